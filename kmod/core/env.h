@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * All that core/ takes from its surroundings, and the kernel's version of it.
+ *
+ * The unit, simulation and fuzz builds put another file of the same include
+ * guard in front (selftests/unit/env.h).  A primitive that is missing here is
+ * a reason to shrink the core, not to grow this file.
+ */
+#ifndef COLL_ENV_H
+#define COLL_ENV_H
+
+#include <linux/types.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#endif /* COLL_ENV_H */

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * Collective operations between processes, through /dev/collective.
+ *
+ * One open file is one member (one rank) of at most one group.  The usual life:
+ *
+ *	fd = open("/dev/collective", O_RDWR | O_CLOEXEC);
+ *	ioctl(fd, COLLECTIVE_IOC_JOIN, &join);       returns the bound address
+ *	    ... tell every rank everybody's address, by any means ...
+ *	ioctl(fd, COLLECTIVE_IOC_CONNECT, &connect); returns when the group is up
+ *	ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit);   one operation, blocking
+ *	ioctl(fd, COLLECTIVE_IOC_LEAVE, &leave);     or close(fd)
+ *
+ * Every struct begins with its own size in bytes.  A size below the first
+ * published one is EINVAL; a larger one than the kernel knows is accepted when
+ * the tail is zero, and E2BIG otherwise.  Reserved fields must be zero.
+ */
+#ifndef _UAPI_LINUX_COLLECTIVE_H
+#define _UAPI_LINUX_COLLECTIVE_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+#define COLLECTIVE_ABI_VERSION		1
+
+#define COLLECTIVE_NAME_MAX		32	/* characters of a group's name */
+#define COLLECTIVE_ADDR_SIZE		128	/* as struct sockaddr_storage */
+#define COLLECTIVE_SECRET_SIZE		32
+#define COLLECTIVE_LANES_MAX		8
+#define COLLECTIVE_RANKS_MAX		1024
+#define COLLECTIVE_EAGER_LIMIT		8192	/* bytes: up to here, copied */
+#define COLLECTIVE_RANK_NONE		0xffffffffU
+
+/**
+ * enum collective_opcode - the collectives
+ *
+ * QUERY tells in @opcodes which of them this kernel offers; the others answer
+ * EOPNOTSUPP.
+ */
+enum collective_opcode {
+	COLLECTIVE_BARRIER,
+	COLLECTIVE_ALLREDUCE,
+	COLLECTIVE_REDUCE,
+	COLLECTIVE_BROADCAST,
+	COLLECTIVE_ALLGATHER,
+	COLLECTIVE_REDUCE_SCATTER,
+	COLLECTIVE_GATHER,
+	COLLECTIVE_SCATTER,
+	COLLECTIVE_ALLTOALL,
+	COLLECTIVE_SCAN,
+	COLLECTIVE_EXSCAN,
+	COLLECTIVE_SEND,
+	COLLECTIVE_RECV,
+	/* private: */
+	COLLECTIVE_OPCODE_COUNT
+};
+
+/** enum collective_type - element types, in host byte order */
+enum collective_type {
+	COLLECTIVE_INT8,
+	COLLECTIVE_UINT8,
+	COLLECTIVE_INT16,
+	COLLECTIVE_UINT16,
+	COLLECTIVE_INT32,
+	COLLECTIVE_UINT32,
+	COLLECTIVE_INT64,
+	COLLECTIVE_UINT64,
+	COLLECTIVE_FLOAT16,	/* IEEE binary16, computed in binary32 */
+	COLLECTIVE_BFLOAT16,	/* computed in binary32 */
+	COLLECTIVE_FLOAT32,
+	COLLECTIVE_FLOAT64,
+	/* private: */
+	COLLECTIVE_TYPE_COUNT
+};
+
+/**
+ * enum collective_reduction - how two elements become one
+ *
+ * Integer SUM, PROD and AVG wrap modulo 2^bits; AVG divides the (wrapped) sum
+ * by the number of ranks, rounding toward zero for integers.  MIN and MAX
+ * propagate NaN and order -0 below +0.  A NaN result is always the canonical
+ * quiet NaN.  The bitwise operations take integers only (EINVAL otherwise);
+ * the logical ones read any nonzero element (NaN included) as true and write 0
+ * or 1 in the element's type.
+ */
+enum collective_reduction {
+	COLLECTIVE_SUM,
+	COLLECTIVE_PROD,
+	COLLECTIVE_MIN,
+	COLLECTIVE_MAX,
+	COLLECTIVE_AVG,
+	COLLECTIVE_BAND,
+	COLLECTIVE_BOR,
+	COLLECTIVE_BXOR,
+	COLLECTIVE_LAND,
+	COLLECTIVE_LOR,
+	COLLECTIVE_LXOR,
+	/* private: */
+	COLLECTIVE_REDUCTION_COUNT
+};
+
+enum collective_transport {
+	COLLECTIVE_TRANSPORT_TCP,
+	COLLECTIVE_TRANSPORT_RDMA,
+	/* private: */
+	COLLECTIVE_TRANSPORT_COUNT
+};
+
+enum collective_algorithm {
+	COLLECTIVE_ALGORITHM_AUTO,
+	COLLECTIVE_ALGORITHM_RING,
+	/* private: */
+	COLLECTIVE_ALGORITHM_COUNT
+};
+
+/** enum collective_state - of a member; it only ever moves down this list */
+enum collective_state {
+	COLLECTIVE_STATE_NEW,		/* opened, no group */
+	COLLECTIVE_STATE_JOINED,	/* has a rank and a bound address */
+	COLLECTIVE_STATE_CONNECTING,	/* knows its peers */
+	COLLECTIVE_STATE_UP,		/* operations may be submitted */
+	COLLECTIVE_STATE_ABORTED,	/* failed; STATUS has the reason */
+	COLLECTIVE_STATE_LEFT,
+	/* private: */
+	COLLECTIVE_STATE_COUNT
+};
+
+/** enum collective_reason_kind - why something failed, strongest first */
+enum collective_reason_kind {
+	COLLECTIVE_REASON_NONE,
+	COLLECTIVE_REASON_DEATH,	/* rank_a's process died */
+	COLLECTIVE_REASON_LEFT,		/* rank_a left while it was needed */
+	COLLECTIVE_REASON_MISMATCH,	/* rank_a and rank_b made different calls */
+	COLLECTIVE_REASON_PROTOCOL,	/* rank_b found rank_a breaking the protocol */
+	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
+	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
+	COLLECTIVE_REASON_DEADLINE,	/* rank_a's deadline passed, waiting for rank_b */
+	COLLECTIVE_REASON_CANCELLED,	/* rank_a asked for it */
+	COLLECTIVE_REASON_RESOURCES,	/* rank_a ran out of memory */
+	/* private: */
+	COLLECTIVE_REASON_COUNT
+};
+
+/**
+ * DOC: errors
+ *
+ * The same numbers come from the ioctls, io_uring completions and the library.
+ *
+ * EINVAL	malformed: a short struct, an unknown flag or enumerator, a rank
+ *		outside the group, a misaligned pointer
+ * E2BIG	a struct with a nonzero tail that this kernel does not know
+ * EFAULT	memory that is not there, or may not be written
+ * EOVERFLOW	count times the size of the type does not fit an address
+ * EBADMSG	the ranks' calls do not match
+ * ECONNRESET	a peer died, or left while it was needed
+ * ETIMEDOUT	the deadline passed
+ * ECANCELED	cancelled by this rank
+ * EPROTO	a peer broke the protocol
+ * EACCES	the handshake was refused
+ * EBUSY	this rank of this group is taken by another process
+ * EEXIST	this group's name is in use with another id, size or lane count
+ * EISCONN	this file joined (or connected) before
+ * ENOTCONN	the group is not up, or not joined yet
+ * EPERM	the calling process is not the one that joined
+ * ENOMEM	no memory
+ * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
+ * EMFILE	too many registered buffers
+ * ENOENT	no such registered buffer, or no such request
+ * EAGAIN	too many requests in flight
+ * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT
+ * EOPNOTSUPP	not offered by this kernel or transport
+ * ENOTTY	no such ioctl
+ * EINTR	a signal came first; SUBMIT has left the request's number in
+ *		@request: the same call again goes on waiting for it
+ */
+
+/**
+ * struct collective_reason - who is at fault
+ * @kind: enum collective_reason_kind
+ * @error: the errno that operations fail with, positive
+ * @rank_a: the rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
+ * @rank_b: the other end or the rank that saw it; or COLLECTIVE_RANK_NONE
+ * @instance: the operation, counted from 0 by each member; ~0: the whole group
+ */
+struct collective_reason {
+	__u32 kind;
+	__u32 error;
+	__u32 rank_a;
+	__u32 rank_b;
+	__aligned_u64 instance;
+};
+
+/**
+ * struct collective_query - ioctl(COLLECTIVE_IOC_QUERY): what is offered
+ * @size: sizeof(struct collective_query)
+ * @flags: 0
+ * @abi_version: COLLECTIVE_ABI_VERSION of the kernel
+ * @lanes_max: lanes a group may have
+ * @ranks_max: ranks a group may have
+ * @inflight_max: requests a member may have in flight
+ * @eager_limit: bytes; larger operations go without copies
+ * @transports: bit (1 << enum collective_transport)
+ * @opcodes: bit (1 << enum collective_opcode)
+ * @types: bit (1 << enum collective_type)
+ * @reductions: bit (1 << enum collective_reduction)
+ * @features: COLLECTIVE_FEATURE_*
+ */
+struct collective_query {
+	__u32 size;
+	__u32 flags;
+	__u32 abi_version;
+	__u32 lanes_max;
+	__u32 ranks_max;
+	__u32 inflight_max;
+	__u32 eager_limit;
+	__u32 transports;
+	__aligned_u64 opcodes;
+	__aligned_u64 types;
+	__aligned_u64 reductions;
+	__aligned_u64 features;
+};
+
+/**
+ * struct collective_join - ioctl(COLLECTIVE_IOC_JOIN): become a rank of a group
+ * @size: sizeof(struct collective_join)
+ * @flags: 0
+ * @name: the group's, 1 to 32 of [A-Za-z0-9._-], not "." or "..", NUL-padded
+ * @id: the same number on every rank, and another one for every new group of
+ *	the same name: whatever arrives from an earlier incarnation is refused
+ * @rank: 0 .. @nranks - 1
+ * @nranks: 1 .. COLLECTIVE_RANKS_MAX
+ * @transport: enum collective_transport
+ * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
+ * @timeout_ms: deadline of an operation that names none; 0: the default
+ *	(300 s); ~0: none
+ * @heartbeat_ms: how often a silent link is probed; 0: the default (1 s)
+ * @secret: reserved for authentication, zero
+ * @reserved: 0
+ * @addr_len: in: bytes of @addr; out: bytes of the bound address
+ * @addr: in: the local address to listen on (AF_INET or AF_INET6, port 0: any);
+ *	out: the bound address
+ *
+ * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
+ * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM,
+ * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES).
+ */
+struct collective_join {
+	__u32 size;
+	__u32 flags;
+	__u8  name[40];
+	__aligned_u64 id;
+	__u32 rank;
+	__u32 nranks;
+	__u32 transport;
+	__u32 lanes;
+	__u32 timeout_ms;
+	__u32 heartbeat_ms;
+	__u8  secret[COLLECTIVE_SECRET_SIZE];
+	__u32 reserved;
+	__u32 addr_len;
+	__u8  addr[COLLECTIVE_ADDR_SIZE];
+};
+
+/**
+ * struct collective_connect - ioctl(COLLECTIVE_IOC_CONNECT): meet the others
+ * @size: sizeof(struct collective_connect)
+ * @flags: 0
+ * @peers: pointer to @npeers addresses of COLLECTIVE_ADDR_SIZE bytes each
+ *	(struct sockaddr_storage), in the order of ranks, one's own included
+ * @npeers: the group's size
+ * @timeout_ms: how long to wait for the others; 0: the default (60 s); ~0: ever
+ *
+ * Returns 0 when the group is up.  On a non-blocking file it is EINPROGRESS and
+ * poll() tells: POLLOUT when up, POLLERR when failed; the same call then says
+ * why.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
+ * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM.
+ */
+struct collective_connect {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 peers;
+	__u32 npeers;
+	__u32 timeout_ms;
+};
+
+#define COLLECTIVE_REGISTER_READ_ONLY	(1U << 0)	/* send from it only */
+
+/**
+ * struct collective_register - ioctl(COLLECTIVE_IOC_REGISTER): pin a buffer
+ * @size: sizeof(struct collective_register)
+ * @flags: COLLECTIVE_REGISTER_*
+ * @addr: where it begins
+ * @length: bytes, not 0
+ * @buffer: out: its number, from 1, for struct collective_op
+ * @reserved: 0
+ *
+ * The pages found there now are the ones used until UNREGISTER, whatever is
+ * mapped there later.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EDQUOT,
+ * ENOMEM, EMFILE, EPERM.
+ */
+struct collective_register {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__u32 buffer;
+	__u32 reserved;
+};
+
+/**
+ * struct collective_unregister - ioctl(COLLECTIVE_IOC_UNREGISTER)
+ * @size: sizeof(struct collective_unregister)
+ * @buffer: its number
+ *
+ * Operations in flight keep the pages until they complete.  Errors: EINVAL,
+ * E2BIG, ENOENT.
+ */
+struct collective_unregister {
+	__u32 size;
+	__u32 buffer;
+};
+
+/**
+ * struct collective_op - one operation, the same in ioctl and io_uring
+ * @opcode: enum collective_opcode
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ * @algorithm: enum collective_algorithm
+ * @flags: COLLECTIVE_F_*
+ * @root: rank, of rooted collectives; else 0
+ * @timeout_ms: deadline; 0: the group's; ~0: none
+ * @key: with COLLECTIVE_F_KEYED, its name; else 0
+ * @count: elements
+ * @send: address of what this rank contributes
+ * @recv: address of the result; equal to @send: in place
+ * @layout: address of a layout (counts and displacements); 0: contiguous
+ * @send_buffer: registered buffer that holds @send; 0: none
+ * @recv_buffer: registered buffer that holds @recv; 0: none
+ * @reserved: 0
+ *
+ * Both addresses must be aligned to the size of the type.  @send and @recv may
+ * be equal but must not overlap otherwise (EINVAL).  The input is never written.
+ */
+struct collective_op {
+	__u8  opcode;
+	__u8  type;
+	__u8  reduction;
+	__u8  algorithm;
+	__u32 flags;
+	__u32 root;
+	__u32 timeout_ms;
+	__aligned_u64 key;
+	__aligned_u64 count;
+	__aligned_u64 send;
+	__aligned_u64 recv;
+	__aligned_u64 layout;
+	__u32 send_buffer;
+	__u32 recv_buffer;
+	__aligned_u64 reserved[2];
+};
+
+/* None is offered yet: EOPNOTSUPP. */
+#define COLLECTIVE_F_KEYED		(1U << 0)
+#define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
+#define COLLECTIVE_F_WIDE		(1U << 2)
+#define COLLECTIVE_F_VARLEN		(1U << 3)
+#define COLLECTIVE_F_ALL		0xfU
+
+/**
+ * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): do it, and wait
+ * @size: sizeof(struct collective_submit)
+ * @flags: 0
+ * @op: the operation
+ * @request: in: 0; out, with EINTR: the request that goes on; in, then: wait
+ *	for that request (@op is not looked at)
+ *
+ * Returns 0 when the result is complete and both buffers may be used again.
+ * Errors: all of the list above but EEXIST, EBUSY, EISCONN and EINPROGRESS.
+ */
+struct collective_submit {
+	__u32 size;
+	__u32 flags;
+	struct collective_op op;
+	__aligned_u64 request;
+};
+
+/**
+ * struct collective_status - ioctl(COLLECTIVE_IOC_STATUS)
+ * @size: sizeof(struct collective_status)
+ * @flags: 0
+ * @state: out: enum collective_state
+ * @rank: out
+ * @nranks: out
+ * @lanes: out
+ * @inflight: out: requests not complete
+ * @reserved: 0
+ * @submitted: out: operations submitted so far
+ * @completed: out: operations completed so far, with success or not
+ * @group: out: why the group failed, if it did
+ * @last: out: why the latest failed operation of this member failed
+ */
+struct collective_status {
+	__u32 size;
+	__u32 flags;
+	__u32 state;
+	__u32 rank;
+	__u32 nranks;
+	__u32 lanes;
+	__u32 inflight;
+	__u32 reserved;
+	__aligned_u64 submitted;
+	__aligned_u64 completed;
+	struct collective_reason group;
+	struct collective_reason last;
+};
+
+/**
+ * struct collective_leave - ioctl(COLLECTIVE_IOC_LEAVE): leave in good order
+ * @size: sizeof(struct collective_leave)
+ * @flags: 0
+ *
+ * Requests still in flight fail with ECANCELED here and abort the group there.
+ * The file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN.
+ */
+struct collective_leave {
+	__u32 size;
+	__u32 flags;
+};
+
+#define COLLECTIVE_IOC_MAGIC		0xdc
+
+#define COLLECTIVE_IOC_QUERY		_IO(COLLECTIVE_IOC_MAGIC, 0x00)
+#define COLLECTIVE_IOC_JOIN		_IO(COLLECTIVE_IOC_MAGIC, 0x01)
+#define COLLECTIVE_IOC_CONNECT		_IO(COLLECTIVE_IOC_MAGIC, 0x02)
+#define COLLECTIVE_IOC_REGISTER		_IO(COLLECTIVE_IOC_MAGIC, 0x03)
+#define COLLECTIVE_IOC_UNREGISTER	_IO(COLLECTIVE_IOC_MAGIC, 0x04)
+#define COLLECTIVE_IOC_SUBMIT		_IO(COLLECTIVE_IOC_MAGIC, 0x05)
+/* 0x06 WAIT, 0x07 CANCEL: reserved */
+#define COLLECTIVE_IOC_STATUS		_IO(COLLECTIVE_IOC_MAGIC, 0x08)
+#define COLLECTIVE_IOC_LEAVE		_IO(COLLECTIVE_IOC_MAGIC, 0x09)
+
+#endif /* _UAPI_LINUX_COLLECTIVE_H */
