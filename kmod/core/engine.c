@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Instances: how a schedule advances, and when it is complete.
+ *
+ * An instance has two cursors, one in what it sends and one in what it
+ * receives, each a step and an offset.  Both only move forward.  What the
+ * sending cursor may pass is decided by the receiving one (coll_inst_sendable):
+ * that comparison is all there is to cut-through.
+ *
+ * An instance is complete when both cursors are at the end, the transport has
+ * taken every byte, and the peer has consumed what it reads from our memory.
+ * One that was aborted drops the first condition, never the last.
+ */
+#include "engine.h"
+
+#include <linux/collective.h>
+
+/**
+ * coll_engine_init() - make an engine out of zeroed memory
+ * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
+ * @slots: zeroed memory of the instances
+ * @nslots: how many there are, a power of two
+ */
+void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 nslots)
+{
+	engine->slots = slots;
+	engine->nslots = nslots;
+	INIT_LIST_HEAD(&engine->active);
+}
+
+static struct coll_inst *slot_of(const struct coll_engine *engine, u64 instance)
+{
+	return &engine->slots[instance & (engine->nslots - 1)];
+}
+
+static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
+{
+	return engine->ops->stream(engine->ctx, peer);
+}
+
+/**
+ * coll_inst_find() - the instance of a number
+ * @engine: the engine
+ * @instance: the number
+ *
+ * Return: the instance, or NULL when it is not in progress.
+ */
+struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance)
+{
+	struct coll_inst *inst = slot_of(engine, instance);
+
+	return inst->busy && inst->call.instance == instance ? inst : NULL;
+}
+
+/* What a half of a step moves.  A token counts for one. */
+static u64 step_moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
+{
+	if (peer == COLL_NOBODY)
+		return 0;
+	return step->token ? 1 : span->len;
+}
+
+static u64 step_out(const struct coll_step *step)
+{
+	return step_moves(step, step->to, &step->out);
+}
+
+static u64 step_in(const struct coll_step *step)
+{
+	return step_moves(step, step->from, &step->in);
+}
+
+static bool inst_sent(const struct coll_inst *inst)
+{
+	return inst->tx_step == inst->nsteps;
+}
+
+static bool inst_received(const struct coll_inst *inst)
+{
+	return inst->rx_step == inst->nsteps;
+}
+
+/* Nobody reads our memory on behalf of this instance any more. */
+static bool inst_covered(const struct coll_inst *inst)
+{
+	const struct coll_stream *stream = inst->mark_stream;
+
+	return !inst->borrowed || stream->released ||
+	       stream->tx_consumed >= inst->mark;
+}
+
+static bool inst_leased(const struct coll_inst *inst)
+{
+	return !inst->lender || inst->engine->now < inst->lender->lease;
+}
+
+/**
+ * coll_inst_settle() - complete an instance if it can be
+ * @inst: the instance; gone afterwards, perhaps
+ */
+void coll_inst_settle(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+
+	if (inst->framing || !inst_covered(inst))
+		return;
+	if (!inst->error &&
+	    !(inst_sent(inst) && inst_received(inst) && inst_leased(inst)))
+		return;
+
+	list_del(&inst->node);
+	inst->busy = false;
+	engine->ops->complete(engine->ctx, inst);
+}
+
+/* Go on to the next step that sends something, and queue for its stream. */
+static void inst_tx_enter(struct coll_inst *inst)
+{
+	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
+		coll_schedule_step(inst->schedule, &inst->plan, inst->tx_step, &inst->tx);
+		if (step_out(&inst->tx)) {
+			struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
+
+			inst->tx_off = 0;
+			list_add_tail(&inst->tx_node, &stream->sending);
+			return;
+		}
+	}
+}
+
+static void inst_tx_kick(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+
+	if (coll_inst_sendable(inst))
+		engine->ops->kick(engine->ctx, stream_to(engine, inst->tx.to));
+}
+
+/* Go on to the next step that receives something. */
+static void inst_rx_enter(struct coll_inst *inst)
+{
+	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
+		coll_schedule_step(inst->schedule, &inst->plan, inst->rx_step, &inst->rx);
+		if (step_in(&inst->rx)) {
+			inst->rx_off = 0;
+			return;
+		}
+	}
+}
+
+/* Everything has arrived: whoever lent us bytes may have their pages back. */
+static void inst_rx_return(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_CONSUMED,
+		.lane = engine->lane,
+		.instance = inst->call.instance,
+	};
+
+	if (!inst->lender)
+		return;
+	control.position = inst->lender->rx_position;
+	engine->ops->control(engine->ctx, inst->lender->peer, &control);
+}
+
+/**
+ * coll_inst_grant() - let the sender of an instance send all of it
+ * @inst: the instance; whatever other ranks do, all of it can be taken
+ */
+void coll_inst_grant(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_GRANT,
+		.lane = engine->lane,
+		.instance = inst->call.instance,
+	};
+
+	if (inst->granted || inst->error || inst_received(inst))
+		return;
+	inst->granted = true;
+	engine->ops->control(engine->ctx, inst->rx.from, &control);
+}
+
+/**
+ * coll_inst_sendable() - how much of the current step may be sent now
+ * @inst: the instance
+ *
+ * What a forwarding step sends is what the step before it receives: it is final
+ * as far as it is stored.
+ *
+ * Return: bytes, or 1 for a token that may go.
+ */
+u64 coll_inst_sendable(const struct coll_inst *inst)
+{
+	u64 final;
+
+	if (inst->error || inst_sent(inst))
+		return 0;
+
+	if (!inst->tx.forward || inst->rx_step >= inst->tx_step)
+		final = step_out(&inst->tx);
+	else if (inst->rx_step + 1 == inst->tx_step)
+		final = inst->rx_off;
+	else
+		final = 0;
+
+	return final - inst->tx_off;
+}
+
+/**
+ * coll_inst_framed() - a frame of the current step has begun
+ * @inst: the instance
+ * @stream: that carries it
+ * @len: bytes of payload, 0 for a token
+ */
+void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
+{
+	inst->framing = true;
+	if (!inst->call.eager) {
+		inst->borrowed = true;
+		inst->mark = stream->tx_position;
+		inst->mark_stream = stream;
+	}
+
+	inst->tx_off += inst->tx.token ? 1 : len;
+	if (inst->tx_off < step_out(&inst->tx))
+		return;
+
+	list_del(&inst->tx_node);
+	inst->tx_step++;
+	inst_tx_enter(inst);
+}
+
+/**
+ * coll_inst_expects() - does a frame fit what is to come next?
+ * @inst: the instance
+ * @peer: who sends it
+ * @data: its header
+ *
+ * Return: true when it does.
+ */
+bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll_data *data)
+{
+	if (inst_received(inst) || peer != inst->rx.from ||
+	    data->step != inst->rx_step || data->offset != inst->rx_off)
+		return false;
+	if (inst->rx.token)
+		return !data->length;
+	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
+	       !(data->length & (inst->plan.size - 1));
+}
+
+/**
+ * coll_inst_sink() - the sink for a frame that fits
+ * @inst: the instance
+ * @sink: filled in
+ * @len: bytes of the frame
+ */
+void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len)
+{
+	const struct coll_call *call = &inst->call;
+	const struct coll_step *step = &inst->rx;
+	u64 off = step->in.off + inst->rx_off;
+
+	*sink = (struct coll_sink){
+		.kind = step->reduce ? COLL_SINK_REDUCE : COLL_SINK_COPY,
+		.type = call->type,
+		.reduction = call->reduction,
+		.own_first = inst->plan.rank < step->from,
+		.size = inst->plan.size,
+		.dst = call->area[step->in.area],
+		.own = call->area[step->own],
+		.dst_off = call->area_off[step->in.area] + off,
+		.own_off = call->area_off[step->own] + off,
+		.left = len,
+		.impl = inst->engine->impl,
+	};
+	if (call->reduction == COLLECTIVE_AVG && step->last)
+		sink->divisor = inst->plan.nranks;
+}
+
+/**
+ * coll_inst_stored() - the current step has been received further
+ * @inst: the instance; gone afterwards, perhaps
+ * @upto: bytes of the step that are stored in whole elements; 1: the token
+ */
+void coll_inst_stored(struct coll_inst *inst, u64 upto)
+{
+	inst->rx_off = upto;
+	if (inst->rx_off == step_in(&inst->rx)) {
+		inst->rx_step++;
+		inst_rx_enter(inst);
+		if (inst_received(inst))
+			inst_rx_return(inst);
+	}
+	inst_tx_kick(inst);
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_engine_submit() - begin an operation
+ * @engine: the engine
+ * @call: the operation; its number is not below that of any earlier one
+ *
+ * May complete inline.
+ *
+ * Return: 0, -EAGAIN when too many are in progress, or -EOPNOTSUPP.
+ */
+int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
+{
+	struct coll_inst *inst = slot_of(engine, call->instance);
+
+	if (inst->busy)
+		return -EAGAIN;
+
+	*inst = (struct coll_inst){
+		.engine = engine,
+		.call = *call,
+		.schedule = coll_schedule_find(call->collective, call->algorithm),
+		.plan = {
+			.collective = call->collective,
+			.type = call->type,
+			.reduction = call->reduction,
+			.algorithm = call->algorithm,
+			.size = coll_type_size(call->type),
+			.rank = engine->rank,
+			.nranks = engine->nranks,
+			.root = call->root,
+			.part = call->part,
+		},
+		.busy = true,
+	};
+	if (!inst->schedule) {
+		inst->busy = false;
+		return -EOPNOTSUPP;
+	}
+	engine->next = call->instance + 1;
+	inst->nsteps = inst->schedule->steps(&inst->plan);
+	INIT_LIST_HEAD(&inst->tx_node);
+	list_add_tail(&inst->node, &engine->active);
+
+	inst_tx_enter(inst);
+	inst_rx_enter(inst);
+
+	if (!inst->nsteps) {
+		/* Alone: the result is the input. */
+		u64 off = call->part.first * inst->plan.size;
+		u64 dst = call->area_off[COLL_AREA_RECV] + off;
+		u64 src = call->area_off[COLL_AREA_SEND] + off;
+
+		if (call->part.count && (call->area[COLL_AREA_RECV] !=
+					 call->area[COLL_AREA_SEND] || dst != src))
+			coll_mem_copy(call->area[COLL_AREA_RECV], dst,
+				      call->area[COLL_AREA_SEND], src,
+				      call->part.count * inst->plan.size);
+		coll_inst_settle(inst);
+		return 0;
+	}
+
+	inst_tx_kick(inst);
+	if (!inst_received(inst)) {
+		struct coll_stream *from = stream_to(engine, inst->rx.from);
+
+		if (!call->eager || coll_stream_crowded(from))
+			coll_inst_grant(inst);
+		coll_stream_unstage(from);
+	}
+	return 0;
+}
+
+static void inst_abort(struct coll_inst *inst, int error)
+{
+	if (inst->error)
+		return;
+	inst->error = error;
+	list_del_init(&inst->tx_node);
+	if (inst->rx_stream)
+		coll_stream_detach(inst->rx_stream);
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_engine_abort() - fail an instance, or all of them
+ * @engine: the engine
+ * @instance: its number, or COLL_INSTANCE_GROUP
+ * @error: negative errno
+ *
+ * An instance completes with @error, but not before a frame that has begun has
+ * left (or its stream is released) and the peer has consumed what it reads from
+ * our memory.
+ */
+void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
+{
+	struct coll_inst *inst, *next;
+
+	list_for_each_entry_safe(inst, next, &engine->active, node)
+		if (instance == COLL_INSTANCE_GROUP || inst->call.instance == instance)
+			inst_abort(inst, error);
+}
+
+/**
+ * coll_engine_tick() - time has passed, or leases were renewed
+ * @engine: the engine
+ * @now: ns, not before what was told last
+ */
+void coll_engine_tick(struct coll_engine *engine, u64 now)
+{
+	struct coll_inst *inst, *next;
+
+	engine->now = now;
+	list_for_each_entry_safe(inst, next, &engine->active, node)
+		coll_inst_settle(inst);
+}

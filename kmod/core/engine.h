@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The engine: one lane of one member, executing schedules.
+ *
+ * It is a state machine without input or output.  What happens is told to it
+ * by a call (submitted, granted, consumed, bytes arrived, bytes left, time
+ * passed); what it wants is told by a callback (send this control frame, this
+ * stream has something to send, this instance is complete).  The transport
+ * *pulls*: it asks a stream what may leave next when it has room for it, so no
+ * queue grows here.  Callbacks are made from inside the calls, so they must not
+ * call back: they set bits and queue.
+ *
+ * Nothing here is locked: whoever owns the lane calls.
+ *
+ *	struct coll_engine	one lane of one member
+ *	struct coll_inst	one operation's part on that lane
+ *	struct coll_stream	the data connection to one peer, both directions
+ */
+#ifndef COLL_ENGINE_H
+#define COLL_ENGINE_H
+
+#include "schedule.h"
+#include "sink.h"
+#include "wire.h"
+
+struct coll_engine;
+struct coll_inst;
+struct coll_stream;
+
+/**
+ * struct coll_engine_ops - what the engine wants from its surroundings
+ * @stream: the stream to rank @peer, which must exist
+ * @control: send a control frame to @peer; @control->lane is filled in
+ * @kick: @stream may have something to send; ask coll_stream_next()
+ * @complete: @inst is complete, with @inst->error; its buffers are free again
+ * @mismatch: rank @peer sends what does not fit @inst, which should be aborted
+ * @vector: the vector registers are needed (true) or no longer (false)
+ *
+ * Context: whatever the engine was called in.  None may call the engine.
+ */
+struct coll_engine_ops {
+	struct coll_stream *(*stream)(void *ctx, u32 peer);
+	void (*control)(void *ctx, u32 peer, const struct coll_control *control);
+	void (*kick)(void *ctx, struct coll_stream *stream);
+	void (*complete)(void *ctx, struct coll_inst *inst);
+	void (*mismatch)(void *ctx, struct coll_inst *inst, u32 peer);
+	void (*vector)(void *ctx, bool begin);
+};
+
+/**
+ * struct coll_call - one operation, as it is submitted to every lane it uses
+ * @collective: enum collective_opcode
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ * @algorithm: enum collective_algorithm
+ * @eager: small: payload goes at once, on credit, by copy
+ * @root: rank
+ * @instance: its number
+ * @part: elements that this lane carries
+ * @area: memory of each enum coll_area; the same one twice when in place
+ * @area_off: where in it the operation's buffer begins, in bytes
+ * @user: for the surroundings
+ */
+struct coll_call {
+	u8 collective;
+	u8 type;
+	u8 reduction;
+	u8 algorithm;
+	bool eager;
+	u32 root;
+	u64 instance;
+	struct coll_range part;
+	const struct coll_mem *area[COLL_AREA_COUNT];
+	u64 area_off[COLL_AREA_COUNT];
+	void *user;
+};
+
+/**
+ * struct coll_inst - an operation's part on one lane
+ * @engine: of the lane
+ * @call: what was asked for
+ * @plan: the same for the schedule
+ * @schedule: how it is done
+ * @nsteps: its number of steps
+ * @error: 0, or the negative errno that it was aborted with
+ * @busy: this slot is taken
+ * @framing: a stream has begun a frame of it and not ended it
+ * @granted: its sender has been granted it
+ * @tx_step: step that sends
+ * @tx_off: bytes of it already framed
+ * @tx: that step
+ * @rx_step: step that receives
+ * @rx_off: bytes of it stored, in whole elements
+ * @rx: that step
+ * @rx_stream: the stream that is in the middle of a frame of it
+ * @borrowed: some of its bytes were sent without a copy...
+ * @mark: ...up to here, as a position on...
+ * @mark_stream: ...this stream.  One is enough while a schedule sends what it
+ *	does not copy to one peer only.
+ * @lender: stream that lent us bytes without a copy; its lease must be valid
+ *	when we succeed
+ * @tx_node: in the list of the stream that @tx sends to
+ * @node: in the engine's list of instances
+ */
+struct coll_inst {
+	struct coll_engine *engine;
+	struct coll_call call;
+	struct coll_plan plan;
+	const struct coll_schedule *schedule;
+	u32 nsteps;
+	int error;
+	bool busy;
+	bool framing;
+	bool granted;
+
+	u32 tx_step;
+	u64 tx_off;
+	struct coll_step tx;
+
+	u32 rx_step;
+	u64 rx_off;
+	struct coll_step rx;
+	struct coll_stream *rx_stream;
+
+	bool borrowed;
+	u64 mark;
+	struct coll_stream *mark_stream;
+	struct coll_stream *lender;
+
+	struct list_head tx_node;
+	struct list_head node;
+};
+
+/**
+ * struct coll_engine_stats - what a lane has done, in bytes of payload
+ * @sent: handed to the transport
+ * @borrowed: of these, without a copy
+ * @received: taken from the transport
+ * @reduced: of these, reduced into memory
+ */
+struct coll_engine_stats {
+	u64 sent;
+	u64 borrowed;
+	u64 received;
+	u64 reduced;
+};
+
+/**
+ * struct coll_engine - one lane of one member
+ * @ops: see there
+ * @ctx: handed to @ops
+ * @impl: how to reduce
+ * @rank: ours
+ * @nranks: of the group
+ * @lane: which
+ * @incarnation: in every frame
+ * @next: no instance from here on was submitted
+ * @now: latest time that it was told, ns
+ * @slots: instances, by the low bits of their number
+ * @nslots: a power of two
+ * @active: instances, oldest first
+ * @stats: see there
+ */
+struct coll_engine {
+	const struct coll_engine_ops *ops;
+	void *ctx;
+	const struct coll_reduce_impl *impl;
+	u32 rank;
+	u32 nranks;
+	u32 lane;
+	u32 incarnation;
+	u64 next;
+	u64 now;
+	struct coll_inst *slots;
+	u32 nslots;
+	struct list_head active;
+	struct coll_engine_stats stats;
+};
+
+/**
+ * struct coll_stream - the data connection of one lane to one peer
+ * @engine: that it belongs to
+ * @peer: rank at the other end
+ * @released: the peer completes nothing of ours with success any more
+ * @lease: the peer waits for us at least until then, ns; ~0: for ever
+ * @sending: instances whose step sends to this peer
+ * @tx_head: header of the frame that is leaving
+ * @tx_head_left: bytes of it that have not left
+ * @tx_left: bytes of its payload that have not left
+ * @tx_off: where they are, in ...
+ * @tx_mem: ... this memory
+ * @tx_inst: the instance it belongs to, NULL between frames
+ * @tx_copy: its payload is to be copied
+ * @tx_position: payload bytes framed so far
+ * @tx_consumed: of these, consumed by the peer, as far as it has told
+ * @tx_eager: eager bytes sent so far, headers included
+ * @tx_credit: how far @tx_eager may go
+ * @grants: instances that the peer can take, by the low bits of their number,
+ *	plus one (0: none)
+ * @rx_head: header of the frame that is arriving
+ * @rx_head_got: bytes of it that have arrived
+ * @rx_data: the header, once it is complete
+ * @rx_open: a frame is open, and @sink takes its payload
+ * @rx_inst: the instance it belongs to, NULL when discarded or staged
+ * @sink: what becomes of its payload
+ * @rx_position: payload bytes consumed so far
+ * @rx_eager: eager bytes received so far
+ * @rx_freed: of these, consumed
+ * @rx_told: of these, told to the peer
+ * @stage: eager frames that came before their instance, header and payload
+ * @staged: bytes of complete ones
+ */
+struct coll_stream {
+	struct coll_engine *engine;
+	u32 peer;
+	bool released;
+	u64 lease;
+
+	struct list_head sending;
+	u8 tx_head[COLL_DATA_SIZE];
+	u32 tx_head_left;
+	u32 tx_left;
+	u64 tx_off;
+	const struct coll_mem *tx_mem;
+	struct coll_inst *tx_inst;
+	bool tx_copy;
+	u64 tx_position;
+	u64 tx_consumed;
+	u64 tx_eager;
+	u64 tx_credit;
+	u64 *grants;
+
+	u8 rx_head[COLL_DATA_SIZE];
+	u32 rx_head_got;
+	struct coll_data rx_data;
+	bool rx_open;
+	struct coll_inst *rx_inst;
+	struct coll_sink sink;
+	u64 rx_position;
+	u64 rx_eager;
+	u64 rx_freed;
+	u64 rx_told;
+	u8 *stage;
+	u32 staged;
+};
+
+/**
+ * struct coll_out - what may leave next on a stream
+ * @ptr: bytes to copy: a header; or NULL, then it is payload:
+ * @mem: memory it is in
+ * @off: where in it
+ * @len: bytes
+ * @copy: it must be copied, for nobody will wait until it is consumed
+ * @more: more of the same frame follows
+ */
+struct coll_out {
+	const u8 *ptr;
+	const struct coll_mem *mem;
+	u64 off;
+	u32 len;
+	bool copy;
+	bool more;
+};
+
+/* engine.c: instances */
+void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 nslots);
+int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call);
+void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
+void coll_engine_tick(struct coll_engine *engine, u64 now);
+
+/* stream.c: frames, in and out */
+void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
+		      u32 peer, u8 *stage, u64 *grants);
+int coll_stream_granted(struct coll_stream *stream, u64 instance);
+int coll_stream_consumed(struct coll_stream *stream, u64 position);
+int coll_stream_credited(struct coll_stream *stream, u64 position);
+void coll_stream_release(struct coll_stream *stream);
+bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
+void coll_stream_sent(struct coll_stream *stream, u32 len);
+ssize_t coll_stream_receive(struct coll_stream *stream, const void *ptr, size_t len);
+
+/**
+ * coll_stream_reduces() - will the next byte be reduced?
+ * @stream: the stream
+ *
+ * Return: true when coll_stream_receive() needs the vector registers.
+ */
+static inline bool coll_stream_reduces(const struct coll_stream *stream)
+{
+	return stream->rx_open && stream->sink.kind == COLL_SINK_REDUCE;
+}
+
+/**
+ * coll_stream_idle() - is the stream between frames, both ways?
+ * @stream: the stream
+ */
+static inline bool coll_stream_idle(const struct coll_stream *stream)
+{
+	return !stream->tx_inst && !stream->rx_open && !stream->rx_head_got;
+}
+
+/* between engine.c and stream.c */
+struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
+bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll_data *data);
+u64 coll_inst_sendable(const struct coll_inst *inst);
+void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
+void coll_inst_stored(struct coll_inst *inst, u64 upto);
+void coll_inst_settle(struct coll_inst *inst);
+void coll_inst_grant(struct coll_inst *inst);
+void coll_stream_unstage(struct coll_stream *stream);
+void coll_stream_detach(struct coll_stream *stream);
+bool coll_stream_crowded(const struct coll_stream *stream);
+
+#endif /* COLL_ENGINE_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A collective as data: what one rank sends, receives and reduces, step by step.
+ *
+ * A schedule is two pure functions of the plan.  Nothing here knows time,
+ * memory or the network; the engine executes it, and the simulator proves it at
+ * every size.  A step may send, receive or do both; its two halves advance
+ * independently, each in the order of steps.  A half with nothing to move (a
+ * chunk without elements, no peer) is passed over, unless it is a token.
+ *
+ * Every step that writes memory says what keeps the write from being seen by a
+ * peer that still reads older contents of it out of a socket buffer:
+ *
+ *	NEVER_SENT	we have not sent that span before
+ *	COVERED		the new value depends, byte by byte, on our neighbour
+ *			having consumed what we sent
+ *
+ * (A third kind, to wait until the peers have said that they consumed it, is
+ * needed by no schedule here yet, and the engine has no gate for it.)
+ */
+#ifndef COLL_SCHEDULE_H
+#define COLL_SCHEDULE_H
+
+#include "layout.h"
+
+#define COLL_NOBODY	0xffffffffU
+
+enum coll_area {
+	COLL_AREA_SEND,		/* the user's input, never written */
+	COLL_AREA_RECV,		/* the user's result */
+	COLL_AREA_COUNT
+};
+
+enum coll_hazard {
+	COLL_HAZARD_NEVER_SENT,
+	COLL_HAZARD_COVERED,
+};
+
+/**
+ * struct coll_plan - all that a schedule may depend on
+ * @collective: enum collective_opcode
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ * @algorithm: enum collective_algorithm
+ * @size: bytes of an element
+ * @rank: ours
+ * @nranks: of the group
+ * @root: of rooted collectives
+ * @part: the elements that this lane carries
+ */
+struct coll_plan {
+	u8 collective;
+	u8 type;
+	u8 reduction;
+	u8 algorithm;
+	u32 size;
+	u32 rank;
+	u32 nranks;
+	u32 root;
+	struct coll_range part;
+};
+
+/**
+ * struct coll_span - some bytes of an area
+ * @area: enum coll_area
+ * @off: from the beginning of the operation's buffer
+ * @len: may be 0
+ */
+struct coll_span {
+	u32 area;
+	u64 off;
+	u64 len;
+};
+
+/**
+ * struct coll_step - one step of one rank
+ * @to: who is sent @out, or COLL_NOBODY
+ * @from: who sends us @in, or COLL_NOBODY
+ * @out: what is sent
+ * @in: where what arrives is stored
+ * @reduce: store own (op) arriving, else just arriving
+ * @own: area of our own operand, at the offset of @in
+ * @last: the reduction is complete after this step (an average divides here)
+ * @forward: @out is what the previous step receives: it may be sent as it comes
+ * @token: this step is a signal and has no payload
+ * @hazard: enum coll_hazard of the write to @in
+ */
+struct coll_step {
+	u32 to;
+	u32 from;
+	struct coll_span out;
+	struct coll_span in;
+	bool reduce;
+	u8 own;
+	bool last;
+	bool forward;
+	bool token;
+	u8 hazard;
+};
+
+/**
+ * struct coll_schedule - an algorithm for a collective
+ * @name: for people
+ * @steps: number of steps of a plan
+ * @step: fills in step @i of it; @step is zeroed, with nobody on either side
+ */
+struct coll_schedule {
+	const char *name;
+	u32 (*steps)(const struct coll_plan *plan);
+	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
+};
+
+extern const struct coll_schedule coll_ring_allreduce;
+extern const struct coll_schedule coll_ring_barrier;
+
+const struct coll_schedule *coll_schedule_find(u8 collective, u8 algorithm);
+void coll_schedule_step(const struct coll_schedule *schedule,
+			const struct coll_plan *plan, u32 i, struct coll_step *step);
+
+#endif /* COLL_SCHEDULE_H */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where arriving bytes go.
+ *
+ * Bytes come in fragments of any length and alignment, straight from a socket
+ * buffer; what they become is whole elements in the user's memory.  An element
+ * that straddles two fragments waits in @carry, and counts only when stored.
+ */
+#ifndef COLL_SINK_H
+#define COLL_SINK_H
+
+#include "mem.h"
+#include "reduce.h"
+
+#define COLL_ELEMENT_MAX	8	/* bytes of the largest element */
+
+enum coll_sink_kind {
+	COLL_SINK_DISCARD,	/* nobody wants them */
+	COLL_SINK_COPY,		/* dst = arriving */
+	COLL_SINK_REDUCE,	/* dst = own (op) arriving */
+	COLL_SINK_STAGE,	/* bytes to be kept for later, at @stage */
+};
+
+/**
+ * struct coll_sink - what becomes of the payload of one frame
+ * @kind: enum coll_sink_kind
+ * @type: element type, of REDUCE
+ * @reduction: of REDUCE
+ * @own_first: our own element is the first operand, else the arriving one
+ * @size: bytes of an element, of COPY and REDUCE
+ * @carried: bytes in @carry
+ * @divisor: what the result is divided by (AVG, last step), 0: nothing
+ * @dst: memory written
+ * @own: memory of our own operand, of REDUCE; may be @dst at the same offset
+ * @dst_off: next byte to store, in @dst
+ * @own_off: next byte to read, in @own
+ * @left: bytes still to arrive
+ * @impl: how to reduce
+ * @stage: next byte to store, of STAGE
+ * @carry: the beginning of an element
+ */
+struct coll_sink {
+	u8 kind;
+	u8 type;
+	u8 reduction;
+	bool own_first;
+	u8 size;
+	u8 carried;
+	u32 divisor;
+	const struct coll_mem *dst;
+	const struct coll_mem *own;
+	u64 dst_off;
+	u64 own_off;
+	u64 left;
+	const struct coll_reduce_impl *impl;
+	u8 *stage;
+	u8 carry[COLL_ELEMENT_MAX] __aligned(8);
+};
+
+size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len);
+
+/**
+ * coll_sink_pending() - bytes of the frame that are not stored as elements yet
+ * @sink: the sink
+ *
+ * Return: bytes that have not arrived, plus those of a part of an element.
+ */
+static inline u64 coll_sink_pending(const struct coll_sink *sink)
+{
+	return sink->left + sink->carried;
+}
+
+#endif /* COLL_SINK_H */

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Streams: data frames out of instances and back into them.
+ *
+ * Out: a frame is begun only for bytes that are final, and covers only them, so
+ * that once begun it can always be finished.  Eager frames need credit, others a
+ * grant.  In: a stream can always be read.  A frame either fits an instance in
+ * progress (granted, or eager), or is eager and early and is staged, within the
+ * credit that was given, or belongs to what has failed here and is discarded.
+ * Anything else is no honest peer's.
+ */
+#include "engine.h"
+
+#include <linux/collective.h>
+
+static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
+
+/**
+ * coll_stream_init() - make a stream out of zeroed memory
+ * @stream: the stream
+ * @engine: that it belongs to
+ * @peer: rank at the other end
+ * @stage: COLL_CREDIT bytes
+ * @grants: engine->nslots numbers, zeroed
+ */
+void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
+		      u32 peer, u8 *stage, u64 *grants)
+{
+	stream->engine = engine;
+	stream->peer = peer;
+	stream->lease = ~0ULL;
+	stream->tx_credit = COLL_CREDIT;
+	stream->stage = stage;
+	stream->grants = grants;
+	INIT_LIST_HEAD(&stream->sending);
+}
+
+static u64 *grant_of(const struct coll_stream *stream, u64 instance)
+{
+	return &stream->grants[instance & (stream->engine->nslots - 1)];
+}
+
+/* What an eager frame costs of the credit. */
+static u32 eager_cost(u32 len)
+{
+	return COLL_DATA_SIZE + len;
+}
+
+/*
+ * Out
+ */
+
+/* Begin a frame of @inst, if there is something final that may go. */
+static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
+{
+	struct coll_engine *engine = stream->engine;
+	const struct coll_span *out = &inst->tx.out;
+	u64 ready = coll_inst_sendable(inst);
+	bool granted = *grant_of(stream, inst->call.instance) == inst->call.instance + 1;
+	struct coll_data data = {
+		.lane = engine->lane,
+		.step = inst->tx_step,
+		.instance = inst->call.instance,
+		.offset = inst->tx_off,
+	};
+
+	if (!ready)
+		return false;
+	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
+
+	if (!inst->call.eager) {
+		if (!granted)
+			return false;
+		data.flags = COLL_DATA_BORROWED;
+	} else if (!granted) {
+		if (stream->tx_eager + eager_cost(data.length) > stream->tx_credit)
+			return false;
+		stream->tx_eager += eager_cost(data.length);
+		data.flags = COLL_DATA_EAGER;
+	}
+
+	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);
+	stream->tx_head_left = COLL_DATA_SIZE;
+	stream->tx_left = data.length;
+	stream->tx_mem = inst->call.area[out->area];
+	stream->tx_off = inst->call.area_off[out->area] + out->off + inst->tx_off;
+	stream->tx_copy = inst->call.eager;
+	stream->tx_inst = inst;
+	stream->tx_position += data.length;
+	coll_inst_framed(inst, stream, data.length);
+	return true;
+}
+
+/**
+ * coll_stream_next() - what may leave next
+ * @stream: the stream
+ * @out: filled in
+ *
+ * Asking again without coll_stream_sent() gives the same.
+ *
+ * Return: false when there is nothing to send now.
+ */
+bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
+{
+	struct coll_inst *inst;
+
+	if (stream->released)
+		return false;
+
+	if (!stream->tx_inst) {
+		list_for_each_entry(inst, &stream->sending, tx_node)
+			if (stream_frame(stream, inst))
+				break;
+		if (!stream->tx_inst)
+			return false;
+	}
+
+	if (stream->tx_head_left)
+		*out = (struct coll_out){
+			.ptr = stream->tx_head + COLL_DATA_SIZE - stream->tx_head_left,
+			.len = stream->tx_head_left,
+			.copy = true,
+			.more = stream->tx_left,
+		};
+	else
+		*out = (struct coll_out){
+			.mem = stream->tx_mem,
+			.off = stream->tx_off,
+			.len = stream->tx_left,
+			.copy = stream->tx_copy,
+		};
+	return true;
+}
+
+/* The transport has taken the whole frame, or will never. */
+static void stream_unframe(struct coll_stream *stream)
+{
+	struct coll_inst *inst = stream->tx_inst;
+
+	stream->tx_inst = NULL;
+	stream->tx_head_left = 0;
+	stream->tx_left = 0;
+	if (inst) {
+		inst->framing = false;
+		coll_inst_settle(inst);
+	}
+}
+
+/**
+ * coll_stream_sent() - the transport has taken some of what may leave
+ * @stream: the stream
+ * @len: bytes, at most what coll_stream_next() gave
+ */
+void coll_stream_sent(struct coll_stream *stream, u32 len)
+{
+	if (stream->tx_head_left) {
+		stream->tx_head_left -= len;
+	} else {
+		stream->tx_left -= len;
+		stream->tx_off += len;
+		stream->engine->stats.sent += len;
+		if (!stream->tx_copy)
+			stream->engine->stats.borrowed += len;
+	}
+	if (!stream->tx_head_left && !stream->tx_left)
+		stream_unframe(stream);
+}
+
+/**
+ * coll_stream_granted() - the peer can take an instance
+ * @stream: the stream
+ * @instance: its number; it may not be submitted here yet
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_stream_granted(struct coll_stream *stream, u64 instance)
+{
+	struct coll_engine *engine = stream->engine;
+
+	if (instance >= engine->next && instance - engine->next >= engine->nslots)
+		return -EPROTO;
+	*grant_of(stream, instance) = instance + 1;
+	engine->ops->kick(engine->ctx, stream);
+	return 0;
+}
+
+/**
+ * coll_stream_consumed() - the peer has consumed payload
+ * @stream: the stream
+ * @position: bytes in all
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_stream_consumed(struct coll_stream *stream, u64 position)
+{
+	struct coll_inst *inst, *next;
+
+	if (position < stream->tx_consumed || position > stream->tx_position)
+		return -EPROTO;
+	stream->tx_consumed = position;
+	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
+		if (inst->mark_stream == stream)
+			coll_inst_settle(inst);
+	return 0;
+}
+
+/**
+ * coll_stream_credited() - the peer has consumed eager frames
+ * @stream: the stream
+ * @position: bytes of them in all, headers included
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_stream_credited(struct coll_stream *stream, u64 position)
+{
+	struct coll_engine *engine = stream->engine;
+
+	if (position > stream->tx_eager || position + COLL_CREDIT < stream->tx_credit)
+		return -EPROTO;
+	stream->tx_credit = position + COLL_CREDIT;
+	engine->ops->kick(engine->ctx, stream);
+	return 0;
+}
+
+/**
+ * coll_stream_release() - nobody at the other end will succeed with our bytes
+ * @stream: nothing is sent on it any more
+ */
+void coll_stream_release(struct coll_stream *stream)
+{
+	struct coll_inst *inst, *next;
+
+	if (stream->released)
+		return;
+	stream->released = true;
+	stream_unframe(stream);
+	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
+		if (inst->mark_stream == stream)
+			coll_inst_settle(inst);
+}
+
+/*
+ * In
+ */
+
+/**
+ * coll_stream_crowded() - is much of the credit taken by what came early?
+ * @stream: the stream
+ *
+ * A peer whose credit is used up by frames that wait here must be granted what
+ * it cannot send eagerly, or the frames would wait for each other.
+ */
+bool coll_stream_crowded(const struct coll_stream *stream)
+{
+	return stream->staged >= COLL_CREDIT / 4;
+}
+
+static void stream_credit(struct coll_stream *stream, u32 len)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_CREDIT,
+		.lane = engine->lane,
+	};
+
+	stream->rx_freed += eager_cost(len);
+	if (stream->rx_freed - stream->rx_told < COLL_CREDIT / 4)
+		return;
+	stream->rx_told = stream->rx_freed;
+	control.position = stream->rx_told;
+	engine->ops->control(engine->ctx, stream->peer, &control);
+}
+
+/**
+ * coll_stream_detach() - the rest of the open frame is not wanted any more
+ * @stream: the stream, in the middle of a frame of an instance
+ */
+void coll_stream_detach(struct coll_stream *stream)
+{
+	stream->rx_inst->rx_stream = NULL;
+	stream->rx_inst = NULL;
+	stream->sink.kind = COLL_SINK_DISCARD;
+}
+
+/* Is there an instance that takes the frame?  One it does not fit is told. */
+static struct coll_inst *stream_taker(struct coll_stream *stream,
+				      const struct coll_data *data)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_inst *inst = coll_inst_find(engine, data->instance);
+
+	if (!inst || inst->error)
+		return NULL;
+	if (!coll_inst_expects(inst, stream->peer, data)) {
+		engine->ops->mismatch(engine->ctx, inst, stream->peer);
+		return NULL;
+	}
+	if (data->flags & COLL_DATA_BORROWED)
+		inst->lender = stream;
+	return inst;
+}
+
+/* The header is complete: where does the payload go? */
+static int stream_open(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_data *data = &stream->rx_data;
+	bool early;
+
+	if (coll_wire_get_data(stream->rx_head, data, engine->incarnation) ||
+	    data->lane != engine->lane)
+		return -EPROTO;
+
+	if (data->flags & COLL_DATA_EAGER) {
+		stream->rx_eager += eager_cost(data->length);
+		if (stream->rx_eager - stream->rx_told > COLL_CREDIT)
+			return -EPROTO;
+	}
+
+	early = data->instance >= engine->next;
+	if (early && (!(data->flags & COLL_DATA_EAGER) ||
+		      data->instance - engine->next >= engine->nslots))
+		return -EPROTO;
+
+	stream->rx_open = true;
+	stream->rx_head_got = 0;
+	stream->sink = (struct coll_sink){ .left = data->length };
+	stream->rx_inst = NULL;
+
+	if (early) {
+		u8 *entry = stream->stage + stream->staged;
+
+		memcpy(entry, data, sizeof(*data));
+		stream->sink.kind = COLL_SINK_STAGE;
+		stream->sink.stage = entry + COLL_DATA_SIZE;
+		return 0;
+	}
+
+	stream->rx_inst = stream_taker(stream, data);
+	if (stream->rx_inst) {
+		coll_inst_sink(stream->rx_inst, &stream->sink, data->length);
+		stream->rx_inst->rx_stream = stream;
+	}
+	return 0;
+}
+
+static void stream_count(struct coll_stream *stream, const struct coll_sink *sink, u64 len)
+{
+	stream->engine->stats.received += len;
+	if (sink->kind == COLL_SINK_REDUCE)
+		stream->engine->stats.reduced += len;
+}
+
+/* How far an instance's step is stored, after a frame or a part of one. */
+static u64 stream_upto(const struct coll_data *data, const struct coll_sink *sink)
+{
+	if (!data->length)
+		return 1;
+	return data->offset + data->length - coll_sink_pending(sink);
+}
+
+/* The last byte of a frame has come. */
+static void stream_close(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_data data = stream->rx_data;
+	struct coll_inst *inst = stream->rx_inst;
+
+	stream->rx_open = false;
+	stream->rx_inst = NULL;
+
+	if (stream->sink.kind == COLL_SINK_STAGE) {
+		stream->staged += eager_cost(data.length);
+		coll_stream_unstage(stream);
+		if (coll_stream_crowded(stream))
+			list_for_each_entry(inst, &engine->active, node)
+				if (inst->call.eager && inst->rx.from == stream->peer)
+					coll_inst_grant(inst);
+		return;
+	}
+
+	if (data.flags & COLL_DATA_EAGER)
+		stream_credit(stream, data.length);
+
+	if (inst) {
+		inst->rx_stream = NULL;
+		coll_inst_stored(inst, stream_upto(&data, &stream->sink));
+	} else if (data.flags & COLL_DATA_BORROWED) {
+		struct coll_control control = {
+			.kind = COLL_CONTROL_CONSUMED,
+			.lane = engine->lane,
+			.instance = data.instance,
+			.position = stream->rx_position,
+		};
+
+		engine->ops->control(engine->ctx, stream->peer, &control);
+	}
+}
+
+/**
+ * coll_stream_receive() - take arriving bytes, up to the end of a frame or header
+ * @stream: the stream
+ * @ptr: the bytes
+ * @len: how many, not 0
+ *
+ * Context: needs the vector registers when coll_stream_reduces().
+ * Return: how many were taken, at least one, or -EPROTO.
+ */
+ssize_t coll_stream_receive(struct coll_stream *stream, const void *ptr, size_t len)
+{
+	size_t n;
+	int err;
+
+	if (!stream->rx_open) {
+		n = min_t(size_t, COLL_DATA_SIZE - stream->rx_head_got, len);
+		memcpy(stream->rx_head + stream->rx_head_got, ptr, n);
+		stream->rx_head_got += n;
+		if (stream->rx_head_got < COLL_DATA_SIZE)
+			return n;
+		err = stream_open(stream);
+		if (err)
+			return err;
+	} else {
+		n = coll_sink(&stream->sink, ptr, len);
+		stream->rx_position += n;
+		stream_count(stream, &stream->sink, n);
+	}
+
+	if (!stream->sink.left)
+		stream_close(stream);
+	else if (stream->rx_inst)
+		coll_inst_stored(stream->rx_inst,
+				 stream_upto(&stream->rx_data, &stream->sink));
+	return n;
+}
+
+/* Give a staged frame to its instance, now that there is one. */
+static void stream_deliver(struct coll_stream *stream, const struct coll_data *data,
+			   const u8 *payload)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_inst *inst = stream_taker(stream, data);
+	struct coll_sink sink;
+
+	if (!inst)
+		return;
+	coll_inst_sink(inst, &sink, data->length);
+	engine->ops->vector(engine->ctx, true);
+	coll_sink(&sink, payload, data->length);
+	engine->ops->vector(engine->ctx, false);
+	if (sink.kind == COLL_SINK_REDUCE)
+		engine->stats.reduced += data->length;
+	coll_inst_stored(inst, stream_upto(data, &sink));
+}
+
+/**
+ * coll_stream_unstage() - use what came early, or drop it
+ * @stream: the stream; an instance was submitted, or a frame staged
+ */
+void coll_stream_unstage(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
+	u32 at = 0;
+
+	while (at < stream->staged) {
+		u8 *entry = stream->stage + at;
+		u8 *end = open ? stream->sink.stage : stream->stage + stream->staged;
+		struct coll_data data;
+		u32 cost;
+
+		memcpy(&data, entry, sizeof(data));
+		cost = eager_cost(data.length);
+		if (data.instance >= engine->next) {
+			at += cost;
+			continue;
+		}
+		stream_deliver(stream, &data, entry + COLL_DATA_SIZE);
+
+		memmove(entry, entry + cost, end - (entry + cost));
+		stream->staged -= cost;
+		if (open)
+			stream->sink.stage -= cost;
+		stream_credit(stream, data.length);
+	}
+}

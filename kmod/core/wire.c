@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wire.h"
+
+#include <linux/collective.h>
+
+#define HELLO_MAGIC	0x4c4c4f43U	/* "COLL" */
+#define CONTROL_MAGIC	0xc7
+#define DATA_MAGIC	0xda
+
+struct hello_wire {
+	__le32 magic;
+	__le16 version;
+	u8 answer;
+	u8 kind;
+	u8 lane;
+	u8 reserved[3];
+	__le32 error;
+	__le64 id;
+	u8 name[40];
+	__le32 from;
+	__le32 to;
+	__le32 nranks;
+	__le32 lanes;
+	__le32 inflight;
+	__le32 reserved2;
+	u8 nonce[32];		/* of the authentication to come: zero */
+	u8 proof[32];		/* likewise */
+	u8 reserved3[40];
+} __packed;
+
+struct control_wire {
+	u8 magic;
+	u8 kind;
+	u8 lane;
+	u8 reserved;
+	__le32 incarnation;
+	__le64 instance;
+	__le64 position;
+	union {
+		struct {
+			u8 collective;
+			u8 type;
+			u8 reduction;
+			u8 algorithm;
+			__le32 root;
+			__le64 count;
+			__le64 layout;
+		} __packed signature;
+		struct {
+			__le32 kind;
+			__le32 error;
+			__le32 rank_a;
+			__le32 rank_b;
+			__le64 reserved;
+		} __packed cause;
+	};
+} __packed;
+
+struct data_wire {
+	u8 magic;
+	u8 flags;
+	u8 lane;
+	u8 reserved;
+	__le32 incarnation;
+	__le64 instance;
+	__le32 step;
+	__le32 length;
+	__le64 offset;
+} __packed;
+
+static_assert(sizeof(struct hello_wire) == COLL_HELLO_SIZE);
+static_assert(sizeof(struct control_wire) == COLL_CONTROL_SIZE);
+static_assert(sizeof(struct data_wire) == COLL_DATA_SIZE);
+
+static bool all_zero(const u8 *p, size_t len)
+{
+	while (len--)
+		if (*p++)
+			return false;
+	return true;
+}
+
+/**
+ * coll_wire_incarnation() - the short form of a group's id
+ * @id: as given to JOIN
+ *
+ * Return: the number that every frame carries.
+ */
+u32 coll_wire_incarnation(u64 id)
+{
+	return (u32)id ^ (u32)(id >> 32);
+}
+
+/**
+ * coll_wire_put_hello() - write a HELLO
+ * @buf: COLL_HELLO_SIZE bytes
+ * @hello: what to say
+ */
+void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
+{
+	struct hello_wire w = {
+		.magic = cpu_to_le32(HELLO_MAGIC),
+		.version = cpu_to_le16(COLL_WIRE_VERSION),
+		.answer = hello->answer,
+		.kind = hello->kind,
+		.lane = hello->lane,
+		.error = cpu_to_le32(hello->error),
+		.id = cpu_to_le64(hello->id),
+		.from = cpu_to_le32(hello->from),
+		.to = cpu_to_le32(hello->to),
+		.nranks = cpu_to_le32(hello->nranks),
+		.lanes = cpu_to_le32(hello->lanes),
+		.inflight = cpu_to_le32(hello->inflight),
+	};
+
+	memcpy(w.name, hello->name, sizeof(w.name));
+	memcpy(buf, &w, sizeof(w));
+}
+
+/**
+ * coll_wire_get_hello() - read a HELLO
+ * @buf: COLL_HELLO_SIZE bytes from a stranger
+ * @hello: filled in; ranks and lanes are in range, the rest is as it came
+ *
+ * Return: 0, or -EPROTO when it is not one of this version.
+ */
+int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
+{
+	struct hello_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	if (le32_to_cpu(w.magic) != HELLO_MAGIC ||
+	    le16_to_cpu(w.version) != COLL_WIRE_VERSION ||
+	    w.answer > 1 || w.kind >= COLL_CONN_KINDS || w.reserved2 ||
+	    !all_zero(w.reserved, sizeof(w.reserved)) ||
+	    !all_zero(w.reserved3, sizeof(w.reserved3)) ||
+	    !all_zero(w.nonce, sizeof(w.nonce)) ||
+	    !all_zero(w.proof, sizeof(w.proof)) ||
+	    w.name[sizeof(w.name) - 1])
+		return -EPROTO;
+
+	*hello = (struct coll_hello){
+		.answer = w.answer,
+		.error = le32_to_cpu(w.error),
+		.kind = w.kind,
+		.lane = w.lane,
+		.id = le64_to_cpu(w.id),
+		.from = le32_to_cpu(w.from),
+		.to = le32_to_cpu(w.to),
+		.nranks = le32_to_cpu(w.nranks),
+		.lanes = le32_to_cpu(w.lanes),
+		.inflight = le32_to_cpu(w.inflight),
+	};
+	memcpy(hello->name, w.name, sizeof(hello->name));
+
+	if (hello->from >= hello->nranks || hello->to >= hello->nranks ||
+	    hello->nranks > COLLECTIVE_RANKS_MAX ||
+	    hello->lanes > COLLECTIVE_LANES_MAX || hello->lane >= hello->lanes)
+		return -EPROTO;
+	return 0;
+}
+
+/**
+ * coll_wire_put_control() - write a control frame
+ * @buf: COLL_CONTROL_SIZE bytes
+ * @control: what to say
+ * @incarnation: of the group
+ */
+void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation)
+{
+	struct control_wire w = {
+		.magic = CONTROL_MAGIC,
+		.kind = control->kind,
+		.lane = control->lane,
+		.incarnation = cpu_to_le32(incarnation),
+		.instance = cpu_to_le64(control->instance),
+		.position = cpu_to_le64(control->position),
+	};
+
+	switch (control->kind) {
+	case COLL_CONTROL_ANNOUNCE:
+		w.signature.collective = control->signature.collective;
+		w.signature.type = control->signature.type;
+		w.signature.reduction = control->signature.reduction;
+		w.signature.algorithm = control->signature.algorithm;
+		w.signature.root = cpu_to_le32(control->signature.root);
+		w.signature.count = cpu_to_le64(control->signature.count);
+		w.signature.layout = cpu_to_le64(control->signature.layout);
+		break;
+	case COLL_CONTROL_ABORT:
+		w.cause.kind = cpu_to_le32(control->cause.kind);
+		w.cause.error = cpu_to_le32(control->cause.error);
+		w.cause.rank_a = cpu_to_le32(control->cause.rank_a);
+		w.cause.rank_b = cpu_to_le32(control->cause.rank_b);
+		break;
+	}
+	memcpy(buf, &w, sizeof(w));
+}
+
+static bool cause_valid(const struct coll_cause *cause)
+{
+	return cause->kind > COLLECTIVE_REASON_NONE &&
+	       cause->kind < COLLECTIVE_REASON_COUNT &&
+	       cause->error > 0 && cause->error < 4096 &&
+	       (cause->rank_a < COLLECTIVE_RANKS_MAX ||
+		cause->rank_a == COLLECTIVE_RANK_NONE) &&
+	       (cause->rank_b < COLLECTIVE_RANKS_MAX ||
+		cause->rank_b == COLLECTIVE_RANK_NONE);
+}
+
+/**
+ * coll_wire_get_control() - read a control frame
+ * @buf: COLL_CONTROL_SIZE bytes from a peer
+ * @control: filled in; kind and cause are in range, the rest is as it came
+ * @incarnation: of the group
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation)
+{
+	struct control_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	if (w.magic != CONTROL_MAGIC || w.reserved ||
+	    le32_to_cpu(w.incarnation) != incarnation ||
+	    !w.kind || w.kind >= COLL_CONTROL_KINDS ||
+	    w.lane >= COLLECTIVE_LANES_MAX)
+		return -EPROTO;
+
+	*control = (struct coll_control){
+		.kind = w.kind,
+		.lane = w.lane,
+		.instance = le64_to_cpu(w.instance),
+		.position = le64_to_cpu(w.position),
+	};
+
+	switch (w.kind) {
+	case COLL_CONTROL_ANNOUNCE:
+		control->signature = (struct coll_signature){
+			.collective = w.signature.collective,
+			.type = w.signature.type,
+			.reduction = w.signature.reduction,
+			.algorithm = w.signature.algorithm,
+			.root = le32_to_cpu(w.signature.root),
+			.count = le64_to_cpu(w.signature.count),
+			.layout = le64_to_cpu(w.signature.layout),
+		};
+		break;
+	case COLL_CONTROL_ABORT:
+		control->cause = (struct coll_cause){
+			.kind = le32_to_cpu(w.cause.kind),
+			.error = le32_to_cpu(w.cause.error),
+			.rank_a = le32_to_cpu(w.cause.rank_a),
+			.rank_b = le32_to_cpu(w.cause.rank_b),
+		};
+		if (!cause_valid(&control->cause))
+			return -EPROTO;
+		break;
+	}
+	return 0;
+}
+
+/**
+ * coll_wire_put_data() - write the header of a data frame
+ * @buf: COLL_DATA_SIZE bytes
+ * @data: the header
+ * @incarnation: of the group
+ */
+void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation)
+{
+	struct data_wire w = {
+		.magic = DATA_MAGIC,
+		.flags = data->flags,
+		.lane = data->lane,
+		.incarnation = cpu_to_le32(incarnation),
+		.instance = cpu_to_le64(data->instance),
+		.step = cpu_to_le32(data->step),
+		.length = cpu_to_le32(data->length),
+		.offset = cpu_to_le64(data->offset),
+	};
+
+	memcpy(buf, &w, sizeof(w));
+}
+
+/**
+ * coll_wire_get_data() - read the header of a data frame
+ * @buf: COLL_DATA_SIZE bytes from a peer
+ * @data: filled in; the length is in range, the rest is as it came
+ * @incarnation: of the group
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
+{
+	struct data_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	if (w.magic != DATA_MAGIC || w.reserved || w.flags & ~COLL_DATA_FLAGS ||
+	    le32_to_cpu(w.incarnation) != incarnation ||
+	    le32_to_cpu(w.length) > COLL_DATA_MAX)
+		return -EPROTO;
+
+	*data = (struct coll_data){
+		.lane = w.lane,
+		.flags = w.flags,
+		.step = le32_to_cpu(w.step),
+		.length = le32_to_cpu(w.length),
+		.instance = le64_to_cpu(w.instance),
+		.offset = le64_to_cpu(w.offset),
+	};
+	return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is on the wire; Documentation/wire.rst is the prose.
+ *
+ * Three kinds of fixed-size frames, all little-endian: HELLO (both ways, once,
+ * first on every connection), control frames, and the headers of data frames.
+ * A frame is read into its host form by a function that refuses what no honest
+ * peer sends; nothing else looks at the bytes.
+ */
+#ifndef COLL_WIRE_H
+#define COLL_WIRE_H
+
+#include "env.h"
+
+#define COLL_WIRE_VERSION	1
+
+#define COLL_HELLO_SIZE		192
+#define COLL_CONTROL_SIZE	48
+#define COLL_DATA_SIZE		32
+
+/* The longest payload of one data frame. */
+#define COLL_DATA_MAX		(1024 * 1024U)
+
+/* Credit that a peer has for eager frames, headers included, in bytes. */
+#define COLL_CREDIT		(64 * 1024U)
+
+#define COLL_INSTANCE_GROUP	(~0ULL)
+
+enum coll_conn_kind {
+	COLL_CONN_CONTROL,
+	COLL_CONN_DATA,
+	COLL_CONN_KINDS
+};
+
+/**
+ * struct coll_hello - who is calling whom, and the answer
+ * @answer: this is the accepting side's answer
+ * @error: of an answer: 0 or a positive errno
+ * @kind: enum coll_conn_kind
+ * @lane: of a data connection
+ * @id: of the group
+ * @name: of the group, NUL-padded
+ * @from: the sender's rank
+ * @to: the receiver's rank
+ * @nranks: size of the group
+ * @lanes: of the group
+ * @inflight: requests a member may have in flight
+ */
+struct coll_hello {
+	bool answer;
+	u32 error;
+	u8 kind;
+	u8 lane;
+	u64 id;
+	char name[40];
+	u32 from;
+	u32 to;
+	u32 nranks;
+	u32 lanes;
+	u32 inflight;
+};
+
+enum coll_control_kind {
+	COLL_CONTROL_ANNOUNCE = 1,	/* I have submitted this call */
+	COLL_CONTROL_GRANT,		/* send it: I can take all of it */
+	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
+	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
+	COLL_CONTROL_PING,		/* @position: the sender's clock */
+	COLL_CONTROL_PONG,		/* @position: as it came */
+	COLL_CONTROL_ABORT,		/* the operation or the group has failed */
+	COLL_CONTROL_ABORTED,		/* I complete nothing of it with success */
+	COLL_CONTROL_LEAVE,		/* I am going, all is well */
+	COLL_CONTROL_KINDS
+};
+
+/**
+ * struct coll_signature - what all ranks must agree on
+ * @collective: enum collective_opcode
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ * @algorithm: enum collective_algorithm
+ * @root: rank
+ * @count: elements
+ * @layout: a digest of the layout, 0: contiguous
+ */
+struct coll_signature {
+	u8 collective;
+	u8 type;
+	u8 reduction;
+	u8 algorithm;
+	u32 root;
+	u64 count;
+	u64 layout;
+};
+
+/**
+ * struct coll_cause - why something failed, as it travels
+ * @kind: enum collective_reason_kind
+ * @error: positive errno
+ * @rank_a: see struct collective_reason
+ * @rank_b: likewise
+ */
+struct coll_cause {
+	u32 kind;
+	u32 error;
+	u32 rank_a;
+	u32 rank_b;
+};
+
+/**
+ * struct coll_control - a control frame
+ * @kind: enum coll_control_kind
+ * @lane: that it speaks of, if it does
+ * @instance: that it speaks of; COLL_INSTANCE_GROUP: the whole group
+ * @position: a cumulative count of bytes, or a clock
+ * @signature: of ANNOUNCE
+ * @cause: of ABORT
+ */
+struct coll_control {
+	u8 kind;
+	u8 lane;
+	u64 instance;
+	u64 position;
+	union {
+		struct coll_signature signature;
+		struct coll_cause cause;
+	};
+};
+
+#define COLL_DATA_EAGER		BIT(0)	/* sent on credit */
+#define COLL_DATA_BORROWED	BIT(1)	/* the sender waits for CONSUMED */
+#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED)
+
+/**
+ * struct coll_data - the header of a data frame
+ * @lane: of the connection
+ * @flags: COLL_DATA_*
+ * @step: of the sender's schedule
+ * @length: bytes of payload that follow
+ * @instance: the operation
+ * @offset: of the payload in what the step sends
+ */
+struct coll_data {
+	u8 lane;
+	u8 flags;
+	u32 step;
+	u32 length;
+	u64 instance;
+	u64 offset;
+};
+
+u32 coll_wire_incarnation(u64 id);
+
+void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
+int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello);
+void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation);
+int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation);
+void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation);
+int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation);
+
+#endif /* COLL_WIRE_H */
