@@ -277,7 +277,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position);
 void coll_stream_release(struct coll_stream *stream);
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
 void coll_stream_sent(struct coll_stream *stream, u32 len);
-ssize_t coll_stream_receive(struct coll_stream *stream, const void *ptr, size_t len);
+int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
 
 /**
  * coll_stream_reduces() - will the next byte be reduced?

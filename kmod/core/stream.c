@@ -406,13 +406,13 @@ static void stream_close(struct coll_stream *stream)
  * Context: needs the vector registers when coll_stream_reduces().
  * Return: how many were taken, at least one, or -EPROTO.
  */
-ssize_t coll_stream_receive(struct coll_stream *stream, const void *ptr, size_t len)
+int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 {
-	size_t n;
+	u32 n;
 	int err;
 
 	if (!stream->rx_open) {
-		n = min_t(size_t, COLL_DATA_SIZE - stream->rx_head_got, len);
+		n = min_t(u32, COLL_DATA_SIZE - stream->rx_head_got, len);
 		memcpy(stream->rx_head + stream->rx_head_got, ptr, n);
 		stream->rx_head_got += n;
 		if (stream->rx_head_got < COLL_DATA_SIZE)
