@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reductions: what is offered, and the way in.  See reduce.h.
+ */
+#include "reduce.h"
+
+static const u8 type_size[COLLECTIVE_TYPE_COUNT] = {
+	[COLLECTIVE_INT8]	= 1,
+	[COLLECTIVE_UINT8]	= 1,
+	[COLLECTIVE_INT16]	= 2,
+	[COLLECTIVE_UINT16]	= 2,
+	[COLLECTIVE_INT32]	= 4,
+	[COLLECTIVE_UINT32]	= 4,
+	[COLLECTIVE_INT64]	= 8,
+	[COLLECTIVE_UINT64]	= 8,
+	[COLLECTIVE_FLOAT16]	= 2,
+	[COLLECTIVE_BFLOAT16]	= 2,
+	[COLLECTIVE_FLOAT32]	= 4,
+	[COLLECTIVE_FLOAT64]	= 8,
+};
+
+/**
+ * coll_type_size() - the size of an element
+ * @type: enum collective_type
+ *
+ * Return: bytes; 0 if there is no such type.
+ */
+size_t coll_type_size(u8 type)
+{
+	return type < COLLECTIVE_TYPE_COUNT ? type_size[type] : 0;
+}
+
+/**
+ * coll_reduce_valid() - whether there is such a reduction
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ *
+ * Return: false for numbers that name nothing and for bitwise operations on
+ * floats.
+ */
+bool coll_reduce_valid(u8 type, u8 reduction)
+{
+	return type < COLLECTIVE_TYPE_COUNT &&
+	       reduction < COLLECTIVE_REDUCTION_COUNT &&
+	       coll_reduce_scalar.fn[type][reduction];
+}
+
+/**
+ * coll_reduce_select() - the best implementation for a CPU
+ * @features: COLL_REDUCE_HAS_*
+ *
+ * Return: one that the CPU can run; never NULL.
+ */
+const struct coll_reduce_impl *coll_reduce_select(u32 features)
+{
+#if defined(__x86_64__)
+	if (features & COLL_REDUCE_HAS_AVX512)
+		return &coll_reduce_avx512;
+	if (features & COLL_REDUCE_HAS_AVX2)
+		return &coll_reduce_avx2;
+#endif
+	return &coll_reduce_scalar;
+}
+
+/**
+ * coll_reduce() - dst[i] = a[i] (op) b[i]
+ * @impl: which implementation
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction, valid with @type
+ * @dst: where the results go: exactly @a, exactly @b, or clear of both
+ * @a: first operands, at any byte
+ * @b: second operands, at any byte
+ * @count: elements
+ * @divisor: with COLLECTIVE_AVG, what the sums are divided by in the same go;
+ *	0 and 1: they are not
+ *
+ * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
+ */
+void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
+		 void *dst, const void *a, const void *b, size_t count,
+		 u32 divisor)
+{
+	if (reduction == COLLECTIVE_AVG && divisor <= 1)
+		reduction = COLLECTIVE_SUM;
+	impl->fn[type][reduction](dst, a, b, count, divisor);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reductions: dst[i] = a[i] (op) b[i], for every type and operation of the UAPI.
+ *
+ * There is one source, reduce_impl.h: plain loops over single elements, that
+ * the compiler turns into vectors.  It is compiled once for each instruction
+ * set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c), and the caller picks
+ * one of the tables by what the CPU can do.  A group's ranks may pick different
+ * ones: the results are equal to the last bit, because
+ *
+ *  - every operation rounds each element by itself; nothing adds up across
+ *    elements and nothing is contracted into fused operations,
+ *  - binary16 and bfloat16 are widened (exactly), computed in binary32 and
+ *    rounded once, to nearest even,
+ *  - a NaN result is always the canonical one, whichever operand it came from,
+ *  - minimum, maximum and the logical operations look at the bits, in integers.
+ *
+ * In the kernel the caller holds kernel_fpu_begin(), which also gives the
+ * rounding mode and leaves denormals alone; nothing in here sleeps.
+ *
+ * The flags each file needs are the variables of reduce.mk.  In short,
+ *
+ *	reduce_scalar.c		-O3 -ffp-contract=off -fno-trapping-math
+ *				(x86: -msse -msse2)
+ *	reduce_avx2.c		the same, -mavx -mavx2 -mf16c
+ *	reduce_avx512.c		the same, -mavx512f -mavx512bw -mavx512vl
+ *				-mavx512dq -mprefer-vector-width=512
+ *
+ * and in the kernel also $(CC_FLAGS_FPU), with whatever forbids floating point
+ * taken away.  reduce.c takes no flags of its own.
+ */
+#ifndef COLL_REDUCE_H
+#define COLL_REDUCE_H
+
+#include "env.h"
+#include <linux/collective.h>
+
+/* What the CPU (and its operating system) offers, for coll_reduce_select() */
+#define COLL_REDUCE_HAS_AVX2	(1U << 0)	/* AVX2, F16C */
+#define COLL_REDUCE_HAS_AVX512	(1U << 1)	/* AVX-512 F, BW, VL, DQ; F16C */
+
+/**
+ * typedef coll_reduce_fn - reduce arrays of one type with one operation
+ * @dst: where the results go: exactly @a, exactly @b, or clear of both
+ * @a: first operands, at any byte
+ * @b: second operands, at any byte
+ * @count: elements
+ * @divisor: of COLLECTIVE_AVG, at least 2; the others do not look at it
+ */
+typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
+			       size_t count, u32 divisor);
+
+/**
+ * struct coll_reduce_impl - all reductions, for one instruction set
+ * @name: of the instruction set, for humans
+ * @fn: by type and operation; NULL where coll_reduce_valid() is false
+ */
+struct coll_reduce_impl {
+	const char *name;
+	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
+};
+
+extern const struct coll_reduce_impl coll_reduce_scalar;
+#if defined(__x86_64__)
+extern const struct coll_reduce_impl coll_reduce_avx2;
+extern const struct coll_reduce_impl coll_reduce_avx512;
+#endif
+
+size_t coll_type_size(u8 type);
+bool coll_reduce_valid(u8 type, u8 reduction);
+const struct coll_reduce_impl *coll_reduce_select(u32 features);
+void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
+		 void *dst, const void *a, const void *b, size_t count,
+		 u32 divisor);
+
+#endif /* COLL_REDUCE_H */

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reductions with AVX2; empty where there is no such thing. */
+#include "reduce.h"
+
+#if defined(__x86_64__)
+#include "reduce_impl.h"
+
+const struct coll_reduce_impl coll_reduce_avx2 = {
+	.name = "avx2",
+	.fn = COLL_REDUCE_FN_TABLE,
+};
+#endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reductions with AVX-512; empty where there is no such thing. */
+#include "reduce.h"
+
+#if defined(__x86_64__)
+#include "reduce_impl.h"
+
+const struct coll_reduce_impl coll_reduce_avx512 = {
+	.name = "avx512",
+	.fn = COLL_REDUCE_FN_TABLE,
+};
+#endif

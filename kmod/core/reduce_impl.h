@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The body of every implementation of the reductions; see reduce.h.
+ *
+ * Included once by each reduce_<instruction set>.c and by nothing else.  An
+ * operation is an expression of two elements x and y, without side effects and
+ * calls, so that the compiler can make vectors of the loop around it.
+ */
+#ifndef COLL_REDUCE_IMPL_H
+#define COLL_REDUCE_IMPL_H
+
+#include "reduce.h"
+#include "reduce_float.h"
+
+/*
+ * Operands may begin at any byte (they arrive in socket buffers), and nobody
+ * knows what type the user gave the memory.
+ */
+#define COLL_RAW(type)	\
+	typedef type raw_##type __aligned(1) __attribute__((__may_alias__))
+
+COLL_RAW(u8);
+COLL_RAW(s8);
+COLL_RAW(u16);
+COLL_RAW(s16);
+COLL_RAW(u32);
+COLL_RAW(s32);
+COLL_RAW(u64);
+COLL_RAW(s64);
+COLL_RAW(f32);
+COLL_RAW(f64);
+
+/* dst may be a or b, exactly: no iteration depends on another one. */
+#if defined(__clang__)
+#define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COLL_INDEPENDENT	_Pragma("GCC ivdep")
+#endif
+
+/*
+ * Define the reduction @name, of elements stored as @raw and computed as @type:
+ * @load makes one of the other, @expr one of x and y, and @store goes back.
+ */
+#define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
+static void coll_##name(void *dst, const void *a, const void *b,	\
+			size_t count, u32 divisor __maybe_unused)	\
+{									\
+	const raw_##raw *first = a;					\
+	const raw_##raw *second = b;					\
+	raw_##raw *result = dst;					\
+	size_t i;							\
+									\
+	COLL_INDEPENDENT						\
+	for (i = 0; i < count; i++) {					\
+		const type x = load(first[i]);				\
+		const type y = load(second[i]);				\
+									\
+		result[i] = store(expr);				\
+	}								\
+}
+
+#define COLL_REDUCE(name, type, expr)	\
+	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
+
+/* Of integers and floats: true is whatever has a bit of @mask. */
+#define COLL_REDUCE_LOGICAL(name, type, mask, one)			\
+COLL_REDUCE(name##_land, type, (x & (mask)) && (y & (mask)) ? (one) : 0)	\
+COLL_REDUCE(name##_lor,  type, ((x | y) & (mask)) ? (one) : 0)		\
+COLL_REDUCE(name##_lxor, type, !(x & (mask)) != !(y & (mask)) ? (one) : 0)
+
+/*
+ * Quotients toward zero, without the division of integers, which has no vector
+ * form: below 64 bits, a wider float has room for an exact one.  x / d, if not
+ * an integer, is at least 1 / d below the next one, which is far more than the
+ * float is off.  A signed quotient is that of the magnitude.
+ */
+static __always_inline u8 coll_u8_quotient(u8 x, u32 divisor)
+{
+	return (s32)((f32)x / (f32)divisor);
+}
+
+static __always_inline u16 coll_u16_quotient(u16 x, u32 divisor)
+{
+	return (s32)((f32)x / (f32)divisor);
+}
+
+static __always_inline u32 coll_u32_quotient(u32 x, u32 divisor)
+{
+	return (u32)((f64)x / (f64)divisor);
+}
+
+static __always_inline u64 coll_u64_quotient(u64 x, u32 divisor)
+{
+	return x / divisor;
+}
+
+#define COLL_SIGNED_QUOTIENT(s, u)					\
+static __always_inline u coll_##s##_quotient(u x, u32 divisor)		\
+{									\
+	const u sign = (s)x < 0 ? (u)~(u)0 : 0;				\
+	const u quotient = coll_##u##_quotient((x ^ sign) - sign, divisor);	\
+									\
+	return (quotient ^ sign) - sign;				\
+}
+
+COLL_SIGNED_QUOTIENT(s8, u8)
+COLL_SIGNED_QUOTIENT(s16, u16)
+COLL_SIGNED_QUOTIENT(s32, u32)
+COLL_SIGNED_QUOTIENT(s64, u64)
+
+/*
+ * Integers.  Where the sign makes no difference there is only the unsigned one,
+ * which wraps; the product of narrow ones is @wide, lest it be promoted to int.
+ */
+#define COLL_REDUCE_INTEGER(s, u, wide)					\
+COLL_REDUCE(u##_sum,  u, x + y)						\
+COLL_REDUCE(u##_prod, u, (wide)x * y)					\
+COLL_REDUCE(u##_band, u, x & y)						\
+COLL_REDUCE(u##_bor,  u, x | y)						\
+COLL_REDUCE(u##_bxor, u, x ^ y)						\
+COLL_REDUCE_LOGICAL(u, u, (u)~(u)0, 1)					\
+COLL_REDUCE(u##_min,  u, x < y ? x : y)					\
+COLL_REDUCE(u##_max,  u, x > y ? x : y)					\
+COLL_REDUCE(s##_min,  s, x < y ? x : y)					\
+COLL_REDUCE(s##_max,  s, x > y ? x : y)					\
+COLL_REDUCE(u##_avg,  u, coll_##u##_quotient(x + y, divisor))		\
+COLL_REDUCE(s##_avg,  u, coll_##s##_quotient(x + y, divisor))
+
+COLL_REDUCE_INTEGER(s8, u8, u32)
+COLL_REDUCE_INTEGER(s16, u16, u32)
+COLL_REDUCE_INTEGER(s32, u32, u32)
+COLL_REDUCE_INTEGER(s64, u64, u64)
+
+/*
+ * Floats by their bits.  With the lower bits of the negative ones turned over,
+ * all but NaN are in order as signed integers, -0 just below +0.
+ */
+#define COLL_FLOAT_ORDER(f, F, u, s)					\
+static __always_inline s coll_##f##_key(u bits)				\
+{									\
+	return (s)((s)bits < 0 ? bits ^ COLL_##F##_ABS : bits);		\
+}									\
+									\
+static __always_inline u coll_##f##_ordered(u x, u y, u result)		\
+{									\
+	const bool x_is_nan = (x & COLL_##F##_ABS) > COLL_##F##_INF;	\
+	const bool y_is_nan = (y & COLL_##F##_ABS) > COLL_##F##_INF;	\
+									\
+	return (x_is_nan | y_is_nan) ? COLL_##F##_NAN : result;		\
+}									\
+									\
+COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
+	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
+COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
+	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))		\
+COLL_REDUCE_LOGICAL(f, u, COLL_##F##_ABS, COLL_##F##_ONE)
+
+COLL_FLOAT_ORDER(f16, F16, u16, s16)
+COLL_FLOAT_ORDER(bf16, BF16, u16, s16)
+COLL_FLOAT_ORDER(f32, F32, u32, s32)
+COLL_FLOAT_ORDER(f64, F64, u64, s64)
+
+/* Floats by their value. */
+#define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
+COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
+COLL_REDUCE_AS(f##_prod, raw, type, load, store, x * y)			\
+COLL_REDUCE_AS(f##_avg,  raw, type, load, store, (x + y) / (type)divisor)
+
+COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
+COLL_FLOAT_ARITHMETIC(f32, f32, f32, /* as is */, coll_f32_canonical)
+COLL_FLOAT_ARITHMETIC(f64, f64, f64, /* as is */, coll_f64_canonical)
+
+#if defined(__F16C__)
+#include "reduce_f16c.h"
+#else
+COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
+#endif
+
+/* The table: @n says what is ordered and divided, @w what has just bits. */
+#define COLL_REDUCE_ROW(n, w)						\
+	[COLLECTIVE_SUM]	= coll_##w##_sum,			\
+	[COLLECTIVE_PROD]	= coll_##w##_prod,			\
+	[COLLECTIVE_MIN]	= coll_##n##_min,			\
+	[COLLECTIVE_MAX]	= coll_##n##_max,			\
+	[COLLECTIVE_AVG]	= coll_##n##_avg,			\
+	[COLLECTIVE_LAND]	= coll_##w##_land,			\
+	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
+	[COLLECTIVE_LXOR]	= coll_##w##_lxor
+
+#define COLL_REDUCE_ROW_INTEGER(n, w) {					\
+	COLL_REDUCE_ROW(n, w),						\
+	[COLLECTIVE_BAND]	= coll_##w##_band,			\
+	[COLLECTIVE_BOR]	= coll_##w##_bor,			\
+	[COLLECTIVE_BXOR]	= coll_##w##_bxor,			\
+}
+
+#define COLL_REDUCE_ROW_FLOAT(f) { COLL_REDUCE_ROW(f, f) }
+
+#define COLL_REDUCE_FN_TABLE {						\
+	[COLLECTIVE_INT8]	= COLL_REDUCE_ROW_INTEGER(s8, u8),	\
+	[COLLECTIVE_UINT8]	= COLL_REDUCE_ROW_INTEGER(u8, u8),	\
+	[COLLECTIVE_INT16]	= COLL_REDUCE_ROW_INTEGER(s16, u16),	\
+	[COLLECTIVE_UINT16]	= COLL_REDUCE_ROW_INTEGER(u16, u16),	\
+	[COLLECTIVE_INT32]	= COLL_REDUCE_ROW_INTEGER(s32, u32),	\
+	[COLLECTIVE_UINT32]	= COLL_REDUCE_ROW_INTEGER(u32, u32),	\
+	[COLLECTIVE_INT64]	= COLL_REDUCE_ROW_INTEGER(s64, u64),	\
+	[COLLECTIVE_UINT64]	= COLL_REDUCE_ROW_INTEGER(u64, u64),	\
+	[COLLECTIVE_FLOAT16]	= COLL_REDUCE_ROW_FLOAT(f16),		\
+	[COLLECTIVE_BFLOAT16]	= COLL_REDUCE_ROW_FLOAT(bf16),		\
+	[COLLECTIVE_FLOAT32]	= COLL_REDUCE_ROW_FLOAT(f32),		\
+	[COLLECTIVE_FLOAT64]	= COLL_REDUCE_ROW_FLOAT(f64),		\
+}
+
+#endif /* COLL_REDUCE_IMPL_H */

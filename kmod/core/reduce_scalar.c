@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reductions with what every CPU of the architecture has. */
+#include "reduce_impl.h"
+
+const struct coll_reduce_impl coll_reduce_scalar = {
+	.name = "scalar",
+	.fn = COLL_REDUCE_FN_TABLE,
+};
