@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "collective.h"
+#include "deadline.h"
+#include "device.h"
+#include "setup.h"
+
+static int call(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+int coll_device_open(int nranks, struct coll_detail *detail)
+{
+	const char *path = secure_getenv("COLL_DEVICE");
+	struct collective_query query = { .size = sizeof(query) };
+	int fd, err;
+
+	if (!path || !*path)
+		path = "/dev/collective";
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		return coll_fail(detail, err, "%s: %s%s", path, strerror(-err),
+				 err == -ENOENT || err == -ENXIO ?
+				 " (is the module loaded?)" : "");
+	}
+	err = call(fd, COLLECTIVE_IOC_QUERY, &query);
+	if (err) {
+		coll_fail(detail, err, "%s does not answer: %s", path,
+			  strerror(-err));
+		goto close;
+	}
+	if (query.abi_version != COLLECTIVE_ABI_VERSION) {
+		err = coll_fail(detail, -EOPNOTSUPP,
+				"%s speaks version %u of the interface, the library %u",
+				path, query.abi_version,
+				COLLECTIVE_ABI_VERSION);
+		goto close;
+	}
+	if ((unsigned int)nranks > query.ranks_max) {
+		err = coll_fail(detail, -EINVAL,
+				"%d ranks, but the kernel allows %u", nranks,
+				query.ranks_max);
+		goto close;
+	}
+	return fd;
+
+close:
+	close(fd);
+	return err;
+}
+
+int coll_device_join(int fd, const struct coll_setup *setup, __u64 id,
+		     struct sockaddr_storage *addr, struct coll_detail *detail)
+{
+	struct collective_join join = {
+		.size = sizeof(join),
+		.id = id,
+		.rank = setup->rank,
+		.nranks = setup->nranks,
+		.transport = COLLECTIVE_TRANSPORT_TCP,
+		.lanes = setup->lanes,
+		.timeout_ms = setup->timeout_ms,
+		.heartbeat_ms = setup->heartbeat_ms,
+	};
+	char local[COLL_ADDRESS_TEXT];
+	int err;
+
+	_Static_assert(sizeof(join.addr) == sizeof(*addr),
+		       "COLLECTIVE_ADDR_SIZE is sockaddr_storage");
+	coll_address_set_port(addr, 0);
+	join.addr_len = coll_address_length(addr);
+	memcpy(join.name, setup->name, strlen(setup->name));
+	memcpy(join.addr, addr, join.addr_len);
+	coll_address_format(addr, local);
+	err = call(fd, COLLECTIVE_IOC_JOIN, &join);
+	if (err)
+		return coll_fail(detail, err,
+				 "rank %d cannot join group %s on %s: %s",
+				 setup->rank, setup->name, local,
+				 coll_strerror(err));
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, join.addr, join.addr_len < sizeof(*addr) ?
+	       join.addr_len : sizeof(*addr));
+	if (!coll_address_length(addr) || !coll_address_port(addr))
+		return coll_fail(detail, -EPROTO,
+				 "the device returned no bound address");
+	return 0;
+}
+
+int coll_device_connect(int fd, const struct sockaddr_storage *peers,
+			unsigned int npeers, unsigned int timeout_ms)
+{
+	struct collective_connect connect = {
+		.size = sizeof(connect),
+		.peers = (uintptr_t)peers,
+		.npeers = npeers,
+	};
+	__u64 deadline = coll_deadline_in(timeout_ms);
+	int err;
+
+	do {
+		/* 0 would mean the default. */
+		connect.timeout_ms = coll_deadline_left(deadline) ?: 1;
+		err = call(fd, COLLECTIVE_IOC_CONNECT, &connect);
+	} while (err == -EINTR);
+	return err;
+}
+
+int coll_device_submit(int fd, const struct collective_op *op)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit),
+		.op = *op,
+	};
+	int err;
+
+	/* After EINTR @submit.request names the request to go on waiting for. */
+	do {
+		err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	} while (err == -EINTR);
+	return err;
+}
+
+int coll_device_register(int fd, const void *addr, size_t size,
+			 unsigned int flags, __u32 *buffer)
+{
+	struct collective_register reg = {
+		.size = sizeof(reg),
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.length = size,
+	};
+	int err = call(fd, COLLECTIVE_IOC_REGISTER, &reg);
+
+	*buffer = reg.buffer;
+	return err;
+}
+
+int coll_device_unregister(int fd, __u32 buffer)
+{
+	struct collective_unregister unreg = {
+		.size = sizeof(unreg),
+		.buffer = buffer,
+	};
+
+	return call(fd, COLLECTIVE_IOC_UNREGISTER, &unreg);
+}
+
+int coll_device_status(int fd, struct collective_status *status)
+{
+	memset(status, 0, sizeof(*status));
+	status->size = sizeof(*status);
+	return call(fd, COLLECTIVE_IOC_STATUS, status);
+}
+
+int coll_device_leave(int fd)
+{
+	struct collective_leave leave = { .size = sizeof(leave) };
+	int err;
+
+	do {
+		err = call(fd, COLLECTIVE_IOC_LEAVE, &leave);
+	} while (err == -EINTR);
+	return err;
+}

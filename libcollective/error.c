@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "comm.h"
+#include "device.h"
+#include "reason.h"
+
+static const struct {
+	int err;
+	const char *text;
+} errors[] = {
+	{ 0, "Success" },
+	{ EINVAL, "Malformed call: unknown type, operation or flag, rank outside the group, or misaligned address" },
+	{ E2BIG, "The kernel module is older than the program: unknown parameters" },
+	{ EFAULT, "Memory that is not mapped, or may not be written" },
+	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },
+	{ EBADMSG, "The ranks' calls do not match" },
+	{ ECONNRESET, "A peer died, or left while it was needed" },
+	{ ETIMEDOUT, "The deadline passed" },
+	{ ECANCELED, "Cancelled by this rank" },
+	{ EPROTO, "A peer broke the protocol" },
+	{ EACCES, "Permission denied, or the peers' handshake was refused" },
+	{ EBUSY, "This rank of this group is taken by another process" },
+	{ EEXIST, "The group's name is in use with another id, size or lane count" },
+	{ EISCONN, "Joined or connected already" },
+	{ ENOTCONN, "The group is not up" },
+	{ EPERM, "The calling process is not the one that joined" },
+	{ ENOMEM, "Out of memory" },
+	{ EDQUOT, "Pinned memory would exceed RLIMIT_MEMLOCK (see ulimit -l)" },
+	{ EMFILE, "Too many registered buffers or open files" },
+	{ ENOENT, "No such device, registered buffer or request" },
+	{ EAGAIN, "Too many requests in flight" },
+	{ EINPROGRESS, "The group is still connecting" },
+	{ EOPNOTSUPP, "Not offered by this kernel, library or transport" },
+	{ ENOTTY, "Not a collective device, or a call it does not know" },
+	{ EINTR, "Interrupted by a signal" },
+	{ EADDRINUSE, "Address in use" },
+	{ EADDRNOTAVAIL, "No such local address" },
+	{ ENODEV, "No such device" },
+	{ ENXIO, "No such device: is the kernel module loaded?" },
+};
+
+const char *coll_strerror(int err)
+{
+	const char *text;
+	size_t i;
+
+	/* As unsigned, for the one integer whose negative is no integer. */
+	if (err < 0)
+		err = (int)-(unsigned int)err;
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		if (errors[i].err == err)
+			return errors[i].text;
+	text = strerrordesc_np(err);
+	return text ?: "Unknown error";
+}
+
+void coll_reason_format(const struct collective_reason *reason, char *text,
+			size_t size)
+{
+	unsigned int a = reason->rank_a, b = reason->rank_b;
+	bool pair = b != COLLECTIVE_RANK_NONE;
+	char first[32] = "a rank", second[32] = "its peer";
+	int length = 0;
+
+	if (a != COLLECTIVE_RANK_NONE)
+		snprintf(first, sizeof(first), "rank %u", a);
+	if (pair)
+		snprintf(second, sizeof(second), "rank %u", b);
+
+	switch (reason->kind) {
+	case COLLECTIVE_REASON_NONE:
+		text[0] = '\0';
+		return;
+	case COLLECTIVE_REASON_DEATH:
+		length = snprintf(text, size, "%s died", first);
+		break;
+	case COLLECTIVE_REASON_LEFT:
+		length = snprintf(text, size,
+				  "%s left the group while it was needed",
+				  first);
+		break;
+	case COLLECTIVE_REASON_MISMATCH:
+		length = snprintf(text, size, "%s and %s made different calls",
+				  first, second);
+		break;
+	case COLLECTIVE_REASON_PROTOCOL:
+		length = snprintf(text, size, pair ?
+				  "%s broke the protocol, as seen by %s" :
+				  "%s broke the protocol", first, second);
+		break;
+	case COLLECTIVE_REASON_RESET:
+		length = snprintf(text, size,
+				  "the connection between %s and %s was reset",
+				  first, second);
+		break;
+	case COLLECTIVE_REASON_SILENCE:
+		length = snprintf(text, size,
+				  "nothing was heard between %s and %s: a host or the network is down",
+				  first, second);
+		break;
+	case COLLECTIVE_REASON_DEADLINE:
+		length = snprintf(text, size, pair ?
+				  "the deadline of %s passed while it waited for %s" :
+				  "the deadline of %s passed", first, second);
+		break;
+	case COLLECTIVE_REASON_CANCELLED:
+		length = snprintf(text, size, "%s cancelled", first);
+		break;
+	case COLLECTIVE_REASON_RESOURCES:
+		length = snprintf(text, size, "%s ran out of memory", first);
+		break;
+	default:
+		length = snprintf(text, size, "reason %u of %s: %s",
+				  reason->kind, first,
+				  coll_strerror(reason->error));
+	}
+	if (length > 0 && (size_t)length < size && reason->instance != ~0ULL)
+		snprintf(text + length, size - length, " (operation %llu)",
+			 (unsigned long long)reason->instance);
+}
+
+const char *coll_error_detail(struct coll_comm *comm)
+{
+	struct collective_status status;
+	int err = coll_device_status(comm->fd, &status);
+
+	pthread_mutex_lock(&comm->lock);
+	if (err)
+		snprintf(comm->detail, sizeof(comm->detail),
+			 "the device does not tell: %s", strerrordesc_np(-err));
+	else
+		coll_reason_format(status.group.kind ? &status.group :
+				   &status.last, comm->detail,
+				   sizeof(comm->detail));
+	pthread_mutex_unlock(&comm->lock);
+	return comm->detail;
+}

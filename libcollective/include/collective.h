@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libcollective - collective operations between processes, done by the kernel
+ *
+ *	struct coll_comm *comm;
+ *	int err = coll_init(&comm, NULL);	rank and size from the launcher
+ *
+ *	if (!err)
+ *		err = coll_allreduce(comm, COLL_IN_PLACE, gradients, n,
+ *				     COLL_FLOAT32, COLL_SUM);
+ *	if (err)
+ *		fprintf(stderr, "%s: %s\n", coll_strerror(err),
+ *			comm ? coll_error_detail(comm) : "");
+ *	coll_finalize(comm);
+ *
+ * Functions that return int return 0 or a negative errno, the same numbers as
+ * the kernel's (see the errors section of linux/collective.h), unless they say
+ * otherwise.  The library starts no thread and keeps no global state.
+ *
+ * Threads: several threads may use one communicator at once.  The kernel gives
+ * their operations an order, and the order must be the same on every rank, so
+ * in practice one thread submits at a time.  coll_finalize() must be the last
+ * call on a communicator.  After fork() a child must not use its parent's
+ * communicators (EPERM); closing them is done by exec or exit.
+ */
+#ifndef COLLECTIVE_H
+#define COLLECTIVE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COLL_VERSION_MAJOR	0
+#define COLL_VERSION_MINOR	1
+
+/** struct coll_comm - a member of a group: this process's rank in it */
+struct coll_comm;
+
+/** enum coll_type - element types, in host byte order */
+enum coll_type {
+	COLL_INT8,
+	COLL_UINT8,
+	COLL_INT16,
+	COLL_UINT16,
+	COLL_INT32,
+	COLL_UINT32,
+	COLL_INT64,
+	COLL_UINT64,
+	COLL_FLOAT16,		/* IEEE binary16 */
+	COLL_BFLOAT16,
+	COLL_FLOAT32,
+	COLL_FLOAT64,
+};
+
+/**
+ * enum coll_op - how two elements become one
+ *
+ * Integers wrap; COLL_AVG of integers rounds toward zero; COLL_MIN and COLL_MAX
+ * propagate NaN; COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ */
+enum coll_op {
+	COLL_SUM,
+	COLL_PROD,
+	COLL_MIN,
+	COLL_MAX,
+	COLL_AVG,
+	COLL_BAND,
+	COLL_BOR,
+	COLL_BXOR,
+	COLL_LAND,
+	COLL_LOR,
+	COLL_LXOR,
+};
+
+/* As @send: the input is in @recv, where the result replaces it. */
+#define COLL_IN_PLACE	((const void *)1)
+
+/* struct coll_config, @flags */
+#define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
+
+/* coll_register(), @flags */
+#define COLL_REGISTER_READ_ONLY	(1U << 0)	/* to send from only */
+
+/* A buffer of this many bytes holds every detail text, its NUL included. */
+#define COLL_DETAIL_SIZE	512
+
+/**
+ * struct coll_config - what coll_init() should do
+ * @size: sizeof(struct coll_config)
+ * @flags: COLL_CONFIG_*
+ * @rank: 0 .. @nranks - 1; looked at only when @nranks is not 0
+ * @nranks: ranks of the group; 0: rank and size from the environment
+ * @rendezvous: where rank 0 listens while the group forms, "host:port" or
+ *	"[address]:port"; the same on every rank; not needed for one rank
+ * @name: the group's name in the kernel, at most 32 of [A-Za-z0-9._-]; ranks
+ *	that give one must give the same
+ * @local_addr: the address (or interface) this rank's data should use; by
+ *	default the one that leads to rank 0
+ * @lanes: connections in parallel to each peer, 1 to 8; ranks that give a
+ *	number must give the same
+ * @init_timeout_ms: milliseconds that coll_init() may take (default 60,000);
+ *	the shortest of the ranks' holds
+ * @timeout_ms: deadline of one operation in milliseconds (default: the
+ *	kernel's, 300 s); ~0U: none
+ * @heartbeat_ms: how often a silent peer is probed (default: the kernel's)
+ * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
+ *	that says what went wrong and who is at fault; empty on success
+ * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
+ *
+ * A field that is 0 or NULL takes its value from the environment, and then its
+ * default: see libcollective(7).  The struct may grow; @size tells which one
+ * the caller was compiled with.
+ */
+struct coll_config {
+	size_t size;
+	unsigned int flags;
+	int rank;
+	int nranks;
+	int lanes;
+	const char *rendezvous;
+	const char *name;
+	const char *local_addr;
+	unsigned int init_timeout_ms;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	unsigned int reserved;
+	char *detail;
+	size_t detail_size;
+};
+
+/**
+ * coll_init - join a group and wait until all its ranks are there
+ * @comm: set to the new communicator, or to NULL on failure
+ * @config: what to do, or NULL: everything from the environment
+ *
+ * Every rank of the group must call it.  Without configuration and without a
+ * launcher's environment the group is this process alone.
+ *
+ * Errors: EINVAL (configuration or environment, a rank that contradicts rank
+ * 0), ENOENT (no device: module not loaded), EACCES (no permission for the
+ * device; an address other than loopback without COLL_INSECURE), EBUSY (the
+ * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL, ETIMEDOUT (the text says
+ * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
+ * else answers at the rendezvous), EOPNOTSUPP (COLL_SECRET, or the kernel
+ * speaks another version), ENOMEM, EMFILE.
+ */
+int coll_init(struct coll_comm **comm, const struct coll_config *config);
+
+/**
+ * coll_finalize - leave the group and free the communicator
+ * @comm: communicator, or NULL (nothing happens)
+ *
+ * Also frees what coll_mem_alloc() gave and was not freed.  Returns the error
+ * of leaving; the communicator is gone in any case.
+ */
+int coll_finalize(struct coll_comm *comm);
+
+/** coll_rank - this process's rank: 0 .. coll_size() - 1 */
+int coll_rank(const struct coll_comm *comm);
+
+/** coll_size - how many ranks the group has */
+int coll_size(const struct coll_comm *comm);
+
+/** coll_name - the group's name; valid as long as @comm */
+const char *coll_name(const struct coll_comm *comm);
+
+/**
+ * coll_allreduce - combine every rank's elements; every rank gets the result
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; or COLL_IN_PLACE
+ * @recv: room for @count elements; must not overlap @send, but may equal it
+ * @count: elements (not bytes), the same on every rank; may be 0
+ * @type: their type, the same on every rank
+ * @op: recv[i] = send_0[i] op send_1[i] op ..., bitwise equal on every rank
+ *
+ * Blocks without using the CPU; goes on after signal handlers.  Both addresses
+ * must be aligned to the element's size.
+ *
+ * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
+ * ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT.
+ * coll_error_detail() tells whose fault it is.  The contents of @recv are
+ * undefined after an error.
+ */
+int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
+		   size_t count, enum coll_type type, enum coll_op op);
+
+/**
+ * coll_barrier - return when every rank has called it
+ * @comm: communicator
+ *
+ * Errors: EBADMSG, ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM.
+ */
+int coll_barrier(struct coll_comm *comm);
+
+/** coll_type_size - bytes of an element; 0 for an unknown type */
+size_t coll_type_size(enum coll_type type);
+
+/**
+ * coll_mem_alloc - memory that operations use fastest
+ * @comm: communicator
+ * @size: bytes, not 0
+ *
+ * Aligned to huge pages (from 2 MiB; to pages below that), zeroed, present, and
+ * registered with the kernel where RLIMIT_MEMLOCK allows; where it does not,
+ * the memory works all the same, at the price of pinning it in each operation.
+ * coll_mem_registered() tells which.
+ *
+ * Return: the address, or NULL with errno ENOMEM or EINVAL.
+ */
+void *coll_mem_alloc(struct coll_comm *comm, size_t size);
+
+/** coll_mem_free - free what coll_mem_alloc() gave; NULL is ignored */
+void coll_mem_free(struct coll_comm *comm, void *addr);
+
+/**
+ * coll_mem_registered - is all of this memory registered with the kernel?
+ * @comm: communicator
+ * @addr: where it begins
+ * @size: bytes
+ *
+ * Return: 1 or 0.
+ */
+int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size);
+
+/**
+ * coll_register - pin the caller's own memory for many operations
+ * @comm: communicator
+ * @addr: where it begins
+ * @size: bytes, not 0
+ * @flags: COLL_REGISTER_*
+ *
+ * Operations whose buffers lie inside find it by themselves.  The memory must
+ * stay mapped until coll_unregister().  Errors: EINVAL, EFAULT, EOVERFLOW,
+ * EDQUOT (RLIMIT_MEMLOCK), EMFILE, EEXIST (@addr is registered), ENOMEM, EPERM.
+ */
+int coll_register(struct coll_comm *comm, void *addr, size_t size,
+		  unsigned int flags);
+
+/**
+ * coll_unregister - undo coll_register()
+ * @comm: communicator
+ * @addr: the address that was registered
+ *
+ * No operation on this memory may be running.  Errors: ENOENT.
+ */
+int coll_unregister(struct coll_comm *comm, void *addr);
+
+/**
+ * coll_strerror - an error number of this library in words
+ * @err: negative or positive errno, or 0
+ *
+ * Return: a constant text.  Safe in any thread.
+ */
+const char *coll_strerror(int err);
+
+/**
+ * coll_error_detail - why the group, or else the latest operation, failed
+ * @comm: communicator
+ *
+ * For example "rank 2 died (operation 17)".  When coll_init() fails there is no
+ * communicator: the same kind of text is then in the configuration's @detail.
+ *
+ * Return: a text of @comm, empty when nothing failed; overwritten by the next
+ * call for @comm in any thread, gone after coll_finalize().
+ */
+const char *coll_error_detail(struct coll_comm *comm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COLLECTIVE_H */

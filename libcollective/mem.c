@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory that operations find by its address.
+ *
+ * A region is registered (@buffer not 0) or, when the kernel did not let us,
+ * merely remembered so that coll_mem_free() knows its extent.  There are few of
+ * them in a program, so a search looks at each.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "comm.h"
+#include "device.h"
+
+#define HUGE_PAGE	((size_t)2 << 20)
+
+/**
+ * struct coll_region - memory of which the communicator knows
+ * @addr: where it begins
+ * @size: bytes
+ * @mapped: bytes that coll_mem_alloc() mapped; 0: the caller's own memory
+ * @buffer: the kernel's number, or 0
+ * @flags: COLL_REGISTER_*
+ */
+struct coll_region {
+	char *addr;
+	size_t size;
+	size_t mapped;
+	__u32 buffer;
+	unsigned int flags;
+};
+
+/* Both under @comm->lock. */
+static struct coll_region *find(struct coll_comm *comm, const void *addr,
+				bool mapped)
+{
+	size_t i;
+
+	for (i = 0; i < comm->nregions; i++) {
+		struct coll_region *at = &comm->regions[i];
+
+		if (at->addr == addr && !at->mapped == !mapped)
+			return at;
+	}
+	return NULL;
+}
+
+static int insert(struct coll_comm *comm, const struct coll_region *region)
+{
+	if (comm->nregions == comm->room) {
+		size_t room = comm->room ? 2 * comm->room : 8;
+		struct coll_region *more = reallocarray(comm->regions, room,
+							sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		comm->regions = more;
+		comm->room = room;
+	}
+	comm->regions[comm->nregions++] = *region;
+	return 0;
+}
+
+/* Take a region out of the table and out of the kernel. */
+static int take(struct coll_comm *comm, const void *addr, bool mapped,
+		struct coll_region *region)
+{
+	struct coll_region *at;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&comm->lock);
+	at = find(comm, addr, mapped);
+	if (at) {
+		*region = *at;
+		*at = comm->regions[--comm->nregions];
+		err = 0;
+	}
+	pthread_mutex_unlock(&comm->lock);
+	if (!err && region->buffer)
+		err = coll_device_unregister(comm->fd, region->buffer);
+	return err;
+}
+
+__u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
+		      bool write)
+{
+	const char *from = addr;
+	__u32 buffer = 0;
+	size_t i;
+
+	pthread_mutex_lock(&comm->lock);
+	for (i = 0; i < comm->nregions; i++) {
+		const struct coll_region *at = &comm->regions[i];
+
+		if (!at->buffer || from < at->addr || size > at->size ||
+		    (size_t)(from - at->addr) > at->size - size)
+			continue;
+		if (write && at->flags & COLL_REGISTER_READ_ONLY)
+			continue;
+		buffer = at->buffer;
+		break;
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return buffer;
+}
+
+int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
+{
+	return coll_mem_buffer(comm, addr, size, false) != 0;
+}
+
+/* @want bytes (a multiple of the page size), huge pages where they fit. */
+static void *map(size_t want)
+{
+	size_t extra = want >= HUGE_PAGE ? HUGE_PAGE : 0;
+	size_t head;
+	char *at;
+
+	if (want > SIZE_MAX - extra)
+		return NULL;
+	at = mmap(NULL, want + extra, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	if (!extra)
+		return at;
+	head = -(uintptr_t)at & (HUGE_PAGE - 1);
+	if (head)
+		munmap(at, head);
+	if (extra - head)
+		munmap(at + head + want, extra - head);
+	at += head;
+	madvise(at, want, MADV_HUGEPAGE);	/* slower without, but right */
+	return at;
+}
+
+void *coll_mem_alloc(struct coll_comm *comm, size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	struct coll_region region = { .size = size };
+	int err;
+
+	if (!size) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (size > SIZE_MAX / 2) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	region.mapped = (size + page - 1) & ~(page - 1);
+	region.addr = map(region.mapped);
+	if (!region.addr) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	/* Page faults now, not in the first operation. */
+	for (i = 0; i < region.mapped; i += page)
+		((volatile char *)region.addr)[i] = 0;
+	/* Refused (the memlock limit): each operation pins it for itself. */
+	if (coll_device_register(comm->fd, region.addr, region.mapped, 0,
+				 &region.buffer))
+		region.buffer = 0;
+	pthread_mutex_lock(&comm->lock);
+	err = insert(comm, &region);
+	pthread_mutex_unlock(&comm->lock);
+	if (err) {
+		if (region.buffer)
+			coll_device_unregister(comm->fd, region.buffer);
+		munmap(region.addr, region.mapped);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return region.addr;
+}
+
+void coll_mem_free(struct coll_comm *comm, void *addr)
+{
+	struct coll_region region;
+
+	if (addr && take(comm, addr, true, &region) != -ENOENT)
+		munmap(region.addr, region.mapped);
+}
+
+int coll_register(struct coll_comm *comm, void *addr, size_t size,
+		  unsigned int flags)
+{
+	struct coll_region region = {
+		.addr = addr,
+		.size = size,
+		.flags = flags,
+	};
+	int err;
+
+	if (flags & ~COLL_REGISTER_READ_ONLY)
+		return -EINVAL;
+	err = coll_device_register(comm->fd, addr, size, flags, &region.buffer);
+	if (err)
+		return err;
+	pthread_mutex_lock(&comm->lock);
+	err = find(comm, addr, false) ? -EEXIST : insert(comm, &region);
+	pthread_mutex_unlock(&comm->lock);
+	if (err)
+		coll_device_unregister(comm->fd, region.buffer);
+	return err;
+}
+
+int coll_unregister(struct coll_comm *comm, void *addr)
+{
+	struct coll_region region;
+
+	return take(comm, addr, false, &region);
+}
+
+void coll_mem_free_all(struct coll_comm *comm)
+{
+	size_t i;
+
+	for (i = 0; i < comm->nregions; i++)
+		if (comm->regions[i].mapped)
+			munmap(comm->regions[i].addr, comm->regions[i].mapped);
+	free(comm->regions);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rendezvous' messages.  All numbers are little-endian.
+ *
+ *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
+ *		 8 length u32 of what follows the head  12 0 u32
+ *	HELLO	 0 rank u32  4 nranks u32  8 lanes u32  12 time left, ms u32
+ *		16 name, NUL-padded, 40 bytes
+ *	WELCOME	 0 id u64  8 lanes u32  12 0 u32  16 name, 40 bytes
+ *	ADDRESS	 0 entry
+ *	TABLE	 0 entries, in the order of ranks
+ *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
+ *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16  4 0 u32
+ *		 8 address, 16 bytes (IPv4: the first 4)
+ */
+#ifndef COLL_MESSAGE_H
+#define COLL_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "setup.h"
+
+#define COLL_MESSAGE_VERSION	1
+
+#define COLL_HEAD_SIZE		16
+#define COLL_ENTRY_SIZE		24
+#define COLL_NAME_FIELD		40
+#define COLL_HELLO_SIZE		(16 + COLL_NAME_FIELD)
+#define COLL_WELCOME_SIZE	(16 + COLL_NAME_FIELD)
+#define COLL_FAIL_MAX		(4 + 500)
+/* Any message but a TABLE, head included. */
+#define COLL_MESSAGE_MAX	(COLL_HEAD_SIZE + COLL_FAIL_MAX)
+
+enum coll_message_kind {
+	COLL_MESSAGE_HELLO = 1,
+	COLL_MESSAGE_WELCOME,
+	COLL_MESSAGE_ADDRESS,
+	COLL_MESSAGE_TABLE,
+	COLL_MESSAGE_FAIL,
+};
+
+struct coll_hello {
+	uint32_t rank;
+	uint32_t nranks;
+	uint32_t lanes;
+	uint32_t left_ms;
+	char name[COLLECTIVE_NAME_MAX + 1];	/* empty: any */
+};
+
+struct coll_welcome {
+	uint64_t id;
+	uint32_t lanes;
+	char name[COLLECTIVE_NAME_MAX + 1];
+};
+
+/*
+ * Writers return the bytes of the whole message; @to has room for it.
+ * Readers take a body of @length bytes and return 0 or -EPROTO.
+ */
+size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello);
+size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome);
+size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr);
+size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
+			  unsigned int n);
+size_t coll_message_fail(uint8_t *to, int err, const char *text);
+
+/* The kind, with the body's @length at most @max; or -EPROTO. */
+int coll_message_head(const uint8_t *from, size_t max, size_t *length);
+int coll_message_read_hello(const uint8_t *from, size_t length,
+			    struct coll_hello *hello);
+int coll_message_read_welcome(const uint8_t *from, size_t length,
+			      struct coll_welcome *welcome);
+int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr);
+/* Returns the negative errno that the sender gives. */
+int coll_message_read_fail(const uint8_t *from, size_t length, char *text,
+			   size_t size);
+
+#endif /* COLL_MESSAGE_H */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef COLL_REASON_H
+#define COLL_REASON_H
+
+#include <stddef.h>
+
+#include <linux/collective.h>
+
+/* The kernel's reason in words; empty when there is none. */
+void coll_reason_format(const struct collective_reason *reason, char *text,
+			size_t size);
+
+#endif /* COLL_REASON_H */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "address.h"
+#include "device.h"
+#include "rendezvous.h"
+
+int coll_rendezvous_resolve(const struct coll_setup *setup,
+			    struct addrinfo **where)
+{
+	struct addrinfo hints = {
+		.ai_flags = AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	char port[12];
+
+	*where = NULL;
+	snprintf(port, sizeof(port), "%d", setup->port);
+	return getaddrinfo(setup->host, port, &hints, where);
+}
+
+int coll_rendezvous_allowed(const struct coll_setup *setup,
+			    const struct sockaddr_storage *addr,
+			    struct coll_detail *detail)
+{
+	char text[COLL_ADDRESS_TEXT];
+
+	if (setup->insecure || coll_address_is_loopback(addr))
+		return 0;
+	coll_address_format(addr, text);
+	return coll_fail(detail, -EACCES,
+			 "rendezvous %s can be reached by others and no secret authenticates the ranks: use a loopback address, or COLL_INSECURE=1 in a network that you trust",
+			 text);
+}
+
+int coll_rendezvous_identify(struct coll_setup *setup, __u64 *id,
+			     struct coll_detail *detail)
+{
+	if (getrandom(id, sizeof(*id), 0) != sizeof(*id))
+		return coll_fail(detail, -EAGAIN, "no random numbers");
+	if (!setup->name[0])
+		snprintf(setup->name, sizeof(setup->name), "group-%016llx",
+			 (unsigned long long)*id);
+	return 0;
+}
+
+/* A group of one needs no rendezvous. */
+static int alone(int fd, struct coll_setup *setup,
+		 struct sockaddr_storage *addr, struct coll_detail *detail)
+{
+	__u64 id;
+
+	return coll_rendezvous_identify(setup, &id, detail) ?:
+	       coll_address_local(addr, setup->local[0] ? setup->local :
+				  "127.0.0.1", AF_UNSPEC, detail) ?:
+	       coll_device_join(fd, setup, id, addr, detail);
+}
+
+int coll_rendezvous(int fd, struct coll_setup *setup,
+		    struct sockaddr_storage *peers, struct coll_detail *detail)
+{
+	struct addrinfo *where;
+	int err;
+
+	if (setup->nranks == 1)
+		return alone(fd, setup, peers, detail);
+	if (setup->rank)
+		return coll_rendezvous_guest(fd, setup, peers, detail);
+	err = coll_rendezvous_resolve(setup, &where);
+	if (err)
+		return coll_fail(detail, -EADDRNOTAVAIL, "rendezvous %s: %s",
+				 setup->host, gai_strerror(err));
+	err = coll_rendezvous_host(fd, setup, where, peers, detail);
+	freeaddrinfo(where);
+	return err;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef COLL_SETUP_H
+#define COLL_SETUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/collective.h>
+
+#include "collective.h"
+#include "detail.h"
+
+#define COLL_HOST_SIZE		256
+#define COLL_PORT_DEFAULT	27182
+
+/**
+ * struct coll_setup - what the configuration and the environment came to
+ * @rank: 0 .. @nranks - 1
+ * @nranks: size of the group
+ * @lanes: 0: rank 0's, or the kernel's default
+ * @insecure: no secret, addresses other than loopback allowed
+ * @name: the group's; empty: rank 0 chooses
+ * @host: of the rendezvous; empty with one rank
+ * @port: of the rendezvous
+ * @local: address or interface; empty: the one that leads to rank 0
+ * @init_timeout_ms: milliseconds for everything
+ * @timeout_ms: for an operation
+ * @heartbeat_ms: 0: the kernel's default
+ * @deadline: when @init_timeout_ms is over (deadline.h)
+ */
+struct coll_setup {
+	int rank;
+	int nranks;
+	int lanes;
+	bool insecure;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	char host[COLL_HOST_SIZE];
+	int port;
+	char local[COLL_HOST_SIZE];
+	unsigned int init_timeout_ms;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	uint64_t deadline;
+};
+
+/**
+ * coll_setup_fill - read configuration and environment
+ * @setup: filled in
+ * @config: of a published size already; not NULL
+ * @detail: texts
+ *
+ * Return: 0, -EINVAL, -EOPNOTSUPP (a secret is set).
+ */
+int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
+		    struct coll_detail *detail);
+
+/** coll_setup_name_ok - may a group have this name? */
+bool coll_setup_name_ok(const char *name);
+
+#endif /* COLL_SETUP_H */
