@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every implementation of every reduction against a naive reference.
+ *
+ * A table of operands and of what they must give is made for each type and
+ * operation (all pairs of 8-bit elements, all 16-bit ones, and of the others
+ * what is special and what is random).  Pieces of it are then reduced at all
+ * lengths, misalignments and ways to share memory, in arenas that end at a page
+ * which may not be touched.
+ *
+ *	reduce_test [SEED]
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "reduce.h"
+#include "reduce_reference.h"
+#include "tap.h"
+
+#define ELEMENTS	(65536 + 7)
+#define LENGTHS		201
+#define OFFSETS		64
+#define GUARD		64	/* bytes watched on both sides */
+#define ARENA		(1U << 20)
+#define CANARY		0xa5
+
+enum sharing { SHARE_NONE, SHARE_A, SHARE_B, SHARE_COUNT };
+
+/* Elements of the type at hand, packed as in an array */
+static u8 operand_a[ELEMENTS * 8], operand_b[ELEMENTS * 8], expected[ELEMENTS * 8];
+static u8 *arena_a, *arena_b, *arena_dst;
+static u64 random_state = 0x9e3779b97f4a7c15ULL;
+
+static u64 random_bits(void)
+{
+	u64 z = random_state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+/* Zero, ends of ranges, denormals, infinities, NaNs: whatever has few bits. */
+static u64 random_special(const struct reference_type *type)
+{
+	const u64 mask = reference_mask(type);
+	const u64 hidden = 1ULL << type->mantissa;
+	const u64 infinity = (mask >> 1) & ~(hidden - 1);
+	const u64 sign = mask ^ mask >> 1;
+	const u64 values[] = {
+		0, 1, 2, 3, mask, mask - 1, mask >> 1, sign, sign | 1, hidden, hidden - 1,
+		hidden + 1, infinity, infinity - 1, infinity + 1, infinity | hidden >> 1,
+		infinity | random_bits() % hidden, random_bits() % hidden, infinity >> 1,
+		infinity >> 1 & ~hidden, (infinity >> 1) + hidden, 255, 256, 32767, 65535,
+	};
+	const u64 value = values[random_bits() % ARRAY_SIZE(values)];
+
+	return random_bits() % 2 ? value : value ^ sign;
+}
+
+static u64 random_operand(const struct reference_type *type, u64 other)
+{
+	const u64 bits = random_bits();
+
+	switch (random_bits() % 4) {
+	case 0:
+		return random_special(type);
+	case 1:	/* close to the other one, of either sign */
+		return other ^ (bits & reference_mask(type) >> (4 * type->size)) ^
+		       (bits >> 63 << (8 * type->size - 1));
+	default:
+		return bits;
+	}
+}
+
+static void operands_make(int type)
+{
+	const struct reference_type *t = &reference_types[type];
+	size_t i;
+
+	for (i = 0; i < ELEMENTS; i++) {
+		u64 a = random_operand(t, random_bits());
+		u64 b = random_operand(t, a);
+
+		if (t->size == 2)
+			a = i;
+		if (t->size == 1) {
+			a = i >> 8;
+			b = i;
+		}
+		memcpy(operand_a + i * t->size, &a, t->size);
+		memcpy(operand_b + i * t->size, &b, t->size);
+	}
+}
+
+static void expected_make(int type, int reduction, u32 divisor)
+{
+	const struct reference_type *t = &reference_types[type];
+	size_t i;
+
+	for (i = 0; i < ELEMENTS; i++) {
+		u64 a = 0, b = 0, result;
+
+		memcpy(&a, operand_a + i * t->size, t->size);
+		memcpy(&b, operand_b + i * t->size, t->size);
+		result = reference_reduce(type, reduction, a, b, divisor);
+		memcpy(expected + i * t->size, &result, t->size);
+	}
+}
+
+static u8 *arena_make(void)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	u8 *arena = mmap(NULL, ARENA + page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (arena == MAP_FAILED || mprotect(arena + ARENA, page, PROT_NONE)) {
+		perror("mmap");
+		exit(1);
+	}
+	return arena;
+}
+
+/* What lies behind the arena's end is watched by the CPU. */
+static size_t guard_after(const u8 *arena, const u8 *place, size_t bytes)
+{
+	return min((size_t)GUARD, (size_t)(arena + ARENA - (place + bytes)));
+}
+
+static void place_fill(const u8 *arena, u8 *place, const u8 *content, size_t bytes)
+{
+	memset(place - GUARD, CANARY, GUARD);
+	memset(place + bytes, CANARY, guard_after(arena, place, bytes));
+	if (content)
+		memcpy(place, content, bytes);
+	else
+		memset(place, CANARY, bytes);
+}
+
+static bool place_check(const u8 *arena, const u8 *place, const u8 *content, size_t bytes)
+{
+	const size_t after = guard_after(arena, place, bytes);
+	size_t i;
+
+	for (i = 0; i < GUARD; i++)
+		if (place[-1 - (ptrdiff_t)i] != CANARY || (i < after && place[bytes + i] != CANARY))
+			return false;
+	return !content || !memcmp(place, content, bytes);
+}
+
+struct piece {
+	const struct coll_reduce_impl *impl;
+	int type;
+	int reduction;
+	u32 divisor;
+	size_t first;
+	size_t count;
+	enum sharing sharing;
+	size_t offset_a, offset_b, offset_dst;	/* in their arenas */
+};
+
+static void piece_report(const struct piece *piece, const u8 *got, const char *what)
+{
+	const int size = reference_types[piece->type].size;
+	size_t i;
+
+	tap_note("%s %s %s: %s: first %zu, count %zu, divisor %u, sharing %d, at %zu %zu %zu",
+		 piece->impl->name, reference_types[piece->type].name,
+		 reference_reductions[piece->reduction], what, piece->first, piece->count,
+		 piece->divisor, piece->sharing, piece->offset_a, piece->offset_b,
+		 piece->offset_dst);
+	for (i = 0; i < piece->count; i++) {
+		const size_t at = (piece->first + i) * size;
+		u64 a = 0, b = 0, want = 0, have = 0;
+
+		if (!memcmp(got + i * size, expected + at, size))
+			continue;
+		memcpy(&a, operand_a + at, size);
+		memcpy(&b, operand_b + at, size);
+		memcpy(&want, expected + at, size);
+		memcpy(&have, got + i * size, size);
+		tap_note("element %zu: %#llx, %#llx: %#llx, not %#llx", i,
+			 (unsigned long long)a, (unsigned long long)b,
+			 (unsigned long long)have, (unsigned long long)want);
+		break;
+	}
+}
+
+static bool piece_run(const struct piece *piece)
+{
+	const int size = reference_types[piece->type].size;
+	const size_t bytes = piece->count * size;
+	const u8 *from_a = operand_a + piece->first * size;
+	const u8 *from_b = operand_b + piece->first * size;
+	const u8 *want = expected + piece->first * size;
+	u8 *a = arena_a + piece->offset_a;
+	u8 *b = arena_b + piece->offset_b;
+	u8 *dst = arena_dst + piece->offset_dst;
+	bool clean, right;
+
+	place_fill(arena_a, a, from_a, bytes);
+	place_fill(arena_b, b, from_b, bytes);
+	place_fill(arena_dst, dst, NULL, bytes);
+	if (piece->sharing == SHARE_A)
+		dst = a;
+	if (piece->sharing == SHARE_B)
+		dst = b;
+
+	coll_reduce(piece->impl, piece->type, piece->reduction, dst, a, b, piece->count,
+		    piece->divisor);
+
+	right = !memcmp(dst, want, bytes);
+	clean = place_check(arena_a, a, dst == a ? NULL : from_a, bytes) &&
+		place_check(arena_b, b, dst == b ? NULL : from_b, bytes) &&
+		place_check(arena_dst, arena_dst + piece->offset_dst, NULL, bytes);
+	if (!right)
+		piece_report(piece, dst, "wrong result");
+	else if (!clean)
+		piece_report(piece, dst, "wrote elsewhere");
+	return right && clean;
+}
+
+/* Everything about one implementation of one reduction, against expected[]. */
+static bool reduction_run(const struct coll_reduce_impl *impl, int type, int reduction,
+			  u32 divisor)
+{
+	const size_t size = reference_types[type].size;
+	struct piece piece = {
+		.impl = impl, .type = type, .reduction = reduction, .divisor = divisor,
+	};
+	size_t i;
+
+	/* Every element of the table, as the compiler likes it best */
+	piece.count = ELEMENTS;
+	piece.offset_a = GUARD;
+	piece.offset_b = GUARD;
+	piece.offset_dst = GUARD;
+	for (i = 0; i < SHARE_COUNT; i++) {
+		piece.sharing = i;
+		if (!piece_run(&piece))
+			return false;
+	}
+
+	/* Every length, up to the last byte that may be touched */
+	for (i = 0; i < LENGTHS * SHARE_COUNT; i++) {
+		piece.sharing = i % SHARE_COUNT;
+		piece.count = i / SHARE_COUNT;
+		piece.first = random_bits() % (ELEMENTS - piece.count);
+		piece.offset_a = ARENA - piece.count * size;
+		piece.offset_b = ARENA - piece.count * size;
+		piece.offset_dst = ARENA - piece.count * size;
+		if (!piece_run(&piece))
+			return false;
+	}
+
+	/* Every misalignment of each pointer, the others at random */
+	for (i = 0; i < OFFSETS * 3 * SHARE_COUNT; i++) {
+		size_t offsets[3];
+		size_t which;
+
+		for (which = 0; which < 3; which++)
+			offsets[which] = GUARD + random_bits() % OFFSETS;
+		offsets[i % 3] = GUARD + i / 3 % OFFSETS;
+		piece.sharing = i / 3 / OFFSETS;
+		piece.count = 64 + random_bits() % 128;
+		piece.first = random_bits() % (ELEMENTS - piece.count);
+		piece.offset_a = offsets[0];
+		piece.offset_b = offsets[1];
+		piece.offset_dst = offsets[2];
+		if (!piece_run(&piece))
+			return false;
+	}
+	return true;
+}
+
+static bool impl_runs_here(const struct coll_reduce_impl *impl)
+{
+#if defined(__x86_64__)
+	if (impl == &coll_reduce_avx2)
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+	if (impl == &coll_reduce_avx512)
+		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+		       __builtin_cpu_supports("f16c");
+#endif
+	return impl == &coll_reduce_scalar;
+}
+
+static const struct coll_reduce_impl *const impls[] = {
+	&coll_reduce_scalar,
+#if defined(__x86_64__)
+	&coll_reduce_avx2,
+	&coll_reduce_avx512,
+#endif
+};
+
+static void test_type(int type)
+{
+	static const u32 divisors[] = { 0, 1, 2, 3, 7, 255, 1024, 65537, U32_MAX };
+	bool passed[ARRAY_SIZE(impls)];
+	int reduction;
+	size_t i, d;
+
+	for (i = 0; i < ARRAY_SIZE(impls); i++)
+		passed[i] = true;
+	operands_make(type);
+	for (reduction = 0; reduction < COLLECTIVE_REDUCTION_COUNT; reduction++) {
+		if (!coll_reduce_valid(type, reduction))
+			continue;
+		for (d = 0; d < ARRAY_SIZE(divisors); d++) {
+			/* Only the average looks at it. */
+			if (reduction != COLLECTIVE_AVG && d != 3)
+				continue;
+			expected_make(type, reduction, divisors[d]);
+			for (i = 0; i < ARRAY_SIZE(impls); i++)
+				if (impl_runs_here(impls[i]))
+					passed[i] &= reduction_run(impls[i], type, reduction,
+								   divisors[d]);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(impls); i++) {
+		if (impl_runs_here(impls[i]))
+			tap_ok(passed[i], "%s %s", reference_types[type].name, impls[i]->name);
+		else
+			tap_skip("this CPU cannot", "%s %s", reference_types[type].name,
+				 impls[i]->name);
+	}
+}
+
+static void test_table(void)
+{
+	bool sizes = true, valid = true, full = true;
+	unsigned int type, reduction;
+	size_t i;
+
+	for (type = 0; type <= U8_MAX; type++) {
+		const bool known = type < COLLECTIVE_TYPE_COUNT;
+
+		sizes &= coll_type_size(type) == (known ? (size_t)reference_types[type].size : 0);
+		for (reduction = 0; reduction <= U8_MAX; reduction++) {
+			const bool bitwise = reduction == COLLECTIVE_BAND ||
+					     reduction == COLLECTIVE_BOR ||
+					     reduction == COLLECTIVE_BXOR;
+			const bool offered = known && reduction < COLLECTIVE_REDUCTION_COUNT &&
+				!(bitwise && reference_types[type].kind == REFERENCE_FLOAT);
+
+			valid &= coll_reduce_valid(type, reduction) == offered;
+			for (i = 0; i < ARRAY_SIZE(impls); i++)
+				full &= !offered || impls[i]->fn[type][reduction];
+		}
+	}
+	tap_ok(sizes, "sizes of types");
+	tap_ok(valid, "valid types and reductions");
+	tap_ok(full, "no implementation lacks a reduction");
+	tap_ok(coll_reduce_select(0) == &coll_reduce_scalar, "select without features");
+#if defined(__x86_64__)
+	tap_ok(coll_reduce_select(COLL_REDUCE_HAS_AVX2) == &coll_reduce_avx2 &&
+	       coll_reduce_select(COLL_REDUCE_HAS_AVX2 | COLL_REDUCE_HAS_AVX512) ==
+	       &coll_reduce_avx512, "select the widest");
+#else
+	tap_skip("not x86-64", "select the widest");
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	int type;
+
+	if (argc > 1)
+		random_state = strtoull(argv[1], NULL, 0);
+	arena_a = arena_make();
+	arena_b = arena_make();
+	arena_dst = arena_make();
+
+	tap_plan(5 + COLLECTIVE_TYPE_COUNT * ARRAY_SIZE(impls));
+	test_table();
+	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
+		test_type(type);
+	return tap_exit();
+}
