@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How fast the reductions are, against what the memory allows.
+ *
+ * The yardstick is a loop that moves the same bytes and does next to nothing
+ * with them: it reads two streams and writes their bitwise OR, in vectors as
+ * wide as those of the implementation beside it, through the same pointers.
+ * memcpy(), with one stream less to read, is shown for orientation.  A figure
+ * is bytes read plus bytes written in a second, the best of ROUNDS, with the
+ * loops taking turns.
+ *
+ *	reduce_bench		binary32 sums in and out of the caches
+ *	reduce_bench all	and every type and operation
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "reduce.h"
+#include "reduce_reference.h"
+
+#define ROUNDS		7
+#define ROUND_SECONDS	0.01
+
+typedef void (*plain_fn)(u8 *dst, const u8 *a, const u8 *b, size_t bytes);
+
+#define PLAIN(bits, isa)							\
+typedef u64 plain_vector_##bits							\
+	__attribute__((__vector_size__(bits / 8), __aligned__(1), __may_alias__));\
+										\
+__attribute__((__target__(isa)))						\
+static void plain_##bits(u8 *dst, const u8 *a, const u8 *b, size_t bytes)	\
+{										\
+	size_t i;								\
+										\
+	for (i = 0; i < bytes; i += bits / 8)					\
+		*(plain_vector_##bits *)(dst + i) =				\
+			*(const plain_vector_##bits *)(a + i) |			\
+			*(const plain_vector_##bits *)(b + i);			\
+}
+
+#if defined(__x86_64__)
+PLAIN(128, "sse2")
+PLAIN(256, "avx2")
+PLAIN(512, "avx512f")
+#else
+static void plain_128(u8 *dst, const u8 *a, const u8 *b, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes / 8; i++)
+		((u64 *)dst)[i] = ((const u64 *)a)[i] | ((const u64 *)b)[i];
+}
+#endif
+
+static const struct contender {
+	const struct coll_reduce_impl *impl;
+	plain_fn plain;
+} contenders[] = {
+	{ &coll_reduce_scalar, plain_128 },
+#if defined(__x86_64__)
+	{ &coll_reduce_avx2, plain_256 },
+	{ &coll_reduce_avx512, plain_512 },
+#endif
+};
+
+/* What is measured: NULL impl: the plain loop; NULL both: memcpy() */
+struct load {
+	const struct coll_reduce_impl *impl;
+	plain_fn plain;
+	u8 type;
+	u8 reduction;
+};
+
+struct place {
+	u8 *dst;
+	const u8 *a;
+	const u8 *b;
+	size_t bytes;
+};
+
+static u32 features(void)
+{
+	u32 found = 0;
+
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2"))
+		found |= COLL_REDUCE_HAS_AVX2;
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512dq"))
+		found |= COLL_REDUCE_HAS_AVX512;
+#endif
+	return found;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+static void load_run(const struct load *load, const struct place *place)
+{
+	if (load->impl)
+		coll_reduce(load->impl, load->type, load->reduction, place->dst, place->a,
+			    place->b, place->bytes / coll_type_size(load->type), 3);
+	else if (load->plain)
+		load->plain(place->dst, place->a, place->b, place->bytes);
+	else
+		memcpy(place->dst, place->b, place->bytes);
+	barrier();
+}
+
+/* Return: GB/s */
+static double load_measure(const struct load *load, const struct place *place, double seconds)
+{
+	const int streams = load->impl || load->plain ? 3 : 2;
+	const double begin = now();
+	size_t runs = 0;
+	double end;
+
+	do {
+		size_t batch = 1 + (64 << 10) / place->bytes;
+
+		for (runs += batch; batch; batch--)
+			load_run(load, place);
+		end = now();
+	} while (end - begin < seconds);
+	return (double)streams * place->bytes * runs / (end - begin) * 1e-9;
+}
+
+static void sums(u8 *memory)
+{
+	static const struct {
+		const char *name;
+		size_t bytes;
+		bool in_place;
+		size_t offset;
+	} cases[] = {
+		{ "3 x 8 KiB",			8 << 10,	false,	0 },
+		{ "3 x 8 KiB, b at byte 1",	8 << 10,	false,	1 },
+		{ "2 x 8 KiB, dst is a",	8 << 10,	true,	0 },
+		{ "3 x 256 KiB",		256 << 10,	false,	0 },
+		{ "2 x 256 KiB, dst is a",	256 << 10,	true,	0 },
+		{ "3 x 64 MiB",			64 << 20,	false,	0 },
+		{ "3 x 64 MiB, b at byte 1",	64 << 20,	false,	1 },
+		{ "2 x 64 MiB, dst is a",	64 << 20,	true,	0 },
+	};
+	size_t i, c;
+	int round;
+
+	printf("binary32 sum, GB/s of traffic; ratio: to a plain loop of the same traffic\n");
+	printf("%-26s %-8s %8s %8s %8s %8s\n", "memory", "", "memcpy", "plain", "sum", "ratio");
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const size_t bytes = cases[i].bytes;
+		/* Streams a whole number of pages apart would fight for the same sets. */
+		const struct place place = {
+			.a = memory,
+			.b = memory + bytes + 1024 + cases[i].offset,
+			.dst = memory + (cases[i].in_place ? 0 : 2 * (bytes + 1024)),
+			.bytes = bytes,
+		};
+
+		for (c = 0; c < ARRAY_SIZE(contenders); c++) {
+			const struct load loads[] = {
+				{ NULL, NULL, 0, 0 },
+				{ NULL, contenders[c].plain, 0, 0 },
+				{ contenders[c].impl, NULL, COLLECTIVE_FLOAT32, COLLECTIVE_SUM },
+			};
+			double best[ARRAY_SIZE(loads)] = { 0 };
+			size_t l;
+
+			if (c && !(features() & BIT(c - 1)))
+				continue;
+			for (round = 0; round < ROUNDS; round++)
+				for (l = 0; l < ARRAY_SIZE(loads); l++)
+					best[l] = max(best[l], load_measure(&loads[l], &place,
+									    ROUND_SECONDS));
+			printf("%-26s %-8s %8.1f %8.1f %8.1f %8.2f\n", cases[i].name,
+			       contenders[c].impl->name, best[0], best[1], best[2],
+			       best[2] / best[1]);
+		}
+	}
+}
+
+/* A quarter of the sum's speed is where a reduction begins to look silly. */
+static void all(u8 *memory)
+{
+	const size_t bytes = 64 << 10;
+	const struct place place = {
+		.a = memory,
+		.b = memory + bytes + 1024,
+		.dst = memory + 2 * (bytes + 1024),
+		.bytes = bytes,
+	};
+	struct load load = { .impl = NULL };
+	size_t c;
+
+	for (c = 0; c < ARRAY_SIZE(contenders); c++) {
+		double sum = 0;
+		int round;
+
+		if (c && !(features() & BIT(c - 1)))
+			continue;
+		load.impl = contenders[c].impl;
+		load.type = COLLECTIVE_FLOAT32;
+		load.reduction = COLLECTIVE_SUM;
+		for (round = 0; round < ROUNDS; round++)
+			sum = max(sum, load_measure(&load, &place, ROUND_SECONDS));
+		printf("\n%s, 3 x 64 KiB, percent of binary32 sum (%.1f GB/s)\n%-10s",
+		       load.impl->name, sum, "");
+		for (load.reduction = 0; load.reduction < COLLECTIVE_REDUCTION_COUNT;
+		     load.reduction++)
+			printf("%6s", reference_reductions[load.reduction]);
+		printf("\n");
+		for (load.type = 0; load.type < COLLECTIVE_TYPE_COUNT; load.type++) {
+			printf("%-10s", reference_types[load.type].name);
+			for (load.reduction = 0; load.reduction < COLLECTIVE_REDUCTION_COUNT;
+			     load.reduction++) {
+				double best = 0;
+
+				if (!coll_reduce_valid(load.type, load.reduction)) {
+					printf("%6s", "-");
+					continue;
+				}
+				for (round = 0; round < 3; round++)
+					best = max(best, load_measure(&load, &place, 0.002));
+				printf("%6.0f", 100 * best / sum);
+			}
+			printf("\n");
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const size_t size = 3 * ((64UL << 20) + 4096);
+	u8 *memory = aligned_alloc(4096, size);
+	size_t i;
+
+	if (!memory) {
+		perror("aligned_alloc");
+		return 1;
+	}
+	/* Ordinary numbers in every type */
+	for (i = 0; i < size; i++)
+		memory[i] = 0x3c + i % 3;
+	sums(memory);
+	if (argc > 1 && !strcmp(argv[1], "all"))
+		all(memory);
+	free(memory);
+	return 0;
+}
