@@ -12,7 +12,7 @@ static const struct {
 	const char *text;
 } errors[] = {
 	{ 0, "Success" },
-	{ EINVAL, "Malformed call: unknown type, operation or flag, rank outside the group, or misaligned address" },
+	{ EINVAL, "Malformed call or configuration" },
 	{ E2BIG, "The kernel module is older than the program: unknown parameters" },
 	{ EFAULT, "Memory that is not mapped, or may not be written" },
 	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },

@@ -114,8 +114,7 @@ static int message(struct coll_host *host, struct coll_guest *guest, int kind,
 	}
 	if (kind == COLL_MESSAGE_FAIL) {
 		err = coll_message_read_fail(body, length, text, sizeof(text));
-		return coll_fail(&host->why, err, "%s (from rank %u)", text,
-				 guest->rank);
+		return coll_fail(&host->why, err, "%s", text);
 	}
 	if (guest->state != GUEST_WELCOME || kind != COLL_MESSAGE_ADDRESS ||
 	    length != COLL_ENTRY_SIZE ||

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,14 +37,25 @@ int coll_rendezvous_allowed(const struct coll_setup *setup,
 			 text);
 }
 
+/* "program-0123abcd": says who it is, and is not in use. */
+static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
+{
+	char *at;
+
+	snprintf(name, COLLECTIVE_NAME_MAX + 1, "%.20s-%08x",
+		 program_invocation_short_name, (__u32)id);
+	for (at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
+			*at = '-';
+}
+
 int coll_rendezvous_identify(struct coll_setup *setup, __u64 *id,
 			     struct coll_detail *detail)
 {
 	if (getrandom(id, sizeof(*id), 0) != sizeof(*id))
 		return coll_fail(detail, -EAGAIN, "no random numbers");
 	if (!setup->name[0])
-		snprintf(setup->name, sizeof(setup->name), "group-%016llx",
-			 (unsigned long long)*id);
+		choose_name(setup->name, *id);
 	return 0;
 }
 

@@ -120,7 +120,7 @@ static int read_message(struct guest *guest, uint8_t *body, size_t max,
 	if (err || kind != COLL_MESSAGE_FAIL)
 		return err ?: kind;
 	err = coll_message_read_fail(body, *length, text, sizeof(text));
-	return coll_fail(guest->detail, err, "%s (from rank 0)", text);
+	return coll_fail(guest->detail, err, "%s", text);
 }
 
 /* Our own port may be the one we dialled: TCP then connects to itself. */

@@ -184,6 +184,17 @@ static void goodbye(struct coll_host *host, const uint8_t *last, size_t size)
 			coll_host_drop(&host->guests[i]);
 }
 
+/* Whoever is in the listener's queue should hear what failed, too. */
+static void welcome_waiting(struct coll_host *host)
+{
+	struct pollfd one = { .fd = host->fd, .events = POLLIN };
+	int i;
+
+	for (i = 0; i < host->setup->nranks; i++)
+		if (poll(&one, 1, 0) <= 0 || welcome(host))
+			return;
+}
+
 /* Listen on the first of the addresses that can be had. */
 static int open_at(struct coll_host *host, const struct addrinfo *where,
 		   struct sockaddr_storage *addr)
@@ -275,8 +286,8 @@ int coll_rendezvous_host(int fd, struct coll_setup *setup,
 		goto free;
 	/* Ranks that come while we join wait in the listener's queue. */
 	err = join(&host, fd, &addr) ?: gather(&host);
-	if (err && err != -ETIMEDOUT)
-		welcome(&host);	/* whoever waits there should hear it too */
+	if (err)
+		welcome_waiting(&host);
 	goodbye(&host, last, err ? coll_message_fail(last, err, why) :
 		coll_message_table(last, peers, setup->nranks));
 	close(host.fd);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* collective-run - start the ranks of a group on this host */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netns.h"
+#include "ranks.h"
+
+enum { OPTION_NETNS = 256 };
+
+static const struct option options[] = {
+	{ "ranks", required_argument, NULL, 'n' },
+	{ "netns", no_argument, NULL, OPTION_NETNS },
+	{ "ipv6", no_argument, NULL, '6' },
+	{ "timeout", required_argument, NULL, 't' },
+	{ "label", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 }
+};
+
+static int usage(FILE *to, int status)
+{
+	fprintf(to,
+		"usage: collective-run [options] [--] PROGRAM [ARGUMENT...]\n"
+		"  -n, --ranks N      start N ranks (default: the CPUs)\n"
+		"      --netns        each in its own network namespace (root)\n"
+		"  -6, --ipv6         rendezvous over IPv6\n"
+		"  -t, --timeout S    end everything after S seconds, status 124\n"
+		"  -l, --label        begin every line of output with its rank\n");
+	return status;
+}
+
+static int number(const char *text, long max)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	return *text && !*end && value > 0 && value <= max ? (int)value : -1;
+}
+
+/* Standard input is rank 0's. */
+static int run_program(int rank, void *arg)
+{
+	char **argv = arg;
+	int null;
+
+	if (rank) {
+		null = open("/dev/null", O_RDONLY);
+		if (null >= 0) {
+			dup2(null, STDIN_FILENO);
+			close(null);
+		}
+	}
+	execvp(argv[0], argv);
+	fprintf(stderr, "collective-run: %s: %s\n", argv[0], strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}
+
+int main(int argc, char **argv)
+{
+	struct ranks ranks = {
+		.n = sysconf(_SC_NPROCESSORS_ONLN),
+		.run = run_program,
+	};
+	bool netns = false;
+	int option, value;
+
+	while ((option = getopt_long(argc, argv, "+n:6t:lh", options,
+				     NULL)) != -1) {
+		switch (option) {
+		case 'n':
+			ranks.n = number(optarg, RANKS_MAX);
+			if (ranks.n < 0) {
+				fprintf(stderr, "%s: 1 to %d ranks\n", argv[0],
+					RANKS_MAX);
+				return 125;
+			}
+			break;
+		case OPTION_NETNS:
+			netns = true;
+			break;
+		case '6':
+			ranks.v6 = true;
+			ranks.address = "::1";
+			break;
+		case 't':
+			value = number(optarg, 1000000);
+			if (value < 0) {
+				fprintf(stderr, "%s: %s is no number of seconds\n",
+					argv[0], optarg);
+				return 125;
+			}
+			ranks.timeout_s = value;
+			break;
+		case 'l':
+			ranks.label = true;
+			break;
+		case 'h':
+			return usage(stdout, 0);
+		default:
+			return usage(stderr, 125);
+		}
+	}
+	if (optind == argc)
+		return usage(stderr, 125);
+	ranks.arg = argv + optind;
+	/* Our wait() is for them, whatever our parent ignored. */
+	signal(SIGCHLD, SIG_DFL);
+	if (netns) {
+		ranks.address = ranks.v6 ? NETNS_ADDRESS6_RANK0 :
+				NETNS_ADDRESS_RANK0;
+		ranks.port = NETNS_PORT;
+		ranks.insecure = true;
+		ranks.prepare = netns_prepare;
+		ranks.attach = netns_attach;
+		if (netns_hub())
+			return 125;
+	}
+	return ranks_run(&ranks);
+}
