@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# `make help` lists the targets.  Everything is built under build/; a target
+# that needs packages installs them first (scripts/setup).
+
+KERNEL	?= distro
+WHERE	?= vm
+SUITES	?=
+PREFIX	?= /usr/local
+DESTDIR	?=
+
+BUILD	:= $(CURDIR)/build
+DATA	:= $(BUILD)/data/digits.csv
+
+MAKEFLAGS += --no-print-directory
+
+all: modules lib tools examples
+
+help:
+	@echo "make            module for the distribution's 6.12 kernel, library, tools, examples"
+	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
+	@echo "make check      every test; SUITES='unit style' for some (selftests/suites lists them)"
+	@echo "make style      layering, checkpatch, sparse, warnings"
+	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
+	@echo "make lib tools examples selftests"
+	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
+	@echo "make clean"
+
+setup-build:
+	@scripts/setup build
+
+modules:
+	@scripts/build-module $(KERNEL)
+
+lib: setup-build
+	@$(MAKE) -C libcollective OUT=$(BUILD)/lib
+
+tools: lib
+	@$(MAKE) -C tools OUT=$(BUILD)/bin LIB=$(BUILD)/lib
+
+examples: lib
+	@$(MAKE) -C examples OUT=$(BUILD)/examples LIB=$(BUILD)/lib
+
+selftests: lib
+	@$(MAKE) -C selftests OUT=$(BUILD)/selftests LIB=$(BUILD)/lib
+
+# The UCI handwritten digits, out of a package that is not installed.
+$(DATA):
+	@scripts/fetch-digits $@
+
+demo: lib tools examples $(DATA)
+	@scripts/demo $(WHERE) $(DATA)
+
+check:
+	@selftests/run-suites $(SUITES)
+
+style:
+	@scripts/style
+
+install: all
+	@$(MAKE) modules KERNEL=host
+	$(MAKE) -C /lib/modules/$(shell uname -r)/build M=$(BUILD)/kmod-host \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(if $(DESTDIR),,depmod)
+	$(MAKE) -C libcollective install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all help setup-build modules lib tools examples selftests demo check style install clean
