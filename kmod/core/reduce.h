@@ -13,7 +13,7 @@
  *  - binary16 and bfloat16 are widened (exactly), computed in binary32 and
  *    rounded once, to nearest even,
  *  - a NaN result is always the canonical one, whichever operand it came from,
- *  - minimum, maximum and the logical operations look at the bits, in integers.
+ *  - minimum, maximum and the logical operations are defined to the last bit.
  *
  * In the kernel the caller holds kernel_fpu_begin(), which also gives the
  * rounding mode and leaves denormals alone; nothing in here sleeps.

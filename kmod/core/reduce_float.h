@@ -3,8 +3,9 @@
  * Floating-point elements of the reductions, one at a time and without
  * branches.  Only reduce_impl.h includes this.
  *
- * Only sum, product and average compute in floating point.  What looks at an
- * element's bits has them in the unsigned integer of its size.
+ * Sum, product and average compute in floating point, and so do minimum and
+ * maximum where there is an instruction for them.  What looks at an element's
+ * bits has them in the unsigned integer of its size.
  */
 #ifndef COLL_REDUCE_FLOAT_H
 #define COLL_REDUCE_FLOAT_H
@@ -45,6 +46,20 @@ static __always_inline u32 coll_f32_bits(f32 value)
 static __always_inline f32 coll_f32_from_bits(u32 bits)
 {
 	const union { u32 bits; f32 value; } pun = { .bits = bits };
+
+	return pun.value;
+}
+
+static __always_inline u64 coll_f64_bits(f64 value)
+{
+	const union { f64 value; u64 bits; } pun = { .value = value };
+
+	return pun.bits;
+}
+
+static __always_inline f64 coll_f64_from_bits(u64 bits)
+{
+	const union { u64 bits; f64 value; } pun = { .bits = bits };
 
 	return pun.value;
 }

@@ -131,11 +131,17 @@ COLL_REDUCE_INTEGER(s16, u16, u32)
 COLL_REDUCE_INTEGER(s32, u32, u32)
 COLL_REDUCE_INTEGER(s64, u64, u64)
 
+COLL_REDUCE_LOGICAL(f16, u16, COLL_F16_ABS, COLL_F16_ONE)
+COLL_REDUCE_LOGICAL(bf16, u16, COLL_BF16_ABS, COLL_BF16_ONE)
+COLL_REDUCE_LOGICAL(f32, u32, COLL_F32_ABS, COLL_F32_ONE)
+COLL_REDUCE_LOGICAL(f64, u64, COLL_F64_ABS, COLL_F64_ONE)
+
 /*
- * Floats by their bits.  With the lower bits of the negative ones turned over,
- * all but NaN are in order as signed integers, -0 just below +0.
+ * The order of small floats, by their bits: with the lower bits of the negative
+ * ones turned over, all but NaN are in order as signed integers, -0 just below
+ * +0.
  */
-#define COLL_FLOAT_ORDER(f, F, u, s)					\
+#define COLL_SMALL_FLOAT_ORDER(f, F, u, s)				\
 static __always_inline s coll_##f##_key(u bits)				\
 {									\
 	return (s)((s)bits < 0 ? bits ^ COLL_##F##_ABS : bits);		\
@@ -152,15 +158,33 @@ static __always_inline u coll_##f##_ordered(u x, u y, u result)		\
 COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
 COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
-	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))		\
-COLL_REDUCE_LOGICAL(f, u, COLL_##F##_ABS, COLL_##F##_ONE)
+	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
 
-COLL_FLOAT_ORDER(f16, F16, u16, s16)
-COLL_FLOAT_ORDER(bf16, BF16, u16, s16)
-COLL_FLOAT_ORDER(f32, F32, u32, s32)
-COLL_FLOAT_ORDER(f64, F64, u64, s64)
+COLL_SMALL_FLOAT_ORDER(f16, F16, u16, s16)
+COLL_SMALL_FLOAT_ORDER(bf16, BF16, u16, s16)
 
-/* Floats by their value. */
+/*
+ * The order of the others, by their value, which has an instruction.  Asked both
+ * ways round, x < y ? x : y gives the same answer, or both zeros, or (with NaN)
+ * both operands: the OR of the answers is then the lesser, -0, or some NaN.  The
+ * greater of two is the lesser of their opposites.
+ */
+#define COLL_FLOAT_ORDER(f)						\
+static __always_inline f coll_##f##_lesser(f x, f y)			\
+{									\
+	return coll_##f##_from_bits(coll_##f##_bits(x < y ? x : y) |	\
+				    coll_##f##_bits(y < x ? y : x));	\
+}									\
+									\
+COLL_REDUCE_AS(f##_min, f, f, /* as is */, coll_##f##_canonical,	\
+	       coll_##f##_lesser(x, y))					\
+COLL_REDUCE_AS(f##_max, f, f, /* as is */, coll_##f##_canonical,	\
+	       -coll_##f##_lesser(-x, -y))
+
+COLL_FLOAT_ORDER(f32)
+COLL_FLOAT_ORDER(f64)
+
+/* Floats by their value: arithmetic. */
 #define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
 COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
 COLL_REDUCE_AS(f##_prod, raw, type, load, store, x * y)			\
