@@ -51,7 +51,7 @@ bool coll_reduce_valid(u8 type, u8 reduction)
  *
  * Return: one that the CPU can run; never NULL.
  */
-const struct coll_reduce_impl *coll_reduce_select(u32 features)
+const struct coll_reduce_impl *coll_reduce_select(u32 features __maybe_unused)
 {
 #if defined(__x86_64__)
 	if (features & COLL_REDUCE_HAS_AVX512)
