@@ -67,8 +67,7 @@ enum coll_control_kind {
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
 	COLL_CONTROL_PING,		/* @position: the sender's clock */
 	COLL_CONTROL_PONG,		/* @position: as it came */
-	COLL_CONTROL_ABORT,		/* the operation or the group has failed */
-	COLL_CONTROL_ABORTED,		/* I complete nothing of it with success */
+	COLL_CONTROL_ABORT,		/* it has failed: I complete nothing of it any more */
 	COLL_CONTROL_LEAVE,		/* I am going, all is well */
 	COLL_CONTROL_KINDS
 };

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/collective: what comes from user space is copied and checked for its
+ * size here, and nowhere else.
+ */
+#include <linux/cdev.h>
+#include <linux/compat.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "cdev.h"
+#include "coll.h"
+
+/* All ioctl arguments; each begins with its size. */
+union ioc_arg {
+	u32 size;
+	struct collective_query query;
+	struct collective_join join;
+	struct collective_connect connect;
+	struct collective_register reg;
+	struct collective_unregister unreg;
+	struct collective_submit submit;
+	struct collective_status status;
+	struct collective_leave leave;
+};
+
+static bool ioc_mine(const struct coll_member *member)
+{
+	return member->mm == current->mm;
+}
+
+static int ioc_query(struct file *file, union ioc_arg *arg)
+{
+	struct collective_query *query = &arg->query;
+	u32 i;
+
+	if (query->flags)
+		return -EINVAL;
+	query->abi_version = COLLECTIVE_ABI_VERSION;
+	query->lanes_max = COLLECTIVE_LANES_MAX;
+	query->ranks_max = COLLECTIVE_RANKS_MAX;
+	query->inflight_max = COLL_INFLIGHT;
+	query->eager_limit = COLLECTIVE_EAGER_LIMIT;
+	query->transports = BIT(COLLECTIVE_TRANSPORT_TCP);
+	query->types = BIT_ULL(COLLECTIVE_TYPE_COUNT) - 1;
+	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
+	query->features = 0;
+	query->opcodes = 0;
+	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++)
+		if (coll_schedule_find(i, COLLECTIVE_ALGORITHM_AUTO))
+			query->opcodes |= BIT_ULL(i);
+	return 0;
+}
+
+static int ioc_join(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	int err;
+
+	mutex_lock(&member->mutex);
+	err = coll_member_join(member, &arg->join);
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_connect(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	const struct collective_connect *connect = &arg->connect;
+	struct sockaddr_storage *peers;
+	int err;
+
+	static_assert(sizeof(*peers) == COLLECTIVE_ADDR_SIZE);
+	if (connect->flags)
+		return -EINVAL;
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	err = -ENOTCONN;
+	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+		goto unlock;
+	err = -EPERM;
+	if (!ioc_mine(member))
+		goto unlock;
+	err = -EINVAL;
+	if (connect->npeers != member->nranks)
+		goto unlock;
+	peers = vmemdup_user(u64_to_user_ptr(connect->peers),
+			     (size_t)connect->npeers * sizeof(*peers));
+	err = PTR_ERR_OR_ZERO(peers);
+	if (err)
+		goto unlock;
+	err = coll_member_connect(member, peers, connect->timeout_ms,
+				  !(file->f_flags & O_NONBLOCK));
+	kvfree(peers);
+unlock:
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_register(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_register *reg = &arg->reg;
+	struct coll_buffer *buffer;
+	int err;
+
+	if (reg->flags & ~COLLECTIVE_REGISTER_READ_ONLY || reg->buffer || reg->reserved ||
+	    !reg->length)
+		return -EINVAL;
+	mutex_lock(&member->mutex);
+	err = -ENOTCONN;
+	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+		goto unlock;
+	err = -EPERM;
+	if (!ioc_mine(member))
+		goto unlock;
+	buffer = coll_buffer_pin(reg->addr, reg->length,
+				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY),
+				 &member->pinned);
+	err = PTR_ERR_OR_ZERO(buffer);
+	if (err)
+		goto unlock;
+	err = xa_alloc(&member->buffers, &reg->buffer, buffer,
+		       XA_LIMIT(1, COLL_BUFFERS_MAX), GFP_KERNEL_ACCOUNT);
+	if (err) {
+		coll_buffer_put(buffer);
+		err = err == -EBUSY ? -EMFILE : err;
+	}
+unlock:
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_unregister(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct coll_buffer *buffer;
+
+	mutex_lock(&member->mutex);
+	buffer = xa_erase(&member->buffers, arg->unreg.buffer);
+	mutex_unlock(&member->mutex);
+	if (!buffer)
+		return -ENOENT;
+	coll_buffer_put(buffer);
+	return 0;
+}
+
+static int ioc_submit(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_submit *submit = &arg->submit;
+	u64 instance = submit->request - 1;
+	int err;
+
+	if (submit->flags)
+		return -EINVAL;
+	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
+		return -ENOTCONN;
+	if (!ioc_mine(member))
+		return -EPERM;
+	if (READ_ONCE(member->stopped))
+		return -ENOTCONN;
+
+	if (submit->request)
+		err = coll_request_wait(member, instance);
+	else
+		err = coll_request_submit(member, &submit->op, &instance);
+	submit->request = err == -ERESTARTSYS ? instance + 1 : 0;
+	return err;
+}
+
+static int ioc_status(struct file *file, union ioc_arg *arg)
+{
+	if (arg->status.flags)
+		return -EINVAL;
+	coll_member_status(file->private_data, &arg->status);
+	return 0;
+}
+
+static int ioc_leave(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	int err;
+
+	if (arg->leave.flags)
+		return -EINVAL;
+	mutex_lock(&member->mutex);
+	err = coll_member_leave(member);
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+/**
+ * struct ioc - an ioctl
+ * @call: does it
+ * @size: bytes of its struct
+ * @min: bytes of the first version of it
+ * @back: the struct goes back to the user on success, and on -ERESTARTSYS
+ */
+struct ioc {
+	int (*call)(struct file *file, union ioc_arg *arg);
+	u32 size;
+	u32 min;
+	bool back;
+};
+
+#define IOC(_cmd, _call, _struct, _last, _back)			\
+	[_IOC_NR(_cmd)] = {					\
+		.call = _call,					\
+		.size = sizeof(struct _struct),			\
+		.min = offsetofend(struct _struct, _last),	\
+		.back = _back,					\
+	}
+
+static const struct ioc iocs[] = {
+	IOC(COLLECTIVE_IOC_QUERY, ioc_query, collective_query, features, true),
+	IOC(COLLECTIVE_IOC_JOIN, ioc_join, collective_join, addr, true),
+	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, false),
+	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, true),
+	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, false),
+	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, true),
+	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, true),
+	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, false),
+};
+
+static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
+{
+	void __user *ptr = (void __user *)user;
+	union ioc_arg arg = {};
+	const struct ioc *ioc;
+	u32 size;
+	int err;
+
+	if (_IOC_TYPE(cmd) != COLLECTIVE_IOC_MAGIC || _IOC_NR(cmd) >= ARRAY_SIZE(iocs) ||
+	    _IOC_DIR(cmd) != _IOC_NONE || _IOC_SIZE(cmd))
+		return -ENOTTY;
+	ioc = &iocs[_IOC_NR(cmd)];
+	if (!ioc->call)
+		return -ENOTTY;
+	if (get_user(size, (u32 __user *)ptr))
+		return -EFAULT;
+	if (size < ioc->min)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(&arg, ioc->size, ptr, size);
+	if (err)
+		return err;
+	arg.size = size;
+
+	err = ioc->call(file, &arg);
+	if (ioc->back && (!err || err == -ERESTARTSYS) &&
+	    copy_to_user(ptr, &arg, min(size, ioc->size)))
+		return -EFAULT;
+	return err;
+}
+
+static __poll_t cdev_poll(struct file *file, poll_table *table)
+{
+	struct coll_member *member = file->private_data;
+
+	poll_wait(file, &member->wait, table);
+	switch (READ_ONCE(member->state)) {
+	case COLLECTIVE_STATE_UP:
+		return EPOLLOUT | EPOLLWRNORM;
+	case COLLECTIVE_STATE_ABORTED:
+		return EPOLLERR;
+	case COLLECTIVE_STATE_LEFT:
+		return EPOLLHUP;
+	default:
+		return 0;
+	}
+}
+
+static int cdev_open(struct inode *inode, struct file *file)
+{
+	file->private_data = coll_member_new();
+	return file->private_data ? nonseekable_open(inode, file) : -ENOMEM;
+}
+
+static int cdev_release(struct inode *inode, struct file *file)
+{
+	coll_member_close(file->private_data);
+	return 0;
+}
+
+static const struct file_operations cdev_ops = {
+	.owner		= THIS_MODULE,
+	.open		= cdev_open,
+	.release	= cdev_release,
+	.unlocked_ioctl	= cdev_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.poll		= cdev_poll,
+};
+
+static char *cdev_node(const struct device *device, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+static const struct class cdev_class = {
+	.name		= "collective",
+	.devnode	= cdev_node,
+};
+
+static int cdev_major;
+static struct device *cdev_device;
+
+/**
+ * coll_cdev_setup() - make the device
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_cdev_setup(void)
+{
+	int err;
+
+	cdev_major = __register_chrdev(0, 0, 1, "collective", &cdev_ops);
+	if (cdev_major < 0)
+		return cdev_major;
+	err = class_register(&cdev_class);
+	if (err)
+		goto chrdev;
+	cdev_device = device_create(&cdev_class, NULL, MKDEV(cdev_major, 0), NULL, "collective");
+	if (IS_ERR(cdev_device)) {
+		err = PTR_ERR(cdev_device);
+		goto class;
+	}
+	err = coll_group_setup(&cdev_device->kobj);
+	if (err)
+		goto device;
+	return 0;
+
+device:
+	device_destroy(&cdev_class, MKDEV(cdev_major, 0));
+class:
+	class_unregister(&cdev_class);
+chrdev:
+	__unregister_chrdev(cdev_major, 0, 1, "collective");
+	return err;
+}
+
+/** coll_cdev_cleanup() - undo coll_cdev_setup(); no file is open */
+void coll_cdev_cleanup(void)
+{
+	coll_group_cleanup();
+	device_destroy(&cdev_class, MKDEV(cdev_major, 0));
+	class_unregister(&cdev_class);
+	__unregister_chrdev(cdev_major, 0, 1, "collective");
+}

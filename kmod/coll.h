@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The objects, who owns them, and what protects what.
+ *
+ *	group		from its first member to its last
+ *	  member	one open file that has joined
+ *	    link	the way to one peer: one control and some data connections
+ *	    lane	an engine and the data connections that it serves
+ *	    request	one operation, from submit to exactly one completion
+ *
+ * Runners (runner.h): a member has one for its connections (listener,
+ * handshakes, control connections) and one for each lane.  What a runner owns is
+ * touched by its owner only and needs no lock.  Fields are marked
+ *
+ *	[c]	const after JOIN
+ *	[C]	owned by the member's control runner
+ *	[L]	owned by the lane's runner
+ *	[l]	protected by coll_member.lock
+ *	[m]	protected by coll_member.mutex
+ *	[g]	protected by the mutex of group.c
+ *	[a]	atomic, or read and written once
+ *
+ * Order: coll_member.mutex, the mutex of group.c, coll_member.lock; the small
+ * locks of a lane's inbox, a connection's mailbox and a link's outgoing queue
+ * are innermost and are never held together.  Spinlocks are not taken in
+ * interrupts: socket callbacks only set bits and kick.
+ *
+ * Teardown (coll_member_stop): the control runner says goodbye, then all runners
+ * are stopped, lanes first, so that nobody is left who could touch a connection;
+ * sockets are closed, which waits for their callbacks; what requests are left
+ * give their pages back.
+ */
+#ifndef COLL_H
+#define COLL_H
+
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include <linux/collective.h>
+
+#include "core/engine.h"
+#include "mem.h"
+#include "runner.h"
+#include "transport.h"
+#include "vector.h"
+
+/* Requests a member may have in flight, a power of two. */
+#define COLL_INFLIGHT		512
+
+#define COLL_BUFFERS_MAX	4096
+#define COLL_HALF_OPEN_MAX	64
+
+/* Bytes of control frames that wait for a control connection. */
+#define COLL_OUTBOX		(64 * 1024)
+
+#define COLL_DEFAULT_LANES		1
+#define COLL_DEFAULT_TIMEOUT_MS		300000
+#define COLL_DEFAULT_CONNECT_MS		60000
+#define COLL_DEFAULT_HEARTBEAT_MS	1000
+
+/* In heartbeats; the order matters (mem.c). */
+#define COLL_LEASE_BEATS	4
+#define COLL_FENCE_BEATS	5
+#define COLL_SILENCE_BEATS	6
+
+/* How long reasons are collected before requests fail with the best, ms. */
+#define COLL_SETTLE_MS		25
+
+struct coll_member;
+
+/**
+ * struct coll_group - a named set of ranks in a network namespace
+ * @kobj: in sysfs
+ * @node: in the list of all groups [g]
+ * @net: its network namespace [c]
+ * @owner: user whose processes may join [c]
+ * @name: [c]
+ * @id: of this incarnation [c]
+ * @nranks: [c]
+ * @lanes: [c]
+ * @members: those of this host [g]
+ */
+struct coll_group {
+	struct kobject kobj;
+	struct list_head node;
+	struct net *net;
+	kuid_t owner;
+	char name[40];
+	u64 id;
+	u32 nranks;
+	u32 lanes;
+	struct list_head members;
+};
+
+/**
+ * struct coll_mail - what the control runner has for a data connection's lane
+ * @lock: protects the rest
+ * @posted: there is something
+ * @consumed: see coll_stream_consumed()
+ * @credited: see coll_stream_credited()
+ * @ngrants: how many
+ * @grants: see coll_stream_granted()
+ */
+struct coll_mail {
+	spinlock_t lock;
+	bool posted;
+	u64 consumed;
+	u64 credited;
+	u32 ngrants;
+	u64 grants[COLL_INFLIGHT];
+};
+
+enum coll_conn_state {
+	COLL_CONN_CONNECTING,	/* the transport is */
+	COLL_CONN_GREETING,	/* our HELLO is leaving or theirs is awaited */
+	COLL_CONN_OPEN,
+	COLL_CONN_DOWN,
+};
+
+/**
+ * struct coll_conn - a connection
+ * @ep: its end of it
+ * @member: [c]
+ * @link: once it is known whose it is
+ * @runner: who serves it: first the control runner, then perhaps a lane's
+ * @node: in the member's list of greeting ones [C], or the lane's list [L]
+ * @state: enum coll_conn_state, owned by @runner
+ * @kind: enum coll_conn_kind
+ * @lane: of a data connection
+ * @outgoing: we called
+ * @peer: rank, once known
+ * @events: bit (1 << enum coll_event) [a]
+ * @since: when it was made, ns
+ * @buf: HELLO or control frame that is arriving
+ * @got: bytes of it
+ * @hello: HELLO that is leaving
+ * @hello_left: bytes of it that have not left
+ * @blocked: the transport takes no more for now
+ * @want: of a data connection: there is something to send
+ * @stream: of a data connection [L]
+ * @mail: of a data connection
+ * @down: of a data connection: it is [a]
+ * @deserted: its peer had left when this run of the lane began [L]
+ * @borrowed: bytes sent without a copy [L]
+ */
+struct coll_conn {
+	struct coll_endpoint ep;
+	struct coll_member *member;
+	struct coll_link *link;
+	struct coll_runner *runner;
+	struct list_head node;
+	enum coll_conn_state state;
+	u8 kind;
+	u8 lane;
+	bool outgoing;
+	u32 peer;
+	unsigned long events;
+	u64 since;
+	u8 buf[COLL_HELLO_SIZE];
+	u32 got;
+	u8 hello[COLL_HELLO_SIZE];
+	u32 hello_left;
+	bool blocked;
+	bool want;
+	struct coll_stream *stream;
+	struct coll_mail *mail;
+	bool down;
+	bool deserted;
+	u64 borrowed;
+};
+
+/**
+ * struct coll_link - the way to one peer
+ * @node: in the member's list [c]
+ * @member: [c]
+ * @peer: rank [c]
+ * @control: its control connection [C]
+ * @data: its data connections, by lane; set once [a]
+ * @open: connections that are open [C]
+ * @heard: when the peer was last heard, ns [C]
+ * @lease: until when the peer waits for us, ns [a]
+ * @left: the peer said goodbye [a]
+ * @safe: the peer completes nothing with success any more [a]
+ * @gone: the control connection has ended [a]
+ * @broken: heartbeats since a data connection was found down [C]
+ * @flooded: kind of the reason that was told last [C]
+ * @out_lock: protects the next three
+ * @out: control frames that have not left, a ring
+ * @head: bytes put into it so far
+ * @tail: bytes that have left so far; moved by the control runner only
+ * @lost: frames did not fit [a]
+ */
+struct coll_link {
+	struct list_head node;
+	struct coll_member *member;
+	u32 peer;
+	struct coll_conn *control;
+	struct coll_conn *data[COLLECTIVE_LANES_MAX];
+	u32 open;
+	u64 heard;
+	u64 lease;
+	bool left;
+	bool safe;
+	bool gone;
+	u32 broken;
+	u32 flooded;
+	spinlock_t out_lock;
+	u8 *out;
+	u32 head;
+	u32 tail;
+	bool lost;
+};
+
+/**
+ * struct coll_lane - an independent slice of the payload
+ * @runner: who runs it
+ * @member: [c]
+ * @engine: [L]
+ * @conns: data connections [L]
+ * @vector: [L]
+ * @finished: parts to be completed when the engine has returned [L]
+ * @failed: the engine was told that the group failed [L]
+ * @hurt: peer whose frame does not fit, or COLL_NOBODY [L]
+ * @hurt_instance: the instance it does not fit [L]
+ * @lock: protects @inbox and @arrivals
+ * @inbox: parts submitted
+ * @arrivals: connections handed over
+ * @recheck: some request was aborted [a]
+ */
+struct coll_lane {
+	struct coll_runner runner;
+	struct coll_member *member;
+	struct coll_engine engine;
+	struct list_head conns;
+	struct coll_vector vector;
+	struct list_head finished;
+	bool failed;
+	u32 hurt;
+	u64 hurt_instance;
+	spinlock_t lock;
+	struct list_head inbox;
+	struct list_head arrivals;
+	bool recheck;
+};
+
+/**
+ * struct coll_part - what of a request one lane does
+ * @node: in the lane's inbox, then in its list of finished ones
+ * @request: that it is a part of
+ * @call: for the engine
+ * @error: how it ended
+ */
+struct coll_part {
+	struct list_head node;
+	struct coll_request *request;
+	struct coll_call call;
+	int error;
+};
+
+/**
+ * struct coll_request - one operation of one member
+ * @node: in the member's list [l]
+ * @member: [c]
+ * @instance: its number [c]
+ * @signature: what the ranks must agree on [c]
+ * @bytes: of its result [c]
+ * @buffer: by enum coll_area; the same twice when in place [c]
+ * @off: where in them it begins [c]
+ * @begun: when, ns [c]
+ * @deadline: jiffies, 0: none [c]
+ * @aborted: it is to fail: a negative errno [a]
+ * @cause: why [l]
+ * @error: how it ended, once done
+ * @done: complete
+ * @waited: somebody waits for it [l]
+ * @left: parts that are not complete [a]
+ * @nparts: how many
+ * @part: one a lane
+ */
+struct coll_request {
+	struct list_head node;
+	struct coll_member *member;
+	u64 instance;
+	struct coll_signature signature;
+	u64 bytes;
+	struct coll_buffer *buffer[COLL_AREA_COUNT];
+	u64 off[COLL_AREA_COUNT];
+	u64 begun;
+	unsigned long deadline;
+	int aborted;
+	struct coll_cause cause;
+	int error;
+	struct completion done;
+	bool waited;
+	atomic_t left;
+	u32 nparts;
+	struct coll_part part[];
+};
+
+/**
+ * struct coll_memo - what is known of an instance that was not submitted here
+ * @announced: instance that the previous rank announced, plus one
+ * @signature: what it announced
+ * @failed: instance that has failed elsewhere, plus one
+ * @cause: why
+ */
+struct coll_memo {
+	u64 announced;
+	struct coll_signature signature;
+	u64 failed;
+	struct coll_cause cause;
+};
+
+/* What the control runner has to do besides its connections. */
+enum coll_chore {
+	COLL_CHORE_TICK,
+	COLL_CHORE_FLOOD,
+	COLL_CHORE_LEAVE,
+};
+
+/**
+ * struct coll_counters - of a member, for sysfs
+ * @submitted: operations
+ * @completed: operations, with success or not
+ * @failed: of these, without, by enum collective_reason_kind
+ */
+struct coll_counters {
+	atomic64_t submitted;
+	atomic64_t completed;
+	atomic64_t failed[COLLECTIVE_REASON_COUNT];
+};
+
+/**
+ * struct coll_member - one rank
+ * @kobj: in sysfs, and the reference count
+ * @mutex: one JOIN, CONNECT, REGISTER, UNREGISTER or LEAVE at a time
+ * @lock: see [l]
+ * @state: enum collective_state, changed by coll_member_enter() [l]
+ * @group: [c]
+ * @node: in the group's list [g]
+ * @mm: that joined [c]
+ * @notifier: of its end
+ * @cred: that joined [c]
+ * @memcg: memory cgroup that joined [c]
+ * @pid: that joined, for people [c]
+ * @rank: [c]
+ * @nranks: [c]
+ * @nlanes: [c]
+ * @incarnation: [c]
+ * @timeout_ms: [c]
+ * @heartbeat_ms: [c]
+ * @transport: [c]
+ * @addr: that is listened on [c]
+ * @listener: [C]
+ * @listener_events: [a]
+ * @control: the control runner
+ * @greeting: connections that have not introduced themselves [C]
+ * @ngreeting: how many [C]
+ * @links: by rank; those to the neighbours are made by JOIN [c]
+ * @linked: the same, as a list [c]
+ * @nlinks: how many [c]
+ * @nopen: of these, complete [l]
+ * @arrivals: connections that CONNECT has begun [l]
+ * @met: CONNECT has returned success [m]
+ * @posted: control frames wait for the control runner [a]
+ * @lanes: [c]
+ * @chores: bit (1 << enum coll_chore) [a]
+ * @tick: heartbeat
+ * @cause: why the group failed [l]
+ * @aborted: it did; a negative errno [a]
+ * @aborted_at: when, ns [l]
+ * @instances: operations numbered so far [l]
+ * @requests: in flight [l]
+ * @inflight: how many [l]
+ * @last: why the latest failed operation did [l]
+ * @last_instance: which [l]
+ * @memo: of instances to come, by the low bits of their number [l]
+ * @buffers: registered ones [m]
+ * @pinned: bytes [a]
+ * @counters: [a]
+ * @wait: for a change of @state, or of @inflight
+ * @stopped: coll_member_stop() has run [m]
+ */
+struct coll_member {
+	struct kobject kobj;
+	struct mutex mutex;
+	spinlock_t lock;
+	enum collective_state state;
+
+	struct coll_group *group;
+	struct list_head node;
+	struct mm_struct *mm;
+	struct mmu_notifier notifier;
+	const struct cred *cred;
+	struct mem_cgroup *memcg;
+	pid_t pid;
+	u32 rank;
+	u32 nranks;
+	u32 nlanes;
+	u32 incarnation;
+	u32 timeout_ms;
+	u32 heartbeat_ms;
+	const struct coll_transport *transport;
+	struct sockaddr_storage addr;
+
+	struct coll_endpoint listener;
+	unsigned long listener_events;
+	struct coll_runner control;
+	struct list_head greeting;
+	u32 ngreeting;
+	struct coll_link **links;
+	struct list_head linked;
+	u32 nlinks;
+	u32 nopen;
+	struct list_head arrivals;
+	bool met;
+	bool posted;
+	struct coll_lane *lanes;
+	unsigned long chores;
+	struct delayed_work tick;
+
+	struct coll_cause cause;
+	int aborted;
+	u64 aborted_at;
+
+	u64 instances;
+	struct list_head requests;
+	u32 inflight;
+	struct coll_cause last;
+	u64 last_instance;
+	struct coll_memo *memo;
+
+	struct xarray buffers;
+	atomic64_t pinned;
+	struct coll_counters counters;
+	wait_queue_head_t wait;
+	bool stopped;
+};
+
+/* group.c */
+int coll_group_join(struct coll_member *member, const struct collective_join *join);
+void coll_group_leave(struct coll_member *member);
+int coll_group_setup(struct kobject *parent);
+void coll_group_cleanup(void);
+
+/* member.c */
+struct coll_member *coll_member_new(void);
+int coll_member_join(struct coll_member *member, struct collective_join *join);
+int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
+			u32 timeout_ms, bool wait);
+int coll_member_leave(struct coll_member *member);
+void coll_member_close(struct coll_member *member);
+void coll_member_status(struct coll_member *member, struct collective_status *status);
+
+/* state.c */
+void coll_member_enter(struct coll_member *member, enum collective_state state);
+void coll_member_open(struct coll_member *member);
+void coll_member_abort(struct coll_member *member, const struct coll_cause *cause);
+void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b);
+bool coll_member_settled(struct coll_member *member, u64 now);
+bool coll_member_fenced(struct coll_member *member, u64 now);
+u64 coll_member_beats(const struct coll_member *member, u32 beats);
+int coll_cause_error(u32 kind);
+
+/* request.c */
+int coll_request_submit(struct coll_member *member, const struct collective_op *op,
+			u64 *instance);
+int coll_request_wait(struct coll_member *member, u64 instance);
+void coll_request_part_done(struct coll_part *part);
+void coll_request_abort(struct coll_member *member, u64 instance,
+			const struct coll_cause *cause);
+void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
+			    const struct coll_signature *signature);
+void coll_request_reap(struct coll_member *member, unsigned long patience);
+
+/* call.c */
+int coll_call_check(const struct collective_op *op, u32 nranks, u64 *bytes);
+
+/* lane.c */
+int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);
+void coll_lane_cleanup(struct coll_lane *lane, bool reset);
+void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
+void coll_lane_recheck(struct coll_lane *lane);
+int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
+void coll_lane_detach(struct coll_conn *conn);
+int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control);
+
+/* conn.c */
+int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr);
+int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
+		      const struct sockaddr_storage *addr);
+void coll_conn_accept(struct coll_member *member);
+void coll_conn_greet(struct coll_conn *conn, u64 now);
+void coll_conn_free(struct coll_conn *conn, bool reset);
+
+/* link.c */
+int coll_link_new(struct coll_member *member, u32 peer);
+void coll_link_free(struct coll_link *link, bool reset);
+int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
+void coll_link_post(struct coll_link *link, const struct coll_control *control);
+void coll_link_run(struct coll_link *link, u64 now);
+void coll_link_tick(struct coll_link *link, u64 now);
+int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
+
+/* control.c */
+bool coll_control_run(struct coll_runner *runner);
+void coll_control_tick(struct work_struct *work);
+
+/* stats.c */
+extern const struct kobj_type coll_group_ktype;
+extern const struct kobj_type coll_member_ktype;
+extern const struct kobj_type coll_groups_ktype;
+
+#endif /* COLL_H */

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections until they are open: connect, accept, HELLO.
+ *
+ *	CONNECTING -> GREETING -> OPEN -> DOWN
+ *
+ * The lower rank of a link calls the higher one, once for control and once for
+ * each lane.  The caller sends a HELLO, the other end answers with one, and
+ * nothing else is accepted before.  All of it is done by the member's control
+ * runner; an open control connection stays with it, an open data connection is
+ * given to its lane.
+ */
+#include <linux/cred.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/* A stranger has so long to introduce himself. */
+#define COLL_GREETING_NS	(10 * NSEC_PER_SEC)
+
+static struct coll_conn *conn_of(struct coll_endpoint *ep)
+{
+	return container_of(ep, struct coll_conn, ep);
+}
+
+static void conn_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_conn *conn = conn_of(ep);
+
+	set_bit(event, &conn->events);
+	coll_runner_kick(READ_ONCE(conn->runner));
+}
+
+/* A HELLO is all that is wanted before the connection is open. */
+static int conn_take_hello(struct coll_conn *conn, const void *ptr, u32 len)
+{
+	u32 n = min_t(u32, len, COLL_HELLO_SIZE - conn->got);
+
+	memcpy(conn->buf + conn->got, ptr, n);
+	conn->got += n;
+	return n;
+}
+
+static int conn_take_data(struct coll_conn *conn, const void *ptr, u32 len)
+{
+	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+	bool reduces = coll_stream_reduces(conn->stream);
+	int n;
+
+	if (reduces)
+		coll_vector_hold(&lane->vector);
+	n = coll_stream_receive(conn->stream, ptr, len);
+	if (reduces && n > 0)
+		coll_vector_used(&lane->vector, n);
+	return n;
+}
+
+static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
+{
+	struct coll_conn *conn = conn_of(ep);
+
+	if (conn->state != COLL_CONN_OPEN)
+		return conn_take_hello(conn, ptr, len);
+	if (conn->kind == COLL_CONN_CONTROL)
+		return coll_link_take(conn, ptr, len);
+	return conn_take_data(conn, ptr, len);
+}
+
+static void conn_pause(struct coll_endpoint *ep)
+{
+	struct coll_conn *conn = conn_of(ep);
+
+	if (conn->state == COLL_CONN_OPEN && conn->kind == COLL_CONN_DATA)
+		coll_vector_drop(&conn->member->lanes[conn->lane].vector);
+}
+
+static const struct coll_endpoint_ops conn_ops = {
+	.event	= conn_event,
+	.take	= conn_take,
+	.pause	= conn_pause,
+};
+
+static void listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_member *member = container_of(ep, struct coll_member, listener);
+
+	set_bit(event, &member->listener_events);
+	coll_runner_kick(&member->control);
+}
+
+static const struct coll_endpoint_ops listener_ops = {
+	.event	= listener_event,
+};
+
+static struct coll_conn *conn_new(struct coll_member *member)
+{
+	struct coll_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+
+	if (!conn)
+		return NULL;
+	conn->ep.ops = &conn_ops;
+	conn->member = member;
+	conn->runner = &member->control;
+	conn->since = ktime_get_ns();
+	INIT_LIST_HEAD(&conn->node);
+	return conn;
+}
+
+/**
+ * coll_conn_free() - end a connection
+ * @conn: in no list any more
+ * @reset: drop what is queued
+ *
+ * Context: its owner's; may sleep.
+ */
+void coll_conn_free(struct coll_conn *conn, bool reset)
+{
+	coll_lane_detach(conn);
+	if (conn->ep.transport)
+		conn->ep.transport->close(&conn->ep, reset);
+	kfree(conn);
+}
+
+/**
+ * coll_conn_listen() - begin to accept connections
+ * @member: the member
+ * @addr: in: where; out: the bound address
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr)
+{
+	member->listener.ops = &listener_ops;
+	return member->transport->listen(&member->listener, addr);
+}
+
+static void conn_hello(struct coll_conn *conn, bool answer, u32 error)
+{
+	struct coll_member *member = conn->member;
+	struct coll_hello hello = {
+		.answer = answer,
+		.error = error,
+		.kind = conn->kind,
+		.lane = conn->lane,
+		.id = member->group->id,
+		.from = member->rank,
+		.to = conn->peer,
+		.nranks = member->nranks,
+		.lanes = member->nlanes,
+		.inflight = COLL_INFLIGHT,
+	};
+
+	memcpy(hello.name, member->group->name, sizeof(hello.name));
+	coll_wire_put_hello(conn->hello, &hello);
+	conn->hello_left = COLL_HELLO_SIZE;
+}
+
+/**
+ * coll_conn_connect() - call a peer
+ * @link: to it
+ * @kind: enum coll_conn_kind
+ * @lane: of a data connection
+ * @addr: where it listens
+ *
+ * Context: the process that connects.
+ * Return: 0 when it is under way, or a negative errno.
+ */
+int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
+		      const struct sockaddr_storage *addr)
+{
+	struct coll_member *member = link->member;
+	struct coll_conn *conn = conn_new(member);
+	int err;
+
+	if (!conn)
+		return -ENOMEM;
+	conn->outgoing = true;
+	conn->link = link;
+	conn->peer = link->peer;
+	conn->kind = kind;
+	conn->lane = lane;
+	conn->state = COLL_CONN_CONNECTING;
+	conn_hello(conn, false, 0);
+
+	err = member->transport->connect(&conn->ep, addr, &member->addr);
+	if (err) {
+		kfree(conn);
+		return err;
+	}
+	spin_lock(&member->lock);
+	list_add_tail(&conn->node, &member->arrivals);
+	spin_unlock(&member->lock);
+	coll_runner_kick(&member->control);
+	return 0;
+}
+
+/**
+ * coll_conn_accept() - accept what waits at the listener
+ * @member: the member
+ *
+ * Context: control runner.  The sockets are those of the process that joined.
+ */
+void coll_conn_accept(struct coll_member *member)
+{
+	const struct cred *cred = override_creds(member->cred);
+	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+
+	while (member->ngreeting < COLL_HALF_OPEN_MAX) {
+		struct coll_conn *conn = conn_new(member);
+
+		if (!conn)
+			break;
+		if (member->transport->accept(&member->listener, &conn->ep)) {
+			kfree(conn);
+			break;
+		}
+		conn->state = COLL_CONN_GREETING;
+		list_add_tail(&conn->node, &member->greeting);
+		member->ngreeting++;
+	}
+
+	set_active_memcg(memcg);
+	revert_creds(cred);
+}
+
+/* May the one who says this HELLO be let in? */
+static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
+{
+	struct coll_member *member = conn->member;
+	struct coll_link *link;
+
+	if (hello->answer || hello->to != member->rank || hello->id != member->group->id ||
+	    memcmp(hello->name, member->group->name, sizeof(hello->name)))
+		return -EACCES;
+	if (hello->nranks != member->nranks || hello->lanes != member->nlanes ||
+	    hello->inflight != COLL_INFLIGHT)
+		return -EINVAL;
+	if (hello->from >= member->rank)
+		return -EACCES;
+	link = member->links[hello->from];
+	if (!link)
+		return -EACCES;
+
+	conn->peer = hello->from;
+	conn->kind = hello->kind;
+	conn->lane = hello->lane;
+	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
+		return -EBUSY;
+	conn->link = link;
+	return 0;
+}
+
+/* The other end of a call of ours has answered. */
+static int conn_answered(struct coll_conn *conn, const struct coll_hello *hello)
+{
+	if (!hello->answer || hello->from != conn->peer || hello->to != conn->member->rank ||
+	    hello->id != conn->member->group->id)
+		return -EPROTO;
+	return hello->error ? -EACCES : 0;
+}
+
+static int conn_send_hello(struct coll_conn *conn)
+{
+	while (conn->hello_left) {
+		int n = conn->ep.transport->send(&conn->ep, conn->hello + COLL_HELLO_SIZE -
+						 conn->hello_left, conn->hello_left, false);
+
+		if (n < 0)
+			return n;
+		conn->hello_left -= n;
+	}
+	return 0;
+}
+
+static int conn_receive_hello(struct coll_conn *conn, struct coll_hello *hello)
+{
+	while (conn->got < COLL_HELLO_SIZE) {
+		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->got);
+
+		if (n <= 0)
+			return n ? n : -ECONNRESET;
+	}
+	return coll_wire_get_hello(conn->buf, hello);
+}
+
+/* One try to get on with it: 0 when open, -EAGAIN, or why it failed. */
+static int conn_greet(struct coll_conn *conn)
+{
+	struct coll_hello hello;
+	int err;
+
+	if (conn->state == COLL_CONN_CONNECTING) {
+		err = conn->ep.transport->status(&conn->ep);
+		if (err)
+			return err == -EINPROGRESS ? -EAGAIN : err;
+		conn->state = COLL_CONN_GREETING;
+	}
+
+	if (conn->outgoing) {
+		err = conn_send_hello(conn);
+		if (err)
+			return err;
+		err = conn_receive_hello(conn, &hello);
+		if (err)
+			return err;
+		return conn_answered(conn, &hello);
+	}
+
+	if (!conn->link) {
+		int refused;
+
+		err = conn_receive_hello(conn, &hello);
+		if (err)
+			return err;
+		refused = conn_welcome(conn, &hello);
+		if (refused) {
+			conn->peer = hello.from;
+			conn_hello(conn, true, -refused);
+			conn_send_hello(conn);
+			return refused;
+		}
+		conn_hello(conn, true, 0);
+	}
+	return conn_send_hello(conn);
+}
+
+/**
+ * coll_conn_greet() - get on with a connection that is not open yet
+ * @conn: one of the member's greeting ones; taken out when done or failed
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_conn_greet(struct coll_conn *conn, u64 now)
+{
+	struct coll_member *member = conn->member;
+	int err = conn_greet(conn);
+
+	if (err == -EAGAIN && (conn->outgoing || now < conn->since + COLL_GREETING_NS))
+		return;
+
+	list_del_init(&conn->node);
+	member->ngreeting--;
+	if (!err) {
+		conn->got = 0;
+		conn->state = COLL_CONN_OPEN;
+		err = coll_link_admit(conn->link, conn);
+		if (!err)
+			return;
+	}
+
+	if (conn->outgoing)
+		coll_member_abort(member, &(struct coll_cause) {
+			.kind = err == -EACCES || err == -EPROTO ?
+				COLLECTIVE_REASON_PROTOCOL : COLLECTIVE_REASON_RESET,
+			.error = err == -EACCES || err == -EPROTO ? -err : ECONNRESET,
+			.rank_a = conn->peer,
+			.rank_b = member->rank,
+		});
+	else if (err != -EAGAIN)
+		pr_notice_ratelimited("collective: group %s rank %u: refused a connection (%d)\n",
+				      member->group->name, member->rank, err);
+	coll_conn_free(conn, conn->outgoing);
+}

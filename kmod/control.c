@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The control runner: all connection management of a member, one thing at a time.
+ */
+#include <linux/ktime.h>
+
+#include "coll.h"
+
+static void control_arrivals(struct coll_member *member)
+{
+	struct coll_conn *conn;
+
+	spin_lock(&member->lock);
+	list_for_each_entry(conn, &member->arrivals, node)
+		member->ngreeting++;
+	list_splice_tail_init(&member->arrivals, &member->greeting);
+	spin_unlock(&member->lock);
+}
+
+static void control_flood(struct coll_member *member)
+{
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = COLL_INSTANCE_GROUP,
+	};
+	struct coll_link *link;
+
+	spin_lock(&member->lock);
+	control.cause = member->cause;
+	spin_unlock(&member->lock);
+
+	list_for_each_entry(link, &member->linked, node) {
+		if (link->flooded == control.cause.kind)
+			continue;
+		link->flooded = control.cause.kind;
+		coll_link_post(link, &control);
+	}
+}
+
+static void control_leave(struct coll_member *member)
+{
+	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
+	struct coll_link *link;
+
+	list_for_each_entry(link, &member->linked, node)
+		coll_link_post(link, &control);
+}
+
+/**
+ * coll_control_run() - see struct coll_runner
+ * @runner: a member's control runner
+ *
+ * Return: false: nothing is left to do.
+ */
+bool coll_control_run(struct coll_runner *runner)
+{
+	struct coll_member *member = container_of(runner, struct coll_member, control);
+	unsigned long chores = xchg(&member->chores, 0);
+	u64 now = ktime_get_ns();
+	struct coll_conn *conn, *next;
+	struct coll_link *link;
+
+	if (test_and_clear_bit(COLL_EVENT_READABLE, &member->listener_events) ||
+	    chores & BIT(COLL_CHORE_TICK))
+		if (member->listener.transport)
+			coll_conn_accept(member);
+	control_arrivals(member);
+	list_for_each_entry_safe(conn, next, &member->greeting, node)
+		coll_conn_greet(conn, now);
+
+	if (chores & BIT(COLL_CHORE_FLOOD))
+		control_flood(member);
+	if (chores & BIT(COLL_CHORE_LEAVE))
+		control_leave(member);
+	if (chores & BIT(COLL_CHORE_TICK))
+		list_for_each_entry(link, &member->linked, node)
+			coll_link_tick(link, now);
+	do {
+		/* What comes on one link may have to be told on another. */
+		WRITE_ONCE(member->posted, false);
+		list_for_each_entry(link, &member->linked, node)
+			coll_link_run(link, now);
+	} while (READ_ONCE(member->posted));
+	return false;
+}
+
+/**
+ * coll_control_tick() - the heartbeat's work item
+ * @work: of the member
+ */
+void coll_control_tick(struct work_struct *work)
+{
+	struct coll_member *member = container_of(to_delayed_work(work),
+						  struct coll_member, tick);
+	u32 i;
+
+	set_bit(COLL_CHORE_TICK, &member->chores);
+	coll_runner_kick(&member->control);
+	for (i = 0; i < member->nlanes; i++)
+		if (READ_ONCE(member->inflight))
+			coll_runner_kick(&member->lanes[i].runner);
+	schedule_delayed_work(&member->tick, msecs_to_jiffies(member->heartbeat_ms));
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups: which ranks there are in which network namespace.
+ */
+#include <linux/cred.h>
+#include <linux/mutex.h>
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "coll.h"
+
+static DEFINE_MUTEX(groups_mutex);
+static LIST_HEAD(groups);
+static struct kobject *groups_kobj;
+
+static struct coll_group *group_find(struct net *net, const char *name)
+{
+	struct coll_group *group;
+
+	list_for_each_entry(group, &groups, node)
+		if (net_eq(group->net, net) && !strcmp(group->name, name))
+			return group;
+	return NULL;
+}
+
+static struct coll_group *group_new(struct net *net, const struct coll_member *member,
+				    const struct collective_join *join)
+{
+	struct coll_group *group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	group->net = get_net(net);
+	group->owner = current_euid();
+	group->id = join->id;
+	group->nranks = member->nranks;
+	group->lanes = member->nlanes;
+	memcpy(group->name, join->name, sizeof(group->name));
+	INIT_LIST_HEAD(&group->members);
+
+	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
+				   group->name);
+	if (err) {
+		kobject_put(&group->kobj);
+		return ERR_PTR(err);
+	}
+	list_add_tail(&group->node, &groups);
+	return group;
+}
+
+static void group_end(struct coll_group *group)
+{
+	list_del(&group->node);
+	kobject_del(&group->kobj);
+	kobject_put(&group->kobj);
+}
+
+static int group_admits(const struct coll_group *group, const struct coll_member *member,
+			const struct collective_join *join)
+{
+	const struct coll_member *other;
+
+	if (!uid_eq(group->owner, current_euid()))
+		return -EACCES;
+	if (group->id != join->id || group->nranks != member->nranks ||
+	    group->lanes != member->nlanes)
+		return -EEXIST;
+	list_for_each_entry(other, &group->members, node)
+		if (other->rank == member->rank)
+			return -EBUSY;
+	return 0;
+}
+
+/**
+ * coll_group_join() - enter a group of the caller's network namespace
+ * @member: its rank, size and lanes are set; its group is set
+ * @join: what was asked for
+ *
+ * Return: 0, -EBUSY when the rank is taken, -EEXIST when a group of this name
+ * differs, -EACCES when it is another user's, or -ENOMEM.
+ */
+int coll_group_join(struct coll_member *member, const struct collective_join *join)
+{
+	struct net *net = current->nsproxy->net_ns;
+	struct coll_group *group;
+	int err;
+
+	mutex_lock(&groups_mutex);
+	group = group_find(net, join->name);
+	if (!group)
+		group = group_new(net, member, join);
+	if (IS_ERR(group)) {
+		err = PTR_ERR(group);
+		goto unlock;
+	}
+	err = group_admits(group, member, join);
+	if (err)
+		goto unlock;
+
+	member->group = group;
+	err = kobject_add(&member->kobj, &group->kobj, "%u", member->rank);
+	if (err)
+		goto end;
+	/* For as long as the member may look at it. */
+	kobject_get(&group->kobj);
+	list_add_tail(&member->node, &group->members);
+	goto unlock;
+
+end:
+	member->group = NULL;
+	if (list_empty(&group->members))
+		group_end(group);
+unlock:
+	mutex_unlock(&groups_mutex);
+	return err;
+}
+
+/**
+ * coll_group_leave() - undo coll_group_join()
+ * @member: the member
+ */
+void coll_group_leave(struct coll_member *member)
+{
+	struct coll_group *group = member->group;
+
+	kobject_del(&member->kobj);
+	mutex_lock(&groups_mutex);
+	list_del_init(&member->node);
+	if (list_empty(&group->members))
+		group_end(group);
+	mutex_unlock(&groups_mutex);
+	kobject_put(&group->kobj);
+	member->group = NULL;
+}
+
+/**
+ * coll_group_setup() - make the place of groups in sysfs
+ * @parent: the device
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_group_setup(struct kobject *parent)
+{
+	int err;
+
+	groups_kobj = kzalloc(sizeof(*groups_kobj), GFP_KERNEL);
+	if (!groups_kobj)
+		return -ENOMEM;
+	err = kobject_init_and_add(groups_kobj, &coll_groups_ktype, parent, "groups");
+	if (err)
+		kobject_put(groups_kobj);
+	return err;
+}
+
+/** coll_group_cleanup() - undo coll_group_setup(); there is no group any more */
+void coll_group_cleanup(void)
+{
+	kobject_del(groups_kobj);
+	kobject_put(groups_kobj);
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: where the engine meets the connections.
+ *
+ * One run takes in what has come since the last one (connections, mail from the
+ * control runner, submitted parts, a failure), then moves bytes until neither
+ * side moves or the budget is spent, and at last completes what is finished,
+ * when no vector register is held and no engine is on the stack.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/* Bytes taken from one connection before others have their turn... */
+#define COLL_RECEIVE_BUDGET	(256 * 1024)
+/* ...and turns of a run, before other work on this CPU has its. */
+#define COLL_TURNS		8
+
+static struct coll_stream *lane_stream(void *ctx, u32 peer)
+{
+	struct coll_lane *lane = ctx;
+
+	return lane->member->links[peer]->data[lane->engine.lane]->stream;
+}
+
+static void lane_control(void *ctx, u32 peer, const struct coll_control *control)
+{
+	struct coll_lane *lane = ctx;
+
+	coll_link_post(lane->member->links[peer], control);
+}
+
+static void lane_kick(void *ctx, struct coll_stream *stream)
+{
+	struct coll_lane *lane = ctx;
+
+	lane->member->links[stream->peer]->data[lane->engine.lane]->want = true;
+}
+
+/*
+ * The buffers are the user's again, and this is the last look at whether the
+ * group has failed: whoever was told that it has may have had his pages back
+ * before we consumed them.
+ */
+static void lane_complete(void *ctx, struct coll_inst *inst)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_part *part = inst->call.user;
+
+	part->error = inst->error;
+	if (!part->error) {
+		smp_rmb();	/* what was consumed, then the flag */
+		part->error = READ_ONCE(lane->member->aborted);
+	}
+	list_add_tail(&part->node, &lane->finished);
+}
+
+static void lane_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+{
+	struct coll_lane *lane = ctx;
+
+	if (lane->hurt != COLL_NOBODY)
+		return;
+	lane->hurt = peer;
+	lane->hurt_instance = inst->call.instance;
+}
+
+static void lane_vector(void *ctx, bool begin)
+{
+	struct coll_lane *lane = ctx;
+
+	if (begin)
+		coll_vector_hold(&lane->vector);
+	else
+		coll_vector_drop(&lane->vector);
+}
+
+static const struct coll_engine_ops lane_ops = {
+	.stream		= lane_stream,
+	.control	= lane_control,
+	.kick		= lane_kick,
+	.complete	= lane_complete,
+	.mismatch	= lane_mismatch,
+	.vector		= lane_vector,
+};
+
+static void lane_arrivals(struct coll_lane *lane)
+{
+	spin_lock(&lane->lock);
+	list_splice_tail_init(&lane->arrivals, &lane->conns);
+	spin_unlock(&lane->lock);
+}
+
+static int lane_read_mail(struct coll_conn *conn)
+{
+	struct coll_mail *mail = conn->mail;
+	int err = 0;
+	u32 i;
+
+	if (!READ_ONCE(mail->posted))
+		return 0;
+	spin_lock(&mail->lock);
+	mail->posted = false;
+	for (i = 0; i < mail->ngrants && !err; i++)
+		err = coll_stream_granted(conn->stream, mail->grants[i]);
+	mail->ngrants = 0;
+	if (!err)
+		err = coll_stream_consumed(conn->stream, mail->consumed);
+	if (!err)
+		err = coll_stream_credited(conn->stream, mail->credited);
+	spin_unlock(&mail->lock);
+	return err;
+}
+
+static void lane_inbox(struct coll_lane *lane)
+{
+	struct coll_part *part, *next;
+	LIST_HEAD(parts);
+
+	spin_lock(&lane->lock);
+	list_splice_init(&lane->inbox, &parts);
+	spin_unlock(&lane->lock);
+
+	list_for_each_entry_safe(part, next, &parts, node) {
+		list_del(&part->node);
+		part->error = coll_engine_submit(&lane->engine, &part->call);
+		if (part->error)
+			list_add_tail(&part->node, &lane->finished);
+	}
+}
+
+/* Some requests are to fail by themselves. */
+static void lane_recheck(struct coll_lane *lane)
+{
+	struct coll_inst *inst, *next;
+
+	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
+		struct coll_part *part = inst->call.user;
+		int error = READ_ONCE(part->request->aborted);
+
+		if (error && !inst->error)
+			coll_engine_abort(&lane->engine, inst->call.instance, error);
+	}
+}
+
+/* The group has failed: drop what is queued, and see who may have memory back. */
+static void lane_fail(struct coll_lane *lane, u64 now)
+{
+	struct coll_member *member = lane->member;
+	bool fenced = coll_member_fenced(member, now);
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node) {
+		if (conn->ep.transport)
+			conn->ep.transport->close(&conn->ep, true);
+		WRITE_ONCE(conn->down, true);
+	}
+	if (!coll_member_settled(member, now))
+		return;
+	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(member->aborted));
+	list_for_each_entry(conn, &lane->conns, node)
+		if (fenced || READ_ONCE(conn->link->safe))
+			coll_stream_release(conn->stream);
+}
+
+static void lane_conn_down(struct coll_conn *conn, int err)
+{
+	struct coll_member *member = conn->member;
+
+	WRITE_ONCE(conn->down, true);
+	if (err == -EPROTO)
+		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
+}
+
+static bool lane_receive(struct coll_conn *conn)
+{
+	int n;
+
+	if (conn->down || !test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
+		return false;
+	n = conn->ep.transport->receive(&conn->ep, COLL_RECEIVE_BUDGET);
+	if (n == -EAGAIN)
+		return false;
+	if (n <= 0) {
+		lane_conn_down(conn, n);
+		return false;
+	}
+	/* Anything more will be announced, unless the budget cut it off. */
+	if (n >= COLL_RECEIVE_BUDGET)
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+	return true;
+}
+
+static bool lane_send(struct coll_conn *conn)
+{
+	u32 budget = COLL_DATA_MAX;
+	struct coll_out out;
+	bool moved = false;
+
+	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
+		conn->blocked = false;
+	if (conn->down || conn->blocked || !conn->want)
+		return false;
+
+	while (coll_stream_next(conn->stream, &out)) {
+		const struct coll_transport *transport = conn->ep.transport;
+		u32 borrowed = 0;
+		int n;
+
+		if (out.ptr)
+			n = transport->send(&conn->ep, out.ptr, out.len, out.more);
+		else
+			n = transport->send_mem(&conn->ep, out.mem, out.off, out.len,
+						out.copy, &borrowed);
+		if (n == -EAGAIN) {
+			conn->blocked = true;
+			return moved;
+		}
+		if (n <= 0) {
+			lane_conn_down(conn, n);
+			return moved;
+		}
+		coll_stream_sent(conn->stream, n);
+		conn->borrowed += borrowed;
+		moved = true;
+		if (n >= budget)
+			return true;
+		budget -= n;
+	}
+	conn->want = false;
+	return moved;
+}
+
+/* A peer that has left cannot give what an operation still needs. */
+static void lane_deserted(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	struct coll_conn *conn;
+
+	if (list_empty(&lane->engine.active))
+		return;
+	list_for_each_entry(conn, &lane->conns, node)
+		if (conn->deserted && conn->down)
+			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
+					 member->rank);
+}
+
+static void lane_finish(struct coll_lane *lane)
+{
+	struct coll_part *part, *next;
+
+	list_for_each_entry_safe(part, next, &lane->finished, node) {
+		list_del(&part->node);
+		coll_request_part_done(part);
+	}
+}
+
+static void lane_hurt(struct coll_lane *lane)
+{
+	struct coll_cause cause = {
+		.kind = COLLECTIVE_REASON_MISMATCH,
+		.error = EBADMSG,
+		.rank_a = lane->hurt,
+		.rank_b = lane->member->rank,
+	};
+
+	if (lane->hurt == COLL_NOBODY)
+		return;
+	lane->hurt = COLL_NOBODY;
+	coll_request_abort(lane->member, lane->hurt_instance, &cause);
+}
+
+static bool lane_run(struct coll_runner *runner)
+{
+	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
+	struct coll_member *member = lane->member;
+	u64 now = ktime_get_ns();
+	struct coll_conn *conn;
+	bool moved = true;
+	int turn;
+
+	lane_arrivals(lane);
+	list_for_each_entry(conn, &lane->conns, node) {
+		/* Before the mail, which was written before it was set. */
+		conn->deserted = smp_load_acquire(&conn->link->left);
+		conn->stream->lease = READ_ONCE(conn->link->lease);
+		if (lane_read_mail(conn))
+			lane_conn_down(conn, -EPROTO);
+	}
+	lane_inbox(lane);
+	if (xchg(&lane->recheck, false))
+		lane_recheck(lane);
+	if (READ_ONCE(member->aborted))
+		lane_fail(lane, now);
+	coll_engine_tick(&lane->engine, now);
+
+	for (turn = 0; moved && turn < COLL_TURNS; turn++) {
+		moved = false;
+		list_for_each_entry(conn, &lane->conns, node) {
+			moved |= lane_receive(conn);
+			moved |= lane_send(conn);
+		}
+	}
+
+	lane_deserted(lane);
+	lane_hurt(lane);
+	lane_finish(lane);
+	if (READ_ONCE(member->posted))
+		coll_runner_poke(&member->control);
+	return moved;
+}
+
+/**
+ * coll_lane_setup() - make a lane out of zeroed memory
+ * @lane: the lane
+ * @member: that it belongs to
+ * @index: which one
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
+{
+	struct coll_inst *slots = kvcalloc(COLL_INFLIGHT, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+
+	if (!slots)
+		return -ENOMEM;
+	coll_runner_init(&lane->runner, lane_run);
+	lane->member = member;
+	lane->hurt = COLL_NOBODY;
+	INIT_LIST_HEAD(&lane->conns);
+	INIT_LIST_HEAD(&lane->finished);
+	INIT_LIST_HEAD(&lane->inbox);
+	INIT_LIST_HEAD(&lane->arrivals);
+	spin_lock_init(&lane->lock);
+
+	lane->engine.ops = &lane_ops;
+	lane->engine.ctx = lane;
+	lane->engine.impl = coll_vector_impl();
+	lane->engine.rank = member->rank;
+	lane->engine.nranks = member->nranks;
+	lane->engine.lane = index;
+	lane->engine.incarnation = member->incarnation;
+	coll_engine_init(&lane->engine, slots, COLL_INFLIGHT);
+	return 0;
+}
+
+/**
+ * coll_lane_cleanup() - undo coll_lane_setup()
+ * @lane: its runner is stopped, or it was never used
+ * @reset: drop what is queued on its connections
+ */
+void coll_lane_cleanup(struct coll_lane *lane, bool reset)
+{
+	struct coll_conn *conn, *next;
+
+	lane_arrivals(lane);
+	list_for_each_entry_safe(conn, next, &lane->conns, node) {
+		list_del(&conn->node);
+		coll_conn_free(conn, reset);
+	}
+	kvfree(lane->engine.slots);
+}
+
+/**
+ * coll_lane_submit() - give a lane its part of a request
+ * @lane: the lane; kicked or poked by the caller afterwards
+ * @part: the part
+ */
+void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
+{
+	spin_lock(&lane->lock);
+	list_add_tail(&part->node, &lane->inbox);
+	spin_unlock(&lane->lock);
+}
+
+/**
+ * coll_lane_recheck() - a request of this lane was aborted
+ * @lane: the lane
+ */
+void coll_lane_recheck(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->recheck, true);
+	coll_runner_kick(&lane->runner);
+}
+
+/**
+ * coll_lane_attach() - hand an open data connection to a lane
+ * @lane: the lane; it owns the connection from here on
+ * @conn: the connection
+ *
+ * Context: control runner.
+ * Return: 0 or -ENOMEM.
+ */
+int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
+{
+	u32 nslots = lane->engine.nslots;
+	int err = -ENOMEM;
+
+	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
+	conn->mail = kvzalloc(sizeof(*conn->mail), GFP_KERNEL_ACCOUNT);
+	if (!conn->stream || !conn->mail)
+		return -ENOMEM;	/* what there is goes with the connection */
+	spin_lock_init(&conn->mail->lock);
+	coll_stream_init(conn->stream, &lane->engine, conn->peer,
+			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
+			 kvcalloc(nslots, sizeof(u64), GFP_KERNEL_ACCOUNT));
+	if (!conn->stream->stage || !conn->stream->grants)
+		return -ENOMEM;
+	err = conn->ep.transport->bulk(&conn->ep);
+	if (err)
+		return err;
+
+	/* Whatever came while nobody looked. */
+	set_bit(COLL_EVENT_READABLE, &conn->events);
+	WRITE_ONCE(conn->runner, &lane->runner);
+	WRITE_ONCE(conn->link->data[conn->lane], conn);
+	spin_lock(&lane->lock);
+	list_add_tail(&conn->node, &lane->arrivals);
+	spin_unlock(&lane->lock);
+	coll_runner_kick(&lane->runner);
+	return 0;
+}
+
+/**
+ * coll_lane_detach() - undo coll_lane_attach()
+ * @conn: any connection; its lane does not run any more
+ */
+void coll_lane_detach(struct coll_conn *conn)
+{
+	if (conn->stream) {
+		kvfree(conn->stream->stage);
+		kvfree(conn->stream->grants);
+	}
+	kfree(conn->stream);
+	kvfree(conn->mail);
+}
+
+/**
+ * coll_lane_mail() - a control frame for a data connection's lane
+ * @conn: the connection
+ * @control: GRANT, CREDIT or CONSUMED
+ *
+ * Context: control runner.
+ * Return: 0, or -EPROTO when there are more grants than requests can be.
+ */
+int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control)
+{
+	struct coll_mail *mail = conn->mail;
+	int err = 0;
+
+	spin_lock(&mail->lock);
+	switch (control->kind) {
+	case COLL_CONTROL_GRANT:
+		if (mail->ngrants < ARRAY_SIZE(mail->grants))
+			mail->grants[mail->ngrants++] = control->instance;
+		else
+			err = -EPROTO;
+		break;
+	case COLL_CONTROL_CREDIT:
+		if (control->position < mail->credited)
+			err = -EPROTO;
+		mail->credited = control->position;
+		break;
+	case COLL_CONTROL_CONSUMED:
+		if (control->position < mail->consumed)
+			err = -EPROTO;
+		mail->consumed = control->position;
+		break;
+	}
+	mail->posted = true;
+	spin_unlock(&mail->lock);
+	coll_runner_kick(&conn->member->lanes[conn->lane].runner);
+	return err;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links: what two ranks tell each other besides payload.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/**
+ * coll_link_new() - make the link to a peer
+ * @member: the member
+ * @peer: rank; there may be a link already
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_link_new(struct coll_member *member, u32 peer)
+{
+	struct coll_link *link;
+
+	if (peer == member->rank || member->links[peer])
+		return 0;
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	if (!link)
+		return -ENOMEM;
+	link->out = kvmalloc(COLL_OUTBOX, GFP_KERNEL_ACCOUNT);
+	if (!link->out) {
+		kfree(link);
+		return -ENOMEM;
+	}
+	spin_lock_init(&link->out_lock);
+	link->member = member;
+	link->peer = peer;
+	member->links[peer] = link;
+	list_add_tail(&link->node, &member->linked);
+	member->nlinks++;
+	return 0;
+}
+
+/**
+ * coll_link_free() - end a link
+ * @link: the link; its data connections are its lanes'
+ * @reset: drop what is queued
+ */
+void coll_link_free(struct coll_link *link, bool reset)
+{
+	list_del(&link->node);
+	link->member->links[link->peer] = NULL;
+	if (link->control)
+		coll_conn_free(link->control, reset);
+	kvfree(link->out);
+	kfree(link);
+}
+
+/**
+ * coll_link_admit() - a connection has introduced itself
+ * @link: that it belongs to
+ * @conn: the connection; ours when this succeeds
+ *
+ * Context: control runner.
+ * Return: 0, -EBUSY when there is one already, or -ENOMEM.
+ */
+int coll_link_admit(struct coll_link *link, struct coll_conn *conn)
+{
+	struct coll_member *member = link->member;
+	int err;
+
+	link->heard = ktime_get_ns();
+	WRITE_ONCE(link->lease, link->heard + coll_member_beats(member, COLL_LEASE_BEATS));
+
+	if (conn->kind == COLL_CONN_CONTROL) {
+		if (link->control)
+			return -EBUSY;
+		link->control = conn;
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+		coll_runner_kick(&member->control);
+	} else {
+		if (link->data[conn->lane])
+			return -EBUSY;
+		err = coll_lane_attach(&member->lanes[conn->lane], conn);
+		if (err)
+			return err;
+	}
+
+	if (++link->open == 1 + member->nlanes) {
+		spin_lock(&member->lock);
+		member->nopen++;
+		spin_unlock(&member->lock);
+		coll_member_open(member);
+	}
+	return 0;
+}
+
+/**
+ * coll_link_post() - queue a control frame
+ * @link: the link
+ * @control: the frame
+ *
+ * The caller sees to it that the control runner runs afterwards.
+ *
+ * Context: any but interrupts.
+ */
+void coll_link_post(struct coll_link *link, const struct coll_control *control)
+{
+	struct coll_member *member = link->member;
+
+	spin_lock(&link->out_lock);
+	if (link->head - link->tail <= COLL_OUTBOX - COLL_CONTROL_SIZE) {
+		u8 frame[COLL_CONTROL_SIZE];
+		u32 at = link->head % COLL_OUTBOX;
+		u32 n = min_t(u32, COLL_CONTROL_SIZE, COLL_OUTBOX - at);
+
+		coll_wire_put_control(frame, control, member->incarnation);
+		memcpy(link->out + at, frame, n);
+		memcpy(link->out, frame + n, COLL_CONTROL_SIZE - n);
+		link->head += COLL_CONTROL_SIZE;
+	} else {
+		WRITE_ONCE(link->lost, true);
+	}
+	spin_unlock(&link->out_lock);
+	WRITE_ONCE(member->posted, true);
+}
+
+static int link_mail(struct coll_link *link, const struct coll_control *control)
+{
+	if (control->lane >= link->member->nlanes || !link->data[control->lane])
+		return -EPROTO;
+	return coll_lane_mail(link->data[control->lane], control);
+}
+
+static int link_handle(struct coll_link *link, const struct coll_control *control)
+{
+	struct coll_member *member = link->member;
+	u64 now = ktime_get_ns();
+
+	link->heard = now;
+	switch (control->kind) {
+	case COLL_CONTROL_ANNOUNCE:
+		coll_request_announced(member, link->peer, control->instance,
+				       &control->signature);
+		return 0;
+	case COLL_CONTROL_GRANT:
+	case COLL_CONTROL_CREDIT:
+	case COLL_CONTROL_CONSUMED:
+		return link_mail(link, control);
+	case COLL_CONTROL_PING:
+		coll_link_post(link, &(struct coll_control) {
+			.kind = COLL_CONTROL_PONG,
+			.position = control->position,
+		});
+		return 0;
+	case COLL_CONTROL_PONG:
+		if (control->position > now)
+			return -EPROTO;
+		/* Counted from when we asked: they cannot have counted less. */
+		WRITE_ONCE(link->lease, max(link->lease, control->position +
+					    coll_member_beats(member, COLL_LEASE_BEATS)));
+		return 0;
+	case COLL_CONTROL_ABORT:
+		if (control->instance != COLL_INSTANCE_GROUP) {
+			coll_request_abort(member, control->instance, &control->cause);
+			return 0;
+		}
+		WRITE_ONCE(link->safe, true);
+		coll_member_abort(member, &control->cause);
+		return 0;
+	case COLL_CONTROL_LEAVE:
+		smp_store_release(&link->left, true);
+		return 0;
+	}
+	return -EPROTO;
+}
+
+/**
+ * coll_link_take() - bytes have come on a control connection
+ * @conn: the connection
+ * @ptr: the bytes
+ * @len: how many
+ *
+ * Return: how many were taken, or -EPROTO.
+ */
+int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len)
+{
+	u32 n = min_t(u32, len, COLL_CONTROL_SIZE - conn->got);
+	struct coll_control control;
+	int err;
+
+	memcpy(conn->buf + conn->got, ptr, n);
+	conn->got += n;
+	if (conn->got < COLL_CONTROL_SIZE)
+		return n;
+	conn->got = 0;
+	err = coll_wire_get_control(conn->buf, &control, conn->member->incarnation);
+	if (!err)
+		err = link_handle(conn->link, &control);
+	return err ? err : n;
+}
+
+/* The control connection has ended: nothing more will be heard. */
+static void link_down(struct coll_link *link, int err)
+{
+	struct coll_member *member = link->member;
+	u32 i;
+
+	link->control->state = COLL_CONN_DOWN;
+	/* An orderly end comes after everything that could succeed. */
+	if (!err)
+		WRITE_ONCE(link->safe, true);
+	WRITE_ONCE(link->gone, true);
+
+	if (err == -EPROTO)
+		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, link->peer, member->rank);
+	else if (!link->left)
+		coll_member_fail(member, COLLECTIVE_REASON_RESET,
+				 min(link->peer, member->rank), max(link->peer, member->rank));
+	for (i = 0; i < member->nlanes; i++)
+		coll_runner_kick(&member->lanes[i].runner);
+}
+
+static int link_receive(struct coll_link *link)
+{
+	struct coll_conn *conn = link->control;
+	int n;
+
+	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
+		return 0;
+	do {
+		n = conn->ep.transport->receive(&conn->ep, COLL_OUTBOX);
+	} while (n > 0);
+	if (n == -EAGAIN)
+		return 0;
+	link_down(link, n);
+	return -ENOTCONN;
+}
+
+static void link_send(struct coll_link *link)
+{
+	struct coll_conn *conn = link->control;
+
+	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
+		conn->blocked = false;
+	while (!conn->blocked) {
+		u32 at = link->tail % COLL_OUTBOX;
+		u32 left, n;
+		int ret;
+
+		spin_lock(&link->out_lock);
+		left = link->head - link->tail;
+		spin_unlock(&link->out_lock);
+		if (!left)
+			return;
+		n = min(left, COLL_OUTBOX - at);
+		ret = conn->ep.transport->send(&conn->ep, link->out + at, n, false);
+		if (ret == -EAGAIN)
+			conn->blocked = true;
+		if (ret <= 0)
+			return;
+		spin_lock(&link->out_lock);
+		link->tail += ret;
+		spin_unlock(&link->out_lock);
+	}
+}
+
+/**
+ * coll_link_run() - receive and send what there is
+ * @link: the link
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_link_run(struct coll_link *link, u64 now)
+{
+	if (!link->control || link->control->state != COLL_CONN_OPEN)
+		return;
+	if (READ_ONCE(link->lost))
+		coll_member_fail(link->member, COLLECTIVE_REASON_SILENCE,
+				 min(link->peer, link->member->rank),
+				 max(link->peer, link->member->rank));
+	if (link_receive(link))
+		return;
+	link_send(link);
+}
+
+/* A data connection that is down names nobody, until control has had time to. */
+static bool link_broken(struct coll_link *link)
+{
+	u32 i;
+
+	for (i = 0; i < link->member->nlanes; i++)
+		if (link->data[i] && READ_ONCE(link->data[i]->down))
+			return ++link->broken > 2;
+	return false;
+}
+
+/**
+ * coll_link_tick() - a heartbeat
+ * @link: the link
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_link_tick(struct coll_link *link, u64 now)
+{
+	struct coll_member *member = link->member;
+	u32 low = min(link->peer, member->rank), high = max(link->peer, member->rank);
+
+	if (!link->control || link->control->state != COLL_CONN_OPEN || link->left ||
+	    READ_ONCE(member->aborted))
+		return;
+	if (now - link->heard > coll_member_beats(member, COLL_SILENCE_BEATS))
+		coll_member_fail(member, COLLECTIVE_REASON_SILENCE, low, high);
+	else if (link_broken(link))
+		coll_member_fail(member, COLLECTIVE_REASON_RESET, low, high);
+	else
+		coll_link_post(link, &(struct coll_control) {
+			.kind = COLL_CONTROL_PING,
+			.position = now,
+		});
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/module.h>
+
+#include "cdev.h"
+#include "coll.h"
+
+static int __init collective_init(void)
+{
+	int err;
+
+	err = coll_runner_setup();
+	if (err)
+		return err;
+	err = coll_cdev_setup();
+	if (err)
+		goto runner;
+	pr_info("collective: ready, reductions by %s\n", coll_vector_impl()->name);
+	return 0;
+
+runner:
+	coll_runner_cleanup();
+	return err;
+}
+
+static void __exit collective_exit(void)
+{
+	coll_cdev_cleanup();
+	coll_runner_cleanup();
+}
+
+module_init(collective_init);
+module_exit(collective_exit);
+
+MODULE_AUTHOR("The collective authors");
+MODULE_DESCRIPTION("Collective operations over kernel sockets");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1");

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pinned memory, and when the user may touch it again.
+ *
+ * Pages that were handed to the network without a copy stay in use longer than
+ * anything on this side can tell.  "Sent" only means queued.  "Acknowledged"
+ * only means that the peer's host has the packet: when that host is this one,
+ * the packet in the peer's socket buffer *is* our page.  There is a callback
+ * that tells when the stack has dropped a page (the one of MSG_ZEROCOPY), but it
+ * forces a copy on local delivery, and the page's reference count tells nothing,
+ * for others hold references too.  So the protocol tells:
+ *
+ *  - An operation that succeeds has been told CONSUMED up to the last byte that
+ *    it sent: the peer has copied or reduced all of it.
+ *  - An operation that fails in a process that lives on waits for the same, or
+ *    for the peer's word that it will complete nothing of it with success
+ *    (ABORTED, or the end of its control connection), or for the fence: a peer
+ *    that cannot be reached cannot succeed after its lease, which ends earlier.
+ *  - While an operation runs, a span is overwritten only where its schedule says
+ *    why that is safe (core/schedule.h).
+ *
+ * Unpinning, on the other hand, never waits.  Packets still queued hold page
+ * references of their own: the page is not reused while they exist, though they
+ * may carry later contents of that same page, as with sendfile().
+ *
+ * Pages count against the user's RLIMIT_MEMLOCK, unless CAP_IPC_LOCK, and show
+ * in the process's VmPin.
+ */
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "mem.h"
+
+/* Pin so many pages in one go that a signal is noticed in good time. */
+#define COLL_PIN_BATCH		(64 * 1024)
+
+static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	const struct coll_buffer *buffer = container_of(mem, struct coll_buffer, mem);
+	u64 at = buffer->shift + off;
+	unsigned long i = at >> PAGE_SHIFT;
+	u32 in_page = offset_in_page(at);
+	void *ptr = page_address(buffer->pages[i]);
+	size_t n = PAGE_SIZE;
+
+	/* Neighbours in memory too, as in a huge page? */
+	while (++i < buffer->npages && n < 64 * 1024 &&
+	       page_address(buffer->pages[i]) == ptr + n)
+		n += PAGE_SIZE;
+
+	*len = min_t(u64, n - in_page, mem->length - off);
+	return ptr + in_page;
+}
+
+static int buffer_account(struct coll_buffer *buffer)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct user_struct *user = current_user();
+	unsigned long locked;
+
+	if (!capable(CAP_IPC_LOCK)) {
+		locked = atomic_long_add_return(buffer->npages, &user->locked_vm);
+		if (locked > limit) {
+			atomic_long_sub(buffer->npages, &user->locked_vm);
+			return -EDQUOT;
+		}
+		buffer->user = get_uid(user);
+	}
+	mmgrab(current->mm);
+	buffer->mm = current->mm;
+	atomic64_add(buffer->npages, &buffer->mm->pinned_vm);
+	atomic64_add(buffer->npages << PAGE_SHIFT, buffer->total);
+	return 0;
+}
+
+static void buffer_unaccount(struct coll_buffer *buffer)
+{
+	atomic64_sub(buffer->npages << PAGE_SHIFT, buffer->total);
+	atomic64_sub(buffer->npages, &buffer->mm->pinned_vm);
+	mmdrop(buffer->mm);
+	if (buffer->user) {
+		atomic_long_sub(buffer->npages, &buffer->user->locked_vm);
+		free_uid(buffer->user);
+	}
+}
+
+/**
+ * coll_buffer_pin() - pin some of the calling process's memory
+ * @addr: where it begins
+ * @length: bytes, not 0
+ * @writable: results will be stored in it
+ * @total: where the bytes pinned are counted; outlives the buffer
+ *
+ * Context: process; may sleep.
+ * Return: the buffer, or -EFAULT, -EOVERFLOW, -EDQUOT, -ENOMEM, -EINTR.
+ */
+struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total)
+{
+	unsigned int flags = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
+	struct coll_buffer *buffer;
+	unsigned long done = 0;
+	u64 end;
+	int err;
+
+	if (check_add_overflow(addr, length, &end) || end > TASK_SIZE_MAX)
+		return ERR_PTR(addr > TASK_SIZE_MAX || !length ? -EFAULT : -EOVERFLOW);
+
+	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	if (!buffer)
+		return ERR_PTR(-ENOMEM);
+	buffer->mem.at = buffer_at;
+	buffer->mem.length = length;
+	refcount_set(&buffer->refs, 1);
+	buffer->addr = addr;
+	buffer->writable = writable;
+	buffer->total = total;
+	buffer->shift = offset_in_page(addr);
+	buffer->npages = (PAGE_ALIGN(end) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
+
+	err = buffer_account(buffer);
+	if (err)
+		goto free;
+	buffer->pages = kvmalloc_array(buffer->npages, sizeof(*buffer->pages),
+				       GFP_KERNEL_ACCOUNT);
+	if (!buffer->pages) {
+		err = -ENOMEM;
+		goto unaccount;
+	}
+
+	while (done < buffer->npages) {
+		int n = min_t(unsigned long, buffer->npages - done, COLL_PIN_BATCH);
+
+		n = pin_user_pages_fast((addr & PAGE_MASK) + (done << PAGE_SHIFT), n,
+					flags, buffer->pages + done);
+		if (n <= 0) {
+			err = n < 0 && n != -EIO ? n : -EFAULT;
+			goto unpin;
+		}
+		done += n;
+		if (fatal_signal_pending(current)) {
+			err = -EINTR;
+			goto unpin;
+		}
+		cond_resched();
+	}
+	return buffer;
+
+unpin:
+	unpin_user_pages(buffer->pages, done);
+	kvfree(buffer->pages);
+unaccount:
+	buffer_unaccount(buffer);
+free:
+	kfree(buffer);
+	return ERR_PTR(err);
+}
+
+/**
+ * coll_buffer_put() - drop a reference; the last one unpins
+ * @buffer: the buffer, or NULL
+ *
+ * Context: may sleep.
+ */
+void coll_buffer_put(struct coll_buffer *buffer)
+{
+	if (!buffer || !refcount_dec_and_test(&buffer->refs))
+		return;
+	unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
+	kvfree(buffer->pages);
+	buffer_unaccount(buffer);
+	kfree(buffer);
+}

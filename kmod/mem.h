@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_PINNED_H
+#define COLL_PINNED_H
+
+#include <linux/mm_types.h>
+#include <linux/refcount.h>
+#include <linux/sched/user.h>
+
+#include "core/mem.h"
+
+/**
+ * struct coll_buffer - pinned user memory
+ * @mem: as the core sees it; byte 0 is the first one of the buffer
+ * @refs: the member's table and every request that uses it
+ * @addr: where the user has it
+ * @writable: results may be stored in it
+ * @shift: offset of byte 0 in the first page
+ * @npages: how many
+ * @pages: the pages
+ * @user: whose locked memory it counts as, NULL: nobody's
+ * @mm: whose pinned memory it counts as
+ * @total: counts pinned bytes of all of a member's buffers
+ */
+struct coll_buffer {
+	struct coll_mem mem;
+	refcount_t refs;
+	u64 addr;
+	bool writable;
+	u32 shift;
+	unsigned long npages;
+	struct page **pages;
+	struct user_struct *user;
+	struct mm_struct *mm;
+	atomic64_t *total;
+};
+
+struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total);
+void coll_buffer_put(struct coll_buffer *buffer);
+
+#endif /* COLL_PINNED_H */

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Members: from JOIN to the end of the file, or of the process.
+ */
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/**
+ * coll_member_new() - what an open file begins with
+ *
+ * Return: a member of no group, or NULL.
+ */
+struct coll_member *coll_member_new(void)
+{
+	struct coll_member *member = kzalloc(sizeof(*member), GFP_KERNEL_ACCOUNT);
+
+	if (!member)
+		return NULL;
+	kobject_init(&member->kobj, &coll_member_ktype);
+	mutex_init(&member->mutex);
+	spin_lock_init(&member->lock);
+	INIT_LIST_HEAD(&member->node);
+	INIT_LIST_HEAD(&member->greeting);
+	INIT_LIST_HEAD(&member->arrivals);
+	INIT_LIST_HEAD(&member->linked);
+	INIT_LIST_HEAD(&member->requests);
+	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
+	init_waitqueue_head(&member->wait);
+	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
+	coll_runner_init(&member->control, coll_control_run);
+	return member;
+}
+
+/* The memory goes: the process has ended, whoever still holds the file. */
+static void member_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
+
+	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+}
+
+static const struct mmu_notifier_ops member_notifier_ops = {
+	.release = member_mm_release,
+};
+
+/*
+ * Joining
+ */
+
+static int join_check(const struct collective_join *join)
+{
+	const u8 *c = join->name;
+	size_t len = strnlen(join->name, sizeof(join->name));
+
+	if (!len || len > COLLECTIVE_NAME_MAX || !strcmp(join->name, ".") ||
+	    !strcmp(join->name, ".."))
+		return -EINVAL;
+	for (; *c; c++)
+		if (!isalnum(*c) && !strchr("._-", *c))
+			return -EINVAL;
+	if (memchr_inv(join->name + len, 0, sizeof(join->name) - len) ||
+	    memchr_inv(join->secret, 0, sizeof(join->secret)) ||
+	    join->flags || join->reserved)
+		return -EINVAL;
+	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
+	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
+	    join->transport >= COLLECTIVE_TRANSPORT_COUNT || join->heartbeat_ms > 3600000)
+		return -EINVAL;
+	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
+}
+
+static int join_lanes(struct coll_member *member)
+{
+	u32 i;
+	int err;
+
+	member->lanes = kvcalloc(member->nlanes, sizeof(*member->lanes), GFP_KERNEL_ACCOUNT);
+	if (!member->lanes)
+		return -ENOMEM;
+	for (i = 0; i < member->nlanes; i++) {
+		err = coll_lane_setup(&member->lanes[i], member, i);
+		if (err)
+			goto cleanup;
+	}
+	return 0;
+
+cleanup:
+	while (i--)
+		coll_lane_cleanup(&member->lanes[i], true);
+	kvfree(member->lanes);
+	member->lanes = NULL;
+	return err;
+}
+
+static void leave_lanes(struct coll_member *member, bool reset)
+{
+	u32 i;
+
+	for (i = 0; i < member->nlanes; i++)
+		coll_lane_cleanup(&member->lanes[i], reset);
+	kvfree(member->lanes);
+	member->lanes = NULL;
+	member->nlanes = 0;
+}
+
+static void leave_links(struct coll_member *member, bool reset)
+{
+	struct coll_link *link, *next;
+
+	list_for_each_entry_safe(link, next, &member->linked, node)
+		coll_link_free(link, reset);
+	kvfree(member->links);
+	member->links = NULL;
+	kvfree(member->memo);
+	member->memo = NULL;
+}
+
+/* The neighbours on the ring. */
+static int join_links(struct coll_member *member)
+{
+	u32 n = member->nranks;
+	int err = -ENOMEM;
+
+	member->links = kvcalloc(n, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
+	member->memo = kvcalloc(COLL_INFLIGHT, sizeof(*member->memo), GFP_KERNEL_ACCOUNT);
+	if (member->links && member->memo)
+		err = coll_link_new(member, (member->rank + 1) % n);
+	if (!err)
+		err = coll_link_new(member, (member->rank + n - 1) % n);
+	if (err)
+		leave_links(member, true);
+	return err;
+}
+
+static void join_identity(struct coll_member *member, const struct collective_join *join)
+{
+	member->rank = join->rank;
+	member->nranks = join->nranks;
+	member->nlanes = join->lanes ? join->lanes : COLL_DEFAULT_LANES;
+	member->incarnation = coll_wire_incarnation(join->id);
+	member->timeout_ms = join->timeout_ms ? join->timeout_ms : COLL_DEFAULT_TIMEOUT_MS;
+	member->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms :
+						    COLL_DEFAULT_HEARTBEAT_MS;
+	member->transport = &coll_tcp;
+	member->mm = current->mm;
+	member->cred = get_current_cred();
+	member->memcg = get_mem_cgroup_from_mm(current->mm);
+	member->pid = task_tgid_nr(current);
+	member->notifier.ops = &member_notifier_ops;
+}
+
+static void leave_identity(struct coll_member *member)
+{
+	put_cred(member->cred);
+	mem_cgroup_put(member->memcg);
+	member->cred = NULL;
+	member->memcg = NULL;
+}
+
+/**
+ * coll_member_join() - become a rank of a group
+ * @member: a new one
+ * @join: checked by the caller for size only; the bound address is put in
+ *
+ * Context: the process that joins; the member's mutex is held.
+ * Return: 0 or a negative errno; nothing has changed then.
+ */
+int coll_member_join(struct coll_member *member, struct collective_join *join)
+{
+	struct sockaddr_storage *addr = &member->addr;
+	int err;
+
+	if (member->state != COLLECTIVE_STATE_NEW)
+		return -EISCONN;
+	err = join_check(join);
+	if (err)
+		return err;
+	if (join->addr_len < sizeof(addr->ss_family) || join->addr_len > sizeof(*addr))
+		return -EINVAL;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, join->addr, join->addr_len);
+
+	join_identity(member, join);
+	err = join_links(member);
+	if (err)
+		goto identity;
+	err = join_lanes(member);
+	if (err)
+		goto links;
+	err = coll_group_join(member, join);
+	if (err)
+		goto lanes;
+	err = mmu_notifier_register(&member->notifier, current->mm);
+	if (err)
+		goto group;
+	err = coll_conn_listen(member, addr);
+	if (err)
+		goto notifier;
+
+	memcpy(join->addr, addr, sizeof(*addr));
+	join->addr_len = addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) :
+						      sizeof(struct sockaddr_in6);
+	join->lanes = member->nlanes;
+	spin_lock(&member->lock);
+	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
+	spin_unlock(&member->lock);
+	return 0;
+
+notifier:
+	mmu_notifier_unregister(&member->notifier, member->mm);
+group:
+	coll_group_leave(member);
+lanes:
+	leave_lanes(member, true);
+links:
+	leave_links(member, true);
+identity:
+	leave_identity(member);
+	member->nlinks = 0;
+	return err;
+}
+
+/*
+ * Connecting
+ */
+
+/* Call those of the neighbours that have a higher rank. */
+static int connect_call(struct coll_member *member, const struct sockaddr_storage *peers)
+{
+	struct coll_link *link;
+	u32 lane;
+	int err;
+
+	list_for_each_entry(link, &member->linked, node) {
+		const struct sockaddr_storage *peer = &peers[link->peer];
+
+		if (link->peer < member->rank)
+			continue;
+		err = coll_conn_connect(link, COLL_CONN_CONTROL, 0, peer);
+		for (lane = 0; !err && lane < member->nlanes; lane++)
+			err = coll_conn_connect(link, COLL_CONN_DATA, lane, peer);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Some neighbour whose link is not complete. */
+static u32 connect_missing(struct coll_member *member)
+{
+	struct coll_link *link;
+
+	list_for_each_entry(link, &member->linked, node)
+		if (READ_ONCE(link->open) < 1 + member->nlanes)
+			return link->peer;
+	return COLLECTIVE_RANK_NONE;
+}
+
+static int connect_wait(struct coll_member *member, u32 timeout_ms)
+{
+	long left = timeout_ms == U32_MAX ? MAX_SCHEDULE_TIMEOUT :
+		msecs_to_jiffies(timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS);
+
+	left = wait_event_interruptible_timeout(member->wait,
+			READ_ONCE(member->state) != COLLECTIVE_STATE_CONNECTING, left);
+	if (left < 0)
+		return left;
+	if (!left)
+		coll_member_fail(member, COLLECTIVE_REASON_DEADLINE, member->rank,
+				 connect_missing(member));
+	if (READ_ONCE(member->aborted))
+		return member->aborted;
+	member->met = true;
+	return 0;
+}
+
+/**
+ * coll_member_connect() - meet the other ranks
+ * @member: one that has joined; or that is connecting, to wait for that
+ * @peers: addresses by rank
+ * @timeout_ms: as in struct collective_connect
+ * @wait: until the group is up
+ *
+ * Context: the process that joined; the member's mutex is held.
+ * Return: 0, -EINPROGRESS, or another negative errno.
+ */
+int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
+			u32 timeout_ms, bool wait)
+{
+	int err;
+
+	if (member->met)
+		return -EISCONN;
+	if (member->state == COLLECTIVE_STATE_JOINED) {
+		spin_lock(&member->lock);
+		if (member->state == COLLECTIVE_STATE_JOINED)
+			coll_member_enter(member, COLLECTIVE_STATE_CONNECTING);
+		spin_unlock(&member->lock);
+		schedule_delayed_work(&member->tick, msecs_to_jiffies(member->heartbeat_ms));
+
+		err = connect_call(member, peers);
+		if (err) {
+			coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
+					 connect_missing(member));
+			return err;
+		}
+		coll_member_open(member);
+	}
+	if (!wait && READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING)
+		return -EINPROGRESS;
+	return connect_wait(member, timeout_ms);
+}
+
+/*
+ * Leaving
+ */
+
+static void member_unregister(struct coll_member *member)
+{
+	struct coll_buffer *buffer;
+	unsigned long id;
+
+	xa_for_each(&member->buffers, id, buffer)
+		coll_buffer_put(buffer);
+	xa_destroy(&member->buffers);
+}
+
+/* Everything goes, in the order that coll.h gives. */
+static void member_stop(struct coll_member *member, bool reset)
+{
+	struct coll_conn *conn, *next;
+	u32 i;
+
+	member->stopped = true;
+	coll_runner_poke(&member->control);
+	flush_work(&member->control.work);
+
+	for (i = 0; i < member->nlanes; i++)
+		coll_runner_stop(&member->lanes[i].runner);
+	coll_runner_stop(&member->control);
+	mmu_notifier_unregister(&member->notifier, member->mm);
+	cancel_delayed_work_sync(&member->tick);
+
+	if (member->listener.transport)
+		member->transport->close(&member->listener, false);
+	list_splice_init(&member->arrivals, &member->greeting);
+	list_for_each_entry_safe(conn, next, &member->greeting, node) {
+		list_del(&conn->node);
+		coll_conn_free(conn, true);
+	}
+	coll_request_reap(member, 0);
+	coll_group_leave(member);
+	leave_lanes(member, reset);
+	leave_links(member, false);
+	member_unregister(member);
+	leave_identity(member);
+}
+
+/**
+ * coll_member_leave() - leave in good order
+ * @member: the member
+ *
+ * Context: the member's mutex is held.
+ * Return: 0 or -ENOTCONN.
+ */
+int coll_member_leave(struct coll_member *member)
+{
+	bool busy;
+
+	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+		return -ENOTCONN;
+
+	spin_lock(&member->lock);
+	busy = member->inflight;
+	if (!busy && !member->aborted) {
+		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
+		set_bit(COLL_CHORE_LEAVE, &member->chores);
+	}
+	spin_unlock(&member->lock);
+
+	if (busy) {
+		/* Its threads are still in there; they are told, and the file waits. */
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, member->rank,
+				 COLLECTIVE_RANK_NONE);
+		return 0;
+	}
+	member_stop(member, member->aborted);
+	spin_lock(&member->lock);
+	if (member->state != COLLECTIVE_STATE_LEFT)
+		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
+	spin_unlock(&member->lock);
+	return 0;
+}
+
+/**
+ * coll_member_close() - the file is released
+ * @member: the member; gone afterwards
+ *
+ * A living process gets its memory back behind the fence, a dying one at once.
+ */
+void coll_member_close(struct coll_member *member)
+{
+	bool alive = current->mm && current->mm == member->mm && !(current->flags & PF_EXITING);
+
+	if (member->state != COLLECTIVE_STATE_NEW && !member->stopped) {
+		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
+				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+		if (alive)
+			coll_request_reap(member, nsecs_to_jiffies(coll_member_beats(member,
+						COLL_SILENCE_BEATS)) + HZ);
+		member_stop(member, true);
+	}
+	kobject_put(&member->kobj);
+}
+
+static void status_reason(struct collective_reason *reason, const struct coll_cause *cause,
+			  u64 instance)
+{
+	*reason = (struct collective_reason){
+		.kind = cause->kind,
+		.error = cause->error,
+		.rank_a = cause->kind ? cause->rank_a : COLLECTIVE_RANK_NONE,
+		.rank_b = cause->kind ? cause->rank_b : COLLECTIVE_RANK_NONE,
+		.instance = instance,
+	};
+}
+
+/**
+ * coll_member_status() - what there is to know of a member
+ * @member: the member
+ * @status: filled in, but for its size
+ */
+void coll_member_status(struct coll_member *member, struct collective_status *status)
+{
+	spin_lock(&member->lock);
+	status->state = member->state;
+	status->rank = member->rank;
+	status->nranks = member->nranks;
+	status->lanes = member->nlanes;
+	status->inflight = member->inflight;
+	status->submitted = atomic64_read(&member->counters.submitted);
+	status->completed = atomic64_read(&member->counters.completed);
+	status_reason(&status->group, &member->cause, COLL_INSTANCE_GROUP);
+	status_reason(&status->last, &member->last, member->last_instance);
+	spin_unlock(&member->lock);
+}

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests: from submit to exactly one completion.
+ *
+ * A request belongs to the member's list from the moment it has a number until
+ * its waiter has collected it, or the member is torn down.  Its lanes hold no
+ * reference: each reports its part once, and the last report completes it, after
+ * which no lane looks at it again.
+ *
+ * Numbers are given and parts are queued under one lock, so that every lane sees
+ * requests in the order of their numbers.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+#include "trace.h"
+
+static struct coll_memo *memo_of(struct coll_member *member, u64 instance)
+{
+	return &member->memo[instance & (COLL_INFLIGHT - 1)];
+}
+
+static void request_free(struct coll_request *request)
+{
+	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
+	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
+	kfree(request);
+}
+
+/*
+ * Memory
+ */
+
+static int request_registered(struct coll_request *request, enum coll_area area,
+			      u32 id, u64 addr, bool writable)
+{
+	struct coll_member *member = request->member;
+	struct coll_buffer *buffer;
+	int err = 0;
+
+	xa_lock(&member->buffers);
+	buffer = xa_load(&member->buffers, id);
+	if (!buffer)
+		err = -ENOENT;
+	else if (addr < buffer->addr || addr - buffer->addr > buffer->mem.length ||
+		 request->bytes > buffer->mem.length - (addr - buffer->addr))
+		err = -EINVAL;
+	else if (writable && !buffer->writable)
+		err = -EFAULT;
+	else
+		refcount_inc(&buffer->refs);
+	xa_unlock(&member->buffers);
+	if (err)
+		return err;
+
+	request->buffer[area] = buffer;
+	request->off[area] = addr - buffer->addr;
+	return 0;
+}
+
+static int request_buffer(struct coll_request *request, enum coll_area area,
+			  u32 id, u64 addr, bool writable)
+{
+	struct coll_buffer *buffer;
+
+	if (id)
+		return request_registered(request, area, id, addr, writable);
+	buffer = coll_buffer_pin(addr, request->bytes, writable, &request->member->pinned);
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
+	request->buffer[area] = buffer;
+	return 0;
+}
+
+static int request_pin(struct coll_request *request, const struct collective_op *op)
+{
+	int err;
+
+	if (!request->bytes)
+		return 0;
+	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv, true);
+	if (err)
+		return err;
+	if (op->send != op->recv)
+		return request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
+
+	refcount_inc(&request->buffer[COLL_AREA_RECV]->refs);
+	request->buffer[COLL_AREA_SEND] = request->buffer[COLL_AREA_RECV];
+	request->off[COLL_AREA_SEND] = request->off[COLL_AREA_RECV];
+	return 0;
+}
+
+/*
+ * From submit ...
+ */
+
+static struct coll_request *request_new(struct coll_member *member,
+					const struct collective_op *op, u64 bytes)
+{
+	u32 nparts = coll_layout_lanes(bytes, member->nlanes);
+	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
+	struct coll_request *request;
+
+	request = kzalloc(struct_size(request, part, nparts), GFP_KERNEL_ACCOUNT);
+	if (!request)
+		return NULL;
+	request->member = member;
+	request->bytes = bytes;
+	request->nparts = nparts;
+	request->begun = ktime_get_ns();
+	if (timeout != U32_MAX)
+		request->deadline = (jiffies + msecs_to_jiffies(timeout)) | 1;
+	request->signature = (struct coll_signature){
+		.collective = op->opcode,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = op->algorithm,
+		.root = op->root,
+		.count = op->count,
+	};
+	atomic_set(&request->left, nparts);
+	init_completion(&request->done);
+	return request;
+}
+
+static void request_parts(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	const struct coll_signature *signature = &request->signature;
+	u32 size = coll_type_size(signature->type);
+	u32 i, area;
+
+	for (i = 0; i < request->nparts; i++) {
+		struct coll_part *part = &request->part[i];
+
+		part->request = request;
+		part->call = (struct coll_call){
+			.collective = signature->collective,
+			.type = signature->type,
+			.reduction = signature->reduction,
+			.algorithm = signature->algorithm,
+			.root = signature->root,
+			.eager = request->bytes <= COLLECTIVE_EAGER_LIMIT,
+			.instance = request->instance,
+			.part = coll_layout_piece(signature->count, size, request->nparts, i),
+			.user = part,
+		};
+		for (area = 0; area < COLL_AREA_COUNT; area++) {
+			if (!request->buffer[area])
+				continue;
+			part->call.area[area] = &request->buffer[area]->mem;
+			part->call.area_off[area] = request->off[area];
+		}
+		coll_lane_submit(&member->lanes[i], part);
+	}
+}
+
+static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
+{
+	return a->collective != b->collective || a->type != b->type ||
+	       a->reduction != b->reduction || a->algorithm != b->algorithm ||
+	       a->root != b->root || a->count != b->count || a->layout != b->layout;
+}
+
+static u32 member_previous(const struct coll_member *member)
+{
+	return (member->rank ? member->rank : member->nranks) - 1;
+}
+
+static u32 member_next(const struct coll_member *member)
+{
+	return member->rank + 1 == member->nranks ? 0 : member->rank + 1;
+}
+
+static struct coll_cause mismatch_cause(const struct coll_member *member)
+{
+	return (struct coll_cause){
+		.kind = COLLECTIVE_REASON_MISMATCH,
+		.error = EBADMSG,
+		.rank_a = member_previous(member),
+		.rank_b = member->rank,
+	};
+}
+
+/* Give it a number and to its lanes; what is known of it already may doom it. */
+static int request_number(struct coll_request *request, struct coll_cause *doom)
+{
+	struct coll_member *member = request->member;
+	struct coll_memo *memo;
+	int err = 0;
+
+	doom->kind = COLLECTIVE_REASON_NONE;
+	spin_lock(&member->lock);
+	if (member->aborted)
+		err = member->aborted;
+	else if (member->state != COLLECTIVE_STATE_UP)
+		err = -ENOTCONN;
+	else if (member->inflight >= COLL_INFLIGHT)
+		err = -EAGAIN;
+	if (err) {
+		spin_unlock(&member->lock);
+		return err;
+	}
+
+	request->instance = member->instances++;
+	list_add_tail(&request->node, &member->requests);
+	WRITE_ONCE(member->inflight, member->inflight + 1);
+	request->waited = true;
+	memo = memo_of(member, request->instance);
+	if (memo->failed == request->instance + 1)
+		*doom = memo->cause;
+	else if (memo->announced == request->instance + 1 &&
+		 signatures_differ(&memo->signature, &request->signature))
+		*doom = mismatch_cause(member);
+	request_parts(request);
+	spin_unlock(&member->lock);
+
+	atomic64_inc(&member->counters.submitted);
+	trace_collective_begin(request);
+	return 0;
+}
+
+static void request_announce(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+
+	if (member->nranks == 1)
+		return;
+	coll_link_post(member->links[member_next(member)], &(struct coll_control) {
+		.kind = COLL_CONTROL_ANNOUNCE,
+		.instance = request->instance,
+		.signature = request->signature,
+	});
+}
+
+/* Run what it needs, as far as nobody else does. */
+static void request_help(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	u32 i, nparts = request->nparts;
+
+	for (i = 0; i < nparts; i++) {
+		WRITE_ONCE(member->lanes[i].runner.cpu, raw_smp_processor_id());
+		coll_runner_poke(&member->lanes[i].runner);
+	}
+	if (READ_ONCE(member->posted))
+		coll_runner_poke(&member->control);
+}
+
+static int request_collect(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	int error = request->error;
+
+	spin_lock(&member->lock);
+	list_del(&request->node);
+	WRITE_ONCE(member->inflight, member->inflight - 1);
+	spin_unlock(&member->lock);
+	request_free(request);
+	return error;
+}
+
+/* The deadline has passed: fail it everywhere, and wait for its memory. */
+static int request_expire(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	unsigned long patience = nsecs_to_jiffies(coll_member_beats(member, COLL_FENCE_BEATS));
+	struct coll_cause cause = {
+		.kind = COLLECTIVE_REASON_DEADLINE,
+		.error = ETIMEDOUT,
+		.rank_a = member->rank,
+		.rank_b = COLLECTIVE_RANK_NONE,
+	};
+
+	coll_request_abort(member, request->instance, &cause);
+	if (wait_for_completion_killable_timeout(&request->done, patience) > 0)
+		return 0;
+	if (!completion_done(&request->done))
+		coll_member_abort(member, &cause);
+	return wait_for_completion_killable(&request->done);
+}
+
+/* Wait for it and collect it, unless a signal comes first. */
+static int request_wait(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	long left = MAX_SCHEDULE_TIMEOUT;
+	int err = 0;
+
+	request_help(request);
+	if (request->deadline)
+		left = max_t(long, request->deadline - jiffies, 0);
+	left = wait_for_completion_interruptible_timeout(&request->done, left);
+	if (!left && !completion_done(&request->done))
+		err = request_expire(request);
+	else if (left < 0)
+		err = left;
+	if (!err)
+		return request_collect(request);
+
+	if (fatal_signal_pending(current))
+		coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank,
+				 COLLECTIVE_RANK_NONE);
+	spin_lock(&member->lock);
+	request->waited = false;
+	spin_unlock(&member->lock);
+	return -ERESTARTSYS;
+}
+
+/**
+ * coll_request_submit() - begin an operation and wait until it is complete
+ * @member: the member
+ * @op: what to do
+ * @instance: out: its number, when it goes on in spite of a signal
+ *
+ * Context: process of the mm that joined.
+ * Return: 0, a negative errno, or -ERESTARTSYS when a signal came first and the
+ * operation goes on.
+ */
+int coll_request_submit(struct coll_member *member, const struct collective_op *op,
+			u64 *instance)
+{
+	struct coll_request *request;
+	struct coll_cause doom;
+	u64 bytes;
+	int err;
+
+	err = coll_call_check(op, member->nranks, &bytes);
+	if (err)
+		return err;
+	request = request_new(member, op, bytes);
+	if (!request)
+		return -ENOMEM;
+	err = request_pin(request, op);
+	if (!err)
+		err = request_number(request, &doom);
+	if (err) {
+		request_free(request);
+		return err;
+	}
+	*instance = request->instance;
+
+	request_announce(request);
+	if (doom.kind != COLLECTIVE_REASON_NONE)
+		coll_request_abort(member, request->instance, &doom);
+	return request_wait(request);
+}
+
+static struct coll_request *request_find(struct coll_member *member, u64 instance)
+{
+	struct coll_request *request;
+
+	lockdep_assert_held(&member->lock);
+	list_for_each_entry(request, &member->requests, node)
+		if (request->instance == instance)
+			return request;
+	return NULL;
+}
+
+/**
+ * coll_request_wait() - go on waiting after a signal
+ * @member: the member
+ * @instance: number of the request
+ *
+ * Return: as coll_request_submit(), or -ENOENT.
+ */
+int coll_request_wait(struct coll_member *member, u64 instance)
+{
+	struct coll_request *request;
+
+	spin_lock(&member->lock);
+	request = request_find(member, instance);
+	if (request && request->waited)
+		request = NULL;
+	if (request)
+		request->waited = true;
+	spin_unlock(&member->lock);
+	return request ? request_wait(request) : -ENOENT;
+}
+
+/*
+ * ... to completion
+ */
+
+static void request_failed(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+
+	spin_lock(&member->lock);
+	member->last = request->aborted ? request->cause : member->cause;
+	member->last_instance = request->instance;
+	atomic64_inc(&member->counters.failed[member->last.kind]);
+	spin_unlock(&member->lock);
+}
+
+/**
+ * coll_request_part_done() - a lane has done its part
+ * @part: the part; gone afterwards
+ *
+ * Context: the lane's runner.
+ */
+void coll_request_part_done(struct coll_part *part)
+{
+	struct coll_request *request = part->request;
+	struct coll_member *member = request->member;
+
+	if (part->error)
+		WRITE_ONCE(request->error, part->error);
+	if (!atomic_dec_and_test(&request->left))
+		return;
+	if (request->error)
+		request_failed(request);
+	atomic64_inc(&member->counters.completed);
+	trace_collective_end(request, ktime_get_ns() - request->begun);
+	complete_all(&request->done);
+}
+
+static void request_flood(struct coll_member *member, u64 instance,
+			  const struct coll_cause *cause)
+{
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.cause = *cause,
+	};
+	struct coll_link *link;
+	u32 i;
+
+	list_for_each_entry(link, &member->linked, node)
+		coll_link_post(link, &control);
+	coll_runner_kick(&member->control);
+	for (i = 0; i < member->nlanes; i++)
+		coll_lane_recheck(&member->lanes[i]);
+}
+
+/**
+ * coll_request_abort() - fail one operation on every rank
+ * @member: the member
+ * @instance: its number; it need not be submitted here yet
+ * @cause: why
+ *
+ * Context: process or work item.
+ */
+void coll_request_abort(struct coll_member *member, u64 instance,
+			const struct coll_cause *cause)
+{
+	struct coll_request *request;
+	bool news = false;
+
+	spin_lock(&member->lock);
+	request = request_find(member, instance);
+	if (request && !request->aborted) {
+		request->cause = *cause;
+		WRITE_ONCE(request->aborted, -(int)cause->error);
+		news = true;
+	} else if (!request && instance >= member->instances &&
+		   instance - member->instances < COLL_INFLIGHT) {
+		struct coll_memo *memo = memo_of(member, instance);
+
+		news = memo->failed != instance + 1;
+		memo->failed = instance + 1;
+		memo->cause = *cause;
+	}
+	spin_unlock(&member->lock);
+
+	if (news)
+		request_flood(member, instance, cause);
+}
+
+/**
+ * coll_request_announced() - the previous rank has submitted an operation
+ * @member: the member
+ * @peer: who says so
+ * @instance: number of the operation
+ * @signature: what it submitted
+ *
+ * Context: control runner.
+ */
+void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
+			    const struct coll_signature *signature)
+{
+	struct coll_cause cause = mismatch_cause(member);
+	struct coll_request *request;
+	bool differs = false;
+
+	if (peer != member_previous(member))
+		return;
+	spin_lock(&member->lock);
+	request = request_find(member, instance);
+	if (request) {
+		differs = signatures_differ(&request->signature, signature);
+	} else if (instance >= member->instances &&
+		   instance - member->instances < COLL_INFLIGHT) {
+		struct coll_memo *memo = memo_of(member, instance);
+
+		memo->announced = instance + 1;
+		memo->signature = *signature;
+	}
+	spin_unlock(&member->lock);
+
+	if (differs)
+		coll_request_abort(member, instance, &cause);
+}
+
+/**
+ * coll_request_reap() - give back what nobody has collected
+ * @member: no lane of it runs any more, unless @patience
+ * @patience: jiffies to wait for each one's memory; 0: its process is dead
+ */
+void coll_request_reap(struct coll_member *member, unsigned long patience)
+{
+	struct coll_request *request, *next;
+
+	/* Nobody waits or submits any more: the file is being released. */
+	list_for_each_entry_safe(request, next, &member->requests, node) {
+		if (patience && !wait_for_completion_timeout(&request->done, patience))
+			continue;
+		request_collect(request);
+	}
+}

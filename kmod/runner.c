@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "runner.h"
+
+#include <linux/sched.h>
+
+#include "compat/compat.h"
+
+enum {
+	RUNNER_IDLE,
+	RUNNER_OWNED,
+	RUNNER_MISSED,
+};
+
+static struct workqueue_struct *runner_wq;
+
+static void runner_queue(struct coll_runner *runner)
+{
+	queue_work_on(READ_ONCE(runner->cpu), runner_wq, &runner->work);
+}
+
+/* Take it if nobody has it; otherwise leave word. */
+static bool runner_claim(struct coll_runner *runner)
+{
+	int old = atomic_read(&runner->state);
+
+	do {
+		if (old == RUNNER_MISSED)
+			return false;
+	} while (!atomic_try_cmpxchg(&runner->state, &old,
+				     old == RUNNER_IDLE ? RUNNER_OWNED : RUNNER_MISSED));
+	return old == RUNNER_IDLE;
+}
+
+/* Let go; false: there is news, and it is still ours. */
+static bool runner_release(struct coll_runner *runner)
+{
+	if (atomic_cmpxchg_release(&runner->state, RUNNER_OWNED, RUNNER_IDLE) == RUNNER_OWNED)
+		return true;
+	/* Ordered before what run() looks at. */
+	atomic_xchg(&runner->state, RUNNER_OWNED);
+	return false;
+}
+
+static void runner_work(struct work_struct *work)
+{
+	struct coll_runner *runner = container_of(work, struct coll_runner, work);
+
+	do {
+		if (runner->run(runner)) {
+			runner_queue(runner);
+			return;
+		}
+	} while (!runner_release(runner));
+}
+
+/**
+ * coll_runner_init() - make an idle runner
+ * @runner: the runner
+ * @run: see struct coll_runner
+ */
+void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner))
+{
+	atomic_set(&runner->state, RUNNER_IDLE);
+	runner->cpu = raw_smp_processor_id();
+	runner->run = run;
+	INIT_WORK(&runner->work, runner_work);
+}
+
+/**
+ * coll_runner_kick() - there is news: have it run
+ * @runner: the runner
+ *
+ * Context: any.
+ */
+void coll_runner_kick(struct coll_runner *runner)
+{
+	if (runner_claim(runner))
+		runner_queue(runner);
+}
+
+/**
+ * coll_runner_poke() - there is news: run it here, unless somebody does
+ * @runner: the runner
+ *
+ * What exceeds one budget goes to the work item.
+ *
+ * Context: may sleep.
+ */
+void coll_runner_poke(struct coll_runner *runner)
+{
+	if (!runner_claim(runner))
+		return;
+	do {
+		if (runner->run(runner)) {
+			runner_queue(runner);
+			return;
+		}
+	} while (!runner_release(runner));
+}
+
+/**
+ * coll_runner_stop() - own it for ever
+ * @runner: the runner; kicks have no effect any more
+ *
+ * Context: may sleep.
+ */
+void coll_runner_stop(struct coll_runner *runner)
+{
+	while (!runner_claim(runner)) {
+		flush_work(&runner->work);
+		cond_resched();
+	}
+}
+
+/**
+ * coll_runner_setup() - make what runners need
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_runner_setup(void)
+{
+	runner_wq = alloc_workqueue("collective", COLL_WQ_PERCPU | WQ_FREEZABLE, 0);
+	return runner_wq ? 0 : -ENOMEM;
+}
+
+/** coll_runner_cleanup() - undo coll_runner_setup() */
+void coll_runner_cleanup(void)
+{
+	destroy_workqueue(runner_wq);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who runs something: one owner at a time, and no wake-up lost.
+ *
+ * One atomic word says whether somebody is running, and whether something
+ * happened since: IDLE, OWNED or MISSED.  Whoever has news kicks: an idle runner
+ * is handed to its work item, a busy one is told that it missed something.  An
+ * owner lets go only from OWNED; from MISSED it looks again.  A thread that
+ * would wait anyway may own the runner for a while instead of its work item.
+ */
+#ifndef COLL_RUNNER_H
+#define COLL_RUNNER_H
+
+#include <linux/atomic.h>
+#include <linux/workqueue.h>
+
+/**
+ * struct coll_runner - something that is run by one context at a time
+ * @state: enum in runner.c
+ * @cpu: where its work item runs
+ * @work: the work item
+ * @run: do what there is to do, within a budget; true: there is more
+ */
+struct coll_runner {
+	atomic_t state;
+	int cpu;
+	struct work_struct work;
+	bool (*run)(struct coll_runner *runner);
+};
+
+void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner));
+void coll_runner_kick(struct coll_runner *runner);
+void coll_runner_poke(struct coll_runner *runner);
+void coll_runner_stop(struct coll_runner *runner);
+
+int coll_runner_setup(void);
+void coll_runner_cleanup(void);
+
+#endif /* COLL_RUNNER_H */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The states of a member, and why one fails.
+ *
+ *	NEW -> JOINED -> CONNECTING -> UP -> LEFT
+ *	          \___________\________\___> ABORTED -> LEFT
+ *
+ * A group fails as a whole: its first reason is told to every neighbour, who
+ * tells its own.  Reasons meet and the strongest one wins (enum
+ * collective_reason_kind, then the lowest rank), for a settle time, after which
+ * requests fail with it.
+ */
+#include <linux/ktime.h>
+
+#include "coll.h"
+#include "trace.h"
+
+/**
+ * coll_cause_error() - the errno of a reason
+ * @kind: enum collective_reason_kind
+ *
+ * Return: a positive errno.
+ */
+int coll_cause_error(u32 kind)
+{
+	switch (kind) {
+	case COLLECTIVE_REASON_MISMATCH:
+		return EBADMSG;
+	case COLLECTIVE_REASON_PROTOCOL:
+		return EPROTO;
+	case COLLECTIVE_REASON_DEADLINE:
+		return ETIMEDOUT;
+	case COLLECTIVE_REASON_CANCELLED:
+		return ECANCELED;
+	case COLLECTIVE_REASON_RESOURCES:
+		return ENOMEM;
+	}
+	return ECONNRESET;
+}
+
+/**
+ * coll_member_enter() - change a member's state; the only place that does
+ * @member: the member, locked
+ * @state: the new one
+ */
+void coll_member_enter(struct coll_member *member, enum collective_state state)
+{
+	lockdep_assert_held(&member->lock);
+	trace_collective_state(member, state);
+	WRITE_ONCE(member->state, state);
+	wake_up_all(&member->wait);
+}
+
+/**
+ * coll_member_open() - the group is up if every link is
+ * @member: a link is complete, or CONNECT was called
+ */
+void coll_member_open(struct coll_member *member)
+{
+	spin_lock(&member->lock);
+	if (member->state == COLLECTIVE_STATE_CONNECTING && member->nopen == member->nlinks)
+		coll_member_enter(member, COLLECTIVE_STATE_UP);
+	spin_unlock(&member->lock);
+}
+
+static bool cause_stronger(const struct coll_cause *a, const struct coll_cause *b)
+{
+	if (b->kind == COLLECTIVE_REASON_NONE)
+		return true;
+	if (a->kind != b->kind)
+		return a->kind < b->kind;
+	return a->rank_a < b->rank_a;
+}
+
+/**
+ * coll_member_abort() - the group has failed; cannot fail
+ * @member: one of its members
+ * @cause: why; told to every neighbour
+ *
+ * Context: process or work item.
+ */
+void coll_member_abort(struct coll_member *member, const struct coll_cause *cause)
+{
+	u64 now = ktime_get_ns();
+	u32 i;
+
+	spin_lock(&member->lock);
+	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
+	    !cause_stronger(cause, &member->cause) ||
+	    (member->aborted && now - member->aborted_at > COLL_SETTLE_MS * NSEC_PER_MSEC)) {
+		spin_unlock(&member->lock);
+		return;
+	}
+	trace_collective_abort(member, cause);
+	member->cause = *cause;
+	if (!member->aborted) {
+		member->aborted_at = now;
+		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
+	}
+	WRITE_ONCE(member->aborted, -(int)cause->error);
+	set_bit(COLL_CHORE_FLOOD, &member->chores);
+	mod_delayed_work(system_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
+	spin_unlock(&member->lock);
+
+	coll_runner_kick(&member->control);
+	for (i = 0; i < member->nlanes; i++)
+		coll_runner_kick(&member->lanes[i].runner);
+}
+
+/**
+ * coll_member_fail() - the group has failed, as seen here
+ * @member: one of its members
+ * @kind: enum collective_reason_kind
+ * @rank_a: see struct collective_reason
+ * @rank_b: likewise
+ */
+void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b)
+{
+	struct coll_cause cause = {
+		.kind = kind,
+		.error = coll_cause_error(kind),
+		.rank_a = rank_a,
+		.rank_b = rank_b,
+	};
+
+	coll_member_abort(member, &cause);
+}
+
+/**
+ * coll_member_beats() - a number of heartbeats
+ * @member: the member
+ * @beats: how many
+ *
+ * Return: nanoseconds.
+ */
+u64 coll_member_beats(const struct coll_member *member, u32 beats)
+{
+	return (u64)beats * member->heartbeat_ms * NSEC_PER_MSEC;
+}
+
+/**
+ * coll_member_settled() - have the reasons been collected?
+ * @member: a failed one
+ * @now: ns
+ *
+ * Return: true when requests may fail with what is known.
+ */
+bool coll_member_settled(struct coll_member *member, u64 now)
+{
+	return now >= member->aborted_at + COLL_SETTLE_MS * NSEC_PER_MSEC;
+}
+
+/**
+ * coll_member_fenced() - can no peer succeed any more, reachable or not?
+ * @member: a failed one
+ * @now: ns
+ *
+ * Return: true when every lease has ended.
+ */
+bool coll_member_fenced(struct coll_member *member, u64 now)
+{
+	return now >= member->aborted_at + coll_member_beats(member, COLL_FENCE_BEATS);
+}

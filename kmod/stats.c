@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Statistics in sysfs, one value a file: Documentation/ABI describes each.
+ */
+#include <linux/slab.h>
+#include <linux/netdevice.h>
+#include <linux/sysfs.h>
+
+#include "coll.h"
+#include "compat/compat.h"
+
+static struct coll_member *member_of(struct kobject *kobj)
+{
+	return container_of(kobj, struct coll_member, kobj);
+}
+
+static const char * const state_names[COLLECTIVE_STATE_COUNT] = {
+	[COLLECTIVE_STATE_NEW]		= "new",
+	[COLLECTIVE_STATE_JOINED]	= "joined",
+	[COLLECTIVE_STATE_CONNECTING]	= "connecting",
+	[COLLECTIVE_STATE_UP]		= "up",
+	[COLLECTIVE_STATE_ABORTED]	= "aborted",
+	[COLLECTIVE_STATE_LEFT]		= "left",
+};
+
+/* The lanes count without locks; a reader may see them at different moments. */
+static u64 lanes_sum(const struct coll_member *member, size_t offset)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < member->nlanes; i++)
+		sum += READ_ONCE(*(u64 *)((char *)&member->lanes[i].engine.stats + offset));
+	return sum;
+}
+
+#define COLL_ATTR(_name, _format, _value)					\
+static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
+			    char *buf)						\
+{										\
+	struct coll_member *member = member_of(kobj);				\
+										\
+	return sysfs_emit(buf, _format "\n", _value);				\
+}										\
+static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
+
+#define COLL_ATTR_LANES(_name, _field) \
+	COLL_ATTR(_name, "%llu", \
+		  lanes_sum(member, offsetof(struct coll_engine_stats, _field)))
+#define COLL_ATTR_COUNT(_name, _counter) \
+	COLL_ATTR(_name, "%lld", (long long)atomic64_read(&member->_counter))
+
+static long long failed_sum(const struct coll_member *member)
+{
+	long long sum = 0;
+	u32 i;
+
+	for (i = 0; i < COLLECTIVE_REASON_COUNT; i++)
+		sum += atomic64_read(&member->counters.failed[i]);
+	return sum;
+}
+
+COLL_ATTR(state, "%s", state_names[READ_ONCE(member->state)]);
+COLL_ATTR(size, "%u", member->nranks);
+COLL_ATTR(lanes, "%u", member->nlanes);
+COLL_ATTR(pid, "%d", member->pid);
+COLL_ATTR(inflight, "%u", READ_ONCE(member->inflight));
+COLL_ATTR(transport, "%s", member->transport->name);
+COLL_ATTR_COUNT(ops_submitted, counters.submitted);
+COLL_ATTR_COUNT(ops_completed, counters.completed);
+COLL_ATTR(ops_failed, "%lld", failed_sum(member));
+COLL_ATTR_LANES(bytes_sent, sent);
+COLL_ATTR_LANES(bytes_received, received);
+COLL_ATTR_LANES(bytes_reduced, reduced);
+COLL_ATTR_LANES(zero_copy_bytes, borrowed);
+COLL_ATTR_COUNT(pinned_bytes, pinned);
+
+static struct attribute *member_attrs[] = {
+	&state_attr.attr,
+	&size_attr.attr,
+	&lanes_attr.attr,
+	&pid_attr.attr,
+	&inflight_attr.attr,
+	&transport_attr.attr,
+	&ops_submitted_attr.attr,
+	&ops_completed_attr.attr,
+	&ops_failed_attr.attr,
+	&bytes_sent_attr.attr,
+	&bytes_received_attr.attr,
+	&bytes_reduced_attr.attr,
+	&zero_copy_bytes_attr.attr,
+	&pinned_bytes_attr.attr,
+	NULL
+};
+
+#define COLL_ATTR_ERRORS(_name, _kind) \
+	COLL_ATTR_COUNT(_name, counters.failed[COLLECTIVE_REASON_##_kind])
+
+COLL_ATTR_ERRORS(death, DEATH);
+COLL_ATTR_ERRORS(left, LEFT);
+COLL_ATTR_ERRORS(mismatch, MISMATCH);
+COLL_ATTR_ERRORS(protocol, PROTOCOL);
+COLL_ATTR_ERRORS(reset, RESET);
+COLL_ATTR_ERRORS(silence, SILENCE);
+COLL_ATTR_ERRORS(deadline, DEADLINE);
+COLL_ATTR_ERRORS(cancelled, CANCELLED);
+COLL_ATTR_ERRORS(resources, RESOURCES);
+
+static struct attribute *errors_attrs[] = {
+	&death_attr.attr,
+	&left_attr.attr,
+	&mismatch_attr.attr,
+	&protocol_attr.attr,
+	&reset_attr.attr,
+	&silence_attr.attr,
+	&deadline_attr.attr,
+	&cancelled_attr.attr,
+	&resources_attr.attr,
+	NULL
+};
+
+static const struct attribute_group member_group = {
+	.attrs = member_attrs,
+};
+
+static const struct attribute_group errors_group = {
+	.name = "errors",
+	.attrs = errors_attrs,
+};
+
+static const struct attribute_group *member_groups[] = {
+	&member_group,
+	&errors_group,
+	NULL
+};
+
+static void member_release(struct kobject *kobj)
+{
+	kfree(member_of(kobj));
+}
+
+const struct kobj_type coll_member_ktype = {
+	.release	= member_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= member_groups,
+};
+
+/* Groups are seen in their own network namespace only. */
+static const coll_kobj_ns *group_namespace(const struct kobject *kobj)
+{
+	return coll_kobj_net(container_of(kobj, struct coll_group, kobj)->net);
+}
+
+static void group_release(struct kobject *kobj)
+{
+	struct coll_group *group = container_of(kobj, struct coll_group, kobj);
+
+	put_net(group->net);
+	kfree(group);
+}
+
+const struct kobj_type coll_group_ktype = {
+	.release	= group_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.namespace	= group_namespace,
+};
+
+static const struct kobj_ns_type_operations *groups_child_ns_type(const struct kobject *kobj)
+{
+	return &net_ns_type_operations;
+}
+
+static void groups_release(struct kobject *kobj)
+{
+	kfree(kobj);
+}
+
+const struct kobj_type coll_groups_ktype = {
+	.release	= groups_release,
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.child_ns_type	= groups_child_ns_type,
+};

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tcp.h"
+
+/* Kernel TCP sockets, IPv4 and IPv6. */
+const struct coll_transport coll_tcp = {
+	.name		= "tcp",
+	.listen		= coll_tcp_listen,
+	.connect	= coll_tcp_connect,
+	.accept		= coll_tcp_accept,
+	.status		= coll_tcp_status,
+	.send		= coll_tcp_send,
+	.send_mem	= coll_tcp_send_mem,
+	.receive	= coll_tcp_receive,
+	.bulk		= coll_tcp_bulk,
+	.close		= coll_tcp_close,
+};

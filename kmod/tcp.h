@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_TCP_H
+#define COLL_TCP_H
+
+#include <net/sock.h>
+
+#include "transport.h"
+
+/* tcp_connect.c */
+int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr);
+int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		     const struct sockaddr_storage *local);
+int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
+int coll_tcp_status(struct coll_endpoint *ep);
+int coll_tcp_bulk(struct coll_endpoint *ep);
+void coll_tcp_close(struct coll_endpoint *ep, bool reset);
+
+/* tcp_send.c */
+int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
+int coll_tcp_send_mem(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
+		      u32 len, bool copy, u32 *borrowed);
+
+/* tcp_receive.c */
+int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
+
+#endif /* COLL_TCP_H */

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sockets from the first to the last moment.
+ *
+ * They are made in the context of the process that joins or connects: its
+ * network namespace, security labels, privileges and memory cgroup are theirs.
+ */
+#include <linux/bvec.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/net.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+#include "compat/compat.h"
+#include "tcp.h"
+
+/* Payload that waits in a socket before the network wants it, in bytes. */
+#define COLL_TCP_LOWAT		(512 * 1024)
+
+#define COLL_TCP_BACKLOG	64
+
+static void endpoint_event(struct sock *sk, enum coll_event event)
+{
+	struct coll_endpoint *ep;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	ep = sk->sk_user_data;
+	if (ep)
+		ep->ops->event(ep, event);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void endpoint_data_ready(struct sock *sk)
+{
+	endpoint_event(sk, COLL_EVENT_READABLE);
+}
+
+static void endpoint_write_space(struct sock *sk)
+{
+	if (!sk->sk_socket || !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	endpoint_event(sk, COLL_EVENT_WRITABLE);
+}
+
+/* Connected, closed or failed: whoever looks will see which. */
+static void endpoint_state_change(struct sock *sk)
+{
+	endpoint_event(sk, COLL_EVENT_WRITABLE);
+	endpoint_event(sk, COLL_EVENT_READABLE);
+}
+
+static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	ep->transport = &coll_tcp;
+	ep->sock = sock;
+	ep->error = 0;
+
+	lock_sock(sk);
+	sk->sk_use_task_frag = false;
+	write_lock_bh(&sk->sk_callback_lock);
+	ep->saved.data_ready = sk->sk_data_ready;
+	ep->saved.write_space = sk->sk_write_space;
+	ep->saved.state_change = sk->sk_state_change;
+	ep->saved.error_report = sk->sk_error_report;
+	sk->sk_user_data = ep;
+	sk->sk_data_ready = endpoint_data_ready;
+	sk->sk_write_space = endpoint_write_space;
+	sk->sk_state_change = endpoint_state_change;
+	sk->sk_error_report = endpoint_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+
+	tcp_sock_set_nodelay(sk);
+}
+
+static void endpoint_detach(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	sk->sk_data_ready = ep->saved.data_ready;
+	sk->sk_write_space = ep->saved.write_space;
+	sk->sk_state_change = ep->saved.state_change;
+	sk->sk_error_report = ep->saved.error_report;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int tcp_addr_len(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	}
+	return -EAFNOSUPPORT;
+}
+
+/**
+ * coll_tcp_listen() - see struct coll_transport
+ * @ep: becomes a listener
+ * @addr: in: where; out: where, port included
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
+{
+	int len = tcp_addr_len(addr);
+	struct socket *sock;
+	int err;
+
+	if (len < 0)
+		return len;
+	err = sock_create(addr->ss_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		return err;
+	err = kernel_bind(sock, coll_sockaddr(addr), len);
+	if (err)
+		goto release;
+	err = kernel_getsockname(sock, (struct sockaddr *)addr);
+	if (err < 0)
+		goto release;
+	endpoint_attach(ep, sock);
+	err = kernel_listen(sock, COLL_TCP_BACKLOG);
+	if (err)
+		goto detach;
+	return 0;
+
+detach:
+	endpoint_detach(ep);
+	ep->transport = NULL;
+release:
+	sock_release(sock);
+	return err;
+}
+
+/**
+ * coll_tcp_connect() - see struct coll_transport
+ * @ep: the endpoint
+ * @addr: where to
+ * @local: where from, the port aside; or NULL
+ *
+ * Return: 0, also when it goes on, or a negative errno.
+ */
+int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		     const struct sockaddr_storage *local)
+{
+	struct sockaddr_storage to = *addr;
+	int len = tcp_addr_len(addr);
+	struct socket *sock;
+	int err;
+
+	if (len < 0)
+		return len;
+	err = sock_create(addr->ss_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		return err;
+	if (local && local->ss_family == addr->ss_family) {
+		struct sockaddr_storage from = *local;
+
+		/* The port is at the same place in both families. */
+		((struct sockaddr_in *)&from)->sin_port = 0;
+		err = kernel_bind(sock, coll_sockaddr(&from), len);
+		if (err)
+			goto release;
+	}
+	endpoint_attach(ep, sock);
+	err = kernel_connect(sock, coll_sockaddr(&to), len, O_NONBLOCK);
+	if (err && err != -EINPROGRESS)
+		goto detach;
+	return 0;
+
+detach:
+	endpoint_detach(ep);
+	ep->transport = NULL;
+release:
+	sock_release(sock);
+	return err;
+}
+
+/**
+ * coll_tcp_accept() - see struct coll_transport
+ * @listener: a listener
+ * @ep: becomes the accepted connection
+ *
+ * Return: 0, -EAGAIN or another negative errno.
+ */
+int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
+{
+	struct socket *sock;
+	int err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+
+	if (err)
+		return err;
+	/* It inherited the listener's callbacks, and its user data. */
+	write_lock_bh(&sock->sk->sk_callback_lock);
+	sock->sk->sk_user_data = NULL;
+	sock->sk->sk_data_ready = listener->saved.data_ready;
+	sock->sk->sk_write_space = listener->saved.write_space;
+	sock->sk->sk_state_change = listener->saved.state_change;
+	sock->sk->sk_error_report = listener->saved.error_report;
+	write_unlock_bh(&sock->sk->sk_callback_lock);
+	endpoint_attach(ep, sock);
+	return 0;
+}
+
+/**
+ * coll_tcp_status() - see struct coll_transport
+ * @ep: the endpoint
+ *
+ * Return: 0, -EINPROGRESS, or why it failed.
+ */
+int coll_tcp_status(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+	int err = READ_ONCE(sk->sk_err);
+
+	if (err)
+		return -err;
+	switch (READ_ONCE(sk->sk_state)) {
+	case TCP_ESTABLISHED:
+	case TCP_CLOSE_WAIT:
+		return 0;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return -EINPROGRESS;
+	}
+	return -ECONNRESET;
+}
+
+/**
+ * coll_tcp_bulk() - see struct coll_transport
+ * @ep: the endpoint of a data connection
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_tcp_bulk(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+
+	ep->bvec = kvmalloc_array(COLL_SEND_PIECES, sizeof(*ep->bvec), GFP_KERNEL_ACCOUNT);
+	if (!ep->bvec)
+		return -ENOMEM;
+	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
+	return 0;
+}
+
+/**
+ * coll_tcp_close() - see struct coll_transport
+ * @ep: the endpoint; closed ones are left alone
+ * @reset: do not deliver what is queued
+ */
+void coll_tcp_close(struct coll_endpoint *ep, bool reset)
+{
+	if (!ep->transport)
+		return;
+	endpoint_detach(ep);
+	if (reset)
+		sock_no_linger(ep->sock->sk);
+	sock_release(ep->sock);
+	kvfree(ep->bvec);
+	ep->bvec = NULL;
+	ep->sock = NULL;
+	ep->transport = NULL;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arriving bytes are taken where they lie: in the fragments of the socket
+ * buffer, which on one host are the sender's own pages.
+ */
+#include <linux/net.h>
+#include <linux/skbuff.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "tcp.h"
+
+/* How many bytes were taken; fewer than @len when that is enough for now. */
+static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
+{
+	u32 done = 0;
+
+	while (done < len) {
+		int n = ep->ops->take(ep, ptr + done, len - done);
+
+		if (n < 0)
+			ep->error = n;
+		if (n <= 0)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+/* Take the bytes @off .. @off + @len of a socket buffer, as far as wanted. */
+static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u32 len)
+{
+	u32 start = 0, end = skb_headlen(skb), done = 0;
+	struct sk_buff *part;
+	int i;
+
+	if (off < end) {
+		u32 n = min(len, end - off);
+
+		done = receive_bytes(ep, skb->data + off, n);
+		if (done < n)
+			return done;
+	}
+
+	for (i = 0; done < len && i < skb_shinfo(skb)->nr_frags; i++) {
+		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+
+		start = end;
+		end += skb_frag_size(frag);
+		if (off + done < end) {
+			u32 n = min(len - done, end - off - done);
+			u32 taken;
+
+			/* No high memory here: a fragment is one mapped piece. */
+			taken = receive_bytes(ep, skb_frag_address(frag) + (off + done - start),
+					      n);
+			done += taken;
+			if (taken < n)
+				return done;
+		}
+	}
+
+	skb_walk_frags(skb, part) {
+		start = end;
+		end += part->len;
+		if (done < len && off + done < end) {
+			u32 n = min(len - done, end - off - done);
+			u32 taken = receive_skb(ep, part, off + done - start, n);
+
+			done += taken;
+			if (taken < n)
+				return done;
+		}
+	}
+	return done;
+}
+
+/* Called by tcp_read_sock() under the socket lock, for one socket buffer. */
+static int receive_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			 unsigned int off, size_t len)
+{
+	struct coll_endpoint *ep = desc->arg.data;
+	u32 n = min_t(size_t, len, desc->count);
+
+	if (n && !ep->error)
+		n = receive_skb(ep, skb, off, n);
+	else
+		n = 0;
+	ep->ops->pause(ep);
+	desc->count -= n;
+	return n;
+}
+
+/**
+ * coll_tcp_receive() - see struct coll_transport
+ * @ep: the endpoint
+ * @budget: bytes
+ *
+ * Return: bytes taken, -EAGAIN, 0 at the end, or a negative errno.
+ */
+int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
+{
+	struct sock *sk = ep->sock->sk;
+	read_descriptor_t desc = { .arg.data = ep, .count = budget };
+	bool end;
+	int n, err;
+
+	lock_sock(sk);
+	n = tcp_read_sock(sk, &desc, receive_actor);
+	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
+	err = -READ_ONCE(sk->sk_err);
+	release_sock(sk);
+
+	if (ep->error)
+		return ep->error;
+	if (n > 0)
+		return n;
+	if (err)
+		return err;
+	return end ? 0 : -EAGAIN;
+}

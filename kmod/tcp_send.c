@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bvec.h>
+#include <linux/net.h>
+#include <linux/uio.h>
+#include <net/sock.h>
+
+#include "tcp.h"
+
+/**
+ * coll_tcp_send() - see struct coll_transport
+ * @ep: the endpoint
+ * @ptr: bytes to copy
+ * @len: how many
+ * @more: more follow at once
+ *
+ * Return: bytes taken, or a negative errno.
+ */
+int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
+{
+	struct kvec vec = { .iov_base = (void *)ptr, .iov_len = len };
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
+	};
+
+	return kernel_sendmsg(ep->sock, &msg, &vec, 1, len);
+}
+
+/* Describe as much of a span as fits; the memory is in the direct map. */
+static u32 span_pieces(struct bio_vec *bvec, const struct coll_mem *mem, u64 off,
+		       u32 len, unsigned int *count)
+{
+	unsigned int i = 0;
+	u32 done = 0;
+
+	while (done < len && i < COLL_SEND_PIECES) {
+		size_t n;
+		void *ptr = mem->at(mem, off + done, &n);
+
+		n = min_t(size_t, n, len - done);
+		bvec_set_virt(&bvec[i++], ptr, n);
+		done += n;
+	}
+	*count = i;
+	return done;
+}
+
+/**
+ * coll_tcp_send_mem() - see struct coll_transport
+ * @ep: the endpoint, prepared by coll_tcp_bulk()
+ * @mem: memory to send from
+ * @off: where
+ * @len: bytes
+ * @copy: copy it
+ * @borrowed: out: bytes that were not copied
+ *
+ * Return: bytes taken, or a negative errno.
+ */
+int coll_tcp_send_mem(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
+		      u32 len, bool copy, u32 *borrowed)
+{
+	/* Without scatter-gather the stack copies in spite of the flag. */
+	bool splice = !copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	unsigned int count;
+	u32 span;
+	int n;
+
+	span = span_pieces(ep->bvec, mem, off, len, &count);
+	if (splice)
+		msg.msg_flags |= MSG_SPLICE_PAGES;
+	if (span < len)
+		msg.msg_flags |= MSG_MORE;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, span);
+
+	n = sock_sendmsg(ep->sock, &msg);
+	*borrowed = splice && n > 0 ? n : 0;
+	return n;
+}

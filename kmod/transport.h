@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the rest asks of a transport, and what it tells.
+ *
+ * An endpoint is one end of one connection, or a listener.  It moves bytes and
+ * spans of memory and knows nothing of what they mean.
+ *
+ * Excluding one another: the owner calls at most one operation of an endpoint
+ * at a time.  From the first successful one until close() returns, event() may
+ * be called at any time, from softirq too; it must only set bits and kick.
+ * take() is called from inside receive() only.
+ */
+#ifndef COLL_TRANSPORT_H
+#define COLL_TRANSPORT_H
+
+#include <linux/socket.h>
+#include <linux/types.h>
+
+#include "core/mem.h"
+
+struct coll_endpoint;
+struct socket;
+
+enum coll_event {
+	COLL_EVENT_READABLE,	/* receive() or accept() has something to do */
+	COLL_EVENT_WRITABLE,	/* send() would take more, after -EAGAIN */
+};
+
+/**
+ * struct coll_endpoint_ops - what a transport tells the owner of an endpoint
+ * @event: something has changed; sets bits and kicks, from any context
+ * @take: @len bytes have come, at @ptr until it returns; returns how many were
+ *	taken, fewer to leave the rest for later, or a negative errno that ends
+ *	the connection
+ * @pause: the transport goes on to do something else; what take() holds (the
+ *	vector registers) must be given back
+ */
+struct coll_endpoint_ops {
+	void (*event)(struct coll_endpoint *ep, enum coll_event event);
+	int (*take)(struct coll_endpoint *ep, const void *ptr, u32 len);
+	void (*pause)(struct coll_endpoint *ep);
+};
+
+/**
+ * struct coll_endpoint - one end of a connection
+ * @transport: that it belongs to, NULL when closed
+ * @ops: of the owner
+ * @sock: the socket
+ * @saved: the socket's own callbacks, put back by close()
+ * @error: of take(), kept for the end of receive()
+ * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
+ */
+struct coll_endpoint {
+	const struct coll_transport *transport;
+	const struct coll_endpoint_ops *ops;
+	struct socket *sock;
+	struct {
+		void (*data_ready)(struct sock *sk);
+		void (*write_space)(struct sock *sk);
+		void (*state_change)(struct sock *sk);
+		void (*error_report)(struct sock *sk);
+	} saved;
+	int error;
+	struct bio_vec *bvec;
+};
+
+/**
+ * struct coll_transport - a way to move bytes between ranks
+ * @name: for people
+ * @listen: make @ep a listener on @addr, which becomes the bound address; in
+ *	the context of the process that joins
+ * @connect: begin to connect @ep to @addr, from @local's host address (NULL:
+ *	any); in the context of the process that connects
+ * @accept: make @ep the next waiting connection of @listener, or -EAGAIN
+ * @status: 0: connected, -EINPROGRESS: not yet; else why not
+ * @send: send bytes by copy; @more: more follow at once.  Returns how many were
+ *	taken, -EAGAIN (an event follows), or a negative errno
+ * @send_mem: send a span of memory, without a copy if it can unless @copy.
+ *	Returns as @send; *@borrowed tells how many bytes were not copied
+ * @receive: give take() what has come, about @budget bytes at most.  Returns
+ *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno
+ * @bulk: prepare for large payloads (data connections); may sleep
+ * @close: end it; @reset: drop what is queued, both here and there
+ */
+struct coll_transport {
+	const char *name;
+	int (*listen)(struct coll_endpoint *ep, struct sockaddr_storage *addr);
+	int (*connect)(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		       const struct sockaddr_storage *local);
+	int (*accept)(struct coll_endpoint *listener, struct coll_endpoint *ep);
+	int (*status)(struct coll_endpoint *ep);
+	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
+	int (*send_mem)(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
+			u32 len, bool copy, u32 *borrowed);
+	int (*receive)(struct coll_endpoint *ep, u32 budget);
+	int (*bulk)(struct coll_endpoint *ep);
+	void (*close)(struct coll_endpoint *ep, bool reset);
+};
+
+/* Pieces of memory that one send_mem() passes on at most. */
+#define COLL_SEND_PIECES	257
+
+extern const struct coll_transport coll_tcp;
+
+#endif /* COLL_TRANSPORT_H */
