@@ -171,13 +171,18 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
  * @stream: the stream
  * @instance: its number; it may not be submitted here yet
  *
+ * It may be far ahead of what was submitted here: not all operations use this
+ * lane, and some (without elements, or aborted) are complete on the peer before
+ * they begin here.  But an older grant in the same place is of no use any more,
+ * because the peer has completed that instance.
+ *
  * Return: 0 or -EPROTO.
  */
 int coll_stream_granted(struct coll_stream *stream, u64 instance)
 {
 	struct coll_engine *engine = stream->engine;
 
-	if (instance >= engine->next && instance - engine->next >= engine->nslots)
+	if (instance == COLL_INSTANCE_GROUP)
 		return -EPROTO;
 	*grant_of(stream, instance) = instance + 1;
 	engine->ops->kick(engine->ctx, stream);
@@ -319,7 +324,7 @@ static int stream_open(struct coll_stream *stream)
 
 	early = data->instance >= engine->next;
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
-		      data->instance - engine->next >= engine->nslots))
+		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
 
 	stream->rx_open = true;
