@@ -228,7 +228,7 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 	if (inst->tx_off < step_out(&inst->tx))
 		return;
 
-	list_del(&inst->tx_node);
+	list_del_init(&inst->tx_node);
 	inst->tx_step++;
 	inst_tx_enter(inst);
 }
