@@ -184,7 +184,7 @@ struct coll_conn {
  * @control: its control connection [C]
  * @data: its data connections, by lane; set once [a]
  * @open: connections that are open [C]
- * @heard: when the peer was last heard, ns [C]
+ * @quiet: heartbeats since the peer was heard [C]
  * @lease: until when the peer waits for us, ns [a]
  * @left: the peer said goodbye [a]
  * @safe: the peer completes nothing with success any more [a]
@@ -204,7 +204,7 @@ struct coll_link {
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
 	u32 open;
-	u64 heard;
+	u32 quiet;
 	u64 lease;
 	bool left;
 	bool safe;
@@ -280,6 +280,7 @@ struct coll_part {
  * @error: how it ended, once done
  * @done: complete
  * @waited: somebody waits for it [l]
+ * @announced: the previous rank has submitted it too [l]
  * @left: parts that are not complete [a]
  * @nparts: how many
  * @part: one a lane
@@ -299,6 +300,7 @@ struct coll_request {
 	int error;
 	struct completion done;
 	bool waited;
+	bool announced;
 	atomic_t left;
 	u32 nparts;
 	struct coll_part part[];
@@ -488,6 +490,8 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 void coll_lane_cleanup(struct coll_lane *lane, bool reset);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_recheck(struct coll_lane *lane);
+int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len);
+void coll_lane_pause(struct coll_conn *conn);
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 void coll_lane_detach(struct coll_conn *conn);
 int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control);
@@ -505,7 +509,7 @@ int coll_link_new(struct coll_member *member, u32 peer);
 void coll_link_free(struct coll_link *link, bool reset);
 int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
 void coll_link_post(struct coll_link *link, const struct coll_control *control);
-void coll_link_run(struct coll_link *link, u64 now);
+void coll_link_run(struct coll_link *link);
 void coll_link_tick(struct coll_link *link, u64 now);
 int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
 

@@ -44,20 +44,6 @@ static int conn_take_hello(struct coll_conn *conn, const void *ptr, u32 len)
 	return n;
 }
 
-static int conn_take_data(struct coll_conn *conn, const void *ptr, u32 len)
-{
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
-	bool reduces = coll_stream_reduces(conn->stream);
-	int n;
-
-	if (reduces)
-		coll_vector_hold(&lane->vector);
-	n = coll_stream_receive(conn->stream, ptr, len);
-	if (reduces && n > 0)
-		coll_vector_used(&lane->vector, n);
-	return n;
-}
-
 static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
 	struct coll_conn *conn = conn_of(ep);
@@ -66,7 +52,7 @@ static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
 		return conn_take_hello(conn, ptr, len);
 	if (conn->kind == COLL_CONN_CONTROL)
 		return coll_link_take(conn, ptr, len);
-	return conn_take_data(conn, ptr, len);
+	return coll_lane_take(conn, ptr, len);
 }
 
 static void conn_pause(struct coll_endpoint *ep)
@@ -74,7 +60,7 @@ static void conn_pause(struct coll_endpoint *ep)
 	struct coll_conn *conn = conn_of(ep);
 
 	if (conn->state == COLL_CONN_OPEN && conn->kind == COLL_CONN_DATA)
-		coll_vector_drop(&conn->member->lanes[conn->lane].vector);
+		coll_lane_pause(conn);
 }
 
 static const struct coll_endpoint_ops conn_ops = {

@@ -79,7 +79,7 @@ bool coll_control_run(struct coll_runner *runner)
 		/* What comes on one link may have to be told on another. */
 		WRITE_ONCE(member->posted, false);
 		list_for_each_entry(link, &member->linked, node)
-			coll_link_run(link, now);
+			coll_link_run(link);
 	} while (READ_ONCE(member->posted));
 	return false;
 }

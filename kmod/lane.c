@@ -164,6 +164,40 @@ static void lane_fail(struct coll_lane *lane, u64 now)
 			coll_stream_release(conn->stream);
 }
 
+/**
+ * coll_lane_take() - bytes have come on a data connection
+ * @conn: the connection
+ * @ptr: the bytes
+ * @len: how many
+ *
+ * Takes the vector registers when it needs them, and keeps them for what comes
+ * next in the same socket buffer: see coll_lane_pause().
+ *
+ * Return: how many were taken, or -EPROTO.
+ */
+int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
+{
+	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+	bool reduces = coll_stream_reduces(conn->stream);
+	int n;
+
+	if (reduces)
+		coll_vector_hold(&lane->vector);
+	n = coll_stream_receive(conn->stream, ptr, len);
+	if (reduces && n > 0)
+		coll_vector_used(&lane->vector, n);
+	return n;
+}
+
+/**
+ * coll_lane_pause() - give the vector registers back
+ * @conn: a data connection of the lane
+ */
+void coll_lane_pause(struct coll_conn *conn)
+{
+	coll_vector_drop(&conn->member->lanes[conn->lane].vector);
+}
+
 static void lane_conn_down(struct coll_conn *conn, int err)
 {
 	struct coll_member *member = conn->member;

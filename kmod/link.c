@@ -65,8 +65,8 @@ int coll_link_admit(struct coll_link *link, struct coll_conn *conn)
 	struct coll_member *member = link->member;
 	int err;
 
-	link->heard = ktime_get_ns();
-	WRITE_ONCE(link->lease, link->heard + coll_member_beats(member, COLL_LEASE_BEATS));
+	link->quiet = 0;
+	WRITE_ONCE(link->lease, ktime_get_ns() + coll_member_beats(member, COLL_LEASE_BEATS));
 
 	if (conn->kind == COLL_CONN_CONTROL) {
 		if (link->control)
@@ -133,7 +133,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	struct coll_member *member = link->member;
 	u64 now = ktime_get_ns();
 
-	link->heard = now;
+	link->quiet = 0;
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
 		coll_request_announced(member, link->peer, control->instance,
@@ -264,11 +264,10 @@ static void link_send(struct coll_link *link)
 /**
  * coll_link_run() - receive and send what there is
  * @link: the link
- * @now: ns
  *
  * Context: control runner.
  */
-void coll_link_run(struct coll_link *link, u64 now)
+void coll_link_run(struct coll_link *link)
 {
 	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
@@ -307,7 +306,8 @@ void coll_link_tick(struct coll_link *link, u64 now)
 	if (!link->control || link->control->state != COLL_CONN_OPEN || link->left ||
 	    READ_ONCE(member->aborted))
 		return;
-	if (now - link->heard > coll_member_beats(member, COLL_SILENCE_BEATS))
+	/* Counted, not timed: a host that was stopped for a while missed them too. */
+	if (++link->quiet > COLL_SILENCE_BEATS)
 		coll_member_fail(member, COLLECTIVE_REASON_SILENCE, low, high);
 	else if (link_broken(link))
 		coll_member_fail(member, COLLECTIVE_REASON_RESET, low, high);

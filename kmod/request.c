@@ -212,8 +212,9 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 	memo = memo_of(member, request->instance);
 	if (memo->failed == request->instance + 1)
 		*doom = memo->cause;
-	else if (memo->announced == request->instance + 1 &&
-		 signatures_differ(&memo->signature, &request->signature))
+	request->announced = memo->announced == request->instance + 1;
+	if (memo->failed != request->instance + 1 && request->announced &&
+	    signatures_differ(&memo->signature, &request->signature))
 		*doom = mismatch_cause(member);
 	request_parts(request);
 	spin_unlock(&member->lock);
@@ -241,9 +242,11 @@ static void request_help(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	u32 i, nparts = request->nparts;
+	int cpu = raw_smp_processor_id();
 
+	WRITE_ONCE(member->control.cpu, cpu);
 	for (i = 0; i < nparts; i++) {
-		WRITE_ONCE(member->lanes[i].runner.cpu, raw_smp_processor_id());
+		WRITE_ONCE(member->lanes[i].runner.cpu, cpu);
 		coll_runner_poke(&member->lanes[i].runner);
 	}
 	if (READ_ONCE(member->posted))
@@ -272,7 +275,8 @@ static int request_expire(struct coll_request *request)
 		.kind = COLLECTIVE_REASON_DEADLINE,
 		.error = ETIMEDOUT,
 		.rank_a = member->rank,
-		.rank_b = COLLECTIVE_RANK_NONE,
+		.rank_b = READ_ONCE(request->announced) ? COLLECTIVE_RANK_NONE :
+							  member_previous(member),
 	};
 
 	coll_request_abort(member, request->instance, &cause);
@@ -491,6 +495,7 @@ void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
 	spin_lock(&member->lock);
 	request = request_find(member, instance);
 	if (request) {
+		request->announced = true;
 		differs = signatures_differ(&request->signature, signature);
 	} else if (instance >= member->instances &&
 		   instance - member->instances < COLL_INFLIGHT) {

@@ -86,6 +86,7 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 
 	spin_lock(&member->lock);
 	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
+	    member->stopped ||
 	    !cause_stronger(cause, &member->cause) ||
 	    (member->aborted && now - member->aborted_at > COLL_SETTLE_MS * NSEC_PER_MSEC)) {
 		spin_unlock(&member->lock);

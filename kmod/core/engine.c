@@ -148,7 +148,7 @@ static void inst_rx_enter(struct coll_inst *inst)
 	}
 }
 
-/* Everything has arrived: whoever lent us bytes may have their pages back. */
+/* Nothing more is stored: whoever lent us bytes may have their pages back. */
 static void inst_rx_return(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
@@ -376,8 +376,10 @@ static void inst_abort(struct coll_inst *inst, int error)
 		return;
 	inst->error = error;
 	list_del_init(&inst->tx_node);
+	/* What is still to come will be told as it is discarded. */
 	if (inst->rx_stream)
 		coll_stream_detach(inst->rx_stream);
+	inst_rx_return(inst);
 	coll_inst_settle(inst);
 }
 
