@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* collective-bench - how fast the collectives are, and whether they are right */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "bench.h"
+#include "ranks.h"
+
+enum {
+	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
+	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
+	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK,
+};
+
+static const struct option options[] = {
+	{ "ranks", required_argument, NULL, 'n' },
+	{ "min", required_argument, NULL, OPTION_MIN },
+	{ "max", required_argument, NULL, OPTION_MAX },
+	{ "factor", required_argument, NULL, OPTION_FACTOR },
+	{ "type", required_argument, NULL, OPTION_TYPE },
+	{ "op", required_argument, NULL, OPTION_OP },
+	{ "iters", required_argument, NULL, OPTION_ITERS },
+	{ "warmup", required_argument, NULL, OPTION_WARMUP },
+	{ "in-place", no_argument, NULL, OPTION_IN_PLACE },
+	{ "out-of-place", no_argument, NULL, OPTION_OUT_OF_PLACE },
+	{ "unregistered", no_argument, NULL, OPTION_UNREGISTERED },
+	{ "csv", no_argument, NULL, OPTION_CSV },
+	{ "check", required_argument, NULL, OPTION_CHECK },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 }
+};
+
+static const struct collective * const collectives[] = {
+	&bench_allreduce,
+	&bench_barrier,
+};
+
+#define N_COLLECTIVES	(sizeof(collectives) / sizeof(*collectives))
+
+struct job {
+	struct bench bench;
+	const struct collective *collective;
+};
+
+static int usage(FILE *to, int status)
+{
+	size_t i;
+
+	fprintf(to, "usage: collective-bench COLLECTIVE [options]\n");
+	fprintf(to, "  COLLECTIVE:");
+	for (i = 0; i < N_COLLECTIVES; i++)
+		fprintf(to, " %s", collectives[i]->name);
+	fprintf(to, "\n"
+		"  -n, --ranks N      start N ranks here (else: the launcher's)\n"
+		"      --min SIZE     smallest buffer, bytes or 4K 2M 1G (8)\n"
+		"      --max SIZE     largest buffer (64M)\n"
+		"      --factor N     from one size to the next (2)\n"
+		"      --type T,...   i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64, all (f32)\n"
+		"      --op O,...     sum prod min max avg band bor bxor land lor lxor, all (sum)\n"
+		"      --iters N      timed repetitions (100 up to 64K, then 20)\n"
+		"      --warmup N     repetitions before them (10, 3)\n"
+		"      --in-place     result over input (default)\n"
+		"      --out-of-place result apart\n"
+		"      --unregistered plain memory, pinned by each operation\n"
+		"      --csv          comma separated\n"
+		"      --check WHAT   all, last or none of the results (all)\n");
+	return status;
+}
+
+static bool parse_size(const char *text, size_t *size)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || !value || value >> 40)
+		return false;
+	if (*end) {
+		unit = strchr(units, *end & ~0x20);
+		if (!unit || !*unit || end[1])
+			return false;
+		value <<= 10 * (unit - units + 1);
+	}
+	*size = value;
+	return true;
+}
+
+static bool parse_int(const char *text, int min, int *value)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	*value = number;
+	return *text && !*end && number >= min && number <= 100000000;
+}
+
+/* "f32,f64" or "all" as bits. */
+static bool parse_set(char *text, int (*find)(const char *), int all,
+		      unsigned int *set)
+{
+	char *name, *rest = NULL;
+	int i;
+
+	*set = 0;
+	for (name = strtok_r(text, ",", &rest); name;
+	     name = strtok_r(NULL, ",", &rest)) {
+		i = find(name);
+		if (i < 0 && strcmp(name, "all"))
+			return false;
+		*set |= i < 0 ? (1U << all) - 1 : 1U << i;
+	}
+	return *set != 0;
+}
+
+static bool parse_check(const char *text, enum bench_check *check)
+{
+	static const char * const names[] = { "all", "last", "none" };
+	int i;
+
+	for (i = CHECK_ALL; i <= CHECK_NONE; i++)
+		if (!strcmp(text, names[i])) {
+			*check = i;
+			return true;
+		}
+	return false;
+}
+
+static bool parse_option(struct bench *bench, int option, int *ranks)
+{
+	int value;
+
+	switch (option) {
+	case 'n':
+		return parse_int(optarg, 1, ranks) && *ranks <= RANKS_MAX;
+	case OPTION_MIN:
+		return parse_size(optarg, &bench->min);
+	case OPTION_MAX:
+		return parse_size(optarg, &bench->max);
+	case OPTION_FACTOR:
+		if (!parse_int(optarg, 2, &value))
+			return false;
+		bench->factor = value;
+		return true;
+	case OPTION_TYPE:
+		return parse_set(optarg, bench_type_find, BENCH_TYPES,
+				 &bench->types);
+	case OPTION_OP:
+		return parse_set(optarg, bench_op_find, BENCH_OPS, &bench->ops);
+	case OPTION_ITERS:
+		return parse_int(optarg, 1, &bench->iters);
+	case OPTION_WARMUP:
+		return parse_int(optarg, 0, &bench->warmup);
+	case OPTION_IN_PLACE:
+		bench->in_place = true;
+		return true;
+	case OPTION_OUT_OF_PLACE:
+		bench->in_place = false;
+		return true;
+	case OPTION_UNREGISTERED:
+		bench->unregistered = true;
+		return true;
+	case OPTION_CSV:
+		bench->csv = true;
+		return true;
+	case OPTION_CHECK:
+		return parse_check(optarg, &bench->check);
+	default:
+		return false;
+	}
+}
+
+static void *memory(struct bench *bench)
+{
+	void *at;
+
+	if (!bench->unregistered)
+		return coll_mem_alloc(bench->comm, bench->max);
+	at = mmap(NULL, bench->max, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int run_rank(int rank, void *arg)
+{
+	struct job *job = arg;
+	struct bench *bench = &job->bench;
+	char detail[COLL_DETAIL_SIZE];
+	struct coll_config config = {
+		.size = sizeof(config),
+		.detail = detail,
+		.detail_size = sizeof(detail),
+	};
+	int err, status;
+
+	(void)rank;
+	err = coll_init(&bench->comm, &config);
+	if (err) {
+		fprintf(stderr, "collective-bench: %s: %s\n",
+			coll_strerror(err), detail);
+		return 1;
+	}
+	bench->rank = coll_rank(bench->comm);
+	bench->nranks = coll_size(bench->comm);
+	if (job->collective->typed) {
+		bench->recv = memory(bench);
+		bench->send = bench->in_place ? bench->recv : memory(bench);
+		if (!bench->recv || !bench->send) {
+			perror("collective-bench: buffers");
+			return 1;
+		}
+	}
+	status = bench_measure(bench, job->collective);
+	/* Rank 0 prints; nobody leaves before it has. */
+	if (!status)
+		err = coll_barrier(bench->comm);
+	if (err)
+		status = bench_fail(bench, "barrier", err);
+	if (bench->wrong) {
+		if (!bench->rank)
+			fprintf(stderr, "collective-bench: %llu wrong elements\n",
+				(unsigned long long)bench->wrong);
+		status = 1;
+	}
+	err = coll_finalize(bench->comm);
+	if (err && !status) {
+		fprintf(stderr, "collective-bench: rank %d: leaving: %s\n",
+			bench->rank, coll_strerror(err));
+		status = 1;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = {
+		.bench = {
+			.min = 8,
+			.max = (size_t)64 << 20,
+			.factor = 2,
+			.types = 1U << COLL_FLOAT32,
+			.ops = 1U << COLL_SUM,
+			.warmup = -1,
+			.in_place = true,
+		},
+	};
+	struct ranks ranks = { .run = run_rank, .arg = &job, .quiet = true };
+	int option, n = 0;
+	size_t i;
+
+	while ((option = getopt_long(argc, argv, "n:h", options,
+				     NULL)) != -1) {
+		if (option == 'h')
+			return usage(stdout, 0);
+		if (option == '?')
+			return usage(stderr, 2);
+		if (!parse_option(&job.bench, option, &n)) {
+			fprintf(stderr, "collective-bench: bad value: %s\n",
+				optarg);
+			return 2;
+		}
+	}
+	for (i = 0; optind == argc - 1 && i < N_COLLECTIVES; i++)
+		if (!strcmp(argv[optind], collectives[i]->name))
+			job.collective = collectives[i];
+	if (!job.collective)
+		return usage(stderr, 2);
+	if (!n)
+		return run_rank(0, &job);
+	ranks.n = n;
+	return ranks_run(&ranks);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a line is measured.
+ *
+ * Each repetition: the input is written, all ranks meet at a barrier, the call
+ * is timed on every rank, the result is compared.  The time of a repetition is
+ * that of its slowest rank; minimum, median and 99th percentile are over the
+ * repetitions.  Bandwidths follow from the median.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+#define KIB	((size_t)1 << 10)
+
+int bench_fail(struct bench *bench, const char *what, int err)
+{
+	fprintf(stderr, "collective-bench: rank %d: %s: %s (%s)\n",
+		bench->rank, what, coll_strerror(err),
+		coll_error_detail(bench->comm));
+	return 1;
+}
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void header(const struct bench *bench,
+		   const struct collective *collective)
+{
+	bool registered = bench->recv && coll_mem_registered(bench->comm,
+							     bench->recv, 1);
+
+	if (bench->csv) {
+		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong\n");
+		return;
+	}
+	printf("# %s, %d rank%s", collective->name, bench->nranks,
+	       bench->nranks > 1 ? "s" : "");
+	if (collective->typed)
+		printf(", %s, buffers %s", bench->in_place ? "in place" :
+		       "out of place", registered ? "registered" :
+		       "not registered");
+	printf("; time of the slowest rank\n");
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "size",
+	       "count", "type", "op", "min", "median", "p99", "algbw", "busbw",
+	       "wrong");
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "(bytes)",
+	       "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+/* @times are sorted. */
+static void line(const struct bench *bench, const struct collective *collective,
+		 const struct trial *trial, const double *times, uint64_t wrong)
+{
+	int n = trial->iters;
+	double median = (times[(n - 1) / 2] + times[n / 2]) / 2;
+	double p99 = times[(n * 99 + 99) / 100 - 1];
+	double algorithm = trial->size / median / 1e3;
+	double bus = collective->bus_factor ?
+		     algorithm * collective->bus_factor(bench->nranks) : 0;
+	const char *type = collective->typed ? bench_type_name(trial->type) :
+					       "-";
+	const char *op = collective->typed ? bench_op_name(trial->op) : "-";
+
+	if (bench->csv)
+		printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%llu\n",
+		       trial->size, trial->count, type, op, times[0], median,
+		       p99, algorithm, bus, (unsigned long long)wrong);
+	else
+		printf("%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.3f %8.3f %6llu\n",
+		       trial->size, trial->count, type, op, times[0], median,
+		       p99, algorithm, bus, (unsigned long long)wrong);
+	fflush(stdout);
+}
+
+static int repeat(struct bench *bench, const struct collective *collective,
+		  const struct trial *trial, double *times, uint64_t *wrong)
+{
+	double begin, end;
+	bool last;
+	int i, err;
+
+	for (i = -trial->warmup; i < trial->iters; i++) {
+		last = i == trial->iters - 1;
+		bench->round++;
+		if (collective->prepare &&
+		    (bench->check != CHECK_NONE || i == -trial->warmup))
+			collective->prepare(bench, trial);
+		err = coll_barrier(bench->comm);
+		if (err)
+			return bench_fail(bench, "barrier", err);
+		begin = now_us();
+		err = collective->run(bench, trial);
+		end = now_us();
+		if (err)
+			return bench_fail(bench, collective->name, err);
+		if (i >= 0)
+			times[i] = end - begin;
+		if (collective->check && (bench->check == CHECK_ALL ||
+					  (bench->check == CHECK_LAST && last)))
+			*wrong += collective->check(bench, trial);
+	}
+	return 0;
+}
+
+static int measure(struct bench *bench, const struct collective *collective,
+		   struct trial *trial)
+{
+	uint64_t wrong = 0;
+	double *times;
+	int err;
+
+	trial->iters = bench->iters ? bench->iters :
+		       trial->size <= 64 * KIB ? 100 : 20;
+	trial->warmup = bench->warmup >= 0 ? bench->warmup :
+			trial->size <= 64 * KIB ? 10 : 3;
+	times = calloc(trial->iters, sizeof(*times));
+	if (!times)
+		return bench_fail(bench, "memory", -ENOMEM);
+	err = repeat(bench, collective, trial, times, &wrong);
+	if (err)
+		goto free;
+	err = coll_allreduce(bench->comm, COLL_IN_PLACE, times, trial->iters,
+			     COLL_FLOAT64, COLL_MAX);
+	if (!err)
+		err = coll_allreduce(bench->comm, COLL_IN_PLACE, &wrong, 1,
+				     COLL_UINT64, COLL_SUM);
+	if (err) {
+		err = bench_fail(bench, "gathering the times", err);
+		goto free;
+	}
+	bench->wrong += wrong;
+	qsort(times, trial->iters, sizeof(*times), ascending);
+	if (!bench->rank)
+		line(bench, collective, trial, times, wrong);
+free:
+	free(times);
+	return err;
+}
+
+static int sizes(struct bench *bench, const struct collective *collective,
+		 enum coll_type type, enum coll_op op)
+{
+	size_t element = coll_type_size(type), size;
+	struct trial trial = { .type = type, .op = op };
+	int err = 0;
+
+	for (size = bench->min; !err && size <= bench->max;
+	     size *= bench->factor) {
+		trial.count = size / element;
+		trial.size = trial.count * element;
+		if (trial.count)
+			err = measure(bench, collective, &trial);
+		if (size > bench->max / bench->factor)
+			break;
+	}
+	return err;
+}
+
+int bench_measure(struct bench *bench, const struct collective *collective)
+{
+	struct trial none = { .size = 0 };
+	int type, op, err = 0;
+
+	if (!bench->rank)
+		header(bench, collective);
+	if (!collective->typed)
+		return measure(bench, collective, &none);
+	for (type = 0; type < BENCH_TYPES; type++)
+		for (op = 0; !err && op < BENCH_OPS; op++)
+			if (bench->types & 1U << type &&
+			    bench->ops & 1U << op && bench_type_takes(type, op))
+				err = sizes(bench, collective, type, op);
+	return err;
+}
