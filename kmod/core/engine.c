@@ -89,11 +89,6 @@ static bool inst_covered(const struct coll_inst *inst)
 	       stream->tx_consumed >= inst->mark;
 }
 
-static bool inst_leased(const struct coll_inst *inst)
-{
-	return !inst->lender || inst->engine->now < inst->lender->lease;
-}
-
 /**
  * coll_inst_settle() - complete an instance if it can be
  * @inst: the instance; gone afterwards, perhaps
@@ -105,7 +100,7 @@ void coll_inst_settle(struct coll_inst *inst)
 	if (inst->framing || !inst_covered(inst))
 		return;
 	if (!inst->error &&
-	    !(inst_sent(inst) && inst_received(inst) && inst_leased(inst)))
+	    !(inst_sent(inst) && inst_received(inst) && !inst->lapsed))
 		return;
 
 	list_del(&inst->node);
@@ -134,6 +129,20 @@ static void inst_tx_kick(struct coll_inst *inst)
 
 	if (coll_inst_sendable(inst))
 		engine->ops->kick(engine->ctx, stream_to(engine, inst->tx.to));
+}
+
+/*
+ * What we read after the end of the lease may not be what the lender sent.  If
+ * the lease is renewed it was: the lender still waited for us then.
+ */
+static void inst_check_lease(struct coll_inst *inst)
+{
+	bool lapsed = inst->lender && inst->engine->now >= inst->lender->lease;
+	bool renewed = inst->lapsed && !lapsed;
+
+	inst->lapsed = lapsed;
+	if (renewed)
+		inst_tx_kick(inst);
 }
 
 /* Go on to the next step that receives something. */
@@ -196,7 +205,7 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 {
 	u64 final;
 
-	if (inst->error || inst_sent(inst))
+	if (inst->error || inst->lapsed || inst_sent(inst))
 		return 0;
 
 	if (!inst->tx.forward || inst->rx_step >= inst->tx_step)
@@ -295,6 +304,7 @@ void coll_inst_stored(struct coll_inst *inst, u64 upto)
 		if (inst_received(inst))
 			inst_rx_return(inst);
 	}
+	inst_check_lease(inst);
 	inst_tx_kick(inst);
 	coll_inst_settle(inst);
 }
@@ -412,6 +422,8 @@ void coll_engine_tick(struct coll_engine *engine, u64 now)
 	struct coll_inst *inst, *next;
 
 	engine->now = now;
-	list_for_each_entry_safe(inst, next, &engine->active, node)
+	list_for_each_entry_safe(inst, next, &engine->active, node) {
+		inst_check_lease(inst);
 		coll_inst_settle(inst);
+	}
 }

@@ -98,7 +98,8 @@ struct coll_call {
  * @mark_stream: ...this stream.  One is enough while a schedule sends what it
  *	does not copy to one peer only.
  * @lender: stream that lent us bytes without a copy; its lease must be valid
- *	when we succeed
+ *	when we succeed, and when we forward them
+ * @lapsed: it is not
  * @tx_node: in the list of the stream that @tx sends to
  * @node: in the engine's list of instances
  */
@@ -126,6 +127,7 @@ struct coll_inst {
 	u64 mark;
 	struct coll_stream *mark_stream;
 	struct coll_stream *lender;
+	bool lapsed;
 
 	struct list_head tx_node;
 	struct list_head node;
