@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What goes wrong, and what the surroundings of the engines must do about it.
+ *
+ * An operation is aborted on one rank, which tells all others: the instance
+ * fails there too, unless it is complete.  A group that fails is aborted in the
+ * same way, and every rank says ABORT itself as it does so; who hears that has
+ * its pages back from there (the stream is released, the connection reset).
+ *
+ * A rank that is cut off hears nothing.  It waits for the fence, and then its
+ * memory is its own again, although its peers may still have bytes of it to
+ * read: they must not succeed with them, which is what leases are for.
+ */
+#include "sim.h"
+
+static void release(struct member *member, u32 peer, bool reset)
+{
+	u32 lane;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
+		struct endpoint *ep = member->ep[lane][peer];
+
+		if (!ep)
+			continue;
+		if (reset)
+			endpoint_reset(ep);
+		coll_stream_release(&ep->stream);
+	}
+}
+
+static void flood(struct member *member, u64 instance, u32 kind, u32 error)
+{
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.cause = {
+			.kind = kind,
+			.error = error,
+			.rank_a = member->rank,
+			.rank_b = COLLECTIVE_RANK_NONE,
+		},
+	};
+	u32 peer;
+
+	for (peer = 0; peer < member->sim->config.nranks; peer++)
+		if (peer != member->rank)
+			control_send(member, peer, &control);
+}
+
+/**
+ * member_abort() - one operation fails on one rank, now or when it is submitted
+ * @member: the rank
+ * @number: of the operation
+ */
+void member_abort(struct member *member, u32 number)
+{
+	struct sim_part *part = &member->parts[number];
+	u32 lane;
+
+	part->aborted = true;
+	if (!part->submitted || part->done)
+		return;
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		coll_engine_abort(&member->engine[lane], number, -ECANCELED);
+}
+
+/* The group fails on one rank. */
+static void member_fail(struct member *member)
+{
+	u32 lane;
+
+	if (member->failed)
+		return;
+	member->failed = -ECONNRESET;
+	member->failed_at = member->sim->now;
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		coll_engine_abort(&member->engine[lane], COLL_INSTANCE_GROUP, member->failed);
+	flood(member, COLL_INSTANCE_GROUP, COLLECTIVE_REASON_RESET, ECONNRESET);
+}
+
+/* Whoever reads what the victim sends is late: much of it waits. */
+static void delay_readers(struct member *victim)
+{
+	struct sim *sim = victim->sim;
+	u32 lane, peer;
+
+	for (lane = 0; lane < sim->config.lanes; lane++) {
+		for (peer = 0; peer < sim->config.nranks; peer++) {
+			struct endpoint *ep = victim->ep[lane][peer];
+
+			if (!ep)
+				continue;
+			ep->capacity = 1ULL << 30;
+			ep->other->receive.slow = rng_between(&sim->rng, 50, 2000);
+		}
+	}
+}
+
+/**
+ * fault_strike() - it is time for a fault
+ * @sim: the world
+ */
+void fault_strike(struct sim *sim)
+{
+	struct member *member = &sim->members[rng_below(&sim->rng, sim->config.nranks)];
+	u32 number;
+
+	sim->faults_left--;
+	sim->next_fault = sim->steps + rng_below(&sim->rng, 2000);
+
+	switch (sim->config.fault) {
+	case FAULT_INSTANCE:
+		number = rng_between(&sim->rng, member->oldest, member->next);
+		if (number >= sim->config.nops)
+			return;
+		member_abort(member, number);
+		flood(member, number, COLLECTIVE_REASON_CANCELLED, ECANCELED);
+		break;
+	case FAULT_GROUP:
+		member_fail(member);
+		break;
+	case FAULT_SILENCE:
+		if (sim->faults_left) {
+			sim->victim = member;
+			delay_readers(member);
+			break;
+		}
+		sim->cut = sim->victim->rank;
+		member_fail(sim->victim);
+		break;
+	}
+}
+
+/* A peer that has not answered for long is gone. */
+static bool silent(const struct member *member)
+{
+	const struct sim *sim = member->sim;
+	u32 peer;
+
+	for (peer = 0; peer < sim->config.nranks; peer++)
+		if (member->ep[0][peer] && sim->now > member->heard[peer] + SIM_SILENCE)
+			return true;
+	return false;
+}
+
+/**
+ * fault_ping() - a rank's heartbeat
+ * @member: the rank
+ *
+ * Return: true.
+ */
+bool fault_ping(struct member *member)
+{
+	struct sim *sim = member->sim;
+	struct coll_control control = { .kind = COLL_CONTROL_PING, .position = sim->now };
+	u32 peer;
+
+	if (member->failed) {
+		if (sim->now >= member->failed_at + SIM_FENCE)
+			for (peer = 0; peer < sim->config.nranks; peer++)
+				release(member, peer, sim->cut != member->rank &&
+						      sim->cut != peer);
+		return true;
+	}
+	member_tick(member);
+	if (silent(member)) {
+		member_fail(member);
+		return true;
+	}
+	if (sim->now < member->pinged_at + SIM_PING)
+		return true;
+	member->pinged_at = sim->now;
+	for (peer = 0; peer < sim->config.nranks; peer++)
+		if (member->ep[0][peer])
+			control_send(member, peer, &control);
+	return true;
+}
+
+static void renew(struct member *member, u32 peer, u64 pinged_at)
+{
+	u32 lane;
+
+	member->heard[peer] = max(member->heard[peer], pinged_at);
+	if (member->sim->config.mutation == MUTATION_LEASE)
+		return;
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
+		struct endpoint *ep = member->ep[lane][peer];
+
+		if (ep)
+			ep->stream.lease = max(ep->stream.lease, pinged_at + SIM_LEASE);
+	}
+	member_tick(member);
+}
+
+/**
+ * fault_control() - a control frame that is not about a stream
+ * @member: it arrives there
+ * @from: that rank
+ * @control: the frame
+ */
+void fault_control(struct member *member, u32 from, const struct coll_control *control)
+{
+	struct coll_control answer = *control;
+
+	switch (control->kind) {
+	case COLL_CONTROL_ABORT:
+		if (control->instance != COLL_INSTANCE_GROUP) {
+			member_abort(member, control->instance);
+			break;
+		}
+		member_fail(member);
+		release(member, from, true);
+		break;
+	case COLL_CONTROL_PING:
+		answer.kind = COLL_CONTROL_PONG;
+		if (!member->failed)
+			control_send(member, from, &answer);
+		break;
+	case COLL_CONTROL_PONG:
+		renew(member, from, control->position);
+		break;
+	}
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections: data in order and by reference, control frames in order, neither
+ * knowing of the other.
+ *
+ * A data connection holds so many bytes and no more.  Sends are short and reads
+ * are short, of random length.  Sometimes bytes are read twice, as TCP would to
+ * send them again, and the first read is thrown away.
+ */
+#include "sim.h"
+
+/**
+ * endpoint_get() - the connection of a lane to a peer, made if need be
+ * @member: the one end
+ * @lane: the lane
+ * @peer: the rank of the other end
+ */
+struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
+{
+	struct endpoint *ep = member->ep[lane][peer], *back;
+	struct sim *sim = member->sim;
+
+	if (ep)
+		return ep;
+
+	ep = calloc(1, sizeof(*ep));
+	member->ep[lane][peer] = ep;
+	ep->member = member;
+	ep->last = &ep->first;
+	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
+	/* Exactly what was promised, so that the sanitizer sees one byte more. */
+	ep->stage = malloc(COLL_CREDIT);
+	ep->grants = calloc(sim->config.nslots, sizeof(*ep->grants));
+	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
+	if (sim->config.fault == FAULT_SILENCE && sim->config.mutation != MUTATION_LEASE)
+		ep->stream.lease = sim->now + SIM_LEASE;
+	if (!member->heard[peer])
+		member->heard[peer] = sim->now;
+	sim_actor_init(sim, &ep->send, ACTOR_SEND, member->rank, ep);
+	sim_actor_init(sim, &ep->receive, ACTOR_RECEIVE, member->rank, ep);
+
+	back = endpoint_get(&sim->members[peer], lane, member->rank);
+	ep->other = back;
+	back->other = ep;
+	return ep;
+}
+
+static void endpoint_pop(struct endpoint *ep)
+{
+	struct ref *ref = ep->first;
+
+	ep->first = ref->next;
+	if (!ep->first)
+		ep->last = &ep->first;
+	free(ref->copy);
+	free(ref);
+}
+
+/*
+ * Some of @most: often all, sometimes very little.  What is cut here is cut
+ * again by everybody who forwards it, so large worlds are cut less often.
+ */
+static u32 some(struct sim *sim, u64 most)
+{
+	struct rng *rng = &sim->rng;
+
+	switch (rng_below(rng, 4 + sim->bytes / 8192)) {
+	case 0:
+		return rng_between(rng, 1, most);
+	case 1:
+		return rng_between(rng, 1, min_t(u64, most, 40));
+	default:
+		return most;
+	}
+}
+
+/**
+ * endpoint_send() - the transport asks the stream for something to send
+ * @ep: whose stream
+ *
+ * Return: false when it should not ask again before it is kicked.
+ */
+bool endpoint_send(struct endpoint *ep)
+{
+	struct sim *sim = ep->member->sim;
+	struct coll_out out, again;
+	struct ref *ref;
+
+	if (ep->queued >= ep->capacity)
+		return false;
+	member_tick(ep->member);
+	if (!coll_stream_next(&ep->stream, &out))
+		return false;
+	if (!coll_stream_next(&ep->stream, &again) || again.ptr != out.ptr ||
+	    again.mem != out.mem || again.off != out.off || again.len != out.len)
+		sim_fail(sim, "coll_stream_next() changes its mind");
+	if (!out.len || (out.ptr && !out.copy)) {
+		sim_fail(sim, "coll_stream_next() gives %u bytes", out.len);
+		return false;
+	}
+
+	ref = calloc(1, sizeof(*ref));
+	ref->len = some(sim, min_t(u64, out.len, ep->capacity - ep->queued));
+	if (out.ptr || out.copy) {
+		ref->copy = malloc(ref->len);
+		if (out.ptr)
+			memcpy(ref->copy, out.ptr, ref->len);
+		else
+			memory_read(container_of(out.mem, struct sim_mem, mem),
+				    out.off, ref->copy, ref->len);
+	} else {
+		ref->mem = container_of(out.mem, struct sim_mem, mem);
+		ref->off = out.off;
+		ref->mem->borrowed += ref->len;
+	}
+	*ep->last = ref;
+	ep->last = &ref->next;
+	ep->queued += ref->len;
+	sim_wake(sim, &ep->other->receive);
+	coll_stream_sent(&ep->stream, ref->len);
+
+	if (sim->config.mutation == MUTATION_CONSUMED && ref->mem)
+		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
+	return true;
+}
+
+/* What the stream keeps for later stays within its bounds. */
+static void endpoint_bounded(struct endpoint *ep)
+{
+	const struct coll_stream *s = &ep->stream;
+	bool open = s->rx_open && s->sink.kind == COLL_SINK_STAGE;
+	u64 kept = open ? s->sink.stage - s->stage : s->staged;
+
+	if (kept > COLL_CREDIT || s->rx_eager - s->rx_told > COLL_CREDIT)
+		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
+}
+
+/* Hand @len bytes to the stream, as the actor of tcp_read_sock() would. */
+static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
+{
+	struct member *member = ep->member;
+	struct coll_stream *stream = &ep->stream;
+
+	while (len && !member->sim->broken) {
+		bool reduces = coll_stream_reduces(stream);
+		int n;
+
+		member->vector = reduces;
+		n = coll_stream_receive(stream, bytes, len);
+		if (member->vector != reduces)
+			sim_fail(member->sim, "the vector registers are left in use");
+		member->vector = false;
+		if (n <= 0 || (u32)n > len) {
+			sim_fail(member->sim, "rank %u from %u: coll_stream_receive(%u) is %d",
+				 member->rank, stream->peer, len, n);
+			return;
+		}
+		bytes += n;
+		len -= n;
+		endpoint_bounded(ep);
+	}
+}
+
+/* One fragment of what is queued is consumed. */
+static void endpoint_fragment(struct endpoint *ep)
+{
+	struct sim *sim = ep->member->sim;
+	struct endpoint *other = ep->other;
+	struct ref *ref = other->first;
+	u32 len, align;
+	u8 *heap;
+
+	len = some(sim, ref->len);
+	align = rng_below(&sim->rng, 9);
+	heap = malloc(align + len);
+
+	if (ref->mem) {
+		if (rng_once_in(&sim->rng, 8))
+			memory_read(ref->mem, ref->off, heap + align, len);
+		memory_read(ref->mem, ref->off, heap + align, len);
+		ref->off += len;
+		ref->mem->borrowed -= len;
+	} else {
+		memcpy(heap + align, ref->copy, len);
+		memmove(ref->copy, ref->copy + len, ref->len - len);
+	}
+	ref->len -= len;
+	if (!ref->len)
+		endpoint_pop(other);
+	other->queued -= len;
+	sim_wake(sim, &other->send);
+	endpoint_deliver(ep, heap + align, len);
+	free(heap);
+}
+
+/**
+ * endpoint_receive() - some bytes arrive
+ * @ep: where
+ *
+ * Return: false when there are no more.
+ */
+bool endpoint_receive(struct endpoint *ep)
+{
+	struct sim *sim = ep->member->sim;
+	u32 fragments = rng_between(&sim->rng, 1, 8);
+
+	member_tick(ep->member);
+	while (fragments-- && ep->other->first && !sim->broken)
+		endpoint_fragment(ep);
+	return ep->other->first;
+}
+
+/* The connection is reset: what is queued is purged. */
+void endpoint_reset(struct endpoint *ep)
+{
+	while (ep->first) {
+		if (ep->first->mem)
+			ep->first->mem->borrowed -= ep->first->len;
+		endpoint_pop(ep);
+	}
+	ep->queued = 0;
+}
+
+void endpoint_free(struct endpoint *ep)
+{
+	if (!ep)
+		return;
+	while (ep->first)
+		endpoint_pop(ep);
+	free(ep->stage);
+	free(ep->grants);
+	free(ep);
+}
+
+/**
+ * control_send() - queue a control frame
+ * @from: who says it
+ * @to: the rank it is for
+ * @control: what it says
+ */
+void control_send(struct member *from, u32 to, const struct coll_control *control)
+{
+	struct sim *sim = from->sim;
+	struct queue *queue = from->queue[to];
+	struct frame *frame;
+	u32 bound;
+
+	if (sim->cut != COLL_NOBODY && (sim->cut == to || sim->cut == from->rank))
+		return;
+	if (!queue) {
+		queue = calloc(1, sizeof(*queue));
+		queue->from = from;
+		queue->to = &sim->members[to];
+		queue->last = &queue->first;
+		sim_actor_init(sim, &queue->actor, ACTOR_CONTROL, to, queue);
+		from->queue[to] = queue;
+	}
+
+	frame = calloc(1, sizeof(*frame));
+	coll_wire_put_control(frame->wire, control, 0x1234);
+	if (sim->config.mutation == MUTATION_CONTROL && rng_once_in(&sim->rng, 2)) {
+		frame->next = queue->first;
+		queue->first = frame;
+		if (!frame->next)
+			queue->last = &frame->next;
+	} else {
+		*queue->last = frame;
+		queue->last = &frame->next;
+	}
+
+	queue->length++;
+	sim->queue_max = max(sim->queue_max, queue->length);
+	/*
+	 * A grant and a CONSUMED for what is in flight, a few CREDITs; or a
+	 * grant for whatever fits the credit.
+	 */
+	bound = sim->config.lanes * (2 * sim->config.nslots + 8 + COLL_CREDIT / COLL_DATA_SIZE);
+	if (!sim->config.fault && queue->length > bound)
+		sim_fail(sim, "%u control frames are queued", queue->length);
+	sim_wake(sim, &queue->actor);
+}
+
+static int control_dispatch(struct member *member, u32 from, const struct coll_control *control)
+{
+	struct coll_stream *stream = &endpoint_get(member, control->lane, from)->stream;
+
+	switch (control->kind) {
+	case COLL_CONTROL_GRANT:
+		return coll_stream_granted(stream, control->instance);
+	case COLL_CONTROL_CONSUMED:
+		return coll_stream_consumed(stream, control->position);
+	case COLL_CONTROL_CREDIT:
+		return coll_stream_credited(stream, control->position);
+	}
+	fault_control(member, from, control);
+	return 0;
+}
+
+/**
+ * control_receive() - a control frame arrives
+ * @queue: where
+ *
+ * Return: false when there are no more.
+ */
+bool control_receive(struct queue *queue)
+{
+	struct sim *sim = queue->to->sim;
+	struct frame *frame = queue->first;
+	struct coll_control control;
+	int err;
+
+	if (!frame)
+		return false;
+	queue->first = frame->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	queue->length--;
+
+	err = coll_wire_get_control(frame->wire, &control, 0x1234);
+	free(frame);
+	if (!err) {
+		member_tick(queue->to);
+		err = control_dispatch(queue->to, queue->from->rank, &control);
+	}
+	if (err)
+		sim_fail(sim, "rank %u refuses a control frame %u of rank %u: %d",
+			 queue->to->rank, control.kind, queue->from->rank, err);
+	return queue->first;
+}
+
+void queue_free(struct queue *queue)
+{
+	struct frame *frame;
+
+	if (!queue)
+		return;
+	while ((frame = queue->first)) {
+		queue->first = frame->next;
+		free(frame);
+	}
+	free(queue);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ *	sim					all of the fixed checks
+ *	sim --seeds A..B [--fault KIND]		random worlds
+ *	sim --seed N [--fault KIND]		one of them, and tell about it
+ *	sim --sweep N				one size of group
+ */
+#include <time.h>
+
+#include "sim.h"
+#include "../unit/tap.h"
+
+#define CHECK_SEEDS	300
+#define CHECK_FAULTS	300
+#define MUTANT_SEEDS	200
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static bool seeds(u64 first, u64 last, u8 fault)
+{
+	double begin = seconds();
+	bool passed = true;
+	u64 seed;
+
+	for (seed = first; seed <= last; seed++)
+		passed &= program_seed(seed, fault, MUTATION_NONE, false);
+	tap_note("%.1f s", seconds() - begin);
+	return tap_ok(passed, "seeds %llu..%llu, fault %s", (unsigned long long)first,
+		      (unsigned long long)last, fault_names[fault]);
+}
+
+/* A broken rule must show, in some world at least. */
+static void mutant(u8 mutation)
+{
+	u8 fault = mutation == MUTATION_LEASE ? FAULT_SILENCE : FAULT_NONE;
+	u32 seed, noticed = 0;
+
+	for (seed = 1; seed <= MUTANT_SEEDS; seed++)
+		noticed += !program_seed(seed, fault, mutation, false);
+	tap_ok(noticed, "mutation is noticed, %u of %u times: %s", noticed, MUTANT_SEEDS,
+	       mutation_names[mutation]);
+}
+
+static int check(void)
+{
+	double begin = seconds();
+	u32 n;
+
+	tap_plan(0);
+	for (n = 1; n <= 33; n++)
+		tap_ok(sweep(n), "sweep of %u ranks", n);
+	tap_ok(sweep(48), "sweep of 48 ranks");
+	tap_ok(sweep(64), "sweep of 64 ranks");
+	tap_note("%.1f s", seconds() - begin);
+
+	seeds(1, CHECK_SEEDS, FAULT_NONE);
+	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
+	seeds(1, CHECK_FAULTS, FAULT_GROUP);
+	seeds(1, CHECK_FAULTS, FAULT_SILENCE);
+
+	begin = seconds();
+	for (n = 1; n < MUTATION_COUNT; n++)
+		mutant(n);
+	tap_note("%.1f s", seconds() - begin);
+	return tap_exit();
+}
+
+static int fault_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < FAULT_COUNT; i++)
+		if (!strcmp(name, fault_names[i]))
+			return i;
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long long first = 0, last = 0, ranks = 0;
+	bool verbose = false;
+	int i, fault = FAULT_NONE;
+
+	if (argc == 1)
+		return check();
+	for (i = 1; i + 1 < argc; i += 2) {
+		if (!strcmp(argv[i], "--seeds") &&
+		    sscanf(argv[i + 1], "%llu..%llu", &first, &last) == 2)
+			continue;
+		if (!strcmp(argv[i], "--seed") && sscanf(argv[i + 1], "%llu", &first) == 1) {
+			last = first;
+			verbose = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--sweep") && sscanf(argv[i + 1], "%llu", &ranks) == 1 &&
+		    ranks && ranks <= SIM_RANKS_MAX)
+			continue;
+		if (!strcmp(argv[i], "--fault") && (fault = fault_of(argv[i + 1])) >= 0)
+			continue;
+		break;
+	}
+	if (i != argc || (!last && !ranks)) {
+		fprintf(stderr, "usage: sim [--seeds A..B | --seed N] [--fault instance|group|silence] | --sweep N\n");
+		return 2;
+	}
+
+	tap_plan(0);
+	if (ranks)
+		tap_ok(sweep(ranks), "sweep of %llu ranks", ranks);
+	else if (verbose)
+		tap_ok(program_seed(first, fault, MUTATION_NONE, true), "seed %llu", first);
+	else
+		seeds(first, last, fault);
+	return tap_exit();
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A rank: it submits the program's operations, several at once, and judges
+ * every result the moment it is complete.
+ */
+#include "sim.h"
+
+#define FRESH	0xa5	/* memory before an operation... */
+#define STALE	0x5a	/* ...and after it */
+#define MARGIN	40	/* bytes around a buffer that nobody may write */
+
+static struct coll_stream *on_stream(void *ctx, u32 peer)
+{
+	struct coll_engine *engine = ctx;
+
+	return &endpoint_get(member_of(ctx), engine->lane, peer)->stream;
+}
+
+static void on_control(void *ctx, u32 peer, const struct coll_control *control)
+{
+	control_send(member_of(ctx), peer, control);
+}
+
+static void on_kick(void *ctx, struct coll_stream *stream)
+{
+	struct sim *sim = member_of(ctx)->sim;
+
+	if (sim->config.mutation == MUTATION_KICK && rng_once_in(&sim->rng, 50))
+		return;
+	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
+}
+
+static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+{
+	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
+		 member_of(ctx)->rank, (unsigned long long)inst->call.instance, peer);
+}
+
+static void on_vector(void *ctx, bool begin)
+{
+	struct member *member = member_of(ctx);
+
+	if (member->vector == begin)
+		sim_fail(member->sim, "the vector registers are taken twice");
+	member->vector = begin;
+}
+
+static void on_complete(void *ctx, struct coll_inst *inst)
+{
+	struct member *member = member_of(ctx);
+	u32 number = inst->call.instance;
+	struct sim_part *part = &member->parts[number];
+
+	if (!part->submitted || !part->lanes_left) {
+		sim_fail(member->sim, "rank %u: operation %u completes twice",
+			 member->rank, number);
+		return;
+	}
+	if (!part->error)
+		part->error = inst->error;
+	if (!--part->lanes_left)
+		member_done(member, number);
+}
+
+const struct coll_engine_ops member_ops = {
+	.stream		= on_stream,
+	.control	= on_control,
+	.kick		= on_kick,
+	.complete	= on_complete,
+	.mismatch	= on_mismatch,
+	.vector		= on_vector,
+};
+
+void member_init(struct sim *sim, u32 rank)
+{
+	struct member *member = &sim->members[rank];
+	static const struct coll_reduce_impl *impls[2];
+	u32 lane;
+
+	impls[0] = &coll_reduce_scalar;
+	impls[1] = coll_reduce_select(__builtin_cpu_supports("avx2") ? COLL_REDUCE_HAS_AVX2 : 0);
+
+	member->sim = sim;
+	member->rank = rank;
+	member->parts = calloc(sim->config.nops + 1, sizeof(*member->parts));
+	for (lane = 0; lane < sim->config.lanes; lane++) {
+		struct coll_engine *engine = &member->engine[lane];
+
+		*engine = (struct coll_engine){
+			.ops = &member_ops,
+			.impl = impls[rank % 2],
+			.rank = rank,
+			.nranks = sim->config.nranks,
+			.lane = lane,
+			.incarnation = 0x1234,
+		};
+		engine->ctx = engine;
+		member->slots[lane] = calloc(sim->config.nslots, sizeof(struct coll_inst));
+		coll_engine_init(engine, member->slots[lane], sim->config.nslots);
+	}
+	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
+	sim_actor_init(sim, &member->ping, ACTOR_PING, rank, member);
+}
+
+void member_free(struct member *member)
+{
+	u32 lane, peer, i;
+
+	for (peer = 0; peer < SIM_RANKS_MAX; peer++) {
+		queue_free(member->queue[peer]);
+		for (lane = 0; lane < SIM_LANES_MAX; lane++)
+			endpoint_free(member->ep[lane][peer]);
+	}
+	for (lane = 0; lane < SIM_LANES_MAX; lane++)
+		free(member->slots[lane]);
+	for (i = 0; i < member->sim->config.nops; i++) {
+		if (member->parts[i].recv != member->parts[i].send)
+			memory_free(member->parts[i].recv);
+		memory_free(member->parts[i].send);
+	}
+	free(member->parts);
+}
+
+/* Tell the engines the time, where it matters. */
+void member_tick(struct member *member)
+{
+	u32 lane;
+
+	if (member->sim->config.fault != FAULT_SILENCE)
+		return;
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		coll_engine_tick(&member->engine[lane], member->sim->now);
+}
+
+/* Memory for an operation: in place, or two buffers in one memory or in two. */
+static void part_allocate(struct sim *sim, const struct sim_op *op, u32 rank,
+			  struct sim_part *part)
+{
+	size_t size = coll_type_size(op->type);
+	u64 bytes = op->count * size, i;
+	u32 way = rng_below(&sim->rng, 4);
+
+	part->send_off = MARGIN + size * rng_below(&sim->rng, 64);
+	part->recv_off = MARGIN + size * rng_below(&sim->rng, 64);
+	part->send_off -= part->send_off % size;
+	part->recv_off -= part->recv_off % size;
+
+	if (way < 2) {
+		part->send = memory_new(&sim->rng, part->send_off + bytes + MARGIN);
+		part->recv = part->send;
+		part->recv_off = part->send_off;
+	} else if (way == 2) {
+		part->recv_off += part->send_off + bytes;
+		part->recv_off -= part->recv_off % size;
+		part->send = memory_new(&sim->rng, part->recv_off + bytes + MARGIN);
+		part->recv = part->send;
+	} else {
+		part->send = memory_new(&sim->rng, part->send_off + bytes + MARGIN);
+		part->recv = memory_new(&sim->rng, part->recv_off + bytes + MARGIN);
+		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
+	}
+	memory_fill(part->send, FRESH, 0, part->send->mem.length);
+	for (i = 0; i < op->count; i++) {
+		u8 element[8];
+
+		reference_input(op, rank, i, element);
+		memory_write(part->send, part->send_off + i * size, element, size);
+	}
+}
+
+static bool part_in_place(const struct sim_part *part)
+{
+	return part->send == part->recv && part->send_off == part->recv_off;
+}
+
+/* What is between and around the buffers of a memory is as it was. */
+static u64 part_margins(const struct sim_part *part, const struct sim_mem *memory, u64 bytes)
+{
+	bool has_send = memory == part->send, has_recv = memory == part->recv;
+	u64 first = has_send ? part->send_off : part->recv_off;
+	u64 last = has_recv ? part->recv_off : part->send_off;
+
+	return memory_differs(memory, FRESH, 0, first) +
+	       (first == last ? 0 : memory_differs(memory, FRESH, first + bytes, last)) +
+	       memory_differs(memory, FRESH, last + bytes, memory->mem.length);
+}
+
+static void part_check(struct member *member, u32 number)
+{
+	struct sim *sim = member->sim;
+	struct sim_op *op = &sim->ops[number];
+	struct sim_part *part = &member->parts[number];
+	size_t size = coll_type_size(op->type);
+	u64 bytes = op->count * size, i;
+	const u8 *expected = reference_result(sim, op);
+	u8 *got = malloc(bytes + 8);
+
+	memory_read(part->recv, part->recv_off, got, bytes);
+	for (i = 0; i < bytes && got[i] == expected[i]; i++)
+		;
+	if (i < bytes)
+		sim_fail(sim, "rank %u: operation %u: wrong bits in element %llu of %llu",
+			 member->rank, number, (unsigned long long)(i / size),
+			 (unsigned long long)op->count);
+
+	if (!part_in_place(part)) {
+		memory_read(part->send, part->send_off, got, bytes);
+		for (i = 0; i < op->count && !sim->broken; i++) {
+			u8 element[8];
+
+			reference_input(op, member->rank, i, element);
+			if (memcmp(got + i * size, element, size))
+				sim_fail(sim, "rank %u: operation %u: the input was written",
+					 member->rank, number);
+		}
+	}
+	if (part_margins(part, part->send, bytes) || part_margins(part, part->recv, bytes))
+		sim_fail(sim, "rank %u: operation %u: written outside of the buffers",
+			 member->rank, number);
+	free(got);
+}
+
+/**
+ * member_done() - an operation is complete: judge it, and reuse its memory
+ * @member: on that rank
+ * @number: of the operation
+ */
+void member_done(struct member *member, u32 number)
+{
+	struct sim *sim = member->sim;
+	struct sim_op *op = &sim->ops[number];
+	struct sim_part *part = &member->parts[number];
+
+	part->done = true;
+	while (member->oldest < sim->config.nops && member->parts[member->oldest].done)
+		member->oldest++;
+	sim_wake(sim, &member->actor);
+
+	if (part->error) {
+		sim->errors++;
+		if (!sim->config.fault)
+			sim_fail(sim, "rank %u: operation %u fails: %d",
+				 member->rank, number, part->error);
+	} else {
+		sim->successes++;
+		if (member->failed)
+			sim_fail(sim, "rank %u: operation %u succeeds in a failed group",
+				 member->rank, number);
+		if (op->collective == COLLECTIVE_BARRIER && op->submitted < sim->config.nranks)
+			sim_fail(sim, "rank %u: barrier %u ends before all have come",
+				 member->rank, number);
+		if (op->collective == COLLECTIVE_ALLREDUCE)
+			part_check(member, number);
+	}
+
+	if (part->send) {
+		memory_fill(part->send, STALE, 0, part->send->mem.length);
+		memory_fill(part->recv, STALE, 0, part->recv->mem.length);
+	}
+}
+
+static void member_submit(struct member *member, u32 number)
+{
+	struct sim *sim = member->sim;
+	struct sim_op *op = &sim->ops[number];
+	struct sim_part *part = &member->parts[number];
+	u64 bytes = op->count * coll_type_size(op->type);
+	u32 lanes = coll_layout_lanes(bytes, sim->config.lanes);
+	bool barrier = op->collective == COLLECTIVE_BARRIER;
+	u32 lane;
+
+	op->submitted++;
+	part->submitted = true;
+	if (part->aborted && rng_once_in(&sim->rng, 2)) {
+		part->error = -ECANCELED;
+		member_done(member, number);
+		return;
+	}
+	if (!barrier)
+		part_allocate(sim, op, member->rank, part);
+	part->lanes_left = lanes;
+
+	for (lane = 0; lane < lanes; lane++) {
+		struct coll_call call = {
+			.collective = op->collective,
+			.type = op->type,
+			.reduction = op->reduction,
+			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
+			.instance = number,
+			.user = part,
+		};
+		int err;
+
+		if (!barrier) {
+			call.part = coll_layout_piece(op->count, coll_type_size(op->type),
+						      lanes, lane);
+			call.area[COLL_AREA_SEND] = &part->send->mem;
+			call.area[COLL_AREA_RECV] = &part->recv->mem;
+			call.area_off[COLL_AREA_SEND] = part->send_off;
+			call.area_off[COLL_AREA_RECV] = part->recv_off;
+		}
+		err = coll_engine_submit(&member->engine[lane], &call);
+		if (err)
+			sim_fail(sim, "rank %u: submitting operation %u: %d",
+				 member->rank, number, err);
+	}
+	if (part->aborted)
+		member_abort(member, number);
+}
+
+/* Return: false when nothing can be submitted now. */
+bool member_act(struct member *member)
+{
+	struct sim *sim = member->sim;
+
+	if (member->failed || member->next == sim->config.nops ||
+	    member->next - member->oldest >= sim->config.window)
+		return false;
+	member_tick(member);
+	member_submit(member, member->next++);
+	return true;
+}

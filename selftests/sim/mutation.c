@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A simulator that cannot fail proves nothing: some rules are broken on purpose.
+ * The rule of the core is broken from outside (the linker's --wrap), the others
+ * where the simulator follows them.
+ */
+#include "sim.h"
+
+const char * const mutation_names[MUTATION_COUNT] = {
+	[MUTATION_NONE]		= "none",
+	[MUTATION_CONSUMED]	= "what was sent counts as consumed",
+	[MUTATION_FORWARD]	= "what has not arrived is forwarded",
+	[MUTATION_LEASE]	= "leases never end",
+	[MUTATION_KICK]		= "a kick is lost now and then",
+	[MUTATION_CONTROL]	= "control frames overtake each other",
+};
+
+u64 __real_coll_inst_sendable(const struct coll_inst *inst);
+u64 __wrap_coll_inst_sendable(const struct coll_inst *inst);
+
+u64 __wrap_coll_inst_sendable(const struct coll_inst *inst)
+{
+	const struct member *member = member_of(inst->engine);
+	u64 honest = __real_coll_inst_sendable(inst);
+
+	if (member->sim->config.mutation != MUTATION_FORWARD || inst->error ||
+	    inst->tx_step == inst->nsteps)
+		return honest;
+	return (inst->tx.token ? 1 : inst->tx.out.len) - inst->tx_off;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Random worlds: how many ranks, what operations, what goes wrong. */
+#include "sim.h"
+
+const char * const fault_names[FAULT_COUNT] = {
+	[FAULT_NONE]		= "none",
+	[FAULT_INSTANCE]	= "instance",
+	[FAULT_GROUP]		= "group",
+	[FAULT_SILENCE]		= "silence",
+};
+
+static bool is_prime(u64 n)
+{
+	u64 d;
+
+	for (d = 2; d * d <= n; d++)
+		if (n % d == 0)
+			return false;
+	return n > 1;
+}
+
+/* A count of elements, at most @bytes of them, where things may go wrong. */
+static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
+{
+	u64 limit = COLLECTIVE_EAGER_LIMIT / size;
+	u64 count;
+
+	switch (rng_below(rng, 8)) {
+	case 0:
+		return rng_below(rng, 2);
+	case 1:
+		return rng_below(rng, 2 * nranks + 1);
+	case 2:
+		return limit - 1 + rng_below(rng, 3);
+	case 3:
+		count = rng_between(rng, 2, limit);
+		break;
+	case 4:
+		count = rng_between(rng, 1, 64 * nranks);
+		break;
+	case 5:
+		count = rng_between(rng, 1, bytes / size + 1);
+		break;
+	default:
+		count = rng_between(rng, 1, min_t(u64, bytes, 96 * 1024) / size + 1);
+	}
+	if (rng_once_in(rng, 2))
+		while (!is_prime(count))
+			count++;
+	return count;
+}
+
+static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
+{
+	*op = (struct sim_op){ .seed = rng_next(rng) };
+
+	if (rng_once_in(rng, 6)) {
+		op->collective = COLLECTIVE_BARRIER;
+		return;
+	}
+	op->collective = COLLECTIVE_ALLREDUCE;
+	do {
+		op->type = rng_below(rng, COLLECTIVE_TYPE_COUNT);
+		op->reduction = rng_below(rng, COLLECTIVE_REDUCTION_COUNT);
+	} while (!coll_reduce_valid(op->type, op->reduction));
+	op->values = rng_below(rng, VALUES_COUNT);
+	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
+}
+
+/**
+ * program_random() - the world of a seed
+ * @config: filled in, but for what was set before: fault, mutation, verbose
+ * @ops: OPS_MAX of them
+ * @seed: the seed
+ */
+void program_random(struct config *config, struct sim_op *ops, u64 seed)
+{
+	struct rng rng = { .state = rng_mix(seed + 1) };
+	u32 few = config->fault == FAULT_SILENCE ? 8 : 12;
+	u64 bytes, budget;
+	u32 i;
+
+	config->seed = seed;
+	config->nranks = rng_once_in(&rng, 12) && !config->fault ?
+			 rng_between(&rng, 1, SIM_RANKS_MAX) : rng_between(&rng, 1, few);
+	if (config->fault && config->nranks == 1)
+		config->nranks = 2;
+	config->lanes = rng_between(&rng, 1, SIM_LANES_MAX);
+	config->nslots = 1U << rng_between(&rng, 0, 5);
+	config->window = rng_between(&rng, 1, config->nslots);
+	config->nops = rng_between(&rng, 1, OPS_MAX);
+	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
+			 config->fault == FAULT_SILENCE ? 2 : 1;
+
+	/* Now and then a few large ones, of several frames. */
+	budget = rng_once_in(&rng, 4) ? 12 << 20 : 2 << 20;
+	bytes = min_t(u64, budget / config->nranks, 4 << 20);
+	for (i = 0; i < config->nops; i++) {
+		random_op(&rng, &ops[i], config->nranks, bytes);
+		budget -= min_t(u64, budget, ops[i].count * config->nranks *
+				coll_type_size(ops[i].type));
+		bytes = min(bytes, budget / config->nranks + 64);
+	}
+}
+
+/**
+ * program_run() - simulate one world
+ * @config: of it
+ * @ops: its operations
+ * @inspect: looks at it in the end, when all is well; or NULL
+ *
+ * Return: true when all is well.
+ */
+bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect)
+{
+	struct sim *sim = calloc(1, sizeof(*sim));
+	bool passed;
+	u32 i;
+
+	sim->config = *config;
+	sim->ops = calloc(config->nops + 1, sizeof(*ops));
+	memcpy(sim->ops, ops, config->nops * sizeof(*ops));
+
+	passed = sim_run(sim);
+	if (passed && inspect)
+		inspect(sim);
+	passed = !sim->broken;
+
+	if (config->verbose || (!passed && !config->mutation))
+		printf("# seed %llu fault %s ranks %u lanes %u slots %u window %u operations %u: %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
+		       (unsigned long long)config->seed, fault_names[config->fault],
+		       config->nranks, config->lanes, config->nslots, config->window,
+		       config->nops, (unsigned long long)sim->steps, sim->successes,
+		       sim->errors, sim->queue_max, passed ? "well" : sim->why);
+
+	for (i = 0; i < config->nranks; i++)
+		member_free(&sim->members[i]);
+	for (i = 0; i < config->nops; i++)
+		free(sim->ops[i].expected);
+	free(sim->members);
+	free(sim->ready);
+	free(sim->ops);
+	free(sim);
+	return passed;
+}
+
+/**
+ * program_seed() - simulate the world of a seed
+ * @seed: the seed
+ * @fault: enum fault_kind
+ * @mutation: enum mutation
+ * @verbose: tell about it
+ *
+ * Return: true when all is well.
+ */
+bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose)
+{
+	struct config config = { .fault = fault, .mutation = mutation, .verbose = verbose };
+	struct sim_op ops[OPS_MAX];
+
+	program_random(&config, ops, seed);
+	return program_run(&config, ops, NULL);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What goes into an operation and what must come out, bit by bit.
+ *
+ * Written against Documentation and the UAPI header, one element at a time, and
+ * sharing no code with core/reduce*: the two must not be wrong together.  Only
+ * the cut into lanes and chunks is taken from core/layout, which has a test of
+ * its own.  An element of chunk c is reduced beginning with rank c, then c + 1
+ * and so on around the ring; every step rounds to the type.
+ */
+#include "sim.h"
+
+typedef union {
+	u64 u;
+	float f;
+	double d;
+} scalar;
+
+static u64 random_bits(const struct sim_op *op, u32 rank, u64 index)
+{
+	return rng_mix(op->seed + rng_mix(index * 1031 + rank + 1));
+}
+
+static bool is_float(u8 type)
+{
+	return type >= COLLECTIVE_FLOAT16;
+}
+
+static bool is_signed(u8 type)
+{
+	return type == COLLECTIVE_INT8 || type == COLLECTIVE_INT16 ||
+	       type == COLLECTIVE_INT32 || type == COLLECTIVE_INT64;
+}
+
+static scalar float_load(u8 type, const void *element)
+{
+	scalar s = { 0 };
+	u16 half;
+
+	switch (type) {
+	case COLLECTIVE_FLOAT16: {
+		_Float16 f;
+
+		memcpy(&f, element, sizeof(f));
+		s.f = f;
+		break;
+	}
+	case COLLECTIVE_BFLOAT16:
+		memcpy(&half, element, sizeof(half));
+		s.u = (u32)half << 16;
+		break;
+	default:
+		memcpy(&s, element, coll_type_size(type));
+	}
+	return s;
+}
+
+static void float_store(u8 type, scalar s, void *element)
+{
+	static const u64 nan[] = {
+		[COLLECTIVE_FLOAT16] = 0x7e00, [COLLECTIVE_BFLOAT16] = 0x7fc0,
+		[COLLECTIVE_FLOAT32] = 0x7fc00000,
+		[COLLECTIVE_FLOAT64] = 0x7ff8000000000000ULL,
+	};
+	bool wrong = type == COLLECTIVE_FLOAT64 ? s.d != s.d : s.f != s.f;
+	u16 half;
+
+	if (wrong) {
+		memcpy(element, &nan[type], coll_type_size(type));
+		return;
+	}
+	switch (type) {
+	case COLLECTIVE_FLOAT16: {
+		_Float16 f = (_Float16)s.f;
+
+		memcpy(element, &f, sizeof(f));
+		break;
+	}
+	case COLLECTIVE_BFLOAT16: {
+		u32 bits = s.u, rest = bits & 0xffff;
+
+		/* To nearest; in the middle, to even. */
+		half = bits >> 16;
+		if (rest > 0x8000 || (rest == 0x8000 && (half & 1)))
+			half++;
+		memcpy(element, &half, sizeof(half));
+		break;
+	}
+	default:
+		memcpy(element, &s, coll_type_size(type));
+	}
+}
+
+static double float_value(u8 type, scalar s)
+{
+	return type == COLLECTIVE_FLOAT64 ? s.d : s.f;
+}
+
+static scalar float_scalar(u8 type, double value)
+{
+	scalar s = { 0 };
+
+	if (type == COLLECTIVE_FLOAT64)
+		s.d = value;
+	else
+		s.f = value;
+	return s;
+}
+
+/**
+ * reference_input() - one element of a rank's input
+ * @op: the operation
+ * @rank: whose
+ * @index: which
+ * @element: filled in
+ */
+void reference_input(const struct sim_op *op, u32 rank, u64 index, void *element)
+{
+	u64 bits = random_bits(op, rank, index);
+	double value;
+
+	if (op->values == VALUES_ANY || (!is_float(op->type) && op->values != VALUES_SMALL)) {
+		memcpy(element, &bits, coll_type_size(op->type));
+		return;
+	}
+	if (op->values == VALUES_SMALL) {
+		s64 small = (s64)(bits % 7) - 3;
+
+		if (!is_float(op->type)) {
+			memcpy(element, &small, coll_type_size(op->type));
+			return;
+		}
+		value = small;
+	} else {
+		value = (double)(s64)bits / (1ULL << (40 + bits % 23));
+	}
+	float_store(op->type, float_scalar(op->type, value), element);
+}
+
+static void reduce_float(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+{
+	scalar a = float_load(op->type, acc), b = float_load(op->type, in), r = { 0 };
+	bool wide = op->type == COLLECTIVE_FLOAT64;
+	double x = float_value(op->type, a), y = float_value(op->type, b);
+	bool p = x != 0, q = y != 0;
+
+	switch (op->reduction) {
+	case COLLECTIVE_SUM:
+	case COLLECTIVE_AVG:
+		if (wide)
+			r.d = a.d + b.d;
+		else
+			r.f = a.f + b.f;
+		if (op->reduction == COLLECTIVE_AVG && divisor > 1) {
+			if (wide)
+				r.d /= divisor;
+			else
+				r.f /= (float)divisor;
+		}
+		break;
+	case COLLECTIVE_PROD:
+		if (wide)
+			r.d = a.d * b.d;
+		else
+			r.f = a.f * b.f;
+		break;
+	case COLLECTIVE_MIN:
+	case COLLECTIVE_MAX:
+		if (x != x || y != y)
+			r = float_scalar(op->type, __builtin_nan(""));
+		else if (x == y)
+			r = !!__builtin_signbit(x) ==
+			    (op->reduction == COLLECTIVE_MIN) ? a : b;
+		else
+			r = (x < y) == (op->reduction == COLLECTIVE_MIN) ? a : b;
+		break;
+	case COLLECTIVE_LAND:
+		r = float_scalar(op->type, p && q);
+		break;
+	case COLLECTIVE_LOR:
+		r = float_scalar(op->type, p || q);
+		break;
+	case COLLECTIVE_LXOR:
+		r = float_scalar(op->type, p != q);
+		break;
+	default:
+		abort();
+	}
+	float_store(op->type, r, acc);
+}
+
+static u64 integer_load(u8 type, const void *element)
+{
+	u32 unused = 64 - 8 * coll_type_size(type);
+	u64 x = 0;
+
+	memcpy(&x, element, coll_type_size(type));
+	return is_signed(type) ? (u64)((s64)(x << unused) >> unused) : x;
+}
+
+static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+{
+	bool sign = is_signed(op->type);
+	u64 x = integer_load(op->type, acc), y = integer_load(op->type, in), r = 0;
+	bool less = sign ? (s64)x < (s64)y : x < y;
+
+	switch (op->reduction) {
+	case COLLECTIVE_SUM:
+		r = x + y;
+		break;
+	case COLLECTIVE_AVG:
+		r = x + y;
+		r = integer_load(op->type, &r);
+		if (divisor > 1)
+			r = sign ? (u64)((s64)r / (s64)divisor) : r / divisor;
+		break;
+	case COLLECTIVE_PROD:
+		r = x * y;
+		break;
+	case COLLECTIVE_MIN:
+		r = less ? x : y;
+		break;
+	case COLLECTIVE_MAX:
+		r = less ? y : x;
+		break;
+	case COLLECTIVE_BAND:
+		r = x & y;
+		break;
+	case COLLECTIVE_BOR:
+		r = x | y;
+		break;
+	case COLLECTIVE_BXOR:
+		r = x ^ y;
+		break;
+	case COLLECTIVE_LAND:
+		r = x && y;
+		break;
+	case COLLECTIVE_LOR:
+		r = x || y;
+		break;
+	case COLLECTIVE_LXOR:
+		r = !x != !y;
+		break;
+	}
+	memcpy(acc, &r, coll_type_size(op->type));
+}
+
+static void reference_element(const struct sim_op *op, u32 nranks, u32 first,
+			      u64 index, void *result)
+{
+	u8 in[8];
+	u32 i;
+
+	reference_input(op, first, index, result);
+	for (i = 1; i < nranks; i++) {
+		u32 divisor = i + 1 == nranks ? nranks : 0;
+
+		reference_input(op, (first + i) % nranks, index, in);
+		if (is_float(op->type))
+			reduce_float(op, result, in, divisor);
+		else
+			reduce_integer(op, result, in, divisor);
+	}
+}
+
+/**
+ * reference_result() - what every rank must end with
+ * @sim: the world
+ * @op: the operation
+ *
+ * Return: the elements, kept with @op.
+ */
+const u8 *reference_result(const struct sim *sim, struct sim_op *op)
+{
+	size_t size = coll_type_size(op->type);
+	u32 n = sim->config.nranks;
+	u32 lanes = coll_layout_lanes(op->count * size, sim->config.lanes);
+	u32 lane, c;
+
+	if (op->expected)
+		return op->expected;
+	op->expected = malloc(op->count * size + 8);
+
+	for (lane = 0; lane < lanes; lane++) {
+		struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
+
+		for (c = 0; c < n; c++) {
+			struct coll_range chunk = coll_layout_piece(part.count, size, n, c);
+			u64 first = part.first + chunk.first, i;
+
+			for (i = first; i < first + chunk.count; i++)
+				reference_element(op, n, c, i, op->expected + i * size);
+		}
+	}
+	return op->expected;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The world: what happens next, and whether all is well in the end. */
+#include <stdarg.h>
+
+#include "sim.h"
+
+#define STEPS_MAX	200000000ULL
+
+/**
+ * sim_fail() - something is wrong; the first time is remembered
+ * @sim: the world
+ * @format: what
+ */
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+	va_list args;
+
+	if (sim->broken)
+		return;
+	sim->broken = true;
+	va_start(args, format);
+	vsnprintf(sim->why, sizeof(sim->why), format, args);
+	va_end(args);
+}
+
+void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, void *owner)
+{
+	actor->kind = kind;
+	actor->rank = rank;
+	actor->owner = owner;
+	/* Some connections are slow, and in some worlds all of a kind are. */
+	if (rng_mix(sim->config.seed * ACTOR_KINDS + kind) % 4 == 0)
+		actor->slow = rng_between(&sim->rng, 2, 12);
+	else if (rng_once_in(&sim->rng, 12))
+		actor->slow = rng_between(&sim->rng, 2, sim->bytes < 200000 ? 60 : 6);
+	if (kind == ACTOR_PING)
+		actor->slow = 0;
+}
+
+/**
+ * sim_wake() - an actor can act again
+ * @sim: the world
+ * @actor: the actor
+ */
+void sim_wake(struct sim *sim, struct actor *actor)
+{
+	if (actor->ready)
+		return;
+	if (sim->nready == sim->ready_max) {
+		sim->ready_max = sim->ready_max ? 2 * sim->ready_max : 64;
+		sim->ready = realloc(sim->ready, sim->ready_max * sizeof(*sim->ready));
+	}
+	actor->ready = true;
+	actor->at = sim->nready;
+	sim->ready[sim->nready++] = actor;
+}
+
+static void sim_rest(struct sim *sim, struct actor *actor)
+{
+	struct actor *last = sim->ready[--sim->nready];
+
+	sim->ready[actor->at] = last;
+	last->at = actor->at;
+	actor->ready = false;
+}
+
+static bool sim_act(struct actor *actor)
+{
+	switch (actor->kind) {
+	case ACTOR_MEMBER:
+		return member_act(actor->owner);
+	case ACTOR_SEND:
+		return endpoint_send(actor->owner);
+	case ACTOR_RECEIVE:
+		return endpoint_receive(actor->owner);
+	case ACTOR_CONTROL:
+		return control_receive(actor->owner);
+	default:
+		return fault_ping(actor->owner);
+	}
+}
+
+static void sim_step(struct sim *sim)
+{
+	struct actor *actor = sim->ready[rng_below(&sim->rng, sim->nready)];
+	bool more;
+
+	sim->steps++;
+	sim->now += rng_below(&sim->rng, 10);
+	if (sim->steps >= sim->frozen_until && rng_once_in(&sim->rng, 3000)) {
+		sim->frozen = rng_below(&sim->rng, sim->config.nranks);
+		sim->frozen_until = sim->steps + rng_below(&sim->rng, 4000);
+	}
+	if (actor->rank == sim->frozen && sim->steps < sim->frozen_until)
+		return;
+	if (actor->slow && !rng_once_in(&sim->rng, actor->slow))
+		return;
+
+	/* At rest first: what it does may wake it. */
+	sim_rest(sim, actor);
+	more = sim_act(actor);
+	if (more)
+		sim_wake(sim, actor);
+}
+
+static bool member_finished(const struct member *member)
+{
+	u32 i;
+
+	if (!member->failed)
+		return member->oldest == member->sim->config.nops;
+	for (i = 0; i < member->next; i++)
+		if (!member->parts[i].done)
+			return false;
+	return true;
+}
+
+static bool sim_finished(const struct sim *sim)
+{
+	u32 rank;
+
+	for (rank = 0; rank < sim->config.nranks; rank++)
+		if (!member_finished(&sim->members[rank]))
+			return false;
+	return true;
+}
+
+/* What every rank waits for, when nothing moves. */
+static void sim_dump(const struct sim *sim)
+{
+	u32 rank, lane, peer;
+
+	for (rank = 0; rank < sim->config.nranks; rank++) {
+		const struct member *m = &sim->members[rank];
+
+		printf("# rank %u: oldest %u, next %u, failed %d\n",
+		       rank, m->oldest, m->next, m->failed);
+		for (lane = 0; lane < sim->config.lanes; lane++) {
+			const struct coll_inst *inst;
+
+			list_for_each_entry(inst, &m->engine[lane].active, node)
+				printf("#   lane %u: operation %llu: tx %u+%llu rx %u+%llu of %u, error %d, mark %llu\n",
+				       lane, (unsigned long long)inst->call.instance,
+				       inst->tx_step, (unsigned long long)inst->tx_off,
+				       inst->rx_step, (unsigned long long)inst->rx_off,
+				       inst->nsteps, inst->error,
+				       (unsigned long long)inst->mark);
+			for (peer = 0; peer < sim->config.nranks; peer++) {
+				const struct endpoint *ep = m->ep[lane][peer];
+
+				if (ep)
+					printf("#   lane %u to %u: sent %llu consumed %llu eager %llu credit %llu queued %llu staged %u\n",
+					       lane, peer,
+					       (unsigned long long)ep->stream.tx_position,
+					       (unsigned long long)ep->stream.tx_consumed,
+					       (unsigned long long)ep->stream.tx_eager,
+					       (unsigned long long)ep->stream.tx_credit,
+					       (unsigned long long)ep->queued, ep->stream.staged);
+			}
+		}
+	}
+}
+
+/* All has been delivered: both ends of every connection agree. */
+static void endpoint_check(struct sim *sim, const struct endpoint *ep)
+{
+	const struct coll_stream *s = &ep->stream, *o = &ep->other->stream;
+
+	if (ep->first || !coll_stream_idle(s) || s->staged || !list_empty(&s->sending))
+		sim_fail(sim, "rank %u to %u: not idle in the end", ep->member->rank, s->peer);
+	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
+	    o->rx_eager != o->rx_freed || s->tx_credit != o->rx_told + COLL_CREDIT)
+		sim_fail(sim, "rank %u to %u: the ends disagree", ep->member->rank, s->peer);
+}
+
+/* Nobody wrote what an operation has given back, and nobody can read it. */
+static void part_check_stale(struct sim *sim, u32 rank, u32 number)
+{
+	const struct sim_part *part = &sim->members[rank].parts[number];
+
+	if (!part->done || !part->send)
+		return;
+	if (memory_differs(part->send, 0x5a, 0, part->send->mem.length) ||
+	    memory_differs(part->recv, 0x5a, 0, part->recv->mem.length))
+		sim_fail(sim, "rank %u: operation %u: written after its end", rank, number);
+	if (sim->config.fault < FAULT_GROUP && (part->send->borrowed || part->recv->borrowed))
+		sim_fail(sim, "rank %u: operation %u: still to be read", rank, number);
+}
+
+static void sim_check(struct sim *sim)
+{
+	u32 rank, lane, peer, i;
+
+	for (rank = 0; rank < sim->config.nranks; rank++) {
+		struct member *member = &sim->members[rank];
+
+		for (i = 0; i < member->next; i++)
+			part_check_stale(sim, rank, i);
+		for (lane = 0; lane < sim->config.lanes; lane++) {
+			if (!list_empty(&member->engine[lane].active))
+				sim_fail(sim, "rank %u: operations are left", rank);
+			for (peer = 0; peer < sim->config.nranks; peer++)
+				if (member->ep[lane][peer] && sim->config.fault < FAULT_GROUP)
+					endpoint_check(sim, member->ep[lane][peer]);
+		}
+	}
+}
+
+/**
+ * sim_run() - run a world to its end
+ * @sim: its config and ops are set; the rest is zero
+ *
+ * Return: true when all went well; else @sim->why says what did not.
+ */
+bool sim_run(struct sim *sim)
+{
+	bool timed = sim->config.fault == FAULT_SILENCE;
+	u32 rank, i;
+
+	for (i = 0; i < sim->config.nops; i++)
+		sim->bytes += sim->ops[i].count * coll_type_size(sim->ops[i].type);
+	sim->rng.state = sim->config.seed;
+	sim->cut = COLL_NOBODY;
+	sim->frozen = COLL_NOBODY;
+	sim->faults_left = sim->config.faults;
+	sim->next_fault = rng_between(&sim->rng, 1, 200 + 100 * sim->config.nranks);
+	sim->members = calloc(sim->config.nranks, sizeof(*sim->members));
+	for (rank = 0; rank < sim->config.nranks; rank++) {
+		member_init(sim, rank);
+		sim_wake(sim, &sim->members[rank].actor);
+		if (timed)
+			sim_wake(sim, &sim->members[rank].ping);
+	}
+
+	while (sim->nready && !sim->broken && !(timed && sim_finished(sim))) {
+		if (sim->faults_left && sim->steps >= sim->next_fault)
+			fault_strike(sim);
+		sim_step(sim);
+		if (sim->steps > STEPS_MAX)
+			sim_fail(sim, "there is no end");
+	}
+	if (!sim->broken && !sim_finished(sim)) {
+		sim_fail(sim, "deadlock");
+		if (sim->config.verbose)
+			sim_dump(sim);
+	}
+	if (!sim->broken)
+		sim_check(sim);
+	return !sim->broken;
+}

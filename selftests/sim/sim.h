@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The simulator: whole groups of engines in one thread.
+ *
+ * A world is a group.  Every rank has an engine a lane; between two ranks there
+ * are a data connection a lane and one for control frames, all of them queues
+ * in memory.  Whatever can happen next is an actor (a rank submits, a stream
+ * sends, bytes or a control frame arrive), and the world picks one at random,
+ * over and over: a seed is a schedule.
+ *
+ * Payload that the engine sends without a copy is queued as a reference, and
+ * read when the receiver consumes it.  As an operation completes on a rank, its
+ * result is compared with the reference at once and its buffers are filled with
+ * rubbish, so that a byte that is read or written too late is a wrong bit.
+ *
+ *	sim.c		the world: actors, time, checks at the end
+ *	member.c	a rank: submits, answers the engines, checks results
+ *	link.c		connections
+ *	fault.c		aborts, and leases when a rank falls silent
+ *	memory.c	memory in pieces
+ *	reference.c	operations, what goes in and what must come out
+ *	programs.c	random worlds
+ *	sweep.c		worlds of every size, and what they cost
+ *	mutation.c	the simulator must notice what is broken on purpose
+ *	main.c		the command line
+ */
+#ifndef COLL_SIM_H
+#define COLL_SIM_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine.h"
+#include "rng.h"
+
+#include <linux/collective.h>
+
+#define SIM_LANES_MAX	4
+#define SIM_RANKS_MAX	64
+
+/* Time, when it matters; see fault.c. */
+#define SIM_LEASE	20000ULL
+#define SIM_FENCE	30000ULL
+#define SIM_SILENCE	90000ULL
+#define SIM_PING	4000ULL
+
+struct sim;
+struct member;
+
+/* What the simulator breaks on purpose, to show that it notices. */
+enum mutation {
+	MUTATION_NONE,
+	MUTATION_CONSUMED,	/* what was sent counts as consumed */
+	MUTATION_FORWARD,	/* what has not arrived is forwarded */
+	MUTATION_LEASE,		/* leases never end */
+	MUTATION_KICK,		/* a kick is lost now and then */
+	MUTATION_CONTROL,	/* control frames overtake each other */
+	MUTATION_COUNT
+};
+
+enum actor_kind {
+	ACTOR_MEMBER,
+	ACTOR_SEND,
+	ACTOR_RECEIVE,
+	ACTOR_CONTROL,
+	ACTOR_PING,
+	ACTOR_KINDS
+};
+
+/**
+ * struct actor - something that may happen next
+ * @kind: enum actor_kind
+ * @rank: whose
+ * @owner: a member, endpoint or queue, by @kind
+ * @ready: it is among those that are picked from...
+ * @at: ...there
+ * @slow: it acts once in so many times that it is picked
+ */
+struct actor {
+	u8 kind;
+	u32 rank;
+	void *owner;
+	bool ready;
+	u32 at;
+	u32 slow;
+};
+
+/**
+ * struct sim_mem - memory in pieces
+ * @mem: as the engine sees it
+ * @page: pieces are multiples of it
+ * @at: address of every page
+ * @run: bytes that follow there without a break
+ * @heap: what to free, @npages at most
+ * @borrowed: bytes on their way by reference
+ */
+struct sim_mem {
+	struct coll_mem mem;
+	size_t page;
+	size_t npages;
+	u8 **at;
+	size_t *run;
+	u8 **heap;
+	u64 borrowed;
+};
+
+/* What an element may be. */
+enum values {
+	VALUES_SMALL,		/* integers that add up exactly */
+	VALUES_FINITE,		/* rounding matters */
+	VALUES_ANY,		/* all bit patterns */
+	VALUES_COUNT
+};
+
+/**
+ * struct sim_op - one operation of the program, the same on every rank
+ * @seed: of its input
+ * @expected: the result, once somebody needed it
+ * @submitted: ranks that have
+ */
+struct sim_op {
+	u8 collective;
+	u8 type;
+	u8 reduction;
+	u8 values;
+	u64 count;
+	u64 seed;
+	u8 *expected;
+	u32 submitted;
+};
+
+/**
+ * struct sim_part - an operation on one rank
+ * @send: memory of the input
+ * @recv: memory of the result
+ * @lanes_left: lanes on which it is not complete
+ * @error: of the first lane that failed
+ * @aborted: the abort came before it was submitted
+ */
+struct sim_part {
+	struct sim_mem *send;
+	struct sim_mem *recv;
+	u64 send_off;
+	u64 recv_off;
+	u32 lanes_left;
+	int error;
+	bool submitted;
+	bool done;
+	bool aborted;
+};
+
+/**
+ * struct ref - bytes on a data connection
+ * @mem: read there when they are consumed; NULL: they are in @copy
+ */
+struct ref {
+	struct ref *next;
+	struct sim_mem *mem;
+	u64 off;
+	u32 len;
+	u8 *copy;
+};
+
+/**
+ * struct endpoint - one end of a data connection
+ * @stream: the engine's
+ * @other: the other end
+ * @first: what was sent from here and has not been consumed there
+ * @queued: bytes of it
+ * @capacity: how many of them there may be
+ * @send: acts when there may be something to send
+ * @receive: acts when there is something to receive, from the other end
+ */
+struct endpoint {
+	struct member *member;
+	struct coll_stream stream;
+	struct endpoint *other;
+	struct ref *first;
+	struct ref **last;
+	u64 queued;
+	u64 capacity;
+	struct actor send;
+	struct actor receive;
+	u8 *stage;
+	u64 *grants;
+};
+
+/** struct frame - a control frame on its way */
+struct frame {
+	struct frame *next;
+	u8 wire[COLL_CONTROL_SIZE];
+};
+
+/** struct queue - control frames from one rank to another, in order */
+struct queue {
+	struct member *from;
+	struct member *to;
+	struct frame *first;
+	struct frame **last;
+	u32 length;
+	struct actor actor;
+};
+
+/**
+ * struct member - one rank
+ * @ep: data connections by lane and peer, made on demand
+ * @queue: control connections to each peer, made on demand
+ * @parts: its side of the operations
+ * @next: first operation that is not submitted
+ * @oldest: first operation that is not done
+ * @vector: the vector registers are in use
+ * @failed: the group has failed here (a negative errno)...
+ * @failed_at: ...at that time
+ * @pinged_at: last time that the peers were pinged
+ * @heard: last ping of each peer that was answered
+ */
+struct member {
+	struct sim *sim;
+	u32 rank;
+	struct coll_engine engine[SIM_LANES_MAX];
+	struct coll_inst *slots[SIM_LANES_MAX];
+	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
+	struct queue *queue[SIM_RANKS_MAX];
+	struct sim_part *parts;
+	u32 next;
+	u32 oldest;
+	bool vector;
+	int failed;
+	u64 failed_at;
+	u64 pinged_at;
+	u64 heard[SIM_RANKS_MAX];
+	struct actor actor;
+	struct actor ping;
+};
+
+enum fault_kind {
+	FAULT_NONE,
+	FAULT_INSTANCE,		/* some operations are aborted */
+	FAULT_GROUP,		/* the group is aborted */
+	FAULT_SILENCE,		/* a rank is cut off, aborts and moves on */
+	FAULT_COUNT
+};
+
+/**
+ * struct config - what world it is
+ * @window: operations a rank may have in flight, at most @nslots
+ * @faults: how many
+ * @fault: of what kind
+ */
+struct config {
+	u64 seed;
+	u32 nranks;
+	u32 lanes;
+	u32 nslots;
+	u32 window;
+	u32 nops;
+	u32 faults;
+	u8 fault;
+	u8 mutation;
+	bool verbose;
+};
+
+struct sim {
+	struct config config;
+	struct rng rng;
+	struct sim_op *ops;
+	struct member *members;
+	struct actor **ready;
+	u32 nready;
+	u32 ready_max;
+	u64 bytes;		/* of all operations */
+	u64 steps;
+	u64 now;
+	u64 next_fault;
+	u32 faults_left;
+	u32 cut;		/* rank that is cut off, or COLL_NOBODY */
+	struct member *victim;	/* that will be */
+	u32 frozen;		/* rank that does nothing... */
+	u64 frozen_until;	/* ...until then, in steps */
+	u32 queue_max;		/* longest queue of control frames seen */
+	u32 successes;
+	u32 errors;
+	bool broken;
+	char why[400];
+};
+
+/* The engine's ctx is itself, so that every callback knows the lane. */
+static inline struct member *member_of(const struct coll_engine *engine)
+{
+	return container_of(engine - engine->lane, struct member, engine[0]);
+}
+
+/* sim.c */
+bool sim_run(struct sim *sim);
+void sim_fail(struct sim *sim, const char *format, ...) __printf(2, 3);
+void sim_wake(struct sim *sim, struct actor *actor);
+void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, void *owner);
+
+/* member.c */
+extern const struct coll_engine_ops member_ops;
+void member_init(struct sim *sim, u32 rank);
+void member_free(struct member *member);
+bool member_act(struct member *member);
+void member_tick(struct member *member);
+void member_done(struct member *member, u32 number);
+
+/* link.c */
+struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
+bool endpoint_send(struct endpoint *ep);
+bool endpoint_receive(struct endpoint *ep);
+void endpoint_reset(struct endpoint *ep);
+void endpoint_free(struct endpoint *ep);
+void control_send(struct member *from, u32 to, const struct coll_control *control);
+bool control_receive(struct queue *queue);
+void queue_free(struct queue *queue);
+
+/* fault.c */
+void fault_strike(struct sim *sim);
+bool fault_ping(struct member *member);
+void fault_control(struct member *member, u32 from, const struct coll_control *control);
+void member_abort(struct member *member, u32 number);
+
+/* memory.c */
+struct sim_mem *memory_new(struct rng *rng, u64 length);
+void memory_free(struct sim_mem *memory);
+void memory_read(const struct sim_mem *memory, u64 off, void *buf, u64 len);
+void memory_write(struct sim_mem *memory, u64 off, const void *buf, u64 len);
+void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to);
+u64 memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
+
+/* reference.c */
+void reference_input(const struct sim_op *op, u32 rank, u64 index, void *element);
+const u8 *reference_result(const struct sim *sim, struct sim_op *op);
+
+/* programs.c */
+typedef void (*inspect_fn)(struct sim *sim);
+bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
+void program_random(struct config *config, struct sim_op *ops, u64 seed);
+bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose);
+extern const char * const fault_names[FAULT_COUNT];
+extern const char * const mutation_names[MUTATION_COUNT];
+
+/* sweep.c */
+bool sweep(u32 nranks);
+
+#define OPS_MAX		40
+
+#endif /* COLL_SIM_H */
