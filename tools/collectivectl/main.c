@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* collectivectl - see what the module does */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl.h"
+
+static int usage(FILE *to, int status)
+{
+	fprintf(to,
+		"usage: collectivectl show [-j] [-s FOLDER] [GROUP]   statistics of groups\n"
+		"       collectivectl check                          can programs use it here?\n"
+		"  -j, --json          as JSON\n"
+		"  -s, --sysfs FOLDER  read there instead of " CTL_SYSFS "\n");
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "sysfs", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 }
+	};
+	const char *sysfs = CTL_SYSFS;
+	bool json = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "js:h", options,
+				     NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			json = true;
+			break;
+		case 's':
+			sysfs = optarg;
+			break;
+		case 'h':
+			return usage(stdout, 0);
+		default:
+			return usage(stderr, 2);
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	if ((argc == 1 || argc == 2) && !strcmp(argv[0], "show"))
+		return ctl_show(sysfs, argc == 2 ? argv[1] : NULL, json);
+	if (argc == 1 && !strcmp(argv[0], "check"))
+		return ctl_check();
+	return usage(stderr, 2);
+}
