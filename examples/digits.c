@@ -35,7 +35,7 @@
 #define PIXEL_MAX	16
 
 #define BATCH		64
-#define STEP		0.5
+#define STEP		1.0
 #define DECAY		1e-4
 #define ACCURACY_MIN	0.94
 #define TOLERANCE	1e-9	/* of a weight, between 1 and n ranks */
