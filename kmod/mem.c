@@ -120,11 +120,15 @@ struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic6
 	buffer->shift = offset_in_page(addr);
 	buffer->npages = (PAGE_ALIGN(end) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
 
+	/* Whoever asks for more than there is does not get to fill memory with the list. */
+	err = -ENOMEM;
+	if (buffer->npages > totalram_pages())
+		goto free;
 	err = buffer_account(buffer);
 	if (err)
 		goto free;
 	buffer->pages = kvmalloc_array(buffer->npages, sizeof(*buffer->pages),
-				       GFP_KERNEL_ACCOUNT);
+				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!buffer->pages) {
 		err = -ENOMEM;
 		goto unaccount;
