@@ -251,6 +251,9 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 	if (err)
 		return err;
 	arg.size = size;
+	/* What cannot be answered is not done. */
+	if (ioc->back && copy_to_user(ptr, &arg, min(size, ioc->size)))
+		return -EFAULT;
 
 	err = ioc->call(file, &arg);
 	if (ioc->back && (!err || err == -ERESTARTSYS) &&
