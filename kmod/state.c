@@ -72,6 +72,14 @@ static bool cause_stronger(const struct coll_cause *a, const struct coll_cause *
 	return a->rank_a < b->rank_a;
 }
 
+/* What operations here fail with: whoever leaves has asked for it. */
+static int member_error(const struct coll_member *member, const struct coll_cause *cause)
+{
+	if (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == member->rank)
+		return -ECANCELED;
+	return -(int)cause->error;
+}
+
 /**
  * coll_member_abort() - the group has failed; cannot fail
  * @member: one of its members
@@ -98,7 +106,7 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 		member->aborted_at = now;
 		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
 	}
-	WRITE_ONCE(member->aborted, -(int)cause->error);
+	WRITE_ONCE(member->aborted, member_error(member, cause));
 	set_bit(COLL_CHORE_FLOOD, &member->chores);
 	mod_delayed_work(system_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
 	spin_unlock(&member->lock);
