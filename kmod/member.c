@@ -35,7 +35,7 @@ struct coll_member *coll_member_new(void)
 	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&member->wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
-	coll_runner_init(&member->control, coll_control_run);
+	coll_runner_init(&member->control, coll_control_run, raw_smp_processor_id());
 	return member;
 }
 
@@ -50,6 +50,18 @@ static void member_mm_release(struct mmu_notifier *notifier, struct mm_struct *m
 static const struct mmu_notifier_ops member_notifier_ops = {
 	.release = member_mm_release,
 };
+
+/* Bytes of an address; 0: of no family that we know. */
+static u32 addr_len(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	}
+	return 0;
+}
 
 /*
  * Joining
@@ -90,6 +102,7 @@ static int join_lanes(struct coll_member *member)
 		if (err)
 			goto cleanup;
 	}
+	member->control.cpu = member->lanes[0].runner.cpu;
 	return 0;
 
 cleanup:
@@ -187,6 +200,8 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 		return -EINVAL;
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, join->addr, join->addr_len);
+	if (join->addr_len < addr_len(addr))
+		return -EINVAL;
 
 	join_identity(member, join);
 	err = join_links(member);
@@ -206,8 +221,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 		goto notifier;
 
 	memcpy(join->addr, addr, sizeof(*addr));
-	join->addr_len = addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) :
-						      sizeof(struct sockaddr_in6);
+	join->addr_len = addr_len(addr);
 	join->lanes = member->nlanes;
 	spin_lock(&member->lock);
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
@@ -225,6 +239,9 @@ links:
 identity:
 	leave_identity(member);
 	member->nlinks = 0;
+	member->nlanes = 0;
+	member->nranks = 0;
+	member->rank = 0;
 	return err;
 }
 
@@ -295,10 +312,14 @@ static int connect_wait(struct coll_member *member, u32 timeout_ms)
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
 			u32 timeout_ms, bool wait)
 {
+	u32 rank;
 	int err;
 
 	if (member->met)
 		return -EISCONN;
+	for (rank = 0; rank < member->nranks; rank++)
+		if (!addr_len(&peers[rank]))
+			return -EINVAL;
 	if (member->state == COLLECTIVE_STATE_JOINED) {
 		spin_lock(&member->lock);
 		if (member->state == COLLECTIVE_STATE_JOINED)
@@ -328,9 +349,11 @@ static void member_unregister(struct coll_member *member)
 	struct coll_buffer *buffer;
 	unsigned long id;
 
-	xa_for_each(&member->buffers, id, buffer)
+	/* A thread that is refused its operation may still look for them. */
+	xa_for_each(&member->buffers, id, buffer) {
+		xa_erase(&member->buffers, id);
 		coll_buffer_put(buffer);
-	xa_destroy(&member->buffers);
+	}
 }
 
 /* Everything goes, in the order that coll.h gives. */
