@@ -126,15 +126,16 @@ const char *coll_error_detail(struct coll_comm *comm)
 {
 	struct collective_status status;
 	int err = coll_device_status(comm->fd, &status);
+	/* Of the same failure the operation's own reason has its number too. */
+	bool last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
 	if (err)
 		snprintf(comm->detail, sizeof(comm->detail),
 			 "the device does not tell: %s", strerrordesc_np(-err));
 	else
-		coll_reason_format(status.group.kind ? &status.group :
-				   &status.last, comm->detail,
-				   sizeof(comm->detail));
+		coll_reason_format(last ? &status.last : &status.group,
+				   comm->detail, sizeof(comm->detail));
 	pthread_mutex_unlock(&comm->lock);
 	return comm->detail;
 }

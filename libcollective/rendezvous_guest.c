@@ -182,8 +182,11 @@ static int greet(struct guest *guest, struct coll_welcome *welcome)
 
 	strcpy(hello.name, setup->name);
 	kind = send_all(guest->fd, message, coll_message_hello(message, &hello),
-			deadline) ?:
-	       read_message(guest, message, COLL_FAIL_MAX, &length, deadline);
+			deadline);
+	/* A rank 0 that gives up has said why before it closed. */
+	if (!kind || kind == -EPIPE || kind == -ECONNRESET)
+		kind = read_message(guest, message, COLL_FAIL_MAX, &length,
+				    deadline);
 	if (kind == COLL_MESSAGE_WELCOME &&
 	    !coll_message_read_welcome(message, length, welcome))
 		return 0;

@@ -16,6 +16,7 @@
 
 #define STRANGERS	64	/* connections that have not said HELLO */
 #define GOODBYE_MS	2000	/* to deliver the last message */
+#define LATE_MS		1000	/* for ranks that come after a failure */
 
 /* A free place, or that of the stranger who has been silent longest. */
 static struct coll_guest *place(struct coll_host *host)
@@ -184,15 +185,23 @@ static void goodbye(struct coll_host *host, const uint8_t *last, size_t size)
 			coll_host_drop(&host->guests[i]);
 }
 
-/* Whoever is in the listener's queue should hear what failed, too. */
-static void welcome_waiting(struct coll_host *host)
+/*
+ * Who has not come yet would look for us until its deadline: wait a moment for
+ * everybody, so that all hear what failed.
+ */
+static void welcome_late(struct coll_host *host)
 {
 	struct pollfd one = { .fd = host->fd, .events = POLLIN };
-	int i;
+	uint64_t deadline = coll_deadline_in(LATE_MS);
+	int here;
+	size_t i;
 
-	for (i = 0; i < host->setup->nranks; i++)
-		if (poll(&one, 1, 0) <= 0 || welcome(host))
-			return;
+	do {
+		for (here = 0, i = 0; i < host->nguests; i++)
+			here += host->guests[i].state != GUEST_NONE;
+	} while (here < host->setup->nranks - 1 &&
+		 poll(&one, 1, coll_deadline_left(deadline)) > 0 &&
+		 !welcome(host));
 }
 
 /* Listen on the first of the addresses that can be had. */
@@ -286,8 +295,8 @@ int coll_rendezvous_host(int fd, struct coll_setup *setup,
 		goto free;
 	/* Ranks that come while we join wait in the listener's queue. */
 	err = join(&host, fd, &addr) ?: gather(&host);
-	if (err)
-		welcome_waiting(&host);
+	if (err && err != -ETIMEDOUT)
+		welcome_late(&host);
 	goodbye(&host, last, err ? coll_message_fail(last, err, why) :
 		coll_message_table(last, peers, setup->nranks));
 	close(host.fd);

@@ -18,9 +18,10 @@
 
 int bench_fail(struct bench *bench, const char *what, int err)
 {
-	fprintf(stderr, "collective-bench: rank %d: %s: %s (%s)\n",
-		bench->rank, what, coll_strerror(err),
-		coll_error_detail(bench->comm));
+	const char *detail = coll_error_detail(bench->comm);
+
+	fprintf(stderr, "collective-bench: rank %d: %s: %s%s%s\n", bench->rank,
+		what, coll_strerror(err), *detail ? ": " : "", detail);
 	return 1;
 }
 
@@ -61,6 +62,7 @@ static void header(const struct bench *bench,
 	       "wrong");
 	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "(bytes)",
 	       "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
+	fflush(stdout);
 }
 
 /* @times are sorted. */

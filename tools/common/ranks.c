@@ -21,6 +21,7 @@
 
 #include "ranks.h"
 
+#define SETTLE_MS	100	/* from the first failure to SIGTERM */
 #define GRACE_MS	2000	/* from SIGTERM to SIGKILL */
 
 enum { STATUS_TIMEOUT = 124, STATUS_START = 125 };
@@ -38,6 +39,7 @@ struct process {
  * @alive: how many have a pid
  * @status: to return
  * @failed: rank that decided @status; -1: none
+ * @settle_at: when the others are ended, once a rank has failed
  * @ending: SIGTERM was sent
  * @killed: SIGKILL was sent
  * @kill_at: when it is due
@@ -50,6 +52,7 @@ struct run {
 	int alive;
 	int status;
 	int failed;
+	long settle_at;
 	bool ending;
 	bool killed;
 	long kill_at;
@@ -197,31 +200,46 @@ static void end_all(struct run *run)
 		return;
 	run->ending = true;
 	run->kill_at = now_ms() + GRACE_MS;
+	if (run->failed >= 0)
+		fprintf(stderr, "%s: ending the others\n",
+			program_invocation_short_name);
 	signal_all(run, SIGTERM);
 }
 
 static void report(const struct run *run, int rank, pid_t pid, int status)
 {
 	if (WIFSIGNALED(status))
-		fprintf(stderr, "%s: rank %d (pid %d) was killed by signal %d (%s)%s\n",
+		fprintf(stderr, "%s: rank %d (pid %d) was killed by signal %d (%s)\n",
 			program_invocation_short_name, rank, (int)pid,
-			WTERMSIG(status), strsignal(WTERMSIG(status)),
-			run->alive ? ", ending the others" : "");
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (!run->ranks->quiet)
-		fprintf(stderr, "%s: rank %d (pid %d) exited with status %d%s\n",
+		fprintf(stderr, "%s: rank %d (pid %d) exited with status %d\n",
 			program_invocation_short_name, rank, (int)pid,
-			WEXITSTATUS(status),
-			run->alive ? ", ending the others" : "");
+			WEXITSTATUS(status));
 }
 
 /*
- * Reap all who are dead.  Several may be: one killed by a signal is the cause,
- * one that exited with an error may only have noticed.
+ * The others may notice a rank's death, and exit with an error, before the dead
+ * one can be reaped.  So whoever fails in a short time from the first is named,
+ * and one killed by a signal decides.
  */
+static void failed(struct run *run, int rank, pid_t pid, int status)
+{
+	if (run->ending)
+		return;
+	report(run, rank, pid, status);
+	if (run->failed < 0)
+		run->settle_at = now_ms() + SETTLE_MS;
+	if (run->failed < 0 || (WIFSIGNALED(status) && run->status < 128)) {
+		run->failed = rank;
+		run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+						    WEXITSTATUS(status);
+	}
+}
+
 static void reap(struct run *run)
 {
-	int first = -1, first_status = 0, status, i;
-	pid_t first_pid = 0;
+	int status, i;
 
 	for (i = 0; i < run->ranks->n; i++) {
 		struct process *process = &run->processes[i];
@@ -231,20 +249,9 @@ static void reap(struct run *run)
 			continue;
 		process->pid = 0;
 		run->alive--;
-		if (status && (first < 0 || (WIFSIGNALED(status) &&
-					     !WIFSIGNALED(first_status)))) {
-			first = i;
-			first_pid = pid;
-			first_status = status;
-		}
+		if (status)
+			failed(run, i, pid, status);
 	}
-	if (first < 0 || run->failed >= 0 || run->ending)
-		return;
-	run->failed = first;
-	run->status = WIFSIGNALED(first_status) ?
-		      128 + WTERMSIG(first_status) : WEXITSTATUS(first_status);
-	report(run, first, first_pid, first_status);
-	end_all(run);
 }
 
 static void timed_out(struct run *run)
@@ -267,6 +274,8 @@ static long next_event(const struct run *run)
 
 	if (run->ending && !run->killed && run->kill_at - now < next)
 		next = run->kill_at - now;
+	if (run->failed >= 0 && !run->ending && run->settle_at - now < next)
+		next = run->settle_at - now;
 	if (run->end_at && !run->ending && run->end_at - now < next)
 		next = run->end_at - now;
 	return next > 0 ? next : 0;
@@ -284,6 +293,8 @@ static void supervise(struct run *run, const sigset_t *signals)
 			run->killed = true;
 			signal_all(run, SIGKILL);
 		}
+		if (run->failed >= 0 && now_ms() >= run->settle_at)
+			end_all(run);
 		if (run->end_at && !run->ending && now_ms() >= run->end_at)
 			timed_out(run);
 		ms = next_event(run);
