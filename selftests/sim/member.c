@@ -133,11 +133,11 @@ void member_tick(struct member *member)
 }
 
 /* Memory for an operation: in place, or two buffers in one memory or in two. */
-static void part_allocate(struct sim *sim, const struct sim_op *op, u32 rank,
+static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 			  struct sim_part *part)
 {
 	size_t size = coll_type_size(op->type);
-	u64 bytes = op->count * size, i;
+	u64 bytes = op->count * size;
 	u32 way = rng_below(&sim->rng, 4);
 
 	part->send_off = MARGIN + size * rng_below(&sim->rng, 64);
@@ -160,12 +160,7 @@ static void part_allocate(struct sim *sim, const struct sim_op *op, u32 rank,
 		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
 	}
 	memory_fill(part->send, FRESH, 0, part->send->mem.length);
-	for (i = 0; i < op->count; i++) {
-		u8 element[8];
-
-		reference_input(op, rank, i, element);
-		memory_write(part->send, part->send_off + i * size, element, size);
-	}
+	memory_write(part->send, part->send_off, reference_input(op, rank), bytes);
 }
 
 static bool part_in_place(const struct sim_part *part)
@@ -173,15 +168,15 @@ static bool part_in_place(const struct sim_part *part)
 	return part->send == part->recv && part->send_off == part->recv_off;
 }
 
-/* What is between and around the buffers of a memory is as it was. */
-static u64 part_margins(const struct sim_part *part, const struct sim_mem *memory, u64 bytes)
+/* What is between and around the buffers of a memory was written. */
+static bool part_margins(const struct sim_part *part, const struct sim_mem *memory, u64 bytes)
 {
 	bool has_send = memory == part->send, has_recv = memory == part->recv;
 	u64 first = has_send ? part->send_off : part->recv_off;
 	u64 last = has_recv ? part->recv_off : part->send_off;
 
-	return memory_differs(memory, FRESH, 0, first) +
-	       (first == last ? 0 : memory_differs(memory, FRESH, first + bytes, last)) +
+	return memory_differs(memory, FRESH, 0, first) ||
+	       (first != last && memory_differs(memory, FRESH, first + bytes, last)) ||
 	       memory_differs(memory, FRESH, last + bytes, memory->mem.length);
 }
 
@@ -191,28 +186,24 @@ static void part_check(struct member *member, u32 number)
 	struct sim_op *op = &sim->ops[number];
 	struct sim_part *part = &member->parts[number];
 	size_t size = coll_type_size(op->type);
-	u64 bytes = op->count * size, i;
+	u64 bytes = op->count * size, i = 0;
 	const u8 *expected = reference_result(sim, op);
 	u8 *got = malloc(bytes + 8);
 
 	memory_read(part->recv, part->recv_off, got, bytes);
-	for (i = 0; i < bytes && got[i] == expected[i]; i++)
-		;
-	if (i < bytes)
+	if (memcmp(got, expected, bytes)) {
+		while (got[i] == expected[i])
+			i++;
 		sim_fail(sim, "rank %u: operation %u: wrong bits in element %llu of %llu",
 			 member->rank, number, (unsigned long long)(i / size),
 			 (unsigned long long)op->count);
+	}
 
 	if (!part_in_place(part)) {
 		memory_read(part->send, part->send_off, got, bytes);
-		for (i = 0; i < op->count && !sim->broken; i++) {
-			u8 element[8];
-
-			reference_input(op, member->rank, i, element);
-			if (memcmp(got + i * size, element, size))
-				sim_fail(sim, "rank %u: operation %u: the input was written",
-					 member->rank, number);
-		}
+		if (memcmp(got, reference_input(op, member->rank), bytes))
+			sim_fail(sim, "rank %u: operation %u: the input was written",
+				 member->rank, number);
 	}
 	if (part_margins(part, part->send, bytes) || part_margins(part, part->recv, bytes))
 		sim_fail(sim, "rank %u: operation %u: written outside of the buffers",

@@ -111,19 +111,17 @@ void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to)
 	}
 }
 
-/* Return: how many bytes of @from .. @to are not @byte. */
-u64 memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
+/* Return: whether a byte of @from .. @to is not @byte. */
+bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 {
-	u64 differs = 0;
-
 	while (from < to) {
-		size_t n, i;
+		size_t n;
 		const u8 *at = memory->mem.at(&memory->mem, from, &n);
 
 		n = min_t(u64, n, to - from);
-		for (i = 0; i < n; i++)
-			differs += at[i] != byte;
+		if (at[0] != byte || memcmp(at, at + 1, n - 1))
+			return true;
 		from += n;
 	}
-	return differs;
+	return false;
 }

@@ -93,7 +93,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 			 config->fault == FAULT_SILENCE ? 2 : 1;
 
 	/* Now and then a few large ones, of several frames. */
-	budget = rng_once_in(&rng, 4) ? 12 << 20 : 2 << 20;
+	budget = rng_once_in(&rng, 8) ? 8 << 20 : 1 << 20;
 	bytes = min_t(u64, budget / config->nranks, 4 << 20);
 	for (i = 0; i < config->nops; i++) {
 		random_op(&rng, &ops[i], config->nranks, bytes);
@@ -115,7 +115,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 	bool passed;
-	u32 i;
+	u32 i, rank;
 
 	sim->config = *config;
 	sim->ops = calloc(config->nops + 1, sizeof(*ops));
@@ -135,8 +135,11 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
-	for (i = 0; i < config->nops; i++)
+	for (i = 0; i < config->nops; i++) {
+		for (rank = 0; rank < config->nranks; rank++)
+			free(sim->ops[i].input[rank]);
 		free(sim->ops[i].expected);
+	}
 	free(sim->members);
 	free(sim->ready);
 	free(sim->ops);

@@ -107,14 +107,7 @@ static scalar float_scalar(u8 type, double value)
 	return s;
 }
 
-/**
- * reference_input() - one element of a rank's input
- * @op: the operation
- * @rank: whose
- * @index: which
- * @element: filled in
- */
-void reference_input(const struct sim_op *op, u32 rank, u64 index, void *element)
+static void input_element(const struct sim_op *op, u32 rank, u64 index, void *element)
 {
 	u64 bits = random_bits(op, rank, index);
 	double value;
@@ -135,6 +128,26 @@ void reference_input(const struct sim_op *op, u32 rank, u64 index, void *element
 		value = (double)(s64)bits / (1ULL << (40 + bits % 23));
 	}
 	float_store(op->type, float_scalar(op->type, value), element);
+}
+
+/**
+ * reference_input() - a rank's input
+ * @op: the operation
+ * @rank: whose
+ *
+ * Return: the elements, kept with @op.
+ */
+const u8 *reference_input(struct sim_op *op, u32 rank)
+{
+	size_t size = coll_type_size(op->type);
+	u64 i;
+
+	if (op->input[rank])
+		return op->input[rank];
+	op->input[rank] = malloc(op->count * size + 8);
+	for (i = 0; i < op->count; i++)
+		input_element(op, rank, i, op->input[rank] + i * size);
+	return op->input[rank];
 }
 
 static void reduce_float(const struct sim_op *op, void *acc, const void *in, u32 divisor)
@@ -191,11 +204,25 @@ static void reduce_float(const struct sim_op *op, void *acc, const void *in, u32
 
 static u64 integer_load(u8 type, const void *element)
 {
-	u32 unused = 64 - 8 * coll_type_size(type);
 	u64 x = 0;
 
-	memcpy(&x, element, coll_type_size(type));
-	return is_signed(type) ? (u64)((s64)(x << unused) >> unused) : x;
+	switch (type) {
+	case COLLECTIVE_INT8:
+		return (u64)*(const s8 *)element;
+	case COLLECTIVE_INT16:
+		return (u64)*(const s16 *)element;
+	case COLLECTIVE_INT32:
+		return (u64)*(const s32 *)element;
+	case COLLECTIVE_UINT8:
+		return *(const u8 *)element;
+	case COLLECTIVE_UINT16:
+		return *(const u16 *)element;
+	case COLLECTIVE_UINT32:
+		return *(const u32 *)element;
+	default:
+		memcpy(&x, element, 8);
+		return x;
+	}
 }
 
 static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u32 divisor)
@@ -246,16 +273,15 @@ static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u
 }
 
 static void reference_element(const struct sim_op *op, u32 nranks, u32 first,
-			      u64 index, void *result)
+			      u64 off, size_t size, void *result)
 {
-	u8 in[8];
 	u32 i;
 
-	reference_input(op, first, index, result);
+	memcpy(result, op->input[first] + off, size);
 	for (i = 1; i < nranks; i++) {
+		const u8 *in = op->input[(first + i) % nranks] + off;
 		u32 divisor = i + 1 == nranks ? nranks : 0;
 
-		reference_input(op, (first + i) % nranks, index, in);
 		if (is_float(op->type))
 			reduce_float(op, result, in, divisor);
 		else
@@ -280,16 +306,19 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op)
 	if (op->expected)
 		return op->expected;
 	op->expected = malloc(op->count * size + 8);
+	for (c = 0; c < n; c++)
+		reference_input(op, c);
 
 	for (lane = 0; lane < lanes; lane++) {
 		struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
 
 		for (c = 0; c < n; c++) {
 			struct coll_range chunk = coll_layout_piece(part.count, size, n, c);
-			u64 first = part.first + chunk.first, i;
+			u64 off = (part.first + chunk.first) * size;
+			u64 end = off + chunk.count * size;
 
-			for (i = first; i < first + chunk.count; i++)
-				reference_element(op, n, c, i, op->expected + i * size);
+			for (; off < end; off += size)
+				reference_element(op, n, c, off, size, op->expected + off);
 		}
 	}
 	return op->expected;

@@ -115,7 +115,8 @@ enum values {
 /**
  * struct sim_op - one operation of the program, the same on every rank
  * @seed: of its input
- * @expected: the result, once somebody needed it
+ * @input: of every rank, once somebody needed it
+ * @expected: the result, likewise
  * @submitted: ranks that have
  */
 struct sim_op {
@@ -125,6 +126,7 @@ struct sim_op {
 	u8 values;
 	u64 count;
 	u64 seed;
+	u8 *input[SIM_RANKS_MAX];
 	u8 *expected;
 	u32 submitted;
 };
@@ -326,10 +328,10 @@ void memory_free(struct sim_mem *memory);
 void memory_read(const struct sim_mem *memory, u64 off, void *buf, u64 len);
 void memory_write(struct sim_mem *memory, u64 off, const void *buf, u64 len);
 void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to);
-u64 memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
+bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
 
 /* reference.c */
-void reference_input(const struct sim_op *op, u32 rank, u64 index, void *element);
+const u8 *reference_input(struct sim_op *op, u32 rank);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op);
 
 /* programs.c */

@@ -63,8 +63,8 @@ bool sweep(u32 nranks)
 	u64 counts[] = {
 		0, 1, nranks - 1, nranks, nranks + 1, 2 * nranks + 1, 127, 1021,
 		64 * nranks - 1, 64 * nranks + 1, 1024, 1025, 2049, 4099, 8192, 8193,
-		nranks <= 3 ? 1100009 : 20011,
-		nranks <= 8 ? 140009 : 40009,
+		nranks <= 3 ? 1100009 : 9973,
+		nranks <= 8 ? 140009 : 24001,
 	};
 	u32 i;
 
