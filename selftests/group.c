@@ -228,6 +228,7 @@ static int rank_main(struct rank *r, rank_fn fn)
 	const struct group_config *config = &r->group->config;
 	struct sockaddr_storage *addr = &r->shared->addr[r->rank];
 	struct collective_join join;
+	int err;
 
 	r->fd = member_open();
 	CHECK(r->fd >= 0);
@@ -242,7 +243,11 @@ static int rank_main(struct rank *r, rank_fn fn)
 	CHECK(word_wait(&r->shared->joined, r->nranks, 20000));
 	if (!config->unconnected)
 		CHECK_EQ(0, rank_connect(r));
-	return fn(r);
+	err = fn(r);
+	/* Just to go, while others are busy with the last operation, is to die. */
+	if (!err)
+		member_leave(r->fd);
+	return err;
 }
 
 int group_start(struct group *group, const struct group_config *config, rank_fn fn, void *arg)
