@@ -2,7 +2,7 @@
 /*
  * Data-parallel training: softmax regression on the UCI handwritten digits.
  *
- *	collective-run -n 4 digits digits.csv
+ *	collective-run -n 4 digits ./digits.csv
  *
  * Every rank reads all 1,797 images of 8x8 pixels and shuffles them the same
  * way.  Of each mini-batch a rank computes the gradient of its share only; one
@@ -17,6 +17,7 @@
  * Rank 0 then trains alone and compares.  Exit status 0: all was as it should.
  */
 #include <errno.h>
+#include <float.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdint.h>
@@ -36,9 +37,9 @@
 
 #define BATCH		64
 #define STEP		1.0
-#define DECAY		1e-4
+#define DECAY		0.0001
 #define ACCURACY_MIN	0.94
-#define TOLERANCE	1e-9	/* of a weight, between 1 and n ranks */
+#define TOLERANCE	0.000000001	/* of a weight, between 1 and n ranks */
 #define SEED		20240229
 
 struct image {
@@ -108,11 +109,12 @@ static int parse(const char *line, struct image *image)
 {
 	double value[PIXELS + 1];
 	char *end;
-	int i;
+	int more, i;
 
 	for (i = 0; i <= PIXELS; i++) {
 		value[i] = strtod(line, &end);
-		if (end == line || (*end != ',') != (i == PIXELS))
+		more = *end == ',';
+		if (end == line || more != (i < PIXELS))
 			return -EINVAL;
 		line = end + 1;
 	}
@@ -211,7 +213,7 @@ static double learn(struct trainer *trainer, const struct image *image)
 	int class, i;
 
 	predict(trainer->weights, image, probability);
-	loss = -log(fmax(probability[image->label], 1e-300));
+	loss = -log(fmax(probability[image->label], DBL_MIN));
 	for (class = 0; class < CLASSES; class++) {
 		double *gradient = trainer->gradient + class * FEATURES;
 		double error = probability[class] - (class == image->label);
@@ -401,7 +403,7 @@ static int run(const char *path, int epochs, const char *show)
 		goto finalize;
 	}
 	if (!trainer.rank)
-		printf("digits    %zu images to train, %zu to test, gradient of %zu bytes, group %s\n",
+		printf("digits    %zu images to train, %zu to test, gradient %zu bytes, group %s\n",
 		       data.ntrain, data.n - data.ntrain,
 		       WEIGHTS * sizeof(double), coll_name(trainer.comm));
 	err = work(&trainer, epochs, show, &pass);

@@ -21,6 +21,7 @@
 #include "setup.h"
 
 #define INIT_TIMEOUT_MS	60000
+#define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 static const struct launcher {
 	const char *name;
@@ -75,9 +76,7 @@ bool coll_setup_name_ok(const char *name)
 
 	return length && length <= COLLECTIVE_NAME_MAX &&
 	       strcmp(name, ".") && strcmp(name, "..") &&
-	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "abcdefghijklmnopqrstuvwxyz"
-			    "0123456789._-") == length;
+	       strspn(name, NAME_CHARACTERS) == length;
 }
 
 static int identity(struct coll_setup *setup, const struct coll_config *config,

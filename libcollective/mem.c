@@ -140,7 +140,7 @@ static void *map(size_t want)
 
 void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 {
-	size_t page = sysconf(_SC_PAGESIZE), i;
+	size_t page = sysconf(_SC_PAGESIZE);
 	struct coll_region region = { .size = size };
 	int err;
 
@@ -159,8 +159,7 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 		return NULL;
 	}
 	/* Page faults now, not in the first operation. */
-	for (i = 0; i < region.mapped; i += page)
-		((volatile char *)region.addr)[i] = 0;
+	memset(region.addr, 0, region.mapped);
 	/* Refused (the memlock limit): each operation pins it for itself. */
 	if (coll_device_register(comm->fd, region.addr, region.mapped, 0,
 				 &region.buffer))
