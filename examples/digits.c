@@ -109,12 +109,12 @@ static int parse(const char *line, struct image *image)
 {
 	double value[PIXELS + 1];
 	char *end;
-	int more, i;
+	int i, last;
 
 	for (i = 0; i <= PIXELS; i++) {
 		value[i] = strtod(line, &end);
-		more = *end == ',';
-		if (end == line || more != (i < PIXELS))
+		last = *end != ',';
+		if (end == line || (i == PIXELS) != last)
 			return -EINVAL;
 		line = end + 1;
 	}
