@@ -107,27 +107,26 @@ static void set_features(struct image *image, const double *pixel)
 /* "p,p,...,p,label": 64 pixels from 0 to 16, and what they show. */
 static int parse(const char *line, struct image *image)
 {
-	double value[PIXELS + 1];
+	double pixel[PIXELS], label;
 	char *end;
-	int i, last;
+	int i;
 
-	for (i = 0; i <= PIXELS; i++) {
-		value[i] = strtod(line, &end);
-		last = *end != ',';
-		if (end == line || (i == PIXELS) != last)
+	for (i = 0; i < PIXELS; i++) {
+		pixel[i] = strtod(line, &end);
+		if (end == line || *end != ',')
 			return -EINVAL;
+		if (!(pixel[i] >= 0 && pixel[i] <= PIXEL_MAX))
+			return -EINVAL;
+		pixel[i] /= PIXEL_MAX;
 		line = end + 1;
 	}
-	for (i = 0; i < PIXELS; i++) {
-		if (!(value[i] >= 0 && value[i] <= PIXEL_MAX))
-			return -EINVAL;
-		value[i] /= PIXEL_MAX;
-	}
-	image->label = value[PIXELS];
-	if (image->label != value[PIXELS] || image->label < 0 ||
-	    image->label >= CLASSES)
+	label = strtod(line, &end);
+	if (end == line || *end == ',')
 		return -EINVAL;
-	set_features(image, value);
+	if (!(label >= 0 && label < CLASSES) || label != (int)label)
+		return -EINVAL;
+	image->label = label;
+	set_features(image, pixel);
 	return 0;
 }
 
