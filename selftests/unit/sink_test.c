@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Arriving bytes become elements, however they are cut and wherever they lie. */
+#include "sink.h"
+#include "tap.h"
+
+#include <stdlib.h>
+
+#define BYTES	48	/* of a frame */
+#define PIECES	4
+
+/* Memory in pieces of awkward lengths, each an allocation of its own. */
+struct pieces {
+	struct coll_mem mem;
+	size_t len[PIECES];
+	u8 *at[PIECES];
+};
+
+static void *pieces_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	const struct pieces *p = container_of(mem, struct pieces, mem);
+	int i = 0;
+
+	while (off >= p->len[i])
+		off -= p->len[i++];
+	*len = p->len[i] - off;
+	return p->at[i] + off;
+}
+
+static void pieces_init(struct pieces *p, size_t unit, u32 cut)
+{
+	size_t left = 128;
+	int i;
+
+	p->mem.at = pieces_at;
+	p->mem.length = left;
+	for (i = 0; i < PIECES; i++) {
+		p->len[i] = i + 1 < PIECES ? unit * (1 + (cut >> 2 * i) % 4) : left;
+		left -= p->len[i];
+		p->at[i] = memset(malloc(p->len[i]), 0x11, p->len[i]);
+	}
+}
+
+static void pieces_free(struct pieces *p)
+{
+	int i;
+
+	for (i = 0; i < PIECES; i++)
+		free(p->at[i]);
+}
+
+static u8 *piece_byte(struct pieces *p, u64 off)
+{
+	size_t len;
+
+	return pieces_at(&p->mem, off, &len);
+}
+
+static void put(struct pieces *p, u64 off, const void *from, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		*piece_byte(p, off + i) = ((const u8 *)from)[i];
+}
+
+static void get(struct pieces *p, u64 off, void *to, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		((u8 *)to)[i] = *piece_byte(p, off + i);
+}
+
+/* Hand over @len bytes at some alignment, in memory of exactly that size. */
+static bool feed(struct coll_sink *sink, const u8 *bytes, size_t len, u32 align)
+{
+	u8 *heap = malloc(align + len);
+	size_t taken;
+
+	memcpy(heap + align, bytes, len);
+	taken = coll_sink(sink, heap + align, len);
+	free(heap);
+	return taken == len;
+}
+
+static bool feed_split(struct coll_sink *sink, const u8 *bytes, size_t a, size_t b, u32 align)
+{
+	bool passed = feed(sink, bytes, a, align) && feed(sink, bytes + a, b - a, align + 3);
+
+	passed &= coll_sink_pending(sink) == BYTES - b + b % sink->size;
+	return passed && feed(sink, bytes + b, BYTES - b, align + 1) && !coll_sink_pending(sink);
+}
+
+static u32 element_sum(u32 size, const u8 *own, const u8 *in, u8 *out)
+{
+	u64 x = 0, y = 0;
+
+	memcpy(&x, own, size);
+	memcpy(&y, in, size);
+	x += y;
+	memcpy(out, &x, size);
+	return size;
+}
+
+static const u8 type_of[] = {
+	[1] = COLLECTIVE_UINT8, [2] = COLLECTIVE_UINT16,
+	[4] = COLLECTIVE_UINT32, [8] = COLLECTIVE_UINT64,
+};
+
+/* One frame, cut at @a and @b; @in_place: our own operand is where it goes. */
+static bool frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
+{
+	u8 bytes[BYTES], mine[BYTES], want[BYTES], got[128];
+	struct pieces dst, own;
+	struct coll_sink sink = {
+		.kind = kind, .type = type_of[size], .reduction = COLLECTIVE_SUM,
+		.own_first = cut & 1, .size = size,
+		.dst = &dst.mem, .own = in_place ? &dst.mem : &own.mem,
+		.dst_off = 16, .own_off = in_place ? 16 : 24, .left = BYTES,
+		.impl = &coll_reduce_scalar,
+	};
+	bool passed;
+	u32 i;
+
+	pieces_init(&dst, size, cut);
+	pieces_init(&own, size, cut / 3);
+	for (i = 0; i < BYTES; i++) {
+		bytes[i] = 37 * i + 11;
+		mine[i] = 91 * i + 200;
+	}
+	put(in_place ? &dst : &own, sink.own_off, mine, BYTES);
+	memcpy(want, bytes, BYTES);
+	if (kind == COLL_SINK_REDUCE)
+		for (i = 0; i < BYTES; i += size)
+			element_sum(size, mine + i, bytes + i, want + i);
+
+	passed = feed_split(&sink, bytes, a, b, cut % 9);
+	get(&dst, 0, got, sizeof(got));
+	passed &= !memcmp(got + 16, want, BYTES);
+	for (i = 0; i < sizeof(got); i++)
+		passed &= (i >= 16 && i < 16 + BYTES) || got[i] == 0x11;
+	if (!in_place) {
+		get(&own, 24, got, BYTES);
+		passed &= !memcmp(got, mine, BYTES);
+	}
+	pieces_free(&dst);
+	pieces_free(&own);
+	return passed;
+}
+
+static bool frames(u8 kind, bool in_place)
+{
+	bool passed = true;
+	size_t a, b;
+	u32 size, cut;
+
+	for (size = 1; size <= 8; size *= 2)
+		for (a = 0; a <= BYTES; a++)
+			for (b = a; b <= BYTES; b++)
+				for (cut = 7 * a; cut < 7 * a + 4; cut++)
+					passed &= frame(kind, size, cut * 29 + b, a, b, in_place);
+	return passed;
+}
+
+/* One byte at a time, three at a time, ... */
+static bool test_drip(void)
+{
+	u8 bytes[BYTES], got[BYTES];
+	bool passed = true;
+	u32 n, at, i;
+
+	for (i = 0; i < BYTES; i++)
+		bytes[i] = 5 * i + 1;
+	for (n = 1; n < 12; n++) {
+		struct pieces dst;
+		struct coll_sink sink = {
+			.kind = COLL_SINK_COPY, .size = 8, .dst = &dst.mem, .left = BYTES,
+		};
+
+		pieces_init(&dst, 8, n);
+		for (at = 0; at < BYTES; at += n) {
+			passed &= feed(&sink, bytes + at, min(n, BYTES - at), n % 5);
+			passed &= sink.dst_off == (at + min(n, BYTES - at)) / 8 * 8;
+		}
+		get(&dst, 0, got, BYTES);
+		passed &= !memcmp(got, bytes, BYTES);
+		pieces_free(&dst);
+	}
+	return passed;
+}
+
+static void test_bounds(void)
+{
+	u8 *stage = malloc(BYTES), bytes[BYTES + 9];
+	struct coll_sink sink = { .kind = COLL_SINK_STAGE, .stage = stage, .left = BYTES };
+	bool passed;
+
+	memset(bytes, 0x33, sizeof(bytes));
+	passed = coll_sink(&sink, bytes, 5) == 5 && sink.stage == stage + 5;
+	passed &= coll_sink(&sink, bytes + 5, sizeof(bytes) - 5) == BYTES - 5;
+	passed &= !sink.left && !memcmp(stage, bytes, BYTES) && sink.stage == stage + BYTES;
+	tap_ok(passed && !coll_sink(&sink, bytes, 3), "staging takes a frame and no more");
+	free(stage);
+
+	sink = (struct coll_sink){ .kind = COLL_SINK_DISCARD, .left = 7 };
+	tap_ok(coll_sink(&sink, bytes, 3) == 3 && coll_sink(&sink, bytes, 9) == 4 && !sink.left,
+	       "discarding takes a frame and no more");
+}
+
+static void test_divisor(void)
+{
+	s32 own[2] = { 7, -9 }, in[2] = { 4, -4 }, got[2];
+	struct pieces dst;
+	struct coll_sink sink = {
+		.kind = COLL_SINK_REDUCE, .type = COLLECTIVE_INT32, .reduction = COLLECTIVE_AVG,
+		.size = 4, .dst = &dst.mem, .own = &dst.mem, .left = 8, .divisor = 3,
+		.impl = &coll_reduce_scalar,
+	};
+
+	pieces_init(&dst, 4, 0);
+	put(&dst, 0, own, 8);
+	feed(&sink, (const u8 *)in, 8, 0);
+	get(&dst, 0, got, 8);
+	tap_ok(got[0] == 3 && got[1] == -4, "an average divides in the last step");
+	pieces_free(&dst);
+}
+
+int main(void)
+{
+	tap_plan(7);
+	tap_ok(frames(COLL_SINK_COPY, false), "copy, cut anywhere");
+	tap_ok(frames(COLL_SINK_REDUCE, true), "reduce in place, cut anywhere");
+	tap_ok(frames(COLL_SINK_REDUCE, false), "reduce into another memory, cut anywhere");
+	tap_ok(test_drip(), "an element counts when it is whole");
+	test_bounds();
+	test_divisor();
+	return tap_exit();
+}

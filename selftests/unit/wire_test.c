@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Frames survive the wire, and nothing else gets through. */
+#include "wire.h"
+#include "tap.h"
+
+#include <linux/collective.h>
+#include <stdlib.h>
+
+#define INCARNATION	0x89abcdefU
+
+static u64 state = 1;
+
+static u64 random_u64(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static const struct coll_hello hello = {
+	.answer = true, .error = EBUSY, .kind = COLL_CONN_DATA, .lane = 3,
+	.id = 0x1122334455667788ULL, .name = "train.7", .from = 5, .to = 6,
+	.nranks = 1024, .lanes = 8, .inflight = 64,
+};
+
+static const struct coll_control announce = {
+	.kind = COLL_CONTROL_ANNOUNCE, .lane = 7, .instance = ~0ULL - 1, .position = 1ULL << 60,
+	.signature = {
+		.collective = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT64,
+		.reduction = COLLECTIVE_MAX, .algorithm = COLLECTIVE_ALGORITHM_RING,
+		.root = 1023, .count = ~0ULL, .layout = 0xfeedULL,
+	},
+};
+
+static const struct coll_control failure = {
+	.kind = COLL_CONTROL_ABORT, .instance = COLL_INSTANCE_GROUP,
+	.cause = {
+		.kind = COLLECTIVE_REASON_DEATH, .error = ECONNRESET,
+		.rank_a = 12, .rank_b = COLLECTIVE_RANK_NONE,
+	},
+};
+
+static const struct coll_data data = {
+	.lane = 2, .flags = COLL_DATA_BORROWED, .step = 2046, .length = COLL_DATA_MAX,
+	.instance = 1ULL << 50, .offset = 1ULL << 45,
+};
+
+static bool same_control(const struct coll_control *a, const struct coll_control *b)
+{
+	if (a->kind != b->kind || a->lane != b->lane || a->instance != b->instance ||
+	    a->position != b->position)
+		return false;
+	switch (a->kind) {
+	case COLL_CONTROL_ANNOUNCE:
+		return a->signature.collective == b->signature.collective &&
+		       a->signature.type == b->signature.type &&
+		       a->signature.reduction == b->signature.reduction &&
+		       a->signature.algorithm == b->signature.algorithm &&
+		       a->signature.root == b->signature.root &&
+		       a->signature.count == b->signature.count &&
+		       a->signature.layout == b->signature.layout;
+	case COLL_CONTROL_ABORT:
+		return !memcmp(&a->cause, &b->cause, sizeof(a->cause));
+	}
+	return true;
+}
+
+static bool control_valid(const struct coll_control *c)
+{
+	if (!c->kind || c->kind >= COLL_CONTROL_KINDS || c->lane >= COLLECTIVE_LANES_MAX)
+		return false;
+	return c->kind != COLL_CONTROL_ABORT ||
+	       (c->cause.kind > COLLECTIVE_REASON_NONE &&
+		c->cause.kind < COLLECTIVE_REASON_COUNT &&
+		c->cause.error > 0 && c->cause.error < 4096 &&
+		(c->cause.rank_a < COLLECTIVE_RANKS_MAX ||
+		 c->cause.rank_a == COLLECTIVE_RANK_NONE) &&
+		(c->cause.rank_b < COLLECTIVE_RANKS_MAX ||
+		 c->cause.rank_b == COLLECTIVE_RANK_NONE));
+}
+
+static bool hello_valid(const struct coll_hello *h)
+{
+	return h->kind < COLL_CONN_KINDS && h->nranks && h->nranks <= COLLECTIVE_RANKS_MAX &&
+	       h->from < h->nranks && h->to < h->nranks && h->lanes &&
+	       h->lanes <= COLLECTIVE_LANES_MAX && h->lane < h->lanes &&
+	       !h->name[sizeof(h->name) - 1];
+}
+
+/* A buffer of exactly so many bytes: the sanitizer sees one more. */
+static u8 *buffer(size_t size)
+{
+	return memset(malloc(size), 0xee, size);
+}
+
+static void test_round_trips(void)
+{
+	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE), *d = buffer(COLL_DATA_SIZE);
+	struct coll_hello hello_back;
+	struct coll_control control_back;
+	struct coll_data data_back;
+	bool passed = true;
+	u8 kind;
+
+	coll_wire_put_hello(h, &hello);
+	tap_ok(!coll_wire_get_hello(h, &hello_back) && hello_back.answer &&
+	       hello_back.error == hello.error && hello_back.kind == hello.kind &&
+	       hello_back.lane == hello.lane && hello_back.id == hello.id &&
+	       !strcmp(hello_back.name, hello.name) && hello_back.from == hello.from &&
+	       hello_back.to == hello.to && hello_back.nranks == hello.nranks &&
+	       hello_back.lanes == hello.lanes && hello_back.inflight == hello.inflight,
+	       "HELLO comes back");
+
+	coll_wire_put_control(c, &announce, INCARNATION);
+	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
+		  same_control(&announce, &control_back);
+	coll_wire_put_control(c, &failure, INCARNATION);
+	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
+		  same_control(&failure, &control_back);
+	for (kind = COLL_CONTROL_ANNOUNCE; kind < COLL_CONTROL_KINDS; kind++) {
+		struct coll_control plain = {
+			.kind = kind, .lane = kind % 8, .instance = kind * 77, .position = ~0ULL,
+		};
+
+		if (kind == COLL_CONTROL_ABORT)
+			plain.cause = failure.cause;
+		coll_wire_put_control(c, &plain, INCARNATION);
+		passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
+			  same_control(&plain, &control_back);
+	}
+	tap_ok(passed, "control frames of every kind come back");
+
+	coll_wire_put_data(d, &data, INCARNATION);
+	tap_ok(!coll_wire_get_data(d, &data_back, INCARNATION) && data_back.lane == data.lane &&
+	       data_back.flags == data.flags && data_back.step == data.step &&
+	       data_back.length == data.length && data_back.instance == data.instance &&
+	       data_back.offset == data.offset, "data headers come back");
+
+	coll_wire_put_control(c, &announce, INCARNATION);
+	tap_ok(coll_wire_get_control(c, &control_back, INCARNATION + 1) == -EPROTO &&
+	       coll_wire_get_data(d, &data_back, INCARNATION ^ 1) == -EPROTO,
+	       "frames of another incarnation are refused");
+	tap_ok(coll_wire_incarnation(1) != coll_wire_incarnation(2) &&
+	       coll_wire_incarnation(1ULL << 32) != coll_wire_incarnation(2ULL << 32),
+	       "both halves of the id count");
+	free(h);
+	free(c);
+	free(d);
+}
+
+/* What comes out, if anything, is in range. */
+static bool offer(const u8 *h, const u8 *c, const u8 *d)
+{
+	struct coll_hello hello_back;
+	struct coll_control control_back;
+	struct coll_data data_back;
+
+	if (!coll_wire_get_hello(h, &hello_back) && !hello_valid(&hello_back))
+		return false;
+	if (!coll_wire_get_control(c, &control_back, INCARNATION) && !control_valid(&control_back))
+		return false;
+	if (!coll_wire_get_data(d, &data_back, INCARNATION) &&
+	    (data_back.length > COLL_DATA_MAX || data_back.flags & ~COLL_DATA_FLAGS))
+		return false;
+	return true;
+}
+
+static void test_corruption(void)
+{
+	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE), *d = buffer(COLL_DATA_SIZE);
+	bool passed = true;
+	u32 i, byte, tries;
+
+	for (tries = 0; tries < 2; tries++) {
+		coll_wire_put_hello(h, &hello);
+		coll_wire_put_control(c, tries ? &announce : &failure, INCARNATION);
+		coll_wire_put_data(d, &data, INCARNATION);
+		for (i = 0; i < COLL_HELLO_SIZE; i++) {
+			u8 *at[] = { h + i, c + i % COLL_CONTROL_SIZE, d + i % COLL_DATA_SIZE };
+			u8 was[] = { *at[0], *at[1], *at[2] };
+
+			for (byte = 0; byte < 256; byte++) {
+				*at[0] = *at[1] = *at[2] = byte;
+				passed &= offer(h, c, d);
+			}
+			*at[0] = was[0];
+			*at[1] = was[1];
+			*at[2] = was[2];
+		}
+	}
+	tap_ok(passed, "a frame with any byte changed is refused or in range");
+
+	for (tries = 0; tries < 300000 && passed; tries++) {
+		/* Mostly rubbish in a frame that begins well. */
+		coll_wire_put_hello(h, &hello);
+		coll_wire_put_control(c, random_u64() & 1 ? &announce : &failure, INCARNATION);
+		coll_wire_put_data(d, &data, INCARNATION);
+		for (i = 0; i < 1 + tries % 7; i++) {
+			h[random_u64() % COLL_HELLO_SIZE] = random_u64();
+			c[random_u64() % COLL_CONTROL_SIZE] = random_u64();
+			d[random_u64() % COLL_DATA_SIZE] = random_u64();
+		}
+		passed &= offer(h, c, d);
+	}
+	tap_ok(passed, "rubbish is refused or in range");
+	free(h);
+	free(c);
+	free(d);
+}
+
+/* Return: whether the frame, with one field wrong, is refused. */
+static bool refuses_hello(struct coll_hello wrong)
+{
+	u8 h[COLL_HELLO_SIZE];
+
+	coll_wire_put_hello(h, &wrong);
+	return coll_wire_get_hello(h, &wrong) == -EPROTO;
+}
+
+static bool refuses_cause(u32 kind, u32 error, u32 rank_a, u32 rank_b)
+{
+	struct coll_control wrong = {
+		.kind = COLL_CONTROL_ABORT, .cause = { kind, error, rank_a, rank_b },
+	};
+	u8 c[COLL_CONTROL_SIZE];
+
+	coll_wire_put_control(c, &wrong, INCARNATION);
+	return coll_wire_get_control(c, &wrong, INCARNATION) == -EPROTO;
+}
+
+static void test_ranges(void)
+{
+	struct coll_hello h[8];
+	struct coll_control c = announce;
+	struct coll_data d = data;
+	u8 wire[COLL_CONTROL_SIZE];
+	bool passed = true;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(h); i++)
+		h[i] = hello;
+	h[0].from = h[0].nranks;
+	h[1].to = h[1].nranks;
+	h[2].nranks = COLLECTIVE_RANKS_MAX + 1;
+	h[3].lanes = COLLECTIVE_LANES_MAX + 1;
+	h[4].lane = h[4].lanes;
+	h[5].kind = COLL_CONN_KINDS;
+	memset(h[6].name, 'x', sizeof(h[6].name));
+	h[7].nranks = 0;
+	for (i = 0; i < ARRAY_SIZE(h); i++)
+		passed &= refuses_hello(h[i]);
+	tap_ok(passed, "a HELLO out of range is refused");
+
+	c.lane = COLLECTIVE_LANES_MAX;
+	coll_wire_put_control(wire, &c, INCARNATION);
+	passed = coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
+	c = announce;
+	c.kind = COLL_CONTROL_KINDS;
+	coll_wire_put_control(wire, &c, INCARNATION);
+	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
+	c.kind = 0;
+	coll_wire_put_control(wire, &c, INCARNATION);
+	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
+	passed &= !refuses_cause(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANK_NONE);
+	passed &= refuses_cause(COLLECTIVE_REASON_NONE, 1, 0, 0);
+	passed &= refuses_cause(COLLECTIVE_REASON_COUNT, 1, 0, 0);
+	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 0, 0, 0);
+	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
+	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
+	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
+	tap_ok(passed, "a control frame out of range is refused");
+
+	d.length = COLL_DATA_MAX + 1;
+	coll_wire_put_data(wire, &d, INCARNATION);
+	passed = coll_wire_get_data(wire, &d, INCARNATION) == -EPROTO;
+	d = data;
+	d.flags = COLL_DATA_FLAGS + 1;
+	coll_wire_put_data(wire, &d, INCARNATION);
+	passed &= coll_wire_get_data(wire, &d, INCARNATION) == -EPROTO;
+	tap_ok(passed, "a data header out of range is refused");
+}
+
+int main(void)
+{
+	tap_plan(10);
+	test_round_trips();
+	test_corruption();
+	test_ranges();
+	return tap_exit();
+}
