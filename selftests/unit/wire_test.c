@@ -96,7 +96,8 @@ static u8 *buffer(size_t size)
 
 static void test_round_trips(void)
 {
-	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE), *d = buffer(COLL_DATA_SIZE);
+	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE);
+	u8 *d = buffer(COLL_DATA_SIZE);
 	struct coll_hello hello_back;
 	struct coll_control control_back;
 	struct coll_data data_back;
@@ -168,7 +169,8 @@ static bool offer(const u8 *h, const u8 *c, const u8 *d)
 
 static void test_corruption(void)
 {
-	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE), *d = buffer(COLL_DATA_SIZE);
+	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE);
+	u8 *d = buffer(COLL_DATA_SIZE);
 	bool passed = true;
 	u32 i, byte, tries;
 

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An engine when something goes wrong: aborts, leases, peers that misbehave. */
+#include "engine_fixture.h"
+#include "tap.h"
+
+#define LARGE	(64 * 1024U)
+#define HALF	(LARGE / 2)
+
+#define EAGER		COLL_DATA_EAGER
+#define BORROWED	COLL_DATA_BORROWED
+
+static void test_abort_sending(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_out out;
+
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	coll_stream_next(&f->stream[1], &out);
+	coll_stream_sent(&f->stream[1], 5);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(!f->completed && coll_stream_next(&f->stream[1], &out) &&
+	       out.len == COLL_DATA_SIZE - 5, "a frame that has begun is finished");
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	tap_ok(!coll_stream_next(&f->stream[1], &out), "and no other one is begun");
+	tap_ok(!f->completed, "its pages are in use until they are consumed");
+	tap_ok(!coll_stream_consumed(&f->stream[1], HALF) && f->completed == 1 &&
+	       f->error == -ECANCELED, "then the operation fails");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	coll_stream_next(&f->stream[1], &out);
+	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -ECONNRESET);
+	tap_ok(!f->completed, "the group fails in the middle of a frame");
+	coll_stream_release(&f->stream[1]);
+	tap_ok(f->completed == 1 && f->error == -ECONNRESET && !depart(f, 1),
+	       "a released stream holds nobody and sends nothing");
+	fixture_free(f);
+}
+
+static void test_abort_sent(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	depart(f, 1);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	coll_engine_abort(&f->engine, 0, -EIO);
+	tap_ok(!f->completed, "an operation that has sent everything is aborted");
+	coll_stream_consumed(&f->stream[1], LARGE);
+	tap_ok(f->completed == 1 && f->error == -ECANCELED, "and fails for the first reason");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, 100);
+	depart(f, 1);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(f->completed == 1, "what was copied holds nobody");
+	fixture_free(f);
+}
+
+static void test_abort_receiving(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_data data = {
+		.lane = LANE, .flags = BORROWED, .length = HALF, .instance = 0,
+	};
+	u64 position = 0;
+
+	submit(f, 0, LARGE);
+	arrive_head(f, 1, &data);
+	arrive_bytes(f, 1, 2, 1000);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(f->completed == 1 && f->error == -ECANCELED && result(f, HALF, 1000, 3),
+	       "an operation fails in the middle of what arrives");
+	memset(f->recv.bytes, 0x77, LARGE);
+	tap_ok(!arrive_bytes(f, 1, 2, HALF - 1000) && result(f, 0, LARGE, 0x77),
+	       "the rest of it is discarded");
+	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF,
+	       "and told as consumed");
+	tap_ok(!arrive_frame(f, 1, 0, 1, 0, 500, BORROWED, 9) && result(f, 0, LARGE, 0x77) &&
+	       told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF + 500 &&
+	       !f->mismatches, "and so is what comes later");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, LARGE);
+	arrive_frame(f, 1, 0, 0, 0, 700, BORROWED, 2);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == 700,
+	       "what had arrived before is told as consumed");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, 8192);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	submit(f, 4, 8192);
+	tap_ok(!arrive_frame(f, 1, 2, 0, 0, 100, EAGER, 2) && !f->stream[1].staged &&
+	       f->stream[1].rx_freed == 100 + COLL_DATA_SIZE,
+	       "what was never submitted is discarded, and its credit given back");
+	fixture_free(f);
+}
+
+static void test_lease(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+
+	f->stream[1].lease = 1000;
+	coll_engine_tick(&f->engine, 500);
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	depart(f, 1);
+	coll_stream_consumed(&f->stream[1], LARGE);
+	coll_engine_tick(&f->engine, 1000);
+	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
+	tap_ok(!f->completed, "nothing succeeds after the lease");
+	f->stream[1].lease = 2000;
+	coll_engine_tick(&f->engine, 1001);
+	tap_ok(f->completed == 1 && !f->error, "until it is renewed");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	f->stream[1].lease = 1000;
+	coll_engine_tick(&f->engine, 999);
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	depart(f, 1);
+	coll_engine_tick(&f->engine, 1000);
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	tap_ok(!depart(f, 1), "what was read after the lease is not forwarded");
+	f->kicks[1] = 0;
+	coll_engine_tick(&f->engine, 1100);
+	tap_ok(!f->kicks[1] && !depart(f, 1), "as time passes");
+	f->stream[1].lease = 2000;
+	coll_engine_tick(&f->engine, 1200);
+	tap_ok(f->kicks[1] == 1 && depart(f, 1) == 1, "until it is renewed");
+	coll_engine_tick(&f->engine, 1300);
+	tap_ok(f->kicks[1] == 1, "nobody is kicked for nothing");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	f->stream[1].lease = 1000;
+	coll_engine_tick(&f->engine, 5000);
+	submit(f, 0, 100);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, 50, EAGER, 2);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 1, 0, 50, EAGER, 3);
+	tap_ok(f->completed == 1 && !f->error, "what was copied needs no lease");
+	fixture_free(f);
+}
+
+/* A frame arrives, as the first thing, at a rank that has submitted nothing. */
+static int first_frame(u64 instance, u8 flags, u8 lane, u32 incarnation)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_data data = {
+		.lane = lane, .flags = flags, .instance = instance, .length = 10,
+	};
+	u8 head[COLL_DATA_SIZE];
+	int err;
+
+	coll_wire_put_data(head, &data, incarnation);
+	err = arrive(f, 1, head, sizeof(head));
+	fixture_free(f);
+	return err;
+}
+
+static void test_protocol(void)
+{
+	struct fixture *f;
+	bool passed = true;
+	u32 i;
+
+	tap_ok(!first_frame(3, EAGER, LANE, INCARNATION) &&
+	       !first_frame(3000000, EAGER, LANE, INCARNATION), "an early frame is fine");
+	tap_ok(first_frame(3, BORROWED, LANE, INCARNATION) == -EPROTO &&
+	       first_frame(3, 0, LANE, INCARNATION) == -EPROTO,
+	       "one without credit or grant is not");
+	tap_ok(first_frame(3, EAGER, LANE + 1, INCARNATION) == -EPROTO, "nor of another lane");
+	tap_ok(first_frame(3, EAGER, LANE, INCARNATION + 1) == -EPROTO, "nor incarnation");
+	tap_ok(first_frame(COLL_INSTANCE_GROUP, EAGER, LANE, INCARNATION) == -EPROTO,
+	       "nor of no operation");
+
+	f = fixture_new(0, 2);
+	for (i = 0; i < 7; i++)
+		passed &= !arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2);
+	passed &= f->stream[1].staged <= COLL_CREDIT;
+	tap_ok(passed && arrive_frame(f, 1, 7, 0, 0, 8192, EAGER, 2) == -EPROTO,
+	       "credit must not be overdrawn");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	depart(f, 1);
+	tap_ok(coll_stream_consumed(&f->stream[1], HALF + 1) == -EPROTO,
+	       "nobody consumes what was not sent");
+	tap_ok(!coll_stream_consumed(&f->stream[1], 100) &&
+	       coll_stream_consumed(&f->stream[1], 99) == -EPROTO, "or less than before");
+	submit(f, 1, 8192);
+	depart(f, 1);
+	tap_ok(coll_stream_credited(&f->stream[1], f->stream[1].tx_eager + 1) == -EPROTO &&
+	       !coll_stream_credited(&f->stream[1], 64) &&
+	       coll_stream_credited(&f->stream[1], 63) == -EPROTO, "the same is true of credit");
+	tap_ok(coll_stream_granted(&f->stream[1], COLL_INSTANCE_GROUP) == -EPROTO,
+	       "nobody grants no operation");
+	fixture_free(f);
+}
+
+static bool mismatches(u32 peer, u32 step, u64 offset, u32 len)
+{
+	struct fixture *f = fixture_new(1, 3);
+	u64 position = 0;
+	bool passed;
+
+	submit(f, 0, 3 * HALF);
+	passed = !arrive_frame(f, peer, 0, step, offset, len, BORROWED, 2) &&
+		 f->mismatches == 1 && result(f, 0, 3 * HALF, 0x99);
+	passed &= told(f, peer, COLL_CONTROL_CONSUMED, &position) == 1 && position == len;
+	fixture_free(f);
+	return passed;
+}
+
+static void test_mismatch(void)
+{
+	struct fixture *f;
+
+	tap_ok(mismatches(0, 0, 0, HALF + 1), "more than a step: no match, discarded");
+	tap_ok(mismatches(0, 1, 0, 10), "the wrong step: no match");
+	tap_ok(mismatches(0, 0, 10, 10), "the wrong offset: no match");
+	tap_ok(mismatches(2, 0, 0, 10), "the wrong peer: no match");
+	tap_ok(mismatches(0, 0, ~0ULL, 10), "an absurd offset: no match");
+	tap_ok(mismatches(0, ~0U, 0, 10), "an absurd step: no match");
+	tap_ok(mismatches(0, 0, 0, 0), "a token among elements: no match");
+
+	f = fixture_new(0, 2);
+	submit_barrier(f, 0);
+	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 10, EAGER, 2) && f->mismatches == 1 && !f->completed,
+	       "elements among tokens: no match");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	arrive_frame(f, 1, 0, 0, 0, 7, EAGER, 2);
+	submit(f, 0, 8);
+	tap_ok(f->mismatches == 1 && !f->stream[1].staged, "an early frame is looked at later");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_abort_sending();
+	test_abort_sent();
+	test_abort_receiving();
+	test_lease();
+	test_protocol();
+	test_mismatch();
+	return tap_exit();
+}

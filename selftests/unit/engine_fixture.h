@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One engine among peers that are the test: what they send is made up here, and
+ * what the engine wants is written down.
+ */
+#ifndef COLL_ENGINE_FIXTURE_H
+#define COLL_ENGINE_FIXTURE_H
+
+#include <stdlib.h>
+
+#include "engine.h"
+
+#include <linux/collective.h>
+
+#define SLOTS		32
+#define PEERS		4
+#define INCARNATION	7
+#define LANE		1
+
+struct flat {
+	struct coll_mem mem;
+	u8 *bytes;
+};
+
+struct fixture {
+	struct coll_engine engine;
+	struct coll_inst slots[SLOTS];
+	struct coll_stream stream[PEERS];
+	u8 *stage[PEERS];
+	u64 grants[PEERS][SLOTS];
+	struct flat send, recv;
+
+	/* what the engine wanted */
+	struct coll_control control[256];
+	u32 control_to[256];
+	u32 controls;
+	u32 kicks[PEERS];
+	u32 mismatches;
+	u32 completed;
+	u64 last;
+	int error;
+	int vector;
+};
+
+static void *flat_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	const struct flat *flat = container_of(mem, struct flat, mem);
+
+	*len = mem->length - off;
+	return flat->bytes + off;
+}
+
+static struct coll_stream *on_stream(void *ctx, u32 peer)
+{
+	struct fixture *f = ctx;
+
+	return &f->stream[peer];
+}
+
+static void on_control(void *ctx, u32 peer, const struct coll_control *control)
+{
+	struct fixture *f = ctx;
+
+	f->control[f->controls] = *control;
+	f->control_to[f->controls++] = peer;
+}
+
+static void on_kick(void *ctx, struct coll_stream *stream)
+{
+	struct fixture *f = ctx;
+
+	f->kicks[stream->peer]++;
+}
+
+static void on_complete(void *ctx, struct coll_inst *inst)
+{
+	struct fixture *f = ctx;
+
+	f->completed++;
+	f->last = inst->call.instance;
+	f->error = inst->error;
+}
+
+static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+{
+	struct fixture *f = ctx;
+
+	(void)inst;
+	(void)peer;
+	f->mismatches++;
+}
+
+static void on_vector(void *ctx, bool begin)
+{
+	struct fixture *f = ctx;
+
+	f->vector += begin ? 1 : -1;
+}
+
+static const struct coll_engine_ops fixture_ops = {
+	.stream		= on_stream,
+	.control	= on_control,
+	.kick		= on_kick,
+	.complete	= on_complete,
+	.mismatch	= on_mismatch,
+	.vector		= on_vector,
+};
+
+static inline void flat_init(struct flat *flat, u64 length, u8 byte)
+{
+	flat->mem.at = flat_at;
+	flat->mem.length = length;
+	flat->bytes = memset(malloc(length), byte, length);
+}
+
+/* Memory of 1 MiB for input (bytes of 1) and result (bytes of 0x99). */
+static inline struct fixture *fixture_new(u32 rank, u32 nranks)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	u32 i;
+
+	f->engine = (struct coll_engine){
+		.ops = &fixture_ops,
+		.ctx = f,
+		.impl = &coll_reduce_scalar,
+		.rank = rank,
+		.nranks = nranks,
+		.lane = LANE,
+		.incarnation = INCARNATION,
+	};
+	coll_engine_init(&f->engine, f->slots, SLOTS);
+	for (i = 0; i < PEERS; i++) {
+		f->stage[i] = malloc(COLL_CREDIT);
+		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
+	}
+	flat_init(&f->send, 1 << 20, 1);
+	flat_init(&f->recv, 1 << 20, 0x99);
+	return f;
+}
+
+static inline void fixture_free(struct fixture *f)
+{
+	u32 i;
+
+	for (i = 0; i < PEERS; i++)
+		free(f->stage[i]);
+	free(f->send.bytes);
+	free(f->recv.bytes);
+	free(f);
+}
+
+/* A sum of @count bytes; what is large goes without a copy. */
+static inline int submit(struct fixture *f, u64 instance, u64 count)
+{
+	struct coll_call call = {
+		.collective = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.reduction = COLLECTIVE_SUM,
+		.eager = count <= COLLECTIVE_EAGER_LIMIT,
+		.instance = instance,
+		.part = { .count = count },
+		.area = { &f->send.mem, &f->recv.mem },
+	};
+
+	return coll_engine_submit(&f->engine, &call);
+}
+
+static inline int submit_barrier(struct fixture *f, u64 instance)
+{
+	struct coll_call call = {
+		.collective = COLLECTIVE_BARRIER, .eager = true, .instance = instance,
+	};
+
+	return coll_engine_submit(&f->engine, &call);
+}
+
+/* Bytes arrive, a few at a time.  Return: 0 or the error. */
+static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len)
+{
+	const u8 *at = bytes;
+
+	while (len) {
+		u32 some = len > 1000 ? len - 999 : len;
+		int n = coll_stream_receive(&f->stream[peer], at, some);
+
+		if (n <= 0)
+			return n ? n : -EIO;
+		at += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static inline int arrive_head(struct fixture *f, u32 peer, const struct coll_data *data)
+{
+	u8 head[COLL_DATA_SIZE];
+
+	coll_wire_put_data(head, data, INCARNATION);
+	return arrive(f, peer, head, sizeof(head));
+}
+
+static inline int arrive_bytes(struct fixture *f, u32 peer, u8 byte, u32 len)
+{
+	u8 *bytes = malloc(len + 1);
+	int err;
+
+	memset(bytes, byte, len);
+	err = len ? arrive(f, peer, bytes, len) : 0;
+	free(bytes);
+	return err;
+}
+
+/* A whole frame of @byte arrives. */
+static inline int arrive_frame(struct fixture *f, u32 peer, u64 instance, u32 step,
+			       u64 offset, u32 len, u8 flags, u8 byte)
+{
+	struct coll_data data = {
+		.lane = LANE, .flags = flags, .step = step, .length = len,
+		.instance = instance, .offset = offset,
+	};
+	int err = arrive_head(f, peer, &data);
+
+	return err ? err : arrive_bytes(f, peer, byte, len);
+}
+
+/* The transport takes all there is.  Return: frames. */
+static inline u32 depart(struct fixture *f, u32 peer)
+{
+	struct coll_out out;
+	u32 frames = 0;
+
+	while (coll_stream_next(&f->stream[peer], &out)) {
+		frames += !!out.ptr;
+		coll_stream_sent(&f->stream[peer], out.len);
+	}
+	return frames;
+}
+
+/* The header of the frame that would leave next. */
+static inline bool next_header(struct fixture *f, u32 peer, struct coll_data *data)
+{
+	struct coll_out out;
+
+	return coll_stream_next(&f->stream[peer], &out) && out.ptr &&
+	       out.len == COLL_DATA_SIZE && out.copy &&
+	       !coll_wire_get_data(out.ptr, data, INCARNATION);
+}
+
+/* How many control frames of a kind went to @peer; the last one's position. */
+static inline u32 told(const struct fixture *f, u32 peer, u8 kind, u64 *position)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < f->controls; i++) {
+		if (f->control[i].kind != kind || f->control_to[i] != peer)
+			continue;
+		n++;
+		if (position)
+			*position = f->control[i].position;
+	}
+	return n;
+}
+
+/* Return: whether @len bytes of the result are all @byte. */
+static inline bool result(const struct fixture *f, u64 off, u64 len, u8 byte)
+{
+	while (len--)
+		if (f->recv.bytes[off + len] != byte)
+			return false;
+	return true;
+}
+
+#endif /* COLL_ENGINE_FIXTURE_H */

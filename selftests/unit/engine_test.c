@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An engine's part in operations that go well, and when they may complete. */
+#include "engine_fixture.h"
+#include "tap.h"
+
+#define LARGE	(64 * 1024U)	/* bytes: without a copy */
+#define HALF	(LARGE / 2)
+
+#define EAGER		COLL_DATA_EAGER
+#define BORROWED	COLL_DATA_BORROWED
+
+/*
+ * With two ranks, as rank 0: step 0 sends the first half and reduces the second,
+ * step 1 forwards the second and receives the first.
+ */
+
+static void test_alone(void)
+{
+	struct fixture *f = fixture_new(0, 1);
+
+	tap_ok(!submit(f, 0, 1000) && f->completed == 1 && !f->error && result(f, 0, 1000, 1) &&
+	       result(f, 1000, 50, 0x99), "one rank copies");
+	tap_ok(!submit_barrier(f, 1) && f->completed == 2 && !f->controls,
+	       "one rank passes a barrier");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	tap_ok(!submit(f, 0, 0) && f->completed == 1 && !f->error && !f->controls &&
+	       !depart(f, 1), "an operation without elements is complete");
+	fixture_free(f);
+}
+
+static void test_grant(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_data data;
+	struct coll_out out;
+
+	tap_ok(!submit(f, 0, LARGE) && told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
+	       f->control[0].instance == 0 && f->control[0].lane == LANE,
+	       "what is large is granted to its sender");
+	tap_ok(!coll_stream_next(&f->stream[1], &out), "and not sent before its grant");
+	f->kicks[1] = 0;
+	tap_ok(!coll_stream_granted(&f->stream[1], 0) && f->kicks[1] &&
+	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
+	       data.step == 0 && data.offset == 0 && data.length == HALF,
+	       "but then it goes");
+	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
+	tap_ok(coll_stream_next(&f->stream[1], &out) && !out.copy && out.mem == &f->send.mem &&
+	       out.off == 0 && out.len == HALF, "without a copy");
+	coll_stream_sent(&f->stream[1], 100);
+	tap_ok(coll_stream_next(&f->stream[1], &out) && out.off == 100 && out.len == HALF - 100,
+	       "as much of it as there is room");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	tap_ok(!coll_stream_granted(&f->stream[1], 1000) && !submit(f, 1000, LARGE) &&
+	       depart(f, 1) == 1, "a grant may come long before its operation");
+	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
+	       "and is good for no other one");
+	fixture_free(f);
+}
+
+static void test_consumed(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	u64 position = 0;
+
+	submit(f, 0, LARGE);
+	coll_stream_granted(&f->stream[1], 0);
+	depart(f, 1);
+	f->kicks[1] = 0;
+	arrive_frame(f, 1, 0, 0, 0, 1000, BORROWED, 2);
+	tap_ok(result(f, HALF, 1000, 3) && result(f, HALF + 1000, 8, 0x99) && f->kicks[1],
+	       "what arrives is reduced, and forwarded at once");
+	tap_ok(depart(f, 1) == 1 && f->stream[1].tx_position == HALF + 1000,
+	       "as far as it has come");
+	arrive_frame(f, 1, 0, 0, 1000, HALF - 1000, BORROWED, 2);
+	depart(f, 1);
+	tap_ok(!told(f, 1, COLL_CONTROL_CONSUMED, NULL), "CONSUMED waits for the end");
+	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
+	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == LARGE,
+	       "and then covers all");
+	tap_ok(!f->completed && f->stream[1].tx_position == LARGE,
+	       "nothing is complete before the peer has consumed");
+	tap_ok(!coll_stream_consumed(&f->stream[1], LARGE - 1) && !f->completed,
+	       "all but a byte is not enough");
+	tap_ok(!coll_stream_consumed(&f->stream[1], LARGE) && f->completed == 1 && !f->error &&
+	       result(f, 0, LARGE, 3), "all is");
+	tap_ok(f->engine.stats.sent == LARGE && f->engine.stats.borrowed == LARGE &&
+	       f->engine.stats.received == LARGE && f->engine.stats.reduced == HALF,
+	       "bytes are counted");
+	fixture_free(f);
+}
+
+static void test_eager(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_data data;
+	struct coll_out out;
+
+	submit(f, 0, 8192);
+	tap_ok(!f->controls && next_header(f, 1, &data) && data.flags == EAGER &&
+	       data.length == 4096, "what is small goes at once");
+	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
+	tap_ok(coll_stream_next(&f->stream[1], &out) && out.copy, "by copy");
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
+	arrive_frame(f, 1, 0, 1, 0, 4096, EAGER, 3);
+	tap_ok(!f->completed, "its last frame must have left");
+	depart(f, 1);
+	tap_ok(f->completed == 1 && !f->error && result(f, 0, 8192, 3) &&
+	       !told(f, 1, COLL_CONTROL_CONSUMED, NULL), "but nobody waits for CONSUMED");
+	fixture_free(f);
+}
+
+static void test_stage(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_data data = {
+		.lane = LANE, .flags = EAGER, .step = 1, .instance = 0, .length = 4096,
+	};
+
+	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
+	tap_ok(f->stream[1].staged == 4096 + COLL_DATA_SIZE && result(f, 0, 8192, 0x99),
+	       "what comes before its operation waits");
+	arrive_head(f, 1, &data);
+	arrive_bytes(f, 1, 3, 4000);
+	submit(f, 0, 8192);
+	tap_ok(!f->stream[1].staged && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
+	       !f->vector, "and is used with it");
+	arrive_bytes(f, 1, 3, 96);
+	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].staged, "even when half of a frame had come");
+	depart(f, 1);
+	tap_ok(f->completed == 1, "and all is well");
+	fixture_free(f);
+}
+
+static void test_credit(void)
+{
+	const u32 cost = 4096 + COLL_DATA_SIZE;
+	struct fixture *f = fixture_new(0, 2);
+	u32 i, frames = 0;
+	u64 position = 0;
+
+	for (i = 0; i < 17; i++) {
+		submit(f, i, 8192);
+		frames += depart(f, 1);
+	}
+	tap_ok(frames == COLL_CREDIT / cost, "credit ends after %u frames", frames);
+	f->kicks[1] = 0;
+	tap_ok(!coll_stream_credited(&f->stream[1], cost) && f->kicks[1] && depart(f, 1) == 1,
+	       "and goes on when it is given back");
+	tap_ok(!coll_stream_granted(&f->stream[1], 16) && depart(f, 1) == 1 &&
+	       f->stream[1].tx_eager == 16 * cost, "a grant needs no credit");
+
+	for (i = 0; i < 4; i++)
+		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
+	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == 4 * cost,
+	       "credit is given back in portions");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	for (i = 0; i < 3; i++)
+		arrive_frame(f, 1, 5 + i, 0, 0, 4096, EAGER, 2);
+	submit(f, 0, 8192);
+	tap_ok(!f->controls, "some early frames crowd nobody");
+	arrive_frame(f, 1, 8, 0, 0, 4096, EAGER, 2);
+	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0,
+	       "many do: what is in progress is granted");
+	submit(f, 1, 8192);
+	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[1].instance == 1,
+	       "and so is what comes after");
+	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
+	       "which then comes without credit");
+	fixture_free(f);
+}
+
+static void test_barrier(void)
+{
+	struct fixture *f = fixture_new(1, 3);
+	struct coll_data data;
+
+	submit_barrier(f, 0);
+	tap_ok(next_header(f, 2, &data) && !data.length && data.step == 0 && data.flags == EAGER &&
+	       depart(f, 2) == 1, "a barrier sends a token");
+	tap_ok(!depart(f, 2), "and no more");
+	arrive_frame(f, 0, 0, 0, 0, 0, EAGER, 0);
+	tap_ok(depart(f, 2) == 1 && !f->completed, "it passes on what comes");
+	arrive_frame(f, 0, 0, 1, 0, 0, EAGER, 0);
+	tap_ok(f->completed == 1 && !f->error && !depart(f, 2), "until all have come");
+	fixture_free(f);
+}
+
+static void test_slots(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	bool passed = true;
+	u32 i;
+
+	for (i = 0; i < SLOTS; i++)
+		passed &= !submit(f, i, LARGE);
+	tap_ok(passed && submit(f, SLOTS, LARGE) == -EAGAIN, "one operation too many");
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(f->completed == 1 && !submit(f, SLOTS, LARGE), "when one is complete there is room");
+	tap_ok(coll_inst_find(&f->engine, SLOTS) && !coll_inst_find(&f->engine, 0),
+	       "and the number tells which it is");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_alone();
+	test_grant();
+	test_consumed();
+	test_eager();
+	test_stage();
+	test_credit();
+	test_barrier();
+	test_slots();
+	return tap_exit();
+}
