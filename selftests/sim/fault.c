@@ -156,10 +156,12 @@ bool fault_ping(struct member *member)
 	u32 peer;
 
 	if (member->failed) {
-		if (sim->now >= member->failed_at + SIM_FENCE)
-			for (peer = 0; peer < sim->config.nranks; peer++)
-				release(member, peer, sim->cut != member->rank &&
-						      sim->cut != peer);
+		bool cut = sim->cut == member->rank;
+
+		if (sim->now < member->failed_at + SIM_FENCE)
+			return true;
+		for (peer = 0; peer < sim->config.nranks; peer++)
+			release(member, peer, !cut && sim->cut != peer);
 		return true;
 	}
 	member_tick(member);

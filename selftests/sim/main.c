@@ -31,7 +31,7 @@ static bool seeds(u64 first, u64 last, u8 fault)
 	for (seed = first; seed <= last; seed++)
 		passed &= program_seed(seed, fault, MUTATION_NONE, false);
 	tap_note("%.1f s", seconds() - begin);
-	return tap_ok(passed, "seeds %llu..%llu, fault %s", (unsigned long long)first,
+	return tap_ok(passed, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
 		      (unsigned long long)last, fault_names[fault]);
 }
 
@@ -101,12 +101,16 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--sweep") && sscanf(argv[i + 1], "%llu", &ranks) == 1 &&
 		    ranks && ranks <= SIM_RANKS_MAX)
 			continue;
-		if (!strcmp(argv[i], "--fault") && (fault = fault_of(argv[i + 1])) >= 0)
-			continue;
-		break;
+		if (strcmp(argv[i], "--fault"))
+			break;
+		fault = fault_of(argv[i + 1]);
+		if (fault < 0)
+			break;
 	}
 	if (i != argc || (!last && !ranks)) {
-		fprintf(stderr, "usage: sim [--seeds A..B | --seed N] [--fault instance|group|silence] | --sweep N\n");
+		fprintf(stderr, "usage: sim --seeds A..B [--fault instance|group|silence]\n"
+				"       sim --seed N [--fault KIND]\n"
+				"       sim --sweep RANKS\n");
 		return 2;
 	}
 

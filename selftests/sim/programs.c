@@ -103,6 +103,18 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	}
 }
 
+static void program_tell(const struct sim *sim, bool passed)
+{
+	const struct config *c = &sim->config;
+
+	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u operations; ",
+	       (unsigned long long)c->seed, fault_names[c->fault], c->nranks, c->lanes,
+	       c->nslots, c->window, c->nops);
+	printf("%llu steps, %u successes, %u errors, %u control frames queued: %s\n",
+	       (unsigned long long)sim->steps, sim->successes, sim->errors, sim->queue_max,
+	       passed ? "well" : sim->why);
+}
+
 /**
  * program_run() - simulate one world
  * @config: of it
@@ -127,11 +139,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	passed = !sim->broken;
 
 	if (config->verbose || (!passed && !config->mutation))
-		printf("# seed %llu fault %s ranks %u lanes %u slots %u window %u operations %u: %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
-		       (unsigned long long)config->seed, fault_names[config->fault],
-		       config->nranks, config->lanes, config->nslots, config->window,
-		       config->nops, (unsigned long long)sim->steps, sim->successes,
-		       sim->errors, sim->queue_max, passed ? "well" : sim->why);
+		program_tell(sim, passed);
 
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);

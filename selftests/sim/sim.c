@@ -125,39 +125,45 @@ static bool sim_finished(const struct sim *sim)
 	return true;
 }
 
+static void dump_lane(const struct member *m, u32 lane)
+{
+	const struct coll_inst *inst;
+	u32 peer;
+
+	list_for_each_entry(inst, &m->engine[lane].active, node) {
+		printf("#   lane %u: operation %llu: tx %u+%llu rx %u+%llu of %u, ", lane,
+		       (unsigned long long)inst->call.instance,
+		       inst->tx_step, (unsigned long long)inst->tx_off,
+		       inst->rx_step, (unsigned long long)inst->rx_off, inst->nsteps);
+		printf("error %d, mark %llu\n", inst->error, (unsigned long long)inst->mark);
+	}
+	for (peer = 0; peer < m->sim->config.nranks; peer++) {
+		const struct endpoint *ep = m->ep[lane][peer];
+
+		if (!ep)
+			continue;
+		printf("#   lane %u to %u: sent %llu consumed %llu eager %llu credit %llu ", lane,
+		       peer, (unsigned long long)ep->stream.tx_position,
+		       (unsigned long long)ep->stream.tx_consumed,
+		       (unsigned long long)ep->stream.tx_eager,
+		       (unsigned long long)ep->stream.tx_credit);
+		printf("queued %llu staged %u\n", (unsigned long long)ep->queued,
+		       ep->stream.staged);
+	}
+}
+
 /* What every rank waits for, when nothing moves. */
 static void sim_dump(const struct sim *sim)
 {
-	u32 rank, lane, peer;
+	u32 rank, lane;
 
 	for (rank = 0; rank < sim->config.nranks; rank++) {
 		const struct member *m = &sim->members[rank];
 
 		printf("# rank %u: oldest %u, next %u, failed %d\n",
 		       rank, m->oldest, m->next, m->failed);
-		for (lane = 0; lane < sim->config.lanes; lane++) {
-			const struct coll_inst *inst;
-
-			list_for_each_entry(inst, &m->engine[lane].active, node)
-				printf("#   lane %u: operation %llu: tx %u+%llu rx %u+%llu of %u, error %d, mark %llu\n",
-				       lane, (unsigned long long)inst->call.instance,
-				       inst->tx_step, (unsigned long long)inst->tx_off,
-				       inst->rx_step, (unsigned long long)inst->rx_off,
-				       inst->nsteps, inst->error,
-				       (unsigned long long)inst->mark);
-			for (peer = 0; peer < sim->config.nranks; peer++) {
-				const struct endpoint *ep = m->ep[lane][peer];
-
-				if (ep)
-					printf("#   lane %u to %u: sent %llu consumed %llu eager %llu credit %llu queued %llu staged %u\n",
-					       lane, peer,
-					       (unsigned long long)ep->stream.tx_position,
-					       (unsigned long long)ep->stream.tx_consumed,
-					       (unsigned long long)ep->stream.tx_eager,
-					       (unsigned long long)ep->stream.tx_credit,
-					       (unsigned long long)ep->queued, ep->stream.staged);
-			}
-		}
+		for (lane = 0; lane < sim->config.lanes; lane++)
+			dump_lane(m, lane);
 	}
 }
 
@@ -245,7 +251,7 @@ bool sim_run(struct sim *sim)
 	}
 	if (!sim->broken && !sim_finished(sim)) {
 		sim_fail(sim, "deadlock");
-		if (sim->config.verbose)
+		if (!sim->config.mutation)
 			sim_dump(sim);
 	}
 	if (!sim->broken)
