@@ -99,5 +99,6 @@ void coll_control_tick(struct work_struct *work)
 	for (i = 0; i < member->nlanes; i++)
 		if (READ_ONCE(member->inflight))
 			coll_runner_kick(&member->lanes[i].runner);
-	schedule_delayed_work(&member->tick, msecs_to_jiffies(member->heartbeat_ms));
+	queue_delayed_work(coll_wq, &member->tick,
+			   msecs_to_jiffies(member->heartbeat_ms));
 }

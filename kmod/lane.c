@@ -7,7 +7,9 @@
  * side moves or the budget is spent, and at last completes what is finished,
  * when no vector register is held and no engine is on the stack.
  */
+#include <linux/cpumask.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "coll.h"
@@ -275,7 +277,8 @@ static void lane_deserted(struct coll_lane *lane)
 	if (list_empty(&lane->engine.active))
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
-		if (conn->deserted && conn->down)
+		if (conn->deserted && conn->down &&
+		    coll_engine_needs(&lane->engine, conn->peer))
 			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
 					 member->rank);
 }
@@ -318,7 +321,8 @@ static bool lane_run(struct coll_runner *runner)
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* Before the mail, which was written before it was set. */
 		conn->deserted = smp_load_acquire(&conn->link->left);
-		conn->stream->lease = READ_ONCE(conn->link->lease);
+		/* It left with nothing pending: we had consumed what it lent. */
+		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
 		if (lane_read_mail(conn))
 			lane_conn_down(conn, -EPROTO);
 	}
@@ -345,6 +349,24 @@ static bool lane_run(struct coll_runner *runner)
 	return moved;
 }
 
+/*
+ * Where a lane's work item runs: the ranks and lanes of a group are dealt out
+ * over the CPUs that the joining process may use.  Wherever the scheduler has
+ * put the submitters would do for one rank a host, and load one CPU twice and
+ * another not at all for several.
+ */
+static int lane_cpu(const struct coll_member *member, u32 index)
+{
+	const struct cpumask *cpus = current->cpus_ptr;
+	u32 nth = (member->rank * member->nlanes + index) % cpumask_weight(cpus);
+	int cpu;
+
+	for_each_cpu(cpu, cpus)
+		if (!nth--)
+			break;
+	return cpu < nr_cpu_ids ? cpu : raw_smp_processor_id();
+}
+
 /**
  * coll_lane_setup() - make a lane out of zeroed memory
  * @lane: the lane
@@ -359,7 +381,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 
 	if (!slots)
 		return -ENOMEM;
-	coll_runner_init(&lane->runner, lane_run);
+	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
 	lane->member = member;
 	lane->hurt = COLL_NOBODY;
 	INIT_LIST_HEAD(&lane->conns);

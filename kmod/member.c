@@ -325,7 +325,8 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (member->state == COLLECTIVE_STATE_JOINED)
 			coll_member_enter(member, COLLECTIVE_STATE_CONNECTING);
 		spin_unlock(&member->lock);
-		schedule_delayed_work(&member->tick, msecs_to_jiffies(member->heartbeat_ms));
+		queue_delayed_work(coll_wq, &member->tick,
+				   msecs_to_jiffies(member->heartbeat_ms));
 
 		err = connect_call(member, peers);
 		if (err) {

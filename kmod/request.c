@@ -242,13 +242,9 @@ static void request_help(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	u32 i, nparts = request->nparts;
-	int cpu = raw_smp_processor_id();
 
-	WRITE_ONCE(member->control.cpu, cpu);
-	for (i = 0; i < nparts; i++) {
-		WRITE_ONCE(member->lanes[i].runner.cpu, cpu);
+	for (i = 0; i < nparts; i++)
 		coll_runner_poke(&member->lanes[i].runner);
-	}
 	if (READ_ONCE(member->posted))
 		coll_runner_poke(&member->control);
 }

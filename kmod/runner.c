@@ -11,11 +11,11 @@ enum {
 	RUNNER_MISSED,
 };
 
-static struct workqueue_struct *runner_wq;
+struct workqueue_struct *coll_wq;
 
 static void runner_queue(struct coll_runner *runner)
 {
-	queue_work_on(READ_ONCE(runner->cpu), runner_wq, &runner->work);
+	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
 /* Take it if nobody has it; otherwise leave word. */
@@ -57,11 +57,13 @@ static void runner_work(struct work_struct *work)
  * coll_runner_init() - make an idle runner
  * @runner: the runner
  * @run: see struct coll_runner
+ * @cpu: where its work item runs
  */
-void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner))
+void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
+		      int cpu)
 {
 	atomic_set(&runner->state, RUNNER_IDLE);
-	runner->cpu = raw_smp_processor_id();
+	runner->cpu = cpu;
 	runner->run = run;
 	INIT_WORK(&runner->work, runner_work);
 }
@@ -119,12 +121,12 @@ void coll_runner_stop(struct coll_runner *runner)
  */
 int coll_runner_setup(void)
 {
-	runner_wq = alloc_workqueue("collective", COLL_WQ_PERCPU | WQ_FREEZABLE, 0);
-	return runner_wq ? 0 : -ENOMEM;
+	coll_wq = alloc_workqueue("collective", COLL_WQ_PERCPU | WQ_FREEZABLE, 0);
+	return coll_wq ? 0 : -ENOMEM;
 }
 
 /** coll_runner_cleanup() - undo coll_runner_setup() */
 void coll_runner_cleanup(void)
 {
-	destroy_workqueue(runner_wq);
+	destroy_workqueue(coll_wq);
 }

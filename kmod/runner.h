@@ -28,10 +28,14 @@ struct coll_runner {
 	bool (*run)(struct coll_runner *runner);
 };
 
-void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner));
+void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
+		      int cpu);
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_poke(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
+
+/* All work items of the module. */
+extern struct workqueue_struct *coll_wq;
 
 int coll_runner_setup(void);
 void coll_runner_cleanup(void);

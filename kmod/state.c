@@ -108,7 +108,7 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 	}
 	WRITE_ONCE(member->aborted, member_error(member, cause));
 	set_bit(COLL_CHORE_FLOOD, &member->chores);
-	mod_delayed_work(system_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
+	mod_delayed_work(coll_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
 	spin_unlock(&member->lock);
 
 	coll_runner_kick(&member->control);

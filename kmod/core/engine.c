@@ -427,3 +427,34 @@ void coll_engine_tick(struct coll_engine *engine, u64 now)
 		coll_inst_settle(inst);
 	}
 }
+
+static bool inst_needs(const struct coll_inst *inst, u32 peer)
+{
+	const struct coll_stream *stream = stream_to(inst->engine, peer);
+
+	if (stream->tx_inst == inst ||
+	    (inst->mark_stream == stream && !inst_covered(inst)))
+		return true;
+	if (inst->error)
+		return false;
+	return (!inst_received(inst) && inst->rx.from == peer) ||
+	       (!inst_sent(inst) && inst->tx.to == peer);
+}
+
+/**
+ * coll_engine_needs() - is anything still wanted of a peer?
+ * @engine: the engine
+ * @peer: rank; there is a stream to it
+ *
+ * Return: true when an instance must hear from @peer before it can complete, as
+ * far as its present steps tell.
+ */
+bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &engine->active, node)
+		if (inst_needs(inst, peer))
+			return true;
+	return false;
+}

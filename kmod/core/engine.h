@@ -269,6 +269,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 n
 int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
+bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 
 /* stream.c: frames, in and out */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
