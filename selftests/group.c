@@ -223,6 +223,25 @@ int rank_connect(struct rank *r)
 	return member_connect(r->fd, r->shared->addr, r->nranks, 20000);
 }
 
+static void reason_print(const char *name, const struct rank *r,
+			 const struct collective_reason *reason)
+{
+	if (reason->kind != COLLECTIVE_REASON_NONE)
+		dprintf(STDOUT_FILENO, "# rank %u: %s: kind %u error %u ranks %d %d instance %lld\n",
+			r->rank, name, reason->kind, reason->error, (int)reason->rank_a,
+			(int)reason->rank_b, (long long)reason->instance);
+}
+
+static void rank_explain(const struct rank *r)
+{
+	struct collective_status status;
+
+	if (member_status(r->fd, &status))
+		return;
+	reason_print("group", r, &status.group);
+	reason_print("last operation", r, &status.last);
+}
+
 static int rank_main(struct rank *r, rank_fn fn)
 {
 	const struct group_config *config = &r->group->config;
@@ -247,6 +266,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 	/* Just to go, while others are busy with the last operation, is to die. */
 	if (!err)
 		member_leave(r->fd);
+	else
+		rank_explain(r);
 	return err;
 }
 
@@ -292,6 +313,9 @@ int group_wait(struct group *group)
 		waitpid(group->pid[i], &group->status[i], 0);
 		if (!WIFEXITED(group->status[i]) || WEXITSTATUS(group->status[i]))
 			failed++;
+		if (WIFSIGNALED(group->status[i]) && WTERMSIG(group->status[i]) != SIGKILL)
+			dprintf(STDOUT_FILENO, "# rank %u: signal %d\n", i,
+				WTERMSIG(group->status[i]));
 	}
 	munmap(group->shared, sizeof(*group->shared));
 	group->shared = NULL;

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What becomes of a group when one of its ranks dies, goes, stops, comes late or
+ * does something else; and of memory then.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "group.h"
+#include "kselftest_harness.h"
+
+/* A death is told at once; this is for slow machines. */
+#define TOLD_MS		2000
+
+enum { FLAG_BUSY, FLAG_DONE, FLAG_TIME = 8, FLAG_RANK = 32 };
+
+static void *memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/*
+ * Death
+ */
+
+struct death {
+	unsigned int victim;
+	size_t bytes;
+	bool registered;
+	unsigned int kind;
+};
+
+/* Reduce for ever; the end must be a reset that names the victim. */
+static int rank_until_reset(struct rank *r)
+{
+	const struct death *death = r->arg;
+	struct collective_status status;
+	__u8 *area = memory(2 * death->bytes);
+	__u32 buffer = 0;
+	unsigned int n = 0;
+	bool cut;
+	int err;
+
+	CHECK(area);
+	if (death->registered)
+		CHECK_EQ(0, member_register(r->fd, area, 2 * death->bytes, 0, &buffer));
+	do {
+		struct collective_op op = {
+			.opcode = COLLECTIVE_ALLREDUCE,
+			.type = COLLECTIVE_FLOAT32,
+			.count = death->bytes / 4,
+			.send = (uintptr_t)area,
+			.recv = (uintptr_t)area + (n % 2 ? death->bytes : 0),
+			.send_buffer = buffer,
+			.recv_buffer = buffer,
+		};
+
+		err = member_submit(r->fd, &op);
+		if (++n == 3)
+			__atomic_add_fetch(&r->shared->flag[FLAG_BUSY], 1, __ATOMIC_SEQ_CST);
+	} while (!err);
+	r->shared->value[FLAG_TIME + r->rank] = now_ms();
+
+	CHECK_EQ(-ECONNRESET, err);
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	CHECK_EQ(ECONNRESET, status.group.error);
+	CHECK_EQ(death->kind, status.group.kind);
+	CHECK_EQ(death->victim, status.group.rank_a);
+	/* Unless it was between two operations. */
+	cut = status.last.kind != COLLECTIVE_REASON_NONE;
+	if (cut) {
+		CHECK_EQ(death->kind, status.last.kind);
+		CHECK_EQ(death->victim, status.last.rank_a);
+	}
+	CHECK_EQ(0, status.inflight);
+	/* So it stays. */
+	CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
+	CHECK_EQ(cut, rank_value(r, death->kind == COLLECTIVE_REASON_DEATH ? "errors/death" :
+									      "errors/left"));
+	if (buffer)
+		CHECK_EQ(0, member_unregister(r->fd, buffer));
+	CHECK_EQ(0, rank_value(r, "pinned_bytes"));
+	CHECK_EQ(0, process_value(0, "VmPin:"));
+	return 0;
+}
+
+static void death_run(struct __test_metadata *_metadata, const struct group_config *config,
+		      const struct death *death, int delay_us)
+{
+	struct group group;
+	__u64 killed, told = 0;
+	unsigned int i;
+
+	ASSERT_EQ(0, group_start(&group, config, rank_until_reset, (void *)death));
+	ASSERT_TRUE(flag_wait(group.shared, FLAG_BUSY, config->nranks, 20000));
+	usleep(delay_us);
+	killed = now_ms();
+	kill(group.pid[death->victim], SIGKILL);
+	for (i = 0; i < config->nranks; i++)
+		waitpid(group.pid[i], &group.status[i], 0);
+	for (i = 0; i < config->nranks; i++) {
+		if (i == death->victim) {
+			EXPECT_TRUE(WIFSIGNALED(group.status[i]));
+			continue;
+		}
+		EXPECT_EQ(0, group.status[i]);
+		if (group.shared->value[FLAG_TIME + i] > told)
+			told = group.shared->value[FLAG_TIME + i];
+	}
+	EXPECT_GE(killed + TOLD_MS, told);
+	TH_LOG("rank %u killed: all others knew after %llu ms", death->victim,
+	       told > killed ? told - killed : 0);
+	munmap(group.shared, sizeof(*group.shared));
+}
+
+TEST(kill_each_rank)
+{
+	const struct group_config config = { .nranks = 4 };
+	struct death death = { .bytes = 1 << 20, .kind = COLLECTIVE_REASON_DEATH };
+
+	for (death.victim = 0; death.victim < 4; death.victim++)
+		death_run(_metadata, &config, &death, 3000 * death.victim);
+}
+
+TEST(kill_with_lanes)
+{
+	const struct group_config config = { .nranks = 4, .lanes = 4 };
+	struct death death = {
+		.victim = 2, .bytes = 2 << 20, .registered = true, .kind = COLLECTIVE_REASON_DEATH,
+	};
+
+	death_run(_metadata, &config, &death, 1000);
+}
+
+TEST(kill_among_small_operations)
+{
+	const struct group_config config = { .nranks = 4 };
+	struct death death = { .bytes = 4096, .kind = COLLECTIVE_REASON_DEATH };
+
+	for (death.victim = 0; death.victim < 4; death.victim += 3)
+		death_run(_metadata, &config, &death, 500);
+}
+
+TEST(kill_of_two)
+{
+	const struct group_config config = { .nranks = 2 };
+	struct death death = {
+		.victim = 1, .bytes = 1 << 20, .registered = true, .kind = COLLECTIVE_REASON_DEATH,
+	};
+
+	death_run(_metadata, &config, &death, 0);
+}
+
+TEST(kill_of_eight)
+{
+	const struct group_config config = { .nranks = 8 };
+	struct death death = {
+		.victim = 5, .bytes = 1 << 20, .kind = COLLECTIVE_REASON_DEATH,
+	};
+
+	death_run(_metadata, &config, &death, 0);
+}
+
+/* The group is named and numbered anew; its members are the survivors' files. */
+TEST(kill_and_begin_again)
+{
+	const struct group_config config = { .nranks = 3 };
+	struct death death = { .bytes = 65536, .kind = COLLECTIVE_REASON_DEATH };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		death.victim = i % 3;
+		death_run(_metadata, &config, &death, 100 * i);
+	}
+}
+
+/* One ends in some other way while the others wait for it. */
+static int rank_waits(struct rank *r)
+{
+	const struct death *death = r->arg;
+
+	CHECK_EQ(0, member_barrier(r->fd));
+	if (r->rank == death->victim) {
+		sleep_ms(50);
+		if (death->kind == COLLECTIVE_REASON_DEATH)
+			_exit(0);
+		CHECK_EQ(0, death->registered ? close(r->fd) : member_leave(r->fd));
+		sleep_ms(200);
+		_exit(0);
+	}
+	return rank_until_reset(r);
+}
+
+TEST(exit_without_leave)
+{
+	const struct group_config config = { .nranks = 3 };
+	struct death death = { .victim = 1, .bytes = 65536, .kind = COLLECTIVE_REASON_DEATH };
+
+	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
+}
+
+TEST(leave_while_others_wait)
+{
+	const struct group_config config = { .nranks = 3 };
+	struct death death = { .victim = 2, .bytes = 65536, .kind = COLLECTIVE_REASON_LEFT };
+
+	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
+}
+
+TEST(close_while_others_wait)
+{
+	const struct group_config config = { .nranks = 3 };
+	struct death death = {
+		.victim = 0, .bytes = 65536, .registered = true, .kind = COLLECTIVE_REASON_LEFT,
+	};
+
+	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
+}
+
+/* A rank that has done its part goes while others are busy with theirs. */
+static int rank_leaves_first(struct rank *r)
+{
+	const size_t bytes = 300000;
+	__u8 *area = memory(bytes);
+
+	CHECK(area);
+	CHECK_EQ(0, member_allreduce(r->fd, area, area, bytes, COLLECTIVE_UINT8, COLLECTIVE_SUM));
+	CHECK_EQ(0, member_leave(r->fd));
+	return 0;
+}
+
+TEST(leave_after_the_last_operation)
+{
+	const struct group_config config = { .nranks = 5 };
+	int i;
+
+	for (i = 0; i < 10; i++)
+		EXPECT_EQ(0, group_run(&config, rank_leaves_first, NULL));
+}
+
+/*
+ * Late, stopped
+ */
+
+static int rank_deadline(struct rank *r)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 300 };
+	struct collective_status status;
+	const unsigned int late = 2;
+	__u64 begin = now_ms();
+
+	if (r->rank == late)
+		sleep_ms(900);
+	CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
+	if (r->rank != late) {
+		CHECK(now_ms() - begin >= 290);
+		CHECK(now_ms() - begin < 290 + TOLD_MS);
+	}
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+	CHECK_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
+	CHECK_EQ(ETIMEDOUT, status.last.error);
+	CHECK_EQ(0, status.last.instance);
+	/* Its successor knows that it has not come; others may only see the wait. */
+	CHECK(status.last.rank_b == late || status.last.rank_b == COLLECTIVE_RANK_NONE);
+	/* An operation has failed, not the group. */
+	CHECK_EQ(0, member_barrier(r->fd));
+	CHECK_EQ(1, rank_value(r, "errors/deadline"));
+	return 0;
+}
+
+TEST(deadline)
+{
+	const struct group_config config = { .nranks = 4 };
+
+	EXPECT_EQ(0, group_run(&config, rank_deadline, NULL));
+}
+
+/* The same with payload, which must come back as it was lent. */
+static int rank_deadline_payload(struct rank *r)
+{
+	const size_t count = 100000;
+	int *area = memory(2 * count * sizeof(int));
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_INT32,
+		.count = count,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)(area + count),
+	};
+	unsigned int round;
+	size_t i;
+
+	CHECK(area);
+	for (round = 0; round < 6; round++) {
+		const bool fails = round % 2;
+
+		for (i = 0; i < count; i++)
+			area[i] = i + r->rank;
+		op.timeout_ms = fails ? 200 : 0;
+		if (fails && r->rank == round % r->nranks)
+			sleep_ms(600);
+		CHECK_EQ(fails ? -ETIMEDOUT : 0, member_submit(r->fd, &op));
+		CHECK_EQ(0, process_value(0, "VmPin:"));
+		memset(area, 0xee, count * sizeof(int));
+		for (i = 0; !fails && i < count; i++)
+			CHECK(area[count + i] == (int)(3 * i + 3));
+	}
+	return 0;
+}
+
+TEST(deadline_with_payload)
+{
+	const struct group_config config = { .nranks = 3 };
+
+	EXPECT_EQ(0, group_run(&config, rank_deadline_payload, NULL));
+}
+
+/* A stopped process is not dead: the others' deadline tells. */
+static int rank_stopped(struct rank *r)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 400 };
+	struct collective_status status;
+
+	CHECK_EQ(0, member_barrier(r->fd));
+	if (r->rank == 1) {
+		flag_set(r->shared, FLAG_BUSY, 1);
+		raise(SIGSTOP);
+	}
+	CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+	CHECK_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
+	CHECK(status.last.rank_b == 1 || status.last.rank_b == COLLECTIVE_RANK_NONE);
+	CHECK_EQ(0, member_barrier(r->fd));
+	return 0;
+}
+
+TEST(stopped)
+{
+	const struct group_config config = { .nranks = 3, .heartbeat_ms = 100 };
+	struct group group;
+
+	ASSERT_EQ(0, group_start(&group, &config, rank_stopped, NULL));
+	ASSERT_TRUE(flag_wait(group.shared, FLAG_BUSY, 1, 10000));
+	/* Longer than any lease or fence. */
+	sleep_ms(1500);
+	kill(group.pid[1], SIGCONT);
+	EXPECT_EQ(0, group_wait(&group));
+}
+
+/*
+ * Different calls
+ */
+
+struct mismatch {
+	struct collective_op op;	/* that rank 1 submits instead */
+	size_t count;
+};
+
+static int rank_mismatch(struct rank *r)
+{
+	const struct mismatch *mismatch = r->arg;
+	int *area = memory(1 << 20);
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_INT32,
+		.count = mismatch->count,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)area,
+		.timeout_ms = 10000,
+	};
+	struct collective_op other = mismatch->op;
+	struct collective_status status;
+	bool alone;
+	size_t i;
+
+	CHECK(area);
+	if (r->rank == 1 && other.opcode == COLLECTIVE_ALLREDUCE) {
+		other.send = op.send;
+		other.recv = op.recv;
+	}
+	/* Who has nothing to reduce waits for nobody. */
+	alone = r->rank == 1 && other.opcode == COLLECTIVE_ALLREDUCE && !other.count;
+	CHECK_EQ(alone ? 0 : -EBADMSG, member_submit(r->fd, r->rank == 1 ? &other : &op));
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+	if (!alone) {
+		CHECK_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
+		CHECK_EQ(EBADMSG, status.last.error);
+		/* Two ranks next to each other, of whom one is the odd one. */
+		CHECK(status.last.rank_a == 1 || status.last.rank_b == 1);
+	}
+	CHECK_EQ(0, process_value(0, "VmPin:"));
+	/* And then the same again: it works. */
+	for (i = 0; i < mismatch->count; i++)
+		area[i] = i;
+	CHECK_EQ(0, member_submit(r->fd, &op));
+	for (i = 0; i < mismatch->count; i++)
+		CHECK(area[i] == (int)(i * r->nranks));
+	return 0;
+}
+
+TEST(mismatch)
+{
+	const struct group_config config = { .nranks = 4 };
+	static const size_t counts[] = { 1, 2000, 3000, 200000 };
+	struct mismatch mismatch;
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		const struct collective_op others[] = {
+			{ .type = COLLECTIVE_INT32, .count = counts[i] + 1 },
+			{ .type = COLLECTIVE_INT32, .count = 0 },
+			{ .type = COLLECTIVE_INT32, .count = 250000 },
+			{ .type = COLLECTIVE_FLOAT32, .count = counts[i] },
+			{ .type = COLLECTIVE_INT8, .count = counts[i] * 4 },
+			{ .type = COLLECTIVE_INT32, .count = counts[i],
+			  .reduction = COLLECTIVE_MAX },
+			{ .opcode = COLLECTIVE_BARRIER },
+		};
+
+		for (k = 0; k < ARRAY_SIZE(others); k++) {
+			mismatch.op = others[k];
+			mismatch.count = counts[i];
+			if (k != ARRAY_SIZE(others) - 1)
+				mismatch.op.opcode = COLLECTIVE_ALLREDUCE;
+			EXPECT_EQ(0, group_run(&config, rank_mismatch, &mismatch))
+				TH_LOG("%zu elements, case %u", counts[i], k);
+		}
+	}
+}
+
+/*
+ * Strangers at the door
+ */
+
+static int stranger_call(const struct sockaddr_storage *addr, size_t bytes, unsigned int seed)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	__u8 data[512];
+	size_t i;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)addr, sizeof(struct sockaddr_in))) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = seed ? (seed = seed * 1103515245 + 12345) >> 16 : 0;
+	if (bytes && send(fd, data, bytes, MSG_NOSIGNAL) < 0)
+		close(fd);
+	return fd;
+}
+
+static int rank_besieged(struct rank *r)
+{
+	const size_t count = 20000;
+	int *area = memory(count * sizeof(int));
+	unsigned int round;
+
+	CHECK(area);
+	/* Some are there before anybody else. */
+	if (!r->rank) {
+		stranger_call(&r->shared->addr[1], 0, 0);
+		stranger_call(&r->shared->addr[2], 10, 1);
+		stranger_call(&r->shared->addr[0], 300, 2);
+	}
+	CHECK_EQ(0, rank_connect(r));
+	for (round = 0; round < 30; round++) {
+		if (!r->rank) {
+			int fd = stranger_call(&r->shared->addr[round % r->nranks],
+					       round * 17, round % 3);
+
+			if (round % 2 && fd >= 0)
+				close(fd);
+		}
+		CHECK_EQ(0, member_allreduce(r->fd, area, area, count, COLLECTIVE_INT32,
+					     COLLECTIVE_SUM));
+	}
+	return 0;
+}
+
+TEST(strangers)
+{
+	const struct group_config config = { .nranks = 3, .unconnected = true };
+
+	EXPECT_EQ(0, group_run(&config, rank_besieged, NULL));
+}
+
+TEST_HARNESS_MAIN
