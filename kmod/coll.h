@@ -148,7 +148,6 @@ enum coll_conn_state {
  * @mail: of a data connection
  * @down: of a data connection: it is [a]
  * @deserted: its peer had left when this run of the lane began [L]
- * @borrowed: bytes sent without a copy [L]
  */
 struct coll_conn {
 	struct coll_endpoint ep;
@@ -173,7 +172,6 @@ struct coll_conn {
 	struct coll_mail *mail;
 	bool down;
 	bool deserted;
-	u64 borrowed;
 };
 
 /**
@@ -225,6 +223,7 @@ struct coll_link {
  * @engine: [L]
  * @conns: data connections [L]
  * @vector: [L]
+ * @borrowed: bytes sent without a copy [L]
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
  * @hurt: peer whose frame does not fit, or COLL_NOBODY [L]
@@ -240,6 +239,7 @@ struct coll_lane {
 	struct coll_engine engine;
 	struct list_head conns;
 	struct coll_vector vector;
+	u64 borrowed;
 	struct list_head finished;
 	bool failed;
 	u32 hurt;

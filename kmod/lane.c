@@ -183,6 +183,8 @@ int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
+	/* What is taken from here on was in place now: see the lease. */
+	lane->engine.now = ktime_get_ns();
 	if (reduces)
 		coll_vector_hold(&lane->vector);
 	n = coll_stream_receive(conn->stream, ptr, len);
@@ -228,7 +230,7 @@ static bool lane_receive(struct coll_conn *conn)
 	return true;
 }
 
-static bool lane_send(struct coll_conn *conn)
+static bool lane_send(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 budget = COLL_DATA_MAX;
 	struct coll_out out;
@@ -244,11 +246,7 @@ static bool lane_send(struct coll_conn *conn)
 		u32 borrowed = 0;
 		int n;
 
-		if (out.ptr)
-			n = transport->send(&conn->ep, out.ptr, out.len, out.more);
-		else
-			n = transport->send_mem(&conn->ep, out.mem, out.off, out.len,
-						out.copy, &borrowed);
+		n = transport->send_out(&conn->ep, &out, &borrowed);
 		if (n == -EAGAIN) {
 			conn->blocked = true;
 			return moved;
@@ -258,7 +256,7 @@ static bool lane_send(struct coll_conn *conn)
 			return moved;
 		}
 		coll_stream_sent(conn->stream, n);
-		conn->borrowed += borrowed;
+		lane->borrowed += borrowed;
 		moved = true;
 		if (n >= budget)
 			return true;
@@ -336,8 +334,11 @@ static bool lane_run(struct coll_runner *runner)
 	for (turn = 0; moved && turn < COLL_TURNS; turn++) {
 		moved = false;
 		list_for_each_entry(conn, &lane->conns, node) {
-			moved |= lane_receive(conn);
-			moved |= lane_send(conn);
+			if (lane_receive(conn)) {
+				moved = true;
+				coll_engine_tick(&lane->engine, ktime_get_ns());
+			}
+			moved |= lane_send(lane, conn);
 		}
 	}
 
@@ -358,7 +359,8 @@ static bool lane_run(struct coll_runner *runner)
 static int lane_cpu(const struct coll_member *member, u32 index)
 {
 	const struct cpumask *cpus = current->cpus_ptr;
-	u32 nth = (member->rank * member->nlanes + index) % cpumask_weight(cpus);
+	u32 nth = (member->rank * member->nlanes + index) * cpumask_weight(cpus) /
+		  (member->nranks * member->nlanes);
 	int cpu;
 
 	for_each_cpu(cpu, cpus)

@@ -185,6 +185,18 @@ static struct coll_cause mismatch_cause(const struct coll_member *member)
 	};
 }
 
+/*
+ * Lanes keep instances by the low bits of their number: not the count of those
+ * in flight is limited, but how far they are apart.
+ */
+static bool request_crowded(struct coll_member *member)
+{
+	const struct coll_request *oldest;
+
+	oldest = list_first_entry_or_null(&member->requests, struct coll_request, node);
+	return oldest && member->instances - oldest->instance >= COLL_INFLIGHT;
+}
+
 /* Give it a number and to its lanes; what is known of it already may doom it. */
 static int request_number(struct coll_request *request, struct coll_cause *doom)
 {
@@ -198,7 +210,7 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 		err = member->aborted;
 	else if (member->state != COLLECTIVE_STATE_UP)
 		err = -ENOTCONN;
-	else if (member->inflight >= COLL_INFLIGHT)
+	else if (request_crowded(member))
 		err = -EAGAIN;
 	if (err) {
 		spin_unlock(&member->lock);

@@ -34,6 +34,16 @@ static u64 lanes_sum(const struct coll_member *member, size_t offset)
 	return sum;
 }
 
+static u64 lanes_borrowed(const struct coll_member *member)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < member->nlanes; i++)
+		sum += READ_ONCE(member->lanes[i].borrowed);
+	return sum;
+}
+
 #define COLL_ATTR(_name, _format, _value)					\
 static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
 			    char *buf)						\
@@ -72,7 +82,7 @@ COLL_ATTR(ops_failed, "%lld", failed_sum(member));
 COLL_ATTR_LANES(bytes_sent, sent);
 COLL_ATTR_LANES(bytes_received, received);
 COLL_ATTR_LANES(bytes_reduced, reduced);
-COLL_ATTR_LANES(zero_copy_bytes, borrowed);
+COLL_ATTR(zero_copy_bytes, "%llu", lanes_borrowed(member));
 COLL_ATTR_COUNT(pinned_bytes, pinned);
 
 static struct attribute *member_attrs[] = {

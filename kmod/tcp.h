@@ -17,8 +17,7 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 
 /* tcp_send.c */
 int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
-int coll_tcp_send_mem(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
-		      u32 len, bool copy, u32 *borrowed);
+int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 
 /* tcp_receive.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);

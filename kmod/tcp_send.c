@@ -26,53 +26,67 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
 }
 
 /* Describe as much of a span as fits; the memory is in the direct map. */
-static u32 span_pieces(struct bio_vec *bvec, const struct coll_mem *mem, u64 off,
-		       u32 len, unsigned int *count)
+static u32 span_pieces(struct bio_vec *bvec, unsigned int *count,
+		       const struct coll_mem *mem, u64 off, u32 len)
 {
-	unsigned int i = 0;
 	u32 done = 0;
 
-	while (done < len && i < COLL_SEND_PIECES) {
+	while (done < len && *count < COLL_SEND_PIECES) {
 		size_t n;
 		void *ptr = mem->at(mem, off + done, &n);
 
 		n = min_t(size_t, n, len - done);
-		bvec_set_virt(&bvec[i++], ptr, n);
+		bvec_set_virt(&bvec[(*count)++], ptr, n);
 		done += n;
 	}
-	*count = i;
 	return done;
 }
 
+static int send_header(struct coll_endpoint *ep, const struct coll_out *out)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	unsigned int count = 1;
+	u32 len = out->len;
+
+	if (!out->gather)
+		return coll_tcp_send(ep, out->ptr, out->len, out->more);
+
+	bvec_set_virt(&ep->bvec[0], (void *)out->ptr, out->len);
+	len += span_pieces(ep->bvec, &count, out->mem, out->off, out->more);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, len);
+	return sock_sendmsg(ep->sock, &msg);
+}
+
 /**
- * coll_tcp_send_mem() - see struct coll_transport
+ * coll_tcp_send_out() - see struct coll_transport
  * @ep: the endpoint, prepared by coll_tcp_bulk()
- * @mem: memory to send from
- * @off: where
- * @len: bytes
- * @copy: copy it
+ * @out: what to send
  * @borrowed: out: bytes that were not copied
  *
  * Return: bytes taken, or a negative errno.
  */
-int coll_tcp_send_mem(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
-		      u32 len, bool copy, u32 *borrowed)
+int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
 {
 	/* Without scatter-gather the stack copies in spite of the flag. */
-	bool splice = !copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
+	bool splice = !out->copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	unsigned int count;
+	unsigned int count = 0;
 	u32 span;
 	int n;
 
-	span = span_pieces(ep->bvec, mem, off, len, &count);
+	*borrowed = 0;
+	if (out->ptr)
+		return send_header(ep, out);
+
+	span = span_pieces(ep->bvec, &count, out->mem, out->off, out->len);
 	if (splice)
 		msg.msg_flags |= MSG_SPLICE_PAGES;
-	if (span < len)
+	if (span < out->len)
 		msg.msg_flags |= MSG_MORE;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, span);
 
 	n = sock_sendmsg(ep->sock, &msg);
-	*borrowed = splice && n > 0 ? n : 0;
+	if (splice && n > 0)
+		*borrowed = n;
 	return n;
 }

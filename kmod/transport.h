@@ -75,7 +75,7 @@ struct coll_endpoint {
  * @status: 0: connected, -EINPROGRESS: not yet; else why not
  * @send: send bytes by copy; @more: more follow at once.  Returns how many were
  *	taken, -EAGAIN (an event follows), or a negative errno
- * @send_mem: send a span of memory, without a copy if it can unless @copy.
+ * @send_out: send what a stream has, payload without a copy if it can and may.
  *	Returns as @send; *@borrowed tells how many bytes were not copied
  * @receive: give take() what has come, about @budget bytes at most.  Returns
  *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno
@@ -90,14 +90,13 @@ struct coll_transport {
 	int (*accept)(struct coll_endpoint *listener, struct coll_endpoint *ep);
 	int (*status)(struct coll_endpoint *ep);
 	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
-	int (*send_mem)(struct coll_endpoint *ep, const struct coll_mem *mem, u64 off,
-			u32 len, bool copy, u32 *borrowed);
+	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
 	int (*bulk)(struct coll_endpoint *ep);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };
 
-/* Pieces of memory that one send_mem() passes on at most. */
+/* Pieces of memory that one send_out() passes on at most. */
 #define COLL_SEND_PIECES	257
 
 extern const struct coll_transport coll_tcp;

@@ -136,13 +136,11 @@ struct coll_inst {
 /**
  * struct coll_engine_stats - what a lane has done, in bytes of payload
  * @sent: handed to the transport
- * @borrowed: of these, without a copy
  * @received: taken from the transport
  * @reduced: of these, reduced into memory
  */
 struct coll_engine_stats {
 	u64 sent;
-	u64 borrowed;
 	u64 received;
 	u64 reduced;
 };
@@ -244,24 +242,6 @@ struct coll_stream {
 	u64 rx_told;
 	u8 *stage;
 	u32 staged;
-};
-
-/**
- * struct coll_out - what may leave next on a stream
- * @ptr: bytes to copy: a header; or NULL, then it is payload:
- * @mem: memory it is in
- * @off: where in it
- * @len: bytes
- * @copy: it must be copied, for nobody will wait until it is consumed
- * @more: more of the same frame follows
- */
-struct coll_out {
-	const u8 *ptr;
-	const struct coll_mem *mem;
-	u64 off;
-	u32 len;
-	bool copy;
-	bool more;
 };
 
 /* engine.c: instances */

@@ -21,6 +21,26 @@ struct coll_mem {
 	u64 length;
 };
 
+/**
+ * struct coll_out - what may leave next on a stream
+ * @ptr: bytes to copy: a header; or NULL, then it is payload:
+ * @mem: memory it is in
+ * @off: where in it
+ * @len: bytes
+ * @copy: they must be copied, for nobody will wait until they are consumed
+ * @more: bytes of payload that follow a header, at @mem and @off...
+ * @gather: ...and may be copied in the same go
+ */
+struct coll_out {
+	const u8 *ptr;
+	const struct coll_mem *mem;
+	u64 off;
+	u32 len;
+	u32 more;
+	bool copy;
+	bool gather;
+};
+
 void coll_mem_copy(const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len);
 

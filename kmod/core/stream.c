@@ -50,6 +50,16 @@ static u32 eager_cost(u32 len)
  * Out
  */
 
+/*
+ * What arrives in small pieces is not forwarded in small frames: each rank would
+ * cut it smaller yet.  The end of a step never waits.
+ */
+static bool worthwhile(const struct coll_inst *inst, u64 ready)
+{
+	return inst->tx.token || ready >= COLL_DATA_MIN ||
+	       inst->tx_off + ready == inst->tx.out.len;
+}
+
 /* Begin a frame of @inst, if there is something final that may go. */
 static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 {
@@ -64,7 +74,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		.offset = inst->tx_off,
 	};
 
-	if (!ready)
+	if (!ready || !worthwhile(inst, ready))
 		return false;
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
 
@@ -119,8 +129,11 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 		*out = (struct coll_out){
 			.ptr = stream->tx_head + COLL_DATA_SIZE - stream->tx_head_left,
 			.len = stream->tx_head_left,
-			.copy = true,
+			.mem = stream->tx_mem,
+			.off = stream->tx_off,
 			.more = stream->tx_left,
+			.copy = true,
+			.gather = stream->tx_left && stream->tx_copy,
 		};
 	else
 		*out = (struct coll_out){
@@ -149,19 +162,17 @@ static void stream_unframe(struct coll_stream *stream)
 /**
  * coll_stream_sent() - the transport has taken some of what may leave
  * @stream: the stream
- * @len: bytes, at most what coll_stream_next() gave
+ * @len: bytes, at most what coll_stream_next() gave and what may go with it
  */
 void coll_stream_sent(struct coll_stream *stream, u32 len)
 {
-	if (stream->tx_head_left) {
-		stream->tx_head_left -= len;
-	} else {
-		stream->tx_left -= len;
-		stream->tx_off += len;
-		stream->engine->stats.sent += len;
-		if (!stream->tx_copy)
-			stream->engine->stats.borrowed += len;
-	}
+	u32 head = min(len, stream->tx_head_left);
+
+	len -= head;
+	stream->tx_head_left -= head;
+	stream->tx_left -= len;
+	stream->tx_off += len;
+	stream->engine->stats.sent += len;
 	if (!stream->tx_head_left && !stream->tx_left)
 		stream_unframe(stream);
 }

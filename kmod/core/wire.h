@@ -21,6 +21,9 @@
 /* The longest payload of one data frame. */
 #define COLL_DATA_MAX		(1024 * 1024U)
 
+/* What a forwarding step sends at least, but at its end. */
+#define COLL_DATA_MIN		(16 * 1024U)
+
 /* Credit that a peer has for eager frames, headers included, in bytes. */
 #define COLL_CREDIT		(64 * 1024U)
 

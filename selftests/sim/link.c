@@ -85,6 +85,7 @@ bool endpoint_send(struct endpoint *ep)
 	struct sim *sim = ep->member->sim;
 	struct coll_out out, again;
 	struct ref *ref;
+	u32 len;
 
 	if (ep->queued >= ep->capacity)
 		return false;
@@ -100,18 +101,26 @@ bool endpoint_send(struct endpoint *ep)
 	}
 
 	ref = calloc(1, sizeof(*ref));
-	ref->len = some(sim, min_t(u64, out.len, ep->capacity - ep->queued));
+	len = out.len + (out.gather ? out.more : 0);
+	ref->len = some(sim, min_t(u64, len, ep->capacity - ep->queued));
 	if (out.ptr || out.copy) {
 		ref->copy = malloc(ref->len);
-		if (out.ptr)
-			memcpy(ref->copy, out.ptr, ref->len);
-		else
+		if (out.ptr) {
+			u32 head = min(out.len, ref->len);
+
+			memcpy(ref->copy, out.ptr, head);
+			if (ref->len > head)
+				memory_read(container_of(out.mem, struct sim_mem, mem),
+					    out.off, ref->copy + head, ref->len - head);
+		} else {
 			memory_read(container_of(out.mem, struct sim_mem, mem),
 				    out.off, ref->copy, ref->len);
+		}
 	} else {
 		ref->mem = container_of(out.mem, struct sim_mem, mem);
 		ref->off = out.off;
 		ref->mem->borrowed += ref->len;
+		ep->member->lent[ep->stream.engine->lane] += ref->len;
 	}
 	*ep->last = ref;
 	ep->last = &ref->next;

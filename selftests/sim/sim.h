@@ -205,6 +205,7 @@ struct queue {
 
 /**
  * struct member - one rank
+ * @lent: bytes sent without a copy, by lane
  * @ep: data connections by lane and peer, made on demand
  * @queue: control connections to each peer, made on demand
  * @parts: its side of the operations
@@ -219,6 +220,7 @@ struct queue {
 struct member {
 	struct sim *sim;
 	u32 rank;
+	u64 lent[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
 	struct coll_inst *slots[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];

@@ -22,6 +22,7 @@ static void inspect_cost(struct sim *sim)
 			u64 skipped = coll_layout_piece(part.count, size, n, (rank + 1) % n).count +
 				      coll_layout_piece(part.count, size, n, (rank + 2) % n).count;
 			u64 sent = n == 1 ? 0 : (2 * part.count - skipped) * size;
+			u64 lent = sim->members[rank].lent[lane];
 			u64 ideal = 2 * (n - 1) * part.count * size / n;
 			u64 rounding = 2 * max_t(u64, 4096, coll_layout_piece(part.count, size,
 									      n, 0).count * size);
@@ -35,9 +36,9 @@ static void inspect_cost(struct sim *sim)
 				sim_fail(sim, "rank %u: %llu bytes sent, not %llu", rank,
 					 (unsigned long long)stats->sent,
 					 (unsigned long long)sent);
-			if (stats->borrowed != (bytes > COLLECTIVE_EAGER_LIMIT ? sent : 0))
+			if (lent != (bytes > COLLECTIVE_EAGER_LIMIT ? sent : 0))
 				sim_fail(sim, "rank %u: %llu bytes sent without a copy", rank,
-					 (unsigned long long)stats->borrowed);
+					 (unsigned long long)lent);
 			if (steps != (part.count ? 2 * (n - 1) : 0))
 				sim_fail(sim, "rank %u: %u steps", rank, steps);
 		}

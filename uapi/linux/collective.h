@@ -81,7 +81,8 @@ enum collective_type {
  * propagate NaN and order -0 below +0.  A NaN result is always the canonical
  * quiet NaN.  The bitwise operations take integers only (EINVAL otherwise);
  * the logical ones read any nonzero element (NaN included) as true and write 0
- * or 1 in the element's type.
+ * or 1 in the element's type.  A group of one rank reduces nothing: the result is
+ * the input.
  */
 enum collective_reduction {
 	COLLECTIVE_SUM,
