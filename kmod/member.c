@@ -428,12 +428,15 @@ int coll_member_leave(struct coll_member *member)
  * coll_member_close() - the file is released
  * @member: the member; gone afterwards
  *
- * A living process gets its memory back behind the fence, a dying one at once.
+ * A living process that has nothing in flight leaves in good order.  One that has
+ * gets its memory back behind the fence, a dying one at once.
  */
 void coll_member_close(struct coll_member *member)
 {
 	bool alive = current->mm && current->mm == member->mm && !(current->flags & PF_EXITING);
 
+	if (alive && member->state == COLLECTIVE_STATE_UP && !member->inflight)
+		coll_member_leave(member);
 	if (member->state != COLLECTIVE_STATE_NEW && !member->stopped) {
 		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
 				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
