@@ -25,6 +25,18 @@ static void *memory(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Emulated machines need more than the usual half minute for some. */
+FIXTURE(slow) {
+};
+
+FIXTURE_SETUP(slow)
+{
+}
+
+FIXTURE_TEARDOWN(slow)
+{
+}
+
 /*
  * Death
  */
@@ -120,7 +132,7 @@ static void death_run(struct __test_metadata *_metadata, const struct group_conf
 	munmap(group.shared, sizeof(*group.shared));
 }
 
-TEST(kill_each_rank)
+TEST_F_TIMEOUT(slow, kill_each_rank, 100)
 {
 	const struct group_config config = { .nranks = 4 };
 	struct death death = { .bytes = 1 << 20, .kind = COLLECTIVE_REASON_DEATH };
@@ -129,7 +141,7 @@ TEST(kill_each_rank)
 		death_run(_metadata, &config, &death, 3000 * death.victim);
 }
 
-TEST(kill_with_lanes)
+TEST_F_TIMEOUT(slow, kill_with_lanes, 100)
 {
 	const struct group_config config = { .nranks = 4, .lanes = 4 };
 	struct death death = {
@@ -139,7 +151,7 @@ TEST(kill_with_lanes)
 	death_run(_metadata, &config, &death, 1000);
 }
 
-TEST(kill_among_small_operations)
+TEST_F_TIMEOUT(slow, kill_among_small_operations, 100)
 {
 	const struct group_config config = { .nranks = 4 };
 	struct death death = { .bytes = 4096, .kind = COLLECTIVE_REASON_DEATH };
@@ -148,7 +160,7 @@ TEST(kill_among_small_operations)
 		death_run(_metadata, &config, &death, 500);
 }
 
-TEST(kill_of_two)
+TEST_F_TIMEOUT(slow, kill_of_two, 100)
 {
 	const struct group_config config = { .nranks = 2 };
 	struct death death = {
@@ -158,7 +170,7 @@ TEST(kill_of_two)
 	death_run(_metadata, &config, &death, 0);
 }
 
-TEST(kill_of_eight)
+TEST_F_TIMEOUT(slow, kill_of_eight, 100)
 {
 	const struct group_config config = { .nranks = 8 };
 	struct death death = {
@@ -169,7 +181,7 @@ TEST(kill_of_eight)
 }
 
 /* The group is named and numbered anew; its members are the survivors' files. */
-TEST(kill_and_begin_again)
+TEST_F_TIMEOUT(slow, kill_and_begin_again, 100)
 {
 	const struct group_config config = { .nranks = 3 };
 	struct death death = { .bytes = 65536, .kind = COLLECTIVE_REASON_DEATH };
@@ -198,7 +210,7 @@ static int rank_waits(struct rank *r)
 	return rank_until_reset(r);
 }
 
-TEST(exit_without_leave)
+TEST_F_TIMEOUT(slow, exit_without_leave, 100)
 {
 	const struct group_config config = { .nranks = 3 };
 	struct death death = { .victim = 1, .bytes = 65536, .kind = COLLECTIVE_REASON_DEATH };
@@ -206,7 +218,7 @@ TEST(exit_without_leave)
 	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
 }
 
-TEST(leave_while_others_wait)
+TEST_F_TIMEOUT(slow, leave_while_others_wait, 100)
 {
 	const struct group_config config = { .nranks = 3 };
 	struct death death = { .victim = 2, .bytes = 65536, .kind = COLLECTIVE_REASON_LEFT };
@@ -214,7 +226,7 @@ TEST(leave_while_others_wait)
 	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
 }
 
-TEST(close_while_others_wait)
+TEST_F_TIMEOUT(slow, close_while_others_wait, 100)
 {
 	const struct group_config config = { .nranks = 3 };
 	struct death death = {
@@ -236,7 +248,7 @@ static int rank_leaves_first(struct rank *r)
 	return 0;
 }
 
-TEST(leave_after_the_last_operation)
+TEST_F_TIMEOUT(slow, leave_after_the_last_operation, 100)
 {
 	const struct group_config config = { .nranks = 5 };
 	int i;
@@ -276,7 +288,7 @@ static int rank_deadline(struct rank *r)
 	return 0;
 }
 
-TEST(deadline)
+TEST_F_TIMEOUT(slow, deadline, 100)
 {
 	const struct group_config config = { .nranks = 4 };
 
@@ -316,7 +328,7 @@ static int rank_deadline_payload(struct rank *r)
 	return 0;
 }
 
-TEST(deadline_with_payload)
+TEST_F_TIMEOUT(slow, deadline_with_payload, 100)
 {
 	const struct group_config config = { .nranks = 3 };
 
@@ -343,7 +355,7 @@ static int rank_stopped(struct rank *r)
 	return 0;
 }
 
-TEST(stopped)
+TEST_F_TIMEOUT(slow, stopped, 100)
 {
 	const struct group_config config = { .nranks = 3, .heartbeat_ms = 100 };
 	struct group group;
@@ -408,7 +420,7 @@ static int rank_mismatch(struct rank *r)
 	return 0;
 }
 
-TEST(mismatch)
+TEST_F_TIMEOUT(slow, mismatch, 100)
 {
 	const struct group_config config = { .nranks = 4 };
 	static const size_t counts[] = { 1, 2000, 3000, 200000 };
@@ -488,7 +500,7 @@ static int rank_besieged(struct rank *r)
 	return 0;
 }
 
-TEST(strangers)
+TEST_F_TIMEOUT(slow, strangers, 100)
 {
 	const struct group_config config = { .nranks = 3, .unconnected = true };
 
