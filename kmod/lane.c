@@ -17,7 +17,7 @@
 /* Bytes taken from one connection before others have their turn... */
 #define COLL_RECEIVE_BUDGET	(256 * 1024)
 /* ...and turns of a run, before other work on this CPU has its. */
-#define COLL_TURNS		8
+#define COLL_TURNS		4
 
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
 {

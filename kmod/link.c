@@ -165,6 +165,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 		coll_member_abort(member, &control->cause);
 		return 0;
 	case COLL_CONTROL_LEAVE:
+		/* After the mail that came before it: pairs with lane_run(). */
 		smp_store_release(&link->left, true);
 		return 0;
 	}

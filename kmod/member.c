@@ -281,13 +281,17 @@ static u32 connect_missing(struct coll_member *member)
 	return COLLECTIVE_RANK_NONE;
 }
 
+static bool connect_done(const struct coll_member *member)
+{
+	return READ_ONCE(member->state) != COLLECTIVE_STATE_CONNECTING;
+}
+
 static int connect_wait(struct coll_member *member, u32 timeout_ms)
 {
 	long left = timeout_ms == U32_MAX ? MAX_SCHEDULE_TIMEOUT :
 		msecs_to_jiffies(timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS);
 
-	left = wait_event_interruptible_timeout(member->wait,
-			READ_ONCE(member->state) != COLLECTIVE_STATE_CONNECTING, left);
+	left = wait_event_interruptible_timeout(member->wait, connect_done(member), left);
 	if (left < 0)
 		return left;
 	if (!left)
@@ -433,6 +437,7 @@ int coll_member_leave(struct coll_member *member)
  */
 void coll_member_close(struct coll_member *member)
 {
+	u64 beats = coll_member_beats(member, COLL_SILENCE_BEATS);
 	bool alive = current->mm && current->mm == member->mm && !(current->flags & PF_EXITING);
 
 	if (alive && member->state == COLLECTIVE_STATE_UP && !member->inflight)
@@ -441,8 +446,7 @@ void coll_member_close(struct coll_member *member)
 		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
 				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 		if (alive)
-			coll_request_reap(member, nsecs_to_jiffies(coll_member_beats(member,
-						COLL_SILENCE_BEATS)) + HZ);
+			coll_request_reap(member, HZ + nsecs_to_jiffies(beats));
 		member_stop(member, true);
 	}
 	kobject_put(&member->kobj);

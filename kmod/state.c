@@ -19,23 +19,23 @@
  * coll_cause_error() - the errno of a reason
  * @kind: enum collective_reason_kind
  *
- * Return: a positive errno.
+ * Return: a negative errno.
  */
 int coll_cause_error(u32 kind)
 {
 	switch (kind) {
 	case COLLECTIVE_REASON_MISMATCH:
-		return EBADMSG;
+		return -EBADMSG;
 	case COLLECTIVE_REASON_PROTOCOL:
-		return EPROTO;
+		return -EPROTO;
 	case COLLECTIVE_REASON_DEADLINE:
-		return ETIMEDOUT;
+		return -ETIMEDOUT;
 	case COLLECTIVE_REASON_CANCELLED:
-		return ECANCELED;
+		return -ECANCELED;
 	case COLLECTIVE_REASON_RESOURCES:
-		return ENOMEM;
+		return -ENOMEM;
 	}
-	return ECONNRESET;
+	return -ECONNRESET;
 }
 
 /**
@@ -127,7 +127,7 @@ void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank
 {
 	struct coll_cause cause = {
 		.kind = kind,
-		.error = coll_cause_error(kind),
+		.error = -coll_cause_error(kind),
 		.rank_a = rank_a,
 		.rank_b = rank_b,
 	};

@@ -58,7 +58,7 @@ static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 	COLL_ATTR(_name, "%llu", \
 		  lanes_sum(member, offsetof(struct coll_engine_stats, _field)))
 #define COLL_ATTR_COUNT(_name, _counter) \
-	COLL_ATTR(_name, "%lld", (long long)atomic64_read(&member->_counter))
+	COLL_ATTR(_name, "%lld", (long long)atomic64_read(_counter))
 
 static long long failed_sum(const struct coll_member *member)
 {
@@ -76,14 +76,14 @@ COLL_ATTR(lanes, "%u", member->nlanes);
 COLL_ATTR(pid, "%d", member->pid);
 COLL_ATTR(inflight, "%u", READ_ONCE(member->inflight));
 COLL_ATTR(transport, "%s", member->transport->name);
-COLL_ATTR_COUNT(ops_submitted, counters.submitted);
-COLL_ATTR_COUNT(ops_completed, counters.completed);
+COLL_ATTR_COUNT(ops_submitted, &member->counters.submitted);
+COLL_ATTR_COUNT(ops_completed, &member->counters.completed);
 COLL_ATTR(ops_failed, "%lld", failed_sum(member));
 COLL_ATTR_LANES(bytes_sent, sent);
 COLL_ATTR_LANES(bytes_received, received);
 COLL_ATTR_LANES(bytes_reduced, reduced);
 COLL_ATTR(zero_copy_bytes, "%llu", lanes_borrowed(member));
-COLL_ATTR_COUNT(pinned_bytes, pinned);
+COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
 
 static struct attribute *member_attrs[] = {
 	&state_attr.attr,
@@ -104,7 +104,7 @@ static struct attribute *member_attrs[] = {
 };
 
 #define COLL_ATTR_ERRORS(_name, _kind) \
-	COLL_ATTR_COUNT(_name, counters.failed[COLLECTIVE_REASON_##_kind])
+	COLL_ATTR_COUNT(_name, &member->counters.failed[COLLECTIVE_REASON_##_kind])
 
 COLL_ATTR_ERRORS(death, DEATH);
 COLL_ATTR_ERRORS(left, LEFT);

@@ -293,11 +293,11 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 /**
  * coll_inst_stored() - the current step has been received further
  * @inst: the instance; gone afterwards, perhaps
- * @upto: bytes of the step that are stored in whole elements; 1: the token
+ * @until: bytes of the step that are stored in whole elements; 1: the token
  */
-void coll_inst_stored(struct coll_inst *inst, u64 upto)
+void coll_inst_stored(struct coll_inst *inst, u64 until)
 {
-	inst->rx_off = upto;
+	inst->rx_off = until;
 	if (inst->rx_off == step_in(&inst->rx)) {
 		inst->rx_step++;
 		inst_rx_enter(inst);

@@ -288,7 +288,7 @@ bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll
 u64 coll_inst_sendable(const struct coll_inst *inst);
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
-void coll_inst_stored(struct coll_inst *inst, u64 upto);
+void coll_inst_stored(struct coll_inst *inst, u64 until);
 void coll_inst_settle(struct coll_inst *inst);
 void coll_inst_grant(struct coll_inst *inst);
 void coll_stream_unstage(struct coll_stream *stream);

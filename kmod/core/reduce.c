@@ -51,13 +51,15 @@ bool coll_reduce_valid(u8 type, u8 reduction)
  *
  * Return: one that the CPU can run; never NULL.
  */
-const struct coll_reduce_impl *coll_reduce_select(u32 features __maybe_unused)
+const struct coll_reduce_impl *coll_reduce_select(u32 features)
 {
 #if defined(__x86_64__)
 	if (features & COLL_REDUCE_HAS_AVX512)
 		return &coll_reduce_avx512;
 	if (features & COLL_REDUCE_HAS_AVX2)
 		return &coll_reduce_avx2;
+#else
+	(void)features;
 #endif
 	return &coll_reduce_scalar;
 }

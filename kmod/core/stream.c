@@ -368,7 +368,7 @@ static void stream_count(struct coll_stream *stream, const struct coll_sink *sin
 }
 
 /* How far an instance's step is stored, after a frame or a part of one. */
-static u64 stream_upto(const struct coll_data *data, const struct coll_sink *sink)
+static u64 stream_stored(const struct coll_data *data, const struct coll_sink *sink)
 {
 	if (!data->length)
 		return 1;
@@ -400,7 +400,7 @@ static void stream_close(struct coll_stream *stream)
 
 	if (inst) {
 		inst->rx_stream = NULL;
-		coll_inst_stored(inst, stream_upto(&data, &stream->sink));
+		coll_inst_stored(inst, stream_stored(&data, &stream->sink));
 	} else if (data.flags & COLL_DATA_BORROWED) {
 		struct coll_control control = {
 			.kind = COLL_CONTROL_CONSUMED,
@@ -446,7 +446,7 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		stream_close(stream);
 	else if (stream->rx_inst)
 		coll_inst_stored(stream->rx_inst,
-				 stream_upto(&stream->rx_data, &stream->sink));
+				 stream_stored(&stream->rx_data, &stream->sink));
 	return n;
 }
 
@@ -466,7 +466,7 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
 	engine->ops->vector(engine->ctx, false);
 	if (sink.kind == COLL_SINK_REDUCE)
 		engine->stats.reduced += data->length;
-	coll_inst_stored(inst, stream_upto(data, &sink));
+	coll_inst_stored(inst, stream_stored(data, &sink));
 }
 
 /**

@@ -9,6 +9,7 @@
  * and so on around the ring; every step rounds to the type.
  */
 #include "sim.h"
+#include "../unit/reduce_reference.h"
 
 typedef union {
 	u64 u;
@@ -38,13 +39,10 @@ static scalar float_load(u8 type, const void *element)
 	u16 half;
 
 	switch (type) {
-	case COLLECTIVE_FLOAT16: {
-		_Float16 f;
-
-		memcpy(&f, element, sizeof(f));
-		s.f = f;
+	case COLLECTIVE_FLOAT16:
+		memcpy(&half, element, sizeof(half));
+		s.f = reference_decode(&reference_types[type], half);
 		break;
-	}
 	case COLLECTIVE_BFLOAT16:
 		memcpy(&half, element, sizeof(half));
 		s.u = (u32)half << 16;
@@ -70,12 +68,10 @@ static void float_store(u8 type, scalar s, void *element)
 		return;
 	}
 	switch (type) {
-	case COLLECTIVE_FLOAT16: {
-		_Float16 f = (_Float16)s.f;
-
-		memcpy(element, &f, sizeof(f));
+	case COLLECTIVE_FLOAT16:
+		half = reference_encode(&reference_types[type], s.f);
+		memcpy(element, &half, sizeof(half));
 		break;
-	}
 	case COLLECTIVE_BFLOAT16: {
 		u32 bits = s.u, rest = bits & 0xffff;
 
