@@ -227,7 +227,7 @@ static void reason_print(const char *name, const struct rank *r,
 			 const struct collective_reason *reason)
 {
 	if (reason->kind != COLLECTIVE_REASON_NONE)
-		dprintf(STDOUT_FILENO, "# rank %u: %s: kind %u error %u ranks %d %d instance %lld\n",
+		dprintf(STDOUT_FILENO, "# rank %u: %s: kind %u error %u ranks %d %d op %lld\n",
 			r->rank, name, reason->kind, reason->error, (int)reason->rank_a,
 			(int)reason->rank_b, (long long)reason->instance);
 }

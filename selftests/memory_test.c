@@ -118,7 +118,8 @@ TEST_F(solo, close_unpins)
 	int i;
 
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, member_register(self->rank.fd, self->memory + i * MIB, MIB, 0, &buffer));
+		ASSERT_EQ(0, member_register(self->rank.fd, self->memory + i * MIB, MIB, 0,
+					     &buffer));
 	EXPECT_EQ(4096, pinned_kib());
 }
 

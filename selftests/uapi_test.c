@@ -124,9 +124,7 @@ TEST_F(fresh, sizes)
 			arg.size = size;
 			ASSERT_EQ(c->zeros, member_ioctl(self->fd, c->cmd, &arg))
 				TH_LOG("%s of %u bytes", c->name, size);
-			if (!c->zeros) {
-				ASSERT_EQ(size, arg.size);
-			}
+			ASSERT_EQ(size, arg.size);
 			if (size == c->size)
 				continue;
 			memset(&arg, 0, sizeof(arg));
@@ -821,7 +819,8 @@ TEST(leave_races_with_submit)
 	int round, i;
 	__u64 id;
 
-	racer.memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	racer.memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (round = 0; round < 50; round++) {
 		racer.fd = member_open();
 		group_unique(name, sizeof(name), &id);
@@ -878,9 +877,11 @@ TEST_F(solo, life)
 	EXPECT_EQ(0, member_barrier(self->fd));
 	for (i = 0; i < 5000; i++)
 		send[i] = i - 2500;
-	EXPECT_EQ(0, member_allreduce(self->fd, send, recv, 5000, COLLECTIVE_INT32, COLLECTIVE_SUM));
+	EXPECT_EQ(0, member_allreduce(self->fd, send, recv, 5000, COLLECTIVE_INT32,
+				      COLLECTIVE_SUM));
 	EXPECT_EQ(0, memcmp(send, recv, 5000 * sizeof(int)));
-	EXPECT_EQ(0, member_allreduce(self->fd, send, send, 5000, COLLECTIVE_INT32, COLLECTIVE_AVG));
+	EXPECT_EQ(0, member_allreduce(self->fd, send, send, 5000, COLLECTIVE_INT32,
+				      COLLECTIVE_AVG));
 	EXPECT_EQ(0, memcmp(send, recv, 5000 * sizeof(int)));
 	EXPECT_EQ(0, member_allreduce(self->fd, NULL, NULL, 0, COLLECTIVE_INT32, COLLECTIVE_SUM));
 	ASSERT_EQ(0, member_status(self->fd, &status));
