@@ -401,25 +401,26 @@ static void member_stop(struct coll_member *member, bool reset)
  */
 int coll_member_leave(struct coll_member *member)
 {
-	bool busy;
+	bool busy, early;
 
 	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
 		return -ENOTCONN;
 
 	spin_lock(&member->lock);
 	busy = member->inflight;
-	if (!busy && !member->aborted) {
+	early = member->state < COLLECTIVE_STATE_UP;
+	if (!busy && !early && !member->aborted) {
 		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
 		set_bit(COLL_CHORE_LEAVE, &member->chores);
 	}
 	spin_unlock(&member->lock);
 
-	if (busy) {
-		/* Its threads are still in there; they are told, and the file waits. */
+	/* Others still wait for us; so do our own threads, until the file is closed. */
+	if (busy || early)
 		coll_member_fail(member, COLLECTIVE_REASON_LEFT, member->rank,
 				 COLLECTIVE_RANK_NONE);
+	if (busy)
 		return 0;
-	}
 	member_stop(member, member->aborted);
 	spin_lock(&member->lock);
 	if (member->state != COLLECTIVE_STATE_LEFT)

@@ -406,13 +406,6 @@ static int rank_mismatch(struct rank *r)
 	/* Who has nothing to reduce waits for nobody. */
 	alone = r->rank == 1 && other.opcode == COLLECTIVE_ALLREDUCE && !other.count;
 	err = member_submit(r->fd, r->rank == 1 ? &other : &op);
-	/*
-	 * FIXME: small calls of the same size, which differ in type or operation
-	 * only, may be complete on a rank before it hears that they do not match.
-	 */
-	if (!err && op.count * 4 <= COLLECTIVE_EAGER_LIMIT &&
-	    (other.type == COLLECTIVE_INT8 || other.count == op.count))
-		alone = true;
 	CHECK_EQ(alone ? 0 : -EBADMSG, err);
 	CHECK_EQ(0, member_status(r->fd, &status));
 	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);

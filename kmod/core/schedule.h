@@ -61,6 +61,21 @@ struct coll_plan {
 };
 
 /**
+ * coll_plan_call() - collective, type and so on in sixteen bits
+ * @plan: the operation
+ *
+ * Every data frame carries it: two calls that differ in nothing but these would
+ * otherwise take each other's bytes.
+ *
+ * Return: a number that no other call has.
+ */
+static inline u16 coll_plan_call(const struct coll_plan *plan)
+{
+	return plan->collective | plan->type << 4 | plan->reduction << 8 |
+	       plan->algorithm << 12;
+}
+
+/**
  * struct coll_span - some bytes of an area
  * @area: enum coll_area
  * @off: from the beginning of the operation's buffer

@@ -69,6 +69,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	bool granted = *grant_of(stream, inst->call.instance) == inst->call.instance + 1;
 	struct coll_data data = {
 		.lane = engine->lane,
+		.call = coll_plan_call(&inst->plan),
 		.step = inst->tx_step,
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,

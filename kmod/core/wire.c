@@ -63,7 +63,8 @@ struct data_wire {
 	u8 reserved;
 	__le32 incarnation;
 	__le64 instance;
-	__le32 step;
+	__le16 step;
+	__le16 call;
 	__le32 length;
 	__le64 offset;
 } __packed;
@@ -274,7 +275,8 @@ void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation)
 		.lane = data->lane,
 		.incarnation = cpu_to_le32(incarnation),
 		.instance = cpu_to_le64(data->instance),
-		.step = cpu_to_le32(data->step),
+		.step = cpu_to_le16(data->step),
+		.call = cpu_to_le16(data->call),
 		.length = cpu_to_le32(data->length),
 		.offset = cpu_to_le64(data->offset),
 	};
@@ -303,7 +305,8 @@ int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
 	*data = (struct coll_data){
 		.lane = w.lane,
 		.flags = w.flags,
-		.step = le32_to_cpu(w.step),
+		.step = le16_to_cpu(w.step),
+		.call = le16_to_cpu(w.call),
 		.length = le32_to_cpu(w.length),
 		.instance = le64_to_cpu(w.instance),
 		.offset = le64_to_cpu(w.offset),

@@ -137,7 +137,8 @@ struct coll_control {
  * struct coll_data - the header of a data frame
  * @lane: of the connection
  * @flags: COLL_DATA_*
- * @step: of the sender's schedule
+ * @call: what the sender was asked for: coll_plan_call()
+ * @step: of the sender's schedule, below 65536
  * @length: bytes of payload that follow
  * @instance: the operation
  * @offset: of the payload in what the step sends
@@ -145,6 +146,7 @@ struct coll_control {
 struct coll_data {
 	u8 lane;
 	u8 flags;
+	u16 call;
 	u32 step;
 	u32 length;
 	u64 instance;

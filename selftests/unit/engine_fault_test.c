@@ -243,6 +243,14 @@ static void test_mismatch(void)
 	tap_ok(mismatches(0, 0, 0, 0), "a token among elements: no match");
 
 	f = fixture_new(0, 2);
+	submit(f, 0, 64);
+	arrive_head(f, 1, &(struct coll_data) {
+		.lane = LANE, .flags = EAGER, .call = 0x0101, .length = 32,
+	});
+	tap_ok(f->mismatches == 1, "another operation on as many bytes: no match");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
 	submit_barrier(f, 0);
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 10, EAGER, 2) && f->mismatches == 1 && !f->completed,
 	       "elements among tokens: no match");

@@ -193,9 +193,18 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 
 static inline int arrive_head(struct fixture *f, u32 peer, const struct coll_data *data)
 {
+	static const struct coll_plan sum = {
+		.collective = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.reduction = COLLECTIVE_SUM,
+	};
+	struct coll_data frame = *data;
 	u8 head[COLL_DATA_SIZE];
 
-	coll_wire_put_data(head, data, INCARNATION);
+	/* Of submit(), or of submit_barrier(), whose frames are empty. */
+	if (frame.length && !frame.call)
+		frame.call = coll_plan_call(&sum);
+	coll_wire_put_data(head, &frame, INCARNATION);
 	return arrive(f, peer, head, sizeof(head));
 }
 
