@@ -101,6 +101,10 @@ struct coll_group {
 
 /**
  * struct coll_mail - what the control runner has for a data connection's lane
+ *
+ * It is the link's, for the control connection may be open, and the peer busy,
+ * before the data connection is.
+ *
  * @lock: protects the rest
  * @posted: there is something
  * @consumed: see coll_stream_consumed()
@@ -145,7 +149,7 @@ enum coll_conn_state {
  * @blocked: the transport takes no more for now
  * @want: of a data connection: there is something to send
  * @stream: of a data connection [L]
- * @mail: of a data connection
+ * @mail: of a data connection: its link's
  * @down: of a data connection: it is [a]
  * @deserted: its peer had left when this run of the lane began [L]
  */
@@ -181,6 +185,7 @@ struct coll_conn {
  * @peer: rank [c]
  * @control: its control connection [C]
  * @data: its data connections, by lane; set once [a]
+ * @mail: for them, by lane
  * @open: connections that are open [C]
  * @quiet: heartbeats since the peer was heard [C]
  * @lease: until when the peer waits for us, ns [a]
@@ -201,6 +206,7 @@ struct coll_link {
 	u32 peer;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
+	struct coll_mail *mail;
 	u32 open;
 	u32 quiet;
 	u64 lease;
@@ -494,7 +500,8 @@ int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len);
 void coll_lane_pause(struct coll_conn *conn);
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 void coll_lane_detach(struct coll_conn *conn);
-int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control);
+int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
+		   const struct coll_control *control);
 
 /* conn.c */
 int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr);

@@ -453,13 +453,13 @@ void coll_lane_recheck(struct coll_lane *lane)
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 nslots = lane->engine.nslots;
-	int err = -ENOMEM;
+	int err;
 
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
-	conn->mail = kvzalloc(sizeof(*conn->mail), GFP_KERNEL_ACCOUNT);
-	if (!conn->stream || !conn->mail)
-		return -ENOMEM;	/* what there is goes with the connection */
-	spin_lock_init(&conn->mail->lock);
+	if (!conn->stream)
+		return -ENOMEM;
+	/* What there is goes with the connection. */
+	conn->mail = &conn->link->mail[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
 			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
 			 kvcalloc(nslots, sizeof(u64), GFP_KERNEL_ACCOUNT));
@@ -491,20 +491,20 @@ void coll_lane_detach(struct coll_conn *conn)
 		kvfree(conn->stream->grants);
 	}
 	kfree(conn->stream);
-	kvfree(conn->mail);
 }
 
 /**
  * coll_lane_mail() - a control frame for a data connection's lane
- * @conn: the connection
+ * @lane: the lane
+ * @mail: of the connection, which need not be there yet
  * @control: GRANT, CREDIT or CONSUMED
  *
  * Context: control runner.
  * Return: 0, or -EPROTO when there are more grants than requests can be.
  */
-int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control)
+int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
+		   const struct coll_control *control)
 {
-	struct coll_mail *mail = conn->mail;
 	int err = 0;
 
 	spin_lock(&mail->lock);
@@ -528,6 +528,6 @@ int coll_lane_mail(struct coll_conn *conn, const struct coll_control *control)
 	}
 	mail->posted = true;
 	spin_unlock(&mail->lock);
-	coll_runner_kick(&conn->member->lanes[conn->lane].runner);
+	coll_runner_kick(&lane->runner);
 	return err;
 }

@@ -17,6 +17,7 @@
 int coll_link_new(struct coll_member *member, u32 peer)
 {
 	struct coll_link *link;
+	u32 i;
 
 	if (peer == member->rank || member->links[peer])
 		return 0;
@@ -24,10 +25,15 @@ int coll_link_new(struct coll_member *member, u32 peer)
 	if (!link)
 		return -ENOMEM;
 	link->out = kvmalloc(COLL_OUTBOX, GFP_KERNEL_ACCOUNT);
-	if (!link->out) {
+	link->mail = kvcalloc(member->nlanes, sizeof(*link->mail), GFP_KERNEL_ACCOUNT);
+	if (!link->out || !link->mail) {
+		kvfree(link->mail);
+		kvfree(link->out);
 		kfree(link);
 		return -ENOMEM;
 	}
+	for (i = 0; i < member->nlanes; i++)
+		spin_lock_init(&link->mail[i].lock);
 	spin_lock_init(&link->out_lock);
 	link->member = member;
 	link->peer = peer;
@@ -48,6 +54,7 @@ void coll_link_free(struct coll_link *link, bool reset)
 	link->member->links[link->peer] = NULL;
 	if (link->control)
 		coll_conn_free(link->control, reset);
+	kvfree(link->mail);
 	kvfree(link->out);
 	kfree(link);
 }
@@ -123,9 +130,10 @@ void coll_link_post(struct coll_link *link, const struct coll_control *control)
 
 static int link_mail(struct coll_link *link, const struct coll_control *control)
 {
-	if (control->lane >= link->member->nlanes || !link->data[control->lane])
+	if (control->lane >= link->member->nlanes)
 		return -EPROTO;
-	return coll_lane_mail(link->data[control->lane], control);
+	return coll_lane_mail(&link->member->lanes[control->lane],
+			      &link->mail[control->lane], control);
 }
 
 static int link_handle(struct coll_link *link, const struct coll_control *control)
