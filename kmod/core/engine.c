@@ -253,7 +253,8 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll_data *data)
 {
 	if (inst_received(inst) || peer != inst->rx.from ||
-	    data->call != coll_plan_call(&inst->plan) || data->step != inst->rx_step || data->offset != inst->rx_off)
+	    data->call != coll_plan_call(&inst->plan) ||
+	    data->step != inst->rx_step || data->offset != inst->rx_off)
 		return false;
 	if (inst->rx.token)
 		return !data->length;
