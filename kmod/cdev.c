@@ -61,7 +61,8 @@ static int ioc_join(struct file *file, union ioc_arg *arg)
 	struct coll_member *member = file->private_data;
 	int err;
 
-	mutex_lock(&member->mutex);
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
 	err = coll_member_join(member, &arg->join);
 	mutex_unlock(&member->mutex);
 	return err;
@@ -111,7 +112,8 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	if (reg->flags & ~COLLECTIVE_REGISTER_READ_ONLY || reg->buffer || reg->reserved ||
 	    !reg->length)
 		return -EINVAL;
-	mutex_lock(&member->mutex);
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
 	err = -ENOTCONN;
 	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
 		goto unlock;
@@ -140,7 +142,12 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	struct coll_member *member = file->private_data;
 	struct coll_buffer *buffer;
 
-	mutex_lock(&member->mutex);
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->mm && !ioc_mine(member)) {
+		mutex_unlock(&member->mutex);
+		return -EPERM;
+	}
 	buffer = xa_erase(&member->buffers, arg->unreg.buffer);
 	mutex_unlock(&member->mutex);
 	if (!buffer)
@@ -188,8 +195,12 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 
 	if (arg->leave.flags)
 		return -EINVAL;
-	mutex_lock(&member->mutex);
-	err = coll_member_leave(member);
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
+		err = -EPERM;
+	else
+		err = coll_member_leave(member);
 	mutex_unlock(&member->mutex);
 	return err;
 }

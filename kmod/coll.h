@@ -64,6 +64,7 @@
 #define COLL_DEFAULT_TIMEOUT_MS		300000
 #define COLL_DEFAULT_CONNECT_MS		60000
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
+#define COLL_HEARTBEAT_MAX_MS		60000
 
 /* In heartbeats; the order matters (mem.c). */
 #define COLL_LEASE_BEATS	4
@@ -376,6 +377,7 @@ struct coll_counters {
  * @nlinks: how many [c]
  * @nopen: of these, complete [l]
  * @arrivals: connections that CONNECT has begun [l]
+ * @connect_by: deadline of CONNECT, jiffies; 0: none
  * @met: CONNECT has returned success [m]
  * @posted: control frames wait for the control runner [a]
  * @lanes: [c]
@@ -428,6 +430,7 @@ struct coll_member {
 	u32 nlinks;
 	u32 nopen;
 	struct list_head arrivals;
+	unsigned long connect_by;
 	bool met;
 	bool posted;
 	struct coll_lane *lanes;
@@ -465,6 +468,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 			u32 timeout_ms, bool wait);
 int coll_member_leave(struct coll_member *member);
 void coll_member_close(struct coll_member *member);
+void coll_member_expire(struct coll_member *member);
 void coll_member_status(struct coll_member *member, struct collective_status *status);
 
 /* state.c */

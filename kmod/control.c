@@ -6,6 +6,9 @@
 
 #include "coll.h"
 
+/* Rounds over the links in one run, before other work on this CPU. */
+#define COLL_ROUNDS	4
+
 static void control_arrivals(struct coll_member *member)
 {
 	struct coll_conn *conn;
@@ -50,7 +53,7 @@ static void control_leave(struct coll_member *member)
  * coll_control_run() - see struct coll_runner
  * @runner: a member's control runner
  *
- * Return: false: nothing is left to do.
+ * Return: true: there is more to do.
  */
 bool coll_control_run(struct coll_runner *runner)
 {
@@ -59,6 +62,7 @@ bool coll_control_run(struct coll_runner *runner)
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn, *next;
 	struct coll_link *link;
+	int round = 0;
 
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &member->listener_events) ||
 	    chores & BIT(COLL_CHORE_TICK))
@@ -73,6 +77,8 @@ bool coll_control_run(struct coll_runner *runner)
 	if (chores & BIT(COLL_CHORE_LEAVE))
 		control_leave(member);
 	if (chores & BIT(COLL_CHORE_TICK))
+		coll_member_expire(member);
+	if (chores & BIT(COLL_CHORE_TICK))
 		list_for_each_entry(link, &member->linked, node)
 			coll_link_tick(link, now);
 	do {
@@ -80,8 +86,8 @@ bool coll_control_run(struct coll_runner *runner)
 		WRITE_ONCE(member->posted, false);
 		list_for_each_entry(link, &member->linked, node)
 			coll_link_run(link);
-	} while (READ_ONCE(member->posted));
-	return false;
+	} while (READ_ONCE(member->posted) && ++round < COLL_ROUNDS);
+	return READ_ONCE(member->posted);
 }
 
 /**

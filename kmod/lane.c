@@ -30,6 +30,8 @@ static void lane_control(void *ctx, u32 peer, const struct coll_control *control
 {
 	struct coll_lane *lane = ctx;
 
+	/* Locks are taken in there. */
+	coll_vector_drop(&lane->vector);
 	coll_link_post(lane->member->links[peer], control);
 }
 
@@ -327,7 +329,7 @@ static bool lane_run(struct coll_runner *runner)
 	lane_inbox(lane);
 	if (xchg(&lane->recheck, false))
 		lane_recheck(lane);
-	if (READ_ONCE(member->aborted))
+	if (smp_load_acquire(&member->aborted))	/* then when, and why */
 		lane_fail(lane, now);
 	coll_engine_tick(&lane->engine, now);
 
@@ -358,15 +360,18 @@ static bool lane_run(struct coll_runner *runner)
  */
 static int lane_cpu(const struct coll_member *member, u32 index)
 {
-	const struct cpumask *cpus = current->cpus_ptr;
-	u32 nth = (member->rank * member->nlanes + index) * cpumask_weight(cpus) /
-		  (member->nranks * member->nlanes);
+	u32 weight = 0, nth;
 	int cpu;
 
-	for_each_cpu(cpu, cpus)
+	/* Work items only run on CPUs that have been online. */
+	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
+		weight++;
+	nth = (member->rank * member->nlanes + index) * weight /
+	      (member->nranks * member->nlanes);
+	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
 		if (!nth--)
-			break;
-	return cpu < nr_cpu_ids ? cpu : raw_smp_processor_id();
+			return cpu;
+	return raw_smp_processor_id();
 }
 
 /**

@@ -139,6 +139,7 @@ static int link_mail(struct coll_link *link, const struct coll_control *control)
 static int link_handle(struct coll_link *link, const struct coll_control *control)
 {
 	struct coll_member *member = link->member;
+	struct coll_cause cause = control->cause;
 	u64 now = ktime_get_ns();
 
 	link->quiet = 0;
@@ -165,12 +166,14 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 					    coll_member_beats(member, COLL_LEASE_BEATS)));
 		return 0;
 	case COLL_CONTROL_ABORT:
+		/* The number is ours to choose, not the peer's. */
+		cause.error = -coll_cause_error(cause.kind);
 		if (control->instance != COLL_INSTANCE_GROUP) {
-			coll_request_abort(member, control->instance, &control->cause);
+			coll_request_abort(member, control->instance, &cause);
 			return 0;
 		}
 		WRITE_ONCE(link->safe, true);
-		coll_member_abort(member, &control->cause);
+		coll_member_abort(member, &cause);
 		return 0;
 	case COLL_CONTROL_LEAVE:
 		/* After the mail that came before it: pairs with lane_run(). */
@@ -233,10 +236,13 @@ static int link_receive(struct coll_link *link)
 
 	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
 		return 0;
-	do {
-		n = conn->ep.transport->receive(&conn->ep, COLL_OUTBOX);
-	} while (n > 0);
-	if (n == -EAGAIN)
+	n = conn->ep.transport->receive(&conn->ep, COLL_OUTBOX);
+	if (n >= COLL_OUTBOX) {
+		/* There may be more; others have their turn first. */
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+		WRITE_ONCE(link->member->posted, true);
+	}
+	if (n > 0 || n == -EAGAIN)
 		return 0;
 	link_down(link, n);
 	return -ENOTCONN;

@@ -84,7 +84,7 @@ static int join_check(const struct collective_join *join)
 		return -EINVAL;
 	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
 	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
-	    join->transport >= COLLECTIVE_TRANSPORT_COUNT || join->heartbeat_ms > 3600000)
+	    join->transport >= COLLECTIVE_TRANSPORT_COUNT || join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
 		return -EINVAL;
 	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
 }
@@ -286,17 +286,43 @@ static bool connect_done(const struct coll_member *member)
 	return READ_ONCE(member->state) != COLLECTIVE_STATE_CONNECTING;
 }
 
-static int connect_wait(struct coll_member *member, u32 timeout_ms)
+static unsigned long connect_deadline(u32 timeout_ms)
 {
-	long left = timeout_ms == U32_MAX ? MAX_SCHEDULE_TIMEOUT :
-		msecs_to_jiffies(timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS);
+	u32 ms = timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS;
 
+	return (jiffies + msecs_to_jiffies(ms)) | 1;
+}
+
+static void connect_fail(struct coll_member *member)
+{
+	coll_member_fail(member, COLLECTIVE_REASON_DEADLINE, member->rank,
+			 connect_missing(member));
+}
+
+/**
+ * coll_member_expire() - see whether a deadline has passed that nobody waits for
+ * @member: the member; CONNECT may have been called without waiting
+ *
+ * Context: control runner.
+ */
+void coll_member_expire(struct coll_member *member)
+{
+	if (READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING &&
+	    member->connect_by && time_after(jiffies, member->connect_by + HZ / 10))
+		connect_fail(member);
+}
+
+static int connect_wait(struct coll_member *member)
+{
+	long left = MAX_SCHEDULE_TIMEOUT;
+
+	if (member->connect_by)
+		left = max_t(long, member->connect_by - jiffies, 0);
 	left = wait_event_interruptible_timeout(member->wait, connect_done(member), left);
 	if (left < 0)
 		return left;
 	if (!left)
-		coll_member_fail(member, COLLECTIVE_REASON_DEADLINE, member->rank,
-				 connect_missing(member));
+		connect_fail(member);
 	if (READ_ONCE(member->aborted))
 		return member->aborted;
 	member->met = true;
@@ -325,6 +351,8 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (!addr_len(&peers[rank]))
 			return -EINVAL;
 	if (member->state == COLLECTIVE_STATE_JOINED) {
+		if (timeout_ms != U32_MAX)
+			member->connect_by = connect_deadline(timeout_ms);
 		spin_lock(&member->lock);
 		if (member->state == COLLECTIVE_STATE_JOINED)
 			coll_member_enter(member, COLLECTIVE_STATE_CONNECTING);
@@ -342,7 +370,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 	}
 	if (!wait && READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING)
 		return -EINPROGRESS;
-	return connect_wait(member, timeout_ms);
+	return connect_wait(member);
 }
 
 /*

@@ -18,16 +18,18 @@ static void runner_queue(struct coll_runner *runner)
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
-/* Take it if nobody has it; otherwise leave word. */
+/*
+ * Take it if nobody has it; otherwise leave word.  The word is written even when
+ * it is there already: that orders what the caller has done before what the owner
+ * looks at next.
+ */
 static bool runner_claim(struct coll_runner *runner)
 {
 	int old = atomic_read(&runner->state);
 
-	do {
-		if (old == RUNNER_MISSED)
-			return false;
-	} while (!atomic_try_cmpxchg(&runner->state, &old,
-				     old == RUNNER_IDLE ? RUNNER_OWNED : RUNNER_MISSED));
+	while (!atomic_try_cmpxchg(&runner->state, &old,
+				   old == RUNNER_IDLE ? RUNNER_OWNED : RUNNER_MISSED))
+		;
 	return old == RUNNER_IDLE;
 }
 
@@ -41,16 +43,27 @@ static bool runner_release(struct coll_runner *runner)
 	return false;
 }
 
-static void runner_work(struct work_struct *work)
+/* The owner runs; what is more than a little goes on in the work item. */
+static void runner_loop(struct coll_runner *runner)
 {
-	struct coll_runner *runner = container_of(work, struct coll_runner, work);
+	int round;
 
-	do {
-		if (runner->run(runner)) {
+	for (round = 0; !READ_ONCE(runner->stopping); round++) {
+		bool more = runner->run(runner);
+
+		if (!more && runner_release(runner))
+			return;
+		if (more || round) {
 			runner_queue(runner);
 			return;
 		}
-	} while (!runner_release(runner));
+	}
+	atomic_set_release(&runner->state, RUNNER_IDLE);
+}
+
+static void runner_work(struct work_struct *work)
+{
+	runner_loop(container_of(work, struct coll_runner, work));
 }
 
 /**
@@ -90,14 +103,8 @@ void coll_runner_kick(struct coll_runner *runner)
  */
 void coll_runner_poke(struct coll_runner *runner)
 {
-	if (!runner_claim(runner))
-		return;
-	do {
-		if (runner->run(runner)) {
-			runner_queue(runner);
-			return;
-		}
-	} while (!runner_release(runner));
+	if (runner_claim(runner))
+		runner_loop(runner);
 }
 
 /**
@@ -108,6 +115,7 @@ void coll_runner_poke(struct coll_runner *runner)
  */
 void coll_runner_stop(struct coll_runner *runner)
 {
+	WRITE_ONCE(runner->stopping, true);
 	while (!runner_claim(runner)) {
 		flush_work(&runner->work);
 		cond_resched();

@@ -18,12 +18,14 @@
  * struct coll_runner - something that is run by one context at a time
  * @state: enum in runner.c
  * @cpu: where its work item runs
+ * @stopping: whoever owns it lets go, whatever there is to do
  * @work: the work item
  * @run: do what there is to do, within a budget; true: there is more
  */
 struct coll_runner {
 	atomic_t state;
 	int cpu;
+	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
 };

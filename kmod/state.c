@@ -106,7 +106,8 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 		member->aborted_at = now;
 		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
 	}
-	WRITE_ONCE(member->aborted, member_error(member, cause));
+	/* With what is read after it: pairs with lane_run(). */
+	smp_store_release(&member->aborted, member_error(member, cause));
 	set_bit(COLL_CHORE_FLOOD, &member->chores);
 	mod_delayed_work(coll_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
 	spin_unlock(&member->lock);

@@ -26,7 +26,7 @@ static void endpoint_event(struct sock *sk, enum coll_event event)
 	struct coll_endpoint *ep;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	ep = sk->sk_user_data;
+	ep = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 	if (ep)
 		ep->ops->event(ep, event);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -67,7 +67,8 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->saved.write_space = sk->sk_write_space;
 	ep->saved.state_change = sk->sk_state_change;
 	ep->saved.error_report = sk->sk_error_report;
-	sk->sk_user_data = ep;
+	/* Not for the children of a listener, who may outlive it by a moment. */
+	__rcu_assign_sk_user_data_with_flags(sk, ep, SK_USER_DATA_NOCOPY);
 	sk->sk_data_ready = endpoint_data_ready;
 	sk->sk_write_space = endpoint_write_space;
 	sk->sk_state_change = endpoint_state_change;
@@ -83,7 +84,7 @@ static void endpoint_detach(struct coll_endpoint *ep)
 	struct sock *sk = ep->sock->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_user_data = NULL;
+	rcu_assign_sk_user_data(sk, NULL);
 	sk->sk_data_ready = ep->saved.data_ready;
 	sk->sk_write_space = ep->saved.write_space;
 	sk->sk_state_change = ep->saved.state_change;
@@ -198,9 +199,8 @@ int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 
 	if (err)
 		return err;
-	/* It inherited the listener's callbacks, and its user data. */
+	/* It inherited the listener's callbacks. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
-	sock->sk->sk_user_data = NULL;
 	sock->sk->sk_data_ready = listener->saved.data_ready;
 	sock->sk->sk_write_space = listener->saved.write_space;
 	sock->sk->sk_state_change = listener->saved.state_change;

@@ -102,12 +102,14 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 {
 	struct sock *sk = ep->sock->sk;
 	read_descriptor_t desc = { .arg.data = ep, .count = budget };
-	bool end;
+	bool end, fin;
 	int n, err;
 
 	lock_sock(sk);
 	n = tcp_read_sock(sk, &desc, receive_actor);
 	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
+	/* A reset may have been told already, to a sender; it sends no FIN. */
+	fin = sock_flag(sk, SOCK_DONE);
 	err = -READ_ONCE(sk->sk_err);
 	release_sock(sk);
 
@@ -117,5 +119,7 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 		return n;
 	if (err)
 		return err;
-	return end ? 0 : -EAGAIN;
+	if (!end)
+		return -EAGAIN;
+	return fin ? 0 : -ECONNRESET;
 }

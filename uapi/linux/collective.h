@@ -234,7 +234,7 @@ struct collective_query {
  * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
  * @timeout_ms: deadline of an operation that names none; 0: the default
  *	(300 s); ~0: none
- * @heartbeat_ms: how often a silent link is probed; 0: the default (1 s)
+ * @heartbeat_ms: how often a link is probed; 0: the default (1 s); at most 60 s
  * @secret: reserved for authentication, zero
  * @reserved: 0
  * @addr_len: in: bytes of @addr; out: bytes of the bound address
@@ -314,7 +314,7 @@ struct collective_register {
  * @buffer: its number
  *
  * Operations in flight keep the pages until they complete.  Errors: EINVAL,
- * E2BIG, ENOENT.
+ * E2BIG, ENOENT, EPERM.
  */
 struct collective_unregister {
 	__u32 size;
@@ -421,7 +421,7 @@ struct collective_status {
  * @flags: 0
  *
  * Requests still in flight fail with ECANCELED here and abort the group there.
- * The file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN.
+ * The file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN, EPERM.
  */
 struct collective_leave {
 	__u32 size;
