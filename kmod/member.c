@@ -84,7 +84,8 @@ static int join_check(const struct collective_join *join)
 		return -EINVAL;
 	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
 	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
-	    join->transport >= COLLECTIVE_TRANSPORT_COUNT || join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
+	    join->transport >= COLLECTIVE_TRANSPORT_COUNT ||
+	    join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
 		return -EINVAL;
 	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
 }
