@@ -13,6 +13,9 @@ enum {
 
 struct workqueue_struct *coll_wq;
 
+/* Times that an owner looks again, before other work on this CPU has its turn. */
+#define RUNNER_ROUNDS	64
+
 static void runner_queue(struct coll_runner *runner)
 {
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
@@ -53,7 +56,7 @@ static void runner_loop(struct coll_runner *runner)
 
 		if (!more && runner_release(runner))
 			return;
-		if (more || round) {
+		if (more || round == RUNNER_ROUNDS) {
 			runner_queue(runner);
 			return;
 		}
