@@ -33,6 +33,22 @@ static bool ioc_mine(const struct coll_member *member)
 	return member->mm == current->mm;
 }
 
+/* The mutex of a member that has joined, for the process that did. */
+static int ioc_lock(struct coll_member *member)
+{
+	int err = 0;
+
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+		err = -ENOTCONN;
+	else if (!ioc_mine(member))
+		err = -EPERM;
+	if (err)
+		mutex_unlock(&member->mutex);
+	return err;
+}
+
 static int ioc_query(struct file *file, union ioc_arg *arg)
 {
 	struct collective_query *query = &arg->query;
@@ -78,14 +94,9 @@ static int ioc_connect(struct file *file, union ioc_arg *arg)
 	static_assert(sizeof(*peers) == COLLECTIVE_ADDR_SIZE);
 	if (connect->flags)
 		return -EINVAL;
-	if (mutex_lock_interruptible(&member->mutex))
-		return -ERESTARTSYS;
-	err = -ENOTCONN;
-	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
-		goto unlock;
-	err = -EPERM;
-	if (!ioc_mine(member))
-		goto unlock;
+	err = ioc_lock(member);
+	if (err)
+		return err;
 	err = -EINVAL;
 	if (connect->npeers != member->nranks)
 		goto unlock;
@@ -112,14 +123,9 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	if (reg->flags & ~COLLECTIVE_REGISTER_READ_ONLY || reg->buffer || reg->reserved ||
 	    !reg->length)
 		return -EINVAL;
-	if (mutex_lock_interruptible(&member->mutex))
-		return -ERESTARTSYS;
-	err = -ENOTCONN;
-	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
-		goto unlock;
-	err = -EPERM;
-	if (!ioc_mine(member))
-		goto unlock;
+	err = ioc_lock(member);
+	if (err)
+		return err;
 	buffer = coll_buffer_pin(reg->addr, reg->length,
 				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY),
 				 &member->pinned);

@@ -192,7 +192,6 @@ struct coll_conn {
  * @lease: until when the peer waits for us, ns [a]
  * @left: the peer said goodbye [a]
  * @safe: the peer completes nothing with success any more [a]
- * @gone: the control connection has ended [a]
  * @broken: heartbeats since a data connection was found down [C]
  * @flooded: kind of the reason that was told last [C]
  * @out_lock: protects the next three
@@ -213,7 +212,6 @@ struct coll_link {
 	u64 lease;
 	bool left;
 	bool safe;
-	bool gone;
 	u32 broken;
 	u32 flooded;
 	spinlock_t out_lock;

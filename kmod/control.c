@@ -76,11 +76,11 @@ bool coll_control_run(struct coll_runner *runner)
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))
 		control_leave(member);
-	if (chores & BIT(COLL_CHORE_TICK))
+	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
-	if (chores & BIT(COLL_CHORE_TICK))
 		list_for_each_entry(link, &member->linked, node)
 			coll_link_tick(link, now);
+	}
 	do {
 		/* What comes on one link may have to be told on another. */
 		WRITE_ONCE(member->posted, false);

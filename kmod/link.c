@@ -218,7 +218,6 @@ static void link_down(struct coll_link *link, int err)
 	/* An orderly end comes after everything that could succeed. */
 	if (!err)
 		WRITE_ONCE(link->safe, true);
-	WRITE_ONCE(link->gone, true);
 
 	if (err == -EPROTO)
 		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, link->peer, member->rank);
