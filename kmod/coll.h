@@ -270,13 +270,28 @@ struct coll_part {
 };
 
 /**
+ * struct coll_extent - what an operation does with its two buffers
+ * @send: bytes that are read, 0: none
+ * @recv: bytes that are written, 0: none
+ * @block: bytes of the vector, or of one rank's block
+ * @own: where in the result our input is, when it is in place; bytes
+ */
+struct coll_extent {
+	u64 send;
+	u64 recv;
+	u64 block;
+	u64 own;
+};
+
+/**
  * struct coll_request - one operation of one member
  * @node: in the member's list [l]
  * @member: [c]
  * @instance: its number [c]
  * @signature: what the ranks must agree on [c]
- * @bytes: of its result [c]
- * @buffer: by enum coll_area; the same twice when in place [c]
+ * @flags: COLLECTIVE_F_* [c]
+ * @extent: of its buffers [c]
+ * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @off: where in them it begins [c]
  * @begun: when, ns [c]
  * @deadline: jiffies, 0: none [c]
@@ -295,7 +310,8 @@ struct coll_request {
 	struct coll_member *member;
 	u64 instance;
 	struct coll_signature signature;
-	u64 bytes;
+	u32 flags;
+	struct coll_extent extent;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];
 	u64 begun;
@@ -491,7 +507,8 @@ void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
 void coll_request_reap(struct coll_member *member, unsigned long patience);
 
 /* call.c */
-int coll_call_check(const struct collective_op *op, u32 nranks, u64 *bytes);
+int coll_call_check(const struct collective_op *op, const struct coll_member *member,
+		    struct coll_extent *extent);
 
 /* lane.c */
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);

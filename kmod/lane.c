@@ -342,6 +342,8 @@ static bool lane_run(struct coll_runner *runner)
 			}
 			moved |= lane_send(lane, conn);
 		}
+		if (!moved)
+			moved = coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET);
 	}
 
 	lane_deserted(lane);

@@ -35,7 +35,7 @@ static void request_free(struct coll_request *request)
  */
 
 static int request_registered(struct coll_request *request, enum coll_area area,
-			      u32 id, u64 addr, bool writable)
+			      u32 id, u64 addr, u64 bytes, bool writable)
 {
 	struct coll_member *member = request->member;
 	struct coll_buffer *buffer;
@@ -46,7 +46,7 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 	if (!buffer)
 		err = -ENOENT;
 	else if (addr < buffer->addr || addr - buffer->addr > buffer->mem.length ||
-		 request->bytes > buffer->mem.length - (addr - buffer->addr))
+		 bytes > buffer->mem.length - (addr - buffer->addr))
 		err = -EINVAL;
 	else if (writable && !buffer->writable)
 		err = -EFAULT;
@@ -62,35 +62,50 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 }
 
 static int request_buffer(struct coll_request *request, enum coll_area area,
-			  u32 id, u64 addr, bool writable)
+			  u32 id, u64 addr, u64 bytes, bool writable)
 {
 	struct coll_buffer *buffer;
 
+	if (!bytes)
+		return 0;
 	if (id)
-		return request_registered(request, area, id, addr, writable);
-	buffer = coll_buffer_pin(addr, request->bytes, writable, &request->member->pinned);
+		return request_registered(request, area, id, addr, bytes, writable);
+	buffer = coll_buffer_pin(addr, bytes, writable, &request->member->pinned);
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
 	request->buffer[area] = buffer;
 	return 0;
 }
 
+/* One area lies in the memory of another. */
+static void request_share(struct coll_request *request, enum coll_area area,
+			  enum coll_area other, u64 off)
+{
+	refcount_inc(&request->buffer[other]->refs);
+	request->buffer[area] = request->buffer[other];
+	request->off[area] = request->off[other] + off;
+}
+
 static int request_pin(struct coll_request *request, const struct collective_op *op)
 {
+	const struct coll_extent *extent = &request->extent;
 	int err;
 
-	if (!request->bytes)
-		return 0;
-	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv, true);
+	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv,
+			     extent->recv, true);
 	if (err)
 		return err;
-	if (op->send != op->recv)
-		return request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
-
-	refcount_inc(&request->buffer[COLL_AREA_RECV]->refs);
-	request->buffer[COLL_AREA_SEND] = request->buffer[COLL_AREA_RECV];
-	request->off[COLL_AREA_SEND] = request->off[COLL_AREA_RECV];
-	return 0;
+	if (!extent->send)
+		return 0;
+	if (extent->recv && op->send == op->recv) {
+		request_share(request, COLL_AREA_SEND, COLL_AREA_RECV, extent->own);
+		return 0;
+	}
+	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send,
+			     extent->send, false);
+	if (!err && !extent->recv)
+		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, 0);
+	return err;
 }
 
 /*
@@ -98,9 +113,10 @@ static int request_pin(struct coll_request *request, const struct collective_op 
  */
 
 static struct coll_request *request_new(struct coll_member *member,
-					const struct collective_op *op, u64 bytes)
+					const struct collective_op *op,
+					const struct coll_extent *extent)
 {
-	u32 nparts = coll_layout_lanes(bytes, member->nlanes);
+	u32 nparts = coll_layout_lanes(extent->block, member->nlanes);
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
 	struct coll_request *request;
 
@@ -108,7 +124,8 @@ static struct coll_request *request_new(struct coll_member *member,
 	if (!request)
 		return NULL;
 	request->member = member;
-	request->bytes = bytes;
+	request->flags = op->flags;
+	request->extent = *extent;
 	request->nparts = nparts;
 	request->begun = ktime_get_ns();
 	if (timeout != U32_MAX)
@@ -118,6 +135,7 @@ static struct coll_request *request_new(struct coll_member *member,
 		.type = op->type,
 		.reduction = op->reduction,
 		.algorithm = op->algorithm,
+		.flags = op->flags,
 		.root = op->root,
 		.count = op->count,
 	};
@@ -130,7 +148,6 @@ static void request_parts(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	const struct coll_signature *signature = &request->signature;
-	u32 size = coll_type_size(signature->type);
 	u32 i, area;
 
 	for (i = 0; i < request->nparts; i++) {
@@ -143,9 +160,11 @@ static void request_parts(struct coll_request *request)
 			.reduction = signature->reduction,
 			.algorithm = signature->algorithm,
 			.root = signature->root,
-			.eager = request->bytes <= COLLECTIVE_EAGER_LIMIT,
+			.eager = request->extent.block <= COLLECTIVE_EAGER_LIMIT,
+			.reproducible = request->flags & COLLECTIVE_F_REPRODUCIBLE,
 			.instance = request->instance,
-			.part = coll_layout_piece(signature->count, size, request->nparts, i),
+			.nlanes = member->nlanes,
+			.count = signature->count,
 			.user = part,
 		};
 		for (area = 0; area < COLL_AREA_COUNT; area++) {
@@ -162,7 +181,7 @@ static bool signatures_differ(const struct coll_signature *a, const struct coll_
 {
 	return a->collective != b->collective || a->type != b->type ||
 	       a->reduction != b->reduction || a->algorithm != b->algorithm ||
-	       a->root != b->root || a->count != b->count || a->layout != b->layout;
+	       a->flags != b->flags || a->root != b->root || a->count != b->count || a->layout != b->layout;
 }
 
 static u32 member_previous(const struct coll_member *member)
@@ -336,14 +355,14 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 			u64 *instance)
 {
 	struct coll_request *request;
+	struct coll_extent extent;
 	struct coll_cause doom;
-	u64 bytes;
 	int err;
 
-	err = coll_call_check(op, member->nranks, &bytes);
+	err = coll_call_check(op, member, &extent);
 	if (err)
 		return err;
-	request = request_new(member, op, bytes);
+	request = request_new(member, op, &extent);
 	if (!request)
 		return -ENOMEM;
 	err = request_pin(request, op);

@@ -7,9 +7,10 @@
  * sending cursor may pass is decided by the receiving one (coll_inst_sendable):
  * that comparison is all there is to cut-through.
  *
- * An instance is complete when both cursors are at the end, the transport has
- * taken every byte, and the peer has consumed what it reads from our memory.
- * One that was aborted drops the first condition, never the last.
+ * An instance is complete when both cursors are at the end, what stays here is
+ * copied, the transport has taken every byte, and the peer has consumed what it
+ * reads from our memory.  One that was aborted drops the first two conditions,
+ * never the last.
  */
 #include "engine.h"
 
@@ -100,7 +101,7 @@ void coll_inst_settle(struct coll_inst *inst)
 	if (inst->framing || !inst_covered(inst))
 		return;
 	if (!inst->error &&
-	    !(inst_sent(inst) && inst_received(inst) && !inst->lapsed))
+	    !(inst_sent(inst) && inst_received(inst) && !inst->local.len && !inst->lapsed))
 		return;
 
 	list_del(&inst->node);
@@ -196,8 +197,8 @@ void coll_inst_grant(struct coll_inst *inst)
  * coll_inst_sendable() - how much of the current step may be sent now
  * @inst: the instance
  *
- * What a forwarding step sends is what the step before it receives: it is final
- * as far as it is stored.
+ * A step may need others to be received first.  What a forwarding one sends is
+ * what the last of these receives: it is final as far as it is stored.
  *
  * Return: bytes, or 1 for a token that may go.
  */
@@ -208,9 +209,9 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 	if (inst->error || inst->lapsed || inst_sent(inst))
 		return 0;
 
-	if (!inst->tx.forward || inst->rx_step >= inst->tx_step)
+	if (inst->rx_step >= inst->tx.need)
 		final = step_out(&inst->tx);
-	else if (inst->rx_step + 1 == inst->tx_step)
+	else if (inst->tx.forward && inst->rx_step + 1 == inst->tx.need)
 		final = inst->rx_off;
 	else
 		final = 0;
@@ -283,7 +284,7 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.dst = call->area[step->in.area],
 		.own = call->area[step->own],
 		.dst_off = call->area_off[step->in.area] + off,
-		.own_off = call->area_off[step->own] + off,
+		.own_off = call->area_off[step->own] + step->own_off + inst->rx_off,
 		.left = len,
 		.impl = inst->engine->impl,
 	};
@@ -310,6 +311,22 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	coll_inst_settle(inst);
 }
 
+/* What is copied here, unless it is in its place already. */
+static void inst_local(struct coll_inst *inst)
+{
+	const struct coll_call *call = &inst->call;
+	struct coll_local *local = &inst->local;
+
+	if (inst->schedule->local)
+		inst->schedule->local(&inst->plan, local);
+	if (local->len && call->area[COLL_AREA_SEND] == call->area[COLL_AREA_RECV] &&
+	    call->area_off[COLL_AREA_SEND] + local->from ==
+	    call->area_off[COLL_AREA_RECV] + local->to)
+		local->len = 0;
+	if (local->len)
+		inst->engine->copying++;
+}
+
 /**
  * coll_engine_submit() - begin an operation
  * @engine: the engine
@@ -329,7 +346,6 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 	*inst = (struct coll_inst){
 		.engine = engine,
 		.call = *call,
-		.schedule = coll_schedule_find(call->collective, call->algorithm),
 		.plan = {
 			.collective = call->collective,
 			.type = call->type,
@@ -338,11 +354,15 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 			.size = coll_type_size(call->type),
 			.rank = engine->rank,
 			.nranks = engine->nranks,
+			.reproducible = call->reproducible,
 			.root = call->root,
-			.part = call->part,
+			.lane = engine->lane,
+			.nlanes = call->nlanes,
+			.count = call->count,
 		},
 		.busy = true,
 	};
+	inst->schedule = coll_schedule_find(&inst->plan);
 	if (!inst->schedule) {
 		inst->busy = false;
 		return -EOPNOTSUPP;
@@ -352,23 +372,9 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 	INIT_LIST_HEAD(&inst->tx_node);
 	list_add_tail(&inst->node, &engine->active);
 
+	inst_local(inst);
 	inst_tx_enter(inst);
 	inst_rx_enter(inst);
-
-	if (!inst->nsteps) {
-		/* Alone: the result is the input. */
-		u64 off = call->part.first * inst->plan.size;
-		u64 dst = call->area_off[COLL_AREA_RECV] + off;
-		u64 src = call->area_off[COLL_AREA_SEND] + off;
-
-		if (call->part.count && (call->area[COLL_AREA_RECV] !=
-					 call->area[COLL_AREA_SEND] || dst != src))
-			coll_mem_copy(call->area[COLL_AREA_RECV], dst,
-				      call->area[COLL_AREA_SEND], src,
-				      call->part.count * inst->plan.size);
-		coll_inst_settle(inst);
-		return 0;
-	}
 
 	inst_tx_kick(inst);
 	if (!inst_received(inst)) {
@@ -377,8 +383,49 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 		if (!call->eager || coll_stream_crowded(from))
 			coll_inst_grant(inst);
 		coll_stream_unstage(from);
+	} else {
+		coll_inst_settle(inst);
 	}
 	return 0;
+}
+
+/**
+ * coll_engine_copy() - copy some of what operations copy here
+ * @engine: the engine
+ * @budget: bytes at most, roughly
+ *
+ * Copying waits until nothing can be sent or received.
+ *
+ * Return: false when there was nothing to copy.
+ */
+bool coll_engine_copy(struct coll_engine *engine, u64 budget)
+{
+	struct coll_inst *inst, *next;
+
+	if (!engine->copying)
+		return false;
+	list_for_each_entry_safe(inst, next, &engine->active, node) {
+		struct coll_local *local = &inst->local;
+		u64 len = min(local->len, budget);
+
+		if (!len)
+			continue;
+		coll_mem_copy(inst->call.area[COLL_AREA_RECV],
+			      inst->call.area_off[COLL_AREA_RECV] + local->to,
+			      inst->call.area[COLL_AREA_SEND],
+			      inst->call.area_off[COLL_AREA_SEND] + local->from, len);
+		local->from += len;
+		local->to += len;
+		local->len -= len;
+		budget -= len;
+		if (!local->len) {
+			engine->copying--;
+			coll_inst_settle(inst);
+		}
+		if (!budget)
+			break;
+	}
+	return true;
 }
 
 static void inst_abort(struct coll_inst *inst, int error)
@@ -386,6 +433,9 @@ static void inst_abort(struct coll_inst *inst, int error)
 	if (inst->error)
 		return;
 	inst->error = error;
+	if (inst->local.len)
+		inst->engine->copying--;
+	inst->local.len = 0;
 	list_del_init(&inst->tx_node);
 	/* What is still to come will be told as it is discarded. */
 	if (inst->rx_stream)

@@ -54,9 +54,11 @@ struct coll_engine_ops {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @eager: small: payload goes at once, on credit, by copy
+ * @reproducible: COLLECTIVE_F_REPRODUCIBLE
+ * @nlanes: of the group
  * @root: rank
  * @instance: its number
- * @part: elements that this lane carries
+ * @count: elements: of the whole vector, or of a block
  * @area: memory of each enum coll_area; the same one twice when in place
  * @area_off: where in it the operation's buffer begins, in bytes
  * @user: for the surroundings
@@ -67,9 +69,11 @@ struct coll_call {
 	u8 reduction;
 	u8 algorithm;
 	bool eager;
+	bool reproducible;
+	u32 nlanes;
 	u32 root;
 	u64 instance;
-	struct coll_range part;
+	u64 count;
 	const struct coll_mem *area[COLL_AREA_COUNT];
 	u64 area_off[COLL_AREA_COUNT];
 	void *user;
@@ -82,6 +86,7 @@ struct coll_call {
  * @plan: the same for the schedule
  * @schedule: how it is done
  * @nsteps: its number of steps
+ * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
  * @busy: this slot is taken
  * @framing: a stream has begun a frame of it and not ended it
@@ -109,6 +114,7 @@ struct coll_inst {
 	struct coll_plan plan;
 	const struct coll_schedule *schedule;
 	u32 nsteps;
+	struct coll_local local;
 	int error;
 	bool busy;
 	bool framing;
@@ -159,6 +165,7 @@ struct coll_engine_stats {
  * @slots: instances, by the low bits of their number
  * @nslots: a power of two
  * @active: instances, oldest first
+ * @copying: of these, those that have something to copy here
  * @stats: see there
  */
 struct coll_engine {
@@ -174,6 +181,7 @@ struct coll_engine {
 	struct coll_inst *slots;
 	u32 nslots;
 	struct list_head active;
+	u32 copying;
 	struct coll_engine_stats stats;
 };
 
@@ -249,6 +257,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 n
 int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
+bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 
 /* stream.c: frames, in and out */

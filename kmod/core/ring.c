@@ -33,20 +33,28 @@ static u32 ring_previous(const struct coll_plan *plan)
 static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 area)
 {
 	u32 n = plan->nranks;
+	struct coll_range part = coll_plan_block(plan, 0);
 	u32 index = (plan->rank + n - back % n) % n;
-	struct coll_range chunk = coll_layout_piece(plan->part.count, plan->size,
-						    n, index);
+	struct coll_range chunk = coll_layout_piece(part.count, plan->size, n, index);
 
-	return (struct coll_span){
-		.area = area,
-		.off = (plan->part.first + chunk.first) * plan->size,
-		.len = chunk.count * plan->size,
-	};
+	chunk.first += part.first;
+	return coll_plan_span(plan, chunk, area);
+}
+
+/* Alone, the result is the input. */
+static void ring_vector_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
+					      COLL_AREA_SEND);
+
+	if (plan->nranks == 1)
+		*local = (struct coll_local){ .from = own.off, .to = own.off,
+					      .len = own.len };
 }
 
 static u32 ring_allreduce_steps(const struct coll_plan *plan)
 {
-	return plan->part.count ? 2 * (plan->nranks - 1) : 0;
+	return coll_plan_block(plan, 0).count ? 2 * (plan->nranks - 1) : 0;
 }
 
 static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
@@ -58,9 +66,11 @@ static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
 	step->from = ring_previous(plan);
 	step->out = ring_chunk(plan, i, i ? COLL_AREA_RECV : COLL_AREA_SEND);
 	step->in = ring_chunk(plan, i + 1, COLL_AREA_RECV);
+	step->need = i;
 	step->forward = i > 0;
 	step->reduce = i < reducing;
 	step->own = COLL_AREA_SEND;
+	step->own_off = step->in.off;
 	step->last = i + 1 == reducing;
 	step->hazard = step->reduce ? COLL_HAZARD_NEVER_SENT : COLL_HAZARD_COVERED;
 }
@@ -69,6 +79,7 @@ const struct coll_schedule coll_ring_allreduce = {
 	.name	= "ring allreduce",
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
+	.local	= ring_vector_local,
 };
 
 /*
@@ -85,7 +96,7 @@ static void ring_barrier_step(const struct coll_plan *plan, u32 i,
 {
 	step->to = ring_next(plan);
 	step->from = ring_previous(plan);
-	step->forward = i > 0;
+	step->need = i;
 	step->token = true;
 }
 
@@ -93,4 +104,92 @@ const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
 	.steps	= ring_barrier_steps,
 	.step	= ring_barrier_step,
+};
+
+/*
+ * Broadcast: the vector goes once around, from the root to the rank before it.
+ * Every rank but the last sends it once, and forwards it as it comes.
+ */
+static u32 ring_broadcast_steps(const struct coll_plan *plan)
+{
+	return coll_plan_block(plan, 0).count && plan->nranks > 1 ? 1 : 0;
+}
+
+static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unused,
+				struct coll_step *step)
+{
+	bool root = plan->rank == plan->root;
+
+	if (ring_next(plan) != plan->root)
+		step->to = ring_next(plan);
+	if (!root)
+		step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, coll_plan_block(plan, 0),
+				   root ? COLL_AREA_SEND : COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, coll_plan_block(plan, 0), COLL_AREA_RECV);
+	step->need = root ? 0 : 1;
+	step->forward = !root;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+static void ring_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
+					      COLL_AREA_SEND);
+
+	if (plan->rank == plan->root)
+		*local = (struct coll_local){ .from = own.off, .to = own.off,
+					      .len = own.len };
+}
+
+const struct coll_schedule coll_ring_broadcast = {
+	.name	= "ring broadcast",
+	.steps	= ring_broadcast_steps,
+	.step	= ring_broadcast_step,
+	.local	= ring_broadcast_local,
+};
+
+/*
+ * Allgather: in step s rank r sends block r - s, its own first, and receives
+ * block r - s - 1.  Every rank sends n - 1 blocks, which is the least possible.
+ */
+static u32 ring_allgather_steps(const struct coll_plan *plan)
+{
+	return coll_plan_block(plan, 0).count ? plan->nranks - 1 : 0;
+}
+
+static struct coll_span ring_block(const struct coll_plan *plan, u32 back)
+{
+	u32 block = (plan->rank + plan->nranks - back) % plan->nranks;
+
+	return coll_plan_span(plan, coll_plan_block(plan, block), COLL_AREA_RECV);
+}
+
+static void ring_allgather_step(const struct coll_plan *plan, u32 i,
+				struct coll_step *step)
+{
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = i ? ring_block(plan, i) :
+			coll_plan_span(plan, coll_plan_block(plan, 0), COLL_AREA_SEND);
+	step->in = ring_block(plan, i + 1);
+	step->need = i;
+	step->forward = i > 0;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+static void ring_allgather_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
+					      COLL_AREA_SEND);
+
+	*local = (struct coll_local){ .from = own.off, .to = ring_block(plan, 0).off,
+				      .len = own.len };
+}
+
+const struct coll_schedule coll_ring_allgather = {
+	.name	= "ring allgather",
+	.steps	= ring_allgather_steps,
+	.step	= ring_allgather_step,
+	.local	= ring_allgather_local,
 };

@@ -42,22 +42,28 @@ enum coll_hazard {
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
+ * @reproducible: reduce in the order of ranks
  * @size: bytes of an element
  * @rank: ours
  * @nranks: of the group
  * @root: of rooted collectives
- * @part: the elements that this lane carries
+ * @lane: that carries this part of it
+ * @nlanes: of the group
+ * @count: elements: of the whole vector, or of one rank's block
  */
 struct coll_plan {
 	u8 collective;
 	u8 type;
 	u8 reduction;
 	u8 algorithm;
+	bool reproducible;
 	u32 size;
 	u32 rank;
 	u32 nranks;
 	u32 root;
-	struct coll_range part;
+	u32 lane;
+	u32 nlanes;
+	u64 count;
 };
 
 /**
@@ -72,7 +78,7 @@ struct coll_plan {
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
 	return plan->collective | plan->type << 4 | plan->reduction << 8 |
-	       plan->algorithm << 12;
+	       plan->algorithm << 12 | plan->reproducible << 15;
 }
 
 /**
@@ -94,9 +100,11 @@ struct coll_span {
  * @out: what is sent
  * @in: where what arrives is stored
  * @reduce: store own (op) arriving, else just arriving
- * @own: area of our own operand, at the offset of @in
+ * @own: area of our own operand...
+ * @own_off: ...and where in it
  * @last: the reduction is complete after this step (an average divides here)
- * @forward: @out is what the previous step receives: it may be sent as it comes
+ * @need: so many steps must be received before @out may be sent
+ * @forward: @out is what the last of these receives: it may be sent as it comes
  * @token: this step is a signal and has no payload
  * @hazard: enum coll_hazard of the write to @in
  */
@@ -107,10 +115,24 @@ struct coll_step {
 	struct coll_span in;
 	bool reduce;
 	u8 own;
+	u64 own_off;
 	bool last;
+	u32 need;
 	bool forward;
 	bool token;
 	u8 hazard;
+};
+
+/**
+ * struct coll_local - what a rank copies from its input to its result
+ * @from: offset in COLL_AREA_SEND, bytes
+ * @to: offset in COLL_AREA_RECV
+ * @len: bytes, may be 0
+ */
+struct coll_local {
+	u64 from;
+	u64 to;
+	u64 len;
 };
 
 /**
@@ -118,17 +140,27 @@ struct coll_step {
  * @name: for people
  * @steps: number of steps of a plan
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
+ * @local: what is copied here besides; @local is zeroed; NULL: nothing
  */
 struct coll_schedule {
 	const char *name;
 	u32 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
+	void (*local)(const struct coll_plan *plan, struct coll_local *local);
 };
 
 extern const struct coll_schedule coll_ring_allreduce;
 extern const struct coll_schedule coll_ring_barrier;
+extern const struct coll_schedule coll_ring_broadcast;
+extern const struct coll_schedule coll_ring_allgather;
+extern const struct coll_schedule coll_chain_allreduce;
+extern const struct coll_schedule coll_chain_scan;
 
-const struct coll_schedule *coll_schedule_find(u8 collective, u8 algorithm);
+struct coll_range coll_plan_block(const struct coll_plan *plan, u32 block);
+struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
+				u8 area);
+
+const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u32 i, struct coll_step *step);
 

@@ -183,7 +183,8 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		w.signature.collective = control->signature.collective;
 		w.signature.type = control->signature.type;
 		w.signature.reduction = control->signature.reduction;
-		w.signature.algorithm = control->signature.algorithm;
+		w.signature.algorithm = control->signature.algorithm |
+					control->signature.flags << 4;
 		w.signature.root = cpu_to_le32(control->signature.root);
 		w.signature.count = cpu_to_le64(control->signature.count);
 		w.signature.layout = cpu_to_le64(control->signature.layout);
@@ -241,7 +242,8 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			.collective = w.signature.collective,
 			.type = w.signature.type,
 			.reduction = w.signature.reduction,
-			.algorithm = w.signature.algorithm,
+			.algorithm = w.signature.algorithm & 15,
+			.flags = w.signature.algorithm >> 4,
 			.root = le32_to_cpu(w.signature.root),
 			.count = le64_to_cpu(w.signature.count),
 			.layout = le64_to_cpu(w.signature.layout),

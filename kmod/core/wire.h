@@ -81,6 +81,7 @@ enum coll_control_kind {
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
+ * @flags: COLLECTIVE_F_*, below 16
  * @root: rank
  * @count: elements
  * @layout: a digest of the layout, 0: contiguous
@@ -90,6 +91,7 @@ struct coll_signature {
 	u8 type;
 	u8 reduction;
 	u8 algorithm;
+	u8 flags;
 	u32 root;
 	u64 count;
 	u64 layout;

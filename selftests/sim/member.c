@@ -99,6 +99,7 @@ void member_init(struct sim *sim, u32 rank)
 		coll_engine_init(engine, member->slots[lane], sim->config.nslots);
 	}
 	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
+	sim_actor_init(sim, &member->copy, ACTOR_COPY, rank, member);
 	sim_actor_init(sim, &member->ping, ACTOR_PING, rank, member);
 }
 
@@ -132,52 +133,70 @@ void member_tick(struct member *member)
 		coll_engine_tick(&member->engine[lane], member->sim->now);
 }
 
+/* What an operation reads and writes on a rank. */
+static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank,
+			struct sim_part *part)
+{
+	u64 bytes = op->count * coll_type_size(op->type);
+
+	part->send_len = bytes;
+	part->recv_len = bytes;
+	if (op->collective == COLLECTIVE_ALLGATHER) {
+		part->recv_len = sim->config.nranks * bytes;
+		part->own = rank * bytes;
+	} else if (op->collective == COLLECTIVE_BROADCAST && rank != op->root) {
+		part->send_len = 0;
+	}
+}
+
 /* Memory for an operation: in place, or two buffers in one memory or in two. */
 static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 			  struct sim_part *part)
 {
 	size_t size = coll_type_size(op->type);
-	u64 bytes = op->count * size;
 	u32 way = rng_below(&sim->rng, 4);
 
+	part_extent(sim, op, rank, part);
 	part->send_off = MARGIN + size * rng_below(&sim->rng, 64);
 	part->recv_off = MARGIN + size * rng_below(&sim->rng, 64);
 	part->send_off -= part->send_off % size;
 	part->recv_off -= part->recv_off % size;
 
-	if (way < 2) {
-		part->send = memory_new(&sim->rng, part->send_off + bytes + MARGIN);
+	if (way < 2 || !part->send_len) {
+		part->in_place = true;
+		part->send_off = part->recv_off + part->own;
+		part->send = memory_new(&sim->rng, part->recv_off + part->recv_len + MARGIN);
 		part->recv = part->send;
-		part->recv_off = part->send_off;
 	} else if (way == 2) {
-		part->recv_off += part->send_off + bytes;
+		part->recv_off += part->send_off + part->send_len;
 		part->recv_off -= part->recv_off % size;
-		part->send = memory_new(&sim->rng, part->recv_off + bytes + MARGIN);
+		part->send = memory_new(&sim->rng, part->recv_off + part->recv_len + MARGIN);
 		part->recv = part->send;
 	} else {
-		part->send = memory_new(&sim->rng, part->send_off + bytes + MARGIN);
-		part->recv = memory_new(&sim->rng, part->recv_off + bytes + MARGIN);
+		part->send = memory_new(&sim->rng, part->send_off + part->send_len + MARGIN);
+		part->recv = memory_new(&sim->rng, part->recv_off + part->recv_len + MARGIN);
 		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
 	}
 	memory_fill(part->send, FRESH, 0, part->send->mem.length);
-	memory_write(part->send, part->send_off, reference_input(op, rank), bytes);
-}
-
-static bool part_in_place(const struct sim_part *part)
-{
-	return part->send == part->recv && part->send_off == part->recv_off;
+	memory_write(part->send, part->send_off, reference_input(op, rank), part->send_len);
 }
 
 /* What is between and around the buffers of a memory was written. */
-static bool part_margins(const struct sim_part *part, const struct sim_mem *memory, u64 bytes)
+static bool part_margins(const struct sim_part *part, const struct sim_mem *memory)
 {
-	bool has_send = memory == part->send, has_recv = memory == part->recv;
-	u64 first = has_send ? part->send_off : part->recv_off;
-	u64 last = has_recv ? part->recv_off : part->send_off;
+	u64 at = 0;
 
-	return memory_differs(memory, FRESH, 0, first) ||
-	       (first != last && memory_differs(memory, FRESH, first + bytes, last)) ||
-	       memory_differs(memory, FRESH, last + bytes, memory->mem.length);
+	if (memory == part->send && !part->in_place) {
+		if (memory_differs(memory, FRESH, at, part->send_off))
+			return true;
+		at = part->send_off + part->send_len;
+	}
+	if (memory == part->recv) {
+		if (memory_differs(memory, FRESH, at, part->recv_off))
+			return true;
+		at = part->recv_off + part->recv_len;
+	}
+	return memory_differs(memory, FRESH, at, memory->mem.length);
 }
 
 static void part_check(struct member *member, u32 number)
@@ -186,26 +205,26 @@ static void part_check(struct member *member, u32 number)
 	struct sim_op *op = &sim->ops[number];
 	struct sim_part *part = &member->parts[number];
 	size_t size = coll_type_size(op->type);
-	u64 bytes = op->count * size, i = 0;
-	const u8 *expected = reference_result(sim, op);
-	u8 *got = malloc(bytes + 8);
+	u64 i = 0;
+	const u8 *expected = reference_result(sim, op, member->rank);
+	u8 *got = malloc(part->recv_len + part->send_len + 8);
 
-	memory_read(part->recv, part->recv_off, got, bytes);
-	if (memcmp(got, expected, bytes)) {
+	memory_read(part->recv, part->recv_off, got, part->recv_len);
+	if (memcmp(got, expected, part->recv_len)) {
 		while (got[i] == expected[i])
 			i++;
-		sim_fail(sim, "rank %u: operation %u: wrong bits in element %llu of %llu",
-			 member->rank, number, (unsigned long long)(i / size),
-			 (unsigned long long)op->count);
+		sim_fail(sim, "rank %u: operation %u (%u): wrong bits in element %llu of %llu",
+			 member->rank, number, op->collective, (unsigned long long)(i / size),
+			 (unsigned long long)(part->recv_len / size));
 	}
 
-	if (!part_in_place(part)) {
-		memory_read(part->send, part->send_off, got, bytes);
-		if (memcmp(got, reference_input(op, member->rank), bytes))
+	if (!part->in_place) {
+		memory_read(part->send, part->send_off, got, part->send_len);
+		if (memcmp(got, reference_input(op, member->rank), part->send_len))
 			sim_fail(sim, "rank %u: operation %u: the input was written",
 				 member->rank, number);
 	}
-	if (part_margins(part, part->send, bytes) || part_margins(part, part->recv, bytes))
+	if (part_margins(part, part->send) || part_margins(part, part->recv))
 		sim_fail(sim, "rank %u: operation %u: written outside of the buffers",
 			 member->rank, number);
 	free(got);
@@ -237,11 +256,11 @@ void member_done(struct member *member, u32 number)
 		if (member->failed)
 			sim_fail(sim, "rank %u: operation %u succeeds in a failed group",
 				 member->rank, number);
-		if (op->collective == COLLECTIVE_BARRIER && op->submitted < sim->config.nranks)
+		if (op->collective != COLLECTIVE_BARRIER)
+			part_check(member, number);
+		else if (op->submitted < sim->config.nranks)
 			sim_fail(sim, "rank %u: barrier %u ends before all have come",
 				 member->rank, number);
-		if (op->collective == COLLECTIVE_ALLREDUCE)
-			part_check(member, number);
 	}
 
 	if (part->send) {
@@ -277,14 +296,16 @@ static void member_submit(struct member *member, u32 number)
 			.type = op->type,
 			.reduction = op->reduction,
 			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
+			.reproducible = op->reproducible,
+			.nlanes = sim->config.lanes,
+			.root = op->root,
+			.count = op->count,
 			.instance = number,
 			.user = part,
 		};
 		int err;
 
 		if (!barrier) {
-			call.part = coll_layout_piece(op->count, coll_type_size(op->type),
-						      lanes, lane);
 			call.area[COLL_AREA_SEND] = &part->send->mem;
 			call.area[COLL_AREA_RECV] = &part->recv->mem;
 			call.area_off[COLL_AREA_SEND] = part->send_off;
@@ -297,6 +318,7 @@ static void member_submit(struct member *member, u32 number)
 	}
 	if (part->aborted)
 		member_abort(member, number);
+	sim_wake(sim, &member->copy);
 }
 
 /* Return: false when nothing can be submitted now. */
@@ -310,4 +332,17 @@ bool member_act(struct member *member)
 	member_tick(member);
 	member_submit(member, member->next++);
 	return true;
+}
+
+/* Return: false when nothing is left to be copied. */
+bool member_copy(struct member *member)
+{
+	u32 lane = rng_below(&member->sim->rng, member->sim->config.lanes);
+	bool more = false;
+
+	member_tick(member);
+	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		more |= member->engine[lane].copying;
+	return more;
 }

@@ -52,18 +52,28 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 
 static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 {
+	static const u8 collectives[] = {
+		COLLECTIVE_ALLREDUCE, COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST,
+		COLLECTIVE_ALLGATHER, COLLECTIVE_SCAN,
+	};
+
 	*op = (struct sim_op){ .seed = rng_next(rng) };
 
 	if (rng_once_in(rng, 6)) {
 		op->collective = COLLECTIVE_BARRIER;
 		return;
 	}
-	op->collective = COLLECTIVE_ALLREDUCE;
+	op->collective = collectives[rng_below(rng, ARRAY_SIZE(collectives))];
 	do {
 		op->type = rng_below(rng, COLLECTIVE_TYPE_COUNT);
 		op->reduction = rng_below(rng, COLLECTIVE_REDUCTION_COUNT);
-	} while (!coll_reduce_valid(op->type, op->reduction));
+	} while (!coll_reduce_valid(op->type, op->reduction) ||
+		 (op->collective == COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG));
 	op->values = rng_below(rng, VALUES_COUNT);
+	op->reproducible = rng_once_in(rng, 3);
+	op->root = rng_below(rng, nranks);
+	if (op->collective == COLLECTIVE_ALLGATHER)
+		bytes /= nranks;
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
 }
 
@@ -127,7 +137,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 	bool passed;
-	u32 i, rank;
+	u32 i;
 
 	sim->config = *config;
 	sim->ops = calloc(config->nops + 1, sizeof(*ops));
@@ -143,11 +153,8 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
-	for (i = 0; i < config->nops; i++) {
-		for (rank = 0; rank < config->nranks; rank++)
-			free(sim->ops[i].input[rank]);
-		free(sim->ops[i].expected);
-	}
+	for (i = 0; i < config->nops; i++)
+		reference_free(&sim->ops[i], config->nranks);
 	free(sim->members);
 	free(sim->ready);
 	free(sim->ops);

@@ -268,13 +268,14 @@ static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u
 	memcpy(acc, &r, coll_type_size(op->type));
 }
 
-static void reference_element(const struct sim_op *op, u32 nranks, u32 first,
+/* One element: that of rank @first, then those of the @others - 1 ranks after it. */
+static void reference_element(const struct sim_op *op, u32 nranks, u32 first, u32 others,
 			      u64 off, size_t size, void *result)
 {
 	u32 i;
 
 	memcpy(result, op->input[first] + off, size);
-	for (i = 1; i < nranks; i++) {
+	for (i = 1; i < others; i++) {
 		const u8 *in = op->input[(first + i) % nranks] + off;
 		u32 divisor = i + 1 == nranks ? nranks : 0;
 
@@ -285,25 +286,22 @@ static void reference_element(const struct sim_op *op, u32 nranks, u32 first,
 	}
 }
 
-/**
- * reference_result() - what every rank must end with
- * @sim: the world
- * @op: the operation
- *
- * Return: the elements, kept with @op.
- */
-const u8 *reference_result(const struct sim *sim, struct sim_op *op)
+/* In the order of ranks: the first @others of them. */
+static void reference_chain(const struct sim_op *op, u32 nranks, u32 others, u8 *result)
+{
+	size_t size = coll_type_size(op->type);
+	u64 i;
+
+	for (i = 0; i < op->count; i++)
+		reference_element(op, nranks, 0, others, i * size, size, result + i * size);
+}
+
+static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
 	u32 n = sim->config.nranks;
 	u32 lanes = coll_layout_lanes(op->count * size, sim->config.lanes);
 	u32 lane, c;
-
-	if (op->expected)
-		return op->expected;
-	op->expected = malloc(op->count * size + 8);
-	for (c = 0; c < n; c++)
-		reference_input(op, c);
 
 	for (lane = 0; lane < lanes; lane++) {
 		struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
@@ -314,8 +312,77 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op)
 			u64 end = off + chunk.count * size;
 
 			for (; off < end; off += size)
-				reference_element(op, n, c, off, size, op->expected + off);
+				reference_element(op, n, c, n, off, size, result + off);
 		}
 	}
-	return op->expected;
+}
+
+static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
+{
+	u64 bytes = op->count * coll_type_size(op->type);
+	u32 n = sim->config.nranks;
+	u8 *result = malloc(n * bytes + 8);
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		reference_input(op, i);
+	switch (op->collective) {
+	case COLLECTIVE_BROADCAST:
+		memcpy(result, op->input[op->root], bytes);
+		break;
+	case COLLECTIVE_ALLGATHER:
+		for (i = 0; i < n; i++)
+			memcpy(result + i * bytes, op->input[i], bytes);
+		break;
+	case COLLECTIVE_SCAN:
+		reference_chain(op, n, rank + 1, result);
+		break;
+	default:
+		/* Only the rounding of floats makes the order show. */
+		if (op->reproducible)
+			reference_chain(op, n, n, result);
+		else
+			reference_ring(sim, op, result);
+	}
+	return result;
+}
+
+/**
+ * reference_result() - what a rank must end with
+ * @sim: the world
+ * @op: the operation
+ * @rank: whose result
+ *
+ * Return: the elements, kept with @op.
+ */
+const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
+{
+	u8 *result = op->expected[rank];
+	u32 i;
+
+	if (result)
+		return result;
+	result = reference_compute(sim, op, rank);
+	if (op->collective == COLLECTIVE_SCAN)
+		op->expected[rank] = result;
+	else
+		for (i = 0; i < sim->config.nranks; i++)
+			op->expected[i] = result;
+	return result;
+}
+
+/**
+ * reference_free() - free what is kept with an operation
+ * @op: the operation
+ * @nranks: size of the group
+ */
+void reference_free(struct sim_op *op, u32 nranks)
+{
+	u32 rank;
+
+	for (rank = 0; rank < nranks; rank++) {
+		free(op->input[rank]);
+		if (!rank || op->expected[rank] != op->expected[0])
+			free(op->expected[rank]);
+	}
 }

@@ -63,6 +63,7 @@ enum actor_kind {
 	ACTOR_SEND,
 	ACTOR_RECEIVE,
 	ACTOR_CONTROL,
+	ACTOR_COPY,
 	ACTOR_PING,
 	ACTOR_KINDS
 };
@@ -115,8 +116,11 @@ enum values {
 /**
  * struct sim_op - one operation of the program, the same on every rank
  * @seed: of its input
+ * @reproducible: the order of ranks decides
+ * @count: elements: of the vector, or of a rank's block
+ * @root: of a broadcast
  * @input: of every rank, once somebody needed it
- * @expected: the result, likewise
+ * @expected: the result of every rank, likewise; often the same one
  * @submitted: ranks that have
  */
 struct sim_op {
@@ -124,10 +128,12 @@ struct sim_op {
 	u8 type;
 	u8 reduction;
 	u8 values;
+	bool reproducible;
+	u32 root;
 	u64 count;
 	u64 seed;
 	u8 *input[SIM_RANKS_MAX];
-	u8 *expected;
+	u8 *expected[SIM_RANKS_MAX];
 	u32 submitted;
 };
 
@@ -135,6 +141,12 @@ struct sim_op {
  * struct sim_part - an operation on one rank
  * @send: memory of the input
  * @recv: memory of the result
+ * @send_off: where it begins there
+ * @recv_off: likewise
+ * @send_len: bytes of the input, 0: this rank has none
+ * @recv_len: bytes of the result
+ * @own: where in the result the input is, when it is in place
+ * @in_place: it is, or there is none
  * @lanes_left: lanes on which it is not complete
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
@@ -144,6 +156,10 @@ struct sim_part {
 	struct sim_mem *recv;
 	u64 send_off;
 	u64 recv_off;
+	u64 send_len;
+	u64 recv_len;
+	u64 own;
+	bool in_place;
 	u32 lanes_left;
 	int error;
 	bool submitted;
@@ -234,6 +250,7 @@ struct member {
 	u64 pinged_at;
 	u64 heard[SIM_RANKS_MAX];
 	struct actor actor;
+	struct actor copy;
 	struct actor ping;
 };
 
@@ -305,6 +322,7 @@ extern const struct coll_engine_ops member_ops;
 void member_init(struct sim *sim, u32 rank);
 void member_free(struct member *member);
 bool member_act(struct member *member);
+bool member_copy(struct member *member);
 void member_tick(struct member *member);
 void member_done(struct member *member, u32 number);
 
@@ -334,7 +352,8 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
 
 /* reference.c */
 const u8 *reference_input(struct sim_op *op, u32 rank);
-const u8 *reference_result(const struct sim *sim, struct sim_op *op);
+const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
+void reference_free(struct sim_op *op, u32 nranks);
 
 /* programs.c */
 typedef void (*inspect_fn)(struct sim *sim);

@@ -1,9 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Every size of group with awkward counts, one operation at a time, and what it
- * costs: a ring allreduce sends 2 (n - 1) / n of the payload in 2 (n - 1) steps.
+ * costs: a ring allreduce sends 2 (n - 1) / n of the vector in 2 (n - 1) steps, an
+ * allgather n - 1 blocks in as many, a broadcast and a scan the vector once (but
+ * for the last rank), a reproducible allreduce twice (but for the last two).
  */
 #include "sim.h"
+
+/* What a rank sends of one lane's part, in bytes; and the least it could. */
+struct cost {
+	u64 sent;
+	u64 ideal;
+	u64 rounding;
+	u32 steps;
+};
+
+static struct cost allreduce_cost(struct coll_range part, size_t size, u32 n, u32 rank)
+{
+	u64 skipped = coll_layout_piece(part.count, size, n, (rank + 1) % n).count +
+		      coll_layout_piece(part.count, size, n, (rank + 2) % n).count;
+
+	return (struct cost){
+		.sent = n == 1 ? 0 : (2 * part.count - skipped) * size,
+		.ideal = 2 * (n - 1) * part.count * size / n,
+		.rounding = 2 * max_t(u64, 4096,
+				      coll_layout_piece(part.count, size, n, 0).count * size),
+		.steps = 2 * (n - 1),
+	};
+}
+
+static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
+			   struct coll_range part, u32 rank)
+{
+	size_t size = coll_type_size(op->type);
+	u64 bytes = part.count * size;
+	u32 n = sim->config.nranks;
+	struct cost cost = { .steps = 1 };
+
+	switch (op->collective) {
+	case COLLECTIVE_BROADCAST:
+		cost.sent = (rank + 1) % n == op->root ? 0 : bytes;
+		break;
+	case COLLECTIVE_ALLGATHER:
+		cost.sent = (n - 1) * bytes;
+		cost.steps = n - 1;
+		break;
+	case COLLECTIVE_SCAN:
+		cost.sent = rank + 1 == n ? 0 : bytes;
+		break;
+	default:
+		if (!op->reproducible || op->type < COLLECTIVE_FLOAT16 ||
+		    op->reduction == COLLECTIVE_MAX || op->reduction == COLLECTIVE_LAND)
+			return allreduce_cost(part, size, n, rank);
+		cost.sent = n == 1 ? 0 : rank + 2 < n ? 2 * bytes : bytes;
+		cost.steps = 2;
+	}
+	cost.ideal = cost.sent;
+	return cost;
+}
 
 static void inspect_cost(struct sim *sim)
 {
@@ -19,27 +73,26 @@ static void inspect_cost(struct sim *sim)
 			const struct coll_engine_stats *stats =
 				&sim->members[rank].engine[lane].stats;
 			struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
-			u64 skipped = coll_layout_piece(part.count, size, n, (rank + 1) % n).count +
-				      coll_layout_piece(part.count, size, n, (rank + 2) % n).count;
-			u64 sent = n == 1 ? 0 : (2 * part.count - skipped) * size;
+			struct cost cost = op_cost(sim, op, part, rank);
 			u64 lent = sim->members[rank].lent[lane];
-			u64 ideal = 2 * (n - 1) * part.count * size / n;
-			u64 rounding = 2 * max_t(u64, 4096, coll_layout_piece(part.count, size,
-									      n, 0).count * size);
 			struct coll_plan plan = {
-				.size = size, .rank = rank, .nranks = n, .part = part,
+				.collective = op->collective, .type = op->type,
+				.reduction = op->reduction, .reproducible = op->reproducible,
+				.size = size, .rank = rank, .nranks = n, .root = op->root,
+				.lane = lane, .nlanes = sim->config.lanes, .count = op->count,
 			};
-			u32 steps = coll_ring_allreduce.steps(&plan);
+			u32 steps = coll_schedule_find(&plan)->steps(&plan);
 
-			if (stats->sent != sent ||
-			    stats->sent + rounding < ideal || stats->sent > ideal + rounding)
+			if (stats->sent != cost.sent ||
+			    stats->sent + cost.rounding < cost.ideal ||
+			    stats->sent > cost.ideal + cost.rounding)
 				sim_fail(sim, "rank %u: %llu bytes sent, not %llu", rank,
 					 (unsigned long long)stats->sent,
-					 (unsigned long long)sent);
-			if (lent != (bytes > COLLECTIVE_EAGER_LIMIT ? sent : 0))
+					 (unsigned long long)cost.sent);
+			if (lent != (bytes > COLLECTIVE_EAGER_LIMIT ? cost.sent : 0))
 				sim_fail(sim, "rank %u: %llu bytes sent without a copy", rank,
 					 (unsigned long long)lent);
-			if (steps != (part.count ? 2 * (n - 1) : 0))
+			if (steps != (part.count && n > 1 ? cost.steps : 0))
 				sim_fail(sim, "rank %u: %u steps", rank, steps);
 		}
 	}
@@ -67,15 +120,21 @@ bool sweep(u32 nranks)
 		nranks <= 3 ? 1100009 : 9973,
 		nranks <= 8 ? 140009 : 24001,
 	};
+	static const u8 collectives[] = {
+		COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER,
+		COLLECTIVE_SCAN, COLLECTIVE_ALLREDUCE,
+	};
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+	for (i = 0; i < ARRAY_SIZE(counts) * ARRAY_SIZE(collectives); i++) {
 		struct sim_op op = {
-			.collective = COLLECTIVE_ALLREDUCE,
+			.collective = collectives[i / ARRAY_SIZE(counts)],
+			.reproducible = i / ARRAY_SIZE(counts) == 4,
 			.type = types[(i + nranks) % ARRAY_SIZE(types)],
 			.reduction = reductions[(i + nranks) % ARRAY_SIZE(reductions)],
 			.values = (i + nranks) % VALUES_COUNT,
-			.count = counts[i],
+			.count = counts[i % ARRAY_SIZE(counts)],
+			.root = i % nranks,
 			.seed = 1000 * nranks + i,
 		};
 		struct config config = {
@@ -87,6 +146,11 @@ bool sweep(u32 nranks)
 			.nops = 1,
 		};
 
+		if (op.collective == COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
+			op.reduction = COLLECTIVE_SUM;
+		/* A block of each rank: as much in all. */
+		if (op.collective == COLLECTIVE_ALLGATHER && op.count > 9000)
+			op.count /= nranks;
 		if (!program_run(&config, &op, inspect_cost))
 			return false;
 	}

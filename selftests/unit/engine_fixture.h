@@ -15,7 +15,7 @@
 #define SLOTS		32
 #define PEERS		4
 #define INCARNATION	7
-#define LANE		1
+#define LANE		0
 
 struct flat {
 	struct coll_mem mem;
@@ -158,7 +158,8 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 		.reduction = COLLECTIVE_SUM,
 		.eager = count <= COLLECTIVE_EAGER_LIMIT,
 		.instance = instance,
-		.part = { .count = count },
+		.nlanes = 1,
+		.count = count,
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 

@@ -18,8 +18,10 @@ static void test_alone(void)
 {
 	struct fixture *f = fixture_new(0, 1);
 
-	tap_ok(!submit(f, 0, 1000) && f->completed == 1 && !f->error && result(f, 0, 1000, 1) &&
-	       result(f, 1000, 50, 0x99), "one rank copies");
+	tap_ok(!submit(f, 0, 1000) && !f->completed && coll_engine_copy(&f->engine, 600) &&
+	       !f->completed && coll_engine_copy(&f->engine, 600) &&
+	       !coll_engine_copy(&f->engine, 600) && f->completed == 1 && !f->error &&
+	       result(f, 0, 1000, 1) && result(f, 1000, 50, 0x99), "one rank copies");
 	tap_ok(!submit_barrier(f, 1) && f->completed == 2 && !f->controls,
 	       "one rank passes a barrier");
 	fixture_free(f);

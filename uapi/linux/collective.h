@@ -328,12 +328,15 @@ struct collective_unregister {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: rank, of rooted collectives; else 0
+ * @root: rank, of BROADCAST; else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
  * @key: with COLLECTIVE_F_KEYED, its name; else 0
- * @count: elements
- * @send: address of what this rank contributes
- * @recv: address of the result; equal to @send: in place
+ * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN), or of one
+ *	rank's block (ALLGATHER)
+ * @send: address of what this rank contributes; of a BROADCAST the root's only
+ * @recv: address of the result; equal to @send: in place.  ALLGATHER then finds
+ *	this rank's block where it belongs in the result.  The root of a BROADCAST
+ *	in place is not written
  * @layout: address of a layout (counts and displacements); 0: contiguous
  * @send_buffer: registered buffer that holds @send; 0: none
  * @recv_buffer: registered buffer that holds @recv; 0: none
@@ -341,6 +344,8 @@ struct collective_unregister {
  *
  * Both addresses must be aligned to the size of the type.  @send and @recv may
  * be equal but must not overlap otherwise (EINVAL).  The input is never written.
+ * SCAN, whose result on rank r reduces the input of the ranks 0 .. r in this order,
+ * takes no AVG (EINVAL).
  */
 struct collective_op {
 	__u8  opcode;
@@ -360,7 +365,14 @@ struct collective_op {
 	__aligned_u64 reserved[2];
 };
 
-/* None is offered yet: EOPNOTSUPP. */
+/*
+ * REPRODUCIBLE	ALLREDUCE takes the ranks' elements in their order, ((x0 op x1) op
+ *		x2) and so on: the result depends neither on the number of lanes
+ *		nor on the sizes of messages.  Every rank then sends the vector
+ *		twice instead of 2 (n - 1) / n times.
+ *
+ * The others are not offered yet: EOPNOTSUPP.
+ */
 #define COLLECTIVE_F_KEYED		(1U << 0)
 #define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
 #define COLLECTIVE_F_WIDE		(1U << 2)
