@@ -10,16 +10,47 @@
 enum {
 	CALL_REDUCES	= BIT(0),	/* the reduction, and the type must suit it */
 	CALL_ROOTED	= BIT(1),	/* the root */
-	CALL_GATHERS	= BIT(2),	/* the result has a block of each rank */
-	CALL_EMPTY	= BIT(3),	/* no elements */
+	CALL_EMPTY	= BIT(2),	/* no elements */
 };
 
-static const u8 call_traits[COLLECTIVE_OPCODE_COUNT] = {
-	[COLLECTIVE_BARRIER]	= CALL_EMPTY,
-	[COLLECTIVE_ALLREDUCE]	= CALL_REDUCES,
-	[COLLECTIVE_BROADCAST]	= CALL_ROOTED,
-	[COLLECTIVE_ALLGATHER]	= CALL_GATHERS,
-	[COLLECTIVE_SCAN]	= CALL_REDUCES,
+/* What its buffers hold, on a rank that uses them. */
+enum call_holds {
+	CALL_NOTHING,
+	CALL_BLOCK,		/* a vector, or a block */
+	CALL_BLOCKS,		/* a block of each rank */
+};
+
+/**
+ * struct call_kind - a collective's view of a struct collective_op
+ * @traits: CALL_*
+ * @send: what the input holds, on the root of a rooted one
+ * @recv: likewise, the result
+ * @send_leaf: what the input holds on the other ranks
+ * @recv_leaf: likewise, the result
+ */
+struct call_kind {
+	u8 traits;
+	u8 send;
+	u8 recv;
+	u8 send_leaf;
+	u8 recv_leaf;
+};
+
+static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]		= { CALL_EMPTY },
+	[COLLECTIVE_ALLREDUCE]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
+	[COLLECTIVE_SCAN]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
+	[COLLECTIVE_ALLGATHER]		= { 0, CALL_BLOCK, CALL_BLOCKS },
+	[COLLECTIVE_ALLTOALL]		= { 0, CALL_BLOCKS, CALL_BLOCKS },
+	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES, CALL_BLOCKS, CALL_BLOCK },
+	[COLLECTIVE_REDUCE]		= { CALL_REDUCES | CALL_ROOTED, CALL_BLOCK, CALL_BLOCK,
+					    CALL_BLOCK, CALL_NOTHING },
+	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED, CALL_BLOCK, CALL_BLOCK,
+					    CALL_NOTHING, CALL_BLOCK },
+	[COLLECTIVE_GATHER]		= { CALL_ROOTED, CALL_BLOCK, CALL_BLOCKS,
+					    CALL_BLOCK, CALL_NOTHING },
+	[COLLECTIVE_SCATTER]		= { CALL_ROOTED, CALL_BLOCKS, CALL_BLOCK,
+					    CALL_NOTHING, CALL_BLOCK },
 };
 
 static int call_check_enums(const struct collective_op *op, u32 nranks)
@@ -64,27 +95,40 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 	return coll_reduce_valid(op->type, op->reduction) ? 0 : -EINVAL;
 }
 
-static int call_extent(const struct collective_op *op, const struct coll_member *member,
-		       u8 traits, struct coll_extent *extent)
+static u64 call_holds(u8 holds, u64 block, u64 blocks)
 {
-	u32 blocks = traits & CALL_GATHERS ? member->nranks : 1;
-	u64 total;
+	switch (holds) {
+	case CALL_BLOCK:
+		return block;
+	case CALL_BLOCKS:
+		return blocks;
+	}
+	return 0;
+}
+
+static int call_extent(const struct collective_op *op, const struct coll_member *member,
+		       const struct call_kind *kind, struct coll_extent *extent)
+{
+	bool leaf = kind->traits & CALL_ROOTED && member->rank != op->root;
+	u8 send = leaf ? kind->send_leaf : kind->send;
+	u8 recv = leaf ? kind->recv_leaf : kind->recv;
+	bool many = send == CALL_BLOCKS || recv == CALL_BLOCKS;
+	u64 blocks;
 
 	if (check_mul_overflow(op->count, (u64)coll_type_size(op->type), &extent->block) ||
-	    check_mul_overflow(extent->block, (u64)blocks, &total) || total > TASK_SIZE_MAX)
+	    check_mul_overflow(extent->block, many ? member->nranks : 1ULL, &blocks) ||
+	    blocks > TASK_SIZE_MAX)
 		return -EOVERFLOW;
 
-	extent->send = extent->block;
-	extent->recv = total;
-	if (traits & CALL_GATHERS)
+	extent->send = call_holds(send, extent->block, blocks);
+	extent->recv = call_holds(recv, extent->block, blocks);
+	if (send != recv)
 		extent->own = member->rank * extent->block;
-	if (traits & CALL_ROOTED) {
-		bool root = member->rank == op->root;
 
-		/* What the root has in place already is only read. */
-		extent->send = root ? extent->block : 0;
-		extent->recv = root && op->recv == op->send ? 0 : extent->block;
-	}
+	/* What a root has in place already is only read. */
+	if (op->send == op->recv && extent->send &&
+	    (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER))
+		extent->recv = 0;
 	return 0;
 }
 
@@ -99,10 +143,21 @@ static int call_check_spans(const struct collective_op *op, const struct coll_ex
 
 	if ((extent->send && op->send & align) || (extent->recv && op->recv & align))
 		return -EINVAL;
-	if (extent->send && extent->recv && op->send != op->recv &&
-	    spans_overlap(op->send, extent->send, op->recv, extent->recv))
-		return -EINVAL;
-	return 0;
+	if (!extent->send || !extent->recv)
+		return 0;
+	switch (op->opcode) {
+	case COLLECTIVE_ALLTOALL:
+		break;		/* never in place */
+	case COLLECTIVE_REDUCE_SCATTER:
+		/* In place is where our own block is: no other rank reads that. */
+		if (op->recv == op->send + extent->own)
+			return 0;
+		break;
+	default:
+		if (op->send == op->recv)
+			return 0;
+	}
+	return spans_overlap(op->send, extent->send, op->recv, extent->recv) ? -EINVAL : 0;
 }
 
 /**
@@ -116,18 +171,18 @@ static int call_check_spans(const struct collective_op *op, const struct coll_ex
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
 		    struct coll_extent *extent)
 {
-	u8 traits;
+	const struct call_kind *kind;
 	int err = call_check_enums(op, member->nranks);
 
 	if (err)
 		return err;
 	if (!call_offered(op))
 		return -EOPNOTSUPP;
-	traits = call_traits[op->opcode];
+	kind = &call_kinds[op->opcode];
 	*extent = (struct coll_extent){ 0 };
-	err = call_check_unused(op, traits);
+	err = call_check_unused(op, kind->traits);
 	if (!err)
-		err = call_extent(op, member, traits, extent);
+		err = call_extent(op, member, kind, extent);
 	if (!err)
 		err = call_check_spans(op, extent);
 	return err;

@@ -20,7 +20,7 @@
  *	[g]	protected by the mutex of group.c
  *	[a]	atomic, or read and written once
  *
- * Order: coll_member.mutex, the mutex of group.c, coll_member.lock; the small
+ * Order: coll_member.mutex, coll_member.demand, the mutex of group.c, coll_member.lock; the small
  * locks of a lane's inbox, a connection's mailbox and a link's outgoing queue
  * are innermost and are never held together.  Spinlocks are not taken in
  * interrupts: socket callbacks only set bits and kick.
@@ -38,6 +38,7 @@
 #include <linux/list.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -185,6 +186,8 @@ struct coll_conn {
  * @member: [c]
  * @peer: rank [c]
  * @control: its control connection [C]
+ * @ring: to a neighbour: made by JOIN, and CONNECT waits for it [c]
+ * @called: we have begun to connect it, protected by the member's demand mutex
  * @data: its data connections, by lane; set once [a]
  * @mail: for them, by lane
  * @open: connections that are open [C]
@@ -204,6 +207,8 @@ struct coll_link {
 	struct list_head node;
 	struct coll_member *member;
 	u32 peer;
+	bool ring;
+	bool called;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
 	struct coll_mail *mail;
@@ -220,6 +225,13 @@ struct coll_link {
 	u32 tail;
 	bool lost;
 };
+
+/*
+ * Links are added while others look at them, and never taken out before all
+ * runners have stopped.
+ */
+#define coll_for_each_link(link, member)					\
+	list_for_each_entry_lockless(link, &(member)->linked, node)
 
 /**
  * struct coll_lane - an independent slice of the payload
@@ -386,10 +398,12 @@ struct coll_counters {
  * @control: the control runner
  * @greeting: connections that have not introduced themselves [C]
  * @ngreeting: how many [C]
- * @links: by rank; those to the neighbours are made by JOIN [c]
- * @linked: the same, as a list [c]
- * @nlinks: how many [c]
+ * @demand: protects the making of links [first of all but @mutex]
+ * @links: by rank, each set once [a]; those to the neighbours are made by JOIN
+ * @linked: the same, as a list; it only grows, at its end, until the teardown
+ * @nring: links to neighbours [c]
  * @nopen: of these, complete [l]
+ * @peers: where all ranks listen, by rank; set once, by CONNECT [a]
  * @arrivals: connections that CONNECT has begun [l]
  * @connect_by: deadline of CONNECT, jiffies; 0: none
  * @met: CONNECT has returned success [m]
@@ -439,10 +453,12 @@ struct coll_member {
 	struct coll_runner control;
 	struct list_head greeting;
 	u32 ngreeting;
+	struct mutex demand;
 	struct coll_link **links;
 	struct list_head linked;
-	u32 nlinks;
+	u32 nring;
 	u32 nopen;
+	struct sockaddr_storage *peers;
 	struct list_head arrivals;
 	unsigned long connect_by;
 	bool met;
@@ -531,7 +547,10 @@ void coll_conn_greet(struct coll_conn *conn, u64 now);
 void coll_conn_free(struct coll_conn *conn, bool reset);
 
 /* link.c */
-int coll_link_new(struct coll_member *member, u32 peer);
+int coll_link_new(struct coll_member *member, u32 peer, bool ring);
+struct coll_link *coll_link_get(struct coll_member *member, u32 peer);
+int coll_link_call(struct coll_link *link);
+int coll_link_demand(struct coll_member *member, u32 peer);
 void coll_link_free(struct coll_link *link, bool reset);
 int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
 void coll_link_post(struct coll_link *link, const struct coll_control *control);

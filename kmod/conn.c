@@ -212,6 +212,20 @@ void coll_conn_accept(struct coll_member *member)
 	revert_creds(cred);
 }
 
+/* The link to a caller, made if he needs it before we do. */
+static struct coll_link *conn_link(struct coll_member *member, u32 from)
+{
+	struct coll_link *link = coll_link_get(member, from);
+
+	if (link)
+		return link;
+	mutex_lock(&member->demand);
+	coll_link_new(member, from, false);
+	link = member->links[from];
+	mutex_unlock(&member->demand);
+	return link;
+}
+
 /* May the one who says this HELLO be let in? */
 static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 {
@@ -226,9 +240,9 @@ static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 		return -EINVAL;
 	if (hello->from >= member->rank)
 		return -EACCES;
-	link = member->links[hello->from];
+	link = conn_link(member, hello->from);
 	if (!link)
-		return -EACCES;
+		return -ENOMEM;
 
 	conn->peer = hello->from;
 	conn->kind = hello->kind;

@@ -32,7 +32,7 @@ static void control_flood(struct coll_member *member)
 	control.cause = member->cause;
 	spin_unlock(&member->lock);
 
-	list_for_each_entry(link, &member->linked, node) {
+	coll_for_each_link(link, member) {
 		if (link->flooded == control.cause.kind)
 			continue;
 		link->flooded = control.cause.kind;
@@ -45,7 +45,7 @@ static void control_leave(struct coll_member *member)
 	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
 	struct coll_link *link;
 
-	list_for_each_entry(link, &member->linked, node)
+	coll_for_each_link(link, member)
 		coll_link_post(link, &control);
 }
 
@@ -78,13 +78,13 @@ bool coll_control_run(struct coll_runner *runner)
 		control_leave(member);
 	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
-		list_for_each_entry(link, &member->linked, node)
+		coll_for_each_link(link, member)
 			coll_link_tick(link, now);
 	}
 	do {
 		/* What comes on one link may have to be told on another. */
 		WRITE_ONCE(member->posted, false);
-		list_for_each_entry(link, &member->linked, node)
+		coll_for_each_link(link, member)
 			coll_link_run(link);
 	} while (READ_ONCE(member->posted) && ++round < COLL_ROUNDS);
 	return READ_ONCE(member->posted);

@@ -22,8 +22,13 @@
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
 {
 	struct coll_lane *lane = ctx;
+	struct coll_link *link = coll_link_get(lane->member, peer);
+	struct coll_conn *conn;
 
-	return lane->member->links[peer]->data[lane->engine.lane]->stream;
+	if (!link)
+		return NULL;
+	conn = smp_load_acquire(&link->data[lane->engine.lane]);	/* then its stream */
+	return conn ? conn->stream : NULL;
 }
 
 static void lane_control(void *ctx, u32 peer, const struct coll_control *control)
@@ -91,9 +96,16 @@ static const struct coll_engine_ops lane_ops = {
 
 static void lane_arrivals(struct coll_lane *lane)
 {
+	struct coll_conn *conn;
+	LIST_HEAD(arrivals);
+
 	spin_lock(&lane->lock);
-	list_splice_tail_init(&lane->arrivals, &lane->conns);
+	list_splice_init(&lane->arrivals, &arrivals);
 	spin_unlock(&lane->lock);
+
+	list_for_each_entry(conn, &arrivals, node)
+		coll_engine_connected(&lane->engine, conn->stream);
+	list_splice_tail(&arrivals, &lane->conns);
 }
 
 static int lane_read_mail(struct coll_conn *conn)
@@ -338,6 +350,7 @@ static bool lane_run(struct coll_runner *runner)
 		list_for_each_entry(conn, &lane->conns, node) {
 			if (lane_receive(conn)) {
 				moved = true;
+				coll_engine_drain(&lane->engine);
 				coll_engine_tick(&lane->engine, ktime_get_ns());
 			}
 			moved |= lane_send(lane, conn);
@@ -479,7 +492,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	/* Whatever came while nobody looked. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	WRITE_ONCE(conn->runner, &lane->runner);
-	WRITE_ONCE(conn->link->data[conn->lane], conn);
+	smp_store_release(&conn->link->data[conn->lane], conn);	/* complete */
 	spin_lock(&lane->lock);
 	list_add_tail(&conn->node, &lane->arrivals);
 	spin_unlock(&lane->lock);

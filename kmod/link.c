@@ -8,13 +8,27 @@
 #include "coll.h"
 
 /**
+ * coll_link_get() - the link to a peer
+ * @member: the member
+ * @peer: rank
+ *
+ * Return: the link, or NULL.
+ */
+struct coll_link *coll_link_get(struct coll_member *member, u32 peer)
+{
+	return smp_load_acquire(&member->links[peer]);	/* then what it points to */
+}
+
+/**
  * coll_link_new() - make the link to a peer
  * @member: the member
  * @peer: rank; there may be a link already
+ * @ring: it is a neighbour on the ring
  *
+ * Context: process; nobody else makes links of this member meanwhile.
  * Return: 0 or -ENOMEM.
  */
-int coll_link_new(struct coll_member *member, u32 peer)
+int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 {
 	struct coll_link *link;
 	u32 i;
@@ -37,10 +51,61 @@ int coll_link_new(struct coll_member *member, u32 peer)
 	spin_lock_init(&link->out_lock);
 	link->member = member;
 	link->peer = peer;
-	member->links[peer] = link;
-	list_add_tail(&link->node, &member->linked);
-	member->nlinks++;
+	link->ring = ring;
+	member->nring += ring;
+	list_add_tail_rcu(&link->node, &member->linked);
+	smp_store_release(&member->links[peer], link);	/* complete */
 	return 0;
+}
+
+/**
+ * coll_link_call() - begin to connect a link; the lower rank does
+ * @link: the link
+ *
+ * Context: the process that joined; the demand mutex is held, or CONNECT has not
+ * let anybody else in yet.
+ * Return: 0 or a negative errno.
+ */
+int coll_link_call(struct coll_link *link)
+{
+	struct coll_member *member = link->member;
+	const struct sockaddr_storage *addr = &member->peers[link->peer];
+	u32 lane;
+	int err;
+
+	if (link->called || link->peer < member->rank)
+		return 0;
+	link->called = true;
+	err = coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
+	for (lane = 0; !err && lane < member->nlanes; lane++)
+		err = coll_conn_connect(link, COLL_CONN_DATA, lane, addr);
+	return err;
+}
+
+/**
+ * coll_link_demand() - an operation needs the link to a peer
+ * @member: one that is up
+ * @peer: rank, not ours
+ *
+ * It need not be complete when this returns.  Of two ranks the lower one calls:
+ * both need the link for the same operation.
+ *
+ * Context: the process that joined.
+ * Return: 0 or a negative errno.
+ */
+int coll_link_demand(struct coll_member *member, u32 peer)
+{
+	struct coll_link *link = coll_link_get(member, peer);
+	int err;
+
+	if (link && (READ_ONCE(link->called) || peer < member->rank))
+		return 0;
+	mutex_lock(&member->demand);
+	err = coll_link_new(member, peer, false);
+	if (!err)
+		err = coll_link_call(member->links[peer]);
+	mutex_unlock(&member->demand);
+	return err;
 }
 
 /**
@@ -89,7 +154,7 @@ int coll_link_admit(struct coll_link *link, struct coll_conn *conn)
 			return err;
 	}
 
-	if (++link->open == 1 + member->nlanes) {
+	if (++link->open == 1 + member->nlanes && link->ring) {
 		spin_lock(&member->lock);
 		member->nopen++;
 		spin_unlock(&member->lock);

@@ -26,6 +26,7 @@ struct coll_member *coll_member_new(void)
 		return NULL;
 	kobject_init(&member->kobj, &coll_member_ktype);
 	mutex_init(&member->mutex);
+	mutex_init(&member->demand);
 	spin_lock_init(&member->lock);
 	INIT_LIST_HEAD(&member->node);
 	INIT_LIST_HEAD(&member->greeting);
@@ -133,6 +134,8 @@ static void leave_links(struct coll_member *member, bool reset)
 		coll_link_free(link, reset);
 	kvfree(member->links);
 	member->links = NULL;
+	kvfree(member->peers);
+	member->peers = NULL;
 	kvfree(member->memo);
 	member->memo = NULL;
 }
@@ -146,9 +149,9 @@ static int join_links(struct coll_member *member)
 	member->links = kvcalloc(n, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
 	member->memo = kvcalloc(COLL_INFLIGHT, sizeof(*member->memo), GFP_KERNEL_ACCOUNT);
 	if (member->links && member->memo)
-		err = coll_link_new(member, (member->rank + 1) % n);
+		err = coll_link_new(member, (member->rank + 1) % n, true);
 	if (!err)
-		err = coll_link_new(member, (member->rank + n - 1) % n);
+		err = coll_link_new(member, (member->rank + n - 1) % n, true);
 	if (err)
 		leave_links(member, true);
 	return err;
@@ -239,7 +242,7 @@ links:
 	leave_links(member, true);
 identity:
 	leave_identity(member);
-	member->nlinks = 0;
+	member->nring = 0;
 	member->nlanes = 0;
 	member->nranks = 0;
 	member->rank = 0;
@@ -253,18 +256,18 @@ identity:
 /* Call those of the neighbours that have a higher rank. */
 static int connect_call(struct coll_member *member, const struct sockaddr_storage *peers)
 {
+	size_t size = array_size(member->nranks, sizeof(*peers));
 	struct coll_link *link;
-	u32 lane;
-	int err;
+	int err = 0;
 
-	list_for_each_entry(link, &member->linked, node) {
-		const struct sockaddr_storage *peer = &peers[link->peer];
+	member->peers = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!member->peers)
+		return -ENOMEM;
+	memcpy(member->peers, peers, size);
 
-		if (link->peer < member->rank)
-			continue;
-		err = coll_conn_connect(link, COLL_CONN_CONTROL, 0, peer);
-		for (lane = 0; !err && lane < member->nlanes; lane++)
-			err = coll_conn_connect(link, COLL_CONN_DATA, lane, peer);
+	coll_for_each_link(link, member) {
+		if (link->ring)
+			err = coll_link_call(link);
 		if (err)
 			return err;
 	}
@@ -276,8 +279,8 @@ static u32 connect_missing(struct coll_member *member)
 {
 	struct coll_link *link;
 
-	list_for_each_entry(link, &member->linked, node)
-		if (READ_ONCE(link->open) < 1 + member->nlanes)
+	coll_for_each_link(link, member)
+		if (link->ring && READ_ONCE(link->open) < 1 + member->nlanes)
 			return link->peer;
 	return COLLECTIVE_RANK_NONE;
 }

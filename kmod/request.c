@@ -97,14 +97,15 @@ static int request_pin(struct coll_request *request, const struct collective_op 
 		return err;
 	if (!extent->send)
 		return 0;
-	if (extent->recv && op->send == op->recv) {
+	if (op->send == op->recv && extent->recv >= extent->send) {
 		request_share(request, COLL_AREA_SEND, COLL_AREA_RECV, extent->own);
 		return 0;
 	}
 	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send,
 			     extent->send, false);
+	/* The root of a scatter in place leaves its block where it is. */
 	if (!err && !extent->recv)
-		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, 0);
+		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, extent->own);
 	return err;
 }
 
@@ -255,6 +256,42 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 	return 0;
 }
 
+/* Links to all that it sends to or receives from. */
+static int request_links(struct coll_request *request)
+{
+	const struct coll_signature *signature = &request->signature;
+	struct coll_member *member = request->member;
+	struct coll_plan plan = {
+		.collective = signature->collective,
+		.type = signature->type,
+		.reduction = signature->reduction,
+		.algorithm = signature->algorithm,
+		.reproducible = request->flags & COLLECTIVE_F_REPRODUCIBLE,
+		.size = coll_type_size(signature->type),
+		.rank = member->rank,
+		.nranks = member->nranks,
+		.root = signature->root,
+		.nlanes = member->nlanes,
+		.count = signature->count,
+	};
+	const struct coll_schedule *schedule = coll_schedule_find(&plan);
+	struct coll_step step;
+	int err = 0;
+	u32 i, n;
+
+	if (schedule->ring || READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
+		return 0;
+	n = schedule->steps(&plan);
+	for (i = 0; !err && i < n; i++) {
+		coll_schedule_step(schedule, &plan, i, &step);
+		if (step.to != COLL_NOBODY)
+			err = coll_link_demand(member, step.to);
+		if (!err && step.from != COLL_NOBODY)
+			err = coll_link_demand(member, step.from);
+	}
+	return err;
+}
+
 static void request_announce(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
@@ -367,6 +404,8 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 		return -ENOMEM;
 	err = request_pin(request, op);
 	if (!err)
+		err = request_links(request);
+	if (!err)
 		err = request_number(request, &doom);
 	if (err) {
 		request_free(request);
@@ -460,7 +499,7 @@ static void request_flood(struct coll_member *member, u64 instance,
 	struct coll_link *link;
 	u32 i;
 
-	list_for_each_entry(link, &member->linked, node)
+	coll_for_each_link(link, member)
 		coll_link_post(link, &control);
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)

@@ -58,7 +58,7 @@ void coll_member_enter(struct coll_member *member, enum collective_state state)
 void coll_member_open(struct coll_member *member)
 {
 	spin_lock(&member->lock);
-	if (member->state == COLLECTIVE_STATE_CONNECTING && member->nopen == member->nlinks)
+	if (member->state == COLLECTIVE_STATE_CONNECTING && member->nopen == member->nring)
 		coll_member_enter(member, COLLECTIVE_STATE_UP);
 	spin_unlock(&member->lock);
 }

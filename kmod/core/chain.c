@@ -46,14 +46,6 @@ static void chain_up(const struct coll_plan *plan, struct coll_step *step)
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
-/* Rank 0, or whoever is alone, has its result. */
-static void chain_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	struct coll_span own = chain_vector(plan, COLL_AREA_SEND);
-
-	*local = (struct coll_local){ .from = own.off, .to = own.off, .len = own.len };
-}
-
 static u32 chain_scan_steps(const struct coll_plan *plan)
 {
 	return plan->nranks > 1 && coll_plan_block(plan, 0).count ? 1 : 0;
@@ -68,11 +60,12 @@ static void chain_scan_step(const struct coll_plan *plan, u32 i __maybe_unused,
 static void chain_scan_local(const struct coll_plan *plan, struct coll_local *local)
 {
 	if (chain_first(plan))
-		chain_local(plan, local);
+		coll_plan_local(plan, 0, 0, local);
 }
 
 const struct coll_schedule coll_chain_scan = {
 	.name	= "chain scan",
+	.ring	= true,
 	.steps	= chain_scan_steps,
 	.step	= chain_scan_step,
 	.local	= chain_scan_local,
@@ -116,11 +109,12 @@ static void chain_allreduce_step(const struct coll_plan *plan, u32 i,
 static void chain_allreduce_local(const struct coll_plan *plan, struct coll_local *local)
 {
 	if (plan->nranks == 1)
-		chain_local(plan, local);
+		coll_plan_local(plan, 0, 0, local);
 }
 
 const struct coll_schedule coll_chain_allreduce = {
 	.name	= "chain allreduce",
+	.ring	= true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_step,
 	.local	= chain_allreduce_local,

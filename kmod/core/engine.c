@@ -27,6 +27,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 n
 	engine->slots = slots;
 	engine->nslots = nslots;
 	INIT_LIST_HEAD(&engine->active);
+	INIT_LIST_HEAD(&engine->waking);
 }
 
 static struct coll_inst *slot_of(const struct coll_engine *engine, u64 instance)
@@ -81,13 +82,50 @@ static bool inst_received(const struct coll_inst *inst)
 	return inst->rx_step == inst->nsteps;
 }
 
+static bool mark_covered(const struct coll_mark *mark)
+{
+	const struct coll_stream *stream = mark->stream;
+
+	return !stream || stream->released || stream->tx_consumed >= mark->position;
+}
+
 /* Nobody reads our memory on behalf of this instance any more. */
 static bool inst_covered(const struct coll_inst *inst)
 {
-	const struct coll_stream *stream = inst->mark_stream;
+	u32 i;
 
-	return !inst->borrowed || stream->released ||
-	       stream->tx_consumed >= inst->mark;
+	for (i = 0; i < COLL_MARKS; i++)
+		if (!mark_covered(&inst->mark[i]))
+			return false;
+	return true;
+}
+
+static struct coll_mark *inst_mark(struct coll_inst *inst, const struct coll_stream *stream)
+{
+	struct coll_mark *free = NULL;
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++) {
+		struct coll_mark *mark = &inst->mark[i];
+
+		if (mark->stream == stream)
+			return mark;
+		if (!free && mark_covered(mark))
+			free = mark;
+	}
+	return free;
+}
+
+/**
+ * coll_inst_may_lend() - may bytes be sent without a copy?
+ * @inst: the instance
+ * @stream: to whom
+ *
+ * Return: false while too many peers have yet to consume what they were lent.
+ */
+bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream)
+{
+	return inst->call.eager || inst_mark(inst, stream);
 }
 
 /**
@@ -109,16 +147,25 @@ void coll_inst_settle(struct coll_inst *inst)
 	engine->ops->complete(engine->ctx, inst);
 }
 
+static void inst_tx_queue(struct coll_inst *inst)
+{
+	struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
+
+	if (stream)
+		list_add_tail(&inst->tx_node, &stream->sending);
+}
+
 /* Go on to the next step that sends something, and queue for its stream. */
 static void inst_tx_enter(struct coll_inst *inst)
 {
+	u32 peer = inst->tx.to;
+
 	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
 		coll_schedule_step(inst->schedule, &inst->plan, inst->tx_step, &inst->tx);
 		if (step_out(&inst->tx)) {
-			struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
-
 			inst->tx_off = 0;
-			list_add_tail(&inst->tx_node, &stream->sending);
+			inst->tx_message = inst->tx.to == peer ? inst->tx_message + 1 : 0;
+			inst_tx_queue(inst);
 			return;
 		}
 	}
@@ -128,8 +175,25 @@ static void inst_tx_kick(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 
-	if (coll_inst_sendable(inst))
+	if (coll_inst_sendable(inst) && !list_empty(&inst->tx_node))
 		engine->ops->kick(engine->ctx, stream_to(engine, inst->tx.to));
+}
+
+/* What came early for this run is taken, and what needs a grant has it. */
+static void inst_rx_begin(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_stream *stream;
+
+	if (inst->begun || inst->error || inst_received(inst))
+		return;
+	inst->begun = true;
+	inst->lender = NULL;
+	stream = stream_to(engine, inst->rx.from);
+	if (!inst->call.eager || (stream && coll_stream_crowded(stream)))
+		coll_inst_grant(inst);
+	if (stream && stream->staged && list_empty(&stream->waking))
+		list_add_tail(&stream->waking, &engine->waking);
 }
 
 /*
@@ -142,20 +206,10 @@ static void inst_check_lease(struct coll_inst *inst)
 	bool renewed = inst->lapsed && !lapsed;
 
 	inst->lapsed = lapsed;
+	if (!lapsed && !inst->begun)
+		inst_rx_begin(inst);
 	if (renewed)
 		inst_tx_kick(inst);
-}
-
-/* Go on to the next step that receives something. */
-static void inst_rx_enter(struct coll_inst *inst)
-{
-	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
-		coll_schedule_step(inst->schedule, &inst->plan, inst->rx_step, &inst->rx);
-		if (step_in(&inst->rx)) {
-			inst->rx_off = 0;
-			return;
-		}
-	}
 }
 
 /* Nothing more is stored: whoever lent us bytes may have their pages back. */
@@ -174,6 +228,31 @@ static void inst_rx_return(struct coll_inst *inst)
 	engine->ops->control(engine->ctx, inst->lender->peer, &control);
 }
 
+/*
+ * Go on to the next step that receives something.  A new run begins when it is
+ * certain that what the last one brought is good: inst_check_lease().
+ */
+static void inst_rx_enter(struct coll_inst *inst)
+{
+	u32 peer = inst->rx.from;
+
+	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
+		coll_schedule_step(inst->schedule, &inst->plan, inst->rx_step, &inst->rx);
+		if (!step_in(&inst->rx))
+			continue;
+		inst->rx_off = 0;
+		inst->rx_message++;
+		if (inst->rx.from != peer) {
+			inst_rx_return(inst);
+			inst->rx_message = 0;
+			inst->begun = false;
+			inst->granted = false;
+		}
+		return;
+	}
+	inst_rx_return(inst);
+}
+
 /**
  * coll_inst_grant() - let the sender of an instance send all of it
  * @inst: the instance; whatever other ranks do, all of it can be taken
@@ -187,7 +266,7 @@ void coll_inst_grant(struct coll_inst *inst)
 		.instance = inst->call.instance,
 	};
 
-	if (inst->granted || inst->error || inst_received(inst))
+	if (inst->granted || !inst->begun || inst->error || inst_received(inst))
 		return;
 	inst->granted = true;
 	engine->ops->control(engine->ctx, inst->rx.from, &control);
@@ -227,12 +306,12 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
  */
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
 {
-	inst->framing = true;
-	if (!inst->call.eager) {
-		inst->borrowed = true;
-		inst->mark = stream->tx_position;
-		inst->mark_stream = stream;
-	}
+	inst->framing++;
+	if (!inst->call.eager)
+		*inst_mark(inst, stream) = (struct coll_mark){
+			.stream = stream,
+			.position = stream->tx_position,
+		};
 
 	inst->tx_off += inst->tx.token ? 1 : len;
 	if (inst->tx_off < step_out(&inst->tx))
@@ -241,21 +320,72 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 	list_del_init(&inst->tx_node);
 	inst->tx_step++;
 	inst_tx_enter(inst);
+	inst_tx_kick(inst);
 }
 
 /**
- * coll_inst_expects() - does a frame fit what is to come next?
+ * coll_inst_consumed() - a peer has consumed some of what it was lent
+ * @inst: the instance; gone afterwards, perhaps
+ * @stream: to that peer
+ */
+void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++) {
+		struct coll_mark *mark = &inst->mark[i];
+
+		if (mark->stream != stream || !mark_covered(mark))
+			continue;
+		mark->stream = NULL;
+		inst_tx_kick(inst);
+		coll_inst_settle(inst);
+		return;
+	}
+}
+
+/**
+ * coll_inst_awaits() - is a peer's turn still to come?
  * @inst: the instance
- * @peer: who sends it
+ * @peer: the peer
+ *
+ * Return: true when something is taken from there later.
+ */
+bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
+{
+	struct coll_step step;
+	u32 i;
+
+	for (i = inst->rx_step; i < inst->nsteps; i++) {
+		coll_schedule_step(inst->schedule, &inst->plan, i, &step);
+		if (step.from == peer && step_in(&step))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * coll_inst_receives() - is it a peer's turn?
+ * @inst: the instance
+ * @peer: the peer
+ *
+ * Return: true when what comes from there is taken now.
+ */
+bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
+{
+	return !inst_received(inst) && inst->begun && inst->rx.from == peer;
+}
+
+/**
+ * coll_inst_expects() - does a frame of the peer whose turn it is fit?
+ * @inst: the instance
  * @data: its header
  *
  * Return: true when it does.
  */
-bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll_data *data)
+bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
 {
-	if (inst_received(inst) || peer != inst->rx.from ||
-	    data->call != coll_plan_call(&inst->plan) ||
-	    data->step != inst->rx_step || data->offset != inst->rx_off)
+	if (data->step != inst->rx_message || data->offset != inst->rx_off)
 		return false;
 	if (inst->rx.token)
 		return !data->length;
@@ -303,8 +433,6 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	if (inst->rx_off == step_in(&inst->rx)) {
 		inst->rx_step++;
 		inst_rx_enter(inst);
-		if (inst_received(inst))
-			inst_rx_return(inst);
 	}
 	inst_check_lease(inst);
 	inst_tx_kick(inst);
@@ -372,20 +500,17 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 	INIT_LIST_HEAD(&inst->tx_node);
 	list_add_tail(&inst->node, &engine->active);
 
+	inst->tx.to = COLL_NOBODY;
+	inst->rx.from = COLL_NOBODY;
+
 	inst_local(inst);
 	inst_tx_enter(inst);
 	inst_rx_enter(inst);
 
 	inst_tx_kick(inst);
-	if (!inst_received(inst)) {
-		struct coll_stream *from = stream_to(engine, inst->rx.from);
-
-		if (!call->eager || coll_stream_crowded(from))
-			coll_inst_grant(inst);
-		coll_stream_unstage(from);
-	} else {
-		coll_inst_settle(inst);
-	}
+	inst_rx_begin(inst);
+	coll_inst_settle(inst);
+	coll_engine_drain(engine);
 	return 0;
 }
 
@@ -477,15 +602,20 @@ void coll_engine_tick(struct coll_engine *engine, u64 now)
 		inst_check_lease(inst);
 		coll_inst_settle(inst);
 	}
+	coll_engine_drain(engine);
 }
 
 static bool inst_needs(const struct coll_inst *inst, u32 peer)
 {
 	const struct coll_stream *stream = stream_to(inst->engine, peer);
+	u32 i;
 
-	if (stream->tx_inst == inst ||
-	    (inst->mark_stream == stream && !inst_covered(inst)))
+	if (stream && stream->tx_inst == inst)
 		return true;
+	for (i = 0; i < COLL_MARKS; i++)
+		if (inst->mark[i].stream && inst->mark[i].stream == stream &&
+		    !mark_covered(&inst->mark[i]))
+			return true;
 	if (inst->error)
 		return false;
 	return (!inst_received(inst) && inst->rx.from == peer) ||
@@ -493,9 +623,44 @@ static bool inst_needs(const struct coll_inst *inst, u32 peer)
 }
 
 /**
+ * coll_engine_connected() - there is a stream to a peer from now on
+ * @engine: the engine
+ * @stream: the stream
+ */
+void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
+{
+	struct coll_inst *inst;
+
+	list_for_each_entry(inst, &engine->active, node) {
+		if (inst->error || inst_sent(inst) || inst->tx.to != stream->peer ||
+		    !list_empty(&inst->tx_node))
+			continue;
+		inst_tx_queue(inst);
+		inst_tx_kick(inst);
+	}
+}
+
+/**
+ * coll_engine_drain() - take what came early for runs that have begun
+ * @engine: the engine; bytes were received, or time has passed
+ *
+ * Context: the vector registers are not in use.
+ */
+void coll_engine_drain(struct coll_engine *engine)
+{
+	struct coll_stream *stream;
+
+	while ((stream = list_first_entry_or_null(&engine->waking, struct coll_stream,
+						  waking))) {
+		list_del_init(&stream->waking);
+		coll_stream_unstage(stream);
+	}
+}
+
+/**
  * coll_engine_needs() - is anything still wanted of a peer?
  * @engine: the engine
- * @peer: rank; there is a stream to it
+ * @peer: rank
  *
  * Return: true when an instance must hear from @peer before it can complete, as
  * far as its present steps tell.

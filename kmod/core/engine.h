@@ -29,7 +29,7 @@ struct coll_stream;
 
 /**
  * struct coll_engine_ops - what the engine wants from its surroundings
- * @stream: the stream to rank @peer, which must exist
+ * @stream: the stream to rank @peer, or NULL: coll_engine_connected() will tell
  * @control: send a control frame to @peer; @control->lane is filled in
  * @kick: @stream may have something to send; ask coll_stream_next()
  * @complete: @inst is complete, with @inst->error; its buffers are free again
@@ -79,8 +79,26 @@ struct coll_call {
 	void *user;
 };
 
+/* Streams that may read our memory on behalf of one instance at a time. */
+#define COLL_MARKS	8
+
+/**
+ * struct coll_mark - how far a peer reads our memory
+ * @stream: to that peer, or NULL
+ * @position: it must have consumed up to here, as a position on @stream
+ */
+struct coll_mark {
+	struct coll_stream *stream;
+	u64 position;
+};
+
 /**
  * struct coll_inst - an operation's part on one lane
+ *
+ * Consecutive steps that send to (receive from) the same peer are a *run*; a
+ * schedule has one run to each peer and one from each, and message k of the
+ * sender's run is message k of the receiver's.
+ *
  * @engine: of the lane
  * @call: what was asked for
  * @plan: the same for the schedule
@@ -89,21 +107,21 @@ struct coll_call {
  * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
  * @busy: this slot is taken
- * @framing: a stream has begun a frame of it and not ended it
- * @granted: its sender has been granted it
+ * @framing: so many streams have begun a frame of it and not ended it
+ * @granted: the sender of this run has been granted it
+ * @begun: what comes for this run may be taken
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
+ * @tx_message: its number in the run
  * @tx: that step
  * @rx_step: step that receives
  * @rx_off: bytes of it stored, in whole elements
+ * @rx_message: its number in the run
  * @rx: that step
  * @rx_stream: the stream that is in the middle of a frame of it
- * @borrowed: some of its bytes were sent without a copy...
- * @mark: ...up to here, as a position on...
- * @mark_stream: ...this stream.  One is enough while a schedule sends what it
- *	does not copy to one peer only.
+ * @mark: what was sent without a copy
  * @lender: stream that lent us bytes without a copy; its lease must be valid
- *	when we succeed, and when we forward them
+ *	when we succeed, when we forward them, and before the next run begins
  * @lapsed: it is not
  * @tx_node: in the list of the stream that @tx sends to
  * @node: in the engine's list of instances
@@ -117,21 +135,22 @@ struct coll_inst {
 	struct coll_local local;
 	int error;
 	bool busy;
-	bool framing;
+	u8 framing;
 	bool granted;
+	bool begun;
 
 	u32 tx_step;
+	u32 tx_message;
 	u64 tx_off;
 	struct coll_step tx;
 
 	u32 rx_step;
+	u32 rx_message;
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
 
-	bool borrowed;
-	u64 mark;
-	struct coll_stream *mark_stream;
+	struct coll_mark mark[COLL_MARKS];
 	struct coll_stream *lender;
 	bool lapsed;
 
@@ -166,6 +185,7 @@ struct coll_engine_stats {
  * @nslots: a power of two
  * @active: instances, oldest first
  * @copying: of these, those that have something to copy here
+ * @waking: streams from which an instance takes what came early
  * @stats: see there
  */
 struct coll_engine {
@@ -182,6 +202,7 @@ struct coll_engine {
 	u32 nslots;
 	struct list_head active;
 	u32 copying;
+	struct list_head waking;
 	struct coll_engine_stats stats;
 };
 
@@ -192,6 +213,7 @@ struct coll_engine {
  * @released: the peer completes nothing of ours with success any more
  * @lease: the peer waits for us at least until then, ns; ~0: for ever
  * @sending: instances whose step sends to this peer
+ * @waking: in the engine's list
  * @tx_head: header of the frame that is leaving
  * @tx_head_left: bytes of it that have not left
  * @tx_left: bytes of its payload that have not left
@@ -225,6 +247,7 @@ struct coll_stream {
 	u64 lease;
 
 	struct list_head sending;
+	struct list_head waking;
 	u8 tx_head[COLL_DATA_SIZE];
 	u32 tx_head_left;
 	u32 tx_left;
@@ -258,6 +281,8 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
+void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
+void coll_engine_drain(struct coll_engine *engine);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 
 /* stream.c: frames, in and out */
@@ -293,7 +318,11 @@ static inline bool coll_stream_idle(const struct coll_stream *stream)
 
 /* between engine.c and stream.c */
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
-bool coll_inst_expects(const struct coll_inst *inst, u32 peer, const struct coll_data *data);
+bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
+bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
+bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
+bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
+void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
 u64 coll_inst_sendable(const struct coll_inst *inst);
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);

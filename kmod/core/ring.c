@@ -44,12 +44,8 @@ static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 ar
 /* Alone, the result is the input. */
 static void ring_vector_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
-					      COLL_AREA_SEND);
-
 	if (plan->nranks == 1)
-		*local = (struct coll_local){ .from = own.off, .to = own.off,
-					      .len = own.len };
+		coll_plan_local(plan, 0, 0, local);
 }
 
 static u32 ring_allreduce_steps(const struct coll_plan *plan)
@@ -77,6 +73,7 @@ static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_ring_allreduce = {
 	.name	= "ring allreduce",
+	.ring	= true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
 	.local	= ring_vector_local,
@@ -102,6 +99,7 @@ static void ring_barrier_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
+	.ring	= true,
 	.steps	= ring_barrier_steps,
 	.step	= ring_barrier_step,
 };
@@ -134,16 +132,13 @@ static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unus
 
 static void ring_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
-					      COLL_AREA_SEND);
-
 	if (plan->rank == plan->root)
-		*local = (struct coll_local){ .from = own.off, .to = own.off,
-					      .len = own.len };
+		coll_plan_local(plan, 0, 0, local);
 }
 
 const struct coll_schedule coll_ring_broadcast = {
 	.name	= "ring broadcast",
+	.ring	= true,
 	.steps	= ring_broadcast_steps,
 	.step	= ring_broadcast_step,
 	.local	= ring_broadcast_local,
@@ -180,15 +175,12 @@ static void ring_allgather_step(const struct coll_plan *plan, u32 i,
 
 static void ring_allgather_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	struct coll_span own = coll_plan_span(plan, coll_plan_block(plan, 0),
-					      COLL_AREA_SEND);
-
-	*local = (struct coll_local){ .from = own.off, .to = ring_block(plan, 0).off,
-				      .len = own.len };
+	coll_plan_local(plan, 0, plan->rank, local);
 }
 
 const struct coll_schedule coll_ring_allgather = {
 	.name	= "ring allgather",
+	.ring	= true,
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
 	.local	= ring_allgather_local,

@@ -3,12 +3,17 @@
 
 #include <linux/collective.h>
 
-static const struct coll_schedule * const rings[COLLECTIVE_OPCODE_COUNT] = {
-	[COLLECTIVE_BARRIER]	= &coll_ring_barrier,
-	[COLLECTIVE_ALLREDUCE]	= &coll_ring_allreduce,
-	[COLLECTIVE_BROADCAST]	= &coll_ring_broadcast,
-	[COLLECTIVE_ALLGATHER]	= &coll_ring_allgather,
-	[COLLECTIVE_SCAN]	= &coll_chain_scan,
+static const struct coll_schedule * const schedules[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]		= &coll_ring_barrier,
+	[COLLECTIVE_ALLREDUCE]		= &coll_ring_allreduce,
+	[COLLECTIVE_REDUCE]		= &coll_direct_reduce,
+	[COLLECTIVE_BROADCAST]		= &coll_ring_broadcast,
+	[COLLECTIVE_ALLGATHER]		= &coll_ring_allgather,
+	[COLLECTIVE_REDUCE_SCATTER]	= &coll_direct_reduce_scatter,
+	[COLLECTIVE_GATHER]		= &coll_direct_gather,
+	[COLLECTIVE_SCATTER]		= &coll_direct_scatter,
+	[COLLECTIVE_ALLTOALL]		= &coll_direct_alltoall,
+	[COLLECTIVE_SCAN]		= &coll_chain_scan,
 };
 
 /* Only rounding makes the order of operands show. */
@@ -17,6 +22,17 @@ static bool order_matters(const struct coll_plan *plan)
 	return plan->type >= COLLECTIVE_FLOAT16 &&
 	       (plan->reduction == COLLECTIVE_SUM || plan->reduction == COLLECTIVE_PROD ||
 		plan->reduction == COLLECTIVE_AVG);
+}
+
+static const struct coll_schedule *reproducible(u8 collective)
+{
+	switch (collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return &coll_chain_allreduce;
+	case COLLECTIVE_SCAN:
+		return &coll_chain_scan;
+	}
+	return NULL;
 }
 
 /**
@@ -28,15 +44,20 @@ static bool order_matters(const struct coll_plan *plan)
  */
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 {
+	const struct coll_schedule *schedule;
+
 	if (plan->collective >= COLLECTIVE_OPCODE_COUNT)
 		return NULL;
-	if (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
-	    plan->algorithm != COLLECTIVE_ALGORITHM_RING)
-		return NULL;
-	if (plan->collective == COLLECTIVE_ALLREDUCE && plan->reproducible &&
-	    order_matters(plan))
-		return &coll_chain_allreduce;
-	return rings[plan->collective];
+	schedule = schedules[plan->collective];
+	if (schedule && plan->reproducible && order_matters(plan))
+		schedule = reproducible(plan->collective);
+	switch (plan->algorithm) {
+	case COLLECTIVE_ALGORITHM_AUTO:
+		return schedule;
+	case COLLECTIVE_ALGORITHM_RING:
+		return schedule && schedule->ring ? schedule : NULL;
+	}
+	return NULL;
 }
 
 /**
@@ -87,4 +108,21 @@ struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range 
 		.off = range.first * plan->size,
 		.len = range.count * plan->size,
 	};
+}
+
+/**
+ * coll_plan_local() - a block of the input is one of the result
+ * @plan: the operation
+ * @from: block of COLL_AREA_SEND
+ * @to: block of COLL_AREA_RECV
+ * @local: filled in
+ */
+void coll_plan_local(const struct coll_plan *plan, u32 from, u32 to,
+		     struct coll_local *local)
+{
+	struct coll_range range = coll_plan_block(plan, from);
+
+	local->from = range.first * plan->size;
+	local->to = coll_plan_block(plan, to).first * plan->size;
+	local->len = range.count * plan->size;
 }

@@ -138,12 +138,14 @@ struct coll_local {
 /**
  * struct coll_schedule - an algorithm for a collective
  * @name: for people
+ * @ring: it needs no links but those of the ring
  * @steps: number of steps of a plan
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
  */
 struct coll_schedule {
 	const char *name;
+	bool ring;
 	u32 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
 	void (*local)(const struct coll_plan *plan, struct coll_local *local);
@@ -155,10 +157,18 @@ extern const struct coll_schedule coll_ring_broadcast;
 extern const struct coll_schedule coll_ring_allgather;
 extern const struct coll_schedule coll_chain_allreduce;
 extern const struct coll_schedule coll_chain_scan;
+extern const struct coll_schedule coll_direct_gather;
+extern const struct coll_schedule coll_direct_scatter;
+extern const struct coll_schedule coll_direct_reduce;
+extern const struct coll_schedule coll_direct_alltoall;
+extern const struct coll_schedule coll_direct_reduce_scatter;
 
 struct coll_range coll_plan_block(const struct coll_plan *plan, u32 block);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);
+
+void coll_plan_local(const struct coll_plan *plan, u32 from, u32 to,
+		     struct coll_local *local);
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 void coll_schedule_step(const struct coll_schedule *schedule,

@@ -33,6 +33,7 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->stage = stage;
 	stream->grants = grants;
 	INIT_LIST_HEAD(&stream->sending);
+	INIT_LIST_HEAD(&stream->waking);
 }
 
 static u64 *grant_of(const struct coll_stream *stream, u64 instance)
@@ -70,12 +71,12 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	struct coll_data data = {
 		.lane = engine->lane,
 		.call = coll_plan_call(&inst->plan),
-		.step = inst->tx_step,
+		.step = inst->tx_message,
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,
 	};
 
-	if (!ready || !worthwhile(inst, ready))
+	if (!ready || !worthwhile(inst, ready) || !coll_inst_may_lend(inst, stream))
 		return false;
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
 
@@ -155,7 +156,7 @@ static void stream_unframe(struct coll_stream *stream)
 	stream->tx_head_left = 0;
 	stream->tx_left = 0;
 	if (inst) {
-		inst->framing = false;
+		inst->framing--;
 		coll_inst_settle(inst);
 	}
 }
@@ -216,8 +217,7 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 		return -EPROTO;
 	stream->tx_consumed = position;
 	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		if (inst->mark_stream == stream)
-			coll_inst_settle(inst);
+		coll_inst_consumed(inst, stream);
 	return 0;
 }
 
@@ -252,8 +252,7 @@ void coll_stream_release(struct coll_stream *stream)
 	stream->released = true;
 	stream_unframe(stream);
 	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		if (inst->mark_stream == stream)
-			coll_inst_settle(inst);
+		coll_inst_consumed(inst, stream);
 }
 
 /*
@@ -299,6 +298,21 @@ void coll_stream_detach(struct coll_stream *stream)
 	stream->sink.kind = COLL_SINK_DISCARD;
 }
 
+/* An eager frame that waits for its instance, or for the turn of this peer. */
+static bool stream_early(const struct coll_stream *stream, const struct coll_data *data)
+{
+	const struct coll_engine *engine = stream->engine;
+	const struct coll_inst *inst;
+
+	if (data->instance >= engine->next)
+		return true;
+	inst = coll_inst_find(engine, data->instance);
+	return inst && !inst->error && data->flags & COLL_DATA_EAGER &&
+	       data->call == coll_plan_call(&inst->plan) &&
+	       !coll_inst_receives(inst, stream->peer) &&
+	       coll_inst_awaits(inst, stream->peer);
+}
+
 /* Is there an instance that takes the frame?  One it does not fit is told. */
 static struct coll_inst *stream_taker(struct coll_stream *stream,
 				      const struct coll_data *data)
@@ -308,7 +322,8 @@ static struct coll_inst *stream_taker(struct coll_stream *stream,
 
 	if (!inst || inst->error)
 		return NULL;
-	if (!coll_inst_expects(inst, stream->peer, data)) {
+	if (data->call != coll_plan_call(&inst->plan) ||
+	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
 		engine->ops->mismatch(engine->ctx, inst, stream->peer);
 		return NULL;
 	}
@@ -334,7 +349,7 @@ static int stream_open(struct coll_stream *stream)
 			return -EPROTO;
 	}
 
-	early = data->instance >= engine->next;
+	early = stream_early(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
@@ -391,7 +406,7 @@ static void stream_close(struct coll_stream *stream)
 		coll_stream_unstage(stream);
 		if (coll_stream_crowded(stream))
 			list_for_each_entry(inst, &engine->active, node)
-				if (inst->call.eager && inst->rx.from == stream->peer)
+				if (inst->call.eager && coll_inst_receives(inst, stream->peer))
 					coll_inst_grant(inst);
 		return;
 	}
@@ -476,7 +491,6 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
  */
 void coll_stream_unstage(struct coll_stream *stream)
 {
-	struct coll_engine *engine = stream->engine;
 	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
 	u32 at = 0;
 
@@ -488,7 +502,7 @@ void coll_stream_unstage(struct coll_stream *stream)
 
 		memcpy(&data, entry, sizeof(data));
 		cost = eager_cost(data.length);
-		if (data.instance >= engine->next) {
+		if (stream_early(stream, &data)) {
 			at += cost;
 			continue;
 		}

@@ -37,7 +37,14 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	if (!member->heard[peer])
 		member->heard[peer] = sim->now;
 	sim_actor_init(sim, &ep->send, ACTOR_SEND, member->rank, ep);
+	sim_actor_init(sim, &ep->connect, ACTOR_CONNECT, member->rank, ep);
 	sim_actor_init(sim, &ep->receive, ACTOR_RECEIVE, member->rank, ep);
+
+	/* Links to the neighbours are there from the beginning. */
+	ep->up = peer == (member->rank + 1) % sim->config.nranks ||
+		 member->rank == (peer + 1) % sim->config.nranks;
+	if (!ep->up)
+		sim_wake(sim, &ep->connect);
 
 	back = endpoint_get(&sim->members[peer], lane, member->rank);
 	ep->other = back;
@@ -87,7 +94,7 @@ bool endpoint_send(struct endpoint *ep)
 	struct ref *ref;
 	u32 len;
 
-	if (ep->queued >= ep->capacity)
+	if (ep->queued >= ep->capacity || !ep->up)
 		return false;
 	member_tick(ep->member);
 	if (!coll_stream_next(&ep->stream, &out))
@@ -213,10 +220,27 @@ bool endpoint_receive(struct endpoint *ep)
 	struct sim *sim = ep->member->sim;
 	u32 fragments = rng_between(&sim->rng, 1, 8);
 
+	if (!ep->up)
+		return false;
 	member_tick(ep->member);
 	while (fragments-- && ep->other->first && !sim->broken)
 		endpoint_fragment(ep);
+	coll_engine_drain(ep->stream.engine);
 	return ep->other->first;
+}
+
+/**
+ * endpoint_connect() - a connection made on demand is up, at this end
+ * @ep: the end
+ *
+ * Return: false.
+ */
+bool endpoint_connect(struct endpoint *ep)
+{
+	ep->up = true;
+	coll_engine_connected(ep->stream.engine, &ep->stream);
+	sim_wake(ep->member->sim, &ep->receive);
+	return false;
 }
 
 /* The connection is reset: what is queued is purged. */

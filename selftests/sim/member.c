@@ -12,8 +12,9 @@
 static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
 	struct coll_engine *engine = ctx;
+	struct endpoint *ep = endpoint_get(member_of(ctx), engine->lane, peer);
 
-	return &endpoint_get(member_of(ctx), engine->lane, peer)->stream;
+	return ep->up ? &ep->stream : NULL;
 }
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
@@ -139,14 +140,49 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 {
 	u64 bytes = op->count * coll_type_size(op->type);
 
+	u64 total = sim->config.nranks * bytes;
+	bool root = rank == op->root;
+
 	part->send_len = bytes;
 	part->recv_len = bytes;
-	if (op->collective == COLLECTIVE_ALLGATHER) {
-		part->recv_len = sim->config.nranks * bytes;
+	switch (op->collective) {
+	case COLLECTIVE_ALLGATHER:
+		part->recv_len = total;
 		part->own = rank * bytes;
-	} else if (op->collective == COLLECTIVE_BROADCAST && rank != op->root) {
-		part->send_len = 0;
+		break;
+	case COLLECTIVE_BROADCAST:
+		part->send_len = root ? bytes : 0;
+		break;
+	case COLLECTIVE_REDUCE:
+		part->recv_len = root ? bytes : 0;
+		break;
+	case COLLECTIVE_GATHER:
+		part->recv_len = root ? total : 0;
+		part->own = root ? rank * bytes : 0;
+		break;
+	case COLLECTIVE_SCATTER:
+		part->send_len = root ? total : 0;
+		break;
+	case COLLECTIVE_ALLTOALL:
+		part->send_len = total;
+		part->recv_len = total;
+		break;
+	case COLLECTIVE_REDUCE_SCATTER:
+		part->send_len = total;
+		break;
 	}
+}
+
+/* Those whose input is not where the result goes, or must be kept apart from it. */
+static bool part_apart(const struct sim_op *op, const struct sim_part *part)
+{
+	switch (op->collective) {
+	case COLLECTIVE_SCATTER:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_ALLTOALL:
+		return part->send_len;
+	}
+	return false;
 }
 
 /* Memory for an operation: in place, or two buffers in one memory or in two. */
@@ -162,10 +198,13 @@ static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 	part->send_off -= part->send_off % size;
 	part->recv_off -= part->recv_off % size;
 
-	if (way < 2 || !part->send_len) {
+	if (way < 2 && part_apart(op, part))
+		way += 2;
+	if (way < 2 || !part->send_len || !part->recv_len) {
 		part->in_place = true;
 		part->send_off = part->recv_off + part->own;
-		part->send = memory_new(&sim->rng, part->recv_off + part->recv_len + MARGIN);
+		part->send = memory_new(&sim->rng, part->recv_off + MARGIN +
+					max(part->recv_len, part->send_len));
 		part->recv = part->send;
 	} else if (way == 2) {
 		part->recv_off += part->send_off + part->send_len;
@@ -178,7 +217,7 @@ static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
 	}
 	memory_fill(part->send, FRESH, 0, part->send->mem.length);
-	memory_write(part->send, part->send_off, reference_input(op, rank), part->send_len);
+	memory_write(part->send, part->send_off, reference_input(op, rank, sim->config.nranks), part->send_len);
 }
 
 /* What is between and around the buffers of a memory was written. */
@@ -194,7 +233,7 @@ static bool part_margins(const struct sim_part *part, const struct sim_mem *memo
 	if (memory == part->recv) {
 		if (memory_differs(memory, FRESH, at, part->recv_off))
 			return true;
-		at = part->recv_off + part->recv_len;
+		at = part->recv_off + max(part->recv_len, part->in_place ? part->send_len : 0);
 	}
 	return memory_differs(memory, FRESH, at, memory->mem.length);
 }
@@ -218,9 +257,10 @@ static void part_check(struct member *member, u32 number)
 			 (unsigned long long)(part->recv_len / size));
 	}
 
-	if (!part->in_place) {
+	if (!part->in_place || !part->recv_len) {
 		memory_read(part->send, part->send_off, got, part->send_len);
-		if (memcmp(got, reference_input(op, member->rank), part->send_len))
+		if (memcmp(got, reference_input(op, member->rank, sim->config.nranks),
+			   part->send_len))
 			sim_fail(sim, "rank %u: operation %u: the input was written",
 				 member->rank, number);
 	}

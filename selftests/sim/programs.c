@@ -54,7 +54,8 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 {
 	static const u8 collectives[] = {
 		COLLECTIVE_ALLREDUCE, COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST,
-		COLLECTIVE_ALLGATHER, COLLECTIVE_SCAN,
+		COLLECTIVE_ALLGATHER, COLLECTIVE_SCAN, COLLECTIVE_REDUCE, COLLECTIVE_GATHER,
+		COLLECTIVE_SCATTER, COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE_SCATTER,
 	};
 
 	*op = (struct sim_op){ .seed = rng_next(rng) };
@@ -70,9 +71,9 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	} while (!coll_reduce_valid(op->type, op->reduction) ||
 		 (op->collective == COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG));
 	op->values = rng_below(rng, VALUES_COUNT);
-	op->reproducible = rng_once_in(rng, 3);
+	op->reproducible = op->collective == COLLECTIVE_ALLREDUCE && rng_once_in(rng, 3);
 	op->root = rng_below(rng, nranks);
-	if (op->collective == COLLECTIVE_ALLGATHER)
+	if (op->collective >= COLLECTIVE_ALLGATHER && op->collective <= COLLECTIVE_ALLTOALL)
 		bytes /= nranks;
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
 }

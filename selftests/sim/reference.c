@@ -130,18 +130,22 @@ static void input_element(const struct sim_op *op, u32 rank, u64 index, void *el
  * reference_input() - a rank's input
  * @op: the operation
  * @rank: whose
+ * @nranks: size of the group
  *
  * Return: the elements, kept with @op.
  */
-const u8 *reference_input(struct sim_op *op, u32 rank)
+const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks)
 {
 	size_t size = coll_type_size(op->type);
-	u64 i;
+	u64 count = op->count, i;
 
 	if (op->input[rank])
 		return op->input[rank];
-	op->input[rank] = malloc(op->count * size + 8);
-	for (i = 0; i < op->count; i++)
+	if (op->collective == COLLECTIVE_SCATTER || op->collective == COLLECTIVE_ALLTOALL ||
+	    op->collective == COLLECTIVE_REDUCE_SCATTER)
+		count *= nranks;
+	op->input[rank] = malloc(count * size + 8);
+	for (i = 0; i < count; i++)
 		input_element(op, rank, i, op->input[rank] + i * size);
 	return op->input[rank];
 }
@@ -317,15 +321,42 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 	}
 }
 
+/* Own block first, then what comes in each round from rank s - r. */
+static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *result)
+{
+	size_t size = coll_type_size(op->type);
+	u32 left = nranks - 1, round;
+	u64 i, block = rank * op->count * size;
+
+	memcpy(result, op->input[rank] + block, op->count * size);
+	for (round = 0; round < nranks; round++) {
+		u32 from = (round + nranks - rank) % nranks;
+
+		if (from == rank)
+			continue;
+		left--;
+		for (i = 0; i < op->count * size; i += size) {
+			const u8 *in = op->input[from] + block + i;
+			u32 divisor = left ? 0 : nranks;
+
+			if (is_float(op->type))
+				reduce_float(op, result + i, in, divisor);
+			else
+				reduce_integer(op, result + i, in, divisor);
+		}
+	}
+}
+
 static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 {
-	u64 bytes = op->count * coll_type_size(op->type);
+	size_t size = coll_type_size(op->type);
+	u64 bytes = op->count * size;
 	u32 n = sim->config.nranks;
 	u8 *result = malloc(n * bytes + 8);
-	u32 i;
+	u64 i;
 
 	for (i = 0; i < n; i++)
-		reference_input(op, i);
+		reference_input(op, i, n);
 	switch (op->collective) {
 	case COLLECTIVE_BROADCAST:
 		memcpy(result, op->input[op->root], bytes);
@@ -336,6 +367,24 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 		break;
 	case COLLECTIVE_SCAN:
 		reference_chain(op, n, rank + 1, result);
+		break;
+	case COLLECTIVE_GATHER:
+		for (i = 0; i < n; i++)
+			memcpy(result + i * bytes, op->input[i], bytes);
+		break;
+	case COLLECTIVE_SCATTER:
+		memcpy(result, op->input[op->root] + rank * bytes, bytes);
+		break;
+	case COLLECTIVE_ALLTOALL:
+		for (i = 0; i < n; i++)
+			memcpy(result + i * bytes, op->input[i] + rank * bytes, bytes);
+		break;
+	case COLLECTIVE_REDUCE:
+		for (i = 0; i < op->count; i++)
+			reference_element(op, n, op->root, n, i * size, size, result + i * size);
+		break;
+	case COLLECTIVE_REDUCE_SCATTER:
+		reference_pairs(op, n, rank, result);
 		break;
 	default:
 		/* Only the rounding of floats makes the order show. */
@@ -363,7 +412,8 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
 	if (result)
 		return result;
 	result = reference_compute(sim, op, rank);
-	if (op->collective == COLLECTIVE_SCAN)
+	if (op->collective == COLLECTIVE_SCAN || op->collective == COLLECTIVE_SCATTER ||
+	    op->collective == COLLECTIVE_ALLTOALL || op->collective == COLLECTIVE_REDUCE_SCATTER)
 		op->expected[rank] = result;
 	else
 		for (i = 0; i < sim->config.nranks; i++)

@@ -75,6 +75,8 @@ static bool sim_act(struct actor *actor)
 		return endpoint_receive(actor->owner);
 	case ACTOR_CONTROL:
 		return control_receive(actor->owner);
+	case ACTOR_CONNECT:
+		return endpoint_connect(actor->owner);
 	case ACTOR_COPY:
 		return member_copy(actor->owner);
 	default:

@@ -64,6 +64,7 @@ enum actor_kind {
 	ACTOR_RECEIVE,
 	ACTOR_CONTROL,
 	ACTOR_COPY,
+	ACTOR_CONNECT,
 	ACTOR_PING,
 	ACTOR_KINDS
 };
@@ -118,7 +119,7 @@ enum values {
  * @seed: of its input
  * @reproducible: the order of ranks decides
  * @count: elements: of the vector, or of a rank's block
- * @root: of a broadcast
+ * @root: rank, of rooted ones
  * @input: of every rank, once somebody needed it
  * @expected: the result of every rank, likewise; often the same one
  * @submitted: ranks that have
@@ -186,6 +187,8 @@ struct ref {
  * @first: what was sent from here and has not been consumed there
  * @queued: bytes of it
  * @capacity: how many of them there may be
+ * @up: it can be used
+ * @connect: acts when it cannot
  * @send: acts when there may be something to send
  * @receive: acts when there is something to receive, from the other end
  */
@@ -197,6 +200,8 @@ struct endpoint {
 	struct ref **last;
 	u64 queued;
 	u64 capacity;
+	bool up;
+	struct actor connect;
 	struct actor send;
 	struct actor receive;
 	u8 *stage;
@@ -330,6 +335,7 @@ void member_done(struct member *member, u32 number);
 struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
 bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
+bool endpoint_connect(struct endpoint *ep);
 void endpoint_reset(struct endpoint *ep);
 void endpoint_free(struct endpoint *ep);
 void control_send(struct member *from, u32 to, const struct coll_control *control);
@@ -351,7 +357,7 @@ void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to);
 bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
 
 /* reference.c */
-const u8 *reference_input(struct sim_op *op, u32 rank);
+const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
 void reference_free(struct sim_op *op, u32 nranks);
 

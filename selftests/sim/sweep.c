@@ -3,7 +3,8 @@
  * Every size of group with awkward counts, one operation at a time, and what it
  * costs: a ring allreduce sends 2 (n - 1) / n of the vector in 2 (n - 1) steps, an
  * allgather n - 1 blocks in as many, a broadcast and a scan the vector once (but
- * for the last rank), a reproducible allreduce twice (but for the last two).
+ * for the last rank), a reproducible allreduce twice (but for the last two), and
+ * the direct ones every byte once from where it is to where it belongs.
  */
 #include "sim.h"
 
@@ -47,6 +48,21 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		break;
 	case COLLECTIVE_SCAN:
 		cost.sent = rank + 1 == n ? 0 : bytes;
+		break;
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_GATHER:
+		cost.sent = rank == op->root ? 0 : bytes;
+		cost.steps = rank == op->root ? n - 1 : 1;
+		break;
+	case COLLECTIVE_SCATTER:
+		cost.sent = rank == op->root ? (n - 1) * bytes : 0;
+		cost.steps = rank == op->root ? n - 1 : 1;
+		break;
+	case COLLECTIVE_ALLTOALL:
+	case COLLECTIVE_REDUCE_SCATTER:
+		/* One of the rounds is a rest. */
+		cost.sent = (n - 1) * bytes;
+		cost.steps = n;
 		break;
 	default:
 		if (!op->reproducible || op->type < COLLECTIVE_FLOAT16 ||
@@ -122,7 +138,8 @@ bool sweep(u32 nranks)
 	};
 	static const u8 collectives[] = {
 		COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER,
-		COLLECTIVE_SCAN, COLLECTIVE_ALLREDUCE,
+		COLLECTIVE_SCAN, COLLECTIVE_ALLREDUCE, COLLECTIVE_REDUCE, COLLECTIVE_GATHER,
+		COLLECTIVE_SCATTER, COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE_SCATTER,
 	};
 	u32 i;
 
@@ -149,7 +166,8 @@ bool sweep(u32 nranks)
 		if (op.collective == COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 			op.reduction = COLLECTIVE_SUM;
 		/* A block of each rank: as much in all. */
-		if (op.collective == COLLECTIVE_ALLGATHER && op.count > 9000)
+		if (op.collective >= COLLECTIVE_ALLGATHER &&
+		    op.collective <= COLLECTIVE_ALLTOALL && op.count > 9000)
 			op.count /= nranks;
 		if (!program_run(&config, &op, inspect_cost))
 			return false;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct: every pair of ranks for itself.
+ *
+ * Each byte goes once, from where it is to where it belongs, over a link made on
+ * demand: no rank sends more than it must.  What a root sends to or receives from
+ * the others it does one after the other.  Where all exchange with all, round s
+ * pairs rank r with rank s - r (modulo n): in each round everybody has one
+ * partner, to send to and to receive from, or rests.
+ *
+ * Hazards: nothing is written that is sent.
+ */
+#include "schedule.h"
+
+static struct coll_span direct_block(const struct coll_plan *plan, u32 block, u8 area)
+{
+	return coll_plan_span(plan, coll_plan_block(plan, block), area);
+}
+
+static bool direct_empty(const struct coll_plan *plan)
+{
+	return !coll_plan_block(plan, 0).count || plan->nranks == 1;
+}
+
+static bool at_root(const struct coll_plan *plan)
+{
+	return plan->rank == plan->root;
+}
+
+/* The others, as a root deals with them. */
+static u32 direct_other(const struct coll_plan *plan, u32 i)
+{
+	return (plan->root + 1 + i) % plan->nranks;
+}
+
+static u32 direct_partner(const struct coll_plan *plan, u32 round)
+{
+	return (round + plan->nranks - plan->rank) % plan->nranks;
+}
+
+static u32 rooted_steps(const struct coll_plan *plan)
+{
+	if (direct_empty(plan))
+		return 0;
+	return at_root(plan) ? plan->nranks - 1 : 1;
+}
+
+static u32 paired_steps(const struct coll_plan *plan)
+{
+	return direct_empty(plan) ? 0 : plan->nranks;
+}
+
+static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	if (at_root(plan)) {
+		step->from = direct_other(plan, i);
+		step->in = direct_block(plan, step->from, COLL_AREA_RECV);
+	} else {
+		step->to = plan->root;
+		step->out = direct_block(plan, 0, COLL_AREA_SEND);
+	}
+}
+
+static void gather_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (at_root(plan))
+		coll_plan_local(plan, 0, plan->rank, local);
+}
+
+const struct coll_schedule coll_direct_gather = {
+	.name	= "direct gather",
+	.steps	= rooted_steps,
+	.step	= gather_step,
+	.local	= gather_local,
+};
+
+static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	if (at_root(plan)) {
+		step->to = direct_other(plan, i);
+		step->out = direct_block(plan, step->to, COLL_AREA_SEND);
+	} else {
+		step->from = plan->root;
+		step->in = direct_block(plan, 0, COLL_AREA_RECV);
+	}
+}
+
+static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (at_root(plan))
+		coll_plan_local(plan, plan->rank, 0, local);
+}
+
+const struct coll_schedule coll_direct_scatter = {
+	.name	= "direct scatter",
+	.steps	= rooted_steps,
+	.step	= scatter_step,
+	.local	= scatter_local,
+};
+
+/* The root's own elements come first, then those of the ranks after it in turn. */
+static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	if (!at_root(plan)) {
+		step->to = plan->root;
+		step->out = direct_block(plan, 0, COLL_AREA_SEND);
+		return;
+	}
+	step->from = direct_other(plan, i);
+	step->in = direct_block(plan, 0, COLL_AREA_RECV);
+	step->reduce = true;
+	step->own = i ? COLL_AREA_RECV : COLL_AREA_SEND;
+	step->own_off = step->in.off;
+	step->last = i + 2 == plan->nranks;
+}
+
+static void reduce_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (plan->nranks == 1)
+		coll_plan_local(plan, 0, 0, local);
+}
+
+const struct coll_schedule coll_direct_reduce = {
+	.name	= "direct reduce",
+	.steps	= rooted_steps,
+	.step	= reduce_step,
+	.local	= reduce_local,
+};
+
+static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	u32 partner = direct_partner(plan, i);
+
+	if (partner == plan->rank)
+		return;
+	step->to = partner;
+	step->from = partner;
+	step->out = direct_block(plan, partner, COLL_AREA_SEND);
+	step->in = direct_block(plan, partner, COLL_AREA_RECV);
+}
+
+static void alltoall_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	coll_plan_local(plan, plan->rank, plan->rank, local);
+}
+
+const struct coll_schedule coll_direct_alltoall = {
+	.name	= "direct alltoall",
+	.steps	= paired_steps,
+	.step	= alltoall_step,
+	.local	= alltoall_local,
+};
+
+/* Is this the first, or the last, of our partners? */
+static bool reduce_scatter_edge(const struct coll_plan *plan, u32 round, bool last)
+{
+	u32 edge = last ? plan->nranks - 1 : 0;
+
+	if (direct_partner(plan, edge) == plan->rank)
+		edge += last ? -1 : 1;
+	return round == edge;
+}
+
+static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	bool first = reduce_scatter_edge(plan, i, false);
+	struct coll_span own = direct_block(plan, plan->rank, COLL_AREA_SEND);
+	u32 partner = direct_partner(plan, i);
+
+	if (partner == plan->rank)
+		return;
+	step->to = partner;
+	step->from = partner;
+	step->out = direct_block(plan, partner, COLL_AREA_SEND);
+	step->in = direct_block(plan, 0, COLL_AREA_RECV);
+	step->reduce = true;
+	step->own = first ? COLL_AREA_SEND : COLL_AREA_RECV;
+	step->own_off = first ? own.off : step->in.off;
+	step->last = reduce_scatter_edge(plan, i, true);
+}
+
+static void reduce_scatter_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (plan->nranks == 1)
+		coll_plan_local(plan, 0, 0, local);
+}
+
+const struct coll_schedule coll_direct_reduce_scatter = {
+	.name	= "direct reduce_scatter",
+	.steps	= paired_steps,
+	.step	= reduce_scatter_step,
+	.local	= reduce_scatter_local,
+};
