@@ -72,6 +72,8 @@ static bool call_offered(const struct collective_op *op)
 		.reduction = op->reduction,
 		.algorithm = op->algorithm,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
+		.size = coll_type_size(op->type),
+		.count = op->count,
 	};
 
 	return !(op->flags & ~COLLECTIVE_F_REPRODUCIBLE) && !op->layout &&

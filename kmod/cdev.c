@@ -67,7 +67,7 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 	query->features = 0;
 	query->opcodes = 0;
 	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++)
-		if (coll_schedule_find(&(struct coll_plan) { .collective = i }))
+		if (coll_schedule_find(&(struct coll_plan) { .collective = i, .size = 1 }))
 			query->opcodes |= BIT_ULL(i);
 	return 0;
 }

@@ -350,10 +350,10 @@ static bool lane_run(struct coll_runner *runner)
 		list_for_each_entry(conn, &lane->conns, node) {
 			if (lane_receive(conn)) {
 				moved = true;
-				coll_engine_drain(&lane->engine);
 				coll_engine_tick(&lane->engine, ktime_get_ns());
 			}
 			moved |= lane_send(lane, conn);
+			coll_engine_drain(&lane->engine);
 		}
 		if (!moved)
 			moved = coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET);

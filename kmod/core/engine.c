@@ -185,7 +185,7 @@ static void inst_rx_begin(struct coll_inst *inst)
 	struct coll_engine *engine = inst->engine;
 	struct coll_stream *stream;
 
-	if (inst->begun || inst->error || inst_received(inst))
+	if (inst->begun || inst->lapsed || inst->error || inst_received(inst))
 		return;
 	inst->begun = true;
 	inst->lender = NULL;
@@ -206,8 +206,7 @@ static void inst_check_lease(struct coll_inst *inst)
 	bool renewed = inst->lapsed && !lapsed;
 
 	inst->lapsed = lapsed;
-	if (!lapsed && !inst->begun)
-		inst_rx_begin(inst);
+	inst_rx_begin(inst);
 	if (renewed)
 		inst_tx_kick(inst);
 }

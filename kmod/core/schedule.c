@@ -16,6 +16,11 @@ static const struct coll_schedule * const schedules[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_SCAN]		= &coll_chain_scan,
 };
 
+static const struct coll_schedule * const trees[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]		= &coll_tree_barrier,
+	[COLLECTIVE_BROADCAST]		= &coll_tree_broadcast,
+};
+
 /* Only rounding makes the order of operands show. */
 static bool order_matters(const struct coll_plan *plan)
 {
@@ -37,25 +42,31 @@ static const struct coll_schedule *reproducible(u8 collective)
 
 /**
  * coll_schedule_find() - the schedule for a call
- * @plan: the call; collective, type, reduction, algorithm and reproducible are
- *	looked at
+ * @plan: the call; its rank, root and lane do not matter
  *
  * Return: the schedule, or NULL when there is none.
  */
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 {
-	const struct coll_schedule *schedule;
+	const struct coll_schedule *large, *small;
+	bool few = plan->count <= COLLECTIVE_EAGER_LIMIT / plan->size;
 
 	if (plan->collective >= COLLECTIVE_OPCODE_COUNT)
 		return NULL;
-	schedule = schedules[plan->collective];
-	if (schedule && plan->reproducible && order_matters(plan))
-		schedule = reproducible(plan->collective);
+	large = schedules[plan->collective];
+	small = trees[plan->collective];
+	/* Then the order decides, not the algorithm. */
+	if (large && plan->reproducible && order_matters(plan))
+		return reproducible(plan->collective);
 	switch (plan->algorithm) {
 	case COLLECTIVE_ALGORITHM_AUTO:
-		return schedule;
+		return small && few ? small : large;
 	case COLLECTIVE_ALGORITHM_RING:
-		return schedule && schedule->ring ? schedule : NULL;
+		return large && large->ring ? large : NULL;
+	case COLLECTIVE_ALGORITHM_TREE:
+		return small;
+	case COLLECTIVE_ALGORITHM_DIRECT:
+		return large && !large->ring ? large : NULL;
 	}
 	return NULL;
 }

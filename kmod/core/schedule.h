@@ -157,6 +157,8 @@ extern const struct coll_schedule coll_ring_broadcast;
 extern const struct coll_schedule coll_ring_allgather;
 extern const struct coll_schedule coll_chain_allreduce;
 extern const struct coll_schedule coll_chain_scan;
+extern const struct coll_schedule coll_tree_barrier;
+extern const struct coll_schedule coll_tree_broadcast;
 extern const struct coll_schedule coll_direct_gather;
 extern const struct coll_schedule coll_direct_scatter;
 extern const struct coll_schedule coll_direct_reduce;

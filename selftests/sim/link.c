@@ -137,6 +137,7 @@ bool endpoint_send(struct endpoint *ep)
 
 	if (sim->config.mutation == MUTATION_CONSUMED && ref->mem)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
+	coll_engine_drain(ep->stream.engine);
 	return true;
 }
 
@@ -354,6 +355,8 @@ bool control_receive(struct queue *queue)
 	if (!err) {
 		member_tick(queue->to);
 		err = control_dispatch(queue->to, queue->from->rank, &control);
+		if (control.lane < sim->config.lanes)
+			coll_engine_drain(&queue->to->engine[control.lane]);
 	}
 	if (err)
 		sim_fail(sim, "rank %u refuses a control frame %u of rank %u: %d",

@@ -335,6 +335,7 @@ static void member_submit(struct member *member, u32 number)
 			.collective = op->collective,
 			.type = op->type,
 			.reduction = op->reduction,
+			.algorithm = op->algorithm,
 			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
 			.reproducible = op->reproducible,
 			.nlanes = sim->config.lanes,

@@ -62,6 +62,7 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 
 	if (rng_once_in(rng, 6)) {
 		op->collective = COLLECTIVE_BARRIER;
+		op->algorithm = rng_below(rng, COLLECTIVE_ALGORITHM_TREE + 1);
 		return;
 	}
 	op->collective = collectives[rng_below(rng, ARRAY_SIZE(collectives))];
@@ -71,6 +72,8 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	} while (!coll_reduce_valid(op->type, op->reduction) ||
 		 (op->collective == COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG));
 	op->values = rng_below(rng, VALUES_COUNT);
+	if (op->collective == COLLECTIVE_BROADCAST)
+		op->algorithm = rng_below(rng, COLLECTIVE_ALGORITHM_TREE + 1);
 	op->reproducible = op->collective == COLLECTIVE_ALLREDUCE && rng_once_in(rng, 3);
 	op->root = rng_below(rng, nranks);
 	if (op->collective >= COLLECTIVE_ALLGATHER && op->collective <= COLLECTIVE_ALLTOALL)

@@ -272,6 +272,14 @@ static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u
 	memcpy(acc, &r, coll_type_size(op->type));
 }
 
+static void reduce(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+{
+	if (is_float(op->type))
+		reduce_float(op, acc, in, divisor);
+	else
+		reduce_integer(op, acc, in, divisor);
+}
+
 /* One element: that of rank @first, then those of the @others - 1 ranks after it. */
 static void reference_element(const struct sim_op *op, u32 nranks, u32 first, u32 others,
 			      u64 off, size_t size, void *result)
@@ -283,10 +291,7 @@ static void reference_element(const struct sim_op *op, u32 nranks, u32 first, u3
 		const u8 *in = op->input[(first + i) % nranks] + off;
 		u32 divisor = i + 1 == nranks ? nranks : 0;
 
-		if (is_float(op->type))
-			reduce_float(op, result, in, divisor);
-		else
-			reduce_integer(op, result, in, divisor);
+		reduce(op, result, in, divisor);
 	}
 }
 
@@ -339,10 +344,7 @@ static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *r
 			const u8 *in = op->input[from] + block + i;
 			u32 divisor = left ? 0 : nranks;
 
-			if (is_float(op->type))
-				reduce_float(op, result + i, in, divisor);
-			else
-				reduce_integer(op, result + i, in, divisor);
+			reduce(op, result + i, in, divisor);
 		}
 	}
 }

@@ -117,6 +117,7 @@ enum values {
 /**
  * struct sim_op - one operation of the program, the same on every rank
  * @seed: of its input
+ * @algorithm: enum collective_algorithm
  * @reproducible: the order of ranks decides
  * @count: elements: of the vector, or of a rank's block
  * @root: rank, of rooted ones
@@ -129,6 +130,7 @@ struct sim_op {
 	u8 type;
 	u8 reduction;
 	u8 values;
+	u8 algorithm;
 	bool reproducible;
 	u32 root;
 	u64 count;

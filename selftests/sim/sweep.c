@@ -30,6 +30,32 @@ static struct cost allreduce_cost(struct coll_range part, size_t size, u32 n, u3
 	};
 }
 
+static u32 rounds(u32 n)
+{
+	u32 k = 0;
+
+	while ((1U << k) < n)
+		k++;
+	return k;
+}
+
+static bool is_tree(const struct sim_op *op)
+{
+	return op->algorithm == COLLECTIVE_ALGORITHM_TREE ||
+	       (op->algorithm == COLLECTIVE_ALGORITHM_AUTO &&
+		op->count * coll_type_size(op->type) <= COLLECTIVE_EAGER_LIMIT);
+}
+
+/* Ranks that the one @me behind the root passes a broadcast on to. */
+static u32 tree_children(u32 n, u32 me)
+{
+	u32 far, children = 0;
+
+	for (far = 1; far < n && !(me & far); far *= 2)
+		children += me + far < n;
+	return children;
+}
+
 static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 			   struct coll_range part, u32 rank)
 {
@@ -40,7 +66,12 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 
 	switch (op->collective) {
 	case COLLECTIVE_BROADCAST:
-		cost.sent = (rank + 1) % n == op->root ? 0 : bytes;
+		if (is_tree(op)) {
+			cost.sent = tree_children(n, (rank + n - op->root) % n) * bytes;
+			cost.steps = 1 + rounds(n);
+		} else {
+			cost.sent = (rank + 1) % n == op->root ? 0 : bytes;
+		}
 		break;
 	case COLLECTIVE_ALLGATHER:
 		cost.sent = (n - 1) * bytes;
@@ -93,6 +124,7 @@ static void inspect_cost(struct sim *sim)
 			u64 lent = sim->members[rank].lent[lane];
 			struct coll_plan plan = {
 				.collective = op->collective, .type = op->type,
+				.algorithm = op->algorithm,
 				.reduction = op->reduction, .reproducible = op->reproducible,
 				.size = size, .rank = rank, .nranks = n, .root = op->root,
 				.lane = lane, .nlanes = sim->config.lanes, .count = op->count,
@@ -147,6 +179,7 @@ bool sweep(u32 nranks)
 		struct sim_op op = {
 			.collective = collectives[i / ARRAY_SIZE(counts)],
 			.reproducible = i / ARRAY_SIZE(counts) == 4,
+			.algorithm = i % 3,
 			.type = types[(i + nranks) % ARRAY_SIZE(types)],
 			.reduction = reductions[(i + nranks) % ARRAY_SIZE(reductions)],
 			.values = (i + nranks) % VALUES_COUNT,
@@ -165,6 +198,8 @@ bool sweep(u32 nranks)
 
 		if (op.collective == COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 			op.reduction = COLLECTIVE_SUM;
+		if (op.collective != COLLECTIVE_BROADCAST)
+			op.algorithm = COLLECTIVE_ALGORITHM_AUTO;
 		/* A block of each rank: as much in all. */
 		if (op.collective >= COLLECTIVE_ALLGATHER &&
 		    op.collective <= COLLECTIVE_ALLTOALL && op.count > 9000)

@@ -158,6 +158,7 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 		.reduction = COLLECTIVE_SUM,
 		.eager = count <= COLLECTIVE_EAGER_LIMIT,
 		.instance = instance,
+		.algorithm = COLLECTIVE_ALGORITHM_RING,
 		.nlanes = 1,
 		.count = count,
 		.area = { &f->send.mem, &f->recv.mem },
@@ -169,7 +170,8 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 static inline int submit_barrier(struct fixture *f, u64 instance)
 {
 	struct coll_call call = {
-		.collective = COLLECTIVE_BARRIER, .eager = true, .instance = instance,
+		.collective = COLLECTIVE_BARRIER, .algorithm = COLLECTIVE_ALGORITHM_RING,
+		.eager = true, .instance = instance,
 	};
 
 	return coll_engine_submit(&f->engine, &call);
@@ -198,13 +200,15 @@ static inline int arrive_head(struct fixture *f, u32 peer, const struct coll_dat
 		.collective = COLLECTIVE_ALLREDUCE,
 		.type = COLLECTIVE_UINT8,
 		.reduction = COLLECTIVE_SUM,
+		.algorithm = COLLECTIVE_ALGORITHM_RING,
 	};
+	struct coll_plan barrier = { .algorithm = COLLECTIVE_ALGORITHM_RING };
 	struct coll_data frame = *data;
 	u8 head[COLL_DATA_SIZE];
 
 	/* Of submit(), or of submit_barrier(), whose frames are empty. */
-	if (frame.length && !frame.call)
-		frame.call = coll_plan_call(&sum);
+	if (!frame.call)
+		frame.call = coll_plan_call(frame.length ? &sum : &barrier);
 	coll_wire_put_data(head, &frame, INCARNATION);
 	return arrive(f, peer, head, sizeof(head));
 }

@@ -107,9 +107,18 @@ enum collective_transport {
 	COLLECTIVE_TRANSPORT_COUNT
 };
 
+/**
+ * enum collective_algorithm - how a collective is done
+ *
+ * AUTO: BARRIER, and BROADCAST of at most COLLECTIVE_EAGER_LIMIT bytes, as TREE;
+ * BROADCAST of more, ALLREDUCE, ALLGATHER and SCAN as RING; all others as DIRECT.  That depends on nothing but the call, so it is the same on
+ * every rank.  What a collective has no schedule for is EOPNOTSUPP.
+ */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
-	COLLECTIVE_ALGORITHM_RING,
+	COLLECTIVE_ALGORITHM_RING,	/* along the ring of ranks: least bytes */
+	COLLECTIVE_ALGORITHM_TREE,	/* trees and doubling: fewest steps */
+	COLLECTIVE_ALGORITHM_DIRECT,	/* every pair for itself */
 	/* private: */
 	COLLECTIVE_ALGORITHM_COUNT
 };
