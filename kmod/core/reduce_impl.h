@@ -62,6 +62,101 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 #define COLL_REDUCE(name, type, expr)	\
 	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
 
+/* Bytes of the vectors that are spelt out; the compiler makes them of what there is. */
+#if defined(__AVX512F__)
+#define COLL_VECTOR	64
+#elif defined(__AVX__)
+#define COLL_VECTOR	32
+#else
+#define COLL_VECTOR	16
+#endif
+
+#define COLL_VECTOR_OF(type)						\
+typedef type coll_##type##_vector __attribute__((__vector_size__(COLL_VECTOR)));	\
+typedef coll_##type##_vector raw_##type##_vector			\
+	__aligned(1) __attribute__((__may_alias__))
+
+COLL_VECTOR_OF(u64);
+COLL_VECTOR_OF(f32);
+COLL_VECTOR_OF(f64);
+
+/*
+ * Arithmetic of floats that are computed as they are stored.  Making each NaN
+ * canonical as it is stored costs more than the sum itself, and there hardly ever
+ * is one.  So every result of a block is added up, NaN sticks, and a block with
+ * a NaN is gone through once more (so is one where infinities cancel out, to no
+ * harm).  Only results are rewritten: this works in place too.
+ */
+#define COLL_BLOCK	8192	/* bytes at most; they stay in the nearest cache */
+#define COLL_STRIDE	4	/* vectors with a sum of their own: an addition takes time */
+
+#define COLL_FLOAT_BLOCK(f)						\
+static __always_inline bool coll_##f##_any_nan(const coll_##f##_vector *sums)	\
+{									\
+	const coll_##f##_vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]); \
+	const union {							\
+		coll_u64_vector vector;					\
+		u64 words[COLL_VECTOR / sizeof(u64)];			\
+	} nan = { .vector = (coll_u64_vector)(sum != sum) };		\
+	u64 any = 0;							\
+	size_t i;							\
+									\
+	for (i = 0; i < COLL_VECTOR / sizeof(u64); i++)			\
+		any |= nan.words[i];					\
+	return any;							\
+}									\
+									\
+static void coll_##f##_make_canonical(raw_##f *values, size_t count)	\
+{									\
+	size_t i;							\
+									\
+	for (i = 0; i < count; i++)					\
+		values[i] = coll_##f##_canonical(values[i]);		\
+}
+
+COLL_FLOAT_BLOCK(f32)
+COLL_FLOAT_BLOCK(f64)
+
+#define COLL_REDUCE_FLOAT(name, f, expr)				\
+COLL_REDUCE_AS(name##_rest, f, f, /* as is */, coll_##f##_canonical, expr)	\
+									\
+static void coll_##name(void *dst, const void *a, const void *b,	\
+			size_t count, u32 divisor)			\
+{									\
+	const size_t stride = COLL_STRIDE * COLL_VECTOR / sizeof(f);	\
+	const raw_##f *first = a;					\
+	const raw_##f *second = b;					\
+	raw_##f *result = dst;						\
+									\
+	while (count >= stride) {					\
+		const size_t most = COLL_BLOCK / sizeof(f);		\
+		const size_t n = count < most ? count / stride * stride : most;	\
+		const raw_##f##_vector *from_a = (const void *)first;	\
+		const raw_##f##_vector *from_b = (const void *)second;	\
+		raw_##f##_vector *to = (void *)result;			\
+		coll_##f##_vector sums[COLL_STRIDE] = { };		\
+		size_t i, j;						\
+									\
+		for (i = 0; i < n / stride * COLL_STRIDE; i += COLL_STRIDE) {	\
+			for (j = 0; j < COLL_STRIDE; j++) {		\
+				const coll_##f##_vector x = from_a[i + j];	\
+				const coll_##f##_vector y = from_b[i + j];	\
+				const coll_##f##_vector z = expr;	\
+									\
+				to[i + j] = z;				\
+				sums[j] += z;				\
+			}						\
+		}							\
+		if (coll_##f##_any_nan(sums))				\
+			coll_##f##_make_canonical(result, n);		\
+		first += n;						\
+		second += n;						\
+		result += n;						\
+		count -= n;						\
+	}								\
+	coll_##name##_rest(result, first, second, count, divisor);	\
+}
+
 /* Of integers and floats: true is whatever has a bit of @mask. */
 #define COLL_REDUCE_LOGICAL(name, type, mask, one)			\
 COLL_REDUCE(name##_land, type, (x & (mask)) && (y & (mask)) ? (one) : 0)	\
@@ -185,14 +280,19 @@ COLL_FLOAT_ORDER(f32)
 COLL_FLOAT_ORDER(f64)
 
 /* Floats by their value: arithmetic. */
+COLL_REDUCE_FLOAT(f32_sum,  f32, x + y)
+COLL_REDUCE_FLOAT(f32_prod, f32, x * y)
+COLL_REDUCE_FLOAT(f32_avg,  f32, (x + y) / (f32)divisor)
+COLL_REDUCE_FLOAT(f64_sum,  f64, x + y)
+COLL_REDUCE_FLOAT(f64_prod, f64, x * y)
+COLL_REDUCE_FLOAT(f64_avg,  f64, (x + y) / (f64)divisor)
+
 #define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
 COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
 COLL_REDUCE_AS(f##_prod, raw, type, load, store, x * y)			\
 COLL_REDUCE_AS(f##_avg,  raw, type, load, store, (x + y) / (type)divisor)
 
 COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
-COLL_FLOAT_ARITHMETIC(f32, f32, f32, /* as is */, coll_f32_canonical)
-COLL_FLOAT_ARITHMETIC(f64, f64, f64, /* as is */, coll_f64_canonical)
 
 #if defined(__F16C__)
 #include "reduce_f16c.h"

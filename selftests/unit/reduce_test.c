@@ -25,6 +25,8 @@
 #define ARENA		(1U << 20)
 #define CANARY		0xa5
 
+#define LONE_NAN_ELEMENTS 4133	/* some blocks and some more */
+
 enum sharing { SHARE_NONE, SHARE_A, SHARE_B, SHARE_COUNT };
 
 /* Elements of the type at hand, packed as in an array */
@@ -295,6 +297,66 @@ static const struct coll_reduce_impl *const impls[] = {
 #endif
 };
 
+/* One NaN among numbers is found wherever it is, and infinities are not taken for one. */
+static bool lone_nan_run(const struct coll_reduce_impl *impl, int type, int reduction)
+{
+	const struct reference_type *t = &reference_types[type];
+	const u64 nan = reference_encode(t, NAN) + 1 + (1ULL << (8 * t->size - 1));
+	struct piece piece = {
+		.impl = impl, .type = type, .reduction = reduction, .divisor = 3,
+		.count = LONE_NAN_ELEMENTS, .offset_a = GUARD, .offset_b = GUARD,
+		.offset_dst = GUARD,
+	};
+	size_t at;
+
+	for (at = 0; at < LONE_NAN_ELEMENTS; at += reduction == COLLECTIVE_SUM ? 1 : 7) {
+		u8 *place = (at % 2 ? operand_a : operand_b) + at * t->size;
+		u8 *want = expected + at * t->size;
+		u64 canonical = reference_encode(t, NAN);
+		u8 number[8], result[8];
+		bool right;
+
+		memcpy(number, place, t->size);
+		memcpy(result, want, t->size);
+		memcpy(place, &nan, t->size);
+		memcpy(want, &canonical, t->size);
+		piece.sharing = at % SHARE_COUNT;
+		right = piece_run(&piece);
+		memcpy(place, number, t->size);
+		memcpy(want, result, t->size);
+		if (!right)
+			return false;
+	}
+	return true;
+}
+
+static void test_lone_nan(void)
+{
+	static const int reductions[] = { COLLECTIVE_SUM, COLLECTIVE_PROD, COLLECTIVE_AVG };
+	int type;
+	size_t i, r;
+
+	for (type = COLLECTIVE_FLOAT16; type <= COLLECTIVE_FLOAT64; type++) {
+		const struct reference_type *t = &reference_types[type];
+		bool passed = true;
+
+		for (i = 0; i < ELEMENTS; i++) {
+			u64 a = reference_encode(t, i % 1000 == 3 ? INFINITY : 1 + i % 9);
+			u64 b = reference_encode(t, i % 1000 == 4 ? -INFINITY : 2 + i % 5);
+
+			memcpy(operand_a + i * t->size, &a, t->size);
+			memcpy(operand_b + i * t->size, &b, t->size);
+		}
+		for (r = 0; r < ARRAY_SIZE(reductions); r++) {
+			expected_make(type, reductions[r], 3);
+			for (i = 0; i < ARRAY_SIZE(impls); i++)
+				if (impl_runs_here(impls[i]))
+					passed &= lone_nan_run(impls[i], type, reductions[r]);
+		}
+		tap_ok(passed, "%s with one NaN", t->name);
+	}
+}
+
 static void test_type(int type)
 {
 	static const u32 divisors[] = { 0, 1, 2, 3, 7, 255, 1024, 65537, U32_MAX };
@@ -373,9 +435,10 @@ int main(int argc, char **argv)
 	arena_b = arena_make();
 	arena_dst = arena_make();
 
-	tap_plan(5 + COLLECTIVE_TYPE_COUNT * ARRAY_SIZE(impls));
+	tap_plan(9 + COLLECTIVE_TYPE_COUNT * ARRAY_SIZE(impls));
 	test_table();
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
 		test_type(type);
+	test_lone_nan();
 	return tap_exit();
 }
