@@ -86,3 +86,42 @@ void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		reduction = COLLECTIVE_SUM;
 	impl->fn[type][reduction](dst, a, b, count, divisor);
 }
+
+/**
+ * coll_reduce_wide_valid() - whether sums can be kept in a wider type
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ *
+ * Return: true for sums and averages of the floats of 16 bits.
+ */
+bool coll_reduce_wide_valid(u8 type, u8 reduction)
+{
+	return (type == COLLECTIVE_FLOAT16 || type == COLLECTIVE_BFLOAT16) &&
+	       (reduction == COLLECTIVE_SUM || reduction == COLLECTIVE_AVG);
+}
+
+/**
+ * coll_reduce_wide() - dst[i] = own[i] + in[i], not rounded on the way
+ * @impl: which implementation
+ * @type: COLLECTIVE_FLOAT16 or COLLECTIVE_BFLOAT16
+ * @dst: where the results go: exactly @own or @in, if its elements are as large,
+ *	or clear of both
+ * @dst_wide: results are stored as binary32, else rounded (once) to @type
+ * @own: first operands, of @type, at any byte
+ * @in: second operands, at any byte
+ * @in_wide: the second operands are binary32, else of @type
+ * @count: elements
+ * @divisor: what the sums are divided by before they are rounded to @type;
+ *	0 and 1: nothing
+ *
+ * A sum is the same whichever operand comes first, so nobody says which does.
+ *
+ * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
+ */
+void coll_reduce_wide(const struct coll_reduce_impl *impl, u8 type,
+		      void *dst, bool dst_wide, const void *own,
+		      const void *in, bool in_wide, size_t count, u32 divisor)
+{
+	impl->wide[type == COLLECTIVE_BFLOAT16][in_wide][dst_wide][divisor > 1]
+		(dst, own, in, count, divisor);
+}

@@ -54,10 +54,13 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
  * struct coll_reduce_impl - all reductions, for one instruction set
  * @name: of the instruction set, for humans
  * @fn: by type and operation; NULL where coll_reduce_valid() is false
+ * @wide: of coll_reduce_wide(): by type (binary16, bfloat16), whether the second
+ *	operand is wide, whether the result is, and whether it is divided
  */
 struct coll_reduce_impl {
 	const char *name;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
+	coll_reduce_fn wide[2][2][2][2];
 };
 
 extern const struct coll_reduce_impl coll_reduce_scalar;
@@ -72,5 +75,9 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features);
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
 		 u32 divisor);
+bool coll_reduce_wide_valid(u8 type, u8 reduction);
+void coll_reduce_wide(const struct coll_reduce_impl *impl, u8 type,
+		      void *dst, bool dst_wide, const void *own,
+		      const void *in, bool in_wide, size_t count, u32 divisor);
 
 #endif /* COLL_REDUCE_H */

@@ -294,10 +294,45 @@ COLL_REDUCE_AS(f##_avg,  raw, type, load, store, (x + y) / (type)divisor)
 
 COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
 
+/*
+ * Sums of a small float and of what may be a binary32 already, as one or the
+ * other: @wi is a wide operand and a small result, @wo the other way round, and
+ * @ww both are wide.
+ */
+#define COLL_REDUCE_WIDE_AS(name, in, out, widen_own, widen_in, store, expr)	\
+static void coll_##name(void *dst, const void *a, const void *b,	\
+			size_t count, u32 divisor __maybe_unused)	\
+{									\
+	const raw_u16 *own = a;						\
+	const raw_##in *arrived = b;					\
+	raw_##out *result = dst;					\
+	size_t i;							\
+									\
+	COLL_INDEPENDENT						\
+	for (i = 0; i < count; i++) {					\
+		const f32 x = widen_own(own[i]);			\
+		const f32 y = widen_in(arrived[i]);			\
+									\
+		result[i] = store(expr);				\
+	}								\
+}
+
+#define COLL_REDUCE_WIDE(f, op, widen, narrow, expr)			\
+COLL_REDUCE_WIDE_AS(f##_wi_##op, f32, u16, widen, /* as is */, narrow, expr)	\
+COLL_REDUCE_WIDE_AS(f##_wo_##op, u16, f32, widen, widen, coll_f32_canonical, expr) \
+COLL_REDUCE_WIDE_AS(f##_ww_##op, f32, f32, widen, /* as is */, coll_f32_canonical, expr)
+
+#define COLL_FLOAT_WIDE(f, widen, narrow)				\
+COLL_REDUCE_WIDE(f, sum, widen, narrow, x + y)				\
+COLL_REDUCE_WIDE(f, avg, widen, narrow, (x + y) / (f32)divisor)
+
+COLL_FLOAT_WIDE(bf16, coll_bf16_widen, coll_bf16_narrow)
+
 #if defined(__F16C__)
 #include "reduce_f16c.h"
 #else
 COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
+COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #endif
 
 /* The table: @n says what is ordered and divided, @w what has just bits. */
@@ -333,6 +368,18 @@ COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
 	[COLLECTIVE_BFLOAT16]	= COLL_REDUCE_ROW_FLOAT(bf16),		\
 	[COLLECTIVE_FLOAT32]	= COLL_REDUCE_ROW_FLOAT(f32),		\
 	[COLLECTIVE_FLOAT64]	= COLL_REDUCE_ROW_FLOAT(f64),		\
+}
+
+#define COLL_REDUCE_WIDE_PAIR(n) { coll_##n##_sum, coll_##n##_avg }
+
+#define COLL_REDUCE_WIDE_ROW(f) {					\
+	{ COLL_REDUCE_WIDE_PAIR(f), COLL_REDUCE_WIDE_PAIR(f##_wo) },	\
+	{ COLL_REDUCE_WIDE_PAIR(f##_wi), COLL_REDUCE_WIDE_PAIR(f##_ww) },	\
+}
+
+#define COLL_REDUCE_WIDE_TABLE {					\
+	COLL_REDUCE_WIDE_ROW(f16),					\
+	COLL_REDUCE_WIDE_ROW(bf16),					\
 }
 
 #endif /* COLL_REDUCE_IMPL_H */

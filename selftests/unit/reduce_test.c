@@ -357,6 +357,148 @@ static void test_lone_nan(void)
 	}
 }
 
+/* Wide sums: operand_a is of @type, operand_b and expected may be binary32. */
+struct wide {
+	const struct coll_reduce_impl *impl;
+	int type;
+	bool in_wide;
+	bool dst_wide;
+	u32 divisor;
+};
+
+static const struct reference_type *wide_type(int type, bool wide)
+{
+	return &reference_types[wide ? COLLECTIVE_FLOAT32 : type];
+}
+
+static void wide_make(const struct wide *wide)
+{
+	const struct reference_type *own = wide_type(wide->type, false);
+	const struct reference_type *in = wide_type(wide->type, wide->in_wide);
+	const struct reference_type *out = wide_type(wide->type, wide->dst_wide);
+	size_t i;
+
+	for (i = 0; i < ELEMENTS; i++) {
+		const u64 a = i & reference_mask(own);
+		u64 b = random_operand(in, a) & reference_mask(in);
+		float sum;
+		u64 result;
+
+		/* Often in the range of the other one, so that both count */
+		if (wide->in_wide && random_bits() % 2)
+			b = reference_encode(in, reference_decode(own, b)) ^ b % 4096;
+		sum = reference_decode(own, a) + reference_decode(in, b);
+		if (wide->divisor > 1)
+			sum = (double)sum / (float)wide->divisor;
+		result = reference_encode(out, sum);
+		memcpy(operand_a + i * own->size, &a, own->size);
+		memcpy(operand_b + i * in->size, &b, in->size);
+		memcpy(expected + i * out->size, &result, out->size);
+	}
+}
+
+static bool wide_piece(const struct wide *wide, size_t first, size_t count,
+		       enum sharing sharing, const size_t offsets[3])
+{
+	const size_t in_size = wide_type(wide->type, wide->in_wide)->size;
+	const size_t out_size = wide_type(wide->type, wide->dst_wide)->size;
+	const u8 *from_a = operand_a + first * 2, *from_b = operand_b + first * in_size;
+	u8 *a = arena_a + offsets[0], *b = arena_b + offsets[1], *dst = arena_dst + offsets[2];
+	bool passed;
+
+	place_fill(arena_a, a, from_a, count * 2);
+	place_fill(arena_b, b, from_b, count * in_size);
+	place_fill(arena_dst, dst, NULL, count * out_size);
+	if (sharing == SHARE_A && !wide->dst_wide)
+		dst = a;
+	if (sharing == SHARE_B && wide->dst_wide == wide->in_wide)
+		dst = b;
+
+	coll_reduce_wide(wide->impl, wide->type, dst, wide->dst_wide, a, b, wide->in_wide,
+			 count, wide->divisor);
+
+	passed = !memcmp(dst, expected + first * out_size, count * out_size) &&
+		 place_check(arena_a, a, dst == a ? NULL : from_a, count * 2) &&
+		 place_check(arena_b, b, dst == b ? NULL : from_b, count * in_size) &&
+		 place_check(arena_dst, arena_dst + offsets[2], NULL, count * out_size);
+	if (!passed)
+		tap_note("%s: in %d, dst %d, divisor %u, first %zu, count %zu, sharing %d",
+			 wide->impl->name, wide->in_wide, wide->dst_wide, wide->divisor, first,
+			 count, sharing);
+	return passed;
+}
+
+static bool wide_run(const struct wide *wide)
+{
+	const size_t in_size = wide_type(wide->type, wide->in_wide)->size;
+	const size_t out_size = wide_type(wide->type, wide->dst_wide)->size;
+	const size_t begin[3] = { GUARD, GUARD, GUARD };
+	size_t i, which;
+
+	for (i = 0; i < SHARE_COUNT; i++)
+		if (!wide_piece(wide, 0, ELEMENTS, i, begin))
+			return false;
+
+	/* Every length, up to the last byte that may be touched */
+	for (i = 0; i < LENGTHS * SHARE_COUNT; i++) {
+		const size_t count = i / SHARE_COUNT;
+		const size_t end[3] = {
+			ARENA - count * 2, ARENA - count * in_size, ARENA - count * out_size,
+		};
+
+		if (!wide_piece(wide, random_bits() % (ELEMENTS - count), count,
+				i % SHARE_COUNT, end))
+			return false;
+	}
+
+	/* Every misalignment of each pointer, the others at random */
+	for (i = 0; i < OFFSETS * 3 * SHARE_COUNT; i++) {
+		const size_t count = 64 + random_bits() % 128;
+		size_t offsets[3];
+
+		for (which = 0; which < 3; which++)
+			offsets[which] = GUARD + random_bits() % OFFSETS;
+		offsets[i % 3] = GUARD + i / 3 % OFFSETS;
+		if (!wide_piece(wide, random_bits() % (ELEMENTS - count), count,
+				i / 3 / OFFSETS, offsets))
+			return false;
+	}
+	return true;
+}
+
+static void test_wide(int type)
+{
+	static const u32 divisors[] = { 0, 1, 2, 3, 7, 1024, 65537, U32_MAX };
+	struct wide wide = { .type = type };
+	bool passed[ARRAY_SIZE(impls)];
+	size_t i, d;
+	int widths;
+
+	for (i = 0; i < ARRAY_SIZE(impls); i++)
+		passed[i] = true;
+	for (widths = 0; widths < 4; widths++) {
+		wide.in_wide = widths & 1;
+		wide.dst_wide = widths & 2;
+		for (d = 0; d < ARRAY_SIZE(divisors); d++) {
+			wide.divisor = divisors[d];
+			wide_make(&wide);
+			for (i = 0; i < ARRAY_SIZE(impls); i++) {
+				wide.impl = impls[i];
+				if (impl_runs_here(impls[i]))
+					passed[i] &= wide_run(&wide);
+			}
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(impls); i++) {
+		if (impl_runs_here(impls[i]))
+			tap_ok(passed[i], "%s %s wide", reference_types[type].name,
+			       impls[i]->name);
+		else
+			tap_skip("this CPU cannot", "%s %s wide", reference_types[type].name,
+				 impls[i]->name);
+	}
+}
+
 static void test_type(int type)
 {
 	static const u32 divisors[] = { 0, 1, 2, 3, 7, 255, 1024, 65537, U32_MAX };
@@ -392,7 +534,7 @@ static void test_type(int type)
 
 static void test_table(void)
 {
-	bool sizes = true, valid = true, full = true;
+	bool sizes = true, valid = true, wide = true, full = true;
 	unsigned int type, reduction;
 	size_t i;
 
@@ -408,12 +550,16 @@ static void test_table(void)
 				!(bitwise && reference_types[type].kind == REFERENCE_FLOAT);
 
 			valid &= coll_reduce_valid(type, reduction) == offered;
+			wide &= coll_reduce_wide_valid(type, reduction) ==
+				((type == COLLECTIVE_FLOAT16 || type == COLLECTIVE_BFLOAT16) &&
+				 (reduction == COLLECTIVE_SUM || reduction == COLLECTIVE_AVG));
 			for (i = 0; i < ARRAY_SIZE(impls); i++)
 				full &= !offered || impls[i]->fn[type][reduction];
 		}
 	}
 	tap_ok(sizes, "sizes of types");
 	tap_ok(valid, "valid types and reductions");
+	tap_ok(wide, "valid wide sums");
 	tap_ok(full, "no implementation lacks a reduction");
 	tap_ok(coll_reduce_select(0) == &coll_reduce_scalar, "select without features");
 #if defined(__x86_64__)
@@ -435,10 +581,12 @@ int main(int argc, char **argv)
 	arena_b = arena_make();
 	arena_dst = arena_make();
 
-	tap_plan(9 + COLLECTIVE_TYPE_COUNT * ARRAY_SIZE(impls));
+	tap_plan(10 + (COLLECTIVE_TYPE_COUNT + 2) * ARRAY_SIZE(impls));
 	test_table();
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
 		test_type(type);
 	test_lone_nan();
+	test_wide(COLLECTIVE_FLOAT16);
+	test_wide(COLLECTIVE_BFLOAT16);
 	return tap_exit();
 }
