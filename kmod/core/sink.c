@@ -1,6 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sink.h"
 
+static void sink_put(const struct coll_mem *mem, u64 *off, const u8 *ptr, size_t len)
+{
+	while (len) {
+		size_t n;
+		void *to = mem->at(mem, *off, &n);
+
+		n = min(n, len);
+		memcpy(to, ptr, n);
+		*off += n;
+		ptr += n;
+		len -= n;
+	}
+}
+
+/*
+ * How many of @len bytes can be reduced at once: at most what lies between @dst
+ * and our operand behind it, for that is then overwritten.  One element always
+ * can: it is read before it is stored.
+ */
+static size_t sink_apart(const void *dst, const void *own, size_t len, size_t size)
+{
+	const size_t ahead = (uintptr_t)own - (uintptr_t)dst;
+
+	if (likely(!ahead || ahead >= len))
+		return len;
+	return ahead < size ? size : ahead - ahead % size;
+}
+
 static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 {
 	while (len) {
@@ -8,11 +36,14 @@ static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 		void *dst = sink->dst->at(sink->dst, sink->dst_off, &n);
 		const void *own = sink->own->at(sink->own, sink->own_off, &room);
 
-		n = min(min(n, room), len);
+		n = sink_apart(dst, own, min(min(n, room), len), sink->size);
 		coll_reduce(sink->impl, sink->type, sink->reduction, dst,
 			    sink->own_first ? own : ptr,
 			    sink->own_first ? ptr : own,
 			    n / sink->size, sink->divisor);
+		/* Only now: our operand may have been there. */
+		if (sink->tee)
+			sink_put(sink->tee, &sink->tee_off, ptr, n);
 		sink->dst_off += n;
 		sink->own_off += n;
 		ptr += n;
@@ -20,26 +51,43 @@ static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 	}
 }
 
-static void sink_copy(struct coll_sink *sink, const u8 *ptr, size_t len)
+static void sink_reduce_wide(struct coll_sink *sink, const u8 *ptr, size_t len)
 {
-	while (len) {
-		size_t n;
-		void *dst = sink->dst->at(sink->dst, sink->dst_off, &n);
+	const u32 divisor = sink->reduction == COLLECTIVE_AVG ? sink->divisor : 0;
+	const size_t size = coll_type_size(sink->type);
+	size_t left = len / sink->size;
 
-		n = min(n, len);
-		memcpy(dst, ptr, n);
-		sink->dst_off += n;
-		ptr += n;
-		len -= n;
+	while (left) {
+		size_t n, room;
+		void *dst = sink->dst->at(sink->dst, sink->dst_off, &n);
+		const void *own = sink->own->at(sink->own, sink->own_off, &room);
+
+		n = min(min(n / sink->stored, room / size), left);
+		if (sink->stored == size)
+			n = sink_apart(dst, own, n * size, size) / size;
+		coll_reduce_wide(sink->impl, sink->type, dst, sink->stored != size,
+				 own, ptr, sink->size != size, n, divisor);
+		if (sink->tee)
+			sink_put(sink->tee, &sink->tee_off, ptr, n * sink->size);
+		sink->dst_off += n * sink->stored;
+		sink->own_off += n * size;
+		ptr += n * sink->size;
+		left -= n;
 	}
 }
 
 static void sink_store(struct coll_sink *sink, const u8 *ptr, size_t len)
 {
-	if (sink->kind == COLL_SINK_REDUCE)
-		sink_reduce(sink, ptr, len);
-	else
-		sink_copy(sink, ptr, len);
+	if (sink->kind == COLL_SINK_REDUCE) {
+		if (sink->stored)
+			sink_reduce_wide(sink, ptr, len);
+		else
+			sink_reduce(sink, ptr, len);
+		return;
+	}
+	sink_put(sink->dst, &sink->dst_off, ptr, len);
+	if (sink->tee)
+		sink_put(sink->tee, &sink->tee_off, ptr, len);
 }
 
 /* Whole elements go to memory; the rest of one waits for its other half. */

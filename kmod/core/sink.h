@@ -5,6 +5,16 @@
  * Bytes come in fragments of any length and alignment, straight from a socket
  * buffer; what they become is whole elements in the user's memory.  An element
  * that straddles two fragments waits in @carry, and counts only when stored.
+ *
+ * Three things are asked of few sinks only, and cost the others nothing:
+ *
+ *  - wide sums (@stored): the sum of 16-bit floats is passed on as binary32, so
+ *    elements arrive, and are stored, as the one or the other,
+ *  - a second copy of what arrives (@tee): the prefix that an exclusive scan
+ *    wants is what the next rank's is made of,
+ *  - results that go to the same memory, closer before our own operand than the
+ *    fragment is long (a reduce-scatter in place): the reductions do not work
+ *    that way, so no more than lies between them is done at a time.
  */
 #ifndef COLL_SINK_H
 #define COLL_SINK_H
@@ -27,13 +37,20 @@ enum coll_sink_kind {
  * @type: element type, of REDUCE
  * @reduction: of REDUCE
  * @own_first: our own element is the first operand, else the arriving one
- * @size: bytes of an element, of COPY and REDUCE
+ * @size: bytes of an arriving element, of COPY and REDUCE
  * @carried: bytes in @carry
+ * @stored: of a wide REDUCE (coll_reduce_wide_valid()): bytes of an element in
+ *	@dst, while our own has those of @type; 0: not wide, all have @size
  * @divisor: what the result is divided by (AVG, last step), 0: nothing
  * @dst: memory written
- * @own: memory of our own operand, of REDUCE; may be @dst at the same offset
+ * @own: memory of our own operand, of REDUCE; may be @dst, at the same offset or
+ *	further on, if elements of both are as large
+ * @tee: memory that gets the arriving elements as they are, of COPY and REDUCE;
+ *	may be @own, at the same offset or before, if elements of both are as
+ *	large; NULL: none
  * @dst_off: next byte to store, in @dst
  * @own_off: next byte to read, in @own
+ * @tee_off: next byte to store, in @tee
  * @left: bytes still to arrive
  * @impl: how to reduce
  * @stage: next byte to store, of STAGE
@@ -46,11 +63,14 @@ struct coll_sink {
 	bool own_first;
 	u8 size;
 	u8 carried;
+	u8 stored;
 	u32 divisor;
 	const struct coll_mem *dst;
 	const struct coll_mem *own;
+	const struct coll_mem *tee;
 	u64 dst_off;
 	u64 own_off;
+	u64 tee_off;
 	u64 left;
 	const struct coll_reduce_impl *impl;
 	u8 *stage;
@@ -63,7 +83,8 @@ size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len);
  * coll_sink_pending() - bytes of the frame that are not stored as elements yet
  * @sink: the sink
  *
- * Return: bytes that have not arrived, plus those of a part of an element.
+ * Return: bytes that have not arrived, plus those of a part of an element, all as
+ * they arrive.
  */
 static inline u64 coll_sink_pending(const struct coll_sink *sink)
 {

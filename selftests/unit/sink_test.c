@@ -225,14 +225,220 @@ static void test_divisor(void)
 	pieces_free(&dst);
 }
 
+/* Sums of 16-bit floats, own and arriving ones and results as wide as may be. */
+static bool wide_frame(u8 type, u8 reduction, size_t size, size_t stored, bool in_place,
+		       u32 cut, size_t a, size_t b)
+{
+	u8 bytes[BYTES], mine[BYTES], want[2 * BYTES], got[128];
+	const size_t count = BYTES / size;
+	struct pieces dst, own, tee;
+	struct coll_sink sink = {
+		.kind = COLL_SINK_REDUCE, .type = type, .reduction = reduction,
+		.own_first = cut & 1, .size = size, .stored = stored, .divisor = 3,
+		.dst = &dst.mem, .own = in_place ? &dst.mem : &own.mem,
+		.tee = cut & 2 ? &tee.mem : NULL, .tee_off = 32,
+		.dst_off = 16, .own_off = in_place ? 16 : 24, .left = BYTES,
+		.impl = &coll_reduce_scalar,
+	};
+	bool passed;
+	size_t i;
+
+	pieces_init(&dst, 4, cut);
+	pieces_init(&own, 2, cut / 3);
+	pieces_init(&tee, size, cut / 5);
+	for (i = 0; i < BYTES; i++) {
+		bytes[i] = i % 2 ? 0x3e + i % 3 : 37 * i + 11;
+		mine[i] = i % 2 ? 0x3d + i % 5 : 91 * i + 200;
+	}
+	put(in_place ? &dst : &own, sink.own_off, mine, 2 * count);
+	coll_reduce_wide(sink.impl, type, want, stored == 4, mine, bytes, size == 4, count,
+			 reduction == COLLECTIVE_AVG ? 3 : 0);
+
+	passed = feed_split(&sink, bytes, a, b, cut % 9);
+	get(&dst, 0, got, sizeof(got));
+	passed &= !memcmp(got + 16, want, stored * count);
+	for (i = 0; i < sizeof(got); i++)
+		passed &= (i >= 16 && i < 16 + stored * count) || got[i] == 0x11;
+	passed &= sink.dst_off == 16 + stored * count &&
+		  sink.own_off == (in_place ? 16 : 24) + 2 * count;
+	get(&tee, 0, got, sizeof(got));
+	if (sink.tee)
+		passed &= !memcmp(got + 32, bytes, BYTES);
+	else
+		passed &= got[32] == 0x11;
+	pieces_free(&dst);
+	pieces_free(&own);
+	pieces_free(&tee);
+	return passed;
+}
+
+static bool wide_frames(u8 type)
+{
+	bool passed = true;
+	size_t a, b, in, out;
+	u32 cut = 0;
+
+	for (in = 2; in <= 4; in += 2)
+		for (out = 2; out <= 4; out += 2)
+			for (a = 0; a <= BYTES; a++)
+				for (b = a; b <= BYTES; b++, cut++)
+					passed &= wide_frame(type, cut & 4 ? COLLECTIVE_SUM :
+							     COLLECTIVE_AVG, in, out,
+							     out == 2 && cut & 8, cut * 29, a, b);
+	return passed;
+}
+
+/* What arrives is kept; @in_place: where our own operand was. */
+static bool tee_frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
+{
+	u8 bytes[BYTES], mine[BYTES], want[BYTES], got[128];
+	struct pieces dst, own, tee;
+	struct pieces *copy = in_place ? &own : &tee;
+	struct coll_sink sink = {
+		.kind = kind, .type = type_of[size], .reduction = COLLECTIVE_SUM, .size = size,
+		.dst = &dst.mem, .own = &own.mem, .tee = &copy->mem,
+		.dst_off = 16, .own_off = 24, .tee_off = 24, .left = BYTES,
+		.impl = &coll_reduce_scalar,
+	};
+	bool passed;
+	u32 i;
+
+	pieces_init(&dst, size, cut);
+	pieces_init(&own, size, cut / 3);
+	pieces_init(&tee, size, cut / 7);
+	for (i = 0; i < BYTES; i++) {
+		bytes[i] = 37 * i + 11;
+		mine[i] = 91 * i + 200;
+	}
+	put(&own, 24, mine, BYTES);
+	memcpy(want, bytes, BYTES);
+	if (kind == COLL_SINK_REDUCE)
+		for (i = 0; i < BYTES; i += size)
+			element_sum(size, mine + i, bytes + i, want + i);
+
+	passed = feed_split(&sink, bytes, a, b, cut % 9);
+	get(&dst, 16, got, BYTES);
+	passed &= !memcmp(got, want, BYTES);
+	get(copy, 0, got, sizeof(got));
+	passed &= !memcmp(got + 24, bytes, BYTES) && sink.tee_off == 24 + BYTES;
+	for (i = 0; i < sizeof(got); i++)
+		passed &= (i >= 24 && i < 24 + BYTES) || got[i] == 0x11;
+	pieces_free(&dst);
+	pieces_free(&own);
+	pieces_free(&tee);
+	return passed;
+}
+
+static bool tee_frames(u8 kind, bool in_place)
+{
+	bool passed = true;
+	size_t a, b;
+	u32 size;
+
+	for (size = 1; size <= 8; size *= 2)
+		for (a = 0; a <= BYTES; a++)
+			for (b = a; b <= BYTES; b++)
+				passed &= tee_frame(kind, size, 29 * a + b, a, b, in_place);
+	return passed;
+}
+
+static bool overlap_seen;
+
+/* Sums that look at how their operands lie: exactly in place, or clear of dst. */
+static void careful_sum(u32 size, void *dst, const void *a, const void *b, size_t count)
+{
+	const u8 *to = dst, *x = a, *y = b;
+	const size_t len = size * count;
+
+	if (count > 1 && ((to != x && to < x + len && x < to + len) ||
+			  (to != y && to < y + len && y < to + len)))
+		overlap_seen = true;
+	coll_reduce_scalar.fn[type_of[size]][COLLECTIVE_SUM](dst, a, b, count, 0);
+}
+
+static void careful_sum_8(void *dst, const void *a, const void *b, size_t count, u32 divisor)
+{
+	(void)divisor;
+	careful_sum(1, dst, a, b, count);
+}
+
+static void careful_sum_32(void *dst, const void *a, const void *b, size_t count, u32 divisor)
+{
+	(void)divisor;
+	careful_sum(4, dst, a, b, count);
+}
+
+static void careful_sum_f16(void *dst, const void *a, const void *b, size_t count, u32 divisor)
+{
+	(void)divisor;
+	careful_sum(2, dst, a, b, count);
+}
+
+/* Results @distance bytes before our operand, in the same memory. */
+static bool overlap_frame(u32 size, bool wide, size_t distance, u32 cut, size_t a)
+{
+	static struct coll_reduce_impl impl;
+	u8 bytes[BYTES], mine[BYTES], want[BYTES], got[BYTES];
+	struct pieces dst;
+	struct coll_sink sink = {
+		.kind = COLL_SINK_REDUCE, .type = wide ? COLLECTIVE_FLOAT16 : type_of[size],
+		.reduction = COLLECTIVE_SUM, .own_first = cut & 1, .size = size,
+		.stored = wide ? size : 0, .dst = &dst.mem, .own = &dst.mem, .dst_off = 8,
+		.own_off = 8 + distance, .left = BYTES, .impl = &impl,
+	};
+	bool passed;
+	u32 i;
+
+	impl = coll_reduce_scalar;
+	impl.fn[COLLECTIVE_UINT8][COLLECTIVE_SUM] = careful_sum_8;
+	impl.fn[COLLECTIVE_UINT32][COLLECTIVE_SUM] = careful_sum_32;
+	impl.wide[0][0][0][0] = careful_sum_f16;
+	pieces_init(&dst, size, cut);
+	for (i = 0; i < BYTES; i++) {
+		bytes[i] = 37 * i + 11;
+		mine[i] = 91 * i + 200;
+	}
+	put(&dst, sink.own_off, mine, BYTES);
+	for (i = 0; i < BYTES; i += size)
+		element_sum(size, mine + i, bytes + i, want + i);
+
+	overlap_seen = false;
+	passed = feed_split(&sink, bytes, a, BYTES - a / 2, cut % 9);
+	get(&dst, 8, got, BYTES);
+	passed &= !memcmp(got, want, BYTES) && !overlap_seen;
+	pieces_free(&dst);
+	return passed;
+}
+
+static bool overlap_frames(u32 size, bool wide)
+{
+	bool passed = true;
+	size_t distance, a;
+	u32 cut;
+
+	for (distance = 0; distance <= BYTES + 2 * size; distance += size)
+		for (a = 0; a <= BYTES / 2; a++)
+			for (cut = 0; cut < 64; cut++)
+				passed &= overlap_frame(size, wide, distance, cut, a);
+	return passed;
+}
+
 int main(void)
 {
-	tap_plan(7);
+	tap_plan(15);
 	tap_ok(frames(COLL_SINK_COPY, false), "copy, cut anywhere");
 	tap_ok(frames(COLL_SINK_REDUCE, true), "reduce in place, cut anywhere");
 	tap_ok(frames(COLL_SINK_REDUCE, false), "reduce into another memory, cut anywhere");
 	tap_ok(test_drip(), "an element counts when it is whole");
 	test_bounds();
 	test_divisor();
+	tap_ok(wide_frames(COLLECTIVE_FLOAT16), "wide sums of binary16, cut anywhere");
+	tap_ok(wide_frames(COLLECTIVE_BFLOAT16), "wide sums of bfloat16, cut anywhere");
+	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two memories");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep what arrives");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true), "reduce, and keep it in our operand's place");
+	tap_ok(overlap_frames(1, false), "reduce to shortly before our operand, bytes");
+	tap_ok(overlap_frames(4, false), "reduce to shortly before our operand, words");
+	tap_ok(overlap_frames(2, true), "reduce to shortly before our operand, wide");
 	return tap_exit();
 }
