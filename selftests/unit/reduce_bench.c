@@ -10,7 +10,7 @@
  * loops taking turns.
  *
  *	reduce_bench		binary32 sums in and out of the caches
- *	reduce_bench all	and every type and operation
+ *	reduce_bench all	and every type and operation, and wide sums
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +234,42 @@ static void all(u8 *memory)
 	}
 }
 
+/* Sums of small floats, what arrives and what is stored as wide as may be */
+static void wide(u8 *memory)
+{
+	static const u8 types[] = { COLLECTIVE_FLOAT16, COLLECTIVE_BFLOAT16 };
+	const size_t count = 16 << 10;
+	size_t c, t;
+	int widths, round;
+
+	printf("\nwide sums, GB/s of traffic\n%-19s%8s%8s%8s%8s\n", "arriving -> stored",
+	       "2 -> 2", "4 -> 2", "2 -> 4", "4 -> 4");
+	for (c = 0; c < ARRAY_SIZE(contenders); c++) {
+		if (c && !(features() & BIT(c - 1)))
+			continue;
+		for (t = 0; t < ARRAY_SIZE(types); t++) {
+			printf("%-10s %-8s", reference_types[types[t]].name,
+			       contenders[c].impl->name);
+			for (widths = 0; widths < 4; widths++) {
+				const bool in = widths & 1, out = widths & 2;
+				const size_t bytes = count * ((in ? 4 : 2) + (out ? 4 : 2) + 2);
+				double best = 1;
+
+				for (round = 0; round < 100; round++) {
+					const double begin = now();
+
+					coll_reduce_wide(contenders[c].impl, types[t],
+							 memory + (192 << 10), out, memory,
+							 memory + (64 << 10), in, count, 0);
+					best = min(best, now() - begin);
+				}
+				printf("%8.1f", bytes / best * 1e-9);
+			}
+			printf("\n");
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const size_t size = 3 * ((64UL << 20) + 4096);
@@ -248,8 +284,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < size; i++)
 		memory[i] = 0x3c + i % 3;
 	sums(memory);
-	if (argc > 1 && !strcmp(argv[1], "all"))
+	if (argc > 1 && !strcmp(argv[1], "all")) {
 		all(memory);
+		wide(memory);
+	}
 	free(memory);
 	return 0;
 }
