@@ -18,8 +18,10 @@
 
 #include "coll.h"
 
-/* A stranger has so long to introduce himself. */
+/* A stranger has so long to introduce himself... */
 #define COLL_GREETING_NS	(10 * NSEC_PER_SEC)
+/* ...or only so long, when others want his place: a peer's HELLO may be on its way. */
+#define COLL_GREETING_LEAST_NS	NSEC_PER_SEC
 
 static struct coll_conn *conn_of(struct coll_endpoint *ep)
 {
@@ -183,6 +185,63 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	return 0;
 }
 
+/*
+ * Who has to go when all places are taken: the stranger who has been silent for
+ * longest, but nobody whom we called or who has introduced himself.
+ */
+static struct coll_conn *conn_silent(struct coll_member *member)
+{
+	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &member->greeting, node)
+		if (!conn->outgoing && !conn->link)
+			return conn->since < since ? conn : NULL;
+	return NULL;
+}
+
+static int conn_accept(struct coll_member *member)
+{
+	struct coll_conn *conn = conn_new(member);
+	int err;
+
+	if (!conn)
+		return -ENOMEM;
+	err = member->transport->accept(&member->listener, &conn->ep);
+	if (err) {
+		kfree(conn);
+		return err;
+	}
+	conn->state = COLL_CONN_GREETING;
+	list_add_tail(&conn->node, &member->greeting);
+	member->ngreeting++;
+	return 0;
+}
+
+/* Accept a number of them; 0: there may be more. */
+static int conn_accept_some(struct coll_member *member)
+{
+	struct coll_conn *silent = NULL;
+	u32 n;
+	int err;
+
+	for (n = 0; n < COLL_HALF_OPEN_MAX; n++) {
+		bool full = member->ngreeting >= COLL_HALF_OPEN_MAX;
+
+		if (full)
+			silent = conn_silent(member);
+		if (full && !silent)
+			return -EBUSY;
+		err = conn_accept(member);
+		if (err)
+			return err;
+		/* His last chance. */
+		if (full)
+			coll_conn_greet(silent, U64_MAX);
+	}
+	return 0;
+}
+
 /**
  * coll_conn_accept() - accept what waits at the listener
  * @member: the member
@@ -193,20 +252,13 @@ void coll_conn_accept(struct coll_member *member)
 {
 	const struct cred *cred = override_creds(member->cred);
 	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+	int err = conn_accept_some(member);
 
-	while (member->ngreeting < COLL_HALF_OPEN_MAX) {
-		struct coll_conn *conn = conn_new(member);
-
-		if (!conn)
-			break;
-		if (member->transport->accept(&member->listener, &conn->ep)) {
-			kfree(conn);
-			break;
-		}
-		conn->state = COLL_CONN_GREETING;
-		list_add_tail(&conn->node, &member->greeting);
-		member->ngreeting++;
-	}
+	/* When a place is free, or at the next heartbeat; or as soon as others had their turn. */
+	if (err == -EBUSY)
+		set_bit(COLL_EVENT_READABLE, &member->listener_events);
+	else if (!err)
+		listener_event(&member->listener, COLL_EVENT_READABLE);
 
 	set_active_memcg(memcg);
 	revert_creds(cred);
@@ -344,6 +396,8 @@ void coll_conn_greet(struct coll_conn *conn, u64 now)
 
 	list_del_init(&conn->node);
 	member->ngreeting--;
+	if (test_bit(COLL_EVENT_READABLE, &member->listener_events))
+		coll_runner_kick(&member->control);
 	if (!err) {
 		conn->got = 0;
 		conn->state = COLL_CONN_OPEN;

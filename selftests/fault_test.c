@@ -512,4 +512,31 @@ TEST_F_TIMEOUT(slow, strangers, 100)
 	EXPECT_EQ(0, group_run(&config, rank_besieged, NULL));
 }
 
+/* More than there are places for, who say nothing, and all before the peers. */
+static int rank_crowded(struct rank *r)
+{
+	unsigned int i;
+	__u64 begin;
+
+	if (r->rank == 2) {
+		for (i = 0; i < 100; i++)
+			CHECK(stranger_call(&r->shared->addr[2], 0, 0) >= 0);
+		flag_set(r->shared, FLAG_BUSY, 1);
+	}
+	CHECK(flag_wait(r->shared, FLAG_BUSY, 1, 20000));
+	begin = now_ms();
+	CHECK_EQ(0, rank_connect(r));
+	/* Strangers are otherwise heard out for ten seconds. */
+	CHECK(now_ms() - begin < 6000);
+	CHECK_EQ(0, member_barrier(r->fd));
+	return 0;
+}
+
+TEST_F_TIMEOUT(slow, silent_strangers, 100)
+{
+	const struct group_config config = { .nranks = 3, .unconnected = true };
+
+	EXPECT_EQ(0, group_run(&config, rank_crowded, NULL));
+}
+
 TEST_HARNESS_MAIN
