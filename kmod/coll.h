@@ -58,8 +58,10 @@
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 
-/* Bytes of control frames that wait for a control connection. */
-#define COLL_OUTBOX		(64 * 1024)
+/* Control frames that one request may have to tell one peer: ANNOUNCE, ABORT... */
+#define COLL_FRAMES_REQUEST	2
+/* ...and for each lane GRANT, CREDIT and CONSUMED. */
+#define COLL_FRAMES_LANE	3
 
 #define COLL_DEFAULT_LANES		1
 #define COLL_DEFAULT_TIMEOUT_MS		300000
@@ -197,8 +199,9 @@ struct coll_conn {
  * @safe: the peer completes nothing with success any more [a]
  * @broken: heartbeats since a data connection was found down [C]
  * @flooded: kind of the reason that was told last [C]
- * @out_lock: protects the next three
+ * @out_lock: protects @out, @head and @tail
  * @out: control frames that have not left, a ring
+ * @out_size: its bytes, a power of two [c]
  * @head: bytes put into it so far
  * @tail: bytes that have left so far; moved by the control runner only
  * @lost: frames did not fit [a]
@@ -221,6 +224,7 @@ struct coll_link {
 	u32 flooded;
 	spinlock_t out_lock;
 	u8 *out;
+	u32 out_size;
 	u32 head;
 	u32 tail;
 	bool lost;

@@ -3,9 +3,24 @@
  * Links: what two ranks tell each other besides payload.
  */
 #include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "coll.h"
+
+/* Bytes taken from a control connection before others have their turn. */
+#define COLL_CONTROL_BUDGET	(64 * 1024)
+
+/*
+ * Room for all that the requests in flight may have to tell before the peer reads
+ * any of it.  The positions are u32 that wrap: a power of two.
+ */
+static u32 link_outbox(const struct coll_member *member)
+{
+	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * member->nlanes;
+
+	return roundup_pow_of_two(COLL_INFLIGHT * frames * COLL_CONTROL_SIZE);
+}
 
 /**
  * coll_link_get() - the link to a peer
@@ -38,7 +53,8 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		return -ENOMEM;
-	link->out = kvmalloc(COLL_OUTBOX, GFP_KERNEL_ACCOUNT);
+	link->out_size = link_outbox(member);
+	link->out = kvmalloc(link->out_size, GFP_KERNEL_ACCOUNT);
 	link->mail = kvcalloc(member->nlanes, sizeof(*link->mail), GFP_KERNEL_ACCOUNT);
 	if (!link->out || !link->mail) {
 		kvfree(link->mail);
@@ -177,10 +193,10 @@ void coll_link_post(struct coll_link *link, const struct coll_control *control)
 	struct coll_member *member = link->member;
 
 	spin_lock(&link->out_lock);
-	if (link->head - link->tail <= COLL_OUTBOX - COLL_CONTROL_SIZE) {
+	if (link->head - link->tail <= link->out_size - COLL_CONTROL_SIZE) {
 		u8 frame[COLL_CONTROL_SIZE];
-		u32 at = link->head % COLL_OUTBOX;
-		u32 n = min_t(u32, COLL_CONTROL_SIZE, COLL_OUTBOX - at);
+		u32 at = link->head & (link->out_size - 1);
+		u32 n = min_t(u32, COLL_CONTROL_SIZE, link->out_size - at);
 
 		coll_wire_put_control(frame, control, member->incarnation);
 		memcpy(link->out + at, frame, n);
@@ -300,8 +316,8 @@ static int link_receive(struct coll_link *link)
 
 	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
 		return 0;
-	n = conn->ep.transport->receive(&conn->ep, COLL_OUTBOX);
-	if (n >= COLL_OUTBOX) {
+	n = conn->ep.transport->receive(&conn->ep, COLL_CONTROL_BUDGET);
+	if (n >= COLL_CONTROL_BUDGET) {
 		/* There may be more; others have their turn first. */
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		WRITE_ONCE(link->member->posted, true);
@@ -319,7 +335,7 @@ static void link_send(struct coll_link *link)
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->blocked = false;
 	while (!conn->blocked) {
-		u32 at = link->tail % COLL_OUTBOX;
+		u32 at = link->tail & (link->out_size - 1);
 		u32 left, n;
 		int ret;
 
@@ -328,7 +344,7 @@ static void link_send(struct coll_link *link)
 		spin_unlock(&link->out_lock);
 		if (!left)
 			return;
-		n = min(left, COLL_OUTBOX - at);
+		n = min(left, link->out_size - at);
 		ret = conn->ep.transport->send(&conn->ep, link->out + at, n, false);
 		if (ret == -EAGAIN)
 			conn->blocked = true;
