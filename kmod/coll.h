@@ -196,6 +196,7 @@ struct coll_conn {
  * @quiet: heartbeats since the peer was heard [C]
  * @lease: until when the peer waits for us, ns [a]
  * @left: the peer said goodbye [a]
+ * @gone: and that long ago that its connections should have ended [a]
  * @safe: the peer completes nothing with success any more [a]
  * @broken: heartbeats since a data connection was found down [C]
  * @flooded: kind of the reason that was told last [C]
@@ -219,6 +220,7 @@ struct coll_link {
 	u32 quiet;
 	u64 lease;
 	bool left;
+	bool gone;
 	bool safe;
 	u32 broken;
 	u32 flooded;

@@ -289,7 +289,7 @@ static void lane_deserted(struct coll_lane *lane)
 	if (list_empty(&lane->engine.active))
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
-		if (conn->deserted && conn->down &&
+		if (conn->deserted && (conn->down || READ_ONCE(conn->link->gone)) &&
 		    coll_engine_needs(&lane->engine, conn->peer))
 			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
 					 member->rank);

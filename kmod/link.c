@@ -289,11 +289,19 @@ int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len)
 	return err ? err : n;
 }
 
+static void link_tell_lanes(struct coll_link *link)
+{
+	struct coll_member *member = link->member;
+	u32 i;
+
+	for (i = 0; i < member->nlanes; i++)
+		coll_runner_kick(&member->lanes[i].runner);
+}
+
 /* The control connection has ended: nothing more will be heard. */
 static void link_down(struct coll_link *link, int err)
 {
 	struct coll_member *member = link->member;
-	u32 i;
 
 	link->control->state = COLL_CONN_DOWN;
 	/* An orderly end comes after everything that could succeed. */
@@ -305,8 +313,7 @@ static void link_down(struct coll_link *link, int err)
 	else if (!link->left)
 		coll_member_fail(member, COLLECTIVE_REASON_RESET,
 				 min(link->peer, member->rank), max(link->peer, member->rank));
-	for (i = 0; i < member->nlanes; i++)
-		coll_runner_kick(&member->lanes[i].runner);
+	link_tell_lanes(link);
 }
 
 static int link_receive(struct coll_link *link)
@@ -386,6 +393,15 @@ static bool link_broken(struct coll_link *link)
 	return false;
 }
 
+/* Right after LEAVE the connections end; if they do not, nobody is there any more. */
+static void link_leaving(struct coll_link *link)
+{
+	if (link->gone || ++link->quiet <= COLL_SILENCE_BEATS)
+		return;
+	WRITE_ONCE(link->gone, true);
+	link_tell_lanes(link);
+}
+
 /**
  * coll_link_tick() - a heartbeat
  * @link: the link
@@ -398,8 +414,13 @@ void coll_link_tick(struct coll_link *link, u64 now)
 	struct coll_member *member = link->member;
 	u32 low = min(link->peer, member->rank), high = max(link->peer, member->rank);
 
-	if (!link->control || link->control->state != COLL_CONN_OPEN || link->left ||
-	    READ_ONCE(member->aborted))
+	if (READ_ONCE(member->aborted))
+		return;
+	if (link->left) {
+		link_leaving(link);
+		return;
+	}
+	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
 	/* Counted, not timed: a host that was stopped for a while missed them too. */
 	if (++link->quiet > COLL_SILENCE_BEATS)

@@ -4,13 +4,16 @@
  * does something else; and of memory then.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "peer.h"
 
 /* A death is told at once; this is for slow machines. */
 #define TOLD_MS		2000
@@ -255,6 +258,59 @@ TEST_F_TIMEOUT(slow, leave_after_the_last_operation, 100)
 
 	for (i = 0; i < 10; i++)
 		EXPECT_EQ(0, group_run(&config, rank_leaves_first, NULL));
+}
+
+/*
+ * A member whose only peer is not one: rank 1 of two.
+ */
+FIXTURE(deceived) {
+	int fd;
+	struct peer peer;
+};
+
+FIXTURE_SETUP(deceived)
+{
+	struct collective_query query = { .size = sizeof(query) };
+	struct sockaddr_storage addr[2];
+	struct pollfd poll_fd;
+	char name[33];
+	struct peer_call call = { .addr = &addr[1], .name = name, .to = 1, .nranks = 2 };
+
+	group_unique(name, sizeof(name), &call.id);
+	self->fd = member_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query));
+	call.inflight = query.inflight_max;
+	loopback(&addr[0], AF_INET);
+	ASSERT_EQ(0, member_join(self->fd, name, call.id, 1, 2, &addr[1]));
+	fcntl(self->fd, F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd, addr, 2, 10000));
+	ASSERT_EQ(0, peer_call(&self->peer, &call));
+	poll_fd = (struct pollfd){ .fd = self->fd, .events = POLLOUT };
+	ASSERT_EQ(1, poll(&poll_fd, 1, 10000));
+	ASSERT_EQ(POLLOUT, poll_fd.revents);
+}
+
+FIXTURE_TEARDOWN(deceived)
+{
+	peer_close(&self->peer);
+	close(self->fd);
+}
+
+/* Its host was lost before it could end its connections. */
+TEST_F(deceived, leave_and_vanish)
+{
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_EQ(0, peer_leave(&self->peer));
+	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd));
+	/* Six heartbeats, not five minutes. */
+	EXPECT_GT(15000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
 }
 
 /*

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "peer.h"
+#include "wire.h"
+
+static int peer_connect(const struct peer_call *call, enum coll_conn_kind kind)
+{
+	struct coll_hello hello = {
+		.kind = kind,
+		.id = call->id,
+		.from = call->from,
+		.to = call->to,
+		.nranks = call->nranks,
+		.lanes = 1,
+		.inflight = call->inflight,
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	u8 buf[COLL_HELLO_SIZE];
+
+	if (fd < 0)
+		return -errno;
+	memcpy(hello.name, call->name, strnlen(call->name, sizeof(hello.name) - 1));
+	coll_wire_put_hello(buf, &hello);
+	if (!connect(fd, (const struct sockaddr *)call->addr, sizeof(struct sockaddr_in)) &&
+	    send(fd, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) &&
+	    recv(fd, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf) &&
+	    !coll_wire_get_hello(buf, &hello) && hello.answer && !hello.error)
+		return fd;
+	close(fd);
+	return -ECONNREFUSED;
+}
+
+int peer_call(struct peer *peer, const struct peer_call *call)
+{
+	peer->incarnation = coll_wire_incarnation(call->id);
+	peer->control = peer_connect(call, COLL_CONN_CONTROL);
+	if (peer->control < 0)
+		return peer->control;
+	peer->data = peer_connect(call, COLL_CONN_DATA);
+	if (peer->data < 0)
+		close(peer->control);
+	return peer->data < 0 ? peer->data : 0;
+}
+
+/* Say goodbye, but stay. */
+int peer_leave(const struct peer *peer)
+{
+	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
+	u8 buf[COLL_CONTROL_SIZE];
+
+	coll_wire_put_control(buf, &control, peer->incarnation);
+	return send(peer->control, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+}
+
+void peer_close(struct peer *peer)
+{
+	close(peer->control);
+	close(peer->data);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A rank made of nothing but sockets, for what no honest one does.  It is of one
+ * lane, and of a lower number than the one that it calls.
+ */
+#ifndef COLL_PEER_H
+#define COLL_PEER_H
+
+#include <linux/types.h>
+#include <sys/socket.h>
+
+/**
+ * struct peer - its connections
+ * @control: socket
+ * @data: socket
+ * @incarnation: of the group
+ */
+struct peer {
+	int control;
+	int data;
+	__u32 incarnation;
+};
+
+/**
+ * struct peer_call - whom it calls
+ * @addr: where
+ * @name: of the group
+ * @id: of the group
+ * @from: its own rank
+ * @to: the other's
+ * @nranks: how many there are
+ * @inflight: as QUERY says
+ */
+struct peer_call {
+	const struct sockaddr_storage *addr;
+	const char *name;
+	__u64 id;
+	__u32 from;
+	__u32 to;
+	__u32 nranks;
+	__u32 inflight;
+};
+
+/* Both return 0 or a negative errno. */
+int peer_call(struct peer *peer, const struct peer_call *call);
+int peer_leave(const struct peer *peer);
+
+void peer_close(struct peer *peer);
+
+#endif /* COLL_PEER_H */
