@@ -579,15 +579,18 @@ void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
 /**
  * coll_request_reap() - give back what nobody has collected
  * @member: no lane of it runs any more, unless @patience
- * @patience: jiffies to wait for each one's memory; 0: its process is dead
+ * @patience: jiffies to wait for the memory of all; 0: its process is dead
  */
 void coll_request_reap(struct coll_member *member, unsigned long patience)
 {
 	struct coll_request *request, *next;
+	unsigned long end = jiffies + patience;
 
 	/* Nobody waits or submits any more: the file is being released. */
 	list_for_each_entry_safe(request, next, &member->requests, node) {
-		if (patience && !wait_for_completion_timeout(&request->done, patience))
+		long left = max_t(long, end - jiffies, 0);
+
+		if (patience && !wait_for_completion_timeout(&request->done, left))
 			continue;
 		request_collect(request);
 	}

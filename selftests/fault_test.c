@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -311,6 +312,50 @@ TEST_F(deceived, leave_and_vanish)
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
 	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
 	EXPECT_EQ(0, status.group.rank_a);
+}
+
+static void on_signal(int signal)
+{
+}
+
+/* Many requests that nobody waits for, whose memory is lent to one who keeps it. */
+TEST_F(deceived, close_with_memory_lent)
+{
+	enum { REQUESTS = 16, BYTES = 64 * 1024 };
+	__u8 *area = memory(BYTES);
+	const struct collective_submit submit = {
+		.size = sizeof(submit),
+		.op.opcode = COLLECTIVE_ALLREDUCE,
+		.op.type = COLLECTIVE_UINT8,
+		.op.count = BYTES,
+		.op.send = (uintptr_t)area,
+		.op.recv = (uintptr_t)area,
+	};
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval timer = { .it_value.tv_usec = 20000, .it_interval.tv_usec = 20000 };
+	struct collective_submit s;
+	unsigned int i;
+	__u64 begin;
+
+	ASSERT_NE(NULL, area);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (i = 0; i < REQUESTS; i++) {
+		ASSERT_EQ(0, peer_grant(&self->peer, i));
+		s = submit;
+		ASSERT_EQ(-EINTR, member_ioctl(self->fd, COLLECTIVE_IOC_SUBMIT, &s));
+		ASSERT_EQ(i + 1, s.request);
+	}
+	memset(&timer, 0, sizeof(timer));
+	setitimer(ITIMER_REAL, &timer, NULL);
+
+	/* It is ours again behind the fence, five heartbeats, and that once. */
+	begin = now_ms();
+	close(self->fd);
+	EXPECT_LT(4000, now_ms() - begin);
+	EXPECT_GT(9000, now_ms() - begin);
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	self->fd = -1;
 }
 
 /*

@@ -44,14 +44,27 @@ int peer_call(struct peer *peer, const struct peer_call *call)
 	return peer->data < 0 ? peer->data : 0;
 }
 
+static int peer_tell(const struct peer *peer, const struct coll_control *control)
+{
+	u8 buf[COLL_CONTROL_SIZE];
+
+	coll_wire_put_control(buf, control, peer->incarnation);
+	return send(peer->control, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+}
+
+/* Ask for what an operation has to send. */
+int peer_grant(const struct peer *peer, __u64 instance)
+{
+	return peer_tell(peer, &(struct coll_control){
+		.kind = COLL_CONTROL_GRANT,
+		.instance = instance,
+	});
+}
+
 /* Say goodbye, but stay. */
 int peer_leave(const struct peer *peer)
 {
-	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
-	u8 buf[COLL_CONTROL_SIZE];
-
-	coll_wire_put_control(buf, &control, peer->incarnation);
-	return send(peer->control, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+	return peer_tell(peer, &(struct coll_control){ .kind = COLL_CONTROL_LEAVE });
 }
 
 void peer_close(struct peer *peer)

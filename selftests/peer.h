@@ -41,8 +41,9 @@ struct peer_call {
 	__u32 inflight;
 };
 
-/* Both return 0 or a negative errno. */
+/* All return 0 or a negative errno. */
 int peer_call(struct peer *peer, const struct peer_call *call);
+int peer_grant(const struct peer *peer, __u64 instance);
 int peer_leave(const struct peer *peer);
 
 void peer_close(struct peer *peer);
