@@ -329,48 +329,60 @@ static const struct class cdev_class = {
 	.devnode	= cdev_node,
 };
 
-static int cdev_major;
-static struct device *cdev_device;
+static dev_t cdev_number;
+static struct cdev cdev;
 
 /**
  * coll_cdev_setup() - make the device
+ *
+ * What can be opened comes last: nobody is let in before there is a place for
+ * groups.  The node is there a moment earlier, and answers ENXIO.
  *
  * Return: 0 or a negative errno.
  */
 int coll_cdev_setup(void)
 {
+	struct device *device;
 	int err;
 
-	cdev_major = __register_chrdev(0, 0, 1, "collective", &cdev_ops);
-	if (cdev_major < 0)
-		return cdev_major;
+	err = alloc_chrdev_region(&cdev_number, 0, 1, "collective");
+	if (err)
+		return err;
 	err = class_register(&cdev_class);
 	if (err)
-		goto chrdev;
-	cdev_device = device_create(&cdev_class, NULL, MKDEV(cdev_major, 0), NULL, "collective");
-	if (IS_ERR(cdev_device)) {
-		err = PTR_ERR(cdev_device);
+		goto region;
+	device = device_create(&cdev_class, NULL, cdev_number, NULL, "collective");
+	if (IS_ERR(device)) {
+		err = PTR_ERR(device);
 		goto class;
 	}
-	err = coll_group_setup(&cdev_device->kobj);
+	err = coll_group_setup(&device->kobj);
 	if (err)
 		goto device;
+	cdev_init(&cdev, &cdev_ops);
+	cdev.owner = THIS_MODULE;
+	err = cdev_add(&cdev, cdev_number, 1);
+	if (err)
+		goto group;
 	return 0;
 
+group:
+	coll_group_cleanup();
 device:
-	device_destroy(&cdev_class, MKDEV(cdev_major, 0));
+	device_destroy(&cdev_class, cdev_number);
 class:
 	class_unregister(&cdev_class);
-chrdev:
-	__unregister_chrdev(cdev_major, 0, 1, "collective");
+region:
+	unregister_chrdev_region(cdev_number, 1);
 	return err;
 }
 
 /** coll_cdev_cleanup() - undo coll_cdev_setup(); no file is open */
 void coll_cdev_cleanup(void)
 {
+	cdev_del(&cdev);
 	coll_group_cleanup();
-	device_destroy(&cdev_class, MKDEV(cdev_major, 0));
+	device_destroy(&cdev_class, cdev_number);
 	class_unregister(&cdev_class);
-	__unregister_chrdev(cdev_major, 0, 1, "collective");
+	unregister_chrdev_region(cdev_number, 1);
 }
