@@ -103,6 +103,25 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
 	return -EAFNOSUPPORT;
 }
 
+/* Make @ep a socket of a family, bound to @local if there is one. */
+static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local)
+{
+	struct socket *sock;
+	int err;
+
+	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		return err;
+	if (local)
+		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
+	if (err) {
+		sock_release(sock);
+		return err;
+	}
+	endpoint_attach(ep, sock);
+	return 0;
+}
+
 /**
  * coll_tcp_listen() - see struct coll_transport
  * @ep: becomes a listener
@@ -112,32 +131,18 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
  */
 int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 {
-	int len = tcp_addr_len(addr);
-	struct socket *sock;
-	int err;
+	int err = tcp_addr_len(addr);
 
-	if (len < 0)
-		return len;
-	err = sock_create(addr->ss_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err < 0)
+		return err;
+	err = endpoint_open(ep, addr->ss_family, addr);
 	if (err)
 		return err;
-	err = kernel_bind(sock, coll_sockaddr(addr), len);
+	err = kernel_getsockname(ep->sock, (struct sockaddr *)addr);
+	if (err >= 0)
+		err = kernel_listen(ep->sock, COLL_TCP_BACKLOG);
 	if (err)
-		goto release;
-	err = kernel_getsockname(sock, (struct sockaddr *)addr);
-	if (err < 0)
-		goto release;
-	endpoint_attach(ep, sock);
-	err = kernel_listen(sock, COLL_TCP_BACKLOG);
-	if (err)
-		goto detach;
-	return 0;
-
-detach:
-	endpoint_detach(ep);
-	ep->transport = NULL;
-release:
-	sock_release(sock);
+		coll_tcp_close(ep, true);
 	return err;
 }
 
@@ -152,36 +157,25 @@ release:
 int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
 		     const struct sockaddr_storage *local)
 {
-	struct sockaddr_storage to = *addr;
+	bool bound = local && local->ss_family == addr->ss_family;
+	struct sockaddr_storage to = *addr, from;
 	int len = tcp_addr_len(addr);
-	struct socket *sock;
 	int err;
 
 	if (len < 0)
 		return len;
-	err = sock_create(addr->ss_family, SOCK_STREAM, IPPROTO_TCP, &sock);
-	if (err)
-		return err;
-	if (local && local->ss_family == addr->ss_family) {
-		struct sockaddr_storage from = *local;
-
+	if (bound) {
+		from = *local;
 		/* The port is at the same place in both families. */
 		((struct sockaddr_in *)&from)->sin_port = 0;
-		err = kernel_bind(sock, coll_sockaddr(&from), len);
-		if (err)
-			goto release;
 	}
-	endpoint_attach(ep, sock);
-	err = kernel_connect(sock, coll_sockaddr(&to), len, O_NONBLOCK);
-	if (err && err != -EINPROGRESS)
-		goto detach;
-	return 0;
-
-detach:
-	endpoint_detach(ep);
-	ep->transport = NULL;
-release:
-	sock_release(sock);
+	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL);
+	if (err)
+		return err;
+	err = kernel_connect(ep->sock, coll_sockaddr(&to), len, O_NONBLOCK);
+	if (!err || err == -EINPROGRESS)
+		return 0;
+	coll_tcp_close(ep, true);
 	return err;
 }
 
