@@ -246,7 +246,14 @@ static int conn_accept_some(struct coll_member *member)
  * coll_conn_accept() - accept what waits at the listener
  * @member: the member
  *
- * Context: control runner.  The sockets are those of the process that joined.
+ * The connections are those of the process that joined: its credentials, and its
+ * memory cgroup for what we allocate for them.  What their sockets queue is
+ * charged to the cgroup of whoever runs this, in a work item to the root's:
+ * accept() takes that from current (mem_cgroup_sk_alloc()) whatever
+ * set_active_memcg() says, and modules are given no way to hand on the
+ * listener's.  Sockets that call are made by their process, and charged to it.
+ *
+ * Context: control runner.
  */
 void coll_conn_accept(struct coll_member *member)
 {
@@ -379,6 +386,19 @@ static int conn_greet(struct coll_conn *conn)
 	return conn_send_hello(conn);
 }
 
+/* It is open: give it to its link, and its memory to the process that joined. */
+static int conn_admit(struct coll_conn *conn)
+{
+	struct mem_cgroup *memcg = set_active_memcg(conn->member->memcg);
+	int err;
+
+	conn->got = 0;
+	conn->state = COLL_CONN_OPEN;
+	err = coll_link_admit(conn->link, conn);
+	set_active_memcg(memcg);
+	return err;
+}
+
 /**
  * coll_conn_greet() - get on with a connection that is not open yet
  * @conn: one of the member's greeting ones; taken out when done or failed
@@ -399,9 +419,7 @@ void coll_conn_greet(struct coll_conn *conn, u64 now)
 	if (test_bit(COLL_EVENT_READABLE, &member->listener_events))
 		coll_runner_kick(&member->control);
 	if (!err) {
-		conn->got = 0;
-		conn->state = COLL_CONN_OPEN;
-		err = coll_link_admit(conn->link, conn);
+		err = conn_admit(conn);
 		if (!err)
 			return;
 	}
