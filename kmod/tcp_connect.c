@@ -245,6 +245,26 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 	return 0;
 }
 
+static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			 unsigned int off, size_t len)
+{
+	return len;
+}
+
+/*
+ * What is unread would make a reset of our FIN: the peer would lose what has not
+ * reached it yet, and take a goodbye for a failure.
+ */
+static void endpoint_discard(struct coll_endpoint *ep)
+{
+	read_descriptor_t desc = { .count = 1 };
+	struct sock *sk = ep->sock->sk;
+
+	lock_sock(sk);
+	tcp_read_sock(sk, &desc, discard_actor);
+	release_sock(sk);
+}
+
 /**
  * coll_tcp_close() - see struct coll_transport
  * @ep: the endpoint; closed ones are left alone
@@ -257,6 +277,8 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 	endpoint_detach(ep);
 	if (reset)
 		sock_no_linger(ep->sock->sk);
+	else
+		endpoint_discard(ep);
 	sock_release(ep->sock);
 	kvfree(ep->bvec);
 	ep->bvec = NULL;

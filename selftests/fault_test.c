@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -312,6 +313,25 @@ TEST_F(deceived, leave_and_vanish)
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
 	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
 	EXPECT_EQ(0, status.group.rank_a);
+}
+
+static void *leave_thread(void *arg)
+{
+	return (void *)(intptr_t)member_leave(*(int *)arg);
+}
+
+/* What comes while it leaves is not read; all the same it leaves in good order. */
+TEST_F(deceived, leave_is_no_reset)
+{
+	pthread_t thread;
+	void *left;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, leave_thread, &self->fd));
+	EXPECT_EQ(0, peer_wait_leave(&self->peer));
+	EXPECT_EQ(0, peer_ping(&self->peer));
+	EXPECT_EQ(0, peer_wait_end(&self->peer));
+	pthread_join(thread, &left);
+	EXPECT_EQ(NULL, left);
 }
 
 static void on_signal(int signal)

@@ -61,10 +61,38 @@ int peer_grant(const struct peer *peer, __u64 instance)
 	});
 }
 
+int peer_ping(const struct peer *peer)
+{
+	return peer_tell(peer, &(struct coll_control){ .kind = COLL_CONTROL_PING });
+}
+
 /* Say goodbye, but stay. */
 int peer_leave(const struct peer *peer)
 {
 	return peer_tell(peer, &(struct coll_control){ .kind = COLL_CONTROL_LEAVE });
+}
+
+int peer_wait_leave(const struct peer *peer)
+{
+	struct coll_control control = {};
+	u8 buf[COLL_CONTROL_SIZE];
+
+	while (control.kind != COLL_CONTROL_LEAVE)
+		if (recv(peer->control, buf, sizeof(buf), MSG_WAITALL) != sizeof(buf) ||
+		    coll_wire_get_control(buf, &control, peer->incarnation))
+			return -EPROTO;
+	return 0;
+}
+
+int peer_wait_end(const struct peer *peer)
+{
+	u8 buf[COLL_CONTROL_SIZE];
+	ssize_t n;
+
+	do {
+		n = recv(peer->control, buf, sizeof(buf), 0);
+	} while (n > 0);
+	return n ? -errno : 0;
 }
 
 void peer_close(struct peer *peer)

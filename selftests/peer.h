@@ -44,7 +44,12 @@ struct peer_call {
 /* All return 0 or a negative errno. */
 int peer_call(struct peer *peer, const struct peer_call *call);
 int peer_grant(const struct peer *peer, __u64 instance);
+int peer_ping(const struct peer *peer);
 int peer_leave(const struct peer *peer);
+
+/* Read until the other says goodbye, or to the end; both return 0 or a negative errno. */
+int peer_wait_leave(const struct peer *peer);
+int peer_wait_end(const struct peer *peer);
 
 void peer_close(struct peer *peer);
 
