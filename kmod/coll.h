@@ -424,7 +424,7 @@ struct coll_counters {
  * @requests: in flight [l]
  * @inflight: how many [l]
  * @last: why the latest failed operation did [l]
- * @last_instance: which [l]
+ * @last_instance: which, COLL_INSTANCE_GROUP: none yet [l]
  * @memo: of instances to come, by the low bits of their number [l]
  * @buffers: registered ones [m]
  * @pinned: bytes [a]

@@ -33,6 +33,7 @@ struct coll_member *coll_member_new(void)
 	INIT_LIST_HEAD(&member->arrivals);
 	INIT_LIST_HEAD(&member->linked);
 	INIT_LIST_HEAD(&member->requests);
+	member->last_instance = COLL_INSTANCE_GROUP;
 	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&member->wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);

@@ -95,6 +95,7 @@ static int rank_until_reset(struct rank *r)
 	if (cut) {
 		CHECK_EQ(death->kind, status.last.kind);
 		CHECK_EQ(death->victim, status.last.rank_a);
+		CHECK_EQ(status.submitted - 1, status.last.instance);
 	}
 	CHECK_EQ(0, status.inflight);
 	/* So it stays. */
@@ -313,6 +314,35 @@ TEST_F(deceived, leave_and_vanish)
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
 	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
 	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* Its memory is not given back in time: the deadline is the group's end. */
+TEST_F(deceived, deadline_ends_the_group)
+{
+	__u8 *area = memory(65536);
+	const struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.count = 65536,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)area,
+		.timeout_ms = 100,
+	};
+	struct collective_status status;
+
+	ASSERT_NE(NULL, area);
+	ASSERT_EQ(0, peer_grant(&self->peer, 0));
+	EXPECT_EQ(-ETIMEDOUT, member_submit(self->fd, &op));
+	EXPECT_EQ(-ETIMEDOUT, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.group.kind);
+	EXPECT_EQ(1, status.group.rank_a);
+	EXPECT_EQ(~0ULL, status.group.instance);
+	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
+	EXPECT_EQ(1, status.last.rank_a);
+	EXPECT_EQ(0, status.last.rank_b);
+	EXPECT_EQ(0, status.last.instance);
 }
 
 static void *leave_thread(void *arg)

@@ -243,6 +243,7 @@ TEST_F(fresh, status)
 	EXPECT_EQ(COLLECTIVE_REASON_NONE, status.group.kind);
 	EXPECT_EQ(COLLECTIVE_RANK_NONE, status.group.rank_a);
 	EXPECT_EQ(COLLECTIVE_REASON_NONE, status.last.kind);
+	EXPECT_EQ(~0ULL, status.last.instance);
 }
 
 TEST_F(fresh, nothing_before_join)

@@ -190,7 +190,7 @@ enum collective_reason_kind {
  * @error: the errno that operations fail with, positive
  * @rank_a: the rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
  * @rank_b: the other end or the rank that saw it; or COLLECTIVE_RANK_NONE
- * @instance: the operation, counted from 0 by each member; ~0: the whole group
+ * @instance: the operation, counted from 0 by each member; ~0: the whole group, or none
  */
 struct collective_reason {
 	__u32 kind;
