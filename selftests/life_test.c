@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A member's life after CONNECT, and the end of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include "group.h"
+#include "kselftest_harness.h"
+#include "pair.h"
+
+struct pair_call {
+	int fd;
+	struct collective_op op;
+	int err;
+};
+
+static void *pair_thread(void *arg)
+{
+	struct pair_call *call = arg;
+
+	call->err = member_submit(call->fd, &call->op);
+	return NULL;
+}
+
+/* The same operation on both, in two threads. */
+static int pair_submit(const int *fd, const struct collective_op *a, const struct collective_op *b)
+{
+	struct pair_call call = { .fd = fd[0], .op = *a };
+	pthread_t thread;
+	int err;
+
+	pthread_create(&thread, NULL, pair_thread, &call);
+	err = member_submit(fd[1], b);
+	pthread_join(thread, NULL);
+	return err ? err : call.err;
+}
+
+TEST_F(pair, life)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	struct collective_op op[2];
+	struct collective_status status;
+	int data[2][1000], i, round;
+
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	EXPECT_EQ(0, pair_submit(self->fd, &barrier, &barrier));
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 1000; i++) {
+			data[0][i] = i;
+			data[1][i] = 1000 * round;
+		}
+		for (i = 0; i < 2; i++)
+			op[i] = (struct collective_op) {
+				.opcode = COLLECTIVE_ALLREDUCE,
+				.type = COLLECTIVE_INT32,
+				.count = 1000,
+				.send = (uintptr_t)data[i],
+				.recv = (uintptr_t)data[i],
+			};
+		ASSERT_EQ(0, pair_submit(self->fd, &op[0], &op[1]));
+		for (i = 0; i < 1000; i++) {
+			ASSERT_EQ(i + 1000 * round, data[0][i]);
+			ASSERT_EQ(i + 1000 * round, data[1][i]);
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, member_status(self->fd[i], &status));
+		EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
+		EXPECT_EQ(21, status.submitted);
+		EXPECT_EQ(21, status.completed);
+		EXPECT_EQ(0, status.inflight);
+	}
+	EXPECT_EQ(0, member_leave(self->fd[0]));
+	EXPECT_EQ(0, member_leave(self->fd[1]));
+	ASSERT_EQ(0, member_status(self->fd[0], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_LEFT, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_NONE, status.group.kind);
+	EXPECT_EQ(21, status.completed);
+}
+
+/* A file that has been handed to another process is no use there. */
+TEST_F(pair, other_process)
+{
+	struct collective_status status;
+	char page[64];
+	__u32 buffer;
+	int code;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(member_connect(self->fd[0], self->addr, 2, 100) == -EPERM &&
+		      member_register(self->fd[0], page, 64, 0, &buffer) == -EPERM ? 0 : 1);
+	ASSERT_EQ(pid, waitpid(pid, &code, 0));
+	EXPECT_EQ(0, code);
+
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	pid = fork();
+	if (!pid)
+		_exit(member_barrier(self->fd[0]) == -EPERM &&
+		      member_register(self->fd[0], page, 64, 0, &buffer) == -EPERM ? 0 : 1);
+	ASSERT_EQ(pid, waitpid(pid, &code, 0));
+	EXPECT_EQ(0, code);
+	/* That it ended is no matter either. */
+	ASSERT_EQ(0, member_status(self->fd[0], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
+	EXPECT_EQ(0, status.submitted);
+}
+
+TEST_F(pair, leave_in_operation)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	struct pair_call call = { .fd = self->fd[0], .op = barrier };
+	struct collective_status status;
+	pthread_t thread;
+	int i;
+
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	pthread_create(&thread, NULL, pair_thread, &call);
+	for (i = 0; i < 500; i++) {
+		ASSERT_EQ(0, member_status(self->fd[0], &status));
+		if (status.inflight)
+			break;
+		sleep_ms(10);
+	}
+	EXPECT_EQ(0, member_leave(self->fd[0]));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-ECANCELED, call.err);
+	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd[1]));
+	ASSERT_EQ(0, member_status(self->fd[1], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+	EXPECT_NE(0, member_barrier(self->fd[0]));
+}
+
+TEST_F(pair, leave_then_anything)
+{
+	struct collective_status status;
+	struct pollfd poll_fd = { .fd = self->fd[0], .events = POLLOUT };
+	char page[64];
+	__u32 buffer;
+	int err;
+
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	EXPECT_EQ(0, member_leave(self->fd[0]));
+	EXPECT_EQ(-ENOTCONN, member_leave(self->fd[0]));
+	EXPECT_EQ(-ENOTCONN, member_barrier(self->fd[0]));
+	EXPECT_EQ(-ENOTCONN, member_connect(self->fd[0], self->addr, 2, 100));
+	EXPECT_EQ(-ENOTCONN, member_register(self->fd[0], page, 64, 0, &buffer));
+	EXPECT_EQ(-ENOENT, member_unregister(self->fd[0], 1));
+	EXPECT_EQ(-EISCONN, member_join(self->fd[0], "x", 1, 0, 2, &self->addr[0]));
+	EXPECT_EQ(1, poll(&poll_fd, 1, 0));
+	EXPECT_TRUE(poll_fd.revents & POLLHUP);
+	ASSERT_EQ(0, member_status(self->fd[0], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_LEFT, status.state);
+	/* The other one finds out when it needs it. */
+	err = member_barrier(self->fd[1]);
+	EXPECT_EQ(-ECONNRESET, err);
+	ASSERT_EQ(0, member_status(self->fd[1], &status));
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* LEAVE in one thread while others submit and register. */
+struct racer {
+	int fd;
+	bool stop;
+	char *memory;
+	bool alone;
+};
+
+static void *race_submit(void *arg)
+{
+	struct racer *racer = arg;
+	__u32 buffer;
+	int err;
+
+	do {
+		if (member_register(racer->fd, racer->memory, 65536, 0, &buffer))
+			buffer = 1;
+		struct collective_op op = {
+			.opcode = COLLECTIVE_ALLREDUCE,
+			.count = 65536,
+			.send = (uintptr_t)racer->memory,
+			.recv = (uintptr_t)racer->memory,
+			.recv_buffer = buffer,
+		};
+		err = member_submit(racer->fd, &op);
+	} while (!err);
+	return NULL;
+}
+
+TEST(leave_races_with_submit)
+{
+	struct sockaddr_storage addr;
+	struct racer racer;
+	pthread_t thread[3];
+	char name[33];
+	int round, i;
+	__u64 id;
+
+	racer.memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (round = 0; round < 50; round++) {
+		racer.fd = member_open();
+		group_unique(name, sizeof(name), &id);
+		ASSERT_EQ(0, member_join(racer.fd, name, id, 0, 1, &addr));
+		ASSERT_EQ(0, member_connect(racer.fd, &addr, 1, 1000));
+		for (i = 0; i < 3; i++)
+			pthread_create(&thread[i], NULL, race_submit, &racer);
+		usleep(round * 50);
+		EXPECT_EQ(0, member_leave(racer.fd));
+		for (i = 0; i < 3; i++)
+			pthread_join(thread[i], NULL);
+		close(racer.fd);
+	}
+}
+
+TEST_HARNESS_MAIN

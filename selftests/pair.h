@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Two ranks in one process, joined but not connected, for tests; behind
+ * kselftest_harness.h.
+ */
+#ifndef COLL_PAIR_H
+#define COLL_PAIR_H
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "group.h"
+
+FIXTURE(pair) {
+	int fd[2];
+	struct sockaddr_storage addr[2];
+};
+
+FIXTURE_SETUP(pair)
+{
+	char name[33];
+	__u64 id;
+	int i;
+
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		self->fd[i] = member_open();
+		ASSERT_LE(0, self->fd[i]);
+		ASSERT_EQ(0, member_join(self->fd[i], name, id, i, 2, &self->addr[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	close(self->fd[0]);
+	close(self->fd[1]);
+}
+
+static int pair_connect(const int *fd, const struct sockaddr_storage *addr)
+{
+	int err;
+
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	err = member_connect(fd[0], addr, 2, 5000);
+	fcntl(fd[0], F_SETFL, 0);
+	if (err && err != -EINPROGRESS)
+		return err;
+	err = member_connect(fd[1], addr, 2, 5000);
+	if (err)
+		return err;
+	err = member_connect(fd[0], addr, 2, 5000);
+	return err == -EISCONN ? 0 : err;
+}
+
+#endif /* COLL_PAIR_H */
