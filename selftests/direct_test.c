@@ -349,6 +349,8 @@ static int bereaved(struct rank *r)
 	int err = 0;
 
 	CHECK_EQ(0, do_alltoall(r, 5000, 1));
+	/* All have done it; some may not know that all have. */
+	err = member_barrier(r->fd);
 	if (r->rank + 1 == r->nranks) {
 		sleep_ms(50);
 		kill(getpid(), SIGKILL);

@@ -158,13 +158,10 @@ static void inst_tx_queue(struct coll_inst *inst)
 /* Go on to the next step that sends something, and queue for its stream. */
 static void inst_tx_enter(struct coll_inst *inst)
 {
-	u32 peer = inst->tx.to;
-
 	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
 		coll_schedule_step(inst->schedule, &inst->plan, inst->tx_step, &inst->tx);
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
-			inst->tx_message = inst->tx.to == peer ? inst->tx_message + 1 : 0;
 			inst_tx_queue(inst);
 			return;
 		}
@@ -240,10 +237,8 @@ static void inst_rx_enter(struct coll_inst *inst)
 		if (!step_in(&inst->rx))
 			continue;
 		inst->rx_off = 0;
-		inst->rx_message++;
 		if (inst->rx.from != peer) {
 			inst_rx_return(inst);
-			inst->rx_message = 0;
 			inst->begun = false;
 			inst->granted = false;
 		}
@@ -384,7 +379,7 @@ bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
  */
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
 {
-	if (data->step != inst->rx_message || data->offset != inst->rx_off)
+	if (data->step != inst->rx.tag || data->offset != inst->rx_off)
 		return false;
 	if (inst->rx.token)
 		return !data->length;

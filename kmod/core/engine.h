@@ -96,8 +96,7 @@ struct coll_mark {
  * struct coll_inst - an operation's part on one lane
  *
  * Consecutive steps that send to (receive from) the same peer are a *run*; a
- * schedule has one run to each peer and one from each, and message k of the
- * sender's run is message k of the receiver's.
+ * schedule has one run to each peer and one from each.
  *
  * @engine: of the lane
  * @call: what was asked for
@@ -112,11 +111,9 @@ struct coll_mark {
  * @begun: what comes for this run may be taken
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
- * @tx_message: its number in the run
  * @tx: that step
  * @rx_step: step that receives
  * @rx_off: bytes of it stored, in whole elements
- * @rx_message: its number in the run
  * @rx: that step
  * @rx_stream: the stream that is in the middle of a frame of it
  * @mark: what was sent without a copy
@@ -140,12 +137,10 @@ struct coll_inst {
 	bool begun;
 
 	u32 tx_step;
-	u32 tx_message;
 	u64 tx_off;
 	struct coll_step tx;
 
 	u32 rx_step;
-	u32 rx_message;
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;

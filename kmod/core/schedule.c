@@ -81,7 +81,7 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
-	*step = (struct coll_step){ .to = COLL_NOBODY, .from = COLL_NOBODY };
+	*step = (struct coll_step){ .to = COLL_NOBODY, .from = COLL_NOBODY, .tag = i };
 	schedule->step(plan, i, step);
 }
 

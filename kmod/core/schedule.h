@@ -105,6 +105,9 @@ struct coll_span {
  * @last: the reduction is complete after this step (an average divides here)
  * @need: so many steps must be received before @out may be sent
  * @forward: @out is what the last of these receives: it may be sent as it comes
+ * @tag: its number on the wire, the same for who sends and who receives; what
+ *	belongs to another step of a call that does not match has another one.  At
+ *	first the number of the step
  * @token: this step is a signal and has no payload
  * @hazard: enum coll_hazard of the write to @in
  */
@@ -119,6 +122,7 @@ struct coll_step {
 	bool last;
 	u32 need;
 	bool forward;
+	u16 tag;
 	bool token;
 	u8 hazard;
 };

@@ -71,7 +71,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	struct coll_data data = {
 		.lane = engine->lane,
 		.call = coll_plan_call(&inst->plan),
-		.step = inst->tx_message,
+		.step = inst->tx.tag,
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,
 	};

@@ -140,7 +140,7 @@ struct coll_control {
  * @lane: of the connection
  * @flags: COLL_DATA_*
  * @call: what the sender was asked for: coll_plan_call()
- * @step: of the sender's schedule, below 65536
+ * @step: struct coll_step, @tag
  * @length: bytes of payload that follow
  * @instance: the operation
  * @offset: of the payload in what the step sends
