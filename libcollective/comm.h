@@ -14,6 +14,7 @@ struct coll_region;
  * @fd: /dev/collective
  * @rank: mine
  * @nranks: how many there are
+ * @reproducible: every allreduce reduces in the order of ranks
  * @name: the group's
  * @lock: protects the fields below
  * @regions: memory known to mem.c, in no order
@@ -25,6 +26,7 @@ struct coll_comm {
 	int fd;
 	int rank;
 	int nranks;
+	bool reproducible;
 	char name[COLLECTIVE_NAME_MAX + 1];
 
 	pthread_mutex_t lock;

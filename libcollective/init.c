@@ -14,6 +14,8 @@
 /* The first published struct coll_config ended here. */
 #define CONFIG_SIZE_MIN	sizeof(struct coll_config)
 
+#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE)
+
 /* The caller's struct, older or newer, as the one we know. */
 static int import(struct coll_config *to, const struct coll_config *from)
 {
@@ -28,7 +30,7 @@ static int import(struct coll_config *to, const struct coll_config *from)
 		if (((const char *)from)[i])
 			return -E2BIG;
 	memcpy(to, from, sizeof(*to));
-	if (to->flags & ~COLL_CONFIG_INSECURE || to->reserved)
+	if (to->flags & ~CONFIG_FLAGS || to->reserved)
 		return -EINVAL;
 	return 0;
 }
@@ -101,6 +103,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 		goto close;
 	new->rank = setup.rank;
 	new->nranks = setup.nranks;
+	new->reproducible = setup.reproducible;
 	strcpy(new->name, setup.name);
 	pthread_mutex_init(&new->lock, NULL);
 	*comm = new;

@@ -1,6 +1,41 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdint.h>
+
 #include "device.h"
 #include "operation.h"
+
+int coll_operation_elements(struct collective_op *op, size_t count,
+			    enum coll_type type, size_t *bytes)
+{
+	size_t element = coll_type_size(type);
+
+	/* Not left to the kernel: its struct's field is narrower. */
+	if (!element)
+		return -EINVAL;
+	if (__builtin_mul_overflow(count, element, bytes))
+		return -EOVERFLOW;
+	op->type = type;
+	op->count = count;
+	return 0;
+}
+
+int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
+			  const void *send, void *recv, size_t count,
+			  enum coll_type type, enum coll_op reduction)
+{
+	size_t bytes;
+	int err = coll_operation_elements(op, count, type, &bytes);
+
+	if (err)
+		return err;
+	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
+		return -EINVAL;
+	op->reduction = reduction;
+	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
+	op->recv = (uintptr_t)recv;
+	return coll_operation_run(comm, op, bytes, bytes);
+}
 
 int coll_operation_run(struct coll_comm *comm, struct collective_op *op,
 		       size_t send_size, size_t recv_size)

@@ -19,6 +19,7 @@
  * @nranks: size of the group
  * @lanes: 0: rank 0's, or the kernel's default
  * @insecure: no secret, addresses other than loopback allowed
+ * @reproducible: every allreduce reduces in the order of ranks
  * @name: the group's; empty: rank 0 chooses
  * @host: of the rendezvous; empty with one rank
  * @port: of the rendezvous
@@ -33,6 +34,7 @@ struct coll_setup {
 	int nranks;
 	int lanes;
 	bool insecure;
+	bool reproducible;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	char host[COLL_HOST_SIZE];
 	int port;

@@ -74,11 +74,15 @@ enum coll_op {
 	COLL_LXOR,
 };
 
-/* As @send: the input is in @recv, where the result replaces it. */
+/*
+ * As @send: the input is in @recv, where the result replaces it.  In an
+ * allgather it is the rank's own block of @recv, which is not written.
+ */
 #define COLL_IN_PLACE	((const void *)1)
 
 /* struct coll_config, @flags */
 #define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
+#define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
 
 /* coll_register(), @flags */
 #define COLL_REGISTER_READ_ONLY	(1U << 0)	/* to send from only */
@@ -108,6 +112,12 @@ enum coll_op {
  * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
  *	that says what went wrong and who is at fault; empty on success
  * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
+ *
+ * With COLL_CONFIG_REPRODUCIBLE, on every rank or on none (EBADMSG), every
+ * coll_allreduce() of the communicator takes the elements in the order of ranks,
+ * ((x_0 op x_1) op x_2) and so on, so that floating point results depend neither
+ * on the lanes nor on the sizes of messages.  Each of the n ranks then sends
+ * the vector twice instead of 2 (n - 1) / n times.
  *
  * A field that is 0 or NULL takes its value from the environment, and then its
  * default: see libcollective(7).  The struct may grow; @size tells which one
@@ -175,6 +185,9 @@ const char *coll_name(const struct coll_comm *comm);
  * @type: their type, the same on every rank
  * @op: recv[i] = send_0[i] op send_1[i] op ..., bitwise equal on every rank
  *
+ * With COLL_CONFIG_REPRODUCIBLE the operations are done in this order; without,
+ * in one that depends on the lanes and @count.
+ *
  * Blocks without using the CPU; goes on after signal handlers.  Both addresses
  * must be aligned to the element's size.
  *
@@ -185,6 +198,56 @@ const char *coll_name(const struct coll_comm *comm);
  */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type, enum coll_op op);
+
+/**
+ * coll_broadcast - every rank gets the root's elements
+ * @comm: communicator
+ * @buffer: @count elements: of the root the input, which is not written and may
+ *	be read-only memory; of the others room for the result
+ * @count: elements (not bytes), the same on every rank; may be 0
+ * @type: their type, the same on every rank
+ * @root: 0 .. coll_size() - 1, the same on every rank
+ *
+ * Blocks as coll_allreduce() does, with the same alignment and errors; EINVAL is
+ * also a @root outside the group.  The root may return before the others have
+ * their elements.
+ */
+int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
+		   enum coll_type type, int root);
+
+/**
+ * coll_allgather - every rank gets every rank's elements
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; or COLL_IN_PLACE
+ * @recv: room for coll_size() blocks of @count elements: block r is rank r's
+ *	input; must not overlap @send, unless that is this rank's own block, which
+ *	means COLL_IN_PLACE
+ * @count: elements (not bytes) of one block, the same on every rank; may be 0
+ * @type: their type, the same on every rank
+ *
+ * In place, recv[rank * count] and what follows is the input.
+ *
+ * Blocks as coll_allreduce() does, with the same alignment and errors; EOVERFLOW
+ * is about the size of all blocks together.
+ */
+int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
+		   size_t count, enum coll_type type);
+
+/**
+ * coll_scan - every rank gets the combination of its own and all lower ranks'
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; or COLL_IN_PLACE
+ * @recv: room for @count elements; must not overlap @send, but may equal it
+ * @count: elements (not bytes), the same on every rank; may be 0
+ * @type: their type, the same on every rank
+ * @op: on rank r, recv[i] = ((send_0[i] op send_1[i]) op ...) op send_r[i], always
+ *	in this order; not COLL_AVG (EINVAL)
+ *
+ * Inclusive: rank 0 gets its own input.  Blocks as coll_allreduce() does, with
+ * the same alignment and errors.  A low rank may return before the higher ones.
+ */
+int coll_scan(struct coll_comm *comm, const void *send, void *recv,
+	      size_t count, enum coll_type type, enum coll_op op);
 
 /**
  * coll_barrier - return when every rank has called it
