@@ -8,6 +8,8 @@
 
 #include <collective.h>
 
+struct pattern;
+
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
 
 /**
@@ -22,6 +24,8 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @in_place: result over input
  * @unregistered: plain memory
  * @csv: for programs
+ * @reproducible: reduce in the order of ranks
+ * @root: of a broadcast
  * @check: which results to compare
  * @comm: the group
  * @rank: mine
@@ -42,6 +46,8 @@ struct bench {
 	bool in_place;
 	bool unregistered;
 	bool csv;
+	bool reproducible;
+	int root;
 	enum bench_check check;
 
 	struct coll_comm *comm;
@@ -55,10 +61,10 @@ struct bench {
 
 /**
  * struct trial - one line of the table
- * @size: bytes
- * @count: elements
+ * @size: bytes of the result
+ * @count: elements, of one rank's block where the result gathers them
  * @type: theirs
- * @op: to reduce with
+ * @op: to reduce with, or what suits any type
  * @iters: timed repetitions
  * @warmup: untimed ones
  */
@@ -74,7 +80,11 @@ struct trial {
 /**
  * struct collective - what can be measured
  * @name: on the command line
- * @typed: a line each type, operation and size; else one line
+ * @typed: a line each type and size; else one line
+ * @reduces: ... and each operation
+ * @no_average: which is not the average
+ * @gathers: the result has a block of each rank
+ * @one_buffer: there is no other place for the result than the input's
  * @bus_factor: bus bandwidth over algorithm bandwidth
  * @prepare: write this round's input
  * @run: the call that is timed
@@ -83,14 +93,34 @@ struct trial {
 struct collective {
 	const char *name;
 	bool typed;
+	bool reduces;
+	bool no_average;
+	bool gathers;
+	bool one_buffer;
 	double (*bus_factor)(int nranks);
 	void (*prepare)(struct bench *bench, const struct trial *trial);
 	int (*run)(struct bench *bench, const struct trial *trial);
 	uint64_t (*check)(struct bench *bench, const struct trial *trial);
 };
 
+extern const struct collective bench_allgather;
 extern const struct collective bench_allreduce;
 extern const struct collective bench_barrier;
+extern const struct collective bench_broadcast;
+extern const struct collective bench_scan;
+
+/* This round's values. */
+struct pattern bench_pattern(const struct bench *bench,
+			     const struct trial *trial);
+
+/* The bus factor where each link carries the vector once. */
+double bench_bus_once(int nranks);
+
+/* Write the input of one vector a rank. */
+void bench_prepare_vector(struct bench *bench, const struct trial *trial);
+
+/* Elements of the input that are not as they were: it is never written. */
+uint64_t bench_check_send(struct bench *bench, const struct trial *trial);
 
 /* All of @collective's lines.  0 or an exit status. */
 int bench_measure(struct bench *bench, const struct collective *collective);

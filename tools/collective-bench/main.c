@@ -12,7 +12,8 @@
 enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
-	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK,
+	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
+	OPTION_REPRODUCIBLE,
 };
 
 static const struct option options[] = {
@@ -29,12 +30,17 @@ static const struct option options[] = {
 	{ "unregistered", no_argument, NULL, OPTION_UNREGISTERED },
 	{ "csv", no_argument, NULL, OPTION_CSV },
 	{ "check", required_argument, NULL, OPTION_CHECK },
+	{ "root", required_argument, NULL, OPTION_ROOT },
+	{ "reproducible", no_argument, NULL, OPTION_REPRODUCIBLE },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
 
 static const struct collective * const collectives[] = {
 	&bench_allreduce,
+	&bench_broadcast,
+	&bench_allgather,
+	&bench_scan,
 	&bench_barrier,
 };
 
@@ -66,6 +72,8 @@ static int usage(FILE *to, int status)
 		"      --out-of-place result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
 		"      --csv          comma separated\n"
+		"      --root N       of a broadcast (0)\n"
+		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
 }
@@ -166,6 +174,11 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 	case OPTION_CSV:
 		bench->csv = true;
 		return true;
+	case OPTION_ROOT:
+		return parse_int(optarg, 0, &bench->root);
+	case OPTION_REPRODUCIBLE:
+		bench->reproducible = true;
+		return true;
 	case OPTION_CHECK:
 		return parse_check(optarg, &bench->check);
 	default:
@@ -191,6 +204,7 @@ static int run_rank(int rank, void *arg)
 	char detail[COLL_DETAIL_SIZE];
 	struct coll_config config = {
 		.size = sizeof(config),
+		.flags = bench->reproducible ? COLL_CONFIG_REPRODUCIBLE : 0,
 		.detail = detail,
 		.detail_size = sizeof(detail),
 	};
@@ -205,6 +219,7 @@ static int run_rank(int rank, void *arg)
 	}
 	bench->rank = coll_rank(bench->comm);
 	bench->nranks = coll_size(bench->comm);
+	bench->in_place |= job->collective->one_buffer;
 	if (job->collective->typed) {
 		bench->recv = memory(bench);
 		bench->send = bench->in_place ? bench->recv : memory(bench);
@@ -268,6 +283,10 @@ int main(int argc, char **argv)
 			job.collective = collectives[i];
 	if (!job.collective)
 		return usage(stderr, 2);
+	if (job.bench.reproducible && job.collective != &bench_allreduce) {
+		fprintf(stderr, "collective-bench: --reproducible is for allreduce\n");
+		return 2;
+	}
 	if (!n)
 		return run_rank(0, &job);
 	ranks.n = n;

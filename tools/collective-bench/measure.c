@@ -52,6 +52,8 @@ static void header(const struct bench *bench,
 	}
 	printf("# %s, %d rank%s", collective->name, bench->nranks,
 	       bench->nranks > 1 ? "s" : "");
+	if (bench->reproducible)
+		printf(", reproducible");
 	if (collective->typed)
 		printf(", %s, buffers %s", bench->in_place ? "in place" :
 		       "out of place", registered ? "registered" :
@@ -77,7 +79,7 @@ static void line(const struct bench *bench, const struct collective *collective,
 		     algorithm * collective->bus_factor(bench->nranks) : 0;
 	const char *type = collective->typed ? bench_type_name(trial->type) :
 					       "-";
-	const char *op = collective->typed ? bench_op_name(trial->op) : "-";
+	const char *op = collective->reduces ? bench_op_name(trial->op) : "-";
 
 	if (bench->csv)
 		printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%llu\n",
@@ -155,17 +157,31 @@ free:
 	return err;
 }
 
+/* One line for all operations where none is done: the one with the most values. */
+static bool takes(const struct bench *bench,
+		  const struct collective *collective, enum coll_type type,
+		  enum coll_op op)
+{
+	if (!collective->reduces)
+		return op == COLL_MAX;
+	if (op == COLL_AVG && collective->no_average)
+		return false;
+	return bench->ops & 1U << op && bench_type_takes(type, op);
+}
+
 static int sizes(struct bench *bench, const struct collective *collective,
 		 enum coll_type type, enum coll_op op)
 {
-	size_t element = coll_type_size(type), size;
+	size_t unit = coll_type_size(type), size;
 	struct trial trial = { .type = type, .op = op };
 	int err = 0;
 
+	if (collective->gathers)
+		unit *= bench->nranks;
 	for (size = bench->min; !err && size <= bench->max;
 	     size *= bench->factor) {
-		trial.count = size / element;
-		trial.size = trial.count * element;
+		trial.count = size / unit;
+		trial.size = trial.count * unit;
 		if (trial.count)
 			err = measure(bench, collective, &trial);
 		if (size > bench->max / bench->factor)
@@ -186,7 +202,7 @@ int bench_measure(struct bench *bench, const struct collective *collective)
 	for (type = 0; type < BENCH_TYPES; type++)
 		for (op = 0; !err && op < BENCH_OPS; op++)
 			if (bench->types & 1U << type &&
-			    bench->ops & 1U << op && bench_type_takes(type, op))
+			    takes(bench, collective, type, op))
 				err = sizes(bench, collective, type, op);
 	return err;
 }

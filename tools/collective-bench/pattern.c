@@ -169,14 +169,18 @@ static int64_t reduce_int(enum coll_op op, bool is_unsigned, int64_t a,
 	}
 }
 
-static union value result(const struct pattern *pattern, size_t i)
+/* The reduction of the ranks @first .. @last. */
+static union value result(const struct pattern *pattern, int first, int last,
+			  size_t i)
 {
 	bool is_unsigned = pattern->type & 1;	/* of the integer types */
 	enum coll_op op = pattern->op;
-	union value v = value(pattern, 0, i), next;
+	union value v = value(pattern, first, i), next;
 	int rank;
 
-	for (rank = 1; rank < pattern->nranks; rank++) {
+	if (first == last)
+		return v;
+	for (rank = first + 1; rank <= last; rank++) {
 		next = value(pattern, rank, i);
 		if (is_float(pattern->type))
 			v.f = reduce_float(op, v.f, next.f);
@@ -242,15 +246,14 @@ static void store(enum coll_type type, union value v, void *to, size_t i)
 	}
 }
 
-/* One period, or as much as @count needs, of input (or, rank -1, result). */
-static size_t period(const struct pattern *pattern, int rank, void *to,
-		     size_t count)
+/* One period, or as much as @count needs, of such results; or of one's input. */
+static size_t period(const struct pattern *pattern, int first, int last,
+		     void *to, size_t count)
 {
 	size_t n = count < PATTERN_PERIOD ? count : PATTERN_PERIOD, i;
 
 	for (i = 0; i < n; i++)
-		store(pattern->type, rank < 0 ? result(pattern, i) :
-		      value(pattern, rank, i), to, i);
+		store(pattern->type, result(pattern, first, last, i), to, i);
 	return n;
 }
 
@@ -259,7 +262,7 @@ void pattern_fill(const struct pattern *pattern, int rank, void *to,
 {
 	size_t element = coll_type_size(pattern->type);
 	uint64_t one[PATTERN_PERIOD];
-	size_t n = period(pattern, rank, one, count), now;
+	size_t n = period(pattern, rank, rank, one, count), now;
 	char *at = to;
 
 	for (; count; count -= now) {
@@ -269,12 +272,12 @@ void pattern_fill(const struct pattern *pattern, int rank, void *to,
 	}
 }
 
-static uint64_t compare(const struct pattern *pattern, int rank,
+static uint64_t compare(const struct pattern *pattern, int first, int last,
 			const void *from, size_t count)
 {
 	size_t element = coll_type_size(pattern->type);
 	uint64_t one[PATTERN_PERIOD], wrong = 0;
-	size_t n = period(pattern, rank, one, count), now, i;
+	size_t n = period(pattern, first, last, one, count), now, i;
 	const char *at = from;
 
 	for (; count; count -= now) {
@@ -292,11 +295,17 @@ static uint64_t compare(const struct pattern *pattern, int rank,
 uint64_t pattern_check_input(const struct pattern *pattern, int rank,
 			     const void *from, size_t count)
 {
-	return compare(pattern, rank, from, count);
+	return compare(pattern, rank, rank, from, count);
 }
 
 uint64_t pattern_check_result(const struct pattern *pattern, const void *from,
 			      size_t count)
 {
-	return compare(pattern, -1, from, count);
+	return compare(pattern, 0, pattern->nranks - 1, from, count);
+}
+
+uint64_t pattern_check_scan(const struct pattern *pattern, int rank,
+			    const void *from, size_t count)
+{
+	return compare(pattern, 0, rank, from, count);
 }

@@ -47,4 +47,8 @@ uint64_t pattern_check_input(const struct pattern *pattern, int rank,
 uint64_t pattern_check_result(const struct pattern *pattern, const void *from,
 			      size_t count);
 
+/* How many of @count elements at @from are not that of the ranks 0 .. @rank. */
+uint64_t pattern_check_scan(const struct pattern *pattern, int rank,
+			    const void *from, size_t count);
+
 #endif /* PATTERN_H */

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "bench.h"
+#include "pattern.h"
+
+static int run(struct bench *bench, const struct trial *trial)
+{
+	return coll_scan(bench->comm,
+			 bench->in_place ? COLL_IN_PLACE : bench->send,
+			 bench->recv, trial->count, trial->type, trial->op);
+}
+
+static uint64_t check(struct bench *bench, const struct trial *trial)
+{
+	struct pattern p = bench_pattern(bench, trial);
+
+	return pattern_check_scan(&p, bench->rank, bench->recv, trial->count) +
+	       bench_check_send(bench, trial);
+}
+
+const struct collective bench_scan = {
+	.name = "scan",
+	.typed = true,
+	.reduces = true,
+	.no_average = true,
+	.bus_factor = bench_bus_once,
+	.prepare = bench_prepare_vector,
+	.run = run,
+	.check = check,
+};
