@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Allreduce: groups of processes, every result looked at byte by byte.
- *
- * Integers are any; floats are small whole numbers (and zeros of both signs,
- * infinities, NaN), so that every order of reducing gives the same.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,55 +9,7 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
-
-typedef uint32_t u32;
-typedef uint64_t u64;
-#define U64_MAX	UINT64_MAX
-
-#include "unit/reduce_reference.h"
-
-/* Elements repeat, so that the naive reference need not do them all. */
-#define PERIOD	61
-
-/* Emulated or checked at each step, less is enough: User-Mode Linux runs it all. */
-static bool emulated(void)
-{
-	const char *kernel = getenv("VM_KERNEL");
-
-	return (kernel && !strcmp(kernel, "distro")) ||
-	       !access("/sys/kernel/debug/kmemleak", F_OK);
-}
-
-static u32 hash(u32 a, u32 b, u32 c)
-{
-	u32 h = a * 0x9e3779b1U ^ b * 0x85ebca77U ^ c * 0xc2b2ae3dU;
-
-	h ^= h >> 15;
-	h *= 0x2c1b3c6dU;
-	h ^= h >> 12;
-	h *= 0x297a2d39U;
-	return h ^ h >> 15;
-}
-
-/* The bits of one rank's element. */
-static u64 input(int type, int reduction, u32 rank, u32 i)
-{
-	const struct reference_type *t = &reference_types[type];
-	u32 h = hash(type * 16 + reduction, rank, i);
-	double value;
-
-	if (t->kind != REFERENCE_FLOAT)
-		return ((u64)h << 32 | hash(h, 1, 2)) & reference_mask(t);
-	if (h % 97 == 3)
-		return reference_encode(t, NAN);
-	if (h % 97 == 5)
-		return reference_encode(t, h & 0x10000 ? INFINITY : -INFINITY);
-	if (reduction == COLLECTIVE_PROD)
-		value = 1 << (h >> 20 & 1);
-	else
-		value = h >> 20 & 7;
-	return reference_encode(t, h & 0x20000 ? -value : value);
-}
+#include "values.h"
 
 static u64 expected(int type, int reduction, u32 nranks, u32 i)
 {
@@ -72,50 +21,6 @@ static u64 expected(int type, int reduction, u32 nranks, u32 i)
 					 rank + 1 == nranks ? nranks : 1);
 	return value;
 }
-
-static void fill(void *to, const void *period, size_t count, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < count; i += PERIOD)
-		memcpy((char *)to + i * size, period,
-		       (count - i < PERIOD ? count - i : PERIOD) * size);
-}
-
-static bool filled(const void *at, const void *period, size_t count, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < count; i += PERIOD)
-		if (memcmp((char *)at + i * size, period,
-			   (count - i < PERIOD ? count - i : PERIOD) * size))
-			return false;
-	return true;
-}
-
-static bool all_are(const __u8 *at, __u8 value, size_t len)
-{
-	while (len--)
-		if (*at++ != value)
-			return false;
-	return true;
-}
-
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static bool valid(int type, int reduction)
-{
-	return reference_types[type].kind != REFERENCE_FLOAT || reduction < COLLECTIVE_BAND ||
-	       reduction > COLLECTIVE_BXOR;
-}
-
-#define GUARD	64
 
 /* All of them, made once and inherited by the ranks: the reference is slow. */
 struct answers {
