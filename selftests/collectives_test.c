@@ -799,7 +799,7 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EINVAL, (char *)area + 2, (char *)area + 2, 0, BROADCAST, .count = 8);
 	/* Sizes. */
 	REFUSED(-EOVERFLOW, area, recv, 0, ALLGATHER, .count = ~0ULL / 4 / r->nranks + 1);
-	REFUSED(-EOVERFLOW, area, recv, 0, ALLGATHER, .count = 1ULL << 44);
+	REFUSED(-EOVERFLOW, area, recv, 0, ALLGATHER, .count = 1ULL << 56);
 	REFUSED(-EOVERFLOW, area, recv, 0, BROADCAST, .count = ~0ULL);
 	/* Memory. */
 	REFUSED(-EFAULT, NULL, recv, 0, ALLGATHER, .count = 8);
