@@ -13,12 +13,10 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
 	};
 	size_t block, total;
 	uintptr_t own;
-	int err = coll_operation_elements(&op, count, type, &block);
+	int err = coll_operation_blocks(comm, &op, count, type, &block, &total);
 
 	if (err)
 		return err;
-	if (__builtin_mul_overflow(block, (size_t)comm->nranks, &total))
-		return -EOVERFLOW;
 	own = (uintptr_t)recv + comm->rank * block;
 	if (send == COLL_IN_PLACE || (uintptr_t)send == own) {
 		/* Equal addresses are the kernel's word for it, on every rank. */

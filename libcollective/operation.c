@@ -20,6 +20,18 @@ int coll_operation_elements(struct collective_op *op, size_t count,
 	return 0;
 }
 
+int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op,
+			  size_t count, enum coll_type type, size_t *block,
+			  size_t *total)
+{
+	int err = coll_operation_elements(op, count, type, block);
+
+	if (err)
+		return err;
+	return __builtin_mul_overflow(*block, (size_t)comm->nranks, total) ?
+	       -EOVERFLOW : 0;
+}
+
 int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
 			  const void *send, void *recv, size_t count,
 			  enum coll_type type, enum coll_op reduction)

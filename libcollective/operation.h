@@ -17,6 +17,21 @@ int coll_operation_elements(struct collective_op *op, size_t count,
 			    enum coll_type type, size_t *bytes);
 
 /**
+ * coll_operation_blocks - likewise, of blocks that each rank has one of
+ * @comm: communicator
+ * @op: its type and count are filled in
+ * @count: elements of a block
+ * @type: theirs
+ * @block: set to the size of a block
+ * @total: set to the size of all ranks' blocks
+ *
+ * Return: 0, -EINVAL (no such type), -EOVERFLOW.
+ */
+int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op,
+			  size_t count, enum coll_type type, size_t *block,
+			  size_t *total);
+
+/**
  * coll_operation_reduce - run one whose result is as long as its input
  * @comm: communicator
  * @op: opcode and flags

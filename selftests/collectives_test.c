@@ -582,6 +582,9 @@ TEST_F_TIMEOUT(slow, zero_copy, 100)
 	for (o = 0; o < ARRAY_SIZE(all); o++)
 		for (k = 0; k < ARRAY_SIZE(configs); k++)
 			for (i = 0; i < ARRAY_SIZE(counts); i++) {
+				/* A small one goes down a tree. */
+				if (all[o] == COLLECTIVE_BROADCAST && !i)
+					continue;
 				c.call.opcode = all[o];
 				c.call.count = counts[i];
 				c.call.in_place = (i + k) % 2;
@@ -806,7 +809,7 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EFAULT, area, NULL, 0, SCAN, .count = 8);
 	REFUSED(-EFAULT, NULL, NULL, 0, BROADCAST, .count = 8);
 	REFUSED(-EOPNOTSUPP, area, recv, 0, EXSCAN, .count = 8);
-	REFUSED(-EOPNOTSUPP, area, recv, 0, REDUCE, .count = 8);
+	REFUSED(-EOPNOTSUPP, area, recv, 0, SEND, .count = 8);
 
 	CHECK_EQ(0, rank_value(r, "ops_submitted"));
 	/* What does not matter: where others than the root would send from. */

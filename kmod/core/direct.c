@@ -52,7 +52,7 @@ static u32 paired_steps(const struct coll_plan *plan)
 
 static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
-	step->tag = 0;
+	step->tag = plan->root;
 	if (at_root(plan)) {
 		step->from = direct_other(plan, i);
 		step->in = direct_block(plan, step->from, COLL_AREA_RECV);
@@ -77,7 +77,7 @@ const struct coll_schedule coll_direct_gather = {
 
 static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
-	step->tag = 0;
+	step->tag = plan->root;
 	if (at_root(plan)) {
 		step->to = direct_other(plan, i);
 		step->out = direct_block(plan, step->to, COLL_AREA_SEND);
@@ -103,7 +103,7 @@ const struct coll_schedule coll_direct_scatter = {
 /* The root's own elements come first, then those of the ranks after it in turn. */
 static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
-	step->tag = 0;
+	step->tag = plan->root;
 	if (!at_root(plan)) {
 		step->to = plan->root;
 		step->out = direct_block(plan, 0, COLL_AREA_SEND);

@@ -125,6 +125,7 @@ static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unus
 	step->out = coll_plan_span(plan, coll_plan_block(plan, 0),
 				   root ? COLL_AREA_SEND : COLL_AREA_RECV);
 	step->in = coll_plan_span(plan, coll_plan_block(plan, 0), COLL_AREA_RECV);
+	step->tag = plan->root;
 	step->need = root ? 0 : 1;
 	step->forward = !root;
 	step->hazard = COLL_HAZARD_NEVER_SENT;

@@ -106,8 +106,8 @@ struct coll_span {
  * @need: so many steps must be received before @out may be sent
  * @forward: @out is what the last of these receives: it may be sent as it comes
  * @tag: its number on the wire, the same for who sends and who receives; what
- *	belongs to another step of a call that does not match has another one.  At
- *	first the number of the step
+ *	belongs to another step, or has another root, in a call that does not match
+ *	has another one.  At first the number of the step
  * @token: this step is a signal and has no payload
  * @hazard: enum coll_hazard of the write to @in
  */

@@ -64,7 +64,7 @@ static void tree_broadcast_step(const struct coll_plan *plan, u32 i, struct coll
 		step->from = (me - low + plan->root) % n;
 	else if (i && far < low && me + far < n)
 		step->to = (me + far + plan->root) % n;
-	step->tag = 0;
+	step->tag = plan->root;
 	step->need = 1;
 	step->forward = true;
 }

@@ -78,7 +78,7 @@ enum coll_op {
  * As @send: the input is in @recv, where the result replaces it.  In an
  * allgather it is the rank's own block of @recv, which is not written.
  */
-#define COLL_IN_PLACE	((const void *)1)
+#define COLL_IN_PLACE	((void *)1)
 
 /* struct coll_config, @flags */
 #define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
@@ -248,6 +248,85 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
  */
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,
 	      size_t count, enum coll_type type, enum coll_op op);
+
+/**
+ * coll_reduce - combine every rank's elements; one rank gets the result
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; at the root also
+ *	COLL_IN_PLACE
+ * @recv: at the root, room for @count elements; ignored elsewhere
+ * @count: elements, the same on every rank
+ * @type: their type, the same on every rank
+ * @op: as of coll_allreduce()
+ * @root: the rank that gets the result, the same on every rank
+ *
+ * Errors: as coll_allreduce(); EOPNOTSUPP for the sum, product or average of
+ * floats of a reproducible communicator.
+ */
+int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
+		size_t count, enum coll_type type, enum coll_op op, int root);
+
+/**
+ * coll_reduce_scatter - combine every rank's elements; each gets its block of it
+ * @comm: communicator
+ * @send: coll_size() blocks of @count elements, not written; or COLL_IN_PLACE:
+ *	they are at @recv, the result is put at the beginning, and what follows it
+ *	there is undefined
+ * @recv: room for @count elements
+ * @count: elements of a block, the same on every rank
+ * @type: their type, the same on every rank
+ * @op: recv[i] on rank r = send_0[r * count + i] op send_1[r * count + i] ...
+ *
+ * Errors: as coll_reduce().
+ */
+int coll_reduce_scatter(struct coll_comm *comm, const void *send, void *recv,
+			size_t count, enum coll_type type, enum coll_op op);
+
+/**
+ * coll_gather - one rank gets every rank's elements
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; at the root also
+ *	COLL_IN_PLACE, or its own block of @recv
+ * @recv: at the root, room for coll_size() blocks of @count elements, in the
+ *	order of ranks; ignored elsewhere
+ * @count: elements of a block, the same on every rank
+ * @type: their type, the same on every rank
+ * @root: the rank that gets them, the same on every rank
+ *
+ * Errors: as coll_allreduce().
+ */
+int coll_gather(struct coll_comm *comm, const void *send, void *recv,
+		size_t count, enum coll_type type, int root);
+
+/**
+ * coll_scatter - every rank gets its block of one rank's elements
+ * @comm: communicator
+ * @send: at the root, coll_size() blocks of @count elements, in the order of
+ *	ranks, not written; ignored elsewhere
+ * @recv: room for @count elements; at the root also COLL_IN_PLACE, or its own
+ *	block of @send: that stays where it is
+ * @count: elements of a block, the same on every rank
+ * @type: their type, the same on every rank
+ * @root: the rank that has them, the same on every rank
+ *
+ * Errors: as coll_allreduce().
+ */
+int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, int root);
+
+/**
+ * coll_alltoall - every rank sends a block to every rank
+ * @comm: communicator
+ * @send: coll_size() blocks of @count elements, block r for rank r, not written;
+ *	COLL_IN_PLACE is EOPNOTSUPP
+ * @recv: room for as many, block r from rank r; must not overlap @send
+ * @count: elements of a block, the same on every rank
+ * @type: their type, the same on every rank
+ *
+ * Errors: as coll_allreduce().
+ */
+int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
+		  size_t count, enum coll_type type);
 
 /**
  * coll_barrier - return when every rank has called it
