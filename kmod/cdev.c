@@ -66,9 +66,12 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
 	query->features = 0;
 	query->opcodes = 0;
-	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++)
-		if (coll_schedule_find(&(struct coll_plan) { .collective = i, .size = 1 }))
+	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
+		struct coll_plan plan = { .collective = i, .size = 1 };
+
+		if (coll_schedule_find(&plan))
 			query->opcodes |= BIT_ULL(i);
+	}
 	return 0;
 }
 

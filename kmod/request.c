@@ -182,7 +182,8 @@ static bool signatures_differ(const struct coll_signature *a, const struct coll_
 {
 	return a->collective != b->collective || a->type != b->type ||
 	       a->reduction != b->reduction || a->algorithm != b->algorithm ||
-	       a->flags != b->flags || a->root != b->root || a->count != b->count || a->layout != b->layout;
+	       a->flags != b->flags || a->root != b->root || a->count != b->count ||
+	       a->layout != b->layout;
 }
 
 static u32 member_previous(const struct coll_member *member)

@@ -217,7 +217,8 @@ static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
 	}
 	memory_fill(part->send, FRESH, 0, part->send->mem.length);
-	memory_write(part->send, part->send_off, reference_input(op, rank, sim->config.nranks), part->send_len);
+	memory_write(part->send, part->send_off,
+		     reference_input(op, rank, sim->config.nranks), part->send_len);
 }
 
 /* What is between and around the buffers of a memory was written. */

@@ -111,8 +111,9 @@ enum collective_transport {
  * enum collective_algorithm - how a collective is done
  *
  * AUTO: BARRIER, and BROADCAST of at most COLLECTIVE_EAGER_LIMIT bytes, as TREE;
- * BROADCAST of more, ALLREDUCE, ALLGATHER and SCAN as RING; all others as DIRECT.  That depends on nothing but the call, so it is the same on
- * every rank.  What a collective has no schedule for is EOPNOTSUPP.
+ * BROADCAST of more, ALLREDUCE, ALLGATHER and SCAN as RING; all others as DIRECT.
+ * That depends on nothing but the call, so it is the same on every rank.  What a
+ * collective has no schedule for is EOPNOTSUPP.
  */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
