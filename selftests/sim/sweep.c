@@ -196,6 +196,9 @@ bool sweep(u32 nranks)
 			.nops = 1,
 		};
 
+		/* Large groups take long: some of the counts, others in the next one. */
+		if (nranks > 8 && i >= ARRAY_SIZE(counts) && (i + nranks) % 6)
+			continue;
 		if (op.collective == COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 			op.reduction = COLLECTIVE_SUM;
 		if (op.collective != COLLECTIVE_BROADCAST)
