@@ -69,6 +69,8 @@
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
 #define COLL_HEARTBEAT_MAX_MS		60000
 
+#define COLL_REFUSED_CONTROL	COLLECTIVE_LANES_MAX
+
 /* In heartbeats; the order matters (mem.c). */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
@@ -191,6 +193,8 @@ struct coll_conn {
  * @ring: to a neighbour: made by JOIN, and CONNECT waits for it [c]
  * @called: we have begun to connect it, protected by the member's demand mutex
  * @data: its data connections, by lane; set once [a]
+ * @refused: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
+ *	demand that could not be opened [a]
  * @mail: for them, by lane
  * @open: connections that are open [C]
  * @quiet: heartbeats since the peer was heard [C]
@@ -215,6 +219,7 @@ struct coll_link {
 	bool called;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
+	unsigned long refused;
 	struct coll_mail *mail;
 	u32 open;
 	u32 quiet;

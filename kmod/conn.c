@@ -399,6 +399,21 @@ static int conn_admit(struct coll_conn *conn)
 	return err;
 }
 
+/*
+ * A connection made on demand could not be opened.  A peer that has done its part
+ * of the operation, and has left, does that too: only who needs it fails.
+ */
+static void conn_refused(struct coll_conn *conn)
+{
+	struct coll_member *member = conn->member;
+	u32 i;
+
+	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
+		&conn->link->refused);
+	for (i = 0; i < member->nlanes; i++)
+		coll_runner_kick(&member->lanes[i].runner);
+}
+
 /**
  * coll_conn_greet() - get on with a connection that is not open yet
  * @conn: one of the member's greeting ones; taken out when done or failed
@@ -424,7 +439,9 @@ void coll_conn_greet(struct coll_conn *conn, u64 now)
 			return;
 	}
 
-	if (conn->outgoing)
+	if (conn->outgoing && !conn->link->ring)
+		conn_refused(conn);
+	else if (conn->outgoing)
 		coll_member_abort(member, &(struct coll_cause) {
 			.kind = err == -EACCES || err == -EPROTO ?
 				COLLECTIVE_REASON_PROTOCOL : COLLECTIVE_REASON_RESET,

@@ -295,6 +295,33 @@ static void lane_deserted(struct coll_lane *lane)
 					 member->rank);
 }
 
+/* Is there no way to a peer, or will there be none? */
+static bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
+{
+	const struct coll_conn *conn = smp_load_acquire(&link->data[lane->engine.lane]);
+
+	if (test_bit(lane->engine.lane, &link->refused))
+		return true;
+	/* What it has sent already counts. */
+	return test_bit(COLL_REFUSED_CONTROL, &link->refused) && (!conn || READ_ONCE(conn->down));
+}
+
+/* Nor can one to whom no connection could be made. */
+static void lane_refused(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	struct coll_link *link;
+
+	if (list_empty(&lane->engine.active))
+		return;
+	coll_for_each_link(link, member)
+		if (READ_ONCE(link->refused) && lane_barred(lane, link) &&
+		    coll_engine_needs(&lane->engine, link->peer))
+			coll_member_fail(member, COLLECTIVE_REASON_RESET,
+					 min(link->peer, member->rank),
+					 max(link->peer, member->rank));
+}
+
 static void lane_finish(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
@@ -360,6 +387,8 @@ static bool lane_run(struct coll_runner *runner)
 	}
 
 	lane_deserted(lane);
+	if (!moved)
+		lane_refused(lane);
 	lane_hurt(lane);
 	lane_finish(lane);
 	if (READ_ONCE(member->posted))
