@@ -298,7 +298,7 @@ static void lane_deserted(struct coll_lane *lane)
 /* Is there no way to a peer, or will there be none? */
 static bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
 {
-	const struct coll_conn *conn = smp_load_acquire(&link->data[lane->engine.lane]);
+	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
 
 	if (test_bit(lane->engine.lane, &link->refused))
 		return true;
