@@ -20,10 +20,10 @@
  *	[g]	protected by the mutex of group.c
  *	[a]	atomic, or read and written once
  *
- * Order: coll_member.mutex, coll_member.demand, the mutex of group.c, coll_member.lock; the small
- * locks of a lane's inbox, a connection's mailbox and a link's outgoing queue
- * are innermost and are never held together.  Spinlocks are not taken in
- * interrupts: socket callbacks only set bits and kick.
+ * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
+ * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox and
+ * a link's outgoing queue are innermost and are never held together.  Spinlocks
+ * are not taken in interrupts: socket callbacks only set bits and kick.
  *
  * Teardown (coll_member_stop): the control runner says goodbye, then all runners
  * are stopped, lanes first, so that nobody is left who could touch a connection;
@@ -312,7 +312,6 @@ struct coll_extent {
  * @member: [c]
  * @instance: its number [c]
  * @signature: what the ranks must agree on [c]
- * @flags: COLLECTIVE_F_* [c]
  * @extent: of its buffers [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @off: where in them it begins [c]
@@ -333,7 +332,6 @@ struct coll_request {
 	struct coll_member *member;
 	u64 instance;
 	struct coll_signature signature;
-	u32 flags;
 	struct coll_extent extent;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];

@@ -125,7 +125,6 @@ static struct coll_request *request_new(struct coll_member *member,
 	if (!request)
 		return NULL;
 	request->member = member;
-	request->flags = op->flags;
 	request->extent = *extent;
 	request->nparts = nparts;
 	request->begun = ktime_get_ns();
@@ -162,7 +161,7 @@ static void request_parts(struct coll_request *request)
 			.algorithm = signature->algorithm,
 			.root = signature->root,
 			.eager = request->extent.block <= COLLECTIVE_EAGER_LIMIT,
-			.reproducible = request->flags & COLLECTIVE_F_REPRODUCIBLE,
+			.reproducible = signature->flags & COLLECTIVE_F_REPRODUCIBLE,
 			.instance = request->instance,
 			.nlanes = member->nlanes,
 			.count = signature->count,
@@ -267,7 +266,7 @@ static int request_links(struct coll_request *request)
 		.type = signature->type,
 		.reduction = signature->reduction,
 		.algorithm = signature->algorithm,
-		.reproducible = request->flags & COLLECTIVE_F_REPRODUCIBLE,
+		.reproducible = signature->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.size = coll_type_size(signature->type),
 		.rank = member->rank,
 		.nranks = member->nranks,

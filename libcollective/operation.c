@@ -32,18 +32,25 @@ int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op
 	       -EOVERFLOW : 0;
 }
 
+int coll_operation_reduction(struct collective_op *op, enum coll_op reduction)
+{
+	/* Not left to the kernel: its struct's field is narrower. */
+	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
+		return -EINVAL;
+	op->reduction = reduction;
+	return 0;
+}
+
 int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
 			  const void *send, void *recv, size_t count,
 			  enum coll_type type, enum coll_op reduction)
 {
 	size_t bytes;
-	int err = coll_operation_elements(op, count, type, &bytes);
+	int err = coll_operation_elements(op, count, type, &bytes) ?:
+		  coll_operation_reduction(op, reduction);
 
 	if (err)
 		return err;
-	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
-		return -EINVAL;
-	op->reduction = reduction;
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
 	return coll_operation_run(comm, op, bytes, bytes);

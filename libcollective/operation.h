@@ -32,6 +32,15 @@ int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op
 			  size_t *total);
 
 /**
+ * coll_operation_reduction - say how two elements become one
+ * @op: its reduction is filled in
+ * @reduction: how
+ *
+ * Return: 0, -EINVAL (no such reduction).
+ */
+int coll_operation_reduction(struct collective_op *op, enum coll_op reduction);
+
+/**
  * coll_operation_reduce - run one whose result is as long as its input
  * @comm: communicator
  * @op: opcode and flags

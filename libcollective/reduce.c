@@ -13,13 +13,11 @@ int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
 		.send = (uintptr_t)send,
 	};
 	size_t bytes;
-	int err = coll_operation_elements(&operation, count, type, &bytes);
+	int err = coll_operation_elements(&operation, count, type, &bytes) ?:
+		  coll_operation_reduction(&operation, op);
 
 	if (err)
 		return err;
-	if ((unsigned int)op >= COLLECTIVE_REDUCTION_COUNT)
-		return -EINVAL;
-	operation.reduction = op;
 	if (comm->rank != root)
 		return send == COLL_IN_PLACE ? -EINVAL :
 		       coll_operation_run(comm, &operation, bytes, 0);

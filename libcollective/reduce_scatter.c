@@ -14,13 +14,11 @@ int coll_reduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 		.recv = (uintptr_t)recv,
 	};
 	size_t block, total;
-	int err = coll_operation_blocks(comm, &operation, count, type, &block, &total);
+	int err = coll_operation_blocks(comm, &operation, count, type, &block, &total) ?:
+		  coll_operation_reduction(&operation, op);
 
 	if (err)
 		return err;
-	if ((unsigned int)op >= COLLECTIVE_REDUCTION_COUNT)
-		return -EINVAL;
-	operation.reduction = op;
 	if (send != COLL_IN_PLACE)
 		return coll_operation_run(comm, &operation, total, block);
 

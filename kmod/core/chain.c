@@ -48,7 +48,7 @@ static void chain_up(const struct coll_plan *plan, struct coll_step *step)
 
 static u32 chain_scan_steps(const struct coll_plan *plan)
 {
-	return plan->nranks > 1 && coll_plan_block(plan, 0).count ? 1 : 0;
+	return coll_plan_moves(plan) ? 1 : 0;
 }
 
 static void chain_scan_step(const struct coll_plan *plan, u32 i __maybe_unused,
@@ -73,7 +73,7 @@ const struct coll_schedule coll_chain_scan = {
 
 static u32 chain_allreduce_steps(const struct coll_plan *plan)
 {
-	return plan->nranks > 1 && coll_plan_block(plan, 0).count ? 2 : 0;
+	return coll_plan_moves(plan) ? 2 : 0;
 }
 
 /* From the last rank to rank 0 and on, up to the last but one. */
@@ -106,16 +106,10 @@ static void chain_allreduce_step(const struct coll_plan *plan, u32 i,
 	step->last = chain_last(plan);
 }
 
-static void chain_allreduce_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->nranks == 1)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 const struct coll_schedule coll_chain_allreduce = {
 	.name	= "chain allreduce",
 	.ring	= true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_step,
-	.local	= chain_allreduce_local,
+	.local	= coll_local_alone,
 };

@@ -17,11 +17,6 @@ static struct coll_span direct_block(const struct coll_plan *plan, u32 block, u8
 	return coll_plan_span(plan, coll_plan_block(plan, block), area);
 }
 
-static bool direct_empty(const struct coll_plan *plan)
-{
-	return !coll_plan_block(plan, 0).count || plan->nranks == 1;
-}
-
 static bool at_root(const struct coll_plan *plan)
 {
 	return plan->rank == plan->root;
@@ -40,14 +35,14 @@ static u32 direct_partner(const struct coll_plan *plan, u32 round)
 
 static u32 rooted_steps(const struct coll_plan *plan)
 {
-	if (direct_empty(plan))
+	if (!coll_plan_moves(plan))
 		return 0;
 	return at_root(plan) ? plan->nranks - 1 : 1;
 }
 
 static u32 paired_steps(const struct coll_plan *plan)
 {
-	return direct_empty(plan) ? 0 : plan->nranks;
+	return coll_plan_moves(plan) ? plan->nranks : 0;
 }
 
 static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
@@ -117,17 +112,11 @@ static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *s
 	step->last = i + 2 == plan->nranks;
 }
 
-static void reduce_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->nranks == 1)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 const struct coll_schedule coll_direct_reduce = {
 	.name	= "direct reduce",
 	.steps	= rooted_steps,
 	.step	= reduce_step,
-	.local	= reduce_local,
+	.local	= coll_local_alone,
 };
 
 static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
@@ -182,15 +171,9 @@ static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll
 	step->last = reduce_scatter_edge(plan, i, true);
 }
 
-static void reduce_scatter_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->nranks == 1)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 const struct coll_schedule coll_direct_reduce_scatter = {
 	.name	= "direct reduce_scatter",
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
-	.local	= reduce_scatter_local,
+	.local	= coll_local_alone,
 };

@@ -41,13 +41,6 @@ static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 ar
 	return coll_plan_span(plan, chunk, area);
 }
 
-/* Alone, the result is the input. */
-static void ring_vector_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->nranks == 1)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 static u32 ring_allreduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_block(plan, 0).count ? 2 * (plan->nranks - 1) : 0;
@@ -76,7 +69,7 @@ const struct coll_schedule coll_ring_allreduce = {
 	.ring	= true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
-	.local	= ring_vector_local,
+	.local	= coll_local_alone,
 };
 
 /*
@@ -110,7 +103,7 @@ const struct coll_schedule coll_ring_barrier = {
  */
 static u32 ring_broadcast_steps(const struct coll_plan *plan)
 {
-	return coll_plan_block(plan, 0).count && plan->nranks > 1 ? 1 : 0;
+	return coll_plan_moves(plan) ? 1 : 0;
 }
 
 static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unused,
@@ -131,18 +124,12 @@ static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unus
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
-static void ring_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->rank == plan->root)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 const struct coll_schedule coll_ring_broadcast = {
 	.name	= "ring broadcast",
 	.ring	= true,
 	.steps	= ring_broadcast_steps,
 	.step	= ring_broadcast_step,
-	.local	= ring_broadcast_local,
+	.local	= coll_local_root,
 };
 
 /*

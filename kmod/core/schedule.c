@@ -137,3 +137,34 @@ void coll_plan_local(const struct coll_plan *plan, u32 from, u32 to,
 	local->to = coll_plan_block(plan, to).first * plan->size;
 	local->len = range.count * plan->size;
 }
+
+/**
+ * coll_plan_moves() - is there anything to send on this lane?
+ * @plan: an operation that has elements
+ */
+bool coll_plan_moves(const struct coll_plan *plan)
+{
+	return plan->nranks > 1 && coll_plan_block(plan, 0).count;
+}
+
+/**
+ * coll_local_alone() - of one rank, the result is the input
+ * @plan: the operation
+ * @local: filled in
+ */
+void coll_local_alone(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (plan->nranks == 1)
+		coll_plan_local(plan, 0, 0, local);
+}
+
+/**
+ * coll_local_root() - what the root sends to all is its own result too
+ * @plan: the operation
+ * @local: filled in
+ */
+void coll_local_root(const struct coll_plan *plan, struct coll_local *local)
+{
+	if (plan->rank == plan->root)
+		coll_plan_local(plan, 0, 0, local);
+}

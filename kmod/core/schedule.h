@@ -173,8 +173,11 @@ struct coll_range coll_plan_block(const struct coll_plan *plan, u32 block);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);
 
+bool coll_plan_moves(const struct coll_plan *plan);
 void coll_plan_local(const struct coll_plan *plan, u32 from, u32 to,
 		     struct coll_local *local);
+void coll_local_alone(const struct coll_plan *plan, struct coll_local *local);
+void coll_local_root(const struct coll_plan *plan, struct coll_local *local);
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 void coll_schedule_step(const struct coll_schedule *schedule,

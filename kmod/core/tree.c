@@ -45,9 +45,7 @@ const struct coll_schedule coll_tree_barrier = {
 
 static u32 tree_broadcast_steps(const struct coll_plan *plan)
 {
-	if (plan->nranks == 1 || !coll_plan_block(plan, 0).count)
-		return 0;
-	return 1 + rounds(plan->nranks);
+	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks) : 0;
 }
 
 static void tree_broadcast_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
@@ -69,15 +67,9 @@ static void tree_broadcast_step(const struct coll_plan *plan, u32 i, struct coll
 	step->forward = true;
 }
 
-static void tree_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
-{
-	if (plan->rank == plan->root)
-		coll_plan_local(plan, 0, 0, local);
-}
-
 const struct coll_schedule coll_tree_broadcast = {
 	.name	= "binomial broadcast",
 	.steps	= tree_broadcast_steps,
 	.step	= tree_broadcast_step,
-	.local	= tree_broadcast_local,
+	.local	= coll_local_root,
 };
