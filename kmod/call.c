@@ -64,20 +64,28 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 	return 0;
 }
 
-static bool call_offered(const struct collective_op *op)
+static struct coll_plan call_plan(const struct collective_op *op,
+				  const struct coll_member *member)
 {
-	struct coll_plan plan = {
+	return (struct coll_plan){
 		.collective = op->opcode,
 		.type = op->type,
 		.reduction = op->reduction,
 		.algorithm = op->algorithm,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.size = coll_type_size(op->type),
+		.rank = member->rank,
+		.nranks = member->nranks,
+		.root = op->root,
+		.nlanes = member->nlanes,
 		.count = op->count,
 	};
+}
 
+static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
+{
 	return !(op->flags & ~COLLECTIVE_F_REPRODUCIBLE) && !op->layout &&
-	       coll_schedule_find(&plan);
+	       coll_schedule_find(plan);
 }
 
 /* Fields that mean nothing for this collective. */
@@ -166,19 +174,21 @@ static int call_check_spans(const struct collective_op *op, const struct coll_ex
  * coll_call_check() - is an operation well formed?
  * @op: the operation, as it came from user space
  * @member: that submits it
+ * @plan: out: the operation, as the schedules see it, on any lane
  * @extent: out: of its buffers
  *
  * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP.
  */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
-		    struct coll_extent *extent)
+		    struct coll_plan *plan, struct coll_extent *extent)
 {
 	const struct call_kind *kind;
 	int err = call_check_enums(op, member->nranks);
 
 	if (err)
 		return err;
-	if (!call_offered(op))
+	*plan = call_plan(op, member);
+	if (!call_offered(op, plan))
 		return -EOPNOTSUPP;
 	kind = &call_kinds[op->opcode];
 	*extent = (struct coll_extent){ 0 };

@@ -312,6 +312,7 @@ struct coll_extent {
  * @member: [c]
  * @instance: its number [c]
  * @signature: what the ranks must agree on [c]
+ * @plan: the same for the schedules, on any lane [c]
  * @extent: of its buffers [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @off: where in them it begins [c]
@@ -332,6 +333,7 @@ struct coll_request {
 	struct coll_member *member;
 	u64 instance;
 	struct coll_signature signature;
+	struct coll_plan plan;
 	struct coll_extent extent;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];
@@ -533,7 +535,7 @@ void coll_request_reap(struct coll_member *member, unsigned long patience);
 
 /* call.c */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
-		    struct coll_extent *extent);
+		    struct coll_plan *plan, struct coll_extent *extent);
 
 /* lane.c */
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);

@@ -115,6 +115,7 @@ static int request_pin(struct coll_request *request, const struct collective_op 
 
 static struct coll_request *request_new(struct coll_member *member,
 					const struct collective_op *op,
+					const struct coll_plan *plan,
 					const struct coll_extent *extent)
 {
 	u32 nparts = coll_layout_lanes(extent->block, member->nlanes);
@@ -125,6 +126,7 @@ static struct coll_request *request_new(struct coll_member *member,
 	if (!request)
 		return NULL;
 	request->member = member;
+	request->plan = *plan;
 	request->extent = *extent;
 	request->nparts = nparts;
 	request->begun = ktime_get_ns();
@@ -147,7 +149,6 @@ static struct coll_request *request_new(struct coll_member *member,
 static void request_parts(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	const struct coll_signature *signature = &request->signature;
 	u32 i, area;
 
 	for (i = 0; i < request->nparts; i++) {
@@ -155,16 +156,9 @@ static void request_parts(struct coll_request *request)
 
 		part->request = request;
 		part->call = (struct coll_call){
-			.collective = signature->collective,
-			.type = signature->type,
-			.reduction = signature->reduction,
-			.algorithm = signature->algorithm,
-			.root = signature->root,
+			.plan = request->plan,
 			.eager = request->extent.block <= COLLECTIVE_EAGER_LIMIT,
-			.reproducible = signature->flags & COLLECTIVE_F_REPRODUCIBLE,
 			.instance = request->instance,
-			.nlanes = member->nlanes,
-			.count = signature->count,
 			.user = part,
 		};
 		for (area = 0; area < COLL_AREA_COUNT; area++) {
@@ -259,31 +253,18 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 /* Links to all that it sends to or receives from. */
 static int request_links(struct coll_request *request)
 {
-	const struct coll_signature *signature = &request->signature;
+	const struct coll_plan *plan = &request->plan;
 	struct coll_member *member = request->member;
-	struct coll_plan plan = {
-		.collective = signature->collective,
-		.type = signature->type,
-		.reduction = signature->reduction,
-		.algorithm = signature->algorithm,
-		.reproducible = signature->flags & COLLECTIVE_F_REPRODUCIBLE,
-		.size = coll_type_size(signature->type),
-		.rank = member->rank,
-		.nranks = member->nranks,
-		.root = signature->root,
-		.nlanes = member->nlanes,
-		.count = signature->count,
-	};
-	const struct coll_schedule *schedule = coll_schedule_find(&plan);
+	const struct coll_schedule *schedule = coll_schedule_find(plan);
 	struct coll_step step;
 	int err = 0;
 	u32 i, n;
 
 	if (schedule->ring || READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
 		return 0;
-	n = schedule->steps(&plan);
+	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
-		coll_schedule_step(schedule, &plan, i, &step);
+		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NOBODY)
 			err = coll_link_demand(member, step.to);
 		if (!err && step.from != COLL_NOBODY)
@@ -394,12 +375,13 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	struct coll_request *request;
 	struct coll_extent extent;
 	struct coll_cause doom;
+	struct coll_plan plan;
 	int err;
 
-	err = coll_call_check(op, member, &extent);
+	err = coll_call_check(op, member, &plan, &extent);
 	if (err)
 		return err;
-	request = request_new(member, op, &extent);
+	request = request_new(member, op, &plan, &extent);
 	if (!request)
 		return -ENOMEM;
 	err = request_pin(request, op);

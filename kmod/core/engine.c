@@ -159,7 +159,7 @@ static void inst_tx_queue(struct coll_inst *inst)
 static void inst_tx_enter(struct coll_inst *inst)
 {
 	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
-		coll_schedule_step(inst->schedule, &inst->plan, inst->tx_step, &inst->tx);
+		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
 			inst_tx_queue(inst);
@@ -233,7 +233,7 @@ static void inst_rx_enter(struct coll_inst *inst)
 	u32 peer = inst->rx.from;
 
 	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
-		coll_schedule_step(inst->schedule, &inst->plan, inst->rx_step, &inst->rx);
+		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
 		if (!step_in(&inst->rx))
 			continue;
 		inst->rx_off = 0;
@@ -351,7 +351,7 @@ bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
 	u32 i;
 
 	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->plan, i, &step);
+		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
 		if (step.from == peer && step_in(&step))
 			return true;
 	}
@@ -384,7 +384,7 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 	if (inst->rx.token)
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
-	       !(data->length & (inst->plan.size - 1));
+	       !(data->length & (inst->call.plan.size - 1));
 }
 
 /**
@@ -401,10 +401,10 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 
 	*sink = (struct coll_sink){
 		.kind = step->reduce ? COLL_SINK_REDUCE : COLL_SINK_COPY,
-		.type = call->type,
-		.reduction = call->reduction,
-		.own_first = inst->plan.rank < step->from,
-		.size = inst->plan.size,
+		.type = call->plan.type,
+		.reduction = call->plan.reduction,
+		.own_first = call->plan.rank < step->from,
+		.size = call->plan.size,
 		.dst = call->area[step->in.area],
 		.own = call->area[step->own],
 		.dst_off = call->area_off[step->in.area] + off,
@@ -412,8 +412,8 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.left = len,
 		.impl = inst->engine->impl,
 	};
-	if (call->reduction == COLLECTIVE_AVG && step->last)
-		sink->divisor = inst->plan.nranks;
+	if (call->plan.reduction == COLLECTIVE_AVG && step->last)
+		sink->divisor = call->plan.nranks;
 }
 
 /**
@@ -440,7 +440,7 @@ static void inst_local(struct coll_inst *inst)
 	struct coll_local *local = &inst->local;
 
 	if (inst->schedule->local)
-		inst->schedule->local(&inst->plan, local);
+		inst->schedule->local(&inst->call.plan, local);
 	if (local->len && call->area[COLL_AREA_SEND] == call->area[COLL_AREA_RECV] &&
 	    call->area_off[COLL_AREA_SEND] + local->from ==
 	    call->area_off[COLL_AREA_RECV] + local->to)
@@ -468,29 +468,16 @@ int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
 	*inst = (struct coll_inst){
 		.engine = engine,
 		.call = *call,
-		.plan = {
-			.collective = call->collective,
-			.type = call->type,
-			.reduction = call->reduction,
-			.algorithm = call->algorithm,
-			.size = coll_type_size(call->type),
-			.rank = engine->rank,
-			.nranks = engine->nranks,
-			.reproducible = call->reproducible,
-			.root = call->root,
-			.lane = engine->lane,
-			.nlanes = call->nlanes,
-			.count = call->count,
-		},
 		.busy = true,
 	};
-	inst->schedule = coll_schedule_find(&inst->plan);
+	inst->call.plan.lane = engine->lane;
+	inst->schedule = coll_schedule_find(&inst->call.plan);
 	if (!inst->schedule) {
 		inst->busy = false;
 		return -EOPNOTSUPP;
 	}
 	engine->next = call->instance + 1;
-	inst->nsteps = inst->schedule->steps(&inst->plan);
+	inst->nsteps = inst->schedule->steps(&inst->call.plan);
 	INIT_LIST_HEAD(&inst->tx_node);
 	list_add_tail(&inst->node, &engine->active);
 

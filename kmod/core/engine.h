@@ -49,31 +49,17 @@ struct coll_engine_ops {
 
 /**
  * struct coll_call - one operation, as it is submitted to every lane it uses
- * @collective: enum collective_opcode
- * @type: enum collective_type
- * @reduction: enum collective_reduction
- * @algorithm: enum collective_algorithm
+ * @plan: for the schedule; its lane is filled in
  * @eager: small: payload goes at once, on credit, by copy
- * @reproducible: COLLECTIVE_F_REPRODUCIBLE
- * @nlanes: of the group
- * @root: rank
  * @instance: its number
- * @count: elements: of the whole vector, or of a block
  * @area: memory of each enum coll_area; the same one twice when in place
  * @area_off: where in it the operation's buffer begins, in bytes
  * @user: for the surroundings
  */
 struct coll_call {
-	u8 collective;
-	u8 type;
-	u8 reduction;
-	u8 algorithm;
+	struct coll_plan plan;
 	bool eager;
-	bool reproducible;
-	u32 nlanes;
-	u32 root;
 	u64 instance;
-	u64 count;
 	const struct coll_mem *area[COLL_AREA_COUNT];
 	u64 area_off[COLL_AREA_COUNT];
 	void *user;
@@ -100,7 +86,6 @@ struct coll_mark {
  *
  * @engine: of the lane
  * @call: what was asked for
- * @plan: the same for the schedule
  * @schedule: how it is done
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
@@ -126,7 +111,6 @@ struct coll_mark {
 struct coll_inst {
 	struct coll_engine *engine;
 	struct coll_call call;
-	struct coll_plan plan;
 	const struct coll_schedule *schedule;
 	u32 nsteps;
 	struct coll_local local;

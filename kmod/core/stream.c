@@ -70,7 +70,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	bool granted = *grant_of(stream, inst->call.instance) == inst->call.instance + 1;
 	struct coll_data data = {
 		.lane = engine->lane,
-		.call = coll_plan_call(&inst->plan),
+		.call = coll_plan_call(&inst->call.plan),
 		.step = inst->tx.tag,
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,
@@ -308,7 +308,7 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 		return true;
 	inst = coll_inst_find(engine, data->instance);
 	return inst && !inst->error && data->flags & COLL_DATA_EAGER &&
-	       data->call == coll_plan_call(&inst->plan) &&
+	       data->call == coll_plan_call(&inst->call.plan) &&
 	       !coll_inst_receives(inst, stream->peer) &&
 	       coll_inst_awaits(inst, stream->peer);
 }
@@ -322,7 +322,7 @@ static struct coll_inst *stream_taker(struct coll_stream *stream,
 
 	if (!inst || inst->error)
 		return NULL;
-	if (data->call != coll_plan_call(&inst->plan) ||
+	if (data->call != coll_plan_call(&inst->call.plan) ||
 	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
 		engine->ops->mismatch(engine->ctx, inst, stream->peer);
 		return NULL;

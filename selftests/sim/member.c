@@ -333,15 +333,8 @@ static void member_submit(struct member *member, u32 number)
 
 	for (lane = 0; lane < lanes; lane++) {
 		struct coll_call call = {
-			.collective = op->collective,
-			.type = op->type,
-			.reduction = op->reduction,
-			.algorithm = op->algorithm,
+			.plan = sim_plan(sim, op, member->rank),
 			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
-			.reproducible = op->reproducible,
-			.nlanes = sim->config.lanes,
-			.root = op->root,
-			.count = op->count,
 			.instance = number,
 			.user = part,
 		};

@@ -221,6 +221,31 @@ static void sim_check(struct sim *sim)
 }
 
 /**
+ * sim_plan() - an operation as the schedules see it
+ * @sim: the world
+ * @op: the operation
+ * @rank: whose
+ *
+ * Return: the plan of lane 0.
+ */
+struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 rank)
+{
+	return (struct coll_plan){
+		.collective = op->collective,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = op->algorithm,
+		.reproducible = op->reproducible,
+		.size = coll_type_size(op->type),
+		.rank = rank,
+		.nranks = sim->config.nranks,
+		.root = op->root,
+		.nlanes = sim->config.lanes,
+		.count = op->count,
+	};
+}
+
+/**
  * sim_run() - run a world to its end
  * @sim: its config and ops are set; the rest is zero
  *

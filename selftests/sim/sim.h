@@ -322,6 +322,7 @@ static inline struct member *member_of(const struct coll_engine *engine)
 bool sim_run(struct sim *sim);
 void sim_fail(struct sim *sim, const char *format, ...) __printf(2, 3);
 void sim_wake(struct sim *sim, struct actor *actor);
+struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 rank);
 void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, void *owner);
 
 /* member.c */

@@ -122,14 +122,11 @@ static void inspect_cost(struct sim *sim)
 			struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
 			struct cost cost = op_cost(sim, op, part, rank);
 			u64 lent = sim->members[rank].lent[lane];
-			struct coll_plan plan = {
-				.collective = op->collective, .type = op->type,
-				.algorithm = op->algorithm,
-				.reduction = op->reduction, .reproducible = op->reproducible,
-				.size = size, .rank = rank, .nranks = n, .root = op->root,
-				.lane = lane, .nlanes = sim->config.lanes, .count = op->count,
-			};
-			u32 steps = coll_schedule_find(&plan)->steps(&plan);
+			struct coll_plan plan = sim_plan(sim, op, rank);
+			u32 steps;
+
+			plan.lane = lane;
+			steps = coll_schedule_find(&plan)->steps(&plan);
 
 			if (stats->sent != cost.sent ||
 			    stats->sent + cost.rounding < cost.ideal ||

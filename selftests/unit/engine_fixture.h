@@ -153,14 +153,19 @@ static inline void fixture_free(struct fixture *f)
 static inline int submit(struct fixture *f, u64 instance, u64 count)
 {
 	struct coll_call call = {
-		.collective = COLLECTIVE_ALLREDUCE,
-		.type = COLLECTIVE_UINT8,
-		.reduction = COLLECTIVE_SUM,
+		.plan = {
+			.collective = COLLECTIVE_ALLREDUCE,
+			.type = COLLECTIVE_UINT8,
+			.reduction = COLLECTIVE_SUM,
+			.algorithm = COLLECTIVE_ALGORITHM_RING,
+			.size = 1,
+			.rank = f->engine.rank,
+			.nranks = f->engine.nranks,
+			.nlanes = 1,
+			.count = count,
+		},
 		.eager = count <= COLLECTIVE_EAGER_LIMIT,
 		.instance = instance,
-		.algorithm = COLLECTIVE_ALGORITHM_RING,
-		.nlanes = 1,
-		.count = count,
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 
@@ -170,8 +175,15 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 static inline int submit_barrier(struct fixture *f, u64 instance)
 {
 	struct coll_call call = {
-		.collective = COLLECTIVE_BARRIER, .algorithm = COLLECTIVE_ALGORITHM_RING,
-		.eager = true, .instance = instance,
+		.plan = {
+			.collective = COLLECTIVE_BARRIER,
+			.algorithm = COLLECTIVE_ALGORITHM_RING,
+			.size = 1,
+			.rank = f->engine.rank,
+			.nranks = f->engine.nranks,
+		},
+		.eager = true,
+		.instance = instance,
 	};
 
 	return coll_engine_submit(&f->engine, &call);
