@@ -527,11 +527,17 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 			u64 *instance);
 int coll_request_wait(struct coll_member *member, u64 instance);
 void coll_request_part_done(struct coll_part *part);
+struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
+void coll_request_reap(struct coll_member *member, unsigned long patience);
+
+/* agree.c */
+u32 coll_agree_previous(const struct coll_member *member);
+void coll_agree_begin(struct coll_request *request, struct coll_cause *doom);
+void coll_agree_announce(struct coll_request *request);
 void coll_request_abort(struct coll_member *member, u64 instance,
 			const struct coll_cause *cause);
 void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
 			    const struct coll_signature *signature);
-void coll_request_reap(struct coll_member *member, unsigned long patience);
 
 /* call.c */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,

@@ -18,11 +18,6 @@
 #include "coll.h"
 #include "trace.h"
 
-static struct coll_memo *memo_of(struct coll_member *member, u64 instance)
-{
-	return &member->memo[instance & (COLL_INFLIGHT - 1)];
-}
-
 static void request_free(struct coll_request *request)
 {
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
@@ -171,34 +166,6 @@ static void request_parts(struct coll_request *request)
 	}
 }
 
-static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
-{
-	return a->collective != b->collective || a->type != b->type ||
-	       a->reduction != b->reduction || a->algorithm != b->algorithm ||
-	       a->flags != b->flags || a->root != b->root || a->count != b->count ||
-	       a->layout != b->layout;
-}
-
-static u32 member_previous(const struct coll_member *member)
-{
-	return (member->rank ? member->rank : member->nranks) - 1;
-}
-
-static u32 member_next(const struct coll_member *member)
-{
-	return member->rank + 1 == member->nranks ? 0 : member->rank + 1;
-}
-
-static struct coll_cause mismatch_cause(const struct coll_member *member)
-{
-	return (struct coll_cause){
-		.kind = COLLECTIVE_REASON_MISMATCH,
-		.error = EBADMSG,
-		.rank_a = member_previous(member),
-		.rank_b = member->rank,
-	};
-}
-
 /*
  * Lanes keep instances by the low bits of their number: not the count of those
  * in flight is limited, but how far they are apart.
@@ -215,10 +182,8 @@ static bool request_crowded(struct coll_member *member)
 static int request_number(struct coll_request *request, struct coll_cause *doom)
 {
 	struct coll_member *member = request->member;
-	struct coll_memo *memo;
 	int err = 0;
 
-	doom->kind = COLLECTIVE_REASON_NONE;
 	spin_lock(&member->lock);
 	if (member->aborted)
 		err = member->aborted;
@@ -235,13 +200,7 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request->waited = true;
-	memo = memo_of(member, request->instance);
-	if (memo->failed == request->instance + 1)
-		*doom = memo->cause;
-	request->announced = memo->announced == request->instance + 1;
-	if (memo->failed != request->instance + 1 && request->announced &&
-	    signatures_differ(&memo->signature, &request->signature))
-		*doom = mismatch_cause(member);
+	coll_agree_begin(request, doom);
 	request_parts(request);
 	spin_unlock(&member->lock);
 
@@ -271,19 +230,6 @@ static int request_links(struct coll_request *request)
 			err = coll_link_demand(member, step.from);
 	}
 	return err;
-}
-
-static void request_announce(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-
-	if (member->nranks == 1)
-		return;
-	coll_link_post(member->links[member_next(member)], &(struct coll_control) {
-		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = request->instance,
-		.signature = request->signature,
-	});
 }
 
 /* Run what it needs, as far as nobody else does. */
@@ -321,7 +267,7 @@ static int request_expire(struct coll_request *request)
 		.error = ETIMEDOUT,
 		.rank_a = member->rank,
 		.rank_b = READ_ONCE(request->announced) ? COLLECTIVE_RANK_NONE :
-							  member_previous(member),
+							  coll_agree_previous(member),
 	};
 
 	coll_request_abort(member, request->instance, &cause);
@@ -395,13 +341,20 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	}
 	*instance = request->instance;
 
-	request_announce(request);
+	coll_agree_announce(request);
 	if (doom.kind != COLLECTIVE_REASON_NONE)
 		coll_request_abort(member, request->instance, &doom);
 	return request_wait(request);
 }
 
-static struct coll_request *request_find(struct coll_member *member, u64 instance)
+/**
+ * coll_request_find() - a request in flight
+ * @member: the member, locked
+ * @instance: its number
+ *
+ * Return: the request, or NULL.
+ */
+struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 {
 	struct coll_request *request;
 
@@ -424,7 +377,7 @@ int coll_request_wait(struct coll_member *member, u64 instance)
 	struct coll_request *request;
 
 	spin_lock(&member->lock);
-	request = request_find(member, instance);
+	request = coll_request_find(member, instance);
 	if (request && request->waited)
 		request = NULL;
 	if (request)
@@ -468,94 +421,6 @@ void coll_request_part_done(struct coll_part *part)
 	atomic64_inc(&member->counters.completed);
 	trace_collective_end(request, ktime_get_ns() - request->begun);
 	complete_all(&request->done);
-}
-
-static void request_flood(struct coll_member *member, u64 instance,
-			  const struct coll_cause *cause)
-{
-	struct coll_control control = {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = instance,
-		.cause = *cause,
-	};
-	struct coll_link *link;
-	u32 i;
-
-	coll_for_each_link(link, member)
-		coll_link_post(link, &control);
-	coll_runner_kick(&member->control);
-	for (i = 0; i < member->nlanes; i++)
-		coll_lane_recheck(&member->lanes[i]);
-}
-
-/**
- * coll_request_abort() - fail one operation on every rank
- * @member: the member
- * @instance: its number; it need not be submitted here yet
- * @cause: why
- *
- * Context: process or work item.
- */
-void coll_request_abort(struct coll_member *member, u64 instance,
-			const struct coll_cause *cause)
-{
-	struct coll_request *request;
-	bool news = false;
-
-	spin_lock(&member->lock);
-	request = request_find(member, instance);
-	if (request && !request->aborted) {
-		request->cause = *cause;
-		WRITE_ONCE(request->aborted, -(int)cause->error);
-		news = true;
-	} else if (!request && instance >= member->instances &&
-		   instance - member->instances < COLL_INFLIGHT) {
-		struct coll_memo *memo = memo_of(member, instance);
-
-		news = memo->failed != instance + 1;
-		memo->failed = instance + 1;
-		memo->cause = *cause;
-	}
-	spin_unlock(&member->lock);
-
-	if (news)
-		request_flood(member, instance, cause);
-}
-
-/**
- * coll_request_announced() - the previous rank has submitted an operation
- * @member: the member
- * @peer: who says so
- * @instance: number of the operation
- * @signature: what it submitted
- *
- * Context: control runner.
- */
-void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
-			    const struct coll_signature *signature)
-{
-	struct coll_cause cause = mismatch_cause(member);
-	struct coll_request *request;
-	bool differs = false;
-
-	if (peer != member_previous(member))
-		return;
-	spin_lock(&member->lock);
-	request = request_find(member, instance);
-	if (request) {
-		request->announced = true;
-		differs = signatures_differ(&request->signature, signature);
-	} else if (instance >= member->instances &&
-		   instance - member->instances < COLL_INFLIGHT) {
-		struct coll_memo *memo = memo_of(member, instance);
-
-		memo->announced = instance + 1;
-		memo->signature = *signature;
-	}
-	spin_unlock(&member->lock);
-
-	if (differs)
-		coll_request_abort(member, instance, &cause);
 }
 
 /**
