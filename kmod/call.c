@@ -174,7 +174,8 @@ static int call_check_spans(const struct collective_op *op, const struct coll_ex
  * coll_call_check() - is an operation well formed?
  * @op: the operation, as it came from user space
  * @member: that submits it
- * @plan: out: the operation, as the schedules see it, on any lane
+ * @plan: out: the operation, as the schedules see it, on any lane; its algorithm is
+ *	never AUTO
  * @extent: out: of its buffers
  *
  * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP.
@@ -190,6 +191,7 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 	*plan = call_plan(op, member);
 	if (!call_offered(op, plan))
 		return -EOPNOTSUPP;
+	plan->algorithm = coll_schedule_algorithm(plan);
 	kind = &call_kinds[op->opcode];
 	*extent = (struct coll_extent){ 0 };
 	err = call_check_unused(op, kind->traits);

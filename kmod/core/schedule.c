@@ -72,6 +72,27 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 }
 
 /**
+ * coll_schedule_algorithm() - by which name all ranks know a call's schedule
+ * @plan: the call; its rank, root and lane do not matter
+ *
+ * Ranks that name it differently, or leave it to AUTO, do the same.
+ *
+ * Return: enum collective_algorithm, the first that finds the same schedule; AUTO
+ * only if there is none.
+ */
+u8 coll_schedule_algorithm(const struct coll_plan *plan)
+{
+	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	struct coll_plan other = *plan;
+
+	other.algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	while (++other.algorithm < COLLECTIVE_ALGORITHM_COUNT)
+		if (schedule && coll_schedule_find(&other) == schedule)
+			return other.algorithm;
+	return COLLECTIVE_ALGORITHM_AUTO;
+}
+
+/**
  * coll_schedule_step() - one step of a plan
  * @schedule: the algorithm
  * @plan: the operation

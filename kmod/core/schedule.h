@@ -180,6 +180,7 @@ void coll_local_alone(const struct coll_plan *plan, struct coll_local *local);
 void coll_local_root(const struct coll_plan *plan, struct coll_local *local);
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
+u8 coll_schedule_algorithm(const struct coll_plan *plan);
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u32 i, struct coll_step *step);
 
