@@ -7,10 +7,11 @@
  */
 #include <time.h>
 
+#include "jobs.h"
 #include "sim.h"
 #include "../unit/tap.h"
 
-#define CHECK_SEEDS	160
+#define CHECK_SEEDS	640
 #define CHECK_FAULTS	120
 #define MUTANT_SEEDS	400
 
@@ -22,16 +23,41 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
+/* Worlds of consecutive seeds: one is over too soon for a job of its own. */
+#define JOB_SEEDS	16
+
+struct seeds {
+	u64 first;
+	u64 last;
+	u8 fault;
+};
+
+static bool seeds_job(const void *ctx, unsigned int index)
+{
+	const struct seeds *seeds = ctx;
+	u64 seed = seeds->first + (u64)index * JOB_SEEDS;
+	u64 last = min(seeds->last, seed + JOB_SEEDS - 1);
+	bool passed = true;
+
+	for (; seed <= last; seed++)
+		passed &= program_seed(seed, seeds->fault, MUTATION_NONE, false);
+	return passed;
+}
+
 static bool seeds(u64 first, u64 last, u8 fault)
 {
+	struct seeds all = { .first = first, .last = last, .fault = fault };
+	unsigned int i, count = (last - first) / JOB_SEEDS + 1;
+	bool *passed = calloc(count, sizeof(*passed));
 	double begin = seconds();
-	bool passed = true;
-	u64 seed;
+	bool well = true;
 
-	for (seed = first; seed <= last; seed++)
-		passed &= program_seed(seed, fault, MUTATION_NONE, false);
+	jobs_run(count, seeds_job, &all, passed);
+	for (i = 0; i < count; i++)
+		well &= passed[i];
+	free(passed);
 	tap_note("%.1f s", seconds() - begin);
-	return tap_ok(passed, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
+	return tap_ok(well, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
 		      (unsigned long long)last, fault_names[fault]);
 }
 
@@ -47,18 +73,36 @@ static void mutant(u8 mutation)
 	       mutation_names[mutation]);
 }
 
-static int check(void)
+/* Sizes of groups; the largest first, for they take longest. */
+static u32 sweep_ranks(unsigned int index)
+{
+	return index < 2 ? 64 - 16 * index : 35 - index;
+}
+
+static bool sweep_job(const void *ctx __maybe_unused, unsigned int index)
+{
+	return sweep(sweep_ranks(index));
+}
+
+static void sweeps(void)
 {
 	double begin = seconds();
+	bool passed[35];
+	u32 i = ARRAY_SIZE(passed);
+
+	jobs_run(ARRAY_SIZE(passed), sweep_job, NULL, passed);
+	while (i--)
+		tap_ok(passed[i], "sweep of %u ranks", sweep_ranks(i));
+	tap_note("%.1f s", seconds() - begin);
+}
+
+static int check(void)
+{
+	double begin;
 	u32 n;
 
 	tap_plan(0);
-	for (n = 1; n <= 33; n++)
-		tap_ok(sweep(n), "sweep of %u ranks", n);
-	tap_ok(sweep(48), "sweep of 48 ranks");
-	tap_ok(sweep(64), "sweep of 64 ranks");
-	tap_note("%.1f s", seconds() - begin);
-
+	sweeps();
 	seeds(1, CHECK_SEEDS, FAULT_NONE);
 	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
 	seeds(1, CHECK_FAULTS, FAULT_GROUP);
@@ -107,7 +151,7 @@ int main(int argc, char **argv)
 		if (fault < 0)
 			break;
 	}
-	if (i != argc || (!last && !ranks)) {
+	if (i != argc || first > last || (!last && !ranks)) {
 		fprintf(stderr, "usage: sim --seeds A..B [--fault instance|group|silence]\n"
 				"       sim --seed N [--fault KIND]\n"
 				"       sim --sweep RANKS\n");
