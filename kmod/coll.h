@@ -33,6 +33,7 @@
 #ifndef COLL_H
 #define COLL_H
 
+#include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
@@ -115,16 +116,17 @@ struct coll_group {
  * @posted: there is something
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
- * @ngrants: how many
- * @grants: see coll_stream_granted()
+ * @granted: bit i: @grants[i] has not been read
+ * @grants: see coll_stream_granted(), by the low bits of the instance's number:
+ *	what another instance has there can be of no use any more
  */
 struct coll_mail {
 	spinlock_t lock;
 	bool posted;
 	u64 consumed;
 	u64 credited;
-	u32 ngrants;
-	u64 grants[COLL_INFLIGHT];
+	DECLARE_BITMAP(granted, COLL_INFLIGHT);
+	struct coll_grant grants[COLL_INFLIGHT];
 };
 
 enum coll_conn_state {

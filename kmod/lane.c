@@ -118,9 +118,11 @@ static int lane_read_mail(struct coll_conn *conn)
 		return 0;
 	spin_lock(&mail->lock);
 	mail->posted = false;
-	for (i = 0; i < mail->ngrants && !err; i++)
-		err = coll_stream_granted(conn->stream, mail->grants[i]);
-	mail->ngrants = 0;
+	for_each_set_bit(i, mail->granted, COLL_INFLIGHT)
+		if (!err)
+			err = coll_stream_granted(conn->stream, mail->grants[i].instance - 1,
+						  mail->grants[i].limit);
+	bitmap_zero(mail->granted, COLL_INFLIGHT);
 	if (!err)
 		err = coll_stream_consumed(conn->stream, mail->consumed);
 	if (!err)
@@ -511,7 +513,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	conn->mail = &conn->link->mail[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
 			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
-			 kvcalloc(nslots, sizeof(u64), GFP_KERNEL_ACCOUNT));
+			 kvcalloc(nslots, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
 	if (!conn->stream->stage || !conn->stream->grants)
 		return -ENOMEM;
 	err = conn->ep.transport->bulk(&conn->ep);
@@ -549,20 +551,22 @@ void coll_lane_detach(struct coll_conn *conn)
  * @control: GRANT, CREDIT or CONSUMED
  *
  * Context: control runner.
- * Return: 0, or -EPROTO when there are more grants than requests can be.
+ * Return: 0 or -EPROTO.
  */
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 		   const struct coll_control *control)
 {
+	u32 slot = control->instance & (COLL_INFLIGHT - 1);
 	int err = 0;
 
 	spin_lock(&mail->lock);
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
-		if (mail->ngrants < ARRAY_SIZE(mail->grants))
-			mail->grants[mail->ngrants++] = control->instance;
-		else
-			err = -EPROTO;
+		mail->grants[slot] = (struct coll_grant){
+			.instance = control->instance + 1,
+			.limit = control->position,
+		};
+		__set_bit(slot, mail->granted);
 		break;
 	case COLL_CONTROL_CREDIT:
 		if (control->position < mail->credited)

@@ -58,6 +58,7 @@ int peer_grant(const struct peer *peer, __u64 instance)
 	return peer_tell(peer, &(struct coll_control){
 		.kind = COLL_CONTROL_GRANT,
 		.instance = instance,
+		.position = ~0ULL,
 	});
 }
 

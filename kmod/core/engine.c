@@ -158,10 +158,14 @@ static void inst_tx_queue(struct coll_inst *inst)
 /* Go on to the next step that sends something, and queue for its stream. */
 static void inst_tx_enter(struct coll_inst *inst)
 {
+	u32 peer = inst->tx.to;
+
 	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
 		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
+			if (inst->tx.to != peer)
+				inst->tx_run = 0;
 			inst_tx_queue(inst);
 			return;
 		}
@@ -258,6 +262,7 @@ void coll_inst_grant(struct coll_inst *inst)
 		.kind = COLL_CONTROL_GRANT,
 		.lane = engine->lane,
 		.instance = inst->call.instance,
+		.position = COLL_GRANT_ALL,
 	};
 
 	if (inst->granted || !inst->begun || inst->error || inst_received(inst))
@@ -308,6 +313,7 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 		};
 
 	inst->tx_off += inst->tx.token ? 1 : len;
+	inst->tx_run += inst->tx.token ? 1 : len;
 	if (inst->tx_off < step_out(&inst->tx))
 		return;
 

@@ -96,6 +96,7 @@ struct coll_mark {
  * @begun: what comes for this run may be taken
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
+ * @tx_run: bytes of its run already framed; a token counts for one
  * @tx: that step
  * @rx_step: step that receives
  * @rx_off: bytes of it stored, in whole elements
@@ -122,6 +123,7 @@ struct coll_inst {
 
 	u32 tx_step;
 	u64 tx_off;
+	u64 tx_run;
 	struct coll_step tx;
 
 	u32 rx_step;
@@ -185,6 +187,19 @@ struct coll_engine {
 	struct coll_engine_stats stats;
 };
 
+/* The limit of a grant: all that there is. */
+#define COLL_GRANT_ALL	(~0ULL)
+
+/**
+ * struct coll_grant - how much of an instance a peer can take
+ * @instance: its number plus one, 0: none
+ * @limit: bytes of what it sends to that peer, in order; a token counts for one
+ */
+struct coll_grant {
+	u64 instance;
+	u64 limit;
+};
+
 /**
  * struct coll_stream - the data connection of one lane to one peer
  * @engine: that it belongs to
@@ -204,8 +219,7 @@ struct coll_engine {
  * @tx_consumed: of these, consumed by the peer, as far as it has told
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: how far @tx_eager may go
- * @grants: instances that the peer can take, by the low bits of their number,
- *	plus one (0: none)
+ * @grants: what the peer can take, by the low bits of the instance's number
  * @rx_head: header of the frame that is arriving
  * @rx_head_got: bytes of it that have arrived
  * @rx_data: the header, once it is complete
@@ -238,7 +252,7 @@ struct coll_stream {
 	u64 tx_consumed;
 	u64 tx_eager;
 	u64 tx_credit;
-	u64 *grants;
+	struct coll_grant *grants;
 
 	u8 rx_head[COLL_DATA_SIZE];
 	u32 rx_head_got;
@@ -266,8 +280,8 @@ bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 
 /* stream.c: frames, in and out */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *stage, u64 *grants);
-int coll_stream_granted(struct coll_stream *stream, u64 instance);
+		      u32 peer, u8 *stage, struct coll_grant *grants);
+int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit);
 int coll_stream_consumed(struct coll_stream *stream, u64 position);
 int coll_stream_credited(struct coll_stream *stream, u64 position);
 void coll_stream_release(struct coll_stream *stream);

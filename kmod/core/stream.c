@@ -21,10 +21,10 @@ static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
  * @engine: that it belongs to
  * @peer: rank at the other end
  * @stage: COLL_CREDIT bytes
- * @grants: engine->nslots numbers, zeroed
+ * @grants: engine->nslots of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *stage, u64 *grants)
+		      u32 peer, u8 *stage, struct coll_grant *grants)
 {
 	stream->engine = engine;
 	stream->peer = peer;
@@ -36,9 +36,19 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->waking);
 }
 
-static u64 *grant_of(const struct coll_stream *stream, u64 instance)
+static struct coll_grant *grant_of(const struct coll_stream *stream, u64 instance)
 {
 	return &stream->grants[instance & (stream->engine->nslots - 1)];
+}
+
+/* How much more of the present run the peer can take. */
+static u64 stream_granted(const struct coll_stream *stream, const struct coll_inst *inst)
+{
+	const struct coll_grant *grant = grant_of(stream, inst->call.instance);
+
+	if (grant->instance != inst->call.instance + 1 || grant->limit < inst->tx_run)
+		return 0;
+	return grant->limit - inst->tx_run;
 }
 
 /* What an eager frame costs of the credit. */
@@ -53,11 +63,11 @@ static u32 eager_cost(u32 len)
 
 /*
  * What arrives in small pieces is not forwarded in small frames: each rank would
- * cut it smaller yet.  The end of a step never waits.
+ * cut it smaller yet.  The end of a step, or of what is granted, never waits.
  */
-static bool worthwhile(const struct coll_inst *inst, u64 ready)
+static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
 {
-	return inst->tx.token || ready >= COLL_DATA_MIN ||
+	return inst->tx.token || ready >= COLL_DATA_MIN || ready == granted ||
 	       inst->tx_off + ready == inst->tx.out.len;
 }
 
@@ -67,7 +77,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	struct coll_engine *engine = stream->engine;
 	const struct coll_span *out = &inst->tx.out;
 	u64 ready = coll_inst_sendable(inst);
-	bool granted = *grant_of(stream, inst->call.instance) == inst->call.instance + 1;
+	u64 granted = stream_granted(stream, inst);
 	struct coll_data data = {
 		.lane = engine->lane,
 		.call = coll_plan_call(&inst->call.plan),
@@ -76,15 +86,16 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		.offset = inst->tx_off,
 	};
 
-	if (!ready || !worthwhile(inst, ready) || !coll_inst_may_lend(inst, stream))
+	granted &= ~(u64)(inst->tx.token ? 0 : inst->call.plan.size - 1);
+	if (!inst->call.eager)
+		ready = min(ready, granted);
+	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream))
 		return false;
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
 
 	if (!inst->call.eager) {
-		if (!granted)
-			return false;
 		data.flags = COLL_DATA_BORROWED;
-	} else if (!granted) {
+	} else if (granted < ready) {
 		if (stream->tx_eager + eager_cost(data.length) > stream->tx_credit)
 			return false;
 		stream->tx_eager += eager_cost(data.length);
@@ -180,9 +191,10 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
 }
 
 /**
- * coll_stream_granted() - the peer can take an instance
+ * coll_stream_granted() - the peer can take an instance, or more of it
  * @stream: the stream
  * @instance: its number; it may not be submitted here yet
+ * @limit: how much in all: see struct coll_grant
  *
  * It may be far ahead of what was submitted here: not all operations use this
  * lane, and some (without elements, or aborted) are complete on the peer before
@@ -191,13 +203,15 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_granted(struct coll_stream *stream, u64 instance)
+int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit)
 {
 	struct coll_engine *engine = stream->engine;
+	struct coll_grant *grant = grant_of(stream, instance);
 
-	if (instance == COLL_INSTANCE_GROUP)
+	if (instance == COLL_INSTANCE_GROUP ||
+	    (grant->instance == instance + 1 && limit < grant->limit))
 		return -EPROTO;
-	*grant_of(stream, instance) = instance + 1;
+	*grant = (struct coll_grant){ .instance = instance + 1, .limit = limit };
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }

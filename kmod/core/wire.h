@@ -65,7 +65,7 @@ struct coll_hello {
 
 enum coll_control_kind {
 	COLL_CONTROL_ANNOUNCE = 1,	/* I have submitted this call */
-	COLL_CONTROL_GRANT,		/* send it: I can take all of it */
+	COLL_CONTROL_GRANT,		/* send @position bytes of it: I can take them */
 	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
 	COLL_CONTROL_PING,		/* @position: the sender's clock */

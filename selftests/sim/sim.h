@@ -207,7 +207,7 @@ struct endpoint {
 	struct actor send;
 	struct actor receive;
 	u8 *stage;
-	u64 *grants;
+	struct coll_grant *grants;
 };
 
 /** struct frame - a control frame on its way */

@@ -27,7 +27,7 @@ struct fixture {
 	struct coll_inst slots[SLOTS];
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
-	u64 grants[PEERS][SLOTS];
+	struct coll_grant grants[PEERS][SLOTS];
 	struct flat send, recv;
 
 	/* what the engine wanted */

@@ -43,7 +43,7 @@ static void test_grant(void)
 	       "what is large is granted to its sender");
 	tap_ok(!coll_stream_next(&f->stream[1], &out), "and not sent before its grant");
 	f->kicks[1] = 0;
-	tap_ok(!coll_stream_granted(&f->stream[1], 0) && f->kicks[1] &&
+	tap_ok(!coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL) && f->kicks[1] &&
 	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
 	       "but then it goes");
@@ -56,10 +56,24 @@ static void test_grant(void)
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
-	tap_ok(!coll_stream_granted(&f->stream[1], 1000) && !submit(f, 1000, LARGE) &&
-	       depart(f, 1) == 1, "a grant may come long before its operation");
+	tap_ok(!coll_stream_granted(&f->stream[1], 1000, COLL_GRANT_ALL) &&
+	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come long before its operation");
 	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
 	       "and is good for no other one");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, LARGE);
+	tap_ok(!coll_stream_granted(&f->stream[1], 0, 0) && !depart(f, 1), "a grant of nothing");
+	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1000) && depart(f, 1) == 1 &&
+	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more is sent than is granted");
+	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1001) && depart(f, 1) == 1 &&
+	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	tap_ok(!coll_stream_granted(&f->stream[1], 0, HALF + 5) && depart(f, 1) == 2 &&
+	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
+	tap_ok(coll_stream_granted(&f->stream[1], 0, HALF + 4) == -EPROTO,
+	       "and is not taken back");
 	fixture_free(f);
 }
 
@@ -69,7 +83,7 @@ static void test_consumed(void)
 	u64 position = 0;
 
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0);
+	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	f->kicks[1] = 0;
 	arrive_frame(f, 1, 0, 0, 0, 1000, BORROWED, 2);
@@ -155,7 +169,7 @@ static void test_credit(void)
 	f->kicks[1] = 0;
 	tap_ok(!coll_stream_credited(&f->stream[1], cost) && f->kicks[1] && depart(f, 1) == 1,
 	       "and goes on when it is given back");
-	tap_ok(!coll_stream_granted(&f->stream[1], 16) && depart(f, 1) == 1 &&
+	tap_ok(!coll_stream_granted(&f->stream[1], 16, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_eager == 16 * cost, "a grant needs no credit");
 
 	for (i = 0; i < 4; i++)
