@@ -43,13 +43,26 @@ enum coll_hazard {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @reproducible: reduce in the order of ranks
+ * @wide: sums of 16-bit floats are kept and passed on as binary32
+ * @in_place: the input is where the result goes
  * @size: bytes of an element
  * @rank: ours
  * @nranks: of the group
  * @root: of rooted collectives
  * @lane: that carries this part of it
  * @nlanes: of the group
- * @count: elements: of the whole vector, or of one rank's block
+ * @segment: bytes of a block that go around at a time where they go through
+ *	scratch, the same on every rank; a power of two, 0: COLL_SEGMENT
+ * @count: elements: of the whole vector, or of one rank's block.  Where blocks
+ *	differ: of the longest that all ranks know of (ALLGATHER, REDUCE_SCATTER),
+ *	else of our own (GATHER, SCATTER; of ALLTOALL: 0)
+ * @send_first: where each block of COLL_AREA_SEND begins, in elements, and the
+ *	last one ends: @nranks + 1 numbers; NULL: all have @count
+ * @recv_first: the same of COLL_AREA_RECV
+ *
+ * Where blocks differ, @recv_first says so of ALLGATHER on every rank and of GATHER
+ * at the root, @send_first of REDUCE_SCATTER on every rank and of SCATTER at the
+ * root, and both of ALLTOALL.
  */
 struct coll_plan {
 	u8 collective;
@@ -57,14 +70,22 @@ struct coll_plan {
 	u8 reduction;
 	u8 algorithm;
 	bool reproducible;
+	bool wide;
+	bool in_place;
 	u32 size;
 	u32 rank;
 	u32 nranks;
 	u32 root;
 	u32 lane;
 	u32 nlanes;
+	u32 segment;
 	u64 count;
+	const u64 *send_first;
+	const u64 *recv_first;
 };
+
+/* Of a scratch window, which is four of these: see struct coll_schedule. */
+#define COLL_SEGMENT	(128 * 1024U)
 
 /**
  * coll_plan_call() - collective, type and so on in sixteen bits
@@ -78,7 +99,7 @@ struct coll_plan {
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
 	return plan->collective | plan->type << 4 | plan->reduction << 8 |
-	       plan->algorithm << 12 | plan->reproducible << 15;
+	       plan->algorithm << 12 | plan->wide << 14 | plan->reproducible << 15;
 }
 
 /**
