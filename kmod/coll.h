@@ -285,12 +285,14 @@ struct coll_lane {
  * @node: in the lane's inbox, then in its list of finished ones
  * @request: that it is a part of
  * @call: for the engine
+ * @inst: the engine's
  * @error: how it ended
  */
 struct coll_part {
 	struct list_head node;
 	struct coll_request *request;
 	struct coll_call call;
+	struct coll_inst inst;
 	int error;
 };
 

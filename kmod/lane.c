@@ -142,7 +142,7 @@ static void lane_inbox(struct coll_lane *lane)
 
 	list_for_each_entry_safe(part, next, &parts, node) {
 		list_del(&part->node);
-		part->error = coll_engine_submit(&lane->engine, &part->call);
+		part->error = coll_engine_submit(&lane->engine, &part->inst, &part->call);
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}
@@ -430,10 +430,14 @@ static int lane_cpu(const struct coll_member *member, u32 index)
  */
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
 {
-	struct coll_inst *slots = kvcalloc(COLL_INFLIGHT, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
+	struct coll_failed *failed = kvzalloc(sizeof(*failed), GFP_KERNEL_ACCOUNT);
 
-	if (!slots)
+	if (!hash || !failed) {
+		kvfree(failed);
+		kvfree(hash);
 		return -ENOMEM;
+	}
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
 	lane->member = member;
 	lane->hurt = COLL_NOBODY;
@@ -450,7 +454,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	lane->engine.nranks = member->nranks;
 	lane->engine.lane = index;
 	lane->engine.incarnation = member->incarnation;
-	coll_engine_init(&lane->engine, slots, COLL_INFLIGHT);
+	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT, failed);
 	return 0;
 }
 
@@ -468,7 +472,8 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 		list_del(&conn->node);
 		coll_conn_free(conn, reset);
 	}
-	kvfree(lane->engine.slots);
+	kvfree(lane->engine.failed);
+	kvfree(lane->engine.hash);
 }
 
 /**
@@ -503,7 +508,7 @@ void coll_lane_recheck(struct coll_lane *lane)
  */
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 nslots = lane->engine.nslots;
+	u32 nslots = lane->engine.nhash;
 	int err;
 
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);

@@ -19,20 +19,23 @@
 /**
  * coll_engine_init() - make an engine out of zeroed memory
  * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
- * @slots: zeroed memory of the instances
- * @nslots: how many there are, a power of two
+ * @hash: zeroed memory of a table
+ * @nhash: its size, a power of two, about the instances that may be in progress
+ * @failed: zeroed memory
  */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 nslots)
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
+		      struct coll_failed *failed)
 {
-	engine->slots = slots;
-	engine->nslots = nslots;
+	engine->hash = hash;
+	engine->nhash = nhash;
+	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->waking);
 }
 
-static struct coll_inst *slot_of(const struct coll_engine *engine, u64 instance)
+static struct coll_inst **engine_bucket(const struct coll_engine *engine, u64 instance)
 {
-	return &engine->slots[instance & (engine->nslots - 1)];
+	return &engine->hash[coll_name_hash(instance, engine->nhash)];
 }
 
 static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
@@ -41,17 +44,50 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 }
 
 /**
- * coll_inst_find() - the instance of a number
+ * coll_inst_find() - the instance of a name
  * @engine: the engine
- * @instance: the number
+ * @instance: the name
  *
  * Return: the instance, or NULL when it is not in progress.
  */
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance)
 {
-	struct coll_inst *inst = slot_of(engine, instance);
+	struct coll_inst *inst = *engine_bucket(engine, instance);
 
-	return inst->busy && inst->call.instance == instance ? inst : NULL;
+	while (inst && inst->call.instance != instance)
+		inst = inst->namesake;
+	return inst;
+}
+
+static void inst_hash(struct coll_inst *inst)
+{
+	struct coll_inst **bucket = engine_bucket(inst->engine, inst->call.instance);
+
+	inst->namesake = *bucket;
+	*bucket = inst;
+}
+
+static void inst_unhash(struct coll_inst *inst)
+{
+	struct coll_inst **link = engine_bucket(inst->engine, inst->call.instance);
+
+	while (*link != inst)
+		link = &(*link)->namesake;
+	*link = inst->namesake;
+}
+
+/**
+ * coll_engine_expects() - may an operation that is not in progress still begin?
+ * @engine: the engine
+ * @instance: its name
+ *
+ * Return: true when it is to come, false when it is over.
+ */
+bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
+{
+	if (coll_name_counted(instance))
+		return instance >= engine->next;
+	return coll_failed_find(engine->failed, instance) < 0;
 }
 
 /* What a half of a step moves.  A token counts for one. */
@@ -143,7 +179,7 @@ void coll_inst_settle(struct coll_inst *inst)
 		return;
 
 	list_del(&inst->node);
-	inst->busy = false;
+	inst_unhash(inst);
 	engine->ops->complete(engine->ctx, inst);
 }
 
@@ -458,31 +494,30 @@ static void inst_local(struct coll_inst *inst)
 /**
  * coll_engine_submit() - begin an operation
  * @engine: the engine
- * @call: the operation; its number is not below that of any earlier one
+ * @inst: memory for it, the engine's until it is complete
+ * @call: the operation; without a key, its number is above that of any earlier one
  *
  * May complete inline.
  *
- * Return: 0, -EAGAIN when too many are in progress, or -EOPNOTSUPP.
+ * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call)
+int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
+		       const struct coll_call *call)
 {
-	struct coll_inst *inst = slot_of(engine, call->instance);
-
-	if (inst->busy)
-		return -EAGAIN;
+	if (coll_inst_find(engine, call->instance))
+		return -EEXIST;
 
 	*inst = (struct coll_inst){
 		.engine = engine,
 		.call = *call,
-		.busy = true,
 	};
 	inst->call.plan.lane = engine->lane;
 	inst->schedule = coll_schedule_find(&inst->call.plan);
-	if (!inst->schedule) {
-		inst->busy = false;
+	if (!inst->schedule)
 		return -EOPNOTSUPP;
-	}
-	engine->next = call->instance + 1;
+	if (coll_name_counted(call->instance))
+		engine->next = call->instance + 1;
+	inst_hash(inst);
 	inst->nsteps = inst->schedule->steps(&inst->call.plan);
 	INIT_LIST_HEAD(&inst->tx_node);
 	list_add_tail(&inst->node, &engine->active);
@@ -559,20 +594,28 @@ static void inst_abort(struct coll_inst *inst, int error)
 /**
  * coll_engine_abort() - fail an instance, or all of them
  * @engine: the engine
- * @instance: its number, or COLL_INSTANCE_GROUP
+ * @instance: its name, or COLL_INSTANCE_GROUP
  * @error: negative errno
  *
  * An instance completes with @error, but not before a frame that has begun has
  * left (or its stream is released) and the peer has consumed what it reads from
- * our memory.
+ * our memory.  One that is named by a key need not be in progress: what came early
+ * for it is dropped, and what is still to come will be.
  */
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
 	struct coll_inst *inst, *next;
 
-	list_for_each_entry_safe(inst, next, &engine->active, node)
-		if (instance == COLL_INSTANCE_GROUP || inst->call.instance == instance)
+	if (instance != COLL_INSTANCE_GROUP) {
+		if (!coll_name_counted(instance))
+			coll_failed_add(engine->failed, instance);
+		inst = coll_inst_find(engine, instance);
+		if (inst)
 			inst_abort(inst, error);
+		return;
+	}
+	list_for_each_entry_safe(inst, next, &engine->active, node)
+		inst_abort(inst, error);
 }
 
 /**

@@ -19,6 +19,7 @@
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
 
+#include "name.h"
 #include "schedule.h"
 #include "sink.h"
 #include "wire.h"
@@ -51,7 +52,7 @@ struct coll_engine_ops {
  * struct coll_call - one operation, as it is submitted to every lane it uses
  * @plan: for the schedule; its lane is filled in
  * @eager: small: payload goes at once, on credit, by copy
- * @instance: its number
+ * @instance: its name
  * @area: memory of each enum coll_area; the same one twice when in place
  * @area_off: where in it the operation's buffer begins, in bytes
  * @user: for the surroundings
@@ -90,7 +91,6 @@ struct coll_mark {
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
- * @busy: this slot is taken
  * @framing: so many streams have begun a frame of it and not ended it
  * @granted: the sender of this run has been granted it
  * @begun: what comes for this run may be taken
@@ -108,6 +108,7 @@ struct coll_mark {
  * @lapsed: it is not
  * @tx_node: in the list of the stream that @tx sends to
  * @node: in the engine's list of instances
+ * @namesake: the next one of the same hash
  */
 struct coll_inst {
 	struct coll_engine *engine;
@@ -116,7 +117,6 @@ struct coll_inst {
 	u32 nsteps;
 	struct coll_local local;
 	int error;
-	bool busy;
 	u8 framing;
 	bool granted;
 	bool begun;
@@ -137,6 +137,7 @@ struct coll_inst {
 
 	struct list_head tx_node;
 	struct list_head node;
+	struct coll_inst *namesake;
 };
 
 /**
@@ -160,10 +161,12 @@ struct coll_engine_stats {
  * @nranks: of the group
  * @lane: which
  * @incarnation: in every frame
- * @next: no instance from here on was submitted
+ * @next: no collective without a key was submitted from here on
+ * @failed: of all others, those that are over without having been submitted, or
+ *	whose frames may still come
  * @now: latest time that it was told, ns
- * @slots: instances, by the low bits of their number
- * @nslots: a power of two
+ * @hash: instances, by the hash of their name
+ * @nhash: size of that, a power of two
  * @active: instances, oldest first
  * @copying: of these, those that have something to copy here
  * @waking: streams from which an instance takes what came early
@@ -178,9 +181,10 @@ struct coll_engine {
 	u32 lane;
 	u32 incarnation;
 	u64 next;
+	struct coll_failed *failed;
 	u64 now;
-	struct coll_inst *slots;
-	u32 nslots;
+	struct coll_inst **hash;
+	u32 nhash;
 	struct list_head active;
 	u32 copying;
 	struct list_head waking;
@@ -269,8 +273,10 @@ struct coll_stream {
 };
 
 /* engine.c: instances */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst *slots, u32 nslots);
-int coll_engine_submit(struct coll_engine *engine, const struct coll_call *call);
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
+		      struct coll_failed *failed);
+int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
+		       const struct coll_call *call);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
@@ -311,6 +317,7 @@ static inline bool coll_stream_idle(const struct coll_stream *stream)
 
 /* between engine.c and stream.c */
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
+bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
 bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);

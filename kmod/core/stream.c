@@ -21,7 +21,7 @@ static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
  * @engine: that it belongs to
  * @peer: rank at the other end
  * @stage: COLL_CREDIT bytes
- * @grants: engine->nslots of them, zeroed
+ * @grants: engine->nhash of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 		      u32 peer, u8 *stage, struct coll_grant *grants)
@@ -38,7 +38,7 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 
 static struct coll_grant *grant_of(const struct coll_stream *stream, u64 instance)
 {
-	return &stream->grants[instance & (stream->engine->nslots - 1)];
+	return &stream->grants[instance & (stream->engine->nhash - 1)];
 }
 
 /* How much more of the present run the peer can take. */
@@ -318,10 +318,10 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	const struct coll_engine *engine = stream->engine;
 	const struct coll_inst *inst;
 
-	if (data->instance >= engine->next)
-		return true;
 	inst = coll_inst_find(engine, data->instance);
-	return inst && !inst->error && data->flags & COLL_DATA_EAGER &&
+	if (!inst)
+		return coll_engine_expects(engine, data->instance);
+	return !inst->error && data->flags & COLL_DATA_EAGER &&
 	       data->call == coll_plan_call(&inst->call.plan) &&
 	       !coll_inst_receives(inst, stream->peer) &&
 	       coll_inst_awaits(inst, stream->peer);

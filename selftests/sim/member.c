@@ -59,6 +59,8 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 	}
 	if (!part->error)
 		part->error = inst->error;
+	/* The sanitizer sees it if the engine looks at it once more. */
+	free(inst);
 	if (!--part->lanes_left)
 		member_done(member, number);
 }
@@ -96,8 +98,10 @@ void member_init(struct sim *sim, u32 rank)
 			.incarnation = 0x1234,
 		};
 		engine->ctx = engine;
-		member->slots[lane] = calloc(sim->config.nslots, sizeof(struct coll_inst));
-		coll_engine_init(engine, member->slots[lane], sim->config.nslots);
+		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_inst *));
+		member->failures[lane] = calloc(1, sizeof(struct coll_failed));
+		coll_engine_init(engine, member->hash[lane], sim->config.nslots,
+				 member->failures[lane]);
 	}
 	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
 	sim_actor_init(sim, &member->copy, ACTOR_COPY, rank, member);
@@ -113,8 +117,17 @@ void member_free(struct member *member)
 		for (lane = 0; lane < SIM_LANES_MAX; lane++)
 			endpoint_free(member->ep[lane][peer]);
 	}
-	for (lane = 0; lane < SIM_LANES_MAX; lane++)
-		free(member->slots[lane]);
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
+		while (!list_empty(&member->engine[lane].active)) {
+			struct coll_inst *inst = list_first_entry(&member->engine[lane].active,
+								  struct coll_inst, node);
+
+			list_del(&inst->node);
+			free(inst);
+		}
+		free(member->failures[lane]);
+		free(member->hash[lane]);
+	}
 	for (i = 0; i < member->sim->config.nops; i++) {
 		if (member->parts[i].recv != member->parts[i].send)
 			memory_free(member->parts[i].recv);
@@ -346,7 +359,8 @@ static void member_submit(struct member *member, u32 number)
 			call.area_off[COLL_AREA_SEND] = part->send_off;
 			call.area_off[COLL_AREA_RECV] = part->recv_off;
 		}
-		err = coll_engine_submit(&member->engine[lane], &call);
+		err = coll_engine_submit(&member->engine[lane], malloc(sizeof(struct coll_inst)),
+					 &call);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
 				 member->rank, number, err);

@@ -229,6 +229,8 @@ struct queue {
 /**
  * struct member - one rank
  * @lent: bytes sent without a copy, by lane
+ * @hash: of the engines, by lane
+ * @failures: likewise
  * @ep: data connections by lane and peer, made on demand
  * @queue: control connections to each peer, made on demand
  * @parts: its side of the operations
@@ -245,7 +247,8 @@ struct member {
 	u32 rank;
 	u64 lent[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
-	struct coll_inst *slots[SIM_LANES_MAX];
+	struct coll_inst **hash[SIM_LANES_MAX];
+	struct coll_failed *failures[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
 	struct sim_part *parts;

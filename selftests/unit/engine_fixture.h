@@ -24,7 +24,8 @@ struct flat {
 
 struct fixture {
 	struct coll_engine engine;
-	struct coll_inst slots[SLOTS];
+	struct coll_inst *hash[SLOTS];
+	struct coll_failed failed;
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
 	struct coll_grant grants[PEERS][SLOTS];
@@ -79,6 +80,7 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 	f->completed++;
 	f->last = inst->call.instance;
 	f->error = inst->error;
+	free(inst);		/* the engine does not look at it any more */
 }
 
 static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
@@ -128,7 +130,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 		.lane = LANE,
 		.incarnation = INCARNATION,
 	};
-	coll_engine_init(&f->engine, f->slots, SLOTS);
+	coll_engine_init(&f->engine, f->hash, SLOTS, &f->failed);
 	for (i = 0; i < PEERS; i++) {
 		f->stage[i] = malloc(COLL_CREDIT);
 		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
@@ -140,13 +142,26 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 
 static inline void fixture_free(struct fixture *f)
 {
+	struct coll_inst *inst, *next;
 	u32 i;
 
+	list_for_each_entry_safe(inst, next, &f->engine.active, node)
+		free(inst);
 	for (i = 0; i < PEERS; i++)
 		free(f->stage[i]);
 	free(f->send.bytes);
 	free(f->recv.bytes);
 	free(f);
+}
+
+static inline int submit_call(struct fixture *f, const struct coll_call *call)
+{
+	struct coll_inst *inst = malloc(sizeof(*inst));
+	int err = coll_engine_submit(&f->engine, inst, call);
+
+	if (err)
+		free(inst);
+	return err;
 }
 
 /* A sum of @count bytes; what is large goes without a copy. */
@@ -169,7 +184,7 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 
-	return coll_engine_submit(&f->engine, &call);
+	return submit_call(f, &call);
 }
 
 static inline int submit_barrier(struct fixture *f, u64 instance)
@@ -186,7 +201,7 @@ static inline int submit_barrier(struct fixture *f, u64 instance)
 		.instance = instance,
 	};
 
-	return coll_engine_submit(&f->engine, &call);
+	return submit_call(f, &call);
 }
 
 /* Bytes arrive, a few at a time.  Return: 0 or the error. */

@@ -210,19 +210,47 @@ static void test_barrier(void)
 	fixture_free(f);
 }
 
-static void test_slots(void)
+static void test_names(void)
 {
 	struct fixture *f = fixture_new(0, 2);
+	u64 key = coll_name_keyed(SLOTS);
 	bool passed = true;
 	u32 i;
 
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < 2 * SLOTS; i++)
 		passed &= !submit(f, i, LARGE);
-	tap_ok(passed && submit(f, SLOTS, LARGE) == -EAGAIN, "one operation too many");
-	coll_engine_abort(&f->engine, 0, -ECANCELED);
-	tap_ok(f->completed == 1 && !submit(f, SLOTS, LARGE), "when one is complete there is room");
-	tap_ok(coll_inst_find(&f->engine, SLOTS) && !coll_inst_find(&f->engine, 0),
-	       "and the number tells which it is");
+	tap_ok(passed && !submit(f, key, LARGE), "many operations are in progress");
+	for (i = 0; i < 2 * SLOTS; i++)
+		passed &= coll_inst_find(&f->engine, i)->call.instance == i;
+	tap_ok(passed && coll_inst_find(&f->engine, key)->call.instance == key,
+	       "each is found by its name");
+	tap_ok(submit(f, key, LARGE) == -EEXIST, "which belongs to one at a time");
+	for (i = 0; i < 2 * SLOTS; i += 2)
+		coll_engine_abort(&f->engine, i, -ECANCELED);
+	for (i = 0; i < 2 * SLOTS; i++)
+		passed &= !coll_inst_find(&f->engine, i) == !(i & 1);
+	tap_ok(passed && f->completed == SLOTS && coll_inst_find(&f->engine, key),
+	       "until that is over");
+	tap_ok(!coll_engine_expects(&f->engine, 2 * SLOTS - 1) &&
+	       coll_engine_expects(&f->engine, 2 * SLOTS), "numbers come in order");
+	fixture_free(f);
+}
+
+static void test_failed(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	bool passed = true;
+	u64 i;
+
+	tap_ok(coll_engine_expects(&f->engine, coll_name_keyed(7)) &&
+	       coll_engine_expects(&f->engine, coll_name_keyed(3)), "keys in any order");
+	for (i = 0; i < 3 * COLL_FAILED_MAX; i++)
+		coll_engine_abort(&f->engine, coll_name_keyed(i * i), -ECANCELED);
+	for (i = 0; i < 3 * COLL_FAILED_MAX; i++)
+		passed &= coll_engine_expects(&f->engine, coll_name_keyed(i * i)) ==
+			  (i < 2 * COLL_FAILED_MAX);
+	tap_ok(passed && coll_engine_expects(&f->engine, coll_name_keyed(2)),
+	       "the latest that have failed are remembered");
 	fixture_free(f);
 }
 
@@ -236,6 +264,7 @@ int main(void)
 	test_stage();
 	test_credit();
 	test_barrier();
-	test_slots();
+	test_names();
+	test_failed();
 	return tap_exit();
 }
