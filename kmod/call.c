@@ -64,14 +64,28 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 	return 0;
 }
 
+/*
+ * AUTO is what the group was told, as far as there is such a schedule.
+ * Return: by which name all ranks know it; AUTO: there is none.
+ */
+static u8 call_algorithm(const struct collective_op *op, const struct coll_member *member,
+			 struct coll_plan plan)
+{
+	plan.algorithm = op->algorithm;
+	if (plan.algorithm == COLLECTIVE_ALGORITHM_AUTO)
+		plan.algorithm = member->algorithm[op->opcode];
+	if (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && !coll_schedule_find(&plan))
+		plan.algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	return coll_schedule_algorithm(&plan);
+}
+
 static struct coll_plan call_plan(const struct collective_op *op,
 				  const struct coll_member *member)
 {
-	return (struct coll_plan){
+	struct coll_plan plan = {
 		.collective = op->opcode,
 		.type = op->type,
 		.reduction = op->reduction,
-		.algorithm = op->algorithm,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.size = coll_type_size(op->type),
 		.rank = member->rank,
@@ -80,12 +94,15 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.nlanes = member->nlanes,
 		.count = op->count,
 	};
+
+	plan.algorithm = call_algorithm(op, member, plan);
+	return plan;
 }
 
 static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
 {
 	return !(op->flags & ~COLLECTIVE_F_REPRODUCIBLE) && !op->layout &&
-	       coll_schedule_find(plan);
+	       plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
 }
 
 /* Fields that mean nothing for this collective. */
@@ -191,7 +208,6 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 	*plan = call_plan(op, member);
 	if (!call_offered(op, plan))
 		return -EOPNOTSUPP;
-	plan->algorithm = coll_schedule_algorithm(plan);
 	kind = &call_kinds[op->opcode];
 	*extent = (struct coll_extent){ 0 };
 	err = call_check_unused(op, kind->traits);

@@ -406,6 +406,7 @@ struct coll_counters {
  * @incarnation: [c]
  * @timeout_ms: [c]
  * @heartbeat_ms: [c]
+ * @algorithm: by enum collective_opcode, what AUTO means [c]
  * @transport: [c]
  * @addr: that is listened on [c]
  * @listener: [C]
@@ -460,6 +461,7 @@ struct coll_member {
 	u32 incarnation;
 	u32 timeout_ms;
 	u32 heartbeat_ms;
+	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	const struct coll_transport *transport;
 	struct sockaddr_storage addr;
 

@@ -73,6 +73,7 @@ static int join_check(const struct collective_join *join)
 {
 	const u8 *c = join->name;
 	size_t len = strnlen(join->name, sizeof(join->name));
+	u32 i;
 
 	if (!len || len > COLLECTIVE_NAME_MAX || !strcmp(join->name, ".") ||
 	    !strcmp(join->name, ".."))
@@ -89,6 +90,10 @@ static int join_check(const struct collective_join *join)
 	    join->transport >= COLLECTIVE_TRANSPORT_COUNT ||
 	    join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
 		return -EINVAL;
+	for (i = 0; i < COLLECTIVE_OPCODES_MAX; i++)
+		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||
+		    (i >= COLLECTIVE_OPCODE_COUNT && join->algorithm[i]))
+			return -EINVAL;
 	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
 }
 
@@ -167,6 +172,7 @@ static void join_identity(struct coll_member *member, const struct collective_jo
 	member->timeout_ms = join->timeout_ms ? join->timeout_ms : COLL_DEFAULT_TIMEOUT_MS;
 	member->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms :
 						    COLL_DEFAULT_HEARTBEAT_MS;
+	memcpy(member->algorithm, join->algorithm, sizeof(member->algorithm));
 	member->transport = &coll_tcp;
 	member->mm = current->mm;
 	member->cred = get_current_cred();

@@ -255,6 +255,7 @@ static int rank_main(struct rank *r, rank_fn fn)
 	join.lanes = config->lanes;
 	join.timeout_ms = config->timeout_ms;
 	join.heartbeat_ms = config->heartbeat_ms;
+	memcpy(join.algorithm, config->algorithm, sizeof(join.algorithm));
 	loopback(addr, config->family ? config->family : AF_INET);
 	CHECK_EQ(0, join_at(r->fd, &join, addr));
 

@@ -31,6 +31,7 @@
  * @family: 0 or AF_INET, or AF_INET6
  * @timeout_ms: of operations
  * @heartbeat_ms: of links
+ * @algorithm: by opcode, what AUTO means
  * @unconnected: the function is run after JOIN
  */
 struct group_config {
@@ -39,6 +40,7 @@ struct group_config {
 	int family;
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;
+	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool unconnected;
 };
 

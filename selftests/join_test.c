@@ -68,6 +68,9 @@ TEST_F(fresh, join_values)
 	EXPECT_JOIN(-EOPNOTSUPP, join.transport = COLLECTIVE_TRANSPORT_RDMA);
 	EXPECT_JOIN(-EINVAL, join.transport = COLLECTIVE_TRANSPORT_COUNT);
 	EXPECT_JOIN(-EINVAL, join.transport = ~0U);
+	EXPECT_JOIN(-EINVAL, join.algorithm[0] = COLLECTIVE_ALGORITHM_COUNT);
+	EXPECT_JOIN(-EINVAL, join.algorithm[COLLECTIVE_RECV] = 255);
+	EXPECT_JOIN(-EINVAL, join.algorithm[COLLECTIVE_OPCODES_MAX - 1] = 1);
 	EXPECT_JOIN(-EINVAL, join.reserved = 1);
 	EXPECT_JOIN(-EINVAL, join.secret[0] = 1);
 	EXPECT_JOIN(-EINVAL, join.secret[COLLECTIVE_SECRET_SIZE - 1] = 1);

@@ -29,6 +29,7 @@
 #define COLLECTIVE_LANES_MAX		8
 #define COLLECTIVE_RANKS_MAX		1024
 #define COLLECTIVE_EAGER_LIMIT		8192	/* bytes: up to here, copied */
+#define COLLECTIVE_OPCODES_MAX		32	/* of all kernels to come */
 #define COLLECTIVE_RANK_NONE		0xffffffffU
 
 /**
@@ -250,6 +251,10 @@ struct collective_query {
  * @addr_len: in: bytes of @addr; out: bytes of the bound address
  * @addr: in: the local address to listen on (AF_INET or AF_INET6, port 0: any);
  *	out: the bound address
+ * @algorithm: by enum collective_opcode, what AUTO means in this group: enum
+ *	collective_algorithm; where a call has no schedule of that kind, AUTO
+ *	means what it always does.  To be the same on every rank: operations fail
+ *	with EBADMSG otherwise
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
  * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM,
@@ -270,6 +275,7 @@ struct collective_join {
 	__u32 reserved;
 	__u32 addr_len;
 	__u8  addr[COLLECTIVE_ADDR_SIZE];
+	__u8  algorithm[COLLECTIVE_OPCODES_MAX];
 };
 
 /**
