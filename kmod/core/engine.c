@@ -20,7 +20,7 @@
  * coll_engine_init() - make an engine out of zeroed memory
  * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
  * @hash: zeroed memory of a table
- * @nhash: its size, a power of two, about the instances that may be in progress
+ * @nhash: its size, a power of two: instances that any rank may have in progress
  * @failed: zeroed memory
  */
 void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
@@ -31,6 +31,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 n
 	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->waking);
+	INIT_LIST_HEAD(&engine->streams);
 }
 
 static struct coll_inst **engine_bucket(const struct coll_engine *engine, u64 instance)
@@ -191,6 +192,17 @@ static void inst_tx_queue(struct coll_inst *inst)
 		list_add_tail(&inst->tx_node, &stream->sending);
 }
 
+/* The run to a peer has left: the next grant of this name is for another one. */
+static void inst_tx_leave(struct coll_inst *inst, u32 peer)
+{
+	struct coll_stream *stream = peer == COLL_NOBODY ? NULL : stream_to(inst->engine, peer);
+
+	if (stream)
+		coll_grants_drop(&stream->grants, inst->call.instance);
+	inst->tx_run = 0;
+	inst->requested = false;
+}
+
 /* Go on to the next step that sends something, and queue for its stream. */
 static void inst_tx_enter(struct coll_inst *inst)
 {
@@ -201,11 +213,12 @@ static void inst_tx_enter(struct coll_inst *inst)
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
 			if (inst->tx.to != peer)
-				inst->tx_run = 0;
+				inst_tx_leave(inst, peer);
 			inst_tx_queue(inst);
 			return;
 		}
 	}
+	inst_tx_leave(inst, peer);
 }
 
 static void inst_tx_kick(struct coll_inst *inst)
@@ -227,7 +240,7 @@ static void inst_rx_begin(struct coll_inst *inst)
 	inst->begun = true;
 	inst->lender = NULL;
 	stream = stream_to(engine, inst->rx.from);
-	if (!inst->call.eager || (stream && coll_stream_crowded(stream)))
+	if (!inst->call.eager)
 		coll_inst_grant(inst);
 	if (stream && stream->staged && list_empty(&stream->waking))
 		list_add_tail(&stream->waking, &engine->waking);
@@ -341,7 +354,6 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
  */
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
 {
-	inst->framing++;
 	if (!inst->call.eager)
 		*inst_mark(inst, stream) = (struct coll_mark){
 			.stream = stream,
@@ -423,6 +435,8 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 {
 	if (data->step != inst->rx.tag || data->offset != inst->rx_off)
 		return false;
+	if (data->flags & COLL_DATA_REQUEST)
+		return true;
 	if (inst->rx.token)
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
@@ -584,11 +598,24 @@ static void inst_abort(struct coll_inst *inst, int error)
 		inst->engine->copying--;
 	inst->local.len = 0;
 	list_del_init(&inst->tx_node);
+	if (!inst_sent(inst))
+		inst_tx_leave(inst, inst->tx.to);
 	/* What is still to come will be told as it is discarded. */
 	if (inst->rx_stream)
 		coll_stream_detach(inst->rx_stream);
 	inst_rx_return(inst);
 	coll_inst_settle(inst);
+}
+
+/* What waits for it anywhere is dropped by the next coll_engine_drain(). */
+static void engine_bury(struct coll_engine *engine, u64 instance)
+{
+	struct coll_stream *stream;
+
+	coll_failed_add(engine->failed, instance);
+	list_for_each_entry(stream, &engine->streams, node)
+		if (stream->staged && list_empty(&stream->waking))
+			list_add_tail(&stream->waking, &engine->waking);
 }
 
 /**
@@ -608,7 +635,7 @@ void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 
 	if (instance != COLL_INSTANCE_GROUP) {
 		if (!coll_name_counted(instance))
-			coll_failed_add(engine->failed, instance);
+			engine_bury(engine, instance);
 		inst = coll_inst_find(engine, instance);
 		if (inst)
 			inst_abort(inst, error);
@@ -661,6 +688,7 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 {
 	struct coll_inst *inst;
 
+	list_add_tail(&stream->node, &engine->streams);
 	list_for_each_entry(inst, &engine->active, node) {
 		if (inst->error || inst_sent(inst) || inst->tx.to != stream->peer ||
 		    !list_empty(&inst->tx_node))

@@ -19,7 +19,7 @@
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
 
-#include "name.h"
+#include "grant.h"
 #include "schedule.h"
 #include "sink.h"
 #include "wire.h"
@@ -94,6 +94,7 @@ struct coll_mark {
  * @framing: so many streams have begun a frame of it and not ended it
  * @granted: the sender of this run has been granted it
  * @begun: what comes for this run may be taken
+ * @requested: the receiver of the run that is sent was asked for a grant
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
  * @tx_run: bytes of its run already framed; a token counts for one
@@ -120,6 +121,7 @@ struct coll_inst {
 	u8 framing;
 	bool granted;
 	bool begun;
+	bool requested;
 
 	u32 tx_step;
 	u64 tx_off;
@@ -166,10 +168,11 @@ struct coll_engine_stats {
  *	whose frames may still come
  * @now: latest time that it was told, ns
  * @hash: instances, by the hash of their name
- * @nhash: size of that, a power of two
+ * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
  * @copying: of these, those that have something to copy here
  * @waking: streams from which an instance takes what came early
+ * @streams: all of them
  * @stats: see there
  */
 struct coll_engine {
@@ -188,20 +191,8 @@ struct coll_engine {
 	struct list_head active;
 	u32 copying;
 	struct list_head waking;
+	struct list_head streams;
 	struct coll_engine_stats stats;
-};
-
-/* The limit of a grant: all that there is. */
-#define COLL_GRANT_ALL	(~0ULL)
-
-/**
- * struct coll_grant - how much of an instance a peer can take
- * @instance: its number plus one, 0: none
- * @limit: bytes of what it sends to that peer, in order; a token counts for one
- */
-struct coll_grant {
-	u64 instance;
-	u64 limit;
 };
 
 /**
@@ -210,6 +201,7 @@ struct coll_grant {
  * @peer: rank at the other end
  * @released: the peer completes nothing of ours with success any more
  * @lease: the peer waits for us at least until then, ns; ~0: for ever
+ * @node: in the engine's list of streams
  * @sending: instances whose step sends to this peer
  * @waking: in the engine's list
  * @tx_head: header of the frame that is leaving
@@ -223,7 +215,7 @@ struct coll_grant {
  * @tx_consumed: of these, consumed by the peer, as far as it has told
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: how far @tx_eager may go
- * @grants: what the peer can take, by the low bits of the instance's number
+ * @grants: what the peer can take
  * @rx_head: header of the frame that is arriving
  * @rx_head_got: bytes of it that have arrived
  * @rx_data: the header, once it is complete
@@ -243,6 +235,7 @@ struct coll_stream {
 	bool released;
 	u64 lease;
 
+	struct list_head node;
 	struct list_head sending;
 	struct list_head waking;
 	u8 tx_head[COLL_DATA_SIZE];
@@ -256,7 +249,7 @@ struct coll_stream {
 	u64 tx_consumed;
 	u64 tx_eager;
 	u64 tx_credit;
-	struct coll_grant *grants;
+	struct coll_grants grants;
 
 	u8 rx_head[COLL_DATA_SIZE];
 	u32 rx_head_got;
@@ -331,6 +324,5 @@ void coll_inst_settle(struct coll_inst *inst);
 void coll_inst_grant(struct coll_inst *inst);
 void coll_stream_unstage(struct coll_stream *stream);
 void coll_stream_detach(struct coll_stream *stream);
-bool coll_stream_crowded(const struct coll_stream *stream);
 
 #endif /* COLL_ENGINE_H */

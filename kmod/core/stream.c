@@ -21,7 +21,7 @@ static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
  * @engine: that it belongs to
  * @peer: rank at the other end
  * @stage: COLL_CREDIT bytes
- * @grants: engine->nhash of them, zeroed
+ * @grants: COLL_GRANTS(engine->nhash) of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 		      u32 peer, u8 *stage, struct coll_grant *grants)
@@ -31,24 +31,19 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->lease = ~0ULL;
 	stream->tx_credit = COLL_CREDIT;
 	stream->stage = stage;
-	stream->grants = grants;
+	stream->grants.entry = grants;
+	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
 	INIT_LIST_HEAD(&stream->waking);
-}
-
-static struct coll_grant *grant_of(const struct coll_stream *stream, u64 instance)
-{
-	return &stream->grants[instance & (stream->engine->nhash - 1)];
+	INIT_LIST_HEAD(&stream->node);
 }
 
 /* How much more of the present run the peer can take. */
 static u64 stream_granted(const struct coll_stream *stream, const struct coll_inst *inst)
 {
-	const struct coll_grant *grant = grant_of(stream, inst->call.instance);
+	u64 limit = coll_grants_limit(&stream->grants, inst->call.instance);
 
-	if (grant->instance != inst->call.instance + 1 || grant->limit < inst->tx_run)
-		return 0;
-	return grant->limit - inst->tx_run;
+	return limit < inst->tx_run ? 0 : limit - inst->tx_run;
 }
 
 /* What an eager frame costs of the credit. */
@@ -69,6 +64,32 @@ static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
 {
 	return inst->tx.token || ready >= COLL_DATA_MIN || ready == granted ||
 	       inst->tx_off + ready == inst->tx.out.len;
+}
+
+/*
+ * May an eager frame go, and how?  Frames of operations that the peer has not
+ * submitted use up the credit, and what it has submitted may be behind them: so
+ * a part of the credit is kept for asking for a grant, with a header alone, and
+ * it is enough for all that we may have in progress.
+ */
+static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
+			 struct coll_data *data)
+{
+	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
+	u64 room = stream->tx_credit - stream->tx_eager;
+
+	if (inst->requested)
+		return false;
+	data->flags = COLL_DATA_EAGER;
+	if (room < eager_cost(data->length) + kept) {
+		if (room < COLL_DATA_SIZE)
+			return false;
+		data->flags |= COLL_DATA_REQUEST;
+		data->length = 0;
+		inst->requested = true;
+	}
+	stream->tx_eager += eager_cost(data->length);
+	return true;
 }
 
 /* Begin a frame of @inst, if there is something final that may go. */
@@ -96,10 +117,8 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	if (!inst->call.eager) {
 		data.flags = COLL_DATA_BORROWED;
 	} else if (granted < ready) {
-		if (stream->tx_eager + eager_cost(data.length) > stream->tx_credit)
+		if (!stream_eager(stream, inst, &data))
 			return false;
-		stream->tx_eager += eager_cost(data.length);
-		data.flags = COLL_DATA_EAGER;
 	}
 
 	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);
@@ -110,7 +129,9 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	stream->tx_copy = inst->call.eager;
 	stream->tx_inst = inst;
 	stream->tx_position += data.length;
-	coll_inst_framed(inst, stream, data.length);
+	inst->framing++;
+	if (!(data.flags & COLL_DATA_REQUEST))
+		coll_inst_framed(inst, stream, data.length);
 	return true;
 }
 
@@ -190,6 +211,36 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
 		stream_unframe(stream);
 }
 
+static bool grant_useless(const struct coll_engine *engine, u64 instance)
+{
+	const struct coll_inst *inst = coll_inst_find(engine, instance);
+
+	return inst ? inst->error : !coll_engine_expects(engine, instance);
+}
+
+/*
+ * The peer has failed many operations that have not begun here.  Of those that
+ * come in order it has no two in progress that are further apart than nhash.
+ */
+static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+{
+	const struct coll_engine *engine = stream->engine;
+	u32 i = 0;
+
+	while (i < stream->grants.size) {
+		u64 instance = stream->grants.entry[i].instance - 1;
+
+		/* Another one may be moved to its place. */
+		if (stream->grants.entry[i].instance &&
+		    (grant_useless(engine, instance) ||
+		     (coll_name_counted(instance) && coll_name_counted(latest) &&
+		      instance + engine->nhash <= latest)))
+			coll_grants_drop(&stream->grants, instance);
+		else
+			i++;
+	}
+}
+
 /**
  * coll_stream_granted() - the peer can take an instance, or more of it
  * @stream: the stream
@@ -198,20 +249,25 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
  *
  * It may be far ahead of what was submitted here: not all operations use this
  * lane, and some (without elements, or aborted) are complete on the peer before
- * they begin here.  But an older grant in the same place is of no use any more,
- * because the peer has completed that instance.
+ * they begin here.  An older one of no use may be left from an operation that
+ * was aborted before it sent to this peer.
  *
  * Return: 0 or -EPROTO.
  */
 int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_grant *grant = grant_of(stream, instance);
+	int err;
 
-	if (instance == COLL_INSTANCE_GROUP ||
-	    (grant->instance == instance + 1 && limit < grant->limit))
+	if (instance == COLL_INSTANCE_GROUP)
 		return -EPROTO;
-	*grant = (struct coll_grant){ .instance = instance + 1, .limit = limit };
+	if (grant_useless(engine, instance))
+		return 0;
+	if (stream->grants.count + 1 == stream->grants.size)
+		stream_sweep_grants(stream, instance);
+	err = coll_grants_raise(&stream->grants, instance, limit);
+	if (err)
+		return -EPROTO;
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
@@ -273,19 +329,11 @@ void coll_stream_release(struct coll_stream *stream)
  * In
  */
 
-/**
- * coll_stream_crowded() - is much of the credit taken by what came early?
- * @stream: the stream
- *
- * A peer whose credit is used up by frames that wait here must be granted what
- * it cannot send eagerly, or the frames would wait for each other.
+/*
+ * An eager frame is consumed.  A request is told at once: what is kept for them
+ * must not shrink by what is not told.
  */
-bool coll_stream_crowded(const struct coll_stream *stream)
-{
-	return stream->staged >= COLL_CREDIT / 4;
-}
-
-static void stream_credit(struct coll_stream *stream, u32 len)
+static void stream_credit(struct coll_stream *stream, const struct coll_data *data)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_control control = {
@@ -293,8 +341,9 @@ static void stream_credit(struct coll_stream *stream, u32 len)
 		.lane = engine->lane,
 	};
 
-	stream->rx_freed += eager_cost(len);
-	if (stream->rx_freed - stream->rx_told < COLL_CREDIT / 4)
+	stream->rx_freed += eager_cost(data->length);
+	if (stream->rx_freed - stream->rx_told < COLL_CREDIT / 4 &&
+	    !(data->flags & COLL_DATA_REQUEST))
 		return;
 	stream->rx_told = stream->rx_freed;
 	control.position = stream->rx_told;
@@ -321,13 +370,19 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	inst = coll_inst_find(engine, data->instance);
 	if (!inst)
 		return coll_engine_expects(engine, data->instance);
-	return !inst->error && data->flags & COLL_DATA_EAGER &&
-	       data->call == coll_plan_call(&inst->call.plan) &&
-	       !coll_inst_receives(inst, stream->peer) &&
-	       coll_inst_awaits(inst, stream->peer);
+	if (inst->error || !(data->flags & COLL_DATA_EAGER) ||
+	    coll_inst_receives(inst, stream->peer))
+		return false;
+	if (coll_inst_awaits(inst, stream->peer))
+		return data->call == coll_plan_call(&inst->call.plan);
+	/* Its run is over: this is for the next operation of that name. */
+	return !coll_name_counted(data->instance);
 }
 
-/* Is there an instance that takes the frame?  One it does not fit is told. */
+/*
+ * Is there an instance that takes the frame's payload?  One it does not fit is
+ * told, and one whose sender asks for a grant gives it.
+ */
 static struct coll_inst *stream_taker(struct coll_stream *stream,
 				      const struct coll_data *data)
 {
@@ -339,6 +394,10 @@ static struct coll_inst *stream_taker(struct coll_stream *stream,
 	if (data->call != coll_plan_call(&inst->call.plan) ||
 	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
 		engine->ops->mismatch(engine->ctx, inst, stream->peer);
+		return NULL;
+	}
+	if (data->flags & COLL_DATA_REQUEST) {
+		coll_inst_grant(inst);
 		return NULL;
 	}
 	if (data->flags & COLL_DATA_BORROWED)
@@ -418,15 +477,11 @@ static void stream_close(struct coll_stream *stream)
 	if (stream->sink.kind == COLL_SINK_STAGE) {
 		stream->staged += eager_cost(data.length);
 		coll_stream_unstage(stream);
-		if (coll_stream_crowded(stream))
-			list_for_each_entry(inst, &engine->active, node)
-				if (inst->call.eager && coll_inst_receives(inst, stream->peer))
-					coll_inst_grant(inst);
 		return;
 	}
 
 	if (data.flags & COLL_DATA_EAGER)
-		stream_credit(stream, data.length);
+		stream_credit(stream, &data);
 
 	if (inst) {
 		inst->rx_stream = NULL;
@@ -526,6 +581,6 @@ void coll_stream_unstage(struct coll_stream *stream)
 		stream->staged -= cost;
 		if (open)
 			stream->sink.stage -= cost;
-		stream_credit(stream, data.length);
+		stream_credit(stream, &data);
 	}
 }

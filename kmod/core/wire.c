@@ -301,7 +301,8 @@ int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
 	memcpy(&w, buf, sizeof(w));
 	if (w.magic != DATA_MAGIC || w.reserved || w.flags & ~COLL_DATA_FLAGS ||
 	    le32_to_cpu(w.incarnation) != incarnation ||
-	    le32_to_cpu(w.length) > COLL_DATA_MAX)
+	    le32_to_cpu(w.length) > COLL_DATA_MAX ||
+	    (w.flags & COLL_DATA_REQUEST && (!(w.flags & COLL_DATA_EAGER) || w.length)))
 		return -EPROTO;
 
 	*data = (struct coll_data){

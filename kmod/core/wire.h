@@ -133,7 +133,8 @@ struct coll_control {
 
 #define COLL_DATA_EAGER		BIT(0)	/* sent on credit */
 #define COLL_DATA_BORROWED	BIT(1)	/* the sender waits for CONSUMED */
-#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED)
+#define COLL_DATA_REQUEST	BIT(2)	/* no payload, but a grant is wanted */
+#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED | COLL_DATA_REQUEST)
 
 /**
  * struct coll_data - the header of a data frame

@@ -30,7 +30,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
 	/* Exactly what was promised, so that the sanitizer sees one byte more. */
 	ep->stage = malloc(COLL_CREDIT);
-	ep->grants = calloc(sim->config.nslots, sizeof(*ep->grants));
+	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
 	if (sim->config.fault == FAULT_SILENCE && sim->config.mutation != MUTATION_LEASE)
 		ep->stream.lease = sim->now + SIM_LEASE;
@@ -45,6 +45,8 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 		 member->rank == (peer + 1) % sim->config.nranks;
 	if (!ep->up)
 		sim_wake(sim, &ep->connect);
+	else
+		list_add_tail(&ep->stream.node, &member->engine[lane].streams);
 
 	back = endpoint_get(&sim->members[peer], lane, member->rank);
 	ep->other = back;

@@ -28,7 +28,7 @@ struct fixture {
 	struct coll_failed failed;
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
-	struct coll_grant grants[PEERS][SLOTS];
+	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
 
 	/* what the engine wanted */
@@ -134,6 +134,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 	for (i = 0; i < PEERS; i++) {
 		f->stage[i] = malloc(COLL_CREDIT);
 		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
+		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
 	flat_init(&f->send, 1 << 20, 1);
 	flat_init(&f->recv, 1 << 20, 0x99);
@@ -235,7 +236,8 @@ static inline int arrive_head(struct fixture *f, u32 peer, const struct coll_dat
 
 	/* Of submit(), or of submit_barrier(), whose frames are empty. */
 	if (!frame.call)
-		frame.call = coll_plan_call(frame.length ? &sum : &barrier);
+		frame.call = coll_plan_call(frame.length || frame.flags & COLL_DATA_REQUEST ?
+					    &sum : &barrier);
 	coll_wire_put_data(head, &frame, INCARNATION);
 	return arrive(f, peer, head, sizeof(head));
 }

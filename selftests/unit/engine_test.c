@@ -158,37 +158,53 @@ static void test_credit(void)
 {
 	const u32 cost = 4096 + COLL_DATA_SIZE;
 	struct fixture *f = fixture_new(0, 2);
+	const u32 most = (COLL_CREDIT - SLOTS * COLL_DATA_SIZE) / cost;
+	struct coll_data data;
 	u32 i, frames = 0;
 	u64 position = 0;
 
-	for (i = 0; i < 17; i++) {
+	for (i = 0; i < most; i++) {
 		submit(f, i, 8192);
 		frames += depart(f, 1);
 	}
-	tap_ok(frames == COLL_CREDIT / cost, "credit ends after %u frames", frames);
+	tap_ok(frames == most && f->stream[1].tx_eager == most * cost, "what is small needs credit");
+	submit(f, most, 8192);
+	tap_ok(next_header(f, 1, &data) && data.flags == (EAGER | COLL_DATA_REQUEST) &&
+	       !data.length && data.instance == most && depart(f, 1) == 1 && !depart(f, 1),
+	       "without it, it asks for a grant, once");
+	for (i = 1; i < SLOTS; i++) {
+		submit(f, most + i, 8192);
+		frames += depart(f, 1);
+	}
+	tap_ok(frames == most + SLOTS - 1 && f->stream[1].tx_eager <= COLL_CREDIT,
+	       "there is credit for asking for all");
 	f->kicks[1] = 0;
-	tap_ok(!coll_stream_credited(&f->stream[1], cost) && f->kicks[1] && depart(f, 1) == 1,
-	       "and goes on when it is given back");
-	tap_ok(!coll_stream_granted(&f->stream[1], 16, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
-	       f->stream[1].tx_eager == 16 * cost, "a grant needs no credit");
+	submit(f, 1000, 8192);
+	tap_ok(!coll_stream_credited(&f->stream[1], 2 * cost) && f->kicks[1] && depart(f, 1) == 1 &&
+	       f->stream[1].tx_position == (most + 1) * 4096, "what is given back is for others");
+	tap_ok(!coll_stream_granted(&f->stream[1], most, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
+	       f->stream[1].tx_eager == (most + 1) * cost + SLOTS * COLL_DATA_SIZE,
+	       "a grant needs no credit");
+	arrive_frame(f, 1, most, 0, 0, 4096, EAGER, 2);
+	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
+	       "and is of no use when all has left");
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 3; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
 	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == 4 * cost,
 	       "credit is given back in portions");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
-	for (i = 0; i < 3; i++)
-		arrive_frame(f, 1, 5 + i, 0, 0, 4096, EAGER, 2);
 	submit(f, 0, 8192);
-	tap_ok(!f->controls, "some early frames crowd nobody");
-	arrive_frame(f, 1, 8, 0, 0, 4096, EAGER, 2);
-	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0,
-	       "many do: what is in progress is granted");
-	submit(f, 1, 8192);
-	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[1].instance == 1,
-	       "and so is what comes after");
+	arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0 &&
+	       told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == COLL_DATA_SIZE,
+	       "what is in progress is granted to who asks");
+	arrive_frame(f, 1, 1, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && !submit(f, 1, 8192) &&
+	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[2].instance == 1,
+	       "and what is not, when it is");
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
 	       "which then comes without credit");
 	fixture_free(f);
@@ -236,6 +252,57 @@ static void test_names(void)
 	fixture_free(f);
 }
 
+/* A later use of a key is told from this one by what this one still expects. */
+static void test_key(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	u64 key = coll_name_keyed(5);
+
+	submit(f, key, 8192);
+	depart(f, 1);
+	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 2);
+	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 3);
+	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
+	tap_ok(!f->completed && !f->mismatches && f->stream[1].staged == 4096 + COLL_DATA_SIZE,
+	       "what comes when the run is over waits for the next use");
+	depart(f, 1);
+	tap_ok(f->completed == 1 && result(f, 0, 4096, 3) == result(f, 4096, 4096, 3) &&
+	       f->stream[1].staged, "even when this one is complete");
+	submit(f, key, 8192);
+	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 4);
+	depart(f, 1);
+	tap_ok(f->completed == 2 && !f->error && !f->stream[1].staged, "which has it");
+
+	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
+	coll_engine_abort(&f->engine, key, -ECANCELED);
+	coll_engine_drain(&f->engine);
+	tap_ok(!f->stream[1].staged && f->completed == 2, "what failed elsewhere is dropped");
+	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
+	coll_stream_granted(&f->stream[1], key, COLL_GRANT_ALL);
+	tap_ok(!f->stream[1].staged && !f->mismatches && !f->stream[1].grants.count,
+	       "and so is what comes of it");
+	fixture_free(f);
+}
+
+static void test_grants(void)
+{
+	struct coll_grant entry[16] = { 0 };
+	struct coll_grants grants = { .entry = entry, .size = 16 };
+	bool passed = true;
+	u64 i;
+
+	for (i = 0; i < 15; i++)
+		passed &= !coll_grants_raise(&grants, i * 7, i);
+	tap_ok(passed && coll_grants_raise(&grants, 1, 1) == -ENOSPC, "a table may be full");
+	for (i = 0; i < 15; i += 2)
+		coll_grants_drop(&grants, i * 7);
+	for (i = 0; i < 15; i++)
+		passed &= coll_grants_limit(&grants, i * 7) == (i & 1 ? i : 0);
+	tap_ok(passed && grants.count == 7, "what is dropped hides nothing");
+	tap_ok(coll_grants_raise(&grants, 21, 2) == -EPROTO && !coll_grants_raise(&grants, 21, 4) &&
+	       coll_grants_limit(&grants, 21) == 4, "limits only rise");
+}
+
 static void test_failed(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -266,5 +333,7 @@ int main(void)
 	test_barrier();
 	test_names();
 	test_failed();
+	test_key();
+	test_grants();
 	return tap_exit();
 }
