@@ -373,10 +373,11 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	if (inst->error || !(data->flags & COLL_DATA_EAGER) ||
 	    coll_inst_receives(inst, stream->peer))
 		return false;
-	if (coll_inst_awaits(inst, stream->peer))
-		return data->call == coll_plan_call(&inst->call.plan);
-	/* Its run is over: this is for the next operation of that name. */
-	return !coll_name_counted(data->instance);
+	/* Either its turn is to come, or its run is over: for the next use of a key. */
+	if (!coll_name_counted(data->instance))
+		return true;
+	return data->call == coll_plan_call(&inst->call.plan) &&
+	       coll_inst_awaits(inst, stream->peer);
 }
 
 /*

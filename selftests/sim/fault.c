@@ -50,18 +50,24 @@ static void flood(struct member *member, u64 instance, u32 kind, u32 error)
 /**
  * member_abort() - one operation fails on one rank, now or when it is submitted
  * @member: the rank
- * @number: of the operation
+ * @name: of the operation; with a key, no use of it succeeds any more
  */
-void member_abort(struct member *member, u32 number)
+void member_abort(struct member *member, u64 name)
 {
-	struct sim_part *part = &member->parts[number];
-	u32 lane;
+	struct sim *sim = member->sim;
+	bool running = !coll_name_counted(name);
+	u32 lane, i;
 
-	part->aborted = true;
-	if (!part->submitted || part->done)
-		return;
-	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		coll_engine_abort(&member->engine[lane], number, -ECANCELED);
+	for (i = 0; i < sim->config.nops; i++) {
+		if (sim->ops[i].name != name)
+			continue;
+		member->parts[i].aborted = true;
+		running |= member->parts[i].submitted && !member->parts[i].done;
+	}
+	for (lane = 0; lane < sim->config.lanes && running; lane++) {
+		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
+		coll_engine_drain(&member->engine[lane]);
+	}
 }
 
 /* The group fails on one rank. */
@@ -110,11 +116,12 @@ void fault_strike(struct sim *sim)
 
 	switch (sim->config.fault) {
 	case FAULT_INSTANCE:
-		number = rng_between(&sim->rng, member->oldest, member->next);
+		number = rng_between(&sim->rng, member->oldest,
+				     member->oldest + member->inflight);
 		if (number >= sim->config.nops)
 			return;
-		member_abort(member, number);
-		flood(member, number, COLLECTIVE_REASON_CANCELLED, ECANCELED);
+		member_abort(member, sim->ops[number].name);
+		flood(member, sim->ops[number].name, COLLECTIVE_REASON_CANCELLED, ECANCELED);
 		break;
 	case FAULT_GROUP:
 		member_fail(member);

@@ -49,8 +49,8 @@ static void on_vector(void *ctx, bool begin)
 static void on_complete(void *ctx, struct coll_inst *inst)
 {
 	struct member *member = member_of(ctx);
-	u32 number = inst->call.instance;
-	struct sim_part *part = &member->parts[number];
+	struct sim_part *part = inst->call.user;
+	u32 number = part->number;
 
 	if (!part->submitted || !part->lanes_left) {
 		sim_fail(member->sim, "rank %u: operation %u completes twice",
@@ -78,7 +78,7 @@ void member_init(struct sim *sim, u32 rank)
 {
 	struct member *member = &sim->members[rank];
 	static const struct coll_reduce_impl *impls[2];
-	u32 lane;
+	u32 lane, i;
 
 	impls[0] = &coll_reduce_scalar;
 	impls[1] = coll_reduce_select(__builtin_cpu_supports("avx2") ? COLL_REDUCE_HAS_AVX2 : 0);
@@ -86,6 +86,8 @@ void member_init(struct sim *sim, u32 rank)
 	member->sim = sim;
 	member->rank = rank;
 	member->parts = calloc(sim->config.nops + 1, sizeof(*member->parts));
+	for (i = 0; i < sim->config.nops; i++)
+		member->parts[i].number = i;
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		struct coll_engine *engine = &member->engine[lane];
 
@@ -296,6 +298,7 @@ void member_done(struct member *member, u32 number)
 	struct sim_part *part = &member->parts[number];
 
 	part->done = true;
+	member->inflight--;
 	while (member->oldest < sim->config.nops && member->parts[member->oldest].done)
 		member->oldest++;
 	sim_wake(sim, &member->actor);
@@ -335,6 +338,7 @@ static void member_submit(struct member *member, u32 number)
 
 	op->submitted++;
 	part->submitted = true;
+	member->inflight++;
 	if (part->aborted && rng_once_in(&sim->rng, 2)) {
 		part->error = -ECANCELED;
 		member_done(member, number);
@@ -348,7 +352,7 @@ static void member_submit(struct member *member, u32 number)
 		struct coll_call call = {
 			.plan = sim_plan(sim, op, member->rank),
 			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
-			.instance = number,
+			.instance = op->name,
 			.user = part,
 		};
 		int err;
@@ -366,20 +370,51 @@ static void member_submit(struct member *member, u32 number)
 				 member->rank, number, err);
 	}
 	if (part->aborted)
-		member_abort(member, number);
+		member_abort(member, op->name);
 	sim_wake(sim, &member->copy);
+}
+
+/*
+ * Is it this operation's turn?  A key is used again when its last use is done, and
+ * what has no key comes in order.
+ */
+static bool member_may(const struct member *member, u32 number)
+{
+	const struct sim_op *ops = member->sim->ops;
+	u64 name = ops[number].name;
+	u32 i;
+
+	if (member->parts[number].submitted)
+		return false;
+	for (i = member->oldest; i < number; i++)
+		if (coll_name_counted(name) ?
+		    coll_name_counted(ops[i].name) && !member->parts[i].submitted :
+		    ops[i].name == name && !member->parts[i].done)
+			return false;
+	return true;
+}
+
+static bool member_next(struct member *member, u32 *next)
+{
+	struct sim *sim = member->sim;
+	u32 end = min(member->oldest + sim->config.window, sim->config.nops);
+	u32 i, n = 0;
+
+	for (i = member->oldest; i < end; i++)
+		if (member_may(member, i) && rng_once_in(&sim->rng, ++n))
+			*next = i;
+	return n;
 }
 
 /* Return: false when nothing can be submitted now. */
 bool member_act(struct member *member)
 {
-	struct sim *sim = member->sim;
+	u32 next;
 
-	if (member->failed || member->next == sim->config.nops ||
-	    member->next - member->oldest >= sim->config.window)
+	if (member->failed || !member_next(member, &next))
 		return false;
 	member_tick(member);
-	member_submit(member, member->next++);
+	member_submit(member, next);
 	return true;
 }
 

@@ -81,6 +81,23 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
 }
 
+/*
+ * In every other world some operations have keys, few or many, some of them used
+ * over and over.
+ */
+static void random_names(struct rng *rng, struct config *config, struct sim_op *ops)
+{
+	u32 share = rng_between(rng, 0, 4);
+	u32 i;
+
+	config->keys = rng_once_in(rng, 2) ? rng_between(rng, 1, config->nops) : 0;
+	for (i = 0; i < config->nops; i++) {
+		ops[i].name = i;
+		if (config->keys && rng_below(rng, 4) < share)
+			ops[i].name = coll_name_keyed(rng_below(rng, config->keys));
+	}
+}
+
 /**
  * program_random() - the world of a seed
  * @config: filled in, but for what was set before: fault, mutation, verbose
@@ -115,15 +132,16 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 				coll_type_size(ops[i].type));
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
+	random_names(&rng, config, ops);
 }
 
 static void program_tell(const struct sim *sim, bool passed)
 {
 	const struct config *c = &sim->config;
 
-	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u operations; ",
+	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u keys, %u operations; ",
 	       (unsigned long long)c->seed, fault_names[c->fault], c->nranks, c->lanes,
-	       c->nslots, c->window, c->nops);
+	       c->nslots, c->window, c->keys, c->nops);
 	printf("%llu steps, %u successes, %u errors, %u control frames queued: %s\n",
 	       (unsigned long long)sim->steps, sim->successes, sim->errors, sim->queue_max,
 	       passed ? "well" : sim->why);

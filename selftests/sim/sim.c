@@ -113,8 +113,8 @@ static bool member_finished(const struct member *member)
 
 	if (!member->failed)
 		return member->oldest == member->sim->config.nops;
-	for (i = 0; i < member->next; i++)
-		if (!member->parts[i].done)
+	for (i = 0; i < member->sim->config.nops; i++)
+		if (member->parts[i].submitted && !member->parts[i].done)
 			return false;
 	return true;
 }
@@ -135,7 +135,7 @@ static void dump_lane(const struct member *m, u32 lane)
 	u32 peer;
 
 	list_for_each_entry(inst, &m->engine[lane].active, node) {
-		printf("#   lane %u: operation %llu: tx %u+%llu rx %u+%llu of %u, ", lane,
+		printf("#   lane %u: operation %llx: tx %u+%llu rx %u+%llu of %u, ", lane,
 		       (unsigned long long)inst->call.instance,
 		       inst->tx_step, (unsigned long long)inst->tx_off,
 		       inst->rx_step, (unsigned long long)inst->rx_off, inst->nsteps);
@@ -164,8 +164,8 @@ static void sim_dump(const struct sim *sim)
 	for (rank = 0; rank < sim->config.nranks; rank++) {
 		const struct member *m = &sim->members[rank];
 
-		printf("# rank %u: oldest %u, next %u, failed %d\n",
-		       rank, m->oldest, m->next, m->failed);
+		printf("# rank %u: oldest %u, in flight %u, failed %d\n",
+		       rank, m->oldest, m->inflight, m->failed);
 		for (lane = 0; lane < sim->config.lanes; lane++)
 			dump_lane(m, lane);
 	}
@@ -208,7 +208,7 @@ static void sim_check(struct sim *sim)
 	for (rank = 0; rank < sim->config.nranks; rank++) {
 		struct member *member = &sim->members[rank];
 
-		for (i = 0; i < member->next; i++)
+		for (i = 0; i < sim->config.nops; i++)
 			part_check_stale(sim, rank, i);
 		for (lane = 0; lane < sim->config.lanes; lane++) {
 			if (!list_empty(&member->engine[lane].active))

@@ -119,6 +119,7 @@ enum values {
  * @seed: of its input
  * @algorithm: enum collective_algorithm
  * @reproducible: the order of ranks decides
+ * @name: of it; its place in the program, unless it has a key
  * @count: elements: of the vector, or of a rank's block
  * @root: rank, of rooted ones
  * @input: of every rank, once somebody needed it
@@ -132,6 +133,7 @@ struct sim_op {
 	u8 values;
 	u8 algorithm;
 	bool reproducible;
+	u64 name;
 	u32 root;
 	u64 count;
 	u64 seed;
@@ -142,6 +144,7 @@ struct sim_op {
 
 /**
  * struct sim_part - an operation on one rank
+ * @number: of the operation
  * @send: memory of the input
  * @recv: memory of the result
  * @send_off: where it begins there
@@ -155,6 +158,7 @@ struct sim_op {
  * @aborted: the abort came before it was submitted
  */
 struct sim_part {
+	u32 number;
 	struct sim_mem *send;
 	struct sim_mem *recv;
 	u64 send_off;
@@ -234,7 +238,7 @@ struct queue {
  * @ep: data connections by lane and peer, made on demand
  * @queue: control connections to each peer, made on demand
  * @parts: its side of the operations
- * @next: first operation that is not submitted
+ * @inflight: operations submitted and not done
  * @oldest: first operation that is not done
  * @vector: the vector registers are in use
  * @failed: the group has failed here (a negative errno)...
@@ -252,7 +256,7 @@ struct member {
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
 	struct sim_part *parts;
-	u32 next;
+	u32 inflight;
 	u32 oldest;
 	bool vector;
 	int failed;
@@ -274,7 +278,9 @@ enum fault_kind {
 
 /**
  * struct config - what world it is
- * @window: operations a rank may have in flight, at most @nslots
+ * @window: operations a rank may have in flight, at most @nslots, and how far it
+ *	goes ahead of the oldest that is not done
+ * @keys: so many keys are used; 0: all ranks submit in the same order
  * @faults: how many
  * @fault: of what kind
  */
@@ -284,6 +290,7 @@ struct config {
 	u32 lanes;
 	u32 nslots;
 	u32 window;
+	u32 keys;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -352,7 +359,7 @@ void queue_free(struct queue *queue);
 void fault_strike(struct sim *sim);
 bool fault_ping(struct member *member);
 void fault_control(struct member *member, u32 from, const struct coll_control *control);
-void member_abort(struct member *member, u32 number);
+void member_abort(struct member *member, u64 name);
 
 /* memory.c */
 struct sim_mem *memory_new(struct rng *rng, u64 length);
