@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Agreement: have all ranks called the same?  And failing on all of them.
+ * Agreement: no rank completes an operation before all have called the same.
+ *
+ * Each rank tells its call to the rank after it (round 0), then to the one two
+ * further, to the one four further and so on, ceil(log2 n) rounds; a round when
+ * all before it have been heard, from as far behind, and were equal.  So what is
+ * said in round k stands for the 2^k ranks up to the one that says it, and who has
+ * heard all rounds knows of everybody.
+ *
+ * If any two ranks differ then some rank differs from the one before it.  Nobody's
+ * knowledge spans these two: no rank has completed, or will.  The one that sees a
+ * difference aborts the operation on all, and says what the two called.
+ *
+ * For a request this is one more part that is to be done, besides those of the
+ * lanes.  It goes on beside the payload, in the control runners.  A frame of
+ * payload that does not fit means that calls differ too, but not how; so what the
+ * ranks say is waited for, for a while.
  */
+#include <linux/ktime.h>
+#include <linux/log2.h>
+
 #include "coll.h"
+
+/* What an odd frame means should be known after so long. */
+#define AGREE_PATIENCE_NS	(100 * NSEC_PER_MSEC)
 
 static struct coll_memo *memo_of(struct coll_member *member, u64 instance)
 {
@@ -18,102 +39,444 @@ static bool signatures_differ(const struct coll_signature *a, const struct coll_
 }
 
 /**
- * coll_agree_previous() - the rank before ours on the ring
- * @member: the member
+ * coll_agree_rounds() - how often a rank tells what it has called
+ * @nranks: of the group
  */
-u32 coll_agree_previous(const struct coll_member *member)
+u32 coll_agree_rounds(u32 nranks)
 {
-	return (member->rank ? member->rank : member->nranks) - 1;
-}
-
-static u32 member_next(const struct coll_member *member)
-{
-	return member->rank + 1 == member->nranks ? 0 : member->rank + 1;
-}
-
-static struct coll_cause mismatch_cause(const struct coll_member *member)
-{
-	return (struct coll_cause){
-		.kind = COLLECTIVE_REASON_MISMATCH,
-		.error = EBADMSG,
-		.rank_a = coll_agree_previous(member),
-		.rank_b = member->rank,
-	};
+	return order_base_2(nranks);
 }
 
 /**
- * coll_agree_begin() - what is known of an operation already may doom it
- * @request: that has got a number; its member is locked
- * @doom: out: why it is to fail, if it is
+ * coll_agree_before() - who tells us in a round
+ * @member: the member
+ * @round: below coll_agree_rounds()
+ *
+ * Return: a rank that JOIN has made a link to.
  */
-void coll_agree_begin(struct coll_request *request, struct coll_cause *doom)
+u32 coll_agree_before(const struct coll_member *member, u32 round)
+{
+	return (member->rank + member->nranks - (1U << round)) % member->nranks;
+}
+
+/**
+ * coll_agree_after() - whom we tell in a round
+ * @member: the member
+ * @round: below coll_agree_rounds()
+ *
+ * Return: a rank that JOIN has made a link to.
+ */
+u32 coll_agree_after(const struct coll_member *member, u32 round)
+{
+	return (member->rank + (1U << round)) % member->nranks;
+}
+
+static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
+{
+	return (struct coll_failure){
+		.cause = {
+			.kind = COLLECTIVE_REASON_MISMATCH,
+			.error = EBADMSG,
+			.rank_a = rank_a,
+			.rank_b = rank_b,
+		},
+		.calls = {
+			{ .rank = COLLECTIVE_RANK_NONE },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	};
+}
+
+/* Of whom two different signatures are. */
+static struct coll_failure failure_differ(u32 rank_a, const struct coll_signature *a,
+					  u32 rank_b, const struct coll_signature *b)
+{
+	struct coll_failure failure = failure_mismatch(rank_a, rank_b);
+
+	failure.calls[0] = (struct coll_evidence){ .rank = rank_a, .signature = *a };
+	failure.calls[1] = (struct coll_evidence){ .rank = rank_b, .signature = *b };
+	return failure;
+}
+
+/* A rank known to have called what is in a mask of rounds: if it can be, the next one. */
+static u32 agree_witness(const struct coll_member *member, u32 heard, u32 round)
+{
+	if (round && heard & BIT(round - 1))
+		return (coll_agree_before(member, round) + 1) % member->nranks;
+	return heard ? coll_agree_before(member, __ffs(heard)) : member->rank;
+}
+
+/* What payload has shown, which is not how they differ. */
+static struct coll_failure failure_odd(const struct coll_request *request)
+{
+	u32 rank = request->member->rank;
+	struct coll_failure failure = failure_mismatch(request->odd, rank);
+
+	failure.calls[1] = (struct coll_evidence){ .rank = rank,
+						   .signature = request->signature };
+	return failure;
+}
+
+/* Tell all that may be told. */
+static void agree_tell(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	u32 rounds = coll_agree_rounds(member->nranks);
+
+	for (; request->told < rounds; request->told++) {
+		u32 needed = BIT(request->told) - 1;
+
+		if ((request->heard & needed) != needed)
+			return;
+		coll_link_post(coll_link_get(member, coll_agree_after(member, request->told)),
+			       &(struct coll_control) {
+					.kind = COLL_CONTROL_ANNOUNCE,
+					.instance = request->instance,
+					.position = request->told,
+					.signature = request->signature,
+			       });
+	}
+}
+
+static bool agree_complete(const struct coll_request *request)
+{
+	u32 rounds = coll_agree_rounds(request->member->nranks);
+
+	return request->heard == BIT(rounds) - 1;
+}
+
+/* Has everybody been heard?  Then whoever asks has to report it. */
+static bool agree_reached(struct coll_request *request)
+{
+	if (!request->agreeing || !agree_complete(request))
+		return false;
+	request->agreeing = false;
+	return true;
+}
+
+/* Somebody who has left without a word, or COLL_NOBODY. */
+static u32 agree_deserter(const struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	u32 round;
+
+	for (round = 0; request->agreeing && round < coll_agree_rounds(member->nranks); round++) {
+		u32 peer = coll_agree_before(member, round);
+
+		if (!(request->heard & BIT(round)) &&
+		    smp_load_acquire(&coll_link_get(member, peer)->left))
+			return peer;
+	}
+	return COLL_NOBODY;
+}
+
+/* What was said before this rank was asked to. */
+static void agree_recall(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_member *member = request->member;
 	const struct coll_memo *memo = memo_of(member, request->instance);
 
-	doom->kind = COLLECTIVE_REASON_NONE;
-	request->announced = memo->announced == request->instance + 1;
 	if (memo->failed == request->instance + 1)
-		*doom = memo->cause;
-	else if (request->announced &&
-		 signatures_differ(&memo->signature, &request->signature))
-		*doom = mismatch_cause(member);
+		*failure = memo->failure;
+	else if (memo->announced != request->instance + 1)
+		return;
+	else if (signatures_differ(&memo->signature, &request->signature))
+		*failure = failure_differ(coll_agree_before(member, __ffs(memo->heard)),
+					  &memo->signature, member->rank, &request->signature);
+	else
+		request->heard = memo->heard;
 }
 
 /**
- * coll_agree_announce() - tell the next rank what we have submitted
- * @request: numbered
+ * coll_agree_begin() - tell others of an operation, and see what they have told
+ * @request: that has got a number; its member is locked
+ * @failure: out: why it is to fail, if its cause is of a kind: coll_agree_doom()
+ *
+ * Return: true when all agree already: coll_request_report() it.
  */
-void coll_agree_announce(struct coll_request *request)
+bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_member *member = request->member;
+	u32 deserter;
 
+	failure->cause.kind = COLLECTIVE_REASON_NONE;
+	request->odd = COLL_NOBODY;
 	if (member->nranks == 1)
-		return;
-	coll_link_post(member->links[member_next(member)], &(struct coll_control) {
-		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = request->instance,
-		.signature = request->signature,
-	});
+		return false;
+	request->agreeing = true;
+	agree_recall(request, failure);
+	if (failure->cause.kind != COLLECTIVE_REASON_NONE)
+		return false;
+	agree_tell(request);
+	deserter = agree_deserter(request);
+	if (deserter != COLL_NOBODY)
+		failure->cause = (struct coll_cause){
+			.kind = COLLECTIVE_REASON_LEFT,
+			.error = ECONNRESET,
+			.rank_a = deserter,
+			.rank_b = member->rank,
+		};
+	return agree_reached(request);
+}
+
+/**
+ * coll_agree_doom() - an operation has to fail: see coll_agree_begin()
+ * @member: the member
+ * @instance: number of the operation
+ * @failure: why
+ */
+void coll_agree_doom(struct coll_member *member, u64 instance,
+		     const struct coll_failure *failure)
+{
+	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
+		coll_member_abort(member, &failure->cause);
+	else
+		coll_agree_abort(member, instance, failure);
+}
+
+/* Before the number is known to be in flight here. */
+static bool memo_heard(struct coll_member *member, u64 instance, u32 round,
+		       const struct coll_signature *signature, struct coll_failure *failure)
+{
+	struct coll_memo *memo = memo_of(member, instance);
+
+	if (instance < member->instances || instance - member->instances >= COLL_INFLIGHT)
+		return false;
+	if (memo->announced != instance + 1) {
+		memo->announced = instance + 1;
+		memo->heard = 0;
+		memo->signature = *signature;
+	}
+	if (signatures_differ(&memo->signature, signature)) {
+		*failure = failure_differ(coll_agree_before(member, round), signature,
+					  agree_witness(member, memo->heard, round),
+					  &memo->signature);
+		return true;
+	}
+	memo->heard |= BIT(round);
+	return false;
+}
+
+/* Return: whether the operation is to fail. */
+static bool request_heard(struct coll_request *request, u32 round,
+			  const struct coll_signature *signature, struct coll_failure *failure)
+{
+	struct coll_member *member = request->member;
+	u32 first = BIT(round) >> 1;
+
+	if (signatures_differ(&request->signature, signature)) {
+		*failure = failure_differ(coll_agree_before(member, round), signature,
+					  agree_witness(member, request->heard & first, round),
+					  &request->signature);
+		return true;
+	}
+	request->heard |= BIT(round);
+	if (!request->aborted)
+		agree_tell(request);
+	if (request->odd == COLL_NOBODY || !agree_complete(request))
+		return false;
+	*failure = failure_odd(request);
+	return true;
+}
+
+/**
+ * coll_agree_heard() - another rank tells what it has called
+ * @member: the member
+ * @peer: who says so
+ * @control: an ANNOUNCE
+ *
+ * Context: control runner.
+ * Return: 0, or -EPROTO when it is not for that rank to say.
+ */
+int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control)
+{
+	u64 instance = control->instance;
+	struct coll_request *request;
+	struct coll_failure failure;
+	bool fails, reached = false;
+
+	if (control->position >= coll_agree_rounds(member->nranks) ||
+	    peer != coll_agree_before(member, control->position))
+		return -EPROTO;
+
+	spin_lock(&member->lock);
+	request = coll_request_find(member, instance);
+	if (request) {
+		fails = request_heard(request, control->position, &control->signature,
+				      &failure);
+		reached = !fails && agree_reached(request);
+	} else {
+		fails = memo_heard(member, instance, control->position, &control->signature,
+				   &failure);
+	}
+	spin_unlock(&member->lock);
+
+	if (fails)
+		coll_agree_abort(member, instance, &failure);
+	else if (reached)
+		coll_request_report(request, 0);
+	return 0;
+}
+
+/**
+ * coll_agree_odd() - payload has come that does not fit an operation
+ * @member: the member
+ * @instance: number of the operation
+ * @peer: from whom
+ *
+ * Context: a lane's runner.
+ */
+void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
+{
+	struct coll_request *request;
+	struct coll_failure failure;
+	bool fails = false;
+
+	spin_lock(&member->lock);
+	request = coll_request_find(member, instance);
+	if (request && !request->aborted && request->odd == COLL_NOBODY) {
+		request->odd = peer;
+		request->odd_since = ktime_get_ns();
+		failure = failure_odd(request);
+		fails = agree_complete(request);
+	}
+	spin_unlock(&member->lock);
+
+	if (fails)
+		coll_agree_abort(member, instance, &failure);
+}
+
+/**
+ * coll_agree_left() - some peer has said goodbye
+ * @member: the member
+ *
+ * Context: control runner.
+ */
+void coll_agree_left(struct coll_member *member)
+{
+	struct coll_request *request;
+	u32 deserter = COLL_NOBODY;
+
+	spin_lock(&member->lock);
+	list_for_each_entry(request, &member->requests, node) {
+		deserter = agree_deserter(request);
+		if (deserter != COLL_NOBODY)
+			break;
+	}
+	spin_unlock(&member->lock);
+
+	if (deserter != COLL_NOBODY)
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, deserter, member->rank);
+}
+
+static struct coll_request *agree_pending(struct coll_member *member)
+{
+	struct coll_request *request;
+
+	list_for_each_entry(request, &member->requests, node)
+		if (request->agreeing)
+			return request;
+	return NULL;
+}
+
+/* The group has failed: nobody is heard any more. */
+static void agree_end(struct coll_member *member)
+{
+	struct coll_request *request;
+
+	do {
+		spin_lock(&member->lock);
+		request = agree_pending(member);
+		if (request)
+			request->agreeing = false;
+		spin_unlock(&member->lock);
+		if (request)
+			coll_request_report(request, READ_ONCE(member->aborted));
+	} while (request);
+}
+
+/* Payload does not fit, and some rank that could tell why has not called at all. */
+static void agree_despair(struct coll_member *member, u64 now)
+{
+	struct coll_request *request;
+	struct coll_failure failure;
+	bool fails = false;
+	u64 instance;
+
+	spin_lock(&member->lock);
+	list_for_each_entry(request, &member->requests, node) {
+		if (request->odd == COLL_NOBODY || request->aborted ||
+		    now < request->odd_since + AGREE_PATIENCE_NS)
+			continue;
+		failure = failure_odd(request);
+		instance = request->instance;
+		fails = true;
+		break;
+	}
+	spin_unlock(&member->lock);
+
+	/* Others have their turn at the next heartbeat. */
+	if (fails)
+		coll_agree_abort(member, instance, &failure);
+}
+
+/**
+ * coll_agree_tick() - a heartbeat
+ * @member: the member
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_agree_tick(struct coll_member *member, u64 now)
+{
+	if (!smp_load_acquire(&member->aborted))	/* then when */
+		agree_despair(member, now);
+	else if (coll_member_settled(member, now))
+		agree_end(member);
 }
 
 static void agree_flood(struct coll_member *member, u64 instance,
-			  const struct coll_cause *cause)
+			const struct coll_failure *failure)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.cause = *cause,
+		.cause = failure->cause,
 	};
 	struct coll_link *link;
 	u32 i;
 
-	coll_for_each_link(link, member)
+	coll_for_each_link(link, member) {
+		if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
+			coll_link_evidence(link, instance, failure->calls);
 		coll_link_post(link, &control);
+	}
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)
 		coll_lane_recheck(&member->lanes[i]);
 }
 
 /**
- * coll_request_abort() - fail one operation on every rank
+ * coll_agree_abort() - fail one operation on every rank
  * @member: the member
  * @instance: its number; it need not be submitted here yet
- * @cause: why
+ * @failure: why
  *
  * Context: process or work item.
  */
-void coll_request_abort(struct coll_member *member, u64 instance,
-			const struct coll_cause *cause)
+void coll_agree_abort(struct coll_member *member, u64 instance,
+		      const struct coll_failure *failure)
 {
+	bool news = false, report = false;
 	struct coll_request *request;
-	bool news = false;
 
 	spin_lock(&member->lock);
 	request = coll_request_find(member, instance);
 	if (request && !request->aborted) {
-		request->cause = *cause;
-		WRITE_ONCE(request->aborted, -(int)cause->error);
+		request->failure = *failure;
+		WRITE_ONCE(request->aborted, -(int)failure->cause.error);
+		report = request->agreeing;
+		request->agreeing = false;
 		news = true;
 	} else if (!request && instance >= member->instances &&
 		   instance - member->instances < COLL_INFLIGHT) {
@@ -121,46 +484,12 @@ void coll_request_abort(struct coll_member *member, u64 instance,
 
 		news = memo->failed != instance + 1;
 		memo->failed = instance + 1;
-		memo->cause = *cause;
+		memo->failure = *failure;
 	}
 	spin_unlock(&member->lock);
 
 	if (news)
-		agree_flood(member, instance, cause);
-}
-
-/**
- * coll_request_announced() - the previous rank has submitted an operation
- * @member: the member
- * @peer: who says so
- * @instance: number of the operation
- * @signature: what it submitted
- *
- * Context: control runner.
- */
-void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
-			    const struct coll_signature *signature)
-{
-	struct coll_cause cause = mismatch_cause(member);
-	struct coll_request *request;
-	bool differs = false;
-
-	if (peer != coll_agree_previous(member))
-		return;
-	spin_lock(&member->lock);
-	request = coll_request_find(member, instance);
-	if (request) {
-		request->announced = true;
-		differs = signatures_differ(&request->signature, signature);
-	} else if (instance >= member->instances &&
-		   instance - member->instances < COLL_INFLIGHT) {
-		struct coll_memo *memo = memo_of(member, instance);
-
-		memo->announced = instance + 1;
-		memo->signature = *signature;
-	}
-	spin_unlock(&member->lock);
-
-	if (differs)
-		coll_request_abort(member, instance, &cause);
+		agree_flood(member, instance, failure);
+	if (report)
+		coll_request_report(request, -(int)failure->cause.error);
 }

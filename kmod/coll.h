@@ -59,8 +59,8 @@
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 
-/* Control frames that one request may have to tell one peer: ANNOUNCE, ABORT... */
-#define COLL_FRAMES_REQUEST	2
+/* Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT... */
+#define COLL_FRAMES_REQUEST	4
 /* ...and for each lane GRANT, CREDIT and CONSUMED. */
 #define COLL_FRAMES_LANE	3
 
@@ -187,12 +187,33 @@ struct coll_conn {
 };
 
 /**
+ * struct coll_evidence - what a rank has called
+ * @rank: which one; COLLECTIVE_RANK_NONE: it is not known
+ * @signature: of its call
+ */
+struct coll_evidence {
+	u32 rank;
+	struct coll_signature signature;
+};
+
+/**
+ * struct coll_failure - why an operation fails
+ * @cause: the reason
+ * @calls: of a mismatch: of @rank_a and @rank_b of the reason, as far as known
+ */
+struct coll_failure {
+	struct coll_cause cause;
+	struct coll_evidence calls[2];
+};
+
+/**
  * struct coll_link - the way to one peer
  * @node: in the member's list [c]
  * @member: [c]
  * @peer: rank [c]
  * @control: its control connection [C]
- * @ring: to a neighbour: made by JOIN, and CONNECT waits for it [c]
+ * @ring: to a neighbour on the ring, or to a rank that is told or tells what was
+ *	called: made by JOIN, and CONNECT waits for it [c]
  * @called: we have begun to connect it, protected by the member's demand mutex
  * @data: its data connections, by lane; set once [a]
  * @refused: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
@@ -206,6 +227,8 @@ struct coll_conn {
  * @safe: the peer completes nothing with success any more [a]
  * @broken: heartbeats since a data connection was found down [C]
  * @flooded: kind of the reason that was told last [C]
+ * @evidence_of: instance that @evidence is of, plus one [C]
+ * @evidence: what two ranks called, of a mismatch that is to be told [C]
  * @out_lock: protects @out, @head and @tail
  * @out: control frames that have not left, a ring
  * @out_size: its bytes, a power of two [c]
@@ -231,6 +254,8 @@ struct coll_link {
 	bool safe;
 	u32 broken;
 	u32 flooded;
+	u64 evidence_of;
+	struct coll_evidence evidence[2];
 	spinlock_t out_lock;
 	u8 *out;
 	u32 out_size;
@@ -323,12 +348,17 @@ struct coll_extent {
  * @begun: when, ns [c]
  * @deadline: jiffies, 0: none [c]
  * @aborted: it is to fail: a negative errno [a]
- * @cause: why [l]
+ * @failure: why [l]
  * @error: how it ended, once done
  * @done: complete
  * @waited: somebody waits for it [l]
- * @announced: the previous rank has submitted it too [l]
- * @left: parts that are not complete [a]
+ * @agreeing: it is not known yet whether all ranks have called the same, and
+ *	whoever learns it reports it [l]
+ * @told: rounds in which we have told our call [l]
+ * @heard: bit (1 << round) in which the same was heard [l]
+ * @odd: whose payload does not fit, or COLL_NOBODY [l]
+ * @odd_since: when that was seen, ns [l]
+ * @left: parts that are not complete, of them the agreement [a]
  * @nparts: how many
  * @part: one a lane
  */
@@ -344,11 +374,15 @@ struct coll_request {
 	u64 begun;
 	unsigned long deadline;
 	int aborted;
-	struct coll_cause cause;
+	struct coll_failure failure;
 	int error;
 	struct completion done;
 	bool waited;
-	bool announced;
+	bool agreeing;
+	u32 told;
+	u32 heard;
+	u32 odd;
+	u64 odd_since;
 	atomic_t left;
 	u32 nparts;
 	struct coll_part part[];
@@ -356,16 +390,18 @@ struct coll_request {
 
 /**
  * struct coll_memo - what is known of an instance that was not submitted here
- * @announced: instance that the previous rank announced, plus one
- * @signature: what it announced
+ * @announced: instance that others have announced, plus one
+ * @heard: bit (1 << round) in which they did
+ * @signature: what they announced
  * @failed: instance that has failed elsewhere, plus one
- * @cause: why
+ * @failure: why
  */
 struct coll_memo {
 	u64 announced;
+	u32 heard;
 	struct coll_signature signature;
 	u64 failed;
-	struct coll_cause cause;
+	struct coll_failure failure;
 };
 
 /* What the control runner has to do besides its connections. */
@@ -435,6 +471,7 @@ struct coll_counters {
  * @inflight: how many [l]
  * @last: why the latest failed operation did [l]
  * @last_instance: which, COLL_INSTANCE_GROUP: none yet [l]
+ * @calls: of the latest mismatch [l]
  * @memo: of instances to come, by the low bits of their number [l]
  * @buffers: registered ones [m]
  * @pinned: bytes [a]
@@ -493,6 +530,7 @@ struct coll_member {
 	u32 inflight;
 	struct coll_cause last;
 	u64 last_instance;
+	struct coll_evidence calls[2];
 	struct coll_memo *memo;
 
 	struct xarray buffers;
@@ -533,17 +571,23 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 			u64 *instance);
 int coll_request_wait(struct coll_member *member, u64 instance);
 void coll_request_part_done(struct coll_part *part);
+void coll_request_report(struct coll_request *request, int error);
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
 void coll_request_reap(struct coll_member *member, unsigned long patience);
 
 /* agree.c */
-u32 coll_agree_previous(const struct coll_member *member);
-void coll_agree_begin(struct coll_request *request, struct coll_cause *doom);
-void coll_agree_announce(struct coll_request *request);
-void coll_request_abort(struct coll_member *member, u64 instance,
-			const struct coll_cause *cause);
-void coll_request_announced(struct coll_member *member, u32 peer, u64 instance,
-			    const struct coll_signature *signature);
+u32 coll_agree_rounds(u32 nranks);
+u32 coll_agree_before(const struct coll_member *member, u32 round);
+u32 coll_agree_after(const struct coll_member *member, u32 round);
+bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure);
+void coll_agree_doom(struct coll_member *member, u64 instance,
+		     const struct coll_failure *failure);
+int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control);
+void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer);
+void coll_agree_left(struct coll_member *member);
+void coll_agree_tick(struct coll_member *member, u64 now);
+void coll_agree_abort(struct coll_member *member, u64 instance,
+		      const struct coll_failure *failure);
 
 /* call.c */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
@@ -577,6 +621,8 @@ int coll_link_demand(struct coll_member *member, u32 peer);
 void coll_link_free(struct coll_link *link, bool reset);
 int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
 void coll_link_post(struct coll_link *link, const struct coll_control *control);
+void coll_link_evidence(struct coll_link *link, u64 instance,
+			const struct coll_evidence *calls);
 void coll_link_run(struct coll_link *link);
 void coll_link_tick(struct coll_link *link, u64 now);
 int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);

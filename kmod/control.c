@@ -78,6 +78,7 @@ bool coll_control_run(struct coll_runner *runner)
 		control_leave(member);
 	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
+		coll_agree_tick(member, now);
 		coll_for_each_link(link, member)
 			coll_link_tick(link, now);
 	}

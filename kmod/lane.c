@@ -336,17 +336,12 @@ static void lane_finish(struct coll_lane *lane)
 
 static void lane_hurt(struct coll_lane *lane)
 {
-	struct coll_cause cause = {
-		.kind = COLLECTIVE_REASON_MISMATCH,
-		.error = EBADMSG,
-		.rank_a = lane->hurt,
-		.rank_b = lane->member->rank,
-	};
+	u32 peer = lane->hurt;
 
-	if (lane->hurt == COLL_NOBODY)
+	if (peer == COLL_NOBODY)
 		return;
 	lane->hurt = COLL_NOBODY;
-	coll_request_abort(lane->member, lane->hurt_instance, &cause);
+	coll_agree_odd(lane->member, lane->hurt_instance, peer);
 }
 
 static bool lane_run(struct coll_runner *runner)

@@ -209,6 +209,62 @@ void coll_link_post(struct coll_link *link, const struct coll_control *control)
 	WRITE_ONCE(member->posted, true);
 }
 
+/**
+ * coll_link_evidence() - queue what two ranks have called
+ * @link: the link; an ABORT of that instance follows
+ * @instance: number of the operation
+ * @calls: the two
+ *
+ * Context: any but interrupts.
+ */
+void coll_link_evidence(struct coll_link *link, u64 instance,
+			const struct coll_evidence *calls)
+{
+	u8 i;
+
+	for (i = 0; i < 2; i++)
+		if (calls[i].rank != COLLECTIVE_RANK_NONE)
+			coll_link_post(link, &(struct coll_control) {
+				.kind = COLL_CONTROL_EVIDENCE,
+				.lane = i,
+				.instance = instance,
+				.position = calls[i].rank,
+				.signature = calls[i].signature,
+			});
+}
+
+static int link_evidence(struct coll_link *link, const struct coll_control *control)
+{
+	if (control->position >= link->member->nranks)
+		return -EPROTO;
+	if (link->evidence_of != control->instance + 1) {
+		link->evidence_of = control->instance + 1;
+		link->evidence[0].rank = COLLECTIVE_RANK_NONE;
+		link->evidence[1].rank = COLLECTIVE_RANK_NONE;
+	}
+	link->evidence[control->lane] = (struct coll_evidence){
+		.rank = control->position,
+		.signature = control->signature,
+	};
+	return 0;
+}
+
+static void link_abort(struct coll_link *link, u64 instance, const struct coll_cause *cause)
+{
+	struct coll_failure failure = {
+		.cause = *cause,
+		.calls = {
+			{ .rank = COLLECTIVE_RANK_NONE },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	};
+
+	if (link->evidence_of == instance + 1)
+		memcpy(failure.calls, link->evidence, sizeof(failure.calls));
+	link->evidence_of = 0;
+	coll_agree_abort(link->member, instance, &failure);
+}
+
 static int link_mail(struct coll_link *link, const struct coll_control *control)
 {
 	if (control->lane >= link->member->nlanes)
@@ -226,9 +282,9 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	link->quiet = 0;
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
-		coll_request_announced(member, link->peer, control->instance,
-				       &control->signature);
-		return 0;
+		return coll_agree_heard(member, link->peer, control);
+	case COLL_CONTROL_EVIDENCE:
+		return link_evidence(link, control);
 	case COLL_CONTROL_GRANT:
 	case COLL_CONTROL_CREDIT:
 	case COLL_CONTROL_CONSUMED:
@@ -250,7 +306,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 		/* The number is ours to choose, not the peer's. */
 		cause.error = -coll_cause_error(cause.kind);
 		if (control->instance != COLL_INSTANCE_GROUP) {
-			coll_request_abort(member, control->instance, &cause);
+			link_abort(link, control->instance, &cause);
 			return 0;
 		}
 		WRITE_ONCE(link->safe, true);
@@ -259,6 +315,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	case COLL_CONTROL_LEAVE:
 		/* After the mail that came before it: pairs with lane_run(). */
 		smp_store_release(&link->left, true);
+		coll_agree_left(member);
 		return 0;
 	}
 	return -EPROTO;

@@ -34,6 +34,8 @@ struct coll_member *coll_member_new(void)
 	INIT_LIST_HEAD(&member->linked);
 	INIT_LIST_HEAD(&member->requests);
 	member->last_instance = COLL_INSTANCE_GROUP;
+	member->calls[0].rank = COLLECTIVE_RANK_NONE;
+	member->calls[1].rank = COLLECTIVE_RANK_NONE;
 	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&member->wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
@@ -146,18 +148,22 @@ static void leave_links(struct coll_member *member, bool reset)
 	member->memo = NULL;
 }
 
-/* The neighbours on the ring. */
+/* The neighbours on the ring, and who is told and tells what was called. */
 static int join_links(struct coll_member *member)
 {
-	u32 n = member->nranks;
+	u32 rounds = coll_agree_rounds(member->nranks);
 	int err = -ENOMEM;
+	u32 i;
 
-	member->links = kvcalloc(n, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
+	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
 	member->memo = kvcalloc(COLL_INFLIGHT, sizeof(*member->memo), GFP_KERNEL_ACCOUNT);
 	if (member->links && member->memo)
-		err = coll_link_new(member, (member->rank + 1) % n, true);
-	if (!err)
-		err = coll_link_new(member, (member->rank + n - 1) % n, true);
+		err = 0;
+	for (i = 0; !err && i < rounds; i++) {
+		err = coll_link_new(member, coll_agree_after(member, i), true);
+		if (!err)
+			err = coll_link_new(member, coll_agree_before(member, i), true);
+	}
 	if (err)
 		leave_links(member, true);
 	return err;
@@ -504,6 +510,23 @@ static void status_reason(struct collective_reason *reason, const struct coll_ca
 	};
 }
 
+static void status_call(struct collective_call *call, const struct coll_evidence *evidence)
+{
+	const struct coll_signature *signature = &evidence->signature;
+
+	*call = (struct collective_call){
+		.opcode = signature->collective,
+		.type = signature->type,
+		.reduction = signature->reduction,
+		.algorithm = signature->algorithm,
+		.flags = signature->flags,
+		.root = signature->root,
+		.rank = evidence->rank,
+		.count = signature->count,
+		.layout = signature->layout,
+	};
+}
+
 /**
  * coll_member_status() - what there is to know of a member
  * @member: the member
@@ -521,5 +544,7 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status->completed = atomic64_read(&member->counters.completed);
 	status_reason(&status->group, &member->cause, COLL_INSTANCE_GROUP);
 	status_reason(&status->last, &member->last, member->last_instance);
+	status_call(&status->calls[0], &member->calls[0]);
+	status_call(&status->calls[1], &member->calls[1]);
 	spin_unlock(&member->lock);
 }

@@ -4,8 +4,9 @@
  *
  * A request belongs to the member's list from the moment it has a number until
  * its waiter has collected it, or the member is torn down.  Its lanes hold no
- * reference: each reports its part once, and the last report completes it, after
- * which no lane looks at it again.
+ * reference: each reports its part once, as does whoever finds that all ranks agree
+ * or that they never will (agree.c), and the last report completes it, after which
+ * none of them looks at it again.
  *
  * Numbers are given and parts are queued under one lock, so that every lane sees
  * requests in the order of their numbers.
@@ -136,7 +137,8 @@ static struct coll_request *request_new(struct coll_member *member,
 		.root = op->root,
 		.count = op->count,
 	};
-	atomic_set(&request->left, nparts);
+	/* What one rank calls is agreed. */
+	atomic_set(&request->left, nparts + (member->nranks > 1));
 	init_completion(&request->done);
 	return request;
 }
@@ -179,9 +181,10 @@ static bool request_crowded(struct coll_member *member)
 }
 
 /* Give it a number and to its lanes; what is known of it already may doom it. */
-static int request_number(struct coll_request *request, struct coll_cause *doom)
+static int request_number(struct coll_request *request, struct coll_failure *doom)
 {
 	struct coll_member *member = request->member;
+	bool agreed;
 	int err = 0;
 
 	spin_lock(&member->lock);
@@ -200,12 +203,14 @@ static int request_number(struct coll_request *request, struct coll_cause *doom)
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request->waited = true;
-	coll_agree_begin(request, doom);
+	agreed = coll_agree_begin(request, doom);
 	request_parts(request);
 	spin_unlock(&member->lock);
 
 	atomic64_inc(&member->counters.submitted);
 	trace_collective_begin(request);
+	if (agreed)
+		coll_request_report(request, 0);
 	return 0;
 }
 
@@ -262,19 +267,21 @@ static int request_expire(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	unsigned long patience = nsecs_to_jiffies(coll_member_beats(member, COLL_FENCE_BEATS));
-	struct coll_cause cause = {
-		.kind = COLLECTIVE_REASON_DEADLINE,
-		.error = ETIMEDOUT,
-		.rank_a = member->rank,
-		.rank_b = READ_ONCE(request->announced) ? COLLECTIVE_RANK_NONE :
-							  coll_agree_previous(member),
+	struct coll_failure failure = {
+		.cause = {
+			.kind = COLLECTIVE_REASON_DEADLINE,
+			.error = ETIMEDOUT,
+			.rank_a = member->rank,
+			.rank_b = READ_ONCE(request->heard) & 1 ? COLLECTIVE_RANK_NONE :
+								  coll_agree_before(member, 0),
+		},
 	};
 
-	coll_request_abort(member, request->instance, &cause);
+	coll_agree_abort(member, request->instance, &failure);
 	if (wait_for_completion_killable_timeout(&request->done, patience) > 0)
 		return 0;
 	if (!completion_done(&request->done))
-		coll_member_abort(member, &cause);
+		coll_member_abort(member, &failure.cause);
 	return wait_for_completion_killable(&request->done);
 }
 
@@ -320,7 +327,7 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 {
 	struct coll_request *request;
 	struct coll_extent extent;
-	struct coll_cause doom;
+	struct coll_failure doom;
 	struct coll_plan plan;
 	int err;
 
@@ -341,9 +348,8 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	}
 	*instance = request->instance;
 
-	coll_agree_announce(request);
-	if (doom.kind != COLLECTIVE_REASON_NONE)
-		coll_request_abort(member, request->instance, &doom);
+	if (doom.cause.kind != COLLECTIVE_REASON_NONE)
+		coll_agree_doom(member, *instance, &doom);
 	return request_wait(request);
 }
 
@@ -395,10 +401,34 @@ static void request_failed(struct coll_request *request)
 	struct coll_member *member = request->member;
 
 	spin_lock(&member->lock);
-	member->last = request->aborted ? request->cause : member->cause;
+	member->last = request->aborted ? request->failure.cause : member->cause;
 	member->last_instance = request->instance;
+	if (member->last.kind == COLLECTIVE_REASON_MISMATCH)
+		memcpy(member->calls, request->failure.calls, sizeof(member->calls));
 	atomic64_inc(&member->counters.failed[member->last.kind]);
 	spin_unlock(&member->lock);
+}
+
+/**
+ * coll_request_report() - one of the parts of a request is done
+ * @request: the request; gone afterwards
+ * @error: how that part ended
+ *
+ * Context: process or work item.
+ */
+void coll_request_report(struct coll_request *request, int error)
+{
+	struct coll_member *member = request->member;
+
+	if (error)
+		WRITE_ONCE(request->error, error);
+	if (!atomic_dec_and_test(&request->left))
+		return;
+	if (request->error)
+		request_failed(request);
+	atomic64_inc(&member->counters.completed);
+	trace_collective_end(request, ktime_get_ns() - request->begun);
+	complete_all(&request->done);
 }
 
 /**
@@ -409,18 +439,7 @@ static void request_failed(struct coll_request *request)
  */
 void coll_request_part_done(struct coll_part *part)
 {
-	struct coll_request *request = part->request;
-	struct coll_member *member = request->member;
-
-	if (part->error)
-		WRITE_ONCE(request->error, part->error);
-	if (!atomic_dec_and_test(&request->left))
-		return;
-	if (request->error)
-		request_failed(request);
-	atomic64_inc(&member->counters.completed);
-	trace_collective_end(request, ktime_get_ns() - request->begun);
-	complete_all(&request->done);
+	coll_request_report(part->request, part->error);
 }
 
 /**

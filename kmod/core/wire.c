@@ -42,7 +42,8 @@ struct control_wire {
 			u8 type;
 			u8 reduction;
 			u8 algorithm;
-			__le32 root;
+			__le16 root;
+			__le16 flags;
 			__le64 count;
 			__le64 layout;
 		} __packed signature;
@@ -180,12 +181,13 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
+	case COLL_CONTROL_EVIDENCE:
 		w.signature.collective = control->signature.collective;
 		w.signature.type = control->signature.type;
 		w.signature.reduction = control->signature.reduction;
-		w.signature.algorithm = control->signature.algorithm |
-					control->signature.flags << 4;
-		w.signature.root = cpu_to_le32(control->signature.root);
+		w.signature.algorithm = control->signature.algorithm;
+		w.signature.root = cpu_to_le16(control->signature.root);
+		w.signature.flags = cpu_to_le16(control->signature.flags);
 		w.signature.count = cpu_to_le64(control->signature.count);
 		w.signature.layout = cpu_to_le64(control->signature.layout);
 		break;
@@ -197,6 +199,17 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		break;
 	}
 	memcpy(buf, &w, sizeof(w));
+}
+
+static bool signature_valid(const struct coll_signature *signature)
+{
+	return signature->collective < COLLECTIVE_OPCODE_COUNT &&
+	       signature->type < COLLECTIVE_TYPE_COUNT &&
+	       signature->reduction < COLLECTIVE_REDUCTION_COUNT &&
+	       signature->algorithm > COLLECTIVE_ALGORITHM_AUTO &&
+	       signature->algorithm < COLLECTIVE_ALGORITHM_COUNT &&
+	       !(signature->flags & ~COLLECTIVE_F_ALL) &&
+	       signature->root < COLLECTIVE_RANKS_MAX;
 }
 
 static bool cause_valid(const struct coll_cause *cause)
@@ -213,7 +226,8 @@ static bool cause_valid(const struct coll_cause *cause)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind and cause are in range, the rest is as it came
+ * @control: filled in; kind, signature, cause, and the rank and the number of an
+ *	EVIDENCE are in range, the rest is as it came
  * @incarnation: of the group
  *
  * Return: 0 or -EPROTO.
@@ -237,17 +251,23 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	};
 
 	switch (w.kind) {
+	case COLL_CONTROL_EVIDENCE:
+		if (control->lane > 1 || control->position >= COLLECTIVE_RANKS_MAX)
+			return -EPROTO;
+		fallthrough;
 	case COLL_CONTROL_ANNOUNCE:
 		control->signature = (struct coll_signature){
 			.collective = w.signature.collective,
 			.type = w.signature.type,
 			.reduction = w.signature.reduction,
-			.algorithm = w.signature.algorithm & 15,
-			.flags = w.signature.algorithm >> 4,
-			.root = le32_to_cpu(w.signature.root),
+			.algorithm = w.signature.algorithm,
+			.root = le16_to_cpu(w.signature.root),
+			.flags = le16_to_cpu(w.signature.flags),
 			.count = le64_to_cpu(w.signature.count),
 			.layout = le64_to_cpu(w.signature.layout),
 		};
+		if (!signature_valid(&control->signature))
+			return -EPROTO;
 		break;
 	case COLL_CONTROL_ABORT:
 		control->cause = (struct coll_cause){

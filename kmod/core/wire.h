@@ -64,7 +64,7 @@ struct coll_hello {
 };
 
 enum coll_control_kind {
-	COLL_CONTROL_ANNOUNCE = 1,	/* I have submitted this call */
+	COLL_CONTROL_ANNOUNCE = 1,	/* I and 2^@position - 1 before me called this */
 	COLL_CONTROL_GRANT,		/* send @position bytes of it: I can take them */
 	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
@@ -72,6 +72,7 @@ enum coll_control_kind {
 	COLL_CONTROL_PONG,		/* @position: as it came */
 	COLL_CONTROL_ABORT,		/* it has failed: I complete nothing of it any more */
 	COLL_CONTROL_LEAVE,		/* I am going, all is well */
+	COLL_CONTROL_EVIDENCE,		/* of an ABORT to come: what rank @position called */
 	COLL_CONTROL_KINDS
 };
 
@@ -81,7 +82,7 @@ enum coll_control_kind {
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
- * @flags: COLLECTIVE_F_*, below 16
+ * @flags: COLLECTIVE_F_*
  * @root: rank
  * @count: elements
  * @layout: a digest of the layout, 0: contiguous
@@ -91,7 +92,7 @@ struct coll_signature {
 	u8 type;
 	u8 reduction;
 	u8 algorithm;
-	u8 flags;
+	u16 flags;
 	u32 root;
 	u64 count;
 	u64 layout;
@@ -114,10 +115,10 @@ struct coll_cause {
 /**
  * struct coll_control - a control frame
  * @kind: enum coll_control_kind
- * @lane: that it speaks of, if it does
+ * @lane: that it speaks of, if it does; of EVIDENCE: the first call or the second
  * @instance: that it speaks of; COLL_INSTANCE_GROUP: the whole group
- * @position: a cumulative count of bytes, or a clock
- * @signature: of ANNOUNCE
+ * @position: a cumulative count of bytes, a clock, a round or a rank
+ * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
  */
 struct coll_control {

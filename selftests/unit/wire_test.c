@@ -29,7 +29,16 @@ static const struct coll_control announce = {
 	.signature = {
 		.collective = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT64,
 		.reduction = COLLECTIVE_MAX, .algorithm = COLLECTIVE_ALGORITHM_RING,
+		.flags = COLLECTIVE_F_ALL,
 		.root = 1023, .count = ~0ULL, .layout = 0xfeedULL,
+	},
+};
+
+static const struct coll_control evidence = {
+	.kind = COLL_CONTROL_EVIDENCE, .lane = 1, .instance = 1ULL << 39, .position = 1023,
+	.signature = {
+		.collective = COLLECTIVE_BROADCAST, .type = COLLECTIVE_INT8,
+		.algorithm = COLLECTIVE_ALGORITHM_TREE, .root = 1, .count = 100,
 	},
 };
 
@@ -54,10 +63,12 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		return false;
 	switch (a->kind) {
 	case COLL_CONTROL_ANNOUNCE:
+	case COLL_CONTROL_EVIDENCE:
 		return a->signature.collective == b->signature.collective &&
 		       a->signature.type == b->signature.type &&
 		       a->signature.reduction == b->signature.reduction &&
 		       a->signature.algorithm == b->signature.algorithm &&
+		       a->signature.flags == b->signature.flags &&
 		       a->signature.root == b->signature.root &&
 		       a->signature.count == b->signature.count &&
 		       a->signature.layout == b->signature.layout;
@@ -67,18 +78,35 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 	return true;
 }
 
+static bool signature_valid(const struct coll_signature *s)
+{
+	return s->collective < COLLECTIVE_OPCODE_COUNT && s->type < COLLECTIVE_TYPE_COUNT &&
+	       s->reduction < COLLECTIVE_REDUCTION_COUNT && s->algorithm &&
+	       s->algorithm < COLLECTIVE_ALGORITHM_COUNT && !(s->flags & ~COLLECTIVE_F_ALL) &&
+	       s->root < COLLECTIVE_RANKS_MAX;
+}
+
 static bool control_valid(const struct coll_control *c)
 {
 	if (!c->kind || c->kind >= COLL_CONTROL_KINDS || c->lane >= COLLECTIVE_LANES_MAX)
 		return false;
-	return c->kind != COLL_CONTROL_ABORT ||
-	       (c->cause.kind > COLLECTIVE_REASON_NONE &&
-		c->cause.kind < COLLECTIVE_REASON_COUNT &&
-		c->cause.error > 0 && c->cause.error < 4096 &&
-		(c->cause.rank_a < COLLECTIVE_RANKS_MAX ||
-		 c->cause.rank_a == COLLECTIVE_RANK_NONE) &&
-		(c->cause.rank_b < COLLECTIVE_RANKS_MAX ||
-		 c->cause.rank_b == COLLECTIVE_RANK_NONE));
+	switch (c->kind) {
+	case COLL_CONTROL_EVIDENCE:
+		if (c->lane > 1 || c->position >= COLLECTIVE_RANKS_MAX)
+			return false;
+		return signature_valid(&c->signature);
+	case COLL_CONTROL_ANNOUNCE:
+		return signature_valid(&c->signature);
+	case COLL_CONTROL_ABORT:
+		return c->cause.kind > COLLECTIVE_REASON_NONE &&
+		       c->cause.kind < COLLECTIVE_REASON_COUNT &&
+		       c->cause.error > 0 && c->cause.error < 4096 &&
+		       (c->cause.rank_a < COLLECTIVE_RANKS_MAX ||
+			c->cause.rank_a == COLLECTIVE_RANK_NONE) &&
+		       (c->cause.rank_b < COLLECTIVE_RANKS_MAX ||
+			c->cause.rank_b == COLLECTIVE_RANK_NONE);
+	}
+	return true;
 }
 
 static bool hello_valid(const struct coll_hello *h)
@@ -120,6 +148,9 @@ static void test_round_trips(void)
 	coll_wire_put_control(c, &failure, INCARNATION);
 	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 		  same_control(&failure, &control_back);
+	coll_wire_put_control(c, &evidence, INCARNATION);
+	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
+		  same_control(&evidence, &control_back);
 	for (kind = COLL_CONTROL_ANNOUNCE; kind < COLL_CONTROL_KINDS; kind++) {
 		struct coll_control plain = {
 			.kind = kind, .lane = kind % 8, .instance = kind * 77, .position = ~0ULL,
@@ -127,6 +158,10 @@ static void test_round_trips(void)
 
 		if (kind == COLL_CONTROL_ABORT)
 			plain.cause = failure.cause;
+		if (kind == COLL_CONTROL_ANNOUNCE)
+			plain.signature = announce.signature;
+		if (kind == COLL_CONTROL_EVIDENCE)
+			plain = evidence;
 		coll_wire_put_control(c, &plain, INCARNATION);
 		passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 			  same_control(&plain, &control_back);
@@ -171,14 +206,15 @@ static bool offer(const u8 *h, const u8 *c, const u8 *d)
 
 static void test_corruption(void)
 {
+	const struct coll_control *controls[] = { &announce, &evidence, &failure };
 	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE);
 	u8 *d = buffer(COLL_DATA_SIZE);
 	bool passed = true;
 	u32 i, byte, tries;
 
-	for (tries = 0; tries < 2; tries++) {
+	for (tries = 0; tries < ARRAY_SIZE(controls); tries++) {
 		coll_wire_put_hello(h, &hello);
-		coll_wire_put_control(c, tries ? &announce : &failure, INCARNATION);
+		coll_wire_put_control(c, controls[tries], INCARNATION);
 		coll_wire_put_data(d, &data, INCARNATION);
 		for (i = 0; i < COLL_HELLO_SIZE; i++) {
 			u8 *at[] = { h + i, c + i % COLL_CONTROL_SIZE, d + i % COLL_DATA_SIZE };
@@ -198,7 +234,7 @@ static void test_corruption(void)
 	for (tries = 0; tries < 300000 && passed; tries++) {
 		/* Mostly rubbish in a frame that begins well. */
 		coll_wire_put_hello(h, &hello);
-		coll_wire_put_control(c, random_u64() & 1 ? &announce : &failure, INCARNATION);
+		coll_wire_put_control(c, controls[random_u64() % 3], INCARNATION);
 		coll_wire_put_data(d, &data, INCARNATION);
 		for (i = 0; i < 1 + tries % 7; i++) {
 			h[random_u64() % COLL_HELLO_SIZE] = random_u64();
@@ -231,6 +267,45 @@ static bool refuses_cause(u32 kind, u32 error, u32 rank_a, u32 rank_b)
 
 	coll_wire_put_control(c, &wrong, INCARNATION);
 	return coll_wire_get_control(c, &wrong, INCARNATION) == -EPROTO;
+}
+
+static bool refuses_control(struct coll_control wrong)
+{
+	u8 c[COLL_CONTROL_SIZE];
+
+	coll_wire_put_control(c, &wrong, INCARNATION);
+	return coll_wire_get_control(c, &wrong, INCARNATION) == -EPROTO;
+}
+
+/* What a rank is said to have called must be something that can be called. */
+static void test_signatures(void)
+{
+	const struct coll_control *good[] = { &announce, &evidence };
+	struct coll_control wrong[8];
+	bool passed = true;
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		for (k = 0; k < ARRAY_SIZE(wrong); k++)
+			wrong[k] = *good[i];
+		passed &= !refuses_control(*good[i]);
+		wrong[0].signature.collective = COLLECTIVE_OPCODE_COUNT;
+		wrong[1].signature.type = COLLECTIVE_TYPE_COUNT;
+		wrong[2].signature.reduction = COLLECTIVE_REDUCTION_COUNT;
+		wrong[3].signature.algorithm = COLLECTIVE_ALGORITHM_AUTO;
+		wrong[4].signature.algorithm = COLLECTIVE_ALGORITHM_COUNT;
+		wrong[5].signature.flags = COLLECTIVE_F_ALL + 1;
+		wrong[6].signature.root = COLLECTIVE_RANKS_MAX;
+		wrong[7].lane = COLLECTIVE_LANES_MAX;
+		for (k = 0; k < ARRAY_SIZE(wrong); k++)
+			passed &= refuses_control(wrong[k]);
+	}
+	wrong[0] = evidence;
+	wrong[0].lane = 2;
+	wrong[1] = evidence;
+	wrong[1].position = COLLECTIVE_RANKS_MAX;
+	tap_ok(passed && refuses_control(wrong[0]) && refuses_control(wrong[1]),
+	       "a call out of range, of nobody or a third one is refused");
 }
 
 static void test_ranges(void)
@@ -287,9 +362,10 @@ static void test_ranges(void)
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(11);
 	test_round_trips();
 	test_corruption();
+	test_signatures();
 	test_ranges();
 	return tap_exit();
 }

@@ -414,6 +414,30 @@ struct collective_submit {
 };
 
 /**
+ * struct collective_call - what a rank asked for, as far as all must agree
+ * @opcode: enum collective_opcode
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction
+ * @algorithm: enum collective_algorithm, never AUTO
+ * @flags: COLLECTIVE_F_*
+ * @root: rank
+ * @rank: whose call it is; COLLECTIVE_RANK_NONE: there is none
+ * @count: elements
+ * @layout: a digest of the counts; 0: none
+ */
+struct collective_call {
+	__u8  opcode;
+	__u8  type;
+	__u8  reduction;
+	__u8  algorithm;
+	__u32 flags;
+	__u32 root;
+	__u32 rank;
+	__aligned_u64 count;
+	__aligned_u64 layout;
+};
+
+/**
  * struct collective_status - ioctl(COLLECTIVE_IOC_STATUS)
  * @size: sizeof(struct collective_status)
  * @flags: 0
@@ -427,6 +451,7 @@ struct collective_submit {
  * @completed: out: operations completed so far, with success or not
  * @group: out: why the group failed, if it did
  * @last: out: why the latest failed operation of this member failed
+ * @calls: out: of the latest mismatch: what its two ranks called
  */
 struct collective_status {
 	__u32 size;
@@ -441,6 +466,7 @@ struct collective_status {
 	__aligned_u64 completed;
 	struct collective_reason group;
 	struct collective_reason last;
+	struct collective_call calls[2];
 };
 
 /**
