@@ -25,11 +25,6 @@
 /* What an odd frame means should be known after so long. */
 #define AGREE_PATIENCE_NS	(100 * NSEC_PER_MSEC)
 
-static struct coll_memo *memo_of(struct coll_member *member, u64 instance)
-{
-	return &member->memo[instance & (COLL_INFLIGHT - 1)];
-}
-
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
 {
 	return a->collective != b->collective || a->type != b->type ||
@@ -174,17 +169,17 @@ static u32 agree_deserter(const struct coll_request *request)
 static void agree_recall(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_member *member = request->member;
-	const struct coll_memo *memo = memo_of(member, request->instance);
+	const struct coll_failure *failed = coll_memo_failure(member, request->instance);
+	const struct coll_memo *memo = coll_memo_find(member, request->instance);
 
-	if (memo->failed == request->instance + 1)
-		*failure = memo->failure;
-	else if (memo->announced != request->instance + 1)
-		return;
-	else if (signatures_differ(&memo->signature, &request->signature))
+	if (failed)
+		*failure = *failed;
+	else if (memo && signatures_differ(&memo->signature, &request->signature))
 		*failure = failure_differ(coll_agree_before(member, __ffs(memo->heard)),
 					  &memo->signature, member->rank, &request->signature);
-	else
+	else if (memo)
 		request->heard = memo->heard;
+	coll_memo_drop(member, request->instance);
 }
 
 /**
@@ -234,27 +229,24 @@ void coll_agree_doom(struct coll_member *member, u64 instance,
 		coll_agree_abort(member, instance, failure);
 }
 
-/* Before the number is known to be in flight here. */
-static bool memo_heard(struct coll_member *member, u64 instance, u32 round,
-		       const struct coll_signature *signature, struct coll_failure *failure)
+/* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
+static int memo_heard(struct coll_member *member, u64 instance, u32 round,
+		      const struct coll_signature *signature, struct coll_failure *failure)
 {
-	struct coll_memo *memo = memo_of(member, instance);
+	struct coll_memo *memo = coll_memo_get(member, instance);
 
-	if (instance < member->instances || instance - member->instances >= COLL_INFLIGHT)
-		return false;
-	if (memo->announced != instance + 1) {
-		memo->announced = instance + 1;
-		memo->heard = 0;
+	if (IS_ERR_OR_NULL(memo))
+		return PTR_ERR_OR_ZERO(memo);
+	if (!memo->heard)
 		memo->signature = *signature;
-	}
 	if (signatures_differ(&memo->signature, signature)) {
 		*failure = failure_differ(coll_agree_before(member, round), signature,
 					  agree_witness(member, memo->heard, round),
 					  &memo->signature);
-		return true;
+		return 1;
 	}
 	memo->heard |= BIT(round);
-	return false;
+	return 0;
 }
 
 /* Return: whether the operation is to fail. */
@@ -286,14 +278,15 @@ static bool request_heard(struct coll_request *request, u32 round,
  * @control: an ANNOUNCE
  *
  * Context: control runner.
- * Return: 0, or -EPROTO when it is not for that rank to say.
+ * Return: 0; -EPROTO when it is not for that rank to say, or too much is said.
  */
 int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control)
 {
 	u64 instance = control->instance;
 	struct coll_request *request;
 	struct coll_failure failure;
-	bool fails, reached = false;
+	bool reached = false;
+	int fails;
 
 	if (control->position >= coll_agree_rounds(member->nranks) ||
 	    peer != coll_agree_before(member, control->position))
@@ -301,7 +294,8 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 
 	spin_lock(&member->lock);
 	request = coll_request_find(member, instance);
-	if (request) {
+	/* A key may be used again before all is done here: that is not said twice. */
+	if (request && !(request->heard & BIT(control->position))) {
 		fails = request_heard(request, control->position, &control->signature,
 				      &failure);
 		reached = !fails && agree_reached(request);
@@ -311,11 +305,14 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 	}
 	spin_unlock(&member->lock);
 
-	if (fails)
+	if (fails == -ENOMEM)
+		coll_member_fail(member, COLLECTIVE_REASON_RESOURCES, member->rank,
+				 COLLECTIVE_RANK_NONE);
+	else if (fails > 0)
 		coll_agree_abort(member, instance, &failure);
 	else if (reached)
 		coll_request_report(request, 0);
-	return 0;
+	return fails == -EPROTO ? fails : 0;
 }
 
 /**
@@ -478,14 +475,9 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 		report = request->agreeing;
 		request->agreeing = false;
 		news = true;
-	} else if (!request && instance >= member->instances &&
-		   instance - member->instances < COLL_INFLIGHT) {
-		struct coll_memo *memo = memo_of(member, instance);
-
-		news = memo->failed != instance + 1;
-		memo->failed = instance + 1;
-		memo->failure = *failure;
 	}
+	if ((news && !coll_name_counted(instance)) || !request)
+		news |= coll_memo_fail(member, instance, failure);
 	spin_unlock(&member->lock);
 
 	if (news)

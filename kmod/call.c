@@ -101,7 +101,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 
 static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
 {
-	return !(op->flags & ~COLLECTIVE_F_REPRODUCIBLE) && !op->layout &&
+	return !(op->flags & ~(COLLECTIVE_F_KEYED | COLLECTIVE_F_REPRODUCIBLE)) && !op->layout &&
 	       plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
 }
 
@@ -110,7 +110,8 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 {
 	bool reduces = traits & CALL_REDUCES;
 
-	if (op->key || (op->root && !(traits & CALL_ROOTED)))
+	if (op->key > (op->flags & COLLECTIVE_F_KEYED ? COLLECTIVE_KEY_MAX : 0) ||
+	    (op->root && !(traits & CALL_ROOTED)))
 		return -EINVAL;
 	if (traits & CALL_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
 				    op->recv_buffer || op->type))

@@ -33,7 +33,6 @@
 #ifndef COLL_H
 #define COLL_H
 
-#include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
@@ -116,17 +115,16 @@ struct coll_group {
  * @posted: there is something
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
- * @granted: bit i: @grants[i] has not been read
- * @grants: see coll_stream_granted(), by the low bits of the instance's number:
- *	what another instance has there can be of no use any more
+ * @ngrants: how many
+ * @grants: see coll_stream_granted(), each for another name, the latest limit
  */
 struct coll_mail {
 	spinlock_t lock;
 	bool posted;
 	u64 consumed;
 	u64 credited;
-	DECLARE_BITMAP(granted, COLL_INFLIGHT);
-	struct coll_grant grants[COLL_INFLIGHT];
+	u32 ngrants;
+	struct coll_grant grants[2 * COLL_INFLIGHT];
 };
 
 enum coll_conn_state {
@@ -286,7 +284,8 @@ struct coll_link {
  * @lock: protects @inbox and @arrivals
  * @inbox: parts submitted
  * @arrivals: connections handed over
- * @recheck: some request was aborted [a]
+ * @recheck: some operation was aborted [a]
+ * @buried: so many of the names that have failed were told to the engine [L]
  */
 struct coll_lane {
 	struct coll_runner runner;
@@ -303,6 +302,7 @@ struct coll_lane {
 	struct list_head inbox;
 	struct list_head arrivals;
 	bool recheck;
+	u64 buried;
 };
 
 /**
@@ -339,7 +339,8 @@ struct coll_extent {
  * struct coll_request - one operation of one member
  * @node: in the member's list [l]
  * @member: [c]
- * @instance: its number [c]
+ * @instance: its name [c]
+ * @key: that names it, with COLLECTIVE_F_KEYED [c]
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
  * @extent: of its buffers [c]
@@ -366,6 +367,7 @@ struct coll_request {
 	struct list_head node;
 	struct coll_member *member;
 	u64 instance;
+	u64 key;
 	struct coll_signature signature;
 	struct coll_plan plan;
 	struct coll_extent extent;
@@ -389,19 +391,33 @@ struct coll_request {
 };
 
 /**
- * struct coll_memo - what is known of an instance that was not submitted here
- * @announced: instance that others have announced, plus one
- * @heard: bit (1 << round) in which they did
- * @signature: what they announced
- * @failed: instance that has failed elsewhere, plus one
- * @failure: why
+ * struct coll_memo - what others have called and this rank has not
+ * @node: with a key: among those of the same hash
+ * @name: of the operation
+ * @heard: bit (1 << round) in which they said so
+ * @signature: what they called
  */
 struct coll_memo {
-	u64 announced;
+	struct hlist_node node;
+	u64 name;
 	u32 heard;
 	struct coll_signature signature;
-	u64 failed;
-	struct coll_failure failure;
+};
+
+/**
+ * struct coll_memos - what is known of operations not submitted here (memo.c)
+ * @counted: without a key, by the low bits of their number
+ * @keyed: with one, by the hash of their name
+ * @nkeyed: how many of these
+ * @failed: names of what has failed: all with a key, others before they began here
+ * @failure: why
+ */
+struct coll_memos {
+	struct coll_memo counted[COLL_INFLIGHT];
+	struct hlist_head keyed[COLL_INFLIGHT];
+	u32 nkeyed;
+	struct coll_failed failed;
+	struct coll_failure failure[COLL_FAILED_MAX];
 };
 
 /* What the control runner has to do besides its connections. */
@@ -472,7 +488,7 @@ struct coll_counters {
  * @last: why the latest failed operation did [l]
  * @last_instance: which, COLL_INSTANCE_GROUP: none yet [l]
  * @calls: of the latest mismatch [l]
- * @memo: of instances to come, by the low bits of their number [l]
+ * @memos: of operations that have not been submitted here [l]
  * @buffers: registered ones [m]
  * @pinned: bytes [a]
  * @counters: [a]
@@ -531,7 +547,7 @@ struct coll_member {
 	struct coll_cause last;
 	u64 last_instance;
 	struct coll_evidence calls[2];
-	struct coll_memo *memo;
+	struct coll_memos *memos;
 
 	struct xarray buffers;
 	atomic64_t pinned;
@@ -574,6 +590,16 @@ void coll_request_part_done(struct coll_part *part);
 void coll_request_report(struct coll_request *request, int error);
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
 void coll_request_reap(struct coll_member *member, unsigned long patience);
+
+/* memo.c */
+int coll_memo_setup(struct coll_member *member);
+void coll_memo_cleanup(struct coll_member *member);
+struct coll_memo *coll_memo_find(struct coll_member *member, u64 name);
+struct coll_memo *coll_memo_get(struct coll_member *member, u64 name);
+void coll_memo_drop(struct coll_member *member, u64 name);
+const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 name);
+bool coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure);
+int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name);
 
 /* agree.c */
 u32 coll_agree_rounds(u32 nranks);

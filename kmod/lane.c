@@ -118,11 +118,10 @@ static int lane_read_mail(struct coll_conn *conn)
 		return 0;
 	spin_lock(&mail->lock);
 	mail->posted = false;
-	for_each_set_bit(i, mail->granted, COLL_INFLIGHT)
-		if (!err)
-			err = coll_stream_granted(conn->stream, mail->grants[i].instance - 1,
-						  mail->grants[i].limit);
-	bitmap_zero(mail->granted, COLL_INFLIGHT);
+	for (i = 0; i < mail->ngrants && !err; i++)
+		err = coll_stream_granted(conn->stream, mail->grants[i].instance,
+					  mail->grants[i].limit);
+	mail->ngrants = 0;
 	if (!err)
 		err = coll_stream_consumed(conn->stream, mail->consumed);
 	if (!err)
@@ -148,18 +147,23 @@ static void lane_inbox(struct coll_lane *lane)
 	}
 }
 
-/* Some requests are to fail by themselves. */
+/* Some operations are to fail by themselves, begun or not. */
 static void lane_recheck(struct coll_lane *lane)
 {
 	struct coll_inst *inst, *next;
+	u64 name;
+	int error;
 
 	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
 		struct coll_part *part = inst->call.user;
-		int error = READ_ONCE(part->request->aborted);
 
+		error = READ_ONCE(part->request->aborted);
 		if (error && !inst->error)
 			coll_engine_abort(&lane->engine, inst->call.instance, error);
 	}
+	while ((error = coll_memo_failures(lane->member, &lane->buried, &name)))
+		coll_engine_abort(&lane->engine, name, error);
+	coll_engine_drain(&lane->engine);
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
@@ -503,7 +507,7 @@ void coll_lane_recheck(struct coll_lane *lane)
  */
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 nslots = lane->engine.nhash;
+	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
 	int err;
 
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
@@ -513,8 +517,8 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	conn->mail = &conn->link->mail[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
 			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
-			 kvcalloc(nslots, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
-	if (!conn->stream->stage || !conn->stream->grants)
+			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
+	if (!conn->stream->stage || !conn->stream->grants.entry)
 		return -ENOMEM;
 	err = conn->ep.transport->bulk(&conn->ep);
 	if (err)
@@ -539,9 +543,23 @@ void coll_lane_detach(struct coll_conn *conn)
 {
 	if (conn->stream) {
 		kvfree(conn->stream->stage);
-		kvfree(conn->stream->grants);
+		kvfree(conn->stream->grants.entry);
 	}
 	kfree(conn->stream);
+}
+
+static int mail_grant(struct coll_mail *mail, u64 instance, u64 limit)
+{
+	u32 i = 0;
+
+	while (i < mail->ngrants && mail->grants[i].instance != instance)
+		i++;
+	if (i == ARRAY_SIZE(mail->grants))
+		return -EPROTO;
+	if (i == mail->ngrants)
+		mail->ngrants++;
+	mail->grants[i] = (struct coll_grant){ .instance = instance, .limit = limit };
+	return 0;
 }
 
 /**
@@ -556,17 +574,12 @@ void coll_lane_detach(struct coll_conn *conn)
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 		   const struct coll_control *control)
 {
-	u32 slot = control->instance & (COLL_INFLIGHT - 1);
 	int err = 0;
 
 	spin_lock(&mail->lock);
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
-		mail->grants[slot] = (struct coll_grant){
-			.instance = control->instance + 1,
-			.limit = control->position,
-		};
-		__set_bit(slot, mail->granted);
+		err = mail_grant(mail, control->instance, control->position);
 		break;
 	case COLL_CONTROL_CREDIT:
 		if (control->position < mail->credited)

@@ -144,21 +144,19 @@ static void leave_links(struct coll_member *member, bool reset)
 	member->links = NULL;
 	kvfree(member->peers);
 	member->peers = NULL;
-	kvfree(member->memo);
-	member->memo = NULL;
+	coll_memo_cleanup(member);
 }
 
 /* The neighbours on the ring, and who is told and tells what was called. */
 static int join_links(struct coll_member *member)
 {
 	u32 rounds = coll_agree_rounds(member->nranks);
-	int err = -ENOMEM;
+	int err = coll_memo_setup(member);
 	u32 i;
 
 	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
-	member->memo = kvcalloc(COLL_INFLIGHT, sizeof(*member->memo), GFP_KERNEL_ACCOUNT);
-	if (member->links && member->memo)
-		err = 0;
+	if (!member->links)
+		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
 		err = coll_link_new(member, coll_agree_after(member, i), true);
 		if (!err)

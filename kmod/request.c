@@ -124,6 +124,7 @@ static struct coll_request *request_new(struct coll_member *member,
 	request->member = member;
 	request->plan = *plan;
 	request->extent = *extent;
+	request->key = op->key;
 	request->nparts = nparts;
 	request->begun = ktime_get_ns();
 	if (timeout != U32_MAX)
@@ -169,15 +170,27 @@ static void request_parts(struct coll_request *request)
 }
 
 /*
- * Lanes keep instances by the low bits of their number: not the count of those
- * in flight is limited, but how far they are apart.
+ * What has no key is remembered by the low bits of its number: not only the count
+ * of those in flight is limited, but how far they are apart.
  */
 static bool request_crowded(struct coll_member *member)
 {
-	const struct coll_request *oldest;
+	const struct coll_request *request;
 
-	oldest = list_first_entry_or_null(&member->requests, struct coll_request, node);
-	return oldest && member->instances - oldest->instance >= COLL_INFLIGHT;
+	if (member->inflight >= COLL_INFLIGHT)
+		return true;
+	list_for_each_entry(request, &member->requests, node)
+		if (coll_name_counted(request->instance))
+			return member->instances - request->instance >= COLL_INFLIGHT;
+	return false;
+}
+
+/* What it is called on all ranks. */
+static u64 request_name(const struct coll_request *request)
+{
+	if (request->signature.flags & COLLECTIVE_F_KEYED)
+		return coll_name_keyed(request->key);
+	return request->member->instances;
 }
 
 /* Give it a number and to its lanes; what is known of it already may doom it. */
@@ -186,20 +199,25 @@ static int request_number(struct coll_request *request, struct coll_failure *doo
 	struct coll_member *member = request->member;
 	bool agreed;
 	int err = 0;
+	u64 name;
 
 	spin_lock(&member->lock);
+	name = request_name(request);
 	if (member->aborted)
 		err = member->aborted;
 	else if (member->state != COLLECTIVE_STATE_UP)
 		err = -ENOTCONN;
 	else if (request_crowded(member))
 		err = -EAGAIN;
+	else if (coll_request_find(member, name))
+		err = -EEXIST;
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;
 	}
 
-	request->instance = member->instances++;
+	request->instance = name;
+	member->instances += coll_name_counted(name);
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request->waited = true;
@@ -354,11 +372,12 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 }
 
 /**
- * coll_request_find() - a request in flight
+ * coll_request_find() - an operation in progress
  * @member: the member, locked
- * @instance: its number
+ * @instance: its name
  *
- * Return: the request, or NULL.
+ * Return: the request, or NULL.  What is complete is not in progress, collected or
+ * not.
  */
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 {
@@ -366,7 +385,17 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 
 	lockdep_assert_held(&member->lock);
 	list_for_each_entry(request, &member->requests, node)
-		if (request->instance == instance)
+		if (request->instance == instance && atomic_read(&request->left))
+			return request;
+	return NULL;
+}
+
+static struct coll_request *request_waiting(struct coll_member *member, u64 instance)
+{
+	struct coll_request *request;
+
+	list_for_each_entry(request, &member->requests, node)
+		if (request->instance == instance && !request->waited)
 			return request;
 	return NULL;
 }
@@ -383,9 +412,7 @@ int coll_request_wait(struct coll_member *member, u64 instance)
 	struct coll_request *request;
 
 	spin_lock(&member->lock);
-	request = coll_request_find(member, instance);
-	if (request && request->waited)
-		request = NULL;
+	request = request_waiting(member, instance);
 	if (request)
 		request->waited = true;
 	spin_unlock(&member->lock);

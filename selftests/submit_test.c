@@ -72,7 +72,7 @@ TEST_F(solo, bad_operations)
 	EXPECT_OP(-EINVAL, op.algorithm = 0xff);
 	EXPECT_OP(-EINVAL, op.flags = ~COLLECTIVE_F_ALL);
 	EXPECT_OP(-EINVAL, op.flags = 1U << 31);
-	EXPECT_OP(-EOPNOTSUPP, op.flags = COLLECTIVE_F_KEYED);
+	EXPECT_OP(-EINVAL, (op.flags = COLLECTIVE_F_KEYED, op.key = COLLECTIVE_KEY_MAX + 1));
 	EXPECT_OP(-EINVAL, op.key = 1);
 	EXPECT_OP(-EINVAL, op.root = 1);
 	EXPECT_OP(-EINVAL, op.root = ~0U);

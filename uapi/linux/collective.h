@@ -30,6 +30,7 @@
 #define COLLECTIVE_RANKS_MAX		1024
 #define COLLECTIVE_EAGER_LIMIT		8192	/* bytes: up to here, copied */
 #define COLLECTIVE_OPCODES_MAX		32	/* of all kernels to come */
+#define COLLECTIVE_KEY_MAX		((1ULL << 40) - 1)
 #define COLLECTIVE_RANK_NONE		0xffffffffU
 
 /**
@@ -170,7 +171,8 @@ enum collective_reason_kind {
  * EPROTO	a peer broke the protocol
  * EACCES	the handshake was refused
  * EBUSY	this rank of this group is taken by another process
- * EEXIST	this group's name is in use with another id, size or lane count
+ * EEXIST	this group's name is in use with another id, size or lane count; an
+ *		operation of this key is in progress
  * EISCONN	this file joined (or connected) before
  * ENOTCONN	the group is not up, or not joined yet
  * EPERM	the calling process is not the one that joined
@@ -346,7 +348,7 @@ struct collective_unregister {
  * @flags: COLLECTIVE_F_*
  * @root: rank, of BROADCAST; else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
- * @key: with COLLECTIVE_F_KEYED, its name; else 0
+ * @key: with COLLECTIVE_F_KEYED, its name, up to COLLECTIVE_KEY_MAX; else 0
  * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN), or of one
  *	rank's block (ALLGATHER)
  * @send: address of what this rank contributes; of a BROADCAST the root's only
@@ -382,6 +384,12 @@ struct collective_op {
 };
 
 /*
+ * KEYED	the operation is named by @key, not by the order of calls: ranks
+ *		may submit what has keys in any order, as much of it at once as
+ *		may be in flight.  A key names one operation at a time (EEXIST);
+ *		after success it may be used again, at once; after a failure it
+ *		is spent: it fails in the same way until more than a thousand
+ *		others have failed, and should not be used again
  * REPRODUCIBLE	ALLREDUCE takes the ranks' elements in their order, ((x0 op x1) op
  *		x2) and so on: the result depends neither on the number of lanes
  *		nor on the sizes of messages.  Every rank then sends the vector
@@ -404,7 +412,7 @@ struct collective_op {
  *	for that request (@op is not looked at)
  *
  * Returns 0 when the result is complete and both buffers may be used again.
- * Errors: all of the list above but EEXIST, EBUSY, EISCONN and EINPROGRESS.
+ * Errors: all of the list above but EBUSY, EISCONN and EINPROGRESS.
  */
 struct collective_submit {
 	__u32 size;
