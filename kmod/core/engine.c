@@ -240,7 +240,7 @@ static void inst_rx_begin(struct coll_inst *inst)
 	inst->begun = true;
 	inst->lender = NULL;
 	stream = stream_to(engine, inst->rx.from);
-	if (!inst->call.eager)
+	if (!inst->call.eager && !inst->rx.whole)
 		coll_inst_grant(inst);
 	if (stream && stream->staged && list_empty(&stream->waking))
 		list_add_tail(&stream->waking, &engine->waking);
@@ -433,7 +433,11 @@ bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
  */
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
 {
-	if (data->step != inst->rx.tag || data->offset != inst->rx_off)
+	if (data->step != inst->rx.tag)
+		return false;
+	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
+		return inst->rx.in.len == coll_data_whole(data);
+	if (data->offset != inst->rx_off)
 		return false;
 	if (data->flags & COLL_DATA_REQUEST)
 		return true;

@@ -14,6 +14,8 @@ static const struct coll_schedule * const schedules[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_SCATTER]		= &coll_direct_scatter,
 	[COLLECTIVE_ALLTOALL]		= &coll_direct_alltoall,
 	[COLLECTIVE_SCAN]		= &coll_chain_scan,
+	[COLLECTIVE_SEND]		= &coll_pair_send,
+	[COLLECTIVE_RECV]		= &coll_pair_recv,
 };
 
 static const struct coll_schedule * const trees[COLLECTIVE_OPCODE_COUNT] = {

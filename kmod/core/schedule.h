@@ -23,6 +23,8 @@
 
 #include "layout.h"
 
+#include <linux/collective.h>
+
 #define COLL_NOBODY	0xffffffffU
 
 enum coll_area {
@@ -94,11 +96,16 @@ struct coll_plan {
  * Every data frame carries it: two calls that differ in nothing but these would
  * otherwise take each other's bytes.
  *
- * Return: a number that no other call has.
+ * Return: a number that no other call has, but that a message has the same at both
+ * ends.
  */
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
-	return plan->collective | plan->type << 4 | plan->reduction << 8 |
+	u8 collective = plan->collective;
+
+	if (collective == COLLECTIVE_RECV)
+		collective = COLLECTIVE_SEND;
+	return collective | plan->type << 4 | plan->reduction << 8 |
 	       plan->algorithm << 12 | plan->wide << 14 | plan->reproducible << 15;
 }
 
@@ -130,6 +137,8 @@ struct coll_span {
  *	belongs to another step, or has another root, in a call that does not match
  *	has another one.  At first the number of the step
  * @token: this step is a signal and has no payload
+ * @whole: the two have not agreed how long it is: what is eager is all in one frame,
+ *	and for what is not a grant is asked, telling the length
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
@@ -145,6 +154,7 @@ struct coll_step {
 	bool forward;
 	u16 tag;
 	bool token;
+	bool whole;
 	u8 hazard;
 };
 
@@ -184,6 +194,8 @@ extern const struct coll_schedule coll_chain_allreduce;
 extern const struct coll_schedule coll_chain_scan;
 extern const struct coll_schedule coll_tree_barrier;
 extern const struct coll_schedule coll_tree_broadcast;
+extern const struct coll_schedule coll_pair_send;
+extern const struct coll_schedule coll_pair_recv;
 extern const struct coll_schedule coll_direct_gather;
 extern const struct coll_schedule coll_direct_scatter;
 extern const struct coll_schedule coll_direct_reduce;

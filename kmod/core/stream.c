@@ -67,7 +67,7 @@ static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
 }
 
 /*
- * May an eager frame go, and how?  Frames of operations that the peer has not
+ * May an eager frame go, or one that asks for a grant?  Frames of operations that the peer has not
  * submitted use up the credit, and what it has submitted may be behind them: so
  * a part of the credit is kept for asking for a grant, with a header alone, and
  * it is enough for all that we may have in progress.
@@ -81,11 +81,13 @@ static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
 	if (inst->requested)
 		return false;
 	data->flags = COLL_DATA_EAGER;
-	if (room < eager_cost(data->length) + kept) {
+	if (!inst->call.eager || room < eager_cost(data->length) + kept) {
 		if (room < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
+		if (inst->tx.whole)
+			data->offset = inst->tx.out.len;
 		inst->requested = true;
 	}
 	stream->tx_eager += eager_cost(data->length);
@@ -106,19 +108,21 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,
 	};
+	bool ask;
 
 	granted &= ~(u64)(inst->tx.token ? 0 : inst->call.plan.size - 1);
-	if (!inst->call.eager)
+	ask = inst->tx.whole && !granted;
+	if (!inst->call.eager && !ask)
 		ready = min(ready, granted);
 	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream))
 		return false;
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
 
-	if (!inst->call.eager) {
-		data.flags = COLL_DATA_BORROWED;
-	} else if (granted < ready) {
+	if (ask || (inst->call.eager && granted < ready)) {
 		if (!stream_eager(stream, inst, &data))
 			return false;
+	} else if (!inst->call.eager) {
+		data.flags = COLL_DATA_BORROWED;
 	}
 
 	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);

@@ -157,6 +157,15 @@ struct coll_data {
 	u64 offset;
 };
 
+/**
+ * coll_data_whole() - how long a message is, of which this is the first frame
+ * @data: an eager one
+ */
+static inline u64 coll_data_whole(const struct coll_data *data)
+{
+	return data->offset + data->length;
+}
+
 u32 coll_wire_incarnation(u64 id);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);

@@ -88,6 +88,10 @@ void member_init(struct sim *sim, u32 rank)
 	member->parts = calloc(sim->config.nops + 1, sizeof(*member->parts));
 	for (i = 0; i < sim->config.nops; i++)
 		member->parts[i].number = i;
+	for (i = 0; i < sim->config.nops; i++)
+		member->parts[i].done = !sim_takes_part(&sim->ops[i], rank);
+	while (member->oldest < sim->config.nops && member->parts[member->oldest].done)
+		member->oldest++;
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		struct coll_engine *engine = &member->engine[lane];
 
@@ -167,6 +171,10 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 		break;
 	case COLLECTIVE_BROADCAST:
 		part->send_len = root ? bytes : 0;
+		break;
+	case COLLECTIVE_SEND:
+		part->send_len = root ? bytes : 0;
+		part->recv_len = root ? 0 : bytes;
 		break;
 	case COLLECTIVE_REDUCE:
 		part->recv_len = root ? bytes : 0;
@@ -346,9 +354,12 @@ static void member_submit(struct member *member, u32 number)
 	}
 	if (!barrier)
 		part_allocate(sim, op, member->rank, part);
+	if (op->collective == COLLECTIVE_SEND)
+		lanes = 1;
 	part->lanes_left = lanes;
 
 	for (lane = 0; lane < lanes; lane++) {
+		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
 		struct coll_call call = {
 			.plan = sim_plan(sim, op, member->rank),
 			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
@@ -363,7 +374,7 @@ static void member_submit(struct member *member, u32 number)
 			call.area_off[COLL_AREA_SEND] = part->send_off;
 			call.area_off[COLL_AREA_RECV] = part->recv_off;
 		}
-		err = coll_engine_submit(&member->engine[lane], malloc(sizeof(struct coll_inst)),
+		err = coll_engine_submit(&member->engine[on], malloc(sizeof(struct coll_inst)),
 					 &call);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
@@ -384,11 +395,12 @@ static bool member_may(const struct member *member, u32 number)
 	u64 name = ops[number].name;
 	u32 i;
 
-	if (member->parts[number].submitted)
+	if (member->parts[number].submitted || member->parts[number].done)
 		return false;
 	for (i = member->oldest; i < number; i++)
 		if (coll_name_counted(name) ?
-		    coll_name_counted(ops[i].name) && !member->parts[i].submitted :
+		    coll_name_counted(ops[i].name) && !member->parts[i].submitted &&
+		    !member->parts[i].done :
 		    ops[i].name == name && !member->parts[i].done)
 			return false;
 	return true;

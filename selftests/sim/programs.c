@@ -76,6 +76,12 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 		op->algorithm = rng_below(rng, COLLECTIVE_ALGORITHM_TREE + 1);
 	op->reproducible = op->collective == COLLECTIVE_ALLREDUCE && rng_once_in(rng, 3);
 	op->root = rng_below(rng, nranks);
+	op->to = (op->root + rng_between(rng, 1, max(nranks - 1, 1U))) % nranks;
+	if (nranks > 1 && rng_once_in(rng, 4)) {
+		op->collective = COLLECTIVE_SEND;
+		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
+		op->reproducible = false;
+	}
 	if (op->collective >= COLLECTIVE_ALLGATHER && op->collective <= COLLECTIVE_ALLTOALL)
 		bytes /= nranks;
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
@@ -92,9 +98,13 @@ static void random_names(struct rng *rng, struct config *config, struct sim_op *
 
 	config->keys = rng_once_in(rng, 2) ? rng_between(rng, 1, config->nops) : 0;
 	for (i = 0; i < config->nops; i++) {
-		ops[i].name = i;
-		if (config->keys && rng_below(rng, 4) < share)
-			ops[i].name = coll_name_keyed(rng_below(rng, config->keys));
+		bool keyed = config->keys && rng_below(rng, 4) < share;
+		u64 number = keyed ? rng_below(rng, config->keys) : i;
+
+		if (ops[i].collective == COLLECTIVE_SEND)
+			ops[i].name = coll_name_pair(ops[i].root, ops[i].to, number, keyed);
+		else
+			ops[i].name = keyed ? coll_name_keyed(number) : number;
 	}
 }
 

@@ -361,6 +361,7 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 		reference_input(op, i, n);
 	switch (op->collective) {
 	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_SEND:
 		memcpy(result, op->input[op->root], bytes);
 		break;
 	case COLLECTIVE_ALLGATHER:

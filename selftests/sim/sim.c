@@ -221,6 +221,16 @@ static void sim_check(struct sim *sim)
 }
 
 /**
+ * sim_takes_part() - is an operation any business of a rank?
+ * @op: the operation
+ * @rank: the rank
+ */
+bool sim_takes_part(const struct sim_op *op, u32 rank)
+{
+	return op->collective != COLLECTIVE_SEND || rank == op->root || rank == op->to;
+}
+
+/**
  * sim_plan() - an operation as the schedules see it
  * @sim: the world
  * @op: the operation
@@ -230,8 +240,10 @@ static void sim_check(struct sim *sim)
  */
 struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 rank)
 {
+	bool receives = op->collective == COLLECTIVE_SEND && rank == op->to;
+
 	return (struct coll_plan){
-		.collective = op->collective,
+		.collective = receives ? COLLECTIVE_RECV : op->collective,
 		.type = op->type,
 		.reduction = op->reduction,
 		.algorithm = op->algorithm,
@@ -239,7 +251,7 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.size = coll_type_size(op->type),
 		.rank = rank,
 		.nranks = sim->config.nranks,
-		.root = op->root,
+		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
 		.count = op->count,
 	};

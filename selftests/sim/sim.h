@@ -121,7 +121,8 @@ enum values {
  * @reproducible: the order of ranks decides
  * @name: of it; its place in the program, unless it has a key
  * @count: elements: of the vector, or of a rank's block
- * @root: rank, of rooted ones
+ * @root: rank, of rooted ones; who sends a message
+ * @to: who receives it
  * @input: of every rank, once somebody needed it
  * @expected: the result of every rank, likewise; often the same one
  * @submitted: ranks that have
@@ -135,6 +136,7 @@ struct sim_op {
 	bool reproducible;
 	u64 name;
 	u32 root;
+	u32 to;
 	u64 count;
 	u64 seed;
 	u8 *input[SIM_RANKS_MAX];
@@ -332,6 +334,7 @@ static inline struct member *member_of(const struct coll_engine *engine)
 bool sim_run(struct sim *sim);
 void sim_fail(struct sim *sim, const char *format, ...) __printf(2, 3);
 void sim_wake(struct sim *sim, struct actor *actor);
+bool sim_takes_part(const struct sim_op *op, u32 rank);
 struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 rank);
 void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, void *owner);
 
