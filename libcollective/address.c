@@ -70,6 +70,16 @@ bool coll_address_is_link_local(const struct sockaddr_storage *addr)
 	       IN6_IS_ADDR_LINKLOCAL(&in6(addr)->sin6_addr);
 }
 
+void coll_address_scope(struct sockaddr_storage *addr,
+			const struct sockaddr_storage *own)
+{
+	const struct sockaddr_in6 *own6 = (const void *)own;
+	struct sockaddr_in6 *addr6 = (void *)addr;
+
+	if (coll_address_is_link_local(addr) && own->ss_family == AF_INET6)
+		addr6->sin6_scope_id = own6->sin6_scope_id;
+}
+
 void coll_address_format(const struct sockaddr_storage *addr,
 			 char text[COLL_ADDRESS_TEXT])
 {

@@ -18,6 +18,9 @@ void coll_address_set_port(struct sockaddr_storage *addr, unsigned int port);
 bool coll_address_is_loopback(const struct sockaddr_storage *addr);
 bool coll_address_is_any(const struct sockaddr_storage *addr);
 bool coll_address_is_link_local(const struct sockaddr_storage *addr);
+/* A scope is a number of this host only: a link-local @addr gets @own's. */
+void coll_address_scope(struct sockaddr_storage *addr,
+			const struct sockaddr_storage *own);
 void coll_address_format(const struct sockaddr_storage *addr,
 			 char text[COLL_ADDRESS_TEXT]);
 

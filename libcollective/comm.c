@@ -1,9 +1,77 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "comm.h"
+#include "deadline.h"
 #include "device.h"
+#include "reason.h"
+
+struct coll_comm *coll_comm_new(const struct coll_setup *setup)
+{
+	struct coll_comm *comm = calloc(1, sizeof(*comm));
+
+	if (!comm)
+		return NULL;
+	comm->exchange = calloc(setup->nranks, COLL_RECORD_SIZE);
+	if (!comm->exchange) {
+		free(comm);
+		return NULL;
+	}
+	comm->fd = -1;
+	comm->rank = setup->rank;
+	comm->nranks = setup->nranks;
+	comm->reproducible = setup->reproducible;
+	comm->setup = *setup;
+	pthread_mutex_init(&comm->lock, NULL);
+	pthread_mutex_init(&comm->order, NULL);
+	return comm;
+}
+
+void coll_comm_free(struct coll_comm *comm)
+{
+	if (!comm)
+		return;
+	if (comm->fd >= 0)
+		close(comm->fd);
+	coll_mem_free_all(comm);
+	pthread_mutex_destroy(&comm->order);
+	pthread_mutex_destroy(&comm->lock);
+	free(comm->exchange);
+	free(comm);
+}
+
+int coll_comm_connect(struct coll_comm *comm,
+		      const struct sockaddr_storage *peers,
+		      struct coll_detail *detail)
+{
+	const struct coll_setup *setup = &comm->setup;
+	char why[COLL_DETAIL_SIZE / 2] = "";
+	struct collective_status status;
+	int err = coll_device_connect(comm->fd, peers, comm->nranks,
+				      coll_deadline_left(setup->deadline));
+
+	if (!err)
+		return 0;
+	if (!coll_device_status(comm->fd, &status))
+		coll_reason_format(&status.group, why, sizeof(why));
+	return coll_fail(detail, err,
+			 "group %s: rank %d cannot connect to its peers: %s",
+			 setup->name, setup->rank, *why ? why :
+			 coll_strerror(err));
+}
+
+void coll_comm_note(struct coll_comm *comm, const char *text)
+{
+	struct collective_status status = { 0 };
+
+	coll_device_status(comm->fd, &status);
+	pthread_mutex_lock(&comm->lock);
+	strcpy(comm->note, text);
+	comm->noted = status.last.instance;
+	pthread_mutex_unlock(&comm->lock);
+}
 
 int coll_rank(const struct coll_comm *comm)
 {
@@ -17,7 +85,7 @@ int coll_size(const struct coll_comm *comm)
 
 const char *coll_name(const struct coll_comm *comm)
 {
-	return comm->name;
+	return comm->setup.name;
 }
 
 int coll_finalize(struct coll_comm *comm)
@@ -27,9 +95,6 @@ int coll_finalize(struct coll_comm *comm)
 	if (!comm)
 		return 0;
 	err = coll_device_leave(comm->fd);
-	close(comm->fd);
-	coll_mem_free_all(comm);
-	pthread_mutex_destroy(&comm->lock);
-	free(comm);
+	coll_comm_free(comm);
 	return err;
 }

@@ -3,6 +3,7 @@
 #define COLL_COMM_H
 
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "collective.h"
 #include "setup.h"
@@ -15,26 +16,58 @@ struct coll_region;
  * @rank: mine
  * @nranks: how many there are
  * @reproducible: every allreduce reduces in the order of ranks
- * @name: the group's
+ * @setup: what the group was made with, which its children (split.c) inherit
+ * @stem: characters of its name that its children's begin with; 0: those that fit
+ * @addr: where it listens
  * @lock: protects the fields below
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
  * @room: how many @regions has room for
+ * @note: why the latest split failed; empty when it did not
+ * @noted: operation that had failed last when @note was written
  * @detail: what coll_error_detail() returned last
+ * @order: one split at a time; taken before @lock; protects the fields below
+ * @nsplits: splits begun
+ * @exchange: what the ranks tell each other in a split, COLL_RECORD_SIZE each;
+ *	there from the beginning, so that a rank without memory can say so
  */
 struct coll_comm {
 	int fd;
 	int rank;
 	int nranks;
 	bool reproducible;
-	char name[COLLECTIVE_NAME_MAX + 1];
+	struct coll_setup setup;
+	size_t stem;
+	struct sockaddr_storage addr;
 
 	pthread_mutex_t lock;
 	struct coll_region *regions;
 	size_t nregions;
 	size_t room;
+	char note[COLL_DETAIL_SIZE];
+	__u64 noted;
 	char detail[COLL_DETAIL_SIZE];
+
+	pthread_mutex_t order;
+	unsigned int nsplits;
+	uint8_t *exchange;
 };
+
+#define COLL_RECORD_SIZE	32
+
+/* A communicator without a device yet, or NULL: no memory. */
+struct coll_comm *coll_comm_new(const struct coll_setup *setup);
+
+/* Close the device and free everything; NULL is ignored. */
+void coll_comm_free(struct coll_comm *comm);
+
+/* CONNECT to the ranks at @peers; @comm->setup.deadline holds. */
+int coll_comm_connect(struct coll_comm *comm,
+		      const struct sockaddr_storage *peers,
+		      struct coll_detail *detail);
+
+/* Keep @text (none: empty) for coll_error_detail(), until an operation fails. */
+void coll_comm_note(struct coll_comm *comm, const char *text);
 
 /* The registered buffer that holds all of this memory, or 0. */
 __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,

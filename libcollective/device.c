@@ -59,12 +59,12 @@ close:
 	return err;
 }
 
-int coll_device_join(int fd, const struct coll_setup *setup, __u64 id,
+int coll_device_join(int fd, const struct coll_setup *setup,
 		     struct sockaddr_storage *addr, struct coll_detail *detail)
 {
 	struct collective_join join = {
 		.size = sizeof(join),
-		.id = id,
+		.id = setup->id,
 		.rank = setup->rank,
 		.nranks = setup->nranks,
 		.transport = COLLECTIVE_TRANSPORT_TCP,

@@ -20,12 +20,11 @@ int coll_device_open(int nranks, struct coll_detail *detail);
 /**
  * coll_device_join - become a rank
  * @fd: device
- * @setup: rank, size, name, lanes and times
- * @id: the group's number
+ * @setup: rank, size, name, number, lanes and times
  * @addr: in: local address, its port ignored; out: the bound address
  * @detail: texts
  */
-int coll_device_join(int fd, const struct coll_setup *setup, __u64 id,
+int coll_device_join(int fd, const struct coll_setup *setup,
 		     struct sockaddr_storage *addr, struct coll_detail *detail);
 
 /** coll_device_connect - meet @npeers ranks, within @timeout_ms */

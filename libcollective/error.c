@@ -130,7 +130,10 @@ const char *coll_error_detail(struct coll_comm *comm)
 	bool last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
-	if (err)
+	if (!err && !status.group.kind && comm->note[0] &&
+	    comm->noted == status.last.instance)
+		strcpy(comm->detail, comm->note);
+	else if (err)
 		snprintf(comm->detail, sizeof(comm->detail),
 			 "the device does not tell: %s", strerrordesc_np(-err));
 	else

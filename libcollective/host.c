@@ -51,7 +51,7 @@ static int hello(struct coll_host *host, struct coll_guest *guest,
 		 const struct coll_hello *hello)
 {
 	const struct coll_setup *setup = host->setup;
-	struct coll_welcome welcome = { .id = host->id, .lanes = setup->lanes };
+	struct coll_welcome welcome = { .id = setup->id, .lanes = setup->lanes };
 	uint8_t message[COLL_MESSAGE_MAX];
 	uint64_t deadline = coll_deadline_in(hello->left_ms);
 	struct coll_guest *other;

@@ -30,7 +30,6 @@ struct coll_guest {
 /**
  * struct coll_host - the rendezvous
  * @setup: rank 0's; its lanes are the group's
- * @id: the group's
  * @peers: addresses of those who joined
  * @missing: ranks that have not joined
  * @deadline: the earliest of all ranks'
@@ -43,7 +42,6 @@ struct coll_guest {
  */
 struct coll_host {
 	struct coll_setup *setup;
-	__u64 id;
 	struct sockaddr_storage *peers;
 	int missing;
 	uint64_t deadline;

@@ -2,13 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "address.h"
 #include "comm.h"
-#include "deadline.h"
 #include "device.h"
-#include "reason.h"
 #include "rendezvous.h"
 
 /* The first published struct coll_config ended here. */
@@ -35,36 +31,20 @@ static int import(struct coll_config *to, const struct coll_config *from)
 	return 0;
 }
 
-/* What CONNECT could not do, in the words of the kernel's reason. */
-static int connect_failed(int fd, const struct coll_setup *setup, int err,
-			  struct coll_detail *detail)
-{
-	char why[COLL_DETAIL_SIZE / 2] = "";
-	struct collective_status status;
-
-	if (!coll_device_status(fd, &status))
-		coll_reason_format(&status.group, why, sizeof(why));
-	return coll_fail(detail, err,
-			 "group %s: rank %d cannot connect to its peers: %s",
-			 setup->name, setup->rank, *why ? why :
-			 coll_strerror(err));
-}
-
-static int meet(int fd, struct coll_setup *setup, struct coll_detail *detail)
+/* Find the others, and meet them. */
+static int meet(struct coll_comm *comm, struct coll_detail *detail)
 {
 	struct sockaddr_storage *peers;
 	int err;
 
-	peers = calloc(setup->nranks, sizeof(*peers));
+	peers = calloc(comm->nranks, sizeof(*peers));
 	if (!peers)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = coll_rendezvous(fd, setup, peers, detail);
+	err = coll_rendezvous(comm->fd, &comm->setup, peers, detail);
 	if (err)
 		goto free;
-	err = coll_device_connect(fd, peers, setup->nranks,
-				  coll_deadline_left(setup->deadline));
-	if (err)
-		connect_failed(fd, setup, err, detail);
+	comm->addr = peers[comm->rank];
+	err = coll_comm_connect(comm, peers, detail);
 free:
 	free(peers);
 	return err;
@@ -90,28 +70,20 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	err = coll_setup_fill(&setup, &known, &detail);
 	if (err)
 		return err;
-	new = calloc(1, sizeof(*new));
+	new = coll_comm_new(&setup);
 	if (!new)
 		return coll_fail(&detail, -ENOMEM, "no memory");
-	new->fd = coll_device_open(setup.nranks, &detail);
-	if (new->fd < 0) {
-		err = new->fd;
+	err = coll_device_open(setup.nranks, &detail);
+	if (err < 0)
 		goto free;
-	}
-	err = meet(new->fd, &setup, &detail);
+	new->fd = err;
+	err = meet(new, &detail);
 	if (err)
-		goto close;
-	new->rank = setup.rank;
-	new->nranks = setup.nranks;
-	new->reproducible = setup.reproducible;
-	strcpy(new->name, setup.name);
-	pthread_mutex_init(&new->lock, NULL);
+		goto free;
 	*comm = new;
 	return 0;
 
-close:
-	close(new->fd);
 free:
-	free(new);
+	coll_comm_free(new);
 	return err;
 }

@@ -74,7 +74,7 @@ static int get_name(const uint8_t *from, char name[COLLECTIVE_NAME_MAX + 1])
 	return !name[0] || coll_setup_name_ok(name) ? 0 : -EPROTO;
 }
 
-static void put_entry(uint8_t *to, const struct sockaddr_storage *addr)
+void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	const struct sockaddr_in *in4 = (const void *)addr;
@@ -116,7 +116,7 @@ size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
 
 size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr)
 {
-	put_entry(to + COLL_HEAD_SIZE, addr);
+	coll_message_entry(to + COLL_HEAD_SIZE, addr);
 	return head(to, COLL_MESSAGE_ADDRESS, COLL_ENTRY_SIZE);
 }
 
@@ -126,7 +126,7 @@ size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		put_entry(to + COLL_HEAD_SIZE + i * COLL_ENTRY_SIZE, &addrs[i]);
+		coll_message_entry(to + COLL_HEAD_SIZE + i * COLL_ENTRY_SIZE, &addrs[i]);
 	return head(to, COLL_MESSAGE_TABLE, (size_t)n * COLL_ENTRY_SIZE);
 }
 

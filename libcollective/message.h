@@ -67,6 +67,9 @@ size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
 			  unsigned int n);
 size_t coll_message_fail(uint8_t *to, int err, const char *text);
 
+/* An entry by itself, COLL_ENTRY_SIZE bytes. */
+void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr);
+
 /* The kind, with the body's @length at most @max; or -EPROTO. */
 int coll_message_head(const uint8_t *from, size_t max, size_t *length);
 int coll_message_read_hello(const uint8_t *from, size_t length,

@@ -49,13 +49,13 @@ static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
 			*at = '-';
 }
 
-int coll_rendezvous_identify(struct coll_setup *setup, __u64 *id,
+int coll_rendezvous_identify(struct coll_setup *setup,
 			     struct coll_detail *detail)
 {
-	if (getrandom(id, sizeof(*id), 0) != sizeof(*id))
+	if (getrandom(&setup->id, sizeof(setup->id), 0) != sizeof(setup->id))
 		return coll_fail(detail, -EAGAIN, "no random numbers");
 	if (!setup->name[0])
-		choose_name(setup->name, *id);
+		choose_name(setup->name, setup->id);
 	return 0;
 }
 
@@ -63,12 +63,10 @@ int coll_rendezvous_identify(struct coll_setup *setup, __u64 *id,
 static int alone(int fd, struct coll_setup *setup,
 		 struct sockaddr_storage *addr, struct coll_detail *detail)
 {
-	__u64 id;
-
-	return coll_rendezvous_identify(setup, &id, detail) ?:
+	return coll_rendezvous_identify(setup, detail) ?:
 	       coll_address_local(addr, setup->local[0] ? setup->local :
 				  "127.0.0.1", AF_UNSPEC, detail) ?:
-	       coll_device_join(fd, setup, id, addr, detail);
+	       coll_device_join(fd, setup, addr, detail);
 }
 
 int coll_rendezvous(int fd, struct coll_setup *setup,

@@ -32,7 +32,7 @@
 /**
  * coll_rendezvous - join, and learn everybody's address
  * @fd: device; has joined the group afterwards
- * @setup: name and lanes are filled in as rank 0 has them
+ * @setup: name, number and lanes are filled in as rank 0 has them
  * @peers: receives @setup->nranks addresses
  * @detail: texts
  */
@@ -58,7 +58,7 @@ int coll_rendezvous_allowed(const struct coll_setup *setup,
 			    struct coll_detail *detail);
 
 /* The group's number, and its name if nobody gave it one. */
-int coll_rendezvous_identify(struct coll_setup *setup, __u64 *id,
+int coll_rendezvous_identify(struct coll_setup *setup,
 			     struct coll_detail *detail);
 
 #endif /* COLL_RENDEZVOUS_H */

@@ -281,7 +281,7 @@ static int local_address(const struct guest *guest,
 	return 0;
 }
 
-static int join(struct guest *guest, int device, __u64 id,
+static int join(struct guest *guest, int device,
 		struct sockaddr_storage *addr)
 {
 	uint64_t deadline = guest->setup->deadline + GRACE_MS;
@@ -291,7 +291,7 @@ static int join(struct guest *guest, int device, __u64 id,
 	int err;
 
 	err = local_address(guest, addr) ?:
-	      coll_device_join(device, guest->setup, id, addr, &mine);
+	      coll_device_join(device, guest->setup, addr, &mine);
 	if (!err)
 		return send_all(guest->fd, message,
 				coll_message_address(message, addr), deadline);
@@ -305,7 +305,6 @@ static int read_table(struct guest *guest, const struct sockaddr_storage *own,
 		      struct sockaddr_storage *peers)
 {
 	size_t size = (size_t)guest->setup->nranks * COLL_ENTRY_SIZE, length;
-	const struct sockaddr_in6 *own6 = (const void *)own;
 	uint8_t *body;
 	int i, err;
 
@@ -321,11 +320,8 @@ static int read_table(struct guest *guest, const struct sockaddr_storage *own,
 	for (i = 0; !err && i < guest->setup->nranks; i++) {
 		err = coll_message_read_entry(body + i * COLL_ENTRY_SIZE,
 					      &peers[i]);
-		/* A scope is a number of this host only. */
-		if (!err && coll_address_is_link_local(&peers[i]) &&
-		    own->ss_family == AF_INET6)
-			((struct sockaddr_in6 *)&peers[i])->sin6_scope_id =
-				own6->sin6_scope_id;
+		if (!err)
+			coll_address_scope(&peers[i], own);
 	}
 	if (err)
 		coll_fail(guest->detail, err,
@@ -352,8 +348,9 @@ int coll_rendezvous_guest(int fd, struct coll_setup *setup,
 	if (err)
 		goto out;
 	strcpy(setup->name, welcome.name);
+	setup->id = welcome.id;
 	setup->lanes = welcome.lanes;
-	err = join(&guest, fd, welcome.id, &own) ?:
+	err = join(&guest, fd, &own) ?:
 	      read_table(&guest, &own, peers);
 	close(guest.fd);
 	if (err)

@@ -253,7 +253,7 @@ static int join(struct coll_host *host, int fd, struct sockaddr_storage *addr)
 				"rendezvous %s is no address of rank 0: set COLL_LOCAL_ADDR too",
 				setup->host);
 	if (!err)
-		err = coll_device_join(fd, setup, host->id, addr, &host->why);
+		err = coll_device_join(fd, setup, addr, &host->why);
 	if (err)
 		return err;
 	/* The number that the kernel chose is for everybody. */
@@ -289,7 +289,7 @@ int coll_rendezvous_host(int fd, struct coll_setup *setup,
 		      (size_t)setup->nranks * COLL_ENTRY_SIZE);
 	if (!host.guests || !host.polls || !last)
 		goto free;
-	err = coll_rendezvous_identify(setup, &host.id, &host.why) ?:
+	err = coll_rendezvous_identify(setup, &host.why) ?:
 	      open_at(&host, where, &addr);
 	if (err)
 		goto free;

@@ -21,6 +21,7 @@
  * @insecure: no secret, addresses other than loopback allowed
  * @reproducible: every allreduce reduces in the order of ranks
  * @name: the group's; empty: rank 0 chooses
+ * @id: the group's number, which rank 0 chooses
  * @host: of the rendezvous; empty with one rank
  * @port: of the rendezvous
  * @local: address or interface; empty: the one that leads to rank 0
@@ -36,6 +37,7 @@ struct coll_setup {
 	bool insecure;
 	bool reproducible;
 	char name[COLLECTIVE_NAME_MAX + 1];
+	__u64 id;
 	char host[COLL_HOST_SIZE];
 	int port;
 	char local[COLL_HOST_SIZE];

@@ -19,7 +19,8 @@
  *
  * Threads: several threads may use one communicator at once.  The kernel gives
  * their operations an order, and the order must be the same on every rank, so
- * in practice one thread submits at a time.  coll_finalize() must be the last
+ * in practice one thread submits at a time; threads that are to go on independently
+ * take a communicator each (coll_dup()).  coll_finalize() must be the last
  * call on a communicator.  After fork() a child must not use its parent's
  * communicators (EPERM); closing them is done by exec or exit.
  */
@@ -79,6 +80,9 @@ enum coll_op {
  * allgather it is the rank's own block of @recv, which is not written.
  */
 #define COLL_IN_PLACE	((void *)1)
+
+/* coll_split(), @color: this rank is of none of the new groups */
+#define COLL_UNDEFINED	(-1)
 
 /* struct coll_config, @flags */
 #define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
@@ -166,6 +170,39 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config);
  * of leaving; the communicator is gone in any case.
  */
 int coll_finalize(struct coll_comm *comm);
+
+/**
+ * coll_split - make groups of the ranks that give the same colour
+ * @comm: communicator; all its ranks call it, in their common order of calls
+ * @color: 0 or more; or COLL_UNDEFINED
+ * @key: the new ranks are in the order of keys and, of equal ones, of old ranks
+ * @new: set to the communicator of this rank's colour; to NULL with
+ *	COLL_UNDEFINED, and on failure
+ *
+ * A new communicator is in all respects one of its own (another file, other
+ * connections): operations on it may run at the same time as any on @comm, and the
+ * two may be finalized in any order.  Time limits, lanes, COLL_CONFIG_REPRODUCIBLE
+ * and the local address are the same; registered memory is not passed on.  Its name
+ * is the beginning of that of @comm, a point and 16 hexadecimal digits.
+ *
+ * When a rank fails, all of its colour do, and the groups of other colours are
+ * made.  coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE,
+ * ENOMEM, EADDRINUSE and so on of any rank of the same colour; ECONNRESET,
+ * ETIMEDOUT (@init_timeout_ms of struct coll_config), and those of
+ * coll_allgather().
+ */
+int coll_split(struct coll_comm *comm, int color, int key,
+	       struct coll_comm **new);
+
+/**
+ * coll_dup - make another group of the same ranks
+ * @comm: communicator; all its ranks call it, in their common order of calls
+ * @new: set to the new communicator, or to NULL on failure
+ *
+ * As coll_split() with one colour and one key.  What each of several threads does
+ * on a communicator of its own needs no common order.
+ */
+int coll_dup(struct coll_comm *comm, struct coll_comm **new);
 
 /** coll_rank - this process's rank: 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);

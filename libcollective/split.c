@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Groups made of the ranks of another one.
+ *
+ * Every rank of the parent goes through the same steps, whatever fails where:
+ *
+ *	exchange	everybody's colour and key, and rank 0's count of splits
+ *	prepare		open the device and JOIN the child
+ *	exchange	everybody's new address, or the error that there is none
+ *	CONNECT		of the colours in which nobody failed
+ *	barrier		of the child: all have connected
+ *
+ * So a rank that cannot go on says so while the others listen, and its whole
+ * colour returns its error; the other colours get their groups.  Who fails in the
+ * last two steps closes the child, which ends these steps elsewhere.  The first
+ * exchange waits as any operation does; from then on all ranks are known to be
+ * there and have the time of coll_init() for the rest.
+ *
+ * The child's number is made of the parent's, the count and the colour, so that
+ * it is the same on all its ranks and, but for an accident of one in 2^64, no
+ * other group's.  Its name ends with that number and thus is unique, too.
+ *
+ * The exchanges are operations of the parent.  Splits by several threads are kept
+ * apart by @order, so that one split is one item in the parent's order of calls.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "address.h"
+#include "comm.h"
+#include "deadline.h"
+#include "device.h"
+#include "message.h"
+#include "operation.h"
+
+/* Digits of the number at the end of a name, and the point before them. */
+#define NUMBER_LENGTH	16
+#define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
+
+/* What a rank says in the first exchange, and in the second; little-endian. */
+struct call {
+	__u32 color;
+	__u32 key;
+	__u32 count;
+	__u32 unused[5];
+};
+
+struct place {
+	__u8 entry[COLL_ENTRY_SIZE];
+	__u32 error;
+	__u32 unused;
+};
+
+_Static_assert(sizeof(struct call) == COLL_RECORD_SIZE, "call");
+_Static_assert(sizeof(struct place) == COLL_RECORD_SIZE, "place");
+
+/**
+ * struct part - a rank of the child
+ * @key: that it gave
+ * @rank: its rank in the parent
+ */
+struct part {
+	int key;
+	int rank;
+};
+
+/**
+ * struct split - one call of coll_split()
+ * @parent: communicator
+ * @color: this rank's, perhaps COLL_UNDEFINED
+ * @key: this rank's
+ * @detail: texts
+ * @deadline: of everything behind the first exchange (deadline.h)
+ * @count: which split of the parent it is
+ * @nparts: ranks of this colour
+ * @parts: these, in the order of their new ranks
+ * @peers: their addresses
+ * @child: the new communicator
+ */
+struct split {
+	struct coll_comm *parent;
+	int color;
+	int key;
+	struct coll_detail detail;
+	uint64_t deadline;
+	__u32 count;
+	int nparts;
+	struct part *parts;
+	struct sockaddr_storage *peers;
+	struct coll_comm *child;
+};
+
+static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLGATHER,
+		.type = COLLECTIVE_UINT8,
+		.timeout_ms = timeout_ms,
+		.count = COLL_RECORD_SIZE,
+		.send = (uintptr_t)comm->exchange,
+		.recv = (uintptr_t)comm->exchange,
+	};
+
+	return coll_operation_run(comm, &op, 0, 0);
+}
+
+static int exchange_calls(struct split *split)
+{
+	struct coll_comm *parent = split->parent;
+	struct call *calls = (void *)parent->exchange;
+	int err;
+
+	calls[parent->rank] = (struct call) {
+		.color = htole32(split->color),
+		.key = htole32(split->key),
+		.count = htole32(parent->nsplits++),
+	};
+	err = exchange(parent, 0);
+	split->count = le32toh(calls[0].count);
+	return err;
+}
+
+/* MurmurHash3's finalizer: every bit of @x counts for every bit of the result. */
+static __u64 mix(__u64 x)
+{
+	x = (x ^ x >> 33) * 0xff51afd7ed558ccdULL;
+	x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53ULL;
+	return x ^ x >> 33;
+}
+
+static void child_identify(const struct split *split, struct coll_setup *setup)
+{
+	const struct coll_comm *parent = split->parent;
+	size_t stem = parent->stem ?: strnlen(parent->setup.name, STEM_MAX);
+
+	setup->id = mix(mix(parent->setup.id) +
+			((__u64)split->count << 32 | (__u32)split->color));
+	sprintf(setup->name, "%.*s.%016llx", (int)stem, parent->setup.name,
+		(unsigned long long)setup->id);
+}
+
+static int part_compare(const void *a, const void *b)
+{
+	const struct part *l = a, *r = b;
+
+	if (l->key != r->key)
+		return l->key < r->key ? -1 : 1;
+	return l->rank < r->rank ? -1 : l->rank > r->rank;
+}
+
+static int find_parts(struct split *split)
+{
+	const struct coll_comm *parent = split->parent;
+	const struct call *calls = (void *)parent->exchange;
+	int i;
+
+	split->parts = calloc(parent->nranks, sizeof(*split->parts));
+	if (!split->parts)
+		return -ENOMEM;
+	for (i = 0; i < parent->nranks; i++)
+		if ((int)le32toh(calls[i].color) == split->color)
+			split->parts[split->nparts++] = (struct part) {
+				.key = (int)le32toh(calls[i].key),
+				.rank = i,
+			};
+	qsort(split->parts, split->nparts, sizeof(*split->parts), part_compare);
+	split->peers = calloc(split->nparts, sizeof(*split->peers));
+	return split->peers ? 0 : -ENOMEM;
+}
+
+static int child_join(struct split *split)
+{
+	const struct coll_comm *parent = split->parent;
+	struct coll_setup setup = parent->setup;
+	struct coll_comm *child;
+	int err;
+
+	setup.rank = 0;
+	while (split->parts[setup.rank].rank != parent->rank)
+		setup.rank++;
+	setup.nranks = split->nparts;
+	setup.deadline = split->deadline;
+	child_identify(split, &setup);
+	child = coll_comm_new(&setup);
+	if (!child)
+		return -ENOMEM;
+	split->child = child;
+	child->stem = strlen(setup.name) - NUMBER_LENGTH - 1;
+	child->addr = parent->addr;
+	err = coll_device_open(setup.nranks, &split->detail);
+	if (err < 0)
+		return err;
+	child->fd = err;
+	return coll_device_join(child->fd, &setup, &child->addr, &split->detail);
+}
+
+/* This rank's part, as far as it needs nobody else. */
+static int prepare(struct split *split)
+{
+	int err;
+
+	if (split->color == COLL_UNDEFINED)
+		return 0;
+	if (split->color < 0)
+		return coll_fail(&split->detail, -EINVAL, "there is no colour %d",
+				 split->color);
+	err = find_parts(split) ?: child_join(split);
+	return err ? coll_fail(&split->detail, err, "rank %d: %s",
+			       split->parent->rank, coll_strerror(err)) : 0;
+}
+
+static int read_places(struct split *split)
+{
+	const struct place *places = (void *)split->parent->exchange;
+	int i, err;
+
+	for (i = 0; i < split->nparts; i++) {
+		int rank = split->parts[i].rank;
+
+		err = le32toh(places[rank].error);
+		if (err)
+			return coll_fail(&split->detail,
+					 err > 0 && err < 4096 ? -err : -EPROTO,
+					 "rank %d could not join group %s: %s",
+					 rank, split->child->setup.name,
+					 coll_strerror(err));
+		err = coll_message_read_entry(places[rank].entry,
+					      &split->peers[i]);
+		if (err)
+			return coll_fail(&split->detail, err,
+					 "rank %d sent no address", rank);
+		coll_address_scope(&split->peers[i], &split->child->addr);
+	}
+	return 0;
+}
+
+static int exchange_places(struct split *split, int mine)
+{
+	struct coll_comm *parent = split->parent;
+	struct place *place = (struct place *)parent->exchange + parent->rank;
+	int err;
+
+	memset(place, 0, sizeof(*place));
+	place->error = htole32(-mine);
+	if (!mine && split->child)
+		coll_message_entry(place->entry, &split->child->addr);
+	err = exchange(parent, coll_deadline_left(split->deadline) ?: 1);
+	return err ?: mine ?: read_places(split);
+}
+
+/* The parent's part in it. */
+static int agree(struct split *split)
+{
+	unsigned int timeout_ms = split->parent->setup.init_timeout_ms;
+	int err = exchange_calls(split);
+
+	if (err)
+		return err;
+	split->deadline = coll_deadline_in(timeout_ms);
+	return exchange_places(split, prepare(split));
+}
+
+/* The child's part. */
+static int meet(struct split *split)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	struct coll_comm *child = split->child;
+	int err;
+
+	err = coll_comm_connect(child, split->peers, &split->detail);
+	if (err)
+		return err;
+	barrier.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
+	err = coll_operation_run(child, &barrier, 0, 0);
+	return err ? coll_fail(&split->detail, err, "group %s: %s",
+			       child->setup.name, coll_error_detail(child)) : 0;
+}
+
+int coll_split(struct coll_comm *comm, int color, int key,
+	       struct coll_comm **new)
+{
+	char text[COLL_DETAIL_SIZE] = "";
+	struct split split = {
+		.parent = comm,
+		.color = color,
+		.key = key,
+		.detail = { text, sizeof(text) },
+	};
+	int err;
+
+	*new = NULL;
+	pthread_mutex_lock(&comm->order);
+	err = agree(&split);
+	pthread_mutex_unlock(&comm->order);
+	if (!err && split.child)
+		err = meet(&split);
+	if (!err)
+		*new = split.child;
+	else
+		coll_comm_free(split.child);
+	coll_comm_note(comm, text);
+	free(split.peers);
+	free(split.parts);
+	return err;
+}
+
+int coll_dup(struct coll_comm *comm, struct coll_comm **new)
+{
+	return coll_split(comm, 0, 0, new);
+}
