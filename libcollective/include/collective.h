@@ -75,6 +75,23 @@ enum coll_op {
 	COLL_LXOR,
 };
 
+/** enum coll_collective - the collectives, for those who look them up */
+enum coll_collective {
+	COLL_BARRIER,
+	COLL_ALLREDUCE,
+	COLL_REDUCE,
+	COLL_BROADCAST,
+	COLL_ALLGATHER,
+	COLL_REDUCE_SCATTER,
+	COLL_GATHER,
+	COLL_SCATTER,
+	COLL_ALLTOALL,
+	COLL_SCAN,
+	COLL_EXSCAN,
+	COLL_SEND,
+	COLL_RECV,
+};
+
 /*
  * As @send: the input is in @recv, where the result replaces it.  In an
  * allgather it is the rank's own block of @recv, which is not written.
@@ -372,6 +389,38 @@ int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
  * Errors: EBADMSG, ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM.
  */
 int coll_barrier(struct coll_comm *comm);
+
+/**
+ * struct coll_adjoint - the collective that carries the gradient of another
+ * @collective: which
+ * @op: of one that reduces; COLL_SUM of the others
+ * @divide: not 0: divide the gradient by coll_size() first, or what comes of it
+ */
+struct coll_adjoint {
+	enum coll_collective collective;
+	enum coll_op op;
+	int divide;
+};
+
+/**
+ * coll_adjoint - look up the collective that carries the gradient of another
+ * @collective: the one that was called
+ * @op: its reduction; of one that does not reduce any valid one
+ * @adjoint: filled in
+ *
+ * As a map from all ranks' inputs to all ranks' results, the one is the
+ * transpose of the other: allgather and reduce_scatter, broadcast and reduce,
+ * gather and scatter, send and recv; barrier, allreduce and alltoall are their own.
+ * Call it with the same root or peer and the same @count.  Where there was COLL_AVG
+ * and the adjoint does not reduce, @divide says so.
+ *
+ * Needs no communicator and no kernel.  Errors: EINVAL (no such collective or
+ * reduction); EOPNOTSUPP: there is none, for COLL_MAX and the like are not linear,
+ * and scans would have to run from the last rank to the first, which a
+ * communicator made by coll_split() with the keys -coll_rank() does.
+ */
+int coll_adjoint(enum coll_collective collective, enum coll_op op,
+		 struct coll_adjoint *adjoint);
 
 /** coll_type_size - bytes of an element; 0 for an unknown type */
 size_t coll_type_size(enum coll_type type);
