@@ -1,56 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Broadcast, allgather, scan and the reproducible allreduce: groups of processes,
- * every result looked at byte by byte.
+ * Broadcast, allgather and scan: groups of processes, every result looked at byte by
+ * byte.
  */
 #include <errno.h>
 #include <stdint.h>
 
-#include "group.h"
-#include "values.h"
+#include "call.h"
 #include "kselftest_harness.h"
-
-#define EAGER	COLLECTIVE_EAGER_LIMIT
-
-/* 1 MiB of four bytes each, and one more. */
-#define LARGE	(262144 + 1)
-
-/**
- * struct call - one collective, on all ranks
- * @opcode: enum collective_opcode
- * @type: enum collective_type
- * @reduction: of a scan
- * @root: of a broadcast
- * @count: elements
- * @in_place: result over input
- * @shift: bytes that the ranks' buffers are off the beginning of a page
- */
-struct call {
-	int opcode;
-	int type;
-	int reduction;
-	u32 root;
-	size_t count;
-	bool in_place;
-	u32 shift;
-};
-
-/* One rank's elements, until they repeat. */
-struct period {
-	__u8 byte[PERIOD * 8];
-};
-
-static void period_input(struct period *period, const struct call *c, u32 rank)
-{
-	const int size = reference_types[c->type].size;
-	u32 i;
-
-	for (i = 0; i < PERIOD; i++) {
-		u64 v = input(c->type, c->reduction, rank, i);
-
-		memcpy(period->byte + i * size, &v, size);
-	}
-}
 
 /* What a block of the result has to be on @rank. */
 static void period_result(struct period *period, const struct call *c, u32 rank, u32 block)
@@ -75,23 +32,6 @@ static void period_result(struct period *period, const struct call *c, u32 rank,
 static u32 call_blocks(const struct call *c, u32 nranks)
 {
 	return c->opcode == COLLECTIVE_ALLGATHER ? nranks : 1;
-}
-
-static int call_submit(const struct rank *r, const struct call *c, u32 flags, const void *send,
-		       void *recv)
-{
-	struct collective_op op = {
-		.opcode = c->opcode,
-		.type = c->type,
-		.reduction = c->reduction,
-		.flags = flags,
-		.root = c->root,
-		.count = c->count,
-		.send = (uintptr_t)send,
-		.recv = (uintptr_t)recv,
-	};
-
-	return member_submit(r->fd, &op);
 }
 
 /* Do it in @area, of which each half has room for the whole result and a page. */
@@ -349,133 +289,6 @@ static int rank_golden(struct rank *r)
 TEST_F(collectives, golden)
 {
 	EXPECT_EQ(0, group_run(&variant->config, rank_golden, NULL));
-}
-
-/*
- * In the order of ranks
- */
-
-/* Of all magnitudes and signs, so that every other order rounds otherwise. */
-static double uneven(u32 rank, u32 i)
-{
-	u32 h = hash(rank, i, 77);
-
-	return ldexp((h & 1 ? -1.0 : 1.0) * ((1 << 24) + (h >> 8)), (int)(h >> 1 & 15) - 32);
-}
-
-static int reproduce_float(struct rank *r, size_t count, int reduction)
-{
-	float *send = memory(count * 4), *recv = memory(count * 4), sum;
-	struct call c = {
-		.opcode = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT32,
-		.reduction = reduction, .count = count,
-	};
-	size_t i;
-	u32 k;
-
-	CHECK(send && recv);
-	for (i = 0; i < count; i++)
-		send[i] = uneven(r->rank, i);
-	CHECK_EQ(0, call_submit(r, &c, COLLECTIVE_F_REPRODUCIBLE, send, recv));
-	for (i = 0; i < count; i++) {
-		sum = uneven(0, i);
-		for (k = 1; k < r->nranks; k++)
-			sum += (float)uneven(k, i);
-		if (reduction == COLLECTIVE_AVG)
-			sum /= r->nranks;
-		CHECK(!memcmp(&sum, &recv[i], sizeof(sum)));
-		CHECK(send[i] == (float)uneven(r->rank, i));
-	}
-	CHECK_EQ(0, call_submit(r, &c, COLLECTIVE_F_REPRODUCIBLE, send, send));
-	CHECK(!memcmp(send, recv, count * 4));
-	munmap(send, count * 4);
-	munmap(recv, count * 4);
-	return 0;
-}
-
-static int reproduce_double(struct rank *r, size_t count)
-{
-	double *data = memory(count * 8), product;
-	struct call c = {
-		.opcode = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT64,
-		.reduction = COLLECTIVE_PROD, .count = count,
-	};
-	size_t i;
-	u32 k;
-
-	CHECK(data);
-	for (i = 0; i < count; i++)
-		data[i] = 1 / uneven(r->rank, i);
-	CHECK_EQ(0, call_submit(r, &c, COLLECTIVE_F_REPRODUCIBLE, data, data));
-	for (i = 0; i < count; i++) {
-		product = 1 / uneven(0, i);
-		for (k = 1; k < r->nranks; k++)
-			product *= 1 / uneven(k, i);
-		CHECK(!memcmp(&product, &data[i], sizeof(product)));
-	}
-	munmap(data, count * 8);
-	return 0;
-}
-
-/* The narrow floats, and integers, whose order cannot show. */
-static int reproduce_any(struct rank *r, int type, size_t count)
-{
-	const struct reference_type *t = &reference_types[type];
-	const bool real = t->kind == REFERENCE_FLOAT;
-	struct call c = { .opcode = COLLECTIVE_ALLREDUCE, .type = type, .count = count };
-	__u8 *data = memory(count * 8);
-	struct period in, out;
-	u32 i, k;
-
-	CHECK(data);
-	for (i = 0; i < PERIOD; i++) {
-		u64 own = 0, all = 0;
-
-		for (k = 0; k < r->nranks; k++) {
-			u64 v = real ? reference_encode(t, uneven(k, i)) : input(type, 0, k, i);
-
-			all = k ? reference_reduce(type, COLLECTIVE_SUM, all, v, 1) : v;
-			if (k == r->rank)
-				own = v;
-		}
-		memcpy(in.byte + i * t->size, &own, t->size);
-		memcpy(out.byte + i * t->size, &all, t->size);
-	}
-	fill(data, in.byte, count, t->size);
-	CHECK_EQ(0, call_submit(r, &c, COLLECTIVE_F_REPRODUCIBLE, data, data));
-	CHECK(filled(data, out.byte, count, t->size));
-	munmap(data, count * 8);
-	return 0;
-}
-
-static int rank_reproducible(struct rank *r)
-{
-	static const size_t counts[] = { 0, 1, 1021, EAGER / 4, EAGER / 4 + 1, 40009 };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
-		if (reproduce_float(r, counts[i] + !counts[i], COLLECTIVE_SUM) ||
-		    reproduce_float(r, counts[i] + !counts[i], COLLECTIVE_AVG) ||
-		    reproduce_double(r, counts[i] + !counts[i]) ||
-		    reproduce_any(r, COLLECTIVE_FLOAT16, counts[i] + !counts[i]) ||
-		    reproduce_any(r, COLLECTIVE_BFLOAT16, counts[i] + !counts[i]) ||
-		    reproduce_any(r, COLLECTIVE_INT32, counts[i] + !counts[i]))
-			return 1;
-	}
-	return reproduce_float(r, LARGE, COLLECTIVE_SUM);
-}
-
-TEST_F_TIMEOUT(collectives, reproducible, 100)
-{
-	struct group_config config = variant->config;
-
-	for (config.lanes = 1; config.lanes <= 4; config.lanes++) {
-		/* All of them once, the outermost with every number of ranks. */
-		if (config.nranks != 3 && config.lanes % 3 != 1)
-			continue;
-		EXPECT_EQ(0, group_run(&config, rank_reproducible, NULL))
-			TH_LOG("%u lanes", config.lanes);
-	}
 }
 
 /* Emulated machines need more than the usual half minute for some. */
