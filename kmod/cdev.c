@@ -24,6 +24,7 @@ union ioc_arg {
 	struct collective_register reg;
 	struct collective_unregister unreg;
 	struct collective_submit submit;
+	struct collective_wait wait;
 	struct collective_status status;
 	struct collective_leave leave;
 };
@@ -165,28 +166,87 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-static int ioc_submit(struct file *file, union ioc_arg *arg)
+/* May this process have requests, or have had them? */
+static int ioc_up(const struct coll_member *member)
 {
-	struct coll_member *member = file->private_data;
-	struct collective_submit *submit = &arg->submit;
-	u64 instance = submit->request - 1;
-	int err;
-
-	if (submit->flags)
-		return -EINVAL;
 	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
 		return -ENOTCONN;
 	if (!ioc_mine(member))
 		return -EPERM;
-	if (READ_ONCE(member->stopped))
-		return -ENOTCONN;
+	return READ_ONCE(member->stopped) ? -ENOTCONN : 0;
+}
 
-	if (submit->request)
-		err = coll_request_wait(member, instance);
-	else
-		err = coll_request_submit(member, &submit->op, &instance);
-	submit->request = err == -ERESTARTSYS ? instance + 1 : 0;
+static int ioc_submit(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_submit *submit = &arg->submit;
+	struct coll_wait wait = {
+		.ids = &submit->request,
+		.n = 1,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+	};
+	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
+	int err;
+
+	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
+		return -EINVAL;
+	err = ioc_up(member);
+	if (err)
+		return err;
+
+	if (!submit->request)
+		return coll_request_submit(member, &submit->op, nowait, &submit->request,
+					   &submit->received);
+	err = coll_wait(&wait, member);
+	submit->received = wait.received;
+	if (err != -ERESTARTSYS)
+		submit->request = 0;
 	return err;
+}
+
+static int ioc_wait(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_wait *request = &arg->wait;
+	bool any = request->flags & COLLECTIVE_WAIT_ANY;
+	struct coll_wait wait = {
+		.ids = &request->request,
+		.n = 1,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+	};
+	u64 *ids = NULL;
+	int err;
+
+	if (request->flags & ~(COLLECTIVE_WAIT_NOWAIT | COLLECTIVE_WAIT_ANY) ||
+	    request->reserved || request->count > COLL_INFLIGHT ||
+	    !request->count == any || !request->requests == any)
+		return -EINVAL;
+	err = ioc_up(member);
+	if (err)
+		return err;
+	if (request->flags & COLLECTIVE_WAIT_NOWAIT)
+		wait.timeout = 0;
+	else if (request->timeout_ms)
+		wait.timeout = msecs_to_jiffies(request->timeout_ms) + 1;
+	if (any) {
+		request->request = 0;
+		ids = vmemdup_user(u64_to_user_ptr(request->requests),
+				   request->count * sizeof(*ids));
+		if (IS_ERR(ids))
+			return PTR_ERR(ids);
+		wait.ids = ids;
+		wait.n = request->count;
+	}
+
+	err = coll_wait(&wait, member);
+	request->received = wait.received;
+	if (any && wait.index < wait.n) {
+		request->request = ids[wait.index];
+		request->index = wait.index;
+	}
+	kvfree(ids);
+	/* Begun again it would have all its time again. */
+	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
 }
 
 static int ioc_status(struct file *file, union ioc_arg *arg)
@@ -214,18 +274,25 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 	return err;
 }
 
+/* When an ioctl's struct goes back to the user. */
+enum ioc_back {
+	IOC_NEVER,
+	IOC_SUCCESS,	/* and with -ERESTARTSYS */
+	IOC_ALWAYS,	/* that it could be copied from there */
+};
+
 /**
  * struct ioc - an ioctl
  * @call: does it
  * @size: bytes of its struct
  * @min: bytes of the first version of it
- * @back: the struct goes back to the user on success, and on -ERESTARTSYS
+ * @back: when the struct goes back to the user
  */
 struct ioc {
 	int (*call)(struct file *file, union ioc_arg *arg);
 	u32 size;
 	u32 min;
-	bool back;
+	enum ioc_back back;
 };
 
 #define IOC(_cmd, _call, _struct, _last, _back)			\
@@ -237,14 +304,15 @@ struct ioc {
 	}
 
 static const struct ioc iocs[] = {
-	IOC(COLLECTIVE_IOC_QUERY, ioc_query, collective_query, features, true),
-	IOC(COLLECTIVE_IOC_JOIN, ioc_join, collective_join, addr, true),
-	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, false),
-	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, true),
-	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, false),
-	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, true),
-	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, true),
-	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, false),
+	IOC(COLLECTIVE_IOC_QUERY, ioc_query, collective_query, features, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_JOIN, ioc_join, collective_join, addr, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
+	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
 };
 
 static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
@@ -276,7 +344,8 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return -EFAULT;
 
 	err = ioc->call(file, &arg);
-	if (ioc->back && (!err || err == -ERESTARTSYS) &&
+	if ((ioc->back == IOC_ALWAYS ||
+	     (ioc->back == IOC_SUCCESS && (!err || err == -ERESTARTSYS))) &&
 	    copy_to_user(ptr, &arg, min(size, ioc->size)))
 		return -EFAULT;
 	return err;

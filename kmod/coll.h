@@ -337,9 +337,10 @@ struct coll_extent {
 
 /**
  * struct coll_request - one operation of one member
- * @node: in the member's list [l]
+ * @node: in the member's list, until it is complete [l]
  * @member: [c]
- * @instance: its name [c]
+ * @id: for those who wait, counted from 1 by the member [c]
+ * @instance: its name, the same on all ranks [c]
  * @key: that names it, with COLLECTIVE_F_KEYED [c]
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
@@ -350,9 +351,10 @@ struct coll_extent {
  * @deadline: jiffies, 0: none [c]
  * @aborted: it is to fail: a negative errno [a]
  * @failure: why [l]
- * @error: how it ended, once done
- * @done: complete
- * @waited: somebody waits for it [l]
+ * @error: how it ended, once complete
+ * @received: elements that came, once complete
+ * @complete: it is; no lane looks at it any more [l]
+ * @waiter: of the one thread that waits for it, or NULL [l]
  * @agreeing: it is not known yet whether all ranks have called the same, and
  *	whoever learns it reports it [l]
  * @told: rounds in which we have told our call [l]
@@ -366,6 +368,7 @@ struct coll_extent {
 struct coll_request {
 	struct list_head node;
 	struct coll_member *member;
+	u64 id;
 	u64 instance;
 	u64 key;
 	struct coll_signature signature;
@@ -378,8 +381,9 @@ struct coll_request {
 	int aborted;
 	struct coll_failure failure;
 	int error;
-	struct completion done;
-	bool waited;
+	u64 received;
+	bool complete;
+	struct completion *waiter;
 	bool agreeing;
 	u32 told;
 	u32 heard;
@@ -418,6 +422,26 @@ struct coll_memos {
 	u32 nkeyed;
 	struct coll_failed failed;
 	struct coll_failure failure[COLL_FAILED_MAX];
+};
+
+/**
+ * struct coll_wait - a thread that waits for one request, or one of several
+ * @ids: their numbers; 0: none
+ * @n: how many
+ * @timeout: jiffies, 0: only look
+ * @news: one of them is complete
+ * @nparts: lanes that they use, at most
+ * @index: out: which one was collected; @n: none
+ * @received: out: see struct coll_request
+ */
+struct coll_wait {
+	const u64 *ids;
+	u32 n;
+	long timeout;
+	struct completion news;
+	u32 nparts;
+	u32 index;
+	u64 received;
 };
 
 /* What the control runner has to do besides its connections. */
@@ -483,8 +507,14 @@ struct coll_counters {
  * @aborted: it did; a negative errno [a]
  * @aborted_at: when, ns [l]
  * @instances: operations numbered so far [l]
- * @requests: in flight [l]
+ * @ids: the latest request's [l]
+ * @table: requests that nobody has collected, by the low bits of their id [l]
+ * @nrequests: how many [l]
+ * @nwaiting: threads that have claimed some of them [l]
+ * @requests: those of them that are in flight, in the order of instances [l]
  * @inflight: how many [l]
+ * @expiry: deadlines
+ * @expire_by: when @expiry runs, jiffies; 0: not before the next request [l]
  * @last: why the latest failed operation did [l]
  * @last_instance: which, COLL_INSTANCE_GROUP: none yet [l]
  * @calls: of the latest mismatch [l]
@@ -492,8 +522,8 @@ struct coll_counters {
  * @buffers: registered ones [m]
  * @pinned: bytes [a]
  * @counters: [a]
- * @wait: for a change of @state, or of @inflight
- * @stopped: coll_member_stop() has run [m]
+ * @wait: for a change of @state, or the end of @inflight in a failed group
+ * @stopped: member_stop() runs or has run; set under @mutex and @lock
  */
 struct coll_member {
 	struct kobject kobj;
@@ -542,8 +572,14 @@ struct coll_member {
 	u64 aborted_at;
 
 	u64 instances;
+	u64 ids;
+	struct coll_request **table;
+	u32 nrequests;
+	u32 nwaiting;
 	struct list_head requests;
 	u32 inflight;
+	struct delayed_work expiry;
+	unsigned long expire_by;
 	struct coll_cause last;
 	u64 last_instance;
 	struct coll_evidence calls[2];
@@ -584,12 +620,23 @@ int coll_cause_error(u32 kind);
 
 /* request.c */
 int coll_request_submit(struct coll_member *member, const struct collective_op *op,
-			u64 *instance);
-int coll_request_wait(struct coll_member *member, u64 instance);
+			bool nowait, u64 *id, u64 *received);
+void coll_request_free(struct coll_request *request);
 void coll_request_part_done(struct coll_part *part);
 void coll_request_report(struct coll_request *request, int error);
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
-void coll_request_reap(struct coll_member *member, unsigned long patience);
+
+/* wait.c */
+void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
+void coll_wait_release(struct coll_wait *wait, struct coll_member *member);
+int coll_wait_finish(struct coll_wait *wait, struct coll_member *member);
+int coll_wait(struct coll_wait *wait, struct coll_member *member);
+void coll_wait_drain(struct coll_member *member, unsigned long patience);
+void coll_wait_reap(struct coll_member *member);
+
+/* deadline.c */
+void coll_deadline_arm(struct coll_request *request);
+void coll_deadline_work(struct work_struct *work);
 
 /* memo.c */
 int coll_memo_setup(struct coll_member *member);

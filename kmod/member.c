@@ -39,6 +39,7 @@ struct coll_member *coll_member_new(void)
 	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&member->wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
+	INIT_DELAYED_WORK(&member->expiry, coll_deadline_work);
 	coll_runner_init(&member->control, coll_control_run, raw_smp_processor_id());
 	return member;
 }
@@ -145,6 +146,8 @@ static void leave_links(struct coll_member *member, bool reset)
 	kvfree(member->peers);
 	member->peers = NULL;
 	coll_memo_cleanup(member);
+	kvfree(member->table);
+	member->table = NULL;
 }
 
 /* The neighbours on the ring, and who is told and tells what was called. */
@@ -155,7 +158,8 @@ static int join_links(struct coll_member *member)
 	u32 i;
 
 	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
-	if (!member->links)
+	member->table = kvcalloc(COLL_INFLIGHT, sizeof(*member->table), GFP_KERNEL_ACCOUNT);
+	if (!member->links || !member->table)
 		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
 		err = coll_link_new(member, coll_agree_after(member, i), true);
@@ -410,7 +414,9 @@ static void member_stop(struct coll_member *member, bool reset)
 	struct coll_conn *conn, *next;
 	u32 i;
 
+	spin_lock(&member->lock);
 	member->stopped = true;
+	spin_unlock(&member->lock);
 	coll_runner_poke(&member->control);
 	flush_work(&member->control.work);
 
@@ -419,6 +425,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	coll_runner_stop(&member->control);
 	mmu_notifier_unregister(&member->notifier, member->mm);
 	cancel_delayed_work_sync(&member->tick);
+	cancel_delayed_work_sync(&member->expiry);
 
 	if (member->listener.transport)
 		member->transport->close(&member->listener, false);
@@ -427,7 +434,7 @@ static void member_stop(struct coll_member *member, bool reset)
 		list_del(&conn->node);
 		coll_conn_free(conn, true);
 	}
-	coll_request_reap(member, 0);
+	coll_wait_reap(member);
 	coll_group_leave(member);
 	leave_lanes(member, reset);
 	leave_links(member, false);
@@ -450,15 +457,20 @@ int coll_member_leave(struct coll_member *member)
 		return -ENOTCONN;
 
 	spin_lock(&member->lock);
-	busy = member->inflight;
+	busy = member->inflight || member->nwaiting;
 	early = member->state < COLLECTIVE_STATE_UP;
+	/* Nobody begins to wait any more. */
+	member->stopped = !busy && !early;
 	if (!busy && !early && !member->aborted) {
 		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
 		set_bit(COLL_CHORE_LEAVE, &member->chores);
 	}
 	spin_unlock(&member->lock);
 
-	/* Others still wait for us; so do our own threads, until the file is closed. */
+	/*
+	 * Others still wait for us; so do our own threads.  What is in flight may
+	 * still be collected, until the file is closed.
+	 */
 	if (busy || early)
 		coll_member_fail(member, COLLECTIVE_REASON_LEFT, member->rank,
 				 COLLECTIVE_RANK_NONE);
@@ -490,7 +502,7 @@ void coll_member_close(struct coll_member *member)
 		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
 				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 		if (alive)
-			coll_request_reap(member, HZ + nsecs_to_jiffies(beats));
+			coll_wait_drain(member, HZ + nsecs_to_jiffies(beats));
 		member_stop(member, true);
 	}
 	kobject_put(&member->kobj);

@@ -2,24 +2,30 @@
 /*
  * Requests: from submit to exactly one completion.
  *
- * A request belongs to the member's list from the moment it has a number until
- * its waiter has collected it, or the member is torn down.  Its lanes hold no
- * reference: each reports its part once, as does whoever finds that all ranks agree
- * or that they never will (agree.c), and the last report completes it, after which
- * none of them looks at it again.
+ * A request belongs to the member's table from the moment it has its numbers until
+ * somebody has collected it, or the member is torn down: see wait.c.  Its lanes hold
+ * no reference: each reports its part once, as does whoever finds that all ranks
+ * agree or that they never will (agree.c), and the last report completes it, after
+ * which none of them looks at it again.
  *
  * Numbers are given and parts are queued under one lock, so that every lane sees
- * requests in the order of their numbers.
+ * requests in the order of their instances.  The id is another number, for those who
+ * wait: what the ranks call an operation among themselves is their affair.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "coll.h"
 #include "trace.h"
 
-static void request_free(struct coll_request *request)
+/**
+ * coll_request_free() - give its memory back
+ * @request: one that has no number, or was taken out of the member's table
+ *
+ * Context: may sleep.
+ */
+void coll_request_free(struct coll_request *request)
 {
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
@@ -140,7 +146,6 @@ static struct coll_request *request_new(struct coll_member *member,
 	};
 	/* What one rank calls is agreed. */
 	atomic_set(&request->left, nparts + (member->nranks > 1));
-	init_completion(&request->done);
 	return request;
 }
 
@@ -171,13 +176,14 @@ static void request_parts(struct coll_request *request)
 
 /*
  * What has no key is remembered by the low bits of its number: not only the count
- * of those in flight is limited, but how far they are apart.
+ * of those in flight is limited, but how far they are apart.  Then there are those
+ * that nobody has collected.
  */
 static bool request_crowded(struct coll_member *member)
 {
 	const struct coll_request *request;
 
-	if (member->inflight >= COLL_INFLIGHT)
+	if (member->nrequests == COLL_INFLIGHT)
 		return true;
 	list_for_each_entry(request, &member->requests, node)
 		if (coll_name_counted(request->instance))
@@ -193,8 +199,26 @@ static u64 request_name(const struct coll_request *request)
 	return request->member->instances;
 }
 
-/* Give it a number and to its lanes; what is known of it already may doom it. */
-static int request_number(struct coll_request *request, struct coll_failure *doom)
+/* A number whose place in the table is free; none is used again. */
+static void request_identify(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	struct coll_request **slot;
+
+	do {
+		request->id = ++member->ids;
+		slot = &member->table[request->id & (COLL_INFLIGHT - 1)];
+	} while (*slot);
+	*slot = request;
+	member->nrequests++;
+}
+
+/*
+ * Give it its numbers and to its lanes; what is known of it already may doom it.
+ * It is the caller's until he lets others wait for it.
+ */
+static int request_number(struct coll_request *request, struct coll_wait *wait,
+			  struct coll_failure *doom)
 {
 	struct coll_member *member = request->member;
 	bool agreed;
@@ -220,7 +244,9 @@ static int request_number(struct coll_request *request, struct coll_failure *doo
 	member->instances += coll_name_counted(name);
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
-	request->waited = true;
+	request_identify(request);
+	coll_wait_claim(wait, request);
+	coll_deadline_arm(request);
 	agreed = coll_agree_begin(request, doom);
 	request_parts(request);
 	spin_unlock(&member->lock);
@@ -255,100 +281,41 @@ static int request_links(struct coll_request *request)
 	return err;
 }
 
-/* Run what it needs, as far as nobody else does. */
-static void request_help(struct coll_request *request)
+/* Have done what it needs, by others. */
+static void request_kick(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	u32 i, nparts = request->nparts;
+	u32 i;
 
-	for (i = 0; i < nparts; i++)
-		coll_runner_poke(&member->lanes[i].runner);
+	for (i = 0; i < request->nparts; i++)
+		coll_runner_kick(&member->lanes[i].runner);
 	if (READ_ONCE(member->posted))
-		coll_runner_poke(&member->control);
-}
-
-static int request_collect(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-	int error = request->error;
-
-	spin_lock(&member->lock);
-	list_del(&request->node);
-	WRITE_ONCE(member->inflight, member->inflight - 1);
-	spin_unlock(&member->lock);
-	request_free(request);
-	return error;
-}
-
-/* The deadline has passed: fail it everywhere, and wait for its memory. */
-static int request_expire(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-	unsigned long patience = nsecs_to_jiffies(coll_member_beats(member, COLL_FENCE_BEATS));
-	struct coll_failure failure = {
-		.cause = {
-			.kind = COLLECTIVE_REASON_DEADLINE,
-			.error = ETIMEDOUT,
-			.rank_a = member->rank,
-			.rank_b = READ_ONCE(request->heard) & 1 ? COLLECTIVE_RANK_NONE :
-								  coll_agree_before(member, 0),
-		},
-	};
-
-	coll_agree_abort(member, request->instance, &failure);
-	if (wait_for_completion_killable_timeout(&request->done, patience) > 0)
-		return 0;
-	if (!completion_done(&request->done))
-		coll_member_abort(member, &failure.cause);
-	return wait_for_completion_killable(&request->done);
-}
-
-/* Wait for it and collect it, unless a signal comes first. */
-static int request_wait(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-	long left = MAX_SCHEDULE_TIMEOUT;
-	int err = 0;
-
-	request_help(request);
-	if (request->deadline)
-		left = max_t(long, request->deadline - jiffies, 0);
-	left = wait_for_completion_interruptible_timeout(&request->done, left);
-	if (!left && !completion_done(&request->done))
-		err = request_expire(request);
-	else if (left < 0)
-		err = left;
-	if (!err)
-		return request_collect(request);
-
-	if (fatal_signal_pending(current))
-		coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank,
-				 COLLECTIVE_RANK_NONE);
-	spin_lock(&member->lock);
-	request->waited = false;
-	spin_unlock(&member->lock);
-	return -ERESTARTSYS;
+		coll_runner_kick(&member->control);
 }
 
 /**
- * coll_request_submit() - begin an operation and wait until it is complete
+ * coll_request_submit() - begin an operation, and wait until it is complete
  * @member: the member
  * @op: what to do
- * @instance: out: its number, when it goes on in spite of a signal
+ * @nowait: do not wait
+ * @id: out: its number for coll_wait(), when it goes on: @nowait, or a signal; else 0
+ * @received: out: see struct coll_request
  *
  * Context: process of the mm that joined.
  * Return: 0, a negative errno, or -ERESTARTSYS when a signal came first and the
  * operation goes on.
  */
 int coll_request_submit(struct coll_member *member, const struct collective_op *op,
-			u64 *instance)
+			bool nowait, u64 *id, u64 *received)
 {
+	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
 	struct coll_request *request;
 	struct coll_extent extent;
 	struct coll_failure doom;
 	struct coll_plan plan;
 	int err;
 
+	*id = 0;
 	err = coll_call_check(op, member, &plan, &extent);
 	if (err)
 		return err;
@@ -358,17 +325,27 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	err = request_pin(request, op);
 	if (!err)
 		err = request_links(request);
+	init_completion(&wait.news);
 	if (!err)
-		err = request_number(request, &doom);
+		err = request_number(request, &wait, &doom);
 	if (err) {
-		request_free(request);
+		coll_request_free(request);
 		return err;
 	}
-	*instance = request->instance;
+	*id = request->id;
 
 	if (doom.cause.kind != COLLECTIVE_REASON_NONE)
-		coll_agree_doom(member, *instance, &doom);
-	return request_wait(request);
+		coll_agree_doom(member, request->instance, &doom);
+	if (nowait) {
+		request_kick(request);
+		coll_wait_release(&wait, member);
+		return 0;
+	}
+	err = coll_wait_finish(&wait, member);
+	*received = wait.received;
+	if (err != -ERESTARTSYS)
+		*id = 0;
+	return err;
 }
 
 /**
@@ -376,8 +353,7 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
  * @member: the member, locked
  * @instance: its name
  *
- * Return: the request, or NULL.  What is complete is not in progress, collected or
- * not.
+ * Return: the request, or NULL.  What has been reported by all is not in progress.
  */
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 {
@@ -390,35 +366,6 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 	return NULL;
 }
 
-static struct coll_request *request_waiting(struct coll_member *member, u64 instance)
-{
-	struct coll_request *request;
-
-	list_for_each_entry(request, &member->requests, node)
-		if (request->instance == instance && !request->waited)
-			return request;
-	return NULL;
-}
-
-/**
- * coll_request_wait() - go on waiting after a signal
- * @member: the member
- * @instance: number of the request
- *
- * Return: as coll_request_submit(), or -ENOENT.
- */
-int coll_request_wait(struct coll_member *member, u64 instance)
-{
-	struct coll_request *request;
-
-	spin_lock(&member->lock);
-	request = request_waiting(member, instance);
-	if (request)
-		request->waited = true;
-	spin_unlock(&member->lock);
-	return request ? request_wait(request) : -ENOENT;
-}
-
 /*
  * ... to completion
  */
@@ -427,13 +374,12 @@ static void request_failed(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 
-	spin_lock(&member->lock);
+	lockdep_assert_held(&member->lock);
 	member->last = request->aborted ? request->failure.cause : member->cause;
 	member->last_instance = request->instance;
 	if (member->last.kind == COLLECTIVE_REASON_MISMATCH)
 		memcpy(member->calls, request->failure.calls, sizeof(member->calls));
 	atomic64_inc(&member->counters.failed[member->last.kind]);
-	spin_unlock(&member->lock);
 }
 
 /**
@@ -451,11 +397,20 @@ void coll_request_report(struct coll_request *request, int error)
 		WRITE_ONCE(request->error, error);
 	if (!atomic_dec_and_test(&request->left))
 		return;
-	if (request->error)
-		request_failed(request);
 	atomic64_inc(&member->counters.completed);
 	trace_collective_end(request, ktime_get_ns() - request->begun);
-	complete_all(&request->done);
+
+	spin_lock(&member->lock);
+	if (request->error)
+		request_failed(request);
+	list_del_init(&request->node);
+	WRITE_ONCE(member->inflight, member->inflight - 1);
+	request->complete = true;
+	if (request->waiter)
+		complete(request->waiter);
+	if (!member->inflight && member->aborted)
+		wake_up_all(&member->wait);
+	spin_unlock(&member->lock);
 }
 
 /**
@@ -467,24 +422,4 @@ void coll_request_report(struct coll_request *request, int error)
 void coll_request_part_done(struct coll_part *part)
 {
 	coll_request_report(part->request, part->error);
-}
-
-/**
- * coll_request_reap() - give back what nobody has collected
- * @member: no lane of it runs any more, unless @patience
- * @patience: jiffies to wait for the memory of all; 0: its process is dead
- */
-void coll_request_reap(struct coll_member *member, unsigned long patience)
-{
-	struct coll_request *request, *next;
-	unsigned long end = jiffies + patience;
-
-	/* Nobody waits or submits any more: the file is being released. */
-	list_for_each_entry_safe(request, next, &member->requests, node) {
-		long left = max_t(long, end - jiffies, 0);
-
-		if (patience && !wait_for_completion_timeout(&request->done, left))
-			continue;
-		request_collect(request);
-	}
 }

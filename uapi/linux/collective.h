@@ -170,7 +170,8 @@ enum collective_reason_kind {
  * ECANCELED	cancelled by this rank
  * EPROTO	a peer broke the protocol
  * EACCES	the handshake was refused
- * EBUSY	this rank of this group is taken by another process
+ * EBUSY	this rank of this group is taken by another process; another thread
+ *		waits for this request
  * EEXIST	this group's name is in use with another id, size or lane count; an
  *		operation of this key is in progress
  * EISCONN	this file joined (or connected) before
@@ -180,8 +181,8 @@ enum collective_reason_kind {
  * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
- * EAGAIN	too many requests in flight
- * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT
+ * EAGAIN	too many requests in flight, or not collected
+ * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENOTTY	no such ioctl
  * EINTR	a signal came first; SUBMIT has left the request's number in
@@ -403,22 +404,78 @@ struct collective_op {
 #define COLLECTIVE_F_VARLEN		(1U << 3)
 #define COLLECTIVE_F_ALL		0xfU
 
+#define COLLECTIVE_SUBMIT_NOWAIT	(1U << 0)	/* WAIT collects it */
+
 /**
- * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): do it, and wait
+ * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): do it
  * @size: sizeof(struct collective_submit)
- * @flags: 0
+ * @flags: COLLECTIVE_SUBMIT_*
  * @op: the operation
- * @request: in: 0; out, with EINTR: the request that goes on; in, then: wait
- *	for that request (@op is not looked at)
+ * @request: in: 0; out, with NOWAIT or EINTR: the request that goes on; in,
+ *	after EINTR: wait for that request (@op is not looked at)
+ * @received: out, with VARLEN: elements that came
  *
- * Returns 0 when the result is complete and both buffers may be used again.
- * Errors: all of the list above but EBUSY, EISCONN and EINPROGRESS.
+ * Without NOWAIT, returns 0 when the result is complete and both buffers may be
+ * used again.  Errors: all of the list above but EISCONN and EINPROGRESS;
+ * EBUSY only where @request is given.
+ *
+ * With NOWAIT, returns 0 when the operation has its place in the order of
+ * operations.  It goes on whether or not anybody waits, until it is complete or
+ * its deadline has passed; its buffers are the kernel's until WAIT has told.
+ *
+ * Requests are numbered from 1 by each member; no number is used again.  A request
+ * is collected once, by the call that tells how it ended; until then it counts
+ * against @inflight_max of QUERY (EAGAIN) and keeps its pages pinned.  LEAVE and
+ * the end of the file collect what is left.
  */
 struct collective_submit {
 	__u32 size;
 	__u32 flags;
 	struct collective_op op;
 	__aligned_u64 request;
+	__aligned_u64 received;
+};
+
+#define COLLECTIVE_WAIT_NOWAIT		(1U << 0)	/* only look */
+#define COLLECTIVE_WAIT_ANY		(1U << 1)	/* one of several */
+
+/**
+ * struct collective_wait - ioctl(COLLECTIVE_IOC_WAIT): collect a request
+ * @size: sizeof(struct collective_wait)
+ * @flags: COLLECTIVE_WAIT_*
+ * @request: in: its number; with ANY only out: the number of the one that was
+ *	collected, 0: none was
+ * @received: out, with VARLEN: elements that came
+ * @requests: with ANY: address of @count numbers (__u64), of which zeros are
+ *	skipped; else 0
+ * @count: with ANY: 1 .. @inflight_max of QUERY; else 0
+ * @timeout_ms: how long to wait; 0: as long as it takes
+ * @index: out, with ANY: which of @requests was collected
+ * @reserved: 0
+ *
+ * Waits until the request, or one of several, is complete and collects it.
+ * Returns how the operation ended, or why none was collected: EINPROGRESS (none
+ * is complete: NOWAIT, or the time is over), EINTR (likewise, for a signal came),
+ * ENOENT (there is no such request, or no number in @requests but zeros), EBUSY
+ * (another thread waits for it, or it is named twice), EINVAL, E2BIG, EFAULT, EPERM,
+ * ENOTCONN, ENOMEM.  No operation ends with one of these but ENOTCONN and ENOMEM,
+ * and with ANY @request tells the two apart.  Of several that are complete the
+ * first in @requests is taken.
+ *
+ * The struct is written in every case but E2BIG, EFAULT and the EINVAL of a short
+ * one.  Without @timeout_ms, a call interrupted by a handler with SA_RESTART goes
+ * on by itself.
+ */
+struct collective_wait {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 request;
+	__aligned_u64 received;
+	__aligned_u64 requests;
+	__u32 count;
+	__u32 timeout_ms;
+	__u32 index;
+	__u32 reserved;
 };
 
 /**
@@ -482,8 +539,9 @@ struct collective_status {
  * @size: sizeof(struct collective_leave)
  * @flags: 0
  *
- * Requests still in flight fail with ECANCELED here and abort the group there.
- * The file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN, EPERM.
+ * Requests still in flight fail with ECANCELED here and abort the group there;
+ * WAIT then still tells when each is over, as does the end of close().  Otherwise
+ * the file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN, EPERM.
  */
 struct collective_leave {
 	__u32 size;
@@ -498,7 +556,8 @@ struct collective_leave {
 #define COLLECTIVE_IOC_REGISTER		_IO(COLLECTIVE_IOC_MAGIC, 0x03)
 #define COLLECTIVE_IOC_UNREGISTER	_IO(COLLECTIVE_IOC_MAGIC, 0x04)
 #define COLLECTIVE_IOC_SUBMIT		_IO(COLLECTIVE_IOC_MAGIC, 0x05)
-/* 0x06 WAIT, 0x07 CANCEL: reserved */
+#define COLLECTIVE_IOC_WAIT		_IO(COLLECTIVE_IOC_MAGIC, 0x06)
+/* 0x07 CANCEL: reserved */
 #define COLLECTIVE_IOC_STATUS		_IO(COLLECTIVE_IOC_MAGIC, 0x08)
 #define COLLECTIVE_IOC_LEAVE		_IO(COLLECTIVE_IOC_MAGIC, 0x09)
 

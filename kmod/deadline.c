@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Deadlines pass whether or not anybody waits: a member has one work item for all
+ * of them, which runs when the earliest does.
+ *
+ * An operation whose deadline has passed is failed on every rank, and then has until
+ * the fence to give its memory back; one that does not fails the group, behind whose
+ * fence everything does.
+ */
+#include <linux/jiffies.h>
+
+#include "coll.h"
+
+static unsigned long deadline_patience(const struct coll_member *member)
+{
+	return nsecs_to_jiffies(coll_member_beats(member, COLL_FENCE_BEATS));
+}
+
+/* When something is to be done about a request. */
+static unsigned long deadline_next(const struct coll_request *request)
+{
+	return request->deadline +
+	       (request->aborted ? deadline_patience(request->member) : 0);
+}
+
+/**
+ * coll_deadline_arm() - see to it that the deadline of a request passes
+ * @request: one that has just got its numbers; its member is locked and UP
+ */
+void coll_deadline_arm(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+
+	lockdep_assert_held(&member->lock);
+	if (!request->deadline || (member->expire_by &&
+				   !time_before(request->deadline, member->expire_by)))
+		return;
+	member->expire_by = request->deadline;
+	mod_delayed_work(coll_wq, &member->expiry, max_t(long, request->deadline - jiffies, 0));
+}
+
+/* The first request that is late, and otherwise when the next one will be. */
+static struct coll_request *deadline_late(struct coll_member *member, unsigned long now)
+{
+	struct coll_request *request;
+	unsigned long next;
+
+	lockdep_assert_held(&member->lock);
+	member->expire_by = 0;
+	list_for_each_entry(request, &member->requests, node) {
+		if (!request->deadline || !atomic_read(&request->left))
+			continue;
+		next = deadline_next(request);
+		if (time_after_eq(now, next))
+			return request;
+		if (!member->expire_by || time_before(next, member->expire_by))
+			member->expire_by = next | 1;
+	}
+	return NULL;
+}
+
+/* The rank before this one, if it has not been heard. */
+static u32 deadline_missing(const struct coll_request *request)
+{
+	return request->heard & BIT(0) ? COLLECTIVE_RANK_NONE :
+					 coll_agree_before(request->member, 0);
+}
+
+/**
+ * coll_deadline_work() - fail what is late
+ * @work: of the member
+ */
+void coll_deadline_work(struct work_struct *work)
+{
+	struct coll_member *member = container_of(to_delayed_work(work),
+						  struct coll_member, expiry);
+	struct coll_failure failure = {
+		.cause = {
+			.kind = COLLECTIVE_REASON_DEADLINE,
+			.error = ETIMEDOUT,
+			.rank_a = member->rank,
+		},
+	};
+
+	for (;;) {
+		struct coll_request *request;
+		bool again = false;
+		u64 instance;
+
+		spin_lock(&member->lock);
+		if (member->aborted) {
+			spin_unlock(&member->lock);
+			return;
+		}
+		request = deadline_late(member, jiffies);
+		if (request) {
+			failure.cause.rank_b = deadline_missing(request);
+			instance = request->instance;
+			again = request->aborted;
+		} else if (member->expire_by) {
+			mod_delayed_work(coll_wq, &member->expiry,
+					 max_t(long, member->expire_by - jiffies, 0));
+		}
+		spin_unlock(&member->lock);
+
+		if (!request)
+			return;
+		if (again) {
+			coll_member_abort(member, &failure.cause);
+			return;
+		}
+		coll_agree_abort(member, instance, &failure);
+	}
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for requests, and collecting them.
+ *
+ * A request that has its numbers is in the member's table, and whoever takes it
+ * out, which is done once, frees it: a thread that was told how it ended, or the
+ * teardown.  A request that is not complete stays there, whatever becomes of those
+ * who wait.
+ *
+ * A thread claims what it waits for by leaving its completion there, so that a
+ * request has one waiter at most and what it finds complete when it wakes up is its
+ * own.  Claims are made, looked at and given up under the member's lock; the
+ * completion can be on the stack.  The teardown comes when nothing is claimed: LEAVE
+ * fails the group instead while somebody waits, and on release nobody is left.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+
+#include "coll.h"
+
+static struct coll_request **wait_slot(struct coll_member *member, u64 id)
+{
+	lockdep_assert_held(&member->lock);
+	return &member->table[id & (COLL_INFLIGHT - 1)];
+}
+
+static struct coll_request *wait_find(struct coll_member *member, u64 id)
+{
+	struct coll_request *request = *wait_slot(member, id);
+
+	return id && request && request->id == id ? request : NULL;
+}
+
+/**
+ * coll_wait_claim() - what becomes of a request is for one thread to know
+ * @wait: its, with @news initialised
+ * @request: nobody waits for it; its member is locked
+ */
+void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
+{
+	lockdep_assert_held(&request->member->lock);
+	request->waiter = &wait->news;
+	wait->nparts = max(wait->nparts, request->nparts);
+	request->member->nwaiting++;
+}
+
+static void wait_release(struct coll_wait *wait, struct coll_member *member)
+{
+	struct coll_request *request;
+	u32 i;
+
+	for (i = 0; i < wait->n; i++) {
+		request = wait_find(member, wait->ids[i]);
+		if (!request || request->waiter != &wait->news)
+			continue;
+		request->waiter = NULL;
+		member->nwaiting--;
+	}
+}
+
+/**
+ * coll_wait_release() - give up all claims
+ * @wait: whose
+ * @member: of the requests
+ */
+void coll_wait_release(struct coll_wait *wait, struct coll_member *member)
+{
+	spin_lock(&member->lock);
+	wait_release(wait, member);
+	spin_unlock(&member->lock);
+}
+
+static void wait_forget(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+
+	*wait_slot(member, request->id) = NULL;
+	member->nrequests--;
+}
+
+/* Out of the table with the first that is complete; what is not found is over. */
+static struct coll_request *wait_take(struct coll_wait *wait, struct coll_member *member)
+{
+	struct coll_request *request;
+
+	for (wait->index = 0; wait->index < wait->n; wait->index++) {
+		request = wait_find(member, wait->ids[wait->index]);
+		if (!request || !request->complete)
+			continue;
+		wait_release(wait, member);
+		wait_forget(request);
+		return request;
+	}
+	return NULL;
+}
+
+static int wait_collect(struct coll_wait *wait, struct coll_request *request)
+{
+	int error = request->error;
+
+	wait->received = request->received;
+	coll_request_free(request);
+	return error;
+}
+
+/* Run what they need, as far as nobody else does. */
+static void wait_help(struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; i < wait->nparts; i++)
+		coll_runner_poke(&member->lanes[i].runner);
+	if (READ_ONCE(member->posted))
+		coll_runner_poke(&member->control);
+}
+
+/* All that is to be known under the lock: one that is complete, or no claim is left. */
+static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member *member,
+				      bool last)
+{
+	struct coll_request *request;
+
+	spin_lock(&member->lock);
+	request = wait_take(wait, member);
+	if (!request && last)
+		wait_release(wait, member);
+	spin_unlock(&member->lock);
+	return request;
+}
+
+/**
+ * coll_wait_finish() - wait for what was claimed, and collect one
+ * @wait: @ids, @n and @timeout are set, and the claims made; they are gone afterwards
+ * @member: of the requests
+ *
+ * Context: process of the mm that joined.
+ * Return: how the request at @wait->index ended, or -EINPROGRESS or -ERESTARTSYS when
+ * @wait->index is @wait->n.
+ */
+int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
+{
+	struct coll_request *request;
+	long left;
+
+	/* What has come already costs no run. */
+	request = wait_look(wait, member, !wait->timeout);
+	if (request)
+		return wait_collect(wait, request);
+	if (!wait->timeout)
+		return -EINPROGRESS;
+
+	wait_help(wait, member);
+	left = wait_for_completion_interruptible_timeout(&wait->news, wait->timeout);
+	request = wait_look(wait, member, true);
+	if (request)
+		return wait_collect(wait, request);
+	if (left >= 0)
+		return -EINPROGRESS;
+	if (fatal_signal_pending(current))
+		coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank,
+				 COLLECTIVE_RANK_NONE);
+	return -ERESTARTSYS;
+}
+
+static int wait_claims(struct coll_wait *wait, struct coll_member *member)
+{
+	struct coll_request *request;
+	bool any = false;
+	u32 i;
+
+	if (member->stopped)
+		return -ENOTCONN;
+	for (i = 0; i < wait->n; i++) {
+		if (!wait->ids[i])
+			continue;
+		request = wait_find(member, wait->ids[i]);
+		if (!request)
+			return -ENOENT;
+		if (request->waiter)
+			return -EBUSY;
+		coll_wait_claim(wait, request);
+		any = true;
+	}
+	return any ? 0 : -ENOENT;
+}
+
+/**
+ * coll_wait() - wait for one of several requests, and collect it
+ * @wait: @ids, @n and @timeout are set
+ * @member: of the requests
+ *
+ * Context: process of the mm that joined.
+ * Return: as coll_wait_finish(); or -ENOENT, -EBUSY, -ENOTCONN with @wait->index
+ * @wait->n.
+ */
+int coll_wait(struct coll_wait *wait, struct coll_member *member)
+{
+	int err;
+
+	init_completion(&wait->news);
+	wait->index = wait->n;
+	spin_lock(&member->lock);
+	err = wait_claims(wait, member);
+	if (err)
+		wait_release(wait, member);
+	spin_unlock(&member->lock);
+	return err ? err : coll_wait_finish(wait, member);
+}
+
+/**
+ * coll_wait_drain() - wait until no request is in flight
+ * @member: one whose group has failed
+ * @patience: jiffies
+ */
+void coll_wait_drain(struct coll_member *member, unsigned long patience)
+{
+	wait_event_timeout(member->wait, !READ_ONCE(member->inflight), patience);
+}
+
+/**
+ * coll_wait_reap() - give back what nobody has collected
+ * @member: no lane of it runs any more, nobody waits, and @stopped is set
+ */
+void coll_wait_reap(struct coll_member *member)
+{
+	struct coll_request *request;
+	u32 i;
+
+	for (i = 0; i < COLL_INFLIGHT; i++) {
+		spin_lock(&member->lock);
+		request = member->table[i];
+		if (request) {
+			wait_forget(request);
+			if (!request->complete) {
+				list_del(&request->node);
+				WRITE_ONCE(member->inflight, member->inflight - 1);
+			}
+		}
+		spin_unlock(&member->lock);
+		if (request)
+			coll_request_free(request);
+	}
+}
