@@ -140,6 +140,37 @@ int member_submit(int fd, const struct collective_op *op)
 	return err;
 }
 
+int member_start(int fd, const struct collective_op *op, __u64 *request)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit),
+		.flags = COLLECTIVE_SUBMIT_NOWAIT,
+		.op = *op,
+	};
+	int err = member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+
+	*request = submit.request;
+	return err;
+}
+
+int member_wait(int fd, __u64 request, unsigned int flags)
+{
+	struct collective_wait wait = { .size = sizeof(wait), .flags = flags, .request = request };
+
+	return member_ioctl(fd, COLLECTIVE_IOC_WAIT, &wait);
+}
+
+/* The flags and the time that @wait has. */
+int member_wait_any(int fd, struct collective_wait *wait, const __u64 *requests,
+		    unsigned int count)
+{
+	wait->size = sizeof(*wait);
+	wait->flags |= COLLECTIVE_WAIT_ANY;
+	wait->requests = (uintptr_t)requests;
+	wait->count = count;
+	return member_ioctl(fd, COLLECTIVE_IOC_WAIT, wait);
+}
+
 int member_register(int fd, void *addr, size_t length, unsigned int flags, __u32 *buffer)
 {
 	struct collective_register reg = {

@@ -120,6 +120,10 @@ int member_connect(int fd, const struct sockaddr_storage *addr, unsigned int npe
 int member_status(int fd, struct collective_status *status);
 int member_leave(int fd);
 int member_submit(int fd, const struct collective_op *op);
+int member_start(int fd, const struct collective_op *op, __u64 *request);
+int member_wait(int fd, __u64 request, unsigned int flags);
+int member_wait_any(int fd, struct collective_wait *wait, const __u64 *requests,
+		    unsigned int count);
 int member_register(int fd, void *addr, size_t length, unsigned int flags, __u32 *buffer);
 int member_unregister(int fd, __u32 buffer);
 int member_allreduce(int fd, const void *send, void *recv, __u64 count, int type, int reduction);

@@ -128,7 +128,7 @@ TEST_F(solo, bad_submit)
 	};
 	struct collective_status status;
 
-	submit.flags = 1;
+	submit.flags = ~COLLECTIVE_SUBMIT_NOWAIT;
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd, COLLECTIVE_IOC_SUBMIT, &submit));
 	submit.flags = 0;
 	submit.request = 1;
