@@ -4,28 +4,49 @@
 
 #include "operation.h"
 
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type)
+{
+	struct collective_op *op = &operation->op;
+	size_t block, total;
+	int err;
+
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_ALLGATHER,
+		.op.send = (uintptr_t)send,
+		.op.recv = (uintptr_t)recv,
+	};
+	err = coll_operation_blocks(comm, op, count, type, &block, &total);
+	if (err)
+		return err;
+	operation->recv_size = total;
+	if (send == COLL_IN_PLACE || op->send == op->recv + comm->rank * block) {
+		/* Equal addresses are the kernel's word for it, on every rank. */
+		op->send = op->recv;
+		return 0;
+	}
+	/* ... which a caller that gives them does not mean: that is an overlap. */
+	operation->send_size = block;
+	return send == recv ? -EINVAL : 0;
+}
+
 int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type)
 {
-	struct collective_op op = {
-		.opcode = COLLECTIVE_ALLGATHER,
-		.recv = (uintptr_t)recv,
-	};
-	size_t block, total;
-	uintptr_t own;
-	int err = coll_operation_blocks(comm, &op, count, type, &block, &total);
+	struct coll_operation operation;
 
-	if (err)
-		return err;
-	own = (uintptr_t)recv + comm->rank * block;
-	if (send == COLL_IN_PLACE || (uintptr_t)send == own) {
-		/* Equal addresses are the kernel's word for it, on every rank. */
-		op.send = op.recv;
-		return coll_operation_run(comm, &op, 0, total);
-	}
-	/* ... which a caller that gives them does not mean: that is an overlap. */
-	if (send == recv)
-		return -EINVAL;
-	op.send = (uintptr_t)send;
-	return coll_operation_run(comm, &op, block, total);
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
+		    size_t count, enum coll_type type,
+		    struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_start(comm, &operation, request);
 }

@@ -4,20 +4,43 @@
 
 #include "operation.h"
 
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type)
+{
+	size_t block, total;
+	int err;
+
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_ALLTOALL,
+		.op.send = (uintptr_t)send,
+		.op.recv = (uintptr_t)recv,
+	};
+	err = coll_operation_blocks(comm, &operation->op, count, type, &block,
+				    &total);
+	if (err)
+		return err;
+	operation->send_size = total;
+	operation->recv_size = total;
+	return send == COLL_IN_PLACE ? -EOPNOTSUPP : 0;
+}
+
 int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
 		  size_t count, enum coll_type type)
 {
-	struct collective_op op = {
-		.opcode = COLLECTIVE_ALLTOALL,
-		.send = (uintptr_t)send,
-		.recv = (uintptr_t)recv,
-	};
-	size_t block, total;
-	int err = coll_operation_blocks(comm, &op, count, type, &block, &total);
+	struct coll_operation operation;
 
-	if (err)
-		return err;
-	if (send == COLL_IN_PLACE)
-		return -EOPNOTSUPP;
-	return coll_operation_run(comm, &op, total, total);
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
+		   size_t count, enum coll_type type,
+		   struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_start(comm, &operation, request);
 }

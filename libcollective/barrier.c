@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "operation.h"
 
+static int build(struct coll_operation *operation, struct coll_comm *comm)
+{
+	(void)comm;
+	*operation = (struct coll_operation){ .op.opcode = COLLECTIVE_BARRIER };
+	return 0;
+}
+
 int coll_barrier(struct coll_comm *comm)
 {
-	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+	struct coll_operation operation;
 
-	return coll_operation_run(comm, &op, 0, 0);
+	return build(&operation, comm) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ibarrier(struct coll_comm *comm, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm) ?:
+	       coll_operation_start(comm, &operation, request);
 }

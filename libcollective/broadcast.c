@@ -3,22 +3,45 @@
 
 #include "operation.h"
 
-int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
-		   enum coll_type type, int root)
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 void *buffer, size_t count, enum coll_type type, int root)
 {
-	struct collective_op op = {
-		.opcode = COLLECTIVE_BROADCAST,
-		.root = root,
-		.send = (uintptr_t)buffer,
-		.recv = (uintptr_t)buffer,
-	};
 	size_t bytes;
-	int err = coll_operation_elements(&op, count, type, &bytes);
+	int err;
 
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_BROADCAST,
+		.op.root = root,
+		.op.send = (uintptr_t)buffer,
+		.op.recv = (uintptr_t)buffer,
+	};
+	err = coll_operation_elements(&operation->op, count, type, &bytes);
 	if (err)
 		return err;
 	/* The root only reads, so that memory to send from only will do. */
 	if (comm->rank == root)
-		return coll_operation_run(comm, &op, bytes, 0);
-	return coll_operation_run(comm, &op, 0, bytes);
+		operation->send_size = bytes;
+	else
+		operation->recv_size = bytes;
+	return 0;
+}
+
+int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
+		   enum coll_type type, int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, buffer, count, type, root) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
+		    enum coll_type type, int root,
+		    struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, buffer, count, type, root) ?:
+	       coll_operation_start(comm, &operation, request);
 }

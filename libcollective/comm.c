@@ -35,6 +35,7 @@ void coll_comm_free(struct coll_comm *comm)
 		return;
 	if (comm->fd >= 0)
 		close(comm->fd);
+	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
 	pthread_mutex_destroy(&comm->order);
 	pthread_mutex_destroy(&comm->lock);

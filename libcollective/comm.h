@@ -9,6 +9,7 @@
 #include "setup.h"
 
 struct coll_region;
+struct coll_request;
 
 /**
  * struct coll_comm - a member of a group
@@ -25,6 +26,7 @@ struct coll_region;
  * @room: how many @regions has room for
  * @note: why the latest split failed; empty when it did not
  * @noted: operation that had failed last when @note was written
+ * @requests: operations under way, see request.c
  * @detail: what coll_error_detail() returned last
  * @order: one split at a time; taken before @lock; protects the fields below
  * @nsplits: splits begun
@@ -46,6 +48,7 @@ struct coll_comm {
 	size_t room;
 	char note[COLL_DETAIL_SIZE];
 	__u64 noted;
+	struct coll_request *requests;
 	char detail[COLL_DETAIL_SIZE];
 
 	pthread_mutex_t order;
@@ -72,6 +75,9 @@ void coll_comm_note(struct coll_comm *comm, const char *text);
 /* The registered buffer that holds all of this memory, or 0. */
 __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 		      bool write);
+
+/* Free all handles, once the device is closed. */
+void coll_request_free_all(struct coll_comm *comm);
 
 /* Free everything that mem.c knows, once the device is closed. */
 void coll_mem_free_all(struct coll_comm *comm);

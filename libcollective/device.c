@@ -131,6 +131,43 @@ int coll_device_submit(int fd, const struct collective_op *op)
 	return err;
 }
 
+int coll_device_start(int fd, const struct collective_op *op, __u64 *request)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit),
+		.flags = COLLECTIVE_SUBMIT_NOWAIT,
+		.op = *op,
+	};
+	int err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+
+	*request = submit.request;
+	return err;
+}
+
+int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
+		     int timeout_ms, __u64 *which)
+{
+	struct collective_wait wait = {
+		.size = sizeof(wait),
+		.flags = COLLECTIVE_WAIT_ANY,
+		.requests = (uintptr_t)requests,
+		.count = count,
+	};
+	__u64 deadline = timeout_ms > 0 ? coll_deadline_in(timeout_ms) : 0;
+	int err;
+
+	do {
+		if (timeout_ms >= 0) {
+			wait.timeout_ms = deadline ? coll_deadline_left(deadline) : 0;
+			if (!wait.timeout_ms)
+				wait.flags |= COLLECTIVE_WAIT_NOWAIT;
+		}
+		err = call(fd, COLLECTIVE_IOC_WAIT, &wait);
+	} while (err == -EINTR);
+	*which = wait.request;
+	return err;
+}
+
 int coll_device_register(int fd, const void *addr, size_t size,
 			 unsigned int flags, __u32 *buffer)
 {

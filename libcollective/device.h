@@ -32,6 +32,21 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 			unsigned int npeers, unsigned int timeout_ms);
 
 int coll_device_submit(int fd, const struct collective_op *op);
+int coll_device_start(int fd, const struct collective_op *op, __u64 *request);
+
+/**
+ * coll_device_wait - collect one of several requests
+ * @fd: device
+ * @requests: their numbers
+ * @count: how many
+ * @timeout_ms: -1: as long as it takes; 0: only look
+ * @which: set to the number of the one that was collected, or 0
+ *
+ * Return: how it ended; -EINPROGRESS or another errno when none was collected.
+ */
+int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
+		     int timeout_ms, __u64 *which);
+
 int coll_device_register(int fd, const void *addr, size_t size,
 			 unsigned int flags, __u32 *buffer);
 int coll_device_unregister(int fd, __u32 buffer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "device.h"
 #include "operation.h"
@@ -41,10 +42,11 @@ int coll_operation_reduction(struct collective_op *op, enum coll_op reduction)
 	return 0;
 }
 
-int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
-			  const void *send, void *recv, size_t count,
-			  enum coll_type type, enum coll_op reduction)
+int coll_operation_reduce(struct coll_operation *operation, const void *send,
+			  void *recv, size_t count, enum coll_type type,
+			  enum coll_op reduction)
 {
+	struct collective_op *op = &operation->op;
 	size_t bytes;
 	int err = coll_operation_elements(op, count, type, &bytes) ?:
 		  coll_operation_reduction(op, reduction);
@@ -53,17 +55,37 @@ int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
 		return err;
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
-	return coll_operation_run(comm, op, bytes, bytes);
+	operation->send_size = bytes;
+	operation->recv_size = bytes;
+	return 0;
 }
 
-int coll_operation_run(struct coll_comm *comm, struct collective_op *op,
-		       size_t send_size, size_t recv_size)
+void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation)
 {
-	if (send_size)
+	struct collective_op *op = &operation->op;
+
+	if (operation->send_size)
 		op->send_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->send,
-						  send_size, false);
-	if (recv_size)
+						  operation->send_size, false);
+	if (operation->recv_size)
 		op->recv_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->recv,
-						  recv_size, true);
-	return coll_device_submit(comm->fd, op);
+						  operation->recv_size, true);
+}
+
+void coll_operation_end(const struct coll_operation *operation)
+{
+	if (operation->move_size)
+		memmove(operation->move_to, (void *)(uintptr_t)operation->op.recv,
+			operation->move_size);
+}
+
+int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation)
+{
+	int err;
+
+	coll_operation_begin(comm, operation);
+	err = coll_device_submit(comm->fd, &operation->op);
+	if (!err)
+		coll_operation_end(operation);
+	return err;
 }

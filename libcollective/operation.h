@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A collective is one function that fills a struct coll_operation in, and two that
+ * hand it over: to coll_operation_run(), which waits for the end, or to
+ * coll_operation_start(), which does not.
+ */
 #ifndef COLL_OPERATION_H
 #define COLL_OPERATION_H
 
 #include "comm.h"
+
+/**
+ * struct coll_operation - an operation to be submitted
+ * @op: for the kernel, all but the buffers' numbers, which are found by address
+ * @send_size: bytes at @op.send; 0: the kernel does not look there
+ * @recv_size: bytes at @op.recv; 0: likewise
+ * @move_to: where the result is to be moved when all went well
+ * @move_size: bytes to be moved there from @op.recv
+ */
+struct coll_operation {
+	struct collective_op op;
+	size_t send_size;
+	size_t recv_size;
+	void *move_to;
+	size_t move_size;
+};
 
 /**
  * coll_operation_elements - say how many elements of which type
@@ -41,27 +62,47 @@ int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op
 int coll_operation_reduction(struct collective_op *op, enum coll_op reduction);
 
 /**
- * coll_operation_reduce - run one whose result is as long as its input
- * @comm: communicator
- * @op: opcode and flags
+ * coll_operation_reduce - fill in one whose result is as long as its input
+ * @operation: opcode and flags are there
  * @send: input, or COLL_IN_PLACE
  * @recv: result
  * @count: elements of both
  * @type: theirs
  * @reduction: how two of them become one
+ *
+ * Return: 0, -EINVAL, -EOVERFLOW.
  */
-int coll_operation_reduce(struct coll_comm *comm, struct collective_op *op,
-			  const void *send, void *recv, size_t count,
-			  enum coll_type type, enum coll_op reduction);
+int coll_operation_reduce(struct coll_operation *operation, const void *send,
+			  void *recv, size_t count, enum coll_type type,
+			  enum coll_op reduction);
+
+/**
+ * coll_operation_begin - what is to be done before an operation is submitted
+ * @comm: communicator
+ * @operation: the buffers' numbers are filled in
+ */
+void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation);
+
+/**
+ * coll_operation_end - what is to be done when it has ended well
+ * @operation: the operation
+ */
+void coll_operation_end(const struct coll_operation *operation);
 
 /**
  * coll_operation_run - submit an operation and wait for its end
  * @comm: communicator
- * @op: all but the buffers' numbers, which are found by address
- * @send_size: bytes at @op.send; 0: the kernel does not look there
- * @recv_size: bytes at @op.recv; 0: likewise
+ * @operation: the operation
  */
-int coll_operation_run(struct coll_comm *comm, struct collective_op *op,
-		       size_t send_size, size_t recv_size);
+int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation);
+
+/**
+ * coll_operation_start - submit an operation
+ * @comm: communicator
+ * @operation: the operation
+ * @request: set to the handle, when it is under way
+ */
+int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
+			 struct coll_request **request);
 
 #endif /* COLL_OPERATION_H */

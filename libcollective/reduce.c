@@ -4,25 +4,48 @@
 
 #include "operation.h"
 
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type, enum coll_op op, int root)
+{
+	size_t bytes;
+	int err;
+
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_REDUCE,
+		.op.root = root,
+		.op.send = (uintptr_t)send,
+	};
+	err = coll_operation_elements(&operation->op, count, type, &bytes) ?:
+	      coll_operation_reduction(&operation->op, op);
+	if (err)
+		return err;
+	operation->send_size = bytes;
+	if (comm->rank != root)
+		return send == COLL_IN_PLACE ? -EINVAL : 0;
+	operation->op.recv = (uintptr_t)recv;
+	operation->recv_size = bytes;
+	if (send == COLL_IN_PLACE)
+		operation->op.send = operation->op.recv;
+	return 0;
+}
+
 int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
 		size_t count, enum coll_type type, enum coll_op op, int root)
 {
-	struct collective_op operation = {
-		.opcode = COLLECTIVE_REDUCE,
-		.root = root,
-		.send = (uintptr_t)send,
-	};
-	size_t bytes;
-	int err = coll_operation_elements(&operation, count, type, &bytes) ?:
-		  coll_operation_reduction(&operation, op);
+	struct coll_operation operation;
 
-	if (err)
-		return err;
-	if (comm->rank != root)
-		return send == COLL_IN_PLACE ? -EINVAL :
-		       coll_operation_run(comm, &operation, bytes, 0);
-	operation.recv = (uintptr_t)recv;
-	if (send == COLL_IN_PLACE)
-		operation.send = operation.recv;
-	return coll_operation_run(comm, &operation, bytes, bytes);
+	return build(&operation, comm, send, recv, count, type, op, root) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, enum coll_op op, int root,
+		 struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op, root) ?:
+	       coll_operation_start(comm, &operation, request);
 }

@@ -1,32 +1,54 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "operation.h"
+
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type, enum coll_op op)
+{
+	size_t block, total;
+	int err;
+
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_REDUCE_SCATTER,
+		.op.send = (uintptr_t)send,
+		.op.recv = (uintptr_t)recv,
+	};
+	err = coll_operation_blocks(comm, &operation->op, count, type, &block,
+				    &total) ?:
+	      coll_operation_reduction(&operation->op, op);
+	if (err)
+		return err;
+	operation->send_size = total;
+	operation->recv_size = block;
+	if (send != COLL_IN_PLACE)
+		return 0;
+
+	/* The kernel leaves the result where this rank's own block is. */
+	operation->op.send = (uintptr_t)recv;
+	operation->op.recv = operation->op.send + comm->rank * block;
+	operation->move_to = recv;
+	operation->move_size = block;
+	return 0;
+}
 
 int coll_reduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 			size_t count, enum coll_type type, enum coll_op op)
 {
-	struct collective_op operation = {
-		.opcode = COLLECTIVE_REDUCE_SCATTER,
-		.send = (uintptr_t)send,
-		.recv = (uintptr_t)recv,
-	};
-	size_t block, total;
-	int err = coll_operation_blocks(comm, &operation, count, type, &block, &total) ?:
-		  coll_operation_reduction(&operation, op);
+	struct coll_operation operation;
 
-	if (err)
-		return err;
-	if (send != COLL_IN_PLACE)
-		return coll_operation_run(comm, &operation, total, block);
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_run(comm, &operation);
+}
 
-	/* The kernel leaves the result where this rank's own block is. */
-	operation.send = (uintptr_t)recv;
-	operation.recv = operation.send + comm->rank * block;
-	err = coll_operation_run(comm, &operation, total, block);
-	if (!err)
-		memmove(recv, (void *)(uintptr_t)operation.recv, block);
-	return err;
+int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
+			 size_t count, enum coll_type type, enum coll_op op,
+			 struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_start(comm, &operation, request);
 }

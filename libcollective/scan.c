@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "operation.h"
 
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type, enum coll_op op)
+{
+	(void)comm;
+	*operation = (struct coll_operation){ .op.opcode = COLLECTIVE_SCAN };
+	return coll_operation_reduce(operation, send, recv, count, type, op);
+}
+
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,
 	      size_t count, enum coll_type type, enum coll_op op)
 {
-	struct collective_op operation = { .opcode = COLLECTIVE_SCAN };
+	struct coll_operation operation;
 
-	return coll_operation_reduce(comm, &operation, send, recv, count, type,
-				     op);
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_iscan(struct coll_comm *comm, const void *send, void *recv,
+	       size_t count, enum coll_type type, enum coll_op op,
+	       struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_start(comm, &operation, request);
 }

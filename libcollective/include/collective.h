@@ -183,8 +183,9 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config);
  * coll_finalize - leave the group and free the communicator
  * @comm: communicator, or NULL (nothing happens)
  *
- * Also frees what coll_mem_alloc() gave and was not freed.  Returns the error
- * of leaving; the communicator is gone in any case.
+ * Also frees what coll_mem_alloc() gave and was not freed, and cancels operations
+ * under way (struct coll_request).  Returns the error of leaving; the communicator is
+ * gone in any case.
  */
 int coll_finalize(struct coll_comm *comm);
 
@@ -421,6 +422,102 @@ struct coll_adjoint {
  */
 int coll_adjoint(enum coll_collective collective, enum coll_op op,
 		 struct coll_adjoint *adjoint);
+
+/**
+ * struct coll_request - an operation under way
+ *
+ * What coll_iNAME() begins: the operation of coll_NAME(), with the same arguments,
+ * that goes on by itself while the caller does something else.  It returns when the
+ * operation has its place in the order of operations, which is that of the calls,
+ * blocking or not, and the same on every rank.  The kernel goes on with it, and its
+ * deadline passes, whether or not anybody waits.
+ *
+ * Until a wait or test has said that it is done, its buffers belong to the operation:
+ * what is received must not be looked at, and nothing of them be written, freed or
+ * unregistered.  Whoever is told that it is done, with success or not, has its handle
+ * freed by that.  One thread at a time may wait for a request; different threads may
+ * for different ones.  coll_finalize() cancels those that are under way and frees
+ * their handles: they must not be used any more, and no buffer before it returns.
+ *
+ * Errors of coll_iNAME(), when nothing has begun and the handle is NULL: those of
+ * malformed calls and missing memory as of coll_NAME(), what the group has failed
+ * with, and EAGAIN: as many operations as the kernel allows (512) are under way or
+ * were not waited for.  All others are told at the end.
+ */
+struct coll_request;
+
+int coll_iallreduce(struct coll_comm *comm, const void *send, void *recv,
+		    size_t count, enum coll_type type, enum coll_op op,
+		    struct coll_request **request);
+int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
+		    enum coll_type type, int root, struct coll_request **request);
+int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
+		    size_t count, enum coll_type type,
+		    struct coll_request **request);
+int coll_iscan(struct coll_comm *comm, const void *send, void *recv,
+	       size_t count, enum coll_type type, enum coll_op op,
+	       struct coll_request **request);
+int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, enum coll_op op, int root,
+		 struct coll_request **request);
+int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
+			 size_t count, enum coll_type type, enum coll_op op,
+			 struct coll_request **request);
+int coll_igather(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, int root,
+		 struct coll_request **request);
+int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
+		  size_t count, enum coll_type type, int root,
+		  struct coll_request **request);
+int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
+		   size_t count, enum coll_type type,
+		   struct coll_request **request);
+int coll_ibarrier(struct coll_comm *comm, struct coll_request **request);
+
+/**
+ * coll_wait - wait until an operation is done
+ * @request: its handle, freed; or NULL (nothing happens)
+ *
+ * Sleeps as coll_allreduce() does.  Returns how the operation ended: the errors of
+ * the blocking call.  Only EBUSY (another thread waits for it) and EPERM (this is a
+ * child of the process) leave the handle as it is.
+ */
+int coll_wait(struct coll_request *request);
+
+/**
+ * coll_test - is an operation done?
+ * @request: its handle, freed if so; or NULL, which is done
+ * @done: set to 1 or 0
+ *
+ * Does not wait.  Returns 0 while it is under way, and as coll_wait() otherwise.
+ */
+int coll_test(struct coll_request *request, int *done);
+
+/**
+ * coll_wait_any - wait until one of several operations is done
+ * @requests: their handles, of one communicator, of which those that are NULL are
+ *	skipped; that of the one that is done is freed and set to NULL
+ * @count: how many
+ * @index: set to which one is done; -1: none
+ * @timeout_ms: how long to wait; 0: only look; -1: as long as it takes
+ *
+ * Sleeps, in the kernel, for all of them at once.  Returns how that operation ended;
+ * and with @index -1, 0 when all handles are NULL, EINPROGRESS when the time is over,
+ * EINVAL (different communicators), EBUSY (another thread waits for one of them),
+ * EPERM, ENOMEM.
+ */
+int coll_wait_any(struct coll_request **requests, int count, int *index,
+		  int timeout_ms);
+
+/**
+ * coll_wait_all - wait until several operations are done
+ * @requests: their handles, freed and set to NULL; those that are NULL are skipped
+ * @count: how many
+ *
+ * Returns 0 when all ended well, and otherwise how the first in @requests ended that
+ * did not, when all are done.
+ */
+int coll_wait_all(struct coll_request **requests, int count);
 
 /** coll_type_size - bytes of an element; 0 for an unknown type */
 size_t coll_type_size(enum coll_type type);
