@@ -8,12 +8,17 @@ static double bus_factor(int nranks)
 	return 2.0 * (nranks - 1) / nranks;
 }
 
-static int run(struct bench *bench, const struct trial *trial)
+static int run(struct bench *bench, const struct trial *trial,
+	       struct coll_request **request)
 {
-	return coll_allreduce(bench->comm,
-			      bench->in_place ? COLL_IN_PLACE : bench->send,
-			      bench->recv, trial->count, trial->type,
-			      trial->op);
+	const void *send = bench->in_place ? COLL_IN_PLACE : bench->send;
+
+	if (request)
+		return coll_iallreduce(bench->comm, send, bench->recv,
+				       trial->count, trial->type, trial->op,
+				       request);
+	return coll_allreduce(bench->comm, send, bench->recv, trial->count,
+			      trial->type, trial->op);
 }
 
 static uint64_t check(struct bench *bench, const struct trial *trial)

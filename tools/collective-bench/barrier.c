@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "bench.h"
 
-static int run(struct bench *bench, const struct trial *trial)
+static int run(struct bench *bench, const struct trial *trial,
+	       struct coll_request **request)
 {
 	(void)trial;
-	return coll_barrier(bench->comm);
+	return request ? coll_ibarrier(bench->comm, request) :
+			 coll_barrier(bench->comm);
 }
 
 const struct collective bench_barrier = {

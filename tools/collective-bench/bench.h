@@ -10,6 +10,9 @@
 
 struct pattern;
 
+/* As many as the kernel lets be in flight. */
+#define NONBLOCKING_MAX	512
+
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
 
 /**
@@ -25,14 +28,18 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @unregistered: plain memory
  * @csv: for programs
  * @reproducible: reduce in the order of ranks
- * @root: of a broadcast
+ * @root: of those that have one
+ * @nonblocking: operations in flight at a time, each with buffers of its own; 0: the
+ *	blocking call
  * @check: which results to compare
  * @comm: the group
  * @rank: mine
  * @nranks: how many
- * @send: @max bytes; equal to @recv when @in_place
- * @recv: @max bytes
- * @round: repetitions so far, so that no two have the same values
+ * @send_base: @max bytes for each in flight; equal to @recv_base when @in_place
+ * @recv_base: likewise
+ * @send: of these, the present operation's
+ * @recv: likewise
+ * @round: the present operation's number, so that no two have the same values
  * @wrong: elements found wrong so far, in the whole group
  */
 struct bench {
@@ -48,11 +55,14 @@ struct bench {
 	bool csv;
 	bool reproducible;
 	int root;
+	int nonblocking;
 	enum bench_check check;
 
 	struct coll_comm *comm;
 	int rank;
 	int nranks;
+	void *send_base;
+	void *recv_base;
 	void *send;
 	void *recv;
 	uint64_t round;
@@ -61,8 +71,8 @@ struct bench {
 
 /**
  * struct trial - one line of the table
- * @size: bytes of the result
- * @count: elements, of one rank's block where the result gathers them
+ * @size: bytes of the vector, or of all ranks' blocks
+ * @count: elements, of one rank's block where there are blocks
  * @type: theirs
  * @op: to reduce with, or what suits any type
  * @iters: timed repetitions
@@ -83,11 +93,12 @@ struct trial {
  * @typed: a line each type and size; else one line
  * @reduces: ... and each operation
  * @no_average: which is not the average
- * @gathers: the result has a block of each rank
+ * @blocks: one of its buffers has a block of each rank
  * @one_buffer: there is no other place for the result than the input's
+ * @two_buffers: there must be
  * @bus_factor: bus bandwidth over algorithm bandwidth
  * @prepare: write this round's input
- * @run: the call that is timed
+ * @run: the call that is timed: the blocking one, or with @request the other
  * @check: elements of the result that are wrong
  */
 struct collective {
@@ -95,29 +106,52 @@ struct collective {
 	bool typed;
 	bool reduces;
 	bool no_average;
-	bool gathers;
+	bool blocks;
 	bool one_buffer;
+	bool two_buffers;
 	double (*bus_factor)(int nranks);
 	void (*prepare)(struct bench *bench, const struct trial *trial);
-	int (*run)(struct bench *bench, const struct trial *trial);
+	int (*run)(struct bench *bench, const struct trial *trial,
+		   struct coll_request **request);
 	uint64_t (*check)(struct bench *bench, const struct trial *trial);
 };
 
 extern const struct collective bench_allgather;
 extern const struct collective bench_allreduce;
+extern const struct collective bench_alltoall;
 extern const struct collective bench_barrier;
 extern const struct collective bench_broadcast;
+extern const struct collective bench_gather;
+extern const struct collective bench_reduce;
+extern const struct collective bench_reduce_scatter;
 extern const struct collective bench_scan;
+extern const struct collective bench_scatter;
+
+/* Bytes from one operation's buffer to the next one's. */
+size_t bench_stride(const struct bench *bench);
 
 /* This round's values. */
 struct pattern bench_pattern(const struct bench *bench,
 			     const struct trial *trial);
 
+/* ... of the block for a rank, where a rank has one for each. */
+struct pattern bench_pattern_block(const struct bench *bench,
+				   const struct trial *trial, int rank);
+
+/* Where a rank's block is in a buffer of blocks. */
+void *bench_block(void *buffer, const struct trial *trial, int rank);
+
 /* The bus factor where each link carries the vector once. */
 double bench_bus_once(int nranks);
 
+/* The bus factor where each link carries all blocks but one. */
+double bench_bus_blocks(int nranks);
+
 /* Write the input of one vector a rank. */
 void bench_prepare_vector(struct bench *bench, const struct trial *trial);
+
+/* Elements of the blocks that were gathered that are wrong. */
+uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial);
 
 /* Elements of the input that are not as they were: it is never written. */
 uint64_t bench_check_send(struct bench *bench, const struct trial *trial);

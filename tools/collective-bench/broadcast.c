@@ -14,8 +14,12 @@ static void prepare(struct bench *bench, const struct trial *trial)
 		memset(bench->recv, 0xa5, trial->size);
 }
 
-static int run(struct bench *bench, const struct trial *trial)
+static int run(struct bench *bench, const struct trial *trial,
+	       struct coll_request **request)
 {
+	if (request)
+		return coll_ibroadcast(bench->comm, bench->recv, trial->count,
+				       trial->type, bench->root, request);
 	return coll_broadcast(bench->comm, bench->recv, trial->count,
 			      trial->type, bench->root);
 }

@@ -13,7 +13,7 @@ enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
-	OPTION_REPRODUCIBLE,
+	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING,
 };
 
 static const struct option options[] = {
@@ -32,14 +32,20 @@ static const struct option options[] = {
 	{ "check", required_argument, NULL, OPTION_CHECK },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "reproducible", no_argument, NULL, OPTION_REPRODUCIBLE },
+	{ "nonblocking", required_argument, NULL, OPTION_NONBLOCKING },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
 
 static const struct collective * const collectives[] = {
 	&bench_allreduce,
+	&bench_reduce,
 	&bench_broadcast,
 	&bench_allgather,
+	&bench_reduce_scatter,
+	&bench_gather,
+	&bench_scatter,
+	&bench_alltoall,
 	&bench_scan,
 	&bench_barrier,
 };
@@ -72,7 +78,8 @@ static int usage(FILE *to, int status)
 		"      --out-of-place result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
 		"      --csv          comma separated\n"
-		"      --root N       of a broadcast (0)\n"
+		"      --root N       of broadcast, reduce, gather, scatter (0)\n"
+		"      --nonblocking N  N in flight, each with its buffers\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
@@ -176,6 +183,9 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return true;
 	case OPTION_ROOT:
 		return parse_int(optarg, 0, &bench->root);
+	case OPTION_NONBLOCKING:
+		return parse_int(optarg, 1, &bench->nonblocking) &&
+		       bench->nonblocking <= NONBLOCKING_MAX;
 	case OPTION_REPRODUCIBLE:
 		bench->reproducible = true;
 		return true;
@@ -188,11 +198,13 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 
 static void *memory(struct bench *bench)
 {
+	int n = bench->nonblocking ? bench->nonblocking : 1;
+	size_t size = bench_stride(bench) * n;
 	void *at;
 
 	if (!bench->unregistered)
-		return coll_mem_alloc(bench->comm, bench->max);
-	at = mmap(NULL, bench->max, PROT_READ | PROT_WRITE,
+		return coll_mem_alloc(bench->comm, size);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -220,10 +232,12 @@ static int run_rank(int rank, void *arg)
 	bench->rank = coll_rank(bench->comm);
 	bench->nranks = coll_size(bench->comm);
 	bench->in_place |= job->collective->one_buffer;
+	bench->in_place &= !job->collective->two_buffers;
 	if (job->collective->typed) {
-		bench->recv = memory(bench);
-		bench->send = bench->in_place ? bench->recv : memory(bench);
-		if (!bench->recv || !bench->send) {
+		bench->recv_base = memory(bench);
+		bench->send_base = bench->in_place ? bench->recv_base :
+						     memory(bench);
+		if (!bench->recv_base || !bench->send_base) {
 			perror("collective-bench: buffers");
 			return 1;
 		}

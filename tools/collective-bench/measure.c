@@ -6,6 +6,9 @@
  * is timed on every rank, the result is compared.  The time of a repetition is
  * that of its slowest rank; minimum, median and 99th percentile are over the
  * repetitions.  Bandwidths follow from the median.
+ *
+ * With several in flight a repetition begins them all and waits for them all, and
+ * its time is that divided by how many they are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,8 +46,8 @@ static int ascending(const void *a, const void *b)
 static void header(const struct bench *bench,
 		   const struct collective *collective)
 {
-	bool registered = bench->recv && coll_mem_registered(bench->comm,
-							     bench->recv, 1);
+	bool registered = bench->recv_base &&
+			  coll_mem_registered(bench->comm, bench->recv_base, 1);
 
 	if (bench->csv) {
 		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong\n");
@@ -54,6 +57,8 @@ static void header(const struct bench *bench,
 	       bench->nranks > 1 ? "s" : "");
 	if (bench->reproducible)
 		printf(", reproducible");
+	if (bench->nonblocking)
+		printf(", %d in flight", bench->nonblocking);
 	if (collective->typed)
 		printf(", %s, buffers %s", bench->in_place ? "in place" :
 		       "out of place", registered ? "registered" :
@@ -92,32 +97,70 @@ static void line(const struct bench *bench, const struct collective *collective,
 	fflush(stdout);
 }
 
+/* Whose turn it is of those in flight. */
+static void select_operation(struct bench *bench, uint64_t first, int i)
+{
+	size_t at = i * bench_stride(bench);
+
+	bench->round = first + i;
+	if (!bench->recv_base)
+		return;
+	bench->send = (char *)bench->send_base + at;
+	bench->recv = (char *)bench->recv_base + at;
+}
+
+/* All that are in flight at a time. */
+static int run_many(struct bench *bench, const struct collective *collective,
+		    const struct trial *trial, uint64_t first)
+{
+	struct coll_request *requests[NONBLOCKING_MAX];
+	int i, err = 0, err_wait;
+
+	for (i = 0; !err && i < bench->nonblocking; i++) {
+		select_operation(bench, first, i);
+		err = collective->run(bench, trial, &requests[i]);
+	}
+	err_wait = coll_wait_all(requests, i);
+	return err ? err : err_wait;
+}
+
 static int repeat(struct bench *bench, const struct collective *collective,
 		  const struct trial *trial, double *times, uint64_t *wrong)
 {
+	int n = bench->nonblocking ? bench->nonblocking : 1;
 	double begin, end;
+	uint64_t first;
 	bool last;
-	int i, err;
+	int i, k, err;
 
 	for (i = -trial->warmup; i < trial->iters; i++) {
 		last = i == trial->iters - 1;
-		bench->round++;
-		if (collective->prepare &&
-		    (bench->check != CHECK_NONE || i == -trial->warmup))
-			collective->prepare(bench, trial);
+		first = bench->round + 1;
+		for (k = 0; k < n; k++) {
+			select_operation(bench, first, k);
+			if (collective->prepare &&
+			    (bench->check != CHECK_NONE || i == -trial->warmup))
+				collective->prepare(bench, trial);
+		}
 		err = coll_barrier(bench->comm);
 		if (err)
 			return bench_fail(bench, "barrier", err);
 		begin = now_us();
-		err = collective->run(bench, trial);
+		err = bench->nonblocking ?
+		      run_many(bench, collective, trial, first) :
+		      collective->run(bench, trial, NULL);
 		end = now_us();
 		if (err)
 			return bench_fail(bench, collective->name, err);
 		if (i >= 0)
-			times[i] = end - begin;
-		if (collective->check && (bench->check == CHECK_ALL ||
-					  (bench->check == CHECK_LAST && last)))
-			*wrong += collective->check(bench, trial);
+			times[i] = (end - begin) / n;
+		for (k = 0; k < n; k++) {
+			select_operation(bench, first, k);
+			if (collective->check &&
+			    (bench->check == CHECK_ALL ||
+			     (bench->check == CHECK_LAST && last)))
+				*wrong += collective->check(bench, trial);
+		}
 	}
 	return 0;
 }
@@ -176,7 +219,7 @@ static int sizes(struct bench *bench, const struct collective *collective,
 	struct trial trial = { .type = type, .op = op };
 	int err = 0;
 
-	if (collective->gathers)
+	if (collective->blocks)
 		unit *= bench->nranks;
 	for (size = bench->min; !err && size <= bench->max;
 	     size *= bench->factor) {

@@ -2,11 +2,16 @@
 #include "bench.h"
 #include "pattern.h"
 
-static int run(struct bench *bench, const struct trial *trial)
+static int run(struct bench *bench, const struct trial *trial,
+	       struct coll_request **request)
 {
-	return coll_scan(bench->comm,
-			 bench->in_place ? COLL_IN_PLACE : bench->send,
-			 bench->recv, trial->count, trial->type, trial->op);
+	const void *send = bench->in_place ? COLL_IN_PLACE : bench->send;
+
+	if (request)
+		return coll_iscan(bench->comm, send, bench->recv, trial->count,
+				  trial->type, trial->op, request);
+	return coll_scan(bench->comm, send, bench->recv, trial->count,
+			 trial->type, trial->op);
 }
 
 static uint64_t check(struct bench *bench, const struct trial *trial)
