@@ -95,16 +95,18 @@ struct split {
 
 static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
 {
-	struct collective_op op = {
-		.opcode = COLLECTIVE_ALLGATHER,
-		.type = COLLECTIVE_UINT8,
-		.timeout_ms = timeout_ms,
-		.count = COLL_RECORD_SIZE,
-		.send = (uintptr_t)comm->exchange,
-		.recv = (uintptr_t)comm->exchange,
+	struct coll_operation operation = {
+		.op = {
+			.opcode = COLLECTIVE_ALLGATHER,
+			.type = COLLECTIVE_UINT8,
+			.timeout_ms = timeout_ms,
+			.count = COLL_RECORD_SIZE,
+			.send = (uintptr_t)comm->exchange,
+			.recv = (uintptr_t)comm->exchange,
+		},
 	};
 
-	return coll_operation_run(comm, &op, 0, 0);
+	return coll_operation_run(comm, &operation);
 }
 
 static int exchange_calls(struct split *split)
@@ -266,15 +268,15 @@ static int agree(struct split *split)
 /* The child's part. */
 static int meet(struct split *split)
 {
-	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	struct coll_operation barrier = { .op.opcode = COLLECTIVE_BARRIER };
 	struct coll_comm *child = split->child;
 	int err;
 
 	err = coll_comm_connect(child, split->peers, &split->detail);
 	if (err)
 		return err;
-	barrier.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
-	err = coll_operation_run(child, &barrier, 0, 0);
+	barrier.op.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
+	err = coll_operation_run(child, &barrier);
 	return err ? coll_fail(&split->detail, err, "group %s: %s",
 			       child->setup.name, coll_error_detail(child)) : 0;
 }
