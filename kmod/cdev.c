@@ -217,6 +217,9 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	u64 *ids = NULL;
 	int err;
 
+	/* Whatever the error is: none was collected. */
+	if (any)
+		request->request = 0;
 	if (request->flags & ~(COLLECTIVE_WAIT_NOWAIT | COLLECTIVE_WAIT_ANY) ||
 	    request->reserved || request->count > COLL_INFLIGHT ||
 	    !request->count == any || !request->requests == any)
@@ -229,7 +232,6 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	else if (request->timeout_ms)
 		wait.timeout = msecs_to_jiffies(request->timeout_ms) + 1;
 	if (any) {
-		request->request = 0;
 		ids = vmemdup_user(u64_to_user_ptr(request->requests),
 				   request->count * sizeof(*ids));
 		if (IS_ERR(ids))
@@ -278,7 +280,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 enum ioc_back {
 	IOC_NEVER,
 	IOC_SUCCESS,	/* and with -ERESTARTSYS */
-	IOC_ALWAYS,	/* that it could be copied from there */
+	IOC_ALWAYS,	/* and with every other error of the call */
 };
 
 /**

@@ -133,8 +133,8 @@ TEST_F(pair, nobody_waits)
 	const size_t bytes = 4 << 20;
 	__u32 *data[2] = { memory(bytes), memory(bytes) };
 	struct collective_status status;
-	__u64 request[2];
-	int r;
+	__u64 request[2], begin;
+	int i, r;
 
 	ASSERT_NE(NULL, data[0]);
 	ASSERT_NE(NULL, data[1]);
@@ -150,6 +150,17 @@ TEST_F(pair, nobody_waits)
 		EXPECT_TRUE(summed(data[r], bytes / 4));
 	}
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
+
+	/* Nor is it the heartbeat, once a second, that goes on with them. */
+	begin = now_ms();
+	for (i = 0; i < 30; i++) {
+		ASSERT_EQ(0, pair_start(self->fd, data, WORDS, request));
+		for (r = 0; r < 2; r++) {
+			ASSERT_TRUE(all_complete(self->fd[r], 10000));
+			ASSERT_EQ(0, member_wait(self->fd[r], request[r], 0));
+		}
+	}
+	EXPECT_GT(15000, now_ms() - begin);
 }
 
 TEST_F(pair, only_look)
@@ -527,6 +538,7 @@ TEST_F(pair, leave_uncollected)
 	static __u32 memory[2][WORDS];
 	__u32 *data[2] = { memory[0], memory[1] };
 	struct collective_status status;
+	struct collective_wait wait = {};
 	__u64 request[2];
 	int i, r;
 
@@ -539,6 +551,9 @@ TEST_F(pair, leave_uncollected)
 	for (r = 0; r < 2; r++) {
 		EXPECT_EQ(0, member_leave(self->fd[r]));
 		EXPECT_EQ(-ENOTCONN, member_wait(self->fd[r], request[r], 0));
+		wait.request = request[r];
+		EXPECT_EQ(-ENOTCONN, member_wait_any(self->fd[r], &wait, &request[r], 1));
+		EXPECT_EQ(0, wait.request);
 		EXPECT_EQ(-ENOTCONN, member_start(self->fd[r], &barrier, &request[r]));
 		ASSERT_EQ(0, member_status(self->fd[r], &status));
 		EXPECT_EQ(COLLECTIVE_STATE_LEFT, status.state);
@@ -636,17 +651,15 @@ static int rank_end(struct rank *r)
 	struct collective_op op = sum_of(data, bytes / 4);
 	struct collective_status status;
 	__u64 request[20];
-	int i, err = 0;
+	int i, err;
 
 	CHECK(data);
-	for (i = 0; i < 20; i++) {
+	/* All have connected when it is over for one. */
+	err = member_barrier(r->fd);
+	for (i = 0; !err && i < 20; i++)
 		err = member_start(r->fd, &op, &request[i]);
-		if (r->rank == 1 && !i)
-			continue;
-		if (err)
-			break;
-	}
 	if (r->rank == 1) {
+		CHECK_EQ(0, err);
 		flag_set(r->shared, FLAG_STARTED, 1);
 		if (*ending == END_KILL)
 			sleep_ms(100000);
