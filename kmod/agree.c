@@ -198,8 +198,10 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 	request->odd = COLL_NOBODY;
 	if (member->nranks == 1)
 		return false;
-	request->agreeing = true;
+	request->agreeing = !coll_plan_pair(&request->plan);
 	agree_recall(request, failure);
+	if (!request->agreeing)
+		return false;
 	if (failure->cause.kind != COLLECTIVE_REASON_NONE)
 		return false;
 	agree_tell(request);
@@ -335,7 +337,7 @@ void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 		request->odd = peer;
 		request->odd_since = ktime_get_ns();
 		failure = failure_odd(request);
-		fails = agree_complete(request);
+		fails = coll_plan_pair(&request->plan) || agree_complete(request);
 	}
 	spin_unlock(&member->lock);
 
@@ -444,6 +446,10 @@ static void agree_flood(struct coll_member *member, u64 instance,
 	u32 i;
 
 	coll_for_each_link(link, member) {
+		/* A message is no business of others. */
+		if (instance & COLL_NAME_PAIR &&
+		    !coll_name_between(instance, member->rank, link->peer))
+			continue;
 		if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
 			coll_link_evidence(link, instance, failure->calls);
 		coll_link_post(link, &control);

@@ -11,6 +11,7 @@ enum {
 	CALL_REDUCES	= BIT(0),	/* the reduction, and the type must suit it */
 	CALL_ROOTED	= BIT(1),	/* the root */
 	CALL_EMPTY	= BIT(2),	/* no elements */
+	CALL_PAIR	= BIT(3),	/* the root is the other end */
 };
 
 /* What its buffers hold, on a rank that uses them. */
@@ -50,6 +51,10 @@ static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_GATHER]		= { CALL_ROOTED, CALL_BLOCK, CALL_BLOCKS,
 					    CALL_BLOCK, CALL_NOTHING },
 	[COLLECTIVE_SCATTER]		= { CALL_ROOTED, CALL_BLOCKS, CALL_BLOCK,
+					    CALL_NOTHING, CALL_BLOCK },
+	[COLLECTIVE_SEND]		= { CALL_ROOTED | CALL_PAIR, CALL_NOTHING, CALL_NOTHING,
+					    CALL_BLOCK, CALL_NOTHING },
+	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR, CALL_NOTHING, CALL_NOTHING,
 					    CALL_NOTHING, CALL_BLOCK },
 };
 
@@ -212,6 +217,8 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 	kind = &call_kinds[op->opcode];
 	*extent = (struct coll_extent){ 0 };
 	err = call_check_unused(op, kind->traits);
+	if (kind->traits & CALL_PAIR && op->root == member->rank)
+		err = -EINVAL;
 	if (!err)
 		err = call_extent(op, member, kind, extent);
 	if (!err)

@@ -220,6 +220,8 @@ struct coll_failure {
  * @open: connections that are open [C]
  * @quiet: heartbeats since the peer was heard [C]
  * @lease: until when the peer waits for us, ns [a]
+ * @sent: messages without a key to this peer, protected by the member's lock
+ * @received: likewise, from it
  * @left: the peer said goodbye [a]
  * @gone: and that long ago that its connections should have ended [a]
  * @safe: the peer completes nothing with success any more [a]
@@ -247,6 +249,8 @@ struct coll_link {
 	u32 open;
 	u32 quiet;
 	u64 lease;
+	u64 sent;
+	u64 received;
 	bool left;
 	bool gone;
 	bool safe;
@@ -362,6 +366,7 @@ struct coll_extent {
  * @odd: whose payload does not fit, or COLL_NOBODY [l]
  * @odd_since: when that was seen, ns [l]
  * @left: parts that are not complete, of them the agreement [a]
+ * @first: lane of the first part [c]
  * @nparts: how many
  * @part: one a lane
  */
@@ -390,6 +395,7 @@ struct coll_request {
 	u32 odd;
 	u64 odd_since;
 	atomic_t left;
+	u32 first;
 	u32 nparts;
 	struct coll_part part[];
 };

@@ -59,9 +59,11 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 	return NULL;
 }
 
-/* The rank before this one, if it has not been heard. */
+/* The rank before this one, if it has not been heard; of a message, the other end. */
 static u32 deadline_missing(const struct coll_request *request)
 {
+	if (coll_plan_pair(&request->plan))
+		return request->plan.root;
 	return request->heard & BIT(0) ? COLLECTIVE_RANK_NONE :
 					 coll_agree_before(request->member, 0);
 }

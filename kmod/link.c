@@ -306,6 +306,9 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 		/* The number is ours to choose, not the peer's. */
 		cause.error = -coll_cause_error(cause.kind);
 		if (control->instance != COLL_INSTANCE_GROUP) {
+			if (control->instance & COLL_NAME_PAIR &&
+			    !coll_name_between(control->instance, link->peer, member->rank))
+				return -EPROTO;
 			link_abort(link, control->instance, &cause);
 			return 0;
 		}

@@ -120,7 +120,7 @@ static struct coll_request *request_new(struct coll_member *member,
 					const struct coll_plan *plan,
 					const struct coll_extent *extent)
 {
-	u32 nparts = coll_layout_lanes(extent->block, member->nlanes);
+	u32 nparts = coll_plan_pair(plan) ? 1 : coll_layout_lanes(extent->block, member->nlanes);
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
 	struct coll_request *request;
 
@@ -145,7 +145,7 @@ static struct coll_request *request_new(struct coll_member *member,
 		.count = op->count,
 	};
 	/* What one rank calls is agreed. */
-	atomic_set(&request->left, nparts + (member->nranks > 1));
+	atomic_set(&request->left, nparts + (member->nranks > 1 && !coll_plan_pair(plan)));
 	return request;
 }
 
@@ -170,7 +170,7 @@ static void request_parts(struct coll_request *request)
 			part->call.area[area] = &request->buffer[area]->mem;
 			part->call.area_off[area] = request->off[area];
 		}
-		coll_lane_submit(&member->lanes[i], part);
+		coll_lane_submit(&member->lanes[request->first + i], part);
 	}
 }
 
@@ -194,9 +194,43 @@ static bool request_crowded(struct coll_member *member)
 /* What it is called on all ranks. */
 static u64 request_name(const struct coll_request *request)
 {
+	bool keyed = request->signature.flags & COLLECTIVE_F_KEYED;
+	const struct coll_plan *plan = &request->plan;
+	const struct coll_link *link;
+
+	if (!coll_plan_pair(plan))
+		return keyed ? coll_name_keyed(request->key) : request->member->instances;
+	link = coll_link_get(request->member, plan->root);
+	if (plan->collective == COLLECTIVE_SEND)
+		return coll_name_pair(plan->rank, plan->root,
+				      keyed ? request->key : link->sent, keyed);
+	return coll_name_pair(plan->root, plan->rank,
+			      keyed ? request->key : link->received, keyed);
+}
+
+/* What has no key is counted: all of it, or what goes one way between two ranks. */
+static void request_count(struct coll_request *request)
+{
+	struct coll_link *link;
+
 	if (request->signature.flags & COLLECTIVE_F_KEYED)
-		return coll_name_keyed(request->key);
-	return request->member->instances;
+		return;
+	if (!coll_plan_pair(&request->plan)) {
+		request->member->instances++;
+		return;
+	}
+	link = coll_link_get(request->member, request->plan.root);
+	if (request->plan.collective == COLLECTIVE_SEND)
+		link->sent++;
+	else
+		link->received++;
+}
+
+/* It was not up when links were made on demand, and is now. */
+static bool request_links_missing(const struct coll_request *request)
+{
+	return coll_plan_pair(&request->plan) &&
+	       !coll_link_get(request->member, request->plan.root);
 }
 
 /* A number whose place in the table is free; none is used again. */
@@ -226,22 +260,28 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	u64 name;
 
 	spin_lock(&member->lock);
-	name = request_name(request);
 	if (member->aborted)
 		err = member->aborted;
 	else if (member->state != COLLECTIVE_STATE_UP)
 		err = -ENOTCONN;
 	else if (request_crowded(member))
 		err = -EAGAIN;
-	else if (coll_request_find(member, name))
-		err = -EEXIST;
+	else if (request_links_missing(request))
+		err = -ENOTCONN;
+	if (!err) {
+		name = request_name(request);
+		if (coll_request_find(member, name))
+			err = -EEXIST;
+	}
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;
 	}
 
 	request->instance = name;
-	member->instances += coll_name_counted(name);
+	request_count(request);
+	if (coll_plan_pair(&request->plan))
+		request->first = name % member->nlanes;
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request_identify(request);
@@ -288,7 +328,7 @@ static void request_kick(struct coll_request *request)
 	u32 i;
 
 	for (i = 0; i < request->nparts; i++)
-		coll_runner_kick(&member->lanes[i].runner);
+		coll_runner_kick(&member->lanes[request->first + i].runner);
 	if (READ_ONCE(member->posted))
 		coll_runner_kick(&member->control);
 }

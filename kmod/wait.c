@@ -40,7 +40,7 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 {
 	lockdep_assert_held(&request->member->lock);
 	request->waiter = &wait->news;
-	wait->nparts = max(wait->nparts, request->nparts);
+	wait->nparts = max(wait->nparts, request->first + request->nparts);
 	request->member->nwaiting++;
 }
 

@@ -93,6 +93,21 @@ static inline u32 coll_name_to(u64 name)
 }
 
 /**
+ * coll_name_between() - is it a message between two ranks?
+ * @name: of an operation
+ * @a: rank
+ * @b: rank
+ *
+ * Return: true when it is a message and these are its ends.
+ */
+static inline bool coll_name_between(u64 name, u32 a, u32 b)
+{
+	u32 from = coll_name_from(name), to = coll_name_to(name);
+
+	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
+}
+
+/**
  * coll_name_hash() - spread names over a table
  * @name: the name
  * @size: of the table, a power of two

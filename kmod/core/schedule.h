@@ -110,6 +110,15 @@ static inline u16 coll_plan_call(const struct coll_plan *plan)
 }
 
 /**
+ * coll_plan_pair() - is it a message, of which only two ranks know?
+ * @plan: the operation
+ */
+static inline bool coll_plan_pair(const struct coll_plan *plan)
+{
+	return plan->collective == COLLECTIVE_SEND || plan->collective == COLLECTIVE_RECV;
+}
+
+/**
  * struct coll_span - some bytes of an area
  * @area: enum coll_area
  * @off: from the beginning of the operation's buffer

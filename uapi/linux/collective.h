@@ -51,7 +51,7 @@ enum collective_opcode {
 	COLLECTIVE_ALLTOALL,
 	COLLECTIVE_SCAN,
 	COLLECTIVE_EXSCAN,
-	COLLECTIVE_SEND,
+	COLLECTIVE_SEND,	/* matched by order, or by key, between the two ranks */
 	COLLECTIVE_RECV,
 	/* private: */
 	COLLECTIVE_OPCODE_COUNT
@@ -347,10 +347,11 @@ struct collective_unregister {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: rank, of BROADCAST; else 0
+ * @root: rank, of rooted collectives; the other rank, of SEND and RECV (which is not
+ *	one's own); else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
  * @key: with COLLECTIVE_F_KEYED, its name, up to COLLECTIVE_KEY_MAX; else 0
- * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN), or of one
+ * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN, SEND, RECV), or of one
  *	rank's block (ALLGATHER)
  * @send: address of what this rank contributes; of a BROADCAST the root's only
  * @recv: address of the result; equal to @send: in place.  ALLGATHER then finds
@@ -391,6 +392,8 @@ struct collective_op {
  *		after success it may be used again, at once; after a failure it
  *		is spent: it fails in the same way until more than a thousand
  *		others have failed, and should not be used again
+ *		Of SEND and RECV it is the tag: it names a message from one rank to
+ *		another, and nothing to others
  * REPRODUCIBLE	ALLREDUCE takes the ranks' elements in their order, ((x0 op x1) op
  *		x2) and so on: the result depends neither on the number of lanes
  *		nor on the sizes of messages.  Every rank then sends the vector
