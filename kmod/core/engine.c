@@ -593,11 +593,28 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 	return true;
 }
 
+/*
+ * What comes of a name with a key is dropped from now on, and what waits for it by the
+ * next coll_engine_drain().
+ */
+static void engine_bury(struct coll_engine *engine, u64 instance)
+{
+	struct coll_stream *stream;
+
+	if (coll_name_counted(instance))
+		return;
+	coll_failed_add(engine->failed, instance);
+	list_for_each_entry(stream, &engine->streams, node)
+		if (stream->staged && list_empty(&stream->waking))
+			list_add_tail(&stream->waking, &engine->waking);
+}
+
 static void inst_abort(struct coll_inst *inst, int error)
 {
 	if (inst->error)
 		return;
 	inst->error = error;
+	engine_bury(inst->engine, inst->call.instance);
 	if (inst->local.len)
 		inst->engine->copying--;
 	inst->local.len = 0;
@@ -609,17 +626,6 @@ static void inst_abort(struct coll_inst *inst, int error)
 		coll_stream_detach(inst->rx_stream);
 	inst_rx_return(inst);
 	coll_inst_settle(inst);
-}
-
-/* What waits for it anywhere is dropped by the next coll_engine_drain(). */
-static void engine_bury(struct coll_engine *engine, u64 instance)
-{
-	struct coll_stream *stream;
-
-	coll_failed_add(engine->failed, instance);
-	list_for_each_entry(stream, &engine->streams, node)
-		if (stream->staged && list_empty(&stream->waking))
-			list_add_tail(&stream->waking, &engine->waking);
 }
 
 /**
@@ -638,8 +644,7 @@ void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 	struct coll_inst *inst, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		if (!coll_name_counted(instance))
-			engine_bury(engine, instance);
+		engine_bury(engine, instance);
 		inst = coll_inst_find(engine, instance);
 		if (inst)
 			inst_abort(inst, error);
