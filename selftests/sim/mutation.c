@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A simulator that cannot fail proves nothing: some rules are broken on purpose.
- * The rule of the core is broken from outside (the linker's --wrap), the others
+ * Rules of the core are broken from outside (the linker's --wrap), the others
  * where the simulator follows them.
  */
 #include "sim.h"
@@ -13,6 +13,8 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_LEASE]	= "leases never end",
 	[MUTATION_KICK]		= "a kick is lost now and then",
 	[MUTATION_CONTROL]	= "control frames overtake each other",
+	[MUTATION_GRANT]	= "a grant stays when its run has left",
+	[MUTATION_REQUEST]	= "who asks for a grant is not answered",
 };
 
 u64 __real_coll_inst_sendable(const struct coll_inst *inst);
@@ -27,4 +29,25 @@ u64 __wrap_coll_inst_sendable(const struct coll_inst *inst)
 	    inst->tx_step == inst->nsteps)
 		return honest;
 	return (inst->tx.token ? 1 : inst->tx.out.len) - inst->tx_off;
+}
+
+void __real_coll_grants_drop(struct coll_grants *grants, u64 instance);
+void __wrap_coll_grants_drop(struct coll_grants *grants, u64 instance);
+
+void __wrap_coll_grants_drop(struct coll_grants *grants, u64 instance)
+{
+	const struct coll_stream *stream = container_of(grants, struct coll_stream, grants);
+
+	if (member_of(stream->engine)->sim->config.mutation != MUTATION_GRANT)
+		__real_coll_grants_drop(grants, instance);
+}
+
+/* Called by streams only when a request has come. */
+void __real_coll_inst_grant(struct coll_inst *inst);
+void __wrap_coll_inst_grant(struct coll_inst *inst);
+
+void __wrap_coll_inst_grant(struct coll_inst *inst)
+{
+	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
+		__real_coll_inst_grant(inst);
 }

@@ -55,6 +55,8 @@ enum mutation {
 	MUTATION_LEASE,		/* leases never end */
 	MUTATION_KICK,		/* a kick is lost now and then */
 	MUTATION_CONTROL,	/* control frames overtake each other */
+	MUTATION_GRANT,		/* a grant stays when its run has left */
+	MUTATION_REQUEST,	/* who asks for a grant is not answered */
 	MUTATION_COUNT
 };
 
