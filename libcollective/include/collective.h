@@ -270,6 +270,40 @@ int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
 		   enum coll_type type, int root);
 
+/** A message without a tag: received in the order in which it was sent. */
+#define COLL_TAG_NONE	(-1LL)
+
+/**
+ * coll_send - send elements to one rank
+ * @comm: communicator
+ * @buffer: @count elements
+ * @count: elements (not bytes), as the receiver expects; may be 0
+ * @type: their type, likewise
+ * @to: rank, not our own
+ * @tag: COLL_TAG_NONE, or 0 .. 2^40 - 1: it is received by that tag
+ *
+ * Blocks as coll_allreduce() does: up to 8 KiB until the message has left, else
+ * until it has been received.  Errors likewise, and EEXIST: a message of this tag
+ * is on its way to @to.  When the ends differ, only this message fails (EBADMSG),
+ * and who sent a small one may not be told.
+ */
+int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
+	      enum coll_type type, int to, long long tag);
+
+/**
+ * coll_recv - receive elements from one rank
+ * @comm: communicator
+ * @buffer: room for @count elements
+ * @count: elements (not bytes), as the sender sends
+ * @type: their type, likewise
+ * @from: rank, not our own
+ * @tag: as the sender's
+ *
+ * Errors: as coll_send().
+ */
+int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
+	      enum coll_type type, int from, long long tag);
+
 /**
  * coll_allgather - every rank gets every rank's elements
  * @comm: communicator
@@ -449,6 +483,10 @@ struct coll_request;
 int coll_iallreduce(struct coll_comm *comm, const void *send, void *recv,
 		    size_t count, enum coll_type type, enum coll_op op,
 		    struct coll_request **request);
+int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
+	       enum coll_type type, int to, long long tag, struct coll_request **request);
+int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
+	       enum coll_type type, int from, long long tag, struct coll_request **request);
 int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
 		    enum coll_type type, int root, struct coll_request **request);
 int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,

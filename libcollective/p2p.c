@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdint.h>
+
+#include "operation.h"
+
+/* What both ends say of a message. */
+static int build(struct coll_operation *operation, size_t count, enum coll_type type,
+		 int peer, long long tag, size_t *bytes)
+{
+	struct collective_op *op = &operation->op;
+
+	if (tag != COLL_TAG_NONE && (tag < 0 || (__u64)tag > COLLECTIVE_KEY_MAX))
+		return -EINVAL;
+	op->root = peer;
+	if (tag != COLL_TAG_NONE) {
+		op->flags = COLLECTIVE_F_KEYED;
+		op->key = tag;
+	}
+	return coll_operation_elements(op, count, type, bytes);
+}
+
+static int build_send(struct coll_operation *operation, const void *buffer, size_t count,
+		      enum coll_type type, int to, long long tag)
+{
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_SEND,
+		.op.send = (uintptr_t)buffer,
+	};
+	return build(operation, count, type, to, tag, &operation->send_size);
+}
+
+static int build_recv(struct coll_operation *operation, void *buffer, size_t count,
+		      enum coll_type type, int from, long long tag)
+{
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_RECV,
+		.op.recv = (uintptr_t)buffer,
+	};
+	return build(operation, count, type, from, tag, &operation->recv_size);
+}
+
+int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
+	      enum coll_type type, int to, long long tag)
+{
+	struct coll_operation operation;
+
+	return build_send(&operation, buffer, count, type, to, tag) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
+	       enum coll_type type, int to, long long tag, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build_send(&operation, buffer, count, type, to, tag) ?:
+	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
+	      enum coll_type type, int from, long long tag)
+{
+	struct coll_operation operation;
+
+	return build_recv(&operation, buffer, count, type, from, tag) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
+	       enum coll_type type, int from, long long tag, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build_recv(&operation, buffer, count, type, from, tag) ?:
+	       coll_operation_start(comm, &operation, request);
+}
