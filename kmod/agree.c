@@ -112,11 +112,29 @@ static struct coll_failure failure_odd(const struct coll_request *request)
 	return failure;
 }
 
-/* Tell all that may be told. */
+/**
+ * coll_agree_waits() - does an operation wait for the agreement?
+ * @request: the operation
+ *
+ * Not one between two ranks, nor a barrier, whose signals say all that there is to
+ * say of one and come from everybody.  One with a key does: what is told of it must
+ * not come when the key may name another.
+ */
+bool coll_agree_waits(const struct coll_request *request)
+{
+	const struct coll_signature *signature = &request->signature;
+
+	if (request->member->nranks == 1 || coll_plan_pair(&request->plan))
+		return false;
+	return signature->collective != COLLECTIVE_BARRIER ||
+	       signature->flags & COLLECTIVE_F_KEYED;
+}
+
+/* Tell all that may be told; of a barrier it is enough that any two neighbours differ. */
 static void agree_tell(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	u32 rounds = coll_agree_rounds(member->nranks);
+	u32 rounds = coll_agree_waits(request) ? coll_agree_rounds(member->nranks) : 1;
 
 	for (; request->told < rounds; request->told++) {
 		u32 needed = BIT(request->told) - 1;
@@ -159,7 +177,7 @@ static u32 agree_deserter(const struct coll_request *request)
 		u32 peer = coll_agree_before(member, round);
 
 		if (!(request->heard & BIT(round)) &&
-		    smp_load_acquire(&coll_link_get(member, peer)->left))
+		    READ_ONCE(coll_link_get(member, peer)->left))
 			return peer;
 	}
 	return COLL_NOBODY;
@@ -198,11 +216,9 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 	request->odd = COLL_NOBODY;
 	if (member->nranks == 1)
 		return false;
-	request->agreeing = !coll_plan_pair(&request->plan);
+	request->agreeing = coll_agree_waits(request);
 	agree_recall(request, failure);
-	if (!request->agreeing)
-		return false;
-	if (failure->cause.kind != COLLECTIVE_REASON_NONE)
+	if (failure->cause.kind != COLLECTIVE_REASON_NONE || coll_plan_pair(&request->plan))
 		return false;
 	agree_tell(request);
 	deserter = agree_deserter(request);

@@ -655,6 +655,7 @@ bool coll_memo_fail(struct coll_member *member, u64 name, const struct coll_fail
 int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name);
 
 /* agree.c */
+bool coll_agree_waits(const struct coll_request *request);
 u32 coll_agree_rounds(u32 nranks);
 u32 coll_agree_before(const struct coll_member *member, u32 round);
 u32 coll_agree_after(const struct coll_member *member, u32 round);

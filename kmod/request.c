@@ -144,8 +144,7 @@ static struct coll_request *request_new(struct coll_member *member,
 		.root = op->root,
 		.count = op->count,
 	};
-	/* What one rank calls is agreed. */
-	atomic_set(&request->left, nparts + (member->nranks > 1 && !coll_plan_pair(plan)));
+	atomic_set(&request->left, nparts + coll_agree_waits(request));
 	return request;
 }
 

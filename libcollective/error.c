@@ -122,6 +122,22 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 			 (unsigned long long)reason->instance);
 }
 
+/* With what the two called, if it was a mismatch of this member's last operation. */
+static void detail_format(const struct collective_status *status,
+			  const struct collective_reason *reason, char *text,
+			  size_t size)
+{
+	char calls[COLL_DETAIL_SIZE / 2];
+	size_t length;
+
+	coll_reason_format(reason, text, size);
+	if (reason->kind != COLLECTIVE_REASON_MISMATCH ||
+	    !coll_calls_format(status->calls, calls, sizeof(calls)))
+		return;
+	length = strlen(text);
+	snprintf(text + length, size - length, ": %s", calls);
+}
+
 const char *coll_error_detail(struct coll_comm *comm)
 {
 	struct collective_status status;
@@ -137,8 +153,8 @@ const char *coll_error_detail(struct coll_comm *comm)
 		snprintf(comm->detail, sizeof(comm->detail),
 			 "the device does not tell: %s", strerrordesc_np(-err));
 	else
-		coll_reason_format(last ? &status.last : &status.group,
-				   comm->detail, sizeof(comm->detail));
+		detail_format(&status, last ? &status.last : &status.group,
+			      comm->detail, sizeof(comm->detail));
 	pthread_mutex_unlock(&comm->lock);
 	return comm->detail;
 }

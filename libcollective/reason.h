@@ -10,4 +10,11 @@
 void coll_reason_format(const struct collective_reason *reason, char *text,
 			size_t size);
 
+/*
+ * What two ranks called, as far as known, in words; empty when neither is.
+ * Returns the length.
+ */
+size_t coll_calls_format(const struct collective_call calls[2], char *string,
+			 size_t size);
+
 #endif /* COLL_REASON_H */

@@ -292,30 +292,6 @@ TEST_F_TIMEOUT(direct, in_a_row, 200)
 	ASSERT_EQ(0, group_run(&variant->config, in_a_row, NULL));
 }
 
-static int two_roots(struct rank *r)
-{
-	struct collective_status status = { .size = sizeof(status) };
-	__u64 begin = now_ms();
-	struct buffers b;
-
-	CHECK_EQ(0, buffers_new(&b, r, 3000));
-	CHECK_EQ(-EBADMSG, submit(r, &b, COLLECTIVE_GATHER, r->rank & 1, b.send, b.recv));
-	CHECK(now_ms() - begin < 5000);
-	CHECK_EQ(0, member_status(r->fd, &status));
-	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
-	CHECK_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
-	buffers_free(&b);
-	CHECK_EQ(0, do_gather(r, 3000, 1, false, 9));
-	return do_alltoall(r, 300, 10);
-}
-
-TEST_F_TIMEOUT(direct, two_roots, 60)
-{
-	if (variant->config.nranks == 1)
-		SKIP(return, "one rank agrees with itself");
-	ASSERT_EQ(0, group_run(&variant->config, two_roots, NULL));
-}
-
 static int refused(struct rank *r)
 {
 	struct buffers b;

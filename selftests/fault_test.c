@@ -316,6 +316,86 @@ TEST_F(deceived, leave_and_vanish)
 	EXPECT_EQ(0, status.group.rank_a);
 }
 
+/* No payload is waited for, only what it would have called. */
+TEST_F(deceived, leave_without_a_call)
+{
+	const struct collective_op op = { .opcode = COLLECTIVE_BROADCAST, .root = 1 };
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_EQ(0, peer_leave(&self->peer));
+	EXPECT_EQ(-ECONNRESET, member_submit(self->fd, &op));
+	EXPECT_GT(1000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+static void *leave_soon(void *arg)
+{
+	sleep_ms(100);
+	return (void *)(intptr_t)peer_leave(arg);
+}
+
+TEST_F(deceived, leave_during_a_call)
+{
+	const struct collective_op op = { .opcode = COLLECTIVE_BROADCAST, .root = 1 };
+	struct collective_status status;
+	__u64 begin = now_ms();
+	pthread_t thread;
+	void *left;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, leave_soon, &self->peer));
+	EXPECT_EQ(-ECONNRESET, member_submit(self->fd, &op));
+	EXPECT_GT(1000, now_ms() - begin);
+	pthread_join(thread, &left);
+	EXPECT_EQ(NULL, left);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* There are not as many as it says. */
+TEST_F(deceived, speaks_for_too_many)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, peer_announce(&self->peer, 1));
+	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* Payload that does not fit, without a word: it has called something else. */
+TEST_F(deceived, payload_without_a_call)
+{
+	__u8 *area = memory(4096);
+	const struct collective_op op = {
+		.opcode = COLLECTIVE_BROADCAST,
+		.type = COLLECTIVE_UINT8,
+		.count = 4,
+		.recv = (uintptr_t)area,
+	};
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_NE(NULL, area);
+	ASSERT_EQ(0, peer_payload(&self->peer, 0));
+	EXPECT_EQ(-EBADMSG, member_submit(self->fd, &op));
+	/* Two heartbeats. */
+	EXPECT_GT(4000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
+	EXPECT_EQ(0, status.last.rank_a);
+	EXPECT_EQ(1, status.last.rank_b);
+	EXPECT_EQ(COLLECTIVE_RANK_NONE, status.calls[0].rank);
+	EXPECT_EQ(1, status.calls[1].rank);
+	EXPECT_EQ(COLLECTIVE_BROADCAST, status.calls[1].opcode);
+	EXPECT_EQ(4, status.calls[1].count);
+}
+
 /* Its memory is not given back in time: the deadline is the group's end. */
 TEST_F(deceived, deadline_ends_the_group)
 {
@@ -520,90 +600,6 @@ TEST_F_TIMEOUT(slow, stopped, 100)
 	sleep_ms(1500);
 	kill(group.pid[1], SIGCONT);
 	EXPECT_EQ(0, group_wait(&group));
-}
-
-/*
- * Different calls
- */
-
-struct mismatch {
-	struct collective_op op;	/* that rank 1 submits instead */
-	size_t count;
-};
-
-static int rank_mismatch(struct rank *r)
-{
-	const struct mismatch *mismatch = r->arg;
-	int *area = memory(1 << 20);
-	struct collective_op op = {
-		.opcode = COLLECTIVE_ALLREDUCE,
-		.type = COLLECTIVE_INT32,
-		.count = mismatch->count,
-		.send = (uintptr_t)area,
-		.recv = (uintptr_t)area,
-		.timeout_ms = 10000,
-	};
-	struct collective_op other = mismatch->op;
-	struct collective_status status;
-	bool alone;
-	size_t i;
-	int err;
-
-	CHECK(area);
-	if (r->rank == 1 && other.opcode == COLLECTIVE_ALLREDUCE) {
-		other.send = op.send;
-		other.recv = op.recv;
-	}
-	/* Who has nothing to reduce waits for nobody. */
-	alone = r->rank == 1 && other.opcode == COLLECTIVE_ALLREDUCE && !other.count;
-	err = member_submit(r->fd, r->rank == 1 ? &other : &op);
-	CHECK_EQ(alone ? 0 : -EBADMSG, err);
-	CHECK_EQ(0, member_status(r->fd, &status));
-	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
-	if (!alone) {
-		CHECK_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
-		CHECK_EQ(EBADMSG, status.last.error);
-		/* Two ranks next to each other, of whom one is the odd one. */
-		CHECK(status.last.rank_a == 1 || status.last.rank_b == 1);
-	}
-	CHECK_EQ(0, process_value(0, "VmPin:"));
-	/* And then the same again: it works. */
-	for (i = 0; i < mismatch->count; i++)
-		area[i] = i;
-	CHECK_EQ(0, member_submit(r->fd, &op));
-	for (i = 0; i < mismatch->count; i++)
-		CHECK(area[i] == (int)(i * r->nranks));
-	return 0;
-}
-
-TEST_F_TIMEOUT(slow, mismatch, 100)
-{
-	const struct group_config config = { .nranks = 4 };
-	static const size_t counts[] = { 1, 2000, 3000, 200000 };
-	struct mismatch mismatch;
-	unsigned int i, k;
-
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
-		const struct collective_op others[] = {
-			{ .type = COLLECTIVE_INT32, .count = counts[i] + 1 },
-			{ .type = COLLECTIVE_INT32, .count = 0 },
-			{ .type = COLLECTIVE_INT32, .count = 250000 },
-			{ .type = COLLECTIVE_FLOAT32, .count = counts[i] },
-			{ .type = COLLECTIVE_INT8, .count = counts[i] * 4 },
-			{ .type = COLLECTIVE_INT32, .count = counts[i],
-			  .reduction = COLLECTIVE_MAX },
-			{ .opcode = COLLECTIVE_BARRIER },
-		};
-
-		for (k = 0; k < ARRAY_SIZE(others); k++) {
-			mismatch.op = others[k];
-			mismatch.count = counts[i];
-			if (k != ARRAY_SIZE(others) - 1)
-				mismatch.op.opcode = COLLECTIVE_ALLREDUCE;
-			EXPECT_EQ(0, group_run(&config, rank_mismatch, &mismatch))
-				TH_LOG("%zu elements, case %u", counts[i], k);
-		}
-	}
 }
 
 /*

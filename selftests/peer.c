@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/collective.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -65,6 +66,31 @@ int peer_grant(const struct peer *peer, __u64 instance)
 int peer_ping(const struct peer *peer)
 {
 	return peer_tell(peer, &(struct coll_control){ .kind = COLL_CONTROL_PING });
+}
+
+/* Say that so many have called a barrier, the first operation. */
+int peer_announce(const struct peer *peer, __u64 round)
+{
+	return peer_tell(peer, &(struct coll_control){
+		.kind = COLL_CONTROL_ANNOUNCE,
+		.position = round,
+		.signature.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	});
+}
+
+/* Four bytes of what no operation is. */
+int peer_payload(const struct peer *peer, __u64 instance)
+{
+	const struct coll_data data = {
+		.flags = COLL_DATA_EAGER,
+		.call = 0xffff,
+		.length = 4,
+		.instance = instance,
+	};
+	u8 buf[COLL_DATA_SIZE + 4] = { 0 };
+
+	coll_wire_put_data(buf, &data, peer->incarnation);
+	return send(peer->data, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
 }
 
 /* Say goodbye, but stay. */

@@ -45,6 +45,8 @@ struct peer_call {
 int peer_call(struct peer *peer, const struct peer_call *call);
 int peer_grant(const struct peer *peer, __u64 instance);
 int peer_ping(const struct peer *peer);
+int peer_announce(const struct peer *peer, __u64 round);
+int peer_payload(const struct peer *peer, __u64 instance);
 int peer_leave(const struct peer *peer);
 
 /* Read until the other says goodbye, or to the end; both return 0 or a negative errno. */

@@ -248,8 +248,9 @@ const char *coll_name(const struct coll_comm *comm);
  *
  * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
  * ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT.
- * coll_error_detail() tells whose fault it is.  The contents of @recv are
- * undefined after an error.
+ * coll_error_detail() tells whose fault it is, and of EBADMSG what two ranks called:
+ * no collective returns 0 on any rank unless all ranks have called the same.  The
+ * contents of @recv are undefined after an error.
  */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type, enum coll_op op);
@@ -265,7 +266,7 @@ int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
  *
  * Blocks as coll_allreduce() does, with the same alignment and errors; EINVAL is
  * also a @root outside the group.  The root may return before the others have
- * their elements.
+ * their elements, but not before they have called.
  */
 int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
 		   enum coll_type type, int root);
@@ -333,7 +334,8 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
  *	in this order; not COLL_AVG (EINVAL)
  *
  * Inclusive: rank 0 gets its own input.  Blocks as coll_allreduce() does, with
- * the same alignment and errors.  A low rank may return before the higher ones.
+ * the same alignment and errors.  A low rank may return before the higher ones have
+ * their result, but not before they have called.
  */
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,
 	      size_t count, enum coll_type type, enum coll_op op);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What two ranks called, in words. */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "reason.h"
+
+static const char * const opcodes[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER] = "barrier",
+	[COLLECTIVE_ALLREDUCE] = "allreduce",
+	[COLLECTIVE_REDUCE] = "reduce",
+	[COLLECTIVE_BROADCAST] = "broadcast",
+	[COLLECTIVE_ALLGATHER] = "allgather",
+	[COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
+	[COLLECTIVE_GATHER] = "gather",
+	[COLLECTIVE_SCATTER] = "scatter",
+	[COLLECTIVE_ALLTOALL] = "alltoall",
+	[COLLECTIVE_SCAN] = "scan",
+	[COLLECTIVE_EXSCAN] = "exscan",
+	[COLLECTIVE_SEND] = "send",
+	[COLLECTIVE_RECV] = "recv",
+};
+
+static const char * const types[COLLECTIVE_TYPE_COUNT] = {
+	[COLLECTIVE_INT8] = "int8",
+	[COLLECTIVE_UINT8] = "uint8",
+	[COLLECTIVE_INT16] = "int16",
+	[COLLECTIVE_UINT16] = "uint16",
+	[COLLECTIVE_INT32] = "int32",
+	[COLLECTIVE_UINT32] = "uint32",
+	[COLLECTIVE_INT64] = "int64",
+	[COLLECTIVE_UINT64] = "uint64",
+	[COLLECTIVE_FLOAT16] = "float16",
+	[COLLECTIVE_BFLOAT16] = "bfloat16",
+	[COLLECTIVE_FLOAT32] = "float32",
+	[COLLECTIVE_FLOAT64] = "float64",
+};
+
+static const char * const reductions[COLLECTIVE_REDUCTION_COUNT] = {
+	[COLLECTIVE_SUM] = "sum",
+	[COLLECTIVE_PROD] = "prod",
+	[COLLECTIVE_MIN] = "min",
+	[COLLECTIVE_MAX] = "max",
+	[COLLECTIVE_AVG] = "avg",
+	[COLLECTIVE_BAND] = "band",
+	[COLLECTIVE_BOR] = "bor",
+	[COLLECTIVE_BXOR] = "bxor",
+	[COLLECTIVE_LAND] = "land",
+	[COLLECTIVE_LOR] = "lor",
+	[COLLECTIVE_LXOR] = "lxor",
+};
+
+static const char * const algorithms[COLLECTIVE_ALGORITHM_COUNT] = {
+	[COLLECTIVE_ALGORITHM_RING] = "ring",
+	[COLLECTIVE_ALGORITHM_TREE] = "tree",
+	[COLLECTIVE_ALGORITHM_DIRECT] = "direct",
+};
+
+/* From bit 0 on. */
+static const char * const flags[] = {
+	"keyed", "reproducible", "wide", "varlen", "vector",
+};
+
+#define SIZE(array) (sizeof(array) / sizeof(*(array)))
+
+/* Of a newer kernel there may be more. */
+static const char *name(const char * const *names, size_t n, unsigned int i)
+{
+	return i < n && names[i] ? names[i] : "?";
+}
+
+static bool reduces(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_REDUCE ||
+	       opcode == COLLECTIVE_REDUCE_SCATTER || opcode == COLLECTIVE_SCAN ||
+	       opcode == COLLECTIVE_EXSCAN;
+}
+
+/* Before the root's number; NULL: there is none. */
+static const char *root(unsigned int opcode)
+{
+	switch (opcode) {
+	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_SCATTER:
+		return "from";
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_GATHER:
+		return "to";
+	}
+	return NULL;
+}
+
+/**
+ * struct text - what is being written
+ * @at: where it goes on
+ * @left: bytes there, the last for a NUL
+ */
+struct text {
+	char *at;
+	size_t left;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+text_add(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->at, text->left, format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	if ((size_t)length >= text->left)
+		length = text->left ? text->left - 1 : 0;
+	text->at += length;
+	text->left -= length;
+}
+
+static void text_call(struct text *text, const struct collective_call *call,
+		      const struct collective_call *other)
+{
+	const bool alike = call->opcode == other->opcode;
+	unsigned int i;
+
+	text_add(text, "rank %u called ", call->rank);
+	for (i = 0; i < SIZE(flags); i++)
+		if (call->flags & 1U << i)
+			text_add(text, "%s ", flags[i]);
+	text_add(text, "%s", name(opcodes, SIZE(opcodes), call->opcode));
+	if (call->opcode != COLLECTIVE_BARRIER)
+		text_add(text, " of %llu %s", (unsigned long long)call->count,
+			 name(types, SIZE(types), call->type));
+	if (reduces(call->opcode))
+		text_add(text, " by %s",
+			 name(reductions, SIZE(reductions), call->reduction));
+	if (root(call->opcode))
+		text_add(text, " %s root %u", root(call->opcode), call->root);
+	if (alike && call->algorithm != other->algorithm)
+		text_add(text, " as %s",
+			 name(algorithms, SIZE(algorithms), call->algorithm));
+	if (alike && call->layout != other->layout)
+		text_add(text, " with layout %016llx",
+			 (unsigned long long)call->layout);
+}
+
+static bool known(const struct collective_call *call)
+{
+	return call->rank != COLLECTIVE_RANK_NONE &&
+	       call->algorithm != COLLECTIVE_ALGORITHM_AUTO;
+}
+
+size_t coll_calls_format(const struct collective_call calls[2], char *string,
+			 size_t size)
+{
+	struct text text = { string, size };
+	int i;
+
+	if (size)
+		string[0] = '\0';
+	for (i = 0; i < 2; i++) {
+		if (!known(&calls[i]))
+			continue;
+		if (text.at != string)
+			text_add(&text, ", ");
+		text_call(&text, &calls[i], &calls[known(&calls[!i]) ? !i : i]);
+	}
+	return text.at - string;
+}
