@@ -14,6 +14,10 @@ enum {
 	CALL_PAIR	= BIT(3),	/* the root is the other end */
 };
 
+/* What reductions offer, and what is offered. */
+#define CALL_REDUCES_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
+#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED)
+
 /* What its buffers hold, on a rank that uses them. */
 enum call_holds {
 	CALL_NOTHING,
@@ -41,6 +45,7 @@ static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_BARRIER]		= { CALL_EMPTY },
 	[COLLECTIVE_ALLREDUCE]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
 	[COLLECTIVE_SCAN]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
+	[COLLECTIVE_EXSCAN]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
 	[COLLECTIVE_ALLGATHER]		= { 0, CALL_BLOCK, CALL_BLOCKS },
 	[COLLECTIVE_ALLTOALL]		= { 0, CALL_BLOCKS, CALL_BLOCKS },
 	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES, CALL_BLOCKS, CALL_BLOCK },
@@ -92,6 +97,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.type = op->type,
 		.reduction = op->reduction,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
+		.wide = op->flags & COLLECTIVE_F_WIDE,
 		.size = coll_type_size(op->type),
 		.rank = member->rank,
 		.nranks = member->nranks,
@@ -106,7 +112,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 
 static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
 {
-	return !(op->flags & ~(COLLECTIVE_F_KEYED | COLLECTIVE_F_REPRODUCIBLE)) && !op->layout &&
+	return !(op->flags & ~CALL_FLAGS) && !op->layout &&
 	       plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
 }
 
@@ -122,8 +128,9 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 				    op->recv_buffer || op->type))
 		return -EINVAL;
 	if (!reduces)
-		return op->reduction || op->flags & COLLECTIVE_F_REPRODUCIBLE ? -EINVAL : 0;
-	if (op->opcode == COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG)
+		return op->reduction || op->flags & CALL_FLAGS ? -EINVAL : 0;
+	if ((op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
+	    op->reduction == COLLECTIVE_AVG)
 		return -EINVAL;
 	return coll_reduce_valid(op->type, op->reduction) ? 0 : -EINVAL;
 }
@@ -157,6 +164,9 @@ static int call_extent(const struct collective_op *op, const struct coll_member 
 	extent->recv = call_holds(recv, extent->block, blocks);
 	if (send != recv)
 		extent->own = member->rank * extent->block;
+	/* Nobody is before the first rank. */
+	if (op->opcode == COLLECTIVE_EXSCAN && !member->rank)
+		extent->recv = 0;
 
 	/* What a root has in place already is only read. */
 	if (op->send == op->recv && extent->send &&
@@ -223,5 +233,6 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 		err = call_extent(op, member, kind, extent);
 	if (!err)
 		err = call_check_spans(op, extent);
+	plan->in_place = op->send == op->recv && extent->send && extent->recv;
 	return err;
 }

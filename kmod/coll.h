@@ -60,8 +60,12 @@
 
 /* Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT... */
 #define COLL_FRAMES_REQUEST	4
-/* ...and for each lane GRANT, CREDIT and CONSUMED. */
-#define COLL_FRAMES_LANE	3
+/*
+ * ...and for each lane CREDIT, CONSUMED, and GRANT: five, for a grant within a window
+ * is a quarter of it at least, and further ones wait until the peer has used the
+ * first ones.
+ */
+#define COLL_FRAMES_LANE	7
 
 #define COLL_DEFAULT_LANES		1
 #define COLL_DEFAULT_TIMEOUT_MS		300000
@@ -310,11 +314,22 @@ struct coll_lane {
 };
 
 /**
+ * struct coll_scratch - memory for partial results on their way
+ * @mem: as the engine sees it
+ * @bytes: its bytes, by kvmalloc(); NULL: there is none
+ */
+struct coll_scratch {
+	struct coll_mem mem;
+	u8 *bytes;
+};
+
+/**
  * struct coll_part - what of a request one lane does
  * @node: in the lane's inbox, then in its list of finished ones
  * @request: that it is a part of
  * @call: for the engine
  * @inst: the engine's
+ * @scratch: of the call
  * @error: how it ended
  */
 struct coll_part {
@@ -322,6 +337,7 @@ struct coll_part {
 	struct coll_request *request;
 	struct coll_call call;
 	struct coll_inst inst;
+	struct coll_scratch scratch;
 	int error;
 };
 

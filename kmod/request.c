@@ -27,6 +27,10 @@
  */
 void coll_request_free(struct coll_request *request)
 {
+	u32 i;
+
+	for (i = 0; i < request->nparts; i++)
+		kvfree(request->part[i].scratch.bytes);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
 	kfree(request);
@@ -111,6 +115,41 @@ static int request_pin(struct coll_request *request, const struct collective_op 
 	return err;
 }
 
+static void *scratch_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	const struct coll_scratch *scratch = container_of(mem, struct coll_scratch, mem);
+
+	*len = mem->length - off;
+	return scratch->bytes + off;
+}
+
+/* A window has a power of two of bytes. */
+static void *scratch_window_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	return scratch_at(mem, off & (mem->length - 1), len);
+}
+
+/* What goes through here: some kilobytes, or a window a lane. */
+static int request_scratch(struct coll_request *request)
+{
+	bool windowed = coll_schedule_find(&request->plan)->windowed;
+	struct coll_plan plan = request->plan;
+
+	for (plan.lane = 0; plan.lane < request->nparts; plan.lane++) {
+		struct coll_scratch *scratch = &request->part[plan.lane].scratch;
+		u64 bytes = coll_plan_scratch(&plan);
+
+		if (!bytes)
+			continue;
+		scratch->bytes = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+		if (!scratch->bytes)
+			return -ENOMEM;
+		scratch->mem.length = bytes;
+		scratch->mem.at = windowed ? scratch_window_at : scratch_at;
+	}
+	return 0;
+}
+
 /*
  * From submit ...
  */
@@ -120,7 +159,7 @@ static struct coll_request *request_new(struct coll_member *member,
 					const struct coll_plan *plan,
 					const struct coll_extent *extent)
 {
-	u32 nparts = coll_plan_pair(plan) ? 1 : coll_layout_lanes(extent->block, member->nlanes);
+	u32 nparts = coll_plan_lanes(plan);
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
 	struct coll_request *request;
 
@@ -159,7 +198,7 @@ static void request_parts(struct coll_request *request)
 		part->request = request;
 		part->call = (struct coll_call){
 			.plan = request->plan,
-			.eager = request->extent.block <= COLLECTIVE_EAGER_LIMIT,
+			.eager = coll_plan_eager(&request->plan),
 			.instance = request->instance,
 			.user = part,
 		};
@@ -169,6 +208,8 @@ static void request_parts(struct coll_request *request)
 			part->call.area[area] = &request->buffer[area]->mem;
 			part->call.area_off[area] = request->off[area];
 		}
+		if (part->scratch.bytes)
+			part->call.area[COLL_AREA_SCRATCH] = &part->scratch.mem;
 		coll_lane_submit(&member->lanes[request->first + i], part);
 	}
 }
@@ -362,6 +403,8 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	if (!request)
 		return -ENOMEM;
 	err = request_pin(request, op);
+	if (!err)
+		err = request_scratch(request);
 	if (!err)
 		err = request_links(request);
 	init_completion(&wait.news);

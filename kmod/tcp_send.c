@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bvec.h>
+#include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/uio.h>
 #include <net/sock.h>
@@ -25,7 +26,19 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
 	return kernel_sendmsg(ep->sock, &msg, &vec, 1, len);
 }
 
-/* Describe as much of a span as fits; the memory is in the direct map. */
+/* Scratch may lie where only its pages are mapped; all else is in the direct map. */
+static size_t piece_set(struct bio_vec *bvec, void *ptr, size_t len)
+{
+	if (!is_vmalloc_addr(ptr)) {
+		bvec_set_virt(bvec, ptr, len);
+		return len;
+	}
+	len = min_t(size_t, len, PAGE_SIZE - offset_in_page(ptr));
+	bvec_set_page(bvec, vmalloc_to_page(ptr), len, offset_in_page(ptr));
+	return len;
+}
+
+/* Describe as much of a span as fits. */
 static u32 span_pieces(struct bio_vec *bvec, unsigned int *count,
 		       const struct coll_mem *mem, u64 off, u32 len)
 {
@@ -36,8 +49,7 @@ static u32 span_pieces(struct bio_vec *bvec, unsigned int *count,
 		void *ptr = mem->at(mem, off + done, &n);
 
 		n = min_t(size_t, n, len - done);
-		bvec_set_virt(&bvec[(*count)++], ptr, n);
-		done += n;
+		done += piece_set(&bvec[(*count)++], ptr, n);
 	}
 	return done;
 }

@@ -13,6 +13,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_REDUCE,
+		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
 		.op.root = root,
 		.op.send = (uintptr_t)send,
 	};

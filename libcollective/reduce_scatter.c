@@ -12,6 +12,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_REDUCE_SCATTER,
+		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
 		.op.send = (uintptr_t)send,
 		.op.recv = (uintptr_t)recv,
 	};

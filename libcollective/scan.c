@@ -5,8 +5,10 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		 const void *send, void *recv, size_t count,
 		 enum coll_type type, enum coll_op op)
 {
-	(void)comm;
-	*operation = (struct coll_operation){ .op.opcode = COLLECTIVE_SCAN };
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_SCAN,
+		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
+	};
 	return coll_operation_reduce(operation, send, recv, count, type, op);
 }
 

@@ -331,6 +331,7 @@ static int rank_counters(struct rank *r)
 		struct collective_op op = {
 			.opcode = COLLECTIVE_ALLREDUCE,
 			.type = COLLECTIVE_UINT32,
+			.algorithm = COLLECTIVE_ALGORITHM_RING,
 			.count = c->count,
 			.send = (uintptr_t)area + (c->in_place ? 0 : bytes),
 			.recv = (uintptr_t)area,

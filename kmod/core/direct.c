@@ -12,9 +12,25 @@
  */
 #include "schedule.h"
 
+static const u64 *direct_first(const struct coll_plan *plan, u8 area)
+{
+	return area == COLL_AREA_SEND ? plan->send_first : plan->recv_first;
+}
+
+static struct coll_range direct_range(const struct coll_plan *plan, u32 block, u8 area)
+{
+	return coll_plan_block(plan, direct_first(plan, area), block);
+}
+
+/* A block of an area that has one of each rank. */
 static struct coll_span direct_block(const struct coll_plan *plan, u32 block, u8 area)
 {
-	return coll_plan_span(plan, coll_plan_block(plan, block), area);
+	return coll_plan_span(plan, direct_range(plan, block, area), area);
+}
+
+static struct coll_span direct_vector(const struct coll_plan *plan, u8 area)
+{
+	return coll_plan_span(plan, coll_plan_vector(plan), area);
 }
 
 static bool at_root(const struct coll_plan *plan)
@@ -53,14 +69,15 @@ static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *s
 		step->in = direct_block(plan, step->from, COLL_AREA_RECV);
 	} else {
 		step->to = plan->root;
-		step->out = direct_block(plan, 0, COLL_AREA_SEND);
+		step->out = direct_vector(plan, COLL_AREA_SEND);
 	}
 }
 
 static void gather_local(const struct coll_plan *plan, struct coll_local *local)
 {
 	if (at_root(plan))
-		coll_plan_local(plan, 0, plan->rank, local);
+		coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
+				direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
 
 const struct coll_schedule coll_direct_gather = {
@@ -78,14 +95,15 @@ static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *
 		step->out = direct_block(plan, step->to, COLL_AREA_SEND);
 	} else {
 		step->from = plan->root;
-		step->in = direct_block(plan, 0, COLL_AREA_RECV);
+		step->in = direct_vector(plan, COLL_AREA_RECV);
 	}
 }
 
 static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
 {
 	if (at_root(plan))
-		coll_plan_local(plan, plan->rank, 0, local);
+		coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
+				coll_plan_single(plan, plan->send_first, plan->rank), local);
 }
 
 const struct coll_schedule coll_direct_scatter = {
@@ -101,11 +119,11 @@ static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *s
 	step->tag = plan->root;
 	if (!at_root(plan)) {
 		step->to = plan->root;
-		step->out = direct_block(plan, 0, COLL_AREA_SEND);
+		step->out = direct_vector(plan, COLL_AREA_SEND);
 		return;
 	}
 	step->from = direct_other(plan, i);
-	step->in = direct_block(plan, 0, COLL_AREA_RECV);
+	step->in = direct_vector(plan, COLL_AREA_RECV);
 	step->reduce = true;
 	step->own = i ? COLL_AREA_RECV : COLL_AREA_SEND;
 	step->own_off = step->in.off;
@@ -133,7 +151,8 @@ static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step 
 
 static void alltoall_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	coll_plan_local(plan, plan->rank, plan->rank, local);
+	coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
+			direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
 
 const struct coll_schedule coll_direct_alltoall = {
@@ -164,7 +183,8 @@ static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll
 	step->to = partner;
 	step->from = partner;
 	step->out = direct_block(plan, partner, COLL_AREA_SEND);
-	step->in = direct_block(plan, 0, COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, coll_plan_single(plan, plan->send_first, plan->rank),
+				  COLL_AREA_RECV);
 	step->reduce = true;
 	step->own = first ? COLL_AREA_SEND : COLL_AREA_RECV;
 	step->own_off = first ? own.off : step->in.off;

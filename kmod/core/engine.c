@@ -109,6 +109,17 @@ static u64 step_in(const struct coll_step *step)
 	return step_moves(step, step->from, &step->in);
 }
 
+/*
+ * How much is stored when so much of a step has arrived: sums may be passed on wider
+ * than they come, or be rounded.
+ */
+static u64 step_stored(const struct coll_step *step, u64 arrived)
+{
+	if (step->wide_out == step->wide_in)
+		return arrived;
+	return step->wide_out ? 2 * arrived : arrived / 2;
+}
+
 static bool inst_sent(const struct coll_inst *inst)
 {
 	return inst->tx_step == inst->nsteps;
@@ -162,7 +173,8 @@ static struct coll_mark *inst_mark(struct coll_inst *inst, const struct coll_str
  */
 bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream)
 {
-	return inst->call.eager || inst_mark(inst, stream);
+	return inst->call.eager || inst->tx.out.area == COLL_AREA_SCRATCH ||
+	       inst_mark(inst, stream);
 }
 
 /**
@@ -210,6 +222,8 @@ static void inst_tx_enter(struct coll_inst *inst)
 
 	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
 		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
+		if (inst->tx.out.area == COLL_AREA_SCRATCH && inst->tx.to != COLL_NOBODY)
+			inst->reached = inst->tx.out.off;
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
 			if (inst->tx.to != peer)
@@ -277,6 +291,21 @@ static void inst_rx_return(struct coll_inst *inst)
 	engine->ops->control(engine->ctx, inst->lender->peer, &control);
 }
 
+/* It is another peer's turn, perhaps again. */
+static void inst_rx_turn(struct coll_inst *inst, u32 peer)
+{
+	const struct coll_turn *again = &inst->turn[inst->turn[1].peer == inst->rx.from];
+	u64 limit = again->peer == inst->rx.from ? again->limit : 0;
+
+	inst->turn[0] = inst->turn[1];
+	inst->turn[1] = (struct coll_turn){ .peer = peer, .limit = inst->grant_limit };
+	inst->grant_step = inst->rx_step;
+	inst->grant_off = 0;
+	inst->grant_limit = limit;
+	inst->begun = false;
+	inst->granted = false;
+}
+
 /*
  * Go on to the next step that receives something.  A new run begins when it is
  * certain that what the last one brought is good: inst_check_lease().
@@ -292,12 +321,126 @@ static void inst_rx_enter(struct coll_inst *inst)
 		inst->rx_off = 0;
 		if (inst->rx.from != peer) {
 			inst_rx_return(inst);
-			inst->begun = false;
-			inst->granted = false;
+			inst_rx_turn(inst, peer);
 		}
 		return;
 	}
 	inst_rx_return(inst);
+}
+
+static void inst_tell_grant(struct coll_inst *inst, u64 limit)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_GRANT,
+		.lane = engine->lane,
+		.instance = inst->call.instance,
+		.position = limit,
+	};
+
+	engine->ops->control(engine->ctx, inst->rx.from, &control);
+}
+
+/*
+ * How much of what comes in a step finds room in scratch, as far as that has been
+ * left.
+ */
+static u64 inst_room(const struct coll_inst *inst, const struct coll_step *step)
+{
+	u64 window = inst->call.area[COLL_AREA_SCRATCH]->length;
+	u64 from = step->in.off + step_stored(step, inst->grant_off);
+	u64 end = (inst->left & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
+	u64 room = end > from ? end - from : 0;
+
+	if (step->wide_out == step->wide_in)
+		return room;
+	return step->wide_out ? room / 2 : 2 * room;
+}
+
+/* Go through the steps of the run as far as there is room for what comes. */
+static void inst_allow(struct coll_inst *inst)
+{
+	struct coll_step step;
+
+	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
+	while (!inst->granted) {
+		bool scratch = step.in.area == COLL_AREA_SCRATCH;
+		u64 more = step_in(&step) - inst->grant_off;
+
+		if (step_in(&step) && scratch)
+			more = min(more, inst_room(inst, &step));
+		inst->grant_off += more;
+		inst->grant_limit += more;
+		if (inst->grant_off < step_in(&step))
+			return;
+
+		inst->grant_off = 0;
+		do {
+			if (++inst->grant_step == inst->nsteps) {
+				inst->granted = true;
+				return;
+			}
+			coll_schedule_step(inst->schedule, &inst->call.plan,
+					   inst->grant_step, &step);
+		} while (!step_in(&step));
+		inst->granted = step.from != inst->rx.from;
+	}
+}
+
+/* Where in scratch that ends: its steps have their places there in order. */
+static u64 inst_allowed(const struct coll_inst *inst)
+{
+	struct coll_step step;
+
+	if (inst->granted)
+		return ~0ULL;
+	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
+	return step.in.off + step_stored(&step, inst->grant_off);
+}
+
+/*
+ * Grant what windowed scratch has room for, a good part of it at a time.  What is
+ * not told yet is less than a quarter of it, so there is always more to be told when
+ * all that has come has left.
+ */
+static void inst_grant_window(struct coll_inst *inst, bool first)
+{
+	u64 window = inst->call.area[COLL_AREA_SCRATCH] ?
+		     inst->call.area[COLL_AREA_SCRATCH]->length : 0;
+	u64 allowed;
+
+	inst_allow(inst);
+	allowed = inst_allowed(inst);
+	if (!first && !inst->granted && allowed - inst->grant_scratch < window / 4)
+		return;
+	inst->grant_scratch = allowed;
+	inst_tell_grant(inst, inst->grant_limit);
+}
+
+/**
+ * coll_inst_left() - bytes have left windowed scratch
+ * @inst: the instance
+ * @left: how many in all
+ */
+void coll_inst_left(struct coll_inst *inst, u64 left)
+{
+	inst->left = max(inst->left, left);
+	if (inst->begun && !inst->granted && !inst->error && !inst_received(inst))
+		inst_grant_window(inst, false);
+}
+
+/**
+ * coll_inst_unframed() - a frame has left, or never will
+ * @inst: its instance; gone afterwards, perhaps
+ */
+void coll_inst_unframed(struct coll_inst *inst)
+{
+	inst->framing--;
+	if (inst->schedule->windowed) {
+		coll_inst_left(inst, inst->reached);
+		inst_tx_kick(inst);
+	}
+	coll_inst_settle(inst);
 }
 
 /**
@@ -306,18 +449,14 @@ static void inst_rx_enter(struct coll_inst *inst)
  */
 void coll_inst_grant(struct coll_inst *inst)
 {
-	struct coll_engine *engine = inst->engine;
-	struct coll_control control = {
-		.kind = COLL_CONTROL_GRANT,
-		.lane = engine->lane,
-		.instance = inst->call.instance,
-		.position = COLL_GRANT_ALL,
-	};
-
 	if (inst->granted || !inst->begun || inst->error || inst_received(inst))
 		return;
+	if (inst->schedule->windowed) {
+		inst_grant_window(inst, true);
+		return;
+	}
 	inst->granted = true;
-	engine->ops->control(engine->ctx, inst->rx.from, &control);
+	inst_tell_grant(inst, COLL_GRANT_ALL);
 }
 
 /**
@@ -325,7 +464,8 @@ void coll_inst_grant(struct coll_inst *inst)
  * @inst: the instance
  *
  * A step may need others to be received first.  What a forwarding one sends is
- * what the last of these receives: it is final as far as it is stored.
+ * what the last of these receives: it is final as far as it is stored.  What lies in
+ * windowed scratch leaves it in order, also where it goes to different peers.
  *
  * Return: bytes, or 1 for a token that may go.
  */
@@ -333,13 +473,14 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 {
 	u64 final;
 
-	if (inst->error || inst->lapsed || inst_sent(inst))
+	if (inst->error || inst->lapsed || inst_sent(inst) ||
+	    (inst->schedule->windowed && inst->framing))
 		return 0;
 
 	if (inst->rx_step >= inst->tx.need)
 		final = step_out(&inst->tx);
 	else if (inst->tx.forward && inst->rx_step + 1 == inst->tx.need)
-		final = inst->rx_off;
+		final = step_stored(&inst->rx, inst->rx_off);
 	else
 		final = 0;
 
@@ -354,7 +495,7 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
  */
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
 {
-	if (!inst->call.eager)
+	if (!stream->tx_copy)
 		*inst_mark(inst, stream) = (struct coll_mark){
 			.stream = stream,
 			.position = stream->tx_position,
@@ -433,7 +574,7 @@ bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
  */
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
 {
-	if (data->step != inst->rx.tag)
+	if (data->step != (u16)inst->rx.tag)
 		return false;
 	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
 		return inst->rx.in.len == coll_data_whole(data);
@@ -444,7 +585,7 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 	if (inst->rx.token)
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
-	       !(data->length & (inst->call.plan.size - 1));
+	       !(data->length & ((inst->call.plan.size << inst->rx.wide_in) - 1));
 }
 
 /**
@@ -457,21 +598,28 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 {
 	const struct coll_call *call = &inst->call;
 	const struct coll_step *step = &inst->rx;
-	u64 off = step->in.off + inst->rx_off;
+	u64 in = step->in.off + step_stored(step, inst->rx_off);
+	u64 own = step->own_off + (inst->rx_off >> step->wide_in);
 
 	*sink = (struct coll_sink){
 		.kind = step->reduce ? COLL_SINK_REDUCE : COLL_SINK_COPY,
 		.type = call->plan.type,
 		.reduction = call->plan.reduction,
 		.own_first = call->plan.rank < step->from,
-		.size = call->plan.size,
+		.size = call->plan.size << step->wide_in,
 		.dst = call->area[step->in.area],
 		.own = call->area[step->own],
-		.dst_off = call->area_off[step->in.area] + off,
-		.own_off = call->area_off[step->own] + step->own_off + inst->rx_off,
+		.dst_off = call->area_off[step->in.area] + in,
+		.own_off = call->area_off[step->own] + own,
 		.left = len,
 		.impl = inst->engine->impl,
 	};
+	if (coll_plan_wide(&call->plan) && step->reduce)
+		sink->stored = call->plan.size << step->wide_out;
+	if (step->tee.len) {
+		sink->tee = call->area[step->tee.area];
+		sink->tee_off = call->area_off[step->tee.area] + step->tee.off + inst->rx_off;
+	}
 	if (call->plan.reduction == COLLECTIVE_AVG && step->last)
 		sink->divisor = call->plan.nranks;
 }
@@ -491,6 +639,20 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	inst_check_lease(inst);
 	inst_tx_kick(inst);
 	coll_inst_settle(inst);
+}
+
+/* What is sent although it is overwritten; a few kilobytes. */
+static void inst_aside(struct coll_inst *inst)
+{
+	const struct coll_call *call = &inst->call;
+	struct coll_local local = { 0 };
+
+	if (inst->schedule->aside)
+		inst->schedule->aside(&call->plan, &local);
+	if (local.len)
+		coll_mem_copy(call->area[COLL_AREA_SCRATCH], local.to,
+			      call->area[COLL_AREA_SEND],
+			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
 }
 
 /* What is copied here, unless it is in its place already. */
@@ -542,9 +704,13 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
 
 	inst->tx.to = COLL_NOBODY;
 	inst->rx.from = COLL_NOBODY;
+	inst->turn[0].peer = COLL_NOBODY;
+	inst->turn[1].peer = COLL_NOBODY;
 
+	inst_aside(inst);
 	inst_local(inst);
 	inst_tx_enter(inst);
+	inst->left = inst->reached;
 	inst_rx_enter(inst);
 
 	inst_tx_kick(inst);

@@ -53,7 +53,9 @@ struct coll_engine_ops {
  * @plan: for the schedule; its lane is filled in
  * @eager: small: payload goes at once, on credit, by copy
  * @instance: its name
- * @area: memory of each enum coll_area; the same one twice when in place
+ * @area: memory of each enum coll_area; input and result may be the same one;
+ *	scratch has coll_plan_scratch() bytes, and of the windowed kind takes any
+ *	offset, modulo its length
  * @area_off: where in it the operation's buffer begins, in bytes
  * @user: for the surroundings
  */
@@ -80,10 +82,21 @@ struct coll_mark {
 };
 
 /**
+ * struct coll_turn - how far a peer is whose run was left
+ * @peer: rank
+ * @limit: that it was granted, of what it sends to us
+ */
+struct coll_turn {
+	u32 peer;
+	u64 limit;
+};
+
+/**
  * struct coll_inst - an operation's part on one lane
  *
- * Consecutive steps that send to (receive from) the same peer are a *run*; a
- * schedule has one run to each peer and one from each.
+ * Consecutive steps that send to (receive from) the same peer are a *run*.  A
+ * schedule has one run to each peer, and one from each; but if its scratch is
+ * windowed, runs from two peers may take turns.
  *
  * @engine: of the lane
  * @call: what was asked for
@@ -92,7 +105,7 @@ struct coll_mark {
  * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
  * @framing: so many streams have begun a frame of it and not ended it
- * @granted: the sender of this run has been granted it
+ * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
  * @tx_step: step that sends
@@ -103,6 +116,13 @@ struct coll_mark {
  * @rx_off: bytes of it stored, in whole elements
  * @rx: that step
  * @rx_stream: the stream that is in the middle of a frame of it
+ * @left: bytes that have left windowed scratch...
+ * @reached: ...or will have, or never be there, when the frame that has begun has
+ * @grant_step: step up to which what comes has room...
+ * @grant_off: ...and how many bytes of it
+ * @grant_limit: which makes so many bytes that its sender may send us
+ * @grant_scratch: bytes of scratch for all that has been granted
+ * @turn: of peers that may have another run
  * @mark: what was sent without a copy
  * @lender: stream that lent us bytes without a copy; its lease must be valid
  *	when we succeed, when we forward them, and before the next run begins
@@ -132,6 +152,14 @@ struct coll_inst {
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
+
+	u64 left;
+	u64 reached;
+	u32 grant_step;
+	u64 grant_off;
+	u64 grant_limit;
+	u64 grant_scratch;
+	struct coll_turn turn[2];
 
 	struct coll_mark mark[COLL_MARKS];
 	struct coll_stream *lender;
@@ -211,6 +239,7 @@ struct coll_engine {
  * @tx_mem: ... this memory
  * @tx_inst: the instance it belongs to, NULL between frames
  * @tx_copy: its payload is to be copied
+ * @tx_scratch: it lies in scratch, that is free again when it has left
  * @tx_position: payload bytes framed so far
  * @tx_consumed: of these, consumed by the peer, as far as it has told
  * @tx_eager: eager bytes sent so far, headers included
@@ -245,6 +274,7 @@ struct coll_stream {
 	const struct coll_mem *tx_mem;
 	struct coll_inst *tx_inst;
 	bool tx_copy;
+	bool tx_scratch;
 	u64 tx_position;
 	u64 tx_consumed;
 	u64 tx_eager;
@@ -320,6 +350,8 @@ u64 coll_inst_sendable(const struct coll_inst *inst);
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
 void coll_inst_stored(struct coll_inst *inst, u64 until);
+void coll_inst_left(struct coll_inst *inst, u64 left);
+void coll_inst_unframed(struct coll_inst *inst);
 void coll_inst_settle(struct coll_inst *inst);
 void coll_inst_grant(struct coll_inst *inst);
 void coll_stream_unstage(struct coll_stream *stream);

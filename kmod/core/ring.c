@@ -33,7 +33,7 @@ static u32 ring_previous(const struct coll_plan *plan)
 static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 area)
 {
 	u32 n = plan->nranks;
-	struct coll_range part = coll_plan_block(plan, 0);
+	struct coll_range part = coll_plan_vector(plan);
 	u32 index = (plan->rank + n - back % n) % n;
 	struct coll_range chunk = coll_layout_piece(part.count, plan->size, n, index);
 
@@ -43,7 +43,7 @@ static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 ar
 
 static u32 ring_allreduce_steps(const struct coll_plan *plan)
 {
-	return coll_plan_block(plan, 0).count ? 2 * (plan->nranks - 1) : 0;
+	return coll_plan_vector(plan).count ? 2 * (plan->nranks - 1) : 0;
 }
 
 static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
@@ -115,9 +115,9 @@ static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unus
 		step->to = ring_next(plan);
 	if (!root)
 		step->from = ring_previous(plan);
-	step->out = coll_plan_span(plan, coll_plan_block(plan, 0),
+	step->out = coll_plan_span(plan, coll_plan_vector(plan),
 				   root ? COLL_AREA_SEND : COLL_AREA_RECV);
-	step->in = coll_plan_span(plan, coll_plan_block(plan, 0), COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, coll_plan_vector(plan), COLL_AREA_RECV);
 	step->tag = plan->root;
 	step->need = root ? 0 : 1;
 	step->forward = !root;
@@ -138,14 +138,15 @@ const struct coll_schedule coll_ring_broadcast = {
  */
 static u32 ring_allgather_steps(const struct coll_plan *plan)
 {
-	return coll_plan_block(plan, 0).count ? plan->nranks - 1 : 0;
+	return coll_plan_moves(plan) ? plan->nranks - 1 : 0;
 }
 
 static struct coll_span ring_block(const struct coll_plan *plan, u32 back)
 {
 	u32 block = (plan->rank + plan->nranks - back) % plan->nranks;
 
-	return coll_plan_span(plan, coll_plan_block(plan, block), COLL_AREA_RECV);
+	return coll_plan_span(plan, coll_plan_block(plan, plan->recv_first, block),
+			      COLL_AREA_RECV);
 }
 
 static void ring_allgather_step(const struct coll_plan *plan, u32 i,
@@ -153,8 +154,10 @@ static void ring_allgather_step(const struct coll_plan *plan, u32 i,
 {
 	step->to = ring_next(plan);
 	step->from = ring_previous(plan);
-	step->out = i ? ring_block(plan, i) :
-			coll_plan_span(plan, coll_plan_block(plan, 0), COLL_AREA_SEND);
+	step->out = ring_block(plan, i);
+	if (!i)
+		step->out = coll_plan_span(plan, coll_plan_single(plan, plan->recv_first,
+								  plan->rank), COLL_AREA_SEND);
 	step->in = ring_block(plan, i + 1);
 	step->need = i;
 	step->forward = i > 0;
@@ -163,7 +166,8 @@ static void ring_allgather_step(const struct coll_plan *plan, u32 i,
 
 static void ring_allgather_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	coll_plan_local(plan, 0, plan->rank, local);
+	coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
+			coll_plan_block(plan, plan->recv_first, plan->rank), local);
 }
 
 const struct coll_schedule coll_ring_allgather = {
@@ -172,4 +176,164 @@ const struct coll_schedule coll_ring_allgather = {
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
 	.local	= ring_allgather_local,
+};
+
+/*
+ * Reductions through scratch.  In round s of n - 1 what arrives is reduced with our
+ * own; all but the last round store it in scratch, from where the next one sends it,
+ * and all rounds are gone through for one segment after the other.
+ */
+static void ring_round(const struct coll_plan *plan, u64 longest, u32 i,
+		       struct coll_range out, struct coll_range in, struct coll_step *step)
+{
+	u32 last = plan->nranks - 2;
+	u32 segment = i / (last + 1), round = i % (last + 1);
+	u64 place = (u64)segment * last + round;
+	bool wide = coll_plan_wide(plan);
+
+	out = coll_plan_segment(plan, out, segment);
+	in = coll_plan_segment(plan, in, segment);
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, out, COLL_AREA_SEND);
+	if (round) {
+		step->out = coll_plan_place(plan, longest, place - 1);
+		step->out.len = out.count * coll_plan_wider(plan);
+		step->need = i;
+		step->forward = true;
+	}
+	step->reduce = true;
+	step->own = COLL_AREA_SEND;
+	step->own_off = in.first * plan->size;
+	step->last = round == last;
+	step->wide_in = wide && round;
+	step->wide_out = wide && !step->last;
+	if (!step->last)
+		step->in = coll_plan_place(plan, longest, place);
+	step->in.len = in.count * plan->size << step->wide_in;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+/* Every round stores one segment of one of them, but the last. */
+static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
+{
+	u64 places = (u64)coll_plan_segments(plan, longest) * (plan->nranks - 2);
+
+	return plan->nranks > 2 ? coll_plan_place(plan, longest, places).off : 0;
+}
+
+/*
+ * Reduce_scatter: in round s rank r sends block r - 1 - s and receives block r - 2 - s,
+ * at last its own, which no other one has had from it.
+ */
+static u32 ring_reduce_scatter_steps(const struct coll_plan *plan)
+{
+	return (plan->nranks - 1) * coll_plan_segments(plan, coll_plan_longest(plan));
+}
+
+static struct coll_range ring_block_of(const struct coll_plan *plan, u32 back)
+{
+	u32 n = plan->nranks;
+
+	return coll_plan_block(plan, plan->send_first, (plan->rank + n - back % n) % n);
+}
+
+static void ring_reduce_scatter_step(const struct coll_plan *plan, u32 i,
+				     struct coll_step *step)
+{
+	u32 n = plan->nranks, round = i % (n - 1);
+	struct coll_range in = ring_block_of(plan, round + 2);
+
+	ring_round(plan, coll_plan_longest(plan), i, ring_block_of(plan, round + 1), in, step);
+	if (step->last) {
+		step->in.area = COLL_AREA_RECV;
+		step->in.off = step->own_off - coll_plan_before(plan, plan->rank);
+	}
+}
+
+static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
+{
+	return ring_scratch(plan, coll_plan_longest(plan));
+}
+
+const struct coll_schedule coll_ring_reduce_scatter = {
+	.name	= "ring reduce_scatter",
+	.ring	= true,
+	.windowed = true,
+	.steps	= ring_reduce_scatter_steps,
+	.step	= ring_reduce_scatter_step,
+	.local	= coll_local_alone,
+	.scratch = ring_reduce_scatter_scratch,
+};
+
+/* The chunk that @back steps around the ring behind ours, in elements. */
+static struct coll_range ring_piece(const struct coll_plan *plan, u32 back)
+{
+	u32 n = plan->nranks;
+	struct coll_range part = coll_plan_vector(plan);
+	struct coll_range chunk = coll_layout_piece(part.count, plan->size, n,
+						    (plan->rank + n - back % n) % n);
+
+	chunk.first += part.first;
+	return chunk;
+}
+
+/* The first chunk is the longest. */
+static u64 ring_longest_chunk(const struct coll_plan *plan)
+{
+	return coll_layout_piece(coll_plan_vector(plan).count, plan->size, plan->nranks, 0)
+	       .count;
+}
+
+static u32 ring_wide_reducing(const struct coll_plan *plan)
+{
+	return (plan->nranks - 1) * coll_plan_segments(plan, ring_longest_chunk(plan));
+}
+
+static u32 ring_allreduce_wide_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? ring_wide_reducing(plan) + plan->nranks - 1 : 0;
+}
+
+/*
+ * Allreduce of wide sums: the chunks are reduced in segments, the last round rounds
+ * them, and what is carried around then is as in any allreduce.
+ */
+static void ring_allreduce_wide_step(const struct coll_plan *plan, u32 i,
+				     struct coll_step *step)
+{
+	u32 n = plan->nranks, reducing = ring_wide_reducing(plan), round = i % (n - 1);
+
+	if (i < reducing) {
+		ring_round(plan, ring_longest_chunk(plan), i, ring_piece(plan, round),
+			   ring_piece(plan, round + 1), step);
+		if (step->last) {
+			step->in.area = COLL_AREA_RECV;
+			step->in.off = step->own_off;
+		}
+		return;
+	}
+	round = i - reducing;
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, ring_piece(plan, n - 1 + round), COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, ring_piece(plan, n + round), COLL_AREA_RECV);
+	step->need = i;
+	step->forward = round > 0;
+	step->hazard = COLL_HAZARD_COVERED;
+}
+
+static u64 ring_allreduce_wide_scratch(const struct coll_plan *plan)
+{
+	return ring_scratch(plan, ring_longest_chunk(plan));
+}
+
+const struct coll_schedule coll_ring_allreduce_wide = {
+	.name	= "wide ring allreduce",
+	.ring	= true,
+	.windowed = true,
+	.steps	= ring_allreduce_wide_steps,
+	.step	= ring_allreduce_wide_step,
+	.local	= coll_local_alone,
+	.scratch = ring_allreduce_wide_scratch,
 };

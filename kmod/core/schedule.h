@@ -30,6 +30,7 @@
 enum coll_area {
 	COLL_AREA_SEND,		/* the user's input, never written */
 	COLL_AREA_RECV,		/* the user's result */
+	COLL_AREA_SCRATCH,	/* ours: partial results on their way */
 	COLL_AREA_COUNT
 };
 
@@ -47,6 +48,7 @@ enum coll_hazard {
  * @reproducible: reduce in the order of ranks
  * @wide: sums of 16-bit floats are kept and passed on as binary32
  * @in_place: the input is where the result goes
+ * @vector: blocks differ
  * @size: bytes of an element
  * @rank: ours
  * @nranks: of the group
@@ -62,9 +64,10 @@ enum coll_hazard {
  *	last one ends: @nranks + 1 numbers; NULL: all have @count
  * @recv_first: the same of COLL_AREA_RECV
  *
- * Where blocks differ, @recv_first says so of ALLGATHER on every rank and of GATHER
- * at the root, @send_first of REDUCE_SCATTER on every rank and of SCATTER at the
- * root, and both of ALLTOALL.
+ * Where blocks differ (@vector, on every rank), @recv_first says how of ALLGATHER on
+ * every rank and of GATHER at the root, @send_first of REDUCE_SCATTER on every rank
+ * and of SCATTER at the root, and both of ALLTOALL.  Each block is cut into lanes by
+ * its own size, which both its ends know.
  */
 struct coll_plan {
 	u8 collective;
@@ -74,6 +77,7 @@ struct coll_plan {
 	bool reproducible;
 	bool wide;
 	bool in_place;
+	bool vector;
 	u32 size;
 	u32 rank;
 	u32 nranks;
@@ -135,16 +139,19 @@ struct coll_span {
  * @to: who is sent @out, or COLL_NOBODY
  * @from: who sends us @in, or COLL_NOBODY
  * @out: what is sent
- * @in: where what arrives is stored
+ * @in: where what arrives is stored; its length is that of what arrives
+ * @tee: where it is stored as it arrives besides, if it has a length
  * @reduce: store own (op) arriving, else just arriving
  * @own: area of our own operand...
  * @own_off: ...and where in it
+ * @wide_in: binary32 sums arrive, twice as long as our own operand
+ * @wide_out: binary32 sums are stored
  * @last: the reduction is complete after this step (an average divides here)
  * @need: so many steps must be received before @out may be sent
  * @forward: @out is what the last of these receives: it may be sent as it comes
  * @tag: its number on the wire, the same for who sends and who receives; what
  *	belongs to another step, or has another root, in a call that does not match
- *	has another one.  At first the number of the step
+ *	has another one.  At first the number of the step; 16 bits of it are sent
  * @token: this step is a signal and has no payload
  * @whole: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
@@ -155,13 +162,16 @@ struct coll_step {
 	u32 from;
 	struct coll_span out;
 	struct coll_span in;
+	struct coll_span tee;
 	bool reduce;
 	u8 own;
 	u64 own_off;
+	bool wide_in;
+	bool wide_out;
 	bool last;
 	u32 need;
 	bool forward;
-	u16 tag;
+	u32 tag;
 	bool token;
 	bool whole;
 	u8 hazard;
@@ -181,28 +191,63 @@ struct coll_local {
 
 /**
  * struct coll_schedule - an algorithm for a collective
+ *
+ * Scratch is of one of two kinds.  That of small operations (@eager) is there as a
+ * whole, and every byte of it is written once.  That of others (@windowed) may be
+ * as large as the payload, but is written once and sent once, by copy and both
+ * strictly in order, so that a window of it is enough: byte o lies at o modulo the
+ * window, and what is still to arrive is granted as what lies there leaves.
+ *
+ * Chains have an end, where what arrives is always taken, so any window will do.
+ * Where the ranks are in a circle, or one takes from several, what goes through
+ * scratch is cut into segments, each a quarter of the window at most: a segment is
+ * granted at the latest when all but the one before it have left.  So no rank
+ * waits for what comes later at another one, and nobody waits in a circle.
+ *
  * @name: for people
  * @ring: it needs no links but those of the ring
+ * @eager: only for what is small enough to be sent on credit
+ * @windowed: its scratch is; it is never sent on credit
  * @steps: number of steps of a plan
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
+ * @aside: what is copied before anything is sent, so that it can be sent although
+ *	it is overwritten: a few bytes from COLL_AREA_SEND to COLL_AREA_SCRATCH;
+ *	NULL: nothing
+ * @scratch: bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
  */
 struct coll_schedule {
 	const char *name;
 	bool ring;
+	bool eager;
+	bool windowed;
 	u32 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
 	void (*local)(const struct coll_plan *plan, struct coll_local *local);
+	void (*aside)(const struct coll_plan *plan, struct coll_local *local);
+	u64 (*scratch)(const struct coll_plan *plan);
 };
 
 extern const struct coll_schedule coll_ring_allreduce;
 extern const struct coll_schedule coll_ring_barrier;
 extern const struct coll_schedule coll_ring_broadcast;
 extern const struct coll_schedule coll_ring_allgather;
+extern const struct coll_schedule coll_ring_allreduce_wide;
+extern const struct coll_schedule coll_ring_reduce_scatter;
 extern const struct coll_schedule coll_chain_allreduce;
+extern const struct coll_schedule coll_chain_allreduce_wide;
+extern const struct coll_schedule coll_chain_reduce;
+extern const struct coll_schedule coll_chain_exscan;
+extern const struct coll_schedule coll_ordered_reduce;
+extern const struct coll_schedule coll_ordered_reduce_scatter;
 extern const struct coll_schedule coll_chain_scan;
 extern const struct coll_schedule coll_tree_barrier;
 extern const struct coll_schedule coll_tree_broadcast;
+extern const struct coll_schedule coll_tree_reduce;
+extern const struct coll_schedule coll_tree_allreduce;
+extern const struct coll_schedule coll_tree_scan;
+extern const struct coll_schedule coll_tree_exscan;
+extern const struct coll_schedule coll_tree_allgather;
 extern const struct coll_schedule coll_pair_send;
 extern const struct coll_schedule coll_pair_recv;
 extern const struct coll_schedule coll_direct_gather;
@@ -211,14 +256,33 @@ extern const struct coll_schedule coll_direct_reduce;
 extern const struct coll_schedule coll_direct_alltoall;
 extern const struct coll_schedule coll_direct_reduce_scatter;
 
-struct coll_range coll_plan_block(const struct coll_plan *plan, u32 block);
+struct coll_range coll_plan_block(const struct coll_plan *plan, const u64 *first, u32 block);
+struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *first, u32 block);
+struct coll_range coll_plan_vector(const struct coll_plan *plan);
+u32 coll_plan_lanes(const struct coll_plan *plan);
+u64 coll_plan_longest(const struct coll_plan *plan);
+bool coll_plan_wide(const struct coll_plan *plan);
+u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block);
+u64 coll_plan_total(const struct coll_plan *plan);
+bool coll_plan_eager(const struct coll_plan *plan);
+u64 coll_plan_scratch(const struct coll_plan *plan);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);
 
+u64 coll_plan_before(const struct coll_plan *plan, u32 block);
+u32 coll_plan_wider(const struct coll_plan *plan);
+u32 coll_plan_segments(const struct coll_plan *plan, u64 count);
+struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
+				    u32 index);
+struct coll_span coll_plan_place(const struct coll_plan *plan, u64 count, u64 index);
+void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span own,
+		     struct coll_span at, struct coll_step *step);
+
 bool coll_plan_moves(const struct coll_plan *plan);
-void coll_plan_local(const struct coll_plan *plan, u32 from, u32 to,
-		     struct coll_local *local);
+void coll_plan_local(const struct coll_plan *plan, struct coll_range from,
+		     struct coll_range to, struct coll_local *local);
 void coll_local_alone(const struct coll_plan *plan, struct coll_local *local);
+void coll_local_first(const struct coll_plan *plan, struct coll_local *local);
 void coll_local_root(const struct coll_plan *plan, struct coll_local *local);
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);

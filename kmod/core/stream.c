@@ -58,11 +58,16 @@ static u32 eager_cost(u32 len)
 
 /*
  * What arrives in small pieces is not forwarded in small frames: each rank would
- * cut it smaller yet.  The end of a step, or of what is granted, never waits.
+ * cut it smaller yet.  The end of a step, or of what is granted, never waits, nor
+ * does what takes up much of a window.
  */
 static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
 {
-	return inst->tx.token || ready >= COLL_DATA_MIN || ready == granted ||
+	u64 enough = COLL_DATA_MIN;
+
+	if (inst->tx.out.area == COLL_AREA_SCRATCH)
+		enough = min(enough, inst->call.area[COLL_AREA_SCRATCH]->length / 4);
+	return inst->tx.token || ready >= enough || ready == granted ||
 	       inst->tx_off + ready == inst->tx.out.len;
 }
 
@@ -121,7 +126,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	if (ask || (inst->call.eager && granted < ready)) {
 		if (!stream_eager(stream, inst, &data))
 			return false;
-	} else if (!inst->call.eager) {
+	} else if (!inst->call.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
 	}
 
@@ -130,7 +135,8 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	stream->tx_left = data.length;
 	stream->tx_mem = inst->call.area[out->area];
 	stream->tx_off = inst->call.area_off[out->area] + out->off + inst->tx_off;
-	stream->tx_copy = inst->call.eager;
+	stream->tx_scratch = out->area == COLL_AREA_SCRATCH;
+	stream->tx_copy = inst->call.eager || stream->tx_scratch;
 	stream->tx_inst = inst;
 	stream->tx_position += data.length;
 	inst->framing++;
@@ -191,10 +197,8 @@ static void stream_unframe(struct coll_stream *stream)
 	stream->tx_inst = NULL;
 	stream->tx_head_left = 0;
 	stream->tx_left = 0;
-	if (inst) {
-		inst->framing--;
-		coll_inst_settle(inst);
-	}
+	if (inst)
+		coll_inst_unframed(inst);
 }
 
 /**
@@ -211,6 +215,8 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
 	stream->tx_left -= len;
 	stream->tx_off += len;
 	stream->engine->stats.sent += len;
+	if (stream->tx_scratch && stream->tx_inst->schedule->windowed && len)
+		coll_inst_left(stream->tx_inst, stream->tx_off);
 	if (!stream->tx_head_left && !stream->tx_left)
 		stream_unframe(stream);
 }

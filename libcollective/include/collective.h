@@ -135,10 +135,11 @@ enum coll_collective {
  * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
  *
  * With COLL_CONFIG_REPRODUCIBLE, on every rank or on none (EBADMSG), every
- * coll_allreduce() of the communicator takes the elements in the order of ranks,
+ * reduction of the communicator takes the elements in the order of ranks,
  * ((x_0 op x_1) op x_2) and so on, so that floating point results depend neither
  * on the lanes nor on the sizes of messages.  Each of the n ranks then sends
- * the vector twice instead of 2 (n - 1) / n times.
+ * the vector of a coll_allreduce() twice instead of 2 (n - 1) / n times, and what is
+ * small takes n steps.
  *
  * A field that is 0 or NULL takes its value from the environment, and then its
  * default: see libcollective(7).  The struct may grow; @size tells which one
@@ -330,8 +331,9 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
  * @recv: room for @count elements; must not overlap @send, but may equal it
  * @count: elements (not bytes), the same on every rank; may be 0
  * @type: their type, the same on every rank
- * @op: on rank r, recv[i] = ((send_0[i] op send_1[i]) op ...) op send_r[i], always
- *	in this order; not COLL_AVG (EINVAL)
+ * @op: on rank r, recv[i] = send_0[i] op send_1[i] op ... op send_r[i], the operands in
+ *	this order, taken from the left where coll_init() was asked to be
+ *	reproducible; not COLL_AVG (EINVAL)
  *
  * Inclusive: rank 0 gets its own input.  Blocks as coll_allreduce() does, with
  * the same alignment and errors.  A low rank may return before the higher ones have
@@ -339,6 +341,21 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
  */
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,
 	      size_t count, enum coll_type type, enum coll_op op);
+
+/**
+ * coll_exscan - every rank gets the combination of all lower ranks' elements
+ * @comm: communicator
+ * @send: @count elements of this rank, not written; or COLL_IN_PLACE
+ * @recv: room for @count elements; must not overlap @send, but may equal it; that
+ *	of rank 0 is left as it is
+ * @count: elements (not bytes), the same on every rank; may be 0
+ * @type: their type, the same on every rank
+ * @op: as in coll_scan()
+ *
+ * Exclusive: rank 1 gets the input of rank 0.  All else is as in coll_scan().
+ */
+int coll_exscan(struct coll_comm *comm, const void *send, void *recv,
+		size_t count, enum coll_type type, enum coll_op op);
 
 /**
  * coll_reduce - combine every rank's elements; one rank gets the result
@@ -351,8 +368,7 @@ int coll_scan(struct coll_comm *comm, const void *send, void *recv,
  * @op: as of coll_allreduce()
  * @root: the rank that gets the result, the same on every rank
  *
- * Errors: as coll_allreduce(); EOPNOTSUPP for the sum, product or average of
- * floats of a reproducible communicator.
+ * Errors: as coll_allreduce().
  */
 int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
 		size_t count, enum coll_type type, enum coll_op op, int root);
@@ -497,6 +513,9 @@ int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
 int coll_iscan(struct coll_comm *comm, const void *send, void *recv,
 	       size_t count, enum coll_type type, enum coll_op op,
 	       struct coll_request **request);
+int coll_iexscan(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, enum coll_op op,
+		 struct coll_request **request);
 int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
 		 size_t count, enum coll_type type, enum coll_op op, int root,
 		 struct coll_request **request);

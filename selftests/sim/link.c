@@ -294,6 +294,12 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 
 	frame = calloc(1, sizeof(*frame));
 	coll_wire_put_control(frame->wire, control, 0x1234);
+	if (sim->config.mutation == MUTATION_WINDOW && control->kind == COLL_CONTROL_GRANT) {
+		struct coll_control all = *control;
+
+		all.position = COLL_GRANT_ALL;
+		coll_wire_put_control(frame->wire, &all, 0x1234);
+	}
 	if (sim->config.mutation == MUTATION_CONTROL && rng_once_in(&sim->rng, 2)) {
 		frame->next = queue->first;
 		queue->first = frame;

@@ -4,6 +4,7 @@
  *	sim --seeds A..B [--fault KIND]		random worlds
  *	sim --seed N [--fault KIND]		one of them, and tell about it
  *	sim --sweep N				one size of group
+ *	sim --mutant N				one broken rule
  */
 #include <time.h>
 
@@ -127,7 +128,7 @@ static int fault_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	unsigned long long first = 0, last = 0, ranks = 0;
+	unsigned long long first = 0, last = 0, ranks = 0, broken = 0;
 	bool verbose = false;
 	int i, fault = FAULT_NONE;
 
@@ -145,21 +146,27 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--sweep") && sscanf(argv[i + 1], "%llu", &ranks) == 1 &&
 		    ranks && ranks <= SIM_RANKS_MAX)
 			continue;
+		if (!strcmp(argv[i], "--mutant") && sscanf(argv[i + 1], "%llu", &broken) == 1 &&
+		    broken && broken < MUTATION_COUNT)
+			continue;
 		if (strcmp(argv[i], "--fault"))
 			break;
 		fault = fault_of(argv[i + 1]);
 		if (fault < 0)
 			break;
 	}
-	if (i != argc || first > last || (!last && !ranks)) {
+	if (i != argc || first > last || (!last && !ranks && !broken)) {
 		fprintf(stderr, "usage: sim --seeds A..B [--fault instance|group|silence]\n"
 				"       sim --seed N [--fault KIND]\n"
-				"       sim --sweep RANKS\n");
+				"       sim --sweep RANKS\n"
+				"       sim --mutant NUMBER\n");
 		return 2;
 	}
 
 	tap_plan(0);
-	if (ranks)
+	if (broken)
+		mutant(broken);
+	else if (ranks)
 		tap_ok(sweep(ranks), "sweep of %llu ranks", ranks);
 	else if (verbose)
 		tap_ok(program_seed(first, fault, MUTATION_NONE, true), "seed %llu", first);

@@ -138,6 +138,8 @@ void member_free(struct member *member)
 		if (member->parts[i].recv != member->parts[i].send)
 			memory_free(member->parts[i].recv);
 		memory_free(member->parts[i].send);
+		for (lane = 0; lane < SIM_LANES_MAX; lane++)
+			memory_free(member->parts[i].scratch[lane]);
 	}
 	free(member->parts);
 }
@@ -159,15 +161,18 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 {
 	u64 bytes = op->count * coll_type_size(op->type);
 
-	u64 total = sim->config.nranks * bytes;
+	u32 n = sim->config.nranks, size = coll_type_size(op->type);
+	u64 before = reference_before(op, rank, n) * size;
+	u64 behind = reference_behind(op, rank, n) * size;
 	bool root = rank == op->root;
 
 	part->send_len = bytes;
 	part->recv_len = bytes;
 	switch (op->collective) {
 	case COLLECTIVE_ALLGATHER:
-		part->recv_len = total;
-		part->own = rank * bytes;
+		part->send_len = reference_block_count(op, rank, 0) * size;
+		part->recv_len = behind;
+		part->own = reference_behind(op, 0, rank) * size;
 		break;
 	case COLLECTIVE_BROADCAST:
 		part->send_len = root ? bytes : 0;
@@ -179,19 +184,25 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 	case COLLECTIVE_REDUCE:
 		part->recv_len = root ? bytes : 0;
 		break;
+	case COLLECTIVE_EXSCAN:
+		part->recv_len = rank ? bytes : 0;
+		break;
 	case COLLECTIVE_GATHER:
-		part->recv_len = root ? total : 0;
-		part->own = root ? rank * bytes : 0;
+		part->send_len = reference_block_count(op, rank, 0) * size;
+		part->recv_len = root ? behind : 0;
+		part->own = root ? reference_behind(op, 0, rank) * size : 0;
 		break;
 	case COLLECTIVE_SCATTER:
-		part->send_len = root ? total : 0;
+		part->send_len = root ? before : 0;
+		part->recv_len = reference_block_count(op, op->root, rank) * size;
 		break;
 	case COLLECTIVE_ALLTOALL:
-		part->send_len = total;
-		part->recv_len = total;
+		part->send_len = before;
+		part->recv_len = behind;
 		break;
 	case COLLECTIVE_REDUCE_SCATTER:
-		part->send_len = total;
+		part->send_len = before;
+		part->recv_len = reference_block_count(op, 0, rank) * size;
 		break;
 	}
 }
@@ -304,6 +315,7 @@ void member_done(struct member *member, u32 number)
 	struct sim *sim = member->sim;
 	struct sim_op *op = &sim->ops[number];
 	struct sim_part *part = &member->parts[number];
+	u32 lane;
 
 	part->done = true;
 	member->inflight--;
@@ -328,10 +340,64 @@ void member_done(struct member *member, u32 number)
 				 member->rank, number);
 	}
 
+	for (lane = 0; lane < SIM_LANES_MAX; lane++)
+		if (part->scratch[lane])
+			memory_fill(part->scratch[lane], STALE, 0,
+				    part->scratch[lane]->mem.length);
 	if (part->send) {
 		memory_fill(part->send, STALE, 0, part->send->mem.length);
 		memory_fill(part->recv, STALE, 0, part->recv->mem.length);
 	}
+}
+
+/* What this rank knows of blocks that differ. */
+static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_part *part,
+			struct coll_plan *plan)
+{
+	u32 n = sim->config.nranks, rank = plan->rank, i;
+
+	if (!op->vector)
+		return;
+	for (i = 0; i <= n; i++) {
+		part->send_first[i] = reference_before(op, rank, i);
+		part->recv_first[i] = reference_behind(op, rank, i);
+	}
+	plan->vector = true;
+	plan->count = 0;
+	switch (op->collective) {
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+		for (i = 0; i < n; i++)
+			plan->count = max(plan->count, reference_block_count(op, i, i));
+		break;
+	case COLLECTIVE_GATHER:
+		plan->count = reference_block_count(op, rank, 0);
+		break;
+	case COLLECTIVE_SCATTER:
+		plan->count = reference_block_count(op, 0, rank);
+		break;
+	}
+	if (op->collective == COLLECTIVE_REDUCE_SCATTER ||
+	    op->collective == COLLECTIVE_ALLTOALL ||
+	    (op->collective == COLLECTIVE_SCATTER && rank == op->root))
+		plan->send_first = part->send_first;
+	if (op->collective == COLLECTIVE_ALLGATHER || op->collective == COLLECTIVE_ALLTOALL ||
+	    (op->collective == COLLECTIVE_GATHER && rank == op->root))
+		plan->recv_first = part->recv_first;
+}
+
+/* Exactly what is asked for. */
+static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_call *call)
+{
+	u32 lane = call->plan.lane;
+	u64 bytes = coll_plan_scratch(&call->plan);
+
+	if (!bytes)
+		return;
+	part->scratch[lane] = memory_new(&sim->rng, bytes);
+	part->scratch[lane]->window = coll_schedule_find(&call->plan)->windowed;
+	memory_fill(part->scratch[lane], FRESH, 0, bytes);
+	call->area[COLL_AREA_SCRATCH] = &part->scratch[lane]->mem;
 }
 
 static void member_submit(struct member *member, u32 number)
@@ -339,10 +405,9 @@ static void member_submit(struct member *member, u32 number)
 	struct sim *sim = member->sim;
 	struct sim_op *op = &sim->ops[number];
 	struct sim_part *part = &member->parts[number];
-	u64 bytes = op->count * coll_type_size(op->type);
-	u32 lanes = coll_layout_lanes(bytes, sim->config.lanes);
+	struct coll_plan plan = sim_plan(sim, op, member->rank);
 	bool barrier = op->collective == COLLECTIVE_BARRIER;
-	u32 lane;
+	u32 lane, lanes;
 
 	op->submitted++;
 	part->submitted = true;
@@ -354,20 +419,24 @@ static void member_submit(struct member *member, u32 number)
 	}
 	if (!barrier)
 		part_allocate(sim, op, member->rank, part);
-	if (op->collective == COLLECTIVE_SEND)
-		lanes = 1;
+	part_vector(sim, op, part, &plan);
+	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes;
 
 	for (lane = 0; lane < lanes; lane++) {
 		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
 		struct coll_call call = {
-			.plan = sim_plan(sim, op, member->rank),
-			.eager = bytes <= COLLECTIVE_EAGER_LIMIT,
+			.plan = plan,
 			.instance = op->name,
 			.user = part,
 		};
 		int err;
 
+		call.plan.lane = lane;
+		call.plan.in_place = part->in_place &&
+				     sim->config.mutation != MUTATION_ASIDE;
+		call.eager = coll_plan_eager(&call.plan);
+		part_scratch(sim, part, &call);
 		if (!barrier) {
 			call.area[COLL_AREA_SEND] = &part->send->mem;
 			call.area[COLL_AREA_RECV] = &part->recv->mem;
@@ -421,7 +490,7 @@ static bool member_next(struct member *member, u32 *next)
 /* Return: false when nothing can be submitted now. */
 bool member_act(struct member *member)
 {
-	u32 next;
+	u32 next = 0;
 
 	if (member->failed || !member_next(member, &next))
 		return false;

@@ -9,11 +9,14 @@
 static void *memory_at(const struct coll_mem *mem, u64 off, size_t *len)
 {
 	const struct sim_mem *memory = container_of(mem, struct sim_mem, mem);
-	size_t page = off / memory->page;
-	size_t in = off % memory->page;
+	size_t page, in;
 
+	if (memory->window)
+		off %= mem->length;
 	if (off >= mem->length)
 		abort();
+	page = off / memory->page;
+	in = off % memory->page;
 	*len = memory->run[page] - in;
 	return memory->at[page] + in;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A simulator that cannot fail proves nothing: some rules are broken on purpose.
- * Rules of the core are broken from outside (the linker's --wrap), the others
- * where the simulator follows them.
+ * Rules of the core are broken from outside (the linker's --wrap), the others where
+ * the simulator follows them.
  */
 #include "sim.h"
 
@@ -15,6 +15,10 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_CONTROL]	= "control frames overtake each other",
 	[MUTATION_GRANT]	= "a grant stays when its run has left",
 	[MUTATION_REQUEST]	= "who asks for a grant is not answered",
+	[MUTATION_WINDOW]	= "more is granted than a window can take",
+	[MUTATION_LEFT]		= "what is in a window counts as gone too early",
+	[MUTATION_ASIDE]	= "nothing is set aside of what is overwritten",
+	[MUTATION_WIDE]		= "wide sums are rounded on the way",
 };
 
 u64 __real_coll_inst_sendable(const struct coll_inst *inst);
@@ -50,4 +54,16 @@ void __wrap_coll_inst_grant(struct coll_inst *inst)
 {
 	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
 		__real_coll_inst_grant(inst);
+}
+
+void __real_coll_inst_left(struct coll_inst *inst, u64 left);
+void __wrap_coll_inst_left(struct coll_inst *inst, u64 left);
+
+void __wrap_coll_inst_left(struct coll_inst *inst, u64 left)
+{
+	const struct member *member = member_of(inst->engine);
+
+	if (member->sim->config.mutation == MUTATION_LEFT)
+		left += inst->call.area[COLL_AREA_SCRATCH]->length / 2;
+	__real_coll_inst_left(inst, left);
 }

@@ -50,12 +50,35 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 	return count;
 }
 
+/**
+ * program_offers() - is there a schedule for an operation?
+ * @op: the operation
+ * @nranks: size of the group
+ */
+bool program_offers(const struct sim_op *op, u32 nranks)
+{
+	struct coll_plan plan = {
+		.collective = op->collective,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = op->algorithm,
+		.reproducible = op->reproducible,
+		.wide = op->wide,
+		.size = coll_type_size(op->type),
+		.nranks = nranks,
+		.count = op->count,
+	};
+
+	return coll_schedule_find(&plan);
+}
+
 static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 {
 	static const u8 collectives[] = {
 		COLLECTIVE_ALLREDUCE, COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST,
 		COLLECTIVE_ALLGATHER, COLLECTIVE_SCAN, COLLECTIVE_REDUCE, COLLECTIVE_GATHER,
 		COLLECTIVE_SCATTER, COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE_SCATTER,
+		COLLECTIVE_EXSCAN, COLLECTIVE_REDUCE, COLLECTIVE_REDUCE_SCATTER,
 	};
 
 	*op = (struct sim_op){ .seed = rng_next(rng) };
@@ -70,11 +93,11 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 		op->type = rng_below(rng, COLLECTIVE_TYPE_COUNT);
 		op->reduction = rng_below(rng, COLLECTIVE_REDUCTION_COUNT);
 	} while (!coll_reduce_valid(op->type, op->reduction) ||
-		 (op->collective == COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG));
+		 (op->collective >= COLLECTIVE_SCAN && op->reduction == COLLECTIVE_AVG));
 	op->values = rng_below(rng, VALUES_COUNT);
-	if (op->collective == COLLECTIVE_BROADCAST)
-		op->algorithm = rng_below(rng, COLLECTIVE_ALGORITHM_TREE + 1);
-	op->reproducible = op->collective == COLLECTIVE_ALLREDUCE && rng_once_in(rng, 3);
+	op->algorithm = rng_once_in(rng, 2) ? rng_below(rng, COLLECTIVE_ALGORITHM_COUNT) : 0;
+	op->reproducible = rng_once_in(rng, 3);
+	op->wide = rng_once_in(rng, 3);
 	op->root = rng_below(rng, nranks);
 	op->to = (op->root + rng_between(rng, 1, max(nranks - 1, 1U))) % nranks;
 	if (nranks > 1 && rng_once_in(rng, 4)) {
@@ -85,6 +108,14 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	if (op->collective >= COLLECTIVE_ALLGATHER && op->collective <= COLLECTIVE_ALLTOALL)
 		bytes /= nranks;
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
+	op->vector = op->collective >= COLLECTIVE_ALLGATHER &&
+		     op->collective <= COLLECTIVE_ALLTOALL && rng_once_in(rng, 2);
+	if (!program_offers(op, nranks))
+		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	if (!program_offers(op, nranks)) {
+		op->wide = false;
+		op->reproducible = false;
+	}
 }
 
 /*
@@ -136,6 +167,9 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	/* Now and then a few large ones, of several frames. */
 	budget = rng_once_in(&rng, 8) ? 8 << 20 : 1 << 20;
 	bytes = min_t(u64, budget / config->nranks, 4 << 20);
+	config->segment = 1U << rng_between(&rng, 3, 7);
+	while (config->segment < bytes / 1024)
+		config->segment *= 2;
 	for (i = 0; i < config->nops; i++) {
 		random_op(&rng, &ops[i], config->nranks, bytes);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *

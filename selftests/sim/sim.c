@@ -253,6 +253,8 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.nranks = sim->config.nranks,
 		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
+		.segment = sim->config.segment,
+		.wide = op->wide && sim->config.mutation != MUTATION_WIDE,
 		.count = op->count,
 	};
 }

@@ -57,6 +57,10 @@ enum mutation {
 	MUTATION_CONTROL,	/* control frames overtake each other */
 	MUTATION_GRANT,		/* a grant stays when its run has left */
 	MUTATION_REQUEST,	/* who asks for a grant is not answered */
+	MUTATION_WINDOW,	/* more is granted than a window can take */
+	MUTATION_LEFT,		/* what is in a window counts as gone too early */
+	MUTATION_ASIDE,		/* nothing is set aside of what is overwritten */
+	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_COUNT
 };
 
@@ -97,6 +101,7 @@ struct actor {
  * @run: bytes that follow there without a break
  * @heap: what to free, @npages at most
  * @borrowed: bytes on their way by reference
+ * @window: offsets go around
  */
 struct sim_mem {
 	struct coll_mem mem;
@@ -106,6 +111,7 @@ struct sim_mem {
 	size_t *run;
 	u8 **heap;
 	u64 borrowed;
+	bool window;
 };
 
 /* What an element may be. */
@@ -121,6 +127,8 @@ enum values {
  * @seed: of its input
  * @algorithm: enum collective_algorithm
  * @reproducible: the order of ranks decides
+ * @wide: sums are rounded once
+ * @vector: blocks differ: see reference_block_count()
  * @name: of it; its place in the program, unless it has a key
  * @count: elements: of the vector, or of a rank's block
  * @root: rank, of rooted ones; who sends a message
@@ -136,6 +144,8 @@ struct sim_op {
 	u8 values;
 	u8 algorithm;
 	bool reproducible;
+	bool wide;
+	bool vector;
 	u64 name;
 	u32 root;
 	u32 to;
@@ -157,6 +167,9 @@ struct sim_op {
  * @recv_len: bytes of the result
  * @own: where in the result the input is, when it is in place
  * @in_place: it is, or there is none
+ * @scratch: memory of what goes through, by lane
+ * @send_first: where the blocks begin, if they differ
+ * @recv_first: likewise
  * @lanes_left: lanes on which it is not complete
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
@@ -171,6 +184,9 @@ struct sim_part {
 	u64 recv_len;
 	u64 own;
 	bool in_place;
+	struct sim_mem *scratch[SIM_LANES_MAX];
+	u64 send_first[SIM_RANKS_MAX + 1];
+	u64 recv_first[SIM_RANKS_MAX + 1];
 	u32 lanes_left;
 	int error;
 	bool submitted;
@@ -285,6 +301,7 @@ enum fault_kind {
  * @window: operations a rank may have in flight, at most @nslots, and how far it
  *	goes ahead of the oldest that is not done
  * @keys: so many keys are used; 0: all ranks submit in the same order
+ * @segment: see struct coll_plan
  * @faults: how many
  * @fault: of what kind
  */
@@ -295,6 +312,7 @@ struct config {
 	u32 nslots;
 	u32 window;
 	u32 keys;
+	u32 segment;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -376,11 +394,19 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
 
 /* reference.c */
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
+u64 reference_block_count(const struct sim_op *op, u32 from, u32 to);
+u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
+u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);
+bool reference_wide(const struct sim_op *op);
+bool reference_around(const struct sim_op *op);
+bool reference_ordered(const struct sim_op *op);
+bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
 void reference_free(struct sim_op *op, u32 nranks);
 
 /* programs.c */
 typedef void (*inspect_fn)(struct sim *sim);
+bool program_offers(const struct sim_op *op, u32 nranks);
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
 void program_random(struct config *config, struct sim_op *ops, u64 seed);
 bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose);

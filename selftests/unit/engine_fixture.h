@@ -51,6 +51,11 @@ static void *flat_at(const struct coll_mem *mem, u64 off, size_t *len)
 	return flat->bytes + off;
 }
 
+static inline void *window_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	return flat_at(mem, off & (mem->length - 1), len);
+}
+
 static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
 	struct fixture *f = ctx;

@@ -321,11 +321,71 @@ static void test_failed(void)
 	fixture_free(f);
 }
 
+/* A reduce passes through rank 1, from 0 to 2, in a window of 1024 bytes. */
+static void test_window(void)
+{
+	struct fixture *f = fixture_new(1, 3);
+	struct coll_call call = {
+		.plan = {
+			.collective = COLLECTIVE_REDUCE,
+			.type = COLLECTIVE_UINT8,
+			.algorithm = COLLECTIVE_ALGORITHM_RING,
+			.size = 1,
+			.rank = 1,
+			.nranks = 3,
+			.root = 2,
+			.nlanes = 1,
+			.count = LARGE,
+		},
+	};
+	struct coll_data data = {
+		.lane = LANE, .flags = BORROWED, .call = coll_plan_call(&call.plan),
+		.step = 2, .length = 1024,
+	};
+	struct coll_out out;
+	struct coll_inst inst;
+	struct flat window;
+	u64 position = 0;
+
+	flat_init(&window, 1024, 0);
+	window.mem.at = window_at;
+	call.area[COLL_AREA_SEND] = &f->send.mem;
+	call.area[COLL_AREA_SCRATCH] = &window.mem;
+
+	coll_engine_submit(&f->engine, &inst, &call);
+	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
+	       "no more is granted than a window takes");
+	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL);
+	arrive_head(f, 0, &data);
+	arrive_bytes(f, 0, 2, 1024);
+	tap_ok(window.bytes[0] == 3 && window.bytes[1023] == 3 &&
+	       told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "nor when it is full");
+	tap_ok(coll_stream_next(&f->stream[2], &out) && out.ptr && !out.ptr[1] && out.gather,
+	       "what it holds is lent to nobody");
+	coll_stream_sent(&f->stream[2], COLL_DATA_SIZE + 255);
+	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "little of it leaves");
+	coll_stream_sent(&f->stream[2], 1);
+	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 2 && position == 1024 + 256,
+	       "when a quarter of it has left, as much again is granted");
+	depart(f, 2);
+	data.offset = 1024;
+	data.length = 256;
+	arrive_head(f, 0, &data);
+	arrive_bytes(f, 0, 4, 256);
+	tap_ok(window.bytes[0] == 5 && window.bytes[255] == 5 && window.bytes[256] == 3 &&
+	       !f->mismatches, "and stored where there is room");
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(f->completed == 1, "what is copied is waited for by nobody");
+	free(window.bytes);
+	fixture_free(f);
+}
+
 int main(void)
 {
 	tap_plan(0);
 	test_alone();
 	test_grant();
+	test_window();
 	test_consumed();
 	test_eager();
 	test_stage();

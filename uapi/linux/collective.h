@@ -112,10 +112,11 @@ enum collective_transport {
 /**
  * enum collective_algorithm - how a collective is done
  *
- * AUTO: BARRIER, and BROADCAST of at most COLLECTIVE_EAGER_LIMIT bytes, as TREE;
- * BROADCAST of more, ALLREDUCE, ALLGATHER and SCAN as RING; all others as DIRECT.
- * That depends on nothing but the call, so it is the same on every rank.  What a
- * collective has no schedule for is EOPNOTSUPP.
+ * AUTO: BARRIER as TREE; ALLREDUCE, REDUCE, BROADCAST, SCAN and EXSCAN of at most
+ * COLLECTIVE_EAGER_LIMIT bytes, and ALLGATHER of so many in all, as TREE, and of
+ * more as RING; all others as DIRECT.  That depends on nothing but the call, so it is
+ * the same on every rank.  What a collective has no schedule for is EOPNOTSUPP; TREE
+ * is for the small ones only, but for BARRIER and BROADCAST.
  */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
@@ -347,8 +348,8 @@ struct collective_unregister {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: rank, of rooted collectives; the other rank, of SEND and RECV (which is not
- *	one's own); else 0
+ * @root: rank, of BROADCAST, REDUCE, GATHER and SCATTER; the other rank, of SEND and
+ *	RECV (which is not one's own); else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
  * @key: with COLLECTIVE_F_KEYED, its name, up to COLLECTIVE_KEY_MAX; else 0
  * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN, SEND, RECV), or of one
@@ -364,8 +365,8 @@ struct collective_unregister {
  *
  * Both addresses must be aligned to the size of the type.  @send and @recv may
  * be equal but must not overlap otherwise (EINVAL).  The input is never written.
- * SCAN, whose result on rank r reduces the input of the ranks 0 .. r in this order,
- * takes no AVG (EINVAL).
+ * SCAN reduces on rank r the input of the ranks 0 .. r, EXSCAN of 0 .. r - 1 (@recv of
+ * rank 0 is not looked at), taking operands in this order; neither takes AVG (EINVAL).
  */
 struct collective_op {
 	__u8  opcode;
@@ -394,10 +395,16 @@ struct collective_op {
  *		others have failed, and should not be used again
  *		Of SEND and RECV it is the tag: it names a message from one rank to
  *		another, and nothing to others
- * REPRODUCIBLE	ALLREDUCE takes the ranks' elements in their order, ((x0 op x1) op
- *		x2) and so on: the result depends neither on the number of lanes
- *		nor on the sizes of messages.  Every rank then sends the vector
- *		twice instead of 2 (n - 1) / n times.
+ * REPRODUCIBLE	a reduction takes the ranks' elements in their order, ((x0 op x1) op
+ *		x2) and so on: the result depends neither on the algorithm, nor on
+ *		the number of lanes or the sizes of messages.  Every rank then sends
+ *		the vector twice in an ALLREDUCE instead of 2 (n - 1) / n times, and
+ *		all n blocks in a REDUCE_SCATTER instead of n - 1; and what is small
+ *		takes n steps.  Where nothing is rounded it changes nothing
+ * WIDE		sums and averages of FLOAT16 and BFLOAT16 are kept and passed on as
+ *		FLOAT32 and rounded once, in ALLREDUCE, REDUCE and REDUCE_SCATTER
+ *		(SCAN and EXSCAN: EOPNOTSUPP), which sends up to twice as much.  With
+ *		other types and reductions it changes nothing
  *
  * The others are not offered yet: EOPNOTSUPP.
  */

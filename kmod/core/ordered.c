@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * In the order of ranks, for one rank's sake: ((x0 op x1) op x2) and so on.
+ *
+ * The partial results go from rank 0 to the last one, as in a chain, and from there to
+ * whose block it is: the root of a reduce, or every rank in turn in a reduce_scatter.
+ * So every rank sends the whole input once, and the last one the results.
+ *
+ * Who waits for a result is in the chain too, takes from two ranks in turns, and must
+ * not stop the chain until its turn comes: so there is a segment after the other.
+ *
+ * Hazards: what the first rank sends is overwritten, in place, by what was computed
+ * from it; all else goes through scratch.
+ */
+#include "schedule.h"
+
+#include <linux/collective.h>
+
+static bool ordered_rooted(const struct coll_plan *plan)
+{
+	return plan->collective == COLLECTIVE_REDUCE;
+}
+
+/* A block's elements on this lane; of a reduce there is one. */
+static struct coll_range ordered_block(const struct coll_plan *plan, u32 owner)
+{
+	return ordered_rooted(plan) ? coll_plan_vector(plan) :
+				      coll_plan_block(plan, plan->send_first, owner);
+}
+
+static u32 ordered_segments(const struct coll_plan *plan)
+{
+	return coll_plan_segments(plan, coll_plan_longest(plan));
+}
+
+static u32 ordered_units(const struct coll_plan *plan)
+{
+	return ordered_segments(plan) * (ordered_rooted(plan) ? 1 : plan->nranks);
+}
+
+static u32 ordered_steps(const struct coll_plan *plan)
+{
+	return plan->nranks > 1 ? 2 * ordered_units(plan) : 0;
+}
+
+static void ordered_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	u32 unit = i / 2, segments = ordered_segments(plan), last = plan->nranks - 1;
+	u32 owner = ordered_rooted(plan) ? plan->root : unit / segments;
+	struct coll_range elements = coll_plan_segment(plan, ordered_block(plan, owner),
+						       unit % segments);
+	struct coll_span own = coll_plan_span(plan, elements, COLL_AREA_SEND), result = own;
+	struct coll_span at = coll_plan_place(plan, coll_plan_longest(plan), unit);
+
+	result.area = COLL_AREA_RECV;
+	if (!ordered_rooted(plan))
+		result.off -= coll_plan_before(plan, owner);
+	if (!(i & 1)) {
+		coll_chain_link(plan, plan->rank, own, at, step);
+		if (plan->rank < last)
+			step->to = plan->rank + 1;
+		if (plan->rank)
+			step->from = plan->rank - 1;
+		if (plan->rank == last && owner == last) {
+			step->in.area = COLL_AREA_RECV;
+			step->in.off = result.off;
+		}
+		step->need = plan->rank ? i + 1 : 0;
+	} else if (owner != last) {
+		if (plan->rank == last)
+			step->to = owner;
+		else if (plan->rank == owner)
+			step->from = last;
+		step->out = at;
+		step->out.len = own.len;
+		step->in = result;
+		step->need = i;
+		step->forward = true;
+		step->hazard = COLL_HAZARD_COVERED;
+	}
+	step->tag = ordered_rooted(plan) ? i << 10 | plan->root : i;
+}
+
+static u64 ordered_scratch(const struct coll_plan *plan)
+{
+	if (plan->nranks == 1 || !plan->rank)
+		return 0;
+	return coll_plan_place(plan, coll_plan_longest(plan), ordered_units(plan)).off;
+}
+
+const struct coll_schedule coll_ordered_reduce = {
+	.name	= "ordered reduce",
+	.windowed = true,
+	.steps	= ordered_steps,
+	.step	= ordered_step,
+	.local	= coll_local_alone,
+	.scratch = ordered_scratch,
+};
+
+const struct coll_schedule coll_ordered_reduce_scatter = {
+	.name	= "ordered reduce_scatter",
+	.windowed = true,
+	.steps	= ordered_steps,
+	.step	= ordered_step,
+	.local	= coll_local_alone,
+	.scratch = ordered_scratch,
+};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "operation.h"
+
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const void *send, void *recv, size_t count,
+		 enum coll_type type, enum coll_op op)
+{
+	*operation = (struct coll_operation){
+		.op.opcode = COLLECTIVE_EXSCAN,
+		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
+	};
+	return coll_operation_reduce(operation, send, recv, count, type, op);
+}
+
+int coll_exscan(struct coll_comm *comm, const void *send, void *recv,
+		size_t count, enum coll_type type, enum coll_op op)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_iexscan(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, enum coll_op op,
+		 struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_start(comm, &operation, request);
+}

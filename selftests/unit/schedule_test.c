@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schedules as numbers: what one rank sends to another in a step is what that one
+ * expects, also where elements are more than 2^32, or their bytes are.
+ */
+#include "schedule.h"
+#include "tap.h"
+
+#include <linux/collective.h>
+
+/* Of huge ones, that have as many as segments, the first (or the last) steps. */
+#define STEPS_MAX	300U
+
+static const u64 counts[] = { 1, 4099, (1ULL << 32) + 12345, (1ULL << 40) + 7 };
+static const u32 groups[] = { 2, 3, 4, 5, 8, 13 };
+
+static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, u32 way)
+{
+	return (struct coll_plan){
+		.collective = collective,
+		.type = way & 1 ? COLLECTIVE_BFLOAT16 : COLLECTIVE_FLOAT64,
+		.algorithm = way & 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO,
+		.reproducible = way & 4,
+		.wide = way & 1,
+		.size = way & 1 ? 2 : 8,
+		.rank = rank,
+		.nranks = nranks,
+		.root = nranks / 2,
+		.nlanes = 2,
+		.count = count,
+	};
+}
+
+static u64 moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
+{
+	return peer == COLL_NOBODY ? 0 : step->token ? 1 : span->len;
+}
+
+/* The next step from @i on that sends to (or receives from) @peer. */
+static u32 next_step(const struct coll_plan *plan, u32 i, u32 peer, bool sends,
+		     struct coll_step *step)
+{
+	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	u32 steps = min(schedule->steps(plan), STEPS_MAX);
+
+	for (; i < steps; i++) {
+		coll_schedule_step(schedule, plan, i, step);
+		if (sends ? step->to == peer && moves(step, peer, &step->out) :
+			    step->from == peer && moves(step, peer, &step->in))
+			break;
+	}
+	return i < steps ? i : ~0U;
+}
+
+static bool pair_agrees(struct coll_plan from, struct coll_plan to)
+{
+	u32 i, k;
+
+	for (i = 0, k = 0; ; i++, k++) {
+		struct coll_step out, in;
+
+		i = next_step(&from, i, to.rank, true, &out);
+		k = next_step(&to, k, from.rank, false, &in);
+		if (i == ~0U || k == ~0U)
+			return i == k;
+		if (out.out.len != in.in.len || (u16)out.tag != (u16)in.tag)
+			return false;
+	}
+	return true;
+}
+
+/* The last byte that a rank reads or writes of what the user has. */
+static bool within(const struct coll_plan *plan)
+{
+	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	u64 total = plan->nranks * plan->count * plan->size;
+	u32 steps = schedule->steps(plan), i;
+
+	for (i = steps > STEPS_MAX ? steps - STEPS_MAX : 0; i < steps; i++) {
+		struct coll_step step;
+
+		coll_schedule_step(schedule, plan, i, &step);
+		if (step.out.area != COLL_AREA_SCRATCH && step.out.off + step.out.len > total)
+			return false;
+		if (step.in.area != COLL_AREA_SCRATCH && step.in.off + step.in.len > 2 * total)
+			return false;
+	}
+	return true;
+}
+
+static bool group_agrees(u8 collective, u64 count, u32 n, u32 way)
+{
+	u32 r, s;
+
+	for (r = 0; r < n; r++) {
+		struct coll_plan plan = plan_of(collective, count, n, r, way);
+
+		if (!coll_schedule_find(&plan))
+			return true;
+		for (plan.lane = 0; plan.lane < 2; plan.lane++) {
+			if (!within(&plan))
+				return false;
+			for (s = 0; s < n; s++) {
+				struct coll_plan other = plan;
+
+				other.rank = s;
+				if (s != r && n <= 5 && !pair_agrees(plan, other))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+static void test_collective(u8 collective)
+{
+	bool agree = true;
+	u32 c, g, way;
+
+	for (c = 0; c < ARRAY_SIZE(counts); c++)
+		for (g = 0; g < ARRAY_SIZE(groups); g++)
+			for (way = 0; way < 8; way++)
+				agree &= group_agrees(collective, counts[c], groups[g], way);
+	tap_ok(agree, "both ends of every step of collective %u agree", collective);
+}
+
+/* A window is never larger than it is meant to be, whatever goes through it. */
+static void test_window(void)
+{
+	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE, 1ULL << 40, 5, 0, 1);
+	struct coll_plan root = plan;
+
+	root.rank = plan.root;
+	tap_ok(!coll_plan_scratch(&root), "nothing goes through the end of a chain");
+	tap_ok(coll_plan_scratch(&plan) == 4 * COLL_SEGMENT, "a window for 2^41 bytes");
+	plan.count = 100;
+	tap_ok(coll_plan_scratch(&plan) == 512, "and a small one for 400");
+	plan.rank = plan.root;
+	plan.reproducible = true;
+	tap_ok(coll_plan_scratch(&plan) && !coll_plan_eager(&plan),
+	       "what goes through a window is not sent on credit");
+}
+
+int main(void)
+{
+	u8 collective;
+
+	tap_plan(0);
+	for (collective = 0; collective <= COLLECTIVE_EXSCAN; collective++)
+		test_collective(collective);
+	test_window();
+	return tap_exit();
+}
