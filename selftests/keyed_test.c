@@ -83,7 +83,7 @@ static void *use_thread(void *arg)
 	return NULL;
 }
 
-/* Another order on every rank: steps that divide no number of keys. */
+/* Another order on every rank: steps that have no divisor in common with KEYS. */
 static unsigned int order(const struct rank *r, unsigned int i, unsigned int n)
 {
 	static const unsigned int step[] = { 1, 499, 7, 293 };
@@ -135,7 +135,7 @@ static int uses_run(struct rank *r, unsigned int n, unsigned int rounds)
 
 static int rank_many(struct rank *r)
 {
-	int err = uses_run(r, KEYS - 1, 1);
+	int err = uses_run(r, KEYS, 1);
 
 	return err ? err : member_barrier(r->fd);
 }

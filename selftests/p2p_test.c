@@ -183,13 +183,16 @@ static int rank_differ(struct rank *r)
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		long long tag = -1;
+
+		if (i & 1)
+			tag = i;
 		if (r->rank == 0) {
-			err = send_it(r, 1, data, cases[i].sent, i & 1 ? (int)i : -1);
+			err = send_it(r, 1, data, cases[i].sent, tag);
 			/* A small one may have left before anybody could know. */
 			CHECK(err == -EBADMSG || (!err && cases[i].sent <= 2048));
 		} else if (r->rank == 1) {
-			CHECK_EQ(-EBADMSG, recv_it(r, 0, data, cases[i].wanted,
-						   i & 1 ? (int)i : -1));
+			CHECK_EQ(-EBADMSG, recv_it(r, 0, data, cases[i].wanted, tag));
 		}
 		CHECK_EQ(0, member_barrier(r->fd));
 	}
