@@ -460,7 +460,8 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EFAULT, NULL, recv, 0, ALLGATHER, .count = 8);
 	REFUSED(-EFAULT, area, NULL, 0, SCAN, .count = 8);
 	REFUSED(-EFAULT, NULL, NULL, 0, BROADCAST, .count = 8);
-	REFUSED(-EOPNOTSUPP, area, recv, 0, SEND, .count = 8);
+	/* Nobody sends to himself. */
+	REFUSED(-EINVAL, area, recv, 0, SEND, .root = r->rank, .count = 8);
 
 	CHECK_EQ(0, rank_value(r, "ops_submitted"));
 	/* What does not matter: where others than the root would send from. */
