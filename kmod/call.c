@@ -12,55 +12,49 @@ enum {
 	CALL_ROOTED	= BIT(1),	/* the root */
 	CALL_EMPTY	= BIT(2),	/* no elements */
 	CALL_PAIR	= BIT(3),	/* the root is the other end */
+	CALL_LAYOUT	= BIT(4),	/* where the blocks of its buffers are */
 };
 
 /* What reductions offer, and what is offered. */
 #define CALL_REDUCES_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
-#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED)
-
-/* What its buffers hold, on a rank that uses them. */
-enum call_holds {
-	CALL_NOTHING,
-	CALL_BLOCK,		/* a vector, or a block */
-	CALL_BLOCKS,		/* a block of each rank */
-};
+#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED | COLLECTIVE_F_VECTOR)
 
 /**
  * struct call_kind - a collective's view of a struct collective_op
  * @traits: CALL_*
- * @send: what the input holds, on the root of a rooted one
- * @recv: likewise, the result
- * @send_leaf: what the input holds on the other ranks
- * @recv_leaf: likewise, the result
+ * @holds: what its buffers hold, enum coll_holds by enum coll_area; on the root of
+ *	a rooted one
+ * @leaf: likewise on the other ranks
  */
 struct call_kind {
 	u8 traits;
-	u8 send;
-	u8 recv;
-	u8 send_leaf;
-	u8 recv_leaf;
+	u8 holds[COLL_AREA_COUNT];
+	u8 leaf[COLL_AREA_COUNT];
 };
+
+#define NOTHING	COLL_HOLDS_NOTHING
+#define BLOCK	COLL_HOLDS_BLOCK
+#define BLOCKS	COLL_HOLDS_BLOCKS
 
 static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_BARRIER]		= { CALL_EMPTY },
-	[COLLECTIVE_ALLREDUCE]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
-	[COLLECTIVE_SCAN]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
-	[COLLECTIVE_EXSCAN]		= { CALL_REDUCES, CALL_BLOCK, CALL_BLOCK },
-	[COLLECTIVE_ALLGATHER]		= { 0, CALL_BLOCK, CALL_BLOCKS },
-	[COLLECTIVE_ALLTOALL]		= { 0, CALL_BLOCKS, CALL_BLOCKS },
-	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES, CALL_BLOCKS, CALL_BLOCK },
-	[COLLECTIVE_REDUCE]		= { CALL_REDUCES | CALL_ROOTED, CALL_BLOCK, CALL_BLOCK,
-					    CALL_BLOCK, CALL_NOTHING },
-	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED, CALL_BLOCK, CALL_BLOCK,
-					    CALL_NOTHING, CALL_BLOCK },
-	[COLLECTIVE_GATHER]		= { CALL_ROOTED, CALL_BLOCK, CALL_BLOCKS,
-					    CALL_BLOCK, CALL_NOTHING },
-	[COLLECTIVE_SCATTER]		= { CALL_ROOTED, CALL_BLOCKS, CALL_BLOCK,
-					    CALL_NOTHING, CALL_BLOCK },
-	[COLLECTIVE_SEND]		= { CALL_ROOTED | CALL_PAIR, CALL_NOTHING, CALL_NOTHING,
-					    CALL_BLOCK, CALL_NOTHING },
-	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR, CALL_NOTHING, CALL_NOTHING,
-					    CALL_NOTHING, CALL_BLOCK },
+	[COLLECTIVE_ALLREDUCE]		= { CALL_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_SCAN]		= { CALL_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_EXSCAN]		= { CALL_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_ALLGATHER]		= { CALL_LAYOUT, { BLOCK, BLOCKS } },
+	[COLLECTIVE_ALLTOALL]		= { CALL_LAYOUT, { BLOCKS, BLOCKS } },
+	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES | CALL_LAYOUT, { BLOCKS, BLOCK } },
+	[COLLECTIVE_REDUCE]		= { CALL_REDUCES | CALL_ROOTED, { BLOCK, BLOCK },
+					    { BLOCK, NOTHING } },
+	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED, { BLOCK, BLOCK }, { NOTHING, BLOCK } },
+	[COLLECTIVE_GATHER]		= { CALL_ROOTED | CALL_LAYOUT, { BLOCK, BLOCKS },
+					    { BLOCK, NOTHING } },
+	[COLLECTIVE_SCATTER]		= { CALL_ROOTED | CALL_LAYOUT, { BLOCKS, BLOCK },
+					    { NOTHING, BLOCK } },
+	[COLLECTIVE_SEND]		= { CALL_ROOTED | CALL_PAIR, { NOTHING, NOTHING },
+					    { BLOCK, NOTHING } },
+	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR, { NOTHING, NOTHING },
+					    { NOTHING, BLOCK } },
 };
 
 static int call_check_enums(const struct collective_op *op, u32 nranks)
@@ -98,6 +92,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.reduction = op->reduction,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.wide = op->flags & COLLECTIVE_F_WIDE,
+		.vector = op->flags & COLLECTIVE_F_VECTOR,
 		.size = coll_type_size(op->type),
 		.rank = member->rank,
 		.nranks = member->nranks,
@@ -112,8 +107,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 
 static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
 {
-	return !(op->flags & ~CALL_FLAGS) && !op->layout &&
-	       plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
+	return !(op->flags & ~CALL_FLAGS) && plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
 }
 
 /* Fields that mean nothing for this collective. */
@@ -122,85 +116,160 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 	bool reduces = traits & CALL_REDUCES;
 
 	if (op->key > (op->flags & COLLECTIVE_F_KEYED ? COLLECTIVE_KEY_MAX : 0) ||
-	    (op->root && !(traits & CALL_ROOTED)))
+	    (op->root && !(traits & CALL_ROOTED)) ||
+	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & CALL_LAYOUT)))
 		return -EINVAL;
 	if (traits & CALL_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
 				    op->recv_buffer || op->type))
 		return -EINVAL;
 	if (!reduces)
-		return op->reduction || op->flags & CALL_FLAGS ? -EINVAL : 0;
+		return op->reduction || op->flags & CALL_REDUCES_FLAGS ? -EINVAL : 0;
 	if ((op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
 	    op->reduction == COLLECTIVE_AVG)
 		return -EINVAL;
 	return coll_reduce_valid(op->type, op->reduction) ? 0 : -EINVAL;
 }
 
-static u64 call_holds(u8 holds, u64 block, u64 blocks)
+static const u8 *call_holds(const struct collective_op *op, const struct coll_member *member,
+			    const struct call_kind *kind)
 {
-	switch (holds) {
-	case CALL_BLOCK:
-		return block;
-	case CALL_BLOCKS:
-		return blocks;
+	bool leaf = kind->traits & CALL_ROOTED && member->rank != op->root;
+
+	return leaf ? kind->leaf : kind->holds;
+}
+
+/* What is touched of one buffer. */
+static struct coll_touch call_touch(const struct coll_blocks *blocks, u32 area, u8 holds,
+				    u64 block, u64 all)
+{
+	if (blocks)
+		return (struct coll_touch){
+			.skip = blocks->area[area].skip,
+			.bytes = blocks->area[area].span,
+		};
+	if (holds == COLL_HOLDS_NOTHING)
+		return (struct coll_touch){ 0 };
+	return (struct coll_touch){ .bytes = holds == COLL_HOLDS_BLOCK ? block : all };
+}
+
+/* Blocks of different lengths. */
+static void call_extent_vector(const struct collective_op *op, const struct coll_member *member,
+			       const struct coll_blocks *blocks, struct coll_plan *plan,
+			       struct coll_extent *extent)
+{
+	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
+	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
+	const u64 *all = recv->first ? recv->first : send->first;
+
+	plan->send_first = send->first;
+	plan->recv_first = recv->first;
+	if (blocks->digest) {
+		plan->count = max(send->longest, recv->longest);
+		extent->total = all[member->nranks];
 	}
-	return 0;
+	extent->digest = blocks->digest;
+	extent->block = max3(op->count, send->longest, recv->longest) * plan->size;
+	extent->own = all[member->rank] * plan->size;
 }
 
 static int call_extent(const struct collective_op *op, const struct coll_member *member,
-		       const struct call_kind *kind, struct coll_extent *extent)
+		       const u8 *holds, const struct coll_blocks *blocks,
+		       struct coll_plan *plan, struct coll_extent *extent)
 {
-	bool leaf = kind->traits & CALL_ROOTED && member->rank != op->root;
-	u8 send = leaf ? kind->send_leaf : kind->send;
-	u8 recv = leaf ? kind->recv_leaf : kind->recv;
-	bool many = send == CALL_BLOCKS || recv == CALL_BLOCKS;
-	u64 blocks;
+	bool many = holds[COLL_AREA_SEND] == BLOCKS || holds[COLL_AREA_RECV] == BLOCKS;
+	u64 all = 0;
+	u32 i;
 
-	if (check_mul_overflow(op->count, (u64)coll_type_size(op->type), &extent->block) ||
-	    check_mul_overflow(extent->block, many ? member->nranks : 1ULL, &blocks) ||
-	    blocks > TASK_SIZE_MAX)
-		return -EOVERFLOW;
+	if (coll_blocks_vector(blocks)) {
+		call_extent_vector(op, member, blocks, plan, extent);
+	} else {
+		if (check_mul_overflow(op->count, (u64)plan->size, &extent->block) ||
+		    check_mul_overflow(extent->block, many ? member->nranks : 1ULL, &all) ||
+		    all > TASK_SIZE_MAX)
+			return -EOVERFLOW;
+		if (holds[COLL_AREA_SEND] != holds[COLL_AREA_RECV])
+			extent->own = member->rank * extent->block;
+		/* With VECTOR how much each sends is known to some of the ranks only. */
+		extent->total = op->flags & COLLECTIVE_F_VECTOR ? 0 : op->count;
+	}
 
-	extent->send = call_holds(send, extent->block, blocks);
-	extent->recv = call_holds(recv, extent->block, blocks);
-	if (send != recv)
-		extent->own = member->rank * extent->block;
+	for (i = 0; i < COLL_AREA_SCRATCH; i++)
+		extent->touch[i] = call_touch(blocks, i, holds[i], extent->block, all);
 	/* Nobody is before the first rank. */
 	if (op->opcode == COLLECTIVE_EXSCAN && !member->rank)
-		extent->recv = 0;
-
-	/* What a root has in place already is only read. */
-	if (op->send == op->recv && extent->send &&
-	    (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER))
-		extent->recv = 0;
+		extent->touch[COLL_AREA_RECV].bytes = 0;
 	return 0;
 }
 
-static bool spans_overlap(u64 a, u64 a_len, u64 b, u64 b_len)
+static bool touch_overlap(u64 a, const struct coll_touch *of_a,
+			  u64 b, const struct coll_touch *of_b)
 {
-	return a < b ? b - a < a_len : a - b < b_len;
+	a += of_a->skip;
+	b += of_b->skip;
+	return a < b ? b - a < of_a->bytes : a - b < of_b->bytes;
 }
 
-static int call_check_spans(const struct collective_op *op, const struct coll_extent *extent)
+/*
+ * In place.  Where one area has a block of each rank and the other has ours, ours is
+ * one of them, and has no layout of its own.
+ */
+static bool call_in_place(const struct collective_op *op, const u8 *holds,
+			  const struct coll_blocks *blocks)
 {
+	u32 ours = holds[COLL_AREA_SEND] == COLL_HOLDS_BLOCK ? COLL_AREA_SEND : COLL_AREA_RECV;
+
+	return op->send == op->recv && !(blocks && blocks->area[ours].apart);
+}
+
+/* In place is where our own block is: no other rank reads that. */
+static bool call_in_own_block(const struct collective_op *op, const struct coll_extent *extent,
+			      const struct coll_blocks *blocks, u32 rank)
+{
+	u64 own = extent->own;
+
+	return (!blocks || coll_blocks_own(blocks, rank, &own)) && op->recv == op->send + own;
+}
+
+static int call_check_spans(const struct collective_op *op, const struct coll_member *member,
+			    const u8 *holds, const struct coll_blocks *blocks,
+			    struct coll_extent *extent)
+{
+	const struct coll_touch *send = &extent->touch[COLL_AREA_SEND];
+	const struct coll_touch *recv = &extent->touch[COLL_AREA_RECV];
 	u64 align = coll_type_size(op->type) - 1;
 
-	if ((extent->send && op->send & align) || (extent->recv && op->recv & align))
+	if ((send->bytes && op->send & align) || (recv->bytes && op->recv & align))
 		return -EINVAL;
-	if (!extent->send || !extent->recv)
+	if (!send->bytes || !recv->bytes)
 		return 0;
 	switch (op->opcode) {
 	case COLLECTIVE_ALLTOALL:
 		break;		/* never in place */
 	case COLLECTIVE_REDUCE_SCATTER:
-		/* In place is where our own block is: no other rank reads that. */
-		if (op->recv == op->send + extent->own)
-			return 0;
-		break;
+		if (!call_in_own_block(op, extent, blocks, member->rank))
+			break;
+		extent->in_place = member->nranks == 1;
+		return 0;
 	default:
-		if (op->send == op->recv)
-			return 0;
+		if (!call_in_place(op, holds, blocks))
+			break;
+		extent->in_place = true;
+		/* What a root has in place already is only read. */
+		if (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER)
+			extent->touch[COLL_AREA_RECV].bytes = 0;
+		return 0;
 	}
-	return spans_overlap(op->send, extent->send, op->recv, extent->recv) ? -EINVAL : 0;
+	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
+}
+
+/* What the schedules have to know of the buffers, and which of them it is. */
+static int call_resolve(const struct collective_op *op, const struct coll_member *member,
+			struct coll_plan *plan, const struct coll_extent *extent)
+{
+	plan->in_place = extent->in_place && extent->touch[COLL_AREA_SEND].bytes &&
+			 extent->touch[COLL_AREA_RECV].bytes;
+	plan->algorithm = call_algorithm(op, member, *plan);
+	return plan->algorithm == COLLECTIVE_ALGORITHM_AUTO ? -EOPNOTSUPP : 0;
 }
 
 /**
@@ -210,29 +279,43 @@ static int call_check_spans(const struct collective_op *op, const struct coll_ex
  * @plan: out: the operation, as the schedules see it, on any lane; its algorithm is
  *	never AUTO
  * @extent: out: of its buffers
+ * @blocks: out: its layout, for the caller to free; NULL: one block follows the other
  *
- * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP.
+ * Context: process that submits; may sleep.
+ * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT or
+ * -ENOMEM.
  */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
-		    struct coll_plan *plan, struct coll_extent *extent)
+		    struct coll_plan *plan, struct coll_extent *extent,
+		    struct coll_blocks **blocks)
 {
 	const struct call_kind *kind;
 	int err = call_check_enums(op, member->nranks);
+	const u8 *holds;
 
+	*blocks = NULL;
 	if (err)
 		return err;
 	*plan = call_plan(op, member);
 	if (!call_offered(op, plan))
 		return -EOPNOTSUPP;
 	kind = &call_kinds[op->opcode];
+	holds = call_holds(op, member, kind);
 	*extent = (struct coll_extent){ 0 };
 	err = call_check_unused(op, kind->traits);
 	if (kind->traits & CALL_PAIR && op->root == member->rank)
 		err = -EINVAL;
 	if (!err)
-		err = call_extent(op, member, kind, extent);
+		err = coll_blocks_read(blocks, op, member->rank, member->nranks, holds);
 	if (!err)
-		err = call_check_spans(op, extent);
-	plan->in_place = op->send == op->recv && extent->send && extent->recv;
+		err = call_extent(op, member, holds, *blocks, plan, extent);
+	if (!err)
+		err = call_check_spans(op, member, holds, *blocks, extent);
+	if (!err)
+		err = call_resolve(op, member, plan, extent);
+	if (err) {
+		coll_blocks_free(*blocks);
+		*blocks = NULL;
+	}
 	return err;
 }

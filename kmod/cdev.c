@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /dev/collective: what comes from user space is copied and checked for its
- * size here, and nowhere else.
+ * size here, and nowhere else but, for what an operation points to, in blocks.c.
  */
 #include <linux/cdev.h>
 #include <linux/compat.h>

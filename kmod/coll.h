@@ -46,6 +46,7 @@
 
 #include <linux/collective.h>
 
+#include "blocks.h"
 #include "core/engine.h"
 #include "mem.h"
 #include "runner.h"
@@ -342,17 +343,33 @@ struct coll_part {
 };
 
 /**
+ * struct coll_touch - what is touched of a buffer
+ * @skip: bytes from its address to the first one touched
+ * @bytes: from there to behind the last one; 0: nothing
+ */
+struct coll_touch {
+	u64 skip;
+	u64 bytes;
+};
+
+/**
  * struct coll_extent - what an operation does with its two buffers
- * @send: bytes that are read, 0: none
- * @recv: bytes that are written, 0: none
- * @block: bytes of the vector, or of one rank's block
- * @own: where in the result our input is, when it is in place; bytes
+ * @touch: what it reads of its input and writes of its result, by enum coll_area
+ * @block: bytes of the vector, or of the longest block that we know of
+ * @total: elements of the vector or of a block, on which ranks must agree; where
+ *	blocks differ, of all of them, or 0 when some are known to some ranks only
+ * @digest: of blocks that differ and are known to all ranks; else 0
+ * @own: where our input is in the result when it is in place (or our result in the
+ *	input); bytes, the blocks one after the other
+ * @in_place: it is
  */
 struct coll_extent {
-	u64 send;
-	u64 recv;
+	struct coll_touch touch[COLL_AREA_COUNT];
 	u64 block;
+	u64 total;
+	u64 digest;
 	u64 own;
+	bool in_place;
 };
 
 /**
@@ -365,8 +382,10 @@ struct coll_extent {
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
  * @extent: of its buffers [c]
+ * @blocks: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
- * @off: where in them it begins [c]
+ * @mem: the same as the schedules see them: blocks one after the other [c]
+ * @off: where in @mem it begins [c]
  * @begun: when, ns [c]
  * @deadline: jiffies, 0: none [c]
  * @aborted: it is to fail: a negative errno [a]
@@ -395,7 +414,9 @@ struct coll_request {
 	struct coll_signature signature;
 	struct coll_plan plan;
 	struct coll_extent extent;
+	struct coll_blocks *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
+	const struct coll_mem *mem[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];
 	u64 begun;
 	unsigned long deadline;
@@ -687,7 +708,8 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 
 /* call.c */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
-		    struct coll_plan *plan, struct coll_extent *extent);
+		    struct coll_plan *plan, struct coll_extent *extent,
+		    struct coll_blocks **blocks);
 
 /* lane.c */
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);

@@ -33,6 +33,7 @@ void coll_request_free(struct coll_request *request)
 		kvfree(request->part[i].scratch.bytes);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
+	coll_blocks_free(request->blocks);
 	kfree(request);
 }
 
@@ -68,18 +69,34 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 }
 
 static int request_buffer(struct coll_request *request, enum coll_area area,
-			  u32 id, u64 addr, u64 bytes, bool writable)
+			  u32 id, u64 addr, bool writable)
 {
+	const struct coll_touch *touch = &request->extent.touch[area];
+	const struct coll_mem *view;
 	struct coll_buffer *buffer;
+	int err;
 
-	if (!bytes)
+	if (!touch->bytes)
 		return 0;
-	if (id)
-		return request_registered(request, area, id, addr, bytes, writable);
-	buffer = coll_buffer_pin(addr, bytes, writable, &request->member->pinned);
-	if (IS_ERR(buffer))
-		return PTR_ERR(buffer);
-	request->buffer[area] = buffer;
+	if (check_add_overflow(addr, touch->skip, &addr))
+		return -EOVERFLOW;
+	if (id) {
+		err = request_registered(request, area, id, addr, touch->bytes, writable);
+		if (err)
+			return err;
+	} else {
+		buffer = coll_buffer_pin(addr, touch->bytes, writable, &request->member->pinned);
+		if (IS_ERR(buffer))
+			return PTR_ERR(buffer);
+		request->buffer[area] = buffer;
+	}
+
+	request->mem[area] = &request->buffer[area]->mem;
+	view = coll_blocks_over(request->blocks, area, request->mem[area], request->off[area]);
+	if (view) {
+		request->mem[area] = view;
+		request->off[area] = 0;
+	}
 	return 0;
 }
 
@@ -89,6 +106,7 @@ static void request_share(struct coll_request *request, enum coll_area area,
 {
 	refcount_inc(&request->buffer[other]->refs);
 	request->buffer[area] = request->buffer[other];
+	request->mem[area] = request->mem[other];
 	request->off[area] = request->off[other] + off;
 }
 
@@ -97,20 +115,16 @@ static int request_pin(struct coll_request *request, const struct collective_op 
 	const struct coll_extent *extent = &request->extent;
 	int err;
 
-	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv,
-			     extent->recv, true);
+	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv, true);
 	if (err)
 		return err;
-	if (!extent->send)
-		return 0;
-	if (op->send == op->recv && extent->recv >= extent->send) {
+	if (extent->in_place && request->buffer[COLL_AREA_RECV]) {
 		request_share(request, COLL_AREA_SEND, COLL_AREA_RECV, extent->own);
 		return 0;
 	}
-	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send,
-			     extent->send, false);
+	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
 	/* The root of a scatter in place leaves its block where it is. */
-	if (!err && !extent->recv)
+	if (!err && extent->in_place)
 		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, extent->own);
 	return err;
 }
@@ -157,7 +171,8 @@ static int request_scratch(struct coll_request *request)
 static struct coll_request *request_new(struct coll_member *member,
 					const struct collective_op *op,
 					const struct coll_plan *plan,
-					const struct coll_extent *extent)
+					const struct coll_extent *extent,
+					struct coll_blocks *blocks)
 {
 	u32 nparts = coll_plan_lanes(plan);
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
@@ -170,6 +185,7 @@ static struct coll_request *request_new(struct coll_member *member,
 	request->plan = *plan;
 	request->extent = *extent;
 	request->key = op->key;
+	request->blocks = blocks;
 	request->nparts = nparts;
 	request->begun = ktime_get_ns();
 	if (timeout != U32_MAX)
@@ -181,7 +197,8 @@ static struct coll_request *request_new(struct coll_member *member,
 		.algorithm = plan->algorithm,
 		.flags = op->flags,
 		.root = op->root,
-		.count = op->count,
+		.count = extent->total,
+		.layout = extent->digest,
 	};
 	atomic_set(&request->left, nparts + coll_agree_waits(request));
 	return request;
@@ -202,10 +219,8 @@ static void request_parts(struct coll_request *request)
 			.instance = request->instance,
 			.user = part,
 		};
-		for (area = 0; area < COLL_AREA_COUNT; area++) {
-			if (!request->buffer[area])
-				continue;
-			part->call.area[area] = &request->buffer[area]->mem;
+		for (area = 0; area < COLL_AREA_SCRATCH; area++) {
+			part->call.area[area] = request->mem[area];
 			part->call.area_off[area] = request->off[area];
 		}
 		if (part->scratch.bytes)
@@ -353,9 +368,9 @@ static int request_links(struct coll_request *request)
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
-		if (step.to != COLL_NOBODY)
+		if (step.to != COLL_NOBODY && (step.token || step.out.len))
 			err = coll_link_demand(member, step.to);
-		if (!err && step.from != COLL_NOBODY)
+		if (!err && step.from != COLL_NOBODY && (step.token || step.in.len))
 			err = coll_link_demand(member, step.from);
 	}
 	return err;
@@ -390,18 +405,21 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 {
 	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
 	struct coll_request *request;
+	struct coll_blocks *blocks;
 	struct coll_extent extent;
 	struct coll_failure doom;
 	struct coll_plan plan;
 	int err;
 
 	*id = 0;
-	err = coll_call_check(op, member, &plan, &extent);
+	err = coll_call_check(op, member, &plan, &extent, &blocks);
 	if (err)
 		return err;
-	request = request_new(member, op, &plan, &extent);
-	if (!request)
+	request = request_new(member, op, &plan, &extent, blocks);
+	if (!request) {
+		coll_blocks_free(blocks);
 		return -ENOMEM;
+	}
 	err = request_pin(request, op);
 	if (!err)
 		err = request_scratch(request);

@@ -81,7 +81,7 @@ TEST_F(solo, bad_operations)
 	EXPECT_OP(-EINVAL, op.key = 1);
 	EXPECT_OP(-EINVAL, op.root = 1);
 	EXPECT_OP(-EINVAL, op.root = ~0U);
-	EXPECT_OP(-EOPNOTSUPP, op.layout = send);
+	EXPECT_OP(-EINVAL, op.layout = send);
 	EXPECT_OP(-EINVAL, op.reserved[0] = 1);
 	EXPECT_OP(-EINVAL, op.reserved[1] = 1ULL << 63);
 	/* What does not go together. */

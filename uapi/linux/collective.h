@@ -352,13 +352,15 @@ struct collective_unregister {
  *	RECV (which is not one's own); else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
  * @key: with COLLECTIVE_F_KEYED, its name, up to COLLECTIVE_KEY_MAX; else 0
- * @count: elements: of the whole vector (ALLREDUCE, BROADCAST, SCAN, SEND, RECV), or of one
- *	rank's block (ALLGATHER)
+ * @count: elements: of the whole vector (ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN,
+ *	SEND, RECV), or of one rank's block (the others); with VECTOR of this rank's own
+ *	block (0 for ALLTOALL)
  * @send: address of what this rank contributes; of a BROADCAST the root's only
  * @recv: address of the result; equal to @send: in place.  ALLGATHER then finds
  *	this rank's block where it belongs in the result.  The root of a BROADCAST
  *	in place is not written
- * @layout: address of a layout (counts and displacements); 0: contiguous
+ * @layout: address of a struct collective_layout, of ALLGATHER, REDUCE_SCATTER,
+ *	GATHER, SCATTER and ALLTOALL (else EINVAL); 0: one block after the other
  * @send_buffer: registered buffer that holds @send; 0: none
  * @recv_buffer: registered buffer that holds @recv; 0: none
  * @reserved: 0
@@ -406,13 +408,80 @@ struct collective_op {
  *		(SCAN and EXSCAN: EOPNOTSUPP), which sends up to twice as much.  With
  *		other types and reductions it changes nothing
  *
+ * VECTOR	counts differ by rank: allgatherv and so on, see struct
+ *		collective_layout
+ *
  * The others are not offered yet: EOPNOTSUPP.
  */
 #define COLLECTIVE_F_KEYED		(1U << 0)
 #define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
 #define COLLECTIVE_F_WIDE		(1U << 2)
 #define COLLECTIVE_F_VARLEN		(1U << 3)
-#define COLLECTIVE_F_ALL		0xfU
+#define COLLECTIVE_F_VECTOR		(1U << 4)
+#define COLLECTIVE_F_ALL		0x1fU
+
+/**
+ * struct collective_view - where the blocks of a buffer are, in elements
+ * @rows: pieces of equal length that a block consists of, a divisor of its
+ *	elements; 0 or 1: it is contiguous
+ * @stride: from the beginning of a row to that of the next; not less than a row
+ * @distance: from the beginning of a block to that of the next one; 0 of a buffer
+ *	that has one block only
+ *
+ * An allgather of an [outer, n, inner] array along the axis in the middle:
+ * @rows = outer, @stride = ranks * n * inner, @distance = n * inner.
+ */
+struct collective_view {
+	__aligned_u64 rows;
+	__aligned_u64 stride;
+	__aligned_u64 distance;
+};
+
+/**
+ * struct collective_layout - where the blocks are that belong to the ranks
+ * @size: sizeof(struct collective_layout)
+ * @flags: 0
+ * @send_counts: with VECTOR: address of a __u64 for each rank, the elements
+ *	of its block in @send; 0: @send has one block, of the operation's count
+ * @send_displs: likewise, where the block begins, in elements; 0: one block
+ *	follows the other
+ * @recv_counts: the same of @recv
+ * @recv_displs: likewise; no two blocks may share an element (EINVAL)
+ * @send: view of @send, without VECTOR; all zero: one block follows the other
+ * @recv: view of @recv, in which no two rows may share an element (EINVAL)
+ *
+ * With VECTOR, ALLGATHER wants @recv_counts and REDUCE_SCATTER @recv_counts (the
+ * blocks of @send too, placed by @send_displs) on every rank, GATHER @recv_counts and
+ * SCATTER @send_counts at the root, ALLTOALL both on every rank.  All others are 0.
+ * Those of ALLGATHER and REDUCE_SCATTER must be the same on every rank (EBADMSG).
+ * Those of which only two ranks know are not compared beforehand: who sends more than
+ * the other expects makes the operation fail with EBADMSG, who sends less lets it end
+ * with its deadline.  An operation with VECTOR of which all ranks know everything may
+ * be sent at once when it is small; the others are not.  A block without elements may
+ * have any place.
+ *
+ * Of a buffer that an operation does not look at on this rank, nothing is looked at
+ * here either.  Ranks need not have their blocks in the same places.
+ *
+ * All memory from the first element to the last is pinned, what lies between the
+ * blocks too: it must be mapped (EFAULT), writable in a result, counts against
+ * RLIMIT_MEMLOCK, and lies in the registered buffer, if there is one; it is neither
+ * read nor written.  From first to last @send and @recv must not overlap.
+ *
+ * In place (@send equal to @recv, see struct collective_op) our own block is where the
+ * view of the other buffer has it, and the view of ours is zero.  REDUCE_SCATTER is in
+ * place when @recv, with its view, is just our own block of @send.
+ */
+struct collective_layout {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 send_counts;
+	__aligned_u64 send_displs;
+	__aligned_u64 recv_counts;
+	__aligned_u64 recv_displs;
+	struct collective_view send;
+	struct collective_view recv;
+};
 
 #define COLLECTIVE_SUBMIT_NOWAIT	(1U << 0)	/* WAIT collects it */
 
