@@ -64,6 +64,9 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 {
 	struct collective_op *op = &operation->op;
 
+	/* The kernel takes it, and all that it points to, when it is submitted. */
+	if (operation->layout.size)
+		op->layout = (uintptr_t)&operation->layout;
 	if (operation->send_size)
 		op->send_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->send,
 						  operation->send_size, false);

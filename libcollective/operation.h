@@ -14,6 +14,7 @@
  * @op: for the kernel, all but the buffers' numbers, which are found by address
  * @send_size: bytes at @op.send; 0: the kernel does not look there
  * @recv_size: bytes at @op.recv; 0: likewise
+ * @layout: where the blocks are; @size 0: one follows the other
  * @move_to: where the result is to be moved when all went well
  * @move_size: bytes to be moved there from @op.recv
  */
@@ -21,6 +22,7 @@ struct coll_operation {
 	struct collective_op op;
 	size_t send_size;
 	size_t recv_size;
+	struct collective_layout layout;
 	void *move_to;
 	size_t move_size;
 };

@@ -534,6 +534,201 @@ int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
 int coll_ibarrier(struct coll_comm *comm, struct coll_request **request);
 
 /**
+ * coll_allgatherv - every rank gets every rank's elements, which may be of any number
+ * @comm: communicator
+ * @send: @send_count elements of this rank, not written; or COLL_IN_PLACE, or this
+ *	rank's own block of @recv: they are there
+ * @send_count: as many as @recv_counts has for this rank
+ * @recv: room for all of them
+ * @recv_counts: by rank, elements of its block; the same on every rank
+ * @recv_displs: by rank, where in @recv its block begins, in elements; NULL: one
+ *	block follows the other.  No element may be in two blocks (EINVAL)
+ * @type: their type, the same on every rank
+ *
+ * What is between the blocks is not written, but must be memory that could be: see
+ * coll_vector(3).  The arrays may be reused when the call returns, also that of the
+ * form that does not wait.
+ *
+ * Errors: as coll_allgather(); EBADMSG also when counts differ.
+ */
+int coll_allgatherv(struct coll_comm *comm, const void *send, size_t send_count,
+		    void *recv, const size_t *recv_counts,
+		    const size_t *recv_displs, enum coll_type type);
+int coll_iallgatherv(struct coll_comm *comm, const void *send,
+		     size_t send_count, void *recv, const size_t *recv_counts,
+		     const size_t *recv_displs, enum coll_type type,
+		     struct coll_request **request);
+
+/**
+ * coll_gatherv - one rank gets every rank's elements, which may be of any number
+ *
+ * As coll_allgatherv(), but only the @root looks at @recv, @recv_counts and
+ * @recv_displs.  A rank that sends another number than the root expects makes the
+ * operation fail, with EBADMSG or when its deadline has passed.
+ */
+int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
+		 void *recv, const size_t *recv_counts,
+		 const size_t *recv_displs, enum coll_type type, int root);
+int coll_igatherv(struct coll_comm *comm, const void *send, size_t send_count,
+		  void *recv, const size_t *recv_counts,
+		  const size_t *recv_displs, enum coll_type type, int root,
+		  struct coll_request **request);
+
+/**
+ * coll_scatterv - every rank gets its block, of any length, of one rank's elements
+ *
+ * Only the @root looks at @send, @send_counts and @send_displs (in elements; NULL: one
+ * block follows the other).  @recv_count is the count that the root has for this rank.
+ * At the root @recv may be COLL_IN_PLACE, or its own block of @send: that stays where
+ * it is.  Errors: as coll_gatherv().
+ */
+int coll_scatterv(struct coll_comm *comm, const void *send,
+		  const size_t *send_counts, const size_t *send_displs,
+		  void *recv, size_t recv_count, enum coll_type type, int root);
+int coll_iscatterv(struct coll_comm *comm, const void *send,
+		   const size_t *send_counts, const size_t *send_displs,
+		   void *recv, size_t recv_count, enum coll_type type, int root,
+		   struct coll_request **request);
+
+/**
+ * coll_alltoallv - every rank sends a block of any length to every rank
+ *
+ * @send_counts and @send_displs say which elements of @send go to each rank,
+ * @recv_counts and @recv_displs where in @recv the elements of each go; displacements
+ * are in elements, NULL: one block follows the other.  COLL_IN_PLACE is EOPNOTSUPP.
+ * Errors: as coll_gatherv().
+ */
+int coll_alltoallv(struct coll_comm *comm, const void *send,
+		   const size_t *send_counts, const size_t *send_displs,
+		   void *recv, const size_t *recv_counts,
+		   const size_t *recv_displs, enum coll_type type);
+int coll_ialltoallv(struct coll_comm *comm, const void *send,
+		    const size_t *send_counts, const size_t *send_displs,
+		    void *recv, const size_t *recv_counts,
+		    const size_t *recv_displs, enum coll_type type,
+		    struct coll_request **request);
+
+/**
+ * coll_reduce_scatterv - as coll_reduce_scatter(), of blocks of any lengths
+ *
+ * @recv_counts has the elements of each rank's block, the same on every rank;
+ * @send_displs says where in @send these blocks are (NULL: one follows the other).
+ * With COLL_IN_PLACE they are in @recv, and the result is put at its beginning.
+ */
+int coll_reduce_scatterv(struct coll_comm *comm, const void *send,
+			 const size_t *send_displs, void *recv,
+			 const size_t *recv_counts, enum coll_type type,
+			 enum coll_op op);
+int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
+			  const size_t *send_displs, void *recv,
+			  const size_t *recv_counts, enum coll_type type,
+			  enum coll_op op, struct coll_request **request);
+
+/**
+ * struct coll_view - where the blocks of a buffer are, in elements
+ * @rows: pieces of equal length that a block consists of; 0 or 1: one
+ * @stride: from the beginning of a row to that of the next
+ * @distance: from the beginning of a block to that of the next; 0 of a buffer that has
+ *	one block
+ *
+ * A view of NULL: one block follows the other.
+ */
+struct coll_view {
+	size_t rows;
+	size_t stride;
+	size_t distance;
+};
+
+/**
+ * coll_allgather_view - as coll_allgather(), with blocks that lie apart
+ *
+ * @send_view is that of the one block at @send, @recv_view that of the blocks of all
+ * ranks at @recv, of which no two may share an element (EINVAL).  COLL_IN_PLACE: this
+ * rank's block is where @recv_view has it.  Ranks need not use the same views.
+ */
+int coll_allgather_view(struct coll_comm *comm, const void *send,
+			const struct coll_view *send_view, void *recv,
+			const struct coll_view *recv_view, size_t count,
+			enum coll_type type);
+int coll_iallgather_view(struct coll_comm *comm, const void *send,
+			 const struct coll_view *send_view, void *recv,
+			 const struct coll_view *recv_view, size_t count,
+			 enum coll_type type, struct coll_request **request);
+
+/** coll_reduce_scatter_view - likewise; COLL_IN_PLACE is EOPNOTSUPP */
+int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
+			     const struct coll_view *send_view, void *recv,
+			     const struct coll_view *recv_view, size_t count,
+			     enum coll_type type, enum coll_op op);
+int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
+			      const struct coll_view *send_view, void *recv,
+			      const struct coll_view *recv_view, size_t count,
+			      enum coll_type type, enum coll_op op,
+			      struct coll_request **request);
+
+/** coll_alltoall_view - likewise; COLL_IN_PLACE is EOPNOTSUPP */
+int coll_alltoall_view(struct coll_comm *comm, const void *send,
+		       const struct coll_view *send_view, void *recv,
+		       const struct coll_view *recv_view, size_t count,
+		       enum coll_type type);
+int coll_ialltoall_view(struct coll_comm *comm, const void *send,
+			const struct coll_view *send_view, void *recv,
+			const struct coll_view *recv_view, size_t count,
+			enum coll_type type, struct coll_request **request);
+
+/* Most axes of an array that coll_alltoall_axis() takes. */
+#define COLL_DIMS_MAX	32
+
+/**
+ * coll_allgather_axis - join the ranks' arrays along an axis
+ * @comm: communicator
+ * @send: this rank's array, row-major (the last index runs fastest); or COLL_IN_PLACE:
+ *	it is in its place in @recv
+ * @recv: the array of all, coll_size() times as long along @axis, in the order of ranks
+ * @shape: lengths of this rank's array, the same on every rank
+ * @ndims: how many
+ * @axis: 0 .. @ndims - 1
+ * @type: of its elements
+ *
+ * A 2x3 of each of 2 ranks along axis 1 gives a 2x6.  Errors: as coll_allgather().
+ */
+int coll_allgather_axis(struct coll_comm *comm, const void *send, void *recv,
+			const size_t *shape, int ndims, int axis,
+			enum coll_type type);
+int coll_iallgather_axis(struct coll_comm *comm, const void *send, void *recv,
+			 const size_t *shape, int ndims, int axis,
+			 enum coll_type type, struct coll_request **request);
+
+/**
+ * coll_reduce_scatter_axis - combine the ranks' arrays; each gets its part along an axis
+ *
+ * The reverse of coll_allgather_axis(): @shape is that of the part at @recv; the array
+ * at @send is coll_size() times as long along @axis.  COLL_IN_PLACE is EOPNOTSUPP.
+ */
+int coll_reduce_scatter_axis(struct coll_comm *comm, const void *send,
+			     void *recv, const size_t *shape, int ndims,
+			     int axis, enum coll_type type, enum coll_op op);
+int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
+			      void *recv, const size_t *shape, int ndims,
+			      int axis, enum coll_type type, enum coll_op op,
+			      struct coll_request **request);
+
+/**
+ * coll_alltoall_axis - split every rank's array along an axis, join the parts along
+ * another
+ *
+ * @shape is that of the array at @send; its length along @split is a multiple of
+ * coll_size() (else EINVAL).  Part r goes to rank r, which joins the parts of all ranks,
+ * in their order, along @concat.  COLL_IN_PLACE is EOPNOTSUPP.
+ */
+int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,
+		       const size_t *shape, int ndims, int split, int concat,
+		       enum coll_type type);
+int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
+			const size_t *shape, int ndims, int split, int concat,
+			enum coll_type type, struct coll_request **request);
+
+/**
  * coll_wait - wait until an operation is done
  * @request: its handle, freed; or NULL (nothing happens)
  *

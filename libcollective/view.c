@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The collectives whose blocks lie in rows at equal distances. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "operation.h"
+#include "view.h"
+
+static struct collective_view viewed(const struct coll_view *view)
+{
+	if (!view)
+		return (struct collective_view){ 0 };
+	return (struct collective_view){
+		.rows = view->rows,
+		.stride = view->stride,
+		.distance = view->distance,
+	};
+}
+
+/*
+ * Bytes from the first element to behind the last, to find the registered buffer that
+ * holds them; 0: none does.
+ */
+static size_t extent(const struct coll_view *view, size_t blocks, size_t count, size_t size)
+{
+	size_t rows = view && view->rows ? view->rows : 1, gaps, bytes;
+
+	if (!count || count % rows)
+		return 0;
+	if (!view)
+		return __builtin_mul_overflow(blocks * count, size, &bytes) ? 0 : bytes;
+	if (__builtin_mul_overflow(rows - 1, view->stride, &bytes) ||
+	    __builtin_mul_overflow(blocks - 1, view->distance, &gaps) ||
+	    __builtin_add_overflow(bytes, gaps, &bytes) ||
+	    __builtin_add_overflow(bytes, count / rows, &bytes) ||
+	    __builtin_mul_overflow(bytes, size, &bytes))
+		return 0;
+	return bytes;
+}
+
+int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, int opcode,
+		    const void *send, const struct coll_view *send_view,
+		    void *recv, const struct coll_view *recv_view,
+		    size_t count, enum coll_type type)
+{
+	const size_t n = comm->nranks;
+	size_t block, total;
+	int err;
+
+	*operation = (struct coll_operation){
+		.op.opcode = opcode,
+		.op.send = (uintptr_t)send,
+		.op.recv = (uintptr_t)recv,
+		.layout.size = sizeof(operation->layout),
+		.layout.send = viewed(send_view),
+		.layout.recv = viewed(recv_view),
+	};
+	err = coll_operation_blocks(comm, &operation->op, count, type, &block, &total);
+	if (err)
+		return err;
+	operation->send_size = extent(send_view, opcode == COLLECTIVE_ALLGATHER ? 1 : n,
+				      count, coll_type_size(type));
+	operation->recv_size = extent(recv_view, opcode == COLLECTIVE_REDUCE_SCATTER ? 1 : n,
+				      count, coll_type_size(type));
+	if (send == recv && count)
+		return -EINVAL;
+	if (send != COLL_IN_PLACE)
+		return 0;
+	if (opcode != COLLECTIVE_ALLGATHER)
+		return -EOPNOTSUPP;
+	/* Our block is where the view of the result has it. */
+	operation->op.send = operation->op.recv;
+	operation->layout.send = viewed(NULL);
+	operation->send_size = 0;
+	return 0;
+}
+
+int coll_allgather_view(struct coll_comm *comm, const void *send,
+			const struct coll_view *send_view, void *recv,
+			const struct coll_view *recv_view, size_t count,
+			enum coll_type type)
+{
+	struct coll_operation operation;
+
+	return coll_view_build(&operation, comm, COLLECTIVE_ALLGATHER, send,
+			       send_view, recv, recv_view, count, type) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_iallgather_view(struct coll_comm *comm, const void *send,
+			 const struct coll_view *send_view, void *recv,
+			 const struct coll_view *recv_view, size_t count,
+			 enum coll_type type, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return coll_view_build(&operation, comm, COLLECTIVE_ALLGATHER, send,
+			       send_view, recv, recv_view, count, type) ?:
+	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
+			     const struct coll_view *send_view, void *recv,
+			     const struct coll_view *recv_view, size_t count,
+			     enum coll_type type, enum coll_op op)
+{
+	struct coll_operation operation;
+
+	return coll_view_build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
+			       send_view, recv, recv_view, count,
+			       type) ?:
+	       coll_operation_reduction(&operation.op, op) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
+			      const struct coll_view *send_view, void *recv,
+			      const struct coll_view *recv_view, size_t count,
+			      enum coll_type type, enum coll_op op,
+			      struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return coll_view_build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
+			       send_view, recv, recv_view, count,
+			       type) ?:
+	       coll_operation_reduction(&operation.op, op) ?:
+	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_alltoall_view(struct coll_comm *comm, const void *send,
+		       const struct coll_view *send_view, void *recv,
+		       const struct coll_view *recv_view, size_t count,
+		       enum coll_type type)
+{
+	struct coll_operation operation;
+
+	return coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL, send,
+			       send_view, recv, recv_view, count, type) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_ialltoall_view(struct coll_comm *comm, const void *send,
+			const struct coll_view *send_view, void *recv,
+			const struct coll_view *recv_view, size_t count,
+			enum coll_type type, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL, send,
+			       send_view, recv, recv_view, count, type) ?:
+	       coll_operation_start(comm, &operation, request);
+}
