@@ -26,6 +26,12 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
 	return kernel_sendmsg(ep->sock, &msg, &vec, 1, len);
 }
 
+/*
+ * Pieces shorter than this, on the average, are copied after all: a packet holds few
+ * pages, of which each would carry next to nothing.
+ */
+#define TCP_SPLICE_MIN	256
+
 /* Scratch may lie where only its pages are mapped; all else is in the direct map. */
 static size_t piece_set(struct bio_vec *bvec, void *ptr, size_t len)
 {
@@ -91,6 +97,7 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 		return send_header(ep, out);
 
 	span = span_pieces(ep->bvec, &count, out->mem, out->off, out->len);
+	splice &= span >= count * TCP_SPLICE_MIN || count < 3;
 	if (splice)
 		msg.msg_flags |= MSG_SPLICE_PAGES;
 	if (span < out->len)
