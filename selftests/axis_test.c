@@ -58,7 +58,7 @@ static int run_all(comm_fn fn)
 	unsigned int i;
 	int failed = 0;
 
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
 		failed += comm_run(fn, counts[i]);
 	return failed;
 }
@@ -149,8 +149,8 @@ static int axis_rank(struct coll_comm *comm, int rank, int n)
 				};
 
 				at[axis] += rank * part[axis];
-				CHECK_EQ(from * 100000 + (at[0] * whole[1] + at[1]) * whole[2] + at[2],
-					 sums[e]);
+				CHECK_EQ(from * 100000 +
+					 (at[0] * whole[1] + at[1]) * whole[2] + at[2], sums[e]);
 			}
 		}
 	}

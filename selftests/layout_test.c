@@ -260,7 +260,8 @@ static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t q
 		memset(&layout.send, 0, sizeof(layout.send));
 		from = recv;
 		for (e = 0; e < count; e++)
-			put(recv, part_where(&c->recv, r->rank, e), result(r, c, r->rank, e), size);
+			put(recv, part_where(&c->recv, r->rank, e), result(r, c, r->rank, e),
+			    size);
 	}
 
 	CHECK_EQ(0, submit(r, c, from, to, &layout));
@@ -602,6 +603,18 @@ static int vcall_check(struct rank *r, const struct vcall *v, __u8 *area, size_t
 	return 0;
 }
 
+static int vcall_run(struct rank *r, const struct vcall *v, __u8 *area, size_t quarter)
+{
+	int err = vcall_check(r, v, area, quarter);
+
+	if (err)
+		dprintf(STDOUT_FILENO, "# %sv of %s, root %u, round %u, %s: %u of %u\n",
+			names[v->base.opcode], reference_types[v->base.type].name, v->base.root,
+			v->round, v->base.in_place ? "in place" : "out of place", r->rank,
+			r->nranks);
+	return err;
+}
+
 static int rank_counts(struct rank *r)
 {
 	static const size_t most[] = { 3, 40, 1000, 9000, 80000 };
@@ -614,7 +627,8 @@ static int rank_counts(struct rank *r)
 	for (o = 0; o < ARRAY_SIZE(opcodes); o++)
 		for (m = 0; m < ARRAY_SIZE(most); m++)
 			for (i = 0; i < 6; i++) {
-				const size_t each = 8 * (most[m] + 4) * r->nranks + 2 * GUARD + SLACK;
+				const size_t each = 8 * (most[m] + 4) * r->nranks + 2 * GUARD +
+						    SLACK;
 
 				v.round++;
 				v.most = most[m];
@@ -626,14 +640,8 @@ static int rank_counts(struct rank *r)
 					      v.base.opcode == COLLECTIVE_SCATTER ?
 					      (m + i) % r->nranks : 0;
 				v.base.in_place = v.base.opcode != COLLECTIVE_ALLTOALL && i % 2;
-				if (vcall_check(r, &v, area, (each + 4095) & ~4095UL)) {
-					dprintf(STDOUT_FILENO, "# %sv of %s, root %u, round %u, %s: %u of %u\n",
-						names[v.base.opcode],
-						reference_types[v.base.type].name, v.base.root,
-						v.round, v.base.in_place ? "in place" : "out of place",
-						r->rank, r->nranks);
+				if (vcall_run(r, &v, area, (each + 4095) & ~4095UL))
 					return 1;
-				}
 			}
 	return 0;
 }
@@ -792,7 +800,8 @@ static int rank_refused(struct rank *r)
 		REFUSED(-EINVAL, ALLGATHER, COLLECTIVE_F_VECTOR,
 			(COUNTS(recv), DISPLS(recv), displs[0] = displs[1] + 11));
 		REFUSED(-EOVERFLOW, ALLGATHER, COLLECTIVE_F_VECTOR,
-			(COUNTS(recv), counts[0] = ~0ULL, counts[1] = 2, op.count = counts[r->rank]));
+			(COUNTS(recv), counts[0] = ~0ULL, counts[1] = 2,
+			 op.count = counts[r->rank]));
 	}
 	/* All from the first element to the last is in the registered buffer, and mapped. */
 	CHECK_EQ(0, member_register(r->fd, recv, page, 0, &buffer));
