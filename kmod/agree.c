@@ -23,7 +23,7 @@
 #include "coll.h"
 
 /* What an odd frame means should be known after so long. */
-#define AGREE_PATIENCE_NS	(100 * NSEC_PER_MSEC)
+#define AGREE_PATIENCE_NS	(500 * NSEC_PER_MSEC)
 
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
 {

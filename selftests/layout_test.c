@@ -347,7 +347,8 @@ static int rank_axes(struct rank *r)
 {
 	/* Small and copied; with rows of a few elements, and of some pages. */
 	static const size_t dims[][3] = {
-		{ 2, 3, 5 }, { 1, 1, 1 }, { 4, 1, 7 }, { 3, 70, 61 }, { 2, 2, 2500 }, { 7, 1, 4099 },
+		{ 2, 3, 5 }, { 1, 1, 1 }, { 4, 1, 7 }, { 3, 70, 61 }, { 2, 2, 2500 },
+		{ 7, 1, 4099 },
 	};
 	struct call c = { 0 };
 	unsigned int o, t, d;

@@ -93,8 +93,8 @@ TEST_F(pair, one_after_the_other)
 		__u32 *data[2] = { memory[i][0], memory[i][1] };
 
 		ASSERT_EQ(0, pair_start(self->fd, data, WORDS, request[i]));
-		EXPECT_EQ(i + 1, request[i][0]);
-		EXPECT_EQ(i + 1, request[i][1]);
+		EXPECT_EQ(i + 1U, request[i][0]);
+		EXPECT_EQ(i + 1U, request[i][1]);
 	}
 	for (i = 0; i < N; i++)
 		for (r = 0; r < 2; r++) {
@@ -270,7 +270,7 @@ TEST_F(pair, limit)
 	for (i = 0; i < 5; i++) {
 		for (r = 0; r < 2; r++) {
 			ASSERT_EQ(0, member_start(self->fd[r], &barrier, &more[r]));
-			EXPECT_EQ(INFLIGHT + 101 + INFLIGHT * i, more[r]);
+			EXPECT_EQ(INFLIGHT + 101ULL + INFLIGHT * i, more[r]);
 		}
 		for (r = 0; r < 2; r++)
 			ASSERT_EQ(0, member_wait(self->fd[r], more[r], 0));

@@ -53,7 +53,7 @@ static const struct ioctl_case {
 	{ "WAIT", COLLECTIVE_IOC_WAIT, sizeof(struct collective_wait),
 	  .zeros = -ENOTCONN, .back = true, .flags = COLLECTIVE_WAIT_NOWAIT },
 	{ "STATUS", COLLECTIVE_IOC_STATUS, sizeof(struct collective_status),
-	  .zeros = 0, .back = true },
+	  .zeros = 0, .back = true, .first = offsetof(struct collective_status, calls) },
 	{ "LEAVE", COLLECTIVE_IOC_LEAVE, sizeof(struct collective_leave),
 	  .zeros = -ENOTCONN },
 };

@@ -183,12 +183,12 @@ static void program_tell(const struct sim *sim, bool passed)
 {
 	const struct config *c = &sim->config;
 
-	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u keys, %u operations; ",
+	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
 	       (unsigned long long)c->seed, fault_names[c->fault], c->nranks, c->lanes,
-	       c->nslots, c->window, c->keys, c->nops);
-	printf("%llu steps, %u successes, %u errors, %u control frames queued: %s\n",
-	       (unsigned long long)sim->steps, sim->successes, sim->errors, sim->queue_max,
-	       passed ? "well" : sim->why);
+	       c->nslots, c->window, c->keys);
+	printf("%u operations; %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
+	       c->nops, (unsigned long long)sim->steps, sim->successes, sim->errors,
+	       sim->queue_max, passed ? "well" : sim->why);
 }
 
 /**

@@ -57,7 +57,7 @@ static void test_grant(void)
 
 	f = fixture_new(0, 2);
 	tap_ok(!coll_stream_granted(&f->stream[1], 1000, COLL_GRANT_ALL) &&
-	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come long before its operation");
+	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come before its operation");
 	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
 	       "and is good for no other one");
 	fixture_free(f);
@@ -66,7 +66,7 @@ static void test_grant(void)
 	submit(f, 0, LARGE);
 	tap_ok(!coll_stream_granted(&f->stream[1], 0, 0) && !depart(f, 1), "a grant of nothing");
 	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1000) && depart(f, 1) == 1 &&
-	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more is sent than is granted");
+	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more than is granted");
 	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
@@ -167,7 +167,7 @@ static void test_credit(void)
 		submit(f, i, 8192);
 		frames += depart(f, 1);
 	}
-	tap_ok(frames == most && f->stream[1].tx_eager == most * cost, "what is small needs credit");
+	tap_ok(frames == most && f->stream[1].tx_eager == most * cost, "the small needs credit");
 	submit(f, most, 8192);
 	tap_ok(next_header(f, 1, &data) && data.flags == (EAGER | COLL_DATA_REQUEST) &&
 	       !data.length && data.instance == most && depart(f, 1) == 1 && !depart(f, 1),
