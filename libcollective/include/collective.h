@@ -443,6 +443,22 @@ int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
  */
 int coll_barrier(struct coll_comm *comm);
 
+struct collective_op;
+
+/**
+ * coll_submit - run an operation that is described as the kernel knows it
+ * @comm: communicator
+ * @op: the operation, see <linux/collective.h>: with a key, an algorithm, a deadline or
+ *	flags of its own, for which the functions above have no argument
+ *
+ * Addresses of elements are the caller's to align, and buffers are pinned for the
+ * operation unless @op names registered ones.  The communicator's configuration
+ * (reproducible) does not reach it.
+ *
+ * Errors: those of the ioctl COLLECTIVE_IOC_SUBMIT.
+ */
+int coll_submit(struct coll_comm *comm, const struct collective_op *op);
+
 /**
  * struct coll_adjoint - the collective that carries the gradient of another
  * @collective: which
@@ -532,6 +548,8 @@ int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type,
 		   struct coll_request **request);
 int coll_ibarrier(struct coll_comm *comm, struct coll_request **request);
+int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
+		 struct coll_request **request);
 
 /**
  * coll_allgatherv - every rank gets every rank's elements, which may be of any number

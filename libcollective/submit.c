@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "operation.h"
+
+int coll_submit(struct coll_comm *comm, const struct collective_op *op)
+{
+	struct coll_operation operation = { .op = *op };
+
+	return coll_operation_run(comm, &operation);
+}
+
+int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
+		 struct coll_request **request)
+{
+	struct coll_operation operation = { .op = *op };
+
+	*request = NULL;
+	return coll_operation_start(comm, &operation, request);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The library's way to say all that the kernel understands. */
+#include <errno.h>
+#include <stdint.h>
+
+#include <linux/collective.h>
+
+#include "kselftest_harness.h"
+#include "team.h"
+
+#define NRANKS	3
+#define KEYS	40
+
+static struct collective_op sum(const __u32 *send, __u32 *recv, size_t count)
+{
+	return (struct collective_op){
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.count = count,
+		.send = (uintptr_t)send,
+		.recv = (uintptr_t)recv,
+	};
+}
+
+/* Every rank begins with another key. */
+static int rank_keys(struct mate *mate)
+{
+	struct coll_request *request[KEYS];
+	__u32 send[KEYS], recv[KEYS];
+	unsigned int i, at;
+
+	for (i = 0; i < KEYS; i++) {
+		struct collective_op op;
+
+		at = (i * 7 + mate->rank * 11) % KEYS;
+		send[at] = at * 100 + mate->rank;
+		op = sum(&send[at], &recv[at], 1);
+		op.flags = COLLECTIVE_F_KEYED;
+		op.key = at;
+		CHECK_EQ(0, coll_isubmit(mate->comm, &op, &request[at]));
+	}
+	CHECK_EQ(0, coll_wait_all(request, KEYS));
+	for (at = 0; at < KEYS; at++)
+		CHECK_EQ(NRANKS * at * 100 + NRANKS * (NRANKS - 1) / 2, recv[at]);
+	return 0;
+}
+
+TEST(keys)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_keys, NULL));
+}
+
+static int rank_algorithms(struct mate *mate)
+{
+	static const __u8 all[] = { COLLECTIVE_ALGORITHM_RING, COLLECTIVE_ALGORITHM_TREE };
+	__u32 send = mate->rank + 1, recv;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(all); i++) {
+		struct collective_op op = sum(&send, &recv, 1);
+
+		recv = 0;
+		op.algorithm = all[i];
+		CHECK_EQ(0, coll_submit(mate->comm, &op));
+		CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
+		op.algorithm = COLLECTIVE_ALGORITHM_DIRECT;
+		CHECK_EQ(-EOPNOTSUPP, coll_submit(mate->comm, &op));
+	}
+	return 0;
+}
+
+TEST(algorithms)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_algorithms, NULL));
+}
+
+static int rank_deadline(struct mate *mate)
+{
+	__u32 send = 1, recv;
+	struct collective_op op = sum(&send, &recv, 1);
+
+	op.flags = COLLECTIVE_F_KEYED;
+	op.key = 5;
+	op.timeout_ms = 200;
+	/* The others never come. */
+	if (!mate->rank)
+		CHECK_EQ(-ETIMEDOUT, coll_submit(mate->comm, &op));
+	CHECK_EQ(0, coll_barrier(mate->comm));
+	return 0;
+}
+
+TEST(deadline)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_deadline, NULL));
+}
+
+TEST_HARNESS_MAIN
