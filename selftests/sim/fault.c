@@ -138,6 +138,17 @@ void fault_strike(struct sim *sim)
 	}
 }
 
+/* Messages go on one lane, which may be any. */
+static bool linked(const struct member *member, u32 peer)
+{
+	u32 lane;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		if (member->ep[lane][peer])
+			return true;
+	return false;
+}
+
 /* A peer that has not answered for long is gone. */
 static bool silent(const struct member *member)
 {
@@ -145,7 +156,7 @@ static bool silent(const struct member *member)
 	u32 peer;
 
 	for (peer = 0; peer < sim->config.nranks; peer++)
-		if (member->ep[0][peer] && sim->now > member->heard[peer] + SIM_SILENCE)
+		if (linked(member, peer) && sim->now > member->heard[peer] + SIM_SILENCE)
 			return true;
 	return false;
 }
@@ -180,7 +191,7 @@ bool fault_ping(struct member *member)
 		return true;
 	member->pinged_at = sim->now;
 	for (peer = 0; peer < sim->config.nranks; peer++)
-		if (member->ep[0][peer])
+		if (linked(member, peer))
 			control_send(member, peer, &control);
 	return true;
 }
