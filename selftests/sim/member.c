@@ -251,8 +251,9 @@ static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 		memory_fill(part->recv, FRESH, 0, part->recv->mem.length);
 	}
 	memory_fill(part->send, FRESH, 0, part->send->mem.length);
-	memory_write(part->send, part->send_off,
-		     reference_input(op, rank, sim->config.nranks), part->send_len);
+	if (part->send_len)
+		memory_write(part->send, part->send_off,
+			     reference_input(op, rank, sim->config.nranks), part->send_len);
 }
 
 /* What is between and around the buffers of a memory was written. */
@@ -292,7 +293,7 @@ static void part_check(struct member *member, u32 number)
 			 (unsigned long long)(part->recv_len / size));
 	}
 
-	if (!part->in_place || !part->recv_len) {
+	if (part->send_len && (!part->in_place || !part->recv_len)) {
 		memory_read(part->send, part->send_off, got, part->send_len);
 		if (memcmp(got, reference_input(op, member->rank, sim->config.nranks),
 			   part->send_len))

@@ -17,23 +17,18 @@ typedef union {
 	double d;
 } scalar;
 
-static u64 random_bits(const struct sim_op *op, u32 rank, u64 index)
-{
-	return rng_mix(op->seed + rng_mix(index * 1031 + rank + 1));
-}
-
-static bool is_float(u8 type)
+static __always_inline bool is_float(u8 type)
 {
 	return type >= COLLECTIVE_FLOAT16;
 }
 
-static bool is_signed(u8 type)
+static __always_inline bool is_signed(u8 type)
 {
 	return type == COLLECTIVE_INT8 || type == COLLECTIVE_INT16 ||
 	       type == COLLECTIVE_INT32 || type == COLLECTIVE_INT64;
 }
 
-static scalar float_load(u8 type, const void *element)
+static __always_inline scalar float_load(u8 type, const void *element)
 {
 	scalar s = { 0 };
 	u16 half;
@@ -53,7 +48,7 @@ static scalar float_load(u8 type, const void *element)
 	return s;
 }
 
-static void float_store(u8 type, scalar s, void *element)
+static __always_inline void float_store(u8 type, scalar s, void *element)
 {
 	static const u64 nan[] = {
 		[COLLECTIVE_FLOAT16] = 0x7e00, [COLLECTIVE_BFLOAT16] = 0x7fc0,
@@ -87,12 +82,12 @@ static void float_store(u8 type, scalar s, void *element)
 	}
 }
 
-static double float_value(u8 type, scalar s)
+static __always_inline double float_value(u8 type, scalar s)
 {
 	return type == COLLECTIVE_FLOAT64 ? s.d : s.f;
 }
 
-static scalar float_scalar(u8 type, double value)
+static __always_inline scalar float_scalar(u8 type, double value)
 {
 	scalar s = { 0 };
 
@@ -103,15 +98,16 @@ static scalar float_scalar(u8 type, double value)
 	return s;
 }
 
-static void input_element(const struct sim_op *op, u32 rank, u64 index, void *element)
+/* All bit patterns: whose they are makes no difference. */
+static bool input_raw(const struct sim_op *op)
 {
-	u64 bits = random_bits(op, rank, index);
+	return op->values == VALUES_ANY || (!is_float(op->type) && op->values != VALUES_SMALL);
+}
+
+static void input_element(const struct sim_op *op, u64 bits, void *element)
+{
 	double value;
 
-	if (op->values == VALUES_ANY || (!is_float(op->type) && op->values != VALUES_SMALL)) {
-		memcpy(element, &bits, coll_type_size(op->type));
-		return;
-	}
 	if (op->values == VALUES_SMALL) {
 		s64 small = (s64)(bits % 7) - 3;
 
@@ -176,8 +172,9 @@ u64 reference_behind(const struct sim_op *op, u32 rank, u32 from)
  */
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks)
 {
-	size_t size = coll_type_size(op->type);
-	u64 count = op->count, i;
+	struct rng rng = { .state = rng_mix(op->seed + rng_mix(rank + 1)) };
+	size_t size = coll_type_size(op->type), step = input_raw(op) ? 8 : size;
+	u64 count = op->count, off;
 
 	if (op->input[rank])
 		return op->input[rank];
@@ -187,26 +184,33 @@ const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks)
 	else if (op->vector)
 		count = reference_block_count(op, rank, 0);
 	op->input[rank] = malloc(count * size + 8);
-	for (i = 0; i < count; i++)
-		input_element(op, rank, i, op->input[rank] + i * size);
+	for (off = 0; off < count * size; off += step) {
+		u64 bits = rng_next(&rng);
+
+		if (input_raw(op))
+			memcpy(op->input[rank] + off, &bits, 8);
+		else
+			input_element(op, bits, op->input[rank] + off);
+	}
 	return op->input[rank];
 }
 
-static void reduce_float(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+static __always_inline void reduce_float(u8 type, u8 reduction, void *acc, const void *in,
+					 u32 divisor)
 {
-	scalar a = float_load(op->type, acc), b = float_load(op->type, in), r = { 0 };
-	bool wide = op->type == COLLECTIVE_FLOAT64;
-	double x = float_value(op->type, a), y = float_value(op->type, b);
+	scalar a = float_load(type, acc), b = float_load(type, in), r = { 0 };
+	bool wide = type == COLLECTIVE_FLOAT64;
+	double x = float_value(type, a), y = float_value(type, b);
 	bool p = x != 0, q = y != 0;
 
-	switch (op->reduction) {
+	switch (reduction) {
 	case COLLECTIVE_SUM:
 	case COLLECTIVE_AVG:
 		if (wide)
 			r.d = a.d + b.d;
 		else
 			r.f = a.f + b.f;
-		if (op->reduction == COLLECTIVE_AVG && divisor > 1) {
+		if (reduction == COLLECTIVE_AVG && divisor > 1) {
 			if (wide)
 				r.d /= divisor;
 			else
@@ -222,29 +226,29 @@ static void reduce_float(const struct sim_op *op, void *acc, const void *in, u32
 	case COLLECTIVE_MIN:
 	case COLLECTIVE_MAX:
 		if (x != x || y != y)
-			r = float_scalar(op->type, __builtin_nan(""));
+			r = float_scalar(type, __builtin_nan(""));
 		else if (x == y)
 			r = !!__builtin_signbit(x) ==
-			    (op->reduction == COLLECTIVE_MIN) ? a : b;
+			    (reduction == COLLECTIVE_MIN) ? a : b;
 		else
-			r = (x < y) == (op->reduction == COLLECTIVE_MIN) ? a : b;
+			r = (x < y) == (reduction == COLLECTIVE_MIN) ? a : b;
 		break;
 	case COLLECTIVE_LAND:
-		r = float_scalar(op->type, p && q);
+		r = float_scalar(type, p && q);
 		break;
 	case COLLECTIVE_LOR:
-		r = float_scalar(op->type, p || q);
+		r = float_scalar(type, p || q);
 		break;
 	case COLLECTIVE_LXOR:
-		r = float_scalar(op->type, p != q);
+		r = float_scalar(type, p != q);
 		break;
 	default:
 		abort();
 	}
-	float_store(op->type, r, acc);
+	float_store(type, r, acc);
 }
 
-static u64 integer_load(u8 type, const void *element)
+static __always_inline u64 integer_load(u8 type, const void *element)
 {
 	u64 x = 0;
 
@@ -267,19 +271,20 @@ static u64 integer_load(u8 type, const void *element)
 	}
 }
 
-static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+static __always_inline void reduce_integer(u8 type, u8 reduction, void *acc, const void *in,
+					   u32 divisor)
 {
-	bool sign = is_signed(op->type);
-	u64 x = integer_load(op->type, acc), y = integer_load(op->type, in), r = 0;
+	bool sign = is_signed(type);
+	u64 x = integer_load(type, acc), y = integer_load(type, in), r = 0;
 	bool less = sign ? (s64)x < (s64)y : x < y;
 
-	switch (op->reduction) {
+	switch (reduction) {
 	case COLLECTIVE_SUM:
 		r = x + y;
 		break;
 	case COLLECTIVE_AVG:
 		r = x + y;
-		r = integer_load(op->type, &r);
+		r = integer_load(type, &r);
 		if (divisor > 1)
 			r = sign ? (u64)((s64)r / (s64)divisor) : r / divisor;
 		break;
@@ -311,15 +316,35 @@ static void reduce_integer(const struct sim_op *op, void *acc, const void *in, u
 		r = !x != !y;
 		break;
 	}
-	memcpy(acc, &r, coll_type_size(op->type));
+	memcpy(acc, &r, coll_type_size(type));
 }
 
-static void reduce(const struct sim_op *op, void *acc, const void *in, u32 divisor)
+/* Elements of a type that is known here: most of the time goes by in these loops. */
+#define REDUCE(how, type) \
+	case type: \
+		for (; bytes; bytes -= size, acc += size, in += size) \
+			how(type, op->reduction, acc, in, divisor); \
+		break
+
+/* Every element of @acc with that of @in; the last time, with the number of ranks. */
+static void reduce(const struct sim_op *op, u8 *acc, const u8 *in, u64 bytes, u32 divisor)
 {
-	if (is_float(op->type))
-		reduce_float(op, acc, in, divisor);
-	else
-		reduce_integer(op, acc, in, divisor);
+	size_t size = coll_type_size(op->type);
+
+	switch (op->type) {
+	REDUCE(reduce_integer, COLLECTIVE_INT8);
+	REDUCE(reduce_integer, COLLECTIVE_UINT8);
+	REDUCE(reduce_integer, COLLECTIVE_INT16);
+	REDUCE(reduce_integer, COLLECTIVE_UINT16);
+	REDUCE(reduce_integer, COLLECTIVE_INT32);
+	REDUCE(reduce_integer, COLLECTIVE_UINT32);
+	REDUCE(reduce_integer, COLLECTIVE_INT64);
+	REDUCE(reduce_integer, COLLECTIVE_UINT64);
+	REDUCE(reduce_float, COLLECTIVE_FLOAT16);
+	REDUCE(reduce_float, COLLECTIVE_BFLOAT16);
+	REDUCE(reduce_float, COLLECTIVE_FLOAT32);
+	REDUCE(reduce_float, COLLECTIVE_FLOAT64);
+	}
 }
 
 /**
@@ -390,7 +415,7 @@ bool reference_tree(const struct sim_op *op, u32 nranks)
 	       (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && bytes <= COLLECTIVE_EAGER_LIMIT);
 }
 
-/* The same, rounded once. */
+/* One element, rounded once. */
 static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 first, u64 off,
 				   void *result)
 {
@@ -405,31 +430,45 @@ static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 firs
 		float_store(op->type, sum, result);
 }
 
-/* One element: that of rank @first, then those of the @others - 1 ranks after it. */
-static void reference_element(const struct sim_op *op, u32 nranks, u32 first, u32 others,
-			      u64 off, size_t size, void *result)
-{
-	u32 i;
-
-	memcpy(result, op->input[first] + off, size);
-	for (i = 1; i < others; i++) {
-		const u8 *in = op->input[(first + i) % nranks] + off;
-		u32 divisor = i + 1 == nranks ? nranks : 0;
-
-		reduce(op, result, in, divisor);
-	}
-	if (reference_wide(op))
-		reference_wide_element(op, nranks, first, off, result);
-}
-
-/* In the order of ranks: the first @others of them. */
-static void reference_chain(const struct sim_op *op, u32 nranks, u32 others, u8 *result)
+/* Some elements: those of rank @first, then those of all others, in turn. */
+static void reference_round(const struct sim_op *op, u32 nranks, u32 first, u64 off, u64 bytes,
+			    u8 *result)
 {
 	size_t size = coll_type_size(op->type);
-	u64 i;
+	u64 at;
+	u32 i;
 
-	for (i = 0; others && i < op->count; i++)
-		reference_element(op, nranks, 0, others, i * size, size, result + i * size);
+	memcpy(result, op->input[first] + off, bytes);
+	if (reference_wide(op)) {
+		for (at = 0; at < bytes; at += size)
+			reference_wide_element(op, nranks, first, off + at, result + at);
+		return;
+	}
+	for (i = 1; i < nranks; i++)
+		reduce(op, result, op->input[(first + i) % nranks] + off, bytes,
+		       i + 1 == nranks ? nranks : 0);
+}
+
+/* What every rank gets of a scan: those before it, in the order of ranks. */
+static void reference_scan(struct sim_op *op, u32 nranks)
+{
+	u64 bytes = op->count * coll_type_size(op->type);
+	bool own = op->collective == COLLECTIVE_SCAN;
+	u32 rank;
+
+	for (rank = 0; rank < nranks; rank++) {
+		u8 *result = malloc(bytes + 8);
+
+		op->expected[rank] = result;
+		if (rank) {
+			memcpy(result, rank == 1 && !own ? op->input[0] : op->expected[rank - 1],
+			       bytes);
+			if (own || rank > 1)
+				reduce(op, result, op->input[own ? rank : rank - 1], bytes, 0);
+		} else if (own) {
+			memcpy(result, op->input[0], bytes);
+		}
+	}
 }
 
 static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *result)
@@ -445,10 +484,8 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 		for (c = 0; c < n; c++) {
 			struct coll_range chunk = coll_layout_piece(part.count, size, n, c);
 			u64 off = (part.first + chunk.first) * size;
-			u64 end = off + chunk.count * size;
 
-			for (; off < end; off += size)
-				reference_element(op, n, c, n, off, size, result + off);
+			reference_round(op, n, c, off, chunk.count * size, result + off);
 		}
 	}
 }
@@ -457,7 +494,7 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
-	u64 i, block = reference_before(op, 0, rank) * size;
+	u64 block = reference_before(op, 0, rank) * size;
 	u64 bytes = reference_block_count(op, 0, rank) * size;
 	u32 left = nranks - 1, round;
 
@@ -468,17 +505,15 @@ static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *r
 		if (from == rank)
 			continue;
 		left--;
-		for (i = 0; i < bytes; i += size) {
-			const u8 *in = op->input[from] + block + i;
-			u32 divisor = left ? 0 : nranks;
-
-			reduce(op, result + i, in, divisor);
-		}
+		reduce(op, result, op->input[from] + block, bytes, left ? 0 : nranks);
 	}
 }
 
-/* The elements of @n ranks, 8 bytes each, reduced by pairs, pairs of pairs... */
-static void reference_doubling(const struct sim_op *op, u8 (*x)[8], u32 n)
+/* Some elements of each rank, as many bytes of them. */
+#define FEW	512
+
+/* Those of @n ranks, reduced by pairs, pairs of pairs... */
+static void reference_doubling(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 whole = 1, extra, m, i;
 
@@ -487,63 +522,79 @@ static void reference_doubling(const struct sim_op *op, u8 (*x)[8], u32 n)
 	extra = n - whole;
 	for (i = 0; i < whole; i++) {
 		if (i < extra)
-			reduce(op, x[2 * i], x[2 * i + 1], 0);
-		memmove(x[i], x[i < extra ? 2 * i : i + extra], 8);
+			reduce(op, x[2 * i], x[2 * i + 1], bytes, 0);
+		memmove(x[i], x[i < extra ? 2 * i : i + extra], bytes);
 	}
 	for (m = whole; m > 1; m /= 2)
 		for (i = 0; i < m / 2; i++) {
-			reduce(op, x[2 * i], x[2 * i + 1], m == 2 ? n : 0);
-			memmove(x[i], x[2 * i], 8);
+			reduce(op, x[2 * i], x[2 * i + 1], bytes, m == 2 ? n : 0);
+			memmove(x[i], x[2 * i], bytes);
 		}
 }
 
 /* Those of @n ranks, in a binomial tree. */
-static void reference_binomial(const struct sim_op *op, u8 (*x)[8], u32 n)
+static void reference_binomial(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 far, i;
 
 	for (far = 1; far < n; far *= 2)
 		for (i = 0; i + far < n; i += 2 * far)
-			reduce(op, x[i], x[i + far], 2 * far >= n ? n : 0);
+			reduce(op, x[i], x[i + far], bytes, 2 * far >= n ? n : 0);
 }
 
-/* In round k, everybody's with those of 2^k ranks before; what the last one gets. */
-static void reference_prefix(const struct sim_op *op, u8 (*x)[8], u32 n)
+/* In round k, everybody's with those of 2^k ranks before. */
+static void reference_prefix(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 far, i;
 
 	for (far = 1; far < n; far *= 2)
 		for (i = n - 1; i >= far; i--) {
-			u8 sum[8];
+			u8 sum[FEW];
 
-			memcpy(sum, x[i - far], 8);
-			reduce(op, sum, x[i], 0);
-			memcpy(x[i], sum, 8);
+			memcpy(sum, x[i - far], bytes);
+			reduce(op, sum, x[i], bytes, 0);
+			memcpy(x[i], sum, bytes);
 		}
-	memmove(x[0], x[n - 1], 8);
 }
 
-static void reference_few(const struct sim_op *op, u32 nranks, u32 rank, u8 *result)
+static void reference_few(struct sim_op *op, u32 n, u8 *result)
 {
-	bool prefix = op->collective == COLLECTIVE_SCAN || op->collective == COLLECTIVE_EXSCAN;
-	u32 n = op->collective == COLLECTIVE_SCAN ? rank + 1 :
-		op->collective == COLLECTIVE_EXSCAN ? rank : nranks;
 	u32 first = op->collective == COLLECTIVE_REDUCE ? op->root : 0;
-	size_t size = coll_type_size(op->type);
-	u8 x[SIM_RANKS_MAX][8];
-	u64 off;
+	u64 off, end = op->count * coll_type_size(op->type);
+	u8 x[SIM_RANKS_MAX][FEW];
 	u32 i;
 
-	for (off = 0; n && off < op->count * size; off += size) {
+	for (off = 0; off < end; off += FEW) {
+		u32 bytes = min_t(u64, FEW, end - off);
+
 		for (i = 0; i < n; i++)
-			memcpy(x[i], op->input[(first + i) % nranks] + off, size);
-		if (prefix)
-			reference_prefix(op, x, n);
-		else if (op->collective == COLLECTIVE_REDUCE)
-			reference_binomial(op, x, n);
+			memcpy(x[i], op->input[(first + i) % n] + off, bytes);
+		if (op->collective == COLLECTIVE_REDUCE)
+			reference_binomial(op, x, n, bytes);
 		else
-			reference_doubling(op, x, n);
-		memcpy(result + off, x[0], size);
+			reference_doubling(op, x, n, bytes);
+		memcpy(result + off, x[0], bytes);
+	}
+}
+
+/* What every rank gets of a scan. */
+static void reference_few_scan(struct sim_op *op, u32 n)
+{
+	u64 off, end = op->count * coll_type_size(op->type);
+	u32 skip = op->collective == COLLECTIVE_EXSCAN;
+	u8 x[SIM_RANKS_MAX][FEW];
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		op->expected[i] = malloc(end + 8);
+	for (off = 0; off < end; off += FEW) {
+		u32 bytes = min_t(u64, FEW, end - off);
+
+		for (i = 0; i < n; i++)
+			memcpy(x[i], op->input[i] + off, bytes);
+		reference_prefix(op, x, n, bytes);
+		for (i = skip; i < n; i++)
+			memcpy(op->expected[i] + off, x[i - skip], bytes);
 	}
 }
 
@@ -551,28 +602,18 @@ static void reference_few(const struct sim_op *op, u32 nranks, u32 rank, u8 *res
 static void reference_block(const struct sim_op *op, u32 nranks, u32 rank, u32 first, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
-	u64 i, block = reference_before(op, 0, rank) * size;
 
-	for (i = 0; i < reference_block_count(op, 0, rank) * size; i += size)
-		reference_element(op, nranks, first, nranks, block + i, size, result + i);
+	reference_round(op, nranks, first, reference_before(op, 0, rank) * size,
+			reference_block_count(op, 0, rank) * size, result);
 }
 
-static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
+static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
 	u64 bytes = op->count * size;
 	u32 n = sim->config.nranks;
-	u8 *result = malloc(n * bytes + 8);
-	u32 first;
-	u64 i;
+	u32 first, i;
 
-	for (i = 0; i < n; i++)
-		reference_input(op, i, n);
-	if (reference_tree(op, n) && op->collective != COLLECTIVE_BROADCAST &&
-	    op->collective != COLLECTIVE_ALLGATHER) {
-		reference_few(op, n, rank, result);
-		return result;
-	}
 	switch (op->collective) {
 	case COLLECTIVE_BROADCAST:
 	case COLLECTIVE_SEND:
@@ -583,12 +624,6 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 		for (i = 0; i < n; i++)
 			memcpy(result + reference_behind(op, 0, i) * size, op->input[i],
 			       reference_block_count(op, i, 0) * size);
-		break;
-	case COLLECTIVE_SCAN:
-		reference_chain(op, n, rank + 1, result);
-		break;
-	case COLLECTIVE_EXSCAN:
-		reference_chain(op, n, rank, result);
 		break;
 	case COLLECTIVE_SCATTER:
 		memcpy(result, op->input[op->root] + reference_before(op, op->root, rank) * size,
@@ -602,8 +637,10 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 		break;
 	case COLLECTIVE_REDUCE:
 		first = reference_ordered(op) ? 0 : reference_around(op) ? op->root + 1 : op->root;
-		for (i = 0; i < op->count; i++)
-			reference_element(op, n, first % n, n, i * size, size, result + i * size);
+		if (reference_tree(op, n))
+			reference_few(op, n, result);
+		else
+			reference_round(op, n, first % n, 0, bytes, result);
 		break;
 	case COLLECTIVE_REDUCE_SCATTER:
 		if (reference_ordered(op))
@@ -614,12 +651,20 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
 			reference_pairs(op, n, rank, result);
 		break;
 	default:
-		if (reference_ordered(op))
-			reference_chain(op, n, n, result);
+		if (reference_tree(op, n))
+			reference_few(op, n, result);
+		else if (reference_ordered(op))
+			reference_round(op, n, 0, 0, bytes, result);
 		else
 			reference_ring(sim, op, result);
 	}
-	return result;
+}
+
+/* Does only one rank's input matter? */
+static bool reference_rooted(const struct sim_op *op)
+{
+	return op->collective == COLLECTIVE_BROADCAST || op->collective == COLLECTIVE_SEND ||
+	       op->collective == COLLECTIVE_SCATTER;
 }
 
 /**
@@ -632,18 +677,29 @@ static u8 *reference_compute(const struct sim *sim, struct sim_op *op, u32 rank)
  */
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
 {
-	u8 *result = op->expected[rank];
-	u32 i;
+	u32 n = sim->config.nranks, i;
+	u8 *result;
 
-	if (result)
-		return result;
-	result = reference_compute(sim, op, rank);
-	if (op->collective == COLLECTIVE_SCAN || op->collective == COLLECTIVE_EXSCAN ||
-	    op->collective == COLLECTIVE_SCATTER ||
-	    op->collective == COLLECTIVE_ALLTOALL || op->collective == COLLECTIVE_REDUCE_SCATTER)
+	if (op->expected[rank])
+		return op->expected[rank];
+	for (i = 0; i < n; i++)
+		if (!reference_rooted(op) || i == op->root)
+			reference_input(op, i, n);
+	if (op->collective == COLLECTIVE_SCAN || op->collective == COLLECTIVE_EXSCAN) {
+		if (reference_tree(op, n))
+			reference_few_scan(op, n);
+		else
+			reference_scan(op, n);
+		return op->expected[rank];
+	}
+
+	result = malloc(n * op->count * coll_type_size(op->type) + 8);
+	reference_compute(sim, op, rank, result);
+	if (op->collective == COLLECTIVE_SCATTER || op->collective == COLLECTIVE_ALLTOALL ||
+	    op->collective == COLLECTIVE_REDUCE_SCATTER)
 		op->expected[rank] = result;
 	else
-		for (i = 0; i < sim->config.nranks; i++)
+		for (i = 0; i < n; i++)
 			op->expected[i] = result;
 	return result;
 }
