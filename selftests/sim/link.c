@@ -143,7 +143,10 @@ bool endpoint_send(struct endpoint *ep)
 	return true;
 }
 
-/* What the stream keeps for later stays within its bounds. */
+/*
+ * What the stream keeps for later stays within its bounds: bytes that nobody has
+ * posted a buffer for, and grants that nobody uses yet.
+ */
 static void endpoint_bounded(struct endpoint *ep)
 {
 	const struct coll_stream *s = &ep->stream;
@@ -152,6 +155,8 @@ static void endpoint_bounded(struct endpoint *ep)
 
 	if (kept > COLL_CREDIT || s->rx_eager - s->rx_told > COLL_CREDIT)
 		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
+	if (s->grants.count >= s->grants.size)
+		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);
 }
 
 /* Hand @len bytes to the stream, as the actor of tcp_read_sock() would. */

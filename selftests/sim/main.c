@@ -45,6 +45,16 @@ static bool seeds_job(const void *ctx, unsigned int index)
 	return passed;
 }
 
+/* Has the world of a seed concurrent operations with keys? */
+static bool seed_keyed(u64 seed, u8 fault)
+{
+	struct config config = { .fault = fault };
+	struct sim_op ops[OPS_MAX];
+
+	program_random(&config, ops, seed);
+	return program_concurrent(&config, ops);
+}
+
 static bool seeds(u64 first, u64 last, u8 fault)
 {
 	struct seeds all = { .first = first, .last = last, .fault = fault };
@@ -52,12 +62,15 @@ static bool seeds(u64 first, u64 last, u8 fault)
 	bool *passed = calloc(count, sizeof(*passed));
 	double begin = seconds();
 	bool well = true;
+	u64 seed, keyed = 0;
 
+	for (seed = first; seed <= last; seed++)
+		keyed += seed_keyed(seed, fault);
 	jobs_run(count, seeds_job, &all, passed);
 	for (i = 0; i < count; i++)
 		well &= passed[i];
 	free(passed);
-	tap_note("%.1f s", seconds() - begin);
+	tap_note("%llu of them with concurrent keys, %.1f s", (unsigned long long)keyed, seconds() - begin);
 	return tap_ok(well, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
 		      (unsigned long long)last, fault_names[fault]);
 }

@@ -61,6 +61,7 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 		part->error = inst->error;
 	/* The sanitizer sees it if the engine looks at it once more. */
 	free(inst);
+	member->instances[((struct coll_engine *)ctx)->lane]--;
 	if (!--part->lanes_left)
 		member_done(member, number);
 }
@@ -444,6 +445,9 @@ static void member_submit(struct member *member, u32 number)
 			call.area_off[COLL_AREA_SEND] = part->send_off;
 			call.area_off[COLL_AREA_RECV] = part->recv_off;
 		}
+		if (++member->instances[on] > sim->config.window)
+			sim_fail(sim, "rank %u: %u instances on a lane", member->rank,
+				 member->instances[on]);
 		err = coll_engine_submit(&member->engine[on], malloc(sizeof(struct coll_inst)),
 					 &call);
 		if (err)

@@ -119,15 +119,17 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 }
 
 /*
- * In every other world some operations have keys, few or many, some of them used
- * over and over.
+ * In almost every world operations have keys: one in four, or all of them, or
+ * something in between.  Few keys are used over and over, many hardly.
  */
 static void random_names(struct rng *rng, struct config *config, struct sim_op *ops)
 {
-	u32 share = rng_between(rng, 0, 4);
+	u32 share = rng_between(rng, 1, 4);
 	u32 i;
 
-	config->keys = rng_once_in(rng, 2) ? rng_between(rng, 1, config->nops) : 0;
+	config->keys = rng_below(rng, 16);
+	if (config->keys > 1)
+		config->keys = rng_between(rng, 2, config->nops + 1);
 	for (i = 0; i < config->nops; i++) {
 		bool keyed = config->keys && rng_below(rng, 4) < share;
 		u64 number = keyed ? rng_below(rng, config->keys) : i;
@@ -158,8 +160,8 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	if (config->fault && config->nranks == 1)
 		config->nranks = 2;
 	config->lanes = rng_between(&rng, 1, SIM_LANES_MAX);
-	config->nslots = 1U << rng_between(&rng, 0, 5);
-	config->window = rng_between(&rng, 1, config->nslots);
+	config->nslots = rng_once_in(&rng, 16) ? 1 : 1U << rng_between(&rng, 1, 5);
+	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
 	config->nops = rng_between(&rng, 1, OPS_MAX);
 	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
 			 config->fault == FAULT_SILENCE ? 2 : 1;
@@ -177,6 +179,27 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
 	random_names(&rng, config, ops);
+}
+
+/**
+ * program_concurrent() - may several operations with keys be in progress at once?
+ * @config: of the world
+ * @ops: its operations
+ */
+bool program_concurrent(const struct config *config, const struct sim_op *ops)
+{
+	const struct sim_op *first = NULL;
+	u32 i;
+
+	for (i = 0; i < config->nops; i++) {
+		if (!(ops[i].name & COLL_NAME_KEYED))
+			continue;
+		if (!first)
+			first = &ops[i];
+		if (ops[i].name != first->name)
+			return config->window > 1 && config->nranks > 1;
+	}
+	return false;
 }
 
 static void program_tell(const struct sim *sim, bool passed)

@@ -180,7 +180,7 @@ static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 	const struct coll_stream *s = &ep->stream, *o = &ep->other->stream;
 
 	if (ep->first || !coll_stream_idle(s) || !list_empty(&s->sending) ||
-	    (s->staged && !sim->config.fault))
+	    ((s->staged || s->grants.count) && !sim->config.fault))
 		sim_fail(sim, "rank %u to %u: not idle in the end", ep->member->rank, s->peer);
 	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
 	    o->rx_eager != o->rx_freed + o->staged || s->tx_credit != o->rx_told + COLL_CREDIT)

@@ -253,6 +253,7 @@ struct queue {
 /**
  * struct member - one rank
  * @lent: bytes sent without a copy, by lane
+ * @instances: of the engines, by lane
  * @hash: of the engines, by lane
  * @failures: likewise
  * @ep: data connections by lane and peer, made on demand
@@ -271,6 +272,7 @@ struct member {
 	u32 rank;
 	u64 lent[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
+	u32 instances[SIM_LANES_MAX];
 	struct coll_inst **hash[SIM_LANES_MAX];
 	struct coll_failed *failures[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
@@ -409,6 +411,7 @@ typedef void (*inspect_fn)(struct sim *sim);
 bool program_offers(const struct sim_op *op, u32 nranks);
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
 void program_random(struct config *config, struct sim_op *ops, u64 seed);
+bool program_concurrent(const struct config *config, const struct sim_op *ops);
 bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose);
 extern const char * const fault_names[FAULT_COUNT];
 extern const char * const mutation_names[MUTATION_COUNT];
