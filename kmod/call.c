@@ -13,11 +13,13 @@ enum {
 	CALL_EMPTY	= BIT(2),	/* no elements */
 	CALL_PAIR	= BIT(3),	/* the root is the other end */
 	CALL_LAYOUT	= BIT(4),	/* where the blocks of its buffers are */
+	CALL_VARLEN	= BIT(5),	/* that the sender tells the length */
 };
 
 /* What reductions offer, and what is offered. */
 #define CALL_REDUCES_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
-#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED | COLLECTIVE_F_VECTOR)
+#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED | \
+				 COLLECTIVE_F_VARLEN | COLLECTIVE_F_VECTOR)
 
 /**
  * struct call_kind - a collective's view of a struct collective_op
@@ -46,15 +48,16 @@ static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES | CALL_LAYOUT, { BLOCKS, BLOCK } },
 	[COLLECTIVE_REDUCE]		= { CALL_REDUCES | CALL_ROOTED, { BLOCK, BLOCK },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED, { BLOCK, BLOCK }, { NOTHING, BLOCK } },
+	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED | CALL_VARLEN, { BLOCK, BLOCK },
+					    { NOTHING, BLOCK } },
 	[COLLECTIVE_GATHER]		= { CALL_ROOTED | CALL_LAYOUT, { BLOCK, BLOCKS },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_SCATTER]		= { CALL_ROOTED | CALL_LAYOUT, { BLOCKS, BLOCK },
-					    { NOTHING, BLOCK } },
+	[COLLECTIVE_SCATTER]		= { CALL_ROOTED | CALL_LAYOUT | CALL_VARLEN,
+					    { BLOCKS, BLOCK }, { NOTHING, BLOCK } },
 	[COLLECTIVE_SEND]		= { CALL_ROOTED | CALL_PAIR, { NOTHING, NOTHING },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR, { NOTHING, NOTHING },
-					    { NOTHING, BLOCK } },
+	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR | CALL_VARLEN,
+					    { NOTHING, NOTHING }, { NOTHING, BLOCK } },
 };
 
 static int call_check_enums(const struct collective_op *op, u32 nranks)
@@ -93,6 +96,8 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.wide = op->flags & COLLECTIVE_F_WIDE,
 		.vector = op->flags & COLLECTIVE_F_VECTOR,
+		.varlen = op->flags & COLLECTIVE_F_VARLEN &&
+			  call_kinds[op->opcode].traits & CALL_VARLEN,
 		.size = coll_type_size(op->type),
 		.rank = member->rank,
 		.nranks = member->nranks,
@@ -117,7 +122,8 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 
 	if (op->key > (op->flags & COLLECTIVE_F_KEYED ? COLLECTIVE_KEY_MAX : 0) ||
 	    (op->root && !(traits & CALL_ROOTED)) ||
-	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & CALL_LAYOUT)))
+	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & CALL_LAYOUT)) ||
+	    (op->flags & COLLECTIVE_F_VARLEN && !(traits & CALL_VARLEN)))
 		return -EINVAL;
 	if (traits & CALL_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
 				    op->recv_buffer || op->type))
@@ -189,8 +195,9 @@ static int call_extent(const struct collective_op *op, const struct coll_member 
 			return -EOVERFLOW;
 		if (holds[COLL_AREA_SEND] != holds[COLL_AREA_RECV])
 			extent->own = member->rank * extent->block;
-		/* With VECTOR how much each sends is known to some of the ranks only. */
-		extent->total = op->flags & COLLECTIVE_F_VECTOR ? 0 : op->count;
+		/* With these how much each sends is known to some of the ranks only. */
+		extent->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
+				0 : op->count;
 	}
 
 	for (i = 0; i < COLL_AREA_SCRATCH; i++)

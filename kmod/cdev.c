@@ -279,7 +279,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 /* When an ioctl's struct goes back to the user. */
 enum ioc_back {
 	IOC_NEVER,
-	IOC_SUCCESS,	/* and with -ERESTARTSYS */
+	IOC_SUCCESS,	/* and with -ERESTARTSYS, or -EMSGSIZE, which tells how much came */
 	IOC_ALWAYS,	/* and with every other error of the call */
 };
 
@@ -347,7 +347,8 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 
 	err = ioc->call(file, &arg);
 	if ((ioc->back == IOC_ALWAYS ||
-	     (ioc->back == IOC_SUCCESS && (!err || err == -ERESTARTSYS))) &&
+	     (ioc->back == IOC_SUCCESS &&
+	      (!err || err == -ERESTARTSYS || err == -EMSGSIZE))) &&
 	    copy_to_user(ptr, &arg, min(size, ioc->size)))
 		return -EFAULT;
 	return err;

@@ -391,7 +391,8 @@ struct coll_extent {
  * @aborted: it is to fail: a negative errno [a]
  * @failure: why [l]
  * @error: how it ended, once complete
- * @received: elements that came, once complete
+ * @received: elements that came, once complete; with VARLEN perhaps more than there
+ *	was room for, by which it fails on this rank alone
  * @complete: it is; no lane looks at it any more [l]
  * @waiter: of the one thread that waits for it, or NULL [l]
  * @agreeing: it is not known yet whether all ranks have called the same, and

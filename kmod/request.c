@@ -470,6 +470,19 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
  * ... to completion
  */
 
+/* Elements that came, of what tells its length; those of a root are its own. */
+static u64 request_received(const struct coll_request *request)
+{
+	const struct coll_plan *plan = &request->plan;
+
+	if (!plan->varlen)
+		return 0;
+	if (plan->rank != plan->root)
+		return div_u64(request->part[0].inst.received, plan->size);
+	return coll_plan_first(plan, plan->send_first, plan->rank + 1) -
+	       coll_plan_first(plan, plan->send_first, plan->rank);
+}
+
 static void request_failed(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
@@ -501,8 +514,11 @@ void coll_request_report(struct coll_request *request, int error)
 	trace_collective_end(request, ktime_get_ns() - request->begun);
 
 	spin_lock(&member->lock);
+	request->received = request_received(request);
 	if (request->error)
 		request_failed(request);
+	else if (request->received > request->plan.count)
+		request->error = -EMSGSIZE;
 	list_del_init(&request->node);
 	WRITE_ONCE(member->inflight, member->inflight - 1);
 	request->complete = true;

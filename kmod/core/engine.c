@@ -565,6 +565,21 @@ bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
 	return !inst_received(inst) && inst->begun && inst->rx.from == peer;
 }
 
+/*
+ * The first frame of a step whose length has not been agreed on: all of it, or what
+ * asks for a grant of as much.
+ */
+static bool inst_expects_whole(const struct coll_inst *inst, const struct coll_data *data)
+{
+	u64 whole = coll_data_whole(data);
+
+	if (inst->rx_off || (data->offset && !(data->flags & COLL_DATA_REQUEST)))
+		return false;
+	if (inst->rx.roomy && !inst->sized)
+		return !(whole & (inst->call.plan.size - 1));
+	return inst->rx.in.len == whole;
+}
+
 /**
  * coll_inst_expects() - does a frame of the peer whose turn it is fit?
  * @inst: the instance
@@ -577,8 +592,8 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 	if (data->step != (u16)inst->rx.tag)
 		return false;
 	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
-		return inst->rx.in.len == coll_data_whole(data);
-	if (data->offset != inst->rx_off)
+		return inst_expects_whole(inst, data);
+	if (data->offset != inst->rx_off || (inst->rx.roomy && !inst->sized))
 		return false;
 	if (data->flags & COLL_DATA_REQUEST)
 		return true;
@@ -586,6 +601,35 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
 	       !(data->length & ((inst->call.plan.size << inst->rx.wide_in) - 1));
+}
+
+/**
+ * coll_inst_size() - a frame that fits has come, and may be the first to tell a length
+ * @inst: the instance
+ * @data: the header of the frame
+ *
+ * From here on the step that is received has that length; of what is beyond the room
+ * that it had nothing is stored.
+ */
+void coll_inst_size(struct coll_inst *inst, const struct coll_data *data)
+{
+	if (!inst->rx.roomy || inst->sized)
+		return;
+	inst->sized = true;
+	inst->room = inst->rx.in.len;
+	inst->received = coll_data_whole(data);
+	inst->rx.in.len = inst->received;
+	inst->rx.token = !inst->received;
+}
+
+/* How many of the next bytes of a step are beyond the room that there is. */
+static u64 inst_excess(const struct coll_inst *inst, u32 len)
+{
+	u64 end = inst->rx_off + len;
+
+	if (!inst->rx.roomy || end <= inst->room)
+		return 0;
+	return min_t(u64, len, end - inst->room);
 }
 
 /**
@@ -612,6 +656,7 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.dst_off = call->area_off[step->in.area] + in,
 		.own_off = call->area_off[step->own] + own,
 		.left = len,
+		.excess = inst_excess(inst, len),
 		.impl = inst->engine->impl,
 	};
 	if (coll_plan_wide(&call->plan) && step->reduce)

@@ -108,6 +108,9 @@ struct coll_turn {
  * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
+ * @sized: @rx is roomy, and has the length that was told now...
+ * @room: ...instead of this one
+ * @received: bytes that were told to come, where a step is roomy
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
  * @tx_run: bytes of its run already framed; a token counts for one
@@ -142,6 +145,7 @@ struct coll_inst {
 	bool granted;
 	bool begun;
 	bool requested;
+	bool sized;
 
 	u32 tx_step;
 	u64 tx_off;
@@ -152,6 +156,8 @@ struct coll_inst {
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
+	u64 room;
+	u64 received;
 
 	u64 left;
 	u64 reached;
@@ -348,6 +354,7 @@ bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
 void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
 u64 coll_inst_sendable(const struct coll_inst *inst);
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
 void coll_inst_stored(struct coll_inst *inst, u64 until);
 void coll_inst_left(struct coll_inst *inst, u64 left);

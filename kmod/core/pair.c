@@ -4,7 +4,8 @@
  *
  * One step of the whole vector, on one lane.  As no rank announces a message, its
  * frames say how long it is: what is eager comes in one frame, and for what is not
- * the sender asks for a grant, telling the length.
+ * the sender asks for a grant, telling the length.  A receiver that has room for it
+ * and no more to say (@varlen) takes any length.
  *
  * Hazards: nothing is written that is sent.
  */
@@ -46,6 +47,7 @@ static void recv_step(const struct coll_plan *plan, u32 i __maybe_unused,
 	step->in = pair_vector(plan, COLL_AREA_RECV);
 	step->token = !plan->count;
 	step->whole = true;
+	step->roomy = plan->varlen;
 }
 
 const struct coll_schedule coll_pair_recv = {

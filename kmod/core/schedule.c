@@ -121,6 +121,23 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
 	return NULL;
 }
 
+/* The length comes with the elements, from who knows it. */
+static const struct coll_schedule *varlen(const struct coll_plan *plan)
+{
+	if (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
+	    plan->algorithm != COLLECTIVE_ALGORITHM_DIRECT)
+		return NULL;
+	switch (plan->collective) {
+	case COLLECTIVE_BROADCAST:
+		return &coll_varlen_broadcast;
+	case COLLECTIVE_SCATTER:
+		return &coll_varlen_scatter;
+	case COLLECTIVE_RECV:
+		return &coll_pair_recv;
+	}
+	return NULL;
+}
+
 /**
  * coll_schedule_find() - the schedule for a call
  * @plan: the call; its rank, root and lane do not matter
@@ -135,6 +152,8 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	if (plan->collective >= COLLECTIVE_OPCODE_COUNT)
 		return NULL;
 	row = &schedules[plan->collective];
+	if (plan->varlen)
+		return varlen(plan);
 	/* Then the order decides, not the algorithm. */
 	if (coll_plan_wide(plan) && (plan->collective == COLLECTIVE_SCAN ||
 				     plan->collective == COLLECTIVE_EXSCAN))
@@ -210,7 +229,7 @@ u64 coll_plan_total(const struct coll_plan *plan)
  * coll_plan_eager() - is an operation sent on credit, by copy?
  * @plan: one that has a schedule
  *
- * Return: the same on every rank.
+ * Return: the same on every rank; with @varlen it matters to who sends only.
  */
 bool coll_plan_eager(const struct coll_plan *plan)
 {
@@ -411,14 +430,15 @@ static u64 blocks_longest(const struct coll_plan *plan, const u64 *first)
  * coll_plan_lanes() - how many lanes have a part of it on this rank
  * @plan: the operation
  *
- * Return: at least 1: the first ones; but a message has any one.
+ * Return: at least 1: the first ones; but a message has any one.  What tells its
+ * length has one, whose frames tell all of it.
  */
 u32 coll_plan_lanes(const struct coll_plan *plan)
 {
 	u64 longest = max(blocks_longest(plan, plan->send_first),
 			  blocks_longest(plan, plan->recv_first));
 
-	if (coll_plan_pair(plan))
+	if (coll_plan_pair(plan) || plan->varlen)
 		return 1;
 	return coll_layout_lanes(max(longest, plan->count) * plan->size, plan->nlanes);
 }

@@ -49,6 +49,8 @@ enum coll_hazard {
  * @wide: sums of 16-bit floats are kept and passed on as binary32
  * @in_place: the input is where the result goes
  * @vector: blocks differ
+ * @varlen: the length of what arrives is told by who sends it, and @count of who
+ *	receives is the room that there is
  * @size: bytes of an element
  * @rank: ours
  * @nranks: of the group
@@ -78,6 +80,7 @@ struct coll_plan {
 	bool wide;
 	bool in_place;
 	bool vector;
+	bool varlen;
 	u32 size;
 	u32 rank;
 	u32 nranks;
@@ -98,7 +101,8 @@ struct coll_plan {
  * @plan: the operation
  *
  * Every data frame carries it: two calls that differ in nothing but these would
- * otherwise take each other's bytes.
+ * otherwise take each other's bytes.  What is not reduced is never wide: there the
+ * same bit says that lengths are told.  Of a message only its receiver knows that.
  *
  * Return: a number that no other call has, but that a message has the same at both
  * ends.
@@ -106,11 +110,13 @@ struct coll_plan {
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
 	u8 collective = plan->collective;
+	bool told = plan->varlen && collective != COLLECTIVE_RECV;
 
 	if (collective == COLLECTIVE_RECV)
 		collective = COLLECTIVE_SEND;
 	return collective | plan->type << 4 | plan->reduction << 8 |
-	       plan->algorithm << 12 | plan->wide << 14 | plan->reproducible << 15;
+	       plan->algorithm << 12 | (plan->wide || told) << 14 |
+	       plan->reproducible << 15;
 }
 
 /**
@@ -155,6 +161,9 @@ struct coll_span {
  * @token: this step is a signal and has no payload
  * @whole: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
+ * @roomy: what arrives in this step, a @whole one, has the length that it has: that
+ *	of @in is the room that there is, and what is beyond it is dropped.  There
+ *	is one at most, and its @token means no room
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
@@ -174,6 +183,7 @@ struct coll_step {
 	u32 tag;
 	bool token;
 	bool whole;
+	bool roomy;
 	u8 hazard;
 };
 
@@ -250,6 +260,8 @@ extern const struct coll_schedule coll_tree_exscan;
 extern const struct coll_schedule coll_tree_allgather;
 extern const struct coll_schedule coll_pair_send;
 extern const struct coll_schedule coll_pair_recv;
+extern const struct coll_schedule coll_varlen_broadcast;
+extern const struct coll_schedule coll_varlen_scatter;
 extern const struct coll_schedule coll_direct_gather;
 extern const struct coll_schedule coll_direct_scatter;
 extern const struct coll_schedule coll_direct_reduce;

@@ -126,6 +126,8 @@ static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
  */
 size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 {
+	u64 room = sink->left > sink->excess ? sink->left - sink->excess : 0;
+
 	len = min_t(u64, len, sink->left);
 	sink->left -= len;
 
@@ -137,7 +139,7 @@ size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 		sink->stage += len;
 		break;
 	default:
-		sink_elements(sink, ptr, len);
+		sink_elements(sink, ptr, min_t(u64, len, room));
 	}
 	return len;
 }

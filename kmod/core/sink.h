@@ -52,6 +52,8 @@ enum coll_sink_kind {
  * @own_off: next byte to read, in @own
  * @tee_off: next byte to store, in @tee
  * @left: bytes still to arrive
+ * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
+ *	there is no room: nobody wants them
  * @impl: how to reduce
  * @stage: next byte to store, of STAGE
  * @carry: the beginning of an element
@@ -72,6 +74,7 @@ struct coll_sink {
 	u64 own_off;
 	u64 tee_off;
 	u64 left;
+	u64 excess;
 	const struct coll_reduce_impl *impl;
 	u8 *stage;
 	u8 carry[COLL_ELEMENT_MAX] __aligned(8);

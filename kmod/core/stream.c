@@ -407,6 +407,7 @@ static struct coll_inst *stream_taker(struct coll_stream *stream,
 		engine->ops->mismatch(engine->ctx, inst, stream->peer);
 		return NULL;
 	}
+	coll_inst_size(inst, data);
 	if (data->flags & COLL_DATA_REQUEST) {
 		coll_inst_grant(inst);
 		return NULL;

@@ -166,6 +166,7 @@ enum collective_reason_kind {
  * EFAULT	memory that is not there, or may not be written
  * EOVERFLOW	count times the size of the type does not fit an address
  * EBADMSG	the ranks' calls do not match
+ * EMSGSIZE	more came than there was room for (VARLEN): on this rank only
  * ECONNRESET	a peer died, or left while it was needed
  * ETIMEDOUT	the deadline passed
  * ECANCELED	cancelled by this rank
@@ -407,11 +408,17 @@ struct collective_op {
  *		FLOAT32 and rounded once, in ALLREDUCE, REDUCE and REDUCE_SCATTER
  *		(SCAN and EXSCAN: EOPNOTSUPP), which sends up to twice as much.  With
  *		other types and reductions it changes nothing
- *
+ * VARLEN	BROADCAST, SCATTER, on all ranks; RECV: of a rank that receives, @count is
+ *		room, and the completion tells in @received how many elements came (at a
+ *		root: how many it has itself).  If it is more than there was room for, as
+ *		many as fit are stored and the rest is dropped: this rank's operation
+ *		fails with EMSGSIZE, those of the others do not, and nothing else does.
+ *		Counts are not compared.  What is sent goes straight from the root to each
+ *		rank in turn, on one lane, so that a broadcast leaves it n - 1 times; what
+ *		is not small waits for each of them to ask for it.  Algorithms: AUTO,
+ *		DIRECT
  * VECTOR	counts differ by rank: allgatherv and so on, see struct
  *		collective_layout
- *
- * The others are not offered yet: EOPNOTSUPP.
  */
 #define COLLECTIVE_F_KEYED		(1U << 0)
 #define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
@@ -492,7 +499,8 @@ struct collective_layout {
  * @op: the operation
  * @request: in: 0; out, with NOWAIT or EINTR: the request that goes on; in,
  *	after EINTR: wait for that request (@op is not looked at)
- * @received: out, with VARLEN: elements that came
+ * @received: out, with VARLEN: elements that came, also if they are too many
+ *	(EMSGSIZE); else 0
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be
  * used again.  Errors: all of the list above but EISCONN and EINPROGRESS;
@@ -524,7 +532,8 @@ struct collective_submit {
  * @flags: COLLECTIVE_WAIT_*
  * @request: in: its number; with ANY only out: the number of the one that was
  *	collected, 0: none was
- * @received: out, with VARLEN: elements that came
+ * @received: out, with VARLEN: elements that came, also if they are too many
+ *	(EMSGSIZE); else 0
  * @requests: with ANY: address of @count numbers (__u64), of which zeros are
  *	skipped; else 0
  * @count: with ANY: 1 .. @inflight_max of QUERY; else 0
