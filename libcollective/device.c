@@ -116,7 +116,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 	return err;
 }
 
-int coll_device_submit(int fd, const struct collective_op *op)
+int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)
 {
 	struct collective_submit submit = {
 		.size = sizeof(submit),
@@ -128,6 +128,7 @@ int coll_device_submit(int fd, const struct collective_op *op)
 	do {
 		err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
 	} while (err == -EINTR);
+	*received = submit.received;
 	return err;
 }
 
@@ -145,7 +146,7 @@ int coll_device_start(int fd, const struct collective_op *op, __u64 *request)
 }
 
 int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
-		     int timeout_ms, __u64 *which)
+		     int timeout_ms, __u64 *which, __u64 *received)
 {
 	struct collective_wait wait = {
 		.size = sizeof(wait),
@@ -165,6 +166,7 @@ int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
 		err = call(fd, COLLECTIVE_IOC_WAIT, &wait);
 	} while (err == -EINTR);
 	*which = wait.request;
+	*received = wait.received;
 	return err;
 }
 

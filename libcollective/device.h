@@ -31,7 +31,8 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 			unsigned int npeers, unsigned int timeout_ms);
 
-int coll_device_submit(int fd, const struct collective_op *op);
+/** coll_device_submit - do it; @received is set to what came, of what tells its length */
+int coll_device_submit(int fd, const struct collective_op *op, __u64 *received);
 int coll_device_start(int fd, const struct collective_op *op, __u64 *request);
 
 /**
@@ -41,11 +42,12 @@ int coll_device_start(int fd, const struct collective_op *op, __u64 *request);
  * @count: how many
  * @timeout_ms: -1: as long as it takes; 0: only look
  * @which: set to the number of the one that was collected, or 0
+ * @received: of that one, as coll_device_submit() does
  *
  * Return: how it ended; -EINPROGRESS or another errno when none was collected.
  */
 int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
-		     int timeout_ms, __u64 *which);
+		     int timeout_ms, __u64 *which, __u64 *received);
 
 int coll_device_register(int fd, const void *addr, size_t size,
 			 unsigned int flags, __u32 *buffer);

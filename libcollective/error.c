@@ -17,6 +17,7 @@ static const struct {
 	{ EFAULT, "Memory that is not mapped, or may not be written" },
 	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },
 	{ EBADMSG, "The ranks' calls do not match" },
+	{ EMSGSIZE, "More came than there was room for" },
 	{ ECONNRESET, "A peer died, or left while it was needed" },
 	{ ETIMEDOUT, "The deadline passed" },
 	{ ECANCELED, "Cancelled by this rank" },

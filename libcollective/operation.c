@@ -75,20 +75,22 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 						  operation->recv_size, true);
 }
 
-void coll_operation_end(const struct coll_operation *operation)
+void coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
 {
-	if (operation->move_size)
+	if (operation->received && (!err || err == -EMSGSIZE))
+		*operation->received = received;
+	if (operation->move_size && !err)
 		memmove(operation->move_to, (void *)(uintptr_t)operation->op.recv,
 			operation->move_size);
 }
 
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation)
 {
+	__u64 received;
 	int err;
 
 	coll_operation_begin(comm, operation);
-	err = coll_device_submit(comm->fd, &operation->op);
-	if (!err)
-		coll_operation_end(operation);
+	err = coll_device_submit(comm->fd, &operation->op, &received);
+	coll_operation_end(operation, err, received);
 	return err;
 }

@@ -17,6 +17,7 @@
  * @layout: where the blocks are; @size 0: one follows the other
  * @move_to: where the result is to be moved when all went well
  * @move_size: bytes to be moved there from @op.recv
+ * @received: where to say how many elements came, or NULL
  */
 struct coll_operation {
 	struct collective_op op;
@@ -25,6 +26,7 @@ struct coll_operation {
 	struct collective_layout layout;
 	void *move_to;
 	size_t move_size;
+	size_t *received;
 };
 
 /**
@@ -86,10 +88,12 @@ int coll_operation_reduce(struct coll_operation *operation, const void *send,
 void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation);
 
 /**
- * coll_operation_end - what is to be done when it has ended well
+ * coll_operation_end - what is to be done when it has ended
  * @operation: the operation
+ * @err: how
+ * @received: elements that came, of what tells its length
  */
-void coll_operation_end(const struct coll_operation *operation);
+void coll_operation_end(const struct coll_operation *operation, int err, __u64 received);
 
 /**
  * coll_operation_run - submit an operation and wait for its end

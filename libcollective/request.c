@@ -58,12 +58,11 @@ int coll_operation_start(struct coll_comm *comm, struct coll_operation *operatio
 }
 
 /* The end of a request; its memory is gone. */
-static void request_done(struct coll_request *request, int err)
+static void request_done(struct coll_request *request, int err, __u64 received)
 {
 	struct coll_comm *comm = request->comm;
 
-	if (!err)
-		coll_operation_end(&request->operation);
+	coll_operation_end(&request->operation, err, received);
 	pthread_mutex_lock(&comm->lock);
 	*request->prev = request->next;
 	if (request->next)
@@ -140,7 +139,7 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 		  int timeout_ms)
 {
 	struct coll_comm *comm = NULL;
-	__u64 few[8], *numbers = few, which = 0;
+	__u64 few[8], *numbers = few, which = 0, received = 0;
 	int n, err;
 
 	*index = -1;
@@ -152,14 +151,15 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 			return -ENOMEM;
 	}
 	n = request_numbers(requests, count, numbers, &comm);
-	err = n > 0 ? coll_device_wait(comm->fd, numbers, n, timeout_ms, &which) : n;
+	err = n > 0 ? coll_device_wait(comm->fd, numbers, n, timeout_ms, &which,
+				       &received) : n;
 	if (numbers != few)
 		free(numbers);
 	if (!which)
 		return err;
 
 	*index = request_find(requests, which);
-	request_done(requests[*index], err);
+	request_done(requests[*index], err, received);
 	requests[*index] = NULL;
 	return err;
 }

@@ -422,6 +422,58 @@ int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
 		 size_t count, enum coll_type type, int root);
 
 /**
+ * coll_recv_varlen - receive elements of which only the sender knows how many
+ * @comm: communicator
+ * @buffer: room for *@count elements
+ * @count: in: the room that there is; out, with success or EMSGSIZE: elements that
+ *	came.  Of coll_irecv_varlen(): written when a wait or test says that it is done
+ * @type: their type, as the sender's
+ * @from: rank, not our own
+ * @tag: as the sender's, who calls coll_send()
+ *
+ * Errors: as coll_recv(), and EMSGSIZE: more came than there was room for.  What
+ * fits is stored, the rest is dropped, and the group goes on; the sender succeeds.
+ */
+int coll_recv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
+		     enum coll_type type, int from, long long tag);
+
+/**
+ * coll_broadcast_varlen - every rank gets the root's elements, however many
+ * @comm: communicator
+ * @buffer: as of coll_broadcast()
+ * @count: in: at the root, elements; elsewhere, the room that there is; out, with
+ *	success or EMSGSIZE: the root's elements; likewise
+ * @type: their type, the same on every rank
+ * @root: the same on every rank
+ *
+ * The root sends all of it to each rank in turn: coll_broadcast() of a count and then
+ * of the elements is faster where there are many.
+ *
+ * Errors: as coll_broadcast(), and EMSGSIZE as of coll_recv_varlen(), on this rank only.
+ */
+int coll_broadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
+			  enum coll_type type, int root);
+
+/**
+ * coll_scatter_varlen - every rank gets its block, however long
+ * @comm: communicator
+ * @send: at the root, a block of each rank, not written; ignored elsewhere
+ * @send_counts: at the root, elements of each of them; ignored elsewhere
+ * @send_displs: at the root, where they begin, in elements, or NULL: one follows the
+ *	other; ignored elsewhere
+ * @recv: room for our block; at the root also COLL_IN_PLACE
+ * @count: in: the room that there is, at the root that of its block whatever it says;
+ *	out, with success or EMSGSIZE: elements of our block; likewise
+ * @type: their type, the same on every rank
+ * @root: the same on every rank
+ *
+ * Errors: as coll_scatterv(), and EMSGSIZE as of coll_recv_varlen(), on this rank only.
+ */
+int coll_scatter_varlen(struct coll_comm *comm, const void *send,
+			const size_t *send_counts, const size_t *send_displs,
+			void *recv, size_t *count, enum coll_type type, int root);
+
+/**
  * coll_alltoall - every rank sends a block to every rank
  * @comm: communicator
  * @send: coll_size() blocks of @count elements, block r for rank r, not written;
@@ -544,6 +596,15 @@ int coll_igather(struct coll_comm *comm, const void *send, void *recv,
 int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
 		  size_t count, enum coll_type type, int root,
 		  struct coll_request **request);
+int coll_irecv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
+		      enum coll_type type, int from, long long tag,
+		      struct coll_request **request);
+int coll_ibroadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
+			   enum coll_type type, int root, struct coll_request **request);
+int coll_iscatter_varlen(struct coll_comm *comm, const void *send,
+			 const size_t *send_counts, const size_t *send_displs,
+			 void *recv, size_t *count, enum coll_type type, int root,
+			 struct coll_request **request);
 int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type,
 		   struct coll_request **request);
