@@ -366,6 +366,27 @@ bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off)
 }
 
 /**
+ * coll_blocks_alike() - do the blocks of the input lie as those of the result do?
+ * @blocks: of an operation whose input and result have a block of each rank
+ * @nranks: of the group
+ */
+bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks)
+{
+	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
+	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
+	const struct coll_stride *from = &send->view.stride, *to = &recv->view.stride;
+
+	if (send->first && memcmp(send->first, recv->first, (nranks + 1) * sizeof(u64)))
+		return false;
+	if (send->apart != recv->apart || !send->apart)
+		return send->apart == recv->apart;
+	if (send->first)
+		return !memcmp(send->view.place, recv->view.place, nranks * sizeof(u64));
+	return from->rows == to->rows && from->row == to->row &&
+	       from->stride == to->stride && from->distance == to->distance;
+}
+
+/**
  * coll_blocks_over() - what a buffer is to the schedules
  * @blocks: the layout, or NULL
  * @area: which buffer

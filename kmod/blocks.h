@@ -52,6 +52,7 @@ int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op
 void coll_blocks_free(struct coll_blocks *blocks);
 bool coll_blocks_vector(const struct coll_blocks *blocks);
 bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off);
+bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks);
 const struct coll_mem *coll_blocks_over(struct coll_blocks *blocks, u32 area,
 					const struct coll_mem *under, u64 off);
 

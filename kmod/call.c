@@ -251,7 +251,11 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 		return 0;
 	switch (op->opcode) {
 	case COLLECTIVE_ALLTOALL:
-		break;		/* never in place */
+		/* What goes to a rank is replaced by what comes from it. */
+		if (op->send != op->recv || (blocks && !coll_blocks_alike(blocks, member->nranks)))
+			break;
+		extent->in_place = true;
+		return 0;
 	case COLLECTIVE_REDUCE_SCATTER:
 		if (!call_in_own_block(op, extent, blocks, member->rank))
 			break;

@@ -8,6 +8,9 @@
  * pairs rank r with rank s - r (modulo n): in each round everybody has one
  * partner, to send to and to receive from, or rests.
  *
+ * Who works in place sends a copy of its block, and others need not know: a small one
+ * copies all blocks at first (they come unasked), a large one swaps round by round.
+ *
  * Hazards: nothing is written that is sent.
  */
 #include "schedule.h"
@@ -147,6 +150,20 @@ static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step 
 	step->from = partner;
 	step->out = direct_block(plan, partner, COLL_AREA_SEND);
 	step->in = direct_block(plan, partner, COLL_AREA_RECV);
+	if (plan->in_place)
+		step->out.area = COLL_AREA_SCRATCH;
+}
+
+static u64 alltoall_scratch(const struct coll_plan *plan)
+{
+	if (!plan->in_place || !coll_plan_moves(plan))
+		return 0;
+	return coll_plan_before(plan, plan->nranks);
+}
+
+static void alltoall_aside(const struct coll_plan *plan, struct coll_local *local)
+{
+	local->len = alltoall_scratch(plan);
 }
 
 static void alltoall_local(const struct coll_plan *plan, struct coll_local *local)
@@ -160,6 +177,37 @@ const struct coll_schedule coll_direct_alltoall = {
 	.steps	= paired_steps,
 	.step	= alltoall_step,
 	.local	= alltoall_local,
+	.aside	= alltoall_aside,
+	.scratch = alltoall_scratch,
+};
+
+/* Bytes of the blocks of earlier rounds. */
+static u64 swap_before(const struct coll_plan *plan, u32 partner)
+{
+	u32 first = direct_partner(plan, 0);
+	u64 before = coll_plan_before(plan, partner);
+
+	if (partner < first)
+		before += coll_plan_before(plan, plan->nranks);
+	return before - coll_plan_before(plan, first);
+}
+
+static void swap_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	alltoall_step(plan, i, step);
+	if (step->to == COLL_NOBODY)
+		return;
+	step->out.off = swap_before(plan, step->to);
+	step->swap = true;
+}
+
+const struct coll_schedule coll_direct_swap = {
+	.name	= "direct alltoall in place",
+	.windowed = true,
+	.steps	= paired_steps,
+	.step	= swap_step,
+	.local	= alltoall_local,
+	.scratch = alltoall_scratch,
 };
 
 /* Is this the first, or the last, of our partners? */

@@ -341,6 +341,12 @@ static void inst_tell_grant(struct coll_inst *inst, u64 limit)
 	engine->ops->control(engine->ctx, inst->rx.from, &control);
 }
 
+/* Where in scratch a step needs room for what it has not been granted yet. */
+static u64 inst_grant_place(const struct coll_inst *inst, const struct coll_step *step)
+{
+	return (step->swap ? step->out.off : step->in.off) + step_stored(step, inst->grant_off);
+}
+
 /*
  * How much of what comes in a step finds room in scratch, as far as that has been
  * left.
@@ -348,13 +354,31 @@ static void inst_tell_grant(struct coll_inst *inst, u64 limit)
 static u64 inst_room(const struct coll_inst *inst, const struct coll_step *step)
 {
 	u64 window = inst->call.area[COLL_AREA_SCRATCH]->length;
-	u64 from = step->in.off + step_stored(step, inst->grant_off);
+	u64 from = inst_grant_place(inst, step);
 	u64 end = (inst->left & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
 	u64 room = end > from ? end - from : 0;
 
 	if (step->wide_out == step->wide_in)
 		return room;
 	return step->wide_out ? room / 2 : 2 * room;
+}
+
+/* What will be overwritten is copied to where it is sent from: a window at most. */
+static void inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 len)
+{
+	const struct coll_call *call = &inst->call;
+
+	coll_mem_copy(call->area[COLL_AREA_SCRATCH], inst_grant_place(inst, step),
+		      call->area[step->in.area],
+		      call->area_off[step->in.area] + step->in.off + inst->grant_off, len);
+}
+
+/* How much of the step that sends has been copied. */
+static u64 inst_swapped(const struct coll_inst *inst)
+{
+	if (inst->tx_step == inst->grant_step)
+		return inst->grant_off;
+	return inst->tx_step < inst->grant_step ? inst->tx.out.len : 0;
 }
 
 /* Go through the steps of the run as far as there is room for what comes. */
@@ -364,11 +388,13 @@ static void inst_allow(struct coll_inst *inst)
 
 	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
 	while (!inst->granted) {
-		bool scratch = step.in.area == COLL_AREA_SCRATCH;
+		bool scratch = step.swap || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - inst->grant_off;
 
 		if (step_in(&step) && scratch)
 			more = min(more, inst_room(inst, &step));
+		if (step_in(&step) && step.swap)
+			inst_swap(inst, &step, more);
 		inst->grant_off += more;
 		inst->grant_limit += more;
 		if (inst->grant_off < step_in(&step))
@@ -395,7 +421,7 @@ static u64 inst_allowed(const struct coll_inst *inst)
 	if (inst->granted)
 		return ~0ULL;
 	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
-	return step.in.off + step_stored(&step, inst->grant_off);
+	return inst_grant_place(inst, &step);
 }
 
 /*
@@ -410,6 +436,7 @@ static void inst_grant_window(struct coll_inst *inst, bool first)
 	u64 allowed;
 
 	inst_allow(inst);
+	inst_tx_kick(inst);
 	allowed = inst_allowed(inst);
 	if (!first && !inst->granted && allowed - inst->grant_scratch < window / 4)
 		return;
@@ -464,8 +491,9 @@ void coll_inst_grant(struct coll_inst *inst)
  * @inst: the instance
  *
  * A step may need others to be received first.  What a forwarding one sends is
- * what the last of these receives: it is final as far as it is stored.  What lies in
- * windowed scratch leaves it in order, also where it goes to different peers.
+ * what the last of these receives: it is final as far as it is stored.  What is
+ * swapped is final as far as it is copied.  What lies in windowed scratch leaves it in
+ * order, also where it goes to different peers.
  *
  * Return: bytes, or 1 for a token that may go.
  */
@@ -477,7 +505,9 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 	    (inst->schedule->windowed && inst->framing))
 		return 0;
 
-	if (inst->rx_step >= inst->tx.need)
+	if (inst->tx.swap)
+		final = inst_swapped(inst);
+	else if (inst->rx_step >= inst->tx.need)
 		final = step_out(&inst->tx);
 	else if (inst->tx.forward && inst->rx_step + 1 == inst->tx.need)
 		final = step_stored(&inst->rx, inst->rx_off);
@@ -686,7 +716,7 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	coll_inst_settle(inst);
 }
 
-/* What is sent although it is overwritten; a few kilobytes. */
+/* What is sent although it is overwritten; of each rank a few kilobytes at most. */
 static void inst_aside(struct coll_inst *inst)
 {
 	const struct coll_call *call = &inst->call;

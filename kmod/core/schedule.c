@@ -138,6 +138,14 @@ static const struct coll_schedule *varlen(const struct coll_plan *plan)
 	return NULL;
 }
 
+/* From who works in place small blocks are all set aside at once. */
+static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
+{
+	if (plan->collective == COLLECTIVE_ALLTOALL && plan->in_place && (plan->vector || !few))
+		return &coll_direct_swap;
+	return schedules[plan->collective].direct;
+}
+
 /**
  * coll_schedule_find() - the schedule for a call
  * @plan: the call; its rank, root and lane do not matter
@@ -169,13 +177,13 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 		/* Both send as much, but directly it needs no copy. */
 		if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
 			return row->direct;
-		return row->ring ? row->ring : row->direct;
+		return row->ring ? row->ring : direct(plan, few);
 	case COLLECTIVE_ALGORITHM_RING:
 		return row->ring;
 	case COLLECTIVE_ALGORITHM_TREE:
 		return row->tree && row->tree->eager && !few ? NULL : row->tree;
 	case COLLECTIVE_ALGORITHM_DIRECT:
-		return row->direct;
+		return direct(plan, few);
 	}
 	return NULL;
 }

@@ -159,6 +159,8 @@ struct coll_span {
  *	belongs to another step, or has another root, in a call that does not match
  *	has another one.  At first the number of the step; 16 bits of it are sent
  * @token: this step is a signal and has no payload
+ * @swap: @out is in windowed scratch and as long as @in.  What @in has is copied there
+ *	first: the other may send as far as that has been done, and so may we
  * @whole: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
  * @roomy: what arrives in this step, a @whole one, has the length that it has: that
@@ -182,6 +184,7 @@ struct coll_step {
 	bool forward;
 	u32 tag;
 	bool token;
+	bool swap;
 	bool whole;
 	bool roomy;
 	u8 hazard;
@@ -212,7 +215,9 @@ struct coll_local {
  * Where the ranks are in a circle, or one takes from several, what goes through
  * scratch is cut into segments, each a quarter of the window at most: a segment is
  * granted at the latest when all but the one before it have left.  So no rank
- * waits for what comes later at another one, and nobody waits in a circle.
+ * waits for what comes later at another one, and nobody waits in a circle.  Two ranks
+ * that swap need no segments: each can take as much as it has set aside, and what it
+ * has sent of that makes room for more.
  *
  * @name: for people
  * @ring: it needs no links but those of the ring
@@ -222,8 +227,8 @@ struct coll_local {
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
  * @aside: what is copied before anything is sent, so that it can be sent although
- *	it is overwritten: a few bytes from COLL_AREA_SEND to COLL_AREA_SCRATCH;
- *	NULL: nothing
+ *	it is overwritten: a few kilobytes, of each rank at most, from
+ *	COLL_AREA_SEND to COLL_AREA_SCRATCH; NULL: nothing
  * @scratch: bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
  */
 struct coll_schedule {
@@ -266,6 +271,7 @@ extern const struct coll_schedule coll_direct_gather;
 extern const struct coll_schedule coll_direct_scatter;
 extern const struct coll_schedule coll_direct_reduce;
 extern const struct coll_schedule coll_direct_alltoall;
+extern const struct coll_schedule coll_direct_swap;
 extern const struct coll_schedule coll_direct_reduce_scatter;
 
 struct coll_range coll_plan_block(const struct coll_plan *plan, const u64 *first, u32 block);

@@ -19,7 +19,13 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 {
-	control_send(member_of(ctx), peer, control);
+	const struct coll_inst *inst = coll_inst_find(ctx, control->instance);
+	struct coll_control early = *control;
+
+	if (member_of(ctx)->sim->config.mutation == MUTATION_SWAP && inst &&
+	    inst->rx.swap && control->kind == COLL_CONTROL_GRANT)
+		early.position = COLL_GRANT_ALL;
+	control_send(member_of(ctx), peer, &early);
 }
 
 static void on_kick(void *ctx, struct coll_stream *stream)
@@ -214,8 +220,10 @@ static bool part_apart(const struct sim_op *op, const struct sim_part *part)
 	switch (op->collective) {
 	case COLLECTIVE_SCATTER:
 	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_ALLTOALL:
 		return part->send_len;
+	case COLLECTIVE_ALLTOALL:
+		/* What goes to a rank would be as long as what comes from it. */
+		return op->vector;
 	}
 	return false;
 }
@@ -435,7 +443,7 @@ static void member_submit(struct member *member, u32 number)
 		int err;
 
 		call.plan.lane = lane;
-		call.plan.in_place = part->in_place &&
+		call.plan.in_place = part->in_place && part->send_len && part->recv_len &&
 				     sim->config.mutation != MUTATION_ASIDE;
 		call.eager = coll_plan_eager(&call.plan);
 		part_scratch(sim, part, &call);

@@ -19,6 +19,7 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_LEFT]		= "what is in a window counts as gone too early",
 	[MUTATION_ASIDE]	= "nothing is set aside of what is overwritten",
 	[MUTATION_WIDE]		= "wide sums are rounded on the way",
+	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
 };
 
 u64 __real_coll_inst_sendable(const struct coll_inst *inst);

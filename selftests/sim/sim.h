@@ -61,6 +61,7 @@ enum mutation {
 	MUTATION_LEFT,		/* what is in a window counts as gone too early */
 	MUTATION_ASIDE,		/* nothing is set aside of what is overwritten */
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
+	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
 	MUTATION_COUNT
 };
 

@@ -359,7 +359,9 @@ struct collective_unregister {
  * @send: address of what this rank contributes; of a BROADCAST the root's only
  * @recv: address of the result; equal to @send: in place.  ALLGATHER then finds
  *	this rank's block where it belongs in the result.  The root of a BROADCAST
- *	in place is not written
+ *	in place is not written.  Of an ALLTOALL block r goes to rank r and is replaced
+ *	by what comes from there; with a layout both sides of it must be the same, and
+ *	other ranks need not be in place
  * @layout: address of a struct collective_layout, of ALLGATHER, REDUCE_SCATTER,
  *	GATHER, SCATTER and ALLTOALL (else EINVAL); 0: one block after the other
  * @send_buffer: registered buffer that holds @send; 0: none
@@ -477,7 +479,9 @@ struct collective_view {
  *
  * In place (@send equal to @recv, see struct collective_op) our own block is where the
  * view of the other buffer has it, and the view of ours is zero.  REDUCE_SCATTER is in
- * place when @recv, with its view, is just our own block of @send.
+ * place when @recv, with its view, is just our own block of @send.  ALLTOALL is in place
+ * when its views, or its counts and displacements, are the same for @send and @recv
+ * (else EINVAL).
  */
 struct collective_layout {
 	__u32 size;
