@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
 #include <stdint.h>
 
 #include "operation.h"
@@ -13,7 +12,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_ALLTOALL,
-		.op.send = (uintptr_t)send,
+		.op.send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send),
 		.op.recv = (uintptr_t)recv,
 	};
 	err = coll_operation_blocks(comm, &operation->op, count, type, &block,
@@ -22,7 +21,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		return err;
 	operation->send_size = total;
 	operation->recv_size = total;
-	return send == COLL_IN_PLACE ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
 int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,

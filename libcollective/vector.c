@@ -136,8 +136,11 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	err = coll_operation_elements(&operation->op, 0, type, &bytes);
 	if (err)
 		return err;
-	if (send == COLL_IN_PLACE)
-		return -EOPNOTSUPP;
+	if (send == COLL_IN_PLACE) {
+		operation->op.send = operation->op.recv;
+		send_counts = recv_counts;
+		send_displs = recv_displs;
+	}
 	if (!send_counts || !recv_counts)
 		return -EINVAL;
 	operation->layout.send_counts = list(send_counts);

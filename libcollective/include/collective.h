@@ -477,8 +477,9 @@ int coll_scatter_varlen(struct coll_comm *comm, const void *send,
  * coll_alltoall - every rank sends a block to every rank
  * @comm: communicator
  * @send: coll_size() blocks of @count elements, block r for rank r, not written;
- *	COLL_IN_PLACE is EOPNOTSUPP
- * @recv: room for as many, block r from rank r; must not overlap @send
+ *	or COLL_IN_PLACE
+ * @recv: room for as many, block r from rank r; must not overlap @send.  In place,
+ *	block r is sent to rank r and replaced by what that one sends
  * @count: elements of a block, the same on every rank
  * @type: their type, the same on every rank
  *
@@ -674,7 +675,9 @@ int coll_iscatterv(struct coll_comm *comm, const void *send,
  *
  * @send_counts and @send_displs say which elements of @send go to each rank,
  * @recv_counts and @recv_displs where in @recv the elements of each go; displacements
- * are in elements, NULL: one block follows the other.  COLL_IN_PLACE is EOPNOTSUPP.
+ * are in elements, NULL: one block follows the other.  With COLL_IN_PLACE for @send, the
+ * block of @recv for a rank is sent to it and replaced by one as long that it sends;
+ * @send_counts and @send_displs are not looked at.
  * Errors: as coll_gatherv().
  */
 int coll_alltoallv(struct coll_comm *comm, const void *send,
