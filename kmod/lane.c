@@ -354,7 +354,7 @@ static bool lane_run(struct coll_runner *runner)
 	struct coll_member *member = lane->member;
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
-	bool moved = true;
+	bool moved = true, recheck;
 	int turn;
 
 	lane_arrivals(lane);
@@ -366,8 +366,10 @@ static bool lane_run(struct coll_runner *runner)
 		if (lane_read_mail(conn))
 			lane_conn_down(conn, -EPROTO);
 	}
+	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
+	recheck = xchg(&lane->recheck, false);
 	lane_inbox(lane);
-	if (xchg(&lane->recheck, false))
+	if (recheck)
 		lane_recheck(lane);
 	if (smp_load_acquire(&member->aborted))	/* then when, and why */
 		lane_fail(lane, now);
