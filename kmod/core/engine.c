@@ -836,7 +836,7 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 
 /*
  * What comes of a name with a key is dropped from now on, and what waits for it by the
- * next coll_engine_drain().
+ * next coll_engine_drain().  No grant stays: the name may be forgotten, and used again.
  */
 static void engine_bury(struct coll_engine *engine, u64 instance)
 {
@@ -845,9 +845,11 @@ static void engine_bury(struct coll_engine *engine, u64 instance)
 	if (coll_name_counted(instance))
 		return;
 	coll_failed_add(engine->failed, instance);
-	list_for_each_entry(stream, &engine->streams, node)
+	list_for_each_entry(stream, &engine->streams, node) {
+		coll_grants_drop(&stream->grants, instance);
 		if (stream->staged && list_empty(&stream->waking))
 			list_add_tail(&stream->waking, &engine->waking);
+	}
 }
 
 static void inst_abort(struct coll_inst *inst, int error)
