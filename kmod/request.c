@@ -303,6 +303,30 @@ static void request_identify(struct coll_request *request)
 }
 
 /*
+ * A key that has failed must not begin again on a lane: a peer that has not heard of
+ * the failure would take its grant for one of the use that failed.  Nor need what
+ * differs from what others have called.  What is counted goes there to be aborted, so
+ * that lanes know its number to be over.
+ */
+static bool request_stillborn(const struct coll_request *request,
+			      const struct coll_failure *doom)
+{
+	return !coll_name_counted(request->instance) &&
+	       doom->cause.kind != COLLECTIVE_REASON_NONE &&
+	       doom->cause.kind != COLLECTIVE_REASON_LEFT;
+}
+
+/* Its parts end without having begun.  It is aborted, and the caller's. */
+static void request_forgo(struct coll_request *request)
+{
+	int error = READ_ONCE(request->aborted);
+	u32 left = request->nparts;
+
+	while (left--)
+		coll_request_report(request, error);
+}
+
+/*
  * Give it its numbers and to its lanes; what is known of it already may doom it.
  * It is the caller's until he lets others wait for it.
  */
@@ -343,7 +367,8 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	coll_wait_claim(wait, request);
 	coll_deadline_arm(request);
 	agreed = coll_agree_begin(request, doom);
-	request_parts(request);
+	if (!request_stillborn(request, doom))
+		request_parts(request);
 	spin_unlock(&member->lock);
 
 	atomic64_inc(&member->counters.submitted);
@@ -436,6 +461,8 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 
 	if (doom.cause.kind != COLLECTIVE_REASON_NONE)
 		coll_agree_doom(member, request->instance, &doom);
+	if (request_stillborn(request, &doom))
+		request_forgo(request);
 	if (nowait) {
 		request_kick(request);
 		coll_wait_release(&wait, member);

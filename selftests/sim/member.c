@@ -410,6 +410,21 @@ static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_cal
 	call->area[COLL_AREA_SCRATCH] = &part->scratch[lane]->mem;
 }
 
+/*
+ * What is named by a key that has failed here does not reach the lanes.  Any other may
+ * do so just before its abort is heard of.
+ */
+static bool member_refuses(const struct member *member, u32 number)
+{
+	const struct sim_op *ops = member->sim->ops;
+	u32 i;
+
+	for (i = 0; i < number; i++)
+		if (ops[i].name == ops[number].name && member->parts[i].error)
+			return true;
+	return false;
+}
+
 static void member_submit(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -422,7 +437,8 @@ static void member_submit(struct member *member, u32 number)
 	op->submitted++;
 	part->submitted = true;
 	member->inflight++;
-	if (part->aborted && rng_once_in(&sim->rng, 2)) {
+	if (part->aborted &&
+	    (member_refuses(member, number) || rng_once_in(&sim->rng, 2))) {
 		part->error = -ECANCELED;
 		member_done(member, number);
 		return;
