@@ -343,7 +343,7 @@ static void test_window(void)
 		.step = 2, .length = 1024,
 	};
 	struct coll_out out;
-	struct coll_inst inst;
+	struct coll_inst *inst = malloc(sizeof(*inst));
 	struct flat window;
 	u64 position = 0;
 
@@ -352,7 +352,7 @@ static void test_window(void)
 	call.area[COLL_AREA_SEND] = &f->send.mem;
 	call.area[COLL_AREA_SCRATCH] = &window.mem;
 
-	coll_engine_submit(&f->engine, &inst, &call);
+	coll_engine_submit(&f->engine, inst, &call);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "no more is granted than a window takes");
 	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL);
