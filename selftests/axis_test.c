@@ -218,6 +218,15 @@ static int vector_rank(struct coll_comm *comm, int rank, int n)
 	CHECK_EQ(0, coll_alltoallv(comm, mine, ones, displs, result, ones, NULL, COLL_INT32));
 	for (r = 0; r < n; r++)
 		CHECK_EQ(r * 100 + n - 1 - rank, result[r]);
+	memcpy(result, mine, n * 4);
+	CHECK_EQ(0, coll_alltoallv(comm, COLL_IN_PLACE, NULL, NULL, result, ones, displs,
+				   COLL_INT32));
+	for (r = 0; r < n; r++)
+		CHECK_EQ(r * 100 + n - 1 - rank, result[n - 1 - r]);
+	memcpy(result, mine, n * 4);
+	CHECK_EQ(0, coll_alltoall(comm, COLL_IN_PLACE, result, 1, COLL_INT32));
+	for (r = 0; r < n; r++)
+		CHECK_EQ(r * 100 + rank, result[r]);
 
 	/* Block r has r elements; out of place and in place. */
 	at = n * (n - 1) / 2;
