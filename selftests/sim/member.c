@@ -65,6 +65,7 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 	}
 	if (!part->error)
 		part->error = inst->error;
+	part->received = inst->received;
 	/* The sanitizer sees it if the engine looks at it once more. */
 	free(inst);
 	member->instances[((struct coll_engine *)ctx)->lane]--;
@@ -212,6 +213,8 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 		part->recv_len = reference_block_count(op, 0, rank) * size;
 		break;
 	}
+	if (op->varlen && !root)
+		part->recv_len = reference_room(op, rank) * size;
 }
 
 /* Those whose input is not where the result goes, or must be kept apart from it. */
@@ -283,6 +286,27 @@ static bool part_margins(const struct sim_part *part, const struct sim_mem *memo
 	return memory_differs(memory, FRESH, at, memory->mem.length);
 }
 
+/* How much of the room was to be written; the rest was not. */
+static u64 part_told(struct member *member, const struct sim_op *op,
+		     const struct sim_part *part)
+{
+	u64 sent = reference_block_count(op, op->root, member->rank) *
+		   coll_type_size(op->type);
+	u64 stored = min(sent, part->recv_len);
+
+	if (!op->varlen || member->rank == op->root)
+		return part->recv_len;
+	if (part->received != sent)
+		sim_fail(member->sim, "rank %u: operation %u: is told %llu bytes, not %llu",
+			 member->rank, part->number, (unsigned long long)part->received,
+			 (unsigned long long)sent);
+	if (memory_differs(part->recv, FRESH, part->recv_off + stored,
+			   part->recv_off + part->recv_len))
+		sim_fail(member->sim, "rank %u: operation %u: written where nothing came",
+			 member->rank, part->number);
+	return stored;
+}
+
 static void part_check(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -292,9 +316,10 @@ static void part_check(struct member *member, u32 number)
 	u64 i = 0;
 	const u8 *expected = reference_result(sim, op, member->rank);
 	u8 *got = malloc(part->recv_len + part->send_len + 8);
+	u64 stored = part_told(member, op, part);
 
 	memory_read(part->recv, part->recv_off, got, part->recv_len);
-	if (memcmp(got, expected, part->recv_len)) {
+	if (memcmp(got, expected, stored)) {
 		while (got[i] == expected[i])
 			i++;
 		sim_fail(sim, "rank %u: operation %u (%u): wrong bits in element %llu of %llu",
@@ -446,6 +471,8 @@ static void member_submit(struct member *member, u32 number)
 	if (!barrier)
 		part_allocate(sim, op, member->rank, part);
 	part_vector(sim, op, part, &plan);
+	if (plan.varlen && member->rank != op->root)
+		plan.count = reference_room(op, member->rank);
 	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes;
 

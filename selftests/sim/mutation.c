@@ -18,6 +18,7 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_WINDOW]	= "more is granted than a window can take",
 	[MUTATION_LEFT]		= "what is in a window counts as gone too early",
 	[MUTATION_ASIDE]	= "nothing is set aside of what is overwritten",
+	[MUTATION_ROOM]		= "what there is no room for is stored",
 	[MUTATION_WIDE]		= "wide sums are rounded on the way",
 	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
 };
@@ -55,6 +56,19 @@ void __wrap_coll_inst_grant(struct coll_inst *inst)
 {
 	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
 		__real_coll_inst_grant(inst);
+}
+
+void __real_coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
+void __wrap_coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
+
+void __wrap_coll_inst_size(struct coll_inst *inst, const struct coll_data *data)
+{
+	bool first = inst->rx.roomy && !inst->sized;
+
+	__real_coll_inst_size(inst, data);
+	/* By one element: behind the buffer there is a margin, but no more. */
+	if (first && member_of(inst->engine)->sim->config.mutation == MUTATION_ROOM)
+		inst->room += inst->call.plan.size;
 }
 
 void __real_coll_inst_left(struct coll_inst *inst, u64 left);

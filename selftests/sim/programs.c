@@ -64,6 +64,7 @@ bool program_offers(const struct sim_op *op, u32 nranks)
 		.algorithm = op->algorithm,
 		.reproducible = op->reproducible,
 		.wide = op->wide,
+		.varlen = op->varlen && op->collective != COLLECTIVE_SEND,
 		.size = coll_type_size(op->type),
 		.nranks = nranks,
 		.count = op->count,
@@ -110,6 +111,9 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	op->count = random_count(rng, nranks, coll_type_size(op->type), bytes);
 	op->vector = op->collective >= COLLECTIVE_ALLGATHER &&
 		     op->collective <= COLLECTIVE_ALLTOALL && rng_once_in(rng, 2);
+	op->varlen = (op->collective == COLLECTIVE_BROADCAST ||
+		      op->collective == COLLECTIVE_SCATTER ||
+		      op->collective == COLLECTIVE_SEND) && rng_once_in(rng, 2);
 	if (!program_offers(op, nranks))
 		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
 	if (!program_offers(op, nranks)) {

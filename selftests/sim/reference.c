@@ -142,6 +142,25 @@ u64 reference_block_count(const struct sim_op *op, u32 from, u32 to)
 	return bits % 4 ? (bits >> 8) % (op->count + 1) : 0;
 }
 
+/**
+ * reference_room() - elements that a rank has room for
+ * @op: an operation whose length is told
+ * @rank: one that takes part
+ *
+ * Return: as many as come, or more, or fewer; at the root, what is there.
+ */
+u64 reference_room(const struct sim_op *op, u32 rank)
+{
+	u64 bits = rng_mix(op->seed + 31 * rank + 5);
+	u64 sent = reference_block_count(op, op->root, rank);
+
+	if (rank == op->root || bits % 3 == 0)
+		return sent;
+	if (bits % 3 == 1)
+		return sent + 1 + (bits >> 8) % (sent + 2);
+	return bits >> 60 ? (bits >> 8) % (sent + 1) : 0;
+}
+
 /* Elements of the blocks that @rank has for those before @to. */
 u64 reference_before(const struct sim_op *op, u32 rank, u32 to)
 {

@@ -255,6 +255,7 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
 		.wide = op->wide && sim->config.mutation != MUTATION_WIDE,
+		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};
 }

@@ -60,6 +60,7 @@ enum mutation {
 	MUTATION_WINDOW,	/* more is granted than a window can take */
 	MUTATION_LEFT,		/* what is in a window counts as gone too early */
 	MUTATION_ASIDE,		/* nothing is set aside of what is overwritten */
+	MUTATION_ROOM,		/* what there is no room for is stored */
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
 	MUTATION_COUNT
@@ -130,6 +131,7 @@ enum values {
  * @reproducible: the order of ranks decides
  * @wide: sums are rounded once
  * @vector: blocks differ: see reference_block_count()
+ * @varlen: who receives is told how much: see reference_room()
  * @name: of it; its place in the program, unless it has a key
  * @count: elements: of the vector, or of a rank's block
  * @root: rank, of rooted ones; who sends a message
@@ -147,6 +149,7 @@ struct sim_op {
 	bool reproducible;
 	bool wide;
 	bool vector;
+	bool varlen;
 	u64 name;
 	u32 root;
 	u32 to;
@@ -172,6 +175,7 @@ struct sim_op {
  * @send_first: where the blocks begin, if they differ
  * @recv_first: likewise
  * @lanes_left: lanes on which it is not complete
+ * @received: bytes that were told to come, where the length is told
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
  */
@@ -189,6 +193,7 @@ struct sim_part {
 	u64 send_first[SIM_RANKS_MAX + 1];
 	u64 recv_first[SIM_RANKS_MAX + 1];
 	u32 lanes_left;
+	u64 received;
 	int error;
 	bool submitted;
 	bool done;
@@ -398,6 +403,7 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
 /* reference.c */
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
 u64 reference_block_count(const struct sim_op *op, u32 from, u32 to);
+u64 reference_room(const struct sim_op *op, u32 rank);
 u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);
 bool reference_wide(const struct sim_op *op);
