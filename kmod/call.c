@@ -175,7 +175,9 @@ static void call_extent_vector(const struct collective_op *op, const struct coll
 	}
 	extent->digest = blocks->digest;
 	extent->block = max3(op->count, send->longest, recv->longest) * plan->size;
-	extent->own = all[member->rank] * plan->size;
+	/* Of an alltoall both have all blocks. */
+	if (!send->first || !recv->first)
+		extent->own = all[member->rank] * plan->size;
 }
 
 static int call_extent(const struct collective_op *op, const struct coll_member *member,
