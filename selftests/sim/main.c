@@ -70,7 +70,8 @@ static bool seeds(u64 first, u64 last, u8 fault)
 	for (i = 0; i < count; i++)
 		well &= passed[i];
 	free(passed);
-	tap_note("%llu of them with concurrent keys, %.1f s", (unsigned long long)keyed, seconds() - begin);
+	tap_note("%llu of them with concurrent keys, %.1f s", (unsigned long long)keyed,
+		 seconds() - begin);
 	return tap_ok(well, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
 		      (unsigned long long)last, fault_names[fault]);
 }

@@ -57,7 +57,7 @@ static void test_grant(void)
 
 	f = fixture_new(0, 2);
 	tap_ok(!coll_stream_granted(&f->stream[1], 1000, COLL_GRANT_ALL) &&
-	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come before its operation");
+	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come first");
 	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
 	       "and is good for no other one");
 	fixture_free(f);
