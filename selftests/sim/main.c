@@ -77,15 +77,28 @@ static bool seeds(u64 first, u64 last, u8 fault)
 }
 
 /* A broken rule must show, in some world at least. */
-static void mutant(u8 mutation)
+static bool mutant_job(const void *ctx __maybe_unused, unsigned int index)
 {
+	u8 mutation = 1 + index;
 	u8 fault = mutation == MUTATION_LEASE ? FAULT_SILENCE : FAULT_NONE;
 	u32 seed = 1;
 
 	while (seed <= MUTANT_SEEDS && program_seed(seed, fault, mutation, false))
 		seed++;
-	tap_ok(seed <= MUTANT_SEEDS, "mutation is noticed, by seed %u: %s", seed,
-	       mutation_names[mutation]);
+	tap_note("%s: seed %u", mutation_names[mutation], seed);
+	return seed <= MUTANT_SEEDS;
+}
+
+static void mutants(void)
+{
+	double begin = seconds();
+	bool passed[MUTATION_COUNT - 1];
+	u32 i;
+
+	jobs_run(ARRAY_SIZE(passed), mutant_job, NULL, passed);
+	for (i = 0; i < ARRAY_SIZE(passed); i++)
+		tap_ok(passed[i], "mutation is noticed: %s", mutation_names[1 + i]);
+	tap_note("%.1f s", seconds() - begin);
 }
 
 /* Sizes of groups; the largest first, for they take longest. */
@@ -113,20 +126,13 @@ static void sweeps(void)
 
 static int check(void)
 {
-	double begin;
-	u32 n;
-
 	tap_plan(0);
 	sweeps();
 	seeds(1, CHECK_SEEDS, FAULT_NONE);
 	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
 	seeds(1, CHECK_FAULTS, FAULT_GROUP);
 	seeds(1, CHECK_FAULTS, FAULT_SILENCE);
-
-	begin = seconds();
-	for (n = 1; n < MUTATION_COUNT; n++)
-		mutant(n);
-	tap_note("%.1f s", seconds() - begin);
+	mutants();
 	return tap_exit();
 }
 
@@ -179,7 +185,7 @@ int main(int argc, char **argv)
 
 	tap_plan(0);
 	if (broken)
-		mutant(broken);
+		tap_ok(mutant_job(NULL, broken - 1), "mutation is noticed");
 	else if (ranks)
 		tap_ok(sweep(ranks), "sweep of %llu ranks", ranks);
 	else if (verbose)

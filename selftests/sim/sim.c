@@ -241,8 +241,7 @@ bool sim_takes_part(const struct sim_op *op, u32 rank)
 struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 rank)
 {
 	bool receives = op->collective == COLLECTIVE_SEND && rank == op->to;
-
-	return (struct coll_plan){
+	struct coll_plan plan = {
 		.collective = receives ? COLLECTIVE_RECV : op->collective,
 		.type = op->type,
 		.reduction = op->reduction,
@@ -254,10 +253,14 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
-		.wide = op->wide && sim->config.mutation != MUTATION_WIDE,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};
+
+	/* Some algorithms are there only for wide sums: those stay what they are. */
+	plan.wide = op->wide && (sim->config.mutation != MUTATION_WIDE ||
+				 !coll_schedule_find(&plan));
+	return plan;
 }
 
 /**
