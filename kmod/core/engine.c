@@ -12,7 +12,7 @@
  * reads from our memory.  One that was aborted drops the first two conditions,
  * never the last.
  */
-#include "engine.h"
+#include "inst.h"
 
 #include <linux/collective.h>
 
@@ -89,45 +89,6 @@ bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 	if (coll_name_counted(instance))
 		return instance >= engine->next;
 	return coll_failed_find(engine->failed, instance) < 0;
-}
-
-/* What a half of a step moves.  A token counts for one. */
-static u64 step_moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
-{
-	if (peer == COLL_NOBODY)
-		return 0;
-	return step->token ? 1 : span->len;
-}
-
-static u64 step_out(const struct coll_step *step)
-{
-	return step_moves(step, step->to, &step->out);
-}
-
-static u64 step_in(const struct coll_step *step)
-{
-	return step_moves(step, step->from, &step->in);
-}
-
-/*
- * How much is stored when so much of a step has arrived: sums may be passed on wider
- * than they come, or be rounded.
- */
-static u64 step_stored(const struct coll_step *step, u64 arrived)
-{
-	if (step->wide_out == step->wide_in)
-		return arrived;
-	return step->wide_out ? 2 * arrived : arrived / 2;
-}
-
-static bool inst_sent(const struct coll_inst *inst)
-{
-	return inst->tx_step == inst->nsteps;
-}
-
-static bool inst_received(const struct coll_inst *inst)
-{
-	return inst->rx_step == inst->nsteps;
 }
 
 static bool mark_covered(const struct coll_mark *mark)
@@ -235,7 +196,11 @@ static void inst_tx_enter(struct coll_inst *inst)
 	inst_tx_leave(inst, peer);
 }
 
-static void inst_tx_kick(struct coll_inst *inst)
+/**
+ * coll_inst_kick() - have sent what may be sent by now
+ * @inst: the instance
+ */
+void coll_inst_kick(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 
@@ -272,7 +237,7 @@ static void inst_check_lease(struct coll_inst *inst)
 	inst->lapsed = lapsed;
 	inst_rx_begin(inst);
 	if (renewed)
-		inst_tx_kick(inst);
+		coll_inst_kick(inst);
 }
 
 /* Nothing more is stored: whoever lent us bytes may have their pages back. */
@@ -328,7 +293,12 @@ static void inst_rx_enter(struct coll_inst *inst)
 	inst_rx_return(inst);
 }
 
-static void inst_tell_grant(struct coll_inst *inst, u64 limit)
+/**
+ * coll_inst_tell_grant() - say what may be sent in the run that is received
+ * @inst: the instance
+ * @limit: bytes, from the beginning of the run
+ */
+void coll_inst_tell_grant(struct coll_inst *inst, u64 limit)
 {
 	struct coll_engine *engine = inst->engine;
 	struct coll_control control = {
@@ -341,109 +311,6 @@ static void inst_tell_grant(struct coll_inst *inst, u64 limit)
 	engine->ops->control(engine->ctx, inst->rx.from, &control);
 }
 
-/* Where in scratch a step needs room for what it has not been granted yet. */
-static u64 inst_grant_place(const struct coll_inst *inst, const struct coll_step *step)
-{
-	return (step->swap ? step->out.off : step->in.off) + step_stored(step, inst->grant_off);
-}
-
-/*
- * How much of what comes in a step finds room in scratch, as far as that has been
- * left.
- */
-static u64 inst_room(const struct coll_inst *inst, const struct coll_step *step)
-{
-	u64 window = inst->call.area[COLL_AREA_SCRATCH]->length;
-	u64 from = inst_grant_place(inst, step);
-	u64 end = (inst->left & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
-	u64 room = end > from ? end - from : 0;
-
-	if (step->wide_out == step->wide_in)
-		return room;
-	return step->wide_out ? room / 2 : 2 * room;
-}
-
-/* What will be overwritten is copied to where it is sent from: a window at most. */
-static void inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 len)
-{
-	const struct coll_call *call = &inst->call;
-
-	coll_mem_copy(call->area[COLL_AREA_SCRATCH], inst_grant_place(inst, step),
-		      call->area[step->in.area],
-		      call->area_off[step->in.area] + step->in.off + inst->grant_off, len);
-}
-
-/* How much of the step that sends has been copied. */
-static u64 inst_swapped(const struct coll_inst *inst)
-{
-	if (inst->tx_step == inst->grant_step)
-		return inst->grant_off;
-	return inst->tx_step < inst->grant_step ? inst->tx.out.len : 0;
-}
-
-/* Go through the steps of the run as far as there is room for what comes. */
-static void inst_allow(struct coll_inst *inst)
-{
-	struct coll_step step;
-
-	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
-	while (!inst->granted) {
-		bool scratch = step.swap || step.in.area == COLL_AREA_SCRATCH;
-		u64 more = step_in(&step) - inst->grant_off;
-
-		if (step_in(&step) && scratch)
-			more = min(more, inst_room(inst, &step));
-		if (step_in(&step) && step.swap)
-			inst_swap(inst, &step, more);
-		inst->grant_off += more;
-		inst->grant_limit += more;
-		if (inst->grant_off < step_in(&step))
-			return;
-
-		inst->grant_off = 0;
-		do {
-			if (++inst->grant_step == inst->nsteps) {
-				inst->granted = true;
-				return;
-			}
-			coll_schedule_step(inst->schedule, &inst->call.plan,
-					   inst->grant_step, &step);
-		} while (!step_in(&step));
-		inst->granted = step.from != inst->rx.from;
-	}
-}
-
-/* Where in scratch that ends: its steps have their places there in order. */
-static u64 inst_allowed(const struct coll_inst *inst)
-{
-	struct coll_step step;
-
-	if (inst->granted)
-		return ~0ULL;
-	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
-	return inst_grant_place(inst, &step);
-}
-
-/*
- * Grant what windowed scratch has room for, a good part of it at a time.  What is
- * not told yet is less than a quarter of it, so there is always more to be told when
- * all that has come has left.
- */
-static void inst_grant_window(struct coll_inst *inst, bool first)
-{
-	u64 window = inst->call.area[COLL_AREA_SCRATCH] ?
-		     inst->call.area[COLL_AREA_SCRATCH]->length : 0;
-	u64 allowed;
-
-	inst_allow(inst);
-	inst_tx_kick(inst);
-	allowed = inst_allowed(inst);
-	if (!first && !inst->granted && allowed - inst->grant_scratch < window / 4)
-		return;
-	inst->grant_scratch = allowed;
-	inst_tell_grant(inst, inst->grant_limit);
-}
-
 /**
  * coll_inst_left() - bytes have left windowed scratch
  * @inst: the instance
@@ -453,7 +320,7 @@ void coll_inst_left(struct coll_inst *inst, u64 left)
 {
 	inst->left = max(inst->left, left);
 	if (inst->begun && !inst->granted && !inst->error && !inst_received(inst))
-		inst_grant_window(inst, false);
+		coll_window_grant(inst, false);
 }
 
 /**
@@ -465,7 +332,7 @@ void coll_inst_unframed(struct coll_inst *inst)
 	inst->framing--;
 	if (inst->schedule->windowed) {
 		coll_inst_left(inst, inst->reached);
-		inst_tx_kick(inst);
+		coll_inst_kick(inst);
 	}
 	coll_inst_settle(inst);
 }
@@ -479,11 +346,11 @@ void coll_inst_grant(struct coll_inst *inst)
 	if (inst->granted || !inst->begun || inst->error || inst_received(inst))
 		return;
 	if (inst->schedule->windowed) {
-		inst_grant_window(inst, true);
+		coll_window_grant(inst, true);
 		return;
 	}
 	inst->granted = true;
-	inst_tell_grant(inst, COLL_GRANT_ALL);
+	coll_inst_tell_grant(inst, COLL_GRANT_ALL);
 }
 
 /**
@@ -506,7 +373,7 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 		return 0;
 
 	if (inst->tx.swap)
-		final = inst_swapped(inst);
+		final = coll_window_swapped(inst);
 	else if (inst->rx_step >= inst->tx.need)
 		final = step_out(&inst->tx);
 	else if (inst->tx.forward && inst->rx_step + 1 == inst->tx.need)
@@ -539,7 +406,7 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 	list_del_init(&inst->tx_node);
 	inst->tx_step++;
 	inst_tx_enter(inst);
-	inst_tx_kick(inst);
+	coll_inst_kick(inst);
 }
 
 /**
@@ -557,146 +424,10 @@ void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream)
 		if (mark->stream != stream || !mark_covered(mark))
 			continue;
 		mark->stream = NULL;
-		inst_tx_kick(inst);
+		coll_inst_kick(inst);
 		coll_inst_settle(inst);
 		return;
 	}
-}
-
-/**
- * coll_inst_awaits() - is a peer's turn still to come?
- * @inst: the instance
- * @peer: the peer
- *
- * Return: true when something is taken from there later.
- */
-bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
-{
-	struct coll_step step;
-	u32 i;
-
-	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
-		if (step.from == peer && step_in(&step))
-			return true;
-	}
-	return false;
-}
-
-/**
- * coll_inst_receives() - is it a peer's turn?
- * @inst: the instance
- * @peer: the peer
- *
- * Return: true when what comes from there is taken now.
- */
-bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
-{
-	return !inst_received(inst) && inst->begun && inst->rx.from == peer;
-}
-
-/*
- * The first frame of a step whose length has not been agreed on: all of it, or what
- * asks for a grant of as much.
- */
-static bool inst_expects_whole(const struct coll_inst *inst, const struct coll_data *data)
-{
-	u64 whole = coll_data_whole(data);
-
-	if (inst->rx_off || (data->offset && !(data->flags & COLL_DATA_REQUEST)))
-		return false;
-	if (inst->rx.roomy && !inst->sized)
-		return !(whole & (inst->call.plan.size - 1));
-	return inst->rx.in.len == whole;
-}
-
-/**
- * coll_inst_expects() - does a frame of the peer whose turn it is fit?
- * @inst: the instance
- * @data: its header
- *
- * Return: true when it does.
- */
-bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
-{
-	if (data->step != (u16)inst->rx.tag)
-		return false;
-	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
-		return inst_expects_whole(inst, data);
-	if (data->offset != inst->rx_off || (inst->rx.roomy && !inst->sized))
-		return false;
-	if (data->flags & COLL_DATA_REQUEST)
-		return true;
-	if (inst->rx.token)
-		return !data->length;
-	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
-	       !(data->length & ((inst->call.plan.size << inst->rx.wide_in) - 1));
-}
-
-/**
- * coll_inst_size() - a frame that fits has come, and may be the first to tell a length
- * @inst: the instance
- * @data: the header of the frame
- *
- * From here on the step that is received has that length; of what is beyond the room
- * that it had nothing is stored.
- */
-void coll_inst_size(struct coll_inst *inst, const struct coll_data *data)
-{
-	if (!inst->rx.roomy || inst->sized)
-		return;
-	inst->sized = true;
-	inst->room = inst->rx.in.len;
-	inst->received = coll_data_whole(data);
-	inst->rx.in.len = inst->received;
-	inst->rx.token = !inst->received;
-}
-
-/* How many of the next bytes of a step are beyond the room that there is. */
-static u64 inst_excess(const struct coll_inst *inst, u32 len)
-{
-	u64 end = inst->rx_off + len;
-
-	if (!inst->rx.roomy || end <= inst->room)
-		return 0;
-	return min_t(u64, len, end - inst->room);
-}
-
-/**
- * coll_inst_sink() - the sink for a frame that fits
- * @inst: the instance
- * @sink: filled in
- * @len: bytes of the frame
- */
-void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len)
-{
-	const struct coll_call *call = &inst->call;
-	const struct coll_step *step = &inst->rx;
-	u64 in = step->in.off + step_stored(step, inst->rx_off);
-	u64 own = step->own_off + (inst->rx_off >> step->wide_in);
-
-	*sink = (struct coll_sink){
-		.kind = step->reduce ? COLL_SINK_REDUCE : COLL_SINK_COPY,
-		.type = call->plan.type,
-		.reduction = call->plan.reduction,
-		.own_first = call->plan.rank < step->from,
-		.size = call->plan.size << step->wide_in,
-		.dst = call->area[step->in.area],
-		.own = call->area[step->own],
-		.dst_off = call->area_off[step->in.area] + in,
-		.own_off = call->area_off[step->own] + own,
-		.left = len,
-		.excess = inst_excess(inst, len),
-		.impl = inst->engine->impl,
-	};
-	if (coll_plan_wide(&call->plan) && step->reduce)
-		sink->stored = call->plan.size << step->wide_out;
-	if (step->tee.len) {
-		sink->tee = call->area[step->tee.area];
-		sink->tee_off = call->area_off[step->tee.area] + step->tee.off + inst->rx_off;
-	}
-	if (call->plan.reduction == COLLECTIVE_AVG && step->last)
-		sink->divisor = call->plan.nranks;
 }
 
 /**
@@ -712,7 +443,7 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 		inst_rx_enter(inst);
 	}
 	inst_check_lease(inst);
-	inst_tx_kick(inst);
+	coll_inst_kick(inst);
 	coll_inst_settle(inst);
 }
 
@@ -788,7 +519,7 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
 	inst->left = inst->reached;
 	inst_rx_enter(inst);
 
-	inst_tx_kick(inst);
+	coll_inst_kick(inst);
 	inst_rx_begin(inst);
 	coll_inst_settle(inst);
 	coll_engine_drain(engine);
@@ -946,7 +677,7 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 		    !list_empty(&inst->tx_node))
 			continue;
 		inst_tx_queue(inst);
-		inst_tx_kick(inst);
+		coll_inst_kick(inst);
 	}
 }
 

@@ -344,24 +344,4 @@ static inline bool coll_stream_idle(const struct coll_stream *stream)
 	return !stream->tx_inst && !stream->rx_open && !stream->rx_head_got;
 }
 
-/* between engine.c and stream.c */
-struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
-bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
-bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
-bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
-bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
-bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
-void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
-u64 coll_inst_sendable(const struct coll_inst *inst);
-void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
-void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
-void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
-void coll_inst_stored(struct coll_inst *inst, u64 until);
-void coll_inst_left(struct coll_inst *inst, u64 left);
-void coll_inst_unframed(struct coll_inst *inst);
-void coll_inst_settle(struct coll_inst *inst);
-void coll_inst_grant(struct coll_inst *inst);
-void coll_stream_unstage(struct coll_stream *stream);
-void coll_stream_detach(struct coll_stream *stream);
-
 #endif /* COLL_ENGINE_H */

@@ -9,7 +9,7 @@
  * credit that was given, or belongs to what has failed here and is discarded.
  * Anything else is no honest peer's.
  */
-#include "engine.h"
+#include "inst.h"
 
 #include <linux/collective.h>
 

@@ -30,7 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine.h"
+#include "inst.h"
 #include "rng.h"
 
 #include <linux/collective.h>

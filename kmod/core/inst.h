@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of the engine know of instances, and nobody else does. */
+#ifndef COLL_INST_H
+#define COLL_INST_H
+
+#include "engine.h"
+
+/* What a half of a step moves.  A token counts for one. */
+static inline u64 step_moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
+{
+	if (peer == COLL_NOBODY)
+		return 0;
+	return step->token ? 1 : span->len;
+}
+
+static inline u64 step_out(const struct coll_step *step)
+{
+	return step_moves(step, step->to, &step->out);
+}
+
+static inline u64 step_in(const struct coll_step *step)
+{
+	return step_moves(step, step->from, &step->in);
+}
+
+/*
+ * How much is stored when so much of a step has arrived: sums may be passed on wider
+ * than they come, or be rounded.
+ */
+static inline u64 step_stored(const struct coll_step *step, u64 arrived)
+{
+	if (step->wide_out == step->wide_in)
+		return arrived;
+	return step->wide_out ? 2 * arrived : arrived / 2;
+}
+
+static inline bool inst_sent(const struct coll_inst *inst)
+{
+	return inst->tx_step == inst->nsteps;
+}
+
+static inline bool inst_received(const struct coll_inst *inst)
+{
+	return inst->rx_step == inst->nsteps;
+}
+
+/* engine.c */
+struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
+bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
+bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
+void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
+u64 coll_inst_sendable(const struct coll_inst *inst);
+void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+void coll_inst_stored(struct coll_inst *inst, u64 until);
+void coll_inst_left(struct coll_inst *inst, u64 left);
+void coll_inst_unframed(struct coll_inst *inst);
+void coll_inst_settle(struct coll_inst *inst);
+void coll_inst_grant(struct coll_inst *inst);
+void coll_inst_kick(struct coll_inst *inst);
+void coll_inst_tell_grant(struct coll_inst *inst, u64 limit);
+
+/* window.c */
+void coll_window_grant(struct coll_inst *inst, bool first);
+u64 coll_window_swapped(const struct coll_inst *inst);
+
+/* arrival.c: a frame and the step that it is of */
+bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
+bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
+bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
+void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
+void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
+
+/* stream.c */
+void coll_stream_unstage(struct coll_stream *stream);
+void coll_stream_detach(struct coll_stream *stream);
+
+#endif /* COLL_INST_H */
