@@ -128,7 +128,7 @@ bool endpoint_send(struct endpoint *ep)
 	} else {
 		ref->mem = container_of(out.mem, struct sim_mem, mem);
 		ref->off = out.off;
-		ref->mem->borrowed += ref->len;
+		memory_lend(ref->mem, ref->off, ref->len);
 		ep->member->lent[ep->stream.engine->lane] += ref->len;
 	}
 	*ep->last = ref;
@@ -170,7 +170,9 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 		int n;
 
 		member->vector = reduces;
+		hazard_watch(stream);
 		n = coll_stream_receive(stream, bytes, len);
+		hazard_watch(NULL);
 		if (member->vector != reduces)
 			sim_fail(member->sim, "the vector registers are left in use");
 		member->vector = false;
@@ -202,8 +204,8 @@ static void endpoint_fragment(struct endpoint *ep)
 		if (rng_once_in(&sim->rng, 8))
 			memory_read(ref->mem, ref->off, heap + align, len);
 		memory_read(ref->mem, ref->off, heap + align, len);
+		memory_return(ref->mem, ref->off, len);
 		ref->off += len;
-		ref->mem->borrowed -= len;
 	} else {
 		memcpy(heap + align, ref->copy, len);
 		memmove(ref->copy, ref->copy + len, ref->len - len);
@@ -256,7 +258,7 @@ void endpoint_reset(struct endpoint *ep)
 {
 	while (ep->first) {
 		if (ep->first->mem)
-			ep->first->mem->borrowed -= ep->first->len;
+			memory_return(ep->first->mem, ep->first->off, ep->first->len);
 		endpoint_pop(ep);
 	}
 	ep->queued = 0;

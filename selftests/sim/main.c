@@ -3,7 +3,8 @@
  *	sim					all of the fixed checks
  *	sim --seeds A..B [--fault KIND]		random worlds
  *	sim --seed N [--fault KIND]		one of them, and tell about it
- *	sim --sweep N				one size of group
+ *	sim --sweeps N				sizes of groups up to that
+ *	sim --sweep N				one of them
  *	sim --mutant N				one broken rule
  */
 #include <time.h>
@@ -12,6 +13,7 @@
 #include "sim.h"
 #include "../unit/tap.h"
 
+#define CHECK_RANKS	12
 #define CHECK_SEEDS	640
 #define CHECK_FAULTS	120
 #define MUTANT_SEEDS	400
@@ -101,33 +103,44 @@ static void mutants(void)
 	tap_note("%.1f s", seconds() - begin);
 }
 
-/* Sizes of groups; the largest first, for they take longest. */
-static u32 sweep_ranks(unsigned int index)
+/* Sizes of groups beyond those that are all there. */
+static const u32 large_sizes[] = { 48, 64, 128, 256, 1024 };
+
+#define SMALL_SIZES	33U
+#define SIZES_MAX	(SMALL_SIZES + ARRAY_SIZE(large_sizes))
+
+/* The largest first, for they take longest. */
+static u32 sweep_size(unsigned int index, unsigned int count)
 {
-	return index < 2 ? 64 - 16 * index : 35 - index;
+	u32 i = count - 1 - index;
+
+	return i < SMALL_SIZES ? i + 1 : large_sizes[i - SMALL_SIZES];
 }
 
-static bool sweep_job(const void *ctx __maybe_unused, unsigned int index)
+static bool sweep_job(const void *ctx, unsigned int index)
 {
-	return sweep(sweep_ranks(index));
+	return sweep(sweep_size(index, *(const u32 *)ctx));
 }
 
-static void sweeps(void)
+/* All sizes up to @most. */
+static void sweeps(u32 most)
 {
+	u32 count = min(most, SMALL_SIZES), i;
 	double begin = seconds();
-	bool passed[35];
-	u32 i = ARRAY_SIZE(passed);
+	bool passed[SIZES_MAX];
 
-	jobs_run(ARRAY_SIZE(passed), sweep_job, NULL, passed);
-	while (i--)
-		tap_ok(passed[i], "sweep of %u ranks", sweep_ranks(i));
+	for (i = 0; i < ARRAY_SIZE(large_sizes); i++)
+		count += large_sizes[i] <= most;
+	jobs_run(count, sweep_job, &count, passed);
+	for (i = count; i--;)
+		tap_ok(passed[i], "sweep of %u ranks", sweep_size(i, count));
 	tap_note("%.1f s", seconds() - begin);
 }
 
 static int check(void)
 {
 	tap_plan(0);
-	sweeps();
+	sweeps(CHECK_RANKS);
 	seeds(1, CHECK_SEEDS, FAULT_NONE);
 	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
 	seeds(1, CHECK_FAULTS, FAULT_GROUP);
@@ -148,7 +161,7 @@ static int fault_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	unsigned long long first = 0, last = 0, ranks = 0, broken = 0;
+	unsigned long long first = 0, last = 0, ranks = 0, most = 0, broken = 0;
 	bool verbose = false;
 	int i, fault = FAULT_NONE;
 
@@ -166,6 +179,9 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--sweep") && sscanf(argv[i + 1], "%llu", &ranks) == 1 &&
 		    ranks && ranks <= SIM_RANKS_MAX)
 			continue;
+		if (!strcmp(argv[i], "--sweeps") && sscanf(argv[i + 1], "%llu", &most) == 1 &&
+		    most && most <= SIM_RANKS_MAX)
+			continue;
 		if (!strcmp(argv[i], "--mutant") && sscanf(argv[i + 1], "%llu", &broken) == 1 &&
 		    broken && broken < MUTATION_COUNT)
 			continue;
@@ -175,9 +191,10 @@ int main(int argc, char **argv)
 		if (fault < 0)
 			break;
 	}
-	if (i != argc || first > last || (!last && !ranks && !broken)) {
+	if (i != argc || first > last || (!last && !ranks && !most && !broken)) {
 		fprintf(stderr, "usage: sim --seeds A..B [--fault instance|group|silence]\n"
 				"       sim --seed N [--fault KIND]\n"
+				"       sim --sweeps RANKS\n"
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n");
 		return 2;
@@ -186,6 +203,8 @@ int main(int argc, char **argv)
 	tap_plan(0);
 	if (broken)
 		tap_ok(mutant_job(NULL, broken - 1), "mutation is noticed");
+	else if (most)
+		sweeps(most);
 	else if (ranks)
 		tap_ok(sweep(ranks), "sweep of %llu ranks", ranks);
 	else if (verbose)

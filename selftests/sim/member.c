@@ -393,9 +393,11 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 
 	if (!op->vector)
 		return;
-	for (i = 0; i <= n; i++) {
-		part->send_first[i] = reference_before(op, rank, i);
-		part->recv_first[i] = reference_behind(op, rank, i);
+	part->send_first[0] = 0;
+	part->recv_first[0] = 0;
+	for (i = 0; i < n; i++) {
+		part->send_first[i + 1] = part->send_first[i] + reference_block_count(op, rank, i);
+		part->recv_first[i + 1] = part->recv_first[i] + reference_block_count(op, i, rank);
 	}
 	plan->vector = true;
 	plan->count = 0;
@@ -473,6 +475,8 @@ static void member_submit(struct member *member, u32 number)
 	part_vector(sim, op, part, &plan);
 	if (plan.varlen && member->rank != op->root)
 		plan.count = reference_room(op, member->rank);
+	plan.in_place = part->in_place && part->send_len && part->recv_len;
+	part->plan = plan;
 	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes;
 
@@ -486,8 +490,7 @@ static void member_submit(struct member *member, u32 number)
 		int err;
 
 		call.plan.lane = lane;
-		call.plan.in_place = part->in_place && part->send_len && part->recv_len &&
-				     sim->config.mutation != MUTATION_ASIDE;
+		call.plan.in_place &= sim->config.mutation != MUTATION_ASIDE;
 		call.eager = coll_plan_eager(&call.plan);
 		part_scratch(sim, part, &call);
 		if (!barrier) {

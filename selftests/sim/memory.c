@@ -38,6 +38,7 @@ struct sim_mem *memory_new(struct rng *rng, u64 length)
 	memory->at = calloc(memory->npages, sizeof(*memory->at));
 	memory->run = calloc(memory->npages, sizeof(*memory->run));
 	memory->heap = calloc(memory->npages, sizeof(*memory->heap));
+	memory->lent = calloc(length + 1, 1);
 
 	for (i = 0; i < memory->npages; i++) {
 		u64 rest = length - i * memory->page;
@@ -71,6 +72,7 @@ void memory_free(struct sim_mem *memory)
 	free(memory->at);
 	free(memory->run);
 	free(memory->heap);
+	free(memory->lent);
 	free(memory);
 }
 
@@ -126,5 +128,37 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 			return true;
 		from += n;
 	}
+	return false;
+}
+
+/* Bytes are on their way by reference. */
+void memory_lend(struct sim_mem *memory, u64 off, u64 len)
+{
+	u64 i;
+
+	memory->borrowed += len;
+	for (i = off; i < off + len; i++)
+		memory->lent[i] = (memory->lent[i] + 1) | LENT_ONCE;
+}
+
+/* Some of them have arrived. */
+void memory_return(struct sim_mem *memory, u64 off, u64 len)
+{
+	u64 i;
+
+	memory->borrowed -= len;
+	for (i = off; i < off + len; i++)
+		memory->lent[i]--;
+}
+
+/* Return: whether some are on their way, or ever were. */
+bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever)
+{
+	u8 mask = ever ? 0xff : (u8)~LENT_ONCE;
+	u64 i;
+
+	for (i = off; i < off + len; i++)
+		if (memory->lent[i] & mask)
+			return true;
 	return false;
 }

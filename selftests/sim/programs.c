@@ -19,6 +19,9 @@ static bool is_prime(u64 n)
 	return n > 1;
 }
 
+/* Ranks of a random world. */
+#define RANKS_MAX	64
+
 /* A count of elements, at most @bytes of them, where things may go wrong. */
 static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 {
@@ -160,7 +163,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 
 	config->seed = seed;
 	config->nranks = rng_once_in(&rng, 12) && !config->fault ?
-			 rng_between(&rng, 1, SIM_RANKS_MAX) : rng_between(&rng, 1, few);
+			 rng_between(&rng, 1, RANKS_MAX) : rng_between(&rng, 1, few);
 	if (config->fault && config->nranks == 1)
 		config->nranks = 2;
 	config->lanes = rng_between(&rng, 1, SIM_LANES_MAX);

@@ -18,9 +18,11 @@
  *	link.c		connections
  *	fault.c		aborts, and leases when a rank falls silent
  *	memory.c	memory in pieces
+ *	hazard.c	is what a step says of its writes true?
  *	reference.c	operations, what goes in and what must come out
  *	programs.c	random worlds
- *	sweep.c		worlds of every size, and what they cost
+ *	sweep.c		worlds of every size
+ *	cost.c		what an operation costs, and what it may
  *	mutation.c	the simulator must notice what is broken on purpose
  *	main.c		the command line
  */
@@ -36,7 +38,7 @@
 #include <linux/collective.h>
 
 #define SIM_LANES_MAX	4
-#define SIM_RANKS_MAX	64
+#define SIM_RANKS_MAX	1024
 
 /* Time, when it matters; see fault.c. */
 #define SIM_LEASE	20000ULL
@@ -63,6 +65,7 @@ enum mutation {
 	MUTATION_ROOM,		/* what there is no room for is stored */
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
+	MUTATION_HAZARD,	/* what was sent is overwritten as if it never had been */
 	MUTATION_COUNT
 };
 
@@ -103,6 +106,7 @@ struct actor {
  * @run: bytes that follow there without a break
  * @heap: what to free, @npages at most
  * @borrowed: bytes on their way by reference
+ * @lent: by byte: how often it is on its way by reference; it was: LENT_ONCE
  * @window: offsets go around
  */
 struct sim_mem {
@@ -113,8 +117,11 @@ struct sim_mem {
 	size_t *run;
 	u8 **heap;
 	u64 borrowed;
+	u8 *lent;
 	bool window;
 };
+
+#define LENT_ONCE	0x80
 
 /* What an element may be. */
 enum values {
@@ -163,6 +170,7 @@ struct sim_op {
 /**
  * struct sim_part - an operation on one rank
  * @number: of the operation
+ * @plan: of lane 0, once it was submitted
  * @send: memory of the input
  * @recv: memory of the result
  * @send_off: where it begins there
@@ -181,6 +189,7 @@ struct sim_op {
  */
 struct sim_part {
 	u32 number;
+	struct coll_plan plan;
 	struct sim_mem *send;
 	struct sim_mem *recv;
 	u64 send_off;
@@ -399,6 +408,12 @@ void memory_read(const struct sim_mem *memory, u64 off, void *buf, u64 len);
 void memory_write(struct sim_mem *memory, u64 off, const void *buf, u64 len);
 void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to);
 bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
+void memory_lend(struct sim_mem *memory, u64 off, u64 len);
+void memory_return(struct sim_mem *memory, u64 off, u64 len);
+bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever);
+
+/* hazard.c */
+void hazard_watch(struct coll_stream *stream);
 
 /* reference.c */
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
@@ -422,6 +437,9 @@ bool program_concurrent(const struct config *config, const struct sim_op *ops);
 bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose);
 extern const char * const fault_names[FAULT_COUNT];
 extern const char * const mutation_names[MUTATION_COUNT];
+
+/* cost.c */
+void cost_inspect(struct sim *sim);
 
 /* sweep.c */
 bool sweep(u32 nranks);

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an operation costs each rank, in bytes, steps and copies: a ring allreduce
+ * sends 2 (n - 1) / n of the vector in 2 (n - 1) steps, an allgather n - 1 blocks in
+ * as many, a broadcast and a scan the vector once (but for the last rank), a
+ * reproducible allreduce twice (but for the last two), and the direct ones every
+ * byte once from where it is to where it belongs, however long the blocks are.
+ */
+#include "sim.h"
+
+/* What a rank sends of one lane's part, in bytes; and the least it could. */
+struct cost {
+	u64 sent;
+	u64 ideal;
+	u64 rounding;
+	u64 copied;
+	u32 steps;
+};
+
+static struct cost allreduce_cost(struct coll_range part, size_t size, u32 n, u32 rank)
+{
+	u64 skipped = coll_layout_piece(part.count, size, n, (rank + 1) % n).count +
+		      coll_layout_piece(part.count, size, n, (rank + 2) % n).count;
+
+	return (struct cost){
+		.sent = n == 1 ? 0 : (2 * part.count - skipped) * size,
+		.ideal = 2 * (n - 1) * part.count * size / n,
+		.rounding = 2 * max_t(u64, 4096,
+				      coll_layout_piece(part.count, size, n, 0).count * size),
+		.steps = 2 * (n - 1),
+	};
+}
+
+static u32 rounds(u32 n)
+{
+	u32 k = 0;
+
+	while ((1U << k) < n)
+		k++;
+	return k;
+}
+
+/* Ranks beyond the largest power of two. */
+static u32 extra(u32 n)
+{
+	return (1U << rounds(n)) == n ? 0 : n - (1U << (rounds(n) - 1));
+}
+
+/* Vectors that a rank sends in a doubling, or blocks of an allgather. */
+static u32 doubling_sends(const struct sim_op *op, u32 n, u32 rank)
+{
+	u32 far, sends = 0;
+
+	switch (op->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		if (rank < 2 * extra(n))
+			return rank & 1 ? 1 + rounds(n - extra(n)) : 1;
+		return rounds(n - extra(n));
+	case COLLECTIVE_REDUCE:
+		return rank != op->root;
+	case COLLECTIVE_ALLGATHER:
+		return n - 1;
+	case COLLECTIVE_EXSCAN:
+		if (!rank)
+			return n > 1;
+		sends = rank + 1 < n;
+		break;
+	}
+	for (far = 1; rank + far < n; far *= 2)
+		sends++;
+	return sends;
+}
+
+static u32 doubling_steps(const struct sim_op *op, u32 n)
+{
+	switch (op->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return rounds(n - extra(n)) + (extra(n) ? 2 : 0);
+	case COLLECTIVE_EXSCAN:
+		return 1 + rounds(n - 1);
+	case COLLECTIVE_ALLGATHER:
+		return 3 * rounds(n);
+	}
+	return rounds(n);
+}
+
+/* Ranks that the one @me behind the root passes a broadcast on to. */
+static u32 tree_children(u32 n, u32 me)
+{
+	u32 far, children = 0;
+
+	for (far = 1; far < n && !(me & far); far *= 2)
+		children += me + far < n;
+	return children;
+}
+
+static u32 segments(const struct sim *sim, u64 bytes)
+{
+	u32 segment = sim->config.segment;
+
+	return (bytes + segment - 1) / segment;
+}
+
+/* What goes through scratch: the first hop is never wide, and what is rounded is not. */
+static struct cost reduce_cost(const struct sim *sim, const struct sim_op *op, u64 bytes,
+			       u32 rank)
+{
+	u32 n = sim->config.nranks, last = n - 1, place = (rank + n - op->root - 1) % n;
+	u64 wider = bytes << reference_wide(op);
+	struct cost cost = { .steps = 1 };
+
+	if (!reference_ordered(op)) {
+		if (place < last)
+			cost.sent = place ? wider : bytes;
+		cost.copied = place ? cost.sent : 0;
+		return cost;
+	}
+	cost.steps = 2 * segments(sim, wider);
+	if (rank < last)
+		cost.sent = rank ? wider : bytes;
+	else if (op->root != last)
+		cost.sent = bytes;
+	cost.copied = rank ? cost.sent : 0;
+	return cost;
+}
+
+static struct cost reduce_scatter_cost(const struct sim *sim, const struct sim_op *op,
+				       u64 bytes, u32 rank)
+{
+	u64 wider = bytes << reference_wide(op);
+	u32 n = sim->config.nranks;
+	struct cost cost = { 0 };
+
+	if (!reference_ordered(op)) {
+		cost.copied = n > 1 ? (n - 2) * wider : 0;
+		cost.sent = n > 1 ? cost.copied + bytes : 0;
+		cost.steps = (n - 1) * segments(sim, wider);
+		return cost;
+	}
+	cost.steps = 2 * n * segments(sim, wider);
+	if (n > 1)
+		cost.sent = rank + 1 == n ? (n - 1) * bytes : rank ? n * wider : n * bytes;
+	cost.copied = rank ? cost.sent : 0;
+	return cost;
+}
+
+static struct cost allreduce_wide_cost(const struct sim *sim, struct coll_range part,
+				       size_t size, u32 rank)
+{
+	u32 n = sim->config.nranks, i;
+	struct cost cost = { 0 };
+
+	for (i = 0; n > 1 && i < 2 * (n - 1); i++) {
+		u32 index = (rank + 2 * n - i) % n;
+		u64 bytes = coll_layout_piece(part.count, size, n, index).count * size;
+		bool through = i > 0 && i < n - 1;
+
+		cost.sent += bytes << through;
+		cost.copied += through ? 2 * bytes : 0;
+	}
+	cost.steps = (n - 1) * (1 + segments(sim, 2 * size *
+					     coll_layout_piece(part.count, size, n, 0).count));
+	return cost;
+}
+
+/* What a lane carries of the block that one rank has for another. */
+static u64 block_bytes(const struct sim *sim, const struct sim_op *op, u32 from, u32 to,
+		       u32 lane)
+{
+	size_t size = coll_type_size(op->type);
+	u64 count = reference_block_count(op, from, to);
+	u32 lanes = coll_layout_lanes(count * size, sim->config.lanes);
+
+	/* What tells its length is not cut. */
+	if (op->varlen)
+		return lane ? 0 : count * size;
+	return lane < lanes ? coll_layout_piece(count, size, lanes, lane).count * size : 0;
+}
+
+/* Every block goes once to each rank that needs it; along a ring, by all before that. */
+static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u32 lane,
+			       u32 rank)
+{
+	bool paired = op->collective == COLLECTIVE_ALLTOALL ||
+		      op->collective == COLLECTIVE_REDUCE_SCATTER;
+	u32 n = sim->config.nranks, k;
+	struct cost cost = { 0 };
+
+	if (op->collective == COLLECTIVE_GATHER) {
+		if (rank != op->root)
+			cost.sent = block_bytes(sim, op, rank, op->root, lane);
+		cost.steps = rank == op->root ? n - 1 : cost.sent > 0;
+		return cost;
+	}
+	for (k = 0; k < n; k++) {
+		if (op->collective == COLLECTIVE_ALLGATHER) {
+			if (k != (rank + 1) % n)
+				cost.sent += block_bytes(sim, op, k, 0, lane);
+		} else if (k != rank && (paired || rank == op->root)) {
+			cost.sent += block_bytes(sim, op, rank, k, lane);
+		}
+	}
+	cost.steps = paired ? n : n - 1;
+	if (!paired && op->collective != COLLECTIVE_ALLGATHER && rank != op->root)
+		cost.steps = op->varlen || block_bytes(sim, op, op->root, rank, lane);
+	return cost;
+}
+
+static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
+			   struct coll_range part, u32 rank)
+{
+	size_t size = coll_type_size(op->type);
+	u64 bytes = part.count * size;
+	u32 n = sim->config.nranks;
+	struct cost cost = { .steps = 1 };
+
+	if (reference_tree(op, n) && op->collective != COLLECTIVE_BROADCAST) {
+		cost.sent = doubling_sends(op, n, rank) * bytes;
+		cost.steps = doubling_steps(op, n);
+		cost.ideal = cost.sent;
+		return cost;
+	}
+	switch (op->collective) {
+	case COLLECTIVE_BROADCAST:
+		if (reference_tree(op, n)) {
+			cost.sent = tree_children(n, (rank + n - op->root) % n) * bytes;
+			cost.steps = 1 + rounds(n);
+		} else {
+			cost.sent = (rank + 1) % n == op->root ? 0 : bytes;
+		}
+		break;
+	case COLLECTIVE_ALLGATHER:
+		cost.sent = (n - 1) * bytes;
+		cost.steps = n - 1;
+		break;
+	case COLLECTIVE_SCAN:
+		cost.sent = rank + 1 == n ? 0 : bytes;
+		break;
+	case COLLECTIVE_EXSCAN:
+		cost.sent = rank + 1 == n ? 0 : bytes;
+		cost.copied = rank ? cost.sent : 0;
+		break;
+	case COLLECTIVE_REDUCE:
+		if (reference_ordered(op) || reference_around(op)) {
+			cost = reduce_cost(sim, op, bytes, rank);
+			break;
+		}
+		fallthrough;
+	case COLLECTIVE_GATHER:
+		cost.sent = rank == op->root ? 0 : bytes;
+		cost.steps = rank == op->root ? n - 1 : 1;
+		break;
+	case COLLECTIVE_SCATTER:
+		cost.sent = rank == op->root ? (n - 1) * bytes : 0;
+		cost.steps = rank == op->root ? n - 1 : 1;
+		break;
+	case COLLECTIVE_REDUCE_SCATTER:
+		if (reference_ordered(op) || reference_around(op)) {
+			cost = reduce_scatter_cost(sim, op, bytes, rank);
+			break;
+		}
+		fallthrough;
+	case COLLECTIVE_ALLTOALL:
+		/* One of the rounds is a rest. */
+		cost.sent = (n - 1) * bytes;
+		cost.steps = n;
+		break;
+	default:
+		if (!reference_ordered(op)) {
+			if (!reference_wide(op))
+				return allreduce_cost(part, size, n, rank);
+			cost = allreduce_wide_cost(sim, part, size, rank);
+			break;
+		}
+		cost.sent = n == 1 ? 0 : rank + 2 < n ? 2 * bytes : bytes;
+		cost.steps = 2;
+		if (reference_wide(op) && rank && rank + 1 < n) {
+			cost.sent += bytes;
+			cost.copied = 2 * bytes;
+		}
+	}
+	cost.ideal = cost.sent;
+	return cost;
+}
+
+static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
+{
+	const struct sim_op *op = &sim->ops[0];
+	const struct member *member = &sim->members[rank];
+	const struct sim_part *part = &member->parts[0];
+	const struct coll_engine_stats *stats = &member->engine[lane].stats;
+	struct coll_range range = coll_layout_piece(op->count, coll_type_size(op->type),
+						    lanes, lane);
+	bool blocks = op->vector || op->varlen;
+	struct coll_plan plan = part->plan;
+	struct cost cost;
+	u32 steps;
+
+	if (blocks)
+		cost = blocks_cost(sim, op, lane, rank);
+	else
+		cost = op_cost(sim, op, range, rank);
+	if (blocks)
+		cost.ideal = cost.sent;
+	else if (!range.count)
+		cost.steps = 0;
+	if (sim->config.nranks == 1)
+		cost.steps = 0;
+	plan.lane = lane;
+	steps = coll_schedule_find(&plan)->steps(&plan);
+
+	if (stats->sent != cost.sent ||
+	    stats->sent + cost.rounding < cost.ideal ||
+	    stats->sent > cost.ideal + cost.rounding)
+		sim_fail(sim, "rank %u: %llu bytes sent, not %llu", rank,
+			 (unsigned long long)stats->sent,
+			 (unsigned long long)cost.sent);
+	if (coll_plan_eager(&plan) ||
+	    (op->collective == COLLECTIVE_ALLTOALL && part->in_place))
+		cost.copied = cost.sent;
+	if (member->lent[lane] != cost.sent - cost.copied)
+		sim_fail(sim, "rank %u: %llu bytes sent without a copy", rank,
+			 (unsigned long long)member->lent[lane]);
+	if (steps != cost.steps)
+		sim_fail(sim, "rank %u: %u steps, not %u", rank, steps, cost.steps);
+}
+
+/**
+ * cost_inspect() - has its only operation cost what it must, on every rank?
+ * @sim: a world that is over
+ */
+void cost_inspect(struct sim *sim)
+{
+	u32 rank, lane, lanes;
+
+	for (rank = 0; rank < sim->config.nranks; rank++) {
+		lanes = coll_plan_lanes(&sim->members[rank].parts[0].plan);
+		for (lane = 0; lane < lanes; lane++)
+			lane_inspect(sim, rank, lane, lanes);
+	}
+}
