@@ -393,6 +393,7 @@ struct coll_extent {
  * @error: how it ended, once complete
  * @received: elements that came, once complete; with VARLEN perhaps more than there
  *	was room for, by which it fails on this rank alone
+ * @queued: it has not begun: one of the same name is before it [l]
  * @complete: it is; no lane looks at it any more [l]
  * @waiter: of the one thread that waits for it, or NULL [l]
  * @agreeing: it is not known yet whether all ranks have called the same, and
@@ -425,6 +426,7 @@ struct coll_request {
 	struct coll_failure failure;
 	int error;
 	u64 received;
+	bool queued;
 	bool complete;
 	struct completion *waiter;
 	bool agreeing;

@@ -5,7 +5,8 @@
  *
  * An operation whose deadline has passed is failed on every rank, and then has until
  * the fence to give its memory back; one that does not fails the group, behind whose
- * fence everything does.
+ * fence everything does.  One that is queued behind another of its name is not looked
+ * at: it is late at its turn, if it is.
  */
 #include <linux/jiffies.h>
 
@@ -25,7 +26,7 @@ static unsigned long deadline_next(const struct coll_request *request)
 
 /**
  * coll_deadline_arm() - see to it that the deadline of a request passes
- * @request: one that has just got its numbers; its member is locked and UP
+ * @request: one that begins; its member is locked and UP
  */
 void coll_deadline_arm(struct coll_request *request)
 {
@@ -48,7 +49,7 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 	lockdep_assert_held(&member->lock);
 	member->expire_by = 0;
 	list_for_each_entry(request, &member->requests, node) {
-		if (!request->deadline || !atomic_read(&request->left))
+		if (!request->deadline || request->queued || !atomic_read(&request->left))
 			continue;
 		next = deadline_next(request);
 		if (time_after_eq(now, next))

@@ -11,6 +11,9 @@
  * Numbers are given and parts are queued under one lock, so that every lane sees
  * requests in the order of their instances.  The id is another number, for those who
  * wait: what the ranks call an operation among themselves is their affair.
+ *
+ * A name is used by one request at a time.  Those with the same key, or messages with
+ * the same tag, begin one after the other: each as the one before it is complete.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -165,7 +168,7 @@ static int request_scratch(struct coll_request *request)
 }
 
 /*
- * From submit ...
+ * Beginning
  */
 
 static struct coll_request *request_new(struct coll_member *member,
@@ -316,27 +319,58 @@ static bool request_stillborn(const struct coll_request *request,
 	       doom->cause.kind != COLLECTIVE_REASON_LEFT;
 }
 
-/* Its parts end without having begun.  It is aborted, and the caller's. */
-static void request_forgo(struct coll_request *request)
+/* The oldest of a name that is in flight. */
+static struct coll_request *request_with(struct coll_member *member, u64 instance)
 {
-	int error = READ_ONCE(request->aborted);
-	u32 left = request->nparts;
+	struct coll_request *request;
 
-	while (left--)
-		coll_request_report(request, error);
+	list_for_each_entry(request, &member->requests, node)
+		if (request->instance == instance)
+			return request;
+	return NULL;
+}
+
+/**
+ * struct turn - what remains to be done when a request has begun, without the lock
+ * @instance: its name
+ * @ended: parts of it that ended at once, to be reported
+ * @doom: why it is to fail, if its cause is of a kind
+ */
+struct turn {
+	u64 instance;
+	u32 ended;
+	struct coll_failure doom;
+};
+
+/* Have all parts of it done; its member is locked. */
+static void request_begin(struct coll_request *request, struct turn *turn)
+{
+	request->queued = false;
+	coll_deadline_arm(request);
+	turn->instance = request->instance;
+	turn->ended = coll_agree_begin(request, &turn->doom);
+	if (request_stillborn(request, &turn->doom))
+		turn->ended += request->nparts;
+	else
+		request_parts(request);
+}
+
+/* The request may be gone by now, unless parts of it have ended. */
+static void turn_finish(const struct turn *turn, struct coll_member *member)
+{
+	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE)
+		coll_agree_doom(member, turn->instance, &turn->doom);
 }
 
 /*
- * Give it its numbers and to its lanes; what is known of it already may doom it.
+ * Give it its numbers and, unless one of the same name is in flight, to its lanes.
  * It is the caller's until he lets others wait for it.
  */
 static int request_number(struct coll_request *request, struct coll_wait *wait,
-			  struct coll_failure *doom)
+			  struct turn *turn)
 {
 	struct coll_member *member = request->member;
-	bool agreed;
 	int err = 0;
-	u64 name;
 
 	spin_lock(&member->lock);
 	if (member->aborted)
@@ -347,34 +381,27 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 		err = -EAGAIN;
 	else if (request_links_missing(request))
 		err = -ENOTCONN;
-	if (!err) {
-		name = request_name(request);
-		if (coll_request_find(member, name))
-			err = -EEXIST;
-	}
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;
 	}
 
-	request->instance = name;
+	request->instance = request_name(request);
 	request_count(request);
 	if (coll_plan_pair(&request->plan))
-		request->first = name % member->nlanes;
+		request->first = request->instance % member->nlanes;
+	request->queued = request_with(member, request->instance);
+	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request_identify(request);
 	coll_wait_claim(wait, request);
-	coll_deadline_arm(request);
-	agreed = coll_agree_begin(request, doom);
-	if (!request_stillborn(request, doom))
-		request_parts(request);
+	if (!request->queued)
+		request_begin(request, turn);
 	spin_unlock(&member->lock);
 
 	atomic64_inc(&member->counters.submitted);
 	trace_collective_begin(request);
-	if (agreed)
-		coll_request_report(request, 0);
 	return 0;
 }
 
@@ -413,88 +440,8 @@ static void request_kick(struct coll_request *request)
 		coll_runner_kick(&member->control);
 }
 
-/**
- * coll_request_submit() - begin an operation, and wait until it is complete
- * @member: the member
- * @op: what to do
- * @nowait: do not wait
- * @id: out: its number for coll_wait(), when it goes on: @nowait, or a signal; else 0
- * @received: out: see struct coll_request
- *
- * Context: process of the mm that joined.
- * Return: 0, a negative errno, or -ERESTARTSYS when a signal came first and the
- * operation goes on.
- */
-int coll_request_submit(struct coll_member *member, const struct collective_op *op,
-			bool nowait, u64 *id, u64 *received)
-{
-	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
-	struct coll_request *request;
-	struct coll_blocks *blocks;
-	struct coll_extent extent;
-	struct coll_failure doom;
-	struct coll_plan plan;
-	int err;
-
-	*id = 0;
-	err = coll_call_check(op, member, &plan, &extent, &blocks);
-	if (err)
-		return err;
-	request = request_new(member, op, &plan, &extent, blocks);
-	if (!request) {
-		coll_blocks_free(blocks);
-		return -ENOMEM;
-	}
-	err = request_pin(request, op);
-	if (!err)
-		err = request_scratch(request);
-	if (!err)
-		err = request_links(request);
-	init_completion(&wait.news);
-	if (!err)
-		err = request_number(request, &wait, &doom);
-	if (err) {
-		coll_request_free(request);
-		return err;
-	}
-	*id = request->id;
-
-	if (doom.cause.kind != COLLECTIVE_REASON_NONE)
-		coll_agree_doom(member, request->instance, &doom);
-	if (request_stillborn(request, &doom))
-		request_forgo(request);
-	if (nowait) {
-		request_kick(request);
-		coll_wait_release(&wait, member);
-		return 0;
-	}
-	err = coll_wait_finish(&wait, member);
-	*received = wait.received;
-	if (err != -ERESTARTSYS)
-		*id = 0;
-	return err;
-}
-
-/**
- * coll_request_find() - an operation in progress
- * @member: the member, locked
- * @instance: its name
- *
- * Return: the request, or NULL.  What has been reported by all is not in progress.
- */
-struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
-{
-	struct coll_request *request;
-
-	lockdep_assert_held(&member->lock);
-	list_for_each_entry(request, &member->requests, node)
-		if (request->instance == instance && atomic_read(&request->left))
-			return request;
-	return NULL;
-}
-
 /*
- * ... to completion
+ * Completion
  */
 
 /* Elements that came, of what tells its length; those of a root are its own. */
@@ -522,25 +469,11 @@ static void request_failed(struct coll_request *request)
 	atomic64_inc(&member->counters.failed[member->last.kind]);
 }
 
-/**
- * coll_request_report() - one of the parts of a request is done
- * @request: the request; gone afterwards
- * @error: how that part ended
- *
- * Context: process or work item.
- */
-void coll_request_report(struct coll_request *request, int error)
+/* Under the member's lock: it is over, and the next one of its name may begin. */
+static struct coll_request *request_complete(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 
-	if (error)
-		WRITE_ONCE(request->error, error);
-	if (!atomic_dec_and_test(&request->left))
-		return;
-	atomic64_inc(&member->counters.completed);
-	trace_collective_end(request, ktime_get_ns() - request->begun);
-
-	spin_lock(&member->lock);
 	request->received = request_received(request);
 	if (request->error)
 		request_failed(request);
@@ -553,7 +486,148 @@ void coll_request_report(struct coll_request *request, int error)
 		complete(request->waiter);
 	if (!member->inflight && member->aborted)
 		wake_up_all(&member->wait);
-	spin_unlock(&member->lock);
+	return request_with(member, request->instance);
+}
+
+/* Return: how many parts of it end at once, all of them when the group has failed. */
+static u32 request_next(struct coll_request *request, struct turn *turn)
+{
+	struct coll_member *member = request->member;
+
+	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
+	if (member->aborted) {
+		request->queued = false;
+		turn->ended = atomic_read(&request->left);
+	} else {
+		request_begin(request, turn);
+		request_kick(request);
+	}
+	return turn->ended;
+}
+
+/*
+ * Parts of a request are done.  If that completes it then it is gone, and one of the
+ * same name that was queued begins; what is doomed from the beginning completes, too.
+ */
+static void request_report(struct coll_request *request, u32 parts, int error)
+{
+	struct coll_member *member = request->member;
+	struct coll_request *next;
+	struct turn turn;
+
+	while (parts) {
+		if (error)
+			WRITE_ONCE(request->error, error);
+		if (!atomic_sub_and_test(parts, &request->left))
+			return;
+		atomic64_inc(&member->counters.completed);
+		trace_collective_end(request, ktime_get_ns() - request->begun);
+
+		spin_lock(&member->lock);
+		next = request_complete(request);
+		parts = next ? request_next(next, &turn) : 0;
+		spin_unlock(&member->lock);
+		if (!next)
+			return;
+		turn_finish(&turn, member);
+		request = next;
+		error = parts ? READ_ONCE(next->aborted) ?: member->aborted : 0;
+	}
+}
+
+/**
+ * coll_request_report() - one of the parts of a request is done
+ * @request: the request; gone afterwards
+ * @error: how that part ended
+ *
+ * Context: process or work item.
+ */
+void coll_request_report(struct coll_request *request, int error)
+{
+	request_report(request, 1, error);
+}
+
+/*
+ * The two together
+ */
+
+/**
+ * coll_request_submit() - begin an operation, and wait until it is complete
+ * @member: the member
+ * @op: what to do
+ * @nowait: do not wait
+ * @id: out: its number for coll_wait(), when it goes on: @nowait, or a signal; else 0
+ * @received: out: see struct coll_request
+ *
+ * Context: process of the mm that joined.
+ * Return: 0, a negative errno, or -ERESTARTSYS when a signal came first and the
+ * operation goes on.
+ */
+int coll_request_submit(struct coll_member *member, const struct collective_op *op,
+			bool nowait, u64 *id, u64 *received)
+{
+	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
+	struct coll_request *request;
+	struct coll_blocks *blocks;
+	struct coll_extent extent;
+	struct coll_plan plan;
+	struct turn turn;
+	int err;
+
+	*id = 0;
+	err = coll_call_check(op, member, &plan, &extent, &blocks);
+	if (err)
+		return err;
+	request = request_new(member, op, &plan, &extent, blocks);
+	if (!request) {
+		coll_blocks_free(blocks);
+		return -ENOMEM;
+	}
+	err = request_pin(request, op);
+	if (!err)
+		err = request_scratch(request);
+	if (!err)
+		err = request_links(request);
+	init_completion(&wait.news);
+	if (!err)
+		err = request_number(request, &wait, &turn);
+	if (err) {
+		coll_request_free(request);
+		return err;
+	}
+	*id = request->id;
+
+	turn_finish(&turn, member);
+	request_report(request, turn.ended, READ_ONCE(request->aborted));
+	if (nowait) {
+		request_kick(request);
+		coll_wait_release(&wait, member);
+		return 0;
+	}
+	err = coll_wait_finish(&wait, member);
+	*received = wait.received;
+	if (err != -ERESTARTSYS)
+		*id = 0;
+	return err;
+}
+
+/**
+ * coll_request_find() - an operation in progress
+ * @member: the member, locked
+ * @instance: its name
+ *
+ * Return: the request, or NULL.  What has been reported by all is not in progress.
+ */
+struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
+{
+	struct coll_request *request;
+
+	lockdep_assert_held(&member->lock);
+	list_for_each_entry(request, &member->requests, node)
+		if (request->instance == instance && !request->queued &&
+		    atomic_read(&request->left))
+			return request;
+	return NULL;
 }
 
 /**

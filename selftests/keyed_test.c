@@ -204,38 +204,100 @@ TEST_F(keyed, mixed)
 	EXPECT_EQ(0, group_run(&config, rank_mixed, NULL));
 }
 
-/* A key names one operation at a time. */
-static int rank_taken(struct rank *r)
-{
-	struct use use = { .r = r, .key = 77, .count = 8, .rounds = 1,
-			   .gate = PTHREAD_MUTEX_INITIALIZER };
-	struct collective_status status = { 0 };
-	struct collective_op op;
-	float data[8], mine[8];
+/* A key names one operation at a time: the others begin in their turn. */
+#define TURNS	40
 
-	use.data = data;
-	if (r->rank) {
-		CHECK(flag_wait(r->shared, 0, 1, 10000));
-		op = sum_op(77, mine, 8);
-		mine[0] = value_of(r->rank, 77, 0);
-		CHECK_EQ(0, member_submit(r->fd, &op));
-		return 0;
+static int rank_turns(struct rank *r)
+{
+	const size_t sizes[] = { 1, 8, 3000, 20000 };
+	float *data = calloc(TURNS, 20000 * sizeof(*data));
+	struct collective_op op;
+	__u64 request[TURNS];
+	size_t i, k;
+
+	CHECK(data);
+	for (i = 0; i < TURNS; i++) {
+		float *mine = data + 20000 * i;
+
+		for (k = 0; k < sizes[i % 4]; k++)
+			mine[k] = value_of(r->rank, 77, i) + k % 100;
+		op = sum_op(77, mine, sizes[i % 4]);
+		CHECK_EQ(0, member_start(r->fd, &op, &request[i]));
+		if (r->rank == 1 && i % 7 == 0)
+			sleep_ms(1);
 	}
-	CHECK_EQ(0, pthread_create(&use.thread, NULL, use_thread, &use));
-	while (!status.submitted)
-		CHECK_EQ(0, member_status(r->fd, &status));
-	op = sum_op(77, mine, 8);
-	CHECK_EQ(-EEXIST, member_submit(r->fd, &op));
-	flag_set(r->shared, 0, 1);
-	pthread_join(use.thread, NULL);
+	for (i = TURNS; i--;)
+		CHECK_EQ(0, member_wait(r->fd, request[i], 0));
+	for (i = 0; i < TURNS; i++) {
+		float want = 0;
+
+		for (k = 0; k < r->nranks; k++)
+			want += value_of(k, 77, i);
+		for (k = 0; k < sizes[i % 4]; k++)
+			CHECK(data[20000 * i + k] == want + r->nranks * (k % 100));
+	}
+	free(data);
 	return 0;
 }
 
-TEST_F(keyed, taken)
+TEST_F(keyed, turns)
 {
-	struct group_config config = { .nranks = 2 };
+	struct group_config config = { .nranks = 3 };
 
-	EXPECT_EQ(0, group_run(&config, rank_taken, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_turns, NULL));
+}
+
+/* When one fails then so do all that were to come after it. */
+static int rank_turns_fail(struct rank *r)
+{
+	float data[TURNS][8] = { 0 };
+	struct collective_op op;
+	__u64 request[TURNS];
+	int i;
+
+	for (i = 0; i < TURNS; i++) {
+		op = sum_op(78, data[i], i == 3 && r->rank ? 7 : 8);
+		CHECK_EQ(0, member_start(r->fd, &op, &request[i]));
+	}
+	for (i = 0; i < TURNS; i++)
+		CHECK_EQ(i < 3 ? 0 : -EBADMSG, member_wait(r->fd, request[i], 0));
+	return member_barrier(r->fd);
+}
+
+TEST_F(keyed, turns_fail)
+{
+	struct group_config config = { .nranks = 3 };
+
+	EXPECT_EQ(0, group_run(&config, rank_turns_fail, NULL));
+}
+
+/* Nothing is left of them when the group fails. */
+static int rank_turns_end(struct rank *r)
+{
+	struct collective_op op;
+	__u64 request[TURNS];
+	float data[TURNS][8];
+	int i;
+
+	if (r->rank == 2) {
+		CHECK(flag_wait(r->shared, 0, 2, 10000));
+		_exit(GROUP_GONE);
+	}
+	for (i = 0; i < TURNS; i++) {
+		op = sum_op(79, data[i], 8);
+		CHECK_EQ(0, member_start(r->fd, &op, &request[i]));
+	}
+	__atomic_add_fetch(&r->shared->flag[0], 1, __ATOMIC_SEQ_CST);
+	for (i = 0; i < TURNS; i++)
+		CHECK_EQ(-ECONNRESET, member_wait(r->fd, request[i], 0));
+	return 0;
+}
+
+TEST_F(keyed, turns_end)
+{
+	struct group_config config = { .nranks = 3 };
+
+	EXPECT_EQ(1, group_run(&config, rank_turns_end, NULL));
 }
 
 /* What fails by key fails alone, and the key is spent. */

@@ -141,6 +141,44 @@ TEST_F_TIMEOUT(p2p, tags, 100)
 	EXPECT_EQ(0, group_run(&config, rank_tags, NULL));
 }
 
+/* As many of one tag as one likes, small and large: they keep their order. */
+#define QUEUE	60
+
+static int rank_queue(struct rank *r)
+{
+	const __u64 counts[] = { 1, 50000, 0, 2000, 2100 };
+	__u64 request[QUEUE];
+	int i, opcode = r->rank ? COLLECTIVE_RECV : COLLECTIVE_SEND;
+	__s32 *data = calloc(QUEUE, 50000 * sizeof(*data));
+	__u64 k;
+
+	CHECK(data);
+	for (i = 0; i < QUEUE; i++) {
+		struct collective_op op = message(opcode, !r->rank, data + 50000 * i,
+						  counts[i % 5]);
+
+		for (k = 0; !r->rank && k < counts[i % 5]; k++)
+			data[50000 * i + k] = value(0, 1, k, i);
+		op.flags = COLLECTIVE_F_KEYED;
+		op.key = 7;
+		CHECK_EQ(0, member_start(r->fd, &op, &request[i]));
+	}
+	for (i = 0; i < QUEUE; i++)
+		CHECK_EQ(0, member_wait(r->fd, request[i * 7 % QUEUE], 0));
+	for (i = 0; i < QUEUE; i++)
+		for (k = 0; k < counts[i % 5]; k++)
+			CHECK_EQ(value(0, 1, k, i), data[50000 * i + k]);
+	free(data);
+	return member_barrier(r->fd);
+}
+
+TEST_F_TIMEOUT(p2p, queue, 100)
+{
+	struct group_config config = { .nranks = 2, .lanes = 2 };
+
+	EXPECT_EQ(0, group_run(&config, rank_queue, NULL));
+}
+
 /* More than the credit is sent ahead of what is asked for. */
 static int rank_crowd(struct rank *r)
 {

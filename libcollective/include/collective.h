@@ -285,9 +285,9 @@ int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
  * @tag: COLL_TAG_NONE, or 0 .. 2^40 - 1: it is received by that tag
  *
  * Blocks as coll_allreduce() does: up to 8 KiB until the message has left, else
- * until it has been received.  Errors likewise, and EEXIST: a message of this tag
- * is on its way to @to.  When the ends differ, only this message fails (EBADMSG),
- * and who sent a small one may not be told.
+ * until it has been received.  Those of one tag go one after the other, in the order
+ * in which they are sent; so do their receivers.  Errors likewise.  When the ends
+ * differ, only this message fails (EBADMSG), and who sent a small one may not be told.
  */
 int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
 	      enum coll_type type, int to, long long tag);

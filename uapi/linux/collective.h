@@ -174,8 +174,7 @@ enum collective_reason_kind {
  * EACCES	the handshake was refused
  * EBUSY	this rank of this group is taken by another process; another thread
  *		waits for this request
- * EEXIST	this group's name is in use with another id, size or lane count; an
- *		operation of this key is in progress
+ * EEXIST	this group's name is in use with another id, size or lane count
  * EISCONN	this file joined (or connected) before
  * ENOTCONN	the group is not up, or not joined yet
  * EPERM	the calling process is not the one that joined
@@ -394,10 +393,10 @@ struct collective_op {
 /*
  * KEYED	the operation is named by @key, not by the order of calls: ranks
  *		may submit what has keys in any order, as much of it at once as
- *		may be in flight.  A key names one operation at a time (EEXIST);
- *		after success it may be used again, at once; after a failure it
- *		is spent: it fails in the same way until more than a thousand
- *		others have failed, and should not be used again
+ *		may be in flight.  A key names one operation at a time: what
+ *		has a key that is in use begins when that is complete.  After
+ *		a failure the key is spent: it fails in the same way until more
+ *		than a thousand others have failed, and should not be used again
  *		Of SEND and RECV it is the tag: it names a message from one rank to
  *		another, and nothing to others
  * REPRODUCIBLE	a reduction takes the ranks' elements in their order, ((x0 op x1) op
