@@ -71,25 +71,10 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 	return 0;
 }
 
-/*
- * AUTO is what the group was told, as far as there is such a schedule.
- * Return: by which name all ranks know it; AUTO: there is none.
- */
-static u8 call_algorithm(const struct collective_op *op, const struct coll_member *member,
-			 struct coll_plan plan)
-{
-	plan.algorithm = op->algorithm;
-	if (plan.algorithm == COLLECTIVE_ALGORITHM_AUTO)
-		plan.algorithm = member->algorithm[op->opcode];
-	if (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && !coll_schedule_find(&plan))
-		plan.algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	return coll_schedule_algorithm(&plan);
-}
-
 static struct coll_plan call_plan(const struct collective_op *op,
 				  const struct coll_member *member)
 {
-	struct coll_plan plan = {
+	return (struct coll_plan){
 		.collective = op->opcode,
 		.type = op->type,
 		.reduction = op->reduction,
@@ -105,14 +90,6 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.nlanes = member->nlanes,
 		.count = op->count,
 	};
-
-	plan.algorithm = call_algorithm(op, member, plan);
-	return plan;
-}
-
-static bool call_offered(const struct collective_op *op, const struct coll_plan *plan)
-{
-	return !(op->flags & ~CALL_FLAGS) && plan->algorithm != COLLECTIVE_ALGORITHM_AUTO;
 }
 
 /* Fields that mean nothing for this collective. */
@@ -275,6 +252,21 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
 }
 
+/*
+ * AUTO is what the group was told, as far as there is such a schedule.
+ * Return: by which name all ranks know it; AUTO: there is none.
+ */
+static u8 call_algorithm(const struct collective_op *op, const struct coll_member *member,
+			 struct coll_plan plan)
+{
+	plan.algorithm = op->algorithm;
+	if (plan.algorithm == COLLECTIVE_ALGORITHM_AUTO)
+		plan.algorithm = member->algorithm[op->opcode];
+	if (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && !coll_schedule_find(&plan))
+		plan.algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	return coll_schedule_algorithm(&plan);
+}
+
 /* What the schedules have to know of the buffers, and which of them it is. */
 static int call_resolve(const struct collective_op *op, const struct coll_member *member,
 			struct coll_plan *plan, const struct coll_extent *extent)
@@ -309,9 +301,9 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 	*blocks = NULL;
 	if (err)
 		return err;
-	*plan = call_plan(op, member);
-	if (!call_offered(op, plan))
+	if (op->flags & ~CALL_FLAGS)
 		return -EOPNOTSUPP;
+	*plan = call_plan(op, member);
 	kind = &call_kinds[op->opcode];
 	holds = call_holds(op, member, kind);
 	*extent = (struct coll_extent){ 0 };
