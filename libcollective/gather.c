@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Gather, and scatter, which is the same the other way. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "operation.h"
 
+/*
+ * Each rank has a @part, the root also the @whole of them: at its own place there is
+ * its part when it is in place, for which the kernel's word is equal addresses.
+ */
 static int build(struct coll_operation *operation, struct coll_comm *comm,
-		 const void *send, void *recv, size_t count,
+		 int opcode, const void *part, const void *whole, size_t count,
 		 enum coll_type type, int root)
 {
+	bool gather = opcode == COLLECTIVE_GATHER;
 	struct collective_op *op = &operation->op;
+	__u64 *part_addr = gather ? &op->send : &op->recv;
+	__u64 *whole_addr = gather ? &op->recv : &op->send;
+	size_t *part_size = gather ? &operation->send_size : &operation->recv_size;
+	size_t *whole_size = gather ? &operation->recv_size : &operation->send_size;
 	size_t block, total;
 	int err;
 
-	*operation = (struct coll_operation){
-		.op.opcode = COLLECTIVE_GATHER,
-		.op.root = root,
-		.op.send = (uintptr_t)send,
-	};
+	*operation = (struct coll_operation){ .op.opcode = opcode, .op.root = root };
+	*part_addr = (uintptr_t)part;
 	err = coll_operation_blocks(comm, op, count, type, &block, &total);
 	if (err)
 		return err;
-	operation->send_size = block;
+	*part_size = block;
 	if (comm->rank != root)
-		return send == COLL_IN_PLACE ? -EINVAL : 0;
-	op->recv = (uintptr_t)recv;
-	operation->recv_size = total;
-	if (send == COLL_IN_PLACE || op->send == op->recv + comm->rank * block) {
-		op->send = op->recv;
-		operation->send_size = 0;
+		return part == COLL_IN_PLACE ? -EINVAL : 0;
+	*whole_addr = (uintptr_t)whole;
+	*whole_size = total;
+	if (part == COLL_IN_PLACE || *part_addr == *whole_addr + comm->rank * block) {
+		*part_addr = *whole_addr;
+		*part_size = 0;
 		return 0;
 	}
-	/* Equal addresses are the kernel's word for in place. */
-	return send == recv ? -EINVAL : 0;
+	return part == whole ? -EINVAL : 0;
 }
 
 int coll_gather(struct coll_comm *comm, const void *send, void *recv,
@@ -39,7 +46,8 @@ int coll_gather(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, root) ?:
+	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
+		     root) ?:
 	       coll_operation_run(comm, &operation);
 }
 
@@ -50,6 +58,29 @@ int coll_igather(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, root) ?:
+	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
+		     root) ?:
+	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
+		 size_t count, enum coll_type type, int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
+		     root) ?:
+	       coll_operation_run(comm, &operation);
+}
+
+int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
+		  size_t count, enum coll_type type, int root,
+		  struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
+		     root) ?:
 	       coll_operation_start(comm, &operation, request);
 }
