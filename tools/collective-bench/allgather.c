@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <string.h>
-
 #include "bench.h"
 #include "pattern.h"
 
-static void *input(struct bench *bench, const struct trial *trial)
-{
-	return bench->in_place ? bench_block(bench->recv, trial, bench->rank) :
-				 bench->send;
-}
-
 static void prepare(struct bench *bench, const struct trial *trial)
 {
-	struct pattern p = bench_pattern(bench, trial);
-
-	memset(bench->recv, 0xa5, trial->size);
-	pattern_fill(&p, bench->rank, input(bench, trial), trial->count);
+	bench_prepare_gather(bench, trial, bench->in_place);
 }
 
 static int run(struct bench *bench, const struct trial *trial,
@@ -28,6 +17,20 @@ static int run(struct bench *bench, const struct trial *trial,
 				       trial->count, trial->type, request);
 	return coll_allgather(bench->comm, send, bench->recv, trial->count,
 			      trial->type);
+}
+
+static int run_uneven(struct bench *bench, const struct trial *trial,
+		      struct coll_request **request)
+{
+	const void *send = bench->in_place ? COLL_IN_PLACE : bench->send;
+	size_t count = trial->counts[bench->rank];
+
+	if (request)
+		return coll_iallgatherv(bench->comm, send, count, bench->recv,
+					trial->counts, trial->displs,
+					trial->type, request);
+	return coll_allgatherv(bench->comm, send, count, bench->recv,
+			       trial->counts, trial->displs, trial->type);
 }
 
 static uint64_t check(struct bench *bench, const struct trial *trial)
@@ -43,5 +46,16 @@ const struct collective bench_allgather = {
 	.bus_factor = bench_bus_blocks,
 	.prepare = prepare,
 	.run = run,
+	.check = check,
+};
+
+const struct collective bench_allgatherv = {
+	.name = "allgatherv",
+	.typed = true,
+	.blocks = true,
+	.uneven = true,
+	.bus_factor = bench_bus_blocks,
+	.prepare = prepare,
+	.run = run_uneven,
 	.check = check,
 };

@@ -6,15 +6,8 @@
 
 static void prepare(struct bench *bench, const struct trial *trial)
 {
-	int rank;
-
 	memset(bench->recv, 0xa5, trial->size);
-	for (rank = 0; rank < bench->nranks; rank++) {
-		struct pattern p = bench_pattern_block(bench, trial, rank);
-
-		pattern_fill(&p, bench->rank, bench_block(bench->send, trial, rank),
-			     trial->count);
-	}
+	bench_prepare_blocks(bench, trial);
 }
 
 static int run(struct bench *bench, const struct trial *trial,
@@ -27,22 +20,30 @@ static int run(struct bench *bench, const struct trial *trial,
 			     trial->count, trial->type);
 }
 
+/* What goes to a rank is as much as what comes from it. */
+static int run_uneven(struct bench *bench, const struct trial *trial,
+		      struct coll_request **request)
+{
+	if (request)
+		return coll_ialltoallv(bench->comm, bench->send, trial->counts,
+				       trial->displs, bench->recv,
+				       trial->counts, trial->displs,
+				       trial->type, request);
+	return coll_alltoallv(bench->comm, bench->send, trial->counts,
+			      trial->displs, bench->recv, trial->counts,
+			      trial->displs, trial->type);
+}
+
 static uint64_t check(struct bench *bench, const struct trial *trial)
 {
-	struct pattern mine = bench_pattern_block(bench, trial, bench->rank);
-	uint64_t wrong = 0;
+	struct pattern p = bench_pattern_block(bench, trial, bench->rank);
+	uint64_t wrong = bench_check_blocks(bench, trial);
 	int rank;
 
-	for (rank = 0; rank < bench->nranks; rank++) {
-		struct pattern p = bench_pattern_block(bench, trial, rank);
-
-		wrong += pattern_check_input(&mine, rank,
+	for (rank = 0; rank < bench->nranks; rank++)
+		wrong += pattern_check_input(&p, rank,
 					     bench_block(bench->recv, trial, rank),
-					     trial->count) +
-			 pattern_check_input(&p, bench->rank,
-					     bench_block(bench->send, trial, rank),
-					     trial->count);
-	}
+					     trial->counts[rank]);
 	return wrong;
 }
 
@@ -54,5 +55,18 @@ const struct collective bench_alltoall = {
 	.bus_factor = bench_bus_blocks,
 	.prepare = prepare,
 	.run = run,
+	.check = check,
+};
+
+const struct collective bench_alltoallv = {
+	.name = "alltoallv",
+	.typed = true,
+	.blocks = true,
+	.uneven = true,
+	.paired = true,
+	.two_buffers = true,
+	.bus_factor = bench_bus_blocks,
+	.prepare = prepare,
+	.run = run_uneven,
 	.check = check,
 };

@@ -72,7 +72,9 @@ struct bench {
 /**
  * struct trial - one line of the table
  * @size: bytes of the vector, or of all ranks' blocks
- * @count: elements, of one rank's block where there are blocks
+ * @count: elements, of one rank's block where there are blocks; the average
+ * @counts: where there are blocks, elements of each in the buffers of this rank
+ * @displs: elements before each; @counts and @displs have one for each rank
  * @type: theirs
  * @op: to reduce with, or what suits any type
  * @iters: timed repetitions
@@ -81,6 +83,8 @@ struct bench {
 struct trial {
 	size_t size;
 	size_t count;
+	size_t *counts;
+	size_t *displs;
 	enum coll_type type;
 	enum coll_op op;
 	int iters;
@@ -94,6 +98,8 @@ struct trial {
  * @reduces: ... and each operation
  * @no_average: which is not the average
  * @blocks: one of its buffers has a block of each rank
+ * @uneven: ... which grow with the rank that they are from or for
+ * @paired: ... or with the sum of both, as there is one for each pair
  * @one_buffer: there is no other place for the result than the input's
  * @two_buffers: there must be
  * @bus_factor: bus bandwidth over algorithm bandwidth
@@ -107,6 +113,8 @@ struct collective {
 	bool reduces;
 	bool no_average;
 	bool blocks;
+	bool uneven;
+	bool paired;
 	bool one_buffer;
 	bool two_buffers;
 	double (*bus_factor)(int nranks);
@@ -117,15 +125,22 @@ struct collective {
 };
 
 extern const struct collective bench_allgather;
+extern const struct collective bench_allgatherv;
 extern const struct collective bench_allreduce;
 extern const struct collective bench_alltoall;
+extern const struct collective bench_alltoallv;
 extern const struct collective bench_barrier;
 extern const struct collective bench_broadcast;
+extern const struct collective bench_exscan;
 extern const struct collective bench_gather;
+extern const struct collective bench_gatherv;
 extern const struct collective bench_reduce;
 extern const struct collective bench_reduce_scatter;
+extern const struct collective bench_reduce_scatterv;
 extern const struct collective bench_scan;
 extern const struct collective bench_scatter;
+extern const struct collective bench_scatterv;
+extern const struct collective bench_send;
 
 /* Bytes from one operation's buffer to the next one's. */
 size_t bench_stride(const struct bench *bench);
@@ -141,6 +156,10 @@ struct pattern bench_pattern_block(const struct bench *bench,
 /* Where a rank's block is in a buffer of blocks. */
 void *bench_block(void *buffer, const struct trial *trial, int rank);
 
+/* Cut the elements of all blocks together into @trial's counts. */
+void bench_deal(const struct bench *bench, const struct collective *collective,
+		struct trial *trial);
+
 /* The bus factor where each link carries the vector once. */
 double bench_bus_once(int nranks);
 
@@ -149,6 +168,16 @@ double bench_bus_blocks(int nranks);
 
 /* Write the input of one vector a rank. */
 void bench_prepare_vector(struct bench *bench, const struct trial *trial);
+
+/* Write the input of one block to be gathered: @in_place, where it will be. */
+void bench_prepare_gather(struct bench *bench, const struct trial *trial,
+			  bool in_place);
+
+/* Write the input of a block for each rank. */
+void bench_prepare_blocks(struct bench *bench, const struct trial *trial);
+
+/* Elements of it that are not as they were. */
+uint64_t bench_check_blocks(struct bench *bench, const struct trial *trial);
 
 /* Elements of the blocks that were gathered that are wrong. */
 uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial);

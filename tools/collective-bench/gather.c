@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <string.h>
-
 #include "bench.h"
 #include "pattern.h"
 
@@ -9,18 +7,9 @@ static bool in_place(const struct bench *bench)
 	return bench->in_place && bench->rank == bench->root;
 }
 
-static void *input(struct bench *bench, const struct trial *trial)
-{
-	return in_place(bench) ? bench_block(bench->recv, trial, bench->rank) :
-				 bench->send;
-}
-
 static void prepare(struct bench *bench, const struct trial *trial)
 {
-	struct pattern p = bench_pattern(bench, trial);
-
-	memset(bench->recv, 0xa5, trial->size);
-	pattern_fill(&p, bench->rank, input(bench, trial), trial->count);
+	bench_prepare_gather(bench, trial, in_place(bench));
 }
 
 static int run(struct bench *bench, const struct trial *trial,
@@ -36,12 +25,29 @@ static int run(struct bench *bench, const struct trial *trial,
 			   trial->type, bench->root);
 }
 
+static int run_uneven(struct bench *bench, const struct trial *trial,
+		      struct coll_request **request)
+{
+	const void *send = in_place(bench) ? COLL_IN_PLACE : bench->send;
+	size_t count = trial->counts[bench->rank];
+
+	if (request)
+		return coll_igatherv(bench->comm, send, count, bench->recv,
+				     trial->counts, trial->displs, trial->type,
+				     bench->root, request);
+	return coll_gatherv(bench->comm, send, count, bench->recv,
+			    trial->counts, trial->displs, trial->type,
+			    bench->root);
+}
+
 static uint64_t check(struct bench *bench, const struct trial *trial)
 {
 	struct pattern p = bench_pattern(bench, trial);
-	uint64_t wrong = pattern_check_input(&p, bench->rank,
-					     input(bench, trial), trial->count);
+	uint64_t wrong = 0;
 
+	if (!in_place(bench))
+		wrong = pattern_check_input(&p, bench->rank, bench->send,
+					    trial->counts[bench->rank]);
 	if (bench->rank == bench->root)
 		wrong += bench_check_gathered(bench, trial);
 	return wrong;
@@ -54,5 +60,16 @@ const struct collective bench_gather = {
 	.bus_factor = bench_bus_blocks,
 	.prepare = prepare,
 	.run = run,
+	.check = check,
+};
+
+const struct collective bench_gatherv = {
+	.name = "gatherv",
+	.typed = true,
+	.blocks = true,
+	.uneven = true,
+	.bus_factor = bench_bus_blocks,
+	.prepare = prepare,
+	.run = run_uneven,
 	.check = check,
 };

@@ -42,11 +42,18 @@ static const struct collective * const collectives[] = {
 	&bench_reduce,
 	&bench_broadcast,
 	&bench_allgather,
+	&bench_allgatherv,
 	&bench_reduce_scatter,
+	&bench_reduce_scatterv,
 	&bench_gather,
+	&bench_gatherv,
 	&bench_scatter,
+	&bench_scatterv,
 	&bench_alltoall,
+	&bench_alltoallv,
 	&bench_scan,
+	&bench_exscan,
+	&bench_send,
 	&bench_barrier,
 };
 
@@ -78,7 +85,7 @@ static int usage(FILE *to, int status)
 		"      --out-of-place result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
 		"      --csv          comma separated\n"
-		"      --root N       of broadcast, reduce, gather, scatter (0)\n"
+		"      --root N       of broadcast, reduce, gather(v), scatter(v) (0)\n"
 		"      --nonblocking N  N in flight, each with its buffers\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");

@@ -219,17 +219,25 @@ static int sizes(struct bench *bench, const struct collective *collective,
 	struct trial trial = { .type = type, .op = op };
 	int err = 0;
 
-	if (collective->blocks)
+	if (collective->blocks) {
 		unit *= bench->nranks;
+		trial.counts = calloc(2 * bench->nranks, sizeof(*trial.counts));
+		if (!trial.counts)
+			return bench_fail(bench, "memory", -ENOMEM);
+		trial.displs = trial.counts + bench->nranks;
+	}
 	for (size = bench->min; !err && size <= bench->max;
 	     size *= bench->factor) {
 		trial.count = size / unit;
 		trial.size = trial.count * unit;
+		if (trial.counts)
+			bench_deal(bench, collective, &trial);
 		if (trial.count)
 			err = measure(bench, collective, &trial);
 		if (size > bench->max / bench->factor)
 			break;
 	}
+	free(trial.counts);
 	return err;
 }
 

@@ -6,16 +6,9 @@
 
 static void prepare(struct bench *bench, const struct trial *trial)
 {
-	int rank;
-
 	if (!bench->in_place)
 		memset(bench->recv, 0xa5, trial->size);
-	for (rank = 0; rank < bench->nranks; rank++) {
-		struct pattern p = bench_pattern_block(bench, trial, rank);
-
-		pattern_fill(&p, bench->rank, bench_block(bench->send, trial, rank),
-			     trial->count);
-	}
+	bench_prepare_blocks(bench, trial);
 }
 
 static int run(struct bench *bench, const struct trial *trial,
@@ -31,19 +24,27 @@ static int run(struct bench *bench, const struct trial *trial,
 				   trial->type, trial->op);
 }
 
+static int run_uneven(struct bench *bench, const struct trial *trial,
+		      struct coll_request **request)
+{
+	const void *send = bench->in_place ? COLL_IN_PLACE : bench->send;
+
+	if (request)
+		return coll_ireduce_scatterv(bench->comm, send, trial->displs,
+					     bench->recv, trial->counts,
+					     trial->type, trial->op, request);
+	return coll_reduce_scatterv(bench->comm, send, trial->displs,
+				    bench->recv, trial->counts, trial->type,
+				    trial->op);
+}
+
 static uint64_t check(struct bench *bench, const struct trial *trial)
 {
 	struct pattern p = bench_pattern_block(bench, trial, bench->rank);
-	uint64_t wrong = pattern_check_result(&p, bench->recv, trial->count);
-	int rank;
+	uint64_t wrong = pattern_check_result(&p, bench->recv,
+					      trial->counts[bench->rank]);
 
-	for (rank = 0; !bench->in_place && rank < bench->nranks; rank++) {
-		p = bench_pattern_block(bench, trial, rank);
-		wrong += pattern_check_input(&p, bench->rank,
-					     bench_block(bench->send, trial, rank),
-					     trial->count);
-	}
-	return wrong;
+	return bench->in_place ? wrong : wrong + bench_check_blocks(bench, trial);
 }
 
 const struct collective bench_reduce_scatter = {
@@ -54,5 +55,17 @@ const struct collective bench_reduce_scatter = {
 	.bus_factor = bench_bus_blocks,
 	.prepare = prepare,
 	.run = run,
+	.check = check,
+};
+
+const struct collective bench_reduce_scatterv = {
+	.name = "reduce_scatterv",
+	.typed = true,
+	.reduces = true,
+	.blocks = true,
+	.uneven = true,
+	.bus_factor = bench_bus_blocks,
+	.prepare = prepare,
+	.run = run_uneven,
 	.check = check,
 };

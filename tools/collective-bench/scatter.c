@@ -6,59 +6,54 @@
 
 static void prepare(struct bench *bench, const struct trial *trial)
 {
-	int rank;
-
 	memset(bench->recv, 0xa5, trial->size);
-	if (bench->rank != bench->root)
-		return;
-	for (rank = 0; rank < bench->nranks; rank++) {
-		struct pattern p = bench_pattern_block(bench, trial, rank);
+	if (bench->rank == bench->root)
+		bench_prepare_blocks(bench, trial);
+}
 
-		pattern_fill(&p, bench->root, bench_block(bench->send, trial, rank),
-			     trial->count);
-	}
+static void *output(const struct bench *bench)
+{
+	bool in_place = bench->in_place && bench->rank == bench->root;
+
+	return in_place ? COLL_IN_PLACE : bench->recv;
 }
 
 static int run(struct bench *bench, const struct trial *trial,
 	       struct coll_request **request)
 {
-	bool in_place = bench->in_place && bench->rank == bench->root;
-	void *recv = in_place ? COLL_IN_PLACE : bench->recv;
-
 	if (request)
-		return coll_iscatter(bench->comm, bench->send, recv,
+		return coll_iscatter(bench->comm, bench->send, output(bench),
 				     trial->count, trial->type, bench->root,
 				     request);
-	return coll_scatter(bench->comm, bench->send, recv, trial->count,
-			    trial->type, bench->root);
+	return coll_scatter(bench->comm, bench->send, output(bench),
+			    trial->count, trial->type, bench->root);
 }
 
-/* In place, that is where the result is. */
-static uint64_t check_root(struct bench *bench, const struct trial *trial)
+static int run_uneven(struct bench *bench, const struct trial *trial,
+		      struct coll_request **request)
 {
-	uint64_t wrong = 0;
-	int rank;
+	size_t count = trial->counts[bench->rank];
 
-	for (rank = 0; rank < bench->nranks; rank++) {
-		struct pattern p = bench_pattern_block(bench, trial, rank);
-
-		wrong += pattern_check_input(&p, bench->root,
-					     bench_block(bench->send, trial, rank),
-					     trial->count);
-	}
-	return wrong;
+	if (request)
+		return coll_iscatterv(bench->comm, bench->send, trial->counts,
+				      trial->displs, output(bench), count,
+				      trial->type, bench->root, request);
+	return coll_scatterv(bench->comm, bench->send, trial->counts,
+			     trial->displs, output(bench), count, trial->type,
+			     bench->root);
 }
 
+/* In place, the root's result is where its input is. */
 static uint64_t check(struct bench *bench, const struct trial *trial)
 {
 	struct pattern p = bench_pattern_block(bench, trial, bench->rank);
 	uint64_t wrong = 0;
 
 	if (bench->rank == bench->root)
-		wrong = check_root(bench, trial);
+		wrong = bench_check_blocks(bench, trial);
 	if (bench->rank != bench->root || !bench->in_place)
 		wrong += pattern_check_input(&p, bench->root, bench->recv,
-					     trial->count);
+					     trial->counts[bench->rank]);
 	return wrong;
 }
 
@@ -69,5 +64,16 @@ const struct collective bench_scatter = {
 	.bus_factor = bench_bus_blocks,
 	.prepare = prepare,
 	.run = run,
+	.check = check,
+};
+
+const struct collective bench_scatterv = {
+	.name = "scatterv",
+	.typed = true,
+	.blocks = true,
+	.uneven = true,
+	.bus_factor = bench_bus_blocks,
+	.prepare = prepare,
+	.run = run_uneven,
 	.check = check,
 };
