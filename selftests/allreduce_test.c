@@ -9,6 +9,7 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 #include "values.h"
 
 static u64 expected(int type, int reduction, u32 nranks, u32 i)
@@ -73,30 +74,7 @@ static int reduce_at(struct rank *r, const struct both *both, int type, int redu
 	return 0;
 }
 
-FIXTURE(allreduce) {
-};
-
-FIXTURE_VARIANT(allreduce) {
-	struct group_config config;
-};
-
-FIXTURE_SETUP(allreduce)
-{
-}
-
-FIXTURE_TEARDOWN(allreduce)
-{
-}
-
-#define VARIANT(_name, ...) \
-	FIXTURE_VARIANT_ADD(allreduce, _name) { .config = { __VA_ARGS__ } }
-
-VARIANT(one, .nranks = 1);
-VARIANT(two, .nranks = 2);
-VARIANT(three, .nranks = 3);
-VARIANT(four_ipv6, .nranks = 4, .family = AF_INET6);
-VARIANT(five_lanes, .nranks = 5, .lanes = 2);
-VARIANT(eight, .nranks = 8);
+FIXTURE_OF_SIZES(allreduce);
 
 #define AREA	(512 * 1024)
 

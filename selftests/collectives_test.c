@@ -8,6 +8,7 @@
 
 #include "call.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 
 /* What a block of the result has to be on @rank. */
 static void period_result(struct period *period, const struct call *c, u32 rank, u32 block)
@@ -98,30 +99,7 @@ static int call_run(struct rank *r, const struct call *c, __u8 *area, size_t hal
 
 static const int opcodes[] = { COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER, COLLECTIVE_SCAN };
 
-FIXTURE(collectives) {
-};
-
-FIXTURE_VARIANT(collectives) {
-	struct group_config config;
-};
-
-FIXTURE_SETUP(collectives)
-{
-}
-
-FIXTURE_TEARDOWN(collectives)
-{
-}
-
-#define VARIANT(_name, ...) \
-	FIXTURE_VARIANT_ADD(collectives, _name) { .config = { __VA_ARGS__ } }
-
-VARIANT(one, .nranks = 1);
-VARIANT(two, .nranks = 2);
-VARIANT(three, .nranks = 3);
-VARIANT(four_ipv6, .nranks = 4, .family = AF_INET6);
-VARIANT(five_lanes, .nranks = 5, .lanes = 2);
-VARIANT(eight, .nranks = 8);
+FIXTURE_OF_SIZES(collectives);
 
 /* Every type, of a scan every operation; counts of both ways to send. */
 static int rank_types(struct rank *r)

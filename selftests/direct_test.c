@@ -12,6 +12,7 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 
 #define SPARE	0x5a5a5a5a
 
@@ -258,22 +259,7 @@ static int every_count(struct rank *r)
 	return 0;
 }
 
-FIXTURE(direct) {
-};
-
-FIXTURE_VARIANT(direct) {
-	struct group_config config;
-};
-
-FIXTURE_VARIANT_ADD(direct, one) { .config = { .nranks = 1 } };
-FIXTURE_VARIANT_ADD(direct, two) { .config = { .nranks = 2 } };
-FIXTURE_VARIANT_ADD(direct, three) { .config = { .nranks = 3, .lanes = 2 } };
-FIXTURE_VARIANT_ADD(direct, four) { .config = { .nranks = 4 } };
-FIXTURE_VARIANT_ADD(direct, five) { .config = { .nranks = 5, .lanes = 4 } };
-FIXTURE_VARIANT_ADD(direct, eight) { .config = { .nranks = 8 } };
-
-FIXTURE_SETUP(direct) {}
-FIXTURE_TEARDOWN(direct) {}
+FIXTURE_OF_SIZES(direct);
 
 TEST_F_TIMEOUT(direct, every_count, 200)
 {

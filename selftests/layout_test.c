@@ -10,6 +10,7 @@
 #include "group.h"
 #include "values.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 
 #define EAGER	COLLECTIVE_EAGER_LIMIT
 #define GAP	0x5c
@@ -41,30 +42,7 @@ static const char * const names[] = {
 	[COLLECTIVE_ALLTOALL] = "alltoall",
 };
 
-FIXTURE(layout) {
-};
-
-FIXTURE_VARIANT(layout) {
-	struct group_config config;
-};
-
-FIXTURE_SETUP(layout)
-{
-}
-
-FIXTURE_TEARDOWN(layout)
-{
-}
-
-#define VARIANT(_name, ...) \
-	FIXTURE_VARIANT_ADD(layout, _name) { .config = { __VA_ARGS__ } }
-
-VARIANT(one, .nranks = 1);
-VARIANT(two, .nranks = 2);
-VARIANT(three_lanes, .nranks = 3, .lanes = 3);
-VARIANT(four, .nranks = 4);
-VARIANT(five_lanes, .nranks = 5, .lanes = 2);
-VARIANT(eight, .nranks = 8);
+FIXTURE_OF_SIZES(layout);
 
 /*
  * Blocks of a three-dimensional array

@@ -10,6 +10,7 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 
 #define SPARE	0x5a
 
@@ -199,22 +200,7 @@ static int every_wide(struct rank *r)
 	return 0;
 }
 
-FIXTURE(partial) {
-};
-
-FIXTURE_VARIANT(partial) {
-	struct group_config config;
-};
-
-FIXTURE_VARIANT_ADD(partial, one) { .config = { .nranks = 1 } };
-FIXTURE_VARIANT_ADD(partial, two) { .config = { .nranks = 2 } };
-FIXTURE_VARIANT_ADD(partial, three) { .config = { .nranks = 3, .lanes = 2 } };
-FIXTURE_VARIANT_ADD(partial, four) { .config = { .nranks = 4 } };
-FIXTURE_VARIANT_ADD(partial, five) { .config = { .nranks = 5, .lanes = 4 } };
-FIXTURE_VARIANT_ADD(partial, eight) { .config = { .nranks = 8 } };
-
-FIXTURE_SETUP(partial) {}
-FIXTURE_TEARDOWN(partial) {}
+FIXTURE_OF_SIZES(partial);
 
 TEST_F_TIMEOUT(partial, every_partial, 300)
 {

@@ -6,31 +6,9 @@
 
 #include "call.h"
 #include "kselftest_harness.h"
+#include "sizes.h"
 
-FIXTURE(collectives) {
-};
-
-FIXTURE_VARIANT(collectives) {
-	struct group_config config;
-};
-
-FIXTURE_SETUP(collectives)
-{
-}
-
-FIXTURE_TEARDOWN(collectives)
-{
-}
-
-#define VARIANT(_name, ...) \
-	FIXTURE_VARIANT_ADD(collectives, _name) { .config = { __VA_ARGS__ } }
-
-VARIANT(one, .nranks = 1);
-VARIANT(two, .nranks = 2);
-VARIANT(three, .nranks = 3);
-VARIANT(four_ipv6, .nranks = 4, .family = AF_INET6);
-VARIANT(five_lanes, .nranks = 5, .lanes = 2);
-VARIANT(eight, .nranks = 8);
+FIXTURE_OF_SIZES(collectives);
 
 /* Of all magnitudes and signs, so that every other order rounds otherwise. */
 static double uneven(u32 rank, u32 i)
