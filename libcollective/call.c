@@ -4,58 +4,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "names.h"
 #include "reason.h"
-
-static const char * const opcodes[COLLECTIVE_OPCODE_COUNT] = {
-	[COLLECTIVE_BARRIER] = "barrier",
-	[COLLECTIVE_ALLREDUCE] = "allreduce",
-	[COLLECTIVE_REDUCE] = "reduce",
-	[COLLECTIVE_BROADCAST] = "broadcast",
-	[COLLECTIVE_ALLGATHER] = "allgather",
-	[COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
-	[COLLECTIVE_GATHER] = "gather",
-	[COLLECTIVE_SCATTER] = "scatter",
-	[COLLECTIVE_ALLTOALL] = "alltoall",
-	[COLLECTIVE_SCAN] = "scan",
-	[COLLECTIVE_EXSCAN] = "exscan",
-	[COLLECTIVE_SEND] = "send",
-	[COLLECTIVE_RECV] = "recv",
-};
-
-static const char * const types[COLLECTIVE_TYPE_COUNT] = {
-	[COLLECTIVE_INT8] = "int8",
-	[COLLECTIVE_UINT8] = "uint8",
-	[COLLECTIVE_INT16] = "int16",
-	[COLLECTIVE_UINT16] = "uint16",
-	[COLLECTIVE_INT32] = "int32",
-	[COLLECTIVE_UINT32] = "uint32",
-	[COLLECTIVE_INT64] = "int64",
-	[COLLECTIVE_UINT64] = "uint64",
-	[COLLECTIVE_FLOAT16] = "float16",
-	[COLLECTIVE_BFLOAT16] = "bfloat16",
-	[COLLECTIVE_FLOAT32] = "float32",
-	[COLLECTIVE_FLOAT64] = "float64",
-};
-
-static const char * const reductions[COLLECTIVE_REDUCTION_COUNT] = {
-	[COLLECTIVE_SUM] = "sum",
-	[COLLECTIVE_PROD] = "prod",
-	[COLLECTIVE_MIN] = "min",
-	[COLLECTIVE_MAX] = "max",
-	[COLLECTIVE_AVG] = "avg",
-	[COLLECTIVE_BAND] = "band",
-	[COLLECTIVE_BOR] = "bor",
-	[COLLECTIVE_BXOR] = "bxor",
-	[COLLECTIVE_LAND] = "land",
-	[COLLECTIVE_LOR] = "lor",
-	[COLLECTIVE_LXOR] = "lxor",
-};
-
-static const char * const algorithms[COLLECTIVE_ALGORITHM_COUNT] = {
-	[COLLECTIVE_ALGORITHM_RING] = "ring",
-	[COLLECTIVE_ALGORITHM_TREE] = "tree",
-	[COLLECTIVE_ALGORITHM_DIRECT] = "direct",
-};
 
 /* From bit 0 on. */
 static const char * const flags[] = {
@@ -128,18 +78,18 @@ static void text_call(struct text *text, const struct collective_call *call,
 	for (i = 0; i < SIZE(flags); i++)
 		if (call->flags & 1U << i)
 			text_add(text, "%s ", flags[i]);
-	text_add(text, "%s", name(opcodes, SIZE(opcodes), call->opcode));
+	text_add(text, "%s", name(coll_names_opcodes, SIZE(coll_names_opcodes), call->opcode));
 	if (call->opcode != COLLECTIVE_BARRIER)
 		text_add(text, " of %llu %s", (unsigned long long)call->count,
-			 name(types, SIZE(types), call->type));
+			 name(coll_names_types, SIZE(coll_names_types), call->type));
 	if (reduces(call->opcode))
 		text_add(text, " by %s",
-			 name(reductions, SIZE(reductions), call->reduction));
+			 name(coll_names_reductions, SIZE(coll_names_reductions), call->reduction));
 	if (root(call->opcode))
 		text_add(text, " %s root %u", root(call->opcode), call->root);
 	if (alike && call->algorithm != other->algorithm)
 		text_add(text, " as %s",
-			 name(algorithms, SIZE(algorithms), call->algorithm));
+			 name(coll_names_algorithms, SIZE(coll_names_algorithms), call->algorithm));
 	if (alike && call->layout != other->layout)
 		text_add(text, " with layout %016llx",
 			 (unsigned long long)call->layout);

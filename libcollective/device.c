@@ -80,6 +80,7 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	coll_address_set_port(addr, 0);
 	join.addr_len = coll_address_length(addr);
 	memcpy(join.name, setup->name, strlen(setup->name));
+	memcpy(join.algorithm, setup->algorithm, sizeof(join.algorithm));
 	memcpy(join.addr, addr, join.addr_len);
 	coll_address_format(addr, local);
 	err = call(fd, COLLECTIVE_IOC_JOIN, &join);

@@ -163,6 +163,7 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 	unsigned long insecure = 0, reproducible = 0;
 	const char *name = config->name ?: text("COLL_NAME");
 	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
+	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
 	const char *launcher;
 	int err;
 
@@ -191,6 +192,8 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 		   detail) ?:
 	      copy(setup->local, sizeof(setup->local), local ?: "",
 		   "local address", detail);
+	if (!err && algorithm)
+		err = coll_setup_algorithms(setup, algorithm, detail);
 	setup->lanes = config->lanes ?: (int)lanes;
 	setup->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	setup->reproducible = reproducible ||

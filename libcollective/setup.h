@@ -28,6 +28,7 @@
  * @init_timeout_ms: milliseconds for everything
  * @timeout_ms: for an operation
  * @heartbeat_ms: 0: the kernel's default
+ * @algorithm: what AUTO means, by enum collective_opcode
  * @deadline: when @init_timeout_ms is over (deadline.h)
  */
 struct coll_setup {
@@ -44,6 +45,7 @@ struct coll_setup {
 	unsigned int init_timeout_ms;
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;
+	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	uint64_t deadline;
 };
 
@@ -57,6 +59,18 @@ struct coll_setup {
  */
 int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 		    struct coll_detail *detail);
+
+/**
+ * coll_setup_algorithms - read how collectives are to be done
+ * @setup: its @algorithm is filled in, where @text says so
+ * @text: ring, tree or direct, of all collectives, or COLLECTIVE:ring and so on of
+ *	one, with commas between
+ * @detail: texts
+ *
+ * Return: 0 or -EINVAL.
+ */
+int coll_setup_algorithms(struct coll_setup *setup, const char *text,
+			  struct coll_detail *detail);
 
 /** coll_setup_name_ok - may a group have this name? */
 bool coll_setup_name_ok(const char *name);

@@ -2,6 +2,7 @@
 /* The library's way to say all that the kernel understands. */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <linux/collective.h>
 
@@ -72,6 +73,55 @@ static int rank_algorithms(struct mate *mate)
 TEST(algorithms)
 {
 	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_algorithms, NULL));
+}
+
+/* What the group was told holds where a call does not say. */
+static int rank_configured(struct mate *mate)
+{
+	__u32 send = mate->rank + 1, recv = 0;
+	struct collective_op op = sum(&send, &recv, 1);
+
+	op.algorithm = mate->rank ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO;
+	CHECK_EQ(0, coll_submit(mate->comm, &op));
+	CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
+
+	/* It was not told of a scan. */
+	op.opcode = COLLECTIVE_SCAN;
+	CHECK_EQ(-EBADMSG, coll_submit(mate->comm, &op));
+	CHECK_EQ(0, coll_barrier(mate->comm));
+	return 0;
+}
+
+TEST(configured)
+{
+	struct coll_config config = {
+		.size = sizeof(config),
+		.algorithm = "allreduce:ring,reduce:direct",
+	};
+
+	EXPECT_EQ(0, team_run(NRANKS, &config, rank_configured, NULL));
+}
+
+TEST(misconfigured)
+{
+	static const char * const bad[] = {
+		"rings", "auto", "allreduce", "allreduce:", ":ring", "ring,", "sum:ring", ",",
+	};
+	char detail[COLL_DETAIL_SIZE];
+	struct coll_comm *comm;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct coll_config config = {
+			.size = sizeof(config),
+			.algorithm = bad[i],
+			.detail = detail,
+			.detail_size = sizeof(detail),
+		};
+
+		EXPECT_EQ(-EINVAL, coll_init(&comm, &config)) TH_LOG("%s", bad[i]);
+		EXPECT_EQ(0, strncmp(detail, "algorithm ", 10));
+	}
 }
 
 static int rank_deadline(struct mate *mate)

@@ -130,6 +130,10 @@ enum coll_collective {
  * @timeout_ms: deadline of one operation in milliseconds (default: the
  *	kernel's, 300 s); ~0U: none
  * @heartbeat_ms: how often a silent peer is probed (default: the kernel's)
+ * @algorithm: "ring", "tree" or "direct", or such of one collective, as in
+ *	"allreduce:ring,broadcast:tree": how they are done where the kernel has that
+ *	and nothing else is asked for (default: by collective, size and ranks); the
+ *	same on every rank, or calls do not match
  * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
  *	that says what went wrong and who is at fault; empty on success
  * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
@@ -158,6 +162,7 @@ struct coll_config {
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;
 	unsigned int reserved;
+	const char *algorithm;
 	char *detail;
 	size_t detail_size;
 };

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The kernel's enumerators in words; NULL: there is none. */
+#ifndef COLL_NAMES_H
+#define COLL_NAMES_H
+
+#include <linux/collective.h>
+
+extern const char * const coll_names_opcodes[COLLECTIVE_OPCODE_COUNT];
+extern const char * const coll_names_types[COLLECTIVE_TYPE_COUNT];
+extern const char * const coll_names_reductions[COLLECTIVE_REDUCTION_COUNT];
+extern const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT];
+
+#endif /* COLL_NAMES_H */
