@@ -486,6 +486,7 @@ static void agree_flood(struct coll_member *member, u64 instance,
 void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure)
 {
+	int error = coll_cause_here(member, &failure->cause);
 	bool news = false, report = false;
 	struct coll_request *request;
 
@@ -493,7 +494,7 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 	request = coll_request_find(member, instance);
 	if (request && !request->aborted) {
 		request->failure = *failure;
-		WRITE_ONCE(request->aborted, -(int)failure->cause.error);
+		WRITE_ONCE(request->aborted, error);
 		report = request->agreeing;
 		request->agreeing = false;
 		news = true;
@@ -505,5 +506,5 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 	if (news)
 		agree_flood(member, instance, failure);
 	if (report)
-		coll_request_report(request, -(int)failure->cause.error);
+		coll_request_report(request, error);
 }

@@ -25,6 +25,7 @@ union ioc_arg {
 	struct collective_unregister unreg;
 	struct collective_submit submit;
 	struct collective_wait wait;
+	struct collective_cancel cancel;
 	struct collective_status status;
 	struct collective_leave leave;
 };
@@ -166,8 +167,13 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-/* May this process have requests, or have had them? */
-static int ioc_up(const struct coll_member *member)
+/**
+ * coll_cdev_up() - may this process have requests, or have had them?
+ * @member: the member
+ *
+ * Return: 0, -ENOTCONN or -EPERM.
+ */
+int coll_cdev_up(const struct coll_member *member)
 {
 	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
 		return -ENOTCONN;
@@ -190,7 +196,7 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 
 	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
 		return -EINVAL;
-	err = ioc_up(member);
+	err = coll_cdev_up(member);
 	if (err)
 		return err;
 
@@ -224,7 +230,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	    request->reserved || request->count > COLL_INFLIGHT ||
 	    !request->count == any || !request->requests == any)
 		return -EINVAL;
-	err = ioc_up(member);
+	err = coll_cdev_up(member);
 	if (err)
 		return err;
 	if (request->flags & COLLECTIVE_WAIT_NOWAIT)
@@ -249,6 +255,21 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	kvfree(ids);
 	/* Begun again it would have all its time again. */
 	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
+}
+
+static int ioc_cancel(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	const struct collective_cancel *cancel = &arg->cancel;
+	int err;
+
+	if (cancel->flags & ~COLLECTIVE_CANCEL_USER_DATA)
+		return -EINVAL;
+	err = coll_cdev_up(member);
+	if (err)
+		return err;
+	return coll_request_cancel(member, cancel->flags & COLLECTIVE_CANCEL_USER_DATA ?
+				   COLL_BY_USER_DATA : COLL_BY_ID, cancel->request);
 }
 
 static int ioc_status(struct file *file, union ioc_arg *arg)
@@ -313,6 +334,7 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
+	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
 };
@@ -358,17 +380,26 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 {
 	struct coll_member *member = file->private_data;
 
+	__poll_t events = 0;
+
 	poll_wait(file, &member->wait, table);
 	switch (READ_ONCE(member->state)) {
 	case COLLECTIVE_STATE_UP:
-		return EPOLLOUT | EPOLLWRNORM;
+		events = EPOLLOUT | EPOLLWRNORM;
+		break;
 	case COLLECTIVE_STATE_ABORTED:
-		return EPOLLERR;
+		events = EPOLLERR;
+		break;
 	case COLLECTIVE_STATE_LEFT:
-		return EPOLLHUP;
+		events = EPOLLHUP;
+		break;
 	default:
 		return 0;
 	}
+	/* WAIT has something to tell. */
+	if (coll_wait_ready(member))
+		events |= EPOLLIN | EPOLLRDNORM;
+	return events;
 }
 
 static int cdev_open(struct inode *inode, struct file *file)
@@ -390,6 +421,7 @@ static const struct file_operations cdev_ops = {
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.poll		= cdev_poll,
+	.uring_cmd	= coll_uring_cmd,
 };
 
 static char *cdev_node(const struct device *device, umode_t *mode)

@@ -373,6 +373,19 @@ struct coll_extent {
 };
 
 /**
+ * struct coll_source - where requests come from, if nobody waits for them
+ * @done: the request is complete: its member is locked, and somebody else has to call
+ *	coll_wait_collect() soon
+ * @lend: give the memory of a buffer that is not registered, or NULL when it is the
+ *	process's own
+ */
+struct coll_source {
+	void (*done)(struct coll_request *request);
+	struct coll_buffer *(*lend)(const struct coll_request *request, u64 addr, u64 length,
+				    bool writable);
+};
+
+/**
  * struct coll_request - one operation of one member
  * @node: in the member's list, until it is complete [l]
  * @member: [c]
@@ -394,8 +407,12 @@ struct coll_extent {
  * @received: elements that came, once complete; with VARLEN perhaps more than there
  *	was room for, by which it fails on this rank alone
  * @queued: it has not begun: one of the same name is before it [l]
+ * @cancelled: it is to fail when it begins [l]
  * @complete: it is; no lane looks at it any more [l]
  * @waiter: of the one thread that waits for it, or NULL [l]
+ * @source: whom else it is for: see struct coll_source; or NULL [c]
+ * @command: of @source [c]
+ * @user_data: by which @source knows it [c]
  * @agreeing: it is not known yet whether all ranks have called the same, and
  *	whoever learns it reports it [l]
  * @told: rounds in which we have told our call [l]
@@ -427,8 +444,12 @@ struct coll_request {
 	int error;
 	u64 received;
 	bool queued;
+	bool cancelled;
 	bool complete;
 	struct completion *waiter;
+	const struct coll_source *source;
+	void *command;
+	u64 user_data;
 	bool agreeing;
 	u32 told;
 	u32 heard;
@@ -663,10 +684,23 @@ bool coll_member_settled(struct coll_member *member, u64 now);
 bool coll_member_fenced(struct coll_member *member, u64 now);
 u64 coll_member_beats(const struct coll_member *member, u32 beats);
 int coll_cause_error(u32 kind);
+int coll_cause_here(const struct coll_member *member, const struct coll_cause *cause);
+
+/* How a request is told from others. */
+enum coll_by {
+	COLL_BY_ID,
+	COLL_BY_USER_DATA,	/* what its source knows it by */
+	COLL_BY_COMMAND,	/* the address of the source's command */
+};
 
 /* request.c */
+struct coll_request *coll_request_new(struct coll_member *member,
+				      const struct collective_op *op,
+				      const struct coll_source *source, void *command);
+int coll_request_start(struct coll_request *request, struct coll_wait *wait);
 int coll_request_submit(struct coll_member *member, const struct collective_op *op,
 			bool nowait, u64 *id, u64 *received);
+int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number);
 void coll_request_free(struct coll_request *request);
 void coll_request_part_done(struct coll_part *part);
 void coll_request_report(struct coll_request *request, int error);
@@ -677,6 +711,8 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
 void coll_wait_release(struct coll_wait *wait, struct coll_member *member);
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member);
 int coll_wait(struct coll_wait *wait, struct coll_member *member);
+int coll_wait_collect(struct coll_request *request, u64 *received);
+bool coll_wait_ready(struct coll_member *member);
 void coll_wait_drain(struct coll_member *member, unsigned long patience);
 void coll_wait_reap(struct coll_member *member);
 

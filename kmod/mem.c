@@ -87,6 +87,23 @@ static void buffer_unaccount(struct coll_buffer *buffer)
 	}
 }
 
+/* @addr + @length is an address. */
+static struct coll_buffer *buffer_new(u64 addr, u64 length, bool writable)
+{
+	struct coll_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+
+	if (!buffer)
+		return NULL;
+	buffer->mem.at = buffer_at;
+	buffer->mem.length = length;
+	refcount_set(&buffer->refs, 1);
+	buffer->addr = addr;
+	buffer->writable = writable;
+	buffer->shift = offset_in_page(addr);
+	buffer->npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
+	return buffer;
+}
+
 /**
  * coll_buffer_pin() - pin some of the calling process's memory
  * @addr: where it begins
@@ -108,17 +125,10 @@ struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic6
 	if (check_add_overflow(addr, length, &end) || end > TASK_SIZE_MAX)
 		return ERR_PTR(addr > TASK_SIZE_MAX || !length ? -EFAULT : -EOVERFLOW);
 
-	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	buffer = buffer_new(addr, length, writable);
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
-	buffer->mem.at = buffer_at;
-	buffer->mem.length = length;
-	refcount_set(&buffer->refs, 1);
-	buffer->addr = addr;
-	buffer->writable = writable;
 	buffer->total = total;
-	buffer->shift = offset_in_page(addr);
-	buffer->npages = (PAGE_ALIGN(end) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
 
 	/* Whoever asks for more than there is does not get to fill memory with the list. */
 	err = -ENOMEM;
@@ -162,6 +172,59 @@ free:
 	return ERR_PTR(err);
 }
 
+/* The pages of what an iterator goes through; of memory that has no holes. */
+static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
+{
+	unsigned long i = 0;
+
+	while (iov_iter_count(iter)) {
+		struct page *pages[16], **list = pages;
+		size_t off;
+		ssize_t n = iov_iter_extract_pages(iter, &list, iov_iter_count(iter),
+						   ARRAY_SIZE(pages), 0, &off);
+		int k;
+
+		if (n <= 0 || off != (i ? 0 : buffer->shift))
+			return -EINVAL;
+		for (k = 0; k < DIV_ROUND_UP(off + n, PAGE_SIZE); k++) {
+			if (i == buffer->npages)
+				return -EINVAL;
+			buffer->pages[i++] = pages[k];
+		}
+		if (iov_iter_count(iter) && !PAGE_ALIGNED(off + n))
+			return -EINVAL;
+	}
+	return i == buffer->npages ? 0 : -EINVAL;
+}
+
+/**
+ * coll_buffer_lend() - make a buffer of memory that is pinned already
+ * @iter: goes through it; it stays pinned until the buffer is put
+ * @addr: where the user has it
+ * @length: bytes, not 0
+ * @writable: results may be stored in it
+ *
+ * Context: process; may sleep.
+ * Return: the buffer, or -EINVAL (not the pages of @addr), -ENOMEM.
+ */
+struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable)
+{
+	struct coll_buffer *buffer = buffer_new(addr, length, writable);
+	int err;
+
+	if (!buffer)
+		return ERR_PTR(-ENOMEM);
+	buffer->lent = true;
+	buffer->pages = kvmalloc_array(buffer->npages, sizeof(*buffer->pages),
+				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	err = buffer->pages ? buffer_collect(buffer, iter) : -ENOMEM;
+	if (err) {
+		coll_buffer_put(buffer);
+		return ERR_PTR(err);
+	}
+	return buffer;
+}
+
 /**
  * coll_buffer_put() - drop a reference; the last one unpins
  * @buffer: the buffer, or NULL
@@ -172,8 +235,10 @@ void coll_buffer_put(struct coll_buffer *buffer)
 {
 	if (!buffer || !refcount_dec_and_test(&buffer->refs))
 		return;
-	unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
+	if (!buffer->lent) {
+		unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
+		buffer_unaccount(buffer);
+	}
 	kvfree(buffer->pages);
-	buffer_unaccount(buffer);
 	kfree(buffer);
 }

@@ -5,11 +5,13 @@
 #include <linux/mm_types.h>
 #include <linux/refcount.h>
 #include <linux/sched/user.h>
+#include <linux/uio.h>
 
 #include "core/mem.h"
 
 /**
  * struct coll_buffer - pinned user memory
+ * @lent: somebody else has pinned it, for as long as it is used
  * @mem: as the core sees it; byte 0 is the first one of the buffer
  * @refs: the member's table and every request that uses it
  * @addr: where the user has it
@@ -25,6 +27,7 @@ struct coll_buffer {
 	struct coll_mem mem;
 	refcount_t refs;
 	u64 addr;
+	bool lent;
 	bool writable;
 	u32 shift;
 	unsigned long npages;
@@ -35,6 +38,7 @@ struct coll_buffer {
 };
 
 struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total);
+struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
 #endif /* COLL_PINNED_H */

@@ -88,7 +88,10 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 		if (err)
 			return err;
 	} else {
-		buffer = coll_buffer_pin(addr, touch->bytes, writable, &request->member->pinned);
+		buffer = request->source && request->source->lend ?
+			 request->source->lend(request, addr, touch->bytes, writable) :
+			 coll_buffer_pin(addr, touch->bytes, writable,
+					 &request->member->pinned);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		request->buffer[area] = buffer;
@@ -171,11 +174,11 @@ static int request_scratch(struct coll_request *request)
  * Beginning
  */
 
-static struct coll_request *request_new(struct coll_member *member,
-					const struct collective_op *op,
-					const struct coll_plan *plan,
-					const struct coll_extent *extent,
-					struct coll_blocks *blocks)
+static struct coll_request *request_alloc(struct coll_member *member,
+					  const struct collective_op *op,
+					  const struct coll_plan *plan,
+					  const struct coll_extent *extent,
+					  struct coll_blocks *blocks)
 {
 	u32 nparts = coll_plan_lanes(plan);
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
@@ -342,6 +345,18 @@ struct turn {
 	struct coll_failure doom;
 };
 
+static struct coll_failure failure_cancelled(const struct coll_member *member)
+{
+	return (struct coll_failure){
+		.cause = {
+			.kind = COLLECTIVE_REASON_CANCELLED,
+			.error = ECONNRESET,
+			.rank_a = member->rank,
+			.rank_b = COLLECTIVE_RANK_NONE,
+		},
+	};
+}
+
 /* Have all parts of it done; its member is locked. */
 static void request_begin(struct coll_request *request, struct turn *turn)
 {
@@ -349,6 +364,8 @@ static void request_begin(struct coll_request *request, struct turn *turn)
 	coll_deadline_arm(request);
 	turn->instance = request->instance;
 	turn->ended = coll_agree_begin(request, &turn->doom);
+	if (request->cancelled)
+		turn->doom = failure_cancelled(request->member);
 	if (request_stillborn(request, &turn->doom))
 		turn->ended += request->nparts;
 	else
@@ -362,9 +379,21 @@ static void turn_finish(const struct turn *turn, struct coll_member *member)
 		coll_agree_doom(member, turn->instance, &turn->doom);
 }
 
+/* Have done what it needs, by others. */
+static void request_kick(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	u32 i;
+
+	for (i = 0; i < request->nparts; i++)
+		coll_runner_kick(&member->lanes[request->first + i].runner);
+	if (READ_ONCE(member->posted))
+		coll_runner_kick(&member->control);
+}
+
 /*
  * Give it its numbers and, unless one of the same name is in flight, to its lanes.
- * It is the caller's until he lets others wait for it.
+ * It is the caller's until he lets others wait for it; without @wait, its source's.
  */
 static int request_number(struct coll_request *request, struct coll_wait *wait,
 			  struct turn *turn)
@@ -392,16 +421,21 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 		request->first = request->instance % member->nlanes;
 	request->queued = request_with(member, request->instance);
 	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
+	atomic64_inc(&member->counters.submitted);
+	trace_collective_begin(request);
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request_identify(request);
-	coll_wait_claim(wait, request);
+	if (wait)
+		coll_wait_claim(wait, request);
+	else
+		member->nwaiting++;
 	if (!request->queued)
 		request_begin(request, turn);
+	if (!wait)
+		request_kick(request);
 	spin_unlock(&member->lock);
 
-	atomic64_inc(&member->counters.submitted);
-	trace_collective_begin(request);
 	return 0;
 }
 
@@ -426,18 +460,6 @@ static int request_links(struct coll_request *request)
 			err = coll_link_demand(member, step.from);
 	}
 	return err;
-}
-
-/* Have done what it needs, by others. */
-static void request_kick(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-	u32 i;
-
-	for (i = 0; i < request->nparts; i++)
-		coll_runner_kick(&member->lanes[request->first + i].runner);
-	if (READ_ONCE(member->posted))
-		coll_runner_kick(&member->control);
 }
 
 /*
@@ -482,8 +504,12 @@ static struct coll_request *request_complete(struct coll_request *request)
 	list_del_init(&request->node);
 	WRITE_ONCE(member->inflight, member->inflight - 1);
 	request->complete = true;
-	if (request->waiter)
+	if (request->source)
+		request->source->done(request);
+	else if (request->waiter)
 		complete(request->waiter);
+	else
+		wake_up_all(&member->wait);
 	if (!member->inflight && member->aborted)
 		wake_up_all(&member->wait);
 	return request_with(member, request->instance);
@@ -552,6 +578,72 @@ void coll_request_report(struct coll_request *request, int error)
  */
 
 /**
+ * coll_request_new() - all that an operation needs before it has its place
+ * @member: the member
+ * @op: what to do
+ * @source: whom it is for, or NULL: who waits for it
+ * @command: of @source
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: the request, for coll_request_start(), or a negative errno.
+ */
+struct coll_request *coll_request_new(struct coll_member *member,
+				      const struct collective_op *op,
+				      const struct coll_source *source, void *command)
+{
+	struct coll_request *request;
+	struct coll_blocks *blocks;
+	struct coll_extent extent;
+	struct coll_plan plan;
+	int err;
+
+	err = coll_call_check(op, member, &plan, &extent, &blocks);
+	if (err)
+		return ERR_PTR(err);
+	request = request_alloc(member, op, &plan, &extent, blocks);
+	if (!request) {
+		coll_blocks_free(blocks);
+		return ERR_PTR(-ENOMEM);
+	}
+	request->source = source;
+	request->command = command;
+	err = request_pin(request, op);
+	if (!err)
+		err = request_scratch(request);
+	if (!err)
+		err = request_links(request);
+	if (err) {
+		coll_request_free(request);
+		return ERR_PTR(err);
+	}
+	return request;
+}
+
+/**
+ * coll_request_start() - give a request its place in the order of operations
+ * @request: a new one
+ * @wait: who waits for it; its @news is initialised.  NULL: its source is told, and
+ *	it may be gone when this returns 0
+ *
+ * Context: process; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int coll_request_start(struct coll_request *request, struct coll_wait *wait)
+{
+	struct coll_member *member = request->member;
+	struct turn turn;
+	int err;
+
+	err = request_number(request, wait, &turn);
+	if (err)
+		return err;
+	turn_finish(&turn, member);
+	if (turn.ended)
+		request_report(request, turn.ended, READ_ONCE(request->aborted));
+	return 0;
+}
+
+/**
  * coll_request_submit() - begin an operation, and wait until it is complete
  * @member: the member
  * @op: what to do
@@ -568,37 +660,19 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 {
 	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
 	struct coll_request *request;
-	struct coll_blocks *blocks;
-	struct coll_extent extent;
-	struct coll_plan plan;
-	struct turn turn;
 	int err;
 
 	*id = 0;
-	err = coll_call_check(op, member, &plan, &extent, &blocks);
-	if (err)
-		return err;
-	request = request_new(member, op, &plan, &extent, blocks);
-	if (!request) {
-		coll_blocks_free(blocks);
-		return -ENOMEM;
-	}
-	err = request_pin(request, op);
-	if (!err)
-		err = request_scratch(request);
-	if (!err)
-		err = request_links(request);
+	request = coll_request_new(member, op, NULL, NULL);
+	if (IS_ERR(request))
+		return PTR_ERR(request);
 	init_completion(&wait.news);
-	if (!err)
-		err = request_number(request, &wait, &turn);
+	err = coll_request_start(request, &wait);
 	if (err) {
 		coll_request_free(request);
 		return err;
 	}
 	*id = request->id;
-
-	turn_finish(&turn, member);
-	request_report(request, turn.ended, READ_ONCE(request->aborted));
 	if (nowait) {
 		request_kick(request);
 		coll_wait_release(&wait, member);
@@ -608,6 +682,62 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	*received = wait.received;
 	if (err != -ERESTARTSYS)
 		*id = 0;
+	return err;
+}
+
+static bool request_is(const struct coll_request *request, enum coll_by by, u64 number)
+{
+	switch (by) {
+	case COLL_BY_USER_DATA:
+		return request->source && request->user_data == number;
+	case COLL_BY_COMMAND:
+		return request->source && (uintptr_t)request->command == number;
+	default:
+		return request->id == number;
+	}
+}
+
+static struct coll_request *request_by(struct coll_member *member, enum coll_by by, u64 number)
+{
+	struct coll_request *request;
+
+	list_for_each_entry(request, &member->requests, node)
+		if (request_is(request, by, number))
+			return request;
+	return NULL;
+}
+
+/**
+ * coll_request_cancel() - have an operation fail, here and on every other rank
+ * @member: the member
+ * @by: which, ...
+ * @number: ... by that; the oldest of them
+ *
+ * Context: any that does not hold a lock of ours.
+ * Return: 0, -ENOENT when it is not in flight, -EALREADY when it fails already.
+ */
+int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
+{
+	struct coll_failure failure = failure_cancelled(member);
+	struct coll_request *request;
+	bool queued = false;
+	u64 instance = 0;
+	int err = 0;
+
+	spin_lock(&member->lock);
+	request = request_by(member, by, number);
+	if (!request) {
+		err = -ENOENT;
+	} else if (request->aborted || request->cancelled) {
+		err = -EALREADY;
+	} else {
+		queued = request->queued;
+		request->cancelled = true;
+		instance = request->instance;
+	}
+	spin_unlock(&member->lock);
+	if (!err && !queued)
+		coll_agree_abort(member, instance, &failure);
 	return err;
 }
 

@@ -30,8 +30,6 @@ int coll_cause_error(u32 kind)
 		return -EPROTO;
 	case COLLECTIVE_REASON_DEADLINE:
 		return -ETIMEDOUT;
-	case COLLECTIVE_REASON_CANCELLED:
-		return -ECANCELED;
 	case COLLECTIVE_REASON_RESOURCES:
 		return -ENOMEM;
 	}
@@ -72,10 +70,17 @@ static bool cause_stronger(const struct coll_cause *a, const struct coll_cause *
 	return a->rank_a < b->rank_a;
 }
 
-/* What operations here fail with: whoever leaves has asked for it. */
-static int member_error(const struct coll_member *member, const struct coll_cause *cause)
+/**
+ * coll_cause_here() - what operations of a rank fail with
+ * @member: the rank
+ * @cause: why; who leaves or cancels has asked for it
+ *
+ * Return: a negative errno.
+ */
+int coll_cause_here(const struct coll_member *member, const struct coll_cause *cause)
 {
-	if (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == member->rank)
+	if ((cause->kind == COLLECTIVE_REASON_LEFT ||
+	     cause->kind == COLLECTIVE_REASON_CANCELLED) && cause->rank_a == member->rank)
 		return -ECANCELED;
 	return -(int)cause->error;
 }
@@ -107,7 +112,7 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
 	}
 	/* With what is read after it: pairs with lane_run(). */
-	smp_store_release(&member->aborted, member_error(member, cause));
+	smp_store_release(&member->aborted, coll_cause_here(member, cause));
 	set_bit(COLL_CHORE_FLOOD, &member->chores);
 	mod_delayed_work(coll_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
 	spin_unlock(&member->lock);

@@ -9,7 +9,8 @@
  *
  * A thread claims what it waits for by leaving its completion there, so that a
  * request has one waiter at most and what it finds complete when it wakes up is its
- * own.  Claims are made, looked at and given up under the member's lock; the
+ * own.  A request with a source (uring.c) is claimed by that from the beginning.
+ * Claims are made, looked at and given up under the member's lock; the
  * completion can be on the stack.  The teardown comes when nothing is claimed: LEAVE
  * fails the group instead while somebody waits, and on release nobody is left.
  */
@@ -176,7 +177,7 @@ static int wait_claims(struct coll_wait *wait, struct coll_member *member)
 		request = wait_find(member, wait->ids[i]);
 		if (!request)
 			return -ENOENT;
-		if (request->waiter)
+		if (request->waiter || request->source)
 			return -EBUSY;
 		coll_wait_claim(wait, request);
 		any = true;
@@ -205,6 +206,49 @@ int coll_wait(struct coll_wait *wait, struct coll_member *member)
 		wait_release(wait, member);
 	spin_unlock(&member->lock);
 	return err ? err : coll_wait_finish(wait, member);
+}
+
+/**
+ * coll_wait_collect() - collect a request that is complete
+ * @request: it came from a source that was told so; gone afterwards
+ * @received: out: see struct coll_request
+ *
+ * Context: may sleep.
+ * Return: how it ended.
+ */
+int coll_wait_collect(struct coll_request *request, u64 *received)
+{
+	struct coll_member *member = request->member;
+	int error;
+
+	spin_lock(&member->lock);
+	member->nwaiting--;
+	wait_forget(request);
+	spin_unlock(&member->lock);
+
+	error = request->error;
+	*received = request->received;
+	coll_request_free(request);
+	return error;
+}
+
+/**
+ * coll_wait_ready() - is there anything to be collected that nobody waits for?
+ * @member: the member
+ */
+bool coll_wait_ready(struct coll_member *member)
+{
+	bool ready = false;
+	u32 i;
+
+	spin_lock(&member->lock);
+	for (i = 0; !ready && member->nrequests && i < COLL_INFLIGHT; i++) {
+		const struct coll_request *request = member->table[i];
+
+		ready = request && request->complete && !request->waiter && !request->source;
+	}
+	spin_unlock(&member->lock);
+	return ready;
 }
 
 /**

@@ -625,6 +625,49 @@ struct collective_status {
 	struct collective_call calls[2];
 };
 
+#define COLLECTIVE_CANCEL_USER_DATA	(1U << 0)	/* by that of an SQE */
+
+/**
+ * struct collective_cancel - ioctl(COLLECTIVE_IOC_CANCEL): fail an operation
+ * @size: sizeof(struct collective_cancel)
+ * @flags: COLLECTIVE_CANCEL_*
+ * @request: its number; with USER_DATA the user_data of the SQE that submitted it (the
+ *	oldest of them)
+ *
+ * The operation fails on every rank: with ECANCELED here, with ECONNRESET on the others,
+ * where STATUS says that this rank has cancelled it.  The group lives on.  This returns
+ * at once; the operation is over when WAIT or its completion says so, which may still
+ * be with success.  One that waits for its turn behind another of its key is cancelled
+ * at its turn.  Errors: EINVAL, E2BIG, ENOENT (it is over, or never was), EALREADY (it
+ * fails already), ENOTCONN, EPERM.
+ */
+struct collective_cancel {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 request;
+};
+
+/**
+ * DOC: io_uring
+ *
+ * An IORING_OP_URING_CMD on the file has in @cmd_op COLLECTIVE_IOC_SUBMIT and in its
+ * command area (80 bytes: IORING_SETUP_SQE128) a struct collective_op, or
+ * COLLECTIVE_IOC_CANCEL and a struct collective_cancel.  The result of the completion
+ * is 0 or a negative errno, the same as the ioctl's; with VARLEN, which needs
+ * IORING_SETUP_CQE32 (else EINVAL), big_cqe[0] is the number of elements that came.
+ *
+ * Operations without a key are named by the order in which they are issued: that of the
+ * SQEs, unless these are linked, drained or IOSQE_ASYNC.  So that it is that order,
+ * memory which is neither registered with the file nor with the ring is pinned at once,
+ * by whoever submits, which is the ring's own thread with IORING_SETUP_SQPOLL.  With
+ * IORING_URING_CMD_FIXED both buffers lie in the ring's buffer of that index, and
+ * @send_buffer and @recv_buffer are 0.
+ *
+ * io_uring's own cancellation (IORING_OP_ASYNC_CANCEL) does not reach such a command.
+ * CANCEL does; so does the end of the ring or of the task that submitted it.
+ * WAIT knows nothing of it (EBUSY).
+ */
+
 /**
  * struct collective_leave - ioctl(COLLECTIVE_IOC_LEAVE): leave in good order
  * @size: sizeof(struct collective_leave)
@@ -648,7 +691,7 @@ struct collective_leave {
 #define COLLECTIVE_IOC_UNREGISTER	_IO(COLLECTIVE_IOC_MAGIC, 0x04)
 #define COLLECTIVE_IOC_SUBMIT		_IO(COLLECTIVE_IOC_MAGIC, 0x05)
 #define COLLECTIVE_IOC_WAIT		_IO(COLLECTIVE_IOC_MAGIC, 0x06)
-/* 0x07 CANCEL: reserved */
+#define COLLECTIVE_IOC_CANCEL		_IO(COLLECTIVE_IOC_MAGIC, 0x07)
 #define COLLECTIVE_IOC_STATUS		_IO(COLLECTIVE_IOC_MAGIC, 0x08)
 #define COLLECTIVE_IOC_LEAVE		_IO(COLLECTIVE_IOC_MAGIC, 0x09)
 
