@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 static int build(struct coll_operation *operation, struct coll_comm *comm,
@@ -49,4 +50,25 @@ int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
 	*request = NULL;
 	return build(&operation, comm, send, recv, count, type) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_allgather(struct io_uring_sqe *sqe, struct coll_comm *comm,
+			const void *send, void *recv, size_t count,
+			enum coll_type type)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_allgather_init(struct coll_comm *comm, const void *send, void *recv,
+			size_t count, enum coll_type type,
+			struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "collective_uring.h"
 #include "operation.h"
 
 static int build(struct coll_operation *operation, struct coll_comm *comm)
@@ -23,4 +24,21 @@ int coll_ibarrier(struct coll_comm *comm, struct coll_request **request)
 	*request = NULL;
 	return build(&operation, comm) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_barrier(struct io_uring_sqe *sqe, struct coll_comm *comm)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_barrier_init(struct coll_comm *comm, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 static int build(struct coll_operation *operation, struct coll_comm *comm,
@@ -44,4 +45,25 @@ int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
 	*request = NULL;
 	return build(&operation, comm, buffer, count, type, root) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_broadcast(struct io_uring_sqe *sqe, struct coll_comm *comm,
+			void *buffer, size_t count, enum coll_type type,
+			int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, buffer, count, type, root) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_broadcast_init(struct coll_comm *comm, void *buffer, size_t count,
+			enum coll_type type, int root,
+			struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, buffer, count, type, root) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -146,6 +146,13 @@ int coll_device_start(int fd, const struct collective_op *op, __u64 *request)
 	return err;
 }
 
+int coll_device_cancel(int fd, __u64 request)
+{
+	struct collective_cancel cancel = { .size = sizeof(cancel), .request = request };
+
+	return call(fd, COLLECTIVE_IOC_CANCEL, &cancel);
+}
+
 int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
 		     int timeout_ms, __u64 *which, __u64 *received)
 {

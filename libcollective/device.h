@@ -34,6 +34,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 /** coll_device_submit - do it; @received is set to what came, of what tells its length */
 int coll_device_submit(int fd, const struct collective_op *op, __u64 *received);
 int coll_device_start(int fd, const struct collective_op *op, __u64 *request);
+int coll_device_cancel(int fd, __u64 request);
 
 /**
  * coll_device_wait - collect one of several requests

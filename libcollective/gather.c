@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 /*
@@ -63,6 +64,29 @@ int coll_igather(struct coll_comm *comm, const void *send, void *recv,
 	       coll_operation_start(comm, &operation, request);
 }
 
+int coll_prep_gather(struct io_uring_sqe *sqe, struct coll_comm *comm,
+		     const void *send, void *recv, size_t count,
+		     enum coll_type type, int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
+		     root) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_gather_init(struct coll_comm *comm, const void *send, void *recv,
+		     size_t count, enum coll_type type, int root,
+		     struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
+		     root) ?:
+	       coll_operation_init(comm, &operation, request);
+}
+
 int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
 		 size_t count, enum coll_type type, int root)
 {
@@ -83,4 +107,27 @@ int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
 	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
 		     root) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
+		      const void *send, void *recv, size_t count,
+		      enum coll_type type, int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
+		     root) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_scatter_init(struct coll_comm *comm, const void *send, void *recv,
+		      size_t count, enum coll_type type, int root,
+		      struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
+		     root) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A collective is one function that fills a struct coll_operation in, and two that
- * hand it over: to coll_operation_run(), which waits for the end, or to
- * coll_operation_start(), which does not.
+ * A collective is one function that fills a struct coll_operation in, and some that
+ * hand it over: to coll_operation_run(), which waits for the end, to
+ * coll_operation_start(), which does not, to coll_operation_init(), which lets it be
+ * begun by coll_start(), or to coll_operation_prep(), which makes an SQE of it.
  */
 #ifndef COLL_OPERATION_H
 #define COLL_OPERATION_H
 
 #include "comm.h"
+
+struct io_uring_sqe;
 
 /**
  * struct coll_operation - an operation to be submitted
@@ -110,5 +113,25 @@ int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation)
  */
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
 			 struct coll_request **request);
+
+/**
+ * coll_operation_init - make a handle for an operation that is begun again and again
+ * @comm: communicator
+ * @operation: the operation
+ * @request: set to the handle
+ */
+int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
+			struct coll_request **request);
+
+/**
+ * coll_operation_prep - hand an operation over as an SQE
+ * @comm: communicator
+ * @operation: the operation
+ * @sqe: of 128 bytes; filled in
+ *
+ * Return: 0, -EOPNOTSUPP: something is to be done when it has ended.
+ */
+int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
+			struct io_uring_sqe *sqe);
 
 #endif /* COLL_OPERATION_H */

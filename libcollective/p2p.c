@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 /* What both ends say of a message. */
@@ -59,6 +60,27 @@ int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
 	       coll_operation_start(comm, &operation, request);
 }
 
+int coll_prep_send(struct io_uring_sqe *sqe, struct coll_comm *comm,
+		   const void *buffer, size_t count, enum coll_type type,
+		   int to, long long tag)
+{
+	struct coll_operation operation;
+
+	return build_send(&operation, buffer, count, type, to, tag) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_send_init(struct coll_comm *comm, const void *buffer, size_t count,
+		   enum coll_type type, int to, long long tag,
+		   struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build_send(&operation, buffer, count, type, to, tag) ?:
+	       coll_operation_init(comm, &operation, request);
+}
+
 int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
 	      enum coll_type type, int from, long long tag)
 {
@@ -76,4 +98,25 @@ int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
 	*request = NULL;
 	return build_recv(&operation, buffer, count, type, from, tag) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_recv(struct io_uring_sqe *sqe, struct coll_comm *comm,
+		   void *buffer, size_t count, enum coll_type type, int from,
+		   long long tag)
+{
+	struct coll_operation operation;
+
+	return build_recv(&operation, buffer, count, type, from, tag) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_recv_init(struct coll_comm *comm, void *buffer, size_t count,
+		   enum coll_type type, int from, long long tag,
+		   struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build_recv(&operation, buffer, count, type, from, tag) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 static int build(struct coll_operation *operation, struct coll_comm *comm,
@@ -49,4 +50,25 @@ int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
 	*request = NULL;
 	return build(&operation, comm, send, recv, count, type, op, root) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_reduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
+		     const void *send, void *recv, size_t count,
+		     enum coll_type type, enum coll_op op, int root)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, send, recv, count, type, op, root) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_reduce_init(struct coll_comm *comm, const void *send, void *recv,
+		     size_t count, enum coll_type type, enum coll_op op,
+		     int root, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op, root) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <stdint.h>
 
+#include "collective_uring.h"
 #include "operation.h"
 
 static int build(struct coll_operation *operation, struct coll_comm *comm,
@@ -52,4 +53,25 @@ int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 	*request = NULL;
 	return build(&operation, comm, send, recv, count, type, op) ?:
 	       coll_operation_start(comm, &operation, request);
+}
+
+int coll_prep_reduce_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
+			     const void *send, void *recv, size_t count,
+			     enum coll_type type, enum coll_op op)
+{
+	struct coll_operation operation;
+
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_prep(comm, &operation, sqe);
+}
+
+int coll_reduce_scatter_init(struct coll_comm *comm, const void *send,
+			     void *recv, size_t count, enum coll_type type,
+			     enum coll_op op, struct coll_request **request)
+{
+	struct coll_operation operation;
+
+	*request = NULL;
+	return build(&operation, comm, send, recv, count, type, op) ?:
+	       coll_operation_init(comm, &operation, request);
 }

@@ -826,6 +826,88 @@ int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 int coll_wait(struct coll_request *request);
 
 /**
+ * coll_start - begin a persistent operation
+ * @request: what coll_NAME_init() has made
+ *
+ * coll_NAME_init() has the arguments of coll_NAME() and begins nothing: it checks them
+ * and registers what of the buffers is not, so that they stay pinned.  coll_start()
+ * begins the operation, as coll_iNAME() does, and when a wait or test has said that it
+ * is done it may be begun again; the handle stays until coll_request_free().
+ *
+ * Errors: those of coll_iNAME(); EBUSY: it is under way; EINVAL: it is not persistent.
+ * Of coll_NAME_init() also those of coll_register().
+ */
+int coll_start(struct coll_request *request);
+
+/**
+ * coll_request_free - free the handle of a persistent operation
+ * @request: one that is not under way (EBUSY), or NULL
+ *
+ * Errors: EBUSY, EINVAL (it is not persistent: a wait frees it).
+ */
+int coll_request_free(struct coll_request *request);
+
+int coll_allreduce_init(struct coll_comm *comm, const void *send, void *recv,
+			size_t count, enum coll_type type, enum coll_op op,
+			struct coll_request **request);
+int coll_reduce_init(struct coll_comm *comm, const void *send, void *recv,
+		     size_t count, enum coll_type type, enum coll_op op,
+		     int root, struct coll_request **request);
+int coll_broadcast_init(struct coll_comm *comm, void *buffer, size_t count,
+			enum coll_type type, int root,
+			struct coll_request **request);
+int coll_allgather_init(struct coll_comm *comm, const void *send, void *recv,
+			size_t count, enum coll_type type,
+			struct coll_request **request);
+int coll_reduce_scatter_init(struct coll_comm *comm, const void *send,
+			     void *recv, size_t count, enum coll_type type,
+			     enum coll_op op, struct coll_request **request);
+int coll_gather_init(struct coll_comm *comm, const void *send, void *recv,
+		     size_t count, enum coll_type type, int root,
+		     struct coll_request **request);
+int coll_scatter_init(struct coll_comm *comm, const void *send, void *recv,
+		      size_t count, enum coll_type type, int root,
+		      struct coll_request **request);
+int coll_alltoall_init(struct coll_comm *comm, const void *send, void *recv,
+		       size_t count, enum coll_type type,
+		       struct coll_request **request);
+int coll_barrier_init(struct coll_comm *comm, struct coll_request **request);
+int coll_scan_init(struct coll_comm *comm, const void *send, void *recv,
+		   size_t count, enum coll_type type, enum coll_op op,
+		   struct coll_request **request);
+int coll_exscan_init(struct coll_comm *comm, const void *send, void *recv,
+		     size_t count, enum coll_type type, enum coll_op op,
+		     struct coll_request **request);
+int coll_send_init(struct coll_comm *comm, const void *buffer, size_t count,
+		   enum coll_type type, int to, long long tag,
+		   struct coll_request **request);
+int coll_recv_init(struct coll_comm *comm, void *buffer, size_t count,
+		   enum coll_type type, int from, long long tag,
+		   struct coll_request **request);
+int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
+		     struct coll_request **request);
+
+/**
+ * coll_cancel - fail an operation that is under way, on every rank
+ * @request: its handle; still to be waited for
+ *
+ * It ends with ECANCELED here and with ECONNRESET on the others, whose
+ * coll_error_detail() names this rank; or, when it was too late, with success.  The
+ * communicator lives on.  Errors: ENOENT (it is over), EALREADY (it fails already).
+ */
+int coll_cancel(struct coll_request *request);
+
+/**
+ * coll_req_fd - what to poll() for the end of operations
+ * @request: the handle of one under way
+ *
+ * Return: a file descriptor, the same for all of a communicator and not the caller's
+ * to close or read.  It is readable while an operation is over that nobody has waited
+ * for: coll_test() then says which.  Or -EINVAL.
+ */
+int coll_req_fd(const struct coll_request *request);
+
+/**
  * coll_test - is an operation done?
  * @request: its handle, freed if so; or NULL, which is done
  * @done: set to 1 or 0
