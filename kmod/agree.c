@@ -213,7 +213,6 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 	u32 deserter;
 
 	failure->cause.kind = COLLECTIVE_REASON_NONE;
-	request->odd = COLL_NOBODY;
 	if (member->nranks == 1)
 		return false;
 	request->agreeing = coll_agree_waits(request);

@@ -193,6 +193,7 @@ static struct coll_request *request_alloc(struct coll_member *member,
 	request->key = op->key;
 	request->blocks = blocks;
 	request->nparts = nparts;
+	request->odd = COLL_NOBODY;
 	request->begun = ktime_get_ns();
 	if (timeout != U32_MAX)
 		request->deadline = (jiffies + msecs_to_jiffies(timeout)) | 1;

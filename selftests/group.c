@@ -263,6 +263,15 @@ static void reason_print(const char *name, const struct rank *r,
 			(int)reason->rank_b, (long long)reason->instance);
 }
 
+static void call_print(const struct rank *r, const struct collective_call *call)
+{
+	if (call->rank != COLLECTIVE_RANK_NONE)
+		dprintf(STDOUT_FILENO,
+			"# rank %u: rank %u: opcode %u algorithm %u flags %x root %u count %llu\n",
+			r->rank, call->rank, call->opcode, call->algorithm, call->flags,
+			call->root, (unsigned long long)call->count);
+}
+
 static void rank_explain(const struct rank *r)
 {
 	struct collective_status status;
@@ -271,6 +280,10 @@ static void rank_explain(const struct rank *r)
 		return;
 	reason_print("group", r, &status.group);
 	reason_print("last operation", r, &status.last);
+	if (status.last.kind == COLLECTIVE_REASON_MISMATCH) {
+		call_print(r, &status.calls[0]);
+		call_print(r, &status.calls[1]);
+	}
 }
 
 static int rank_main(struct rank *r, rank_fn fn)

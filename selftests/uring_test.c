@@ -436,6 +436,7 @@ static int rank_dies(struct mate *mate)
 
 	values_make(mine, LARGE, mate->rank, 1);
 	CHECK_EQ(0, ring_open(&ring, 0));
+	CHECK_EQ(0, coll_barrier(mate->comm));
 	if (mate->rank == 1) {
 		CHECK_EQ(0, coll_prep_allreduce(next_sqe(&ring), mate->comm, mine, sum, LARGE,
 						COLL_UINT32, COLL_SUM));
