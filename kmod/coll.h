@@ -788,6 +788,9 @@ int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
 bool coll_control_run(struct coll_runner *runner);
 void coll_control_tick(struct work_struct *work);
 
+/* cpus.c */
+extern struct kobj_attribute coll_cpus_attr;
+
 /* stats.c */
 extern const struct kobj_type coll_group_ktype;
 extern const struct kobj_type coll_member_ktype;

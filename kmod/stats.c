@@ -89,6 +89,7 @@ static struct attribute *member_attrs[] = {
 	&state_attr.attr,
 	&size_attr.attr,
 	&lanes_attr.attr,
+	&coll_cpus_attr.attr,
 	&pid_attr.attr,
 	&inflight_attr.attr,
 	&transport_attr.attr,

@@ -220,4 +220,50 @@ TEST(leave_races_with_submit)
 	}
 }
 
+/* An administrator says where lanes run; operations go on. */
+static int cpus_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int rank_cpus(struct rank *r)
+{
+	char path[160], text[64] = "";
+	float a[20000] = { 0 };
+	int fd, i;
+
+	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/cpus",
+		 r->group->name, r->rank);
+	for (i = 0; i < 20; i++) {
+		CHECK_EQ(0, cpus_write(path, i & 1 ? "0" : "0-0\n"));
+		CHECK_EQ(0, member_allreduce(r->fd, a, a, 20000, COLLECTIVE_FLOAT32,
+					     COLLECTIVE_SUM));
+	}
+	CHECK_EQ(-EINVAL, cpus_write(path, "100000"));
+	CHECK_EQ(-EINVAL, cpus_write(path, "x"));
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	CHECK_EQ(0, strcmp(text, "0,0\n"));
+	/* Leave of one's own is not enough. */
+	CHECK_EQ(0, seteuid(65534));
+	CHECK_EQ(-EACCES, cpus_write(path, "0"));
+	CHECK_EQ(0, seteuid(0));
+	return member_barrier(r->fd);
+}
+
+TEST(cpus)
+{
+	struct group_config config = { .nranks = 2, .lanes = 2 };
+
+	EXPECT_EQ(0, group_run(&config, rank_cpus, NULL));
+}
+
 TEST_HARNESS_MAIN
