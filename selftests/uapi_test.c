@@ -23,6 +23,7 @@ union argument {
 	struct collective_unregister unreg;
 	struct collective_submit submit;
 	struct collective_wait wait;
+	struct collective_cancel cancel;
 	struct collective_status status;
 	struct collective_leave leave;
 };
@@ -52,6 +53,8 @@ static const struct ioctl_case {
 	  .first = offsetof(struct collective_submit, received) },
 	{ "WAIT", COLLECTIVE_IOC_WAIT, sizeof(struct collective_wait),
 	  .zeros = -ENOTCONN, .back = true, .flags = COLLECTIVE_WAIT_NOWAIT },
+	{ "CANCEL", COLLECTIVE_IOC_CANCEL, sizeof(struct collective_cancel),
+	  .zeros = -ENOTCONN, .flags = COLLECTIVE_CANCEL_USER_DATA },
 	{ "STATUS", COLLECTIVE_IOC_STATUS, sizeof(struct collective_status),
 	  .zeros = 0, .back = true, .first = offsetof(struct collective_status, calls) },
 	{ "LEAVE", COLLECTIVE_IOC_LEAVE, sizeof(struct collective_leave),
@@ -64,7 +67,7 @@ static const struct ioctl_case {
 TEST_F(fresh, unknown_ioctl)
 {
 	static const unsigned int cmds[] = {
-		IOC_NONE(0x07), IOC_NONE(0x0a), IOC_NONE(0x40), IOC_NONE(0xff),
+		IOC_NONE(0x0a), IOC_NONE(0x40), IOC_NONE(0xff),
 		_IO(0xdd, 0), _IO(0, 0),
 		_IOR(COLLECTIVE_IOC_MAGIC, 0, __u32),
 		_IOWR(COLLECTIVE_IOC_MAGIC, 0, struct collective_query),

@@ -31,6 +31,7 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @root: of those that have one
  * @nonblocking: operations in flight at a time, each with buffers of its own; 0: the
  *	blocking call
+ * @overlap: measure what is hidden behind computation
  * @check: which results to compare
  * @comm: the group
  * @rank: mine
@@ -56,6 +57,7 @@ struct bench {
 	bool reproducible;
 	int root;
 	int nonblocking;
+	bool overlap;
 	enum bench_check check;
 
 	struct coll_comm *comm;
@@ -187,6 +189,14 @@ uint64_t bench_check_send(struct bench *bench, const struct trial *trial);
 
 /* All of @collective's lines.  0 or an exit status. */
 int bench_measure(struct bench *bench, const struct collective *collective);
+
+/* Microseconds since whenever. */
+double bench_now_us(void);
+
+/* What of an operation is hidden behind computation: a line, and what is above. */
+int bench_overlap(struct bench *bench, const struct collective *collective,
+		  const struct trial *trial);
+void bench_overlap_header(const struct bench *bench);
 
 /* Print what failed and return the exit status. */
 int bench_fail(struct bench *bench, const char *what, int err);

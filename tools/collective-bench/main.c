@@ -13,7 +13,7 @@ enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
-	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING,
+	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP,
 };
 
 static const struct option options[] = {
@@ -33,6 +33,8 @@ static const struct option options[] = {
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "reproducible", no_argument, NULL, OPTION_REPRODUCIBLE },
 	{ "nonblocking", required_argument, NULL, OPTION_NONBLOCKING },
+	{ "async", no_argument, NULL, OPTION_ASYNC },
+	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -87,6 +89,8 @@ static int usage(FILE *to, int status)
 		"      --csv          comma separated\n"
 		"      --root N       of broadcast, reduce, gather(v), scatter(v) (0)\n"
 		"      --nonblocking N  N in flight, each with its buffers\n"
+		"      --async        the same as --nonblocking 1\n"
+		"      --overlap      what of it is hidden behind computation\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
@@ -193,6 +197,12 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 	case OPTION_NONBLOCKING:
 		return parse_int(optarg, 1, &bench->nonblocking) &&
 		       bench->nonblocking <= NONBLOCKING_MAX;
+	case OPTION_ASYNC:
+		bench->nonblocking = 1;
+		return true;
+	case OPTION_OVERLAP:
+		bench->overlap = true;
+		return true;
 	case OPTION_REPRODUCIBLE:
 		bench->reproducible = true;
 		return true;
@@ -306,6 +316,10 @@ int main(int argc, char **argv)
 		return usage(stderr, 2);
 	if (job.bench.reproducible && job.collective != &bench_allreduce) {
 		fprintf(stderr, "collective-bench: --reproducible is for allreduce\n");
+		return 2;
+	}
+	if (job.bench.overlap && job.bench.nonblocking > 1) {
+		fprintf(stderr, "collective-bench: --overlap is of one at a time\n");
 		return 2;
 	}
 	if (!n)

@@ -28,7 +28,7 @@ int bench_fail(struct bench *bench, const char *what, int err)
 	return 1;
 }
 
-static double now_us(void)
+double bench_now_us(void)
 {
 	struct timespec now;
 
@@ -49,6 +49,10 @@ static void header(const struct bench *bench,
 	bool registered = bench->recv_base &&
 			  coll_mem_registered(bench->comm, bench->recv_base, 1);
 
+	if (bench->csv && bench->overlap) {
+		bench_overlap_header(bench);
+		return;
+	}
 	if (bench->csv) {
 		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong\n");
 		return;
@@ -63,7 +67,12 @@ static void header(const struct bench *bench,
 		printf(", %s, buffers %s", bench->in_place ? "in place" :
 		       "out of place", registered ? "registered" :
 		       "not registered");
-	printf("; time of the slowest rank\n");
+	printf("; %s\n", bench->overlap ? "mean of repetitions and ranks" :
+	       "time of the slowest rank");
+	if (bench->overlap) {
+		bench_overlap_header(bench);
+		return;
+	}
 	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "size",
 	       "count", "type", "op", "min", "median", "p99", "algbw", "busbw",
 	       "wrong");
@@ -145,11 +154,11 @@ static int repeat(struct bench *bench, const struct collective *collective,
 		err = coll_barrier(bench->comm);
 		if (err)
 			return bench_fail(bench, "barrier", err);
-		begin = now_us();
+		begin = bench_now_us();
 		err = bench->nonblocking ?
 		      run_many(bench, collective, trial, first) :
 		      collective->run(bench, trial, NULL);
-		end = now_us();
+		end = bench_now_us();
 		if (err)
 			return bench_fail(bench, collective->name, err);
 		if (i >= 0)
@@ -176,6 +185,8 @@ static int measure(struct bench *bench, const struct collective *collective,
 		       trial->size <= 64 * KIB ? 100 : 20;
 	trial->warmup = bench->warmup >= 0 ? bench->warmup :
 			trial->size <= 64 * KIB ? 10 : 3;
+	if (bench->overlap)
+		return bench_overlap(bench, collective, trial);
 	times = calloc(trial->iters, sizeof(*times));
 	if (!times)
 		return bench_fail(bench, "memory", -ENOMEM);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One event loop for files and collectives: a pipeline in a single io_uring.
+ *
+ *	collective-run -n 4 uring_pipeline [BLOCKS] [FOLDER]
+ *
+ * Every rank reads blocks of numbers from a file of its own, the blocks are summed
+ * over all ranks, and the sums are written to another file.  Of each block these are
+ * three SQEs, one linked to the other: read, allreduce, write.  DEPTH blocks are in
+ * progress at a time, and nobody waits but for the next completion of any of them: the
+ * kernel goes on with the collectives by itself.
+ *
+ * Chains go on at different speeds on different ranks, so the allreduces have keys:
+ * those with the same key belong together, whenever they begin.  The memory of all
+ * blocks is registered with the ring, once, for files and collectives alike.
+ *
+ * In the end the file is read again and compared with what it must be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <liburing.h>
+#include <linux/collective.h>
+
+#include <collective.h>
+#include <collective_uring.h>
+
+#define COUNT	65536		/* elements of a block */
+#define BYTES	(COUNT * sizeof(uint32_t))
+#define DEPTH	4		/* blocks in progress */
+
+enum stage { STAGE_READ, STAGE_SUM, STAGE_WRITE, STAGES };
+
+/**
+ * struct pipeline - what one rank works on
+ * @memory: DEPTH blocks, each where the other's chain has ended
+ * @next: first block that was not begun
+ * @done: blocks that have been written
+ */
+struct pipeline {
+	struct io_uring ring;
+	struct coll_comm *comm;
+	int in;
+	int out;
+	uint32_t *memory;
+	unsigned int blocks;
+	unsigned int next;
+	unsigned int done;
+};
+
+static const char * const stage_names[STAGES] = { "read", "allreduce", "write" };
+
+static int fail(const char *what, int err)
+{
+	fprintf(stderr, "uring_pipeline: %s: %s\n", what, coll_strerror(err));
+	return 1;
+}
+
+/* What rank @rank has as element @i of block @block. */
+static uint32_t element(int rank, unsigned int block, unsigned int i)
+{
+	return (block * 31 + i) * (rank + 1);
+}
+
+/* The three SQEs of a block, in a place that is free. */
+static int begin(struct pipeline *pipe, unsigned int place)
+{
+	unsigned int block = pipe->next++;
+	uint32_t *at = pipe->memory + (size_t)place * COUNT;
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.reduction = COLLECTIVE_SUM,
+		.flags = COLLECTIVE_F_KEYED,
+		.key = block,
+		.count = COUNT,
+		.send = (uintptr_t)at,
+		.recv = (uintptr_t)at,
+	};
+	struct io_uring_sqe *sqe;
+	int stage, err = 0;
+
+	for (stage = 0; !err && stage < STAGES; stage++) {
+		sqe = io_uring_get_sqe(&pipe->ring);
+		if (!sqe)
+			return -EBUSY;
+		if (stage == STAGE_READ)
+			io_uring_prep_read_fixed(sqe, pipe->in, at, BYTES,
+						 (uint64_t)block * BYTES, 0);
+		else if (stage == STAGE_WRITE)
+			io_uring_prep_write_fixed(sqe, pipe->out, at, BYTES,
+						  (uint64_t)block * BYTES, 0);
+		else
+			err = coll_prep_submit(sqe, pipe->comm, &op);
+		if (stage == STAGE_SUM && !err)
+			coll_prep_fixed(sqe, 0);
+		if (stage != STAGE_WRITE)
+			io_uring_sqe_set_flags(sqe, IOSQE_IO_LINK);
+		io_uring_sqe_set_data64(sqe, place * STAGES + stage);
+	}
+	return err;
+}
+
+static int run(struct pipeline *pipe)
+{
+	unsigned int place, stage;
+	struct io_uring_cqe *cqe;
+	int err = 0, want;
+
+	for (place = 0; !err && place < DEPTH && pipe->next < pipe->blocks; place++)
+		err = begin(pipe, place);
+	while (!err && pipe->done < pipe->blocks) {
+		err = io_uring_submit_and_wait(&pipe->ring, 1);
+		if (err < 0)
+			return fail("io_uring", err);
+		err = io_uring_wait_cqe(&pipe->ring, &cqe);
+		if (err)
+			return fail("io_uring", err);
+		place = cqe->user_data / STAGES;
+		stage = cqe->user_data % STAGES;
+		want = stage == STAGE_SUM ? 0 : (int)BYTES;
+		if (cqe->res != want)
+			return fail(stage_names[stage], cqe->res < 0 ? cqe->res : -EIO);
+		io_uring_cqe_seen(&pipe->ring, cqe);
+		if (stage != STAGE_WRITE)
+			continue;
+		pipe->done++;
+		if (pipe->next < pipe->blocks)
+			err = begin(pipe, place);
+	}
+	return err ? fail("a block", err) : 0;
+}
+
+static int file_open(const char *folder, const char *name, int rank)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/uring_pipeline.%s.%d", folder, name, rank);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	/* It is ours alone, and gone when we are. */
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static int input_write(struct pipeline *pipe, int rank)
+{
+	unsigned int block, i;
+
+	for (block = 0; block < pipe->blocks; block++) {
+		for (i = 0; i < COUNT; i++)
+			pipe->memory[i] = element(rank, block, i);
+		if (pwrite(pipe->in, pipe->memory, BYTES, (off_t)block * BYTES) != (ssize_t)BYTES)
+			return fail("the input", -errno);
+	}
+	return 0;
+}
+
+static int output_check(struct pipeline *pipe, int nranks)
+{
+	unsigned int block, i;
+
+	for (block = 0; block < pipe->blocks; block++) {
+		if (pread(pipe->out, pipe->memory, BYTES, (off_t)block * BYTES) != (ssize_t)BYTES)
+			return fail("the output", -EIO);
+		for (i = 0; i < COUNT; i++)
+			if (pipe->memory[i] != element(0, block, i) * (nranks * (nranks + 1) / 2)) {
+				fprintf(stderr, "uring_pipeline: block %u, element %u is wrong\n",
+					block, i);
+				return 1;
+			}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct pipeline pipe = { .blocks = argc > 1 ? atoi(argv[1]) : 64 };
+	const char *folder = argc > 2 ? argv[2] : "/tmp";
+	struct iovec iovec;
+	int err, rank, nranks, status;
+
+	err = coll_init(&pipe.comm, NULL);
+	if (err)
+		return fail("coll_init", err);
+	rank = coll_rank(pipe.comm);
+	nranks = coll_size(pipe.comm);
+	pipe.in = file_open(folder, "in", rank);
+	pipe.out = file_open(folder, "out", rank);
+	if (pipe.in < 0 || pipe.out < 0 ||
+	    posix_memalign((void **)&pipe.memory, 4096, DEPTH * BYTES))
+		return fail(folder, -errno);
+	err = io_uring_queue_init(DEPTH * STAGES, &pipe.ring, IORING_SETUP_SQE128);
+	if (err)
+		return fail("io_uring", err);
+	iovec = (struct iovec){ pipe.memory, DEPTH * BYTES };
+	err = io_uring_register_buffers(&pipe.ring, &iovec, 1);
+	if (err)
+		return fail("io_uring_register_buffers", err);
+
+	status = input_write(&pipe, rank) || run(&pipe) || output_check(&pipe, nranks);
+	if (!status && !rank)
+		printf("%d ranks: %u blocks of %zu KiB read, summed and written, %u at a time\n",
+		       nranks, pipe.blocks, BYTES / 1024, DEPTH);
+	io_uring_queue_exit(&pipe.ring);
+	err = coll_finalize(pipe.comm);
+	return status || err;
+}

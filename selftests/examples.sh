@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The examples that need no data run, and what is measured of overlap is a line a size.
+set -uo pipefail
+n=0 failed=0
+result()
+{
+	((++n))
+	if (($1 == 0)); then echo "ok $n $2"; else echo "not ok $n $2"; failed=1; fi
+}
+
+echo "TAP version 13"
+echo "1..2"
+timeout 100 collective-run -n 3 uring_pipeline 12 | sed 's/^/# /'
+result "${PIPESTATUS[0]}" "uring_pipeline"
+
+out=$(timeout 100 collective-bench allreduce -n 2 --async --overlap --csv --min 4K --max 64K \
+	--factor 16 --iters 3)
+status=$?
+sed 's/^/# /' <<<"$out"
+((status == 0 && $(grep -cE '^[0-9]+,[0-9]+,f32,sum(,[0-9.]+){4}$' <<<"$out") == 2))
+result $? "overlap is measured"
+exit $failed

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How much of an operation is hidden behind computation, as the OSU benchmarks measure
+ * it: t_pure is an operation that is begun and waited for, t_compute a computation that
+ * takes as long, t_overall both, the computation between the two calls.  What of t_pure
+ * is not added to t_compute is hidden.
+ *
+ * The computation is so much work, not so much time: what takes the CPU away from it
+ * makes it last longer.  Times are the mean over repetitions and ranks.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "bench.h"
+
+/* Work that no memory takes part in; about a microsecond. */
+static void compute(uint64_t units)
+{
+	static volatile double sink;
+	double x = 1.0;
+	int i;
+
+	for (; units; units--) {
+		for (i = 0; i < 256; i++)
+			x = x * 0.999999 + 0.5;
+		sink = x;
+	}
+	(void)sink;
+}
+
+static double compute_time(uint64_t units)
+{
+	double begin = bench_now_us();
+
+	compute(units);
+	return bench_now_us() - begin;
+}
+
+/* Units that take @us; the quickest of several tries, for others disturb. */
+static uint64_t calibrate(double us)
+{
+	double best = compute_time(2000);
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		double time = compute_time(2000);
+
+		best = time < best ? time : best;
+	}
+	return us * 2000 / best + 1;
+}
+
+/* The mean of a repetition with so much to compute in the middle. */
+static int mean(struct bench *bench, const struct collective *collective,
+		const struct trial *trial, uint64_t units, double *us)
+{
+	double total = 0, begin;
+	int i, err;
+
+	for (i = -trial->warmup; i < trial->iters; i++) {
+		struct coll_request *request;
+
+		bench->round++;
+		if (collective->prepare && bench->check != CHECK_NONE)
+			collective->prepare(bench, trial);
+		err = coll_barrier(bench->comm);
+		if (err)
+			return bench_fail(bench, "barrier", err);
+		begin = bench_now_us();
+		err = collective->run(bench, trial, &request);
+		if (!err) {
+			compute(units);
+			err = coll_wait(request);
+		}
+		if (i >= 0)
+			total += bench_now_us() - begin;
+		if (err)
+			return bench_fail(bench, collective->name, err);
+		if (collective->check && bench->check == CHECK_ALL)
+			bench->wrong += collective->check(bench, trial);
+	}
+	*us = total / trial->iters;
+	return 0;
+}
+
+void bench_overlap_header(const struct bench *bench)
+{
+	if (bench->csv) {
+		printf("size,count,type,op,pure_us,compute_us,overall_us,overlap_percent\n");
+		return;
+	}
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s\n", "size", "count", "type",
+	       "op", "pure", "compute", "overall", "overlap");
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s\n", "(bytes)", "", "", "",
+	       "(us)", "(us)", "(us)", "(%)");
+	fflush(stdout);
+}
+
+static void line(const struct bench *bench, const struct collective *collective,
+		 const struct trial *trial, const double *times)
+{
+	double hidden = 100 * (1 - (times[2] - times[1]) / times[0]);
+	const char *format = bench->csv ?
+		"%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.1f\n" :
+		"%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.1f\n";
+
+	printf(format, trial->size, trial->count,
+	       collective->typed ? bench_type_name(trial->type) : "-",
+	       collective->reduces ? bench_op_name(trial->op) : "-",
+	       times[0], times[1], times[2],
+	       hidden < 0 ? 0 : hidden > 100 ? 100 : hidden);
+	fflush(stdout);
+}
+
+int bench_overlap(struct bench *bench, const struct collective *collective,
+		  const struct trial *trial)
+{
+	double times[3];
+	uint64_t units;
+	int err;
+
+	bench->send = bench->send_base;
+	bench->recv = bench->recv_base;
+	err = mean(bench, collective, trial, 0, &times[0]);
+	if (err)
+		return err;
+	/* The same for all, or the quick would wait for the slow. */
+	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &times[0], 1,
+			     COLL_FLOAT64, COLL_AVG);
+	if (err)
+		return bench_fail(bench, "gathering the times", err);
+	units = calibrate(times[0]);
+	times[1] = compute_time(units);
+	err = mean(bench, collective, trial, units, &times[2]);
+	if (err)
+		return err;
+	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &times[1], 2,
+			     COLL_FLOAT64, COLL_AVG) ?:
+	      coll_allreduce(bench->comm, COLL_IN_PLACE, &bench->wrong, 1,
+			     COLL_UINT64, COLL_MAX);
+	if (err)
+		return bench_fail(bench, "gathering the times", err);
+	if (!bench->rank)
+		line(bench, collective, trial, times);
+	return 0;
+}
