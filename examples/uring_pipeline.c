@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #include <liburing.h>
-#include <linux/collective.h>
 
 #include <collective.h>
 #include <collective_uring.h>
@@ -68,21 +67,25 @@ static uint32_t element(int rank, unsigned int block, unsigned int i)
 	return (block * 31 + i) * (rank + 1);
 }
 
+/* Over all ranks, of block @block, wherever the others are. */
+static int sum(struct io_uring_sqe *sqe, struct coll_comm *comm, uint32_t *at,
+	       unsigned int block)
+{
+	int err = coll_prep_allreduce(sqe, comm, COLL_IN_PLACE, at, COUNT, COLL_UINT32,
+				      COLL_SUM);
+
+	if (err)
+		return err;
+	coll_prep_key(sqe, block);
+	coll_prep_fixed(sqe, 0);
+	return 0;
+}
+
 /* The three SQEs of a block, in a place that is free. */
 static int begin(struct pipeline *pipe, unsigned int place)
 {
 	unsigned int block = pipe->next++;
 	uint32_t *at = pipe->memory + (size_t)place * COUNT;
-	struct collective_op op = {
-		.opcode = COLLECTIVE_ALLREDUCE,
-		.type = COLLECTIVE_UINT32,
-		.reduction = COLLECTIVE_SUM,
-		.flags = COLLECTIVE_F_KEYED,
-		.key = block,
-		.count = COUNT,
-		.send = (uintptr_t)at,
-		.recv = (uintptr_t)at,
-	};
 	struct io_uring_sqe *sqe;
 	int stage, err = 0;
 
@@ -97,9 +100,7 @@ static int begin(struct pipeline *pipe, unsigned int place)
 			io_uring_prep_write_fixed(sqe, pipe->out, at, BYTES,
 						  (uint64_t)block * BYTES, 0);
 		else
-			err = coll_prep_submit(sqe, pipe->comm, &op);
-		if (stage == STAGE_SUM && !err)
-			coll_prep_fixed(sqe, 0);
+			err = sum(sqe, pipe->comm, at, block);
 		if (stage != STAGE_WRITE)
 			io_uring_sqe_set_flags(sqe, IOSQE_IO_LINK);
 		io_uring_sqe_set_data64(sqe, place * STAGES + stage);

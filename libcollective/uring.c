@@ -45,6 +45,16 @@ void coll_prep_fixed(struct io_uring_sqe *sqe, unsigned int index)
 	memcpy(sqe->cmd, &op, sizeof(op));
 }
 
+void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key)
+{
+	struct collective_op op;
+
+	memcpy(&op, sqe->cmd, sizeof(op));
+	op.flags |= COLLECTIVE_F_KEYED;
+	op.key = key;
+	memcpy(sqe->cmd, &op, sizeof(op));
+}
+
 void coll_prep_cancel(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		      unsigned long long user_data)
 {

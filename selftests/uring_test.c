@@ -307,7 +307,8 @@ static int rank_lengths(struct mate *mate)
 	__u64 which;
 
 	values_make(data, 100, mate->rank, 0);
-	op.send = op.recv = (uintptr_t)data;
+	op.send = (uintptr_t)data;
+	op.recv = op.send;
 	CHECK_EQ(0, ring_open(&ring, 0));
 	CHECK_EQ(0, coll_prep_submit(next_sqe(&ring), mate->comm, &op));
 	CHECK_EQ(1, io_uring_submit(&ring));

@@ -75,6 +75,17 @@ int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
 void coll_prep_fixed(struct io_uring_sqe *sqe, unsigned int index);
 
 /**
+ * coll_prep_key - name the operation of an SQE by a key
+ * @sqe: filled in by one of the above
+ * @key: 0 .. 2^40 - 1
+ *
+ * Operations with the same key belong together, in whatever order ranks begin them;
+ * of a message it is the tag.  What has a key that is in use waits for its turn.  After
+ * a failure a key should not be used again.
+ */
+void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key);
+
+/**
  * coll_prep_cancel - fill an SQE in that cancels an operation
  * @sqe: the SQE
  * @comm: communicator

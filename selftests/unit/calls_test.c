@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include "../../libcollective/call.c"
+#include "../../libcollective/names.c"
 
 #include <string.h>
 

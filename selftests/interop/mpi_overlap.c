@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What collective-bench --overlap measures, of MPI_Iallreduce: the same computation, the
+ * same lines, so that the two can be compared in one machine.
+ *
+ *	mpicc -O2 -o mpi_overlap mpi_overlap.c
+ *	mpirun -n 2 mpi_overlap MIN MAX FACTOR
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITERS	20
+#define WARMUP	3
+
+static void compute(uint64_t units)
+{
+	double x = 1.0;
+	int i;
+
+	for (; units; units--) {
+		for (i = 0; i < 256; i++)
+			x = x * 0.999999 + 0.5;
+		/* Not to be left out. */
+		__asm__ __volatile__("" : "+m" (x));
+	}
+}
+
+static double compute_time(uint64_t units)
+{
+	double begin = MPI_Wtime();
+
+	compute(units);
+	return (MPI_Wtime() - begin) * 1e6;
+}
+
+static uint64_t calibrate(double us)
+{
+	double best = compute_time(2000);
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		double time = compute_time(2000);
+
+		best = time < best ? time : best;
+	}
+	return us * 2000 / best + 1;
+}
+
+static double mean(float *vector, int count, uint64_t units)
+{
+	double total = 0, begin;
+	MPI_Request request;
+	int i, k;
+
+	for (i = -WARMUP; i < ITERS; i++) {
+		for (k = 0; k < count; k++)
+			vector[k] = k % 1000;
+		MPI_Barrier(MPI_COMM_WORLD);
+		begin = MPI_Wtime();
+		MPI_Iallreduce(MPI_IN_PLACE, vector, count, MPI_FLOAT, MPI_SUM,
+			       MPI_COMM_WORLD, &request);
+		compute(units);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (i >= 0)
+			total += MPI_Wtime() - begin;
+	}
+	return total / ITERS * 1e6;
+}
+
+static double average(double x)
+{
+	int n;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	return x / n;
+}
+
+int main(int argc, char **argv)
+{
+	size_t min = 65536, max = 16 << 20, factor = 4, size;
+	float *vector;
+	int rank;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (argc == 4) {
+		min = strtoull(argv[1], NULL, 10);
+		max = strtoull(argv[2], NULL, 10);
+		factor = strtoull(argv[3], NULL, 10);
+	}
+	vector = malloc(max);
+	memset(vector, 0, max);
+	for (size = min; size <= max; size *= factor) {
+		int count = size / sizeof(*vector);
+		double pure = average(mean(vector, count, 0)), alone, overall, hidden;
+		uint64_t units = calibrate(pure);
+
+		alone = average(compute_time(units));
+		overall = average(mean(vector, count, units));
+		hidden = 100 * (1 - (overall - alone) / pure);
+		if (!rank)
+			printf("%11zu %11d %5s %5s %11.1f %11.1f %11.1f %8.1f\n", size, count,
+			       "f32", "sum", pure, alone, overall,
+			       hidden < 0 ? 0 : hidden > 100 ? 100 : hidden);
+	}
+	free(vector);
+	MPI_Finalize();
+	return 0;
+}
