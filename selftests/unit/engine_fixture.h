@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "engine.h"
+#include "inst.h"
 
 #include <linux/collective.h>
 
