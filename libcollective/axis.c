@@ -62,7 +62,8 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	int i, err;
 
 	if (!shape || ndims > COLL_DIMS_MAX || split < 0 || split >= ndims || concat < 0 ||
-	    concat >= ndims || shape[split] % comm->nranks)
+	    concat >= ndims || shape[split] % comm->nranks ||
+	    (send == COLL_IN_PLACE && split != concat))
 		return -EINVAL;
 	for (i = 0; i < ndims; i++)
 		block[i] = shape[i];

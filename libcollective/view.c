@@ -66,10 +66,15 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 		return -EINVAL;
 	if (send != COLL_IN_PLACE)
 		return 0;
-	if (opcode != COLLECTIVE_ALLGATHER)
+	if (opcode == COLLECTIVE_REDUCE_SCATTER)
 		return -EOPNOTSUPP;
-	/* Our block is where the view of the result has it. */
 	operation->op.send = operation->op.recv;
+	if (opcode == COLLECTIVE_ALLTOALL) {
+		operation->layout.send = operation->layout.recv;
+		operation->send_size = operation->recv_size;
+		return 0;
+	}
+	/* Our block is where the view of the result has it. */
 	operation->layout.send = viewed(NULL);
 	operation->send_size = 0;
 	return 0;

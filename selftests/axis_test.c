@@ -152,6 +152,11 @@ static int axis_rank(struct coll_comm *comm, int rank, int n)
 				CHECK_EQ(from * 100000 +
 					 (at[0] * whole[1] + at[1]) * whole[2] + at[2], sums[e]);
 			}
+			CHECK_EQ(to == axis ? 0 : -EINVAL,
+				 coll_alltoall_axis(comm, COLL_IN_PLACE, all, whole, 3, axis, to,
+						    COLL_INT32));
+			if (to == axis)
+				CHECK(!memcmp(all, sums, elements(whole) * 4));
 		}
 	}
 	CHECK_EQ(-EINVAL, coll_allgather_axis(comm, mine, all, part, 3, 3, COLL_INT32));

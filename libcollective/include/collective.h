@@ -753,7 +753,10 @@ int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
 			      enum coll_type type, enum coll_op op,
 			      struct coll_request **request);
 
-/** coll_alltoall_view - likewise; COLL_IN_PLACE is EOPNOTSUPP */
+/**
+ * coll_alltoall_view - likewise; COLL_IN_PLACE: what goes to a rank is in @recv, where
+ * @recv_view has what comes from it, and @send_view is not looked at
+ */
 int coll_alltoall_view(struct coll_comm *comm, const void *send,
 		       const struct coll_view *send_view, void *recv,
 		       const struct coll_view *recv_view, size_t count,
@@ -806,7 +809,7 @@ int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
  *
  * @shape is that of the array at @send; its length along @split is a multiple of
  * coll_size() (else EINVAL).  Part r goes to rank r, which joins the parts of all ranks,
- * in their order, along @concat.  COLL_IN_PLACE is EOPNOTSUPP.
+ * in their order, along @concat.  COLL_IN_PLACE needs the two to be the same (EINVAL).
  */
 int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 		       const size_t *shape, int ndims, int split, int concat,
