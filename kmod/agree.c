@@ -17,6 +17,7 @@
  * payload that does not fit means that calls differ too, but not how; so what the
  * ranks say is waited for, for a while.
  */
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 
@@ -320,13 +321,15 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 		fails = memo_heard(member, instance, control->position, &control->signature,
 				   &failure);
 	}
+	if (fails > 0) {
+		coll_agree_fail(member, request, instance, &failure);
+		return 0;
+	}
 	spin_unlock(&member->lock);
 
 	if (fails == -ENOMEM)
 		coll_member_fail(member, COLLECTIVE_REASON_RESOURCES, member->rank,
 				 COLLECTIVE_RANK_NONE);
-	else if (fails > 0)
-		coll_agree_abort(member, instance, &failure);
 	else if (reached)
 		coll_request_report(request, 0);
 	return fails == -EPROTO ? fails : 0;
@@ -354,10 +357,10 @@ void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 		failure = failure_odd(request);
 		fails = coll_plan_pair(&request->plan) || agree_complete(request);
 	}
-	spin_unlock(&member->lock);
-
 	if (fails)
-		coll_agree_abort(member, instance, &failure);
+		coll_agree_fail(member, request, instance, &failure);
+	else
+		spin_unlock(&member->lock);
 }
 
 /**
@@ -409,29 +412,28 @@ static void agree_end(struct coll_member *member)
 	} while (request);
 }
 
+static bool agree_desperate(const struct coll_request *request, u64 now)
+{
+	return request->odd != COLL_NOBODY && !request->aborted && atomic_read(&request->left) &&
+	       now >= request->odd_since + AGREE_PATIENCE_NS;
+}
+
 /* Payload does not fit, and some rank that could tell why has not called at all. */
 static void agree_despair(struct coll_member *member, u64 now)
 {
 	struct coll_request *request;
 	struct coll_failure failure;
-	bool fails = false;
-	u64 instance;
 
 	spin_lock(&member->lock);
 	list_for_each_entry(request, &member->requests, node) {
-		if (request->odd == COLL_NOBODY || request->aborted ||
-		    now < request->odd_since + AGREE_PATIENCE_NS)
+		if (!agree_desperate(request, now))
 			continue;
 		failure = failure_odd(request);
-		instance = request->instance;
-		fails = true;
-		break;
+		/* Others have their turn at the next heartbeat. */
+		coll_agree_fail(member, request, request->instance, &failure);
+		return;
 	}
 	spin_unlock(&member->lock);
-
-	/* Others have their turn at the next heartbeat. */
-	if (fails)
-		coll_agree_abort(member, instance, &failure);
 }
 
 /**
@@ -475,6 +477,42 @@ static void agree_flood(struct coll_member *member, u64 instance,
 }
 
 /**
+ * coll_agree_fail() - fail one operation on every rank: coll_agree_abort(), locked
+ * @member: the member, locked; not any more
+ * @request: the operation, or NULL when it is not in progress here
+ * @instance: its name
+ * @failure: why
+ *
+ * Context: process or work item.
+ */
+void coll_agree_fail(struct coll_member *member, struct coll_request *request, u64 instance,
+		     const struct coll_failure *failure)
+	__releases(&member->lock)
+{
+	int error = coll_cause_here(member, &failure->cause);
+	bool news = false, report = false;
+
+	if (request && !request->aborted) {
+		request->failure = *failure;
+		WRITE_ONCE(request->aborted, error);
+		report = request->agreeing;
+		request->agreeing = false;
+		news = true;
+		/* From now on it has as long as after a deadline. */
+		request->deadline = jiffies | 1;
+		coll_deadline_arm(request);
+	}
+	if ((news && !coll_name_counted(instance)) || !request)
+		news |= coll_memo_fail(member, instance, failure);
+	spin_unlock(&member->lock);
+
+	if (news)
+		agree_flood(member, instance, failure);
+	if (report)
+		coll_request_report(request, error);
+}
+
+/**
  * coll_agree_abort() - fail one operation on every rank
  * @member: the member
  * @instance: its number; it need not be submitted here yet
@@ -485,25 +523,6 @@ static void agree_flood(struct coll_member *member, u64 instance,
 void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure)
 {
-	int error = coll_cause_here(member, &failure->cause);
-	bool news = false, report = false;
-	struct coll_request *request;
-
 	spin_lock(&member->lock);
-	request = coll_request_find(member, instance);
-	if (request && !request->aborted) {
-		request->failure = *failure;
-		WRITE_ONCE(request->aborted, error);
-		report = request->agreeing;
-		request->agreeing = false;
-		news = true;
-	}
-	if ((news && !coll_name_counted(instance)) || !request)
-		news |= coll_memo_fail(member, instance, failure);
-	spin_unlock(&member->lock);
-
-	if (news)
-		agree_flood(member, instance, failure);
-	if (report)
-		coll_request_report(request, error);
+	coll_agree_fail(member, coll_request_find(member, instance), instance, failure);
 }

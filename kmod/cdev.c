@@ -167,21 +167,6 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-/**
- * coll_cdev_up() - may this process have requests, or have had them?
- * @member: the member
- *
- * Return: 0, -ENOTCONN or -EPERM.
- */
-int coll_cdev_up(const struct coll_member *member)
-{
-	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
-		return -ENOTCONN;
-	if (!ioc_mine(member))
-		return -EPERM;
-	return READ_ONCE(member->stopped) ? -ENOTCONN : 0;
-}
-
 static int ioc_submit(struct file *file, union ioc_arg *arg)
 {
 	struct coll_member *member = file->private_data;
@@ -196,17 +181,20 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 
 	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
 		return -EINVAL;
-	err = coll_cdev_up(member);
+	err = coll_member_use(member);
 	if (err)
 		return err;
 
-	if (!submit->request)
-		return coll_request_submit(member, &submit->op, nowait, &submit->request,
-					   &submit->received);
-	err = coll_wait(&wait, member);
-	submit->received = wait.received;
-	if (err != -ERESTARTSYS)
-		submit->request = 0;
+	if (!submit->request) {
+		err = coll_request_submit(member, &submit->op, nowait, &submit->request,
+					  &submit->received);
+	} else {
+		err = coll_wait(&wait, member);
+		submit->received = wait.received;
+		if (err != -ERESTARTSYS)
+			submit->request = 0;
+	}
+	coll_member_unuse(member);
 	return err;
 }
 
@@ -230,9 +218,6 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	    request->reserved || request->count > COLL_INFLIGHT ||
 	    !request->count == any || !request->requests == any)
 		return -EINVAL;
-	err = coll_cdev_up(member);
-	if (err)
-		return err;
 	if (request->flags & COLLECTIVE_WAIT_NOWAIT)
 		wait.timeout = 0;
 	else if (request->timeout_ms)
@@ -246,7 +231,13 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		wait.n = request->count;
 	}
 
-	err = coll_wait(&wait, member);
+	err = coll_member_use(member);
+	if (!err) {
+		err = coll_wait(&wait, member);
+		coll_member_unuse(member);
+	} else {
+		wait.index = wait.n;
+	}
 	request->received = wait.received;
 	if (any && wait.index < wait.n) {
 		request->request = ids[wait.index];
@@ -265,11 +256,13 @@ static int ioc_cancel(struct file *file, union ioc_arg *arg)
 
 	if (cancel->flags & ~COLLECTIVE_CANCEL_USER_DATA)
 		return -EINVAL;
-	err = coll_cdev_up(member);
+	err = coll_member_use(member);
 	if (err)
 		return err;
-	return coll_request_cancel(member, cancel->flags & COLLECTIVE_CANCEL_USER_DATA ?
-				   COLL_BY_USER_DATA : COLL_BY_ID, cancel->request);
+	err = coll_request_cancel(member, cancel->flags & COLLECTIVE_CANCEL_USER_DATA ?
+				  COLL_BY_USER_DATA : COLL_BY_ID, cancel->request);
+	coll_member_unuse(member);
+	return err;
 }
 
 static int ioc_status(struct file *file, union ioc_arg *arg)

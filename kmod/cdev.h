@@ -2,12 +2,10 @@
 #ifndef COLL_CDEV_H
 #define COLL_CDEV_H
 
-struct coll_member;
 struct io_uring_cmd;
 
 int coll_cdev_setup(void);
 void coll_cdev_cleanup(void);
-int coll_cdev_up(const struct coll_member *member);
 
 /* uring.c */
 int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);

@@ -589,7 +589,10 @@ struct coll_counters {
  * @buffers: registered ones [m]
  * @pinned: bytes [a]
  * @counters: [a]
- * @wait: for a change of @state, or the end of @inflight in a failed group
+ * @wait: for a change of @state, for the end of @inflight in a failed group or of
+ *	@users in a stopped member, for something to be collected
+ * @users: calls in progress that may have requests; nothing goes away before [l]
+ * @mm_gone: the process that joined has ended [a]
  * @stopped: member_stop() runs or has run; set under @mutex and @lock
  */
 struct coll_member {
@@ -656,6 +659,8 @@ struct coll_member {
 	atomic64_t pinned;
 	struct coll_counters counters;
 	wait_queue_head_t wait;
+	u32 users;
+	bool mm_gone;
 	bool stopped;
 };
 
@@ -670,6 +675,8 @@ struct coll_member *coll_member_new(void);
 int coll_member_join(struct coll_member *member, struct collective_join *join);
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
 			u32 timeout_ms, bool wait);
+int coll_member_use(struct coll_member *member);
+void coll_member_unuse(struct coll_member *member);
 int coll_member_leave(struct coll_member *member);
 void coll_member_close(struct coll_member *member);
 void coll_member_expire(struct coll_member *member);
@@ -742,6 +749,8 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer);
 void coll_agree_left(struct coll_member *member);
 void coll_agree_tick(struct coll_member *member, u64 now);
+void coll_agree_fail(struct coll_member *member, struct coll_request *request, u64 instance,
+		     const struct coll_failure *failure) __releases(&member->lock);
 void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure);
 

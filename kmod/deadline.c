@@ -88,7 +88,6 @@ void coll_deadline_work(struct work_struct *work)
 	for (;;) {
 		struct coll_request *request;
 		bool again = false;
-		u64 instance;
 
 		spin_lock(&member->lock);
 		if (member->aborted) {
@@ -98,8 +97,11 @@ void coll_deadline_work(struct work_struct *work)
 		request = deadline_late(member, jiffies);
 		if (request) {
 			failure.cause.rank_b = deadline_missing(request);
-			instance = request->instance;
 			again = request->aborted;
+			if (!again) {
+				coll_agree_fail(member, request, request->instance, &failure);
+				continue;
+			}
 		} else if (member->expire_by) {
 			mod_delayed_work(coll_wq, &member->expiry,
 					 max_t(long, member->expire_by - jiffies, 0));
@@ -112,6 +114,5 @@ void coll_deadline_work(struct work_struct *work)
 			coll_member_abort(member, &failure.cause);
 			return;
 		}
-		coll_agree_abort(member, instance, &failure);
 	}
 }

@@ -49,6 +49,7 @@ static void member_mm_release(struct mmu_notifier *notifier, struct mm_struct *m
 {
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
 
+	WRITE_ONCE(member->mm_gone, true);
 	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 }
 
@@ -417,6 +418,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	spin_lock(&member->lock);
 	member->stopped = true;
 	spin_unlock(&member->lock);
+	wait_event(member->wait, !READ_ONCE(member->users));
 	coll_runner_poke(&member->control);
 	flush_work(&member->control.work);
 
@@ -440,6 +442,44 @@ static void member_stop(struct coll_member *member, bool reset)
 	leave_links(member, false);
 	member_unregister(member);
 	leave_identity(member);
+}
+
+/**
+ * coll_member_use() - a call of the process that joined, which may have requests
+ * @member: the member
+ *
+ * Nothing of the member goes away before coll_member_unuse().
+ *
+ * Return: 0, -ENOTCONN or -EPERM.
+ */
+int coll_member_use(struct coll_member *member)
+{
+	int err = 0;
+
+	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
+		return -ENOTCONN;
+	if (member->mm != current->mm)
+		return -EPERM;
+	spin_lock(&member->lock);
+	if (member->stopped)
+		err = -ENOTCONN;
+	else
+		WRITE_ONCE(member->users, member->users + 1);
+	spin_unlock(&member->lock);
+	return err;
+}
+
+/**
+ * coll_member_unuse() - such a call is over
+ * @member: the member
+ */
+void coll_member_unuse(struct coll_member *member)
+{
+	spin_lock(&member->lock);
+	WRITE_ONCE(member->users, member->users - 1);
+	if (!member->users && member->stopped)
+		wake_up_all(&member->wait);
+	spin_unlock(&member->lock);
 }
 
 /**
@@ -489,12 +529,13 @@ int coll_member_leave(struct coll_member *member)
  * @member: the member; gone afterwards
  *
  * A living process that has nothing in flight leaves in good order.  One that has
- * gets its memory back behind the fence, a dying one at once.
+ * gets its memory back behind the fence, a dying one at once.  Whoever drops the last
+ * reference may be another one, or no process at all.
  */
 void coll_member_close(struct coll_member *member)
 {
 	u64 beats = coll_member_beats(member, COLL_SILENCE_BEATS);
-	bool alive = current->mm && current->mm == member->mm && !(current->flags & PF_EXITING);
+	bool alive = !READ_ONCE(member->mm_gone);
 
 	if (alive && member->state == COLLECTIVE_STATE_UP && !member->inflight)
 		coll_member_leave(member);

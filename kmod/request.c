@@ -721,24 +721,27 @@ int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
 {
 	struct coll_failure failure = failure_cancelled(member);
 	struct coll_request *request;
-	bool queued = false;
-	u64 instance = 0;
 	int err = 0;
 
 	spin_lock(&member->lock);
 	request = request_by(member, by, number);
-	if (!request) {
+	if (!request || !atomic_read(&request->left)) {
 		err = -ENOENT;
 	} else if (request->aborted || request->cancelled) {
 		err = -EALREADY;
 	} else {
-		queued = request->queued;
+		u64 instance = request->instance;
+
 		request->cancelled = true;
-		instance = request->instance;
+		/* The end of a ring does not wait for what is before it. */
+		if (request->queued && by == COLL_BY_COMMAND)
+			request = coll_request_find(member, instance);
+		if (request && !request->queued) {
+			coll_agree_fail(member, request, instance, &failure);
+			return 0;
+		}
 	}
 	spin_unlock(&member->lock);
-	if (!err && !queued)
-		coll_agree_abort(member, instance, &failure);
 	return err;
 }
 

@@ -92,14 +92,11 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
 	    (fixed && (op.send_buffer || op.recv_buffer)))
 		return -EINVAL;
-	err = coll_cdev_up(member);
-	if (err)
-		return err;
 	request = coll_request_new(member, &op, fixed ? &uring_fixed : &uring_own, cmd);
 	if (IS_ERR(request))
 		return PTR_ERR(request);
 
-	request->user_data = READ_ONCE(cmd->sqe->user_data);
+	request->user_data = cmd_to_io_kiocb(cmd)->cqe.user_data;
 	pdu->request = request;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	err = coll_request_start(request, NULL);
@@ -114,16 +111,24 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 {
 	struct collective_cancel cancel;
-	int err;
 
 	memcpy(&cancel, cmd->sqe->cmd, sizeof(cancel));
 	if (cancel.size != sizeof(cancel) || cancel.flags & ~COLLECTIVE_CANCEL_USER_DATA)
 		return -EINVAL;
-	err = coll_cdev_up(member);
-	if (err)
-		return err;
 	return coll_request_cancel(member, cancel.flags & COLLECTIVE_CANCEL_USER_DATA ?
 				   COLL_BY_USER_DATA : COLL_BY_ID, cancel.request);
+}
+
+static int uring_issue(struct coll_member *member, struct io_uring_cmd *cmd,
+		       unsigned int issue_flags)
+{
+	switch (cmd->cmd_op) {
+	case COLLECTIVE_IOC_SUBMIT:
+		return uring_submit(member, cmd, issue_flags);
+	case COLLECTIVE_IOC_CANCEL:
+		return uring_cancel(member, cmd);
+	}
+	return -ENOTTY;
 }
 
 /* The ring ends, or who submitted it: it is done when it is over, as ever. */
@@ -144,14 +149,15 @@ static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct coll_member *member = cmd->file->private_data;
+	int err;
 
 	if (issue_flags & IO_URING_F_CANCEL)
 		return uring_end(member, cmd);
-	switch (cmd->cmd_op) {
-	case COLLECTIVE_IOC_SUBMIT:
-		return uring_submit(member, cmd, issue_flags);
-	case COLLECTIVE_IOC_CANCEL:
-		return uring_cancel(member, cmd);
-	}
-	return -ENOTTY;
+	err = coll_member_use(member);
+	if (err)
+		return err;
+	err = uring_issue(member, cmd, issue_flags);
+	coll_member_unuse(member);
+	/* That would have it issued again by io-wq, which keeps no order. */
+	return err == -EAGAIN ? -ENOMEM : err;
 }

@@ -56,6 +56,9 @@ static void wait_release(struct coll_wait *wait, struct coll_member *member)
 			continue;
 		request->waiter = NULL;
 		member->nwaiting--;
+		/* Who polls has not been told. */
+		if (request->complete)
+			wake_up_all(&member->wait);
 	}
 }
 

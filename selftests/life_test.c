@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -218,6 +220,74 @@ TEST(leave_races_with_submit)
 			pthread_join(thread[i], NULL);
 		close(racer.fd);
 	}
+}
+
+/* Whatever other threads are about while the member leaves, none of it is theirs then. */
+static bool racing;
+
+static void *race_thread(void *arg)
+{
+	struct rank *r = arg;
+	__u64 ids[4] = { 1, 2, 3, 4 };
+	__s32 data[4] = { 0 };
+	struct collective_op op = {
+		.opcode = COLLECTIVE_SEND,
+		.type = COLLECTIVE_INT32,
+		.count = 4,
+		.send = (uintptr_t)data,
+		.timeout_ms = 50,
+	};
+	unsigned int seed = (uintptr_t)&seed;
+
+	while (__atomic_load_n(&racing, __ATOMIC_RELAXED)) {
+		struct collective_cancel cancel = { .size = sizeof(cancel), .request = ids[0] };
+		struct collective_wait wait = {
+			.size = sizeof(wait),
+			.flags = COLLECTIVE_WAIT_ANY | COLLECTIVE_WAIT_NOWAIT,
+		};
+		__u64 id;
+
+		op.root = (r->rank + 1 + rand_r(&seed) % (r->nranks - 1)) % r->nranks;
+		if (!member_start(r->fd, &op, &id))
+			ids[rand_r(&seed) % 4] = id;
+		member_ioctl(r->fd, COLLECTIVE_IOC_CANCEL, &cancel);
+		member_wait_any(r->fd, &wait, ids, 4);
+	}
+	return NULL;
+}
+
+static int rank_race(struct rank *r)
+{
+	pthread_t thread[3];
+	int i;
+
+	/* Who leaves first would fail the others' CONNECT. */
+	__atomic_add_fetch(&r->shared->flag[0], 1, __ATOMIC_SEQ_CST);
+	CHECK(flag_wait(r->shared, 0, r->nranks, 10000));
+	racing = true;
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(0, pthread_create(&thread[i], NULL, race_thread, r));
+	sleep_ms(r->rank % 3);
+	/* It is the first time that it is not busy that it leaves in good order. */
+	for (i = 0; i < 50; i++)
+		member_leave(r->fd);
+	racing = false;
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+
+FIXTURE(slow) {};
+FIXTURE_SETUP(slow) {}
+FIXTURE_TEARDOWN(slow) {}
+
+TEST_F_TIMEOUT(slow, race, 120)
+{
+	struct group_config config = { .nranks = 5 };
+	int i;
+
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(0, group_run(&config, rank_race, NULL));
 }
 
 /* An administrator says where lanes run; operations go on. */

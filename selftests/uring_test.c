@@ -427,6 +427,32 @@ TEST(ring_ends)
 	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_ring_ends, NULL));
 }
 
+/* What waits behind another of its key does not keep the ring from its end. */
+static int rank_queue_ends(struct mate *mate)
+{
+	struct coll_request *before;
+	struct io_uring ring;
+	__u32 a, b;
+	__u64 began;
+
+	if (mate->rank == 0) {
+		CHECK_EQ(0, coll_irecv(mate->comm, &a, 1, COLL_UINT32, 1, 5, &before));
+		CHECK_EQ(0, ring_open(&ring, 0));
+		CHECK_EQ(0, coll_prep_recv(next_sqe(&ring), mate->comm, &b, 1, COLL_UINT32, 1, 5));
+		CHECK_EQ(1, io_uring_submit(&ring));
+		began = now_ms();
+		io_uring_queue_exit(&ring);
+		CHECK_EQ(-ECANCELED, coll_wait(before));
+		CHECK(now_ms() - began < 10000);
+	}
+	return coll_barrier(mate->comm);
+}
+
+TEST(queue_ends)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_queue_ends, NULL));
+}
+
 /* So does the process: its operations and then its group. */
 static int rank_dies(struct mate *mate)
 {

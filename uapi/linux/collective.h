@@ -664,8 +664,8 @@ struct collective_cancel {
  * @send_buffer and @recv_buffer are 0.
  *
  * io_uring's own cancellation (IORING_OP_ASYNC_CANCEL) does not reach such a command.
- * CANCEL does; so does the end of the ring or of the task that submitted it.
- * WAIT knows nothing of it (EBUSY).
+ * CANCEL does; so does the end of the ring, and what waits behind another operation of
+ * its key then takes that with it.  WAIT knows nothing of it (EBUSY).
  */
 
 /**
