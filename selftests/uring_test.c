@@ -377,12 +377,13 @@ static int rank_cancel(struct mate *mate)
 			seen |= 1 << (data & 3);
 		}
 		CHECK_EQ(6, seen);
+		flag_set(mate->shared, 0, 1);
 	} else if (mate->rank == 1) {
 		CHECK_EQ(-ECONNRESET, ring_wait(&ring, &data));
 		CHECK(!cancelled_by(mate, 0));
 	} else {
 		/* It is over before it is called here. */
-		sleep_ms(200);
+		CHECK(flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
@@ -412,10 +413,12 @@ static int rank_ring_ends(struct mate *mate)
 		CHECK_EQ(1, io_uring_submit(&ring));
 		io_uring_queue_exit(&ring);
 	} else {
-		sleep_ms(mate->rank * 20);
+		/* While one has not come it cannot succeed. */
+		CHECK(mate->rank == 1 || flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
+		flag_set(mate->shared, 0, 1);
 	}
 	CHECK_EQ(0, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32, COLL_SUM));
 	CHECK(!values_summed(sum, LARGE, mate->nranks, 1));
@@ -476,7 +479,10 @@ static int rank_dies(struct mate *mate)
 						COLL_UINT32, COLL_SUM));
 		CHECK_EQ(1, io_uring_submit(&ring));
 		CHECK_EQ(-ECONNRESET, ring_wait(&ring, &data));
+		flag_set(mate->shared, 0, 1);
 	}
+	/* While one has not come it cannot succeed. */
+	CHECK(flag_wait(mate->shared, 0, 1, 10000));
 	err = coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32, COLL_SUM);
 	CHECK_EQ(-ECONNRESET, err);
 	while (!(err = coll_barrier(mate->comm)))
@@ -702,7 +708,10 @@ static int rank_cancel_request(struct mate *mate)
 					    &request));
 		CHECK_EQ(0, coll_cancel(request));
 		CHECK_EQ(-ECANCELED, coll_wait(request));
+		flag_set(mate->shared, 0, 1);
 	} else {
+		/* Otherwise it might have been too late. */
+		CHECK(flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, &a, &b, 1, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
