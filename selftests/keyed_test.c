@@ -259,8 +259,12 @@ static int rank_turns_fail(struct rank *r)
 		op = sum_op(78, data[i], i == 3 && r->rank ? 7 : 8);
 		CHECK_EQ(0, member_start(r->fd, &op, &request[i]));
 	}
-	for (i = 0; i < TURNS; i++)
-		CHECK_EQ(i < 3 ? 0 : -EBADMSG, member_wait(r->fd, request[i], 0));
+	for (i = 0; i < TURNS; i++) {
+		int err = member_wait(r->fd, request[i], 0);
+
+		/* The one before may not have been complete here. */
+		CHECK(err == (i < 3 ? 0 : -EBADMSG) || (i == 2 && err == -EBADMSG));
+	}
 	return member_barrier(r->fd);
 }
 

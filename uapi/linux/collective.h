@@ -396,7 +396,8 @@ struct collective_op {
  *		may be in flight.  A key names one operation at a time: what
  *		has a key that is in use begins when that is complete.  After
  *		a failure the key is spent: it fails in the same way until more
- *		than a thousand others have failed, and should not be used again
+ *		than a thousand others have failed, and should not be used again;
+ *		the use before it fails, too, on ranks that had not completed it
  *		Of SEND and RECV it is the tag: it names a message from one rank to
  *		another, and nothing to others
  * REPRODUCIBLE	a reduction takes the ranks' elements in their order, ((x0 op x1) op
