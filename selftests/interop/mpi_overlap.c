@@ -12,42 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../tools/collective-bench/compute.h"
+
 #define ITERS	20
 #define WARMUP	3
-
-static void compute(uint64_t units)
-{
-	double x = 1.0;
-	int i;
-
-	for (; units; units--) {
-		for (i = 0; i < 256; i++)
-			x = x * 0.999999 + 0.5;
-		/* Not to be left out. */
-		__asm__ __volatile__("" : "+m" (x));
-	}
-}
-
-static double compute_time(uint64_t units)
-{
-	double begin = MPI_Wtime();
-
-	compute(units);
-	return (MPI_Wtime() - begin) * 1e6;
-}
-
-static uint64_t calibrate(double us)
-{
-	double best = compute_time(2000);
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		double time = compute_time(2000);
-
-		best = time < best ? time : best;
-	}
-	return us * 2000 / best + 1;
-}
 
 static double mean(float *vector, int count, uint64_t units)
 {
@@ -97,7 +65,7 @@ int main(int argc, char **argv)
 	for (size = min; size <= max; size *= factor) {
 		int count = size / sizeof(*vector);
 		double pure = average(mean(vector, count, 0)), alone, overall, hidden;
-		uint64_t units = calibrate(pure);
+		uint64_t units = compute_units(pure);
 
 		alone = average(compute_time(units));
 		overall = average(mean(vector, count, units));

@@ -12,42 +12,7 @@
 #include <stdio.h>
 
 #include "bench.h"
-
-/* Work that no memory takes part in; about a microsecond. */
-static void compute(uint64_t units)
-{
-	double x = 1.0;
-	int i;
-
-	for (; units; units--) {
-		for (i = 0; i < 256; i++)
-			x = x * 0.999999 + 0.5;
-		/* Not to be left out. */
-		__asm__ __volatile__("" : "+m" (x));
-	}
-}
-
-static double compute_time(uint64_t units)
-{
-	double begin = bench_now_us();
-
-	compute(units);
-	return bench_now_us() - begin;
-}
-
-/* Units that take @us; the quickest of several tries, for others disturb. */
-static uint64_t calibrate(double us)
-{
-	double best = compute_time(2000);
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		double time = compute_time(2000);
-
-		best = time < best ? time : best;
-	}
-	return us * 2000 / best + 1;
-}
+#include "compute.h"
 
 /* The mean of a repetition with so much to compute in the middle. */
 static int mean(struct bench *bench, const struct collective *collective,
@@ -128,7 +93,7 @@ int bench_overlap(struct bench *bench, const struct collective *collective,
 			     COLL_FLOAT64, COLL_AVG);
 	if (err)
 		return bench_fail(bench, "gathering the times", err);
-	units = calibrate(times[0]);
+	units = compute_units(times[0]);
 	times[1] = compute_time(units);
 	err = mean(bench, collective, trial, units, &times[2]);
 	if (err)

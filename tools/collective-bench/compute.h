@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* So much work, the same for collective-bench and for what it is compared with. */
+#ifndef COMPUTE_H
+#define COMPUTE_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Work that no memory takes part in; about a microsecond a unit. */
+static inline void compute(uint64_t units)
+{
+	double x = 1.0;
+	int i;
+
+	for (; units; units--) {
+		for (i = 0; i < 256; i++)
+			x = x * 0.999999 + 0.5;
+		/* Not to be left out. */
+		__asm__ __volatile__("" : "+m" (x));
+	}
+}
+
+/* How long that takes, microseconds. */
+static inline double compute_time(uint64_t units)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	compute(units);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return (end.tv_sec - begin.tv_sec) * 1e6 +
+	       (end.tv_nsec - begin.tv_nsec) / 1e3;
+}
+
+/* Units that take @us; the quickest of several tries, for others disturb. */
+static inline uint64_t compute_units(double us)
+{
+	double best = compute_time(2000);
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		double time = compute_time(2000);
+
+		best = time < best ? time : best;
+	}
+	return us * 2000 / best + 1;
+}
+
+#endif /* COMPUTE_H */
