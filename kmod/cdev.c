@@ -248,10 +248,16 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
 }
 
-static int ioc_cancel(struct file *file, union ioc_arg *arg)
+/**
+ * coll_cdev_cancel() - CANCEL, by ioctl or as an SQE
+ * @member: the member
+ * @cancel: what the user said
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel *cancel)
 {
-	struct coll_member *member = file->private_data;
-	const struct collective_cancel *cancel = &arg->cancel;
+	bool user_data = cancel->flags & COLLECTIVE_CANCEL_USER_DATA;
 	int err;
 
 	if (cancel->flags & ~COLLECTIVE_CANCEL_USER_DATA)
@@ -259,10 +265,15 @@ static int ioc_cancel(struct file *file, union ioc_arg *arg)
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = coll_request_cancel(member, cancel->flags & COLLECTIVE_CANCEL_USER_DATA ?
-				  COLL_BY_USER_DATA : COLL_BY_ID, cancel->request);
+	err = coll_request_cancel(member, user_data ? COLL_BY_USER_DATA : COLL_BY_ID,
+				  cancel->request);
 	coll_member_unuse(member);
 	return err;
+}
+
+static int ioc_cancel(struct file *file, union ioc_arg *arg)
+{
+	return coll_cdev_cancel(file->private_data, &arg->cancel);
 }
 
 static int ioc_status(struct file *file, union ioc_arg *arg)
@@ -372,7 +383,6 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 static __poll_t cdev_poll(struct file *file, poll_table *table)
 {
 	struct coll_member *member = file->private_data;
-
 	__poll_t events = 0;
 
 	poll_wait(file, &member->wait, table);

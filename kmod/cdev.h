@@ -2,10 +2,13 @@
 #ifndef COLL_CDEV_H
 #define COLL_CDEV_H
 
+struct coll_member;
+struct collective_cancel;
 struct io_uring_cmd;
 
 int coll_cdev_setup(void);
 void coll_cdev_cleanup(void);
+int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel *cancel);
 
 /* uring.c */
 int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);

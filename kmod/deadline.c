@@ -87,7 +87,6 @@ void coll_deadline_work(struct work_struct *work)
 
 	for (;;) {
 		struct coll_request *request;
-		bool again = false;
 
 		spin_lock(&member->lock);
 		if (member->aborted) {
@@ -97,8 +96,7 @@ void coll_deadline_work(struct work_struct *work)
 		request = deadline_late(member, jiffies);
 		if (request) {
 			failure.cause.rank_b = deadline_missing(request);
-			again = request->aborted;
-			if (!again) {
+			if (!request->aborted) {
 				coll_agree_fail(member, request, request->instance, &failure);
 				continue;
 			}
@@ -108,11 +106,9 @@ void coll_deadline_work(struct work_struct *work)
 		}
 		spin_unlock(&member->lock);
 
-		if (!request)
-			return;
-		if (again) {
+		/* It has been failed, and its memory is still in use. */
+		if (request)
 			coll_member_abort(member, &failure.cause);
-			return;
-		}
+		return;
 	}
 }

@@ -113,22 +113,7 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 	struct collective_cancel cancel;
 
 	memcpy(&cancel, cmd->sqe->cmd, sizeof(cancel));
-	if (cancel.size != sizeof(cancel) || cancel.flags & ~COLLECTIVE_CANCEL_USER_DATA)
-		return -EINVAL;
-	return coll_request_cancel(member, cancel.flags & COLLECTIVE_CANCEL_USER_DATA ?
-				   COLL_BY_USER_DATA : COLL_BY_ID, cancel.request);
-}
-
-static int uring_issue(struct coll_member *member, struct io_uring_cmd *cmd,
-		       unsigned int issue_flags)
-{
-	switch (cmd->cmd_op) {
-	case COLLECTIVE_IOC_SUBMIT:
-		return uring_submit(member, cmd, issue_flags);
-	case COLLECTIVE_IOC_CANCEL:
-		return uring_cancel(member, cmd);
-	}
-	return -ENOTTY;
+	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
 }
 
 /* The ring ends, or who submitted it: it is done when it is over, as ever. */
@@ -153,10 +138,14 @@ int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (issue_flags & IO_URING_F_CANCEL)
 		return uring_end(member, cmd);
+	if (cmd->cmd_op == COLLECTIVE_IOC_CANCEL)
+		return uring_cancel(member, cmd);
+	if (cmd->cmd_op != COLLECTIVE_IOC_SUBMIT)
+		return -ENOTTY;
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = uring_issue(member, cmd, issue_flags);
+	err = uring_submit(member, cmd, issue_flags);
 	coll_member_unuse(member);
 	/* That would have it issued again by io-wq, which keeps no order. */
 	return err == -EAGAIN ? -ENOMEM : err;
