@@ -249,6 +249,13 @@ bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int valu
 	return word_wait(&shared->flag[flag], value, timeout_ms);
 }
 
+/* Wait until so many have come here, this one among them. */
+bool flag_meet(struct group_shared *shared, unsigned int flag, unsigned int nranks)
+{
+	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
+	return flag_wait(shared, flag, nranks, 20000);
+}
+
 int rank_connect(struct rank *r)
 {
 	return member_connect(r->fd, r->shared->addr, r->nranks, 20000);

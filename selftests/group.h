@@ -134,6 +134,7 @@ long long rank_value(const struct rank *r, const char *file);
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
 	       unsigned int timeout_ms);
+bool flag_meet(struct group_shared *shared, unsigned int flag, unsigned int nranks);
 
 long long process_value(pid_t pid, const char *key);
 __u64 now_ms(void);
