@@ -335,6 +335,7 @@ void coll_member_expire(struct coll_member *member)
 static int connect_wait(struct coll_member *member)
 {
 	long left = MAX_SCHEDULE_TIMEOUT;
+	int err;
 
 	if (member->connect_by)
 		left = max_t(long, member->connect_by - jiffies, 0);
@@ -343,10 +344,12 @@ static int connect_wait(struct coll_member *member)
 		return left;
 	if (!left)
 		connect_fail(member);
-	if (READ_ONCE(member->aborted))
-		return member->aborted;
-	member->met = true;
-	return 0;
+	/* Who is just aborting has entered the state before the rest. */
+	spin_lock(&member->lock);
+	err = member->aborted;
+	spin_unlock(&member->lock);
+	member->met = !err;
+	return err;
 }
 
 /**
