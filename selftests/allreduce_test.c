@@ -102,7 +102,7 @@ static int rank_types(struct rank *r)
 				continue;
 			/* One rank has nothing to reduce, and only some of this. */
 			both_make(&both, r, type, reduction);
-			for (i = 0; i < ARRAY_SIZE(counts); i += emulated() ? 2 : 1) {
+			for (i = 0; i < ARRAY_SIZE(counts); i += slow_machine() ? 2 : 1) {
 				bool in_place = (type + reduction + i) % 2;
 
 				if (reduce_at(r, &both, type, reduction, counts[i],
@@ -188,7 +188,7 @@ static int rank_alignment(struct rank *r)
 		const size_t large = 20000 / size;
 
 		both_make(&both, r, types[t], COLLECTIVE_SUM);
-		for (i = 0; i < 64; i += emulated() ? 5 * size : size) {
+		for (i = 0; i < 64; i += slow_machine() ? 5 * size : size) {
 			/* Ranks differ in where theirs are. */
 			const unsigned int a = (i + r->rank * size) % 64;
 			const unsigned int b = (i * 7 + r->rank * 3 * size) % 64;
@@ -212,7 +212,7 @@ static int rank_alignment(struct rank *r)
 
 TEST_F_TIMEOUT(allreduce, alignment, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
+	if (slow_machine() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_alignment, NULL));
 }
@@ -234,7 +234,7 @@ static int rank_scribble(struct rank *r)
 	both_make(&both, r, COLLECTIVE_UINT32, COLLECTIVE_BXOR);
 	CHECK_EQ(0, member_register(r->fd, send, most, COLLECTIVE_REGISTER_READ_ONLY, &buffer[0]));
 	CHECK_EQ(0, member_register(r->fd, area + most / 2, 2 * most, 0, &buffer[1]));
-	for (round = 0; round < (emulated() ? 60 : 200); round++) {
+	for (round = 0; round < (slow_machine() ? 60 : 200); round++) {
 		size_t count = counts[hash(round, 1, 2) % ARRAY_SIZE(counts)];
 		bool in_place = hash(round, 3, 4) % 3 == 0;
 		bool registered = hash(round, r->rank, 5) % 2;
@@ -550,7 +550,7 @@ TEST_F_TIMEOUT(slow, groups, 100)
 /* Small operations one after the other: credit comes back, nobody runs away. */
 static int rank_many(struct rank *r)
 {
-	const u32 rounds = emulated() ? 300 : 2000;
+	const u32 rounds = slow_machine() ? 300 : 2000;
 	u32 data[16], round, i;
 
 	for (round = 0; round < rounds; round++) {

@@ -123,7 +123,7 @@ static int rank_types(struct rank *r)
 				if (c.reduction == COLLECTIVE_AVG || !valid(c.type, c.reduction))
 					continue;
 				for (i = 0; i < ARRAY_SIZE(counts); i++) {
-					if ((emulated() || r->nranks > 4) && i % 2)
+					if ((slow_machine() || r->nranks > 4) && i % 2)
 						continue;
 					c.count = counts[i];
 					c.in_place = (c.type + c.reduction + i) % 2;
@@ -214,7 +214,7 @@ static int rank_alignment(struct rank *r)
 		c.opcode = opcodes[o];
 		for (t = 0; t < ARRAY_SIZE(types); t++) {
 			c.type = types[t];
-			for (i = 0; i < (emulated() ? 4 : 16); i++) {
+			for (i = 0; i < (slow_machine() ? 4 : 16); i++) {
 				const int size = reference_types[c.type].size;
 
 				c.count = (i % 4 ? 17000 : 333) / size;
@@ -231,7 +231,7 @@ static int rank_alignment(struct rank *r)
 
 TEST_F_TIMEOUT(collectives, alignment, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
+	if (slow_machine() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_alignment, NULL));
 }

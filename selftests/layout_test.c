@@ -334,7 +334,7 @@ static int rank_axes(struct rank *r)
 	for (o = 0; o < ARRAY_SIZE(opcodes); o++)
 		for (t = 0; t < ARRAY_SIZE(types); t++)
 			for (d = 0; d < ARRAY_SIZE(dims); d++) {
-				if ((emulated() || r->nranks > 5) && (d + t) % 2)
+				if ((slow_machine() || r->nranks > 5) && (d + t) % 2)
 					continue;
 				c.opcode = opcodes[o];
 				c.type = types[t];
@@ -349,7 +349,7 @@ static int rank_axes(struct rank *r)
 
 TEST_F_TIMEOUT(layout, axes, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
+	if (slow_machine() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_axes, NULL));
 }
@@ -365,7 +365,7 @@ static int rank_large(struct rank *r)
 
 	for (o = 0; o < ARRAY_SIZE(opcodes); o++)
 		for (d = 0; d < ARRAY_SIZE(dims); d++) {
-			if ((emulated() || r->nranks > 4) && (o + d) % 4)
+			if ((slow_machine() || r->nranks > 4) && (o + d) % 4)
 				continue;
 			c.opcode = opcodes[o];
 			c.in_place = c.opcode != COLLECTIVE_ALLTOALL && (o + d) % 2;
@@ -377,7 +377,7 @@ static int rank_large(struct rank *r)
 
 TEST_F_TIMEOUT(layout, large, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
+	if (slow_machine() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_large, NULL));
 }
@@ -615,7 +615,7 @@ static int rank_counts(struct rank *r)
 
 				v.round++;
 				v.most = most[m];
-				if (m == ARRAY_SIZE(most) - 1 && (i > 1 || emulated()))
+				if (m == ARRAY_SIZE(most) - 1 && (i > 1 || slow_machine()))
 					break;
 				v.base.opcode = opcodes[o];
 				v.base.type = types[(i + m) % ARRAY_SIZE(types)];
@@ -631,7 +631,7 @@ static int rank_counts(struct rank *r)
 
 TEST_F_TIMEOUT(layout, counts, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
+	if (slow_machine() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }

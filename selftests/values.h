@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -26,15 +25,6 @@ typedef uint64_t u64;
 
 /* Bytes around a buffer that must stay as they are. */
 #define GUARD	64
-
-/* Emulated or checked at each step, less is enough: User-Mode Linux runs it all. */
-static inline bool emulated(void)
-{
-	const char *kernel = getenv("VM_KERNEL");
-
-	return (kernel && !strcmp(kernel, "distro")) ||
-	       !access("/sys/kernel/debug/kmemleak", F_OK);
-}
 
 static inline u32 hash(u32 a, u32 b, u32 c)
 {

@@ -134,7 +134,7 @@ static void random_names(struct rng *rng, struct config *config, struct sim_op *
 	u32 share = rng_between(rng, 1, 4);
 	u32 i;
 
-	config->keys = rng_below(rng, 16);
+	config->keys = rng_below(rng, 32);
 	if (config->keys > 1)
 		config->keys = rng_between(rng, 2, config->nops + 1);
 	for (i = 0; i < config->nops; i++) {
@@ -162,22 +162,22 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	u32 i;
 
 	config->seed = seed;
-	config->nranks = rng_once_in(&rng, 12) && !config->fault ?
+	config->nranks = rng_once_in(&rng, 40) && !config->fault ?
 			 rng_between(&rng, 1, RANKS_MAX) : rng_between(&rng, 1, few);
-	if (config->fault && config->nranks == 1)
+	if (config->nranks == 1 && (config->fault || !rng_once_in(&rng, 4)))
 		config->nranks = 2;
 	config->lanes = rng_between(&rng, 1, SIM_LANES_MAX);
-	config->nslots = rng_once_in(&rng, 16) ? 1 : 1U << rng_between(&rng, 1, 5);
+	config->nslots = rng_once_in(&rng, 32) ? 1 : 1U << rng_between(&rng, 1, 5);
 	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
-	config->nops = rng_between(&rng, 1, OPS_MAX);
+	config->nops = rng_between(&rng, rng_once_in(&rng, 8) ? 1 : 5, OPS_MAX);
 	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
 			 config->fault == FAULT_SILENCE ? 2 : 1;
 
 	/* Now and then a few large ones, of several frames. */
-	budget = rng_once_in(&rng, 8) ? 8 << 20 : 1 << 20;
+	budget = rng_once_in(&rng, 16) ? 8 << 20 : 1 << 19;
 	bytes = min_t(u64, budget / config->nranks, 4 << 20);
 	config->segment = 1U << rng_between(&rng, 3, 7);
-	while (config->segment < bytes / 1024)
+	while (config->segment < bytes / 512)
 		config->segment *= 2;
 	for (i = 0; i < config->nops; i++) {
 		random_op(&rng, &ops[i], config->nranks, bytes);

@@ -66,8 +66,6 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		.segment = (nranks > 64 ? 128 : 8) << i % 8,
 	};
 
-	while (config.segment < op.count / 256)
-		config.segment *= 2;
 	if (op.collective >= COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 		op.reduction = COLLECTIVE_SUM;
 	if (!program_offers(&op, nranks))
@@ -77,6 +75,9 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 	/* A block of each rank: as much in all. */
 	if (blocks_of_each(op.collective) && op.count > 9000)
 		op.count /= nranks;
+	/* Small ones are many frames; so many in all are enough. */
+	while (config.segment < op.count * (blocks_of_each(op.collective) ? nranks : 1) / 256)
+		config.segment *= 2;
 	op.varlen = may_tell(&op) && (i + i / 5) % 3 == 1;
 	op.vector = (i + i / 7) % 3 == 1;
 	op.vector = op.vector && may_differ(&op, nranks);
@@ -96,7 +97,8 @@ static bool sweep_large(u32 nranks)
 		if (nranks > 256 && (collective == COLLECTIVE_ALLTOALL ||
 				     collective == COLLECTIVE_REDUCE_SCATTER))
 			continue;
-		if (!sweep_world(nranks, i, collective, algorithm, i % 3 ? nranks + 1 : 7))
+		if (!sweep_world(nranks, i, collective, algorithm,
+				 i % 3 && !blocks_of_each(collective) ? nranks + 1 : 7))
 			return false;
 	}
 	return true;
@@ -122,7 +124,7 @@ bool sweep(u32 nranks)
 		return sweep_large(nranks);
 	for (i = 0; i < ARRAY_SIZE(counts) * ARRAY_SIZE(collectives); i++) {
 		/* Large groups take long: some of the counts, others in the next one. */
-		if (nranks > 8 && i >= ARRAY_SIZE(counts) && (i + nranks) % 6)
+		if (nranks > 8 && i >= ARRAY_SIZE(counts) && (i + nranks) % (nranks > 33 ? 24 : 6))
 			continue;
 		if (!sweep_world(nranks, i, collectives[i / ARRAY_SIZE(counts)],
 				 (i + i / 7) % COLLECTIVE_ALGORITHM_COUNT,

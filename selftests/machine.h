@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What kind of machine a test runs on: how much of it is enough there. */
+#ifndef COLL_MACHINE_H
+#define COLL_MACHINE_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Where every instruction is emulated, or every access is checked, less is enough:
+ * User-Mode Linux runs it all.
+ */
+static inline bool emulated(void)
+{
+	const char *kernel = getenv("VM_KERNEL");
+
+	return kernel && !strcmp(kernel, "distro");
+}
+
+static inline bool slow_machine(void)
+{
+	return emulated() || !access("/sys/kernel/debug/kmemleak", F_OK);
+}
+
+#endif /* COLL_MACHINE_H */
