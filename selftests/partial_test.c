@@ -22,7 +22,7 @@ static float value(__u32 rank, __u64 i)
 	h ^= h >> 15;
 	h *= 0x2c1b3c6dU;
 	h ^= h >> 13;
-	return (float)(int)h * 0x1p-26f;
+	return (float)(int)h / (1 << 26);
 }
 
 /* ((x0 + x1) + x2)... of the ranks before @end. */
