@@ -135,6 +135,7 @@ struct coll_mail {
 enum coll_conn_state {
 	COLL_CONN_CONNECTING,	/* the transport is */
 	COLL_CONN_GREETING,	/* our HELLO is leaving or theirs is awaited */
+	COLL_CONN_PROVING,	/* the caller's confirmation is on its way */
 	COLL_CONN_OPEN,
 	COLL_CONN_DOWN,
 };
@@ -155,8 +156,9 @@ enum coll_conn_state {
  * @since: when it was made, ns
  * @buf: HELLO or control frame that is arriving
  * @got: bytes of it
- * @hello: HELLO that is leaving
+ * @hello: HELLO that is leaving; while PROVING, of who is called: that has to come
  * @hello_left: bytes of it that have not left
+ * @replied: of who is called: our answer is in @hello
  * @blocked: the transport takes no more for now
  * @want: of a data connection: there is something to send
  * @stream: of a data connection [L]
@@ -181,6 +183,7 @@ struct coll_conn {
 	u32 got;
 	u8 hello[COLL_HELLO_SIZE];
 	u32 hello_left;
+	bool replied;
 	bool blocked;
 	bool want;
 	struct coll_stream *stream;
@@ -523,11 +526,13 @@ enum coll_chore {
  * @submitted: operations
  * @completed: operations, with success or not
  * @failed: of these, without, by enum collective_reason_kind
+ * @refused: connections of whom could not say that he belongs to the group
  */
 struct coll_counters {
 	atomic64_t submitted;
 	atomic64_t completed;
 	atomic64_t failed[COLLECTIVE_REASON_COUNT];
+	atomic64_t refused;
 };
 
 /**
@@ -547,6 +552,8 @@ struct coll_counters {
  * @nranks: [c]
  * @nlanes: [c]
  * @incarnation: [c]
+ * @secured: the group has a secret [c]
+ * @secret: it, until the member leaves [c]
  * @timeout_ms: [c]
  * @heartbeat_ms: [c]
  * @algorithm: by enum collective_opcode, what AUTO means [c]
@@ -612,6 +619,8 @@ struct coll_member {
 	u32 nranks;
 	u32 nlanes;
 	u32 incarnation;
+	bool secured;
+	u8 secret[COLLECTIVE_SECRET_SIZE];
 	u32 timeout_ms;
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
@@ -770,6 +779,12 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 void coll_lane_detach(struct coll_conn *conn);
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 		   const struct coll_control *control);
+
+/* auth.c */
+int coll_auth_answer(const struct coll_member *member, const u8 *call, u8 *answer);
+int coll_auth_check_answer(const struct coll_member *member, const u8 *call, const u8 *answer);
+int coll_auth_confirm(const struct coll_member *member, const u8 *call, const u8 *answer,
+		      u8 *confirm);
 
 /* conn.c */
 int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr);

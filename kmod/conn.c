@@ -2,17 +2,21 @@
 /*
  * Connections until they are open: connect, accept, HELLO.
  *
- *	CONNECTING -> GREETING -> OPEN -> DOWN
+ *	CONNECTING -> GREETING [-> PROVING] -> OPEN -> DOWN
  *
  * The lower rank of a link calls the higher one, once for control and once for
  * each lane.  The caller sends a HELLO, the other end answers with one, and
- * nothing else is accepted before.  All of it is done by the member's control
+ * nothing else is accepted before.  In a group with a secret the answer proves
+ * that its sender knows it, and the caller does with a HELLO that confirms
+ * (auth.c); who has called has no place and no link until then.  All of it is done by the member's control
  * runner; an open control connection stays with it, an open data connection is
  * given to its lane.
  */
 #include <linux/cred.h>
 #include <linux/ktime.h>
 #include <linux/memcontrol.h>
+#include <linux/random.h>
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -125,11 +129,12 @@ int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr)
 	return member->transport->listen(&member->listener, addr);
 }
 
-static void conn_hello(struct coll_conn *conn, bool answer, u32 error)
+static void conn_hello(struct coll_conn *conn, u8 stage, u32 error)
 {
 	struct coll_member *member = conn->member;
 	struct coll_hello hello = {
-		.answer = answer,
+		.stage = stage,
+		.secured = member->secured,
 		.error = error,
 		.kind = conn->kind,
 		.lane = conn->lane,
@@ -142,6 +147,8 @@ static void conn_hello(struct coll_conn *conn, bool answer, u32 error)
 	};
 
 	memcpy(hello.name, member->group->name, sizeof(hello.name));
+	if (member->secured)
+		get_random_bytes(hello.nonce, sizeof(hello.nonce));
 	coll_wire_put_hello(conn->hello, &hello);
 	conn->hello_left = COLL_HELLO_SIZE;
 }
@@ -171,7 +178,7 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->kind = kind;
 	conn->lane = lane;
 	conn->state = COLL_CONN_CONNECTING;
-	conn_hello(conn, false, 0);
+	conn_hello(conn, COLL_HELLO_CALL, 0);
 
 	err = member->transport->connect(&conn->ep, addr, &member->addr);
 	if (err) {
@@ -285,13 +292,26 @@ static struct coll_link *conn_link(struct coll_member *member, u32 from)
 	return link;
 }
 
-/* May the one who says this HELLO be let in? */
+/* The place of a caller on the link to him. */
+static int conn_seat(struct coll_conn *conn)
+{
+	struct coll_link *link = conn_link(conn->member, conn->peer);
+
+	if (!link)
+		return -ENOMEM;
+	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
+		return -EBUSY;
+	conn->link = link;
+	return 0;
+}
+
+/* May the one who says this HELLO be let in?  Who has to prove it is seated later. */
 static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	struct coll_member *member = conn->member;
-	struct coll_link *link;
 
-	if (hello->answer || hello->to != member->rank || hello->id != member->group->id ||
+	if (hello->stage != COLL_HELLO_CALL || hello->to != member->rank ||
+	    hello->id != member->group->id || hello->secured != member->secured ||
 	    memcmp(hello->name, member->group->name, sizeof(hello->name)))
 		return -EACCES;
 	if (hello->nranks != member->nranks || hello->lanes != member->nlanes ||
@@ -299,26 +319,20 @@ static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 		return -EINVAL;
 	if (hello->from >= member->rank)
 		return -EACCES;
-	link = conn_link(member, hello->from);
-	if (!link)
-		return -ENOMEM;
-
-	conn->peer = hello->from;
 	conn->kind = hello->kind;
 	conn->lane = hello->lane;
-	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
-		return -EBUSY;
-	conn->link = link;
-	return 0;
+	return member->secured ? 0 : conn_seat(conn);
 }
 
 /* The other end of a call of ours has answered. */
 static int conn_answered(struct coll_conn *conn, const struct coll_hello *hello)
 {
-	if (!hello->answer || hello->from != conn->peer || hello->to != conn->member->rank ||
-	    hello->id != conn->member->group->id)
+	const struct coll_member *member = conn->member;
+
+	if (hello->stage != COLL_HELLO_ANSWER || hello->from != conn->peer ||
+	    hello->to != member->rank || hello->id != member->group->id)
 		return -EPROTO;
-	return hello->error ? -EACCES : 0;
+	return hello->error || hello->secured != member->secured ? -EACCES : 0;
 }
 
 static int conn_send_hello(struct coll_conn *conn)
@@ -334,7 +348,7 @@ static int conn_send_hello(struct coll_conn *conn)
 	return 0;
 }
 
-static int conn_receive_hello(struct coll_conn *conn, struct coll_hello *hello)
+static int conn_receive_hello(struct coll_conn *conn)
 {
 	while (conn->got < COLL_HELLO_SIZE) {
 		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->got);
@@ -342,13 +356,79 @@ static int conn_receive_hello(struct coll_conn *conn, struct coll_hello *hello)
 		if (n <= 0)
 			return n ? n : -ECONNRESET;
 	}
-	return coll_wire_get_hello(conn->buf, hello);
+	return 0;
+}
+
+/* We have called: until the answer is here, and is believed. */
+static int conn_call(struct coll_conn *conn)
+{
+	struct coll_hello hello;
+	int err = conn_send_hello(conn);
+
+	if (!err)
+		err = conn_receive_hello(conn);
+	if (!err)
+		err = coll_wire_get_hello(conn->buf, &hello);
+	if (!err)
+		err = conn_answered(conn, &hello);
+	if (err || !conn->member->secured)
+		return err;
+	err = coll_auth_check_answer(conn->member, conn->hello, conn->buf);
+	if (err)
+		return err;
+	err = coll_auth_confirm(conn->member, conn->hello, conn->buf, conn->hello);
+	conn->hello_left = COLL_HELLO_SIZE;
+	return err;
+}
+
+/* What he said has come: write the answer, which refuses him with -@refused. */
+static int conn_reply(struct coll_conn *conn)
+{
+	struct coll_hello hello;
+	int refused, err = coll_wire_get_hello(conn->buf, &hello);
+
+	if (err)
+		return err;
+	conn->peer = hello.from;
+	refused = conn_welcome(conn, &hello);
+	conn_hello(conn, COLL_HELLO_ANSWER, -refused);
+	if (!refused && conn->member->secured)
+		err = coll_auth_answer(conn->member, conn->buf, conn->hello);
+	if (refused)
+		conn_send_hello(conn);
+	conn->replied = true;
+	return refused ? refused : err;
+}
+
+/* We are called: until he has our answer. */
+static int conn_answer(struct coll_conn *conn)
+{
+	int err = conn->replied ? 0 : conn_receive_hello(conn);
+
+	if (!err && !conn->replied)
+		err = conn_reply(conn);
+	if (!err)
+		err = conn_send_hello(conn);
+	if (err || !conn->member->secured)
+		return err;
+	/* What has to come now takes the place of what has been sent. */
+	conn->got = 0;
+	return coll_auth_confirm(conn->member, conn->buf, conn->hello, conn->hello);
+}
+
+/* He proves that he knows the secret. */
+static int conn_confirmed(struct coll_conn *conn)
+{
+	int err = conn_receive_hello(conn);
+
+	if (!err && memcmp(conn->buf, conn->hello, COLL_HELLO_SIZE))
+		err = -EACCES;
+	return err ? err : conn_seat(conn);
 }
 
 /* One try to get on with it: 0 when open, -EAGAIN, or why it failed. */
 static int conn_greet(struct coll_conn *conn)
 {
-	struct coll_hello hello;
 	int err;
 
 	if (conn->state == COLL_CONN_CONNECTING) {
@@ -357,33 +437,13 @@ static int conn_greet(struct coll_conn *conn)
 			return err == -EINPROGRESS ? -EAGAIN : err;
 		conn->state = COLL_CONN_GREETING;
 	}
-
-	if (conn->outgoing) {
-		err = conn_send_hello(conn);
-		if (err)
+	if (conn->state == COLL_CONN_GREETING) {
+		err = conn->outgoing ? conn_call(conn) : conn_answer(conn);
+		if (err || !conn->member->secured)
 			return err;
-		err = conn_receive_hello(conn, &hello);
-		if (err)
-			return err;
-		return conn_answered(conn, &hello);
+		conn->state = COLL_CONN_PROVING;
 	}
-
-	if (!conn->link) {
-		int refused;
-
-		err = conn_receive_hello(conn, &hello);
-		if (err)
-			return err;
-		refused = conn_welcome(conn, &hello);
-		if (refused) {
-			conn->peer = hello.from;
-			conn_hello(conn, true, -refused);
-			conn_send_hello(conn);
-			return refused;
-		}
-		conn_hello(conn, true, 0);
-	}
-	return conn_send_hello(conn);
+	return conn->outgoing ? conn_send_hello(conn) : conn_confirmed(conn);
 }
 
 /* It is open: give it to its link, and its memory to the process that joined. */
@@ -412,6 +472,18 @@ static void conn_refused(struct coll_conn *conn)
 		&conn->link->refused);
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_kick(&member->lanes[i].runner);
+}
+
+/* Somebody came, and could not or would not say that he belongs here. */
+static void conn_strange(struct coll_conn *conn, int err)
+{
+	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
+	struct coll_member *member = conn->member;
+
+	atomic64_inc(&member->counters.refused);
+	if (__ratelimit(&once_a_second))
+		pr_notice("collective: group %s rank %u: refused a connection (%d)\n",
+			  member->group->name, member->rank, err);
 }
 
 /**
@@ -449,8 +521,7 @@ void coll_conn_greet(struct coll_conn *conn, u64 now)
 			.rank_a = conn->peer,
 			.rank_b = member->rank,
 		});
-	else if (err != -EAGAIN)
-		pr_notice_ratelimited("collective: group %s rank %u: refused a connection (%d)\n",
-				      member->group->name, member->rank, err);
+	else
+		conn_strange(conn, err);
 	coll_conn_free(conn, conn->outgoing);
 }

@@ -86,7 +86,6 @@ static int join_check(const struct collective_join *join)
 		if (!isalnum(*c) && !strchr("._-", *c))
 			return -EINVAL;
 	if (memchr_inv(join->name + len, 0, sizeof(join->name) - len) ||
-	    memchr_inv(join->secret, 0, sizeof(join->secret)) ||
 	    join->flags || join->reserved)
 		return -EINVAL;
 	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
@@ -182,6 +181,8 @@ static void join_identity(struct coll_member *member, const struct collective_jo
 	member->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms :
 						    COLL_DEFAULT_HEARTBEAT_MS;
 	memcpy(member->algorithm, join->algorithm, sizeof(member->algorithm));
+	memcpy(member->secret, join->secret, sizeof(member->secret));
+	member->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
 	member->transport = &coll_tcp;
 	member->mm = current->mm;
 	member->cred = get_current_cred();
@@ -192,6 +193,7 @@ static void join_identity(struct coll_member *member, const struct collective_jo
 
 static void leave_identity(struct coll_member *member)
 {
+	memzero_explicit(member->secret, sizeof(member->secret));
 	put_cred(member->cred);
 	mem_cgroup_put(member->memcg);
 	member->cred = NULL;

@@ -84,6 +84,7 @@ COLL_ATTR_LANES(bytes_received, received);
 COLL_ATTR_LANES(bytes_reduced, reduced);
 COLL_ATTR(zero_copy_bytes, "%llu", lanes_borrowed(member));
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
+COLL_ATTR_COUNT(refused_connections, &member->counters.refused);
 
 static struct attribute *member_attrs[] = {
 	&state_attr.attr,
@@ -101,6 +102,7 @@ static struct attribute *member_attrs[] = {
 	&bytes_reduced_attr.attr,
 	&zero_copy_bytes_attr.attr,
 	&pinned_bytes_attr.attr,
+	&refused_connections_attr.attr,
 	NULL
 };
 

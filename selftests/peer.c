@@ -27,7 +27,7 @@ static int peer_connect(const struct peer_call *call, enum coll_conn_kind kind)
 	if (!connect(fd, (const struct sockaddr *)call->addr, sizeof(struct sockaddr_in)) &&
 	    send(fd, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) &&
 	    recv(fd, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf) &&
-	    !coll_wire_get_hello(buf, &hello) && hello.answer && !hello.error)
+	    !coll_wire_get_hello(buf, &hello) && hello.stage == COLL_HELLO_ANSWER && !hello.error)
 		return fd;
 	close(fd);
 	return -ECONNREFUSED;

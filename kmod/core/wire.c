@@ -10,10 +10,11 @@
 struct hello_wire {
 	__le32 magic;
 	__le16 version;
-	u8 answer;
+	u8 stage;
 	u8 kind;
 	u8 lane;
-	u8 reserved[3];
+	u8 secured;
+	u8 reserved[2];
 	__le32 error;
 	__le64 id;
 	u8 name[40];
@@ -23,9 +24,9 @@ struct hello_wire {
 	__le32 lanes;
 	__le32 inflight;
 	__le32 reserved2;
-	u8 nonce[32];		/* of the authentication to come: zero */
-	u8 proof[32];		/* likewise */
-	u8 reserved3[40];
+	u8 nonce[COLL_NONCE_SIZE];
+	u8 proof[COLL_PROOF_SIZE];
+	u8 reserved3[COLL_HELLO_TAIL];
 } __packed;
 
 struct control_wire {
@@ -103,9 +104,10 @@ void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
 	struct hello_wire w = {
 		.magic = cpu_to_le32(HELLO_MAGIC),
 		.version = cpu_to_le16(COLL_WIRE_VERSION),
-		.answer = hello->answer,
+		.stage = hello->stage,
 		.kind = hello->kind,
 		.lane = hello->lane,
+		.secured = hello->secured,
 		.error = cpu_to_le32(hello->error),
 		.id = cpu_to_le64(hello->id),
 		.from = cpu_to_le32(hello->from),
@@ -116,7 +118,36 @@ void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
 	};
 
 	memcpy(w.name, hello->name, sizeof(w.name));
+	memcpy(w.nonce, hello->nonce, sizeof(w.nonce));
+	memcpy(w.proof, hello->proof, sizeof(w.proof));
 	memcpy(buf, &w, sizeof(w));
+}
+
+/**
+ * coll_wire_put_confirm() - write the confirmation of a call
+ * @buf: COLL_HELLO_SIZE bytes
+ * @call: the call, as it was written
+ * @proof: COLL_PROOF_SIZE bytes
+ */
+void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof)
+{
+	struct hello_wire w;
+
+	memcpy(&w, call, sizeof(w));
+	w.stage = COLL_HELLO_CONFIRM;
+	memcpy(w.proof, proof, sizeof(w.proof));
+	memcpy(buf, &w, sizeof(w));
+}
+
+/* A proof belongs to a nonce, and to who has seen the other side's. */
+static bool hello_proves(const struct hello_wire *w)
+{
+	bool proof = !all_zero(w->proof, sizeof(w->proof));
+
+	if (!w->secured)
+		return all_zero(w->nonce, sizeof(w->nonce)) && !proof &&
+		       w->stage != COLL_HELLO_CONFIRM;
+	return proof == (w->stage != COLL_HELLO_CALL && !w->error);
 }
 
 /**
@@ -133,16 +164,16 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 	memcpy(&w, buf, sizeof(w));
 	if (le32_to_cpu(w.magic) != HELLO_MAGIC ||
 	    le16_to_cpu(w.version) != COLL_WIRE_VERSION ||
-	    w.answer > 1 || w.kind >= COLL_CONN_KINDS || w.reserved2 ||
+	    w.stage >= COLL_HELLO_STAGES || w.kind >= COLL_CONN_KINDS ||
+	    w.secured > 1 || w.reserved2 || !hello_proves(&w) ||
 	    !all_zero(w.reserved, sizeof(w.reserved)) ||
 	    !all_zero(w.reserved3, sizeof(w.reserved3)) ||
-	    !all_zero(w.nonce, sizeof(w.nonce)) ||
-	    !all_zero(w.proof, sizeof(w.proof)) ||
 	    w.name[sizeof(w.name) - 1])
 		return -EPROTO;
 
 	*hello = (struct coll_hello){
-		.answer = w.answer,
+		.stage = w.stage,
+		.secured = w.secured,
 		.error = le32_to_cpu(w.error),
 		.kind = w.kind,
 		.lane = w.lane,
@@ -154,6 +185,8 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 		.inflight = le32_to_cpu(w.inflight),
 	};
 	memcpy(hello->name, w.name, sizeof(hello->name));
+	memcpy(hello->nonce, w.nonce, sizeof(hello->nonce));
+	memcpy(hello->proof, w.proof, sizeof(hello->proof));
 
 	if (hello->from >= hello->nranks || hello->to >= hello->nranks ||
 	    hello->nranks > COLLECTIVE_RANKS_MAX ||

@@ -2,8 +2,8 @@
 /*
  * What is on the wire; Documentation/wire.rst is the prose.
  *
- * Three kinds of fixed-size frames, all little-endian: HELLO (both ways, once,
- * first on every connection), control frames, and the headers of data frames.
+ * Three kinds of fixed-size frames, all little-endian: HELLO (call, answer and
+ * confirmation, first on every connection), control frames, and the headers of data frames.
  * A frame is read into its host form by a function that refuses what no honest
  * peer sends; nothing else looks at the bytes.
  */
@@ -17,6 +17,11 @@
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
 #define COLL_DATA_SIZE		32
+
+#define COLL_NONCE_SIZE		32
+#define COLL_PROOF_SIZE		32
+/* Bytes of a HELLO behind its proof. */
+#define COLL_HELLO_TAIL		40
 
 /* The longest payload of one data frame. */
 #define COLL_DATA_MAX		(1024 * 1024U)
@@ -35,9 +40,18 @@ enum coll_conn_kind {
 	COLL_CONN_KINDS
 };
 
+/* The third one only where the group has a secret. */
+enum coll_hello_stage {
+	COLL_HELLO_CALL,	/* who calls */
+	COLL_HELLO_ANSWER,	/* who was called */
+	COLL_HELLO_CONFIRM,	/* who calls, having seen the answer */
+	COLL_HELLO_STAGES
+};
+
 /**
  * struct coll_hello - who is calling whom, and the answer
- * @answer: this is the accepting side's answer
+ * @stage: enum coll_hello_stage
+ * @secured: the group has a secret; without one @nonce and @proof are zero
  * @error: of an answer: 0 or a positive errno
  * @kind: enum coll_conn_kind
  * @lane: of a data connection
@@ -48,9 +62,12 @@ enum coll_conn_kind {
  * @nranks: size of the group
  * @lanes: of the group
  * @inflight: requests a member may have in flight
+ * @nonce: random bytes of the sender's
+ * @proof: that the sender knows the secret; zero in a call, and when refusing
  */
 struct coll_hello {
-	bool answer;
+	u8 stage;
+	bool secured;
 	u32 error;
 	u8 kind;
 	u8 lane;
@@ -61,6 +78,8 @@ struct coll_hello {
 	u32 nranks;
 	u32 lanes;
 	u32 inflight;
+	u8 nonce[COLL_NONCE_SIZE];
+	u8 proof[COLL_PROOF_SIZE];
 };
 
 enum coll_control_kind {
@@ -169,6 +188,7 @@ static inline u64 coll_data_whole(const struct coll_data *data)
 u32 coll_wire_incarnation(u64 id);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
+void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello);
 void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation);
 int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation);

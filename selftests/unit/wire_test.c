@@ -19,7 +19,7 @@ static u64 random_u64(void)
 }
 
 static const struct coll_hello hello = {
-	.answer = true, .error = EBUSY, .kind = COLL_CONN_DATA, .lane = 3,
+	.stage = COLL_HELLO_ANSWER, .error = EBUSY, .kind = COLL_CONN_DATA, .lane = 3,
 	.id = 0x1122334455667788ULL, .name = "train.7", .from = 5, .to = 6,
 	.nranks = 1024, .lanes = 8, .inflight = 64,
 };
@@ -134,7 +134,7 @@ static void test_round_trips(void)
 	u8 kind;
 
 	coll_wire_put_hello(h, &hello);
-	tap_ok(!coll_wire_get_hello(h, &hello_back) && hello_back.answer &&
+	tap_ok(!coll_wire_get_hello(h, &hello_back) && hello_back.stage == hello.stage &&
 	       hello_back.error == hello.error && hello_back.kind == hello.kind &&
 	       hello_back.lane == hello.lane && hello_back.id == hello.id &&
 	       !strcmp(hello_back.name, hello.name) && hello_back.from == hello.from &&
@@ -360,9 +360,60 @@ static void test_ranges(void)
 	tap_ok(passed, "a data header out of range is refused");
 }
 
+/* A proof, and where it may and must be. */
+static void test_secured(void)
+{
+	u8 *call = buffer(COLL_HELLO_SIZE), *confirm = buffer(COLL_HELLO_SIZE);
+	struct coll_hello open = hello, secured, back;
+	u8 proof[COLL_PROOF_SIZE];
+	bool passed;
+
+	open.stage = COLL_HELLO_CALL;
+	open.error = 0;
+	secured = open;
+	secured.secured = true;
+	memset(secured.nonce, 0x11, sizeof(secured.nonce));
+	memset(proof, 0x22, sizeof(proof));
+	coll_wire_put_hello(call, &secured);
+	passed = !coll_wire_get_hello(call, &back) && back.secured &&
+		 !memcmp(back.nonce, secured.nonce, sizeof(back.nonce));
+	coll_wire_put_confirm(confirm, call, proof);
+	passed &= !coll_wire_get_hello(confirm, &back) && back.stage == COLL_HELLO_CONFIRM &&
+		  !memcmp(back.nonce, secured.nonce, sizeof(back.nonce)) &&
+		  !memcmp(back.proof, proof, sizeof(proof)) && back.from == secured.from;
+	tap_ok(passed, "a secured call and its confirmation come back");
+
+	/* Without a secret there is neither nonce nor proof, nor anything to confirm. */
+	open.nonce[31] = 1;
+	passed = refuses_hello(open);
+	open.nonce[31] = 0;
+	open.proof[0] = 1;
+	passed &= refuses_hello(open);
+	open.proof[0] = 0;
+	open.stage = COLL_HELLO_CONFIRM;
+	passed &= refuses_hello(open);
+	/* With one a call proves nothing; an answer does, unless it refuses. */
+	secured.proof[31] = 1;
+	passed &= refuses_hello(secured);
+	secured.stage = COLL_HELLO_ANSWER;
+	passed &= !refuses_hello(secured);
+	secured.error = EACCES;
+	passed &= refuses_hello(secured);
+	secured.proof[31] = 0;
+	passed &= !refuses_hello(secured);
+	secured.error = 0;
+	passed &= refuses_hello(secured);
+	secured.stage = COLL_HELLO_STAGES;
+	passed &= refuses_hello(secured);
+	tap_ok(passed, "a proof is where it belongs");
+	free(call);
+	free(confirm);
+}
+
 int main(void)
 {
-	tap_plan(11);
+	tap_plan(13);
+	test_secured();
 	test_round_trips();
 	test_corruption();
 	test_signatures();

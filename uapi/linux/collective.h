@@ -250,7 +250,10 @@ struct collective_query {
  * @timeout_ms: deadline of an operation that names none; 0: the default
  *	(300 s); ~0: none
  * @heartbeat_ms: how often a link is probed; 0: the default (1 s); at most 60 s
- * @secret: reserved for authentication, zero
+ * @secret: of the group, the same random bytes on every rank: both ends of every
+ *	connection prove that they know it (HMAC-SHA256, Documentation/wire.rst),
+ *	and who does not is refused with EACCES; zero: whoever names the group is
+ *	believed
  * @reserved: 0
  * @addr_len: in: bytes of @addr; out: bytes of the bound address
  * @addr: in: the local address to listen on (AF_INET or AF_INET6, port 0: any);
