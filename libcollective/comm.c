@@ -40,6 +40,7 @@ void coll_comm_free(struct coll_comm *comm)
 	pthread_mutex_destroy(&comm->order);
 	pthread_mutex_destroy(&comm->lock);
 	free(comm->exchange);
+	explicit_bzero(comm->setup.secret, sizeof(comm->setup.secret));
 	free(comm);
 }
 

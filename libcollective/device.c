@@ -81,9 +81,11 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	join.addr_len = coll_address_length(addr);
 	memcpy(join.name, setup->name, strlen(setup->name));
 	memcpy(join.algorithm, setup->algorithm, sizeof(join.algorithm));
+	memcpy(join.secret, setup->secret, sizeof(join.secret));
 	memcpy(join.addr, addr, join.addr_len);
 	coll_address_format(addr, local);
 	err = call(fd, COLLECTIVE_IOC_JOIN, &join);
+	explicit_bzero(join.secret, sizeof(join.secret));
 	if (err)
 		return coll_fail(detail, err,
 				 "rank %d cannot join group %s on %s: %s",

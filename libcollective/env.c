@@ -18,6 +18,7 @@
 
 #include "address.h"
 #include "deadline.h"
+#include "secret.h"
 #include "setup.h"
 
 #define INIT_TIMEOUT_MS	60000
@@ -168,10 +169,8 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 	int err;
 
 	memset(setup, 0, sizeof(*setup));
-	if (text("COLL_SECRET"))
-		return coll_fail(detail, -EOPNOTSUPP,
-				 "COLL_SECRET is set, but this version cannot authenticate peers");
-	err = identity(setup, config, &launcher, detail) ?:
+	err = coll_secret_fill(setup, config, detail) ?:
+	      identity(setup, config, &launcher, detail) ?:
 	      where(setup, config, launcher, detail) ?:
 	      number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
 	      number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:

@@ -4,6 +4,7 @@
  * a rank is the group's; a stranger is sent away, and the group goes on waiting.
  */
 #include <errno.h>
+#include <nettle/memops.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,23 +96,65 @@ static int hello(struct coll_host *host, struct coll_guest *guest,
 	return 0;
 }
 
+/* A stranger has introduced itself: rank 0 proves that it knows the secret, and asks. */
+static int challenge(struct coll_host *host, struct coll_guest *guest, const uint8_t *hello)
+{
+	static const uint8_t none[COLL_NONCE_SIZE];
+	const struct coll_setup *setup = host->setup;
+	uint8_t message[COLL_MESSAGE_MAX], nonce[COLL_NONCE_SIZE], proof[COLL_PROOF_SIZE];
+
+	if (!memcmp(guest->hello.nonce, none, sizeof(none))) {
+		refuse(host, guest, -EACCES,
+		       "the group has a secret, and it has none (see COLL_SECRET)");
+		return 0;
+	}
+	if (coll_secret_nonce(setup, nonce))
+		return coll_fail(&host->why, -EAGAIN, "no random numbers");
+	coll_secret_prove(setup, COLL_SIDE_HOST, hello, COLL_HELLO_SIZE, nonce, proof);
+	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, COLL_HELLO_SIZE, nonce, guest->proof);
+	guest->challenged = true;
+	if (!tell(guest, message, coll_message_challenge(message, nonce, proof)))
+		coll_host_drop(guest);
+	return 0;
+}
+
+static int stranger(struct coll_host *host, struct coll_guest *guest, int kind,
+		    const uint8_t *body, size_t length)
+{
+	static const uint8_t none[COLL_NONCE_SIZE];
+
+	if (guest->challenged) {
+		if (kind == COLL_MESSAGE_PROOF && length == COLL_PROOF_SIZE &&
+		    memeql_sec(body, guest->proof, COLL_PROOF_SIZE))
+			return hello(host, guest, &guest->hello);
+		refuse(host, guest, -EACCES, "it does not know the group's secret");
+		return 0;
+	}
+	if (kind != COLL_MESSAGE_HELLO ||
+	    coll_message_read_hello(body, length, &guest->hello)) {
+		refuse(host, guest, -EPROTO, "malformed greeting");
+		return 0;
+	}
+	if (host->setup->secured)
+		return challenge(host, guest, body);
+	if (memcmp(guest->hello.nonce, none, sizeof(none))) {
+		refuse(host, guest, -EACCES,
+		       "it has a secret, and rank 0 has none (see COLL_SECRET)");
+		return 0;
+	}
+	return hello(host, guest, &guest->hello);
+}
+
 /* A whole message is in @guest->in. */
 static int message(struct coll_host *host, struct coll_guest *guest, int kind,
 		   size_t length)
 {
 	const uint8_t *body = guest->in + COLL_HEAD_SIZE;
-	struct coll_hello read;
 	char text[400];
 	int err;
 
-	if (guest->state == GUEST_STRANGER) {
-		if (kind != COLL_MESSAGE_HELLO ||
-		    coll_message_read_hello(body, length, &read)) {
-			refuse(host, guest, -EPROTO, "malformed greeting");
-			return 0;
-		}
-		return hello(host, guest, &read);
-	}
+	if (guest->state == GUEST_STRANGER)
+		return stranger(host, guest, kind, body, length);
 	if (kind == COLL_MESSAGE_FAIL) {
 		err = coll_message_read_fail(body, length, text, sizeof(text));
 		return coll_fail(&host->why, err, "%s", text);

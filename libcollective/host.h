@@ -24,6 +24,9 @@ struct coll_guest {
 	size_t have;		/* bytes of @in */
 	size_t sent;		/* bytes of the last message */
 	char from[COLL_ADDRESS_TEXT];
+	bool challenged;
+	struct coll_hello hello;	/* what it said, once it has proved itself */
+	uint8_t proof[COLL_PROOF_SIZE];	/* that it must give */
 	uint8_t in[COLL_MESSAGE_MAX];
 };
 

@@ -71,6 +71,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	if (err)
 		return err;
 	new = coll_comm_new(&setup);
+	explicit_bzero(setup.secret, sizeof(setup.secret));
 	if (!new)
 		return coll_fail(&detail, -ENOMEM, "no memory");
 	err = coll_device_open(setup.nranks, &detail);

@@ -100,6 +100,7 @@ size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello)
 	put32(body + 8, hello->lanes);
 	put32(body + 12, hello->left_ms);
 	put_name(body + 16, hello->name);
+	memcpy(body + 16 + COLL_NAME_FIELD, hello->nonce, COLL_NONCE_SIZE);
 	return head(to, COLL_MESSAGE_HELLO, COLL_HELLO_SIZE);
 }
 
@@ -139,6 +140,19 @@ size_t coll_message_fail(uint8_t *to, int err, const char *text)
 	return head(to, COLL_MESSAGE_FAIL, 4 + length);
 }
 
+size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof)
+{
+	memcpy(to + COLL_HEAD_SIZE, nonce, COLL_NONCE_SIZE);
+	memcpy(to + COLL_HEAD_SIZE + COLL_NONCE_SIZE, proof, COLL_PROOF_SIZE);
+	return head(to, COLL_MESSAGE_CHALLENGE, COLL_CHALLENGE_SIZE);
+}
+
+size_t coll_message_proof(uint8_t *to, const uint8_t *proof)
+{
+	memcpy(to + COLL_HEAD_SIZE, proof, COLL_PROOF_SIZE);
+	return head(to, COLL_MESSAGE_PROOF, COLL_PROOF_SIZE);
+}
+
 int coll_message_head(const uint8_t *from, size_t max, size_t *length)
 {
 	if (memcmp(from, magic, sizeof(magic)) ||
@@ -158,6 +172,7 @@ int coll_message_read_hello(const uint8_t *from, size_t length,
 	hello->nranks = get32(from + 4);
 	hello->lanes = get32(from + 8);
 	hello->left_ms = get32(from + 12);
+	memcpy(hello->nonce, from + 16 + COLL_NAME_FIELD, COLL_NONCE_SIZE);
 	if (hello->nranks > COLLECTIVE_RANKS_MAX ||
 	    hello->rank >= hello->nranks ||
 	    hello->lanes > COLLECTIVE_LANES_MAX)

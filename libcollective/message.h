@@ -5,7 +5,9 @@
  *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
  *		 8 length u32 of what follows the head  12 0 u32
  *	HELLO	 0 rank u32  4 nranks u32  8 lanes u32  12 time left, ms u32
- *		16 name, NUL-padded, 40 bytes
+ *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
+ *	CHALLENGE 0 nonce, 32 bytes  32 proof of rank 0, 32 bytes
+ *	PROOF	 0 proof, 32 bytes
  *	WELCOME	 0 id u64  8 lanes u32  12 0 u32  16 name, 40 bytes
  *	ADDRESS	 0 entry
  *	TABLE	 0 entries, in the order of ranks
@@ -21,14 +23,16 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "secret.h"
 #include "setup.h"
 
-#define COLL_MESSAGE_VERSION	1
+#define COLL_MESSAGE_VERSION	2
 
 #define COLL_HEAD_SIZE		16
 #define COLL_ENTRY_SIZE		24
 #define COLL_NAME_FIELD		40
-#define COLL_HELLO_SIZE		(16 + COLL_NAME_FIELD)
+#define COLL_HELLO_SIZE		(16 + COLL_NAME_FIELD + COLL_NONCE_SIZE)
+#define COLL_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
 #define COLL_WELCOME_SIZE	(16 + COLL_NAME_FIELD)
 #define COLL_FAIL_MAX		(4 + 500)
 /* Any message but a TABLE, head included. */
@@ -40,6 +44,8 @@ enum coll_message_kind {
 	COLL_MESSAGE_ADDRESS,
 	COLL_MESSAGE_TABLE,
 	COLL_MESSAGE_FAIL,
+	COLL_MESSAGE_CHALLENGE,
+	COLL_MESSAGE_PROOF,
 };
 
 struct coll_hello {
@@ -48,6 +54,7 @@ struct coll_hello {
 	uint32_t lanes;
 	uint32_t left_ms;
 	char name[COLLECTIVE_NAME_MAX + 1];	/* empty: any */
+	uint8_t nonce[COLL_NONCE_SIZE];
 };
 
 struct coll_welcome {
@@ -66,6 +73,8 @@ size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr);
 size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
 			  unsigned int n);
 size_t coll_message_fail(uint8_t *to, int err, const char *text);
+size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
+size_t coll_message_proof(uint8_t *to, const uint8_t *proof);
 
 /* An entry by itself, COLL_ENTRY_SIZE bytes. */
 void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr);

@@ -29,11 +29,11 @@ int coll_rendezvous_allowed(const struct coll_setup *setup,
 {
 	char text[COLL_ADDRESS_TEXT];
 
-	if (setup->insecure || coll_address_is_loopback(addr))
+	if (setup->insecure || setup->secured || coll_address_is_loopback(addr))
 		return 0;
 	coll_address_format(addr, text);
 	return coll_fail(detail, -EACCES,
-			 "rendezvous %s can be reached by others and no secret authenticates the ranks: use a loopback address, or COLL_INSECURE=1 in a network that you trust",
+			 "address %s can be reached by others and no secret authenticates the ranks: set COLL_SECRET, use a loopback address, or COLL_INSECURE=1 in a network that you trust",
 			 text);
 }
 
@@ -66,6 +66,7 @@ static int alone(int fd, struct coll_setup *setup,
 	return coll_rendezvous_identify(setup, detail) ?:
 	       coll_address_local(addr, setup->local[0] ? setup->local :
 				  "127.0.0.1", AF_UNSPEC, detail) ?:
+	       coll_rendezvous_allowed(setup, addr, detail) ?:
 	       coll_device_join(fd, setup, addr, detail);
 }
 

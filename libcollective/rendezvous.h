@@ -4,12 +4,17 @@
  *
  *	rank n						rank 0
  *	connect ------------------------------------>	listen, JOIN
- *	HELLO (rank, size, name, lanes, time left) ->	check
+ *	HELLO (rank, size, name, lanes, time left) ->
+ *	<---------------------- CHALLENGE (proof, nonce)
+ *	PROOF -------------------------------------->	check
  *	<---------------------- WELCOME (id, name, lanes)
  *	JOIN
  *	ADDRESS (bound address) -------------------->	note it
  *	<------------- TABLE (all addresses), when the last has come
  *	CONNECT						CONNECT
+ *
+ * CHALLENGE and PROOF are there when the group has a secret: rank 0 proves that it
+ * knows it, then the rank does, and before that nothing it says is believed.
  *
  * Instead of any message either side may send FAIL (errno, text).  Rank 0 fails
  * everybody at once when a rank contradicts it (another size, a rank claimed

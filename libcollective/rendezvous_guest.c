@@ -7,6 +7,7 @@
  * is final.
  */
 #include <errno.h>
+#include <nettle/memops.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,30 @@ static int dial(struct guest *guest, const struct addrinfo *to)
 	return 0;
 }
 
+/*
+ * Rank 0 has answered the HELLO in @said with a CHALLENGE: believe it, prove that we
+ * are one of the group too, and read on.  Returns the kind of the next message.
+ */
+static int prove(struct guest *guest, const uint8_t *said, uint8_t *message,
+		 size_t *length, uint64_t deadline)
+{
+	const struct coll_setup *setup = guest->setup;
+	uint8_t proof[COLL_PROOF_SIZE], answer[COLL_MESSAGE_MAX];
+	int err;
+
+	if (!setup->secured || *length != COLL_CHALLENGE_SIZE)
+		return coll_fail(guest->detail, -EPROTO, "rank 0 at %s:%d answered nonsense",
+				 setup->host, setup->port);
+	coll_secret_prove(setup, COLL_SIDE_HOST, said, COLL_HELLO_SIZE, message, proof);
+	if (!memeql_sec(proof, message + COLL_NONCE_SIZE, sizeof(proof)))
+		return coll_fail(guest->detail, -EACCES,
+				 "what answers at %s:%d does not know the group's secret",
+				 setup->host, setup->port);
+	coll_secret_prove(setup, COLL_SIDE_GUEST, said, COLL_HELLO_SIZE, message, proof);
+	err = send_all(guest->fd, answer, coll_message_proof(answer, proof), deadline);
+	return err ?: read_message(guest, message, COLL_FAIL_MAX, length, deadline);
+}
+
 /* Say who we are; the answer, or -EAGAIN when it may be tried again. */
 static int greet(struct guest *guest, struct coll_welcome *welcome)
 {
@@ -176,17 +201,27 @@ static int greet(struct guest *guest, struct coll_welcome *welcome)
 		.lanes = setup->lanes,
 		.left_ms = coll_deadline_left(setup->deadline),
 	};
-	uint8_t message[COLL_MESSAGE_MAX];
+	uint8_t message[COLL_MESSAGE_MAX], said[COLL_MESSAGE_MAX];
+	bool proved = !setup->secured;
 	size_t length;
 	int kind;
 
 	strcpy(hello.name, setup->name);
-	kind = send_all(guest->fd, message, coll_message_hello(message, &hello),
-			deadline);
+	if (coll_secret_nonce(setup, hello.nonce))
+		return coll_fail(guest->detail, -EAGAIN, "no random numbers");
+	kind = send_all(guest->fd, said, coll_message_hello(said, &hello), deadline);
 	/* A rank 0 that gives up has said why before it closed. */
 	if (!kind || kind == -EPIPE || kind == -ECONNRESET)
 		kind = read_message(guest, message, COLL_FAIL_MAX, &length,
 				    deadline);
+	if (kind == COLL_MESSAGE_CHALLENGE) {
+		kind = prove(guest, said + COLL_HEAD_SIZE, message, &length, deadline);
+		proved = true;
+	}
+	if (kind == COLL_MESSAGE_WELCOME && !proved)
+		return coll_fail(guest->detail, -EACCES,
+				 "what answers at %s:%d does not ask for the group's secret",
+				 setup->host, setup->port);
 	if (kind == COLL_MESSAGE_WELCOME &&
 	    !coll_message_read_welcome(message, length, welcome))
 		return 0;
@@ -291,6 +326,7 @@ static int join(struct guest *guest, int device,
 	int err;
 
 	err = local_address(guest, addr) ?:
+	      coll_rendezvous_allowed(guest->setup, addr, &mine) ?:
 	      coll_device_join(device, guest->setup, addr, &mine);
 	if (!err)
 		return send_all(guest->fd, message,

@@ -253,7 +253,8 @@ static int join(struct coll_host *host, int fd, struct sockaddr_storage *addr)
 				"rendezvous %s is no address of rank 0: set COLL_LOCAL_ADDR too",
 				setup->host);
 	if (!err)
-		err = coll_device_join(fd, setup, addr, &host->why);
+		err = coll_rendezvous_allowed(setup, addr, &host->why) ?:
+		      coll_device_join(fd, setup, addr, &host->why);
 	if (err)
 		return err;
 	/* The number that the kernel chose is for everybody. */

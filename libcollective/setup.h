@@ -18,7 +18,9 @@
  * @rank: 0 .. @nranks - 1
  * @nranks: size of the group
  * @lanes: 0: rank 0's, or the kernel's default
- * @insecure: no secret, addresses other than loopback allowed
+ * @insecure: addresses other than loopback allowed, secret or not
+ * @secured: there is a secret
+ * @secret: it
  * @reproducible: every allreduce reduces in the order of ranks
  * @name: the group's; empty: rank 0 chooses
  * @id: the group's number, which rank 0 chooses
@@ -36,6 +38,8 @@ struct coll_setup {
 	int nranks;
 	int lanes;
 	bool insecure;
+	bool secured;
+	uint8_t secret[COLLECTIVE_SECRET_SIZE];
 	bool reproducible;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
@@ -55,7 +59,7 @@ struct coll_setup {
  * @config: of a published size already; not NULL
  * @detail: texts
  *
- * Return: 0, -EINVAL, -EOPNOTSUPP (a secret is set).
+ * Return: 0, -EINVAL, or why the file of the secret cannot be read.
  */
 int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 		    struct coll_detail *detail);

@@ -134,6 +134,9 @@ enum coll_collective {
  *	"allreduce:ring,broadcast:tree": how they are done where the kernel has that
  *	and nothing else is asked for (default: by collective, size and ranks); the
  *	same on every rank, or calls do not match
+ * @secret: 32 random bytes, the same on every rank, which all connections are
+ *	authenticated with; needed for addresses other than loopback, unless
+ *	COLL_CONFIG_INSECURE allows them without
  * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
  *	that says what went wrong and who is at fault; empty on success
  * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
@@ -163,6 +166,7 @@ struct coll_config {
 	unsigned int heartbeat_ms;
 	unsigned int reserved;
 	const char *algorithm;
+	const void *secret;
 	char *detail;
 	size_t detail_size;
 };
@@ -177,11 +181,12 @@ struct coll_config {
  *
  * Errors: EINVAL (configuration or environment, a rank that contradicts rank
  * 0), ENOENT (no device: module not loaded), EACCES (no permission for the
- * device; an address other than loopback without COLL_INSECURE), EBUSY (the
+ * device; the wrong secret or none; an address other than loopback without a secret
+ * or COLL_INSECURE; a secret file that others can read), EBUSY (the
  * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL, ETIMEDOUT (the text says
  * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
- * else answers at the rendezvous), EOPNOTSUPP (COLL_SECRET, or the kernel
- * speaks another version), ENOMEM, EMFILE.
+ * else answers at the rendezvous), EOPNOTSUPP (the kernel speaks another
+ * version), ENOMEM, EMFILE.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

@@ -116,7 +116,6 @@ int main(int argc, char **argv)
 		ranks.address = ranks.v6 ? NETNS_ADDRESS6_RANK0 :
 				NETNS_ADDRESS_RANK0;
 		ranks.port = NETNS_PORT;
-		ranks.insecure = true;
 		ranks.prepare = netns_prepare;
 		ranks.attach = netns_attach;
 		if (netns_hub())

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -95,6 +96,25 @@ static void set_number(const char *name, int value)
 	setenv(name, text, 1);
 }
 
+/* Nobody else can join, or answer for one of them; who has chosen a secret keeps it. */
+static int set_secret(void)
+{
+	unsigned char random[32];
+	char text[2 * sizeof(random) + 1];
+	size_t i;
+
+	if (getenv("COLL_SECRET") || getenv("COLL_SECRET_FILE"))
+		return 0;
+	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+		perror("no random numbers");
+		return -1;
+	}
+	for (i = 0; i < sizeof(random); i++)
+		sprintf(text + 2 * i, "%02x", random[i]);
+	setenv("COLL_SECRET", text, 1);
+	return 0;
+}
+
 /* The same for every rank. */
 static int set_environment(const struct ranks *ranks)
 {
@@ -115,9 +135,7 @@ static int set_environment(const struct ranks *ranks)
 	set_number("COLL_SIZE", ranks->n);
 	set_number("WORLD_SIZE", ranks->n);
 	set_number("LOCAL_WORLD_SIZE", ranks->n);
-	if (ranks->insecure)
-		setenv("COLL_INSECURE", "1", 1);
-	return 0;
+	return set_secret();
 }
 
 static void be_rank(struct run *run, int rank, int gate, int out, pid_t parent)

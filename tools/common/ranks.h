@@ -15,7 +15,6 @@
  * @address: where rank 0 listens; NULL: 127.0.0.1
  * @v6: @address is an IPv6 one
  * @port: of the rendezvous; 0: a free one
- * @insecure: allow addresses other than loopback
  * @label: begin every line of output with its rank
  * @quiet: say nothing about ranks that exit with a status
  * @prepare: called in each new process first; or NULL
@@ -29,7 +28,6 @@ struct ranks {
 	const char *address;
 	bool v6;
 	int port;
-	bool insecure;
 	bool label;
 	bool quiet;
 	int (*prepare)(int rank);
