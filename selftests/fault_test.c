@@ -205,6 +205,7 @@ static int rank_waits(struct rank *r)
 	const struct death *death = r->arg;
 
 	CHECK_EQ(0, member_barrier(r->fd));
+	CHECK(flag_meet(r->shared, FLAG_DONE, r->nranks));
 	if (r->rank == death->victim) {
 		sleep_ms(50);
 		if (death->kind == COLLECTIVE_REASON_DEATH)
