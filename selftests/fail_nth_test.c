@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every allocation of a call is made to fail in turn (fail-nth of the kernel's fault
+ * injection; the debug kernel has it).  A call either does not mind, or says so and has
+ * changed nothing: the same call succeeds afterwards, and nothing is left in the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "group.h"
+#include "kselftest_harness.h"
+#include "fresh.h"
+#include "pair.h"
+#include "team.h"
+
+#define COUNT	(1 << 18)
+/* No call allocates as often. */
+#define MOST	2000
+
+static int fault_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int err = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Allocations that may sleep are among those that fail. */
+static bool faults_ready(void)
+{
+	return !fault_file("/proc/thread-self/fail-nth", "0") &&
+	       !fault_file("/sys/kernel/debug/failslab/verbose", "0") &&
+	       !fault_file("/sys/kernel/debug/fail_page_alloc/verbose", "0") &&
+	       !fault_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
+	       !fault_file("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N") &&
+	       !fault_file("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       !fault_file("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+}
+
+static int fault_fd = -1;
+
+static void fault_arm(unsigned int nth)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", nth);
+	fault_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (write(fault_fd, text, strlen(text)) < 0)
+		perror("fail-nth");
+}
+
+/* Has it happened? */
+static bool fault_disarm(void)
+{
+	char text[16] = "";
+	bool done = pread(fault_fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
+
+	if (pwrite(fault_fd, "0", 1, 0) < 0)
+		perror("fail-nth");
+	close(fault_fd);
+	return done;
+}
+
+/*
+ * What a call may say whose allocation has failed; the kernel itself says ENFILE of a
+ * socket that it has no inode for, and that an address is not to be had when it has no
+ * memory for the port.
+ */
+static bool no_memory(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE ||
+	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+}
+
+TEST_F_TIMEOUT(fresh, join, 100)
+{
+	struct collective_join join;
+	unsigned int nth, failed = 0;
+	bool more = true;
+	int err, fd;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	for (nth = 1; more && nth < MOST; nth++) {
+		fd = member_open();
+		join_good(&join, self->name, self->id);
+		join.nranks = 9;
+		fault_arm(nth);
+		err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+		more = fault_disarm();
+		failed += !!err;
+		if (err) {
+			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
+			join_good(&join, self->name, self->id);
+			join.nranks = 9;
+			ASSERT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join))
+				TH_LOG("after allocation %u", nth);
+		}
+		close(fd);
+		ASSERT_EQ(0, team_groups());
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LT(10, failed);
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* The group fails with the one who could not connect, and the next one can be made. */
+TEST_F_TIMEOUT(fresh, connect, 200)
+{
+	struct sockaddr_storage addr[2];
+	unsigned int nth, failed = 0;
+	bool more = true;
+	int err, fd[2], i;
+	char name[33];
+	__u64 id;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	for (nth = 1; more && nth < MOST; nth++) {
+		group_unique(name, sizeof(name), &id);
+		for (i = 0; i < 2; i++) {
+			fd[i] = member_open();
+			ASSERT_EQ(0, member_join(fd[i], name, id, i, 2, &addr[i]));
+		}
+		fcntl(fd[0], F_SETFL, O_NONBLOCK);
+		fault_arm(nth);
+		err = member_connect(fd[0], addr, 2, 20000);
+		more = fault_disarm();
+		if (err == -EINPROGRESS) {
+			err = pair_connect(fd, addr);
+			/* A packet that could not be made is sent again. */
+			ASSERT_EQ(0, err) TH_LOG("allocation %u", nth);
+		} else if (err) {
+			failed++;
+			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
+		}
+		close(fd[0]);
+		close(fd[1]);
+		ASSERT_EQ(0, team_groups());
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LE(2, failed);
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+static float *area(void)
+{
+	void *p = mmap(NULL, COUNT * sizeof(float), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+TEST_F_TIMEOUT(pair, register, 100)
+{
+	unsigned int nth, failed = 0;
+	float *memory = area();
+	bool more = true;
+	__u32 buffer;
+	int err;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	for (nth = 1; more && nth < MOST; nth++) {
+		fault_arm(nth);
+		err = member_register(self->fd[0], memory, COUNT * sizeof(float), 0, &buffer);
+		more = fault_disarm();
+		failed += !!err;
+		if (err) {
+			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
+			ASSERT_EQ(0, process_value(0, "VmPin:"));
+		} else {
+			ASSERT_EQ(0, member_unregister(self->fd[0], buffer));
+		}
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LE(2, failed);
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+static struct collective_op sum_op(float *send, float *recv)
+{
+	return (struct collective_op){
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_FLOAT32,
+		.count = COUNT,
+		.send = (uintptr_t)send,
+		.recv = (uintptr_t)recv,
+	};
+}
+
+/* Both do it, and it is right. */
+static int sum_together(const int *fd, float *const *send, float *const *recv)
+{
+	struct collective_op op;
+	__u64 request[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		op = sum_op(send[i], recv[i]);
+		CHECK_EQ(0, member_start(fd[i], &op, &request[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(0, member_wait(fd[i], request[i], 0));
+		CHECK_EQ(3, (int)recv[i][COUNT - 1]);
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(pair, submit, 200)
+{
+	float *send[2] = { area(), area() }, *recv[2] = { area(), area() };
+	unsigned int nth, failed = 0;
+	struct collective_op op;
+	__u64 request, other;
+	bool more = true;
+	int err;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	send[0][COUNT - 1] = 1;
+	send[1][COUNT - 1] = 2;
+	for (nth = 1; more && nth < MOST; nth++) {
+		op = sum_op(send[0], recv[0]);
+		fault_arm(nth);
+		err = member_start(self->fd[0], &op, &request);
+		more = fault_disarm();
+		failed += !!err;
+		if (err) {
+			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
+			ASSERT_EQ(0, process_value(0, "VmPin:"));
+		} else {
+			op = sum_op(send[1], recv[1]);
+			ASSERT_EQ(0, member_start(self->fd[1], &op, &other));
+			ASSERT_EQ(0, member_wait(self->fd[0], request, 0))
+				TH_LOG("allocation %u", nth);
+			ASSERT_EQ(0, member_wait(self->fd[1], other, 0));
+			ASSERT_EQ(3, (int)recv[0][COUNT - 1]);
+		}
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LE(2, failed);
+	EXPECT_EQ(0, sum_together(self->fd, send, recv));
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* By a command on a ring, where io_uring's own allocations are among them. */
+TEST_F_TIMEOUT(pair, uring, 200)
+{
+	float *send[2] = { area(), area() }, *recv[2] = { area(), area() };
+	unsigned int nth, failed = 0;
+	struct io_uring_cqe *cqe;
+	struct collective_op op;
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	bool more = true;
+	__u64 other;
+	int err;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	send[0][COUNT - 1] = 1;
+	send[1][COUNT - 1] = 2;
+	for (nth = 1; more && nth < MOST; nth++) {
+		ASSERT_EQ(0, io_uring_queue_init(8, &ring, IORING_SETUP_SQE128));
+		op = sum_op(send[0], recv[0]);
+		sqe = io_uring_get_sqe(&ring);
+		memset(sqe, 0, 2 * sizeof(*sqe));
+		sqe->opcode = IORING_OP_URING_CMD;
+		sqe->fd = self->fd[0];
+		sqe->cmd_op = COLLECTIVE_IOC_SUBMIT;
+		memcpy(sqe->cmd, &op, sizeof(op));
+		fault_arm(nth);
+		err = io_uring_submit(&ring);
+		more = fault_disarm();
+		/* What io_uring has no memory for it says itself, in one way or another. */
+		if (err == 1 && !io_uring_peek_cqe(&ring, &cqe) && cqe->res < 0)
+			err = cqe->res;
+		if (err != 1) {
+			failed++;
+			ASSERT_TRUE(no_memory(err) || err == -EAGAIN || !err)
+				TH_LOG("allocation %u: %d", nth, err);
+		} else {
+			op = sum_op(send[1], recv[1]);
+			ASSERT_EQ(0, member_start(self->fd[1], &op, &other));
+			ASSERT_EQ(0, member_wait(self->fd[1], other, 0));
+			ASSERT_EQ(0, io_uring_wait_cqe(&ring, &cqe));
+			ASSERT_EQ(0, cqe->res) TH_LOG("allocation %u", nth);
+			ASSERT_EQ(3, (int)recv[0][COUNT - 1]);
+		}
+		io_uring_queue_exit(&ring);
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LE(2, failed);
+	EXPECT_EQ(0, sum_together(self->fd, send, recv));
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+TEST_HARNESS_MAIN
