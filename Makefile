@@ -64,6 +64,8 @@ install: all
 	$(if $(DESTDIR),,depmod)
 	$(MAKE) -C libcollective install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	install -D -m 0644 packaging/udev/60-collective.rules \
+		$(DESTDIR)/usr/lib/udev/rules.d/60-collective.rules
 
 clean:
 	rm -rf $(BUILD)

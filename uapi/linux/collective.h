@@ -372,6 +372,13 @@ struct collective_unregister {
  *
  * Both addresses must be aligned to the size of the type.  @send and @recv may
  * be equal but must not overlap otherwise (EINVAL).  The input is never written.
+ *
+ * An operation works on the pages that were there when it was submitted, whatever
+ * happens to the mapping until it is complete.  Memory that is unmapped, dropped
+ * (MADV_DONTNEED), truncated or punched out of its file meanwhile is read as it was, and
+ * a result that goes there is seen by nobody; memory that is moved (mremap) takes the
+ * operation along; after fork() it is the parent's.
+ *
  * SCAN reduces on rank r the input of the ranks 0 .. r, EXSCAN of 0 .. r - 1 (@recv of
  * rank 0 is not looked at), taking operands in this order; neither takes AVG (EINVAL).
  */
