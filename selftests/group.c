@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
@@ -211,6 +212,17 @@ int member_barrier(int fd)
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
 
 	return member_submit(fd, &op);
+}
+
+/* The loopback device of this network namespace. */
+int loopback_set(bool up)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
+	int err = ioctl(fd, SIOCSIFFLAGS, &ifr) ? -errno : 0;
+
+	close(fd);
+	return err;
 }
 
 /*

@@ -129,6 +129,7 @@ int member_unregister(int fd, __u32 buffer);
 int member_allreduce(int fd, const void *send, void *recv, __u64 count, int type, int reduction);
 int member_barrier(int fd);
 
+int loopback_set(bool up);
 int rank_connect(struct rank *r);
 long long rank_value(const struct rank *r, const char *file);
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);

@@ -5,12 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -33,16 +31,6 @@ FIXTURE_SETUP(slow)
 
 FIXTURE_TEARDOWN(slow)
 {
-}
-
-static int loopback_set(bool up)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
-	int err = ioctl(fd, SIOCSIFFLAGS, &ifr);
-
-	close(fd);
-	return err;
 }
 
 /* A network of the test's own, whose sockets hold next to nothing. */

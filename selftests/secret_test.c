@@ -121,7 +121,7 @@ static void excluded(struct __test_metadata *_metadata, struct outcome *outcomes
 {
 	const char * const secrets[] = { RIGHT, RIGHT, secret };
 
-	EXPECT_EQ(0, ranks_run(secrets, 4000, outcomes));
+	EXPECT_EQ(0, ranks_run(secrets, 2500, outcomes));
 	EXPECT_EQ(-EACCES, outcomes[2].err);
 	EXPECT_NE(NULL, strstr(outcomes[2].detail, "secret"));
 	EXPECT_EQ(-ETIMEDOUT, outcomes[0].err);
@@ -147,7 +147,7 @@ TEST_F(secret, wrong_host)
 	const char * const secrets[] = { WRONG, RIGHT, RIGHT };
 	int i;
 
-	EXPECT_EQ(0, ranks_run(secrets, 3000, self->outcomes));
+	EXPECT_EQ(0, ranks_run(secrets, 2500, self->outcomes));
 	EXPECT_EQ(-ETIMEDOUT, self->outcomes[0].err);
 	for (i = 1; i < NRANKS; i++)
 		EXPECT_EQ(-EACCES, self->outcomes[i].err)
@@ -159,7 +159,7 @@ TEST_F(secret, host_without)
 	const char * const secrets[] = { NULL, RIGHT, RIGHT };
 	int i;
 
-	EXPECT_EQ(0, ranks_run(secrets, 3000, self->outcomes));
+	EXPECT_EQ(0, ranks_run(secrets, 2500, self->outcomes));
 	EXPECT_EQ(-ETIMEDOUT, self->outcomes[0].err);
 	for (i = 1; i < NRANKS; i++)
 		EXPECT_EQ(-EACCES, self->outcomes[i].err);
