@@ -165,6 +165,7 @@ static bool agree_reached(struct coll_request *request)
 	if (!request->agreeing || !agree_complete(request))
 		return false;
 	request->agreeing = false;
+	coll_record_agreed(request);
 	return true;
 }
 
@@ -504,6 +505,8 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 	}
 	if ((news && !coll_name_counted(instance)) || !request)
 		news |= coll_memo_fail(member, instance, failure);
+	if (news)
+		coll_record_fail(member, instance, &failure->cause);
 	spin_unlock(&member->lock);
 
 	if (news)

@@ -21,8 +21,8 @@
  *	[a]	atomic, or read and written once
  *
  * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
- * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox and
- * a link's outgoing queue are innermost and are never held together.  Spinlocks
+ * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox,
+ * a link's outgoing queue and a recorder are innermost and are never held together.  Spinlocks
  * are not taken in interrupts: socket callbacks only set bits and kick.
  *
  * Teardown (coll_member_stop): the control runner says goodbye, then all runners
@@ -85,6 +85,8 @@
 #define COLL_SETTLE_MS		25
 
 struct coll_member;
+struct coll_recorder;
+struct dentry;
 
 /**
  * struct coll_group - a named set of ranks in a network namespace
@@ -97,6 +99,8 @@ struct coll_member;
  * @nranks: [c]
  * @lanes: [c]
  * @members: those of this host [g]
+ * @recorders: of those that are or were members of this host [g]
+ * @recorded: where they can be read, in debugfs; or an error pointer [c]
  */
 struct coll_group {
 	struct kobject kobj;
@@ -108,6 +112,8 @@ struct coll_group {
 	u32 nranks;
 	u32 lanes;
 	struct list_head members;
+	struct list_head recorders;
+	struct dentry *recorded;
 };
 
 /**
@@ -543,6 +549,7 @@ struct coll_counters {
  * @state: enum collective_state, changed by coll_member_enter() [l]
  * @group: [c]
  * @node: in the group's list [g]
+ * @recorder: of what happens to it; NULL: there is none (recorder.c) [c]
  * @mm: that joined [c]
  * @notifier: of its end
  * @cred: that joined [c]
@@ -610,6 +617,7 @@ struct coll_member {
 
 	struct coll_group *group;
 	struct list_head node;
+	struct coll_recorder *recorder;
 	struct mm_struct *mm;
 	struct mmu_notifier notifier;
 	const struct cred *cred;
@@ -812,10 +820,35 @@ int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
 bool coll_control_run(struct coll_runner *runner);
 void coll_control_tick(struct work_struct *work);
 
+/* What happens to a link. */
+enum coll_link_news {
+	COLL_LINK_UP,		/* control and all lanes are open */
+	COLL_LINK_LEFT,		/* the peer said goodbye */
+	COLL_LINK_DOWN,		/* control has ended */
+};
+
+/* recorder.c */
+void coll_record_state(const struct coll_member *member, enum collective_state state);
+void coll_record_abort(const struct coll_member *member, const struct coll_cause *cause);
+void coll_record_submit(const struct coll_request *request);
+void coll_record_begin(const struct coll_request *request);
+void coll_record_agreed(const struct coll_request *request);
+void coll_record_fail(const struct coll_member *member, u64 instance,
+		      const struct coll_cause *cause);
+void coll_record_done(const struct coll_request *request);
+void coll_record_link(const struct coll_link *link, enum coll_link_news news, int error);
+int coll_recorder_enter(struct coll_member *member);
+void coll_recorder_leave(struct coll_member *member);
+void coll_recorder_begin(struct coll_group *group);
+void coll_recorder_end(struct coll_group *group);
+void coll_recorder_setup(void);
+void coll_recorder_cleanup(void);
+
 /* cpus.c */
 extern struct kobj_attribute coll_cpus_attr;
 
 /* stats.c */
+extern const char * const coll_state_names[COLLECTIVE_STATE_COUNT];
 extern const struct kobj_type coll_group_ktype;
 extern const struct kobj_type coll_member_ktype;
 extern const struct kobj_type coll_groups_ktype;

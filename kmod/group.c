@@ -46,6 +46,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 		kobject_put(&group->kobj);
 		return ERR_PTR(err);
 	}
+	coll_recorder_begin(group);
 	list_add_tail(&group->node, &groups);
 	return group;
 }
@@ -53,6 +54,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 static void group_end(struct coll_group *group)
 {
 	list_del(&group->node);
+	coll_recorder_end(group);
 	kobject_del(&group->kobj);
 	kobject_put(&group->kobj);
 }
@@ -100,14 +102,19 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 		goto unlock;
 
 	member->group = group;
-	err = kobject_add(&member->kobj, &group->kobj, "%u", member->rank);
+	err = coll_recorder_enter(member);
 	if (err)
 		goto end;
+	err = kobject_add(&member->kobj, &group->kobj, "%u", member->rank);
+	if (err)
+		goto recorder;
 	/* For as long as the member may look at it. */
 	kobject_get(&group->kobj);
 	list_add_tail(&member->node, &group->members);
 	goto unlock;
 
+recorder:
+	coll_recorder_leave(member);
 end:
 	member->group = NULL;
 	if (list_empty(&group->members))
@@ -128,6 +135,7 @@ void coll_group_leave(struct coll_member *member)
 	kobject_del(&member->kobj);
 	mutex_lock(&groups_mutex);
 	list_del_init(&member->node);
+	coll_recorder_leave(member);
 	if (list_empty(&group->members))
 		group_end(group);
 	mutex_unlock(&groups_mutex);

@@ -170,7 +170,10 @@ int coll_link_admit(struct coll_link *link, struct coll_conn *conn)
 			return err;
 	}
 
-	if (++link->open == 1 + member->nlanes && link->ring) {
+	if (++link->open < 1 + member->nlanes)
+		return 0;
+	coll_record_link(link, COLL_LINK_UP, 0);
+	if (link->ring) {
 		spin_lock(&member->lock);
 		member->nopen++;
 		spin_unlock(&member->lock);
@@ -318,6 +321,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	case COLL_CONTROL_LEAVE:
 		/* After the mail that came before it: pairs with lane_run(). */
 		smp_store_release(&link->left, true);
+		coll_record_link(link, COLL_LINK_LEFT, 0);
 		coll_agree_left(member);
 		return 0;
 	}
@@ -364,6 +368,7 @@ static void link_down(struct coll_link *link, int err)
 	struct coll_member *member = link->member;
 
 	link->control->state = COLL_CONN_DOWN;
+	coll_record_link(link, COLL_LINK_DOWN, err);
 	/* An orderly end comes after everything that could succeed. */
 	if (!err)
 		WRITE_ONCE(link->safe, true);

@@ -11,6 +11,7 @@ static int __init collective_init(void)
 	err = coll_runner_setup();
 	if (err)
 		return err;
+	coll_recorder_setup();
 	err = coll_cdev_setup();
 	if (err)
 		goto runner;
@@ -18,6 +19,7 @@ static int __init collective_init(void)
 	return 0;
 
 runner:
+	coll_recorder_cleanup();
 	coll_runner_cleanup();
 	return err;
 }
@@ -25,6 +27,7 @@ runner:
 static void __exit collective_exit(void)
 {
 	coll_cdev_cleanup();
+	coll_recorder_cleanup();
 	coll_runner_cleanup();
 }
 

@@ -20,7 +20,6 @@
 #include <linux/slab.h>
 
 #include "coll.h"
-#include "trace.h"
 
 /**
  * coll_request_free() - give its memory back
@@ -423,7 +422,7 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	request->queued = request_with(member, request->instance);
 	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
 	atomic64_inc(&member->counters.submitted);
-	trace_collective_begin(request);
+	coll_record_submit(request);
 	list_add_tail(&request->node, &member->requests);
 	WRITE_ONCE(member->inflight, member->inflight + 1);
 	request_identify(request);
@@ -502,6 +501,7 @@ static struct coll_request *request_complete(struct coll_request *request)
 		request_failed(request);
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
+	coll_record_done(request);
 	list_del_init(&request->node);
 	WRITE_ONCE(member->inflight, member->inflight - 1);
 	request->complete = true;
@@ -526,6 +526,7 @@ static u32 request_next(struct coll_request *request, struct turn *turn)
 		request->queued = false;
 		turn->ended = atomic_read(&request->left);
 	} else {
+		coll_record_begin(request);
 		request_begin(request, turn);
 		request_kick(request);
 	}
@@ -548,7 +549,6 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 		if (!atomic_sub_and_test(parts, &request->left))
 			return;
 		atomic64_inc(&member->counters.completed);
-		trace_collective_end(request, ktime_get_ns() - request->begun);
 
 		spin_lock(&member->lock);
 		next = request_complete(request);

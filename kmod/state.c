@@ -13,7 +13,6 @@
 #include <linux/ktime.h>
 
 #include "coll.h"
-#include "trace.h"
 
 /**
  * coll_cause_error() - the errno of a reason
@@ -44,7 +43,7 @@ int coll_cause_error(u32 kind)
 void coll_member_enter(struct coll_member *member, enum collective_state state)
 {
 	lockdep_assert_held(&member->lock);
-	trace_collective_state(member, state);
+	coll_record_state(member, state);
 	WRITE_ONCE(member->state, state);
 	wake_up_all(&member->wait);
 }
@@ -105,7 +104,7 @@ void coll_member_abort(struct coll_member *member, const struct coll_cause *caus
 		spin_unlock(&member->lock);
 		return;
 	}
-	trace_collective_abort(member, cause);
+	coll_record_abort(member, cause);
 	member->cause = *cause;
 	if (!member->aborted) {
 		member->aborted_at = now;

@@ -14,7 +14,8 @@ static struct coll_member *member_of(struct kobject *kobj)
 	return container_of(kobj, struct coll_member, kobj);
 }
 
-static const char * const state_names[COLLECTIVE_STATE_COUNT] = {
+/* By enum collective_state. */
+const char * const coll_state_names[COLLECTIVE_STATE_COUNT] = {
 	[COLLECTIVE_STATE_NEW]		= "new",
 	[COLLECTIVE_STATE_JOINED]	= "joined",
 	[COLLECTIVE_STATE_CONNECTING]	= "connecting",
@@ -70,7 +71,7 @@ static long long failed_sum(const struct coll_member *member)
 	return sum;
 }
 
-COLL_ATTR(state, "%s", state_names[READ_ONCE(member->state)]);
+COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->state)]);
 COLL_ATTR(size, "%u", member->nranks);
 COLL_ATTR(lanes, "%u", member->nlanes);
 COLL_ATTR(pid, "%d", member->pid);

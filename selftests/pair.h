@@ -14,19 +14,20 @@
 FIXTURE(pair) {
 	int fd[2];
 	struct sockaddr_storage addr[2];
+	char name[33];
+	__u64 id;
 };
 
 FIXTURE_SETUP(pair)
 {
-	char name[33];
-	__u64 id;
 	int i;
 
-	group_unique(name, sizeof(name), &id);
+	group_unique(self->name, sizeof(self->name), &self->id);
 	for (i = 0; i < 2; i++) {
 		self->fd[i] = member_open();
 		ASSERT_LE(0, self->fd[i]);
-		ASSERT_EQ(0, member_join(self->fd[i], name, id, i, 2, &self->addr[i]));
+		ASSERT_EQ(0, member_join(self->fd[i], self->name, self->id, i, 2,
+					 &self->addr[i]));
 	}
 }
 
