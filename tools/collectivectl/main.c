@@ -10,9 +10,11 @@ static int usage(FILE *to, int status)
 {
 	fprintf(to,
 		"usage: collectivectl show [-j] [-s FOLDER] [GROUP]   statistics of groups\n"
+		"       collectivectl record [-d FOLDER] [GROUP]     what has happened to their ranks\n"
 		"       collectivectl check                          can programs use it here?\n"
 		"  -j, --json          as JSON\n"
-		"  -s, --sysfs FOLDER  read there instead of " CTL_SYSFS "\n");
+		"  -s, --sysfs FOLDER  read there instead of " CTL_SYSFS "\n"
+		"  -d, --debugfs FOLDER  and there instead of " CTL_DEBUGFS "\n");
 	return status;
 }
 
@@ -21,14 +23,15 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "sysfs", required_argument, NULL, 's' },
+		{ "debugfs", required_argument, NULL, 'd' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 }
 	};
-	const char *sysfs = CTL_SYSFS;
+	const char *sysfs = CTL_SYSFS, *debugfs = CTL_DEBUGFS;
 	bool json = false;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "js:h", options,
+	while ((option = getopt_long(argc, argv, "js:d:h", options,
 				     NULL)) != -1) {
 		switch (option) {
 		case 'j':
@@ -36,6 +39,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			sysfs = optarg;
+			break;
+		case 'd':
+			debugfs = optarg;
 			break;
 		case 'h':
 			return usage(stdout, 0);
@@ -47,6 +53,8 @@ int main(int argc, char **argv)
 	argv += optind;
 	if ((argc == 1 || argc == 2) && !strcmp(argv[0], "show"))
 		return ctl_show(sysfs, argc == 2 ? argv[1] : NULL, json);
+	if ((argc == 1 || argc == 2) && !json && !strcmp(argv[0], "record"))
+		return ctl_record(debugfs, argc == 2 ? argv[1] : NULL);
 	if (argc == 1 && !strcmp(argv[0], "check"))
 		return ctl_check();
 	return usage(stderr, 2);
