@@ -491,7 +491,8 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 	__releases(&member->lock)
 {
 	int error = coll_cause_here(member, &failure->cause);
-	bool news = false, report = false;
+	bool news = false, report = false, absent = false;
+	struct coll_control control;
 
 	if (request && !request->aborted) {
 		request->failure = *failure;
@@ -507,10 +508,14 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 		news |= coll_memo_fail(member, instance, failure);
 	if (news)
 		coll_record_fail(member, instance, &failure->cause);
+	if (news && !request)
+		absent = coll_absent_found(member, instance, &failure->cause, &control);
 	spin_unlock(&member->lock);
 
 	if (news)
 		agree_flood(member, instance, failure);
+	if (absent)
+		coll_absent_tell(member, &control);
 	if (report)
 		coll_request_report(request, error);
 }

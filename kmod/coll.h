@@ -33,6 +33,7 @@
 #ifndef COLL_H
 #define COLL_H
 
+#include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
@@ -501,6 +502,32 @@ struct coll_memos {
 };
 
 /**
+ * struct coll_absent - what a rank submitted that has not submitted an operation
+ * @rank: which
+ * @before: how many before that operation the last one was; 0: there was none
+ * @since: when that was, ns
+ */
+struct coll_absent {
+	u32 rank;
+	u32 before;
+	u64 since;
+};
+
+/**
+ * struct coll_absents - who has not submitted an operation that was late (absent.c)
+ * @instance: its name
+ * @n: how many; 0: nothing is known
+ * @ranks: who
+ * @last: of the first ones that were heard of
+ */
+struct coll_absents {
+	u64 instance;
+	u32 n;
+	DECLARE_BITMAP(ranks, COLLECTIVE_RANKS_MAX);
+	struct coll_absent last[COLLECTIVE_ABSENT_MAX];
+};
+
+/**
  * struct coll_wait - a thread that waits for one request, or one of several
  * @ids: their numbers; 0: none
  * @n: how many
@@ -588,6 +615,7 @@ struct coll_counters {
  * @aborted: it did; a negative errno [a]
  * @aborted_at: when, ns [l]
  * @instances: operations numbered so far [l]
+ * @counted_at: when the last of these was submitted, or JOIN was done, ns [l]
  * @ids: the latest request's [l]
  * @table: requests that nobody has collected, by the low bits of their id [l]
  * @nrequests: how many [l]
@@ -598,7 +626,9 @@ struct coll_counters {
  * @expire_by: when @expiry runs, jiffies; 0: not before the next request [l]
  * @last: why the latest failed operation did [l]
  * @last_instance: which, COLL_INSTANCE_GROUP: none yet [l]
+ * @last_at: when that was, ns [l]
  * @calls: of the latest mismatch [l]
+ * @absents: of the latest operation that was late [l]
  * @memos: of operations that have not been submitted here [l]
  * @buffers: registered ones [m]
  * @pinned: bytes [a]
@@ -659,6 +689,7 @@ struct coll_member {
 	u64 aborted_at;
 
 	u64 instances;
+	u64 counted_at;
 	u64 ids;
 	struct coll_request **table;
 	u32 nrequests;
@@ -669,7 +700,9 @@ struct coll_member {
 	unsigned long expire_by;
 	struct coll_cause last;
 	u64 last_instance;
+	u64 last_at;
 	struct coll_evidence calls[2];
+	struct coll_absents absents;
 	struct coll_memos *memos;
 
 	struct xarray buffers;
@@ -771,6 +804,13 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure);
 
+/* absent.c */
+bool coll_absent_found(struct coll_member *member, u64 instance,
+		       const struct coll_cause *cause, struct coll_control *control);
+void coll_absent_tell(struct coll_member *member, const struct coll_control *control);
+void coll_absent_heard(struct coll_member *member, const struct coll_control *control);
+void coll_absent_status(const struct coll_member *member, struct collective_status *status);
+
 /* call.c */
 int coll_call_check(const struct collective_op *op, const struct coll_member *member,
 		    struct coll_plan *plan, struct coll_extent *extent,
@@ -810,6 +850,7 @@ int coll_link_demand(struct coll_member *member, u32 peer);
 void coll_link_free(struct coll_link *link, bool reset);
 int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
 void coll_link_post(struct coll_link *link, const struct coll_control *control);
+bool coll_link_roomy(struct coll_link *link);
 void coll_link_evidence(struct coll_link *link, u64 instance,
 			const struct coll_evidence *calls);
 void coll_link_run(struct coll_link *link);
@@ -835,6 +876,7 @@ void coll_record_begin(const struct coll_request *request);
 void coll_record_agreed(const struct coll_request *request);
 void coll_record_fail(const struct coll_member *member, u64 instance,
 		      const struct coll_cause *cause);
+void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank);
 void coll_record_done(const struct coll_request *request);
 void coll_record_link(const struct coll_link *link, enum coll_link_news news, int error);
 int coll_recorder_enter(struct coll_member *member);

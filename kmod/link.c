@@ -213,6 +213,22 @@ void coll_link_post(struct coll_link *link, const struct coll_control *control)
 }
 
 /**
+ * coll_link_roomy() - is there room for what need not be told?
+ * @link: the link
+ *
+ * Return: true when half of it is free.
+ */
+bool coll_link_roomy(struct coll_link *link)
+{
+	bool roomy;
+
+	spin_lock(&link->out_lock);
+	roomy = link->head - link->tail <= link->out_size / 2;
+	spin_unlock(&link->out_lock);
+	return roomy;
+}
+
+/**
  * coll_link_evidence() - queue what two ranks have called
  * @link: the link; an ABORT of that instance follows
  * @instance: number of the operation
@@ -313,6 +329,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 			    !coll_name_between(control->instance, link->peer, member->rank))
 				return -EPROTO;
 			link_abort(link, control->instance, &cause);
+			coll_absent_heard(member, control);
 			return 0;
 		}
 		WRITE_ONCE(link->safe, true);

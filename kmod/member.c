@@ -246,6 +246,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	join->addr_len = addr_len(addr);
 	join->lanes = member->nlanes;
 	spin_lock(&member->lock);
+	member->counted_at = ktime_get_ns();
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
 	return 0;
@@ -602,5 +603,6 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status_reason(&status->last, &member->last, member->last_instance);
 	status_call(&status->calls[0], &member->calls[0]);
 	status_call(&status->calls[1], &member->calls[1]);
+	coll_absent_status(member, status);
 	spin_unlock(&member->lock);
 }

@@ -44,6 +44,7 @@ enum coll_record_kind {
 	COLL_RECORD_BEGIN,
 	COLL_RECORD_AGREED,
 	COLL_RECORD_FAIL,
+	COLL_RECORD_ABSENT,
 	COLL_RECORD_DONE,
 	COLL_RECORD_LINK,
 	COLL_RECORD_ABORT,
@@ -57,7 +58,7 @@ enum coll_record_kind {
  * @count: elements, of an operation submitted
  * @bytes: of the vector or of the longest block, likewise
  * @error: positive errno
- * @rank_a: of the reason; of a link: the peer; of an operation: the root
+ * @rank_a: of the reason; of a link: the peer; of an operation: the root; who is absent
  * @rank_b: of the reason
  * @flags: of an operation: COLLECTIVE_F_*
  * @kind: enum coll_record_kind
@@ -263,6 +264,21 @@ void coll_record_fail(const struct coll_member *member, u64 instance,
 }
 
 /**
+ * coll_record_absent() - a rank has not submitted an operation that was late
+ * @member: the member, locked
+ * @instance: its name
+ * @rank: which rank
+ */
+void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank)
+{
+	recorder_add(member, &(struct coll_record) {
+		.kind = COLL_RECORD_ABSENT,
+		.instance = instance,
+		.rank_a = rank,
+	});
+}
+
+/**
  * coll_record_done() - an operation is complete
  * @request: the operation; its member is locked
  */
@@ -431,6 +447,10 @@ static void show_record(struct seq_file *seq, const struct coll_record *record, 
 	case COLL_RECORD_FAIL:
 		show_operation(seq, "fail", record->instance);
 		show_reason(seq, record);
+		break;
+	case COLL_RECORD_ABSENT:
+		show_operation(seq, "absent", record->instance);
+		seq_printf(seq, " rank=%u", record->rank_a);
 		break;
 	case COLL_RECORD_DONE:
 		show_operation(seq, "done", record->instance);

@@ -278,6 +278,7 @@ static void request_count(struct coll_request *request)
 		return;
 	if (!coll_plan_pair(&request->plan)) {
 		request->member->instances++;
+		request->member->counted_at = request->begun;
 		return;
 	}
 	link = coll_link_get(request->member, request->plan.root);
@@ -486,6 +487,7 @@ static void request_failed(struct coll_request *request)
 	lockdep_assert_held(&member->lock);
 	member->last = request->aborted ? request->failure.cause : member->cause;
 	member->last_instance = request->instance;
+	member->last_at = ktime_get_ns();
 	if (member->last.kind == COLLECTIVE_REASON_MISMATCH)
 		memcpy(member->calls, request->failure.calls, sizeof(member->calls));
 	atomic64_inc(&member->counters.failed[member->last.kind]);

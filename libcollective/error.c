@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm.h"
 #include "device.h"
@@ -123,6 +125,85 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 			 (unsigned long long)reason->instance);
 }
 
+/* Who was absent is known so long after a deadline has passed. */
+#define ABSENT_MS	50
+
+/* Of so many it is told what they did instead; a text has room for these. */
+#define ABSENT_TOLD	5
+
+/* Is the reason a deadline of which absent ranks are told? */
+static bool tells_absent(const struct collective_reason *reason)
+{
+	/* The highest bits are set in names that no count has made. */
+	return reason->kind == COLLECTIVE_REASON_DEADLINE && reason->instance < 1ULL << 62;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t size, const char *format, ...)
+{
+	size_t length = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + length, size - length, format, args);
+	va_end(args);
+}
+
+/* A few ranks, with what they did instead. */
+static void absents_told(const struct collective_status *status, char *text, size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < status->nabsent; i++) {
+		const struct collective_absent *absent = &status->absent[i];
+
+		append(text, size, "%s rank %u", i ? "," : "", absent->rank);
+		if (absent->instance == ~0ULL)
+			append(text, size, " (no operation yet)");
+		else
+			append(text, size, " (last: operation %llu, %u.%03u s ago)",
+			       (unsigned long long)absent->instance, absent->ms / 1000,
+			       absent->ms % 1000);
+	}
+}
+
+static bool absent_rank(const struct collective_status *status, unsigned int rank)
+{
+	return rank < COLLECTIVE_RANKS_MAX &&
+	       status->absent_ranks[rank / 64] >> rank % 64 & 1;
+}
+
+/* Many ranks: 2-5, 9. */
+static void absents_listed(const struct collective_status *status, char *text, size_t size)
+{
+	const char *before = " ranks ";
+	unsigned int rank, last;
+
+	for (rank = 0; rank < COLLECTIVE_RANKS_MAX; rank = last + 1) {
+		last = rank;
+		if (!absent_rank(status, rank))
+			continue;
+		while (absent_rank(status, last + 1))
+			last++;
+		append(text, size, "%s%u", before, rank);
+		if (last > rank)
+			append(text, size, "-%u", last);
+		before = ", ";
+	}
+}
+
+/* The ranks that have not submitted the operation; an older kernel tells of none. */
+static void absents_format(const struct collective_status *status, char *text, size_t size)
+{
+	if (!status->nabsent)
+		return;
+	append(text, size, "; not submitted by");
+	if (status->nabsent <= ABSENT_TOLD)
+		absents_told(status, text, size);
+	else
+		absents_listed(status, text, size);
+}
+
 /* With what the two called, if it was a mismatch of this member's last operation. */
 static void detail_format(const struct collective_status *status,
 			  const struct collective_reason *reason, char *text,
@@ -132,6 +213,8 @@ static void detail_format(const struct collective_status *status,
 	size_t length;
 
 	coll_reason_format(reason, text, size);
+	if (tells_absent(reason) && status->absent_instance == reason->instance)
+		absents_format(status, text, size);
 	if (reason->kind != COLLECTIVE_REASON_MISMATCH ||
 	    !coll_calls_format(status->calls, calls, sizeof(calls)))
 		return;
@@ -143,8 +226,14 @@ const char *coll_error_detail(struct coll_comm *comm)
 {
 	struct collective_status status;
 	int err = coll_device_status(comm->fd, &status);
+	bool last;
+
+	if (!err && tells_absent(&status.last) && status.last_ms < ABSENT_MS) {
+		usleep((ABSENT_MS - status.last_ms) * 1000);
+		err = coll_device_status(comm->fd, &status);
+	}
 	/* Of the same failure the operation's own reason has its number too. */
-	bool last = !status.group.kind || status.last.kind == status.group.kind;
+	last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
 	if (!err && !status.group.kind && comm->note[0] &&

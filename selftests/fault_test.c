@@ -530,6 +530,66 @@ TEST_F_TIMEOUT(slow, deadline, 100)
 	EXPECT_EQ(0, group_run(&config, rank_deadline, NULL));
 }
 
+/* Of many that wait, and two that do not come, all learn who these are; not all are neighbours. */
+static int absent_await(struct rank *r, __u64 instance, struct collective_status *status)
+{
+	const __u64 end = now_ms() + 20000;
+
+	do {
+		CHECK_EQ(0, member_status(r->fd, status));
+		if (status->absent_instance == instance && status->nabsent == 2)
+			return 0;
+		sleep_ms(5);
+	} while (now_ms() < end);
+	CHECK_EQ(instance, status->absent_instance);
+	CHECK_EQ(2, status->nabsent);
+	return 1;
+}
+
+static int rank_absent(struct rank *r)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 300 };
+	const bool late = r->rank == 2 || r->rank == 3;
+	struct collective_status status;
+	unsigned int i;
+
+	CHECK_EQ(0, member_barrier(r->fd));
+	/* In time, so that there is something that was submitted last. */
+	CHECK(flag_meet(r->shared, 0, r->nranks));
+	if (!late) {
+		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
+		CHECK_EQ(0, absent_await(r, 1, &status));
+		CHECK_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
+	}
+	/* They need not call to know it. */
+	CHECK_EQ(0, absent_await(r, 1, &status));
+	CHECK_EQ(1 << 2 | 1 << 3, status.absent_ranks[0]);
+	for (i = 0; i < COLLECTIVE_ABSENT_MAX; i++) {
+		const struct collective_absent *absent = &status.absent[i];
+
+		if (i >= 2) {
+			CHECK_EQ(COLLECTIVE_RANK_NONE, absent->rank);
+			continue;
+		}
+		CHECK(absent->rank == 2 || absent->rank == 3);
+		CHECK_EQ(0, absent->instance);
+		/* The deadline at least; clocks are counted in milliseconds. */
+		CHECK(absent->ms >= 250);
+	}
+	CHECK(status.absent[0].rank != status.absent[1].rank);
+	CHECK(flag_meet(r->shared, 1, r->nranks));
+	if (late)
+		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
+	return member_barrier(r->fd);
+}
+
+TEST_F_TIMEOUT(slow, absent, 100)
+{
+	const struct group_config config = { .nranks = 12 };
+
+	EXPECT_EQ(0, group_run(&config, rank_absent, NULL));
+}
+
 /* The same with payload, which must come back as it was lent. */
 static int rank_deadline_payload(struct rank *r)
 {

@@ -144,4 +144,36 @@ TEST(deadline)
 	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_deadline, NULL));
 }
 
+/* Who has not come is named, and what he did last. */
+static int rank_absent(struct mate *mate)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 200 };
+	const char *detail = "";
+	int i;
+
+	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (mate->rank) {
+		CHECK_EQ(-ETIMEDOUT, coll_submit(mate->comm, &op));
+		for (i = 0; i < 400; i++) {
+			detail = coll_error_detail(mate->comm);
+			if (strstr(detail, "not submitted by rank 0 (last: operation "))
+				break;
+			sleep_ms(50);
+		}
+		CHECK(strstr(detail, "the deadline of rank "));
+		CHECK(strstr(detail, "; not submitted by rank 0 (last: operation "));
+		CHECK(strstr(detail, " s ago)"));
+	}
+	CHECK(flag_meet(mate->shared, 1, mate->nranks));
+	if (!mate->rank)
+		CHECK_EQ(-ETIMEDOUT, coll_submit(mate->comm, &op));
+	return coll_barrier(mate->comm);
+}
+
+TEST(absent)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_absent, NULL));
+}
+
 TEST_HARNESS_MAIN

@@ -1015,8 +1015,10 @@ const char *coll_strerror(int err);
  * coll_error_detail - why the group, or else the latest operation, failed
  * @comm: communicator
  *
- * For example "rank 2 died (operation 17)".  When coll_init() fails there is no
- * communicator: the same kind of text is then in the configuration's @detail.
+ * For example "rank 2 died (operation 17)".  After a deadline it names all ranks
+ * that had not submitted the operation, and waits for their answers, 50 ms at most.
+ * When coll_init() fails there is no communicator: the same kind of text is then in
+ * the configuration's @detail.
  *
  * Return: a text of @comm, empty when nothing failed; overwritten by the next
  * call for @comm in any thread, gone after coll_finalize().

@@ -605,6 +605,21 @@ struct collective_call {
 };
 
 /**
+ * struct collective_absent - a rank that did not submit an operation
+ * @rank: which; COLLECTIVE_RANK_NONE: there is none
+ * @ms: how long ago it submitted @instance
+ * @instance: the collective without a key that it submitted last; ~0: it has submitted
+ *	none
+ */
+struct collective_absent {
+	__u32 rank;
+	__u32 ms;
+	__aligned_u64 instance;
+};
+
+#define COLLECTIVE_ABSENT_MAX	16	/* of whom STATUS tells more than the number */
+
+/**
  * struct collective_status - ioctl(COLLECTIVE_IOC_STATUS)
  * @size: sizeof(struct collective_status)
  * @flags: 0
@@ -619,6 +634,13 @@ struct collective_call {
  * @group: out: why the group failed, if it did
  * @last: out: why the latest failed operation of this member failed
  * @calls: out: of the latest mismatch: what its two ranks called
+ * @absent_instance: out: the collective without a key that the next ones are of, whose
+ *	deadline has passed: the latest one of which absent ranks are known; ~0: there
+ *	is none.  They are known some milliseconds after the operation has failed
+ * @nabsent: out: ranks that had not submitted it when they heard of it
+ * @last_ms: out: how long ago the operation of @last failed
+ * @absent_ranks: out: who they are: bit rank % 64 of number rank / 64
+ * @absent: out: more of COLLECTIVE_ABSENT_MAX of them, in no order
  */
 struct collective_status {
 	__u32 size;
@@ -634,6 +656,11 @@ struct collective_status {
 	struct collective_reason group;
 	struct collective_reason last;
 	struct collective_call calls[2];
+	__aligned_u64 absent_instance;
+	__u32 nabsent;
+	__u32 last_ms;
+	__aligned_u64 absent_ranks[COLLECTIVE_RANKS_MAX / 64];
+	struct collective_absent absent[COLLECTIVE_ABSENT_MAX];
 };
 
 #define COLLECTIVE_CANCEL_USER_DATA	(1U << 0)	/* by that of an SQE */
