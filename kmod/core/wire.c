@@ -55,6 +55,7 @@ struct control_wire {
 			__le32 rank_b;
 			__le64 reserved;
 		} __packed cause;
+		u8 reserved2[24];	/* of all others */
 	};
 } __packed;
 
@@ -309,9 +310,12 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			.rank_a = le32_to_cpu(w.cause.rank_a),
 			.rank_b = le32_to_cpu(w.cause.rank_b),
 		};
-		if (!cause_valid(&control->cause))
+		if (w.cause.reserved || !cause_valid(&control->cause))
 			return -EPROTO;
 		break;
+	default:
+		if (!all_zero(w.reserved2, sizeof(w.reserved2)))
+			return -EPROTO;
 	}
 	return 0;
 }

@@ -410,13 +410,39 @@ static void test_secured(void)
 	free(confirm);
 }
 
+/* Bytes that a kind of frame has no use for are zero, or it is refused. */
+static void test_reserved(void)
+{
+	u8 wire[COLL_CONTROL_SIZE];
+	bool passed = true;
+	u8 kind, i;
+
+	for (kind = 1; kind < COLL_CONTROL_KINDS; kind++) {
+		struct coll_control c = failure;
+		u8 unused = kind == COLL_CONTROL_ABORT ? 40 : 24;
+
+		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_EVIDENCE)
+			continue;
+		c.kind = kind;
+		coll_wire_put_control(wire, &c, INCARNATION);
+		passed &= !coll_wire_get_control(wire, &c, INCARNATION);
+		for (i = unused; i < COLL_CONTROL_SIZE; i++) {
+			wire[i] = 1;
+			passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
+			wire[i] = 0;
+		}
+	}
+	tap_ok(passed, "a control frame with something where nothing belongs is refused");
+}
+
 int main(void)
 {
-	tap_plan(13);
+	tap_plan(14);
 	test_secured();
 	test_round_trips();
 	test_corruption();
 	test_signatures();
 	test_ranges();
+	test_reserved();
 	return tap_exit();
 }
