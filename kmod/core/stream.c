@@ -510,6 +510,12 @@ static void stream_close(struct coll_stream *stream)
 	}
 }
 
+/* A header that is complete, and has opened no frame, was refused. */
+static bool stream_refused(const struct coll_stream *stream)
+{
+	return stream->rx_head_got == COLL_DATA_SIZE;
+}
+
 /**
  * coll_stream_receive() - take arriving bytes, up to the end of a frame or header
  * @stream: the stream
@@ -517,13 +523,15 @@ static void stream_close(struct coll_stream *stream)
  * @len: how many, not 0
  *
  * Context: needs the vector registers when coll_stream_reduces().
- * Return: how many were taken, at least one, or -EPROTO.
+ * Return: how many were taken, at least one, or -EPROTO, and from then on always.
  */
 int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 {
 	u32 n;
 	int err;
 
+	if (stream_refused(stream))
+		return -EPROTO;
 	if (!stream->rx_open) {
 		n = min_t(u32, COLL_DATA_SIZE - stream->rx_head_got, len);
 		memcpy(stream->rx_head + stream->rx_head_got, ptr, n);

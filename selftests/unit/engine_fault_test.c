@@ -191,6 +191,13 @@ static void test_protocol(void)
 	       "nor of no operation");
 
 	f = fixture_new(0, 2);
+	arrive_frame(f, 1, 0, 0, 0, 100, BORROWED, 2);
+	submit(f, 0, LARGE);
+	tap_ok(arrive_bytes(f, 1, 2, 100) == -EPROTO && result(f, 0, LARGE, 0x99),
+	       "a stream that was refused is refused for ever");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
 	for (i = 0; i < 7; i++)
 		passed &= !arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2);
 	passed &= f->stream[1].staged <= COLL_CREDIT;
