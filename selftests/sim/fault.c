@@ -10,6 +10,11 @@
  * A rank that is cut off hears nothing.  It waits for the fence, and then its
  * memory is its own again, although its peers may still have bytes of it to
  * read: they must not succeed with them, which is what leases are for.
+ *
+ * A process that dies leaves its host behind, which says so to everybody: all must
+ * learn who it was.  When the host is gone too, some see a connection end and others
+ * nothing at all: they name a link, and the dead rank must be at one end of it.
+ * Reasons meet, and the strongest one wins.
  */
 #include "sim.h"
 
@@ -28,17 +33,12 @@ static void release(struct member *member, u32 peer, bool reset)
 	}
 }
 
-static void flood(struct member *member, u64 instance, u32 kind, u32 error)
+static void flood(struct member *member, u64 instance, const struct coll_cause *cause)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.cause = {
-			.kind = kind,
-			.error = error,
-			.rank_a = member->rank,
-			.rank_b = COLLECTIVE_RANK_NONE,
-		},
+		.cause = *cause,
 	};
 	u32 peer;
 
@@ -70,18 +70,74 @@ void member_abort(struct member *member, u64 name)
 	}
 }
 
-/* The group fails on one rank. */
-static void member_fail(struct member *member)
+/* As in kmod/state.c. */
+static bool stronger(const struct coll_cause *a, const struct coll_cause *b)
+{
+	if (b->kind == COLLECTIVE_REASON_NONE)
+		return true;
+	return a->kind != b->kind ? a->kind < b->kind : a->rank_a < b->rank_a;
+}
+
+/* The group fails on one rank, or has failed for a better reason. */
+static void member_fail(struct member *member, const struct coll_cause *cause)
 {
 	u32 lane;
 
-	if (member->failed)
+	if (!stronger(cause, &member->cause))
 		return;
-	member->failed = -ECONNRESET;
-	member->failed_at = member->sim->now;
-	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		coll_engine_abort(&member->engine[lane], COLL_INSTANCE_GROUP, member->failed);
-	flood(member, COLL_INSTANCE_GROUP, COLLECTIVE_REASON_RESET, ECONNRESET);
+	member->cause = *cause;
+	if (!member->failed) {
+		member->failed = -ECONNRESET;
+		member->failed_at = member->sim->now;
+		for (lane = 0; lane < member->sim->config.lanes; lane++)
+			coll_engine_abort(&member->engine[lane], COLL_INSTANCE_GROUP,
+					  member->failed);
+	}
+	flood(member, COLL_INSTANCE_GROUP, cause);
+}
+
+static struct coll_cause cause_alone(u32 kind, u32 error, u32 rank)
+{
+	return (struct coll_cause){
+		.kind = kind,
+		.error = error,
+		.rank_a = rank,
+		.rank_b = COLLECTIVE_RANK_NONE,
+	};
+}
+
+static void link_fail(struct member *member, u32 kind, u32 peer)
+{
+	struct coll_cause cause = {
+		.kind = kind,
+		.error = ECONNRESET,
+		.rank_a = min(member->rank, peer),
+		.rank_b = max(member->rank, peer),
+	};
+
+	member_fail(member, &cause);
+}
+
+/* A rank does nothing any more. */
+static void member_die(struct member *member, bool lost)
+{
+	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
+					      member->rank);
+	struct sim *sim = member->sim;
+	u32 lane, peer;
+
+	for (peer = 0; peer < sim->config.nranks; peer++) {
+		for (lane = 0; lane < sim->config.lanes; lane++)
+			if (member->ep[lane][peer])
+				endpoint_die(member->ep[lane][peer]);
+		if (lost && member->queue[peer])
+			queue_die(member->queue[peer]);
+	}
+	if (lost)
+		sim->cut = member->rank;
+	else
+		flood(member, COLL_INSTANCE_GROUP, &cause);
+	sim->dead = member->rank;
 }
 
 /* Whoever reads what the victim sends is late: much of it waits. */
@@ -108,7 +164,10 @@ static void delay_readers(struct member *victim)
  */
 void fault_strike(struct sim *sim)
 {
-	struct member *member = &sim->members[rng_below(&sim->rng, sim->config.nranks)];
+	u32 any = rng_below(&sim->rng, sim->config.nranks);
+	struct member *member = &sim->members[sim->config.strike ? sim->config.victim : any];
+	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
+					      member->rank);
 	u32 number;
 
 	sim->faults_left--;
@@ -121,10 +180,11 @@ void fault_strike(struct sim *sim)
 		if (number >= sim->config.nops)
 			return;
 		member_abort(member, sim->ops[number].name);
-		flood(member, sim->ops[number].name, COLLECTIVE_REASON_CANCELLED, ECANCELED);
+		cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED, member->rank);
+		flood(member, sim->ops[number].name, &cause);
 		break;
 	case FAULT_GROUP:
-		member_fail(member);
+		member_fail(member, &cause);
 		break;
 	case FAULT_SILENCE:
 		if (sim->faults_left) {
@@ -133,7 +193,12 @@ void fault_strike(struct sim *sim)
 			break;
 		}
 		sim->cut = sim->victim->rank;
-		member_fail(sim->victim);
+		cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET, sim->cut);
+		member_fail(sim->victim, &cause);
+		break;
+	case FAULT_DEATH:
+	case FAULT_LOSS:
+		member_die(member, sim->config.fault == FAULT_LOSS);
 		break;
 	}
 }
@@ -150,15 +215,15 @@ static bool linked(const struct member *member, u32 peer)
 }
 
 /* A peer that has not answered for long is gone. */
-static bool silent(const struct member *member)
+static u32 silent(const struct member *member)
 {
 	const struct sim *sim = member->sim;
 	u32 peer;
 
 	for (peer = 0; peer < sim->config.nranks; peer++)
 		if (linked(member, peer) && sim->now > member->heard[peer] + SIM_SILENCE)
-			return true;
-	return false;
+			return peer;
+	return COLL_NOBODY;
 }
 
 /**
@@ -171,7 +236,7 @@ bool fault_ping(struct member *member)
 {
 	struct sim *sim = member->sim;
 	struct coll_control control = { .kind = COLL_CONTROL_PING, .position = sim->now };
-	u32 peer;
+	u32 peer, gone;
 
 	if (member->failed) {
 		bool cut = sim->cut == member->rank;
@@ -183,8 +248,9 @@ bool fault_ping(struct member *member)
 		return true;
 	}
 	member_tick(member);
-	if (silent(member)) {
-		member_fail(member);
+	gone = silent(member);
+	if (gone != COLL_NOBODY) {
+		link_fail(member, COLLECTIVE_REASON_SILENCE, gone);
 		return true;
 	}
 	if (sim->now < member->pinged_at + SIM_PING)
@@ -228,7 +294,7 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 			member_abort(member, control->instance);
 			break;
 		}
-		member_fail(member);
+		member_fail(member, &control->cause);
 		release(member, from, true);
 		break;
 	case COLL_CONTROL_PING:
@@ -240,4 +306,34 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 		renew(member, from, control->position);
 		break;
 	}
+}
+
+/**
+ * fault_end() - a control connection has ended
+ * @member: it is seen there
+ * @from: the rank at the other end
+ */
+void fault_end(struct member *member, u32 from)
+{
+	link_fail(member, COLLECTIVE_REASON_RESET, from);
+}
+
+/**
+ * fault_explained() - does a rank whose operations fail know who has died?
+ * @member: the rank
+ *
+ * Return: true; or when nobody was to die.
+ */
+bool fault_explained(const struct member *member)
+{
+	const struct coll_cause *cause = &member->cause;
+	u32 dead = member->sim->dead;
+
+	switch (member->sim->config.fault) {
+	case FAULT_DEATH:
+		return cause->kind == COLLECTIVE_REASON_DEATH && cause->rank_a == dead;
+	case FAULT_LOSS:
+		return dead != COLL_NOBODY && (cause->rank_a == dead || cause->rank_b == dead);
+	}
+	return true;
 }

@@ -32,7 +32,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->stage = malloc(COLL_CREDIT);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
-	if (sim->config.fault == FAULT_SILENCE && sim->config.mutation != MUTATION_LEASE)
+	if (sim_timed(sim) && sim->config.mutation != MUTATION_LEASE)
 		ep->stream.lease = sim->now + SIM_LEASE;
 	if (!member->heard[peer])
 		member->heard[peer] = sim->now;
@@ -264,6 +264,41 @@ void endpoint_reset(struct endpoint *ep)
 	ep->queued = 0;
 }
 
+/* What a dead rank has lent stays as it is while it is on its way. */
+static void ref_keep(struct ref *ref, u32 len)
+{
+	if (ref->mem) {
+		ref->copy = malloc(ref->len);
+		memory_read(ref->mem, ref->off, ref->copy, ref->len);
+		memory_return(ref->mem, ref->off, ref->len);
+		ref->mem = NULL;
+	}
+	ref->len = len;
+}
+
+/**
+ * endpoint_die() - the rank at this end dies
+ * @ep: the end; of what it has sent all, some or nothing arrives
+ */
+void endpoint_die(struct endpoint *ep)
+{
+	struct rng *rng = &ep->member->sim->rng;
+	u64 arrives = rng_once_in(rng, 2) ? ep->queued : rng_below(rng, ep->queued + 1);
+	struct endpoint lost = { .member = ep->member };
+	struct ref *ref, **link = &ep->first;
+
+	ep->queued = arrives;
+	while ((ref = *link) && arrives) {
+		ref_keep(ref, min_t(u64, ref->len, arrives));
+		arrives -= ref->len;
+		link = &ref->next;
+	}
+	lost.first = *link;
+	*link = NULL;
+	ep->last = link;
+	endpoint_reset(&lost);
+}
+
 void endpoint_free(struct endpoint *ep)
 {
 	if (!ep)
@@ -346,6 +381,35 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 }
 
 /**
+ * queue_die() - the host at this end dies
+ * @queue: of the rank; of what it has said all, some or nothing arrives, and perhaps
+ *	the end of the connection is seen
+ */
+void queue_die(struct queue *queue)
+{
+	struct sim *sim = queue->from->sim;
+	u32 arrives = rng_below(&sim->rng, queue->length + 1);
+	struct frame **link = &queue->first;
+
+	for (queue->length = 0; queue->length < arrives; queue->length++)
+		link = &(*link)->next;
+	queue->last = link;
+	while (*link) {
+		struct frame *frame = *link;
+
+		*link = frame->next;
+		free(frame);
+	}
+	if (rng_once_in(&sim->rng, 2))
+		return;
+	*link = calloc(1, sizeof(**link));
+	(*link)->end = true;
+	queue->last = &(*link)->next;
+	queue->length++;
+	sim_wake(sim, &queue->actor);
+}
+
+/**
  * control_receive() - a control frame arrives
  * @queue: where
  *
@@ -364,6 +428,11 @@ bool control_receive(struct queue *queue)
 	if (!queue->first)
 		queue->last = &queue->first;
 	queue->length--;
+	if (frame->end) {
+		fault_end(queue->to, queue->from->rank);
+		free(frame);
+		return false;
+	}
 
 	err = coll_wire_get_control(frame->wire, &control, 0x1234);
 	free(frame);

@@ -6,6 +6,7 @@
  *	sim --sweeps N				sizes of groups up to that
  *	sim --sweep N				one of them
  *	sim --mutant N				one broken rule
+ *	sim --deaths				a rank dies, at every event of small programs
  */
 #include <time.h>
 
@@ -137,6 +138,27 @@ static void sweeps(u32 most)
 	tap_note("%.1f s", seconds() - begin);
 }
 
+/* A process dies, or a host, in groups of two and more. */
+static int all_deaths(void)
+{
+	double begin = seconds();
+	u32 nranks;
+	u8 fault;
+
+	tap_plan(0);
+	for (nranks = 2; nranks <= DEATHS_RANKS; nranks++) {
+		for (fault = FAULT_DEATH; fault <= FAULT_LOSS; fault++) {
+			u64 worlds;
+			bool well = deaths(nranks, fault, &worlds);
+
+			tap_ok(well, "fault %s of each of %u ranks at every event: %llu worlds",
+			       fault_names[fault], nranks, (unsigned long long)worlds);
+		}
+	}
+	tap_note("%.1f s", seconds() - begin);
+	return tap_exit();
+}
+
 static int check(void)
 {
 	tap_plan(0);
@@ -145,6 +167,8 @@ static int check(void)
 	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
 	seeds(1, CHECK_FAULTS, FAULT_GROUP);
 	seeds(1, CHECK_FAULTS, FAULT_SILENCE);
+	seeds(1, CHECK_FAULTS, FAULT_DEATH);
+	seeds(1, CHECK_FAULTS, FAULT_LOSS);
 	mutants();
 	return tap_exit();
 }
@@ -167,6 +191,8 @@ int main(int argc, char **argv)
 
 	if (argc == 1)
 		return check();
+	if (argc == 2 && !strcmp(argv[1], "--deaths"))
+		return all_deaths();
 	for (i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--seeds") &&
 		    sscanf(argv[i + 1], "%llu..%llu", &first, &last) == 2)
@@ -192,11 +218,13 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (i != argc || first > last || (!last && !ranks && !most && !broken)) {
-		fprintf(stderr, "usage: sim --seeds A..B [--fault instance|group|silence]\n"
+		fprintf(stderr, "usage: sim --seeds A..B [--fault KIND]\n"
 				"       sim --seed N [--fault KIND]\n"
 				"       sim --sweeps RANKS\n"
 				"       sim --sweep RANKS\n"
-				"       sim --mutant NUMBER\n");
+				"       sim --mutant NUMBER\n"
+				"       sim --deaths\n"
+				"KIND: instance, group, silence, death or loss\n");
 		return 2;
 	}
 

@@ -157,7 +157,7 @@ void member_tick(struct member *member)
 {
 	u32 lane;
 
-	if (member->sim->config.fault != FAULT_SILENCE)
+	if (!sim_timed(member->sim))
 		return;
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
 		coll_engine_tick(&member->engine[lane], member->sim->now);
@@ -363,6 +363,9 @@ void member_done(struct member *member, u32 number)
 		if (!sim->config.fault)
 			sim_fail(sim, "rank %u: operation %u fails: %d",
 				 member->rank, number, part->error);
+		if (!fault_explained(member))
+			sim_fail(sim, "rank %u: operation %u fails, and nobody is to blame",
+				 member->rank, number);
 	} else {
 		sim->successes++;
 		if (member->failed)

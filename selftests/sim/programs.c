@@ -7,6 +7,8 @@ const char * const fault_names[FAULT_COUNT] = {
 	[FAULT_INSTANCE]	= "instance",
 	[FAULT_GROUP]		= "group",
 	[FAULT_SILENCE]		= "silence",
+	[FAULT_DEATH]		= "death",
+	[FAULT_LOSS]		= "loss",
 };
 
 static bool is_prime(u64 n)
@@ -157,7 +159,7 @@ static void random_names(struct rng *rng, struct config *config, struct sim_op *
 void program_random(struct config *config, struct sim_op *ops, u64 seed)
 {
 	struct rng rng = { .state = rng_mix(seed + 1) };
-	u32 few = config->fault == FAULT_SILENCE ? 8 : 12;
+	u32 few = config->fault == FAULT_SILENCE || config->fault == FAULT_LOSS ? 8 : 12;
 	u64 bytes, budget;
 	u32 i;
 
@@ -216,6 +218,9 @@ static void program_tell(const struct sim *sim, bool passed)
 	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
 	       (unsigned long long)c->seed, fault_names[c->fault], c->nranks, c->lanes,
 	       c->nslots, c->window, c->keys);
+	if (c->strike)
+		printf("rank %u dies before event %llu, ", c->victim,
+		       (unsigned long long)c->strike);
 	printf("%u operations; %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
 	       c->nops, (unsigned long long)sim->steps, sim->successes, sim->errors,
 	       sim->queue_max, passed ? "well" : sim->why);

@@ -33,7 +33,7 @@ void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, voi
 		actor->slow = rng_between(&sim->rng, 2, 12);
 	else if (rng_once_in(&sim->rng, 12))
 		actor->slow = rng_between(&sim->rng, 2, sim->bytes < 200000 ? 60 : 6);
-	if (kind == ACTOR_PING)
+	if (kind == ACTOR_PING || sim->config.strike)
 		actor->slow = 0;
 }
 
@@ -84,13 +84,26 @@ static bool sim_act(struct actor *actor)
 	}
 }
 
+/* Nobody can do more than wait for an answer that will not come. */
+static bool sim_idle(const struct sim *sim)
+{
+	u32 i;
+
+	if (sim->config.fault != FAULT_LOSS || sim->nready > sim->config.nranks)
+		return false;
+	for (i = 0; i < sim->nready; i++)
+		if (sim->ready[i]->kind != ACTOR_PING)
+			return false;
+	return true;
+}
+
 static void sim_step(struct sim *sim)
 {
 	struct actor *actor = sim->ready[rng_below(&sim->rng, sim->nready)];
 	bool more;
 
 	sim->steps++;
-	sim->now += rng_below(&sim->rng, 10);
+	sim->now += rng_below(&sim->rng, sim_idle(sim) ? SIM_PING / 2 : 10);
 	if (sim->steps >= sim->frozen_until && rng_once_in(&sim->rng, 3000)) {
 		sim->frozen = rng_below(&sim->rng, sim->config.nranks);
 		sim->frozen_until = sim->steps + rng_below(&sim->rng, 4000);
@@ -102,6 +115,9 @@ static void sim_step(struct sim *sim)
 
 	/* At rest first: what it does may wake it. */
 	sim_rest(sim, actor);
+	if (actor->rank == sim->dead)
+		return;
+	sim->acts += actor->kind != ACTOR_PING;
 	more = sim_act(actor);
 	if (more)
 		sim_wake(sim, actor);
@@ -111,6 +127,8 @@ static bool member_finished(const struct member *member)
 {
 	u32 i;
 
+	if (member->rank == member->sim->dead)
+		return true;
 	if (!member->failed)
 		return member->oldest == member->sim->config.nops;
 	for (i = 0; i < member->sim->config.nops; i++)
@@ -201,6 +219,17 @@ static void part_check_stale(struct sim *sim, u32 rank, u32 number)
 		sim_fail(sim, "rank %u: operation %u: still to be read", rank, number);
 }
 
+/* Who has died is known to all, or to those who have failed. */
+static void member_check(struct sim *sim, const struct member *member)
+{
+	bool told = sim->config.fault == FAULT_DEATH && sim->dead != COLL_NOBODY;
+
+	if ((told || member->failed) && !fault_explained(member))
+		sim_fail(sim, "rank %u names not rank %u but %u and %u (%u)", member->rank,
+			 sim->dead, member->cause.rank_a, member->cause.rank_b,
+			 member->cause.kind);
+}
+
 static void sim_check(struct sim *sim)
 {
 	u32 rank, lane, peer, i;
@@ -208,6 +237,9 @@ static void sim_check(struct sim *sim)
 	for (rank = 0; rank < sim->config.nranks; rank++) {
 		struct member *member = &sim->members[rank];
 
+		if (rank == sim->dead)
+			continue;
+		member_check(sim, member);
 		for (i = 0; i < sim->config.nops; i++)
 			part_check_stale(sim, rank, i);
 		for (lane = 0; lane < sim->config.lanes; lane++) {
@@ -263,6 +295,15 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 	return plan;
 }
 
+static bool sim_strikes(const struct sim *sim)
+{
+	if (!sim->faults_left)
+		return false;
+	if (sim->config.strike)
+		return sim->acts + 1 == sim->config.strike;
+	return sim->steps >= sim->next_fault;
+}
+
 /**
  * sim_run() - run a world to its end
  * @sim: its config and ops are set; the rest is zero
@@ -271,13 +312,14 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
  */
 bool sim_run(struct sim *sim)
 {
-	bool timed = sim->config.fault == FAULT_SILENCE;
+	bool timed = sim_timed(sim);
 	u32 rank, i;
 
 	for (i = 0; i < sim->config.nops; i++)
 		sim->bytes += sim->ops[i].count * coll_type_size(sim->ops[i].type);
 	sim->rng.state = sim->config.seed;
 	sim->cut = COLL_NOBODY;
+	sim->dead = COLL_NOBODY;
 	sim->frozen = COLL_NOBODY;
 	sim->faults_left = sim->config.faults;
 	sim->next_fault = rng_between(&sim->rng, 1, 200 + 100 * sim->config.nranks);
@@ -290,7 +332,7 @@ bool sim_run(struct sim *sim)
 	}
 
 	while (sim->nready && !sim->broken && !(timed && sim_finished(sim))) {
-		if (sim->faults_left && sim->steps >= sim->next_fault)
+		if (sim_strikes(sim))
 			fault_strike(sim);
 		sim_step(sim);
 		if (sim->steps > STEPS_MAX)

@@ -16,12 +16,13 @@
  *	sim.c		the world: actors, time, checks at the end
  *	member.c	a rank: submits, answers the engines, checks results
  *	link.c		connections
- *	fault.c		aborts, and leases when a rank falls silent
+ *	fault.c		aborts, leases when a rank falls silent, ranks that die
  *	memory.c	memory in pieces
  *	hazard.c	is what a step says of its writes true?
  *	reference.c	operations, what goes in and what must come out
  *	programs.c	random worlds
  *	sweep.c		worlds of every size
+ *	deaths.c	small worlds in which a rank dies, at every event
  *	cost.c		what an operation costs, and what it may
  *	mutation.c	the simulator must notice what is broken on purpose
  *	main.c		the command line
@@ -249,9 +250,13 @@ struct endpoint {
 	struct coll_grant *grants;
 };
 
-/** struct frame - a control frame on its way */
+/**
+ * struct frame - a control frame on its way
+ * @end: none, but the end of the connection
+ */
 struct frame {
 	struct frame *next;
+	bool end;
 	u8 wire[COLL_CONTROL_SIZE];
 };
 
@@ -278,6 +283,7 @@ struct queue {
  * @oldest: first operation that is not done
  * @vector: the vector registers are in use
  * @failed: the group has failed here (a negative errno)...
+ * @cause: ...for this reason...
  * @failed_at: ...at that time
  * @pinged_at: last time that the peers were pinged
  * @heard: last ping of each peer that was answered
@@ -297,6 +303,7 @@ struct member {
 	u32 oldest;
 	bool vector;
 	int failed;
+	struct coll_cause cause;
 	u64 failed_at;
 	u64 pinged_at;
 	u64 heard[SIM_RANKS_MAX];
@@ -310,6 +317,8 @@ enum fault_kind {
 	FAULT_INSTANCE,		/* some operations are aborted */
 	FAULT_GROUP,		/* the group is aborted */
 	FAULT_SILENCE,		/* a rank is cut off, aborts and moves on */
+	FAULT_DEATH,		/* a rank dies, and its host says so */
+	FAULT_LOSS,		/* a rank dies with its host */
 	FAULT_COUNT
 };
 
@@ -321,6 +330,9 @@ enum fault_kind {
  * @segment: see struct coll_plan
  * @faults: how many
  * @fault: of what kind
+ * @strike: the only one comes when there have been so many events but one; 0: at any
+ *	time
+ * @victim: then it is this rank that dies
  */
 struct config {
 	u64 seed;
@@ -333,6 +345,8 @@ struct config {
 	u32 nops;
 	u32 faults;
 	u8 fault;
+	u64 strike;
+	u32 victim;
 	u8 mutation;
 	bool verbose;
 };
@@ -347,11 +361,13 @@ struct sim {
 	u32 ready_max;
 	u64 bytes;		/* of all operations */
 	u64 steps;
+	u64 acts;		/* steps in which something happened */
 	u64 now;
 	u64 next_fault;
 	u32 faults_left;
 	u32 cut;		/* rank that is cut off, or COLL_NOBODY */
 	struct member *victim;	/* that will be */
+	u32 dead;		/* rank that is, or COLL_NOBODY */
 	u32 frozen;		/* rank that does nothing... */
 	u64 frozen_until;	/* ...until then, in steps */
 	u32 queue_max;		/* longest queue of control frames seen */
@@ -365,6 +381,12 @@ struct sim {
 static inline struct member *member_of(const struct coll_engine *engine)
 {
 	return container_of(engine - engine->lane, struct member, engine[0]);
+}
+
+/* Does the time matter? */
+static inline bool sim_timed(const struct sim *sim)
+{
+	return sim->config.fault == FAULT_SILENCE || sim->config.fault == FAULT_LOSS;
 }
 
 /* sim.c */
@@ -390,15 +412,19 @@ bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
 bool endpoint_connect(struct endpoint *ep);
 void endpoint_reset(struct endpoint *ep);
+void endpoint_die(struct endpoint *ep);
 void endpoint_free(struct endpoint *ep);
 void control_send(struct member *from, u32 to, const struct coll_control *control);
 bool control_receive(struct queue *queue);
+void queue_die(struct queue *queue);
 void queue_free(struct queue *queue);
 
 /* fault.c */
 void fault_strike(struct sim *sim);
 bool fault_ping(struct member *member);
 void fault_control(struct member *member, u32 from, const struct coll_control *control);
+void fault_end(struct member *member, u32 from);
+bool fault_explained(const struct member *member);
 void member_abort(struct member *member, u64 name);
 
 /* memory.c */
@@ -443,6 +469,10 @@ void cost_inspect(struct sim *sim);
 
 /* sweep.c */
 bool sweep(u32 nranks);
+
+/* deaths.c */
+#define DEATHS_RANKS	4
+bool deaths(u32 nranks, u8 fault, u64 *worlds);
 
 #define OPS_MAX		40
 

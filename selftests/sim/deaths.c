@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every schedule once in small programs of two to four ranks, in which a rank dies: each
+ * of them, before each event that there is when none does.
+ *
+ * The others must come to an end, with every request complete once, nothing written after
+ * that, no result that is wrong, and the dead rank as the reason of what fails.
+ */
+#include "jobs.h"
+#include "sim.h"
+
+#define DEATHS_LANES	2
+#define DEATHS_OPS	2
+
+/* Beyond what is sent at once, and within; windows make some frames of the first. */
+#define MANY_BYTES	(COLLECTIVE_EAGER_LIMIT + 808)
+#define FEW_ELEMENTS	5
+#define BLOCK_ELEMENTS	100	/* where blocks differ, nothing is sent at once */
+#define SEGMENT		2048
+
+#define SUM(_type)	.type = COLLECTIVE_##_type, .reduction = COLLECTIVE_SUM
+#define RING		.algorithm = COLLECTIVE_ALGORITHM_RING
+#define TREE		.algorithm = COLLECTIVE_ALGORITHM_TREE
+#define DIRECT		.algorithm = COLLECTIVE_ALGORITHM_DIRECT
+
+static const struct sim_op kinds[] = {
+	{ .collective = COLLECTIVE_BARRIER, RING },
+	{ .collective = COLLECTIVE_BARRIER, TREE },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(INT32), RING },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(INT32), TREE },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(FLOAT32), .reproducible = true },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(BFLOAT16), .wide = true },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(BFLOAT16), .wide = true, .reproducible = true },
+	{ .collective = COLLECTIVE_REDUCE, SUM(INT32), RING },
+	{ .collective = COLLECTIVE_REDUCE, SUM(INT32), TREE },
+	{ .collective = COLLECTIVE_REDUCE, SUM(INT32), DIRECT },
+	{ .collective = COLLECTIVE_REDUCE, SUM(FLOAT32), .reproducible = true },
+	{ .collective = COLLECTIVE_BROADCAST, SUM(INT64), RING },
+	{ .collective = COLLECTIVE_BROADCAST, SUM(INT64), TREE },
+	{ .collective = COLLECTIVE_BROADCAST, SUM(INT64), .varlen = true },
+	{ .collective = COLLECTIVE_ALLGATHER, SUM(INT64), RING },
+	{ .collective = COLLECTIVE_ALLGATHER, SUM(INT64), TREE },
+	{ .collective = COLLECTIVE_ALLGATHER, SUM(INT64), .vector = true },
+	{ .collective = COLLECTIVE_REDUCE_SCATTER, SUM(INT32), RING },
+	{ .collective = COLLECTIVE_REDUCE_SCATTER, SUM(INT32), DIRECT },
+	{ .collective = COLLECTIVE_REDUCE_SCATTER, SUM(FLOAT32), .reproducible = true },
+	{ .collective = COLLECTIVE_GATHER, SUM(INT64), DIRECT },
+	{ .collective = COLLECTIVE_GATHER, SUM(INT64), .vector = true },
+	{ .collective = COLLECTIVE_SCATTER, SUM(INT64), DIRECT },
+	{ .collective = COLLECTIVE_SCATTER, SUM(INT64), .vector = true },
+	{ .collective = COLLECTIVE_SCATTER, SUM(INT64), .vector = true, .varlen = true },
+	{ .collective = COLLECTIVE_ALLTOALL, SUM(INT64), DIRECT },
+	{ .collective = COLLECTIVE_ALLTOALL, SUM(INT64), .vector = true },
+	{ .collective = COLLECTIVE_SCAN, SUM(INT32), RING },
+	{ .collective = COLLECTIVE_SCAN, SUM(INT32), TREE },
+	{ .collective = COLLECTIVE_EXSCAN, SUM(INT32), RING },
+	{ .collective = COLLECTIVE_EXSCAN, SUM(INT32), TREE },
+	{ .collective = COLLECTIVE_SEND, SUM(INT64) },
+	{ .collective = COLLECTIVE_SEND, SUM(INT64), .varlen = true },
+};
+
+#define WORLDS		ARRAY_SIZE(kinds)
+
+/**
+ * struct story - a program, to be told once for every death
+ * @config: of its world
+ * @ops: its operations
+ * @events: of the world in which nobody dies
+ */
+struct story {
+	struct config config;
+	struct sim_op ops[DEATHS_OPS];
+	u64 events;
+};
+
+static void story_op(struct story *story, u32 number)
+{
+	struct sim_op *op = &story->ops[number];
+	u32 nranks = story->config.nranks;
+
+	op->seed = story->config.seed + number;
+	op->root = number % nranks;
+	op->to = (op->root + 1) % nranks;
+	op->name = number;
+	if (op->collective == COLLECTIVE_SEND)
+		op->name = coll_name_pair(op->root, op->to, number, false);
+	if (op->collective == COLLECTIVE_BARRIER)
+		return;
+	op->count = op->vector ? BLOCK_ELEMENTS : MANY_BYTES / coll_type_size(op->type);
+	if (number || !program_offers(op, nranks))
+		op->count = FEW_ELEMENTS;
+}
+
+static u64 events_seen;
+
+static void count_events(struct sim *sim)
+{
+	events_seen = sim->acts;
+}
+
+/* Return: false when it goes wrong although nobody dies. */
+static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
+{
+	u32 i;
+
+	story->config = (struct config){
+		.seed = 1 + index + nranks * WORLDS,
+		.nranks = nranks,
+		.lanes = 1 + (index + nranks) % DEATHS_LANES,
+		.nslots = 4,
+		.window = 4,
+		.nops = DEATHS_OPS,
+		.segment = SEGMENT,
+		.faults = 1,
+		.fault = fault,
+		.strike = U64_MAX,
+	};
+	for (i = 0; i < DEATHS_OPS; i++) {
+		story->ops[i] = kinds[index];
+		story_op(story, i);
+	}
+	if (!program_run(&story->config, story->ops, count_events))
+		return false;
+	story->events = events_seen;
+	return true;
+}
+
+static void must_have_died(struct sim *sim)
+{
+	if (sim->dead == COLL_NOBODY)
+		sim_fail(sim, "nobody dies");
+}
+
+/* One victim, all of its deaths. */
+static bool story_job(const void *ctx, unsigned int index)
+{
+	const struct story *stories = ctx;
+	u32 nranks = stories->config.nranks;
+	const struct story *story = &stories[index / nranks];
+	struct config config = story->config;
+
+	config.victim = index % nranks;
+	for (config.strike = 1; config.strike <= story->events; config.strike++)
+		if (!program_run(&config, story->ops, must_have_died))
+			return false;
+	return true;
+}
+
+/**
+ * deaths() - each rank dies at each event of small programs
+ * @nranks: of these, at most DEATHS_RANKS
+ * @fault: how it dies
+ * @worlds: filled in: how many deaths that is
+ *
+ * Return: true when all went well.
+ */
+bool deaths(u32 nranks, u8 fault, u64 *worlds)
+{
+	static struct story stories[WORLDS];
+	bool passed[WORLDS * DEATHS_RANKS], well = true;
+	u32 i;
+
+	*worlds = 0;
+	for (i = 0; i < WORLDS && well; i++) {
+		well = story_begin(&stories[i], nranks, fault, i);
+		*worlds += nranks * stories[i].events;
+	}
+	if (!well)
+		return false;
+	jobs_run(WORLDS * nranks, story_job, stories, passed);
+	for (i = 0; i < WORLDS * nranks; i++)
+		well &= passed[i];
+	return well;
+}
