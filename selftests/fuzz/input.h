@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The fuzzer's bytes as a row of choices; when they are used up, all are zero. */
+#ifndef COLL_FUZZ_INPUT_H
+#define COLL_FUZZ_INPUT_H
+
+#include "env.h"
+
+/**
+ * struct input - what has not been chosen from yet
+ * @at: the next byte
+ * @left: bytes there are
+ */
+struct input {
+	const u8 *at;
+	size_t left;
+};
+
+static inline u8 input_byte(struct input *in)
+{
+	if (!in->left)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+/* 0 .. @n - 1; @n is 256 at most */
+static inline u32 input_below(struct input *in, u32 n)
+{
+	return input_byte(in) % n;
+}
+
+/* True once in @n times. */
+static inline bool input_once_in(struct input *in, u32 n)
+{
+	return input_below(in, n) == n - 1;
+}
+
+static inline u64 input_bits(struct input *in, u32 bytes)
+{
+	u64 bits = 0;
+
+	while (bytes--)
+		bits = bits << 8 | input_byte(in);
+	return bits;
+}
+
+/* A number that may be anything, and often is small or next to the largest one. */
+static inline u64 input_number(struct input *in)
+{
+	switch (input_below(in, 4)) {
+	case 0:
+		return input_byte(in);
+	case 1:
+		return input_bits(in, 2);
+	case 2:
+		return ~(u64)input_byte(in);
+	}
+	return input_bits(in, 8);
+}
+
+#endif /* COLL_FUZZ_INPUT_H */

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Operations as somebody might submit them: every collective, type and algorithm, in
+ * place or not, blocks that differ, lengths that are told.  Few elements, but as many
+ * frames as scratch windows of a few bytes make of them, and with or without credit.
+ */
+#include "rig.h"
+#include "reduce.h"
+
+#define INPUT_BYTE	1
+#define COUNT_MAX	9000
+
+/**
+ * struct extent - what an operation reads and writes on this rank, in elements
+ * @send: of the input
+ * @recv: of the result
+ * @own: where in the result the input is, when it is in place
+ */
+struct extent {
+	u64 send;
+	u64 recv;
+	u64 own;
+};
+
+static u64 choose_count(struct input *in)
+{
+	static const u16 counts[] = {
+		0, 1, 2, 3, 4, 5, 8, 15, 16, 33, 64, 100, 255, 600, 1024, COUNT_MAX,
+	};
+
+	return counts[input_below(in, ARRAY_SIZE(counts))];
+}
+
+/* Some bytes, but not thousands of segments: that takes long, and shows nothing new. */
+static u32 choose_segment(struct input *in, u64 bytes)
+{
+	u32 segment = COLL_ELEMENT_MAX << input_below(in, 8);
+
+	while (segment < bytes / 256)
+		segment *= 2;
+	return segment;
+}
+
+static void choose_plan(const struct rig *rig, struct input *in, struct coll_plan *plan)
+{
+	u8 how;
+
+	plan->collective = input_below(in, COLLECTIVE_OPCODE_COUNT);
+	plan->type = input_below(in, COLLECTIVE_TYPE_COUNT);
+	plan->reduction = input_below(in, COLLECTIVE_REDUCTION_COUNT);
+	plan->algorithm = input_below(in, COLLECTIVE_ALGORITHM_COUNT);
+	plan->rank = rig->engine.rank;
+	plan->nranks = rig->engine.nranks;
+	plan->root = input_below(in, plan->nranks);
+	plan->nlanes = 1;
+	plan->count = choose_count(in);
+	plan->size = coll_type_size(plan->type);
+	how = input_byte(in);
+	plan->reproducible = how & 1;
+	plan->wide = how & 2;
+	plan->varlen = how & 4;
+	plan->vector = how & 8;
+	plan->in_place = how & 16;
+	if (plan->collective == COLLECTIVE_BARRIER)
+		plan->count = 0;
+	if (coll_plan_pair(plan) && plan->root == plan->rank)
+		plan->root = (plan->root + 1) % plan->nranks;
+	if (plan->collective == COLLECTIVE_SEND)
+		plan->varlen = false;
+}
+
+static bool has_blocks(const struct coll_plan *plan)
+{
+	return plan->collective >= COLLECTIVE_ALLGATHER &&
+	       plan->collective <= COLLECTIVE_ALLTOALL;
+}
+
+/* Blocks that differ: the fuzzer's lengths, and what this rank knows of them. */
+static void choose_blocks(struct input *in, struct coll_plan *plan,
+			  struct operation *operation)
+{
+	u64 *send = operation->first[0], *recv = operation->first[1];
+	bool root = plan->rank == plan->root;
+	u64 longest = 0;
+	u32 i;
+
+	if (!plan->vector)
+		return;
+	for (i = 0; i < plan->nranks; i++) {
+		u64 count = input_below(in, 32) ? input_byte(in) : choose_count(in);
+
+		longest = max(longest, count);
+		send[i + 1] = send[i] + count;
+		/* What goes to a rank and what comes from it; but to oneself it is one. */
+		if (plan->collective == COLLECTIVE_ALLTOALL && i != plan->rank)
+			count = input_byte(in);
+		recv[i + 1] = recv[i] + count;
+	}
+	plan->count = send[plan->rank + 1] - send[plan->rank];
+	switch (plan->collective) {
+	case COLLECTIVE_ALLGATHER:
+		plan->count = longest;
+		plan->recv_first = recv;
+		break;
+	case COLLECTIVE_REDUCE_SCATTER:
+		plan->count = longest;
+		plan->send_first = send;
+		break;
+	case COLLECTIVE_GATHER:
+		plan->recv_first = root ? recv : NULL;
+		break;
+	case COLLECTIVE_SCATTER:
+		plan->send_first = root ? send : NULL;
+		break;
+	case COLLECTIVE_ALLTOALL:
+		plan->count = 0;
+		plan->send_first = send;
+		plan->recv_first = recv;
+		break;
+	}
+}
+
+static u64 block(const struct coll_plan *plan, const u64 *first)
+{
+	return coll_plan_first(plan, first, plan->rank + 1) -
+	       coll_plan_first(plan, first, plan->rank);
+}
+
+static struct extent plan_extent(const struct coll_plan *plan)
+{
+	bool root = plan->rank == plan->root;
+	u64 before = coll_plan_first(plan, plan->send_first, plan->nranks);
+	u64 behind = coll_plan_first(plan, plan->recv_first, plan->nranks);
+	struct extent extent = { .send = plan->count, .recv = plan->count };
+
+	switch (plan->collective) {
+	case COLLECTIVE_ALLGATHER:
+		extent.send = block(plan, plan->recv_first);
+		extent.recv = behind;
+		extent.own = coll_plan_first(plan, plan->recv_first, plan->rank);
+		break;
+	case COLLECTIVE_BROADCAST:
+		extent.send = root ? plan->count : 0;
+		break;
+	case COLLECTIVE_SEND:
+		extent.recv = 0;
+		break;
+	case COLLECTIVE_RECV:
+		extent.send = 0;
+		break;
+	case COLLECTIVE_REDUCE:
+		extent.recv = root ? plan->count : 0;
+		break;
+	case COLLECTIVE_EXSCAN:
+		extent.recv = plan->rank ? plan->count : 0;
+		break;
+	case COLLECTIVE_GATHER:
+		extent.send = block(plan, plan->recv_first);
+		extent.recv = root ? behind : 0;
+		extent.own = root ? coll_plan_first(plan, plan->recv_first, plan->rank) : 0;
+		break;
+	case COLLECTIVE_SCATTER:
+		extent.send = root ? before : 0;
+		extent.recv = block(plan, plan->send_first);
+		break;
+	case COLLECTIVE_ALLTOALL:
+		extent.send = before;
+		extent.recv = behind;
+		break;
+	case COLLECTIVE_REDUCE_SCATTER:
+		extent.send = before;
+		extent.recv = block(plan, plan->send_first);
+		break;
+	}
+	return extent;
+}
+
+/* May the input be where the result goes? */
+static bool may_share(const struct coll_plan *plan, const struct extent *extent)
+{
+	if (!extent->send || !extent->recv)
+		return false;
+	switch (plan->collective) {
+	case COLLECTIVE_SCATTER:
+	case COLLECTIVE_REDUCE_SCATTER:
+		return false;
+	case COLLECTIVE_ALLTOALL:
+		return !plan->vector;
+	}
+	return true;
+}
+
+static void allocate_area(struct operation *operation, struct coll_call *call, u8 area,
+			  u64 elements, u64 piece)
+{
+	if (!elements)
+		return;
+	operation->area[area] = area_new(elements * call->plan.size, piece);
+	call->area[area] = &operation->area[area]->mem;
+	call->area_off[area] = AREA_MARGIN;
+}
+
+static void allocate(struct operation *operation, struct coll_call *call, u64 piece)
+{
+	const struct coll_plan *plan = &call->plan;
+	struct extent extent = plan_extent(plan);
+	u64 scratch;
+
+	allocate_area(operation, call, COLL_AREA_RECV, extent.recv, piece);
+	if (plan->in_place) {
+		operation->area[COLL_AREA_SEND] = operation->area[COLL_AREA_RECV];
+		call->area[COLL_AREA_SEND] = call->area[COLL_AREA_RECV];
+		call->area_off[COLL_AREA_SEND] = AREA_MARGIN + extent.own * plan->size;
+	} else {
+		allocate_area(operation, call, COLL_AREA_SEND, extent.send, piece);
+		operation->send_len = extent.send * plan->size;
+	}
+	if (extent.send)
+		area_fill(operation->area[COLL_AREA_SEND], call->area_off[COLL_AREA_SEND],
+			  extent.send * plan->size, INPUT_BYTE);
+
+	scratch = coll_plan_scratch(plan);
+	if (scratch) {
+		operation->area[COLL_AREA_SCRATCH] =
+			area_window(scratch, coll_schedule_find(plan)->windowed);
+		call->area[COLL_AREA_SCRATCH] = &operation->area[COLL_AREA_SCRATCH]->mem;
+	}
+}
+
+static bool plan_valid(const struct coll_plan *plan)
+{
+	static const u8 reducing[] = {
+		COLLECTIVE_ALLREDUCE, COLLECTIVE_REDUCE, COLLECTIVE_REDUCE_SCATTER,
+		COLLECTIVE_SCAN, COLLECTIVE_EXSCAN,
+	};
+	bool scan = plan->collective == COLLECTIVE_SCAN ||
+		    plan->collective == COLLECTIVE_EXSCAN;
+
+	if (memchr(reducing, plan->collective, sizeof(reducing)) &&
+	    (!coll_reduce_valid(plan->type, plan->reduction) ||
+	     (scan && plan->reduction == COLLECTIVE_AVG)))
+		return false;
+	return coll_schedule_find(plan);
+}
+
+/**
+ * operation_new() - an operation, and its memory
+ * @rig: for its engine
+ * @in: chooses everything
+ * @call: filled in, but for its name
+ *
+ * Return: the operation; NULL when it could not be submitted.
+ */
+struct operation *operation_new(const struct rig *rig, struct input *in,
+				struct coll_call *call)
+{
+	struct operation *operation = calloc(1, sizeof(*operation));
+	struct coll_plan *plan = &call->plan;
+	struct extent extent;
+	u8 how;
+
+	choose_plan(rig, in, plan);
+	how = input_byte(in);
+	plan->vector &= has_blocks(plan) && !plan->varlen;
+	choose_blocks(in, plan, operation);
+	plan->segment = choose_segment(in, plan->size * max3(plan->count,
+							     operation->first[0][plan->nranks],
+							     operation->first[1][plan->nranks]));
+	extent = plan_extent(plan);
+	plan->in_place &= may_share(plan, &extent);
+	if (!plan_valid(plan)) {
+		free(operation);
+		return NULL;
+	}
+	call->eager = coll_plan_eager(plan) && (how & 1 || coll_schedule_find(plan)->eager);
+	allocate(operation, call, COLL_ELEMENT_MAX << (how >> 4));
+	return operation;
+}
+
+/**
+ * operation_check() - nothing was written but the result
+ * @operation: a complete one
+ */
+void operation_check(const struct operation *operation)
+{
+	const struct area *send = operation->area[COLL_AREA_SEND];
+	const struct area *recv = operation->area[COLL_AREA_RECV];
+
+	require(!send || area_margins(send));
+	require(!recv || area_margins(recv));
+	require(!operation->send_len ||
+		area_holds(send, AREA_MARGIN, operation->send_len, INPUT_BYTE));
+}
+
+/**
+ * operation_free() - take its memory away
+ * @operation: one that the engine does not know, or no more
+ */
+void operation_free(struct operation *operation)
+{
+	if (operation->area[COLL_AREA_SEND] != operation->area[COLL_AREA_RECV])
+		free(operation->area[COLL_AREA_SEND]);
+	free(operation->area[COLL_AREA_RECV]);
+	free(operation->area[COLL_AREA_SCRATCH]);
+	free(operation);
+}
+
+/* A message has the name of its ends, a collective a key or the next number. */
+static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan *plan)
+{
+	u8 how = input_byte(in);
+	bool keyed = how & 1;
+	u32 key = how >> 1;
+
+	if (plan->collective == COLLECTIVE_SEND)
+		return coll_name_pair(plan->rank, plan->root, key % RIG_KEYS, keyed);
+	if (plan->collective == COLLECTIVE_RECV)
+		return coll_name_pair(plan->root, plan->rank, key % RIG_KEYS, keyed);
+	if (keyed)
+		return coll_name_keyed(key % RIG_KEYS);
+	/* Not all operations use this lane. */
+	rig->next += how >> 6 == 3;
+	return rig->next++;
+}
+
+/**
+ * rig_submit() - somebody submits an operation
+ * @rig: the rig
+ * @in: chooses which; often the same as the last one
+ */
+void rig_submit(struct rig *rig, struct input *in)
+{
+	bool again = input_once_in(in, 2) && rig->again.left;
+	struct input same = rig->again;
+	struct coll_call call = { 0 };
+	struct operation *operation;
+	int err;
+
+	if (rig->failed || rig->submitted - rig->completed == RIG_SLOTS)
+		return;
+	if (!again)
+		rig->again = *in;
+	operation = operation_new(rig, again ? &same : in, &call);
+	if (!operation)
+		return;
+	call.instance = choose_name(rig, in, &call.plan);
+	if (coll_failed_find(&rig->failures, call.instance) >= 0) {
+		operation_free(operation);
+		return;
+	}
+	rig->call = coll_plan_call(&call.plan);
+	rig->submitted++;
+	err = coll_engine_submit(&rig->engine, &operation->inst, &call);
+	if (!err)
+		return;
+	require(err == -EEXIST);
+	rig->submitted--;
+	operation_free(operation);
+}

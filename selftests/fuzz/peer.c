@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers: their frames fit what the engine waits for, or nearly, or not at all; their
+ * control frames say what could be true, or anything.
+ */
+#include "rig.h"
+
+/**
+ * rig_name() - the name of an operation
+ * @rig: the rig
+ * @in: chooses which: in progress, over, to come, or none that there ever will be
+ */
+u64 rig_name(const struct rig *rig, struct input *in)
+{
+	const struct coll_engine *engine = &rig->engine;
+	u8 how = input_byte(in);
+	u32 skip = how >> 3;
+	const struct coll_inst *inst;
+
+	switch (how & 7) {
+	case 0:
+		return input_number(in);
+	case 1:
+		return rig->next + skip;
+	case 2:
+		return coll_name_keyed(skip % RIG_KEYS);
+	case 3:
+		return coll_name_pair(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
+				      skip & 16);
+	case 4:
+		return coll_name_pair(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
+				      skip & 16);
+	}
+	list_for_each_entry(inst, &engine->active, node)
+		if (!(skip-- % RIG_SLOTS))
+			return inst->call.instance;
+	return rig->next;
+}
+
+/**
+ * rig_peer() - one of the peers
+ * @rig: the rig
+ * @in: chooses which
+ */
+struct peer *rig_peer(struct rig *rig, struct input *in)
+{
+	u32 rank = input_below(in, rig->engine.nranks - 1);
+
+	return &rig->peer[rank < rig->engine.rank ? rank : rank + 1];
+}
+
+/**
+ * peer_connect() - there is a connection to a peer
+ * @rig: the rig
+ * @peer: the peer
+ */
+void peer_connect(struct rig *rig, struct peer *peer)
+{
+	if (peer->up)
+		return;
+	peer->up = true;
+	coll_engine_connected(&rig->engine, &peer->stream);
+}
+
+/* Refused once, refused for ever; and the group fails. */
+static void peer_refuse(struct rig *rig, struct peer *peer, int err)
+{
+	require(err == -EPROTO);
+	peer->refused = true;
+	rig_fail(rig);
+}
+
+/**
+ * peer_receive() - bytes of a peer arrive
+ * @rig: the rig
+ * @peer: the peer
+ * @bytes: the bytes
+ * @len: how many
+ */
+void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len)
+{
+	while (len && peer->up && !peer->refused) {
+		int n;
+
+		rig->vector = coll_stream_reduces(&peer->stream);
+		n = coll_stream_receive(&peer->stream, bytes, len);
+		rig->vector = false;
+		if (n < 0) {
+			peer_refuse(rig, peer, n);
+			require(coll_stream_receive(&peer->stream, bytes, len) == -EPROTO);
+			return;
+		}
+		require(n && (u32)n <= len);
+		rig->asked = 0;
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* The engine waits for something of a peer: the frame that fits. */
+static bool fitting(const struct rig *rig, const struct peer *peer, struct input *in,
+		    struct coll_data *data)
+{
+	u32 skip = input_below(in, RIG_SLOTS);
+	const struct coll_inst *inst;
+	bool found = false;
+
+	list_for_each_entry(inst, &rig->engine.active, node) {
+		u64 left = inst->rx.in.len - inst->rx_off;
+
+		if (inst_received(inst) || inst->rx.from != peer->stream.peer ||
+		    (inst->error && skip & 1))
+			continue;
+		*data = (struct coll_data){
+			.flags = inst->call.eager ? COLL_DATA_EAGER : 0,
+			.call = coll_plan_call(&inst->call.plan),
+			.step = inst->rx.tag,
+			.instance = inst->call.instance,
+			.offset = inst->rx_off,
+			.length = inst->rx.token ? 0 : min_t(u64, left, COLL_DATA_MAX),
+		};
+		found = true;
+		if (!skip--)
+			break;
+	}
+	return found;
+}
+
+/* A frame that is early. */
+static void early(const struct rig *rig, struct input *in, struct coll_data *data)
+{
+	*data = (struct coll_data){
+		.flags = COLL_DATA_EAGER,
+		.call = rig->call,
+		.step = input_below(in, 4),
+		.instance = rig_name(rig, in),
+		.length = 8 * input_byte(in),
+	};
+}
+
+/* What a peer gets wrong, if anything. */
+static void distort(const struct rig *rig, struct input *in, struct coll_data *data)
+{
+	switch (input_below(in, 16)) {
+	case 0:
+		data->flags = input_byte(in);
+		break;
+	case 1:
+		data->flags ^= COLL_DATA_BORROWED;
+		break;
+	case 2:
+		data->flags |= COLL_DATA_EAGER | COLL_DATA_REQUEST;
+		data->offset = input_byte(in) & 1 ? data->length : data->offset;
+		data->length = 0;
+		break;
+	case 3:
+		data->step = input_number(in);
+		break;
+	case 4:
+		data->offset = input_number(in);
+		break;
+	case 5:
+		data->length = input_number(in);
+		break;
+	case 6:
+		data->call = input_bits(in, 2);
+		break;
+	case 7:
+		data->instance = rig_name(rig, in);
+		break;
+	case 8:
+		data->lane = input_byte(in);
+		break;
+	case 9:
+	case 10:
+	case 11:
+		data->length &= input_bits(in, 2);
+		break;
+	}
+}
+
+/**
+ * peer_begin() - a peer begins a frame
+ * @rig: the rig
+ * @peer: the peer
+ * @in: chooses which
+ *
+ * What is left of the frame before it is skipped, as if it had been longer.
+ */
+void peer_begin(struct rig *rig, struct peer *peer, struct input *in)
+{
+	struct coll_data data = { 0 };
+
+	if (input_once_in(in, 4) || !fitting(rig, peer, in, &data))
+		early(rig, in, &data);
+	distort(rig, in, &data);
+	coll_wire_put_data(peer->head, &data, RIG_INCARNATION);
+	if (input_once_in(in, 64))
+		peer->head[input_below(in, COLL_DATA_SIZE)] ^= input_byte(in);
+	peer->head_left = COLL_DATA_SIZE;
+	peer->body_left = data.length;
+}
+
+/**
+ * peer_arrive() - some of the frame arrives that a peer has begun
+ * @rig: the rig
+ * @peer: the peer
+ * @most: bytes, at most
+ */
+void peer_arrive(struct rig *rig, struct peer *peer, u32 most)
+{
+	static const u8 body[4096] = { 0x3f, 0x80, 1, 0xff, 0x7f, 0xc0, 0, 3 };
+	u32 head = min(most, peer->head_left);
+	u32 len = min3(most - head, peer->body_left, (u32)sizeof(body));
+
+	peer_receive(rig, peer, peer->head + COLL_DATA_SIZE - peer->head_left, head);
+	peer_receive(rig, peer, body + sizeof(body) - len, len);
+	peer->head_left -= head;
+	peer->body_left -= len;
+}
+
+/* The transport copies it, or looks at it. */
+static void touch(const struct coll_mem *mem, u64 off, u64 len)
+{
+	static u8 socket[4096];
+
+	while (len) {
+		size_t n;
+		const void *at = mem->at(mem, off, &n);
+
+		n = min3((u64)n, len, (u64)sizeof(socket));
+		memcpy(socket, at, n);
+		off += n;
+		len -= n;
+	}
+}
+
+/**
+ * peer_send() - the transport takes something
+ * @rig: the rig
+ * @peer: for that peer
+ * @most: bytes, at most
+ *
+ * Return: whether there was something to send.
+ */
+bool peer_send(struct rig *rig, struct peer *peer, u32 most)
+{
+	struct coll_out out, again;
+	u32 len;
+
+	if (!coll_stream_next(&peer->stream, &out))
+		return false;
+	require(coll_stream_next(&peer->stream, &again) && again.ptr == out.ptr &&
+		again.mem == out.mem && again.off == out.off && again.len == out.len);
+	require(out.len && (!out.ptr || out.copy));
+	len = min(most, out.len + (out.gather ? out.more : 0));
+	if (!out.ptr)
+		touch(out.mem, out.off, len);
+	else if (len > out.len)
+		touch(out.mem, out.off, len - out.len);
+	coll_stream_sent(&peer->stream, len);
+	rig->asked = 0;
+	return true;
+}
+
+/* Grants for one name after the other. */
+static int grant_many(const struct rig *rig, struct coll_stream *stream, struct input *in)
+{
+	u64 name = rig_name(rig, in);
+	u32 names = input_below(in, 64);
+	int err = 0;
+
+	while (names-- && !err)
+		err = coll_stream_granted(stream, name++, COLL_GRANT_ALL);
+	return err;
+}
+
+/* A position between two, or any. */
+static u64 position(struct input *in, u64 from, u64 to)
+{
+	u8 how = input_byte(in);
+
+	if (how == 0xff)
+		return input_number(in);
+	return from + (to - from) * how / 0xfe;
+}
+
+/**
+ * peer_control() - a peer says how far it is
+ * @rig: the rig
+ * @peer: the peer
+ * @in: chooses what it says
+ */
+void peer_control(struct rig *rig, struct peer *peer, struct input *in)
+{
+	struct coll_stream *stream = &peer->stream;
+	u64 name;
+	int err;
+
+	if (!peer->up || peer->refused)
+		return;
+	switch (input_below(in, 5)) {
+	case 0:
+		err = coll_stream_consumed(stream, position(in, stream->tx_consumed,
+							    stream->tx_position));
+		break;
+	case 1:
+		err = coll_stream_credited(stream, position(in, stream->tx_credit - COLL_CREDIT,
+							    stream->tx_eager));
+		break;
+	case 2:
+		name = rig_name(rig, in);
+		err = coll_stream_granted(stream, name, COLL_GRANT_ALL);
+		break;
+	case 3:
+		err = grant_many(rig, stream, in);
+		break;
+	default:
+		name = rig_name(rig, in);
+		err = coll_stream_granted(stream, name, input_number(in));
+	}
+	if (err)
+		peer_refuse(rig, peer, err);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_FUZZ_REQUIRE_H
+#define COLL_FUZZ_REQUIRE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What must be true whatever the input: else this is a finding. */
+#define require(what) do {							\
+	if (!(what)) {								\
+		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+		abort();							\
+	}									\
+} while (0)
+
+#endif /* COLL_FUZZ_REQUIRE_H */

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "rig.h"
+
+/*
+ * What an event may cost: a callback or two for all that a stage holds, as frames
+ * without payload, and for all that is in progress.
+ */
+#define ASKED_MAX	(4 * (COLL_CREDIT / COLL_DATA_SIZE) + 64 * RIG_SLOTS)
+
+static void rig_asked(struct rig *rig)
+{
+	require(++rig->asked <= ASKED_MAX);
+}
+
+static struct coll_stream *on_stream(void *ctx, u32 rank)
+{
+	struct rig *rig = ctx;
+
+	require(rank < rig->engine.nranks && rank != rig->engine.rank);
+	return rig->peer[rank].up ? &rig->peer[rank].stream : NULL;
+}
+
+/* Whatever it says must be a frame that a peer accepts. */
+static void on_control(void *ctx, u32 rank, const struct coll_control *control)
+{
+	struct rig *rig = ctx;
+	struct coll_control heard;
+	u8 frame[COLL_CONTROL_SIZE];
+
+	rig_asked(rig);
+	require(rank < rig->engine.nranks && rank != rig->engine.rank);
+	coll_wire_put_control(frame, control, RIG_INCARNATION);
+	require(!coll_wire_get_control(frame, &heard, RIG_INCARNATION));
+}
+
+static void on_kick(void *ctx, struct coll_stream *stream)
+{
+	struct rig *rig = ctx;
+
+	rig_asked(rig);
+	require(stream->engine == &rig->engine);
+}
+
+static void on_complete(void *ctx, struct coll_inst *inst)
+{
+	struct rig *rig = ctx;
+	struct operation *operation = container_of(inst, struct operation, inst);
+
+	rig_asked(rig);
+	rig->completed++;
+	operation_check(operation);
+	operation_free(operation);
+}
+
+static void on_mismatch(void *ctx, struct coll_inst *inst, u32 rank)
+{
+	struct rig *rig = ctx;
+
+	rig_asked(rig);
+	require(!inst->error && rank < rig->engine.nranks);
+}
+
+static void on_vector(void *ctx, bool begin)
+{
+	struct rig *rig = ctx;
+
+	require(rig->vector != begin);
+	rig->vector = begin;
+}
+
+static const struct coll_engine_ops rig_ops = {
+	.stream		= on_stream,
+	.control	= on_control,
+	.kick		= on_kick,
+	.complete	= on_complete,
+	.mismatch	= on_mismatch,
+	.vector		= on_vector,
+};
+
+/*
+ * Exactly the memory that was promised, so that the sanitizer sees more.  One run
+ * leaves it to the next: it is large.
+ */
+static void peer_init(struct rig *rig, u32 rank)
+{
+	static u8 *stage[RIG_RANKS];
+	static struct coll_grant *grants[RIG_RANKS];
+	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
+
+	if (!stage[rank]) {
+		stage[rank] = malloc(COLL_CREDIT);
+		grants[rank] = malloc(table);
+	}
+	memset(grants[rank], 0, table);
+	coll_stream_init(&rig->peer[rank].stream, &rig->engine, rank, stage[rank],
+			 grants[rank]);
+}
+
+/**
+ * rig_new() - an engine without operations, some of its peers connected
+ * @in: chooses ranks, and which
+ */
+struct rig *rig_new(struct input *in)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	u32 nranks = 2 + input_below(in, RIG_RANKS - 1), rank;
+	u8 absent = input_byte(in);
+
+	rig->engine = (struct coll_engine){
+		.ops = &rig_ops,
+		.ctx = rig,
+		.impl = &coll_reduce_scalar,
+		.rank = input_below(in, nranks),
+		.nranks = nranks,
+		.incarnation = RIG_INCARNATION,
+	};
+	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS, &rig->failures);
+	for (rank = 0; rank < nranks; rank++) {
+		if (rank == rig->engine.rank)
+			continue;
+		peer_init(rig, rank);
+		if (!(absent >> 4 >> rank & 1))
+			peer_connect(rig, &rig->peer[rank]);
+	}
+	return rig;
+}
+
+static void stream_check(const struct coll_stream *stream)
+{
+	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
+
+	require(stream->staged <= COLL_CREDIT);
+	require(!open || stream->sink.stage + stream->sink.left <= stream->stage + COLL_CREDIT);
+	require(stream->grants.count < stream->grants.size);
+	require(stream->rx_freed <= stream->rx_eager && stream->rx_told <= stream->rx_freed);
+	require(stream->tx_consumed <= stream->tx_position);
+	require(stream->tx_eager <= stream->tx_credit);
+}
+
+/**
+ * rig_check() - an event is over: is the engine within its bounds?
+ * @rig: the rig
+ */
+void rig_check(struct rig *rig)
+{
+	const struct coll_inst *inst;
+	u32 rank, active = 0;
+
+	require(!rig->vector);
+	rig->asked = 0;
+	for (rank = 0; rank < rig->engine.nranks; rank++)
+		if (rig->peer[rank].up && !rig->peer[rank].refused)
+			stream_check(&rig->peer[rank].stream);
+	list_for_each_entry(inst, &rig->engine.active, node)
+		active++;
+	require(rig->submitted == rig->completed + active);
+}
+
+/**
+ * rig_fail() - the group fails
+ * @rig: the rig
+ */
+void rig_fail(struct rig *rig)
+{
+	rig->failed = true;
+	coll_engine_abort(&rig->engine, COLL_INSTANCE_GROUP, -ECONNRESET);
+}
+
+/* What has begun leaves, and the peers consume it. */
+static void rig_settle(struct rig *rig)
+{
+	u32 rank;
+
+	for (rank = 0; rank < rig->engine.nranks; rank++) {
+		struct peer *peer = &rig->peer[rank];
+
+		if (!peer->up)
+			continue;
+		while (peer_send(rig, peer, U32_MAX))
+			;
+		require(!coll_stream_consumed(&peer->stream, peer->stream.tx_position));
+	}
+}
+
+static void rig_release(struct rig *rig)
+{
+	u32 rank;
+
+	for (rank = 0; rank < rig->engine.nranks; rank++) {
+		struct peer *peer = &rig->peer[rank];
+
+		if (!peer->up)
+			continue;
+		coll_stream_release(&peer->stream);
+		require(!peer_send(rig, peer, U32_MAX));
+	}
+}
+
+/**
+ * rig_free() - the end: the group fails, and everything completes
+ * @rig: the rig
+ * @released: because nobody reads our memory any more; else because they have read it
+ */
+void rig_free(struct rig *rig, bool released)
+{
+	rig_fail(rig);
+	coll_engine_drain(&rig->engine);
+	if (released)
+		rig_release(rig);
+	else
+		rig_settle(rig);
+	rig_check(rig);
+	require(list_empty(&rig->engine.active) && !rig->engine.copying);
+	free(rig);
+}
