@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +8,12 @@
 #include "comm.h"
 #include "deadline.h"
 #include "device.h"
+#include "lifeline.h"
 #include "reason.h"
+
+/* Digits of the number at the end of a child's name, and the point before them. */
+#define NUMBER_LENGTH	16
+#define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
 
 struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 {
@@ -20,6 +27,7 @@ struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 		return NULL;
 	}
 	comm->fd = -1;
+	comm->pid = getpid();
 	comm->rank = setup->rank;
 	comm->nranks = setup->nranks;
 	comm->reproducible = setup->reproducible;
@@ -29,18 +37,37 @@ struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 	return comm;
 }
 
+struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_setup *setup)
+{
+	size_t stem = parent->stem ?: strnlen(parent->setup.name, STEM_MAX);
+	struct coll_comm *child;
+
+	snprintf(setup->name, sizeof(setup->name), "%.*s.%016llx", (int)stem,
+		 parent->setup.name, (unsigned long long)setup->id);
+	setup->door = -1;
+	setup->life = -1;
+	child = coll_comm_new(setup);
+	if (!child)
+		return NULL;
+	child->stem = stem;
+	child->addr = parent->addr;
+	return child;
+}
+
 void coll_comm_free(struct coll_comm *comm)
 {
 	if (!comm)
 		return;
 	if (comm->fd >= 0)
 		close(comm->fd);
+	coll_lifeline_close(&comm->setup);
 	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
 	pthread_mutex_destroy(&comm->order);
 	pthread_mutex_destroy(&comm->lock);
 	free(comm->exchange);
 	explicit_bzero(comm->setup.secret, sizeof(comm->setup.secret));
+	free(comm->peers);
 	free(comm);
 }
 
@@ -50,12 +77,20 @@ int coll_comm_connect(struct coll_comm *comm,
 {
 	const struct coll_setup *setup = &comm->setup;
 	char why[COLL_DETAIL_SIZE / 2] = "";
+	const size_t size = comm->nranks * sizeof(*peers);
 	struct collective_status status;
-	int err = coll_device_connect(comm->fd, peers, comm->nranks,
-				      coll_deadline_left(setup->deadline));
+	int err;
 
-	if (!err)
-		return 0;
+	if (!comm->peers) {
+		comm->peers = malloc(size);
+		if (!comm->peers)
+			return coll_fail(detail, -ENOMEM, "no memory");
+		memcpy(comm->peers, peers, size);
+	}
+	err = coll_device_connect(comm->fd, peers, comm->nranks,
+				  coll_deadline_left(setup->deadline));
+	if (!err || err == -EINPROGRESS)
+		return err;
 	if (!coll_device_status(comm->fd, &status))
 		coll_reason_format(&status.group, why, sizeof(why));
 	return coll_fail(detail, err,
@@ -72,6 +107,7 @@ void coll_comm_note(struct coll_comm *comm, const char *text)
 	pthread_mutex_lock(&comm->lock);
 	strcpy(comm->note, text);
 	comm->noted = status.last.instance;
+	comm->noted_kind = status.group.kind;
 	pthread_mutex_unlock(&comm->lock);
 }
 

@@ -14,18 +14,21 @@ struct coll_request;
 /**
  * struct coll_comm - a member of a group
  * @fd: /dev/collective
+ * @pid: of the process that made it
  * @rank: mine
  * @nranks: how many there are
  * @reproducible: every allreduce reduces in the order of ranks
  * @setup: what the group was made with, which its children (split.c) inherit
  * @stem: characters of its name that its children's begin with; 0: those that fit
  * @addr: where it listens
+ * @peers: where all listen, by rank, with their lifelines; NULL before CONNECT
  * @lock: protects the fields below
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
  * @room: how many @regions has room for
- * @note: why the latest split failed; empty when it did not
+ * @note: why the latest split or shrinking failed; empty when it did not
  * @noted: operation that had failed last when @note was written
+ * @noted_kind: what the group had failed by, enum collective_reason_kind
  * @requests: operations under way, see request.c
  * @detail: what coll_error_detail() returned last
  * @order: one split at a time; taken before @lock; protects the fields below
@@ -35,12 +38,14 @@ struct coll_request;
  */
 struct coll_comm {
 	int fd;
+	pid_t pid;
 	int rank;
 	int nranks;
 	bool reproducible;
 	struct coll_setup setup;
 	size_t stem;
 	struct sockaddr_storage addr;
+	struct sockaddr_storage *peers;
 
 	pthread_mutex_t lock;
 	struct coll_region *regions;
@@ -48,6 +53,7 @@ struct coll_comm {
 	size_t room;
 	char note[COLL_DETAIL_SIZE];
 	__u64 noted;
+	__u32 noted_kind;
 	struct coll_request *requests;
 	char detail[COLL_DETAIL_SIZE];
 
@@ -61,10 +67,19 @@ struct coll_comm {
 /* A communicator without a device yet, or NULL: no memory. */
 struct coll_comm *coll_comm_new(const struct coll_setup *setup);
 
+/*
+ * A communicator for a group of some of @parent's ranks, with @setup->id, rank and
+ * nranks; names it in @setup.  NULL: no memory.
+ */
+struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_setup *setup);
+
 /* Close the device and free everything; NULL is ignored. */
 void coll_comm_free(struct coll_comm *comm);
 
-/* CONNECT to the ranks at @peers; @comm->setup.deadline holds. */
+/*
+ * CONNECT to the ranks at @peers, and keep these; @comm->setup.deadline holds.  On a
+ * non-blocking file it is -EINPROGRESS, and the same call again tells.
+ */
 int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "lifeline.h"
 #include "message.h"
 
 static const uint8_t magic[4] = { 'C', 'O', 'L', 'R' };
@@ -51,7 +52,7 @@ static uint64_t get64(const uint8_t *from)
 	return le64toh(value);
 }
 
-static size_t head(uint8_t *to, enum coll_message_kind kind, size_t length)
+size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length)
 {
 	memset(to, 0, COLL_HEAD_SIZE);
 	memcpy(to, magic, sizeof(magic));
@@ -79,7 +80,11 @@ void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr)
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	const struct sockaddr_in *in4 = (const void *)addr;
 
+	const struct coll_lifeline_ports ports = coll_lifeline_ports(addr);
+
 	memset(to, 0, COLL_ENTRY_SIZE);
+	put16(to + 4, ports.door);
+	put16(to + 6, ports.life);
 	if (addr->ss_family == AF_INET6) {
 		to[0] = 6;
 		put16(to + 2, ntohs(in6->sin6_port));
@@ -101,7 +106,7 @@ size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello)
 	put32(body + 12, hello->left_ms);
 	put_name(body + 16, hello->name);
 	memcpy(body + 16 + COLL_NAME_FIELD, hello->nonce, COLL_NONCE_SIZE);
-	return head(to, COLL_MESSAGE_HELLO, COLL_HELLO_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_HELLO, COLL_HELLO_SIZE);
 }
 
 size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
@@ -112,13 +117,13 @@ size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
 	put32(body + 8, welcome->lanes);
 	put32(body + 12, 0);
 	put_name(body + 16, welcome->name);
-	return head(to, COLL_MESSAGE_WELCOME, COLL_WELCOME_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_WELCOME, COLL_WELCOME_SIZE);
 }
 
 size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr)
 {
 	coll_message_entry(to + COLL_HEAD_SIZE, addr);
-	return head(to, COLL_MESSAGE_ADDRESS, COLL_ENTRY_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_ADDRESS, COLL_ENTRY_SIZE);
 }
 
 size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
@@ -128,7 +133,7 @@ size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
 
 	for (i = 0; i < n; i++)
 		coll_message_entry(to + COLL_HEAD_SIZE + i * COLL_ENTRY_SIZE, &addrs[i]);
-	return head(to, COLL_MESSAGE_TABLE, (size_t)n * COLL_ENTRY_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_TABLE, (size_t)n * COLL_ENTRY_SIZE);
 }
 
 size_t coll_message_fail(uint8_t *to, int err, const char *text)
@@ -137,20 +142,20 @@ size_t coll_message_fail(uint8_t *to, int err, const char *text)
 
 	put32(to + COLL_HEAD_SIZE, -err);
 	memcpy(to + COLL_HEAD_SIZE + 4, text, length);
-	return head(to, COLL_MESSAGE_FAIL, 4 + length);
+	return coll_message_begin(to, COLL_MESSAGE_FAIL, 4 + length);
 }
 
 size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof)
 {
 	memcpy(to + COLL_HEAD_SIZE, nonce, COLL_NONCE_SIZE);
 	memcpy(to + COLL_HEAD_SIZE + COLL_NONCE_SIZE, proof, COLL_PROOF_SIZE);
-	return head(to, COLL_MESSAGE_CHALLENGE, COLL_CHALLENGE_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_CHALLENGE, COLL_CHALLENGE_SIZE);
 }
 
 size_t coll_message_proof(uint8_t *to, const uint8_t *proof)
 {
 	memcpy(to + COLL_HEAD_SIZE, proof, COLL_PROOF_SIZE);
-	return head(to, COLL_MESSAGE_PROOF, COLL_PROOF_SIZE);
+	return coll_message_begin(to, COLL_MESSAGE_PROOF, COLL_PROOF_SIZE);
 }
 
 int coll_message_head(const uint8_t *from, size_t max, size_t *length)
@@ -216,6 +221,10 @@ int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
 	default:
 		return -EPROTO;
 	}
+	coll_lifeline_set_ports(addr, (struct coll_lifeline_ports) {
+		.door = get16(from + 4),
+		.life = get16(from + 6),
+	});
 	return coll_address_is_any(addr) ? -EPROTO : 0;
 }
 

@@ -12,8 +12,11 @@
  *	ADDRESS	 0 entry
  *	TABLE	 0 entries, in the order of ranks
  *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
- *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16  4 0 u32
+ *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
+ *		 4 port of the door u16  6 port of the life u16 (lifeline.h; 0: none)
  *		 8 address, 16 bytes (IPv4: the first 4)
+ *
+ * Those from SURVIVOR on are of coll_shrink(): see shrink_message.h.
  */
 #ifndef COLL_MESSAGE_H
 #define COLL_MESSAGE_H
@@ -46,6 +49,17 @@ enum coll_message_kind {
 	COLL_MESSAGE_FAIL,
 	COLL_MESSAGE_CHALLENGE,
 	COLL_MESSAGE_PROOF,
+
+	COLL_MESSAGE_SURVIVOR = 16,
+	COLL_MESSAGE_HERE,
+	COLL_MESSAGE_BEGIN,
+	COLL_MESSAGE_PLACE,
+	COLL_MESSAGE_PLACES,
+	COLL_MESSAGE_READY,
+	COLL_MESSAGE_UNABLE,
+	COLL_MESSAGE_DECIDED,
+	COLL_MESSAGE_NOTED,
+	COLL_MESSAGE_COMMIT,
 };
 
 struct coll_hello {
@@ -75,6 +89,9 @@ size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
 size_t coll_message_fail(uint8_t *to, int err, const char *text);
 size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
 size_t coll_message_proof(uint8_t *to, const uint8_t *proof);
+
+/* The head of a message of @length bytes behind it; returns the bytes of all. */
+size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length);
 
 /* An entry by itself, COLL_ENTRY_SIZE bytes. */
 void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr);

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "address.h"
-#include "device.h"
+#include "lifeline.h"
 #include "rendezvous.h"
 
 int coll_rendezvous_resolve(const struct coll_setup *setup,
@@ -67,7 +67,7 @@ static int alone(int fd, struct coll_setup *setup,
 	       coll_address_local(addr, setup->local[0] ? setup->local :
 				  "127.0.0.1", AF_UNSPEC, detail) ?:
 	       coll_rendezvous_allowed(setup, addr, detail) ?:
-	       coll_device_join(fd, setup, addr, detail);
+	       coll_lifeline_join(fd, setup, addr, detail);
 }
 
 int coll_rendezvous(int fd, struct coll_setup *setup,

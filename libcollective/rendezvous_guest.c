@@ -16,7 +16,7 @@
 
 #include "address.h"
 #include "deadline.h"
-#include "device.h"
+#include "lifeline.h"
 #include "message.h"
 #include "rendezvous.h"
 
@@ -327,7 +327,7 @@ static int join(struct guest *guest, int device,
 
 	err = local_address(guest, addr) ?:
 	      coll_rendezvous_allowed(guest->setup, addr, &mine) ?:
-	      coll_device_join(device, guest->setup, addr, &mine);
+	      coll_lifeline_join(device, guest->setup, addr, &mine);
 	if (!err)
 		return send_all(guest->fd, message,
 				coll_message_address(message, addr), deadline);

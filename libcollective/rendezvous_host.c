@@ -12,6 +12,7 @@
 #include "deadline.h"
 #include "device.h"
 #include "host.h"
+#include "lifeline.h"
 #include "rendezvous.h"
 
 #define STRANGERS	64	/* connections that have not said HELLO */
@@ -254,7 +255,7 @@ static int join(struct coll_host *host, int fd, struct sockaddr_storage *addr)
 				setup->host);
 	if (!err)
 		err = coll_rendezvous_allowed(setup, addr, &host->why) ?:
-		      coll_device_join(fd, setup, addr, &host->why);
+		      coll_lifeline_join(fd, setup, addr, &host->why);
 	if (err)
 		return err;
 	/* The number that the kernel chose is for everybody. */

@@ -25,7 +25,6 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,12 +32,9 @@
 #include "comm.h"
 #include "deadline.h"
 #include "device.h"
+#include "lifeline.h"
 #include "message.h"
 #include "operation.h"
-
-/* Digits of the number at the end of a name, and the point before them. */
-#define NUMBER_LENGTH	16
-#define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
 
 /* What a rank says in the first exchange, and in the second; little-endian. */
 struct call {
@@ -133,15 +129,10 @@ static __u64 mix(__u64 x)
 	return x ^ x >> 33;
 }
 
-static void child_identify(const struct split *split, struct coll_setup *setup)
+static __u64 child_id(const struct split *split)
 {
-	const struct coll_comm *parent = split->parent;
-	size_t stem = parent->stem ?: strnlen(parent->setup.name, STEM_MAX);
-
-	setup->id = mix(mix(parent->setup.id) +
-			((__u64)split->count << 32 | (__u32)split->color));
-	sprintf(setup->name, "%.*s.%016llx", (int)stem, parent->setup.name,
-		(unsigned long long)setup->id);
+	return mix(mix(split->parent->setup.id) +
+		   ((__u64)split->count << 32 | (__u32)split->color));
 }
 
 static int part_compare(const void *a, const void *b)
@@ -185,18 +176,16 @@ static int child_join(struct split *split)
 		setup.rank++;
 	setup.nranks = split->nparts;
 	setup.deadline = split->deadline;
-	child_identify(split, &setup);
-	child = coll_comm_new(&setup);
+	setup.id = child_id(split);
+	child = coll_comm_child(parent, &setup);
 	if (!child)
 		return -ENOMEM;
 	split->child = child;
-	child->stem = strlen(setup.name) - NUMBER_LENGTH - 1;
-	child->addr = parent->addr;
 	err = coll_device_open(setup.nranks, &split->detail);
 	if (err < 0)
 		return err;
 	child->fd = err;
-	return coll_device_join(child->fd, &setup, &child->addr, &split->detail);
+	return coll_lifeline_join(child->fd, &child->setup, &child->addr, &split->detail);
 }
 
 /* This rank's part, as far as it needs nobody else. */
