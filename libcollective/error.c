@@ -236,7 +236,7 @@ const char *coll_error_detail(struct coll_comm *comm)
 	last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
-	if (!err && !status.group.kind && comm->note[0] &&
+	if (!err && comm->note[0] && comm->noted_kind == status.group.kind &&
 	    comm->noted == status.last.instance)
 		strcpy(comm->detail, comm->note);
 	else if (err)

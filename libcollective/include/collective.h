@@ -233,6 +233,25 @@ int coll_split(struct coll_comm *comm, int color, int key,
  */
 int coll_dup(struct coll_comm *comm, struct coll_comm **new);
 
+/**
+ * coll_shrink - make a group of the ranks that are left of one that has failed
+ * @comm: communicator; all its ranks that live call it
+ * @new: set to the new communicator, or to NULL on failure
+ *
+ * The ranks keep their order.  All that return 0 have the same group, whoever dies
+ * meanwhile; who dies too late to be left out of it makes it fail, and it may be
+ * shrunk in turn.  Ranks have half of @init_timeout_ms of struct coll_config to
+ * come, from when the others have called: then they are left out, which
+ * coll_error_detail(*new) says, and get ETIMEDOUT.  A group that has not failed
+ * may be shrunk, too.
+ *
+ * The new communicator is one of its own, as that of coll_split(), and @comm is to be
+ * finalized; it can be shrunk once.  After an error the ranks may call again.
+ * coll_error_detail(comm) tells why.  Errors: EINVAL (@comm has been shrunk), EMFILE,
+ * ENOMEM, EADDRINUSE and so on of any rank; ETIMEDOUT, ECONNRESET, EPERM.
+ */
+int coll_shrink(struct coll_comm *comm, struct coll_comm **new);
+
 /** coll_rank - this process's rank: 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);
 
