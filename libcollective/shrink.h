@@ -14,6 +14,10 @@
  * @have: bytes in @in
  * @room: bytes of @in
  * @mail: a whole message is in @in, which somebody is to take; its kind
+ * @asked: the other end has asked for our proof, and has it
+ * @proved: the other end has given its own, or the group has no secret
+ * @word: our nonce, of a line through our door; of one that we called, the proof that
+ *	we want
  * @in: what has been read of a message
  */
 struct coll_line {
@@ -21,6 +25,9 @@ struct coll_line {
 	size_t have;
 	size_t room;
 	int mail;
+	bool asked;
+	bool proved;
+	uint8_t word[COLL_NONCE_SIZE];
 	uint8_t *in;
 };
 

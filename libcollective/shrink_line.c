@@ -4,6 +4,7 @@
  * come through it, and those whom we have called.
  */
 #include <errno.h>
+#include <nettle/memops.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ static void line_open(struct coll_line *line, int fd)
 	line->fd = fd;
 	line->have = 0;
 	line->mail = 0;
+	line->asked = false;
+	line->proved = false;
 }
 
 void coll_line_close(struct coll_line *line)
@@ -113,8 +116,10 @@ static int line_read(struct coll_line *line, size_t max)
  * Who we are
  */
 
-/* Our first word on a connection that we made. */
-static void greet(struct coll_shrink *shrink, struct coll_line *line)
+_Static_assert(COLL_NONCE_SIZE == COLL_PROOF_SIZE, "a line's word is either");
+
+/* Our first word on a connection that we made; @asked: the other's nonce, or NULL. */
+static void greet(struct coll_shrink *shrink, struct coll_line *line, const uint8_t *asked)
 {
 	const struct coll_comm *comm = shrink->comm;
 	struct coll_survivor_hello hello = {
@@ -126,9 +131,51 @@ static void greet(struct coll_shrink *shrink, struct coll_line *line)
 		.round = shrink->round,
 		.follows = shrink->leader != comm->rank,
 	};
+	const struct coll_setup *setup = &comm->setup;
+	uint8_t message[COLL_MESSAGE_MAX], *said = message + COLL_HEAD_SIZE;
+	size_t size;
+
+	if (coll_secret_nonce(setup, hello.nonce))
+		return;
+	size = coll_message_survivor(message, &hello);
+	if (asked) {
+		coll_secret_prove(setup, COLL_SIDE_GUEST, said, COLL_SURVIVOR_SAID, asked,
+				  said + COLL_SURVIVOR_SAID);
+		coll_secret_prove(setup, COLL_SIDE_HOST, said, COLL_SURVIVOR_SAID, asked,
+				  line->word);
+	}
+	coll_line_send(line, message, size);
+}
+
+/* Who has come through our door is to prove that it knows the secret. */
+static void ask(struct coll_shrink *shrink, struct coll_line *line)
+{
+	static const uint8_t none[COLL_PROOF_SIZE];
 	uint8_t message[COLL_MESSAGE_MAX];
 
-	coll_line_send(line, message, coll_message_survivor(message, &hello));
+	if (!shrink->comm->setup.secured)
+		return;
+	if (coll_secret_nonce(&shrink->comm->setup, line->word))
+		coll_line_close(line);
+	else
+		coll_line_send(line, message,
+			       coll_message_challenge(message, line->word, none));
+}
+
+/* It has said @said: does it know the secret?  Then it hears that we do. */
+static bool proves(struct coll_shrink *shrink, struct coll_line *line, const uint8_t *said)
+{
+	const struct coll_setup *setup = &shrink->comm->setup;
+	uint8_t message[COLL_MESSAGE_MAX], proof[COLL_PROOF_SIZE];
+
+	if (!setup->secured)
+		return true;
+	coll_secret_prove(setup, COLL_SIDE_GUEST, said, COLL_SURVIVOR_SAID, line->word, proof);
+	if (!memeql_sec(proof, said + COLL_SURVIVOR_SAID, sizeof(proof)))
+		return false;
+	coll_secret_prove(setup, COLL_SIDE_HOST, said, COLL_SURVIVOR_SAID, line->word, proof);
+	coll_line_send(line, message, coll_message_proof(message, proof));
+	return true;
 }
 
 static void tell_leader(struct coll_shrink *shrink, struct coll_line *line, int leader)
@@ -160,7 +207,7 @@ static struct coll_survivor *admit(struct coll_shrink *shrink, struct coll_line 
 	if (line->mail != COLL_MESSAGE_SURVIVOR ||
 	    coll_message_read_survivor(body, length, &hello) ||
 	    hello.id != comm->setup.id || hello.nranks != (uint32_t)comm->nranks ||
-	    hello.rank == (uint32_t)comm->rank)
+	    hello.rank == (uint32_t)comm->rank || !proves(shrink, line, body))
 		return NULL;
 	survivor = &shrink->survivors[hello.rank];
 	survivor->phase = hello.phase;
@@ -239,7 +286,9 @@ static void out_done(struct coll_shrink *shrink, int rank, int err)
 		survivor->state = SURVIVOR_GONE;
 	} else {
 		survivor->state = SURVIVOR_REACHED;
-		greet(shrink, &survivor->out);
+		survivor->out.proved = !shrink->comm->setup.secured;
+		if (survivor->out.proved)
+			greet(shrink, &survivor->out, NULL);
 	}
 }
 
@@ -281,6 +330,28 @@ static void out_here(struct coll_shrink *shrink, struct coll_survivor *survivor)
 	survivor->leader = leader < (uint32_t)shrink->comm->nranks ? (int)leader : -1;
 }
 
+/* It asks for our proof, or gives its own. */
+static void out_prove(struct coll_shrink *shrink, struct coll_survivor *survivor, int kind)
+{
+	struct coll_line *line = &survivor->out;
+	bool asks = kind == COLL_MESSAGE_CHALLENGE;
+	const uint8_t *body;
+	size_t length;
+
+	body = coll_line_body(line, &length);
+	if (line->proved || asks == line->asked ||
+	    length != (asks ? COLL_CHALLENGE_SIZE : COLL_PROOF_SIZE) ||
+	    (!asks && !memeql_sec(body, line->word, COLL_PROOF_SIZE))) {
+		coll_shrink_drop(survivor);
+		return;
+	}
+	if (asks)
+		greet(shrink, line, body);
+	line->asked = true;
+	line->proved = !asks;
+	coll_line_taken(line);
+}
+
 static void out_event(struct coll_shrink *shrink, int rank)
 {
 	struct coll_survivor *survivor = &shrink->survivors[rank];
@@ -306,7 +377,11 @@ static void out_event(struct coll_shrink *shrink, int rank)
 	while (survivor->state == SURVIVOR_REACHED && !survivor->out.mail) {
 		kind = line_read(&survivor->out, COLL_ROUND_SIZE + COLL_FAIL_MAX +
 				 (size_t)shrink->comm->nranks * COLL_ENTRY_SIZE);
-		if (kind < 0)
+		if (!kind)
+			return;
+		if (kind == COLL_MESSAGE_CHALLENGE || kind == COLL_MESSAGE_PROOF)
+			out_prove(shrink, survivor, kind);
+		else if (kind < 0 || !survivor->out.proved)
 			coll_shrink_drop(survivor);
 		else if (kind == COLL_MESSAGE_HERE)
 			out_here(shrink, survivor);
@@ -408,6 +483,7 @@ static void door_event(struct coll_shrink *shrink)
 		line[i] = oldest;
 	}
 	line_open(&line[i], fd);
+	ask(shrink, &line[i]);
 }
 
 /*

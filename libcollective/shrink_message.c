@@ -45,6 +45,8 @@ size_t coll_message_survivor(uint8_t *to, const struct coll_survivor_hello *hell
 	put64(body + 24, hello->round);
 	put32(body + 32, hello->follows);
 	put32(body + 36, 0);
+	memcpy(body + 40, hello->nonce, COLL_NONCE_SIZE);
+	memset(body + COLL_SURVIVOR_SAID, 0, COLL_PROOF_SIZE);
 	return coll_message_begin(to, COLL_MESSAGE_SURVIVOR, COLL_SURVIVOR_SIZE);
 }
 

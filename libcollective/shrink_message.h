@@ -6,6 +6,7 @@
  *	SURVIVOR 0 the old group's id u64  8 rank u32  12 nranks u32
  *		16 time left, ms u32  20 enum coll_shrink_phase u32  24 round u64
  *		32 follows u32: 1: it would follow the receiver, 0: it only looks  36 0 u32
+ *		40 nonce, 32 bytes  72 proof, 32 bytes; both zero without a secret
  *	HERE	 0 rank that leads u32, ~0: not known yet  4 it forms a group u32
  *	BEGIN	 0 round u64  8 time for CONNECT, ms u32  12 ranks of the old group u32
  *		16 of each of these, enum coll_shrink_fate u8
@@ -15,6 +16,10 @@
  *	UNABLE	 0 round u64  8 errno u32  12 text, up to 480 bytes, no NUL
  *	DECIDED, NOTED, COMMIT	0 round u64
  *
+ * In a group with a secret the rank that is called begins, with CHALLENGE (its nonce,
+ * no proof yet); the proof of SURVIVOR is of all before it and of that nonce, and the
+ * other rank's, of the same, comes back as PROOF before anything else (secret.h).
+ *
  * A round is named by the id of the group that it is to form.
  */
 #ifndef COLL_SHRINK_MESSAGE_H
@@ -23,7 +28,8 @@
 #include "message.h"
 
 #define COLL_ROUND_SIZE		8
-#define COLL_SURVIVOR_SIZE	40
+#define COLL_SURVIVOR_SAID	(40 + COLL_NONCE_SIZE)
+#define COLL_SURVIVOR_SIZE	(COLL_SURVIVOR_SAID + COLL_PROOF_SIZE)
 #define COLL_HERE_SIZE		8
 #define COLL_BEGIN_SIZE		16	/* and a byte for each rank */
 #define COLL_UNABLE_MAX		COLL_FAIL_MAX
@@ -53,6 +59,7 @@ struct coll_survivor_hello {
 	uint32_t phase;
 	uint64_t round;
 	bool follows;
+	uint8_t nonce[COLL_NONCE_SIZE];
 };
 
 /* Writers return the bytes of the whole message. */

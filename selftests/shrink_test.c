@@ -303,7 +303,12 @@ static int rank_chain(struct mate *mate)
 
 TEST_F_TIMEOUT(shrink, chain, 60)
 {
+	static const unsigned char secret[32] = "of seven, then six, then fewer";
+	const struct coll_config secured = { .secret = secret };
+
 	EXPECT_EQ(6, team_run(7, NULL, rank_chain, NULL));
+	/* Each of the others proves that it was of the group. */
+	EXPECT_EQ(6, team_run(7, &secured, rank_chain, NULL));
 }
 
 /* Nobody has died; a group can be shrunk once; what is split and dupped can be, too. */
