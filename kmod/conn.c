@@ -8,9 +8,9 @@
  * each lane.  The caller sends a HELLO, the other end answers with one, and
  * nothing else is accepted before.  In a group with a secret the answer proves
  * that its sender knows it, and the caller does with a HELLO that confirms
- * (auth.c); who has called has no place and no link until then.  All of it is done by the member's control
- * runner; an open control connection stays with it, an open data connection is
- * given to its lane.
+ * (auth.c); who has called has no place and no link until then.  All of it is
+ * done by the member's control runner; an open control connection stays with it,
+ * an open data connection is given to its lane.
  */
 #include <linux/cred.h>
 #include <linux/ktime.h>

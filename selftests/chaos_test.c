@@ -195,7 +195,12 @@ static int rightly_failed(const struct fated *f, int err)
 static int rank_live(struct rank *r)
 {
 	const struct chaos *chaos = r->arg;
-	struct fated f = { .rank = r, .chaos = chaos, .send = area(ELEMENTS), .recv = area(ELEMENTS) };
+	struct fated f = {
+		.rank = r,
+		.chaos = chaos,
+		.send = area(ELEMENTS),
+		.recv = area(ELEMENTS),
+	};
 	bool mine = r->rank == chaos->victim, met = false, dooms;
 	unsigned int seed = chaos->seed, n;
 	struct collective_op op;
@@ -215,7 +220,8 @@ static int rank_live(struct rank *r)
 		if (!err)
 			continue;
 		if (rightly_failed(&f, err)) {
-			dprintf(STDOUT_FILENO, "# rank %u: operation %u, opcode %u, count %llu: %d\n",
+			dprintf(STDOUT_FILENO,
+				"# rank %u: operation %u, opcode %u, count %llu: %d\n",
 				r->rank, n, op.opcode, op.count, err);
 			return 1;
 		}

@@ -184,7 +184,7 @@ static int alone(struct outcome *outcome)
 TEST_F(secret, malformed)
 {
 	static const char * const bad[] = {
-		"12", "sesame", RIGHT "0", "x" WRONG,
+		"12", "sesame", (RIGHT "0"), ("x" WRONG),
 		"g0112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
 		"0000000000000000000000000000000000000000000000000000000000000000",
 	};
