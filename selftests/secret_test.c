@@ -3,7 +3,6 @@
 #include <collective.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,24 +12,11 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "team.h"
 
 #define RIGHT	"00112233445566778899AABBCCDDEEFF00112233445566778899aabbccddeeff"
 #define WRONG	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeefe"
 #define NRANKS	3
-
-static int port_free(void)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	socklen_t length = sizeof(addr);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, length) ||
-	    getsockname(fd, (struct sockaddr *)&addr, &length))
-		return -1;
-	close(fd);
-	return ntohs(addr.sin_port);
-}
 
 /* What a rank says of its coll_init(), in memory that all see. */
 struct outcome {
@@ -70,7 +56,7 @@ static int ranks_run(const char * const secrets[NRANKS], unsigned int timeout_ms
 	pid_t pid[NRANKS];
 	int i, status, failed = 0;
 
-	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", port_free());
+	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", team_port());
 	for (i = 0; i < NRANKS; i++) {
 		pid[i] = fork();
 		if (pid[i])

@@ -24,8 +24,7 @@ int folder_count(const char *path)
 	return n - 2;
 }
 
-/* A port that nobody had just now. */
-static int free_port(void)
+int team_port(void)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	socklen_t length = sizeof(addr);
@@ -70,7 +69,7 @@ int team_run(int nranks, const struct coll_config *config, mate_fn fn, void *arg
 {
 	struct group_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int i, status, failed = 0, port = free_port();
+	int i, status, failed = 0, port = team_port();
 	pid_t pid[GROUP_RANKS_MAX];
 	char rendezvous[32];
 

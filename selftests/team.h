@@ -32,6 +32,9 @@ typedef int (*mate_fn)(struct mate *mate);
 /* Run @fn in @nranks processes; @config may be NULL. How many did not return 0. */
 int team_run(int nranks, const struct coll_config *config, mate_fn fn, void *arg);
 
+/* A port of the loopback address that nobody had just now; or a negative errno. */
+int team_port(void);
+
 /* Entries of a folder, "." and ".." not counted. */
 int folder_count(const char *path);
 
