@@ -183,3 +183,17 @@ int coll_address_local(struct sockaddr_storage *addr, const char *text,
 				 text);
 	return 0;
 }
+
+bool coll_address_met_self(int fd)
+{
+	struct sockaddr_storage here = { 0 }, there = { 0 };
+	socklen_t a = sizeof(here), b = sizeof(there);
+	struct linger now = { .l_onoff = 1 };
+
+	if (getsockname(fd, (struct sockaddr *)&here, &a) ||
+	    getpeername(fd, (struct sockaddr *)&there, &b) ||
+	    a != b || memcmp(&here, &there, a))
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	return true;
+}

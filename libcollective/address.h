@@ -21,6 +21,11 @@ bool coll_address_is_link_local(const struct sockaddr_storage *addr);
 /* A scope is a number of this host only: a link-local @addr gets @own's. */
 void coll_address_scope(struct sockaddr_storage *addr,
 			const struct sockaddr_storage *own);
+/*
+ * Has a connection found itself?  One's own port may be the one that is dialled, and
+ * TCP then connects to itself.  It is reset when it is closed, to leave the port free.
+ */
+bool coll_address_met_self(int fd);
 void coll_address_format(const struct sockaddr_storage *addr,
 			 char text[COLL_ADDRESS_TEXT]);
 

@@ -99,15 +99,9 @@ static int hello(struct coll_host *host, struct coll_guest *guest,
 /* A stranger has introduced itself: rank 0 proves that it knows the secret, and asks. */
 static int challenge(struct coll_host *host, struct coll_guest *guest, const uint8_t *hello)
 {
-	static const uint8_t none[COLL_NONCE_SIZE];
 	const struct coll_setup *setup = host->setup;
 	uint8_t message[COLL_MESSAGE_MAX], nonce[COLL_NONCE_SIZE], proof[COLL_PROOF_SIZE];
 
-	if (!memcmp(guest->hello.nonce, none, sizeof(none))) {
-		refuse(host, guest, -EACCES,
-		       "the group has a secret, and it has none (see COLL_SECRET)");
-		return 0;
-	}
 	if (coll_secret_nonce(setup, nonce))
 		return coll_fail(&host->why, -EAGAIN, "no random numbers");
 	coll_secret_prove(setup, COLL_SIDE_HOST, hello, COLL_HELLO_SIZE, nonce, proof);
@@ -135,13 +129,14 @@ static int stranger(struct coll_host *host, struct coll_guest *guest, int kind,
 		refuse(host, guest, -EPROTO, "malformed greeting");
 		return 0;
 	}
-	if (host->setup->secured)
-		return challenge(host, guest, body);
-	if (memcmp(guest->hello.nonce, none, sizeof(none))) {
-		refuse(host, guest, -EACCES,
+	if (host->setup->secured != !!memcmp(guest->hello.nonce, none, sizeof(none))) {
+		refuse(host, guest, -EACCES, host->setup->secured ?
+		       "the group has a secret, and it has none (see COLL_SECRET)" :
 		       "it has a secret, and rank 0 has none (see COLL_SECRET)");
 		return 0;
 	}
+	if (host->setup->secured)
+		return challenge(host, guest, body);
 	return hello(host, guest, &guest->hello);
 }
 

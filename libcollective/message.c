@@ -1,56 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #include "address.h"
+#include "bytes.h"
 #include "lifeline.h"
 #include "message.h"
 
 static const uint8_t magic[4] = { 'C', 'O', 'L', 'R' };
-
-static void put16(uint8_t *to, uint16_t value)
-{
-	value = htole16(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void put32(uint8_t *to, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void put64(uint8_t *to, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static uint16_t get16(const uint8_t *from)
-{
-	uint16_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return le16toh(value);
-}
-
-static uint32_t get32(const uint8_t *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return le32toh(value);
-}
-
-static uint64_t get64(const uint8_t *from)
-{
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return le64toh(value);
-}
 
 size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length)
 {

@@ -124,20 +124,8 @@ static int read_message(struct guest *guest, uint8_t *body, size_t max,
 	return coll_fail(guest->detail, err, "%s", text);
 }
 
-/* Our own port may be the one we dialled: TCP then connects to itself. */
-static bool is_self(int fd)
-{
-	struct sockaddr_storage here = { 0 }, there = { 0 };
-	socklen_t a = sizeof(here), b = sizeof(there);
-
-	return !getsockname(fd, (struct sockaddr *)&here, &a) &&
-	       !getpeername(fd, (struct sockaddr *)&there, &b) &&
-	       a == b && !memcmp(&here, &there, a);
-}
-
 static int dial(struct guest *guest, const struct addrinfo *to)
 {
-	struct linger now = { .l_onoff = 1 };
 	uint64_t deadline = coll_deadline_in(ATTEMPT_MS);
 	socklen_t size = sizeof(int);
 	int fd, err = 0;
@@ -154,10 +142,8 @@ static int dial(struct guest *guest, const struct addrinfo *to)
 		if (!err && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size))
 			err = -err;
 	}
-	if (!err && is_self(fd)) {
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	if (!err && coll_address_met_self(fd))
 		err = -ECONNREFUSED;
-	}
 	if (err) {
 		close(fd);
 		return err;

@@ -85,12 +85,12 @@ int coll_secret_fill(struct coll_setup *setup, const struct coll_config *config,
 
 	if (config->secret)
 		memcpy(setup->secret, config->secret, sizeof(setup->secret));
-	else if (text && *text && parse(setup->secret, text, strlen(text)))
-		err = coll_fail(detail, -EINVAL,
-				"COLL_SECRET is not 64 hexadecimal digits");
-	else if (path && *path && !(text && *text))
+	else if (text && *text)
+		err = parse(setup->secret, text, strlen(text)) ?
+		      coll_fail(detail, -EINVAL, "COLL_SECRET is not 64 hexadecimal digits") : 0;
+	else if (path && *path)
 		err = read_file(setup->secret, path, detail);
-	else if (!text || !*text)
+	else
 		return 0;
 	if (!err && !memcmp(setup->secret, none, sizeof(none)))
 		err = coll_fail(detail, -EINVAL, "a secret of zeros is none");

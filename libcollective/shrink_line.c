@@ -257,27 +257,13 @@ static void out_refused(struct coll_shrink *shrink, int rank)
 	dial(shrink, rank);
 }
 
-/* Our own port may be the one we dialled: TCP then connects to itself. */
-static bool is_self(int fd)
-{
-	struct sockaddr_storage here = { 0 }, there = { 0 };
-	socklen_t a = sizeof(here), b = sizeof(there);
-
-	return !getsockname(fd, (struct sockaddr *)&here, &a) &&
-	       !getpeername(fd, (struct sockaddr *)&there, &b) &&
-	       a == b && !memcmp(&here, &there, a);
-}
-
 /* Connected, or not: @err. */
 static void out_done(struct coll_shrink *shrink, int rank, int err)
 {
 	struct coll_survivor *survivor = &shrink->survivors[rank];
-	struct linger now = { .l_onoff = 1 };
 
-	if (!err && is_self(survivor->out.fd)) {
-		setsockopt(survivor->out.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	if (!err && coll_address_met_self(survivor->out.fd))
 		err = -ECONNREFUSED;
-	}
 	if (err == -ECONNREFUSED) {
 		out_refused(shrink, rank);
 	} else if (err) {

@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "shrink_message.h"
-
-static void put32(uint8_t *to, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void put64(uint8_t *to, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static uint32_t get32(const uint8_t *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return le32toh(value);
-}
 
 uint64_t coll_message_read_round(const uint8_t *from)
 {
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return le64toh(value);
+	return get64(from);
 }
 
 size_t coll_message_survivor(uint8_t *to, const struct coll_survivor_hello *hello)
@@ -55,12 +32,12 @@ int coll_message_read_survivor(const uint8_t *from, size_t length,
 {
 	if (length != COLL_SURVIVOR_SIZE)
 		return -EPROTO;
-	hello->id = coll_message_read_round(from);
+	hello->id = get64(from);
 	hello->rank = get32(from + 8);
 	hello->nranks = get32(from + 12);
 	hello->left_ms = get32(from + 16);
 	hello->phase = get32(from + 20);
-	hello->round = coll_message_read_round(from + 24);
+	hello->round = get64(from + 24);
 	hello->follows = get32(from + 32);
 	return hello->nranks <= COLLECTIVE_RANKS_MAX && hello->rank < hello->nranks &&
 	       hello->phase < PHASE_COUNT && get32(from + 32) <= 1 ? 0 : -EPROTO;
