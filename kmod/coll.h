@@ -552,6 +552,7 @@ enum coll_chore {
 	COLL_CHORE_TICK,
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
+	COLL_CHORE_DEATH,
 };
 
 /**
@@ -579,6 +580,7 @@ struct coll_counters {
  * @recorder: of what happens to it; NULL: there is none (recorder.c) [c]
  * @mm: that joined [c]
  * @notifier: of its end
+ * @watched: for a signal that ends the process (death.c)
  * @cred: that joined [c]
  * @memcg: memory cgroup that joined [c]
  * @pid: that joined, for people [c]
@@ -650,6 +652,7 @@ struct coll_member {
 	struct coll_recorder *recorder;
 	struct mm_struct *mm;
 	struct mmu_notifier notifier;
+	struct list_head watched;
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
 	pid_t pid;
@@ -731,6 +734,12 @@ int coll_member_leave(struct coll_member *member);
 void coll_member_close(struct coll_member *member);
 void coll_member_expire(struct coll_member *member);
 void coll_member_status(struct coll_member *member, struct collective_status *status);
+
+/* death.c */
+int coll_death_watch(struct coll_member *member);
+void coll_death_unwatch(struct coll_member *member);
+void coll_death_setup(void);
+void coll_death_cleanup(void);
 
 /* state.c */
 void coll_member_enter(struct coll_member *member, enum collective_state state);

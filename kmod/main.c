@@ -12,6 +12,7 @@ static int __init collective_init(void)
 	if (err)
 		return err;
 	coll_recorder_setup();
+	coll_death_setup();
 	err = coll_cdev_setup();
 	if (err)
 		goto runner;
@@ -19,6 +20,7 @@ static int __init collective_init(void)
 	return 0;
 
 runner:
+	coll_death_cleanup();
 	coll_recorder_cleanup();
 	coll_runner_cleanup();
 	return err;
@@ -27,6 +29,7 @@ runner:
 static void __exit collective_exit(void)
 {
 	coll_cdev_cleanup();
+	coll_death_cleanup();
 	coll_recorder_cleanup();
 	coll_runner_cleanup();
 }

@@ -44,19 +44,6 @@ struct coll_member *coll_member_new(void)
 	return member;
 }
 
-/* The memory goes: the process has ended, whoever still holds the file. */
-static void member_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
-{
-	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
-
-	WRITE_ONCE(member->mm_gone, true);
-	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
-}
-
-static const struct mmu_notifier_ops member_notifier_ops = {
-	.release = member_mm_release,
-};
-
 /* Bytes of an address; 0: of no family that we know. */
 static u32 addr_len(const struct sockaddr_storage *addr)
 {
@@ -188,7 +175,6 @@ static void join_identity(struct coll_member *member, const struct collective_jo
 	member->cred = get_current_cred();
 	member->memcg = get_mem_cgroup_from_mm(current->mm);
 	member->pid = task_tgid_nr(current);
-	member->notifier.ops = &member_notifier_ops;
 }
 
 static void leave_identity(struct coll_member *member)
@@ -235,12 +221,12 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	err = coll_group_join(member, join);
 	if (err)
 		goto lanes;
-	err = mmu_notifier_register(&member->notifier, current->mm);
+	err = coll_death_watch(member);
 	if (err)
 		goto group;
 	err = coll_conn_listen(member, addr);
 	if (err)
-		goto notifier;
+		goto watch;
 
 	memcpy(join->addr, addr, sizeof(*addr));
 	join->addr_len = addr_len(addr);
@@ -251,8 +237,8 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	spin_unlock(&member->lock);
 	return 0;
 
-notifier:
-	mmu_notifier_unregister(&member->notifier, member->mm);
+watch:
+	coll_death_unwatch(member);
 group:
 	coll_group_leave(member);
 lanes:
@@ -431,7 +417,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_stop(&member->lanes[i].runner);
 	coll_runner_stop(&member->control);
-	mmu_notifier_unregister(&member->notifier, member->mm);
+	coll_death_unwatch(member);
 	cancel_delayed_work_sync(&member->tick);
 	cancel_delayed_work_sync(&member->expiry);
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Processes that take long to die: they write a core, have much to give back, or leave
+ * a child that holds the file.  The others know at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "group.h"
+#include "kselftest_harness.h"
+
+/* A death is told at once; this is for slow machines. */
+#define TOLD_MS		2000
+/* What the dying takes, if it takes as long as it may. */
+#define DYING_S		6
+
+#define VICTIM		1
+#define MAPPED		(24UL << 30)
+
+enum { FLAG_READY, FLAG_DIES, FLAG_TIME };
+
+#define PATTERN		"/proc/sys/kernel/core_pattern"
+#define TAKER		"/tmp/take_core"
+
+static int text_write(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return written ? 0 : -1;
+}
+
+/* Signals are looked at where tracepoints are built. */
+static bool traced(void)
+{
+	return !system("grep -q ' __tracepoint_signal_deliver$' /proc/kallsyms");
+}
+
+static void die_by(struct rank *r, int sig)
+{
+	r->shared->value[FLAG_DIES] = now_ms();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* Memory enough that whoever takes the core has to be waited for. */
+static int die_core(struct rank *r)
+{
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	void *area = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(area != MAP_FAILED);
+	memset(area, 1, 8 << 20);
+	CHECK_EQ(0, setrlimit(RLIMIT_CORE, &all));
+	CHECK_EQ(0, prctl(PR_SET_DUMPABLE, 1));
+	die_by(r, SIGSEGV);
+	return 1;
+}
+
+/* A table for each 2 MiB of it. */
+static int die_mapped(struct rank *r)
+{
+	volatile char *area = mmap(NULL, MAPPED, PROT_READ,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t i;
+
+	CHECK(area != MAP_FAILED);
+	madvise((void *)area, MAPPED, MADV_NOHUGEPAGE);
+	for (i = 0; i < MAPPED; i += 2 << 20)
+		(void)area[i];
+	die_by(r, SIGKILL);
+	return 1;
+}
+
+static int die_held(struct rank *r)
+{
+	if (!fork()) {
+		alarm(DYING_S);
+		pause();
+		_exit(0);
+	}
+	die_by(r, SIGKILL);
+	return 1;
+}
+
+static int rank_die(struct rank *r)
+{
+	int (*die)(struct rank *r) = r->arg;
+	struct collective_status status;
+
+	if (r->rank == VICTIM) {
+		flag_wait(r->shared, FLAG_READY, r->nranks - 1, 20000);
+		return die(r);
+	}
+	__atomic_add_fetch(&r->shared->flag[FLAG_READY], 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
+	r->shared->value[FLAG_TIME + r->rank] = now_ms();
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_REASON_DEATH, status.group.kind);
+	CHECK_EQ(VICTIM, status.group.rank_a);
+	return 0;
+}
+
+static void death(struct __test_metadata *_metadata, int (*die)(struct rank *r), int signal)
+{
+	const struct group_config config = { .nranks = 4 };
+	struct group group;
+	__u64 last = 0;
+	unsigned int i;
+
+	ASSERT_EQ(0, group_start(&group, &config, rank_die, die));
+	for (i = 0; i < config.nranks; i++)
+		waitpid(group.pid[i], &group.status[i], 0);
+	for (i = 0; i < config.nranks; i++) {
+		if (i == VICTIM) {
+			ASSERT_TRUE(WIFSIGNALED(group.status[i]));
+			EXPECT_EQ(signal, WTERMSIG(group.status[i]));
+			continue;
+		}
+		EXPECT_EQ(0, group.status[i]);
+		if (group.shared->value[FLAG_TIME + i] > last)
+			last = group.shared->value[FLAG_TIME + i];
+	}
+	EXPECT_GE(group.shared->value[FLAG_DIES] + TOLD_MS, last);
+	TH_LOG("all others knew after %llu ms", last - group.shared->value[FLAG_DIES]);
+	munmap(group.shared, sizeof(*group.shared));
+}
+
+FIXTURE(slow) {
+	char pattern[256];
+};
+
+FIXTURE_SETUP(slow)
+{
+	int fd = open(PATTERN, O_RDONLY);
+	ssize_t size = read(fd, self->pattern, sizeof(self->pattern) - 1);
+
+	close(fd);
+	ASSERT_LT(0, size);
+	self->pattern[size] = 0;
+}
+
+FIXTURE_TEARDOWN(slow)
+{
+	EXPECT_EQ(0, text_write(PATTERN, self->pattern, 0));
+	unlink(TAKER);
+}
+
+/* He who takes the core keeps it waiting. */
+TEST_F_TIMEOUT(slow, core, 60)
+{
+	if (!traced())
+		SKIP(return, "no tracepoints in this kernel");
+	ASSERT_EQ(0, text_write(TAKER, "#!/bin/sh\nsleep 6\ncat >/dev/null\n", 0755));
+	ASSERT_EQ(0, text_write(PATTERN, "|" TAKER, 0));
+	death(_metadata, die_core, SIGSEGV);
+}
+
+TEST_F_TIMEOUT(slow, mapped, 60)
+{
+	death(_metadata, die_mapped, SIGKILL);
+}
+
+TEST_F_TIMEOUT(slow, held, 60)
+{
+	death(_metadata, die_held, SIGKILL);
+}
+
+TEST_HARNESS_MAIN
