@@ -24,4 +24,12 @@ static inline bool slow_machine(void)
 	return emulated() || !access("/sys/kernel/debug/kmemleak", F_OK);
 }
 
+/* Larger groups are left to User-Mode Linux. */
+static inline unsigned int ranks_enough(void)
+{
+	if (emulated())
+		return 4;
+	return slow_machine() ? 5 : ~0U;
+}
+
 #endif /* COLL_MACHINE_H */

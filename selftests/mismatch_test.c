@@ -15,7 +15,7 @@
 #include "group.h"
 #include "kselftest_harness.h"
 
-#define SOON_MS		1000
+#define SOON_MS		5000
 #define LATE_MS		200
 
 /* With one more, of four bytes, from each of five. */
