@@ -22,8 +22,9 @@
  *
  * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
  * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox,
- * a link's outgoing queue and a recorder are innermost and are never held together.  Spinlocks
- * are not taken in interrupts: socket callbacks only set bits and kick.
+ * a link's outgoing queue and a recorder are innermost and are never held together, and
+ * so is that of death.c, which is taken with interrupts off.  Other spinlocks are not
+ * taken in interrupts: socket callbacks only set bits and kick.
  *
  * Teardown (coll_member_stop): the control runner says goodbye, then all runners
  * are stopped, lanes first, so that nobody is left who could touch a connection;
