@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Groups with a secret: who knows it is let in, and nobody else, whatever he says.
- * The proofs are made here once more, as Documentation/wire.rst has them.
+ * The proofs are made here once more (proof.h), as Documentation/wire.rst has them.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <nettle/hmac.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
 #include "fresh.h"
-
-#define HELLO		192
-#define PROOF_AT	120
-#define NONCE_AT	88
-#define STAGE_AT	6
-#define SECURED_AT	9
-#define ERROR_AT	12
+#include "proof.h"
 
 static const __u8 right[COLLECTIVE_SECRET_SIZE] = "the right one";
 static const __u8 wrong[COLLECTIVE_SECRET_SIZE] = "the wrong one";
@@ -196,25 +189,9 @@ static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 	memset(c + NONCE_AT, nonce, 32);
 }
 
-static void prove(const struct talk *talk, __u8 stage, const __u8 *secret, __u8 *proof)
-{
-	struct hmac_sha256_ctx ctx;
-	__u8 answer[HELLO];
-
-	memcpy(answer, talk->answer, HELLO);
-	memset(answer + PROOF_AT, 0, 32);
-	hmac_sha256_set_key(&ctx, COLLECTIVE_SECRET_SIZE, secret);
-	hmac_sha256_update(&ctx, 1, &stage);
-	hmac_sha256_update(&ctx, HELLO, talk->call);
-	hmac_sha256_update(&ctx, HELLO, answer);
-	hmac_sha256_digest(&ctx, 32, proof);
-}
-
 static void confirm_make(struct talk *talk, const __u8 *secret)
 {
-	memcpy(talk->confirm, talk->call, HELLO);
-	talk->confirm[STAGE_AT] = 2;
-	prove(talk, 2, secret, talk->confirm + PROOF_AT);
+	hello_confirm(talk->call, talk->answer, secret, talk->confirm);
 }
 
 /* Say the call and hear the answer; the socket. */
@@ -266,7 +243,7 @@ TEST_F(secret, impostors)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, talk.answer[ERROR_AT]);
 	EXPECT_EQ(1, talk.answer[STAGE_AT]);
-	prove(&talk, 1, right, proof);
+	hello_prove(talk.call, talk.answer, 1, right, proof);
 	EXPECT_EQ(0, memcmp(proof, talk.answer + PROOF_AT, 32));
 
 	/* A wrong proof; the answer's own; none; garbage. */

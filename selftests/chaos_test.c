@@ -15,7 +15,7 @@
 #include "group.h"
 #include "kselftest_harness.h"
 #include "machine.h"
-#include "team.h"
+#include "residue.h"
 
 #define RANKS_MOST	6
 #define ELEMENTS	(1 << 16)
@@ -299,36 +299,6 @@ static int round_run(unsigned int seed)
 	return bad;
 }
 
-/* TCP sockets that are not merely waiting for their end, of all processes here. */
-static int sockets(void)
-{
-	char line[256];
-	FILE *file = fopen("/proc/net/sockstat", "r");
-	int n = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "TCP: inuse %d", &n);
-	if (file)
-		fclose(file);
-	return n;
-}
-
-static bool nothing_left(int before)
-{
-	const __u64 end = now_ms() + 10000;
-
-	while ((team_groups() || sockets() > before) && now_ms() < end)
-		sleep_ms(20);
-	return !team_groups() && sockets() <= before;
-}
-
-static unsigned int variable(const char *name, unsigned int value)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoul(text, NULL, 0) : value;
-}
-
 FIXTURE(slow) {};
 FIXTURE_SETUP(slow) {}
 FIXTURE_TEARDOWN(slow) {}
@@ -337,14 +307,13 @@ TEST_F_TIMEOUT(slow, chaos, 280)
 {
 	unsigned int seed = variable("CHAOS_SEED", 1);
 	unsigned int rounds = variable("CHAOS_ROUNDS", slow_machine() ? 40 : 300), i;
-	const int before = sockets();
+	const int before = residue_sockets();
 	int bad = 0;
 
 	for (i = 0; i < rounds && bad < 3; i++)
 		bad += round_run(seed + i);
 	EXPECT_EQ(0, bad);
-	EXPECT_TRUE(nothing_left(before))
-		TH_LOG("%d groups, %d sockets (%d before)", team_groups(), sockets(), before);
+	EXPECT_TRUE(residue_none(before));
 }
 
 TEST_HARNESS_MAIN

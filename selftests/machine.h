@@ -32,4 +32,12 @@ static inline unsigned int ranks_enough(void)
 	return slow_machine() ? 5 : ~0U;
 }
 
+/* What the environment says instead. */
+static inline unsigned int variable(const char *name, unsigned int value)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 0) : value;
+}
+
 #endif /* COLL_MACHINE_H */

@@ -4,45 +4,91 @@
 #include <unistd.h>
 
 #include "peer.h"
+#include "proof.h"
 #include "wire.h"
 
-static int peer_connect(const struct peer_call *call, enum coll_conn_kind kind)
+static __u32 call_lanes(const struct peer_call *call)
+{
+	return call->lanes ? call->lanes : 1;
+}
+
+void peer_hello(const struct peer_call *call, int kind, __u32 lane, __u8 *buf)
 {
 	struct coll_hello hello = {
+		.secured = call->secret,
 		.kind = kind,
+		.lane = lane,
 		.id = call->id,
 		.from = call->from,
 		.to = call->to,
 		.nranks = call->nranks,
-		.lanes = 1,
+		.lanes = call_lanes(call),
 		.inflight = call->inflight,
 	};
+
+	memcpy(hello.name, call->name, strnlen(call->name, sizeof(hello.name) - 1));
+	if (call->secret)
+		memset(hello.nonce, 1 + lane, sizeof(hello.nonce));
+	coll_wire_put_hello(buf, &hello);
+}
+
+/* Call and hear the answer; prove what has to be proved. */
+static bool peer_greet(int fd, const struct peer_call *call, const __u8 *hello)
+{
+	u8 answer[HELLO], confirm[HELLO];
+	struct coll_hello heard;
+
+	if (send(fd, hello, HELLO, MSG_NOSIGNAL) != HELLO ||
+	    recv(fd, answer, HELLO, MSG_WAITALL) != HELLO ||
+	    coll_wire_get_hello(answer, &heard) || heard.stage != COLL_HELLO_ANSWER ||
+	    heard.error)
+		return false;
+	if (!call->secret)
+		return true;
+	hello_confirm(hello, answer, call->secret, confirm);
+	return send(fd, confirm, HELLO, MSG_NOSIGNAL) == HELLO;
+}
+
+int peer_dial(const struct peer_call *call, const __u8 *hello)
+{
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	u8 buf[COLL_HELLO_SIZE];
 
 	if (fd < 0)
 		return -errno;
-	memcpy(hello.name, call->name, strnlen(call->name, sizeof(hello.name) - 1));
-	coll_wire_put_hello(buf, &hello);
 	if (!connect(fd, (const struct sockaddr *)call->addr, sizeof(struct sockaddr_in)) &&
-	    send(fd, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) &&
-	    recv(fd, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf) &&
-	    !coll_wire_get_hello(buf, &hello) && hello.stage == COLL_HELLO_ANSWER && !hello.error)
+	    peer_greet(fd, call, hello))
 		return fd;
 	close(fd);
 	return -ECONNREFUSED;
 }
 
+static int peer_connect(const struct peer_call *call, enum coll_conn_kind kind, __u32 lane)
+{
+	u8 hello[HELLO];
+
+	peer_hello(call, kind, lane, hello);
+	return peer_dial(call, hello);
+}
+
 int peer_call(struct peer *peer, const struct peer_call *call)
 {
+	__u32 lanes = call_lanes(call);
+
 	peer->incarnation = coll_wire_incarnation(call->id);
-	peer->control = peer_connect(call, COLL_CONN_CONTROL);
+	peer->lanes = 0;
+	peer->control = peer_connect(call, COLL_CONN_CONTROL, 0);
 	if (peer->control < 0)
 		return peer->control;
-	peer->data = peer_connect(call, COLL_CONN_DATA);
-	if (peer->data < 0)
-		close(peer->control);
-	return peer->data < 0 ? peer->data : 0;
+	while (peer->lanes < lanes) {
+		int fd = peer_connect(call, COLL_CONN_DATA, peer->lanes);
+
+		if (fd < 0) {
+			peer_close(peer);
+			return fd;
+		}
+		peer->data[peer->lanes++] = fd;
+	}
+	return 0;
 }
 
 static int peer_tell(const struct peer *peer, const struct coll_control *control)
@@ -90,7 +136,7 @@ int peer_payload(const struct peer *peer, __u64 instance)
 	u8 buf[COLL_DATA_SIZE + 4] = { 0 };
 
 	coll_wire_put_data(buf, &data, peer->incarnation);
-	return send(peer->data, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+	return send(peer->data[0], buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
 }
 
 /* Say goodbye, but stay. */
@@ -125,5 +171,6 @@ int peer_wait_end(const struct peer *peer)
 void peer_close(struct peer *peer)
 {
 	close(peer->control);
-	close(peer->data);
+	while (peer->lanes)
+		close(peer->data[--peer->lanes]);
 }

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A rank made of nothing but sockets, for what no honest one does.  It is of one
- * lane, and of a lower number than the one that it calls.
+ * A rank made of nothing but sockets, for what no honest one does.  It is of a lower
+ * number than the one that it calls.
  */
 #ifndef COLL_PEER_H
 #define COLL_PEER_H
 
+#include <linux/collective.h>
 #include <linux/types.h>
 #include <sys/socket.h>
 
 /**
  * struct peer - its connections
  * @control: socket
- * @data: socket
+ * @data: sockets, by lane
+ * @lanes: of the group
  * @incarnation: of the group
  */
 struct peer {
 	int control;
-	int data;
+	int data[COLLECTIVE_LANES_MAX];
+	__u32 lanes;
 	__u32 incarnation;
 };
 
@@ -29,7 +32,9 @@ struct peer {
  * @from: its own rank
  * @to: the other's
  * @nranks: how many there are
+ * @lanes: of the group; 0: one
  * @inflight: as QUERY says
+ * @secret: of the group; NULL: there is none
  */
 struct peer_call {
 	const struct sockaddr_storage *addr;
@@ -38,8 +43,15 @@ struct peer_call {
 	__u32 from;
 	__u32 to;
 	__u32 nranks;
+	__u32 lanes;
 	__u32 inflight;
+	const __u8 *secret;
 };
+
+/* The call of a connection: HELLO bytes; @kind: enum coll_conn_kind. */
+void peer_hello(const struct peer_call *call, int kind, __u32 lane, __u8 *hello);
+/* Say that and what has to follow: the socket, or a negative errno. */
+int peer_dial(const struct peer_call *call, const __u8 *hello);
 
 /* All return 0 or a negative errno. */
 int peer_call(struct peer *peer, const struct peer_call *call);
