@@ -268,6 +268,12 @@ static int link_evidence(struct coll_link *link, const struct coll_control *cont
 	return 0;
 }
 
+/* A reason names ranks that there are, or none. */
+static bool link_names(const struct coll_link *link, u32 rank)
+{
+	return rank < link->member->nranks || rank == COLLECTIVE_RANK_NONE;
+}
+
 static void link_abort(struct coll_link *link, u64 instance, const struct coll_cause *cause)
 {
 	struct coll_failure failure = {
@@ -322,6 +328,8 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 					    coll_member_beats(member, COLL_LEASE_BEATS)));
 		return 0;
 	case COLL_CONTROL_ABORT:
+		if (!link_names(link, cause.rank_a) || !link_names(link, cause.rank_b))
+			return -EPROTO;
 		/* The number is ours to choose, not the peer's. */
 		cause.error = -coll_cause_error(cause.kind);
 		if (control->instance != COLL_INSTANCE_GROUP) {

@@ -275,6 +275,51 @@ static int foe_tell(struct foe *foe, unsigned int to, const struct coll_control 
 	return 0;
 }
 
+/* The group of a rank fails, and it is the hostile one that has broken the protocol. */
+static int rank_found_out(const struct scene *scene, unsigned int rank)
+{
+	const __u64 end = now_ms() + BOUND_MS;
+	struct collective_status status;
+
+	do {
+		CHECK_EQ(0, member_status(scene->fd[rank], &status));
+	} while (status.state == COLLECTIVE_STATE_UP && now_ms() < end);
+	CHECK_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	CHECK_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	CHECK_EQ(HOSTILE, status.group.rank_a);
+	CHECK_EQ(rank, status.group.rank_b);
+	return 0;
+}
+
+static int blames(struct scene *scene, struct foe *foe, u32 rank_a, u32 rank_b)
+{
+	CHECK_EQ(0, foe_begin(scene, foe, 2));
+	CHECK_EQ(0, foe_tell(foe, 1, &(struct coll_control){
+		.kind = COLL_CONTROL_ABORT,
+		.instance = COLL_INSTANCE_GROUP,
+		.cause = {
+			.kind = COLLECTIVE_REASON_DEATH,
+			.error = ECONNRESET,
+			.rank_a = rank_a,
+			.rank_b = rank_b,
+		},
+	}));
+	CHECK_EQ(0, rank_found_out(scene, 1));
+	foe_end(foe);
+	scene_end(scene);
+	return 0;
+}
+
+/* Of two ranks none has the number 2. */
+TEST_F(hostile, blames_nobody)
+{
+	struct scene scene;
+	struct foe foe;
+
+	EXPECT_EQ(0, blames(&scene, &foe, 2, COLLECTIVE_RANK_NONE));
+	EXPECT_EQ(0, blames(&scene, &foe, HOSTILE, 1000));
+}
+
 /* Two honest ranks have a word with each other, as long as their groups live. */
 static int converse(struct scene *scene, unsigned int n)
 {
