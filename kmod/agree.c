@@ -307,7 +307,8 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 	bool reached = false;
 	int fails;
 
-	if (control->position >= coll_agree_rounds(member->nranks) ||
+	/* Messages are not announced. */
+	if (instance & COLL_NAME_PAIR || control->position >= coll_agree_rounds(member->nranks) ||
 	    peer != coll_agree_before(member, control->position))
 		return -EPROTO;
 

@@ -320,6 +320,47 @@ TEST_F(hostile, blames_nobody)
 	EXPECT_EQ(0, blames(&scene, &foe, HOSTILE, 1000));
 }
 
+/* Messages are not announced; who is believed to have done it would be passed on. */
+static int announces_message(struct scene *scene, struct foe *foe)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_SEND,
+		.type = COLLECTIVE_UINT32,
+		.root = 2,
+		.count = 20000,
+		.timeout_ms = BOUND_MS,
+	};
+	__u64 request;
+
+	CHECK_EQ(0, foe_begin(scene, foe, 3));
+	op.send = (uintptr_t)scene->memory[1] + SEND_AT;
+	CHECK_EQ(0, member_start(scene->fd[1], &op, &request));
+	CHECK_EQ(0, foe_tell(foe, 1, &(struct coll_control){
+		.kind = COLL_CONTROL_ANNOUNCE,
+		.instance = coll_name_pair(1, 2, 0, false),
+		.signature = {
+			.collective = COLLECTIVE_SEND,
+			.type = COLLECTIVE_UINT32,
+			.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+			.root = 2,
+			.count = 20000,
+		},
+	}));
+	CHECK_EQ(0, rank_found_out(scene, 1));
+	wait_bounded(scene->fd[1], request);
+	foe_end(foe);
+	scene_end(scene);
+	return 0;
+}
+
+TEST_F(hostile, announces_message)
+{
+	struct scene scene;
+	struct foe foe;
+
+	EXPECT_EQ(0, announces_message(&scene, &foe));
+}
+
 /* Two honest ranks have a word with each other, as long as their groups live. */
 static int converse(struct scene *scene, unsigned int n)
 {
