@@ -186,8 +186,8 @@ enum collective_reason_kind {
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENOTTY	no such ioctl
- * EINTR	a signal came first; SUBMIT has left the request's number in
- *		@request: the same call again goes on waiting for it
+ * EINTR	a signal came first, in whatever call; SUBMIT has left the request's number
+ *		in @request, if there is one: the same call again goes on waiting for it
  */
 
 /**
@@ -264,8 +264,9 @@ struct collective_query {
  *	with EBADMSG otherwise
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
- * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM,
- * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES).
+ * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM, EINTR,
+ * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES,
+ * EAFNOSUPPORT, ENODEV).
  */
 struct collective_join {
 	__u32 size;
@@ -297,7 +298,9 @@ struct collective_join {
  * Returns 0 when the group is up.  On a non-blocking file it is EINPROGRESS and
  * poll() tells: POLLOUT when up, POLLERR when failed; the same call then says
  * why.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
- * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM.
+ * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM, ECANCELED (LEAVE was
+ * called), and whatever calling an address gives (ENETUNREACH, EHOSTUNREACH,
+ * EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED), by which the group has failed.
  */
 struct collective_connect {
 	__u32 size;
@@ -320,7 +323,7 @@ struct collective_connect {
  *
  * The pages found there now are the ones used until UNREGISTER, whatever is
  * mapped there later.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EDQUOT,
- * ENOMEM, EMFILE, EPERM.
+ * ENOMEM, EMFILE, EPERM, ENOTCONN (not joined), EINTR.
  */
 struct collective_register {
 	__u32 size;
@@ -337,7 +340,7 @@ struct collective_register {
  * @buffer: its number
  *
  * Operations in flight keep the pages until they complete.  Errors: EINVAL,
- * E2BIG, ENOENT, EPERM.
+ * E2BIG, EFAULT, ENOENT, EPERM, EINTR.
  */
 struct collective_unregister {
 	__u32 size;
@@ -676,7 +679,7 @@ struct collective_status {
  * where STATUS says that this rank has cancelled it.  The group lives on.  This returns
  * at once; the operation is over when WAIT or its completion says so, which may still
  * be with success.  One that waits for its turn behind another of its key is cancelled
- * at its turn.  Errors: EINVAL, E2BIG, ENOENT (it is over, or never was), EALREADY (it
+ * at its turn.  Errors: EINVAL, E2BIG, EFAULT, ENOENT (it is over, or never was), EALREADY (it
  * fails already), ENOTCONN, EPERM.
  */
 struct collective_cancel {
@@ -713,7 +716,8 @@ struct collective_cancel {
  *
  * Requests still in flight fail with ECANCELED here and abort the group there;
  * WAIT then still tells when each is over, as does the end of close().  Otherwise
- * the file can then only be closed.  Errors: EINVAL, E2BIG, ENOTCONN, EPERM.
+ * the file can then only be closed.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM,
+ * EINTR.
  */
 struct collective_leave {
 	__u32 size;
