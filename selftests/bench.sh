@@ -20,6 +20,16 @@ for collective in $collectives; do
 		result "${PIPESTATUS[0]}" "$collective${mode:+ $mode}"
 	done
 done
+
+# Sizes by name, and a last column: something for what takes memory to all of it.
+out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,4K,1M --iters 3 --cpu --csv)
+awk -F, '
+NR == 1 { good = $11 == "cpu_us" }
+NR > 1 { good = good && NF == 11; sizes = sizes " " $1; cpu = $11 }
+END { exit !(good && sizes == " 8 4096 1048576" && cpu > 0) }' <<<"$out"
+result $? "--sizes, --cpu"
+timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
+result $(($? != 2)) "--sizes that do not rise are refused"
 echo "1..$n"
 ((n > 30)) || failed=1
 exit $failed

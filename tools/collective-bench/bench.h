@@ -13,6 +13,8 @@ struct pattern;
 /* As many as the kernel lets be in flight. */
 #define NONBLOCKING_MAX	512
 
+#define SIZES_MAX	64
+
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
 
 /**
@@ -20,6 +22,8 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @min: smallest size, bytes
  * @max: largest size, bytes
  * @factor: from one size to the next
+ * @sizes: instead of these three, in rising order; bytes
+ * @nsizes: how many; 0: none
  * @types: bit (1 << enum coll_type)
  * @ops: bit (1 << enum coll_op)
  * @iters: timed repetitions; 0: by size
@@ -32,6 +36,7 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @nonblocking: operations in flight at a time, each with buffers of its own; 0: the
  *	blocking call
  * @overlap: measure what is hidden behind computation
+ * @cpu: measure the CPU time of an operation, too
  * @check: which results to compare
  * @comm: the group
  * @rank: mine
@@ -47,6 +52,8 @@ struct bench {
 	size_t min;
 	size_t max;
 	size_t factor;
+	size_t sizes[SIZES_MAX];
+	int nsizes;
 	unsigned int types;
 	unsigned int ops;
 	int iters;
@@ -58,6 +65,7 @@ struct bench {
 	int root;
 	int nonblocking;
 	bool overlap;
+	bool cpu;
 	enum bench_check check;
 
 	struct coll_comm *comm;
@@ -197,6 +205,13 @@ double bench_now_us(void);
 int bench_overlap(struct bench *bench, const struct collective *collective,
 		  const struct trial *trial);
 void bench_overlap_header(const struct bench *bench);
+
+/*
+ * CPU microseconds of the whole host for an operation that takes @median_us, by rank 0
+ * in @cpu_us.  0 or an exit status.
+ */
+int bench_cpu(struct bench *bench, const struct collective *collective,
+	      const struct trial *trial, double median_us, double *cpu_us);
 
 /* Print what failed and return the exit status. */
 int bench_fail(struct bench *bench, const char *what, int err);

@@ -14,6 +14,7 @@ enum {
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
 	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP,
+	OPTION_SIZES, OPTION_CPU,
 };
 
 static const struct option options[] = {
@@ -21,6 +22,7 @@ static const struct option options[] = {
 	{ "min", required_argument, NULL, OPTION_MIN },
 	{ "max", required_argument, NULL, OPTION_MAX },
 	{ "factor", required_argument, NULL, OPTION_FACTOR },
+	{ "sizes", required_argument, NULL, OPTION_SIZES },
 	{ "type", required_argument, NULL, OPTION_TYPE },
 	{ "op", required_argument, NULL, OPTION_OP },
 	{ "iters", required_argument, NULL, OPTION_ITERS },
@@ -35,6 +37,7 @@ static const struct option options[] = {
 	{ "nonblocking", required_argument, NULL, OPTION_NONBLOCKING },
 	{ "async", no_argument, NULL, OPTION_ASYNC },
 	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
+	{ "cpu", no_argument, NULL, OPTION_CPU },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -79,6 +82,7 @@ static int usage(FILE *to, int status)
 		"      --min SIZE     smallest buffer, bytes or 4K 2M 1G (8)\n"
 		"      --max SIZE     largest buffer (64M)\n"
 		"      --factor N     from one size to the next (2)\n"
+		"      --sizes S,...  these instead, rising\n"
 		"      --type T,...   i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64, all (f32)\n"
 		"      --op O,...     sum prod min max avg band bor bxor land lor lxor, all (sum)\n"
 		"      --iters N      timed repetitions (100 up to 64K, then 20)\n"
@@ -91,6 +95,7 @@ static int usage(FILE *to, int status)
 		"      --nonblocking N  N in flight, each with its buffers\n"
 		"      --async        the same as --nonblocking 1\n"
 		"      --overlap      what of it is hidden behind computation\n"
+		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
@@ -113,6 +118,25 @@ static bool parse_size(const char *text, size_t *size)
 	}
 	*size = value;
 	return true;
+}
+
+/* "8,64K,1M": the last is the largest. */
+static bool parse_sizes(char *text, struct bench *bench)
+{
+	char *size, *rest = NULL;
+
+	bench->nsizes = 0;
+	bench->max = 0;
+	for (size = strtok_r(text, ",", &rest); size;
+	     size = strtok_r(NULL, ",", &rest)) {
+		size_t *to = &bench->sizes[bench->nsizes];
+
+		if (bench->nsizes++ == SIZES_MAX || !parse_size(size, to) ||
+		    *to <= bench->max)
+			return false;
+		bench->max = *to;
+	}
+	return bench->nsizes > 0;
 }
 
 static bool parse_int(const char *text, int min, int *value)
@@ -171,6 +195,8 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 			return false;
 		bench->factor = value;
 		return true;
+	case OPTION_SIZES:
+		return parse_sizes(optarg, bench);
 	case OPTION_TYPE:
 		return parse_set(optarg, bench_type_find, BENCH_TYPES,
 				 &bench->types);
@@ -202,6 +228,9 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return true;
 	case OPTION_OVERLAP:
 		bench->overlap = true;
+		return true;
+	case OPTION_CPU:
+		bench->cpu = true;
 		return true;
 	case OPTION_REPRODUCIBLE:
 		bench->reproducible = true;
@@ -309,6 +338,8 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (job.bench.nsizes)
+		job.bench.max = job.bench.sizes[job.bench.nsizes - 1];
 	for (i = 0; optind == argc - 1 && i < N_COLLECTIVES; i++)
 		if (!strcmp(argv[optind], collectives[i]->name))
 			job.collective = collectives[i];
@@ -316,6 +347,10 @@ int main(int argc, char **argv)
 		return usage(stderr, 2);
 	if (job.bench.reproducible && job.collective != &bench_allreduce) {
 		fprintf(stderr, "collective-bench: --reproducible is for allreduce\n");
+		return 2;
+	}
+	if (job.bench.cpu && (job.bench.overlap || job.bench.nonblocking)) {
+		fprintf(stderr, "collective-bench: --cpu is of the blocking call\n");
 		return 2;
 	}
 	if (job.bench.overlap && job.bench.nonblocking > 1) {

@@ -54,7 +54,8 @@ static void header(const struct bench *bench,
 		return;
 	}
 	if (bench->csv) {
-		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong\n");
+		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong%s\n",
+		       bench->cpu ? ",cpu_us" : "");
 		return;
 	}
 	printf("# %s, %d rank%s", collective->name, bench->nranks,
@@ -73,20 +74,28 @@ static void header(const struct bench *bench,
 		bench_overlap_header(bench);
 		return;
 	}
-	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "size",
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s%s\n", "size",
 	       "count", "type", "op", "min", "median", "p99", "algbw", "busbw",
-	       "wrong");
-	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s\n", "(bytes)",
-	       "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
+	       "wrong", bench->cpu ? "         cpu" : "");
+	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s%s\n", "(bytes)",
+	       "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "",
+	       bench->cpu ? "        (us)" : "");
 	fflush(stdout);
+}
+
+/* Of @n sorted times. */
+static double median_of(const double *times, int n)
+{
+	return (times[(n - 1) / 2] + times[n / 2]) / 2;
 }
 
 /* @times are sorted. */
 static void line(const struct bench *bench, const struct collective *collective,
-		 const struct trial *trial, const double *times, uint64_t wrong)
+		 const struct trial *trial, const double *times, uint64_t wrong,
+		 double cpu_us)
 {
 	int n = trial->iters;
-	double median = (times[(n - 1) / 2] + times[n / 2]) / 2;
+	double median = median_of(times, n);
 	double p99 = times[(n * 99 + 99) / 100 - 1];
 	double algorithm = trial->size / median / 1e3;
 	double bus = collective->bus_factor ?
@@ -96,13 +105,16 @@ static void line(const struct bench *bench, const struct collective *collective,
 	const char *op = collective->reduces ? bench_op_name(trial->op) : "-";
 
 	if (bench->csv)
-		printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%llu\n",
+		printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%llu",
 		       trial->size, trial->count, type, op, times[0], median,
 		       p99, algorithm, bus, (unsigned long long)wrong);
 	else
-		printf("%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.3f %8.3f %6llu\n",
+		printf("%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.3f %8.3f %6llu",
 		       trial->size, trial->count, type, op, times[0], median,
 		       p99, algorithm, bus, (unsigned long long)wrong);
+	if (bench->cpu)
+		printf(bench->csv ? ",%.1f" : " %11.1f", cpu_us);
+	printf("\n");
 	fflush(stdout);
 }
 
@@ -178,7 +190,7 @@ static int measure(struct bench *bench, const struct collective *collective,
 		   struct trial *trial)
 {
 	uint64_t wrong = 0;
-	double *times;
+	double *times, cpu_us = 0;
 	int err;
 
 	trial->iters = bench->iters ? bench->iters :
@@ -204,8 +216,12 @@ static int measure(struct bench *bench, const struct collective *collective,
 	}
 	bench->wrong += wrong;
 	qsort(times, trial->iters, sizeof(*times), ascending);
-	if (!bench->rank)
-		line(bench, collective, trial, times, wrong);
+	/* Everybody's are the same, and so are the repetitions. */
+	if (bench->cpu)
+		err = bench_cpu(bench, collective, trial,
+				median_of(times, trial->iters), &cpu_us);
+	if (!err && !bench->rank)
+		line(bench, collective, trial, times, wrong, cpu_us);
 free:
 	free(times);
 	return err;
@@ -223,12 +239,27 @@ static bool takes(const struct bench *bench,
 	return bench->ops & 1U << op && bench_type_takes(type, op);
 }
 
+/* The size of line @i; 0: there are no more. */
+static size_t nth_size(const struct bench *bench, int i)
+{
+	size_t size = bench->min;
+
+	if (bench->nsizes)
+		return i < bench->nsizes ? bench->sizes[i] : 0;
+	while (i-- && size) {
+		if (size > bench->max / bench->factor)
+			return 0;
+		size *= bench->factor;
+	}
+	return size <= bench->max ? size : 0;
+}
+
 static int sizes(struct bench *bench, const struct collective *collective,
 		 enum coll_type type, enum coll_op op)
 {
 	size_t unit = coll_type_size(type), size;
 	struct trial trial = { .type = type, .op = op };
-	int err = 0;
+	int i, err = 0;
 
 	if (collective->blocks) {
 		unit *= bench->nranks;
@@ -237,16 +268,13 @@ static int sizes(struct bench *bench, const struct collective *collective,
 			return bench_fail(bench, "memory", -ENOMEM);
 		trial.displs = trial.counts + bench->nranks;
 	}
-	for (size = bench->min; !err && size <= bench->max;
-	     size *= bench->factor) {
+	for (i = 0; !err && (size = nth_size(bench, i)); i++) {
 		trial.count = size / unit;
 		trial.size = trial.count * unit;
 		if (trial.counts)
 			bench_deal(bench, collective, &trial);
 		if (trial.count)
 			err = measure(bench, collective, &trial);
-		if (size > bench->max / bench->factor)
-			break;
 	}
 	free(trial.counts);
 	return err;
