@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a line is measured; the same as in collective-bench.
+ *
+ * Each repetition: the input is written and the place for the result overwritten, all
+ * ranks meet at a barrier, the call is timed on every rank, the whole result is compared.
+ * The time of a repetition is that of its slowest rank.
+ *
+ * Then the call is repeated for half a second, one after the other and of zeros, for the
+ * CPU time that the whole host takes for it.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "method.h"
+
+#define CPU_PASS_US	500e3
+#define CPU_PASS_MIN	3
+#define CPU_PASS_MAX	5000
+
+#define PERIOD		4093	/* elements, then the values come again */
+#define HUGE_PAGE	((size_t)2 << 20)
+
+static const char * const names[] = {
+	"allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "barrier",
+};
+
+double method_now_us(void)
+{
+	struct timespec now;
+
+	/* Not MPI_Wtime(): User-Mode Linux has a time stamp counter that is not its time. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+void *method_memory(size_t size, bool shared)
+{
+	size_t length = (size + 2 * HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	char *at = mmap(NULL, length, PROT_READ | PROT_WRITE,
+			(shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED) {
+		perror("memory");
+		exit(1);
+	}
+	at += -(uintptr_t)at & (HUGE_PAGE - 1);
+	madvise(at, size, MADV_HUGEPAGE);
+	memset(at, 0, size);
+	return at;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+/* Element @i of what @from has for @to: an integer, so that sums are exact. */
+static float value(uint64_t round, int from, int to, size_t i)
+{
+	return (int)(mix(mix(mix(round + 1) + from + ((uint64_t)to << 32)) + i) % 1023) - 511;
+}
+
+/* One period of values, or of their sum over the @n ranks from @from on. */
+static void period(float *one, size_t count, uint64_t round, int from, int n, int to)
+{
+	size_t i;
+	int k;
+
+	for (i = 0; i < count && i < PERIOD; i++) {
+		one[i] = 0;
+		for (k = from; k < from + n; k++)
+			one[i] += value(round, k, to, i);
+	}
+}
+
+static void fill(float *at, size_t count, uint64_t round, int from, int to)
+{
+	float one[PERIOD];
+	size_t now;
+
+	period(one, count, round, from, 1, to);
+	for (; count; count -= now, at += now) {
+		now = count < PERIOD ? count : PERIOD;
+		memcpy(at, one, now * sizeof(*at));
+	}
+}
+
+static double compare(const float *at, size_t count, uint64_t round, int from, int n, int to)
+{
+	float one[PERIOD];
+	double wrong = 0;
+	size_t now, i;
+
+	period(one, count, round, from, n, to);
+	for (; count; count -= now, at += now) {
+		now = count < PERIOD ? count : PERIOD;
+		if (memcmp(at, one, now * sizeof(*at)))
+			for (i = 0; i < now; i++)
+				wrong += at[i] != one[i];
+	}
+	return wrong;
+}
+
+/* This round's input, and nothing of it where the result goes. */
+static void write_input(const struct peer *peer, const struct trial *trial, uint64_t round)
+{
+	int to;
+
+	if (trial->collective == BARRIER)
+		return;
+	if (trial->out != trial->in || trial->collective == BROADCAST)
+		memset(trial->out, 0xa5, trial->size);
+	switch (trial->collective) {
+	case BROADCAST:
+		if (!peer->rank)
+			fill(trial->in, trial->count, round, 0, 0);
+		break;
+	case REDUCE_SCATTER:
+	case ALLTOALL:
+		for (to = 0; to < peer->nranks; to++)
+			fill(trial->in + to * trial->count, trial->count, round, peer->rank, to);
+		break;
+	default:
+		fill(trial->in, trial->count, round, peer->rank, 0);
+	}
+}
+
+/* Elements of the result that are wrong. */
+static double check_result(const struct peer *peer, const struct trial *trial, uint64_t round)
+{
+	const float *out = peer->result ? peer->result(trial) : trial->out;
+	double wrong = 0;
+	int from;
+
+	switch (trial->collective) {
+	case ALLREDUCE:
+		return compare(out, trial->count, round, 0, peer->nranks, 0);
+	case BROADCAST:
+		return compare(out, trial->count, round, 0, 1, 0);
+	case REDUCE_SCATTER:
+		return compare(out, trial->count, round, 0, peer->nranks, peer->rank);
+	case ALLGATHER:
+	case ALLTOALL:
+		for (from = 0; from < peer->nranks; from++)
+			wrong += compare(out + from * trial->count, trial->count, round, from, 1,
+					 trial->collective == ALLTOALL ? peer->rank : 0);
+		return wrong;
+	default:
+		return 0;
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Of @n sorted times. */
+static double median_of(const double *times, int n)
+{
+	return (times[(n - 1) / 2] + times[n / 2]) / 2;
+}
+
+void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
+		 double wrong, double cpu_us)
+{
+	qsort(times, n, sizeof(*times), ascending);
+	printf("%s,%d,%zu,%d,%.2f,%.2f,%.2f,%.0f,%.1f\n", collective, nranks, bytes, n, times[0],
+	       median_of(times, n), times[(n * 99 + 99) / 100 - 1], wrong, cpu_us);
+	fflush(stdout);
+}
+
+/* Of all CPUs since they started, microseconds; < 0: unknown. */
+static double cpu_time_us(void)
+{
+	unsigned long long user, nice, system, idle, iowait, irq, softirq;
+	FILE *stat = fopen("/proc/stat", "r");
+	int n;
+
+	if (!stat)
+		return -1;
+	n = fscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle,
+		   &iowait, &irq, &softirq);
+	fclose(stat);
+	if (n != 7)
+		return -1;
+	return (user + nice + system + irq + softirq) * 1e6 / sysconf(_SC_CLK_TCK);
+}
+
+static double cpu_pass(const struct peer *peer, const struct trial *trial, double median_us)
+{
+	double wish = CPU_PASS_US / median_us, begin = 0;
+	int n = wish < CPU_PASS_MIN ? CPU_PASS_MIN : wish > CPU_PASS_MAX ? CPU_PASS_MAX : wish, i;
+
+	if (trial->size) {
+		memset(trial->in, 0, trial->size);
+		memset(trial->out, 0, trial->size);
+	}
+	peer->barrier();
+	if (!peer->rank)
+		begin = cpu_time_us();
+	for (i = 0; i < n; i++)
+		peer->run(trial);
+	peer->barrier();
+	return peer->rank ? 0 : (cpu_time_us() - begin) / n;
+}
+
+/* How many were wrong in the whole group: a maximum that each rank has its own place in. */
+static double total(const struct peer *peer, double mine)
+{
+	double each[peer->nranks], sum = 0;
+	int i;
+
+	for (i = 0; i < peer->nranks; i++)
+		each[i] = i == peer->rank ? mine : 0;
+	peer->maximum(each, peer->nranks);
+	for (i = 0; i < peer->nranks; i++)
+		sum += each[i];
+	return sum;
+}
+
+static double measure(const struct peer *peer, const struct trial *trial, int iters, int warmup)
+{
+	static uint64_t round;
+	double *times = calloc(iters, sizeof(*times)), begin, wrong = 0, cpu_us;
+	int i;
+
+	if (!times)
+		exit(1);
+	if (peer->prepare)
+		peer->prepare(trial);
+	for (i = -warmup; i < iters; i++) {
+		write_input(peer, trial, ++round);
+		peer->barrier();
+		begin = method_now_us();
+		peer->run(trial);
+		if (i >= 0)
+			times[i] = method_now_us() - begin;
+		wrong += check_result(peer, trial, round);
+	}
+	peer->maximum(times, iters);
+	wrong = total(peer, wrong);
+	qsort(times, iters, sizeof(*times), ascending);
+	/* Everybody's are the same, and so are the repetitions. */
+	cpu_us = peer->cpu ? cpu_pass(peer, trial, median_of(times, iters)) : 0;
+	if (!peer->rank)
+		method_line(names[trial->collective], peer->nranks, trial->size, times, iters,
+			    wrong, cpu_us);
+	free(times);
+	return wrong;
+}
+
+/* A rank that hangs, or that its launcher has left behind, ends by itself. */
+static void limit_life(void)
+{
+	const char *seconds = getenv("BENCH_LIMIT");
+
+	alarm(seconds ? atoi(seconds) : 300);
+}
+
+int method_main(struct peer *peer, int argc, char **argv)
+{
+	struct trial trial = { .collective = ALLREDUCE };
+	bool in_place = false, blocks;
+	int iters, warmup, unit, i;
+	double wrong = 0;
+	size_t max = 0;
+	char *at;
+
+	while (argc >= 5 && trial.collective <= BARRIER &&
+	       strcmp(argv[1], names[trial.collective]))
+		trial.collective++;
+	for (i = 5; i < argc; i++) {
+		in_place |= !strcmp(argv[i], "in-place");
+		peer->cpu |= !strcmp(argv[i], "cpu");
+	}
+	if (argc < 5 || argc > 5 + in_place + peer->cpu || trial.collective > BARRIER)
+		goto usage;
+	limit_life();
+	iters = atoi(argv[3]);
+	warmup = atoi(argv[4]);
+	if (iters < 1 || warmup < 0)
+		goto usage;
+	if (trial.collective == BARRIER)
+		return measure(peer, &trial, iters, warmup) > 0;
+	for (at = argv[2]; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t size = strtoull(at, NULL, 10);
+
+		max = size > max ? size : max;
+	}
+	/* What is in place in collective-bench, too. */
+	in_place &= trial.collective != ALLTOALL;
+	in_place |= trial.collective == BROADCAST;
+	trial.in = method_memory(max, false);
+	trial.out = in_place ? trial.in : method_memory(max, false);
+	blocks = trial.collective != ALLREDUCE && trial.collective != BROADCAST;
+	unit = sizeof(float) * (blocks ? peer->nranks : 1);
+	for (at = argv[2]; *at; at += strcspn(at, ","), at += *at == ',') {
+		trial.count = strtoull(at, NULL, 10) / unit;
+		trial.size = trial.count * unit;
+		if (trial.count)
+			wrong += measure(peer, &trial, iters, warmup);
+	}
+	return wrong > 0;
+
+usage:
+	fprintf(stderr, "usage: COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu]\n");
+	return 2;
+}
