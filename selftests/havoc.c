@@ -27,40 +27,51 @@ const char * const havoc_calls[HAVOC_CALLS] = {
  * Answers
  */
 
-/* How an operation may end, see uapi/linux/collective.h. */
-#define OPERATION	EINVAL, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE, ECONNRESET, ETIMEDOUT,	\
-			ECANCELED, EPROTO, EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT,	\
-			EAGAIN, EOPNOTSUPP
-#define ANY_STRUCT	EINVAL, E2BIG, EFAULT
-
-static const __u8 answers[HAVOC_CALLS][32] = {
-	[0] = { ANY_STRUCT },
-	[1] = { ANY_STRUCT, EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EPERM, EINTR, EADDRINUSE,
-		EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV },
-	[2] = { ANY_STRUCT, ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET, EACCES, EPROTO,
-		EBUSY, EINTR, ENOMEM, EINPROGRESS, ECANCELED, ENETUNREACH, EHOSTUNREACH,
-		EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED },
-	[3] = { ANY_STRUCT, EOVERFLOW, EDQUOT, ENOMEM, EMFILE, EPERM, ENOTCONN, EINTR },
-	[4] = { ANY_STRUCT, ENOENT, EPERM, EINTR },
-	[5] = { OPERATION, E2BIG, EINTR, EBUSY },
-	[6] = { OPERATION, E2BIG, EINTR, EBUSY, EINPROGRESS },
-	[7] = { ANY_STRUCT, ENOENT, EALREADY, ENOTCONN, EPERM },
-	[8] = { ANY_STRUCT },
-	[9] = { ANY_STRUCT, ENOTCONN, EPERM, EINTR },
-	[HAVOC_NONE] = { ENOTTY },
-	[HAVOC_SQE_SUBMIT] = { OPERATION },
-	[HAVOC_SQE_CANCEL] = { EINVAL, ENOENT, EALREADY, ENOTCONN, EPERM },
-	[HAVOC_SQE_NONE] = { ENOTTY },
+/* How an operation may end, see uapi/linux/collective.h... */
+static const __u8 operation_errors[] = {
+	EINVAL, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE, ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO,
+	EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, EOPNOTSUPP, 0
 };
+
+/* ...and what is said of any struct. */
+static const __u8 struct_errors[] = { EINVAL, E2BIG, EFAULT, 0 };
+
+static const struct answers {
+	bool is_struct;
+	bool is_operation;
+	__u8 errors[24];
+} answers[HAVOC_CALLS] = {
+	[0] = { true },
+	[1] = { true, .errors = { EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EPERM, EINTR,
+		EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV } },
+	[2] = { true, .errors = { ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET, EACCES,
+		EPROTO, EBUSY, EINTR, ENOMEM, EINPROGRESS, ECANCELED, ENETUNREACH, EHOSTUNREACH,
+		EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED } },
+	[3] = { true, .errors = { EOVERFLOW, EDQUOT, ENOMEM, EMFILE, EPERM, ENOTCONN, EINTR } },
+	[4] = { true, .errors = { ENOENT, EPERM, EINTR } },
+	[5] = { true, true, .errors = { EINTR, EBUSY } },
+	[6] = { true, true, .errors = { EINTR, EBUSY, EINPROGRESS } },
+	[7] = { true, .errors = { ENOENT, EALREADY, ENOTCONN, EPERM } },
+	[8] = { true },
+	[9] = { true, .errors = { ENOTCONN, EPERM, EINTR } },
+	[HAVOC_NONE] = { .errors = { ENOTTY } },
+	[HAVOC_SQE_SUBMIT] = { .is_operation = true },
+	[HAVOC_SQE_CANCEL] = { .errors = { EINVAL, ENOENT, EALREADY, ENOTCONN, EPERM } },
+	[HAVOC_SQE_NONE] = { .errors = { ENOTTY } },
+};
+
+static bool listed(const __u8 *errors, int error)
+{
+	while (*errors && *errors != error)
+		errors++;
+	return *errors;
+}
 
 static bool answer_known(enum havoc_call call, int error)
 {
-	unsigned int i;
-
-	for (i = 0; i < sizeof(answers[call]) && answers[call][i]; i++)
-		if (answers[call][i] == error)
-			return true;
-	return false;
+	return listed(answers[call].errors, error) ||
+	       (answers[call].is_struct && listed(struct_errors, error)) ||
+	       (answers[call].is_operation && listed(operation_errors, error));
 }
 
 void havoc_begin(struct havoc_thread *t, enum havoc_call call)

@@ -18,7 +18,8 @@ static bool ring_begin(struct havoc_thread *t, struct io_uring *ring)
 	static const unsigned int flags[] = {
 		IORING_SETUP_SQE128, IORING_SETUP_SQE128, IORING_SETUP_SQE128,
 		IORING_SETUP_SQE128 | IORING_SETUP_CQE32, IORING_SETUP_SQE128 | IORING_SETUP_CQE32,
-		IORING_SETUP_SQE128 | IORING_SETUP_SQPOLL, 0, IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL,
+		IORING_SETUP_SQE128 | IORING_SETUP_SQPOLL, 0,
+		IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL,
 	};
 	struct io_uring_params params = {
 		.flags = flags[rng_below(&t->rng, ARRAY_SIZE(flags))],
@@ -103,11 +104,11 @@ static void ring_put(struct havoc_thread *t, struct io_uring *ring)
 	sqe->user_data = call + RING_CALLS * rng_below(&t->rng, 8);
 }
 
-/* What io_uring says by itself, before we are asked. */
+/* What io_uring says by itself, before we are asked, and what other files say. */
 static bool ring_itself(int res)
 {
 	return res == -EBADF || res == -EOPNOTSUPP || res == -EINVAL || res == -ECANCELED ||
-	       res == -EFAULT || res == -ENOTTY;
+	       res == -EFAULT || res == -ENOTTY || res == -ENOPROTOOPT;
 }
 
 static void ring_reap(struct havoc_thread *t, struct io_uring *ring)

@@ -38,7 +38,8 @@ static int round_foe(__u64 seed)
 	struct foe foe = { .scene = &scene };
 	enum trick trick;
 	unsigned int to, when;
-	int bad = scene_begin(&scene, seed, 2 + seed % 2, 1) || foe_meet(&scene, &foe);
+	int bad = scene_begin(&scene, seed, 2 + seed % 2, 1, scene_hurry()) ||
+		  foe_meet(&scene, &foe);
 
 	trick = rng_below(&scene.rng, TRICKS);
 	to = 1 + rng_below(&scene.rng, scene.nranks - 1);
@@ -78,7 +79,7 @@ static int scene_meet_tampered(struct scene *scene, struct tamper *tamper)
 		CHECK_EQ(0, scene_connect(scene, rank, scene->addr));
 	}
 	CHECK_EQ(0, scene_connect(scene, HOSTILE, addr));
-	scene_met(scene);
+	CHECK(scene_met(scene) >= 0);
 	return scene_register(scene);
 }
 
@@ -87,7 +88,7 @@ static int round_tamper(__u64 seed, unsigned int *done)
 	struct scene scene;
 	static struct tamper tamper;
 	struct tamper_config config;
-	int bad = scene_begin(&scene, seed, 2 + seed % 2, 0);
+	int bad = scene_begin(&scene, seed, 2 + seed % 2, 0, scene_hurry());
 
 	config = (struct tamper_config){
 		.way = rng_below(&scene.rng, 2) ? TAMPER_FIELD :
@@ -170,7 +171,7 @@ static int round_answer(__u64 seed)
 	socklen_t len = sizeof(struct sockaddr_in);
 	int err;
 
-	CHECK_EQ(0, scene_begin(&scene, seed, 2, 2));
+	CHECK_EQ(0, scene_begin(&scene, seed, 2, 2, scene_hurry()));
 	CHECK_EQ(0, scene_join(&scene, 0));
 	loopback(&addr[0], AF_INET);
 	loopback(&addr[1], AF_INET);
@@ -262,7 +263,7 @@ TEST_F_TIMEOUT(hostile, between, 3000)
 
 static int foe_begin(struct scene *scene, struct foe *foe, unsigned int nranks)
 {
-	CHECK_EQ(0, scene_begin(scene, 2, nranks, 1));
+	CHECK_EQ(0, scene_begin(scene, 2, nranks, 1, 0));
 	return foe_meet(scene, foe);
 }
 

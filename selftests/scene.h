@@ -46,6 +46,7 @@ static inline bool all_same(const u8 *p, size_t len, u8 value)
  * @rng: of that seed
  * @nranks: of the group
  * @lanes: likewise
+ * @heartbeat_ms: as in struct collective_join
  * @secured: it has a secret
  * @secret: that one
  * @name: of the group
@@ -65,6 +66,7 @@ struct scene {
 	struct rng rng;
 	unsigned int nranks;
 	unsigned int lanes;
+	unsigned int heartbeat_ms;
 	bool secured;
 	__u8 secret[COLLECTIVE_SECRET_SIZE];
 	char name[33];
@@ -85,11 +87,14 @@ struct scene {
  */
 
 /* Ranks from @first on join. */
-int scene_begin(struct scene *scene, __u64 seed, unsigned int nranks, unsigned int first);
+int scene_begin(struct scene *scene, __u64 seed, unsigned int nranks, unsigned int first,
+		unsigned int heartbeat_ms);
+/* A heartbeat with which what has to fail does so soon; 0 is one for slow machines, too. */
+unsigned int scene_hurry(void);
 int scene_join(struct scene *scene, unsigned int rank);
 /* Begin to; a negative errno if that fails. */
 int scene_connect(struct scene *scene, unsigned int rank, const struct sockaddr_storage *addr);
-/* All of the kernel's are up, or have failed; how many have. */
+/* All of the kernel's are up, or have failed; how many have, or -1. */
 int scene_met(struct scene *scene);
 /* Real ranks only: they connect, and do what groups are for. */
 int scene_works(struct scene *scene);

@@ -141,7 +141,7 @@ static int intrude(struct scene *scene, unsigned int to)
 int round_strangers(__u64 seed)
 {
 	struct scene scene;
-	int bad = scene_begin(&scene, seed, 2 + seed % 2, 0);
+	int bad = scene_begin(&scene, seed, 2 + seed % 2, 0, 0);
 
 	bad = bad || intrude(&scene, scene.nranks - 1) || scene_works(&scene);
 	if (bad)
@@ -156,7 +156,7 @@ int silence_begin(struct scene *scene, int *fd, unsigned int n)
 	u8 said[HELLO];
 	unsigned int i;
 
-	if (scene_begin(scene, 1, 2, 0))
+	if (scene_begin(scene, 1, 2, 0, 0))
 		return 1;
 	call = scene_call(scene, 1);
 	for (i = 0; i < n; i++) {
