@@ -58,6 +58,9 @@
 /* Requests a member may have in flight, a power of two. */
 #define COLL_INFLIGHT		512
 
+/* Bytes of an operation whose waiting thread polls, and runs its lanes meanwhile. */
+#define COLL_LEND_MAX		(64 * 1024)
+
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 
@@ -535,6 +538,8 @@ struct coll_absents {
  * @timeout: jiffies, 0: only look
  * @news: one of them is complete
  * @nparts: lanes that they use, at most
+ * @bytes: the largest one's
+ * @lent: bit (1 << lane) whose runner is run here
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -544,6 +549,8 @@ struct coll_wait {
 	long timeout;
 	struct completion news;
 	u32 nparts;
+	u64 bytes;
+	unsigned long lent;
 	u32 index;
 	u64 received;
 };

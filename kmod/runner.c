@@ -79,6 +79,7 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 		      int cpu)
 {
 	atomic_set(&runner->state, RUNNER_IDLE);
+	spin_lock_init(&runner->lock);
 	runner->cpu = cpu;
 	runner->run = run;
 	INIT_WORK(&runner->work, runner_work);
@@ -92,8 +93,22 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
  */
 void coll_runner_kick(struct coll_runner *runner)
 {
-	if (runner_claim(runner))
+	unsigned long flags;
+
+	if (!runner_claim(runner))
+		return;
+	if (!READ_ONCE(runner->lender)) {
 		runner_queue(runner);
+		return;
+	}
+	spin_lock_irqsave(&runner->lock, flags);
+	if (runner->lender) {
+		WRITE_ONCE(runner->handed, true);
+		complete(runner->lender);
+	} else {
+		runner_queue(runner);
+	}
+	spin_unlock_irqrestore(&runner->lock, flags);
 }
 
 /**
@@ -108,6 +123,60 @@ void coll_runner_poke(struct coll_runner *runner)
 {
 	if (runner_claim(runner))
 		runner_loop(runner);
+}
+
+/**
+ * coll_runner_lend() - run it instead of its work item, from now on
+ * @runner: the runner
+ * @news: completed when it is time for coll_runner_turn(), which has to follow soon
+ *
+ * Context: process.
+ * Return: false: somebody else does.
+ */
+bool coll_runner_lend(struct coll_runner *runner, struct completion *news)
+{
+	bool lent;
+
+	spin_lock_irq(&runner->lock);
+	lent = !runner->lender;
+	if (lent)
+		WRITE_ONCE(runner->lender, news);
+	spin_unlock_irq(&runner->lock);
+	return lent;
+}
+
+/**
+ * coll_runner_turn() - run it, if it has been handed over
+ * @runner: one that we have lent ourselves to
+ *
+ * Context: may sleep.
+ */
+void coll_runner_turn(struct coll_runner *runner)
+{
+	if (!READ_ONCE(runner->handed))
+		return;
+	/* It is ours, and so nobody hands it over, until the loop lets go. */
+	WRITE_ONCE(runner->handed, false);
+	runner_loop(runner);
+}
+
+/**
+ * coll_runner_reclaim() - undo coll_runner_lend()
+ * @runner: one that we have lent ourselves to
+ *
+ * Context: process.
+ */
+void coll_runner_reclaim(struct coll_runner *runner)
+{
+	bool handed;
+
+	spin_lock_irq(&runner->lock);
+	WRITE_ONCE(runner->lender, NULL);
+	handed = runner->handed;
+	WRITE_ONCE(runner->handed, false);
+	spin_unlock_irq(&runner->lock);
+	if (handed)
+		runner_queue(runner);
 }
 
 /**

@@ -6,12 +6,16 @@
  * happened since: IDLE, OWNED or MISSED.  Whoever has news kicks: an idle runner
  * is handed to its work item, a busy one is told that it missed something.  An
  * owner lets go only from OWNED; from MISSED it looks again.  A thread that
- * would wait anyway may own the runner for a while instead of its work item.
+ * would wait anyway may own the runner for a while instead of its work item, and
+ * may lend itself while it polls: then it is told where the work item would be queued,
+ * which saves two changes of context.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H
 
 #include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 /**
@@ -21,6 +25,9 @@
  * @stopping: whoever owns it lets go, whatever there is to do
  * @work: the work item
  * @run: do what there is to do, within a budget; true: there is more
+ * @lock: protects @lender; taken in any context
+ * @lender: completed instead of queueing the work item; NULL: nobody lends himself
+ * @handed: the lender owns it and is to run it; set under @lock, by the owner
  */
 struct coll_runner {
 	atomic_t state;
@@ -28,12 +35,18 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
+	spinlock_t lock;
+	struct completion *lender;
+	bool handed;
 };
 
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
 		      int cpu);
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_poke(struct coll_runner *runner);
+bool coll_runner_lend(struct coll_runner *runner, struct completion *news);
+void coll_runner_turn(struct coll_runner *runner);
+void coll_runner_reclaim(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
 /* All work items of the module. */

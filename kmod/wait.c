@@ -15,9 +15,16 @@
  * fails the group instead while somebody waits, and on release nobody is left.
  */
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 
 #include "coll.h"
+
+static unsigned int busy_poll_us = 50;
+module_param(busy_poll_us, uint, 0644);
+MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps");
 
 static struct coll_request **wait_slot(struct coll_member *member, u64 id)
 {
@@ -42,6 +49,7 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	lockdep_assert_held(&request->member->lock);
 	request->waiter = &wait->news;
 	wait->nparts = max(wait->nparts, request->first + request->nparts);
+	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
 	request->member->nwaiting++;
 }
 
@@ -118,6 +126,35 @@ static void wait_help(struct coll_wait *wait, struct coll_member *member)
 		coll_runner_poke(&member->control);
 }
 
+/*
+ * Be told instead of the workers, where that saves more than it costs: what moves many
+ * bytes is for the CPUs that the lanes have been dealt out over.
+ */
+static void wait_lend(struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; wait->bytes <= COLL_LEND_MAX && i < wait->nparts; i++)
+		if (coll_runner_lend(&member->lanes[i].runner, &wait->news))
+			__set_bit(i, &wait->lent);
+}
+
+static void wait_turn(struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
+		coll_runner_turn(&member->lanes[i].runner);
+}
+
+static void wait_reclaim(struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
+		coll_runner_reclaim(&member->lanes[i].runner);
+}
+
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
 static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member *member,
 				      bool last)
@@ -129,6 +166,38 @@ static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member
 	if (!request && last)
 		wait_release(wait, member);
 	spin_unlock(&member->lock);
+	return request;
+}
+
+/* Nobody else wants this CPU. */
+static bool wait_polls(u64 until)
+{
+	return local_clock() < until && single_task_running() && !need_resched() &&
+	       !signal_pending(current);
+}
+
+/*
+ * Run the lanes here as soon as there is something to do, which saves being woken;
+ * they are handed back before we sleep.
+ */
+static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member)
+{
+	u64 patience = READ_ONCE(busy_poll_us) * (u64)NSEC_PER_USEC;
+	u64 until = local_clock() + patience;
+	struct coll_request *request = NULL;
+
+	wait_lend(wait, member);
+	wait_help(wait, member);
+	while (wait->lent && !request && wait_polls(until)) {
+		if (!try_wait_for_completion(&wait->news)) {
+			cpu_relax();
+			continue;
+		}
+		wait_turn(wait, member);
+		request = wait_look(wait, member, false);
+		until = local_clock() + patience;
+	}
+	wait_reclaim(wait, member);
 	return request;
 }
 
@@ -144,7 +213,7 @@ static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 {
 	struct coll_request *request;
-	long left;
+	long left = wait->timeout;
 
 	/* What has come already costs no run. */
 	request = wait_look(wait, member, !wait->timeout);
@@ -153,9 +222,11 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (!wait->timeout)
 		return -EINPROGRESS;
 
-	wait_help(wait, member);
-	left = wait_for_completion_interruptible_timeout(&wait->news, wait->timeout);
-	request = wait_look(wait, member, true);
+	request = wait_poll(wait, member);
+	while (!request && left > 0) {
+		left = wait_for_completion_interruptible_timeout(&wait->news, left);
+		request = wait_look(wait, member, left <= 0);
+	}
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)
