@@ -35,7 +35,7 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
-	spinlock_t lock;
+	spinlock_t lock;	/* innermost */
 	struct completion *lender;
 	bool handed;
 };

@@ -33,27 +33,24 @@ static const __u8 operation_errors[] = {
 	EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, EOPNOTSUPP, 0
 };
 
-/* ...and what is said of any struct. */
+/* ...and what is said of any ioctl's struct. */
 static const __u8 struct_errors[] = { EINVAL, E2BIG, EFAULT, 0 };
 
 static const struct answers {
-	bool is_struct;
 	bool is_operation;
 	__u8 errors[24];
 } answers[HAVOC_CALLS] = {
-	[0] = { true },
-	[1] = { true, .errors = { EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EPERM, EINTR,
+	[1] = { .errors = { EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EPERM, EINTR,
 		EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV } },
-	[2] = { true, .errors = { ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET, EACCES,
+	[2] = { .errors = { ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET, EACCES,
 		EPROTO, EBUSY, EINTR, ENOMEM, EINPROGRESS, ECANCELED, ENETUNREACH, EHOSTUNREACH,
 		EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED } },
-	[3] = { true, .errors = { EOVERFLOW, EDQUOT, ENOMEM, EMFILE, EPERM, ENOTCONN, EINTR } },
-	[4] = { true, .errors = { ENOENT, EPERM, EINTR } },
-	[5] = { true, true, .errors = { EINTR, EBUSY } },
-	[6] = { true, true, .errors = { EINTR, EBUSY, EINPROGRESS } },
-	[7] = { true, .errors = { ENOENT, EALREADY, ENOTCONN, EPERM } },
-	[8] = { true },
-	[9] = { true, .errors = { ENOTCONN, EPERM, EINTR } },
+	[3] = { .errors = { EOVERFLOW, EDQUOT, ENOMEM, EMFILE, EPERM, ENOTCONN, EINTR } },
+	[4] = { .errors = { ENOENT, EPERM, EINTR } },
+	[5] = { .is_operation = true, .errors = { EINTR, EBUSY } },
+	[6] = { .is_operation = true, .errors = { EINTR, EBUSY, EINPROGRESS } },
+	[7] = { .errors = { ENOENT, EALREADY, ENOTCONN, EPERM } },
+	[9] = { .errors = { ENOTCONN, EPERM, EINTR } },
 	[HAVOC_NONE] = { .errors = { ENOTTY } },
 	[HAVOC_SQE_SUBMIT] = { .is_operation = true },
 	[HAVOC_SQE_CANCEL] = { .errors = { EINVAL, ENOENT, EALREADY, ENOTCONN, EPERM } },
@@ -70,7 +67,7 @@ static bool listed(const __u8 *errors, int error)
 static bool answer_known(enum havoc_call call, int error)
 {
 	return listed(answers[call].errors, error) ||
-	       (answers[call].is_struct && listed(struct_errors, error)) ||
+	       (call < HAVOC_IOCTLS && listed(struct_errors, error)) ||
 	       (answers[call].is_operation && listed(operation_errors, error));
 }
 
