@@ -88,7 +88,7 @@ void havoc_answer(struct havoc_thread *t, enum havoc_call call, int res)
 	if (res >= 0)
 		__atomic_add_fetch(&shared->good[call], 1, __ATOMIC_RELAXED);
 	/* Somebody closes files, and their numbers are others'. */
-	if (res >= 0 || res == -EBADF || answer_known(call, -res))
+	if (res >= 0 || res == -EBADF || res == -ENOTTY || answer_known(call, -res))
 		return;
 	n = __atomic_fetch_add(&shared->nstrange, 1, __ATOMIC_SEQ_CST);
 	if (n < HAVOC_STRANGE)
@@ -224,7 +224,7 @@ static void call_ioctl(struct havoc_thread *t)
 	res = ioctl(fd, _IO(COLLECTIVE_IOC_MAGIC, nr == HAVOC_NONE ? 0 : nr), place);
 	res = res < 0 ? -errno : res;
 	/* It was another file's number before, or has become it since. */
-	if (nr == HAVOC_NONE || res == -ENOTTY || !is_device(fd))
+	if (nr == HAVOC_NONE || !is_device(fd))
 		res = res < 0 ? -EBADF : res;
 	havoc_answer(t, nr, res);
 }
