@@ -3,7 +3,9 @@
 # collective-bench runs every collective that it knows, and every result is right.
 set -uo pipefail
 collectives=$(collective-bench --help | sed -n 's/^  COLLECTIVE: //p')
-modes=("" "--out-of-place --nonblocking 4")
+modes=("--out-of-place --nonblocking 4" "")
+# An emulated machine leaves some to User-Mode Linux.
+[[ ${VM_KERNEL:-} != distro ]] || unset 'modes[1]'
 n=0 failed=0
 result()
 {
@@ -31,5 +33,5 @@ result $? "--sizes, --cpu"
 timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
 result $(($? != 2)) "--sizes that do not rise are refused"
 echo "1..$n"
-((n > 30)) || failed=1
+((n > 15 * ${#modes[@]})) || failed=1
 exit $failed
