@@ -20,6 +20,7 @@ help:
 	@echo "make            module for the distribution's 6.12 kernel, library, tools, examples"
 	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
 	@echo "make check      every test; SUITES='unit style' for some (selftests/suites lists them)"
+	@echo "make check-debug  the tests of the kernel under KASAN, lockdep, kmemleak"
 	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
@@ -55,6 +56,9 @@ demo: lib tools examples $(DATA)
 check:
 	@selftests/run-suites $(SUITES)
 
+check-debug:
+	@selftests/run-suites kselftest-debug
+
 # User-Mode Linux unless somebody says otherwise; results in build/bench/.
 bench:
 	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
@@ -75,4 +79,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-debug bench style install clean

@@ -22,7 +22,7 @@
 
 #include "coll.h"
 
-static unsigned int busy_poll_us = 50;
+static unsigned int busy_poll_us;
 module_param(busy_poll_us, uint, 0644);
 MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps");
 
