@@ -26,7 +26,7 @@
 #define VICTIM		1
 #define MAPPED		(24UL << 30)
 
-enum { FLAG_READY, FLAG_DIES, FLAG_TIME };
+enum { FLAG_READY, FLAG_DIES, FLAG_OVER, FLAG_TIME };
 
 #define PATTERN		"/proc/sys/kernel/core_pattern"
 #define TAKER		"/tmp/take_core"
@@ -89,8 +89,7 @@ static int die_mapped(struct rank *r)
 static int die_held(struct rank *r)
 {
 	if (!fork()) {
-		alarm(DYING_S);
-		pause();
+		flag_wait(r->shared, FLAG_OVER, 1, DYING_S * 1000);
 		_exit(0);
 	}
 	die_by(r, SIGKILL);
@@ -137,6 +136,7 @@ static void death(struct __test_metadata *_metadata, int (*die)(struct rank *r),
 	}
 	EXPECT_GE(group.shared->value[FLAG_DIES] + TOLD_MS, last);
 	TH_LOG("all others knew after %llu ms", last - group.shared->value[FLAG_DIES]);
+	flag_set(group.shared, FLAG_OVER, 1);
 	munmap(group.shared, sizeof(*group.shared));
 }
 
