@@ -539,7 +539,6 @@ struct coll_absents {
  * @news: one of them is complete
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
- * @lent: bit (1 << lane) whose runner is run here
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -550,7 +549,6 @@ struct coll_wait {
 	struct completion news;
 	u32 nparts;
 	u64 bytes;
-	unsigned long lent;
 	u32 index;
 	u64 received;
 };

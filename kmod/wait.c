@@ -129,30 +129,20 @@ static void wait_help(struct coll_wait *wait, struct coll_member *member)
 /*
  * Be told instead of the workers, where that saves more than it costs: what moves many
  * bytes is for the CPUs that the lanes have been dealt out over.
+ *
+ * Return: bit (1 << lane) whose runner is run here.
  */
-static void wait_lend(struct coll_wait *wait, struct coll_member *member)
+static unsigned long wait_lend(struct coll_wait *wait, struct coll_member *member)
 {
+	unsigned long lent = 0;
 	u32 i;
 
-	for (i = 0; wait->bytes <= COLL_LEND_MAX && i < wait->nparts; i++)
+	if (!READ_ONCE(busy_poll_us) || wait->bytes > COLL_LEND_MAX)
+		return 0;
+	for (i = 0; i < wait->nparts; i++)
 		if (coll_runner_lend(&member->lanes[i].runner, &wait->news))
-			__set_bit(i, &wait->lent);
-}
-
-static void wait_turn(struct coll_wait *wait, struct coll_member *member)
-{
-	u32 i;
-
-	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
-		coll_runner_turn(&member->lanes[i].runner);
-}
-
-static void wait_reclaim(struct coll_wait *wait, struct coll_member *member)
-{
-	u32 i;
-
-	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
-		coll_runner_reclaim(&member->lanes[i].runner);
+			__set_bit(i, &lent);
+	return lent;
 }
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
@@ -177,27 +167,29 @@ static bool wait_polls(u64 until)
 }
 
 /*
- * Run the lanes here as soon as there is something to do, which saves being woken;
- * they are handed back before we sleep.
+ * Run the lanes that are @lent as soon as there is something to do, which saves being
+ * woken; they are handed back before we sleep.
  */
-static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member)
+static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member,
+				      unsigned long lent)
 {
 	u64 patience = READ_ONCE(busy_poll_us) * (u64)NSEC_PER_USEC;
 	u64 until = local_clock() + patience;
 	struct coll_request *request = NULL;
+	u32 i;
 
-	wait_lend(wait, member);
-	wait_help(wait, member);
-	while (wait->lent && !request && wait_polls(until)) {
+	while (!request && wait_polls(until)) {
 		if (!try_wait_for_completion(&wait->news)) {
 			cpu_relax();
 			continue;
 		}
-		wait_turn(wait, member);
+		for_each_set_bit(i, &lent, COLLECTIVE_LANES_MAX)
+			coll_runner_turn(&member->lanes[i].runner);
 		request = wait_look(wait, member, false);
 		until = local_clock() + patience;
 	}
-	wait_reclaim(wait, member);
+	for_each_set_bit(i, &lent, COLLECTIVE_LANES_MAX)
+		coll_runner_reclaim(&member->lanes[i].runner);
 	return request;
 }
 
@@ -214,6 +206,7 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 {
 	struct coll_request *request;
 	long left = wait->timeout;
+	unsigned long lent;
 
 	/* What has come already costs no run. */
 	request = wait_look(wait, member, !wait->timeout);
@@ -222,7 +215,10 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (!wait->timeout)
 		return -EINPROGRESS;
 
-	request = wait_poll(wait, member);
+	lent = wait_lend(wait, member);
+	wait_help(wait, member);
+	if (lent)
+		request = wait_poll(wait, member, lent);
 	while (!request && left > 0) {
 		left = wait_for_completion_interruptible_timeout(&wait->news, left);
 		request = wait_look(wait, member, left <= 0);
