@@ -744,6 +744,7 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 /* death.c */
 int coll_death_watch(struct coll_member *member);
 void coll_death_unwatch(struct coll_member *member);
+void coll_death_tell(struct coll_member *member);
 void coll_death_setup(void);
 void coll_death_cleanup(void);
 

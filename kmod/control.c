@@ -73,8 +73,7 @@ bool coll_control_run(struct coll_runner *runner)
 		coll_conn_greet(conn, now);
 
 	if (chores & BIT(COLL_CHORE_DEATH))
-		coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank,
-				 COLLECTIVE_RANK_NONE);
+		coll_death_tell(member);
 	if (chores & BIT(COLL_CHORE_FLOOD))
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))

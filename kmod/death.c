@@ -17,12 +17,23 @@
 static LIST_HEAD(watched);
 static DEFINE_SPINLOCK(watched_lock);	/* taken inside of a process's siglock */
 
+/**
+ * coll_death_tell() - the process has ended, or is about to
+ * @member: that it has joined
+ *
+ * Context: process or work item; no lock of the member is held.
+ */
+void coll_death_tell(struct coll_member *member)
+{
+	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+}
+
 static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
 
 	WRITE_ONCE(member->mm_gone, true);
-	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+	coll_death_tell(member);
 }
 
 static const struct mmu_notifier_ops death_notifier_ops = {
@@ -106,7 +117,7 @@ void coll_death_setup(void)
 	if (death_tracepoint && tracepoint_probe_register(death_tracepoint, death_signal, NULL))
 		death_tracepoint = NULL;
 	if (!death_tracepoint)
-		pr_warn("collective: signals cannot be traced: who dumps core is missed late\n");
+		pr_warn("collective: signals cannot be traced: who dumps core is noticed late\n");
 }
 
 /** coll_death_cleanup() - undo coll_death_setup() */

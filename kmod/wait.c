@@ -228,8 +228,7 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (left >= 0)
 		return -EINPROGRESS;
 	if (fatal_signal_pending(current))
-		coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank,
-				 COLLECTIVE_RANK_NONE);
+		coll_death_tell(member);
 	return -ERESTARTSYS;
 }
 
