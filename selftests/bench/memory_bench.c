@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "method.h"
+#include "times.h"
 
 #define MAX_ITERS	1000
 
@@ -65,9 +66,9 @@ static void process(struct shared *shared, float **in, float **out, int nranks, 
 			memset(in[rank], i & 1, count * sizeof(float));
 		}
 		pthread_barrier_wait(&shared->barrier);
-		begin = method_now_us();
+		begin = bench_now_us();
 		move(in, out, nranks, self, stride, count);
-		time = method_now_us() - begin;
+		time = bench_now_us() - begin;
 		pthread_mutex_lock(&shared->lock);
 		if (i >= 0 && time > shared->times[i])
 			shared->times[i] = time;

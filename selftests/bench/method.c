@@ -14,14 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "method.h"
-
-#define CPU_PASS_US	500e3
-#define CPU_PASS_MIN	3
-#define CPU_PASS_MAX	5000
+#include "times.h"
 
 #define PERIOD		4093	/* elements, then the values come again */
 #define HUGE_PAGE	((size_t)2 << 20)
@@ -29,15 +25,6 @@
 static const char * const names[] = {
 	"allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "barrier",
 };
-
-double method_now_us(void)
-{
-	struct timespec now;
-
-	/* Not MPI_Wtime(): User-Mode Linux has a time stamp counter that is not its time. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
 
 void *method_memory(size_t size, bool shared)
 {
@@ -158,49 +145,19 @@ static double check_result(const struct peer *peer, const struct trial *trial, u
 	}
 }
 
-static int ascending(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Of @n sorted times. */
-static double median_of(const double *times, int n)
-{
-	return (times[(n - 1) / 2] + times[n / 2]) / 2;
-}
-
 void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
 		 double wrong, double cpu_us)
 {
-	qsort(times, n, sizeof(*times), ascending);
+	times_sort(times, n);
 	printf("%s,%d,%zu,%d,%.2f,%.2f,%.2f,%.0f,%.1f\n", collective, nranks, bytes, n, times[0],
-	       median_of(times, n), times[(n * 99 + 99) / 100 - 1], wrong, cpu_us);
+	       times_median(times, n), times_p99(times, n), wrong, cpu_us);
 	fflush(stdout);
-}
-
-/* Of all CPUs since they started, microseconds; < 0: unknown. */
-static double cpu_time_us(void)
-{
-	unsigned long long user, nice, system, idle, iowait, irq, softirq;
-	FILE *stat = fopen("/proc/stat", "r");
-	int n;
-
-	if (!stat)
-		return -1;
-	n = fscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle,
-		   &iowait, &irq, &softirq);
-	fclose(stat);
-	if (n != 7)
-		return -1;
-	return (user + nice + system + irq + softirq) * 1e6 / sysconf(_SC_CLK_TCK);
 }
 
 static double cpu_pass(const struct peer *peer, const struct trial *trial, double median_us)
 {
-	double wish = CPU_PASS_US / median_us, begin = 0;
-	int n = wish < CPU_PASS_MIN ? CPU_PASS_MIN : wish > CPU_PASS_MAX ? CPU_PASS_MAX : wish, i;
+	int n = cpu_passes(median_us), i;
+	double begin = 0;
 
 	if (trial->size) {
 		memset(trial->in, 0, trial->size);
@@ -242,17 +199,17 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 	for (i = -warmup; i < iters; i++) {
 		write_input(peer, trial, ++round);
 		peer->barrier();
-		begin = method_now_us();
+		begin = bench_now_us();
 		peer->run(trial);
 		if (i >= 0)
-			times[i] = method_now_us() - begin;
+			times[i] = bench_now_us() - begin;
 		wrong += check_result(peer, trial, round);
 	}
 	peer->maximum(times, iters);
 	wrong = total(peer, wrong);
-	qsort(times, iters, sizeof(*times), ascending);
+	times_sort(times, iters);
 	/* Everybody's are the same, and so are the repetitions. */
-	cpu_us = peer->cpu ? cpu_pass(peer, trial, median_of(times, iters)) : 0;
+	cpu_us = peer->cpu ? cpu_pass(peer, trial, times_median(times, iters)) : 0;
 	if (!peer->rank)
 		method_line(names[trial->collective], peer->nranks, trial->size, times, iters,
 			    wrong, cpu_us);

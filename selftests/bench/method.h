@@ -61,9 +61,6 @@ struct peer {
  */
 int method_main(struct peer *peer, int argc, char **argv);
 
-/* Microseconds since whenever. */
-double method_now_us(void);
-
 /* The line, of @n times; they are sorted. */
 void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
 		 double wrong, double cpu_us);

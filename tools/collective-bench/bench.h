@@ -13,6 +13,7 @@ struct pattern;
 /* As many as the kernel lets be in flight. */
 #define NONBLOCKING_MAX	512
 
+/* Of 64 bits there are no more that are powers of two. */
 #define SIZES_MAX	64
 
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
@@ -22,8 +23,8 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @min: smallest size, bytes
  * @max: largest size, bytes
  * @factor: from one size to the next
- * @sizes: instead of these three, in rising order; bytes
- * @nsizes: how many; 0: none
+ * @sizes: what follows from these, or was said instead, in rising order; bytes
+ * @nsizes: how many
  * @types: bit (1 << enum coll_type)
  * @ops: bit (1 << enum coll_op)
  * @iters: timed repetitions; 0: by size
@@ -197,9 +198,6 @@ uint64_t bench_check_send(struct bench *bench, const struct trial *trial);
 
 /* All of @collective's lines.  0 or an exit status. */
 int bench_measure(struct bench *bench, const struct collective *collective);
-
-/* Microseconds since whenever. */
-double bench_now_us(void);
 
 /* What of an operation is hidden behind computation: a line, and what is above. */
 int bench_overlap(struct bench *bench, const struct collective *collective,

@@ -120,23 +120,39 @@ static bool parse_size(const char *text, size_t *size)
 	return true;
 }
 
-/* "8,64K,1M": the last is the largest. */
+/* "8,64K,1M", rising. */
 static bool parse_sizes(char *text, struct bench *bench)
 {
-	char *size, *rest = NULL;
+	char *one, *rest = NULL;
+	size_t size, last = 0;
 
 	bench->nsizes = 0;
-	bench->max = 0;
-	for (size = strtok_r(text, ",", &rest); size;
-	     size = strtok_r(NULL, ",", &rest)) {
-		size_t *to = &bench->sizes[bench->nsizes];
-
-		if (bench->nsizes++ == SIZES_MAX || !parse_size(size, to) ||
-		    *to <= bench->max)
+	for (one = strtok_r(text, ",", &rest); one;
+	     one = strtok_r(NULL, ",", &rest)) {
+		if (bench->nsizes == SIZES_MAX || !parse_size(one, &size) ||
+		    size <= last)
 			return false;
-		bench->max = *to;
+		bench->sizes[bench->nsizes++] = size;
+		last = size;
 	}
 	return bench->nsizes > 0;
+}
+
+/* From @min to @max, unless there is a list; then its last is the largest. */
+static void list_sizes(struct bench *bench)
+{
+	size_t size = bench->min;
+
+	if (bench->nsizes) {
+		bench->max = bench->sizes[bench->nsizes - 1];
+		return;
+	}
+	while (size <= bench->max && bench->nsizes < SIZES_MAX) {
+		bench->sizes[bench->nsizes++] = size;
+		if (size > bench->max / bench->factor)
+			break;
+		size *= bench->factor;
+	}
 }
 
 static bool parse_int(const char *text, int min, int *value)
@@ -338,8 +354,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (job.bench.nsizes)
-		job.bench.max = job.bench.sizes[job.bench.nsizes - 1];
+	list_sizes(&job.bench);
 	for (i = 0; optind == argc - 1 && i < N_COLLECTIVES; i++)
 		if (!strcmp(argv[optind], collectives[i]->name))
 			job.collective = collectives[i];

@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "bench.h"
+#include "times.h"
 
 #define KIB	((size_t)1 << 10)
 
@@ -26,21 +26,6 @@ int bench_fail(struct bench *bench, const char *what, int err)
 	fprintf(stderr, "collective-bench: rank %d: %s: %s%s%s\n", bench->rank,
 		what, coll_strerror(err), *detail ? ": " : "", detail);
 	return 1;
-}
-
-double bench_now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 static void header(const struct bench *bench,
@@ -83,20 +68,14 @@ static void header(const struct bench *bench,
 	fflush(stdout);
 }
 
-/* Of @n sorted times. */
-static double median_of(const double *times, int n)
-{
-	return (times[(n - 1) / 2] + times[n / 2]) / 2;
-}
-
 /* @times are sorted. */
 static void line(const struct bench *bench, const struct collective *collective,
 		 const struct trial *trial, const double *times, uint64_t wrong,
 		 double cpu_us)
 {
 	int n = trial->iters;
-	double median = median_of(times, n);
-	double p99 = times[(n * 99 + 99) / 100 - 1];
+	double median = times_median(times, n);
+	double p99 = times_p99(times, n);
 	double algorithm = trial->size / median / 1e3;
 	double bus = collective->bus_factor ?
 		     algorithm * collective->bus_factor(bench->nranks) : 0;
@@ -215,11 +194,11 @@ static int measure(struct bench *bench, const struct collective *collective,
 		goto free;
 	}
 	bench->wrong += wrong;
-	qsort(times, trial->iters, sizeof(*times), ascending);
+	times_sort(times, trial->iters);
 	/* Everybody's are the same, and so are the repetitions. */
 	if (bench->cpu)
 		err = bench_cpu(bench, collective, trial,
-				median_of(times, trial->iters), &cpu_us);
+				times_median(times, trial->iters), &cpu_us);
 	if (!err && !bench->rank)
 		line(bench, collective, trial, times, wrong, cpu_us);
 free:
@@ -239,25 +218,10 @@ static bool takes(const struct bench *bench,
 	return bench->ops & 1U << op && bench_type_takes(type, op);
 }
 
-/* The size of line @i; 0: there are no more. */
-static size_t nth_size(const struct bench *bench, int i)
-{
-	size_t size = bench->min;
-
-	if (bench->nsizes)
-		return i < bench->nsizes ? bench->sizes[i] : 0;
-	while (i-- && size) {
-		if (size > bench->max / bench->factor)
-			return 0;
-		size *= bench->factor;
-	}
-	return size <= bench->max ? size : 0;
-}
-
 static int sizes(struct bench *bench, const struct collective *collective,
 		 enum coll_type type, enum coll_op op)
 {
-	size_t unit = coll_type_size(type), size;
+	size_t unit = coll_type_size(type);
 	struct trial trial = { .type = type, .op = op };
 	int i, err = 0;
 
@@ -268,8 +232,8 @@ static int sizes(struct bench *bench, const struct collective *collective,
 			return bench_fail(bench, "memory", -ENOMEM);
 		trial.displs = trial.counts + bench->nranks;
 	}
-	for (i = 0; !err && (size = nth_size(bench, i)); i++) {
-		trial.count = size / unit;
+	for (i = 0; !err && i < bench->nsizes; i++) {
+		trial.count = bench->sizes[i] / unit;
 		trial.size = trial.count * unit;
 		if (trial.counts)
 			bench_deal(bench, collective, &trial);

@@ -13,6 +13,7 @@
 
 #include "bench.h"
 #include "compute.h"
+#include "times.h"
 
 /* The mean of a repetition with so much to compute in the middle. */
 static int mean(struct bench *bench, const struct collective *collective,
