@@ -94,16 +94,7 @@ static int works(FIXTURE_DATA(secret) *self)
 /* How many connections rank 1 has refused. */
 static long long refused(FIXTURE_DATA(secret) *self)
 {
-	char path[128], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/collective/collective/groups/%s/1/refused_connections", self->name);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 1)
-		return -1;
-	close(fd);
-	return atoll(text);
+	return member_value(self->name, 1, "refused_connections");
 }
 
 static bool refused_are(FIXTURE_DATA(secret) *self, long long count)

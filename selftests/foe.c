@@ -60,6 +60,14 @@ static bool foe_say(int fd, const void *bytes, size_t len)
 	return send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
 }
 
+/* A header, and as much payload, of zeros. */
+static bool foe_say_data(int fd, const u8 *frame, u32 length)
+{
+	static const u8 payload[COLL_DATA_MAX];
+
+	return foe_say(fd, frame, COLL_DATA_SIZE) && foe_say(fd, payload, length);
+}
+
 static u64 some_name(struct foe *foe)
 {
 	struct rng *rng = &foe->scene->rng;
@@ -160,14 +168,12 @@ static void trick_odd_control(struct foe *foe, unsigned int to)
 
 static void trick_odd_data(struct foe *foe, unsigned int to)
 {
-	static u8 payload[COLL_DATA_MAX];
 	u8 frame[COLL_DATA_SIZE];
 	u32 length = some_data(foe, to, frame);
 	int fd = some_lane(foe, to);
 
 	odd_data(&foe->scene->rng, frame);
-	if (foe_say(fd, frame, sizeof(frame)))
-		foe_say(fd, payload, length);
+	foe_say_data(fd, frame, length);
 }
 
 static void trick_unasked(struct foe *foe, unsigned int to)
@@ -190,7 +196,6 @@ static void trick_unasked(struct foe *foe, unsigned int to)
 
 static void trick_endless(struct foe *foe, unsigned int to)
 {
-	static u8 payload[COLL_DATA_MAX];
 	struct coll_data data = { .call = 0 };
 	u8 frame[COLL_DATA_SIZE];
 	int fd = some_lane(foe, to);
@@ -200,8 +205,7 @@ static void trick_endless(struct foe *foe, unsigned int to)
 	data.length = COLL_DATA_MAX - rng_below(&foe->scene->rng, 2);
 	data.flags &= ~COLL_DATA_REQUEST;
 	coll_wire_put_data(frame, &data, foe->peer[to].incarnation);
-	if (foe_say(fd, frame, sizeof(frame)))
-		foe_say(fd, payload, data.length);
+	foe_say_data(fd, frame, data.length);
 }
 
 /* What is half said; then some connections end, or none. */
@@ -252,20 +256,45 @@ static void trick_twice(struct foe *foe, unsigned int to)
 	u8 control[COLL_CONTROL_SIZE], data[COLL_DATA_SIZE];
 	unsigned int times = 2 + rng_below(&foe->scene->rng, 50);
 	u32 length = some_data(foe, to, data);
-	static u8 payload[COLL_DATA_MAX];
 	int fd = some_lane(foe, to);
 
 	some_control(foe, control);
 	while (times-- && foe_say(foe->peer[to].control, control, sizeof(control)) &&
-	       foe_say(fd, data, sizeof(data)) && foe_say(fd, payload, length))
+	       foe_say_data(fd, data, length))
 		foe_listen(foe, to);
 }
 
-void foe_play(struct foe *foe, unsigned int to, enum trick trick)
+static void trick_storm(struct foe *foe, unsigned int to)
 {
 	u8 frame[COLL_CONTROL_SIZE];
 	unsigned int n;
 
+	for (n = 0; n < 300; n++) {
+		some_control(foe, frame);
+		if (!foe_say(foe->peer[to].control, frame, sizeof(frame)))
+			break;
+		if (!(n % 16))
+			foe_listen(foe, to);
+	}
+}
+
+/* Pings want answers, which nobody reads. */
+static void trick_deaf(struct foe *foe, unsigned int to)
+{
+	u8 frame[COLL_CONTROL_SIZE];
+	unsigned int n;
+
+	for (n = 0; n < 3000; n++) {
+		some_control(foe, frame);
+		frame[1] = COLL_CONTROL_PING;
+		memset(frame + 24, 0, 24);
+		if (!foe_say(foe->peer[to].control, frame, sizeof(frame)))
+			break;
+	}
+}
+
+void foe_play(struct foe *foe, unsigned int to, enum trick trick)
+{
 	switch (trick) {
 	case TRICK_NOISE_CONTROL:
 		trick_noise(foe, foe->peer[to].control);
@@ -295,17 +324,10 @@ void foe_play(struct foe *foe, unsigned int to, enum trick trick)
 		trick_slow(foe, to);
 		break;
 	case TRICK_STORM:
+		trick_storm(foe, to);
+		break;
 	case TRICK_DEAF:
-		for (n = 0; n < (trick == TRICK_STORM ? 300 : 3000); n++) {
-			some_control(foe, frame);
-			/* Pings want answers. */
-			if (trick == TRICK_DEAF)
-				frame[1] = COLL_CONTROL_PING, memset(frame + 24, 0, 24);
-			if (!foe_say(foe->peer[to].control, frame, sizeof(frame)))
-				break;
-			if (trick == TRICK_STORM && !(n % 16))
-				foe_listen(foe, to);
-		}
+		trick_deaf(foe, to);
 		break;
 	default:
 		peer_close(&foe->peer[to]);

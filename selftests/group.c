@@ -418,13 +418,18 @@ static long long number_in(const char *path, const char *key)
 }
 
 /* A member's statistic, or a negative number. */
-long long rank_value(const struct rank *r, const char *file)
+long long member_value(const char *name, unsigned int rank, const char *file)
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/%s",
-		 r->group->name, r->rank, file);
+	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/%s", name,
+		 rank, file);
 	return number_in(path, "");
+}
+
+long long rank_value(const struct rank *r, const char *file)
+{
+	return member_value(r->group->name, r->rank, file);
 }
 
 /* A line of /proc/PID/status, as "VmPin:", in KiB. */

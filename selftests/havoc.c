@@ -203,7 +203,7 @@ static void file_replace(struct havoc_thread *t)
 static void call_ioctl(struct havoc_thread *t)
 {
 	static const __u8 often[] = { 2, 5, 5, 5, 5, 5, 6, 6, 6, 7, 7, 3, 3, 4, 8 };
-	union havoc_argument arg;
+	union argument arg;
 	struct rng *rng = &t->rng;
 	unsigned int nr = rng_once_in(rng, 4) ? rng_below(rng, HAVOC_IOCTLS) :
 						often[rng_below(rng, sizeof(often))];
@@ -231,7 +231,7 @@ static void call_ioctl(struct havoc_thread *t)
 
 static void call_no_ioctl(struct havoc_thread *t)
 {
-	union havoc_argument arg = { .size = 8 };
+	union argument arg = { .size = 8 };
 	unsigned int cmd = odd_number(&t->rng);
 	int fd = havoc_file(t), res;
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "argument.h"
 #include "sim/rng.h"
 
 #define HAVOC_WORKERS	4	/* at a time */
@@ -88,22 +89,6 @@ struct havoc_blob {
 	__u64 counts[4 * HAVOC_RANKS];
 };
 
-union havoc_argument {
-	__u32 size;
-	__u8 bytes[4096];
-	__u32 word[1024];
-	struct collective_query query;
-	struct collective_join join;
-	struct collective_connect connect;
-	struct collective_register reg;
-	struct collective_unregister unreg;
-	struct collective_submit submit;
-	struct collective_wait wait;
-	struct collective_cancel cancel;
-	struct collective_status status;
-	struct collective_leave leave;
-};
-
 /**
  * struct havoc_memory - what pointers point to
  * @arena: readable and writable, most of the time
@@ -169,11 +154,11 @@ void havoc_op(struct havoc_thread *t, struct collective_op *op);
 void havoc_good_op(struct havoc_thread *t, struct collective_op *op);
 
 /* The struct of an ioctl, by number: fill it in, or nearly; have some of it become anything. */
-void havoc_fill(struct havoc_thread *t, unsigned int nr, union havoc_argument *arg);
-void havoc_spoil(struct havoc_thread *t, union havoc_argument *arg);
+void havoc_fill(struct havoc_thread *t, unsigned int nr, union argument *arg);
+void havoc_spoil(struct havoc_thread *t, union argument *arg);
 /* Nothing is waited for without end. */
-void havoc_bound(unsigned int nr, union havoc_argument *arg);
+void havoc_bound(unsigned int nr, union argument *arg);
 /* Where it is: where it should be, or not. */
-void *havoc_place(struct havoc_thread *t, union havoc_argument *arg);
+void *havoc_place(struct havoc_thread *t, union argument *arg);
 
 #endif /* COLL_HAVOC_H */

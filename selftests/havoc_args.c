@@ -94,7 +94,7 @@ static void argument_wait(struct havoc_thread *t, struct collective_wait *wait)
 	}
 }
 
-void havoc_fill(struct havoc_thread *t, unsigned int nr, union havoc_argument *arg)
+void havoc_fill(struct havoc_thread *t, unsigned int nr, union argument *arg)
 {
 	static const __u32 sizes[HAVOC_IOCTLS] = {
 		sizeof(arg->query), sizeof(arg->join), sizeof(arg->connect), sizeof(arg->reg),
@@ -137,7 +137,7 @@ void havoc_fill(struct havoc_thread *t, unsigned int nr, union havoc_argument *a
 	}
 }
 
-void havoc_spoil(struct havoc_thread *t, union havoc_argument *arg)
+void havoc_spoil(struct havoc_thread *t, union argument *arg)
 {
 	struct rng *rng = &t->rng;
 	unsigned int words = arg->size / 4, at = rng_below(rng, words);
@@ -152,7 +152,7 @@ void havoc_spoil(struct havoc_thread *t, union havoc_argument *arg)
 		arg->word[at + 1] = value >> 32;
 }
 
-void havoc_bound(unsigned int nr, union havoc_argument *arg)
+void havoc_bound(unsigned int nr, union argument *arg)
 {
 	__u32 *ms = NULL;
 
@@ -176,7 +176,7 @@ void havoc_bound(unsigned int nr, union havoc_argument *arg)
 		*ms = HAVOC_PATIENCE_MS;
 }
 
-void *havoc_place(struct havoc_thread *t, union havoc_argument *arg)
+void *havoc_place(struct havoc_thread *t, union argument *arg)
 {
 	const struct havoc_memory *memory = &t->havoc->memory;
 	struct rng *rng = &t->rng;

@@ -214,36 +214,35 @@ FIXTURE_TEARDOWN(hostile)
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 }
 
-TEST_F_TIMEOUT(hostile, strangers, 3000)
+/* How many were bad; three are enough. */
+static unsigned int rounds(__u64 seed, unsigned int n, int (*round)(__u64 seed))
 {
 	unsigned int i, bad = 0;
+
+	for (i = 0; i < n && bad < 3; i++)
+		bad += round(seed + i);
+	return bad;
+}
+
+TEST_F_TIMEOUT(hostile, strangers, 3000)
+{
 	struct scene silence;
 	int fd[SILENT];
 
 	ASSERT_EQ(0, silence_begin(&silence, fd, SILENT));
-	for (i = 0; i < self->rounds / 4 && bad < 3; i++)
-		bad += round_strangers(self->seed + i);
-	EXPECT_EQ(0, bad);
+	EXPECT_EQ(0, rounds(self->seed, self->rounds / 4, round_strangers));
 	EXPECT_EQ(0, silence_end(&silence, fd, SILENT));
 	scene_end(&silence);
 }
 
 TEST_F_TIMEOUT(hostile, answers, 3000)
 {
-	unsigned int i, bad = 0;
-
-	for (i = 0; i < self->rounds / 4 && bad < 3; i++)
-		bad += round_answer(self->seed + i);
-	EXPECT_EQ(0, bad);
+	EXPECT_EQ(0, rounds(self->seed, self->rounds / 4, round_answer));
 }
 
 TEST_F_TIMEOUT(hostile, ranks, 3000)
 {
-	unsigned int i, bad = 0;
-
-	for (i = 0; i < self->rounds && bad < 3; i++)
-		bad += round_foe(self->seed + i);
-	EXPECT_EQ(0, bad);
+	EXPECT_EQ(0, rounds(self->seed, self->rounds, round_foe));
 }
 
 TEST_F_TIMEOUT(hostile, between, 3000)
@@ -267,15 +266,6 @@ static int foe_begin(struct scene *scene, struct foe *foe, unsigned int nranks)
 	return foe_meet(scene, foe);
 }
 
-static int foe_tell(struct foe *foe, unsigned int to, const struct coll_control *control)
-{
-	u8 frame[COLL_CONTROL_SIZE];
-
-	coll_wire_put_control(frame, control, foe->peer[to].incarnation);
-	CHECK(send(foe->peer[to].control, frame, sizeof(frame), MSG_NOSIGNAL) == sizeof(frame));
-	return 0;
-}
-
 /* The group of a rank fails, and it is the hostile one that has broken the protocol. */
 static int rank_found_out(const struct scene *scene, unsigned int rank)
 {
@@ -295,7 +285,7 @@ static int rank_found_out(const struct scene *scene, unsigned int rank)
 static int blames(struct scene *scene, struct foe *foe, u32 rank_a, u32 rank_b)
 {
 	CHECK_EQ(0, foe_begin(scene, foe, 2));
-	CHECK_EQ(0, foe_tell(foe, 1, &(struct coll_control){
+	CHECK_EQ(0, peer_tell(&foe->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ABORT,
 		.instance = COLL_INSTANCE_GROUP,
 		.cause = {
@@ -336,7 +326,7 @@ static int announces_message(struct scene *scene, struct foe *foe)
 	CHECK_EQ(0, foe_begin(scene, foe, 3));
 	op.send = (uintptr_t)scene->memory[1] + SEND_AT;
 	CHECK_EQ(0, member_start(scene->fd[1], &op, &request));
-	CHECK_EQ(0, foe_tell(foe, 1, &(struct coll_control){
+	CHECK_EQ(0, peer_tell(&foe->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ANNOUNCE,
 		.instance = coll_name_pair(1, 2, 0, false),
 		.signature = {
@@ -408,7 +398,7 @@ static int aborts_for_ever(struct scene *scene, struct foe *foe, unsigned int ti
 	setsockopt(foe->peer[1].control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	for (i = 0; i < times; i++) {
 		control.instance = coll_name_keyed(i);
-		if (foe_tell(foe, 1, &control))
+		if (peer_tell(&foe->peer[1], &control))
 			break;
 		if (i % 64)
 			continue;

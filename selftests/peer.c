@@ -91,12 +91,22 @@ int peer_call(struct peer *peer, const struct peer_call *call)
 	return 0;
 }
 
-static int peer_tell(const struct peer *peer, const struct coll_control *control)
+/* All of it, at once. */
+static int peer_send(int fd, const void *bytes, size_t len)
+{
+	ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)len ? 0 : -EIO;
+}
+
+int peer_tell(const struct peer *peer, const struct coll_control *control)
 {
 	u8 buf[COLL_CONTROL_SIZE];
 
 	coll_wire_put_control(buf, control, peer->incarnation);
-	return send(peer->control, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+	return peer_send(peer->control, buf, sizeof(buf));
 }
 
 /* Ask for what an operation has to send. */
@@ -136,7 +146,7 @@ int peer_payload(const struct peer *peer, __u64 instance)
 	u8 buf[COLL_DATA_SIZE + 4] = { 0 };
 
 	coll_wire_put_data(buf, &data, peer->incarnation);
-	return send(peer->data[0], buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf) ? 0 : -errno;
+	return peer_send(peer->data[0], buf, sizeof(buf));
 }
 
 /* Say goodbye, but stay. */

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "stranger.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "foe.h"
@@ -14,17 +12,7 @@
 
 static long long refused(const struct scene *scene, unsigned int rank)
 {
-	char path[128], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/collective/collective/groups/%s/%u/refused_connections",
-		 scene->name, rank);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 1)
-		return -1;
-	close(fd);
-	return atoll(text);
+	return member_value(scene->name, rank, "refused_connections");
 }
 
 static bool refused_are(const struct scene *scene, unsigned int rank, long long count)

@@ -7,26 +7,12 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include "argument.h"
 #include "group.h"
 #include "kselftest_harness.h"
 #include "fresh.h"
 
 #define IOC_NONE(_nr)	_IO(COLLECTIVE_IOC_MAGIC, _nr)
-
-union argument {
-	__u32 size;
-	__u8 bytes[8192];
-	struct collective_query query;
-	struct collective_join join;
-	struct collective_connect connect;
-	struct collective_register reg;
-	struct collective_unregister unreg;
-	struct collective_submit submit;
-	struct collective_wait wait;
-	struct collective_cancel cancel;
-	struct collective_status status;
-	struct collective_leave leave;
-};
 
 /* What each answers on a new file to a struct of zeros. */
 static const struct ioctl_case {
