@@ -99,9 +99,17 @@ void havoc_answer(struct havoc_thread *t, enum havoc_call call, int res)
  * Memory
  */
 
-static void *map(size_t size, int prot)
+/*
+ * Far below of where the kernel puts mappings: another thread's ring would come to be in a
+ * hole in the arena, and be lost when the hole is filled.
+ */
+#define MEMORY_BASE	(1ULL << 40)
+#define MEMORY_STEP	(1ULL << 20)
+
+static void *map(unsigned int nr, size_t size, int prot)
 {
-	void *p = mmap(NULL, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap((void *)(MEMORY_BASE + nr * MEMORY_STEP), size, prot,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (p == MAP_FAILED)
 		_exit(3);
@@ -110,14 +118,11 @@ static void *map(size_t size, int prot)
 
 static void memory_begin(struct havoc_memory *memory)
 {
-	__u8 *edge = map(2 * 4096, PROT_READ | PROT_WRITE);
-
-	munmap(edge + 4096, 4096);
-	memory->edge = edge + 4096;
-	memory->arena = map(HAVOC_ARENA, PROT_READ | PROT_WRITE);
-	memory->constant = map(65536, PROT_READ);
-	memory->barred = map(65536, PROT_NONE);
-	memory->blob = map(4096, PROT_READ | PROT_WRITE);
+	memory->edge = map(0, 4096, PROT_READ | PROT_WRITE) + 4096;
+	memory->arena = map(1, HAVOC_ARENA, PROT_READ | PROT_WRITE);
+	memory->constant = map(2, 65536, PROT_READ);
+	memory->barred = map(3, 65536, PROT_NONE);
+	memory->blob = map(4, 4096, PROT_READ | PROT_WRITE);
 }
 
 /* The mapping changes under whoever uses it; nobody here looks at what is in it. */
