@@ -3,8 +3,8 @@
  * How a line is measured; the same as in collective-bench.
  *
  * Each repetition: the input is written and the place for the result overwritten, all
- * ranks meet at a barrier, the call is timed on every rank, the whole result is compared.
- * The time of a repetition is that of its slowest rank.
+ * ranks meet at a barrier, the call is timed on every rank, they meet again, the whole
+ * result is compared.  The time of a repetition is that of its slowest rank.
  *
  * Then the call is repeated for half a second, one after the other and of zeros, for the
  * CPU time that the whole host takes for it.
@@ -203,6 +203,8 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 		peer->run(trial);
 		if (i >= 0)
 			times[i] = bench_now_us() - begin;
+		/* Comparing takes a CPU that another rank's call may need. */
+		peer->barrier();
 		wrong += check_result(peer, trial, round);
 	}
 	peer->maximum(times, iters);

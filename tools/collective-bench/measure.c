@@ -3,7 +3,8 @@
  * How a line is measured.
  *
  * Each repetition: the input is written, all ranks meet at a barrier, the call
- * is timed on every rank, the result is compared.  The time of a repetition is
+ * is timed on every rank, they meet again, the result is compared: so no rank takes
+ * a CPU for itself that another one's call needs.  The time of a repetition is
  * that of its slowest rank; minimum, median and 99th percentile are over the
  * repetitions.  Bandwidths follow from the median.
  *
@@ -154,6 +155,9 @@ static int repeat(struct bench *bench, const struct collective *collective,
 			return bench_fail(bench, collective->name, err);
 		if (i >= 0)
 			times[i] = (end - begin) / n;
+		err = coll_barrier(bench->comm);
+		if (err)
+			return bench_fail(bench, "barrier", err);
 		for (k = 0; k < n; k++) {
 			select_operation(bench, first, k);
 			if (collective->check &&
