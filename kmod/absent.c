@@ -21,6 +21,21 @@ static u64 absent_position(u64 before, u64 ms)
 	return min_t(u64, before, U32_MAX) << 32 | (min_t(u64, ms, U32_MAX - 1) + 1);
 }
 
+/**
+ * coll_absent_blame() - the latest failure is some absent rank's fault, if that is known
+ * @member: the member, locked
+ */
+void coll_absent_blame(struct coll_member *member)
+{
+	const struct coll_absents *absents = &member->absents;
+
+	lockdep_assert_held(&member->lock);
+	if (absents->n && absents->instance == member->last_instance &&
+	    member->last.kind == COLLECTIVE_REASON_DEADLINE &&
+	    member->last.rank_b == COLLECTIVE_RANK_NONE)
+		member->last.rank_b = absents->last[0].rank;
+}
+
 /* Return: whether it is news. */
 static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 position)
 {
@@ -41,6 +56,7 @@ static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 p
 			.since = ktime_get_ns() - ms * NSEC_PER_MSEC,
 		};
 	absents->n++;
+	coll_absent_blame(member);
 	coll_record_absent(member, instance, rank);
 	return true;
 }

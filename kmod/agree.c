@@ -12,6 +12,11 @@
  * knowledge spans these two: no rank has completed, or will.  The one that sees a
  * difference aborts the operation on all, and says what the two called.
  *
+ * What is small and depends on everybody says all this by its payload
+ * (coll_plan_telling()), and so does a barrier by its signals.  Of these a rank is quiet:
+ * it announces them, to the rank after it, when somebody else does, when payload does not
+ * fit, or when it takes long.
+ *
  * For a request this is one more part that is to be done, besides those of the
  * lanes.  It goes on beside the payload, in the control runners.  A frame of
  * payload that does not fit means that calls differ too, but not how; so what the
@@ -117,21 +122,18 @@ static struct coll_failure failure_odd(const struct coll_request *request)
  * coll_agree_waits() - does an operation wait for the agreement?
  * @request: the operation
  *
- * Not one between two ranks, nor a barrier, whose signals say all that there is to
- * say of one and come from everybody.  One with a key does: what is told of it must
- * not come when the key may name another.
+ * Not one between two ranks, nor one whose payload says what all have called.  One with
+ * a key does: what is told of it must not come when the key may name another.
  */
 bool coll_agree_waits(const struct coll_request *request)
 {
-	const struct coll_signature *signature = &request->signature;
-
 	if (request->member->nranks == 1 || coll_plan_pair(&request->plan))
 		return false;
-	return signature->collective != COLLECTIVE_BARRIER ||
-	       signature->flags & COLLECTIVE_F_KEYED;
+	return !coll_plan_telling(&request->plan) ||
+	       request->signature.flags & COLLECTIVE_F_KEYED;
 }
 
-/* Tell all that may be told; of a barrier it is enough that any two neighbours differ. */
+/* Tell all that may be told; where nobody waits it is enough that two neighbours differ. */
 static void agree_tell(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
@@ -150,6 +152,14 @@ static void agree_tell(struct coll_request *request)
 					.signature = request->signature,
 			       });
 	}
+}
+
+static void agree_speak(struct coll_request *request)
+{
+	if (!request->quiet)
+		return;
+	request->quiet = false;
+	agree_tell(request);
 }
 
 static bool agree_complete(const struct coll_request *request)
@@ -221,7 +231,9 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 	agree_recall(request, failure);
 	if (failure->cause.kind != COLLECTIVE_REASON_NONE || coll_plan_pair(&request->plan))
 		return false;
-	agree_tell(request);
+	request->quiet = !request->agreeing && !request->heard;
+	if (!request->quiet)
+		agree_tell(request);
 	deserter = agree_deserter(request);
 	if (deserter != COLL_NOBODY)
 		failure->cause = (struct coll_cause){
@@ -282,6 +294,7 @@ static bool request_heard(struct coll_request *request, u32 round,
 		return true;
 	}
 	request->heard |= BIT(round);
+	request->quiet = false;
 	if (!request->aborted)
 		agree_tell(request);
 	if (request->odd == COLL_NOBODY || !agree_complete(request))
@@ -356,6 +369,7 @@ void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 	if (request && !request->aborted && request->odd == COLL_NOBODY) {
 		request->odd = peer;
 		request->odd_since = ktime_get_ns();
+		agree_speak(request);
 		failure = failure_odd(request);
 		fails = coll_plan_pair(&request->plan) || agree_complete(request);
 	}
@@ -363,6 +377,8 @@ void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 		coll_agree_fail(member, request, instance, &failure);
 	else
 		spin_unlock(&member->lock);
+	if (READ_ONCE(member->posted))
+		coll_runner_kick(&member->control);
 }
 
 /**
@@ -420,6 +436,18 @@ static bool agree_desperate(const struct coll_request *request, u64 now)
 	       now >= request->odd_since + AGREE_PATIENCE_NS;
 }
 
+/* What takes as long as this may do so because of who has called otherwise. */
+static void agree_break(struct coll_member *member)
+{
+	struct coll_request *request;
+
+	spin_lock(&member->lock);
+	list_for_each_entry(request, &member->requests, node)
+		if (!request->aborted)
+			agree_speak(request);
+	spin_unlock(&member->lock);
+}
+
 /* Payload does not fit, and some rank that could tell why has not called at all. */
 static void agree_despair(struct coll_member *member, u64 now)
 {
@@ -447,10 +475,12 @@ static void agree_despair(struct coll_member *member, u64 now)
  */
 void coll_agree_tick(struct coll_member *member, u64 now)
 {
-	if (!smp_load_acquire(&member->aborted))	/* then when */
+	if (!smp_load_acquire(&member->aborted)) {	/* then when */
+		agree_break(member);
 		agree_despair(member, now);
-	else if (coll_member_settled(member, now))
+	} else if (coll_member_settled(member, now)) {
 		agree_end(member);
+	}
 }
 
 static void agree_flood(struct coll_member *member, u64 instance,
@@ -500,6 +530,7 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 		WRITE_ONCE(request->aborted, error);
 		report = request->agreeing;
 		request->agreeing = false;
+		request->quiet = false;
 		news = true;
 		/* From now on it has as long as after a deadline. */
 		request->deadline = jiffies | 1;

@@ -427,6 +427,7 @@ struct coll_source {
  * @source: whom else it is for: see struct coll_source; or NULL [c]
  * @command: of @source [c]
  * @user_data: by which @source knows it [c]
+ * @quiet: its payload tells others of it, as yet [l]
  * @agreeing: it is not known yet whether all ranks have called the same, and
  *	whoever learns it reports it [l]
  * @told: rounds in which we have told our call [l]
@@ -464,6 +465,7 @@ struct coll_request {
 	const struct coll_source *source;
 	void *command;
 	u64 user_data;
+	bool quiet;
 	bool agreeing;
 	u32 told;
 	u32 heard;
@@ -821,6 +823,7 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure);
 
 /* absent.c */
+void coll_absent_blame(struct coll_member *member);
 bool coll_absent_found(struct coll_member *member, u64 instance,
 		       const struct coll_cause *cause, struct coll_control *control);
 void coll_absent_tell(struct coll_member *member, const struct coll_control *control);

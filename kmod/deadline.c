@@ -60,11 +60,17 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 	return NULL;
 }
 
-/* The rank before this one, if it has not been heard; of a message, the other end. */
+/*
+ * The rank before this one, if it has not been heard; of a message, the other end.  Where
+ * that rank need not have said anything, as it may have completed it, it is who says so
+ * (absent.c).
+ */
 static u32 deadline_missing(const struct coll_request *request)
 {
 	if (coll_plan_pair(&request->plan))
 		return request->plan.root;
+	if (!coll_agree_waits(request))
+		return COLLECTIVE_RANK_NONE;
 	return request->heard & BIT(0) ? COLLECTIVE_RANK_NONE :
 					 coll_agree_before(request->member, 0);
 }

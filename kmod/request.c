@@ -487,6 +487,7 @@ static void request_failed(struct coll_request *request)
 	lockdep_assert_held(&member->lock);
 	member->last = request->aborted ? request->failure.cause : member->cause;
 	member->last_instance = request->instance;
+	coll_absent_blame(member);
 	member->last_at = ktime_get_ns();
 	if (member->last.kind == COLLECTIVE_REASON_MISMATCH)
 		memcpy(member->calls, request->failure.calls, sizeof(member->calls));

@@ -426,6 +426,35 @@ TEST_F(mismatch, none_before_all)
 	EXPECT_EQ(0, group_run(&variant->config, rank_waits, NULL));
 }
 
+/* Blocks are the same, but one rank says that they need not be. */
+static int rank_vector(struct rank *r)
+{
+	const __u64 counts[] = { 3, 3, 3, 3, 3 };
+	struct collective_layout layout = {
+		.size = sizeof(layout), .recv_counts = (uintptr_t)counts,
+	};
+	struct collective_op op = op_new(COLLECTIVE_ALLGATHER, 3), vector = op;
+	struct desk desk;
+	unsigned int odd;
+
+	if (desk_new(&desk, r))
+		return 1;
+	vector.flags = COLLECTIVE_F_VECTOR;
+	vector.layout = (uintptr_t)&layout;
+	for (odd = 0; odd < r->nranks; odd++) {
+		CHECK_EQ(-EBADMSG, desk_submit(&desk, r->rank == odd ? vector : op));
+		CHECK_EQ(-EBADMSG, desk_submit(&desk, r->rank == odd ? op : vector));
+	}
+	CHECK_EQ(0, desk_submit(&desk, op));
+	CHECK_EQ(0, desk_submit(&desk, vector));
+	return 0;
+}
+
+TEST_F(mismatch, of_kinds_of_blocks)
+{
+	EXPECT_EQ(0, group_run(&variant->config, rank_vector, NULL));
+}
+
 /* Nothing is said of a mismatch that there was not. */
 TEST_F(mismatch, no_calls_before)
 {

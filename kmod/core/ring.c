@@ -93,6 +93,7 @@ static void ring_barrier_step(const struct coll_plan *plan, u32 i,
 const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
 	.ring	= true,
+	.telling = true,
 	.steps	= ring_barrier_steps,
 	.step	= ring_barrier_step,
 };

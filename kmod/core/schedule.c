@@ -249,6 +249,22 @@ bool coll_plan_eager(const struct coll_plan *plan)
 	       !coll_schedule_find(plan)->windowed;
 }
 
+/**
+ * coll_plan_telling() - do the frames of an operation say what every rank has called?
+ * @plan: one that has a schedule
+ *
+ * If so then who has received all of his knows that all ranks have called the same.  The
+ * blocks' own lengths are said by no frame.
+ *
+ * Return: the same on every rank that calls the same.
+ */
+bool coll_plan_telling(const struct coll_plan *plan)
+{
+	if (!coll_schedule_find(plan)->telling || plan->vector)
+		return false;
+	return plan->collective == COLLECTIVE_BARRIER || plan->count;
+}
+
 static u64 plan_segment(const struct coll_plan *plan)
 {
 	return plan->segment ? plan->segment : COLL_SEGMENT;

@@ -102,7 +102,8 @@ struct coll_plan {
  *
  * Every data frame carries it: two calls that differ in nothing but these would
  * otherwise take each other's bytes.  What is not reduced is never wide: there the
- * same bit says that lengths are told.  Of a message only its receiver knows that.
+ * same bit says that lengths are told, or of an allgather that they differ.  Of a message
+ * only its receiver knows that.
  *
  * Return: a number that no other call has, but that a message has the same at both
  * ends.
@@ -110,7 +111,8 @@ struct coll_plan {
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
 	u8 collective = plan->collective;
-	bool told = plan->varlen && collective != COLLECTIVE_RECV;
+	bool told = (plan->varlen && collective != COLLECTIVE_RECV) ||
+		    (plan->vector && collective == COLLECTIVE_ALLGATHER);
 
 	if (collective == COLLECTIVE_RECV)
 		collective = COLLECTIVE_SEND;
@@ -222,6 +224,8 @@ struct coll_local {
  * @name: for people
  * @ring: it needs no links but those of the ring
  * @eager: only for what is small enough to be sent on credit
+ * @telling: the frames say all that has been called, and who has received all of his has
+ *	heard from every rank, itself or through others that have called the same
  * @windowed: its scratch is; it is never sent on credit
  * @steps: number of steps of a plan
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
@@ -235,6 +239,7 @@ struct coll_schedule {
 	const char *name;
 	bool ring;
 	bool eager;
+	bool telling;
 	bool windowed;
 	u32 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
@@ -283,6 +288,7 @@ bool coll_plan_wide(const struct coll_plan *plan);
 u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block);
 u64 coll_plan_total(const struct coll_plan *plan);
 bool coll_plan_eager(const struct coll_plan *plan);
+bool coll_plan_telling(const struct coll_plan *plan);
 u64 coll_plan_scratch(const struct coll_plan *plan);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);

@@ -20,6 +20,9 @@
  * Allgather: in round k rank r sends the up to 2^k blocks that it has, its own and
  * those after it, to rank r - 2^k.
  *
+ * Allreduce and allgather say how long each step is: nobody announces them, as what a
+ * rank has received in the end depends on every other one's call.
+ *
  * Hazards: all but barrier and broadcast are small and sent by copy, but the copy is
  * made when the socket takes it, and receiving must not wait for that.  So nothing is
  * written that is sent: what each round makes has a place of its own in scratch, and
@@ -54,6 +57,7 @@ static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_s
 
 const struct coll_schedule coll_tree_barrier = {
 	.name	= "dissemination barrier",
+	.telling = true,
 	.steps	= tree_barrier_steps,
 	.step	= tree_barrier_step,
 };
@@ -211,6 +215,7 @@ static void tree_allreduce_step(const struct coll_plan *plan, u32 i, struct coll
 	u32 k = i - !!extra, made = k + paired;
 
 	step->need = i;
+	step->whole = true;
 	if (extra && !i) {
 		if (silent) {
 			step->to = plan->rank + 1;
@@ -245,6 +250,7 @@ static u64 tree_allreduce_scratch(const struct coll_plan *plan)
 const struct coll_schedule coll_tree_allreduce = {
 	.name	= "recursive doubling allreduce",
 	.eager	= true,
+	.telling = true,
 	.steps	= tree_allreduce_steps,
 	.step	= tree_allreduce_step,
 	.local	= coll_local_alone,
@@ -371,6 +377,7 @@ static void tree_allgather_step(const struct coll_plan *plan, u32 i, struct coll
 	u32 n = plan->nranks, far = 1U << i / 3, part = i % 3;
 	u32 blocks = min(far, n - far);
 
+	step->whole = true;
 	step->to = (plan->rank + n - far) % n;
 	step->from = (plan->rank + far) % n;
 	step->out = tree_gathered(plan, plan->rank, blocks, part);
@@ -394,6 +401,7 @@ static void tree_allgather_local(const struct coll_plan *plan, struct coll_local
 const struct coll_schedule coll_tree_allgather = {
 	.name	= "doubling allgather",
 	.eager	= true,
+	.telling = true,
 	.steps	= tree_allgather_steps,
 	.step	= tree_allgather_step,
 	.local	= tree_allgather_local,
