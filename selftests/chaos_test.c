@@ -306,7 +306,7 @@ FIXTURE_TEARDOWN(slow) {}
 TEST_F_TIMEOUT(slow, chaos, 280)
 {
 	unsigned int seed = variable("CHAOS_SEED", 1);
-	unsigned int rounds = variable("CHAOS_ROUNDS", slow_machine() ? 40 : 300), i;
+	unsigned int rounds = variable("CHAOS_ROUNDS", emulated() ? 40 : 300), i;
 	const int before = residue_sockets();
 	int bad = 0;
 

@@ -349,7 +349,7 @@ static int rank_axes(struct rank *r)
 
 TEST_F_TIMEOUT(layout, axes, 100)
 {
-	if (slow_machine() && variant->config.nranks > 4)
+	if (emulated() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_axes, NULL));
 }
@@ -377,7 +377,7 @@ static int rank_large(struct rank *r)
 
 TEST_F_TIMEOUT(layout, large, 100)
 {
-	if (slow_machine() && variant->config.nranks > 4)
+	if (emulated() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_large, NULL));
 }
@@ -631,7 +631,7 @@ static int rank_counts(struct rank *r)
 
 TEST_F_TIMEOUT(layout, counts, 100)
 {
-	if (slow_machine() && variant->config.nranks > 4)
+	if (emulated() && variant->config.nranks > 4)
 		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }

@@ -8,10 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Where every instruction is emulated, or every access is checked, less is enough:
- * User-Mode Linux runs it all.
- */
+/* Where every instruction is emulated, or every access is checked, less is enough. */
 static inline bool emulated(void)
 {
 	const char *kernel = getenv("VM_KERNEL");
@@ -27,9 +24,7 @@ static inline bool slow_machine(void)
 /* Larger groups are left to User-Mode Linux. */
 static inline unsigned int ranks_enough(void)
 {
-	if (emulated())
-		return 4;
-	return slow_machine() ? 5 : ~0U;
+	return emulated() ? 4 : ~0U;
 }
 
 /* What the environment says instead. */

@@ -583,7 +583,7 @@ static int chaos_reap(struct mate *mate, struct chaos *chaos)
 static int rank_chaos(struct mate *mate)
 {
 	struct chaos *chaos = calloc(1, sizeof(*chaos));
-	__u32 batches = slow_machine() ? 6 : 105, batch, i;
+	__u32 batches = emulated() ? 6 : 105, batch, i;
 
 	CHECK(chaos);
 	chaos->seed = 17 + mate->rank;
