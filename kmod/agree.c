@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Agreement: no rank completes an operation before all have called the same.
+ * Agreement: no rank completes an operation before all have called the same.  Where
+ * payload does not say so by itself (below), they tell each other.
  *
  * Each rank tells its call to the rank after it (round 0), then to the one two
  * further, to the one four further and so on, ceil(log2 n) rounds; a round when
@@ -28,7 +29,7 @@
 
 #include "coll.h"
 
-/* What an odd frame means should be known after so long. */
+/* What an odd frame means should be known so long after all that is quiet has spoken. */
 #define AGREE_PATIENCE_NS	(500 * NSEC_PER_MSEC)
 
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
@@ -107,8 +108,11 @@ static u32 agree_witness(const struct coll_member *member, u32 heard, u32 round)
 	return heard ? coll_agree_before(member, __ffs(heard)) : member->rank;
 }
 
-/* What payload has shown, which is not how they differ. */
-static struct coll_failure failure_odd(const struct coll_request *request)
+/**
+ * coll_agree_odd_failure() - what payload has shown, which is not how calls differ
+ * @request: an operation with @odd; its member is locked
+ */
+struct coll_failure coll_agree_odd_failure(const struct coll_request *request)
 {
 	u32 rank = request->member->rank;
 	struct coll_failure failure = failure_mismatch(request->odd, rank);
@@ -299,7 +303,7 @@ static bool request_heard(struct coll_request *request, u32 round,
 		agree_tell(request);
 	if (request->odd == COLL_NOBODY || !agree_complete(request))
 		return false;
-	*failure = failure_odd(request);
+	*failure = coll_agree_odd_failure(request);
 	return true;
 }
 
@@ -370,15 +374,13 @@ void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 		request->odd = peer;
 		request->odd_since = ktime_get_ns();
 		agree_speak(request);
-		failure = failure_odd(request);
+		failure = coll_agree_odd_failure(request);
 		fails = coll_plan_pair(&request->plan) || agree_complete(request);
 	}
 	if (fails)
 		coll_agree_fail(member, request, instance, &failure);
 	else
 		spin_unlock(&member->lock);
-	if (READ_ONCE(member->posted))
-		coll_runner_kick(&member->control);
 }
 
 /**
@@ -432,11 +434,13 @@ static void agree_end(struct coll_member *member)
 
 static bool agree_desperate(const struct coll_request *request, u64 now)
 {
+	u64 quiet = min_t(u64, coll_member_beats(request->member, 1), NSEC_PER_SEC);
+
 	return request->odd != COLL_NOBODY && !request->aborted && atomic_read(&request->left) &&
-	       now >= request->odd_since + AGREE_PATIENCE_NS;
+	       now >= request->odd_since + quiet + AGREE_PATIENCE_NS;
 }
 
-/* What takes as long as this may do so because of who has called otherwise. */
+/* Somebody may have called otherwise: no operation is quiet for longer than this. */
 static void agree_break(struct coll_member *member)
 {
 	struct coll_request *request;
@@ -458,7 +462,7 @@ static void agree_despair(struct coll_member *member, u64 now)
 	list_for_each_entry(request, &member->requests, node) {
 		if (!agree_desperate(request, now))
 			continue;
-		failure = failure_odd(request);
+		failure = coll_agree_odd_failure(request);
 		/* Others have their turn at the next heartbeat. */
 		coll_agree_fail(member, request, request->instance, &failure);
 		return;

@@ -302,8 +302,7 @@ struct coll_link {
  * @borrowed: bytes sent without a copy [L]
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
- * @hurt: peer whose frame does not fit, or COLL_NOBODY [L]
- * @hurt_instance: the instance it does not fit [L]
+ * @hurt: a frame has come that does not fit: see struct coll_part [L]
  * @lock: protects @inbox and @arrivals
  * @inbox: parts submitted
  * @arrivals: connections handed over
@@ -319,8 +318,7 @@ struct coll_lane {
 	u64 borrowed;
 	struct list_head finished;
 	bool failed;
-	u32 hurt;
-	u64 hurt_instance;
+	bool hurt;
 	spinlock_t lock;
 	struct list_head inbox;
 	struct list_head arrivals;
@@ -345,6 +343,7 @@ struct coll_scratch {
  * @call: for the engine
  * @inst: the engine's
  * @scratch: of the call
+ * @odd: peer whose frame does not fit and is to be told of, or COLL_NOBODY [L]
  * @error: how it ended
  */
 struct coll_part {
@@ -353,6 +352,7 @@ struct coll_part {
 	struct coll_call call;
 	struct coll_inst inst;
 	struct coll_scratch scratch;
+	u32 odd;
 	int error;
 };
 
@@ -814,6 +814,7 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 void coll_agree_doom(struct coll_member *member, u64 instance,
 		     const struct coll_failure *failure);
 int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control);
+struct coll_failure coll_agree_odd_failure(const struct coll_request *request);
 void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer);
 void coll_agree_left(struct coll_member *member);
 void coll_agree_tick(struct coll_member *member, u64 now);

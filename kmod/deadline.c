@@ -75,6 +75,24 @@ static u32 deadline_missing(const struct coll_request *request)
 					 coll_agree_before(request->member, 0);
 }
 
+static struct coll_cause deadline_cause(const struct coll_request *request)
+{
+	return (struct coll_cause){
+		.kind = COLLECTIVE_REASON_DEADLINE,
+		.error = ETIMEDOUT,
+		.rank_a = request->member->rank,
+		.rank_b = deadline_missing(request),
+	};
+}
+
+/* If payload did not fit then that is why, though nobody has told what he called. */
+static struct coll_failure deadline_failure(const struct coll_request *request)
+{
+	if (request->odd != COLL_NOBODY)
+		return coll_agree_odd_failure(request);
+	return (struct coll_failure){ .cause = deadline_cause(request) };
+}
+
 /**
  * coll_deadline_work() - fail what is late
  * @work: of the member
@@ -83,16 +101,11 @@ void coll_deadline_work(struct work_struct *work)
 {
 	struct coll_member *member = container_of(to_delayed_work(work),
 						  struct coll_member, expiry);
-	struct coll_failure failure = {
-		.cause = {
-			.kind = COLLECTIVE_REASON_DEADLINE,
-			.error = ETIMEDOUT,
-			.rank_a = member->rank,
-		},
-	};
 
 	for (;;) {
 		struct coll_request *request;
+		struct coll_failure failure;
+		struct coll_cause cause;
 
 		spin_lock(&member->lock);
 		if (member->aborted) {
@@ -101,8 +114,9 @@ void coll_deadline_work(struct work_struct *work)
 		}
 		request = deadline_late(member, jiffies);
 		if (request) {
-			failure.cause.rank_b = deadline_missing(request);
+			cause = deadline_cause(request);
 			if (!request->aborted) {
+				failure = deadline_failure(request);
 				coll_agree_fail(member, request, request->instance, &failure);
 				continue;
 			}
@@ -114,7 +128,7 @@ void coll_deadline_work(struct work_struct *work)
 
 		/* It has been failed, and its memory is still in use. */
 		if (request)
-			coll_member_abort(member, &failure.cause);
+			coll_member_abort(member, &cause);
 		return;
 	}
 }

@@ -68,11 +68,10 @@ static void lane_complete(void *ctx, struct coll_inst *inst)
 static void lane_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
 {
 	struct coll_lane *lane = ctx;
+	struct coll_part *part = inst->call.user;
 
-	if (lane->hurt != COLL_NOBODY)
-		return;
-	lane->hurt = peer;
-	lane->hurt_instance = inst->call.instance;
+	part->odd = peer;
+	lane->hurt = true;
 }
 
 static void lane_vector(void *ctx, bool begin)
@@ -340,12 +339,20 @@ static void lane_finish(struct coll_lane *lane)
 
 static void lane_hurt(struct coll_lane *lane)
 {
-	u32 peer = lane->hurt;
+	struct coll_inst *inst;
 
-	if (peer == COLL_NOBODY)
+	if (!lane->hurt)
 		return;
-	lane->hurt = COLL_NOBODY;
-	coll_agree_odd(lane->member, lane->hurt_instance, peer);
+	lane->hurt = false;
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		struct coll_part *part = inst->call.user;
+		u32 peer = part->odd;
+
+		if (peer == COLL_NOBODY)
+			continue;
+		part->odd = COLL_NOBODY;
+		coll_agree_odd(lane->member, inst->call.instance, peer);
+	}
 }
 
 static bool lane_run(struct coll_runner *runner)
@@ -441,7 +448,6 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	}
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
 	lane->member = member;
-	lane->hurt = COLL_NOBODY;
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->finished);
 	INIT_LIST_HEAD(&lane->inbox);

@@ -219,6 +219,7 @@ static void request_parts(struct coll_request *request)
 		struct coll_part *part = &request->part[i];
 
 		part->request = request;
+		part->odd = COLL_NOBODY;
 		part->call = (struct coll_call){
 			.plan = request->plan,
 			.eager = coll_plan_eager(&request->plan),
@@ -367,10 +368,17 @@ static void request_begin(struct coll_request *request, struct turn *turn)
 	turn->ended = coll_agree_begin(request, &turn->doom);
 	if (request->cancelled)
 		turn->doom = failure_cancelled(request->member);
-	if (request_stillborn(request, &turn->doom))
+	if (request_stillborn(request, &turn->doom)) {
 		turn->ended += request->nparts;
-	else
-		request_parts(request);
+		return;
+	}
+	/* Its lanes may be done with it before it is known there that it has failed. */
+	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE && !turn->ended &&
+	    !request->agreeing) {
+		atomic_inc(&request->left);
+		turn->ended++;
+	}
+	request_parts(request);
 }
 
 /* The request may be gone by now, unless parts of it have ended. */

@@ -20,8 +20,8 @@
  * Allgather: in round k rank r sends the up to 2^k blocks that it has, its own and
  * those after it, to rank r - 2^k.
  *
- * Allreduce and allgather say how long each step is: nobody announces them, as what a
- * rank has received in the end depends on every other one's call.
+ * Allreduce and allgather say how long each step is: as what a rank has received in the
+ * end depends on every other one's call, they need not be announced.
  *
  * Hazards: all but barrier and broadcast are small and sent by copy, but the copy is
  * made when the socket takes it, and receiving must not wait for that.  So nothing is

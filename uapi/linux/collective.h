@@ -635,7 +635,8 @@ struct collective_absent {
  * @submitted: out: operations submitted so far
  * @completed: out: operations completed so far, with success or not
  * @group: out: why the group failed, if it did
- * @last: out: why the latest failed operation of this member failed
+ * @last: out: why the latest failed operation of this member failed; whom a deadline
+ *	waited for may be known only when an absent rank has said so
  * @calls: out: of the latest mismatch: what its two ranks called
  * @absent_instance: out: the collective without a key that the next ones are of, whose
  *	deadline has passed: the latest one of which absent ranks are known; ~0: there
