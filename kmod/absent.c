@@ -5,7 +5,8 @@
  * How calls are compared tells a rank who has submitted them only as far as the first
  * one that has not.  But who has not knows it, once he is told that the operation has
  * failed: he answers, to all, what he has submitted last and how long ago, and all pass
- * it on.  That comes some milliseconds behind the failure, for which nobody waits.
+ * it on.  That comes some milliseconds behind the failure, which waits for it only if
+ * nobody else is blamed.
  *
  * It is told of what is named by the order of calls, for only then can a rank be sure
  * that it has not submitted something.  Of a name the answers of all ranks are kept, of
@@ -34,6 +35,39 @@ void coll_absent_blame(struct coll_member *member)
 	    member->last.kind == COLLECTIVE_REASON_DEADLINE &&
 	    member->last.rank_b == COLLECTIVE_RANK_NONE)
 		member->last.rank_b = absents->last[0].rank;
+}
+
+/**
+ * coll_absent_ask() - have a request that has failed wait until it is known who was absent
+ * @request: in flight, failed; its member is locked
+ *
+ * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (deadline.c).
+ */
+void coll_absent_ask(struct coll_request *request)
+{
+	const struct coll_member *member = request->member;
+	const struct coll_cause *cause = &request->failure.cause;
+
+	lockdep_assert_held(&member->lock);
+	if (cause->kind == COLLECTIVE_REASON_DEADLINE && cause->rank_b == COLLECTIVE_RANK_NONE &&
+	    coll_name_counted(request->instance) &&
+	    (!member->absents.n || member->absents.instance != request->instance))
+		request->asking = atomic_inc_not_zero(&request->left);
+}
+
+/**
+ * coll_absent_answered() - do not wait any longer
+ * @request: in flight; its member is locked
+ *
+ * Return: whether it waited; then whoever asks has to report it.
+ */
+bool coll_absent_answered(struct coll_request *request)
+{
+	bool asked = request->asking;
+
+	lockdep_assert_held(&request->member->lock);
+	request->asking = false;
+	return asked;
 }
 
 /* Return: whether it is news. */
@@ -124,7 +158,8 @@ void coll_absent_heard(struct coll_member *member, const struct coll_control *co
 {
 	const struct coll_cause *cause = &control->cause;
 	u64 instance = control->instance;
-	bool news = false;
+	bool news = false, answered = false;
+	struct coll_request *request;
 
 	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
 	    !coll_name_counted(instance) || cause->rank_b >= member->nranks)
@@ -133,7 +168,12 @@ void coll_absent_heard(struct coll_member *member, const struct coll_control *co
 	/* Nobody can be further ahead. */
 	if (instance < member->instances + COLL_INFLIGHT)
 		news = absent_add(member, instance, cause->rank_b, control->position);
+	request = news ? coll_request_find(member, instance) : NULL;
+	if (request)
+		answered = coll_absent_answered(request);
 	spin_unlock(&member->lock);
+	if (answered)
+		coll_request_report(request, READ_ONCE(request->aborted));
 	if (news)
 		absent_flood(member, control, true);
 }

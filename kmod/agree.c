@@ -411,7 +411,7 @@ static struct coll_request *agree_pending(struct coll_member *member)
 	struct coll_request *request;
 
 	list_for_each_entry(request, &member->requests, node)
-		if (request->agreeing)
+		if (request->agreeing || request->asking)
 			return request;
 	return NULL;
 }
@@ -424,7 +424,7 @@ static void agree_end(struct coll_member *member)
 	do {
 		spin_lock(&member->lock);
 		request = agree_pending(member);
-		if (request)
+		if (request && !coll_absent_answered(request))
 			request->agreeing = false;
 		spin_unlock(&member->lock);
 		if (request)
@@ -536,6 +536,7 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 		request->agreeing = false;
 		request->quiet = false;
 		news = true;
+		coll_absent_ask(request);
 		/* From now on it has as long as after a deadline. */
 		request->deadline = jiffies | 1;
 		coll_deadline_arm(request);

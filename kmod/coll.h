@@ -430,6 +430,7 @@ struct coll_source {
  * @quiet: its payload tells others of it, as yet [l]
  * @agreeing: it is not known yet whether all ranks have called the same, and
  *	whoever learns it reports it [l]
+ * @asking: it has failed, and one more part of it is to learn who was absent [l]
  * @told: rounds in which we have told our call [l]
  * @heard: bit (1 << round) in which the same was heard [l]
  * @odd: whose payload does not fit, or COLL_NOBODY [l]
@@ -467,6 +468,7 @@ struct coll_request {
 	u64 user_data;
 	bool quiet;
 	bool agreeing;
+	bool asking;
 	u32 told;
 	u32 heard;
 	u32 odd;
@@ -825,6 +827,8 @@ void coll_agree_abort(struct coll_member *member, u64 instance,
 
 /* absent.c */
 void coll_absent_blame(struct coll_member *member);
+void coll_absent_ask(struct coll_request *request);
+bool coll_absent_answered(struct coll_request *request);
 bool coll_absent_found(struct coll_member *member, u64 instance,
 		       const struct coll_cause *cause, struct coll_control *control);
 void coll_absent_tell(struct coll_member *member, const struct coll_control *control);

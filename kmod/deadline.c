@@ -5,7 +5,8 @@
  *
  * An operation whose deadline has passed is failed on every rank, and then has until
  * the fence to give its memory back; one that does not fails the group, behind whose
- * fence everything does.  One that is queued behind another of its name is not looked
+ * fence everything does.  Of whom nobody is blamed for yet it waits a little to be told who
+ * was absent (absent.c).  One that is queued behind another of its name is not looked
  * at: it is late at its turn, if it is.
  */
 #include <linux/jiffies.h>
@@ -20,6 +21,8 @@ static unsigned long deadline_patience(const struct coll_member *member)
 /* When something is to be done about a request. */
 static unsigned long deadline_next(const struct coll_request *request)
 {
+	if (request->asking)
+		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
 	return request->deadline +
 	       (request->aborted ? deadline_patience(request->member) : 0);
 }
@@ -31,13 +34,13 @@ static unsigned long deadline_next(const struct coll_request *request)
 void coll_deadline_arm(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
+	unsigned long next = deadline_next(request) | 1;
 
 	lockdep_assert_held(&member->lock);
-	if (!request->deadline || (member->expire_by &&
-				   !time_before(request->deadline, member->expire_by)))
+	if (!request->deadline || (member->expire_by && !time_before(next, member->expire_by)))
 		return;
-	member->expire_by = request->deadline;
-	mod_delayed_work(coll_wq, &member->expiry, max_t(long, request->deadline - jiffies, 0));
+	member->expire_by = next;
+	mod_delayed_work(coll_wq, &member->expiry, max_t(long, next - jiffies, 0));
 }
 
 /* The first request that is late, and otherwise when the next one will be. */
@@ -113,6 +116,11 @@ void coll_deadline_work(struct work_struct *work)
 			return;
 		}
 		request = deadline_late(member, jiffies);
+		if (request && coll_absent_answered(request)) {
+			spin_unlock(&member->lock);
+			coll_request_report(request, READ_ONCE(request->aborted));
+			continue;
+		}
 		if (request) {
 			cause = deadline_cause(request);
 			if (!request->aborted) {

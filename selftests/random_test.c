@@ -250,7 +250,7 @@ TEST_F_TIMEOUT(slow, random, 4000)
 	unsigned int seed, seconds, count = 0;
 
 	seed = variable("RANDOM_SEED", 1);
-	seconds = variable("RANDOM_SECONDS", slow_machine() ? 20 : 5);
+	seconds = variable("RANDOM_SECONDS", slow_machine() ? 10 : 5);
 	TH_LOG("RANDOM_SEED=%u RANDOM_SECONDS=%u", seed, seconds);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
