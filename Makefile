@@ -21,7 +21,7 @@ help:
 	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
 	@echo "make check      every test; SUITES='unit style' for some (selftests/suites lists them)"
 	@echo "make check-debug  of these, what runs under KASAN, lockdep, kmemleak"
-	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|distro|host RANKS= SIZES= ROUNDS= ..."
+	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"

@@ -22,19 +22,28 @@ static u64 absent_position(u64 before, u64 ms)
 	return min_t(u64, before, U32_MAX) << 32 | (min_t(u64, ms, U32_MAX - 1) + 1);
 }
 
+/* A deadline, and nobody is blamed for it yet. */
+static bool absent_nobody(const struct coll_cause *cause)
+{
+	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
+	       cause->rank_b == COLLECTIVE_RANK_NONE;
+}
+
+/* Has some rank said that it has not submitted it? */
+static bool absent_known(const struct coll_member *member, u64 instance)
+{
+	return member->absents.n && member->absents.instance == instance;
+}
+
 /**
  * coll_absent_blame() - the latest failure is some absent rank's fault, if that is known
  * @member: the member, locked
  */
 void coll_absent_blame(struct coll_member *member)
 {
-	const struct coll_absents *absents = &member->absents;
-
 	lockdep_assert_held(&member->lock);
-	if (absents->n && absents->instance == member->last_instance &&
-	    member->last.kind == COLLECTIVE_REASON_DEADLINE &&
-	    member->last.rank_b == COLLECTIVE_RANK_NONE)
-		member->last.rank_b = absents->last[0].rank;
+	if (absent_nobody(&member->last) && absent_known(member, member->last_instance))
+		member->last.rank_b = member->absents.last[0].rank;
 }
 
 /**
@@ -46,12 +55,10 @@ void coll_absent_blame(struct coll_member *member)
 void coll_absent_ask(struct coll_request *request)
 {
 	const struct coll_member *member = request->member;
-	const struct coll_cause *cause = &request->failure.cause;
 
 	lockdep_assert_held(&member->lock);
-	if (cause->kind == COLLECTIVE_REASON_DEADLINE && cause->rank_b == COLLECTIVE_RANK_NONE &&
-	    coll_name_counted(request->instance) &&
-	    (!member->absents.n || member->absents.instance != request->instance))
+	if (absent_nobody(&request->failure.cause) && coll_name_counted(request->instance) &&
+	    !absent_known(member, request->instance))
 		request->asking = atomic_inc_not_zero(&request->left);
 }
 

@@ -121,13 +121,13 @@ void coll_deadline_work(struct work_struct *work)
 			coll_request_report(request, READ_ONCE(request->aborted));
 			continue;
 		}
+		if (request && !request->aborted) {
+			failure = deadline_failure(request);
+			coll_agree_fail(member, request, request->instance, &failure);
+			continue;
+		}
 		if (request) {
 			cause = deadline_cause(request);
-			if (!request->aborted) {
-				failure = deadline_failure(request);
-				coll_agree_fail(member, request, request->instance, &failure);
-				continue;
-			}
 		} else if (member->expire_by) {
 			mod_delayed_work(coll_wq, &member->expiry,
 					 max_t(long, member->expire_by - jiffies, 0));
