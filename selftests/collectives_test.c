@@ -231,8 +231,6 @@ static int rank_alignment(struct rank *r)
 
 TEST_F_TIMEOUT(collectives, alignment, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
-		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_alignment, NULL));
 }
 

@@ -246,9 +246,10 @@ static int every_count(struct rank *r)
 		__u64 count = counts[round];
 
 		for (root = 0; root < r->nranks; root++) {
-			/* Of large groups, and of much, one root is enough. */
-			if (slow_machine() && root && (count > 100000 || r->nranks > 4))
-				break;
+			/* Of large groups, and of much, one root in turn is enough. */
+			if (slow_machine() && root != round % r->nranks &&
+			    (count > 100000 || r->nranks > 4))
+				continue;
 			CHECK_EQ(0, do_gather(r, count, root, root & 1, round));
 			CHECK_EQ(0, do_scatter(r, count, root, !(root & 1), round));
 			CHECK_EQ(0, do_reduce(r, count, root, root & 1, round));

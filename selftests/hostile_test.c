@@ -204,7 +204,7 @@ FIXTURE_SETUP(hostile)
 {
 	self->before = residue_sockets();
 	self->seed = variable("HOSTILE_SEED", 1);
-	self->rounds = variable("HOSTILE_ROUNDS", emulated() ? 15 : 30);
+	self->rounds = variable("HOSTILE_ROUNDS", slow_machine() ? 30 : 80);
 	TH_LOG("HOSTILE_SEED=%llu HOSTILE_ROUNDS=%u", self->seed, self->rounds);
 }
 

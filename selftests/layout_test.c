@@ -349,8 +349,6 @@ static int rank_axes(struct rank *r)
 
 TEST_F_TIMEOUT(layout, axes, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
-		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_axes, NULL));
 }
 
@@ -377,8 +375,6 @@ static int rank_large(struct rank *r)
 
 TEST_F_TIMEOUT(layout, large, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
-		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_large, NULL));
 }
 
@@ -631,8 +627,6 @@ static int rank_counts(struct rank *r)
 
 TEST_F_TIMEOUT(layout, counts, 100)
 {
-	if (emulated() && variant->config.nranks > 4)
-		SKIP(return, "left to User-Mode Linux");
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }
 
