@@ -19,6 +19,12 @@
 /* Payload that waits in a socket before the network wants it, in bytes. */
 #define COLL_TCP_LOWAT		(512 * 1024)
 
+/*
+ * Room in a full socket that is worth being told of.  A third of it, as is usual, would let
+ * a long link run dry: what is on its way there may fill the socket.
+ */
+#define COLL_TCP_ROOM		(256 * 1024)
+
 #define COLL_TCP_BACKLOG	64
 
 static void endpoint_event(struct sock *sk, enum coll_event event)
@@ -37,9 +43,15 @@ static void endpoint_data_ready(struct sock *sk)
 	endpoint_event(sk, COLL_EVENT_READABLE);
 }
 
+static bool endpoint_writeable(struct sock *sk)
+{
+	return sk_stream_wspace(sk) >= min(sk_stream_min_wspace(sk), COLL_TCP_ROOM) &&
+	       __sk_stream_memory_free(sk, 1);
+}
+
 static void endpoint_write_space(struct sock *sk)
 {
-	if (!sk->sk_socket || !sk_stream_is_writeable(sk))
+	if (!sk->sk_socket || !endpoint_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	endpoint_event(sk, COLL_EVENT_WRITABLE);
