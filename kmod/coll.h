@@ -299,6 +299,7 @@ struct coll_link {
  * @engine: [L]
  * @conns: data connections [L]
  * @vector: [L]
+ * @taking: in the middle of a socket buffer [L]
  * @borrowed: bytes sent without a copy [L]
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
@@ -315,6 +316,7 @@ struct coll_lane {
 	struct coll_engine engine;
 	struct list_head conns;
 	struct coll_vector vector;
+	bool taking;
 	u64 borrowed;
 	struct list_head finished;
 	bool failed;

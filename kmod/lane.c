@@ -202,10 +202,15 @@ int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
-	/* What is taken from here on was in place now: see the lease. */
-	lane->engine.now = ktime_get_ns();
-	if (reduces)
+	/* What is taken until the pause was in place now: see the lease. */
+	if (!lane->taking) {
+		lane->taking = true;
+		lane->engine.now = ktime_get_ns();
+	}
+	if (reduces) {
 		coll_vector_hold(&lane->vector);
+		len = min(len, COLL_VECTOR_BYTES);
+	}
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
 		coll_vector_used(&lane->vector, n);
@@ -213,12 +218,17 @@ int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
 }
 
 /**
- * coll_lane_pause() - give the vector registers back
+ * coll_lane_pause() - a socket buffer has been taken, as far as it could be
  * @conn: a data connection of the lane
+ *
+ * Gives the vector registers back.
  */
 void coll_lane_pause(struct coll_conn *conn)
 {
-	coll_vector_drop(&conn->member->lanes[conn->lane].vector);
+	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+
+	lane->taking = false;
+	coll_vector_drop(&lane->vector);
 }
 
 static void lane_conn_down(struct coll_conn *conn, int err)

@@ -27,6 +27,20 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 	return done;
 }
 
+/*
+ * The bytes of a fragment and of those that lie behind it in memory too, as most do of
+ * what was sent from huge pages; *@i becomes the last of them.
+ */
+static u32 fragment_bytes(const struct skb_shared_info *shared, int *i)
+{
+	const u8 *ptr = skb_frag_address(&shared->frags[*i]);
+	u32 n = skb_frag_size(&shared->frags[*i]);
+
+	while (*i + 1 < shared->nr_frags && skb_frag_address(&shared->frags[*i + 1]) == ptr + n)
+		n += skb_frag_size(&shared->frags[++*i]);
+	return n;
+}
+
 /* Take the bytes @off .. @off + @len of a socket buffer, as far as wanted. */
 static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u32 len)
 {
@@ -46,12 +60,12 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
 
 		start = end;
-		end += skb_frag_size(frag);
+		end += fragment_bytes(skb_shinfo(skb), &i);
 		if (off + done < end) {
 			u32 n = min(len - done, end - off - done);
 			u32 taken;
 
-			/* No high memory here: a fragment is one mapped piece. */
+			/* No high memory here: all of it is mapped. */
 			taken = receive_bytes(ep, skb_frag_address(frag) + (off + done - start),
 					      n);
 			done += taken;

@@ -17,7 +17,7 @@ struct coll_vector {
 	u32 used;
 };
 
-#define COLL_VECTOR_BYTES	(64 * 1024)
+#define COLL_VECTOR_BYTES	(64 * 1024U)
 
 const struct coll_reduce_impl *coll_vector_impl(void);
 void coll_vector_hold(struct coll_vector *vector);
