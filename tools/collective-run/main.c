@@ -12,11 +12,12 @@
 #include "netns.h"
 #include "ranks.h"
 
-enum { OPTION_NETNS = 256 };
+enum { OPTION_NETNS = 256, OPTION_NO_BIND };
 
 static const struct option options[] = {
 	{ "ranks", required_argument, NULL, 'n' },
 	{ "netns", no_argument, NULL, OPTION_NETNS },
+	{ "no-bind", no_argument, NULL, OPTION_NO_BIND },
 	{ "ipv6", no_argument, NULL, '6' },
 	{ "timeout", required_argument, NULL, 't' },
 	{ "label", no_argument, NULL, 'l' },
@@ -30,6 +31,7 @@ static int usage(FILE *to, int status)
 		"usage: collective-run [options] [--] PROGRAM [ARGUMENT...]\n"
 		"  -n, --ranks N      start N ranks (default: the CPUs)\n"
 		"      --netns        each in its own network namespace (root)\n"
+		"      --no-bind      each on all CPUs, not on its part of them\n"
 		"  -6, --ipv6         rendezvous over IPv6\n"
 		"  -t, --timeout S    end everything after S seconds, status 124\n"
 		"  -l, --label        begin every line of output with its rank\n");
@@ -84,6 +86,9 @@ int main(int argc, char **argv)
 			break;
 		case OPTION_NETNS:
 			netns = true;
+			break;
+		case OPTION_NO_BIND:
+			ranks.unbound = true;
 			break;
 		case '6':
 			ranks.v6 = true;

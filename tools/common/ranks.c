@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,30 @@ static int set_environment(const struct ranks *ranks)
 	return set_secret();
 }
 
+/*
+ * Each rank has its part of our CPUs, or one that it shares with its neighbours: left to
+ * themselves, threads that wake each other up are drawn to one CPU, while others idle.
+ */
+static void bind_rank(int rank, int n)
+{
+	cpu_set_t all, mine;
+	int first, last, cpu, nth = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;		/* more CPUs than fit: as it was */
+	first = (long)rank * CPU_COUNT(&all) / n;
+	last = (long)(rank + 1) * CPU_COUNT(&all) / n;
+	CPU_ZERO(&mine);
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		if (nth == first || (nth > first && nth < last))
+			CPU_SET(cpu, &mine);
+		nth++;
+	}
+	sched_setaffinity(0, sizeof(mine), &mine);
+}
+
 static void be_rank(struct run *run, int rank, int gate, int out, pid_t parent)
 {
 	const struct ranks *ranks = run->ranks;
@@ -148,6 +173,8 @@ static void be_rank(struct run *run, int rank, int gate, int out, pid_t parent)
 		_exit(STATUS_START);
 	if (ranks->prepare && ranks->prepare(rank))
 		_exit(STATUS_START);
+	if (!ranks->unbound)
+		bind_rank(rank, ranks->n);
 	if (write(gate, &byte, 1) != 1 || read(gate, &byte, 1) != 1)
 		_exit(STATUS_START);
 	close(gate);

@@ -17,6 +17,7 @@
  * @port: of the rendezvous; 0: a free one
  * @label: begin every line of output with its rank
  * @quiet: say nothing about ranks that exit with a status
+ * @unbound: each may run on all CPUs; otherwise they are dealt out
  * @prepare: called in each new process first; or NULL
  * @attach: called in the parent when @prepare is done; or NULL
  * @run: called in each process, environment set; gives its exit status
@@ -30,6 +31,7 @@ struct ranks {
 	int port;
 	bool label;
 	bool quiet;
+	bool unbound;
 	int (*prepare)(int rank);
 	int (*attach)(int rank, pid_t pid);
 	int (*run)(int rank, void *arg);
