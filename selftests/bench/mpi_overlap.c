@@ -3,8 +3,7 @@
  * What collective-bench --overlap measures, of MPI_Iallreduce: the same computation, the
  * same lines, so that the two can be compared in one machine.
  *
- *	mpicc -O2 -o mpi_overlap mpi_overlap.c
- *	mpirun -n 2 mpi_overlap MIN MAX FACTOR
+ *	mpirun -n 2 mpi_overlap MIN MAX FACTOR [device]
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -12,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/collective-bench/compute.h"
+#include "compute.h"
 
 #define ITERS	20
 #define WARMUP	3
 
-static double mean(float *vector, int count, uint64_t units)
+static double mean(float *vector, int count, bool device, uint64_t units)
 {
 	double total = 0, begin;
 	MPI_Request request;
@@ -30,7 +29,7 @@ static double mean(float *vector, int count, uint64_t units)
 		begin = MPI_Wtime();
 		MPI_Iallreduce(MPI_IN_PLACE, vector, count, MPI_FLOAT, MPI_SUM,
 			       MPI_COMM_WORLD, &request);
-		compute(units);
+		compute(device, units);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		if (i >= 0)
 			total += MPI_Wtime() - begin;
@@ -51,29 +50,30 @@ int main(int argc, char **argv)
 {
 	size_t min = 65536, max = 16 << 20, factor = 4, size;
 	float *vector;
+	bool device;
 	int rank;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	if (argc == 4) {
+	if (argc >= 4) {
 		min = strtoull(argv[1], NULL, 10);
 		max = strtoull(argv[2], NULL, 10);
 		factor = strtoull(argv[3], NULL, 10);
 	}
+	device = argc == 5 && !strcmp(argv[4], "device");
 	vector = malloc(max);
 	memset(vector, 0, max);
 	for (size = min; size <= max; size *= factor) {
 		int count = size / sizeof(*vector);
-		double pure = average(mean(vector, count, 0)), alone, overall, hidden;
-		uint64_t units = compute_units(pure);
+		double pure = average(mean(vector, count, device, 0)), alone, overall, hidden;
+		uint64_t units = compute_units(device, pure);
 
-		alone = average(compute_time(units));
-		overall = average(mean(vector, count, units));
+		alone = average(compute_time(device, units));
+		overall = average(mean(vector, count, device, units));
 		hidden = 100 * (1 - (overall - alone) / pure);
 		if (!rank)
-			printf("%11zu %11d %5s %5s %11.1f %11.1f %11.1f %8.1f\n", size, count,
-			       "f32", "sum", pure, alone, overall,
-			       hidden < 0 ? 0 : hidden > 100 ? 100 : hidden);
+			printf("%zu,%d,f32,sum,%.2f,%.2f,%.2f,%.1f\n", size, count, pure, alone,
+			       overall, hidden < 0 ? 0 : hidden > 100 ? 100 : hidden);
 	}
 	free(vector);
 	MPI_Finalize();

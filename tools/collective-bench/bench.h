@@ -37,6 +37,7 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @nonblocking: operations in flight at a time, each with buffers of its own; 0: the
  *	blocking call
  * @overlap: measure what is hidden behind computation
+ * @device: that a device does
  * @cpu: measure the CPU time of an operation, too
  * @check: which results to compare
  * @comm: the group
@@ -66,6 +67,7 @@ struct bench {
 	int root;
 	int nonblocking;
 	bool overlap;
+	bool device;
 	bool cpu;
 	enum bench_check check;
 

@@ -3,16 +3,23 @@
 #ifndef COMPUTE_H
 #define COMPUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-/* Work that no memory takes part in; about a microsecond a unit. */
-static inline void compute(uint64_t units)
+/*
+ * Work that no memory takes part in; about a microsecond a unit.  A device does it while
+ * its CPU sleeps.
+ */
+static inline void compute(bool device, uint64_t units)
 {
+	struct timespec rest = { .tv_sec = units / 1000000, .tv_nsec = units % 1000000 * 1000 };
 	double x = 1.0;
 	int i;
 
-	for (; units; units--) {
+	if (device && units)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+	for (; !device && units; units--) {
 		for (i = 0; i < 256; i++)
 			x = x * 0.999999 + 0.5;
 		/* Not to be left out. */
@@ -21,25 +28,38 @@ static inline void compute(uint64_t units)
 }
 
 /* How long that takes, microseconds. */
-static inline double compute_time(uint64_t units)
+static inline double compute_once(bool device, uint64_t units)
 {
 	struct timespec begin, end;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	compute(units);
+	compute(device, units);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	return (end.tv_sec - begin.tv_sec) * 1e6 +
 	       (end.tv_nsec - begin.tv_nsec) / 1e3;
 }
 
-/* Units that take @us; the quickest of several tries, for others disturb. */
-static inline uint64_t compute_units(double us)
+/* The mean of several times. */
+static inline double compute_time(bool device, uint64_t units)
 {
-	double best = compute_time(2000);
+	double total = 0;
 	int i;
 
+	for (i = 0; i < 5; i++)
+		total += compute_once(device, units);
+	return total / 5;
+}
+
+/* Units that take @us; the quickest of several tries, for others disturb. */
+static inline uint64_t compute_units(bool device, double us)
+{
+	double best = compute_once(false, 2000);
+	int i;
+
+	if (device)
+		return us + 1;
 	for (i = 0; i < 5; i++) {
-		double time = compute_time(2000);
+		double time = compute_once(false, 2000);
 
 		best = time < best ? time : best;
 	}

@@ -13,7 +13,7 @@ enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
-	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP,
+	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP, OPTION_DEVICE,
 	OPTION_SIZES, OPTION_CPU,
 };
 
@@ -37,6 +37,7 @@ static const struct option options[] = {
 	{ "nonblocking", required_argument, NULL, OPTION_NONBLOCKING },
 	{ "async", no_argument, NULL, OPTION_ASYNC },
 	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
+	{ "device", no_argument, NULL, OPTION_DEVICE },
 	{ "cpu", no_argument, NULL, OPTION_CPU },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
@@ -95,6 +96,7 @@ static int usage(FILE *to, int status)
 		"      --nonblocking N  N in flight, each with its buffers\n"
 		"      --async        the same as --nonblocking 1\n"
 		"      --overlap      what of it is hidden behind computation\n"
+		"      --device       computation of a device: the CPU sleeps\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
@@ -245,6 +247,9 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 	case OPTION_OVERLAP:
 		bench->overlap = true;
 		return true;
+	case OPTION_DEVICE:
+		bench->device = true;
+		return true;
 	case OPTION_CPU:
 		bench->cpu = true;
 		return true;
@@ -366,6 +371,10 @@ int main(int argc, char **argv)
 	}
 	if (job.bench.cpu && (job.bench.overlap || job.bench.nonblocking)) {
 		fprintf(stderr, "collective-bench: --cpu is of the blocking call\n");
+		return 2;
+	}
+	if (job.bench.device && !job.bench.overlap) {
+		fprintf(stderr, "collective-bench: --device is for --overlap\n");
 		return 2;
 	}
 	if (job.bench.overlap && job.bench.nonblocking > 1) {

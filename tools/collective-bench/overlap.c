@@ -6,7 +6,8 @@
  * is not added to t_compute is hidden.
  *
  * The computation is so much work, not so much time: what takes the CPU away from it
- * makes it last longer.  Times are the mean over repetitions and ranks.
+ * makes it last longer; or it is a device's, and the CPU sleeps meanwhile.  Times are the
+ * mean over repetitions and ranks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static int mean(struct bench *bench, const struct collective *collective,
 		begin = bench_now_us();
 		err = collective->run(bench, trial, &request);
 		if (!err) {
-			compute(units);
+			compute(bench->device, units);
 			err = coll_wait(request);
 		}
 		if (i >= 0)
@@ -94,8 +95,8 @@ int bench_overlap(struct bench *bench, const struct collective *collective,
 			     COLL_FLOAT64, COLL_AVG);
 	if (err)
 		return bench_fail(bench, "gathering the times", err);
-	units = compute_units(times[0]);
-	times[1] = compute_time(units);
+	units = compute_units(bench->device, times[0]);
+	times[1] = compute_time(bench->device, units);
 	err = mean(bench, collective, trial, units, &times[2]);
 	if (err)
 		return err;
