@@ -447,7 +447,7 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	coll_inst_settle(inst);
 }
 
-/* What is sent although it is overwritten; of each rank a few kilobytes at most. */
+/* What is sent although it is overwritten; of each rank a small block at most. */
 static void inst_aside(struct coll_inst *inst)
 {
 	const struct coll_call *call = &inst->call;

@@ -231,7 +231,7 @@ struct coll_local {
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
  * @aside: what is copied before anything is sent, so that it can be sent although
- *	it is overwritten: a few kilobytes, of each rank at most, from
+ *	it is overwritten: a small block, of each rank at most, from
  *	COLL_AREA_SEND to COLL_AREA_SCRATCH; NULL: nothing
  * @scratch: bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
  */

@@ -313,7 +313,7 @@ int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
  * @to: rank, not our own
  * @tag: COLL_TAG_NONE, or 0 .. 2^40 - 1: it is received by that tag
  *
- * Blocks as coll_allreduce() does: up to 8 KiB until the message has left, else
+ * Blocks as coll_allreduce() does: up to 32 KiB until the message has left, else
  * until it has been received.  Those of one tag go one after the other, in the order
  * in which they are sent; so do their receivers.  Errors likewise.  When the ends
  * differ, only this message fails (EBADMSG), and who sent a small one may not be told.

@@ -12,9 +12,11 @@
 #define DEATHS_LANES	2
 #define DEATHS_OPS	2
 
-/* Beyond what is sent at once, and within; windows make some frames of the first. */
+/* Beyond what is sent at once, and within. */
 #define MANY_BYTES	(COLLECTIVE_EAGER_LIMIT + 808)
 #define FEW_ELEMENTS	5
+/* Never sent at once; windows make some frames of it. */
+#define WINDOWED_BYTES	9000
 #define BLOCK_ELEMENTS	100	/* where blocks differ, nothing is sent at once */
 #define SEGMENT		2048
 
@@ -73,6 +75,21 @@ struct story {
 	u64 events;
 };
 
+/* What is large enough to need grants, and small: each event is one more world. */
+static u64 many_elements(struct sim_op *op, u32 nranks)
+{
+	const struct coll_schedule *schedule;
+	u64 bytes = MANY_BYTES;
+
+	op->count = bytes / coll_type_size(op->type);
+	schedule = program_schedule(op, nranks);
+	if (!schedule)
+		return FEW_ELEMENTS;
+	if (schedule->windowed)
+		bytes = WINDOWED_BYTES;
+	return bytes / coll_type_size(op->type);
+}
+
 static void story_op(struct story *story, u32 number)
 {
 	struct sim_op *op = &story->ops[number];
@@ -86,9 +103,9 @@ static void story_op(struct story *story, u32 number)
 		op->name = coll_name_pair(op->root, op->to, number, false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
-	op->count = op->vector ? BLOCK_ELEMENTS : MANY_BYTES / coll_type_size(op->type);
-	if (number || !program_offers(op, nranks))
-		op->count = FEW_ELEMENTS;
+	op->count = FEW_ELEMENTS;
+	if (!number)
+		op->count = op->vector ? BLOCK_ELEMENTS : many_elements(op, nranks);
 }
 
 static u64 events_seen;

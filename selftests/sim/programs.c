@@ -38,7 +38,7 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 	case 2:
 		return limit - 1 + rng_below(rng, 3);
 	case 3:
-		count = rng_between(rng, 2, limit);
+		count = rng_between(rng, 2, nranks > 8 ? limit / 4 : limit);
 		break;
 	case 4:
 		count = rng_between(rng, 1, 64 * nranks);
@@ -56,11 +56,13 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 }
 
 /**
- * program_offers() - is there a schedule for an operation?
+ * program_schedule() - the schedule of an operation
  * @op: the operation
  * @nranks: size of the group
+ *
+ * Return: NULL when there is none.
  */
-bool program_offers(const struct sim_op *op, u32 nranks)
+const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks)
 {
 	struct coll_plan plan = {
 		.collective = op->collective,
@@ -119,9 +121,9 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	op->varlen = (op->collective == COLLECTIVE_BROADCAST ||
 		      op->collective == COLLECTIVE_SCATTER ||
 		      op->collective == COLLECTIVE_SEND) && rng_once_in(rng, 2);
-	if (!program_offers(op, nranks))
+	if (!program_schedule(op, nranks))
 		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	if (!program_offers(op, nranks)) {
+	if (!program_schedule(op, nranks)) {
 		op->wide = false;
 		op->reproducible = false;
 	}

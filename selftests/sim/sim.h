@@ -456,7 +456,7 @@ void reference_free(struct sim_op *op, u32 nranks);
 
 /* programs.c */
 typedef void (*inspect_fn)(struct sim *sim);
-bool program_offers(const struct sim_op *op, u32 nranks);
+const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks);
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
 void program_random(struct config *config, struct sim_op *ops, u64 seed);
 bool program_concurrent(const struct config *config, const struct sim_op *ops);

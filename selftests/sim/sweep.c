@@ -68,9 +68,9 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 
 	if (op.collective >= COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 		op.reduction = COLLECTIVE_SUM;
-	if (!program_offers(&op, nranks))
+	if (!program_schedule(&op, nranks))
 		op.algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	if (!program_offers(&op, nranks))
+	if (!program_schedule(&op, nranks))
 		op.wide = false;
 	/* A block of each rank: as much in all. */
 	if (blocks_of_each(op.collective) && op.count > 9000)

@@ -28,7 +28,7 @@
 #define COLLECTIVE_SECRET_SIZE		32
 #define COLLECTIVE_LANES_MAX		8
 #define COLLECTIVE_RANKS_MAX		1024
-#define COLLECTIVE_EAGER_LIMIT		8192	/* bytes: up to here, copied */
+#define COLLECTIVE_EAGER_LIMIT		32768	/* bytes: up to here, copied */
 #define COLLECTIVE_OPCODES_MAX		32	/* of all kernels to come */
 #define COLLECTIVE_KEY_MAX		((1ULL << 40) - 1)
 #define COLLECTIVE_RANK_NONE		0xffffffffU
