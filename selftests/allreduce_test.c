@@ -185,7 +185,7 @@ static int rank_alignment(struct rank *r)
 	CHECK(area);
 	for (t = 0; t < ARRAY_SIZE(types); t++) {
 		const int size = reference_types[types[t]].size;
-		const size_t large = 20000 / size;
+		const size_t large = 40000 / size;
 
 		both_make(&both, r, types[t], COLLECTIVE_SUM);
 		for (i = 0; i < 64; i += slow_machine() ? 5 * size : size) {
@@ -221,7 +221,9 @@ TEST_F_TIMEOUT(allreduce, alignment, 100)
  */
 static int rank_scribble(struct rank *r)
 {
-	static const size_t counts[] = { 100, 2048, 2049, 5000, 16384, 40000, 100003 };
+	static const size_t counts[] = {
+		100, COLLECTIVE_EAGER_LIMIT / 4, COLLECTIVE_EAGER_LIMIT / 4 + 1, 16384, 40000, 100003,
+	};
 	const size_t most = 100003 * sizeof(u32);
 	__u8 *area = memory(4 * most), *recv = area + most, *send = recv + 2 * most;
 	__u32 buffer[2] = {};

@@ -104,7 +104,7 @@ FIXTURE_OF_SIZES(collectives);
 /* Every type, of a scan every operation; counts of both ways to send. */
 static int rank_types(struct rank *r)
 {
-	const size_t half = 256 * 1024;
+	const size_t half = r->nranks * EAGER + 64 * 1024;
 	__u8 *area = memory(2 * half);
 	struct call c = { 0 };
 	unsigned int o, i;

@@ -26,6 +26,9 @@ static __u32 value(__u32 rank, __u32 to, __u64 i, __u32 round)
 	return h ^ h >> 13;
 }
 
+/* Elements of what is small. */
+#define LIMIT	(COLLECTIVE_EAGER_LIMIT / sizeof(__u32))
+
 static void fill(__u32 *block, __u64 count, __u32 rank, __u32 to, __u32 round)
 {
 	__u64 i;
@@ -234,7 +237,9 @@ static int do_reduce_scatter(struct rank *r, __u64 count, bool in_place, __u32 r
 }
 
 /* The last one is more than a window of scratch. */
-static const __u64 counts[] = { 1, 0, 5, 1021, 2048, 2049, 16384, 70001, 300007 };
+static const __u64 counts[] = {
+	1, 0, 5, 1021, LIMIT, LIMIT + 1, 16384, 70001, 300007,
+};
 
 #define ROUNDS	(sizeof(counts) / sizeof(*counts))
 
@@ -276,7 +281,7 @@ static int in_a_row(struct rank *r)
 	__u32 round;
 
 	for (round = 0; round < 300; round++) {
-		__u64 count = (round * 37) % 900 + (round % 11 ? 0 : 5000);
+		__u64 count = (round * 37) % 900 + (round % 11 ? 0 : LIMIT);
 
 		switch (round % 5) {
 		case 0:
@@ -335,7 +340,7 @@ static int bereaved(struct rank *r)
 	struct buffers b;
 	int err = 0;
 
-	CHECK_EQ(0, do_alltoall(r, 5000, 1));
+	CHECK_EQ(0, do_alltoall(r, LIMIT + 1000, 1));
 	/* All have done it; some may not know that all have. */
 	err = member_barrier(r->fd);
 	if (r->rank + 1 == r->nranks) {

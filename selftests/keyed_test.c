@@ -94,7 +94,7 @@ static unsigned int order(const struct rank *r, unsigned int i, unsigned int n)
 static __u64 some_count(unsigned int i)
 {
 	/* Most are small and use up the credit; some need a grant. */
-	return i % 16 == 3 ? 5000 : i % 3 ? 1 + i : 2048;
+	return i % 16 == 3 ? 9000 : i % 3 ? 1 + i : 2048;
 }
 
 static int uses_run(struct rank *r, unsigned int n, unsigned int rounds)

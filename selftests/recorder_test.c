@@ -144,7 +144,7 @@ static int both(const int *fd, struct collective_op *op)
 
 static int both_allreduce(const int *fd)
 {
-	static float data[2][3000];
+	static float data[2][9000];
 	struct collective_op op[2];
 	int i;
 
@@ -153,7 +153,7 @@ static int both_allreduce(const int *fd)
 			.opcode = COLLECTIVE_ALLREDUCE,
 			.type = COLLECTIVE_FLOAT32,
 			.reduction = COLLECTIVE_MAX,
-			.count = 3000,
+			.count = 9000,
 			.send = (uintptr_t)data[i],
 			.recv = (uintptr_t)data[i],
 		};
@@ -195,7 +195,7 @@ TEST_F(pair, order)
 {
 	static const char * const words[] = {
 		" state to=joined\n", " state to=connecting\n", " state to=up\n",
-		" submit op=0 opcode=allreduce type=float32 reduction=max root=0 count=3000 bytes=12000 flags=0x0\n",
+		" submit op=0 opcode=allreduce type=float32 reduction=max root=0 count=9000 bytes=36000 flags=0x0\n",
 		" agreed op=0\n", " done op=0 error=0\n",
 		" submit op=1 ", " agreed op=1\n", " done op=1 error=0\n",
 		" submit op=2 ", " agreed op=2\n", " done op=2 error=0\n",

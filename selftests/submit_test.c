@@ -68,7 +68,8 @@ TEST_F(solo, bad_operations)
 	EXPECT_OP(-EINVAL, (op.opcode = COLLECTIVE_BROADCAST, op.flags = COLLECTIVE_F_WIDE));
 	EXPECT_OP(-EOPNOTSUPP, (op.opcode = COLLECTIVE_SCAN, op.flags = COLLECTIVE_F_WIDE,
 				op.type = COLLECTIVE_BFLOAT16));
-	EXPECT_OP(-EOPNOTSUPP, (op.algorithm = COLLECTIVE_ALGORITHM_TREE, op.count = 4096));
+	EXPECT_OP(-EOPNOTSUPP, (op.algorithm = COLLECTIVE_ALGORITHM_TREE, op.recv = send,
+				op.count = COLLECTIVE_EAGER_LIMIT / 8 + 1));
 	EXPECT_OP(-EINVAL, op.type = COLLECTIVE_TYPE_COUNT);
 	EXPECT_OP(-EINVAL, op.type = 0xff);
 	EXPECT_OP(-EINVAL, op.reduction = COLLECTIVE_REDUCTION_COUNT);
