@@ -222,7 +222,8 @@ TEST_F_TIMEOUT(allreduce, alignment, 100)
 static int rank_scribble(struct rank *r)
 {
 	static const size_t counts[] = {
-		100, COLLECTIVE_EAGER_LIMIT / 4, COLLECTIVE_EAGER_LIMIT / 4 + 1, 16384, 40000, 100003,
+		100, COLLECTIVE_EAGER_LIMIT / 4, COLLECTIVE_EAGER_LIMIT / 4 + 1, 16384, 40000,
+		100003,
 	};
 	const size_t most = 100003 * sizeof(u32);
 	__u8 *area = memory(4 * most), *recv = area + most, *send = recv + 2 * most;
