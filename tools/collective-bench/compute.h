@@ -17,9 +17,11 @@ static inline void compute(bool device, uint64_t units)
 	double x = 1.0;
 	int i;
 
-	if (device && units)
+	if (device && units) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
-	for (; !device && units; units--) {
+		return;
+	}
+	for (; units; units--) {
 		for (i = 0; i < 256; i++)
 			x = x * 0.999999 + 0.5;
 		/* Not to be left out. */
@@ -53,11 +55,12 @@ static inline double compute_time(bool device, uint64_t units)
 /* Units that take @us; the quickest of several tries, for others disturb. */
 static inline uint64_t compute_units(bool device, double us)
 {
-	double best = compute_once(false, 2000);
+	double best;
 	int i;
 
 	if (device)
 		return us + 1;
+	best = compute_once(false, 2000);
 	for (i = 0; i < 5; i++) {
 		double time = compute_once(false, 2000);
 

@@ -152,11 +152,13 @@ static void bind_rank(int rank, int n)
 		return;		/* more CPUs than fit: as it was */
 	first = (long)rank * CPU_COUNT(&all) / n;
 	last = (long)(rank + 1) * CPU_COUNT(&all) / n;
+	if (last == first)
+		last++;
 	CPU_ZERO(&mine);
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &all))
 			continue;
-		if (nth == first || (nth > first && nth < last))
+		if (nth >= first && nth < last)
 			CPU_SET(cpu, &mine);
 		nth++;
 	}
