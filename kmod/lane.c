@@ -224,7 +224,7 @@ int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
  * coll_lane_pause() - a socket buffer has been taken, as far as it could be
  * @conn: a data connection of the lane
  *
- * Gives the vector registers back.
+ * Gives the vector registers back, and has what was taken forwarded.
  */
 void coll_lane_pause(struct coll_conn *conn)
 {
@@ -232,6 +232,7 @@ void coll_lane_pause(struct coll_conn *conn)
 
 	lane->taking = false;
 	coll_vector_drop(&lane->vector);
+	coll_stream_pause(conn->stream);
 }
 
 static void lane_conn_down(struct coll_conn *conn, int err)

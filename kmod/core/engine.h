@@ -323,6 +323,7 @@ void coll_stream_release(struct coll_stream *stream);
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
 void coll_stream_sent(struct coll_stream *stream, u32 len);
 int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
+void coll_stream_pause(struct coll_stream *stream);
 
 /**
  * coll_stream_reduces() - will the next byte be reduced?

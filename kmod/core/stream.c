@@ -522,6 +522,8 @@ static bool stream_refused(const struct coll_stream *stream)
  * @ptr: the bytes
  * @len: how many, not 0
  *
+ * coll_stream_pause() has to follow, not at once.
+ *
  * Context: needs the vector registers when coll_stream_reduces().
  * Return: how many were taken, at least one, or -EPROTO, and from then on always.
  */
@@ -549,10 +551,21 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 
 	if (!stream->sink.left)
 		stream_close(stream);
-	else if (stream->rx_inst)
+	return n;
+}
+
+/**
+ * coll_stream_pause() - no more bytes for now: go on with those that have come
+ * @stream: the stream
+ *
+ * An instance is told at the end of a frame how far it has come, and in the middle
+ * of one here: bytes come in fragments, and it is not worth while for each.
+ */
+void coll_stream_pause(struct coll_stream *stream)
+{
+	if (stream->rx_open && stream->rx_inst)
 		coll_inst_stored(stream->rx_inst,
 				 stream_stored(&stream->rx_data, &stream->sink));
-	return n;
 }
 
 /* Give a staged frame to its instance, now that there is one. */

@@ -95,6 +95,7 @@ void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len)
 		bytes += n;
 		len -= n;
 	}
+	coll_stream_pause(&peer->stream);
 }
 
 /* The engine waits for something of a peer: the frame that fits. */

@@ -235,6 +235,7 @@ bool endpoint_receive(struct endpoint *ep)
 	member_tick(ep->member);
 	while (fragments-- && ep->other->first && !sim->broken)
 		endpoint_fragment(ep);
+	coll_stream_pause(&ep->stream);
 	coll_engine_drain(ep->stream.engine);
 	return ep->other->first;
 }

@@ -224,6 +224,7 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 		at += n;
 		len -= n;
 	}
+	coll_stream_pause(&f->stream[peer]);
 	return 0;
 }
 
