@@ -56,11 +56,14 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
  * @fn: by type and operation; NULL where coll_reduce_valid() is false
  * @wide: of coll_reduce_wide(): by type (binary16, bfloat16), whether the second
  *	operand is wide, whether the result is, and whether it is divided
+ * @copy: copy what is hardly in the nearest caches; the two do not overlap, and no
+ *	vector registers are needed
  */
 struct coll_reduce_impl {
 	const char *name;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
 	coll_reduce_fn wide[2][2][2][2];
+	void (*copy)(void *dst, const void *src, size_t len);
 };
 
 extern const struct coll_reduce_impl coll_reduce_scalar;

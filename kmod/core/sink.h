@@ -54,7 +54,7 @@ enum coll_sink_kind {
  * @left: bytes still to arrive
  * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
  *	there is no room: nobody wants them
- * @impl: how to reduce
+ * @impl: how to copy and to reduce
  * @stage: next byte to store, of STAGE
  * @carry: the beginning of an element
  */

@@ -532,6 +532,42 @@ static void test_type(int type)
 	}
 }
 
+static bool copy_piece(const struct coll_reduce_impl *impl, size_t from, size_t to, size_t len)
+{
+	u8 *src = arena_a + from, *dst = arena_dst + to;
+
+	place_fill(arena_a, src, operand_a, len);
+	place_fill(arena_dst, dst, NULL, len);
+	impl->copy(dst, src, len);
+	if (place_check(arena_a, src, operand_a, len) &&
+	    place_check(arena_dst, dst, operand_a, len))
+		return true;
+	tap_note("%s: from %zu, to %zu, %zu bytes", impl->name, from, to, len);
+	return false;
+}
+
+/* Every length up to where all of them are copied the same way, every misalignment. */
+static void test_copy(void)
+{
+	size_t i, len, off;
+
+	operands_make(COLLECTIVE_UINT64);
+	for (i = 0; i < ARRAY_SIZE(impls); i++) {
+		bool passed = true;
+
+		if (!impl_runs_here(impls[i])) {
+			tap_skip("this CPU cannot", "copy %s", impls[i]->name);
+			continue;
+		}
+		for (len = 0; len < 1100; len++)
+			passed &= copy_piece(impls[i], ARENA - len, ARENA - len, len);
+		for (off = 0; off < OFFSETS * OFFSETS; off++)
+			passed &= copy_piece(impls[i], GUARD + off / OFFSETS, GUARD + off % OFFSETS,
+					     500 + random_bits() % (ELEMENTS * sizeof(u64) - 500));
+		tap_ok(passed, "copy %s", impls[i]->name);
+	}
+}
+
 static void test_table(void)
 {
 	bool sizes = true, valid = true, wide = true, full = true;
@@ -583,6 +619,7 @@ int main(int argc, char **argv)
 
 	tap_plan(10 + (COLLECTIVE_TYPE_COUNT + 2) * ARRAY_SIZE(impls));
 	test_table();
+	test_copy();
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
 		test_type(type);
 	test_lone_nan();

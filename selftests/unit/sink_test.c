@@ -175,6 +175,7 @@ static bool test_drip(void)
 		struct pieces dst;
 		struct coll_sink sink = {
 			.kind = COLL_SINK_COPY, .size = 8, .dst = &dst.mem, .left = BYTES,
+			.impl = &coll_reduce_scalar,
 		};
 
 		pieces_init(&dst, 8, n);
