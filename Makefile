@@ -19,8 +19,8 @@ all: modules lib tools examples
 help:
 	@echo "make            module for the distribution's 6.12 kernel, library, tools, examples"
 	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
-	@echo "make check      every test; SUITES='unit style' for some (selftests/suites lists them)"
-	@echo "make check-debug  of these, what runs under KASAN, lockdep, kmemleak"
+	@echo "make check      the tests; SUITES='unit style' for some (selftests/suites lists them)"
+	@echo "make check-all  and those that take longer: under KASAN, lockdep, kmemleak, above all"
 	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
@@ -56,8 +56,8 @@ demo: lib tools examples $(DATA)
 check:
 	@selftests/run-suites $(SUITES)
 
-check-debug:
-	@selftests/run-suites kselftest-debug
+check-all:
+	@selftests/run-suites --all
 
 # User-Mode Linux unless somebody says otherwise; results in build/bench/.
 bench:
@@ -79,4 +79,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-debug bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-all bench style install clean

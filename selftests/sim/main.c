@@ -6,7 +6,8 @@
  *	sim --sweeps N				sizes of groups up to that
  *	sim --sweep N				one of them
  *	sim --mutant N				one broken rule
- *	sim --deaths				a rank dies, at every event of small programs
+ *	sim --deaths N				a rank dies, at every event of small programs
+ *						of up to N ranks
  */
 #include <time.h>
 
@@ -139,14 +140,14 @@ static void sweeps(u32 most)
 }
 
 /* A process dies, or a host, in groups of two and more. */
-static int all_deaths(void)
+static int all_deaths(u32 most)
 {
 	double begin = seconds();
 	u32 nranks;
 	u8 fault;
 
 	tap_plan(0);
-	for (nranks = 2; nranks <= DEATHS_RANKS; nranks++) {
+	for (nranks = 2; nranks <= most; nranks++) {
 		for (fault = FAULT_DEATH; fault <= FAULT_LOSS; fault++) {
 			u64 worlds;
 			bool well = deaths(nranks, fault, &worlds);
@@ -191,8 +192,9 @@ int main(int argc, char **argv)
 
 	if (argc == 1)
 		return check();
-	if (argc == 2 && !strcmp(argv[1], "--deaths"))
-		return all_deaths();
+	if (argc == 3 && !strcmp(argv[1], "--deaths") && sscanf(argv[2], "%llu", &most) == 1 &&
+	    most >= 2 && most <= DEATHS_RANKS)
+		return all_deaths(most);
 	for (i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--seeds") &&
 		    sscanf(argv[i + 1], "%llu..%llu", &first, &last) == 2)
@@ -223,7 +225,7 @@ int main(int argc, char **argv)
 				"       sim --sweeps RANKS\n"
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n"
-				"       sim --deaths\n"
+				"       sim --deaths RANKS\n"
 				"KIND: instance, group, silence, death or loss\n");
 		return 2;
 	}
