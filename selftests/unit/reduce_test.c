@@ -617,7 +617,7 @@ int main(int argc, char **argv)
 	arena_b = arena_make();
 	arena_dst = arena_make();
 
-	tap_plan(10 + (COLLECTIVE_TYPE_COUNT + 2) * ARRAY_SIZE(impls));
+	tap_plan(10 + (COLLECTIVE_TYPE_COUNT + 3) * ARRAY_SIZE(impls));
 	test_table();
 	test_copy();
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
