@@ -456,7 +456,7 @@ static void inst_aside(struct coll_inst *inst)
 	if (inst->schedule->aside)
 		inst->schedule->aside(&call->plan, &local);
 	if (local.len)
-		coll_mem_copy(call->area[COLL_AREA_SCRATCH], local.to,
+		coll_mem_copy(inst->engine->impl, call->area[COLL_AREA_SCRATCH], local.to,
 			      call->area[COLL_AREA_SEND],
 			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
 }
@@ -547,7 +547,7 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 
 		if (!len)
 			continue;
-		coll_mem_copy(inst->call.area[COLL_AREA_RECV],
+		coll_mem_copy(engine->impl, inst->call.area[COLL_AREA_RECV],
 			      inst->call.area_off[COLL_AREA_RECV] + local->to,
 			      inst->call.area[COLL_AREA_SEND],
 			      inst->call.area_off[COLL_AREA_SEND] + local->from, len);

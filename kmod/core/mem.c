@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mem.h"
 
+#include "reduce.h"
+
 /**
  * coll_mem_copy() - copy between two memories, or within one
+ * @impl: how to copy
  * @dst: where to
  * @dst_off: in bytes
  * @src: where from; the spans must not overlap
  * @src_off: in bytes
  * @len: bytes
  */
-void coll_mem_copy(const struct coll_mem *dst, u64 dst_off,
+void coll_mem_copy(const struct coll_reduce_impl *impl,
+		   const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len)
 {
 	while (len) {
@@ -18,7 +22,7 @@ void coll_mem_copy(const struct coll_mem *dst, u64 dst_off,
 		const void *from = src->at(src, src_off, &n);
 
 		n = min_t(u64, min(n, room), len);
-		memcpy(to, from, n);
+		impl->copy(to, from, n);
 		dst_off += n;
 		src_off += n;
 		len -= n;

@@ -10,6 +10,8 @@
 
 #include "env.h"
 
+struct coll_reduce_impl;
+
 /**
  * struct coll_mem - some memory
  * @at: gives the address of byte @off and, in @len, how many bytes follow there
@@ -41,7 +43,8 @@ struct coll_out {
 	bool gather;
 };
 
-void coll_mem_copy(const struct coll_mem *dst, u64 dst_off,
+void coll_mem_copy(const struct coll_reduce_impl *impl,
+		   const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len);
 
 #endif /* COLL_MEM_H */
