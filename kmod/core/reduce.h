@@ -66,6 +66,11 @@ struct coll_reduce_impl {
 	void (*copy)(void *dst, const void *src, size_t len);
 };
 
+void coll_copy_words(void *dst, const void *src, size_t len);
+#if defined(__x86_64__)
+void coll_copy_string(void *dst, const void *src, size_t len);
+#endif
+
 extern const struct coll_reduce_impl coll_reduce_scalar;
 #if defined(__x86_64__)
 extern const struct coll_reduce_impl coll_reduce_avx2;

@@ -335,29 +335,6 @@ COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
 COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #endif
 
-/*
- * What is copied was stored by another CPU, or long ago.  All CPUs with AVX-512 move such
- * bytes by themselves in half the time that it takes to do it word by word, as the
- * kernel's memcpy() does unless it knows that they are quick with few bytes too.
- * Sanitizers see memcpy() only.
- */
-#if defined(__AVX512F__) && !defined(__SANITIZE_ADDRESS__)
-#define COLL_COPY_MIN	512	/* bytes; fewer are not worth the beginning */
-
-static void coll_copy(void *dst, const void *src, size_t len)
-{
-	if (len < COLL_COPY_MIN)
-		memcpy(dst, src, len);
-	else
-		__asm__ volatile("rep movsb" : "+D" (dst), "+S" (src), "+c" (len) : : "memory");
-}
-#else
-static void coll_copy(void *dst, const void *src, size_t len)
-{
-	memcpy(dst, src, len);
-}
-#endif
-
 /* The table: @n says what is ordered and divided, @w what has just bits. */
 #define COLL_REDUCE_ROW(n, w)						\
 	[COLLECTIVE_SUM]	= coll_##w##_sum,			\

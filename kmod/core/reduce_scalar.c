@@ -6,5 +6,5 @@ const struct coll_reduce_impl coll_reduce_scalar = {
 	.name = "scalar",
 	.fn = COLL_REDUCE_FN_TABLE,
 	.wide = COLL_REDUCE_WIDE_TABLE,
-	.copy = coll_copy,
+	.copy = coll_copy_words,
 };
