@@ -417,6 +417,11 @@ static int cdev_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+static int cdev_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return coll_map(vma);
+}
+
 static const struct file_operations cdev_ops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
@@ -424,6 +429,7 @@ static const struct file_operations cdev_ops = {
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.poll		= cdev_poll,
+	.mmap		= cdev_mmap,
 	.uring_cmd	= coll_uring_cmd,
 };
 

@@ -795,6 +795,9 @@ bool coll_wait_ready(struct coll_member *member);
 void coll_wait_drain(struct coll_member *member, unsigned long patience);
 void coll_wait_reap(struct coll_member *member);
 
+/* map.c */
+int coll_map(struct vm_area_struct *vma);
+
 /* deadline.c */
 void coll_deadline_arm(struct coll_request *request);
 void coll_deadline_work(struct work_struct *work);

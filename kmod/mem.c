@@ -55,20 +55,50 @@ static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
 	return ptr + in_page;
 }
 
-static int buffer_account(struct coll_buffer *buffer)
+/**
+ * coll_memlock_charge() - count pages against the calling user's RLIMIT_MEMLOCK
+ * @npages: how many
+ * @user: out: for coll_memlock_uncharge()
+ *
+ * Return: 0 or -EDQUOT.
+ */
+int coll_memlock_charge(unsigned long npages, struct user_struct **user)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct user_struct *user = current_user();
+	struct user_struct *payer = current_user();
 	unsigned long locked;
 
-	if (!capable(CAP_IPC_LOCK)) {
-		locked = atomic_long_add_return(buffer->npages, &user->locked_vm);
-		if (locked > limit) {
-			atomic_long_sub(buffer->npages, &user->locked_vm);
-			return -EDQUOT;
-		}
-		buffer->user = get_uid(user);
+	*user = NULL;
+	if (capable(CAP_IPC_LOCK))
+		return 0;
+	locked = atomic_long_add_return(npages, &payer->locked_vm);
+	if (locked > limit) {
+		atomic_long_sub(npages, &payer->locked_vm);
+		return -EDQUOT;
 	}
+	*user = get_uid(payer);
+	return 0;
+}
+
+/**
+ * coll_memlock_uncharge() - undo coll_memlock_charge()
+ * @npages: as many
+ * @user: who was charged, or NULL
+ */
+void coll_memlock_uncharge(unsigned long npages, struct user_struct *user)
+{
+	if (!user)
+		return;
+	atomic_long_sub(npages, &user->locked_vm);
+	free_uid(user);
+}
+
+static int buffer_account(struct coll_buffer *buffer)
+{
+	int err = coll_memlock_charge(buffer->npages, &buffer->user);
+
+	if (err)
+		return err;
 	mmgrab(current->mm);
 	buffer->mm = current->mm;
 	atomic64_add(buffer->npages, &buffer->mm->pinned_vm);
@@ -81,10 +111,7 @@ static void buffer_unaccount(struct coll_buffer *buffer)
 	atomic64_sub(buffer->npages << PAGE_SHIFT, buffer->total);
 	atomic64_sub(buffer->npages, &buffer->mm->pinned_vm);
 	mmdrop(buffer->mm);
-	if (buffer->user) {
-		atomic_long_sub(buffer->npages, &buffer->user->locked_vm);
-		free_uid(buffer->user);
-	}
+	coll_memlock_uncharge(buffer->npages, buffer->user);
 }
 
 /* @addr + @length is an address. */

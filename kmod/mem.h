@@ -37,6 +37,8 @@ struct coll_buffer {
 	atomic64_t *total;
 };
 
+int coll_memlock_charge(unsigned long npages, struct user_struct **user);
+void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
 struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total);
 struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,8 @@
 #include "device.h"
 
 #define HUGE_PAGE	((size_t)2 << 20)
+/* Less is in one piece often enough. */
+#define DEVICE_MIN	((size_t)64 << 10)
 
 /**
  * struct coll_region - memory of which the communicator knows
@@ -138,6 +141,65 @@ static void *map(size_t want)
 	return at;
 }
 
+/* Does this kernel have huge pages, for who asks? */
+static bool huge_pages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	char line[80] = "";
+
+	if (!file)
+		return false;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	return line[0] && !strstr(line, "[never]");
+}
+
+/* The device's memory is in large pieces without them, zeroed and present. */
+static void *map_device(int fd, size_t want)
+{
+	void *at, *hint;
+
+	if (want < DEVICE_MIN || huge_pages())
+		return NULL;
+	/* Where such an alignment fits. */
+	hint = map(want);
+	if (!hint)
+		return NULL;
+	munmap(hint, want);
+	at = mmap(hint, want, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int region_register(struct coll_comm *comm, struct coll_region *region)
+{
+	int err = coll_device_register(comm->fd, region->addr, region->mapped, 0,
+				       &region->buffer);
+
+	if (err)
+		region->buffer = 0;
+	return err;
+}
+
+/* Memory for a region; without being registered if that is refused (the memlock limit). */
+static int region_map(struct coll_comm *comm, struct coll_region *region)
+{
+	region->addr = map_device(comm->fd, region->mapped);
+	if (region->addr) {
+		if (!region_register(comm, region))
+			return 0;
+		/* It counts against the limit, too. */
+		munmap(region->addr, region->mapped);
+	}
+	region->addr = map(region->mapped);
+	if (!region->addr)
+		return -ENOMEM;
+	/* Page faults now, not in the first operation. */
+	memset(region->addr, 0, region->mapped);
+	region_register(comm, region);
+	return 0;
+}
+
 void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -153,17 +215,10 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 		return NULL;
 	}
 	region.mapped = (size + page - 1) & ~(page - 1);
-	region.addr = map(region.mapped);
-	if (!region.addr) {
+	if (region_map(comm, &region)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* Page faults now, not in the first operation. */
-	memset(region.addr, 0, region.mapped);
-	/* Refused (the memlock limit): each operation pins it for itself. */
-	if (coll_device_register(comm->fd, region.addr, region.mapped, 0,
-				 &region.buffer))
-		region.buffer = 0;
 	pthread_mutex_lock(&comm->lock);
 	err = insert(comm, &region);
 	pthread_mutex_unlock(&comm->lock);

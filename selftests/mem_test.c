@@ -6,12 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-
-#include <linux/capability.h>
 
 #include "kselftest_harness.h"
+#include "memlock.h"
 #include "team.h"
 #include "values.h"
 
@@ -161,21 +158,12 @@ TEST_F(mem, other)
 }
 
 /* Without privilege, and 64 KiB. */
-static bool limited(void)
-{
-	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-	struct rlimit limit = { 65536, 65536 };
-
-	return !setrlimit(RLIMIT_MEMLOCK, &limit) && !syscall(SYS_capset, &header, data);
-}
-
 TEST_F(mem, limit)
 {
 	const size_t large = 1 << 20;
 	__u8 *p, *small;
 
-	ASSERT_TRUE(limited());
+	ASSERT_TRUE(memlock_limit(65536) && memlock_drop());
 	p = coll_mem_alloc(self->comm, large);
 	ASSERT_NE(NULL, p);
 	EXPECT_EQ(0, coll_mem_registered(self->comm, p, 1));

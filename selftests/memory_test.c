@@ -4,15 +4,13 @@
  * given back on every way out.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "memlock.h"
 
 #define KIB	1024UL
 #define MIB	(1024 * KIB)
@@ -20,23 +18,6 @@
 static long long pinned_kib(void)
 {
 	return process_value(0, "VmPin:");
-}
-
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-
-	syscall(SYS_capget, &header, data);
-	data[0].effective &= ~(1U << CAP_IPC_LOCK);
-	syscall(SYS_capset, &header, data);
-}
-
-static void limit(size_t bytes)
-{
-	struct rlimit rlimit = { bytes, bytes };
-
-	setrlimit(RLIMIT_MEMLOCK, &rlimit);
 }
 
 FIXTURE(solo) {
@@ -202,12 +183,12 @@ TEST_F(solo, limit)
 	const int fd = self->rank.fd;
 	__u32 a, b;
 
-	limit(MIB);
+	ASSERT_TRUE(memlock_limit(MIB));
 	/* Who has the capability has no limit. */
 	ASSERT_EQ(0, member_register(fd, self->memory, 2 * MIB, 0, &a));
 	EXPECT_EQ(0, member_unregister(fd, a));
 
-	drop_ipc_lock();
+	ASSERT_TRUE(memlock_drop());
 	EXPECT_EQ(-EDQUOT, member_register(fd, self->memory, 2 * MIB, 0, &a));
 	EXPECT_EQ(-EDQUOT, member_register(fd, self->memory, MIB + 1, 0, &a));
 	EXPECT_EQ(0, member_register(fd, self->memory, MIB, 0, &a));
@@ -231,8 +212,8 @@ TEST_F(solo, limit_comes_back)
 	int i, fd;
 	__u32 buffer;
 
-	limit(MIB);
-	drop_ipc_lock();
+	ASSERT_TRUE(memlock_limit(MIB));
+	ASSERT_TRUE(memlock_drop());
 	for (i = 0; i < 8; i++) {
 		char name[33];
 		struct sockaddr_storage addr;
@@ -406,8 +387,8 @@ TEST(killed)
 	int round, i;
 
 	/* Two at once use all of it. */
-	drop_ipc_lock();
-	limit(4 * MIB);
+	ASSERT_TRUE(memlock_drop());
+	ASSERT_TRUE(memlock_limit(4 * MIB));
 	for (round = 0; round < 4; round++) {
 		ASSERT_EQ(0, group_start(&group, &config, rank_killed, NULL));
 		for (i = 0; i < 2; i++)

@@ -980,7 +980,8 @@ size_t coll_type_size(enum coll_type type);
  * Aligned to huge pages (from 2 MiB; to pages below that), zeroed, present, and
  * registered with the kernel where RLIMIT_MEMLOCK allows; where it does not,
  * the memory works all the same, at the price of pinning it in each operation.
- * coll_mem_registered() tells which.
+ * coll_mem_registered() tells which.  After fork() it is the parent's: the child may find
+ * a copy of it, or nothing mapped there.
  *
  * Return: the address, or NULL with errno ENOMEM or EINVAL.
  */

@@ -9,6 +9,7 @@
  * Then the call is repeated for half a second, one after the other and of zeros, for the
  * CPU time that the whole host takes for it.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,30 @@ static const char * const names[] = {
 	"allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "barrier",
 };
 
+/* Without huge pages our own buffers are of the device: see coll_mem_alloc(3). */
+static char *device_memory(size_t length)
+{
+	char *at = MAP_FAILED;
+	int fd;
+
+	if (!access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK))
+		return at;
+	fd = open("/dev/collective", O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		close(fd);
+	}
+	return at;
+}
+
 void *method_memory(size_t size, bool shared)
 {
 	size_t length = (size + 2 * HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-	char *at = mmap(NULL, length, PROT_READ | PROT_WRITE,
-			(shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+	char *at = shared ? MAP_FAILED : device_memory(length);
 
+	if (at == MAP_FAILED)
+		at = mmap(NULL, length, PROT_READ | PROT_WRITE,
+			  (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED) {
 		perror("memory");
 		exit(1);

@@ -14,6 +14,13 @@
  * Every struct begins with its own size in bytes.  A size below the first
  * published one is EINVAL; a larger one than the kernel knows is accepted when
  * the tail is zero, and E2BIG otherwise.  Reserved fields must be zero.
+ *
+ * Any memory of the process will do for operations.  mmap() of the device, shared and from
+ * offset 0, gives zeroed memory in pieces as large as there are, as huge pages would:
+ * operations on it take less time.  It lives on when the file is closed, is not there
+ * in children, cannot grow, and counts against RLIMIT_MEMLOCK until all of it is
+ * unmapped, besides what is registered.  Errors: EINVAL (private, or an offset), EACCES (the
+ * file is not open for writing), EDQUOT, ENOMEM, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H

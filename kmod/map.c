@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory in large pieces, for who maps the device.
+ *
+ * What lies in pages that are neighbours is taken, reduced and copied at once, and CPUs
+ * fetch ahead in it.  Huge pages are such memory; where there are none, or an
+ * administrator has turned them off, a mapping of the device is.
+ *
+ * The pages belong to whoever has them mapped or pinned, and are gone with the last of
+ * these.  Nobody reclaims them, so they count against RLIMIT_MEMLOCK for as long as any of the
+ * mapping is there; what is registered of it counts again.  The mapping is not one of the
+ * device's file, whose closing is the end of a member, but of a file of its own that keeps
+ * the account: it lasts as long as the mapping does, and so does the module.
+ *
+ * A child has none of it: what both could write would be neither's.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
+#define COLL_MAP_ORDER		9
+
+/**
+ * struct coll_map - the account of a mapping
+ * @npages: how many
+ * @user: whose locked memory they count as, NULL: nobody's
+ */
+struct coll_map {
+	unsigned long npages;
+	struct user_struct *user;
+};
+
+static void map_free(struct coll_map *map)
+{
+	coll_memlock_uncharge(map->npages, map->user);
+	kfree(map);
+}
+
+static int map_release(struct inode *inode, struct file *file)
+{
+	map_free(file->private_data);
+	return 0;
+}
+
+static const struct file_operations map_ops = {
+	.owner		= THIS_MODULE,
+	.release	= map_release,
+};
+
+/* The pages are the mapping's alone afterwards, or, on failure, soon nobody's. */
+static int map_insert(struct vm_area_struct *vma, unsigned long addr, struct page *pages,
+		      unsigned long n)
+{
+	unsigned long i;
+	int err = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!err)
+			err = vm_insert_page(vma, addr + i * PAGE_SIZE, pages + i);
+		__free_page(pages + i);
+	}
+	return err;
+}
+
+/* As large as there are: smaller ones, once there are no more of a size. */
+static int map_fill(struct vm_area_struct *vma)
+{
+	unsigned int order = min(COLL_MAP_ORDER, MAX_PAGE_ORDER);
+	unsigned long addr = vma->vm_start;
+
+	while (addr < vma->vm_end) {
+		gfp_t flags = GFP_USER | __GFP_ZERO | __GFP_ACCOUNT | __GFP_NOWARN;
+		struct page *pages;
+		int err;
+
+		order = min_t(unsigned int, order, ilog2((vma->vm_end - addr) >> PAGE_SHIFT));
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		pages = alloc_pages(order ? flags | __GFP_NORETRY : flags, order);
+		if (!pages && !order)
+			return -ENOMEM;
+		if (!pages) {
+			order--;
+			continue;
+		}
+		split_page(pages, order);
+		err = map_insert(vma, addr, pages, 1UL << order);
+		if (err)
+			return err;
+		addr += PAGE_SIZE << order;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* @map is the file's, which is the mapping's. */
+static int map_adopt(struct vm_area_struct *vma, struct coll_map *map)
+{
+	struct file *file = anon_inode_getfile("[collective]", &map_ops, map, O_RDWR);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	vma_set_file(vma, file);
+	fput(file);
+	return 0;
+}
+
+/**
+ * coll_map() - mmap() of the device: zeroed memory, in pieces as large as there are
+ * @vma: the mapping, a shared one of offset 0
+ *
+ * All of it is there at once.
+ *
+ * Context: process; may sleep; mmap_lock is held for writing.
+ * Return: 0 or -EINVAL, -EDQUOT, -ENOMEM, -EINTR; the pages that are there then are the
+ * caller's to undo.
+ */
+int coll_map(struct vm_area_struct *vma)
+{
+	struct coll_map *map;
+	int err;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff)
+		return -EINVAL;
+	if (vma_pages(vma) > totalram_pages())
+		return -ENOMEM;
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	map->npages = vma_pages(vma);
+	err = coll_memlock_charge(map->npages, &map->user);
+	if (err) {
+		kfree(map);
+		return err;
+	}
+	err = map_adopt(vma, map);
+	if (err) {
+		map_free(map);
+		return err;
+	}
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_MIXEDMAP);
+	return map_fill(vma);
+}
