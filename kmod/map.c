@@ -12,7 +12,7 @@
  * device's file, whose closing is the end of a member, but of a file of its own that keeps
  * the account: it lasts as long as the mapping does, and so does the module.
  *
- * A child has none of it: what both could write would be neither's.
+ * Children are not given it: what both could write would be neither's.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -52,6 +52,17 @@ static int map_release(struct inode *inode, struct file *file)
 static const struct file_operations map_ops = {
 	.owner		= THIS_MODULE,
 	.release	= map_release,
+};
+
+/* One that was dropped (MADV_DONTNEED) is there again, zeroed. */
+static vm_fault_t map_fault(struct vm_fault *vmf)
+{
+	vmf->page = alloc_page(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT);
+	return vmf->page ? 0 : VM_FAULT_OOM;
+}
+
+static const struct vm_operations_struct map_vm_ops = {
+	.fault		= map_fault,
 };
 
 /* The pages are the mapping's alone afterwards, or, on failure, soon nobody's. */
@@ -116,7 +127,7 @@ static int map_adopt(struct vm_area_struct *vma, struct coll_map *map)
  * coll_map() - mmap() of the device: zeroed memory, in pieces as large as there are
  * @vma: the mapping, a shared one of offset 0
  *
- * All of it is there at once.
+ * All of it is there when this returns.
  *
  * Context: process; may sleep; mmap_lock is held for writing.
  * Return: 0 or -EINVAL, -EDQUOT, -ENOMEM, -EINTR; the pages that are there then are the
@@ -145,6 +156,7 @@ int coll_map(struct vm_area_struct *vma)
 		map_free(map);
 		return err;
 	}
+	vma->vm_ops = &map_vm_ops;
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_MIXEDMAP);
 	return map_fill(vma);
 }

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "comm.h"
@@ -117,7 +120,7 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 }
 
 /* @want bytes (a multiple of the page size), huge pages where they fit. */
-static void *map(size_t want)
+static void *map(size_t want, int prot)
 {
 	size_t extra = want >= HUGE_PAGE ? HUGE_PAGE : 0;
 	size_t head;
@@ -125,7 +128,7 @@ static void *map(size_t want)
 
 	if (want > SIZE_MAX - extra)
 		return NULL;
-	at = mmap(NULL, want + extra, PROT_READ | PROT_WRITE,
+	at = mmap(NULL, want + extra, prot,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		return NULL;
@@ -155,15 +158,32 @@ static bool huge_pages(void)
 	return line[0] && !strstr(line, "[never]");
 }
 
-/* The device's memory is in large pieces without them, zeroed and present. */
+/* May this process lock as much memory as there is? */
+static bool unlimited(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	return !syscall(SYS_capget, &header, data) &&
+	       data[0].effective & 1U << CAP_IPC_LOCK;
+}
+
+/*
+ * The device's memory is in large pieces without them, zeroed and present.  It counts
+ * against the memlock limit, and once more when it is registered: all ranks of a user
+ * share that, so it is for who has none.
+ */
 static void *map_device(int fd, size_t want)
 {
 	void *at, *hint;
 
-	if (want < DEVICE_MIN || huge_pages())
+	if (want < DEVICE_MIN || huge_pages() || !unlimited())
 		return NULL;
 	/* Where such an alignment fits. */
-	hint = map(want);
+	hint = map(want, PROT_NONE);
 	if (!hint)
 		return NULL;
 	munmap(hint, want);
@@ -188,10 +208,9 @@ static int region_map(struct coll_comm *comm, struct coll_region *region)
 	if (region->addr) {
 		if (!region_register(comm, region))
 			return 0;
-		/* It counts against the limit, too. */
 		munmap(region->addr, region->mapped);
 	}
-	region->addr = map(region->mapped);
+	region->addr = map(region->mapped, PROT_READ | PROT_WRITE);
 	if (!region->addr)
 		return -ENOMEM;
 	/* Page faults now, not in the first operation. */
@@ -232,12 +251,19 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 	return region.addr;
 }
 
+/* A child has nothing there, or somebody else's. */
+static void unmap(const struct coll_comm *comm, const struct coll_region *region)
+{
+	if (region->mapped && comm->pid == getpid())
+		munmap(region->addr, region->mapped);
+}
+
 void coll_mem_free(struct coll_comm *comm, void *addr)
 {
 	struct coll_region region;
 
 	if (addr && take(comm, addr, true, &region) != -ENOENT)
-		munmap(region.addr, region.mapped);
+		unmap(comm, &region);
 }
 
 int coll_register(struct coll_comm *comm, void *addr, size_t size,
@@ -275,7 +301,6 @@ void coll_mem_free_all(struct coll_comm *comm)
 	size_t i;
 
 	for (i = 0; i < comm->nregions; i++)
-		if (comm->regions[i].mapped)
-			munmap(comm->regions[i].addr, comm->regions[i].mapped);
+		unmap(comm, &comm->regions[i]);
 	free(comm->regions);
 }

@@ -70,9 +70,31 @@ TEST(refused)
 	EXPECT_MAP(EINVAL, fd, 0, MAP_SHARED, 0);
 	EXPECT_MAP(ENOMEM, fd, 1UL << 46, MAP_SHARED, 0);
 	EXPECT_MAP(EACCES, reader, PAGE, MAP_SHARED, 0);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, reader, 0));
+	EXPECT_EQ(EINVAL, errno);
 	EXPECT_NE(NULL, map(fd, PAGE));
 	close(reader);
 	close(fd);
+}
+
+/* As anonymous memory does. */
+TEST_F(solo, dropped)
+{
+	__u8 *at = map(self->fd, MIB);
+
+	ASSERT_NE(NULL, at);
+	memset(at, 6, MIB);
+	ASSERT_EQ(0, madvise(at + PAGE, 8 * PAGE, MADV_DONTNEED));
+	EXPECT_TRUE(all(at, 6, PAGE));
+	EXPECT_EQ(0, at[PAGE]);
+	at[2 * PAGE] = 1;
+	EXPECT_EQ(1, at[2 * PAGE]);
+	/* The kernel's own look at one that is not there. */
+	EXPECT_EQ(0, member_allreduce(self->fd, at + PAGE, at + MIB / 2, 8 * PAGE,
+				      COLLECTIVE_UINT8, COLLECTIVE_SUM));
+	EXPECT_TRUE(all(at + MIB / 2, 0, PAGE));
+	EXPECT_EQ(1, at[MIB / 2 + PAGE]);
+	EXPECT_TRUE(all(at + 9 * PAGE, 6, MIB / 2 - 9 * PAGE));
 }
 
 /* In pieces of at least 16 pages mostly, however much has been going on here. */

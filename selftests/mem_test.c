@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "kselftest_harness.h"
 #include "memlock.h"
@@ -155,6 +157,70 @@ TEST_F(mem, other)
 	EXPECT_FALSE(mapped(q));
 	EXPECT_EQ(7, p[0]);
 	EXPECT_EQ(1, coll_mem_registered(self->comm, p, PAGE));
+}
+
+/* Is there a mapping of the device at an address? */
+static bool of_device(const void *addr)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], begin[32];
+	bool found = false;
+
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)addr);
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = !strncmp(line, begin, strlen(begin)) && strstr(line, "[collective]");
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* Where there are no huge pages, and no limit. */
+TEST_F(mem, pieces)
+{
+	const bool huge = !access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK);
+	__u8 *p = coll_mem_alloc(self->comm, HUGE), *q, *r;
+
+	ASSERT_NE(NULL, p);
+	EXPECT_EQ(!huge, of_device(p));
+	EXPECT_EQ(HUGE, pinned());
+	q = coll_mem_alloc(self->comm, PAGE);
+	EXPECT_FALSE(of_device(q));
+	ASSERT_TRUE(memlock_limit(8 * HUGE) && memlock_drop());
+	r = coll_mem_alloc(self->comm, HUGE);
+	ASSERT_NE(NULL, r);
+	EXPECT_FALSE(of_device(r));
+	memset(p, 5, HUGE);
+	EXPECT_EQ(0, coll_allreduce(self->comm, p, r, HUGE, COLL_UINT8, COLL_SUM));
+	EXPECT_TRUE(all_are(r, 5, HUGE));
+	coll_mem_free(self->comm, p);
+	EXPECT_FALSE(mapped(p));
+}
+
+/* What a child has at these addresses is not the communicator's. */
+TEST_F(mem, child)
+{
+	__u8 *p = coll_mem_alloc(self->comm, HUGE), *q = coll_mem_alloc(self->comm, HUGE);
+	int status = -1;
+	pid_t pid;
+
+	ASSERT_TRUE(p && q);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		__u8 *mine = mmap(p, HUGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+		coll_mem_free(self->comm, p);
+		if (mine != p || !mapped(mine))
+			_exit(1);
+		coll_finalize(self->comm);
+		_exit(!mapped(mine));
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	memset(p, 1, HUGE);
+	EXPECT_EQ(0, coll_allreduce(self->comm, p, q, HUGE, COLL_UINT8, COLL_SUM));
+	EXPECT_TRUE(all_are(q, 1, HUGE));
 }
 
 /* Without privilege, and 64 KiB. */

@@ -17,10 +17,11 @@
  *
  * Any memory of the process will do for operations.  mmap() of the device, shared and from
  * offset 0, gives zeroed memory in pieces as large as there are, as huge pages would:
- * operations on it take less time.  It lives on when the file is closed, is not there
- * in children, cannot grow, and counts against RLIMIT_MEMLOCK until all of it is
- * unmapped, besides what is registered.  Errors: EINVAL (private, or an offset), EACCES (the
- * file is not open for writing), EDQUOT, ENOMEM, EINTR.
+ * once it is registered, operations on it take less time.  It lives on when the file is
+ * closed, is not given to children, cannot grow, is in no core dump by default, and counts
+ * against RLIMIT_MEMLOCK until all of it is unmapped, besides what is registered.  Errors:
+ * EINVAL (private, an offset, or the file cannot be written), EACCES (likewise), EDQUOT,
+ * ENOMEM, ENFILE, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H
