@@ -13,6 +13,7 @@
 #include "group.h"
 #include "kselftest_harness.h"
 #include "fresh.h"
+#include "memlock.h"
 #include "pair.h"
 #include "team.h"
 
@@ -181,6 +182,35 @@ TEST_F_TIMEOUT(pair, register, 100)
 	EXPECT_FALSE(more);
 	EXPECT_LE(2, failed);
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* Under a limit, so that what would go on counting after a failure shows. */
+TEST_F_TIMEOUT(pair, map, 100)
+{
+	const size_t size = 4 << 20;
+	unsigned int nth, failed = 0;
+	bool more = true;
+	void *at;
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	ASSERT_TRUE(memlock_limit(size) && memlock_drop());
+	for (nth = 1; more && nth < MOST; nth++) {
+		fault_arm(nth);
+		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd[0], 0);
+		more = fault_disarm();
+		if (at == MAP_FAILED) {
+			failed++;
+			ASSERT_EQ(ENOMEM, errno) TH_LOG("allocation %u", nth);
+			at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd[0], 0);
+		}
+		ASSERT_NE(MAP_FAILED, at) TH_LOG("after allocation %u: %d", nth, errno);
+		memset(at, 1, size);
+		ASSERT_EQ(0, munmap(at, size));
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LE(2, failed);
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 
