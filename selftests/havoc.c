@@ -125,6 +125,19 @@ static void memory_begin(struct havoc_memory *memory)
 	memory->blob = map(4, 4096, PROT_READ | PROT_WRITE);
 }
 
+/* Other memory in its place: the process's own, or the device's. */
+static void memory_replace(struct havoc_thread *t, void *arena)
+{
+	int fd = rng_once_in(&t->rng, 2) ? havoc_file(t) : -1;
+
+	/* Of most other files there is none. */
+	if (fd >= 0 && mmap(arena, HAVOC_ARENA, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+		return;
+	mmap(arena, HAVOC_ARENA, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 /* The mapping changes under whoever uses it; nobody here looks at what is in it. */
 static void memory_disturb(struct havoc_thread *t)
 {
@@ -147,8 +160,7 @@ static void memory_disturb(struct havoc_thread *t)
 	}
 	if (rng_once_in(&t->rng, 2))
 		usleep(rng_below(&t->rng, 500));
-	mmap(arena, HAVOC_ARENA, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	memory_replace(t, arena);
 }
 
 /*
@@ -167,6 +179,18 @@ static bool is_device(int fd)
 	struct collective_status status = { .size = sizeof(status) };
 
 	return !ioctl(fd, COLLECTIVE_IOC_STATUS, &status);
+}
+
+/* Not touched: it may be another file's by now. */
+static void file_map(struct havoc_thread *t, int fd)
+{
+	size_t len = (1 + rng_below(&t->rng, 1200)) * 4096;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       rng_below(&t->rng, 4) ? MAP_SHARED : MAP_PRIVATE, fd,
+		       rng_below(&t->rng, 4) ? 0 : 4096);
+
+	if (p != MAP_FAILED)
+		munmap(p, len);
 }
 
 static int file_new(struct rng *rng)
@@ -298,8 +322,7 @@ static void call_other(struct havoc_thread *t)
 		fcntl(fd, F_SETFL, rng_once_in(&t->rng, 2) ? O_NONBLOCK : 0);
 		break;
 	case 4:
-		if (is_device(fd) && mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
-			_exit(4);
+		file_map(t, fd);
 		break;
 	default:
 		memory_disturb(t);
