@@ -189,7 +189,9 @@ static u32 agree_deserter(const struct coll_request *request)
 	struct coll_member *member = request->member;
 	u32 round;
 
-	for (round = 0; request->agreeing && round < coll_agree_rounds(member->nranks); round++) {
+	if (!request->agreeing || request->doomed)
+		return COLL_NOBODY;
+	for (round = 0; round < coll_agree_rounds(member->nranks); round++) {
 		u32 peer = coll_agree_before(member, round);
 
 		if (!(request->heard & BIT(round)) &&

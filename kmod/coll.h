@@ -424,6 +424,8 @@ struct coll_source {
  *	was room for, by which it fails on this rank alone
  * @queued: it has not begun: one of the same name is before it [l]
  * @cancelled: it is to fail when it begins [l]
+ * @doomed: it began knowing why it fails; who began it sees to it that it does, and
+ *	nobody is missed for it [l, then the lane's]
  * @complete: it is; no lane looks at it any more [l]
  * @waiter: of the one thread that waits for it, or NULL [l]
  * @source: whom else it is for: see struct coll_source; or NULL [c]
@@ -463,6 +465,7 @@ struct coll_request {
 	u64 received;
 	bool queued;
 	bool cancelled;
+	bool doomed;
 	bool complete;
 	struct completion *waiter;
 	const struct coll_source *source;

@@ -299,19 +299,41 @@ static bool lane_send(struct coll_lane *lane, struct coll_conn *conn)
 	return moved;
 }
 
-/* A peer that has left cannot give what an operation still needs. */
+/* Has something begun that will be aborted?  There will be another run then. */
+static bool lane_dooms(const struct coll_lane *lane)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		const struct coll_part *part = inst->call.user;
+
+		if (part->request->doomed && !inst->error)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A peer that has left cannot give what an operation still needs.  What has failed needs
+ * nothing: it left with nothing in flight, so it completes nothing of ours any more.
+ */
 static void lane_deserted(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 
-	if (list_empty(&lane->engine.active))
+	if (list_empty(&lane->engine.active) || lane_dooms(lane))
 		return;
-	list_for_each_entry(conn, &lane->conns, node)
-		if (conn->deserted && (conn->down || READ_ONCE(conn->link->gone)) &&
-		    coll_engine_needs(&lane->engine, conn->peer))
+	list_for_each_entry(conn, &lane->conns, node) {
+		if (!conn->deserted || !(conn->down || READ_ONCE(conn->link->gone)))
+			continue;
+		WRITE_ONCE(conn->down, true);
+		if (coll_engine_misses(&lane->engine, conn->peer))
 			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
 					 member->rank);
+		else
+			coll_stream_release(conn->stream);
+	}
 }
 
 /* Is there no way to a peer, or will there be none? */
@@ -331,7 +353,7 @@ static void lane_refused(struct coll_lane *lane)
 	struct coll_member *member = lane->member;
 	struct coll_link *link;
 
-	if (list_empty(&lane->engine.active))
+	if (list_empty(&lane->engine.active) || lane_dooms(lane))
 		return;
 	coll_for_each_link(link, member)
 		if (READ_ONCE(link->refused) && lane_barred(lane, link) &&

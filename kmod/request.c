@@ -368,6 +368,7 @@ static void request_begin(struct coll_request *request, struct turn *turn)
 	turn->ended = coll_agree_begin(request, &turn->doom);
 	if (request->cancelled)
 		turn->doom = failure_cancelled(request->member);
+	request->doomed = turn->doom.cause.kind != COLLECTIVE_REASON_NONE;
 	if (request_stillborn(request, &turn->doom)) {
 		turn->ended += request->nparts;
 		return;

@@ -330,6 +330,35 @@ TEST_F_TIMEOUT(mismatch, fifty_in_a_row, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_in_a_row, NULL));
 }
 
+/* One calls while the others, who know, leave; he needs none of them. */
+static int rank_left_behind(struct rank *r)
+{
+	const unsigned int delay = *(unsigned int *)r->arg;
+	struct collective_status status;
+	struct quarrel quarrels[16];
+	struct desk desk;
+
+	if (desk_new(&desk, r))
+		return 1;
+	quarrels_fill(quarrels, COLLECTIVE_ALLREDUCE, LARGE);
+	if (r->rank == r->nranks / 2)
+		usleep(delay);
+	CHECK_EQ(-EBADMSG, desk_submit(&desk, op_of(&quarrels[0], r->rank, r->nranks - 1)));
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_REASON_NONE, status.group.kind);
+	return 0;
+}
+
+TEST_F_TIMEOUT(mismatch, left_behind, 100)
+{
+	unsigned int delay, step = slow_machine() ? 400 : 50;
+
+	for (delay = 0; delay < 4000; delay += step) {
+		ASSERT_EQ(0, group_run(&variant->config, rank_left_behind, &delay))
+			TH_LOG("after %u us", delay);
+	}
+}
+
 static void *good_thread(void *arg)
 {
 	return (void *)(intptr_t)good_run(arg, LARGE);

@@ -699,6 +699,23 @@ void coll_engine_drain(struct coll_engine *engine)
 }
 
 /**
+ * coll_engine_misses() - does anything that has not failed need a peer?
+ * @engine: the engine
+ * @peer: rank
+ *
+ * Return: as coll_engine_needs(), which may need a peer for memory that it was lent.
+ */
+bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &engine->active, node)
+		if (!inst->error && inst_needs(inst, peer))
+			return true;
+	return false;
+}
+
+/**
  * coll_engine_needs() - is anything still wanted of a peer?
  * @engine: the engine
  * @peer: rank

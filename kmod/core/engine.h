@@ -311,6 +311,7 @@ void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 void coll_engine_drain(struct coll_engine *engine);
+bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 
 /* stream.c: frames, in and out */
