@@ -322,11 +322,13 @@ static void lane_deserted(struct coll_lane *lane)
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 
-	if (list_empty(&lane->engine.active) || lane_dooms(lane))
+	if (list_empty(&lane->engine.active))
 		return;
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn->deserted || !(conn->down || READ_ONCE(conn->link->gone)))
 			continue;
+		if (lane_dooms(lane))
+			return;
 		WRITE_ONCE(conn->down, true);
 		if (coll_engine_misses(&lane->engine, conn->peer))
 			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
@@ -353,10 +355,10 @@ static void lane_refused(struct coll_lane *lane)
 	struct coll_member *member = lane->member;
 	struct coll_link *link;
 
-	if (list_empty(&lane->engine.active) || lane_dooms(lane))
+	if (list_empty(&lane->engine.active))
 		return;
 	coll_for_each_link(link, member)
-		if (READ_ONCE(link->refused) && lane_barred(lane, link) &&
+		if (READ_ONCE(link->refused) && lane_barred(lane, link) && !lane_dooms(lane) &&
 		    coll_engine_needs(&lane->engine, link->peer))
 			coll_member_fail(member, COLLECTIVE_REASON_RESET,
 					 min(link->peer, member->rank),

@@ -26,6 +26,7 @@
 
 /* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
 #define COLL_MAP_ORDER		9
+#define COLL_MAP_GFP		(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT)
 
 /**
  * struct coll_map - the account of a mapping
@@ -57,7 +58,7 @@ static const struct file_operations map_ops = {
 /* One that was dropped (MADV_DONTNEED) is there again, zeroed. */
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
-	vmf->page = alloc_page(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT);
+	vmf->page = alloc_page(COLL_MAP_GFP);
 	return vmf->page ? 0 : VM_FAULT_OOM;
 }
 
@@ -87,7 +88,7 @@ static int map_fill(struct vm_area_struct *vma)
 	unsigned long addr = vma->vm_start;
 
 	while (addr < vma->vm_end) {
-		gfp_t flags = GFP_USER | __GFP_ZERO | __GFP_ACCOUNT | __GFP_NOWARN;
+		gfp_t flags = COLL_MAP_GFP | __GFP_NOWARN;
 		struct page *pages;
 		int err;
 
@@ -95,10 +96,9 @@ static int map_fill(struct vm_area_struct *vma)
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		pages = alloc_pages(order ? flags | __GFP_NORETRY : flags, order);
-		if (!pages && !order)
-			return -ENOMEM;
 		if (!pages) {
-			order--;
+			if (!order--)
+				return -ENOMEM;
 			continue;
 		}
 		split_page(pages, order);
@@ -147,11 +147,8 @@ int coll_map(struct vm_area_struct *vma)
 		return -ENOMEM;
 	map->npages = vma_pages(vma);
 	err = coll_memlock_charge(map->npages, &map->user);
-	if (err) {
-		kfree(map);
-		return err;
-	}
-	err = map_adopt(vma, map);
+	if (!err)
+		err = map_adopt(vma, map);
 	if (err) {
 		map_free(map);
 		return err;

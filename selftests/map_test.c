@@ -12,6 +12,7 @@
 #include "kselftest_harness.h"
 #include "memlock.h"
 #include "solo.h"
+#include "values.h"
 
 #define PAGE	4096UL
 #define MIB	(1UL << 20)
@@ -28,30 +29,21 @@ static __u8 *map(int fd, size_t length)
 	return map_at(fd, length, MAP_SHARED, 0);
 }
 
-static bool all(const __u8 *at, __u8 value, size_t length)
-{
-	while (length && *at == value) {
-		at++;
-		length--;
-	}
-	return !length;
-}
-
 TEST_F(solo, zeroed_and_ours)
 {
 	__u8 *at = map(self->fd, 4 * MIB + PAGE);
 	__u8 *other = map(self->fd, PAGE);
 
 	ASSERT_TRUE(at && other);
-	EXPECT_TRUE(all(at, 0, 4 * MIB + PAGE));
+	EXPECT_TRUE(all_are(at, 0, 4 * MIB + PAGE));
 	memset(at, 5, 4 * MIB + PAGE);
-	EXPECT_TRUE(all(at, 5, 4 * MIB + PAGE));
-	EXPECT_TRUE(all(other, 0, PAGE));
+	EXPECT_TRUE(all_are(at, 5, 4 * MIB + PAGE));
+	EXPECT_TRUE(all_are(other, 0, PAGE));
 	EXPECT_EQ(0, munmap(at, 4 * MIB + PAGE));
 	/* What comes back is zeroed again. */
 	at = map(self->fd, 4 * MIB);
 	ASSERT_NE(NULL, at);
-	EXPECT_TRUE(all(at, 0, 4 * MIB));
+	EXPECT_TRUE(all_are(at, 0, 4 * MIB));
 }
 
 /* Before a group is joined, too. */
@@ -85,16 +77,16 @@ TEST_F(solo, dropped)
 	ASSERT_NE(NULL, at);
 	memset(at, 6, MIB);
 	ASSERT_EQ(0, madvise(at + PAGE, 8 * PAGE, MADV_DONTNEED));
-	EXPECT_TRUE(all(at, 6, PAGE));
+	EXPECT_TRUE(all_are(at, 6, PAGE));
 	EXPECT_EQ(0, at[PAGE]);
 	at[2 * PAGE] = 1;
 	EXPECT_EQ(1, at[2 * PAGE]);
 	/* The kernel's own look at one that is not there. */
 	EXPECT_EQ(0, member_allreduce(self->fd, at + PAGE, at + MIB / 2, 8 * PAGE,
 				      COLLECTIVE_UINT8, COLLECTIVE_SUM));
-	EXPECT_TRUE(all(at + MIB / 2, 0, PAGE));
+	EXPECT_TRUE(all_are(at + MIB / 2, 0, PAGE));
 	EXPECT_EQ(1, at[MIB / 2 + PAGE]);
-	EXPECT_TRUE(all(at + 9 * PAGE, 6, MIB / 2 - 9 * PAGE));
+	EXPECT_TRUE(all_are(at + 9 * PAGE, 6, MIB / 2 - 9 * PAGE));
 }
 
 /* In pieces of at least 16 pages mostly, however much has been going on here. */
@@ -134,7 +126,7 @@ TEST_F(solo, used_after_unmapping)
 	ASSERT_EQ(0, member_register(self->fd, at, MIB, 0, &op.send_buffer));
 	ASSERT_EQ(0, munmap(at, 2 * MIB));
 	EXPECT_EQ(0, member_submit(self->fd, &op));
-	EXPECT_TRUE(all(result, 0x77, MIB));
+	EXPECT_TRUE(all_are(result, 0x77, MIB));
 	EXPECT_EQ(0, member_unregister(self->fd, op.send_buffer));
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 	/* By who has read-only memory of it. */
@@ -164,7 +156,7 @@ TEST_F(solo, file_closed)
 	EXPECT_EQ(0, member_join(again, name, id, 0, 1, &addr));
 	memset(at, 1, MIB);
 	EXPECT_EQ(0, member_allreduce(self->fd, at, at, MIB, COLLECTIVE_UINT8, COLLECTIVE_SUM));
-	EXPECT_TRUE(all(at, 1, MIB));
+	EXPECT_TRUE(all_are(at, 1, MIB));
 	close(again);
 }
 
@@ -176,11 +168,11 @@ TEST_F(solo, moved_and_cut)
 	memset(at, 3, 2 * MIB);
 	EXPECT_EQ(MAP_FAILED, mremap(at, 2 * MIB, 3 * MIB, MREMAP_MAYMOVE));
 	ASSERT_EQ(place, mremap(at, 2 * MIB, 2 * MIB, MREMAP_MAYMOVE | MREMAP_FIXED, place));
-	EXPECT_TRUE(all(place, 3, 2 * MIB));
+	EXPECT_TRUE(all_are(place, 3, 2 * MIB));
 	ASSERT_EQ(0, munmap(place + MIB / 2, MIB));
 	EXPECT_EQ(0, member_allreduce(self->fd, place, place + 3 * MIB / 2, MIB / 2,
 				      COLLECTIVE_UINT8, COLLECTIVE_SUM));
-	EXPECT_TRUE(all(place, 3, MIB / 2));
+	EXPECT_TRUE(all_are(place, 3, MIB / 2));
 	EXPECT_EQ(-EFAULT, member_allreduce(self->fd, place, place, MIB, COLLECTIVE_UINT8,
 					    COLLECTIVE_SUM));
 }
@@ -200,7 +192,7 @@ TEST_F(solo, no_child_has_it)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(ENOMEM, WEXITSTATUS(status));
-	EXPECT_TRUE(all(at, 4, MIB));
+	EXPECT_TRUE(all_are(at, 4, MIB));
 }
 
 /* It counts for as long as any of it is there. */
@@ -250,8 +242,8 @@ static int rank_exchange(struct rank *r)
 		memset(out, 0xff, n);
 		CHECK_EQ(0, member_allreduce(r->fd, in, out, n, COLLECTIVE_UINT8,
 					     COLLECTIVE_SUM));
-		CHECK(all(out, 3 + 3 * i, n));
-		CHECK(all(in, r->rank + i, n));
+		CHECK(all_are(out, 3 + 3 * i, n));
+		CHECK(all_are(in, r->rank + i, n));
 	}
 	CHECK_EQ(rank_value(r, "bytes_sent"), rank_value(r, "zero_copy_bytes"));
 	return 0;
