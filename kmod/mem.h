@@ -43,4 +43,7 @@ struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic6
 struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
+/* map.c */
+int coll_map(struct vm_area_struct *vma);
+
 #endif /* COLL_PINNED_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_BOUNDS_H
+#define COLL_BOUNDS_H
+
+#include <linux/collective.h>
+
+/* Requests a member may have in flight, a power of two. */
+#define COLL_INFLIGHT		512
+
+/* Bytes of an operation whose waiting thread polls, and runs its lanes meanwhile. */
+#define COLL_LEND_MAX		(64 * 1024)
+
+#define COLL_BUFFERS_MAX	4096
+#define COLL_HALF_OPEN_MAX	64
+
+/* Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT... */
+#define COLL_FRAMES_REQUEST	4
+/*
+ * ...and for each lane CREDIT, CONSUMED, and GRANT: five, for a grant within a window
+ * is a quarter of it at least, and further ones wait until the peer has used the
+ * first ones.
+ */
+#define COLL_FRAMES_LANE	7
+
+#define COLL_DEFAULT_LANES		1
+#define COLL_DEFAULT_TIMEOUT_MS		300000
+#define COLL_DEFAULT_CONNECT_MS		60000
+#define COLL_DEFAULT_HEARTBEAT_MS	1000
+#define COLL_HEARTBEAT_MAX_MS		60000
+
+#define COLL_REFUSED_CONTROL	COLLECTIVE_LANES_MAX
+
+/* In heartbeats; the order matters (mem.c). */
+#define COLL_LEASE_BEATS	4
+#define COLL_FENCE_BEATS	5
+#define COLL_SILENCE_BEATS	6
+
+/* How long reasons are collected before requests fail with the best, ms. */
+#define COLL_SETTLE_MS		25
+
+#endif /* COLL_BOUNDS_H */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What protects a field, [c] and so on: coll.h. */
+#ifndef COLL_LANE_H
+#define COLL_LANE_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#include "core/engine.h"
+#include "runner.h"
+#include "vector.h"
+
+struct coll_conn;
+struct coll_mail;
+struct coll_member;
+struct coll_part;
+
+/**
+ * struct coll_lane - an independent slice of the payload
+ * @runner: who runs it
+ * @member: [c]
+ * @engine: [L]
+ * @conns: data connections [L]
+ * @vector: [L]
+ * @taking: in the middle of a socket buffer [L]
+ * @borrowed: bytes sent without a copy [L]
+ * @finished: parts to be completed when the engine has returned [L]
+ * @failed: the engine was told that the group failed [L]
+ * @hurt: a frame has come that does not fit: see struct coll_part [L]
+ * @lock: protects @inbox and @arrivals
+ * @inbox: parts submitted
+ * @arrivals: connections handed over
+ * @recheck: some operation was aborted [a]
+ * @buried: so many of the names that have failed were told to the engine [L]
+ */
+struct coll_lane {
+	struct coll_runner runner;
+	struct coll_member *member;
+	struct coll_engine engine;
+	struct list_head conns;
+	struct coll_vector vector;
+	bool taking;
+	u64 borrowed;
+	struct list_head finished;
+	bool failed;
+	bool hurt;
+	spinlock_t lock;
+	struct list_head inbox;
+	struct list_head arrivals;
+	bool recheck;
+	u64 buried;
+};
+
+/* lane.c */
+int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);
+void coll_lane_cleanup(struct coll_lane *lane, bool reset);
+void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
+void coll_lane_recheck(struct coll_lane *lane);
+int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len);
+void coll_lane_pause(struct coll_conn *conn);
+int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
+void coll_lane_detach(struct coll_conn *conn);
+int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
+		   const struct coll_control *control);
+
+#endif /* COLL_LANE_H */
