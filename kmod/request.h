@@ -209,11 +209,13 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 struct coll_request *coll_request_new(struct coll_member *member,
 				      const struct collective_op *op,
 				      const struct coll_source *source, void *command);
+void coll_request_free(struct coll_request *request);
+
+/* flight.c */
 int coll_request_start(struct coll_request *request, struct coll_wait *wait);
 int coll_request_submit(struct coll_member *member, const struct collective_op *op,
 			bool nowait, u64 *id, u64 *received);
 int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number);
-void coll_request_free(struct coll_request *request);
 void coll_request_part_done(struct coll_part *part);
 void coll_request_report(struct coll_request *request, int error);
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
