@@ -3,14 +3,94 @@
  * Where lanes run: an administrator may say so, by sysfs.  A lane's work item moves
  * there the next time that it is queued; the threads that wait for their own operation
  * run it where they are, as ever.
+ *
+ * Of each CPU is known whether the lanes that run there are of one process.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 #include <net/net_namespace.h>
 
 #include "coll.h"
+
+/**
+ * struct cpu_lanes - how many lanes run on a CPU
+ * @mm: of one process that has some there, to compare only
+ * @own: of these
+ * @others: of other processes; of the same one perhaps, if it came when another was there
+ */
+struct cpu_lanes {
+	const struct mm_struct *mm;
+	u32 own;
+	u32 others;
+};
+
+static DEFINE_PER_CPU(struct cpu_lanes, cpu_lanes);
+/* Of all of them; whoever only looks does without it. */
+static DEFINE_SPINLOCK(cpus_lock);
+
+static void cpus_enter(struct coll_lane *lane, int cpu)
+{
+	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, cpu);
+	const struct mm_struct *mm = lane->member->mm;
+
+	if (!there->own)
+		WRITE_ONCE(there->mm, mm);
+	if (there->mm == mm)
+		there->own++;
+	else
+		WRITE_ONCE(there->others, there->others + 1);
+	WRITE_ONCE(lane->runner.cpu, cpu);
+}
+
+static void cpus_leave(const struct coll_lane *lane)
+{
+	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, lane->runner.cpu);
+
+	if (there->mm == lane->member->mm && there->own)
+		there->own--;
+	else
+		WRITE_ONCE(there->others, there->others - 1);
+}
+
+/**
+ * coll_cpus_enter() - a lane runs on a CPU from now on
+ * @lane: a new one
+ * @cpu: which has been online
+ */
+void coll_cpus_enter(struct coll_lane *lane, int cpu)
+{
+	spin_lock(&cpus_lock);
+	cpus_enter(lane, cpu);
+	spin_unlock(&cpus_lock);
+}
+
+/**
+ * coll_cpus_leave() - a lane does not run any more
+ * @lane: the lane
+ */
+void coll_cpus_leave(const struct coll_lane *lane)
+{
+	spin_lock(&cpus_lock);
+	cpus_leave(lane);
+	spin_unlock(&cpus_lock);
+}
+
+/**
+ * coll_cpus_exclusive() - are the lanes of a lane's CPU all of one process?
+ * @lane: the lane
+ *
+ * Context: any.
+ * Return: true if so; it may be false soon, or when another has left only lately.
+ */
+bool coll_cpus_exclusive(const struct coll_lane *lane)
+{
+	const struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu));
+
+	return READ_ONCE(there->mm) == lane->member->mm && !READ_ONCE(there->others);
+}
 
 static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -30,13 +110,16 @@ static void cpus_set(struct coll_member *member, const struct cpumask *cpus)
 	int cpu = cpumask_first(cpus);
 	u32 i;
 
+	spin_lock(&cpus_lock);
 	WRITE_ONCE(member->control.cpu, cpu);
 	for (i = 0; i < member->nlanes; i++) {
-		WRITE_ONCE(member->lanes[i].runner.cpu, cpu);
+		cpus_leave(&member->lanes[i]);
+		cpus_enter(&member->lanes[i], cpu);
 		cpu = cpumask_next(cpu, cpus);
 		if (cpu >= nr_cpu_ids)
 			cpu = cpumask_first(cpus);
 	}
+	spin_unlock(&cpus_lock);
 }
 
 static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,

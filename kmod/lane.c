@@ -486,6 +486,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	}
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
 	lane->member = member;
+	coll_cpus_enter(lane, lane->runner.cpu);
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->finished);
 	INIT_LIST_HEAD(&lane->inbox);
@@ -512,6 +513,7 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 {
 	struct coll_conn *conn, *next;
 
+	coll_cpus_leave(lane);
 	lane_arrivals(lane);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);

@@ -63,4 +63,9 @@ void coll_lane_detach(struct coll_conn *conn);
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 		   const struct coll_control *control);
 
+/* cpus.c */
+void coll_cpus_enter(struct coll_lane *lane, int cpu);
+void coll_cpus_leave(const struct coll_lane *lane);
+bool coll_cpus_exclusive(const struct coll_lane *lane);
+
 #endif /* COLL_LANE_H */

@@ -179,6 +179,8 @@ struct coll_request {
  * @news: one of them is complete
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
+ * @lent: bit (1 << lane) whose runner is run here instead of by its worker
+ * @kept: those of them that are so while we sleep, too
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -189,6 +191,8 @@ struct coll_wait {
 	struct completion news;
 	u32 nparts;
 	u64 bytes;
+	unsigned long lent;
+	unsigned long kept;
 	u32 index;
 	u64 received;
 };

@@ -7,8 +7,8 @@
  * is handed to its work item, a busy one is told that it missed something.  An
  * owner lets go only from OWNED; from MISSED it looks again.  A thread that
  * would wait anyway may own the runner for a while instead of its work item, and
- * may lend itself while it polls: then it is told where the work item would be queued,
- * which saves two changes of context.
+ * may lend itself: then it is told where the work item would be queued, which saves a
+ * change of context when it sleeps, and two when it polls.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H

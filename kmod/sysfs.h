@@ -11,8 +11,6 @@ extern const char * const coll_state_names[COLLECTIVE_STATE_COUNT];
 extern const struct kobj_type coll_group_ktype;
 extern const struct kobj_type coll_member_ktype;
 extern const struct kobj_type coll_groups_ktype;
-
-/* cpus.c */
-extern struct kobj_attribute coll_cpus_attr;
+extern struct kobj_attribute coll_cpus_attr;	/* cpus.c */
 
 #endif /* COLL_SYSFS_H */

@@ -14,7 +14,8 @@
  * completion can be on the stack.  The teardown comes when nothing is claimed: LEAVE
  * fails the group instead while somebody waits, and on release nobody is left.
  */
-#include <linux/ktime.h>
+#include <linux/cpumask.h>
+#include <linux/jiffies.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
@@ -127,22 +128,60 @@ static void wait_help(struct coll_wait *wait, struct coll_member *member)
 }
 
 /*
+ * Is the lane's CPU the only one that this thread runs on, and nobody else's?  Then being
+ * woken to run it costs what waking a worker does, and who is done need not wake another.
+ * A thread that may move is drawn to the CPU of who wakes it, away from the one that its
+ * lane has been dealt; and where ranks share a CPU its one worker runs all their lanes in
+ * turn.
+ */
+static bool wait_resident(const struct coll_lane *lane)
+{
+	return current->nr_cpus_allowed == 1 &&
+	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr) &&
+	       coll_cpus_exclusive(lane);
+}
+
+/*
  * Be told instead of the workers, where that saves more than it costs: what moves many
  * bytes is for the CPUs that the lanes have been dealt out over.
- *
- * Return: bit (1 << lane) whose runner is run here.
  */
-static unsigned long wait_lend(struct coll_wait *wait, struct coll_member *member)
+static void wait_lend(struct coll_wait *wait, struct coll_member *member)
 {
-	unsigned long lent = 0;
+	bool polls = READ_ONCE(busy_poll_us);
 	u32 i;
 
-	if (!READ_ONCE(busy_poll_us) || wait->bytes > COLL_LEND_MAX)
-		return 0;
-	for (i = 0; i < wait->nparts; i++)
-		if (coll_runner_lend(&member->lanes[i].runner, &wait->news))
-			__set_bit(i, &lent);
-	return lent;
+	if (wait->bytes > COLL_LEND_MAX)
+		return;
+	for (i = 0; i < wait->nparts; i++) {
+		struct coll_lane *lane = &member->lanes[i];
+		bool resident = wait_resident(lane);
+
+		if (!(polls || resident) || !coll_runner_lend(&lane->runner, &wait->news))
+			continue;
+		__set_bit(i, &wait->lent);
+		if (resident)
+			__set_bit(i, &wait->kept);
+	}
+}
+
+/* Run those that have been handed to us. */
+static void wait_turn(const struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
+		coll_runner_turn(&member->lanes[i].runner);
+}
+
+/* The workers run those again. */
+static void wait_reclaim(struct coll_wait *wait, struct coll_member *member,
+			 unsigned long lanes)
+{
+	u32 i;
+
+	for_each_set_bit(i, &lanes, COLLECTIVE_LANES_MAX)
+		coll_runner_reclaim(&member->lanes[i].runner);
+	wait->lent &= ~lanes;
 }
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
@@ -167,30 +206,34 @@ static bool wait_polls(u64 until)
 }
 
 /*
- * Run the lanes that are @lent as soon as there is something to do, which saves being
- * woken; they are handed back before we sleep.
+ * Run the lanes that are lent as soon as there is something to do, which saves being
+ * woken; but those that we keep they are handed back before we sleep.
  */
-static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member,
-				      unsigned long lent)
+static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member)
 {
 	u64 patience = READ_ONCE(busy_poll_us) * (u64)NSEC_PER_USEC;
 	u64 until = local_clock() + patience;
 	struct coll_request *request = NULL;
-	u32 i;
 
 	while (!request && wait_polls(until)) {
 		if (!try_wait_for_completion(&wait->news)) {
 			cpu_relax();
 			continue;
 		}
-		for_each_set_bit(i, &lent, COLLECTIVE_LANES_MAX)
-			coll_runner_turn(&member->lanes[i].runner);
+		wait_turn(wait, member);
 		request = wait_look(wait, member, false);
 		until = local_clock() + patience;
 	}
-	for_each_set_bit(i, &lent, COLLECTIVE_LANES_MAX)
-		coll_runner_reclaim(&member->lanes[i].runner);
+	wait_reclaim(wait, member, wait->lent & ~wait->kept);
 	return request;
+}
+
+/* Jiffies; 0: none, however often we have been woken for a lane in them. */
+static long wait_left(const struct coll_wait *wait, unsigned long end)
+{
+	if (wait->timeout == MAX_SCHEDULE_TIMEOUT)
+		return wait->timeout;
+	return time_before(jiffies, end) ? end - jiffies : 0;
 }
 
 /**
@@ -204,9 +247,9 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  */
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 {
+	unsigned long end = jiffies + wait->timeout;
 	struct coll_request *request;
 	long left = wait->timeout;
-	unsigned long lent;
 
 	/* What has come already costs no run. */
 	request = wait_look(wait, member, !wait->timeout);
@@ -215,14 +258,18 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (!wait->timeout)
 		return -EINPROGRESS;
 
-	lent = wait_lend(wait, member);
+	wait_lend(wait, member);
 	wait_help(wait, member);
-	if (lent)
-		request = wait_poll(wait, member, lent);
+	if (wait->lent)
+		request = wait_poll(wait, member);
 	while (!request && left > 0) {
 		left = wait_for_completion_interruptible_timeout(&wait->news, left);
+		if (left > 0)
+			left = wait_left(wait, end);
+		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
 	}
+	wait_reclaim(wait, member, wait->lent);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -305,6 +306,22 @@ static void rank_explain(const struct rank *r)
 	}
 }
 
+/* To one of the CPUs that it may use, in turn. */
+static int rank_bind(const struct rank *r)
+{
+	cpu_set_t all, mine;
+	unsigned int nth, cpu;
+
+	CHECK_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	nth = r->rank % CPU_COUNT(&all);
+	for (cpu = 0; !CPU_ISSET(cpu, &all) || nth--; cpu++)
+		;
+	CPU_ZERO(&mine);
+	CPU_SET(cpu, &mine);
+	CHECK_EQ(0, sched_setaffinity(0, sizeof(mine), &mine));
+	return 0;
+}
+
 static int rank_main(struct rank *r, rank_fn fn)
 {
 	const struct group_config *config = &r->group->config;
@@ -312,6 +329,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 	struct collective_join join;
 	int err;
 
+	if (config->bound)
+		CHECK_EQ(0, rank_bind(r));
 	r->fd = member_open();
 	CHECK(r->fd >= 0);
 	join_fill(&join, r->group->name, r->group->id, r->rank, r->nranks);

@@ -33,6 +33,7 @@
  * @heartbeat_ms: of links
  * @algorithm: by opcode, what AUTO means
  * @unconnected: the function is run after JOIN
+ * @bound: each rank runs on one CPU only, its own as far as there are enough
  */
 struct group_config {
 	unsigned int nranks;
@@ -42,6 +43,7 @@ struct group_config {
 	unsigned int heartbeat_ms;
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool unconnected;
+	bool bound;
 };
 
 /**

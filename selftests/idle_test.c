@@ -122,9 +122,28 @@ static bool clock_tells(void)
 	return spent > 0 && spent % 1000;
 }
 
-TEST(idle)
+FIXTURE(idle) {
+};
+
+/* Who has a CPU to himself is woken in place of a worker. */
+FIXTURE_VARIANT(idle) {
+	bool bound;
+};
+
+FIXTURE_VARIANT_ADD(idle, anywhere) { .bound = false };
+FIXTURE_VARIANT_ADD(idle, bound) { .bound = true };
+
+FIXTURE_SETUP(idle)
 {
-	const struct group_config config = { .nranks = 2 };
+}
+
+FIXTURE_TEARDOWN(idle)
+{
+}
+
+TEST_F(idle, waits)
+{
+	const struct group_config config = { .nranks = 2, .bound = variant->bound };
 
 	if (!clock_tells())
 		SKIP(return, "this kernel counts CPU time in ticks");
