@@ -45,7 +45,7 @@ static const struct mmu_notifier_ops death_notifier_ops = {
  * @member: that joins; its memory and pid are known
  *
  * Context: the process that joins.
- * Return: 0, -ENOMEM, or -EINTR when it is being killed.
+ * Return: 0, -ENOMEM, or -ERESTARTSYS when a signal came.
  */
 int coll_death_watch(struct coll_member *member)
 {
@@ -53,6 +53,9 @@ int coll_death_watch(struct coll_member *member)
 
 	member->notifier.ops = &death_notifier_ops;
 	err = mmu_notifier_register(&member->notifier, member->mm);
+	/* It stops for any signal, and nothing has been done yet. */
+	if (err == -EINTR)
+		return -ERESTARTSYS;
 	if (err)
 		return err;
 	spin_lock_irq(&watched_lock);

@@ -13,9 +13,21 @@
 #include "device.h"
 #include "setup.h"
 
-static int call(int fd, unsigned long request, void *arg)
+/* One that may have taken some of its time when a signal comes. */
+static int call_once(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+/* One that has changed nothing then, or says in @arg where to go on. */
+static int call(int fd, unsigned long request, void *arg)
+{
+	int err;
+
+	do {
+		err = call_once(fd, request, arg);
+	} while (err == -EINTR);
+	return err;
 }
 
 int coll_device_open(int nranks, struct coll_detail *detail)
@@ -114,7 +126,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 	do {
 		/* 0 would mean the default. */
 		connect.timeout_ms = coll_deadline_left(deadline) ?: 1;
-		err = call(fd, COLLECTIVE_IOC_CONNECT, &connect);
+		err = call_once(fd, COLLECTIVE_IOC_CONNECT, &connect);
 	} while (err == -EINTR);
 	return err;
 }
@@ -125,12 +137,9 @@ int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)
 		.size = sizeof(submit),
 		.op = *op,
 	};
-	int err;
-
 	/* After EINTR @submit.request names the request to go on waiting for. */
-	do {
-		err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
-	} while (err == -EINTR);
+	int err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+
 	*received = submit.received;
 	return err;
 }
@@ -173,7 +182,7 @@ int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
 			if (!wait.timeout_ms)
 				wait.flags |= COLLECTIVE_WAIT_NOWAIT;
 		}
-		err = call(fd, COLLECTIVE_IOC_WAIT, &wait);
+		err = call_once(fd, COLLECTIVE_IOC_WAIT, &wait);
 	} while (err == -EINTR);
 	*which = wait.request;
 	*received = wait.received;
@@ -215,10 +224,6 @@ int coll_device_status(int fd, struct collective_status *status)
 int coll_device_leave(int fd)
 {
 	struct collective_leave leave = { .size = sizeof(leave) };
-	int err;
 
-	do {
-		err = call(fd, COLLECTIVE_IOC_LEAVE, &leave);
-	} while (err == -EINTR);
-	return err;
+	return call(fd, COLLECTIVE_IOC_LEAVE, &leave);
 }

@@ -4,10 +4,15 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <collective.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
 #include "fresh.h"
+#include "machine.h"
 
 TEST_F(fresh, join_names)
 {
@@ -189,6 +194,63 @@ TEST_F(fresh, join_two_names)
 	EXPECT_EQ(0, member_join(self->fd, self->name, self->id, 0, 2, &addr));
 	EXPECT_EQ(0, member_join(other, name, self->id, 0, 2, &addr));
 	close(other);
+}
+
+static volatile int signals;
+
+static void on_signal(int signal)
+{
+	signals++;
+}
+
+/* From now on, every so often; the handler may let calls go on by themselves. */
+static int signals_begin(int flags)
+{
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+	const struct timeval often = { .tv_usec = slow_machine() ? 20000 : 2000 };
+	const struct itimerval timer = { often, often };
+
+	signals = 0;
+	CHECK_EQ(0, sigaction(SIGALRM, &action, NULL));
+	return setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+#define SIGNALS	50
+
+/* A signal that comes while it is joined is nobody's concern, if the handler says so. */
+TEST(join_signalled)
+{
+	struct sockaddr_storage addr;
+	char name[33];
+	__u64 id;
+	int fd;
+
+	ASSERT_EQ(0, signals_begin(SA_RESTART));
+	while (signals < SIGNALS) {
+		group_unique(name, sizeof(name), &id);
+		loopback(&addr, AF_INET);
+		fd = member_open();
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, member_join(fd, name, id, 0, 1, &addr)) TH_LOG("%d", signals);
+		close(fd);
+	}
+}
+
+/* Nor the library's callers', whatever it says. */
+TEST(init_signalled)
+{
+	struct coll_config config = { .size = sizeof(config), .nranks = 1 };
+	struct coll_comm *comm;
+	char name[33];
+	__u64 id;
+
+	ASSERT_EQ(0, signals_begin(0));
+	while (signals < SIGNALS) {
+		group_unique(name, sizeof(name), &id);
+		config.name = name;
+		ASSERT_EQ(0, coll_init(&comm, &config)) TH_LOG("%d", signals);
+		ASSERT_EQ(0, coll_finalize(comm));
+	}
 }
 
 TEST_HARNESS_MAIN
