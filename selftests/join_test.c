@@ -196,11 +196,11 @@ TEST_F(fresh, join_two_names)
 	close(other);
 }
 
-static volatile int signals;
+static int signals;
 
 static void on_signal(int signal)
 {
-	signals++;
+	__atomic_add_fetch(&signals, 1, __ATOMIC_SEQ_CST);
 }
 
 /* From now on, every so often; the handler may let calls go on by themselves. */
@@ -226,7 +226,7 @@ TEST(join_signalled)
 	int fd;
 
 	ASSERT_EQ(0, signals_begin(SA_RESTART));
-	while (signals < SIGNALS) {
+	while (__atomic_load_n(&signals, __ATOMIC_SEQ_CST) < SIGNALS) {
 		group_unique(name, sizeof(name), &id);
 		loopback(&addr, AF_INET);
 		fd = member_open();
@@ -245,7 +245,7 @@ TEST(init_signalled)
 	__u64 id;
 
 	ASSERT_EQ(0, signals_begin(0));
-	while (signals < SIGNALS) {
+	while (__atomic_load_n(&signals, __ATOMIC_SEQ_CST) < SIGNALS) {
 		group_unique(name, sizeof(name), &id);
 		config.name = name;
 		ASSERT_EQ(0, coll_init(&comm, &config)) TH_LOG("%d", signals);
