@@ -79,9 +79,14 @@ static void text_call(struct text *text, const struct collective_call *call,
 		if (call->flags & 1U << i)
 			text_add(text, "%s ", flags[i]);
 	text_add(text, "%s", name(coll_names_opcodes, SIZE(coll_names_opcodes), call->opcode));
-	if (call->opcode != COLLECTIVE_BARRIER)
-		text_add(text, " of %llu %s", (unsigned long long)call->count,
+	if (call->opcode != COLLECTIVE_BARRIER) {
+		text_add(text, " of ");
+		/* Where each pair of ranks has its own there is no count of all. */
+		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR))
+			text_add(text, "%llu ", (unsigned long long)call->count);
+		text_add(text, "%s",
 			 name(coll_names_types, SIZE(coll_names_types), call->type));
+	}
 	if (reduces(call->opcode))
 		text_add(text, " by %s",
 			 name(coll_names_reductions, SIZE(coll_names_reductions), call->reduction));

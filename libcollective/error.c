@@ -25,7 +25,7 @@ static const struct {
 	{ ECANCELED, "Cancelled by this rank" },
 	{ EPROTO, "A peer broke the protocol" },
 	{ EACCES, "Permission denied, or the peers' handshake was refused" },
-	{ EBUSY, "This rank of this group is taken by another process" },
+	{ EBUSY, "In use: a rank by another process, or a request that is under way" },
 	{ EEXIST, "The group's name is in use with another id, size or lane count" },
 	{ EISCONN, "Joined or connected already" },
 	{ ENOTCONN, "The group is not up" },
@@ -58,6 +58,20 @@ const char *coll_strerror(int err)
 			return errors[i].text;
 	text = strerrordesc_np(err);
 	return text ?: "Unknown error";
+}
+
+/* Which operation, as its callers know it. */
+static void instance_format(__u64 instance, char *text, size_t size)
+{
+	const char *how = instance & COLLECTIVE_INSTANCE_KEYED ? "with key " : "";
+	unsigned long long number = instance & ~COLLECTIVE_INSTANCE_KEYED;
+
+	if (instance & COLLECTIVE_INSTANCE_MESSAGE)
+		snprintf(text, size, " (message %s%llu from rank %llu to rank %llu)", how,
+			 number & COLLECTIVE_KEY_MAX, number >> 50 & 0x3ff,
+			 number >> 40 & 0x3ff);
+	else
+		snprintf(text, size, " (operation %s%llu)", how, number);
 }
 
 void coll_reason_format(const struct collective_reason *reason, char *text,
@@ -121,8 +135,7 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 				  coll_strerror(reason->error));
 	}
 	if (length > 0 && (size_t)length < size && reason->instance != ~0ULL)
-		snprintf(text + length, size - length, " (operation %llu)",
-			 (unsigned long long)reason->instance);
+		instance_format(reason->instance, text + length, size - length);
 }
 
 /* Who was absent is known so long after a deadline has passed. */
@@ -134,8 +147,8 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 /* Is the reason a deadline of which absent ranks are told? */
 static bool tells_absent(const struct collective_reason *reason)
 {
-	/* The highest bits are set in names that no count has made. */
-	return reason->kind == COLLECTIVE_REASON_DEADLINE && reason->instance < 1ULL << 62;
+	return reason->kind == COLLECTIVE_REASON_DEADLINE &&
+	       !(reason->instance & (COLLECTIVE_INSTANCE_KEYED | COLLECTIVE_INSTANCE_MESSAGE));
 }
 
 static void __attribute__((format(printf, 3, 4)))

@@ -176,4 +176,31 @@ TEST(absent)
 	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_absent, NULL));
 }
 
+/* What has a key, or goes between two ranks, is named in words that its callers know. */
+static int rank_words(struct mate *mate)
+{
+	__u32 data[4] = { 0 };
+	struct collective_op op = sum(data, data, 1 + (mate->rank == 2));
+
+	op.flags = COLLECTIVE_F_KEYED;
+	op.key = 7;
+	CHECK_EQ(-EBADMSG, coll_submit(mate->comm, &op));
+	CHECK(strstr(coll_error_detail(mate->comm), " made different calls (operation with key 7): "));
+	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (mate->rank == 0)
+		coll_send(mate->comm, data, 3, COLL_UINT32, 2, 9);
+	if (mate->rank == 2) {
+		CHECK_EQ(-EBADMSG, coll_recv(mate->comm, data, 2, COLL_UINT32, 0, 9));
+		CHECK(strstr(coll_error_detail(mate->comm),
+			     " (message with key 9 from rank 0 to rank 2)"));
+	}
+	return coll_barrier(mate->comm);
+}
+
+TEST(words)
+{
+	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_words, NULL));
+}
+
 TEST_HARNESS_MAIN

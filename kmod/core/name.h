@@ -32,8 +32,10 @@
 
 #include "env.h"
 
-#define COLL_NAME_KEYED		BIT_ULL(63)
-#define COLL_NAME_PAIR		BIT_ULL(62)
+#include <linux/collective.h>
+
+#define COLL_NAME_KEYED		COLLECTIVE_INSTANCE_KEYED
+#define COLL_NAME_PAIR		COLLECTIVE_INSTANCE_MESSAGE
 #define COLL_NAME_NUMBER_BITS	40
 #define COLL_NAME_RANK_BITS	10
 

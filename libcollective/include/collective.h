@@ -209,8 +209,8 @@ int coll_finalize(struct coll_comm *comm);
  *	COLL_UNDEFINED, and on failure
  *
  * A new communicator is in all respects one of its own (another file, other
- * connections): operations on it may run at the same time as any on @comm, and the
- * two may be finalized in any order.  Time limits, lanes, COLL_CONFIG_REPRODUCIBLE
+ * connections, three file descriptors of the process): operations on it may run at the
+ * same time as any on @comm, and the two may be finalized in any order.  Time limits, lanes, COLL_CONFIG_REPRODUCIBLE
  * and the local address are the same; registered memory is not passed on.  Its name
  * is the beginning of that of @comm, a point and 16 hexadecimal digits.
  *
@@ -591,8 +591,8 @@ int coll_adjoint(enum coll_collective collective, enum coll_op op,
  *
  * Errors of coll_iNAME(), when nothing has begun and the handle is NULL: those of
  * malformed calls and missing memory as of coll_NAME(), what the group has failed
- * with, and EAGAIN: as many operations as the kernel allows (512) are under way or
- * were not waited for.  All others are told at the end.
+ * with, and EAGAIN (of coll_NAME(), too): as many operations as the kernel allows (512)
+ * are under way or were not waited for.  All others are told at the end.
  */
 struct coll_request;
 
@@ -673,7 +673,8 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
  *
  * As coll_allgatherv(), but only the @root looks at @recv, @recv_counts and
  * @recv_displs.  A rank that sends another number than the root expects makes the
- * operation fail, with EBADMSG or when its deadline has passed.
+ * operation fail.  Only the two know it: if it sends more then with EBADMSG, but it may
+ * itself have sent all by then and return 0; if less then when the deadline has passed.
  */
 int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		 void *recv, const size_t *recv_counts,
@@ -858,8 +859,9 @@ int coll_wait(struct coll_request *request);
  *
  * coll_NAME_init() has the arguments of coll_NAME() and begins nothing: it checks them
  * and registers what of the buffers is not, so that they stay pinned.  coll_start()
- * begins the operation, as coll_iNAME() does, and when a wait or test has said that it
- * is done it may be begun again; the handle stays until coll_request_free().
+ * begins the operation, as coll_iNAME() does: it is the order of coll_start(), not of
+ * coll_NAME_init(), that has to be the same on every rank.  When a wait or test has said
+ * that it is done it may be begun again; the handle stays until coll_request_free().
  *
  * Errors: those of coll_iNAME(); EBUSY: it is under way; EINVAL: it is not persistent.
  * Of coll_NAME_init() also those of coll_register().
@@ -946,13 +948,14 @@ int coll_test(struct coll_request *request, int *done);
 /**
  * coll_wait_any - wait until one of several operations is done
  * @requests: their handles, of one communicator, of which those that are NULL are
- *	skipped; that of the one that is done is freed and set to NULL
+ *	skipped; that of the one that is done is freed and set to NULL.  A persistent
+ *	one stays, and is skipped until coll_start()
  * @count: how many
  * @index: set to which one is done; -1: none
  * @timeout_ms: how long to wait; 0: only look; -1: as long as it takes
  *
  * Sleeps, in the kernel, for all of them at once.  Returns how that operation ended;
- * and with @index -1, 0 when all handles are NULL, EINPROGRESS when the time is over,
+ * and with @index -1, 0 when all handles are skipped, EINPROGRESS when the time is over,
  * EINVAL (different communicators), EBUSY (another thread waits for one of them),
  * EPERM, ENOMEM.
  */
@@ -961,7 +964,8 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 
 /**
  * coll_wait_all - wait until several operations are done
- * @requests: their handles, freed and set to NULL; those that are NULL are skipped
+ * @requests: their handles, freed and set to NULL, but persistent ones; those that are
+ *	NULL, or persistent and not started, are skipped
  * @count: how many
  *
  * Returns 0 when all ended well, and otherwise how the first in @requests ended that

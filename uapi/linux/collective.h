@@ -198,13 +198,22 @@ enum collective_reason_kind {
  *		in @request, if there is one: the same call again goes on waiting for it
  */
 
+/*
+ * Names of operations that are not counted among all.  KEYED: the key is in the low bits, of a
+ * message bits 0 to 39.  MESSAGE: bits 50 to 59 have the rank that sends, 40 to 49 the
+ * one that receives, and without a key 0 to 39 how many went that way before it.
+ */
+#define COLLECTIVE_INSTANCE_KEYED	(1ULL << 63)
+#define COLLECTIVE_INSTANCE_MESSAGE	(1ULL << 62)
+
 /**
  * struct collective_reason - who is at fault
  * @kind: enum collective_reason_kind
  * @error: the errno that operations fail with, positive
  * @rank_a: the rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
  * @rank_b: the other end or the rank that saw it; or COLLECTIVE_RANK_NONE
- * @instance: the operation, counted from 0 by each member; ~0: the whole group, or none
+ * @instance: the operation: a collective without a key as counted from 0 by each member,
+ *	else COLLECTIVE_INSTANCE_*; ~0: the whole group, or none
  */
 struct collective_reason {
 	__u32 kind;
