@@ -185,7 +185,8 @@ static int rank_words(struct mate *mate)
 	op.flags = COLLECTIVE_F_KEYED;
 	op.key = 7;
 	CHECK_EQ(-EBADMSG, coll_submit(mate->comm, &op));
-	CHECK(strstr(coll_error_detail(mate->comm), " made different calls (operation with key 7): "));
+	CHECK(strstr(coll_error_detail(mate->comm),
+		     " made different calls (operation with key 7): "));
 	CHECK_EQ(0, coll_barrier(mate->comm));
 	CHECK(flag_meet(mate->shared, 0, mate->nranks));
 	if (mate->rank == 0)

@@ -210,9 +210,10 @@ int coll_finalize(struct coll_comm *comm);
  *
  * A new communicator is in all respects one of its own (another file, other
  * connections, three file descriptors of the process): operations on it may run at the
- * same time as any on @comm, and the two may be finalized in any order.  Time limits, lanes, COLL_CONFIG_REPRODUCIBLE
- * and the local address are the same; registered memory is not passed on.  Its name
- * is the beginning of that of @comm, a point and 16 hexadecimal digits.
+ * same time as any on @comm, and the two may be finalized in any order.  Time limits,
+ * lanes, COLL_CONFIG_REPRODUCIBLE and the local address are the same; registered memory
+ * is not passed on.  Its name is the beginning of that of @comm, a point and 16
+ * hexadecimal digits.
  *
  * When a rank fails, all of its colour do, and the groups of other colours are
  * made.  coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE,
