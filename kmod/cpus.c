@@ -16,43 +16,44 @@
 #include "coll.h"
 
 /**
- * struct cpu_lanes - how many lanes run on a CPU
- * @mm: of one process that has some there, to compare only
- * @own: of these
- * @others: of other processes; of the same one perhaps, if it came when another was there
+ * struct cpu_lanes - the lanes that run on a CPU
+ * @lanes: protected by cpus_lock
+ * @shared: they are of several processes; whoever only looks does without the lock
  */
 struct cpu_lanes {
-	const struct mm_struct *mm;
-	u32 own;
-	u32 others;
+	struct hlist_head lanes;
+	bool shared;
 };
 
 static DEFINE_PER_CPU(struct cpu_lanes, cpu_lanes);
-/* Of all of them; whoever only looks does without it. */
 static DEFINE_SPINLOCK(cpus_lock);
+
+static void cpus_look(struct cpu_lanes *there)
+{
+	const struct mm_struct *mm = NULL;
+	const struct coll_lane *lane;
+	bool shared = false;
+
+	hlist_for_each_entry(lane, &there->lanes, beside) {
+		shared |= mm && lane->member->mm != mm;
+		mm = lane->member->mm;
+	}
+	WRITE_ONCE(there->shared, shared);
+}
 
 static void cpus_enter(struct coll_lane *lane, int cpu)
 {
 	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, cpu);
-	const struct mm_struct *mm = lane->member->mm;
 
-	if (!there->own)
-		WRITE_ONCE(there->mm, mm);
-	if (there->mm == mm)
-		there->own++;
-	else
-		WRITE_ONCE(there->others, there->others + 1);
+	hlist_add_head(&lane->beside, &there->lanes);
+	cpus_look(there);
 	WRITE_ONCE(lane->runner.cpu, cpu);
 }
 
-static void cpus_leave(const struct coll_lane *lane)
+static void cpus_leave(struct coll_lane *lane)
 {
-	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, lane->runner.cpu);
-
-	if (there->mm == lane->member->mm && there->own)
-		there->own--;
-	else
-		WRITE_ONCE(there->others, there->others - 1);
+	hlist_del(&lane->beside);
+	cpus_look(per_cpu_ptr(&cpu_lanes, lane->runner.cpu));
 }
 
 /**
@@ -71,7 +72,7 @@ void coll_cpus_enter(struct coll_lane *lane, int cpu)
  * coll_cpus_leave() - a lane does not run any more
  * @lane: the lane
  */
-void coll_cpus_leave(const struct coll_lane *lane)
+void coll_cpus_leave(struct coll_lane *lane)
 {
 	spin_lock(&cpus_lock);
 	cpus_leave(lane);
@@ -83,13 +84,11 @@ void coll_cpus_leave(const struct coll_lane *lane)
  * @lane: the lane
  *
  * Context: any.
- * Return: true if so; it may be false soon, or when another has left only lately.
+ * Return: true if so, and until another one comes.
  */
 bool coll_cpus_exclusive(const struct coll_lane *lane)
 {
-	const struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu));
-
-	return READ_ONCE(there->mm) == lane->member->mm && !READ_ONCE(there->others);
+	return !READ_ONCE(per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu))->shared);
 }
 
 static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)

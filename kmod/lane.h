@@ -18,6 +18,7 @@ struct coll_part;
 /**
  * struct coll_lane - an independent slice of the payload
  * @runner: who runs it
+ * @beside: among those that run on its CPU (cpus.c)
  * @member: [c]
  * @engine: [L]
  * @conns: data connections [L]
@@ -35,6 +36,7 @@ struct coll_part;
  */
 struct coll_lane {
 	struct coll_runner runner;
+	struct hlist_node beside;
 	struct coll_member *member;
 	struct coll_engine engine;
 	struct list_head conns;
@@ -65,7 +67,7 @@ int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 
 /* cpus.c */
 void coll_cpus_enter(struct coll_lane *lane, int cpu);
-void coll_cpus_leave(const struct coll_lane *lane);
+void coll_cpus_leave(struct coll_lane *lane);
 bool coll_cpus_exclusive(const struct coll_lane *lane);
 
 #endif /* COLL_LANE_H */

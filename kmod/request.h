@@ -176,6 +176,7 @@ struct coll_request {
  * @ids: their numbers; 0: none
  * @n: how many
  * @timeout: jiffies, 0: only look
+ * @end: when they are over
  * @news: one of them is complete
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
@@ -188,6 +189,7 @@ struct coll_wait {
 	const u64 *ids;
 	u32 n;
 	long timeout;
+	unsigned long end;
 	struct completion news;
 	u32 nparts;
 	u64 bytes;

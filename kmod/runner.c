@@ -103,7 +103,8 @@ void coll_runner_kick(struct coll_runner *runner)
 	}
 	spin_lock_irqsave(&runner->lock, flags);
 	if (runner->lender) {
-		WRITE_ONCE(runner->handed, true);
+		/* With all that was done before it was let go, whatever the lender is woken by. */
+		smp_store_release(&runner->handed, true);
 		complete(runner->lender);
 	} else {
 		runner_queue(runner);
@@ -153,7 +154,7 @@ bool coll_runner_lend(struct coll_runner *runner, struct completion *news)
  */
 void coll_runner_turn(struct coll_runner *runner)
 {
-	if (!READ_ONCE(runner->handed))
+	if (!smp_load_acquire(&runner->handed))	/* pairs with kick */
 		return;
 	/* It is ours, and so nobody hands it over, until the loop lets go. */
 	WRITE_ONCE(runner->handed, false);

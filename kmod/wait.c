@@ -131,12 +131,13 @@ static void wait_help(struct coll_wait *wait, struct coll_member *member)
  * Is the lane's CPU the only one that this thread runs on, and nobody else's?  Then being
  * woken to run it costs what waking a worker does, and who is done need not wake another.
  * A thread that may move is drawn to the CPU of who wakes it, away from the one that its
- * lane has been dealt; and where ranks share a CPU its one worker runs all their lanes in
- * turn.
+ * lane has been dealt; where ranks share a CPU its one worker runs all their lanes in
+ * turn; and with a thread that stands behind others (nice) its lane would stand there.
  */
 static bool wait_resident(const struct coll_lane *lane)
 {
-	return current->nr_cpus_allowed == 1 &&
+	return current->nr_cpus_allowed == 1 && task_nice(current) <= 0 &&
+	       current->policy != SCHED_IDLE &&
 	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr) &&
 	       coll_cpus_exclusive(lane);
 }
@@ -198,11 +199,19 @@ static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member
 	return request;
 }
 
+/* Jiffies; 0: the time is over, however often we have been woken for a lane in it. */
+static long wait_left(const struct coll_wait *wait)
+{
+	long left = wait->end - jiffies;
+
+	return wait->timeout == MAX_SCHEDULE_TIMEOUT ? wait->timeout : max(left, 0L);
+}
+
 /* Nobody else wants this CPU. */
-static bool wait_polls(u64 until)
+static bool wait_polls(const struct coll_wait *wait, u64 until)
 {
 	return local_clock() < until && single_task_running() && !need_resched() &&
-	       !signal_pending(current);
+	       !signal_pending(current) && wait_left(wait);
 }
 
 /*
@@ -215,7 +224,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 	u64 until = local_clock() + patience;
 	struct coll_request *request = NULL;
 
-	while (!request && wait_polls(until)) {
+	while (!request && wait_polls(wait, until)) {
 		if (!try_wait_for_completion(&wait->news)) {
 			cpu_relax();
 			continue;
@@ -228,12 +237,18 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 	return request;
 }
 
-/* Jiffies; 0: none, however often we have been woken for a lane in them. */
-static long wait_left(const struct coll_wait *wait, unsigned long end)
+/*
+ * Until there is news, all of which is looked at next: what is left of the time, or
+ * -ERESTARTSYS, also when there is so much news that nobody would ever sleep.
+ */
+static long wait_sleep(struct coll_wait *wait, long left)
 {
-	if (wait->timeout == MAX_SCHEDULE_TIMEOUT)
-		return wait->timeout;
-	return time_before(jiffies, end) ? end - jiffies : 0;
+	left = wait_for_completion_interruptible_timeout(&wait->news, left);
+	while (try_wait_for_completion(&wait->news))
+		;
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	return left > 0 ? wait_left(wait) : left;
 }
 
 /**
@@ -247,9 +262,8 @@ static long wait_left(const struct coll_wait *wait, unsigned long end)
  */
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 {
-	unsigned long end = jiffies + wait->timeout;
 	struct coll_request *request;
-	long left = wait->timeout;
+	long left;
 
 	/* What has come already costs no run. */
 	request = wait_look(wait, member, !wait->timeout);
@@ -258,14 +272,14 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (!wait->timeout)
 		return -EINPROGRESS;
 
+	wait->end = jiffies + wait->timeout;
 	wait_lend(wait, member);
 	wait_help(wait, member);
 	if (wait->lent)
 		request = wait_poll(wait, member);
-	while (!request && left > 0) {
-		left = wait_for_completion_interruptible_timeout(&wait->news, left);
-		if (left > 0)
-			left = wait_left(wait, end);
+	/* Once at least: that gives the claims up. */
+	for (left = max(wait_left(wait), 1L); !request && left > 0; ) {
+		left = wait_sleep(wait, left);
 		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
 	}

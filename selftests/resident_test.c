@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -263,9 +264,11 @@ static void *busy_thread(void *arg)
 	return NULL;
 }
 
-/* Rank 1 waits for some time only, and is woken for its lane all the while. */
+/* Rank 1 waits for some time only, or until a signal, and is woken for its lane meanwhile. */
 static int rank_timed(struct rank *r)
 {
+	const struct sigaction action = { .sa_handler = on_signal };
+	const bool signalled = *(bool *)r->arg;
 	struct collective_op barrier = {
 		.opcode = COLLECTIVE_BARRIER, .flags = COLLECTIVE_F_KEYED, .key = 1,
 	};
@@ -281,7 +284,23 @@ static int rank_timed(struct rank *r)
 	CHECK_EQ(0, member_start(r->fd, &barrier, &id));
 	CHECK_EQ(0, pthread_create(&thread, NULL, busy_thread, &busy));
 	begin = now_ms();
-	CHECK_EQ(-EINPROGRESS, member_wait_any(r->fd, &wait, &id, 1));
+	if (signalled) {
+		struct timespec soon = { .tv_nsec = PATIENCE_MS * 1000000 };
+		struct sigevent event = {
+			.sigev_notify = SIGEV_THREAD_ID,
+			.sigev_signo = SIGALRM,
+			._sigev_un._tid = gettid(),
+		};
+		timer_t timer;
+
+		CHECK_EQ(0, sigaction(SIGALRM, &action, NULL));
+		CHECK_EQ(0, timer_create(CLOCK_MONOTONIC, &event, &timer));
+		CHECK_EQ(0, timer_settime(timer, 0, &(struct itimerspec) { .it_value = soon },
+					  NULL));
+		CHECK_EQ(-EINTR, member_wait(r->fd, id, 0));
+	} else {
+		CHECK_EQ(-EINPROGRESS, member_wait_any(r->fd, &wait, &id, 1));
+	}
 	waited = now_ms() - begin;
 	__atomic_store_n(&busy.enough, 1, __ATOMIC_SEQ_CST);
 	pthread_join(thread, NULL);
@@ -292,7 +311,11 @@ static int rank_timed(struct rank *r)
 
 TEST_F(resident, timed)
 {
-	EXPECT_EQ(0, group_run(&self->config, rank_timed, NULL));
+	bool signalled = false;
+
+	EXPECT_EQ(0, group_run(&self->config, rank_timed, &signalled));
+	signalled = true;
+	EXPECT_EQ(0, group_run(&self->config, rank_timed, &signalled));
 }
 
 /* The CPUs of rank 1 change under it. */
