@@ -67,9 +67,10 @@ static void instance_format(__u64 instance, char *text, size_t size)
 	unsigned long long number = instance & ~COLLECTIVE_INSTANCE_KEYED;
 
 	if (instance & COLLECTIVE_INSTANCE_MESSAGE)
-		snprintf(text, size, " (message %s%llu from rank %llu to rank %llu)", how,
-			 number & COLLECTIVE_KEY_MAX, number >> 50 & 0x3ff,
-			 number >> 40 & 0x3ff);
+		snprintf(text, size, " (message %s%llu from rank %u to rank %u)", how,
+			 number & COLLECTIVE_KEY_MAX,
+			 (unsigned int)COLLECTIVE_INSTANCE_FROM(instance),
+			 (unsigned int)COLLECTIVE_INSTANCE_TO(instance));
 	else
 		snprintf(text, size, " (operation %s%llu)", how, number);
 }

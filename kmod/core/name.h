@@ -81,8 +81,7 @@ static inline u64 coll_name_pair(u32 from, u32 to, u64 number, bool keyed)
  */
 static inline u32 coll_name_from(u64 name)
 {
-	return name >> (COLL_NAME_NUMBER_BITS + COLL_NAME_RANK_BITS) &
-	       (BIT(COLL_NAME_RANK_BITS) - 1);
+	return COLLECTIVE_INSTANCE_FROM(name);
 }
 
 /**
@@ -91,7 +90,7 @@ static inline u32 coll_name_from(u64 name)
  */
 static inline u32 coll_name_to(u64 name)
 {
-	return name >> COLL_NAME_NUMBER_BITS & (BIT(COLL_NAME_RANK_BITS) - 1);
+	return COLLECTIVE_INSTANCE_TO(name);
 }
 
 /**

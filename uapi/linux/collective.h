@@ -199,12 +199,14 @@ enum collective_reason_kind {
  */
 
 /*
- * Names of operations that are not counted among all.  KEYED: the key is in the low bits, of a
- * message bits 0 to 39.  MESSAGE: bits 50 to 59 have the rank that sends, 40 to 49 the
- * one that receives, and without a key 0 to 39 how many went that way before it.
+ * Names of operations that are not counted among all: with a key, or between two ranks.  In
+ * the low bits, of a message those of COLLECTIVE_KEY_MAX, is the key, or how many messages
+ * went that way before it.
  */
 #define COLLECTIVE_INSTANCE_KEYED	(1ULL << 63)
 #define COLLECTIVE_INSTANCE_MESSAGE	(1ULL << 62)
+#define COLLECTIVE_INSTANCE_FROM(name)	((name) >> 50 & (COLLECTIVE_RANKS_MAX - 1))
+#define COLLECTIVE_INSTANCE_TO(name)	((name) >> 40 & (COLLECTIVE_RANKS_MAX - 1))
 
 /**
  * struct collective_reason - who is at fault
