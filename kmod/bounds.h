@@ -28,8 +28,6 @@
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
 #define COLL_HEARTBEAT_MAX_MS		60000
 
-#define COLL_REFUSED_CONTROL	COLLECTIVE_LANES_MAX
-
 /* In heartbeats; the order matters (mem.c). */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5

@@ -37,6 +37,9 @@ struct coll_mail {
 	struct coll_grant grants[2 * COLL_INFLIGHT];
 };
 
+/* A bit of coll_link.refused, behind those of the lanes. */
+#define COLL_REFUSED_CONTROL	COLLECTIVE_LANES_MAX
+
 /**
  * struct coll_link - the way to one peer
  * @node: in the member's list [c]

@@ -278,7 +278,8 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	if (wait->lent)
 		request = wait_poll(wait, member);
 	/* Once at least: that gives the claims up. */
-	for (left = max(wait_left(wait), 1L); !request && left > 0; ) {
+	left = max(wait_left(wait), 1L);
+	while (!request && left > 0) {
 		left = wait_sleep(wait, left);
 		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
