@@ -436,14 +436,36 @@ static long long number_in(const char *path, const char *key)
 	return value;
 }
 
+static void member_path(char *path, size_t size, const char *name, unsigned int rank,
+			const char *file)
+{
+	snprintf(path, size, "/sys/class/collective/collective/groups/%s/%u/%s", name, rank,
+		 file);
+}
+
 /* A member's statistic, or a negative number. */
 long long member_value(const char *name, unsigned int rank, const char *file)
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/%s", name,
-		 rank, file);
+	member_path(path, sizeof(path), name, rank, file);
 	return number_in(path, "");
+}
+
+/* As an administrator does; 0 or a negative errno. */
+int member_set(const char *name, unsigned int rank, const char *file, const char *text)
+{
+	char path[256];
+	int fd, err = 0;
+
+	member_path(path, sizeof(path), name, rank, file);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 long long rank_value(const struct rank *r, const char *file)

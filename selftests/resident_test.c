@@ -177,13 +177,25 @@ TEST_F(resident, stopped)
 
 #define OTHERS	20
 
+/* What another thread does. */
 struct beside {
 	struct rank *rank;
+	int (*what)(struct beside *beside);
+	int enough;
 	int failed;
 };
 
-static int others_do(struct rank *r)
+static void *beside_thread(void *arg)
 {
+	struct beside *beside = arg;
+
+	beside->failed = beside->what(beside);
+	return NULL;
+}
+
+static int others_do(struct beside *beside)
+{
+	struct rank *r = beside->rank;
 	__u8 *at = memory(LARGE);
 	int i;
 
@@ -198,25 +210,17 @@ static int others_do(struct rank *r)
 	return 0;
 }
 
-static void *others_thread(void *arg)
-{
-	struct beside *beside = arg;
-
-	beside->failed = others_do(beside->rank);
-	return NULL;
-}
-
 /* One thread of rank 1 waits for something small that is late, others go on beside it. */
 static int rank_beside(struct rank *r)
 {
-	struct beside beside = { .rank = r };
+	struct beside beside = { .rank = r, .what = others_do };
 	__u8 *small = memory(4096);
 	struct collective_op op = sum_of(small, 64, 1);
 	pthread_t thread;
 
 	CHECK(small);
 	memset(small, 10 + r->rank, 64);
-	CHECK_EQ(0, pthread_create(&thread, NULL, others_thread, &beside));
+	CHECK_EQ(0, pthread_create(&thread, NULL, beside_thread, &beside));
 	if (!r->rank)
 		pthread_join(thread, NULL);
 	CHECK_EQ(0, member_submit(r->fd, &op));
@@ -234,14 +238,8 @@ TEST_F_TIMEOUT(resident, beside_others, 60)
 
 #define PATIENCE_MS	100
 
-struct busy {
-	struct rank *rank;
-	int enough;
-	int failed;
-};
-
 /* Something small after the other, until rank 1 has had enough. */
-static int busy_do(struct busy *busy)
+static int busy_do(struct beside *busy)
 {
 	__u8 *enough = memory(4096);
 	__u64 key = 100;
@@ -256,14 +254,6 @@ static int busy_do(struct busy *busy)
 	return 0;
 }
 
-static void *busy_thread(void *arg)
-{
-	struct busy *busy = arg;
-
-	busy->failed = busy_do(busy);
-	return NULL;
-}
-
 /* Rank 1 waits for some time only, or until a signal, and is woken for its lane meanwhile. */
 static int rank_timed(struct rank *r)
 {
@@ -273,7 +263,7 @@ static int rank_timed(struct rank *r)
 		.opcode = COLLECTIVE_BARRIER, .flags = COLLECTIVE_F_KEYED, .key = 1,
 	};
 	struct collective_wait wait = { .timeout_ms = PATIENCE_MS };
-	struct busy busy = { .rank = r };
+	struct beside busy = { .rank = r, .what = busy_do };
 	pthread_t thread;
 	__u64 id, begin, waited = 0;
 
@@ -282,7 +272,7 @@ static int rank_timed(struct rank *r)
 		return member_submit(r->fd, &barrier);
 	}
 	CHECK_EQ(0, member_start(r->fd, &barrier, &id));
-	CHECK_EQ(0, pthread_create(&thread, NULL, busy_thread, &busy));
+	CHECK_EQ(0, pthread_create(&thread, NULL, beside_thread, &busy));
 	begin = now_ms();
 	if (signalled) {
 		struct timespec soon = { .tv_nsec = PATIENCE_MS * 1000000 };
@@ -321,18 +311,12 @@ TEST_F(resident, timed)
 /* The CPUs of rank 1 change under it. */
 static int rank_moved(struct rank *r)
 {
-	char path[160];
-	int i, fd;
+	int i;
 
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/1/cpus",
-		 r->group->name);
 	for (i = 0; i < 40; i++) {
 		if (!r->rank) {
 			sleep_ms(i % 3);
-			fd = open(path, O_WRONLY);
-			CHECK(fd >= 0);
-			CHECK_EQ(1, write(fd, i & 1 ? "0" : "1", 1));
-			close(fd);
+			CHECK_EQ(0, member_set(r->group->name, 1, "cpus", i & 1 ? "0" : "1"));
 		}
 		CHECK_EQ(0, member_barrier(r->fd));
 	}
