@@ -514,7 +514,8 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 	struct coll_conn *conn, *next;
 
 	coll_cpus_leave(lane);
-	lane_arrivals(lane);
+	/* What came behind the last run is not the engine's, whose operations are gone. */
+	list_splice_init(&lane->arrivals, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
 		coll_conn_free(conn, reset);

@@ -316,4 +316,42 @@ TEST_F_TIMEOUT(slow, chaos, 280)
 	EXPECT_TRUE(residue_none(before));
 }
 
+/* Rank 0 ends while its first operation calls the others, or is called by them. */
+static int rank_call(struct rank *r)
+{
+	__u32 *memory = area(2 * ELEMENTS);
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_UINT32,
+		.count = ELEMENTS / r->nranks,
+		.send = (uintptr_t)memory,
+		.recv = (uintptr_t)(memory + ELEMENTS),
+	};
+	unsigned int seed = *(const unsigned int *)r->arg * 2654435761U;
+	__u64 request;
+	int err;
+
+	CHECK(memory);
+	CHECK(flag_meet(r->shared, FLAG_READY, r->nranks));
+	if (r->rank) {
+		err = member_submit(r->fd, &op);
+		CHECK(!err || err == -ECONNRESET);
+		return 0;
+	}
+	CHECK_EQ(0, member_start(r->fd, &op, &request));
+	usleep(rand_r(&seed) % 4000);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(slow, first_calls, 280)
+{
+	const struct group_config config = { .nranks = 6, .lanes = 8, .heartbeat_ms = 100 };
+	unsigned int rounds = variable("CHAOS_ROUNDS", emulated() ? 20 : 150), i;
+	const int before = residue_sockets();
+
+	for (i = 0; i < rounds; i++)
+		ASSERT_EQ(0, group_run(&config, rank_call, &i));
+	EXPECT_TRUE(residue_none(before));
+}
+
 TEST_HARNESS_MAIN
