@@ -53,6 +53,42 @@ static u32 eager_cost(u32 len)
 }
 
 /*
+ * Credit: a CREDIT frame wakes somebody up at the other end, a data frame comes anyhow
+ */
+
+/* A data frame leaves: it tells what was consumed. */
+static u8 stream_tell(struct coll_stream *stream)
+{
+	u64 told = round_down(stream->rx_freed, COLL_CREDIT_UNIT);
+
+	stream->rx_told = max(stream->rx_told, told);
+	return told / COLL_CREDIT_UNIT;
+}
+
+/* The peer has consumed so much; it may say so twice, and late the second time. */
+static int stream_told(struct coll_stream *stream, u64 position)
+{
+	struct coll_engine *engine = stream->engine;
+
+	if (position > stream->tx_eager)
+		return -EPROTO;
+	if (position + COLL_CREDIT <= stream->tx_credit)
+		return 0;
+	stream->tx_credit = position + COLL_CREDIT;
+	engine->ops->kick(engine->ctx, stream);
+	return 0;
+}
+
+/* A data frame has come, which tells it by the low bits. */
+static int stream_hear(struct coll_stream *stream, u8 credit)
+{
+	u64 known = (stream->tx_credit - COLL_CREDIT) / COLL_CREDIT_UNIT;
+	s8 more = credit - known;
+
+	return more <= 0 ? 0 : stream_told(stream, (known + more) * COLL_CREDIT_UNIT);
+}
+
+/*
  * Out
  */
 
@@ -130,6 +166,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		data.flags = COLL_DATA_BORROWED;
 	}
 
+	data.credit = stream_tell(stream);
 	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);
 	stream->tx_head_left = COLL_DATA_SIZE;
 	stream->tx_left = data.length;
@@ -310,13 +347,7 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
  */
 int coll_stream_credited(struct coll_stream *stream, u64 position)
 {
-	struct coll_engine *engine = stream->engine;
-
-	if (position > stream->tx_eager || position + COLL_CREDIT < stream->tx_credit)
-		return -EPROTO;
-	stream->tx_credit = position + COLL_CREDIT;
-	engine->ops->kick(engine->ctx, stream);
-	return 0;
+	return stream_told(stream, position);
 }
 
 /**
@@ -340,8 +371,9 @@ void coll_stream_release(struct coll_stream *stream)
  */
 
 /*
- * An eager frame is consumed.  A request is told at once: what is kept for them
- * must not shrink by what is not told.
+ * An eager frame is consumed, which the next data frame tells, unless there is much to
+ * tell.  A request is told at once: what is kept for them must not shrink by what is not
+ * told.
  */
 static void stream_credit(struct coll_stream *stream, const struct coll_data *data)
 {
@@ -425,7 +457,7 @@ static int stream_open(struct coll_stream *stream)
 	bool early;
 
 	if (coll_wire_get_data(stream->rx_head, data, engine->incarnation) ||
-	    data->lane != engine->lane)
+	    data->lane != engine->lane || stream_hear(stream, data->credit))
 		return -EPROTO;
 
 	if (data->flags & COLL_DATA_EAGER) {

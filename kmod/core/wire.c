@@ -63,7 +63,7 @@ struct data_wire {
 	u8 magic;
 	u8 flags;
 	u8 lane;
-	u8 reserved;
+	u8 credit;
 	__le32 incarnation;
 	__le64 instance;
 	__le16 step;
@@ -332,6 +332,7 @@ void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation)
 		.magic = DATA_MAGIC,
 		.flags = data->flags,
 		.lane = data->lane,
+		.credit = data->credit,
 		.incarnation = cpu_to_le32(incarnation),
 		.instance = cpu_to_le64(data->instance),
 		.step = cpu_to_le16(data->step),
@@ -356,7 +357,7 @@ int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
 	struct data_wire w;
 
 	memcpy(&w, buf, sizeof(w));
-	if (w.magic != DATA_MAGIC || w.reserved || w.flags & ~COLL_DATA_FLAGS ||
+	if (w.magic != DATA_MAGIC || w.flags & ~COLL_DATA_FLAGS ||
 	    le32_to_cpu(w.incarnation) != incarnation ||
 	    le32_to_cpu(w.length) > COLL_DATA_MAX ||
 	    (w.flags & COLL_DATA_REQUEST && (!(w.flags & COLL_DATA_EAGER) || w.length)))
@@ -365,6 +366,7 @@ int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
 	*data = (struct coll_data){
 		.lane = w.lane,
 		.flags = w.flags,
+		.credit = w.credit,
 		.step = le16_to_cpu(w.step),
 		.call = le16_to_cpu(w.call),
 		.length = le32_to_cpu(w.length),

@@ -32,6 +32,9 @@
 /* Credit that a peer has for eager frames, headers included, in bytes. */
 #define COLL_CREDIT		(64 * 1024U)
 
+/* Data frames tell how much of it is back, in units of which a byte says more than enough. */
+#define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
+
 #define COLL_INSTANCE_GROUP	(~0ULL)
 
 enum coll_conn_kind {
@@ -160,6 +163,7 @@ struct coll_control {
  * struct coll_data - the header of a data frame
  * @lane: of the connection
  * @flags: COLL_DATA_*
+ * @credit: COLL_CREDIT_UNITs of eager frames that the sender has consumed, the low bits
  * @call: what the sender was asked for: coll_plan_call()
  * @step: struct coll_step, @tag
  * @length: bytes of payload that follow
@@ -169,6 +173,7 @@ struct coll_control {
 struct coll_data {
 	u8 lane;
 	u8 flags;
+	u8 credit;
 	u16 call;
 	u32 step;
 	u32 length;

@@ -272,6 +272,18 @@ static inline int arrive_frame(struct fixture *f, u32 peer, u64 instance, u32 st
 	return err ? err : arrive_bytes(f, peer, byte, len);
 }
 
+/* A small frame, that tells that so much credit is back. */
+static inline int arrive_credit(struct fixture *f, u32 peer, u64 instance, u8 credit)
+{
+	struct coll_data data = {
+		.lane = LANE, .flags = COLL_DATA_EAGER, .credit = credit, .length = 1,
+		.instance = instance,
+	};
+	int err = arrive_head(f, peer, &data);
+
+	return err ? err : arrive_bytes(f, peer, 0, 1);
+}
+
 /* The transport takes all there is.  Return: frames. */
 static inline u32 depart(struct fixture *f, u32 peer)
 {

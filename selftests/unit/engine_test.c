@@ -189,10 +189,32 @@ static void test_credit(void)
 	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
 	       "and is of no use when all has left");
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
-	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == 4 * cost,
+	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == 5 * cost,
 	       "credit is given back in portions");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, 8192);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
+	tap_ok(next_header(f, 1, &data) && data.credit == cost / COLL_CREDIT_UNIT &&
+	       f->stream[1].rx_told == cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT &&
+	       !told(f, 1, COLL_CONTROL_CREDIT, NULL), "less by a frame that leaves anyhow");
+	depart(f, 1);
+	tap_ok(!arrive_credit(f, 1, 1, 2 * cost / COLL_CREDIT_UNIT) &&
+	       f->stream[1].tx_credit == COLL_CREDIT + 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
+	       "and taken from one that comes");
+	tap_ok(!arrive_credit(f, 1, 2, cost / COLL_CREDIT_UNIT) &&
+	       f->stream[1].tx_credit == COLL_CREDIT + 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
+	       "unless it says less than is known");
+	f->stream[1].tx_eager += 1ULL << 32;
+	f->stream[1].tx_credit += 1ULL << 32;
+	tap_ok(!arrive_credit(f, 1, 3, (2 * cost / COLL_CREDIT_UNIT) & 0xff) &&
+	       f->stream[1].tx_credit == (1ULL << 32) + COLL_CREDIT +
+					 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
+	       "its low bits are enough");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);

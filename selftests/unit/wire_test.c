@@ -51,7 +51,7 @@ static const struct coll_control failure = {
 };
 
 static const struct coll_data data = {
-	.lane = 2, .flags = COLL_DATA_BORROWED,
+	.lane = 2, .flags = COLL_DATA_BORROWED, .credit = 0xa5,
 	.call = 0xabcd, .step = 2046, .length = COLL_DATA_MAX,
 	.instance = 1ULL << 50, .offset = 1ULL << 45,
 };
@@ -171,7 +171,7 @@ static void test_round_trips(void)
 	coll_wire_put_data(d, &data, INCARNATION);
 	tap_ok(!coll_wire_get_data(d, &data_back, INCARNATION) && data_back.lane == data.lane &&
 	       data_back.flags == data.flags && data_back.step == data.step &&
-	       data_back.call == data.call &&
+	       data_back.call == data.call && data_back.credit == data.credit &&
 	       data_back.length == data.length && data_back.instance == data.instance &&
 	       data_back.offset == data.offset, "data headers come back");
 
