@@ -384,7 +384,7 @@ static void stream_credit(struct coll_stream *stream, const struct coll_data *da
 	};
 
 	stream->rx_freed += eager_cost(data->length);
-	if (stream->rx_freed - stream->rx_told < COLL_CREDIT / 4 &&
+	if (stream->rx_freed - stream->rx_told < COLL_CREDIT_UNTOLD &&
 	    !(data->flags & COLL_DATA_REQUEST))
 		return;
 	stream->rx_told = stream->rx_freed;

@@ -30,7 +30,10 @@
 #define COLL_DATA_MIN		(16 * 1024U)
 
 /* Credit that a peer has for eager frames, headers included, in bytes. */
-#define COLL_CREDIT		(64 * 1024U)
+#define COLL_CREDIT		(128 * 1024U)
+
+/* So much of it may be back untold, until a data frame goes. */
+#define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
 
 /* Data frames tell how much of it is back, in units of which a byte says more than enough. */
 #define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)

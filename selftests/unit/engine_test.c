@@ -189,9 +189,9 @@ static void test_credit(void)
 	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
 	       "and is of no use when all has left");
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i <= COLL_CREDIT_UNTOLD / cost; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
-	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == 5 * cost,
+	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == (i + 1) * cost,
 	       "credit is given back in portions");
 	fixture_free(f);
 
