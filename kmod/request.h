@@ -180,7 +180,8 @@ struct coll_request {
  * @news: one of them is complete
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
- * @lent: bit (1 << lane) whose runner is run here instead of by its worker
+ * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are run here instead of
+ *	by their workers
  * @kept: those of them that are so while we sleep, too
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request

@@ -16,16 +16,25 @@
  */
 #include <linux/cpumask.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/moduleparam.h>
-#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 
 #include "coll.h"
 
-static unsigned int busy_poll_us;
-module_param(busy_poll_us, uint, 0644);
-MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps");
+/* Polled where nothing is said, by who has a CPU to himself. */
+#define COLL_POLL_US	100
+
+static int busy_poll_us = -1;
+module_param(busy_poll_us, int, 0644);
+MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 100 if it has a CPU to itself, else 0");
+
+/* Bits of what a thread has lent itself to: control first, which has news for lanes. */
+enum {
+	COLL_WAIT_CONTROL,
+	COLL_WAIT_LANES,
+};
 
 static struct coll_request **wait_slot(struct coll_member *member, u64 id)
 {
@@ -142,22 +151,29 @@ static bool wait_resident(const struct coll_lane *lane)
 	       coll_cpus_exclusive(lane);
 }
 
+static struct coll_runner *wait_runner(struct coll_member *member, u32 bit)
+{
+	return bit == COLL_WAIT_CONTROL ? &member->control :
+					  &member->lanes[bit - COLL_WAIT_LANES].runner;
+}
+
 /*
  * Be told instead of the workers, where that saves more than it costs: what moves many
  * bytes is for the CPUs that the lanes have been dealt out over.
  */
 static void wait_lend(struct coll_wait *wait, struct coll_member *member)
 {
-	bool polls = READ_ONCE(busy_poll_us);
+	bool polls = READ_ONCE(busy_poll_us) > 0;
 	u32 i;
 
 	if (wait->bytes > COLL_LEND_MAX)
 		return;
-	for (i = 0; i < wait->nparts; i++) {
-		struct coll_lane *lane = &member->lanes[i];
-		bool resident = wait_resident(lane);
+	for (i = 0; i < COLL_WAIT_LANES + wait->nparts; i++) {
+		/* Control is where the first lane is. */
+		bool resident = wait_resident(&member->lanes[i ? i - COLL_WAIT_LANES : 0]);
 
-		if (!(polls || resident) || !coll_runner_lend(&lane->runner, &wait->news))
+		if (!(polls || resident) ||
+		    !coll_runner_lend(wait_runner(member, i), &wait->news))
 			continue;
 		__set_bit(i, &wait->lent);
 		if (resident)
@@ -170,19 +186,19 @@ static void wait_turn(const struct coll_wait *wait, struct coll_member *member)
 {
 	u32 i;
 
-	for_each_set_bit(i, &wait->lent, COLLECTIVE_LANES_MAX)
-		coll_runner_turn(&member->lanes[i].runner);
+	for_each_set_bit(i, &wait->lent, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_turn(wait_runner(member, i));
 }
 
 /* The workers run those again. */
 static void wait_reclaim(struct coll_wait *wait, struct coll_member *member,
-			 unsigned long lanes)
+			 unsigned long runners)
 {
 	u32 i;
 
-	for_each_set_bit(i, &lanes, COLLECTIVE_LANES_MAX)
-		coll_runner_reclaim(&member->lanes[i].runner);
-	wait->lent &= ~lanes;
+	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_reclaim(wait_runner(member, i));
+	wait->lent &= ~runners;
 }
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
@@ -210,7 +226,7 @@ static long wait_left(const struct coll_wait *wait)
 /* Nobody else wants this CPU. */
 static bool wait_polls(const struct coll_wait *wait, u64 until)
 {
-	return local_clock() < until && single_task_running() && !need_resched() &&
+	return ktime_get_ns() < until && single_task_running() && !need_resched() &&
 	       !signal_pending(current) && wait_left(wait);
 }
 
@@ -220,8 +236,9 @@ static bool wait_polls(const struct coll_wait *wait, u64 until)
  */
 static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member)
 {
-	u64 patience = READ_ONCE(busy_poll_us) * (u64)NSEC_PER_USEC;
-	u64 until = local_clock() + patience;
+	int us = READ_ONCE(busy_poll_us);
+	u64 patience = (us < 0 ? COLL_POLL_US : us) * (u64)NSEC_PER_USEC;
+	u64 until = ktime_get_ns() + patience;
 	struct coll_request *request = NULL;
 
 	while (!request && wait_polls(wait, until)) {
@@ -231,7 +248,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 		}
 		wait_turn(wait, member);
 		request = wait_look(wait, member, false);
-		until = local_clock() + patience;
+		until = ktime_get_ns() + patience;
 	}
 	wait_reclaim(wait, member, wait->lent & ~wait->kept);
 	return request;
