@@ -264,6 +264,7 @@ static int round_run(unsigned int seed)
 	chaos.victim = rand_r(&dice) % config.nranks;
 	chaos.after_us = rand_r(&dice) % (rand_r(&dice) % 2 ? 30000 : 2000);
 	chaos.operations = 20 + rand_r(&dice) % 80;
+	config.bound = rand_r(&dice) % 2;
 	/* Only silence should run into the deadline. */
 	if (chaos.fate != FATE_STOP)
 		config.timeout_ms = 60000;
@@ -293,9 +294,10 @@ static int round_run(unsigned int seed)
 		bad |= group.shared->value[VALUE_TOLD + i] > begin + TOLD_MS;
 	munmap(group.shared, sizeof(*group.shared));
 	if (bad)
-		dprintf(STDOUT_FILENO, "# seed %u: %s of rank %u of %u, %u lanes, after %u us\n",
-			seed, fate_names[chaos.fate], chaos.victim, config.nranks, config.lanes,
-			chaos.after_us);
+		dprintf(STDOUT_FILENO,
+			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s\n", seed,
+			fate_names[chaos.fate], chaos.victim, config.nranks, config.lanes,
+			chaos.after_us, config.bound ? ", bound" : "");
 	return bad;
 }
 
