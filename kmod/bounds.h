@@ -7,8 +7,8 @@
 /* Requests a member may have in flight, a power of two. */
 #define COLL_INFLIGHT		512
 
-/* Bytes of an operation whose waiting thread may be told in place of the workers. */
-#define COLL_LEND_MAX		(256 * 1024)
+/* Bytes of an operation whose waiting thread may poll. */
+#define COLL_POLL_MAX		(4 * 1024 * 1024)
 
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64

@@ -21,6 +21,26 @@ static void runner_queue(struct coll_runner *runner)
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
+/* Its owner gives it to its work item, or to who is there instead. */
+static void runner_hand(struct coll_runner *runner)
+{
+	unsigned long flags;
+
+	if (!READ_ONCE(runner->lender)) {
+		runner_queue(runner);
+		return;
+	}
+	spin_lock_irqsave(&runner->lock, flags);
+	if (runner->lender) {
+		/* With all that was done before it was let go, whatever the lender is woken by. */
+		smp_store_release(&runner->handed, true);
+		complete(runner->lender);
+	} else {
+		runner_queue(runner);
+	}
+	spin_unlock_irqrestore(&runner->lock, flags);
+}
+
 /*
  * Take it if nobody has it; otherwise leave word.  The word is written even when
  * it is there already: that orders what the caller has done before what the owner
@@ -46,7 +66,7 @@ static bool runner_release(struct coll_runner *runner)
 	return false;
 }
 
-/* The owner runs; what is more than a little goes on in the work item. */
+/* The owner runs; what is more than a little goes on when others had their turn. */
 static void runner_loop(struct coll_runner *runner)
 {
 	int round;
@@ -57,7 +77,7 @@ static void runner_loop(struct coll_runner *runner)
 		if (!more && runner_release(runner))
 			return;
 		if (more || round == RUNNER_ROUNDS) {
-			runner_queue(runner);
+			runner_hand(runner);
 			return;
 		}
 	}
@@ -93,30 +113,15 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
  */
 void coll_runner_kick(struct coll_runner *runner)
 {
-	unsigned long flags;
-
-	if (!runner_claim(runner))
-		return;
-	if (!READ_ONCE(runner->lender)) {
-		runner_queue(runner);
-		return;
-	}
-	spin_lock_irqsave(&runner->lock, flags);
-	if (runner->lender) {
-		/* With all that was done before it was let go, whatever the lender is woken by. */
-		smp_store_release(&runner->handed, true);
-		complete(runner->lender);
-	} else {
-		runner_queue(runner);
-	}
-	spin_unlock_irqrestore(&runner->lock, flags);
+	if (runner_claim(runner))
+		runner_hand(runner);
 }
 
 /**
  * coll_runner_poke() - there is news: run it here, unless somebody does
  * @runner: the runner
  *
- * What exceeds one budget goes to the work item.
+ * What exceeds one budget goes to the work item, or to who is there instead.
  *
  * Context: may sleep.
  */

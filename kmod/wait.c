@@ -157,17 +157,18 @@ static struct coll_runner *wait_runner(struct coll_member *member, u32 bit)
 					  &member->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
-/*
- * Be told instead of the workers, where that saves more than it costs: what moves many
- * bytes is for the CPUs that the lanes have been dealt out over.
- */
+/* While much is moved there is little to poll for, and the links are the slower ones. */
+static bool wait_may_poll(const struct coll_wait *wait)
+{
+	return wait->bytes <= COLL_POLL_MAX;
+}
+
+/* Be told instead of the workers, where that saves more than it costs. */
 static void wait_lend(struct coll_wait *wait, struct coll_member *member)
 {
-	bool polls = READ_ONCE(busy_poll_us) > 0;
+	bool polls = READ_ONCE(busy_poll_us) > 0 && wait_may_poll(wait);
 	u32 i;
 
-	if (wait->bytes > COLL_LEND_MAX)
-		return;
 	for (i = 0; i < COLL_WAIT_LANES + wait->nparts; i++) {
 		/* Control is where the first lane is. */
 		bool resident = wait_resident(&member->lanes[i ? i - COLL_WAIT_LANES : 0]);
@@ -188,6 +189,7 @@ static void wait_turn(const struct coll_wait *wait, struct coll_member *member)
 
 	for_each_set_bit(i, &wait->lent, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
 		coll_runner_turn(wait_runner(member, i));
+	cond_resched();
 }
 
 /* The workers run those again. */
@@ -292,7 +294,7 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	wait->end = jiffies + wait->timeout;
 	wait_lend(wait, member);
 	wait_help(wait, member);
-	if (wait->lent)
+	if (wait->lent && wait_may_poll(wait))
 		request = wait_poll(wait, member);
 	/* Once at least: that gives the claims up. */
 	left = max(wait_left(wait), 1L);
