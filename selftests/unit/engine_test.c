@@ -156,7 +156,8 @@ static void test_stage(void)
 
 static void test_credit(void)
 {
-	const u32 cost = 4096 + COLL_DATA_SIZE;
+	const u32 cost = 4096 + COLL_DATA_SIZE, unit = COLL_CREDIT_UNIT;
+	const u32 once = cost / unit, twice = 2 * cost / unit;
 	struct fixture *f = fixture_new(0, 2);
 	const u32 most = (COLL_CREDIT - SLOTS * COLL_DATA_SIZE) / cost;
 	struct coll_data data;
@@ -199,21 +200,18 @@ static void test_credit(void)
 	submit(f, 0, 8192);
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
-	tap_ok(next_header(f, 1, &data) && data.credit == cost / COLL_CREDIT_UNIT &&
-	       f->stream[1].rx_told == cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT &&
+	tap_ok(next_header(f, 1, &data) && data.credit == once && f->stream[1].rx_told == once * unit &&
 	       !told(f, 1, COLL_CONTROL_CREDIT, NULL), "less by a frame that leaves anyhow");
 	depart(f, 1);
-	tap_ok(!arrive_credit(f, 1, 1, 2 * cost / COLL_CREDIT_UNIT) &&
-	       f->stream[1].tx_credit == COLL_CREDIT + 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
-	       "and taken from one that comes");
-	tap_ok(!arrive_credit(f, 1, 2, cost / COLL_CREDIT_UNIT) &&
-	       f->stream[1].tx_credit == COLL_CREDIT + 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
+	tap_ok(!arrive_credit(f, 1, 1, twice) &&
+	       f->stream[1].tx_credit == COLL_CREDIT + twice * unit, "and taken from one that comes");
+	tap_ok(!arrive_credit(f, 1, 2, once) &&
+	       f->stream[1].tx_credit == COLL_CREDIT + twice * unit,
 	       "unless it says less than is known");
 	f->stream[1].tx_eager += 1ULL << 32;
 	f->stream[1].tx_credit += 1ULL << 32;
-	tap_ok(!arrive_credit(f, 1, 3, (2 * cost / COLL_CREDIT_UNIT) & 0xff) &&
-	       f->stream[1].tx_credit == (1ULL << 32) + COLL_CREDIT +
-					 2 * cost / COLL_CREDIT_UNIT * COLL_CREDIT_UNIT,
+	tap_ok(!arrive_credit(f, 1, 3, twice & 0xff) &&
+	       f->stream[1].tx_credit == (1ULL << 32) + COLL_CREDIT + twice * unit,
 	       "its low bits are enough");
 	fixture_free(f);
 
