@@ -19,7 +19,7 @@
 /* ...and turns of a run, before other work on this CPU has its. */
 #define COLL_TURNS		4
 
-/* A frame of what is small finds room beside the credit that is kept, or not told. */
+/* A frame of what is small finds room beside the credit that is kept, or not told at once. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 

@@ -250,6 +250,7 @@ struct coll_engine {
  * @tx_consumed: of these, consumed by the peer, as far as it has told
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: how far @tx_eager may go
+ * @tx_credited: of what was given back, told by control frames
  * @grants: what the peer can take
  * @rx_head: header of the frame that is arriving
  * @rx_head_got: bytes of it that have arrived
@@ -261,6 +262,7 @@ struct coll_engine {
  * @rx_eager: eager bytes received so far
  * @rx_freed: of these, consumed
  * @rx_told: of these, told to the peer
+ * @rx_credited: of these, by control frames
  * @stage: eager frames that came before their instance, header and payload
  * @staged: bytes of complete ones
  */
@@ -285,6 +287,7 @@ struct coll_stream {
 	u64 tx_consumed;
 	u64 tx_eager;
 	u64 tx_credit;
+	u64 tx_credited;
 	struct coll_grants grants;
 
 	u8 rx_head[COLL_DATA_SIZE];
@@ -297,6 +300,7 @@ struct coll_stream {
 	u64 rx_eager;
 	u64 rx_freed;
 	u64 rx_told;
+	u64 rx_credited;
 	u8 *stage;
 	u32 staged;
 };

@@ -53,39 +53,32 @@ static u32 eager_cost(u32 len)
 }
 
 /*
- * Credit: a CREDIT frame wakes somebody up at the other end, a data frame comes anyhow
+ * Credit: a CREDIT frame wakes somebody up at the other end, a data frame comes anyhow.
+ * They overtake each other, so each tells what none of either kind told before, and the
+ * two are added up.
  */
 
-/* A data frame leaves: it tells what was consumed. */
+/* A data frame leaves: in it. */
 static u8 stream_tell(struct coll_stream *stream)
 {
-	u64 told = round_down(stream->rx_freed, COLL_CREDIT_UNIT);
+	u8 units = (stream->rx_freed - stream->rx_told) / COLL_CREDIT_UNIT;
 
-	stream->rx_told = max(stream->rx_told, told);
-	return told / COLL_CREDIT_UNIT;
+	stream->rx_told += units * COLL_CREDIT_UNIT;
+	return units;
 }
 
-/* The peer has consumed so much; it may say so twice, and late the second time. */
-static int stream_told(struct coll_stream *stream, u64 position)
+/* The peer has consumed so much more. */
+static int stream_repaid(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
 
-	if (position > stream->tx_eager)
+	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
-	if (position + COLL_CREDIT <= stream->tx_credit)
+	if (!bytes)
 		return 0;
-	stream->tx_credit = position + COLL_CREDIT;
+	stream->tx_credit += bytes;
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
-}
-
-/* A data frame has come, which tells it by the low bits. */
-static int stream_hear(struct coll_stream *stream, u8 credit)
-{
-	u64 known = (stream->tx_credit - COLL_CREDIT) / COLL_CREDIT_UNIT;
-	s8 more = credit - known;
-
-	return more <= 0 ? 0 : stream_told(stream, (known + more) * COLL_CREDIT_UNIT);
 }
 
 /*
@@ -341,13 +334,19 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 /**
  * coll_stream_credited() - the peer has consumed eager frames
  * @stream: the stream
- * @position: bytes of them in all, headers included
+ * @position: bytes of them, headers included, that control frames told in all
  *
  * Return: 0 or -EPROTO.
  */
 int coll_stream_credited(struct coll_stream *stream, u64 position)
 {
-	return stream_told(stream, position);
+	int err = -EPROTO;
+
+	if (position >= stream->tx_credited)
+		err = stream_repaid(stream, position - stream->tx_credited);
+	if (!err)
+		stream->tx_credited = position;
+	return err;
 }
 
 /**
@@ -387,8 +386,9 @@ static void stream_credit(struct coll_stream *stream, const struct coll_data *da
 	if (stream->rx_freed - stream->rx_told < COLL_CREDIT_UNTOLD &&
 	    !(data->flags & COLL_DATA_REQUEST))
 		return;
+	stream->rx_credited += stream->rx_freed - stream->rx_told;
 	stream->rx_told = stream->rx_freed;
-	control.position = stream->rx_told;
+	control.position = stream->rx_credited;
 	engine->ops->control(engine->ctx, stream->peer, &control);
 }
 
@@ -457,7 +457,8 @@ static int stream_open(struct coll_stream *stream)
 	bool early;
 
 	if (coll_wire_get_data(stream->rx_head, data, engine->incarnation) ||
-	    data->lane != engine->lane || stream_hear(stream, data->credit))
+	    data->lane != engine->lane ||
+	    stream_repaid(stream, data->credit * COLL_CREDIT_UNIT))
 		return -EPROTO;
 
 	if (data->flags & COLL_DATA_EAGER) {

@@ -12,7 +12,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	1
+#define COLL_WIRE_VERSION	2
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -35,7 +35,7 @@
 /* So much of it may be back untold, until a data frame goes. */
 #define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
 
-/* Data frames tell how much of it is back, in units of which a byte says more than enough. */
+/* Data frames give it back in these. */
 #define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
 
 #define COLL_INSTANCE_GROUP	(~0ULL)
@@ -166,7 +166,7 @@ struct coll_control {
  * struct coll_data - the header of a data frame
  * @lane: of the connection
  * @flags: COLL_DATA_*
- * @credit: COLL_CREDIT_UNITs of eager frames that the sender has consumed, the low bits
+ * @credit: COLL_CREDIT_UNITs of eager frames that the sender has consumed, and not told
  * @call: what the sender was asked for: coll_plan_call()
  * @step: struct coll_step, @tag
  * @length: bytes of payload that follow

@@ -306,8 +306,9 @@ void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 							    stream->tx_position));
 		break;
 	case 1:
-		err = coll_stream_credited(stream, position(in, stream->tx_credit - COLL_CREDIT,
-							    stream->tx_eager));
+		err = coll_stream_credited(stream, position(in, stream->tx_credited,
+							    stream->tx_credited + COLL_CREDIT +
+							    stream->tx_eager - stream->tx_credit));
 		break;
 	case 2:
 		name = rig_name(rig, in);
