@@ -88,6 +88,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.nranks = member->nranks,
 		.root = op->root,
 		.nlanes = member->nlanes,
+		.near = member->near,
 		.count = op->count,
 	};
 }

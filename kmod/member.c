@@ -10,6 +10,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "coll.h"
 
@@ -132,6 +133,7 @@ static void leave_links(struct coll_member *member, bool reset)
 	member->links = NULL;
 	kvfree(member->peers);
 	member->peers = NULL;
+	member->near = false;
 	coll_memo_cleanup(member);
 	kvfree(member->table);
 	member->table = NULL;
@@ -258,6 +260,29 @@ identity:
  * Connecting
  */
 
+static bool addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/* The same on every rank: all have the same addresses. */
+static bool connect_near(const struct coll_member *member)
+{
+	u32 rank;
+
+	for (rank = 1; rank < member->nranks; rank++)
+		if (!addr_same_host(&member->peers[rank], &member->peers[0]))
+			return false;
+	return true;
+}
+
 /* Call those of the neighbours that have a higher rank. */
 static int connect_call(struct coll_member *member, const struct sockaddr_storage *peers)
 {
@@ -269,6 +294,7 @@ static int connect_call(struct coll_member *member, const struct sockaddr_storag
 	if (!member->peers)
 		return -ENOMEM;
 	memcpy(member->peers, peers, size);
+	member->near = connect_near(member);
 
 	coll_for_each_link(link, member) {
 		if (link->ring)

@@ -84,6 +84,7 @@ struct coll_counters {
  * @nring: links to neighbours [c]
  * @nopen: of these, complete [l]
  * @peers: where all ranks listen, by rank; set once, by CONNECT [a]
+ * @near: these are all of one host [a]
  * @arrivals: connections that CONNECT has begun [l]
  * @connect_by: deadline of CONNECT, jiffies; 0: none
  * @met: CONNECT has returned success [m]
@@ -157,6 +158,7 @@ struct coll_member {
 	u32 nring;
 	u32 nopen;
 	struct sockaddr_storage *peers;
+	bool near;
 	struct list_head arrivals;
 	unsigned long connect_by;
 	bool met;

@@ -2,6 +2,7 @@
 /* Which algorithm a call gets: its own, the group's, or what AUTO means. */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -79,6 +80,62 @@ TEST(no_such_schedule)
 
 	config.algorithm[COLLECTIVE_BROADCAST] = COLLECTIVE_ALGORITHM_DIRECT;
 	EXPECT_EQ(0, group_run(&config, without, NULL));
+}
+
+/* An odd number of elements, of which each of RANKS has a chunk of more than 1 MiB. */
+#define SUMMED	((RANKS << 18) + 12345)
+
+/* Numbers whose sum depends on the order. */
+static void fill_uneven(float *x, unsigned int rank)
+{
+	unsigned int bits = 77 + rank, i;
+
+	for (i = 0; i < SUMMED; i++) {
+		bits = bits * 1664525 + 1013904223;
+		x[i] = (float)(int)bits / (1 << (bits >> 28));
+	}
+}
+
+static int sum(struct rank *r, unsigned int algorithm, const float *from, float *to, size_t count)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_FLOAT32,
+		.reduction = COLLECTIVE_SUM,
+		.algorithm = algorithm,
+		.count = count,
+		.send = (uintptr_t)from,
+		.recv = (uintptr_t)to,
+	};
+
+	return member_submit(r->fd, &op);
+}
+
+/* What AUTO does among ranks of one host is not known here, nor does it matter. */
+static int sums(struct rank *r)
+{
+	static float in[SUMMED], ring[SUMMED], out[SUMMED];
+	const unsigned int others[] = { COLLECTIVE_ALGORITHM_DIRECT, COLLECTIVE_ALGORITHM_AUTO };
+	unsigned int i;
+
+	fill_uneven(in, r->rank);
+	CHECK_EQ(0, sum(r, COLLECTIVE_ALGORITHM_RING, in, ring, SUMMED));
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(0, sum(r, others[i], in, out, SUMMED));
+		CHECK(!memcmp(out, ring, sizeof(out)));
+		memcpy(out, in, sizeof(out));
+		CHECK_EQ(0, sum(r, others[i], out, out, SUMMED));
+		CHECK(!memcmp(out, ring, sizeof(out)));
+	}
+	CHECK_EQ(-EOPNOTSUPP, sum(r, COLLECTIVE_ALGORITHM_DIRECT, in, out, SMALL));
+	return 0;
+}
+
+TEST(ring_or_direct)
+{
+	struct group_config config = { .nranks = RANKS };
+
+	EXPECT_EQ(0, group_run(&config, sums, NULL));
 }
 
 static int dispute(struct rank *r)

@@ -239,11 +239,13 @@ static int rank_scribble(struct rank *r)
 		size_t count = counts[hash(round, 1, 2) % ARRAY_SIZE(counts)];
 		bool in_place = hash(round, 3, 4) % 3 == 0;
 		bool registered = hash(round, r->rank, 5) % 2;
+		bool direct = count * sizeof(u32) > COLLECTIVE_EAGER_LIMIT && hash(round, 8, 9) % 2;
 		__u8 *from = in_place ? recv : send;
 		struct collective_op op = {
 			.opcode = COLLECTIVE_ALLREDUCE,
 			.type = COLLECTIVE_UINT32,
 			.reduction = COLLECTIVE_BXOR,
+			.algorithm = direct ? COLLECTIVE_ALGORITHM_DIRECT : 0,
 			.count = count,
 			.send = (uintptr_t)from,
 			.recv = (uintptr_t)recv,

@@ -11,7 +11,12 @@
  * Who works in place sends a copy of its block, and others need not know: a small one
  * copies all blocks at first (they come unasked), a large one swaps round by round.
  *
- * Hazards: nothing is written that is sent.
+ * Allreduce is a reduce_scatter of chunks and an allgather of the results.  Round k
+ * takes from rank r + k, so that a chunk is reduced in the order of the ring, beginning
+ * with its owner: which of the two is used makes no difference, bit by bit.
+ *
+ * Hazards: nothing is written that is sent; but an allreduce in place overwrites the
+ * chunk that its owner was sent by what the owner has computed from it, byte by byte.
  */
 #include "schedule.h"
 
@@ -243,5 +248,44 @@ const struct coll_schedule coll_direct_reduce_scatter = {
 	.name	= "direct reduce_scatter",
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
+	.local	= coll_local_alone,
+};
+
+static struct coll_span direct_chunk(const struct coll_plan *plan, u32 owner, u8 area)
+{
+	return coll_plan_span(plan, coll_plan_chunk(plan, owner), area);
+}
+
+static u32 allreduce_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? 2 * (plan->nranks - 1) : 0;
+}
+
+static void allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+{
+	u32 n = plan->nranks, reducing = n - 1, k = 1 + i % reducing;
+
+	step->to = (plan->rank + n - k) % n;
+	step->from = (plan->rank + k) % n;
+	if (i < reducing) {
+		step->out = direct_chunk(plan, step->to, COLL_AREA_SEND);
+		step->in = direct_chunk(plan, plan->rank, COLL_AREA_RECV);
+		step->reduce = true;
+		step->own = i ? COLL_AREA_RECV : COLL_AREA_SEND;
+		step->own_off = step->in.off;
+		step->last = k == reducing;
+	} else {
+		step->out = direct_chunk(plan, plan->rank, COLL_AREA_RECV);
+		step->in = direct_chunk(plan, step->from, COLL_AREA_RECV);
+		step->need = reducing;
+		step->forward = true;
+		step->hazard = COLL_HAZARD_COVERED;
+	}
+}
+
+const struct coll_schedule coll_direct_allreduce = {
+	.name	= "direct allreduce",
+	.steps	= allreduce_steps,
+	.step	= allreduce_step,
 	.local	= coll_local_alone,
 };

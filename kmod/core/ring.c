@@ -29,16 +29,18 @@ static u32 ring_previous(const struct coll_plan *plan)
 	return (plan->rank ? plan->rank : plan->nranks) - 1;
 }
 
-/* The bytes of the chunk that @back steps around the ring behind ours. */
-static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 area)
+/* The chunk that @back steps around the ring behind ours, in elements. */
+static struct coll_range ring_piece(const struct coll_plan *plan, u32 back)
 {
 	u32 n = plan->nranks;
-	struct coll_range part = coll_plan_vector(plan);
-	u32 index = (plan->rank + n - back % n) % n;
-	struct coll_range chunk = coll_layout_piece(part.count, plan->size, n, index);
 
-	chunk.first += part.first;
-	return coll_plan_span(plan, chunk, area);
+	return coll_plan_chunk(plan, (plan->rank + n - back % n) % n);
+}
+
+/* The same, in bytes. */
+static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 area)
+{
+	return coll_plan_span(plan, ring_piece(plan, back), area);
 }
 
 static u32 ring_allreduce_steps(const struct coll_plan *plan)
@@ -267,23 +269,10 @@ const struct coll_schedule coll_ring_reduce_scatter = {
 	.scratch = ring_reduce_scatter_scratch,
 };
 
-/* The chunk that @back steps around the ring behind ours, in elements. */
-static struct coll_range ring_piece(const struct coll_plan *plan, u32 back)
-{
-	u32 n = plan->nranks;
-	struct coll_range part = coll_plan_vector(plan);
-	struct coll_range chunk = coll_layout_piece(part.count, plan->size, n,
-						    (plan->rank + n - back % n) % n);
-
-	chunk.first += part.first;
-	return chunk;
-}
-
 /* The first chunk is the longest. */
 static u64 ring_longest_chunk(const struct coll_plan *plan)
 {
-	return coll_layout_piece(coll_plan_vector(plan).count, plan->size, plan->nranks, 0)
-	       .count;
+	return coll_plan_chunk(plan, 0).count;
 }
 
 static u32 ring_wide_reducing(const struct coll_plan *plan)

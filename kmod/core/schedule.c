@@ -5,6 +5,11 @@
 
 #include <linux/collective.h>
 
+/* Each rank has a connection to every other one. */
+#define COLL_NEAR_RANKS		16
+/* Of this size a rank's second-level cache holds one chunk and no two, or none. */
+#define COLL_NEAR_CHUNK		(1024 * 1024U)
+
 /**
  * struct schedule_row - the schedules of a collective
  * @ring: along the ring
@@ -25,6 +30,7 @@ static const struct schedule_row schedules[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_ALLREDUCE]	= {
 		.ring	= &coll_ring_allreduce,
 		.tree	= &coll_tree_allreduce,
+		.direct	= &coll_direct_allreduce,
 	},
 	[COLLECTIVE_REDUCE]	= {
 		.ring	= &coll_chain_reduce,
@@ -121,6 +127,16 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
 	return NULL;
 }
 
+/*
+ * Among few ranks on one host what is beyond their caches is moved less often than along
+ * the ring, where each rank stores what it passes on.
+ */
+static bool beyond_caches(const struct coll_plan *plan)
+{
+	return plan->near && plan->nranks > 2 && plan->nranks <= COLL_NEAR_RANKS &&
+	       plan->count / plan->nranks >= COLL_NEAR_CHUNK / plan->size;
+}
+
 /* The length comes with the elements, from who knows it. */
 static const struct coll_schedule *varlen(const struct coll_plan *plan)
 {
@@ -141,6 +157,8 @@ static const struct coll_schedule *varlen(const struct coll_plan *plan)
 /* From who works in place small blocks are all set aside at once. */
 static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
 {
+	if (plan->collective == COLLECTIVE_ALLREDUCE && few)
+		return NULL;
 	if (plan->collective == COLLECTIVE_ALLTOALL && plan->in_place && (plan->vector || !few))
 		return &coll_direct_swap;
 	return schedules[plan->collective].direct;
@@ -176,6 +194,8 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 			return row->tree;
 		/* Both send as much, but directly it needs no copy. */
 		if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
+			return row->direct;
+		if (plan->collective == COLLECTIVE_ALLREDUCE && beyond_caches(plan))
 			return row->direct;
 		return row->ring ? row->ring : direct(plan, few);
 	case COLLECTIVE_ALGORITHM_RING:
@@ -427,6 +447,22 @@ struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *firs
 struct coll_range coll_plan_vector(const struct coll_plan *plan)
 {
 	return plan_piece(plan, 0, plan->count);
+}
+
+/**
+ * coll_plan_chunk() - what this lane carries of the vector, cut into one chunk a rank
+ * @plan: the operation
+ * @index: which chunk
+ *
+ * Return: elements.
+ */
+struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
+{
+	struct coll_range part = coll_plan_vector(plan);
+	struct coll_range chunk = coll_layout_piece(part.count, plan->size, plan->nranks, index);
+
+	chunk.first += part.first;
+	return chunk;
 }
 
 /**

@@ -48,6 +48,7 @@ enum coll_hazard {
  * @reproducible: reduce in the order of ranks
  * @wide: sums of 16-bit floats are kept and passed on as binary32
  * @in_place: the input is where the result goes
+ * @near: all ranks are on one host, on every rank
  * @vector: blocks differ
  * @varlen: the length of what arrives is told by who sends it, and @count of who
  *	receives is the room that there is
@@ -79,6 +80,7 @@ struct coll_plan {
 	bool reproducible;
 	bool wide;
 	bool in_place;
+	bool near;
 	bool vector;
 	bool varlen;
 	u32 size;
@@ -278,10 +280,12 @@ extern const struct coll_schedule coll_direct_reduce;
 extern const struct coll_schedule coll_direct_alltoall;
 extern const struct coll_schedule coll_direct_swap;
 extern const struct coll_schedule coll_direct_reduce_scatter;
+extern const struct coll_schedule coll_direct_allreduce;
 
 struct coll_range coll_plan_block(const struct coll_plan *plan, const u64 *first, u32 block);
 struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *first, u32 block);
 struct coll_range coll_plan_vector(const struct coll_plan *plan);
+struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index);
 u32 coll_plan_lanes(const struct coll_plan *plan);
 u64 coll_plan_longest(const struct coll_plan *plan);
 bool coll_plan_wide(const struct coll_plan *plan);

@@ -31,6 +31,17 @@ static struct cost allreduce_cost(struct coll_range part, size_t size, u32 n, u3
 	};
 }
 
+/* To each other rank its own chunk, and then ours. */
+static struct cost allreduce_direct_cost(struct coll_range part, size_t size, u32 n, u32 rank)
+{
+	u64 own = coll_layout_piece(part.count, size, n, rank).count;
+
+	return (struct cost){
+		.sent = (part.count - own + (n - 1) * own) * size,
+		.steps = 2 * (n - 1),
+	};
+}
+
 static u32 rounds(u32 n)
 {
 	u32 k = 0;
@@ -266,6 +277,10 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		cost.steps = n;
 		break;
 	default:
+		if (reference_direct(op, sim->config.near, n)) {
+			cost = allreduce_direct_cost(part, size, n, rank);
+			break;
+		}
 		if (!reference_ordered(op)) {
 			if (!reference_wide(op))
 				return allreduce_cost(part, size, n, rank);

@@ -30,6 +30,7 @@ static const struct sim_op kinds[] = {
 	{ .collective = COLLECTIVE_BARRIER, TREE },
 	{ .collective = COLLECTIVE_ALLREDUCE, SUM(INT32), RING },
 	{ .collective = COLLECTIVE_ALLREDUCE, SUM(INT32), TREE },
+	{ .collective = COLLECTIVE_ALLREDUCE, SUM(INT32), DIRECT },
 	{ .collective = COLLECTIVE_ALLREDUCE, SUM(FLOAT32), .reproducible = true },
 	{ .collective = COLLECTIVE_ALLREDUCE, SUM(BFLOAT16), .wide = true },
 	{ .collective = COLLECTIVE_ALLREDUCE, SUM(BFLOAT16), .wide = true, .reproducible = true },
@@ -104,7 +105,7 @@ static void story_op(struct story *story, u32 number)
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
 	op->count = FEW_ELEMENTS;
-	if (!number)
+	if (!number || !program_schedule(op, nranks))
 		op->count = op->vector ? BLOCK_ELEMENTS : many_elements(op, nranks);
 }
 

@@ -6,7 +6,7 @@
  * sharing no code with core/reduce*: the two must not be wrong together.  Only
  * the cut into lanes and chunks is taken from core/layout, which has a test of
  * its own.  An element of chunk c is reduced beginning with rank c, then c + 1
- * and so on around the ring; every step rounds to the type.
+ * and so on around the ring, which it need not go along; every step rounds to the type.
  */
 #include "sim.h"
 #include "../unit/reduce_reference.h"
@@ -432,6 +432,26 @@ bool reference_tree(const struct sim_op *op, u32 nranks)
 	}
 	return op->algorithm == COLLECTIVE_ALGORITHM_TREE ||
 	       (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && bytes <= COLLECTIVE_EAGER_LIMIT);
+}
+
+/**
+ * reference_direct() - does an allreduce go from each rank to each?
+ * @op: the operation
+ * @near: all are on one host
+ * @nranks: size of the group
+ *
+ * The result is that of the ring.
+ */
+bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
+{
+	u64 bytes = op->count * coll_type_size(op->type);
+
+	if (reference_ordered(op) || reference_wide(op))
+		return false;
+	if (op->algorithm == COLLECTIVE_ALGORITHM_DIRECT)
+		return true;
+	return op->algorithm == COLLECTIVE_ALGORITHM_AUTO && near && nranks > 2 &&
+	       nranks <= 16 && bytes / nranks >= 1 << 20;
 }
 
 /* One element, rounded once. */

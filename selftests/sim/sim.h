@@ -328,6 +328,7 @@ enum fault_kind {
  *	goes ahead of the oldest that is not done
  * @keys: so many keys are used; 0: all ranks submit in the same order
  * @segment: see struct coll_plan
+ * @near: likewise
  * @faults: how many
  * @fault: of what kind
  * @strike: the only one comes when there have been so many events but one; 0: at any
@@ -342,6 +343,7 @@ struct config {
 	u32 window;
 	u32 keys;
 	u32 segment;
+	bool near;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -449,6 +451,7 @@ u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);
 bool reference_wide(const struct sim_op *op);
 bool reference_around(const struct sim_op *op);
+bool reference_direct(const struct sim_op *op, bool near, u32 nranks);
 bool reference_ordered(const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);

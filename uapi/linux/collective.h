@@ -122,9 +122,12 @@ enum collective_transport {
  *
  * AUTO: BARRIER as TREE; ALLREDUCE, REDUCE, BROADCAST, SCAN and EXSCAN of at most
  * COLLECTIVE_EAGER_LIMIT bytes, and ALLGATHER of so many in all, as TREE, and of
- * more as RING; all others as DIRECT.  That depends on nothing but the call, so it is
- * the same on every rank.  What a collective has no schedule for is EOPNOTSUPP; TREE
- * is for the small ones only, but for BARRIER and BROADCAST.
+ * more as RING; all others as DIRECT.  But ALLREDUCE of 1 MiB a rank or more, of 3 to
+ * 16 ranks whose addresses are all the same but for the port, is done as DIRECT, which
+ * gives the same bits as RING.  That depends on nothing but the call and what CONNECT
+ * was told, so it is the same on every rank.  What a collective has no schedule for is
+ * EOPNOTSUPP; TREE is for the small ones only, but for BARRIER and BROADCAST, and DIRECT
+ * of ALLREDUCE for what is not small.
  */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
@@ -310,7 +313,8 @@ struct collective_join {
  * @size: sizeof(struct collective_connect)
  * @flags: 0
  * @peers: pointer to @npeers addresses of COLLECTIVE_ADDR_SIZE bytes each
- *	(struct sockaddr_storage), in the order of ranks, one's own included
+ *	(struct sockaddr_storage), in the order of ranks, one's own included; every rank
+ *	gives the same ones
  * @npeers: the group's size
  * @timeout_ms: how long to wait for the others; 0: the default (60 s); ~0: ever
  *
