@@ -35,9 +35,13 @@ static struct coll_conn *conn_of(struct coll_endpoint *ep)
 static void conn_event(struct coll_endpoint *ep, enum coll_event event)
 {
 	struct coll_conn *conn = conn_of(ep);
+	struct coll_runner *runner = READ_ONCE(conn->runner);
 
 	set_bit(event, &conn->events);
-	coll_runner_kick(READ_ONCE(conn->runner));
+	if (event == COLL_EVENT_READABLE && runner != &conn->member->control &&
+	    coll_lane_lets_wait(container_of(runner, struct coll_lane, runner), conn))
+		return;
+	coll_runner_kick(runner);
 }
 
 /* A HELLO is all that is wanted before the connection is open. */

@@ -106,7 +106,7 @@ void coll_control_tick(struct work_struct *work)
 	set_bit(COLL_CHORE_TICK, &member->chores);
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)
-		if (READ_ONCE(member->inflight))
+		if (READ_ONCE(member->inflight) || READ_ONCE(member->lanes[i].early))
 			coll_runner_kick(&member->lanes[i].runner);
 	queue_delayed_work(coll_wq, &member->tick,
 			   msecs_to_jiffies(member->heartbeat_ms));

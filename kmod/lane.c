@@ -23,6 +23,9 @@
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 
+/* What may wait in a socket until somebody wants it: a message. */
+#define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
+
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
 {
 	struct coll_lane *lane = ctx;
@@ -157,6 +160,7 @@ static void lane_recheck(struct coll_lane *lane)
 	u64 name;
 	int error;
 
+	lane->upset = true;
 	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
 		struct coll_part *part = inst->call.user;
 
@@ -394,6 +398,46 @@ static void lane_hurt(struct coll_lane *lane)
 	}
 }
 
+/*
+ * A rank that is ahead sends what nobody here has asked for yet.  As long as that is little
+ * it stays in its socket: whoever asks for it looks there, where a worker could but put it
+ * aside, and would take the CPU from the very thread that is about to ask.
+ */
+
+/* A run begins: what comes from now on is announced. */
+static void lane_rouse(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->calm, false);
+	WRITE_ONCE(lane->early, false);
+	/* Before any look at what has come: pairs with coll_lane_lets_wait(). */
+	smp_mb();
+}
+
+static void lane_rest(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->calm, list_empty(&lane->engine.active) && !lane->upset &&
+		   !READ_ONCE(lane->member->aborted));
+}
+
+/**
+ * coll_lane_lets_wait() - need nobody run a lane for what has come?
+ * @lane: the lane
+ * @conn: a data connection of it, whose event is set
+ *
+ * If so the next run will see it, or the next heartbeat have it run.
+ *
+ * Context: any.
+ */
+bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
+{
+	smp_mb__after_atomic();	/* the event, then whether a run has begun */
+	if (!READ_ONCE(lane->calm) ||
+	    conn->ep.transport->waiting(&conn->ep) > COLL_EARLY_MAX)
+		return false;
+	WRITE_ONCE(lane->early, true);
+	return true;
+}
+
 static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
@@ -403,6 +447,7 @@ static bool lane_run(struct coll_runner *runner)
 	bool moved = true, recheck;
 	int turn;
 
+	lane_rouse(lane);
 	lane_arrivals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* Before the mail, which was written before it was set. */
@@ -442,6 +487,7 @@ static bool lane_run(struct coll_runner *runner)
 	lane_finish(lane);
 	if (READ_ONCE(member->posted))
 		coll_runner_poke(&member->control);
+	lane_rest(lane);
 	return moved;
 }
 

@@ -31,6 +31,9 @@ struct coll_part;
  * @lock: protects @inbox and @arrivals
  * @inbox: parts submitted
  * @arrivals: connections handed over
+ * @calm: nobody here waits for anything that could come; between runs only [a]
+ * @early: something has come all the same, and waits [a]
+ * @upset: an operation was aborted: its senders may wait until what comes is dropped [L]
  * @recheck: some operation was aborted [a]
  * @buried: so many of the names that have failed were told to the engine [L]
  */
@@ -49,6 +52,9 @@ struct coll_lane {
 	spinlock_t lock;
 	struct list_head inbox;
 	struct list_head arrivals;
+	bool calm;
+	bool early;
+	bool upset;
 	bool recheck;
 	u64 buried;
 };
@@ -60,6 +66,7 @@ void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_recheck(struct coll_lane *lane);
 int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len);
 void coll_lane_pause(struct coll_conn *conn);
+bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn);
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 void coll_lane_detach(struct coll_conn *conn);
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,

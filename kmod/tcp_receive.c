@@ -137,3 +137,20 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 		return -EAGAIN;
 	return fin ? 0 : -ECONNRESET;
 }
+
+/**
+ * coll_tcp_waiting() - see struct coll_transport
+ * @ep: the endpoint
+ *
+ * Return: bytes, U32_MAX at the end.
+ */
+u32 coll_tcp_waiting(const struct coll_endpoint *ep)
+{
+	const struct sock *sk = ep->sock->sk;
+	const struct tcp_sock *tcp = tcp_sk(sk);
+
+	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
+	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
+		return U32_MAX;
+	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq);
+}
