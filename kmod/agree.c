@@ -13,8 +13,8 @@
  * knowledge spans these two: no rank has completed, or will.  The one that sees a
  * difference aborts the operation on all, and says what the two called.
  *
- * What is small and depends on everybody says all this by its payload
- * (coll_plan_telling()), and so does a barrier by its signals.  Of these a rank is quiet:
+ * What depends on everybody says all this by its payload if it is small, by its grants if
+ * it is not (coll_plan_telling()), and a barrier by its signals.  Of these a rank is quiet:
  * it announces them, to the rank after it, when somebody else does, when payload does not
  * fit, or when it takes long.
  *

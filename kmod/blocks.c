@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 
 #include "blocks.h"
+#include "core/digest.h"
 #include "core/reduce.h"
 
 static bool view_given(const struct collective_view *view)
@@ -212,7 +213,7 @@ static int layout_counts(struct coll_blocks *blocks, const struct collective_lay
 			return err;
 		/* Only these are the same on every rank. */
 		if (op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_REDUCE_SCATTER)
-			blocks->digest = coll_layout_digest(numbers + 1, nranks);
+			blocks->digest = coll_digest(numbers + 1, nranks);
 		err = counts_add(placing, numbers, nranks, size);
 		if (err)
 			return err;

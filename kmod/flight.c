@@ -26,8 +26,11 @@
 static void request_parts(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
+	u64 digest = 0;
 	u32 i, area;
 
+	if (coll_plan_telling(&request->plan))
+		digest = coll_signature_digest(&request->signature);
 	for (i = 0; i < request->nparts; i++) {
 		struct coll_part *part = &request->part[i];
 
@@ -37,6 +40,7 @@ static void request_parts(struct coll_request *request)
 			.plan = request->plan,
 			.eager = coll_plan_eager(&request->plan),
 			.instance = request->instance,
+			.digest = digest,
 			.user = part,
 		};
 		for (area = 0; area < COLL_AREA_SCRATCH; area++) {

@@ -126,7 +126,7 @@ static int lane_read_mail(struct coll_conn *conn)
 	mail->posted = false;
 	for (i = 0; i < mail->ngrants && !err; i++)
 		err = coll_stream_granted(conn->stream, mail->grants[i].instance,
-					  mail->grants[i].limit);
+					  mail->grants[i].limit, mail->grants[i].digest);
 	mail->ngrants = 0;
 	if (!err)
 		err = coll_stream_consumed(conn->stream, mail->consumed);
@@ -644,17 +644,21 @@ void coll_lane_detach(struct coll_conn *conn)
 	kfree(conn->stream);
 }
 
-static int mail_grant(struct coll_mail *mail, u64 instance, u64 limit)
+static int mail_grant(struct coll_mail *mail, const struct coll_control *control)
 {
 	u32 i = 0;
 
-	while (i < mail->ngrants && mail->grants[i].instance != instance)
+	while (i < mail->ngrants && mail->grants[i].instance != control->instance)
 		i++;
 	if (i == ARRAY_SIZE(mail->grants))
 		return -EPROTO;
 	if (i == mail->ngrants)
 		mail->ngrants++;
-	mail->grants[i] = (struct coll_grant){ .instance = instance, .limit = limit };
+	mail->grants[i] = (struct coll_grant){
+		.instance = control->instance,
+		.limit = control->position,
+		.digest = control->digest,
+	};
 	return 0;
 }
 
@@ -675,7 +679,7 @@ int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 	spin_lock(&mail->lock);
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
-		err = mail_grant(mail, control->instance, control->position);
+		err = mail_grant(mail, control);
 		break;
 	case COLL_CONTROL_CREDIT:
 		if (control->position < mail->credited)

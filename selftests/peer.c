@@ -109,13 +109,22 @@ int peer_tell(const struct peer *peer, const struct coll_control *control)
 	return peer_send(peer->control, buf, sizeof(buf));
 }
 
-/* Ask for what an operation has to send. */
-int peer_grant(const struct peer *peer, __u64 instance)
+/* Ask for what a large allreduce has to send, as who has called the same. */
+int peer_grant(const struct peer *peer, __u64 instance, const struct collective_op *op)
 {
+	const struct coll_signature signature = {
+		.collective = op->opcode,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = COLLECTIVE_ALGORITHM_RING,
+		.count = op->count,
+	};
+
 	return peer_tell(peer, &(struct coll_control){
 		.kind = COLL_CONTROL_GRANT,
 		.instance = instance,
 		.position = ~0ULL,
+		.digest = coll_signature_digest(&signature),
 	});
 }
 

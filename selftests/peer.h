@@ -58,7 +58,7 @@ int peer_dial(const struct peer_call *call, const __u8 *hello);
 /* All return 0 or a negative errno. */
 int peer_call(struct peer *peer, const struct peer_call *call);
 int peer_tell(const struct peer *peer, const struct coll_control *control);
-int peer_grant(const struct peer *peer, __u64 instance);
+int peer_grant(const struct peer *peer, __u64 instance, const struct collective_op *op);
 int peer_ping(const struct peer *peer);
 int peer_announce(const struct peer *peer, __u64 round);
 int peer_payload(const struct peer *peer, __u64 instance);

@@ -179,6 +179,7 @@ static void alltoall_local(const struct coll_plan *plan, struct coll_local *loca
 
 const struct coll_schedule coll_direct_alltoall = {
 	.name	= "direct alltoall",
+	.gathers = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
 	.local	= alltoall_local,
@@ -208,6 +209,7 @@ static void swap_step(const struct coll_plan *plan, u32 i, struct coll_step *ste
 
 const struct coll_schedule coll_direct_swap = {
 	.name	= "direct alltoall in place",
+	.gathers = true,
 	.windowed = true,
 	.steps	= paired_steps,
 	.step	= swap_step,
@@ -246,6 +248,7 @@ static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll
 
 const struct coll_schedule coll_direct_reduce_scatter = {
 	.name	= "direct reduce_scatter",
+	.gathers = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
 	.local	= coll_local_alone,
@@ -285,6 +288,7 @@ static void allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step
 
 const struct coll_schedule coll_direct_allreduce = {
 	.name	= "direct allreduce",
+	.gathers = true,
 	.steps	= allreduce_steps,
 	.step	= allreduce_step,
 	.local	= coll_local_alone,

@@ -306,6 +306,7 @@ void coll_inst_tell_grant(struct coll_inst *inst, u64 limit)
 		.lane = engine->lane,
 		.instance = inst->call.instance,
 		.position = limit,
+		.digest = inst->call.digest,
 	};
 
 	engine->ops->control(engine->ctx, inst->rx.from, &control);

@@ -53,6 +53,8 @@ struct coll_engine_ops {
  * @plan: for the schedule; its lane is filled in
  * @eager: small: payload goes at once, on credit, by copy
  * @instance: its name
+ * @digest: of all that must be the same on every rank: who grants it says so, and is sent
+ *	nothing if he called otherwise; 0: that is found out elsewhere
  * @area: memory of each enum coll_area; input and result may be the same one;
  *	scratch has coll_plan_scratch() bytes, and of the windowed kind takes any
  *	offset, modulo its length
@@ -63,6 +65,7 @@ struct coll_call {
 	struct coll_plan plan;
 	bool eager;
 	u64 instance;
+	u64 digest;
 	const struct coll_mem *area[COLL_AREA_COUNT];
 	u64 area_off[COLL_AREA_COUNT];
 	void *user;
@@ -321,7 +324,7 @@ bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 /* stream.c: frames, in and out */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 		      u32 peer, u8 *stage, struct coll_grant *grants);
-int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit);
+int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest);
 int coll_stream_consumed(struct coll_stream *stream, u64 position);
 int coll_stream_credited(struct coll_stream *stream, u64 position);
 void coll_stream_release(struct coll_stream *stream);

@@ -12,15 +12,15 @@ static struct coll_grant *grant_find(const struct coll_grants *grants, u64 insta
 }
 
 /**
- * coll_grants_limit() - how much is granted
+ * coll_grants_get() - how much is granted
  * @grants: the table
  * @instance: name of the operation
  *
- * Return: bytes, see struct coll_grant; 0: nothing.
+ * Return: a grant, of nothing (@limit 0) if there is none.
  */
-u64 coll_grants_limit(const struct coll_grants *grants, u64 instance)
+const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance)
 {
-	return grant_find(grants, instance)->limit;
+	return grant_find(grants, instance);
 }
 
 /**
@@ -28,10 +28,11 @@ u64 coll_grants_limit(const struct coll_grants *grants, u64 instance)
  * @grants: the table
  * @instance: name of the operation
  * @limit: bytes in all, see struct coll_grant
+ * @digest: likewise
  *
  * Return: 0, -EPROTO when that is less than before, or -ENOSPC.
  */
-int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit)
+int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_grant *grant = grant_find(grants, instance);
 
@@ -42,7 +43,11 @@ int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit)
 			return -ENOSPC;
 		grants->count++;
 	}
-	*grant = (struct coll_grant){ .instance = instance + 1, .limit = limit };
+	*grant = (struct coll_grant){
+		.instance = instance + 1,
+		.limit = limit,
+		.digest = digest,
+	};
 	return 0;
 }
 

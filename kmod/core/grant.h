@@ -17,10 +17,12 @@
  * struct coll_grant - how much of an instance a peer can take
  * @instance: its name plus one, 0: none
  * @limit: bytes of what it sends to that peer, in order; a token counts for one
+ * @digest: of what the peer has called: see struct coll_call
  */
 struct coll_grant {
 	u64 instance;
 	u64 limit;
+	u64 digest;
 };
 
 /**
@@ -38,8 +40,8 @@ struct coll_grants {
 /* Entries for what @n operations may need, and as many that have failed. */
 #define COLL_GRANTS(n)	(2 * (n) < 16 ? 16U : 2U * (n))
 
-u64 coll_grants_limit(const struct coll_grants *grants, u64 instance);
-int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit);
+const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance);
+int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest);
 void coll_grants_drop(struct coll_grants *grants, u64 instance);
 
 #endif /* COLL_GRANT_H */

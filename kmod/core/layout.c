@@ -56,25 +56,3 @@ u32 coll_layout_lanes(u64 bytes, u32 lanes)
 
 	return clamp_t(u64, worth, 1, lanes);
 }
-
-/**
- * coll_layout_digest() - a number for a list of counts
- * @counts: the counts
- * @n: how many
- *
- * FNV-1a: ranks whose lists differ by mistake find out.
- *
- * Return: the number, never 0, which stands for no list.
- */
-u64 coll_layout_digest(const u64 *counts, u32 n)
-{
-	u64 hash = 0xcbf29ce484222325ULL;
-	u32 i, shift;
-
-	for (i = 0; i < n; i++)
-		for (shift = 0; shift < 64; shift += 8) {
-			hash ^= counts[i] >> shift & 0xff;
-			hash *= 0x100000001b3ULL;
-		}
-	return hash ? hash : 1;
-}

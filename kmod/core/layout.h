@@ -23,6 +23,5 @@ struct coll_range {
 
 struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 index);
 u32 coll_layout_lanes(u64 bytes, u32 lanes);
-u64 coll_layout_digest(const u64 *counts, u32 n);
 
 #endif /* COLL_LAYOUT_H */

@@ -99,6 +99,7 @@ const struct coll_schedule coll_ordered_reduce = {
 
 const struct coll_schedule coll_ordered_reduce_scatter = {
 	.name	= "ordered reduce_scatter",
+	.gathers = true,
 	.windowed = true,
 	.steps	= ordered_steps,
 	.step	= ordered_step,

@@ -69,6 +69,7 @@ static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
 const struct coll_schedule coll_ring_allreduce = {
 	.name	= "ring allreduce",
 	.ring	= true,
+	.gathers = true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
 	.local	= coll_local_alone,
@@ -95,6 +96,7 @@ static void ring_barrier_step(const struct coll_plan *plan, u32 i,
 const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
 	.ring	= true,
+	.gathers = true,
 	.telling = true,
 	.steps	= ring_barrier_steps,
 	.step	= ring_barrier_step,
@@ -176,6 +178,7 @@ static void ring_allgather_local(const struct coll_plan *plan, struct coll_local
 const struct coll_schedule coll_ring_allgather = {
 	.name	= "ring allgather",
 	.ring	= true,
+	.gathers = true,
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
 	.local	= ring_allgather_local,
@@ -262,6 +265,7 @@ static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
 const struct coll_schedule coll_ring_reduce_scatter = {
 	.name	= "ring reduce_scatter",
 	.ring	= true,
+	.gathers = true,
 	.windowed = true,
 	.steps	= ring_reduce_scatter_steps,
 	.step	= ring_reduce_scatter_step,
@@ -321,6 +325,7 @@ static u64 ring_allreduce_wide_scratch(const struct coll_plan *plan)
 const struct coll_schedule coll_ring_allreduce_wide = {
 	.name	= "wide ring allreduce",
 	.ring	= true,
+	.gathers = true,
 	.windowed = true,
 	.steps	= ring_allreduce_wide_steps,
 	.step	= ring_allreduce_wide_step,

@@ -270,17 +270,21 @@ bool coll_plan_eager(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_telling() - do the frames of an operation say what every rank has called?
+ * coll_plan_telling() - do an operation's frames and grants say what every rank has called?
  * @plan: one that has a schedule
  *
- * If so then who has received all of his knows that all ranks have called the same.  The
- * blocks' own lengths are said by no frame.
+ * If so then who has received all of his knows that all ranks have called the same: what
+ * is sent on credit says it, and everything else is only sent to who has said it in his
+ * grant.  The blocks' own lengths are said by neither.
  *
  * Return: the same on every rank that calls the same.
  */
 bool coll_plan_telling(const struct coll_plan *plan)
 {
-	if (!coll_schedule_find(plan)->telling || plan->vector)
+	const struct coll_schedule *schedule = coll_schedule_find(plan);
+
+	if (!schedule->gathers || plan->vector ||
+	    (coll_plan_eager(plan) && !schedule->telling))
 		return false;
 	return plan->collective == COLLECTIVE_BARRIER || plan->count;
 }

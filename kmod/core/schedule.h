@@ -226,8 +226,9 @@ struct coll_local {
  * @name: for people
  * @ring: it needs no links but those of the ring
  * @eager: only for what is small enough to be sent on credit
- * @telling: the frames say all that has been called, and who has received all of his has
- *	heard from every rank, itself or through others that have called the same
+ * @gathers: who has received all of his has received something of every rank, from itself
+ *	or handed on by others
+ * @telling: and what is sent on credit says all that its sender has called
  * @windowed: its scratch is; it is never sent on credit
  * @steps: number of steps of a plan
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
@@ -241,6 +242,7 @@ struct coll_schedule {
 	const char *name;
 	bool ring;
 	bool eager;
+	bool gathers;
 	bool telling;
 	bool windowed;
 	u32 (*steps)(const struct coll_plan *plan);

@@ -38,12 +38,18 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->node);
 }
 
-/* How much more of the present run the peer can take. */
-static u64 stream_granted(const struct coll_stream *stream, const struct coll_inst *inst)
+/* How much more of the present run the peer, if he has called the same, can take. */
+static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *inst)
 {
-	u64 limit = coll_grants_limit(&stream->grants, inst->call.instance);
+	const struct coll_grant *grant = coll_grants_get(&stream->grants, inst->call.instance);
 
-	return limit < inst->tx_run ? 0 : limit - inst->tx_run;
+	if (grant->limit <= inst->tx_run)
+		return 0;
+	if (grant->digest != inst->call.digest) {
+		stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+		return 0;
+	}
+	return grant->limit - inst->tx_run;
 }
 
 /* What an eager frame costs of the credit. */
@@ -286,6 +292,7 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
  * @stream: the stream
  * @instance: its number; it may not be submitted here yet
  * @limit: how much in all: see struct coll_grant
+ * @digest: likewise
  *
  * It may be far ahead of what was submitted here: not all operations use this
  * lane, and some (without elements, or aborted) are complete on the peer before
@@ -294,7 +301,7 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit)
+int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
 	int err;
@@ -305,7 +312,7 @@ int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit)
 		return 0;
 	if (stream->grants.count + 1 == stream->grants.size)
 		stream_sweep_grants(stream, instance);
-	err = coll_grants_raise(&stream->grants, instance, limit);
+	err = coll_grants_raise(&stream->grants, instance, limit, digest);
 	if (err)
 		return -EPROTO;
 	engine->ops->kick(engine->ctx, stream);

@@ -57,6 +57,7 @@ static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_s
 
 const struct coll_schedule coll_tree_barrier = {
 	.name	= "dissemination barrier",
+	.gathers = true,
 	.telling = true,
 	.steps	= tree_barrier_steps,
 	.step	= tree_barrier_step,
@@ -250,6 +251,7 @@ static u64 tree_allreduce_scratch(const struct coll_plan *plan)
 const struct coll_schedule coll_tree_allreduce = {
 	.name	= "recursive doubling allreduce",
 	.eager	= true,
+	.gathers = true,
 	.telling = true,
 	.steps	= tree_allreduce_steps,
 	.step	= tree_allreduce_step,
@@ -401,6 +403,7 @@ static void tree_allgather_local(const struct coll_plan *plan, struct coll_local
 const struct coll_schedule coll_tree_allgather = {
 	.name	= "doubling allgather",
 	.eager	= true,
+	.gathers = true,
 	.telling = true,
 	.steps	= tree_allgather_steps,
 	.step	= tree_allgather_step,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wire.h"
+#include "digest.h"
 
 #include <linux/collective.h>
 
@@ -55,6 +56,10 @@ struct control_wire {
 			__le32 rank_b;
 			__le64 reserved;
 		} __packed cause;
+		struct {
+			__le64 digest;
+			u8 reserved[16];
+		} __packed grant;
 		u8 reserved2[24];	/* of all others */
 	};
 } __packed;
@@ -93,6 +98,23 @@ static bool all_zero(const u8 *p, size_t len)
 u32 coll_wire_incarnation(u64 id)
 {
 	return (u32)id ^ (u32)(id >> 32);
+}
+
+/**
+ * coll_signature_digest() - what all ranks must agree on, as a number
+ * @signature: it
+ *
+ * Return: the number, never 0.
+ */
+u64 coll_signature_digest(const struct coll_signature *signature)
+{
+	const u64 words[] = {
+		signature->collective | signature->type << 8 | signature->reduction << 16 |
+			(u64)signature->algorithm << 24 | (u64)signature->flags << 32,
+		signature->root, signature->count, signature->layout,
+	};
+
+	return coll_digest(words, ARRAY_SIZE(words));
 }
 
 /**
@@ -231,6 +253,9 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		w.cause.rank_a = cpu_to_le32(control->cause.rank_a);
 		w.cause.rank_b = cpu_to_le32(control->cause.rank_b);
 		break;
+	case COLL_CONTROL_GRANT:
+		w.grant.digest = cpu_to_le64(control->digest);
+		break;
 	}
 	memcpy(buf, &w, sizeof(w));
 }
@@ -311,6 +336,11 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			.rank_b = le32_to_cpu(w.cause.rank_b),
 		};
 		if (w.cause.reserved || !cause_valid(&control->cause))
+			return -EPROTO;
+		break;
+	case COLL_CONTROL_GRANT:
+		control->digest = le64_to_cpu(w.grant.digest);
+		if (!all_zero(w.grant.reserved, sizeof(w.grant.reserved)))
 			return -EPROTO;
 		break;
 	default:

@@ -12,7 +12,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	2
+#define COLL_WIRE_VERSION	3
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -145,6 +145,7 @@ struct coll_cause {
  * @position: a cumulative count of bytes, a clock, a round or a rank
  * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
+ * @digest: of GRANT: struct coll_call, @digest
  */
 struct coll_control {
 	u8 kind;
@@ -154,6 +155,7 @@ struct coll_control {
 	union {
 		struct coll_signature signature;
 		struct coll_cause cause;
+		u64 digest;
 	};
 };
 
@@ -194,6 +196,7 @@ static inline u64 coll_data_whole(const struct coll_data *data)
 }
 
 u32 coll_wire_incarnation(u64 id);
+u64 coll_signature_digest(const struct coll_signature *signature);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);

@@ -272,7 +272,7 @@ static int grant_many(const struct rig *rig, struct coll_stream *stream, struct 
 	int err = 0;
 
 	while (names-- && !err)
-		err = coll_stream_granted(stream, name++, COLL_GRANT_ALL);
+		err = coll_stream_granted(stream, name++, COLL_GRANT_ALL, 0);
 	return err;
 }
 
@@ -295,7 +295,7 @@ static u64 position(struct input *in, u64 from, u64 to)
 void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 {
 	struct coll_stream *stream = &peer->stream;
-	u64 name;
+	u64 name, limit;
 	int err;
 
 	if (!peer->up || peer->refused)
@@ -312,14 +312,15 @@ void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 		break;
 	case 2:
 		name = rig_name(rig, in);
-		err = coll_stream_granted(stream, name, COLL_GRANT_ALL);
+		err = coll_stream_granted(stream, name, COLL_GRANT_ALL, 0);
 		break;
 	case 3:
 		err = grant_many(rig, stream, in);
 		break;
 	default:
 		name = rig_name(rig, in);
-		err = coll_stream_granted(stream, name, input_number(in));
+		limit = input_number(in);
+		err = coll_stream_granted(stream, name, limit, limit % 7 == 3);
 	}
 	if (err)
 		peer_refuse(rig, peer, err);

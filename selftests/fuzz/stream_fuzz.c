@@ -22,7 +22,7 @@ static void answer(struct rig *rig)
 		if (!peer->up || peer->refused)
 			continue;
 		list_for_each_entry_safe(inst, next, &rig->engine.active, node)
-			coll_stream_granted(&peer->stream, inst->call.instance, COLL_GRANT_ALL);
+			coll_stream_granted(&peer->stream, inst->call.instance, COLL_GRANT_ALL, 0);
 		while (peer_send(rig, peer, U32_MAX))
 			;
 		require(!coll_stream_consumed(&peer->stream, peer->stream.tx_position));

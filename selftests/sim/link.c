@@ -371,7 +371,8 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
-		return coll_stream_granted(stream, control->instance, control->position);
+		return coll_stream_granted(stream, control->instance, control->position,
+					   control->digest);
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);
 	case COLL_CONTROL_CREDIT:

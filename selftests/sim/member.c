@@ -488,6 +488,7 @@ static void member_submit(struct member *member, u32 number)
 		struct coll_call call = {
 			.plan = plan,
 			.instance = op->name,
+			.digest = coll_plan_telling(&plan) ? op->seed : 0,
 			.user = part,
 		};
 		int err;

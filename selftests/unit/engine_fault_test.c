@@ -15,7 +15,7 @@ static void test_abort_sending(void)
 	struct coll_out out;
 
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	coll_stream_next(&f->stream[1], &out);
 	coll_stream_sent(&f->stream[1], 5);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
@@ -31,7 +31,7 @@ static void test_abort_sending(void)
 
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	coll_stream_next(&f->stream[1], &out);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -ECONNRESET);
 	tap_ok(!f->completed, "the group fails in the middle of a frame");
@@ -46,7 +46,7 @@ static void test_abort_sent(void)
 	struct fixture *f = fixture_new(0, 2);
 
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
 	depart(f, 1);
@@ -114,7 +114,7 @@ static void test_lease(void)
 	f->stream[1].lease = 1000;
 	coll_engine_tick(&f->engine, 500);
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
 	depart(f, 1);
@@ -131,7 +131,7 @@ static void test_lease(void)
 	f->stream[1].lease = 1000;
 	coll_engine_tick(&f->engine, 999);
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	coll_engine_tick(&f->engine, 1000);
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
@@ -207,7 +207,7 @@ static void test_protocol(void)
 
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	tap_ok(coll_stream_consumed(&f->stream[1], HALF + 1) == -EPROTO,
 	       "nobody consumes what was not sent");
@@ -221,8 +221,35 @@ static void test_protocol(void)
 	tap_ok(coll_stream_credited(&f->stream[1], 63) == -EPROTO, "or less than before");
 	tap_ok(arrive_credit(f, 1, 1, f->stream[1].tx_eager / COLL_CREDIT_UNIT + 1) == -EPROTO,
 	       "nor can a data frame give back too much");
-	tap_ok(coll_stream_granted(&f->stream[1], COLL_INSTANCE_GROUP, COLL_GRANT_ALL) == -EPROTO,
+	tap_ok(grant(f, 1, COLL_INSTANCE_GROUP, COLL_GRANT_ALL) == -EPROTO,
 	       "nobody grants no operation");
+	fixture_free(f);
+}
+
+/* Who is granted by somebody who called otherwise sends nothing. */
+static void test_grant_digest(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+
+	f->digest = 5;
+	submit(f, 0, LARGE);
+	tap_ok(f->controls == 1 && f->control[0].digest == 5, "a grant says what was called");
+	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
+	tap_ok(!depart(f, 1) && f->mismatches, "one that says something else: no match");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	f->digest = 5;
+	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
+	submit(f, 0, LARGE);
+	tap_ok(!depart(f, 1) && f->mismatches, "also when it comes first");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	f->digest = 5;
+	coll_stream_granted(&f->stream[1], 0, 0, 6);
+	submit(f, 0, LARGE);
+	tap_ok(!depart(f, 1) && !f->mismatches, "a grant of nothing says nothing");
 	fixture_free(f);
 }
 
@@ -282,5 +309,6 @@ int main(void)
 	test_lease();
 	test_protocol();
 	test_mismatch();
+	test_grant_digest();
 	return tap_exit();
 }

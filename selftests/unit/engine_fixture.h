@@ -30,6 +30,7 @@ struct fixture {
 	u8 *stage[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
+	u64 digest;		/* of what is called, and granted */
 
 	/* what the engine wanted */
 	struct coll_control control[256];
@@ -170,6 +171,11 @@ static inline int submit_call(struct fixture *f, const struct coll_call *call)
 	return err;
 }
 
+static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
+{
+	return coll_stream_granted(&f->stream[peer], instance, limit, f->digest);
+}
+
 /* A sum of @count bytes; what is large goes without a copy. */
 static inline int submit(struct fixture *f, u64 instance, u64 count)
 {
@@ -187,6 +193,7 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 		},
 		.eager = count <= COLLECTIVE_EAGER_LIMIT,
 		.instance = instance,
+		.digest = f->digest,
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 

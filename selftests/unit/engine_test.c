@@ -43,7 +43,7 @@ static void test_grant(void)
 	       "what is large is granted to its sender");
 	tap_ok(!coll_stream_next(&f->stream[1], &out), "and not sent before its grant");
 	f->kicks[1] = 0;
-	tap_ok(!coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL) && f->kicks[1] &&
+	tap_ok(!grant(f, 1, 0, COLL_GRANT_ALL) && f->kicks[1] &&
 	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
 	       "but then it goes");
@@ -56,7 +56,7 @@ static void test_grant(void)
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
-	tap_ok(!coll_stream_granted(&f->stream[1], 1000, COLL_GRANT_ALL) &&
+	tap_ok(!grant(f, 1, 1000, COLL_GRANT_ALL) &&
 	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come first");
 	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
 	       "and is good for no other one");
@@ -64,15 +64,15 @@ static void test_grant(void)
 
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
-	tap_ok(!coll_stream_granted(&f->stream[1], 0, 0) && !depart(f, 1), "a grant of nothing");
-	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1000) && depart(f, 1) == 1 &&
+	tap_ok(!grant(f, 1, 0, 0) && !depart(f, 1), "a grant of nothing");
+	tap_ok(!grant(f, 1, 0, 1000) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more than is granted");
-	tap_ok(!coll_stream_granted(&f->stream[1], 0, 1001) && depart(f, 1) == 1 &&
+	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
-	tap_ok(!coll_stream_granted(&f->stream[1], 0, HALF + 5) && depart(f, 1) == 2 &&
+	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
 	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
-	tap_ok(coll_stream_granted(&f->stream[1], 0, HALF + 4) == -EPROTO,
+	tap_ok(grant(f, 1, 0, HALF + 4) == -EPROTO,
 	       "and is not taken back");
 	fixture_free(f);
 }
@@ -83,7 +83,7 @@ static void test_consumed(void)
 	u64 position = 0;
 
 	submit(f, 0, LARGE);
-	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL);
+	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	f->kicks[1] = 0;
 	arrive_frame(f, 1, 0, 0, 0, 1000, BORROWED, 2);
@@ -183,7 +183,7 @@ static void test_credit(void)
 	submit(f, 1000, 8192);
 	tap_ok(!coll_stream_credited(&f->stream[1], 2 * cost) && f->kicks[1] && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == (most + 1) * 4096, "what is given back is for others");
-	tap_ok(!coll_stream_granted(&f->stream[1], most, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
+	tap_ok(!grant(f, 1, most, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_eager == (most + 1) * cost + SLOTS * COLL_DATA_SIZE,
 	       "a grant needs no credit");
 	arrive_frame(f, 1, most, 0, 0, 4096, EAGER, 2);
@@ -299,13 +299,13 @@ static void test_key(void)
 	tap_ok(f->completed == 2 && !f->error && !f->stream[1].staged, "which has it");
 
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
-	coll_stream_granted(&f->stream[1], key, COLL_GRANT_ALL);
+	grant(f, 1, key, COLL_GRANT_ALL);
 	coll_engine_abort(&f->engine, key, -ECANCELED);
 	coll_engine_drain(&f->engine);
 	tap_ok(!f->stream[1].staged && f->completed == 2 && !f->stream[1].grants.count,
 	       "what failed elsewhere is dropped");
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
-	coll_stream_granted(&f->stream[1], key, COLL_GRANT_ALL);
+	grant(f, 1, key, COLL_GRANT_ALL);
 	tap_ok(!f->stream[1].staged && !f->mismatches && !f->stream[1].grants.count,
 	       "and so is what comes of it");
 	fixture_free(f);
@@ -319,15 +319,15 @@ static void test_grants(void)
 	u64 i;
 
 	for (i = 0; i < 15; i++)
-		passed &= !coll_grants_raise(&grants, i * 7, i);
-	tap_ok(passed && coll_grants_raise(&grants, 1, 1) == -ENOSPC, "a table may be full");
+		passed &= !coll_grants_raise(&grants, i * 7, i, i);
+	tap_ok(passed && coll_grants_raise(&grants, 1, 1, 1) == -ENOSPC, "a table may be full");
 	for (i = 0; i < 15; i += 2)
 		coll_grants_drop(&grants, i * 7);
 	for (i = 0; i < 15; i++)
-		passed &= coll_grants_limit(&grants, i * 7) == (i & 1 ? i : 0);
+		passed &= coll_grants_get(&grants, i * 7)->limit == (i & 1 ? i : 0);
 	tap_ok(passed && grants.count == 7, "what is dropped hides nothing");
-	tap_ok(coll_grants_raise(&grants, 21, 2) == -EPROTO && !coll_grants_raise(&grants, 21, 4) &&
-	       coll_grants_limit(&grants, 21) == 4, "limits only rise");
+	tap_ok(coll_grants_raise(&grants, 21, 2, 3) == -EPROTO && !coll_grants_raise(&grants, 21, 4, 3) &&
+	       coll_grants_get(&grants, 21)->limit == 4, "limits only rise");
 }
 
 static void test_failed(void)
@@ -382,7 +382,7 @@ static void test_window(void)
 	coll_engine_submit(&f->engine, inst, &call);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "no more is granted than a window takes");
-	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL);
+	grant(f, 2, 0, COLL_GRANT_ALL);
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 1024);
 	tap_ok(window.bytes[0] == 3 && window.bytes[1023] == 3 &&

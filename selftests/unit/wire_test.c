@@ -74,6 +74,8 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		       a->signature.layout == b->signature.layout;
 	case COLL_CONTROL_ABORT:
 		return !memcmp(&a->cause, &b->cause, sizeof(a->cause));
+	case COLL_CONTROL_GRANT:
+		return a->digest == b->digest;
 	}
 	return true;
 }
@@ -160,6 +162,8 @@ static void test_round_trips(void)
 			plain.cause = failure.cause;
 		if (kind == COLL_CONTROL_ANNOUNCE)
 			plain.signature = announce.signature;
+		if (kind == COLL_CONTROL_GRANT)
+			plain.digest = 0x0123456789abcdefULL;
 		if (kind == COLL_CONTROL_EVIDENCE)
 			plain = evidence;
 		coll_wire_put_control(c, &plain, INCARNATION);
@@ -308,6 +312,30 @@ static void test_signatures(void)
 	       "a call out of range, of nobody or a third one is refused");
 }
 
+/* Calls that differ in one field have different numbers. */
+static void test_digest(void)
+{
+	struct coll_signature call[9];
+	bool passed = true;
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		call[i] = announce.signature;
+	call[1].collective--;
+	call[2].type--;
+	call[3].reduction--;
+	call[4].algorithm++;
+	call[5].flags--;
+	call[6].root--;
+	call[7].count--;
+	call[8].layout--;
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		for (k = 0; k < i; k++)
+			passed &= coll_signature_digest(&call[i]) != coll_signature_digest(&call[k]);
+	tap_ok(passed && coll_signature_digest(call) == coll_signature_digest(&announce.signature),
+	       "what was called has a number of its own");
+}
+
 static void test_ranges(void)
 {
 	struct coll_hello h[8];
@@ -419,7 +447,7 @@ static void test_reserved(void)
 
 	for (kind = 1; kind < COLL_CONTROL_KINDS; kind++) {
 		struct coll_control c = failure;
-		u8 unused = kind == COLL_CONTROL_ABORT ? 40 : 24;
+		u8 unused = kind == COLL_CONTROL_ABORT ? 40 : kind == COLL_CONTROL_GRANT ? 32 : 24;
 
 		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_EVIDENCE)
 			continue;
@@ -437,11 +465,12 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(14);
+	tap_plan(15);
 	test_secured();
 	test_round_trips();
 	test_corruption();
 	test_signatures();
+	test_digest();
 	test_ranges();
 	test_reserved();
 	return tap_exit();
