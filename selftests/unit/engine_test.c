@@ -326,7 +326,8 @@ static void test_grants(void)
 	for (i = 0; i < 15; i++)
 		passed &= coll_grants_get(&grants, i * 7)->limit == (i & 1 ? i : 0);
 	tap_ok(passed && grants.count == 7, "what is dropped hides nothing");
-	tap_ok(coll_grants_raise(&grants, 21, 2, 3) == -EPROTO && !coll_grants_raise(&grants, 21, 4, 3) &&
+	tap_ok(coll_grants_raise(&grants, 21, 2, 3) == -EPROTO &&
+	       !coll_grants_raise(&grants, 21, 4, 3) &&
 	       coll_grants_get(&grants, 21)->limit == 4, "limits only rise");
 }
 

@@ -331,7 +331,8 @@ static void test_digest(void)
 	call[8].layout--;
 	for (i = 0; i < ARRAY_SIZE(call); i++)
 		for (k = 0; k < i; k++)
-			passed &= coll_signature_digest(&call[i]) != coll_signature_digest(&call[k]);
+			passed &= coll_signature_digest(&call[i]) !=
+				  coll_signature_digest(&call[k]);
 	tap_ok(passed && coll_signature_digest(call) == coll_signature_digest(&announce.signature),
 	       "what was called has a number of its own");
 }
