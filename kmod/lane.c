@@ -431,8 +431,7 @@ static void lane_rest(struct coll_lane *lane)
 bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
 {
 	smp_mb__after_atomic();	/* the event, then whether a run has begun */
-	if (!READ_ONCE(lane->calm) ||
-	    conn->ep.transport->waiting(&conn->ep) > COLL_EARLY_MAX)
+	if (!READ_ONCE(lane->calm) || !conn->ep.transport->keeps(&conn->ep, COLL_EARLY_MAX))
 		return false;
 	WRITE_ONCE(lane->early, true);
 	return true;

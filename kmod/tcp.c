@@ -11,7 +11,7 @@ const struct coll_transport coll_tcp = {
 	.send		= coll_tcp_send,
 	.send_out	= coll_tcp_send_out,
 	.receive	= coll_tcp_receive,
-	.waiting	= coll_tcp_waiting,
+	.keeps		= coll_tcp_keeps,
 	.bulk		= coll_tcp_bulk,
 	.close		= coll_tcp_close,
 };

@@ -21,6 +21,6 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 
 /* tcp_receive.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
-u32 coll_tcp_waiting(const struct coll_endpoint *ep);
+bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes);
 
 #endif /* COLL_TCP_H */

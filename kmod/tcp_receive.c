@@ -129,8 +129,12 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 
 	if (ep->error)
 		return ep->error;
-	if (n > 0)
+	if (n > 0) {
+		/* It may have come with them, and then is not told again. */
+		if (end || err)
+			ep->ops->event(ep, COLL_EVENT_READABLE);
 		return n;
+	}
 	if (err)
 		return err;
 	if (!end)
@@ -139,18 +143,20 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 }
 
 /**
- * coll_tcp_waiting() - see struct coll_transport
+ * coll_tcp_keeps() - see struct coll_transport
  * @ep: the endpoint
+ * @bytes: what may wait
  *
- * Return: bytes, U32_MAX at the end.
+ * Return: whether it may.
  */
-u32 coll_tcp_waiting(const struct coll_endpoint *ep)
+bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 {
 	const struct sock *sk = ep->sock->sk;
 	const struct tcp_sock *tcp = tcp_sk(sk);
 
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
 	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
-		return U32_MAX;
-	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq);
+		return false;
+	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) <= bytes &&
+	       tcp_receive_window(tcp) >= bytes;
 }

@@ -78,9 +78,11 @@ struct coll_endpoint {
  * @send_out: send what a stream has, payload without a copy if it can and may.
  *	Returns as @send; *@borrowed tells how many bytes were not copied
  * @receive: give take() what has come, about @budget bytes at most.  Returns
- *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno
- * @waiting: bytes that have come and were not received; U32_MAX: and no more will
- *	come.  A guess, in any context
+ *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno.  If bytes
+ *	are returned, and they were the last ones, an event follows
+ * @keeps: may what has come wait to be received?  Not more than so many bytes, and
+ *	only with room for as many behind them, and if this is not the end.  A guess; in any
+ *	context
  * @bulk: prepare for large payloads (data connections); may sleep
  * @close: end it; @reset: drop what is queued, both here and there
  */
@@ -94,7 +96,7 @@ struct coll_transport {
 	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
 	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
-	u32 (*waiting)(const struct coll_endpoint *ep);
+	bool (*keeps)(const struct coll_endpoint *ep, u32 bytes);
 	int (*bulk)(struct coll_endpoint *ep);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };

@@ -455,6 +455,41 @@ TEST_F(mismatch, none_before_all)
 	EXPECT_EQ(0, group_run(&variant->config, rank_waits, NULL));
 }
 
+/*
+ * Large operations that nobody announces, and whose payload does not go from whom it is
+ * wanted to who wants it: what is granted shows it, long before a heartbeat or the deadline.
+ */
+static int rank_quiet(struct rank *r)
+{
+	const struct collective_op others[] = {
+		op_new(COLLECTIVE_REDUCE_SCATTER, LARGE), op_new(COLLECTIVE_ALLGATHER, LARGE),
+		op_new(COLLECTIVE_ALLTOALL, LARGE), op_new(COLLECTIVE_ALLREDUCE, LARGE + 1),
+	};
+	struct desk desk;
+	unsigned int i, odd;
+
+	if (desk_new(&desk, r))
+		return 1;
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		for (odd = 0; odd < r->nranks; odd++) {
+			struct collective_op op = op_new(COLLECTIVE_ALLREDUCE, LARGE);
+
+			if (r->rank == odd)
+				op = others[i];
+			op.timeout_ms = SOON_MS;
+			CHECK_EQ(-EBADMSG, desk_submit(&desk, op));
+		}
+	}
+	return 0;
+}
+
+TEST(mismatch_of_quiet_ones)
+{
+	struct group_config config = { .nranks = 4, .heartbeat_ms = 4 * SOON_MS };
+
+	EXPECT_EQ(0, group_run(&config, rank_quiet, NULL));
+}
+
 /* Blocks are the same, but one rank says that they need not be. */
 static int rank_vector(struct rank *r)
 {

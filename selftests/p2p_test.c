@@ -318,4 +318,31 @@ TEST_F(p2p, refused)
 	EXPECT_EQ(0, group_run(&config, rank_refused, NULL));
 }
 
+/* What comes with the end of a connection must not hide it. */
+static int last_word(struct rank *r)
+{
+	__s32 word = 7;
+
+	if (!r->rank) {
+		CHECK_EQ(0, send_it(r, 1, &word, 1, -1));
+		CHECK_EQ(0, member_leave(r->fd));
+		flag_set(r->shared, 0, 1);
+		return 0;
+	}
+	CHECK(flag_wait(r->shared, 0, 1, 10000));
+	sleep_ms(100);
+	word = 0;
+	CHECK_EQ(0, recv_it(r, 0, &word, 1, -1));
+	CHECK_EQ(7, word);
+	CHECK_EQ(-ECONNRESET, recv_it(r, 0, &word, 1, -1));
+	return 0;
+}
+
+TEST_F(p2p, last_word)
+{
+	struct group_config config = { .nranks = 2, .timeout_ms = 3000 };
+
+	EXPECT_EQ(0, group_run(&config, last_word, NULL));
+}
+
 TEST_HARNESS_MAIN

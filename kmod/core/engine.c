@@ -448,6 +448,17 @@ void coll_inst_stored(struct coll_inst *inst, u64 until)
 	coll_inst_settle(inst);
 }
 
+/* What was granted early may show that calls differ, also where nothing will be sent. */
+static void inst_compare(struct coll_inst *inst)
+{
+	struct coll_stream *stream;
+
+	if (!inst->call.digest)
+		return;
+	list_for_each_entry(stream, &inst->engine->streams, node)
+		coll_stream_compare(stream, inst);
+}
+
 /* What is sent although it is overwritten; of each rank a small block at most. */
 static void inst_aside(struct coll_inst *inst)
 {
@@ -514,6 +525,7 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
 	inst->turn[0].peer = COLL_NOBODY;
 	inst->turn[1].peer = COLL_NOBODY;
 
+	inst_compare(inst);
 	inst_aside(inst);
 	inst_local(inst);
 	inst_tx_enter(inst);

@@ -38,18 +38,35 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->node);
 }
 
-/* How much more of the present run the peer, if he has called the same, can take. */
-static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *inst)
+/* Has the peer called something else, which he granted? */
+static bool stream_differs(const struct coll_stream *stream, struct coll_inst *inst)
 {
 	const struct coll_grant *grant = coll_grants_get(&stream->grants, inst->call.instance);
 
-	if (grant->limit <= inst->tx_run)
-		return 0;
-	if (grant->digest != inst->call.digest) {
-		stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
-		return 0;
-	}
-	return grant->limit - inst->tx_run;
+	if (!grant->limit || grant->digest == inst->call.digest)
+		return false;
+	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+	return true;
+}
+
+/* How much more of the present run the peer can take. */
+static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *inst)
+{
+	u64 limit = coll_grants_get(&stream->grants, inst->call.instance)->limit;
+
+	return limit <= inst->tx_run || stream_differs(stream, inst) ? 0 : limit - inst->tx_run;
+}
+
+/**
+ * coll_stream_compare() - see whether a peer has granted something else
+ * @stream: the stream
+ * @inst: an operation in progress, which may have nothing to send there
+ */
+void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst)
+{
+	/* With a key it may be the next use of it that is granted. */
+	if (!inst->error && inst->call.digest && coll_name_counted(inst->call.instance))
+		stream_differs(stream, inst);
 }
 
 /* What an eager frame costs of the credit. */
@@ -304,6 +321,7 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
+	struct coll_inst *inst = coll_inst_find(engine, instance);
 	int err;
 
 	if (instance == COLL_INSTANCE_GROUP)
@@ -315,6 +333,8 @@ int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64
 	err = coll_grants_raise(&stream->grants, instance, limit, digest);
 	if (err)
 		return -EPROTO;
+	if (inst)
+		coll_stream_compare(stream, inst);
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }

@@ -251,6 +251,18 @@ static void test_grant_digest(void)
 	submit(f, 0, LARGE);
 	tap_ok(!depart(f, 1) && !f->mismatches, "a grant of nothing says nothing");
 	fixture_free(f);
+
+	f = fixture_new(0, 4);
+	f->digest = 5;
+	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL, 6);
+	submit(f, 0, LARGE);
+	tap_ok(f->mismatches == 1, "nor need it be one that is sent anything");
+	coll_stream_granted(&f->stream[3], 0, COLL_GRANT_ALL, 6);
+	tap_ok(f->mismatches == 2, "whenever it comes");
+	submit(f, coll_name_keyed(1), LARGE);
+	coll_stream_granted(&f->stream[2], coll_name_keyed(1), COLL_GRANT_ALL, 6);
+	tap_ok(f->mismatches == 2, "but of a key it may be for the next use");
+	fixture_free(f);
 }
 
 static bool mismatches(u32 peer, u32 step, u64 offset, u32 len)
