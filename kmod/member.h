@@ -212,7 +212,7 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 /* state.c */
 void coll_member_enter(struct coll_member *member, enum collective_state state);
 void coll_member_open(struct coll_member *member);
-void coll_member_abort(struct coll_member *member, const struct coll_cause *cause);
+void coll_member_abort(struct coll_member *member, const struct coll_cause *told);
 void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b);
 bool coll_member_settled(struct coll_member *member, u64 now);
 bool coll_member_fenced(struct coll_member *member, u64 now);

@@ -84,22 +84,52 @@ int coll_cause_here(const struct coll_member *member, const struct coll_cause *c
 	return -(int)cause->error;
 }
 
+static bool peer_left(struct coll_member *member, u32 peer)
+{
+	struct coll_link *link = peer < member->nranks ? coll_link_get(member, peer) : NULL;
+
+	return link && READ_ONCE(link->left);
+}
+
+/*
+ * Who has called somebody in vain need not have been told that he left, as others were.  Only
+ * the first reason is looked at so: after it, everybody may leave.
+ */
+static struct coll_cause cause_known(struct coll_member *member, const struct coll_cause *cause)
+{
+	u32 gone = peer_left(member, cause->rank_a) ? cause->rank_a : cause->rank_b;
+
+	if (member->aborted || cause->kind != COLLECTIVE_REASON_RESET || !peer_left(member, gone))
+		return *cause;
+	return (struct coll_cause){
+		.kind = COLLECTIVE_REASON_LEFT,
+		.error = -coll_cause_error(COLLECTIVE_REASON_LEFT),
+		.rank_a = gone,
+		.rank_b = member->rank,
+	};
+}
+
 /**
  * coll_member_abort() - the group has failed; cannot fail
  * @member: one of its members
- * @cause: why; told to every neighbour
+ * @told: why; what is made of it is told to every neighbour
  *
  * Context: process or work item.
  */
-void coll_member_abort(struct coll_member *member, const struct coll_cause *cause)
+void coll_member_abort(struct coll_member *member, const struct coll_cause *told)
 {
+	struct coll_cause known, *cause = &known;
 	u64 now = ktime_get_ns();
 	u32 i;
 
 	spin_lock(&member->lock);
 	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
-	    member->stopped ||
-	    !cause_stronger(cause, &member->cause) ||
+	    member->stopped) {
+		spin_unlock(&member->lock);
+		return;
+	}
+	known = cause_known(member, told);
+	if (!cause_stronger(cause, &member->cause) ||
 	    (member->aborted && now - member->aborted_at > COLL_SETTLE_MS * NSEC_PER_MSEC)) {
 		spin_unlock(&member->lock);
 		return;

@@ -591,6 +591,41 @@ TEST_F_TIMEOUT(slow, absent, 100)
 	EXPECT_EQ(0, group_run(&config, rank_absent, NULL));
 }
 
+/* Some learn that a rank is gone by calling it in vain, others were told that it left. */
+static int rank_left_far(struct rank *r)
+{
+	enum { COUNT = 10000, GONE = 11 };
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_INT32,
+		.count = COUNT,
+		.send = (uintptr_t)memory(r->nranks * COUNT * sizeof(int)),
+		.recv = (uintptr_t)memory(r->nranks * COUNT * sizeof(int)),
+	};
+	struct collective_status status;
+
+	CHECK(op.send && op.recv);
+	CHECK_EQ(0, member_barrier(r->fd));
+	if (r->rank == GONE) {
+		CHECK_EQ(0, member_leave(r->fd));
+		flag_set(r->shared, FLAG_BUSY, 1);
+		return 0;
+	}
+	CHECK(flag_wait(r->shared, FLAG_BUSY, 1, 10000));
+	CHECK_EQ(-ECONNRESET, member_submit(r->fd, &op));
+	CHECK_EQ(0, member_status(r->fd, &status));
+	CHECK_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	CHECK_EQ(GONE, status.group.rank_a);
+	return 0;
+}
+
+TEST_F_TIMEOUT(slow, left_far_away, 100)
+{
+	const struct group_config config = { .nranks = 16 };
+
+	EXPECT_EQ(0, group_run(&config, rank_left_far, NULL));
+}
+
 /* The same with payload, which must come back as it was lent. */
 static int rank_deadline_payload(struct rank *r)
 {
