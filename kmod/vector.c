@@ -29,6 +29,20 @@ const struct coll_reduce_impl *coll_vector_impl(void)
 	return coll_reduce_select(features);
 }
 
+/*
+ * As kernel_fpu_begin() leaves it, and with the flag that a result was inexact, which
+ * nobody asks for.  Emulators compute floats with the instructions of the machine below
+ * only once it is up: one by one, in integers, takes twice as long.
+ */
+static void vector_inexact(void)
+{
+#if defined(CONFIG_X86_64)
+	static const u32 mxcsr = 0x1f80 | 0x20;
+
+	asm volatile("ldmxcsr %0" : : "m" (mxcsr));
+#endif
+}
+
 /**
  * coll_vector_hold() - take the vector registers, if they are not held
  * @vector: ours
@@ -40,6 +54,7 @@ void coll_vector_hold(struct coll_vector *vector)
 	if (vector->held)
 		return;
 	kernel_fpu_begin();
+	vector_inexact();
 	vector->held = true;
 	vector->used = 0;
 }
