@@ -24,11 +24,11 @@
 #include "coll.h"
 
 /* Polled where nothing is said, by who has a CPU to himself. */
-#define COLL_POLL_US	100
+#define COLL_POLL_US	200
 
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
-MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 100 if it has a CPU to itself, else 0");
+MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0");
 
 /* Bits of what a thread has lent itself to: control first, which has news for lanes. */
 enum {
