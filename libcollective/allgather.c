@@ -18,7 +18,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		.op.send = (uintptr_t)send,
 		.op.recv = (uintptr_t)recv,
 	};
-	err = coll_operation_blocks(comm, op, count, type, &block, &total);
+	err = coll_operation_blocks(comm, operation, count, type, &block, &total);
 	if (err)
 		return err;
 	operation->recv_size = total;
@@ -37,8 +37,8 @@ int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, send, recv, count, type));
 }
 
 int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
@@ -48,8 +48,8 @@ int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, send, recv, count, type));
 }
 
 int coll_prep_allgather(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -58,8 +58,8 @@ int coll_prep_allgather(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, send, recv, count, type));
 }
 
 int coll_allgather_init(struct coll_comm *comm, const void *send, void *recv,
@@ -69,6 +69,6 @@ int coll_allgather_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, send, recv, count, type));
 }

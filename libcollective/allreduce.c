@@ -18,8 +18,8 @@ int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_iallreduce(struct coll_comm *comm, const void *send, void *recv,
@@ -29,8 +29,8 @@ int coll_iallreduce(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_prep_allreduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -39,8 +39,8 @@ int coll_prep_allreduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_allreduce_init(struct coll_comm *comm, const void *send, void *recv,
@@ -50,6 +50,6 @@ int coll_allreduce_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, send, recv, count, type, op));
 }

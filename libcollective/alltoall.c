@@ -16,7 +16,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		.op.send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send),
 		.op.recv = (uintptr_t)recv,
 	};
-	err = coll_operation_blocks(comm, &operation->op, count, type, &block,
+	err = coll_operation_blocks(comm, operation, count, type, &block,
 				    &total);
 	if (err)
 		return err;
@@ -30,8 +30,8 @@ int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, send, recv, count, type));
 }
 
 int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
@@ -41,8 +41,8 @@ int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, send, recv, count, type));
 }
 
 int coll_prep_alltoall(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -51,8 +51,8 @@ int coll_prep_alltoall(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, send, recv, count, type));
 }
 
 int coll_alltoall_init(struct coll_comm *comm, const void *send, void *recv,
@@ -62,6 +62,6 @@ int coll_alltoall_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, send, recv, count, type));
 }

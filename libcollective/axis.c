@@ -44,8 +44,9 @@ static int build(struct coll_operation *operation, struct coll_comm *comm, int o
 	size_t count;
 	int err;
 
+	*operation = (struct coll_operation){ .op.opcode = opcode };
 	if (!shape || axis < 0 || axis >= ndims)
-		return -EINVAL;
+		return coll_operation_refuse(operation, -EINVAL, "the array has no such axis");
 	err = product(shape, 0, ndims, &count) ?: along(comm, shape, ndims, axis, &view);
 	if (err)
 		return err;
@@ -61,10 +62,16 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	struct coll_view from, to;
 	int i, err;
 
+	*operation = (struct coll_operation){ .op.opcode = COLLECTIVE_ALLTOALL };
 	if (!shape || ndims > COLL_DIMS_MAX || split < 0 || split >= ndims || concat < 0 ||
-	    concat >= ndims || shape[split] % comm->nranks ||
-	    (send == COLL_IN_PLACE && split != concat))
-		return -EINVAL;
+	    concat >= ndims)
+		return coll_operation_refuse(operation, -EINVAL, "the array has no such axis");
+	if (shape[split] % comm->nranks)
+		return coll_operation_refuse(operation, -EINVAL,
+					     "the axis cannot be divided by the number of ranks");
+	if (send == COLL_IN_PLACE && split != concat)
+		return coll_operation_refuse(operation, -EINVAL,
+					     "in place both axes are the same");
 	for (i = 0; i < ndims; i++)
 		block[i] = shape[i];
 	block[split] /= comm->nranks;
@@ -83,9 +90,9 @@ int coll_allgather_axis(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_ALLGATHER, send, recv, shape,
-		     ndims, axis, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, COLLECTIVE_ALLGATHER, send,
+					recv, shape, ndims, axis, type));
 }
 
 int coll_iallgather_axis(struct coll_comm *comm, const void *send, void *recv,
@@ -95,9 +102,9 @@ int coll_iallgather_axis(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_ALLGATHER, send, recv, shape,
-		     ndims, axis, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, COLLECTIVE_ALLGATHER, send,
+					  recv, shape, ndims, axis, type));
 }
 
 int coll_reduce_scatter_axis(struct coll_comm *comm, const void *send,
@@ -106,10 +113,10 @@ int coll_reduce_scatter_axis(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send, recv, shape,
-		     ndims, axis, type) ?:
-	       coll_operation_reduction(&operation.op, op) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
+					recv, shape, ndims, axis, type) ?:
+				  coll_operation_reduction(&operation, op));
 }
 
 int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
@@ -120,10 +127,10 @@ int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send, recv, shape,
-		     ndims, axis, type) ?:
-	       coll_operation_reduction(&operation.op, op) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, COLLECTIVE_REDUCE_SCATTER,
+					  send, recv, shape, ndims, axis, type) ?:
+				    coll_operation_reduction(&operation, op));
 }
 
 int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,
@@ -132,9 +139,9 @@ int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build_alltoall(&operation, comm, send, recv, shape, ndims, split,
-			      concat, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_alltoall(&operation, comm, send, recv, shape,
+						 ndims, split, concat, type));
 }
 
 int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
@@ -144,7 +151,7 @@ int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_alltoall(&operation, comm, send, recv, shape, ndims, split,
-			      concat, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_alltoall(&operation, comm, send, recv, shape,
+						   ndims, split, concat, type));
 }

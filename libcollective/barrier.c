@@ -13,8 +13,8 @@ int coll_barrier(struct coll_comm *comm)
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm));
 }
 
 int coll_ibarrier(struct coll_comm *comm, struct coll_request **request)
@@ -22,16 +22,16 @@ int coll_ibarrier(struct coll_comm *comm, struct coll_request **request)
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm));
 }
 
 int coll_prep_barrier(struct io_uring_sqe *sqe, struct coll_comm *comm)
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm));
 }
 
 int coll_barrier_init(struct coll_comm *comm, struct coll_request **request)
@@ -39,6 +39,6 @@ int coll_barrier_init(struct coll_comm *comm, struct coll_request **request)
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm));
 }

@@ -16,7 +16,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		.op.send = (uintptr_t)buffer,
 		.op.recv = (uintptr_t)buffer,
 	};
-	err = coll_operation_elements(&operation->op, count, type, &bytes);
+	err = coll_operation_elements(operation, count, type, &bytes);
 	if (err)
 		return err;
 	/* The root only reads, so that memory to send from only will do. */
@@ -32,8 +32,8 @@ int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, buffer, count, type, root));
 }
 
 int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
@@ -43,8 +43,8 @@ int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, buffer, count, type, root));
 }
 
 int coll_prep_broadcast(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -53,8 +53,8 @@ int coll_prep_broadcast(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, buffer, count, type, root));
 }
 
 int coll_broadcast_init(struct coll_comm *comm, void *buffer, size_t count,
@@ -64,6 +64,6 @@ int coll_broadcast_init(struct coll_comm *comm, void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, buffer, count, type, root));
 }

@@ -14,12 +14,6 @@ static const char * const flags[] = {
 
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))
 
-/* Of a newer kernel there may be more. */
-static const char *name(const char * const *names, size_t n, unsigned int i)
-{
-	return i < n && names[i] ? names[i] : "?";
-}
-
 static bool reduces(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_REDUCE ||
@@ -78,23 +72,23 @@ static void text_call(struct text *text, const struct collective_call *call,
 	for (i = 0; i < SIZE(flags); i++)
 		if (call->flags & 1U << i)
 			text_add(text, "%s ", flags[i]);
-	text_add(text, "%s", name(coll_names_opcodes, SIZE(coll_names_opcodes), call->opcode));
+	text_add(text, "%s", coll_names_opcode(call->opcode));
 	if (call->opcode != COLLECTIVE_BARRIER) {
 		text_add(text, " of ");
 		/* Where each pair of ranks has its own there is no count of all. */
 		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR))
 			text_add(text, "%llu ", (unsigned long long)call->count);
 		text_add(text, "%s",
-			 name(coll_names_types, SIZE(coll_names_types), call->type));
+			 coll_names_type(call->type));
 	}
 	if (reduces(call->opcode))
 		text_add(text, " by %s",
-			 name(coll_names_reductions, SIZE(coll_names_reductions), call->reduction));
+			 coll_names_reduction(call->reduction));
 	if (root(call->opcode))
 		text_add(text, " %s root %u", root(call->opcode), call->root);
 	if (alike && call->algorithm != other->algorithm)
 		text_add(text, " as %s",
-			 name(coll_names_algorithms, SIZE(coll_names_algorithms), call->algorithm));
+			 coll_names_algorithm(call->algorithm));
 	if (alike && call->layout != other->layout)
 		text_add(text, " with layout %016llx",
 			 (unsigned long long)call->layout);

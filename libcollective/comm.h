@@ -26,7 +26,7 @@ struct coll_request;
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
  * @room: how many @regions has room for
- * @note: why the latest split or shrinking failed; empty when it did not
+ * @note: why the latest split or shrinking failed, or call was refused; or empty
  * @noted: operation that had failed last when @note was written
  * @noted_kind: what the group had failed by, enum collective_reason_kind
  * @requests: operations under way, see request.c

@@ -26,12 +26,12 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){ .op.opcode = opcode, .op.root = root };
 	*part_addr = (uintptr_t)part;
-	err = coll_operation_blocks(comm, op, count, type, &block, &total);
+	err = coll_operation_blocks(comm, operation, count, type, &block, &total);
 	if (err)
 		return err;
 	*part_size = block;
 	if (comm->rank != root)
-		return part == COLL_IN_PLACE ? -EINVAL : 0;
+		return coll_operation_not_in_place(operation, part);
 	*whole_addr = (uintptr_t)whole;
 	*whole_size = total;
 	if (part == COLL_IN_PLACE || *part_addr == *whole_addr + comm->rank * block) {
@@ -47,9 +47,9 @@ int coll_gather(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
-		     root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, COLLECTIVE_GATHER, send, recv,
+					count, type, root));
 }
 
 int coll_igather(struct coll_comm *comm, const void *send, void *recv,
@@ -59,9 +59,9 @@ int coll_igather(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
-		     root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, COLLECTIVE_GATHER, send, recv,
+					  count, type, root));
 }
 
 int coll_prep_gather(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -70,9 +70,9 @@ int coll_prep_gather(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
-		     root) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, COLLECTIVE_GATHER, send, recv,
+					 count, type, root));
 }
 
 int coll_gather_init(struct coll_comm *comm, const void *send, void *recv,
@@ -82,9 +82,9 @@ int coll_gather_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_GATHER, send, recv, count, type,
-		     root) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, COLLECTIVE_GATHER, send, recv,
+					 count, type, root));
 }
 
 int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
@@ -92,9 +92,9 @@ int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
-		     root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, COLLECTIVE_SCATTER, recv, send,
+					count, type, root));
 }
 
 int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
@@ -104,9 +104,9 @@ int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
-		     root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, COLLECTIVE_SCATTER, recv,
+					  send, count, type, root));
 }
 
 int coll_prep_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -115,9 +115,9 @@ int coll_prep_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
-		     root) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, COLLECTIVE_SCATTER, recv, send,
+					 count, type, root));
 }
 
 int coll_scatter_init(struct coll_comm *comm, const void *send, void *recv,
@@ -127,7 +127,7 @@ int coll_scatter_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, COLLECTIVE_SCATTER, recv, send, count, type,
-		     root) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, COLLECTIVE_SCATTER, recv, send,
+					 count, type, root));
 }

@@ -51,3 +51,28 @@ const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT] = {
 	[COLLECTIVE_ALGORITHM_TREE] = "tree",
 	[COLLECTIVE_ALGORITHM_DIRECT] = "direct",
 };
+
+static const char *name(const char * const *names, unsigned int n, unsigned int i)
+{
+	return i < n && names[i] ? names[i] : "?";
+}
+
+const char *coll_names_opcode(unsigned int i)
+{
+	return name(coll_names_opcodes, COLLECTIVE_OPCODE_COUNT, i);
+}
+
+const char *coll_names_type(unsigned int i)
+{
+	return name(coll_names_types, COLLECTIVE_TYPE_COUNT, i);
+}
+
+const char *coll_names_reduction(unsigned int i)
+{
+	return name(coll_names_reductions, COLLECTIVE_REDUCTION_COUNT, i);
+}
+
+const char *coll_names_algorithm(unsigned int i)
+{
+	return name(coll_names_algorithms, COLLECTIVE_ALGORITHM_COUNT, i);
+}

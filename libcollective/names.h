@@ -10,4 +10,10 @@ extern const char * const coll_names_types[COLLECTIVE_TYPE_COUNT];
 extern const char * const coll_names_reductions[COLLECTIVE_REDUCTION_COUNT];
 extern const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT];
 
+/* What number @i is called; "?": there is none, or it is a newer kernel's. */
+const char *coll_names_opcode(unsigned int i);
+const char *coll_names_type(unsigned int i);
+const char *coll_names_reduction(unsigned int i);
+const char *coll_names_algorithm(unsigned int i);
+
 #endif /* COLL_NAMES_H */

@@ -6,26 +6,26 @@
 #include "device.h"
 #include "operation.h"
 
-int coll_operation_elements(struct collective_op *op, size_t count,
+int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes)
 {
 	size_t element = coll_type_size(type);
 
 	/* Not left to the kernel: its struct's field is narrower. */
 	if (!element)
-		return -EINVAL;
+		return coll_operation_refuse(operation, -EINVAL, "there is no such type");
 	if (__builtin_mul_overflow(count, element, bytes))
 		return -EOVERFLOW;
-	op->type = type;
-	op->count = count;
+	operation->op.type = type;
+	operation->op.count = count;
 	return 0;
 }
 
-int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op,
+int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *operation,
 			  size_t count, enum coll_type type, size_t *block,
 			  size_t *total)
 {
-	int err = coll_operation_elements(op, count, type, block);
+	int err = coll_operation_elements(operation, count, type, block);
 
 	if (err)
 		return err;
@@ -33,13 +33,36 @@ int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op
 	       -EOVERFLOW : 0;
 }
 
-int coll_operation_reduction(struct collective_op *op, enum coll_op reduction)
+int coll_operation_reduction(struct coll_operation *operation, enum coll_op reduction)
 {
 	/* Not left to the kernel: its struct's field is narrower. */
 	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
-		return -EINVAL;
-	op->reduction = reduction;
+		return coll_operation_refuse(operation, -EINVAL, "there is no such reduction");
+	operation->op.reduction = reduction;
 	return 0;
+}
+
+int coll_operation_tag(struct coll_operation *operation, long long tag)
+{
+	if (tag == COLL_TAG_NONE)
+		return 0;
+	if (tag < 0 || (__u64)tag > COLLECTIVE_KEY_MAX)
+		return coll_operation_refuse(operation, -EINVAL, "a tag is out of range");
+	operation->op.flags |= COLLECTIVE_F_KEYED;
+	operation->op.key = tag;
+	return 0;
+}
+
+int coll_operation_not_in_place(struct coll_operation *operation, const void *part)
+{
+	return part != COLL_IN_PLACE ? 0 :
+	       coll_operation_refuse(operation, -EINVAL,
+				     "only the root may have its block in place");
+}
+
+int coll_operation_counts(struct coll_operation *operation, const size_t *counts)
+{
+	return counts ? 0 : coll_operation_refuse(operation, -EINVAL, "there are no counts");
 }
 
 int coll_operation_reduce(struct coll_operation *operation, const void *send,
@@ -48,8 +71,8 @@ int coll_operation_reduce(struct coll_operation *operation, const void *send,
 {
 	struct collective_op *op = &operation->op;
 	size_t bytes;
-	int err = coll_operation_elements(op, count, type, &bytes) ?:
-		  coll_operation_reduction(op, reduction);
+	int err = coll_operation_elements(operation, count, type, &bytes) ?:
+		  coll_operation_reduction(operation, reduction);
 
 	if (err)
 		return err;
@@ -84,13 +107,14 @@ void coll_operation_end(const struct coll_operation *operation, int err, __u64 r
 			operation->move_size);
 }
 
-int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation)
+int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err)
 {
 	__u64 received;
-	int err;
 
+	if (err)
+		return coll_operation_refused(comm, operation, err);
 	coll_operation_begin(comm, operation);
 	err = coll_device_submit(comm->fd, &operation->op, &received);
 	coll_operation_end(operation, err, received);
-	return err;
+	return coll_operation_refused(comm, operation, err);
 }

@@ -21,6 +21,7 @@ struct io_uring_sqe;
  * @move_to: where the result is to be moved when all went well
  * @move_size: bytes to be moved there from @op.recv
  * @received: where to say how many elements came, or NULL
+ * @refusal: why it is refused here, if not for what its errno says; else NULL
  */
 struct coll_operation {
 	struct collective_op op;
@@ -30,24 +31,47 @@ struct coll_operation {
 	void *move_to;
 	size_t move_size;
 	size_t *received;
+	const char *refusal;
 };
 
 /**
+ * coll_operation_refuse - say why an operation is not to be submitted
+ * @operation: the operation
+ * @err: negative errno
+ * @why: a text that stays
+ *
+ * Return: @err.
+ */
+int coll_operation_refuse(struct coll_operation *operation, int err, const char *why);
+
+/**
+ * coll_operation_refused - keep what coll_error_detail() is to say of a refusal
+ * @comm: communicator
+ * @operation: as far as it is filled in
+ * @err: how it, or submitting it, ended; 0, and what the kernel knows a reason of,
+ *	is none
+ *
+ * Return: @err.
+ */
+int coll_operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
+			   int err);
+
+/**
  * coll_operation_elements - say how many elements of which type
- * @op: its type and count are filled in
+ * @operation: its type and count are filled in
  * @count: elements
  * @type: theirs
  * @bytes: set to the size of all of them
  *
  * Return: 0, -EINVAL (no such type), -EOVERFLOW.
  */
-int coll_operation_elements(struct collective_op *op, size_t count,
+int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes);
 
 /**
  * coll_operation_blocks - likewise, of blocks that each rank has one of
  * @comm: communicator
- * @op: its type and count are filled in
+ * @operation: its type and count are filled in
  * @count: elements of a block
  * @type: theirs
  * @block: set to the size of a block
@@ -55,18 +79,45 @@ int coll_operation_elements(struct collective_op *op, size_t count,
  *
  * Return: 0, -EINVAL (no such type), -EOVERFLOW.
  */
-int coll_operation_blocks(const struct coll_comm *comm, struct collective_op *op,
+int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *operation,
 			  size_t count, enum coll_type type, size_t *block,
 			  size_t *total);
 
 /**
  * coll_operation_reduction - say how two elements become one
- * @op: its reduction is filled in
+ * @operation: its reduction is filled in
  * @reduction: how
  *
  * Return: 0, -EINVAL (no such reduction).
  */
-int coll_operation_reduction(struct collective_op *op, enum coll_op reduction);
+int coll_operation_reduction(struct coll_operation *operation, enum coll_op reduction);
+
+/**
+ * coll_operation_tag - say by which tag both ends know a message
+ * @operation: its key is filled in
+ * @tag: 0 or more, or COLL_TAG_NONE
+ *
+ * Return: 0, -EINVAL (out of range).
+ */
+int coll_operation_tag(struct coll_operation *operation, long long tag);
+
+/**
+ * coll_operation_not_in_place - refuse what only a root can have
+ * @operation: of a rank that is not the root
+ * @part: where its block is
+ *
+ * Return: 0, -EINVAL (COLL_IN_PLACE).
+ */
+int coll_operation_not_in_place(struct coll_operation *operation, const void *part);
+
+/**
+ * coll_operation_counts - refuse blocks without lengths
+ * @operation: the operation
+ * @counts: the lengths of all ranks' blocks
+ *
+ * Return: 0, -EINVAL (NULL).
+ */
+int coll_operation_counts(struct coll_operation *operation, const size_t *counts);
 
 /**
  * coll_operation_reduce - fill in one whose result is as long as its input
@@ -102,36 +153,40 @@ void coll_operation_end(const struct coll_operation *operation, int err, __u64 r
  * coll_operation_run - submit an operation and wait for its end
  * @comm: communicator
  * @operation: the operation
+ * @err: of filling it in; it is not submitted unless that is 0
  */
-int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation);
+int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err);
 
 /**
  * coll_operation_start - submit an operation
  * @comm: communicator
  * @operation: the operation
  * @request: set to the handle, when it is under way
+ * @err: of filling it in
  */
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
-			 struct coll_request **request);
+			 struct coll_request **request, int err);
 
 /**
  * coll_operation_init - make a handle for an operation that is begun again and again
  * @comm: communicator
  * @operation: the operation
  * @request: set to the handle
+ * @err: of filling it in
  */
 int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
-			struct coll_request **request);
+			struct coll_request **request, int err);
 
 /**
  * coll_operation_prep - hand an operation over as an SQE
  * @comm: communicator
  * @operation: the operation
  * @sqe: of 128 bytes; filled in
+ * @err: of filling the operation in
  *
  * Return: 0, -EOPNOTSUPP: something is to be done when it has ended.
  */
 int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
-			struct io_uring_sqe *sqe);
+			struct io_uring_sqe *sqe, int err);
 
 #endif /* COLL_OPERATION_H */

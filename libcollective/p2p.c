@@ -9,16 +9,9 @@
 static int build(struct coll_operation *operation, size_t count, enum coll_type type,
 		 int peer, long long tag, size_t *bytes)
 {
-	struct collective_op *op = &operation->op;
-
-	if (tag != COLL_TAG_NONE && (tag < 0 || (__u64)tag > COLLECTIVE_KEY_MAX))
-		return -EINVAL;
-	op->root = peer;
-	if (tag != COLL_TAG_NONE) {
-		op->flags = COLLECTIVE_F_KEYED;
-		op->key = tag;
-	}
-	return coll_operation_elements(op, count, type, bytes);
+	operation->op.root = peer;
+	return coll_operation_tag(operation, tag) ?:
+	       coll_operation_elements(operation, count, type, bytes);
 }
 
 static int build_send(struct coll_operation *operation, const void *buffer, size_t count,
@@ -46,8 +39,8 @@ int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	return build_send(&operation, buffer, count, type, to, tag) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_send(&operation, buffer, count, type, to, tag));
 }
 
 int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
@@ -56,8 +49,8 @@ int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_send(&operation, buffer, count, type, to, tag) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_send(&operation, buffer, count, type, to, tag));
 }
 
 int coll_prep_send(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -66,8 +59,8 @@ int coll_prep_send(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build_send(&operation, buffer, count, type, to, tag) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build_send(&operation, buffer, count, type, to, tag));
 }
 
 int coll_send_init(struct coll_comm *comm, const void *buffer, size_t count,
@@ -77,8 +70,8 @@ int coll_send_init(struct coll_comm *comm, const void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_send(&operation, buffer, count, type, to, tag) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build_send(&operation, buffer, count, type, to, tag));
 }
 
 int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
@@ -86,8 +79,8 @@ int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_recv(&operation, buffer, count, type, from, tag));
 }
 
 int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
@@ -96,8 +89,9 @@ int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_recv(&operation, buffer, count, type, from,
+					       tag));
 }
 
 int coll_prep_recv(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -106,8 +100,9 @@ int coll_prep_recv(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build_recv(&operation, buffer, count, type, from,
+					      tag));
 }
 
 int coll_recv_init(struct coll_comm *comm, void *buffer, size_t count,
@@ -117,6 +112,7 @@ int coll_recv_init(struct coll_comm *comm, void *buffer, size_t count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build_recv(&operation, buffer, count, type, from,
+					      tag));
 }

@@ -18,13 +18,13 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		.op.root = root,
 		.op.send = (uintptr_t)send,
 	};
-	err = coll_operation_elements(&operation->op, count, type, &bytes) ?:
-	      coll_operation_reduction(&operation->op, op);
+	err = coll_operation_elements(operation, count, type, &bytes) ?:
+	      coll_operation_reduction(operation, op);
 	if (err)
 		return err;
 	operation->send_size = bytes;
 	if (comm->rank != root)
-		return send == COLL_IN_PLACE ? -EINVAL : 0;
+		return coll_operation_not_in_place(operation, send);
 	operation->op.recv = (uintptr_t)recv;
 	operation->recv_size = bytes;
 	if (send == COLL_IN_PLACE)
@@ -37,8 +37,9 @@ int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, send, recv, count, type, op,
+					root));
 }
 
 int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
@@ -48,8 +49,9 @@ int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, send, recv, count, type, op,
+					  root));
 }
 
 int coll_prep_reduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -58,8 +60,9 @@ int coll_prep_reduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op, root) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, send, recv, count, type, op,
+					 root));
 }
 
 int coll_reduce_init(struct coll_comm *comm, const void *send, void *recv,
@@ -69,6 +72,7 @@ int coll_reduce_init(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op, root) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, send, recv, count, type, op,
+					 root));
 }

@@ -17,9 +17,9 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		.op.send = (uintptr_t)send,
 		.op.recv = (uintptr_t)recv,
 	};
-	err = coll_operation_blocks(comm, &operation->op, count, type, &block,
+	err = coll_operation_blocks(comm, operation, count, type, &block,
 				    &total) ?:
-	      coll_operation_reduction(&operation->op, op);
+	      coll_operation_reduction(operation, op);
 	if (err)
 		return err;
 	operation->send_size = total;
@@ -40,8 +40,8 @@ int coll_reduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
@@ -51,8 +51,8 @@ int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_prep_reduce_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -61,8 +61,8 @@ int coll_prep_reduce_scatter(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe,
+				   build(&operation, comm, send, recv, count, type, op));
 }
 
 int coll_reduce_scatter_init(struct coll_comm *comm, const void *send,
@@ -72,6 +72,6 @@ int coll_reduce_scatter_init(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build(&operation, comm, send, recv, count, type, op) ?:
-	       coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request,
+				   build(&operation, comm, send, recv, count, type, op));
 }

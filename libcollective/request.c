@@ -60,18 +60,20 @@ static void request_unlink(struct coll_request *request)
 }
 
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
-			 struct coll_request **request)
+			 struct coll_request **request, int err)
 {
-	struct coll_request *new = calloc(1, sizeof(*new));
-	int err;
+	struct coll_request *new;
 
+	if (err)
+		return coll_operation_refused(comm, operation, err);
+	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
 	coll_operation_begin(comm, operation);
 	err = coll_device_start(comm->fd, &operation->op, &new->number);
 	if (err) {
 		free(new);
-		return err;
+		return coll_operation_refused(comm, operation, err);
 	}
 	new->comm = comm;
 	new->operation = *operation;
@@ -105,13 +107,15 @@ static void request_unregister(struct coll_request *request)
 }
 
 int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
-			struct coll_request **request)
+			struct coll_request **request, int err)
 {
-	struct coll_request *new = calloc(1, sizeof(*new));
 	struct coll_operation *mine;
+	struct coll_request *new;
 	struct collective_op *op;
-	int err;
 
+	if (err)
+		return coll_operation_refused(comm, operation, err);
+	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
 	new->comm = comm;
@@ -130,7 +134,7 @@ int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation
 	if (err) {
 		request_unregister(new);
 		free(new);
-		return err;
+		return coll_operation_refused(comm, operation, err);
 	}
 	request_link(new);
 	*request = new;
@@ -139,11 +143,16 @@ int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation
 
 int coll_start(struct coll_request *request)
 {
+	struct coll_operation *operation;
+	int err;
+
 	if (!request || !request->persistent)
 		return -EINVAL;
 	if (request->number)
 		return -EBUSY;
-	return coll_device_start(request->comm->fd, &request->operation.op, &request->number);
+	operation = &request->operation;
+	err = coll_device_start(request->comm->fd, &operation->op, &request->number);
+	return coll_operation_refused(request->comm, operation, err);
 }
 
 int coll_cancel(struct coll_request *request)

@@ -102,7 +102,7 @@ static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
 		},
 	};
 
-	return coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation, 0);
 }
 
 static int exchange_calls(struct split *split)
@@ -265,7 +265,7 @@ static int meet(struct split *split)
 	if (err)
 		return err;
 	barrier.op.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
-	err = coll_operation_run(child, &barrier);
+	err = coll_operation_run(child, &barrier, 0);
 	return err ? coll_fail(&split->detail, err, "group %s: %s",
 			       child->setup.name, coll_error_detail(child)) : 0;
 }

@@ -6,7 +6,7 @@ int coll_submit(struct coll_comm *comm, const struct collective_op *op)
 {
 	struct coll_operation operation = { .op = *op };
 
-	return coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation, 0);
 }
 
 int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
@@ -15,7 +15,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	struct coll_operation operation = { .op = *op };
 
 	*request = NULL;
-	return coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request, 0);
 }
 
 int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -23,7 +23,7 @@ int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation = { .op = *op };
 
-	return coll_operation_prep(comm, &operation, sqe);
+	return coll_operation_prep(comm, &operation, sqe, 0);
 }
 
 int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
@@ -32,5 +32,5 @@ int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
 	struct coll_operation operation = { .op = *op };
 
 	*request = NULL;
-	return coll_operation_init(comm, &operation, request);
+	return coll_operation_init(comm, &operation, request, 0);
 }

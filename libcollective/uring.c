@@ -21,13 +21,16 @@ static void sqe_fill(struct io_uring_sqe *sqe, const struct coll_comm *comm,
 }
 
 int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
-			struct io_uring_sqe *sqe)
+			struct io_uring_sqe *sqe, int err)
 {
 	_Static_assert(offsetof(struct io_uring_sqe, cmd) + sizeof(operation->op) <= SQE_SIZE,
 		       "the operation fits an SQE");
 
-	if (operation->move_size || operation->layout.size)
-		return -EOPNOTSUPP;
+	if (!err && (operation->move_size || operation->layout.size))
+		err = coll_operation_refuse(operation, -EOPNOTSUPP,
+					    "an SQE cannot tell where the blocks are");
+	if (err)
+		return coll_operation_refused(comm, operation, err);
 	coll_operation_begin(comm, operation);
 	sqe_fill(sqe, comm, COLLECTIVE_IOC_SUBMIT, &operation->op, sizeof(operation->op));
 	return 0;

@@ -22,23 +22,16 @@ static void begin(struct coll_operation *operation, int opcode, int root,
 static int build_recv(struct coll_operation *operation, void *buffer, size_t *count,
 		      enum coll_type type, int from, long long tag)
 {
-	struct collective_op *op = &operation->op;
-
 	begin(operation, COLLECTIVE_RECV, from, NULL, buffer, count);
-	if (tag != COLL_TAG_NONE) {
-		if (tag < 0 || (__u64)tag > COLLECTIVE_KEY_MAX)
-			return -EINVAL;
-		op->flags |= COLLECTIVE_F_KEYED;
-		op->key = tag;
-	}
-	return coll_operation_elements(op, *count, type, &operation->recv_size);
+	return coll_operation_tag(operation, tag) ?:
+	       coll_operation_elements(operation, *count, type, &operation->recv_size);
 }
 
 static int build_broadcast(struct coll_operation *operation, struct coll_comm *comm,
 			   void *buffer, size_t *count, enum coll_type type, int root)
 {
 	begin(operation, COLLECTIVE_BROADCAST, root, buffer, buffer, count);
-	return coll_operation_elements(&operation->op, *count, type,
+	return coll_operation_elements(operation, *count, type,
 				       comm->rank == root ? &operation->send_size :
 							    &operation->recv_size);
 }
@@ -50,10 +43,13 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 {
 	struct collective_op *op = &operation->op;
 	bool own = comm->rank == root;
+	int err;
 
-	if (own && !send_counts)
-		return -EINVAL;
 	begin(operation, COLLECTIVE_SCATTER, root, own ? send : NULL, recv, count);
+	err = own ? coll_operation_counts(operation, send_counts) :
+		    coll_operation_not_in_place(operation, recv);
+	if (err)
+		return err;
 	op->flags |= COLLECTIVE_F_VECTOR;
 	if (own) {
 		operation->layout.size = sizeof(operation->layout);
@@ -61,14 +57,12 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 		operation->layout.send_displs = (uintptr_t)send_displs;
 	}
 	if (recv == COLL_IN_PLACE) {
-		if (!own)
-			return -EINVAL;
 		/* Equal addresses are the kernel's word for it. */
 		op->recv = op->send;
 	} else if (own && send == recv) {
 		return -EINVAL;
 	}
-	return coll_operation_elements(op, own ? send_counts[root] : *count, type,
+	return coll_operation_elements(operation, own ? send_counts[root] : *count, type,
 				       &operation->recv_size);
 }
 
@@ -77,8 +71,8 @@ int coll_recv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 {
 	struct coll_operation operation;
 
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_recv(&operation, buffer, count, type, from, tag));
 }
 
 int coll_irecv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
@@ -88,8 +82,9 @@ int coll_irecv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_recv(&operation, buffer, count, type, from, tag) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_recv(&operation, buffer, count, type, from,
+					       tag));
 }
 
 int coll_broadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
@@ -97,8 +92,9 @@ int coll_broadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 {
 	struct coll_operation operation;
 
-	return build_broadcast(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_broadcast(&operation, comm, buffer, count, type,
+						  root));
 }
 
 int coll_ibroadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
@@ -107,8 +103,9 @@ int coll_ibroadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_broadcast(&operation, comm, buffer, count, type, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_broadcast(&operation, comm, buffer, count, type,
+						    root));
 }
 
 int coll_scatter_varlen(struct coll_comm *comm, const void *send,
@@ -117,9 +114,9 @@ int coll_scatter_varlen(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return build_scatter(&operation, comm, send, send_counts, send_displs, recv,
-			     count, type, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_scatter(&operation, comm, send, send_counts,
+						send_displs, recv, count, type, root));
 }
 
 int coll_iscatter_varlen(struct coll_comm *comm, const void *send,
@@ -130,7 +127,7 @@ int coll_iscatter_varlen(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_scatter(&operation, comm, send, send_counts, send_displs, recv,
-			     count, type, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_scatter(&operation, comm, send, send_counts,
+						  send_displs, recv, count, type, root));
 }

@@ -72,13 +72,14 @@ static int build_gather(struct coll_operation *operation, struct coll_comm *comm
 	int err;
 
 	begin(operation, opcode, root, send, recv);
-	err = coll_operation_elements(op, send_count, type, &operation->send_size);
+	err = coll_operation_elements(operation, send_count, type, &operation->send_size);
 	if (err)
 		return err;
 	if (opcode == COLLECTIVE_GATHER && comm->rank != root)
-		return send == COLL_IN_PLACE ? -EINVAL : 0;
-	if (!recv_counts)
-		return -EINVAL;
+		return coll_operation_not_in_place(operation, send);
+	err = coll_operation_counts(operation, recv_counts);
+	if (err)
+		return err;
 	operation->layout.recv_counts = list(recv_counts);
 	operation->layout.recv_displs = list(recv_displs);
 	operation->recv_size = extent(comm, recv_counts, recv_displs, coll_type_size(type));
@@ -103,13 +104,14 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	int err;
 
 	begin(operation, COLLECTIVE_SCATTER, root, send, recv);
-	err = coll_operation_elements(op, recv_count, type, &operation->recv_size);
+	err = coll_operation_elements(operation, recv_count, type, &operation->recv_size);
 	if (err)
 		return err;
 	if (comm->rank != root)
-		return recv == COLL_IN_PLACE ? -EINVAL : 0;
-	if (!send_counts)
-		return -EINVAL;
+		return coll_operation_not_in_place(operation, recv);
+	err = coll_operation_counts(operation, send_counts);
+	if (err)
+		return err;
 	operation->layout.send_counts = list(send_counts);
 	operation->layout.send_displs = list(send_displs);
 	operation->send_size = extent(comm, send_counts, send_displs, coll_type_size(type));
@@ -133,16 +135,16 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	int err;
 
 	begin(operation, COLLECTIVE_ALLTOALL, 0, send, recv);
-	err = coll_operation_elements(&operation->op, 0, type, &bytes);
-	if (err)
-		return err;
 	if (send == COLL_IN_PLACE) {
 		operation->op.send = operation->op.recv;
 		send_counts = recv_counts;
 		send_displs = recv_displs;
 	}
-	if (!send_counts || !recv_counts)
-		return -EINVAL;
+	err = coll_operation_elements(operation, 0, type, &bytes) ?:
+	      coll_operation_counts(operation, send_counts) ?:
+	      coll_operation_counts(operation, recv_counts);
+	if (err)
+		return err;
 	operation->layout.send_counts = list(send_counts);
 	operation->layout.send_displs = list(send_displs);
 	operation->layout.recv_counts = list(recv_counts);
@@ -160,11 +162,12 @@ static int build_reduce_scatter(struct coll_operation *operation, struct coll_co
 	int err;
 
 	begin(operation, COLLECTIVE_REDUCE_SCATTER, 0, send, recv);
-	if (!counts)
-		return -EINVAL;
-	err = coll_operation_elements(&operation->op, counts[comm->rank], type,
+	err = coll_operation_counts(operation, counts);
+	if (err)
+		return err;
+	err = coll_operation_elements(operation, counts[comm->rank], type,
 				      &operation->recv_size) ?:
-	      coll_operation_reduction(&operation->op, op);
+	      coll_operation_reduction(operation, op);
 	if (err)
 		return err;
 	operation->layout.recv_counts = list(counts);
@@ -188,9 +191,10 @@ int coll_allgatherv(struct coll_comm *comm, const void *send, size_t send_count,
 {
 	struct coll_operation operation;
 
-	return build_gather(&operation, comm, COLLECTIVE_ALLGATHER, send,
-			    send_count, recv, recv_counts, recv_displs, type, 0) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_gather(&operation, comm, COLLECTIVE_ALLGATHER,
+					       send, send_count, recv, recv_counts,
+					       recv_displs, type, 0));
 }
 
 int coll_iallgatherv(struct coll_comm *comm, const void *send,
@@ -201,9 +205,10 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_gather(&operation, comm, COLLECTIVE_ALLGATHER, send,
-			    send_count, recv, recv_counts, recv_displs, type, 0) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_gather(&operation, comm, COLLECTIVE_ALLGATHER,
+						 send, send_count, recv, recv_counts,
+						 recv_displs, type, 0));
 }
 
 int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
@@ -212,9 +217,10 @@ int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
 {
 	struct coll_operation operation;
 
-	return build_gather(&operation, comm, COLLECTIVE_GATHER, send, send_count,
-			    recv, recv_counts, recv_displs, type, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_gather(&operation, comm, COLLECTIVE_GATHER, send,
+					       send_count, recv, recv_counts, recv_displs,
+					       type, root));
 }
 
 int coll_igatherv(struct coll_comm *comm, const void *send, size_t send_count,
@@ -225,9 +231,10 @@ int coll_igatherv(struct coll_comm *comm, const void *send, size_t send_count,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_gather(&operation, comm, COLLECTIVE_GATHER, send, send_count,
-			    recv, recv_counts, recv_displs, type, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_gather(&operation, comm, COLLECTIVE_GATHER,
+						 send, send_count, recv, recv_counts,
+						 recv_displs, type, root));
 }
 
 int coll_scatterv(struct coll_comm *comm, const void *send,
@@ -236,9 +243,10 @@ int coll_scatterv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return build_scatter(&operation, comm, send, send_counts, send_displs, recv,
-			     recv_count, type, root) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_scatter(&operation, comm, send, send_counts,
+						send_displs, recv, recv_count, type,
+						root));
 }
 
 int coll_iscatterv(struct coll_comm *comm, const void *send,
@@ -249,9 +257,10 @@ int coll_iscatterv(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_scatter(&operation, comm, send, send_counts, send_displs, recv,
-			     recv_count, type, root) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_scatter(&operation, comm, send, send_counts,
+						  send_displs, recv, recv_count, type,
+						  root));
 }
 
 int coll_alltoallv(struct coll_comm *comm, const void *send,
@@ -261,9 +270,10 @@ int coll_alltoallv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return build_alltoall(&operation, comm, send, send_counts, send_displs,
-			      recv, recv_counts, recv_displs, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_alltoall(&operation, comm, send, send_counts,
+						 send_displs, recv, recv_counts,
+						 recv_displs, type));
 }
 
 int coll_ialltoallv(struct coll_comm *comm, const void *send,
@@ -275,9 +285,10 @@ int coll_ialltoallv(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_alltoall(&operation, comm, send, send_counts, send_displs,
-			      recv, recv_counts, recv_displs, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_alltoall(&operation, comm, send, send_counts,
+						   send_displs, recv, recv_counts,
+						   recv_displs, type));
 }
 
 int coll_reduce_scatterv(struct coll_comm *comm, const void *send,
@@ -287,9 +298,10 @@ int coll_reduce_scatterv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return build_reduce_scatter(&operation, comm, send, send_displs, recv,
-				    recv_counts, type, op) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  build_reduce_scatter(&operation, comm, send,
+						       send_displs, recv, recv_counts,
+						       type, op));
 }
 
 int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
@@ -300,7 +312,8 @@ int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return build_reduce_scatter(&operation, comm, send, send_displs, recv,
-				    recv_counts, type, op) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    build_reduce_scatter(&operation, comm, send,
+							 send_displs, recv, recv_counts,
+							 type, op));
 }

@@ -55,7 +55,7 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 		.layout.send = viewed(send_view),
 		.layout.recv = viewed(recv_view),
 	};
-	err = coll_operation_blocks(comm, &operation->op, count, type, &block, &total);
+	err = coll_operation_blocks(comm, operation, count, type, &block, &total);
 	if (err)
 		return err;
 	operation->send_size = extent(send_view, opcode == COLLECTIVE_ALLGATHER ? 1 : n,
@@ -67,7 +67,8 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 	if (send != COLL_IN_PLACE)
 		return 0;
 	if (opcode == COLLECTIVE_REDUCE_SCATTER)
-		return -EOPNOTSUPP;
+		return coll_operation_refuse(operation, -EOPNOTSUPP,
+					     "blocks in rows are not reduced in place");
 	operation->op.send = operation->op.recv;
 	if (opcode == COLLECTIVE_ALLTOALL) {
 		operation->layout.send = operation->layout.recv;
@@ -87,9 +88,10 @@ int coll_allgather_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return coll_view_build(&operation, comm, COLLECTIVE_ALLGATHER, send,
-			       send_view, recv, recv_view, count, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  coll_view_build(&operation, comm, COLLECTIVE_ALLGATHER,
+						  send, send_view, recv, recv_view, count,
+						  type));
 }
 
 int coll_iallgather_view(struct coll_comm *comm, const void *send,
@@ -100,9 +102,10 @@ int coll_iallgather_view(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return coll_view_build(&operation, comm, COLLECTIVE_ALLGATHER, send,
-			       send_view, recv, recv_view, count, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    coll_view_build(&operation, comm,
+						    COLLECTIVE_ALLGATHER, send, send_view,
+						    recv, recv_view, count, type));
 }
 
 int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
@@ -112,11 +115,12 @@ int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return coll_view_build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
-			       send_view, recv, recv_view, count,
-			       type) ?:
-	       coll_operation_reduction(&operation.op, op) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  coll_view_build(&operation, comm,
+						  COLLECTIVE_REDUCE_SCATTER, send,
+						  send_view, recv, recv_view, count,
+						  type) ?:
+				  coll_operation_reduction(&operation, op));
 }
 
 int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
@@ -128,11 +132,12 @@ int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return coll_view_build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
-			       send_view, recv, recv_view, count,
-			       type) ?:
-	       coll_operation_reduction(&operation.op, op) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    coll_view_build(&operation, comm,
+						    COLLECTIVE_REDUCE_SCATTER, send,
+						    send_view, recv, recv_view, count,
+						    type) ?:
+				    coll_operation_reduction(&operation, op));
 }
 
 int coll_alltoall_view(struct coll_comm *comm, const void *send,
@@ -142,9 +147,10 @@ int coll_alltoall_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	return coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL, send,
-			       send_view, recv, recv_view, count, type) ?:
-	       coll_operation_run(comm, &operation);
+	return coll_operation_run(comm, &operation,
+				  coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL,
+						  send, send_view, recv, recv_view, count,
+						  type));
 }
 
 int coll_ialltoall_view(struct coll_comm *comm, const void *send,
@@ -155,7 +161,8 @@ int coll_ialltoall_view(struct coll_comm *comm, const void *send,
 	struct coll_operation operation;
 
 	*request = NULL;
-	return coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL, send,
-			       send_view, recv, recv_view, count, type) ?:
-	       coll_operation_start(comm, &operation, request);
+	return coll_operation_start(comm, &operation, request,
+				    coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL,
+						    send, send_view, recv, recv_view,
+						    count, type));
 }

@@ -1040,7 +1040,9 @@ const char *coll_strerror(int err);
  * coll_error_detail - why the group, or else the latest operation, failed
  * @comm: communicator
  *
- * For example "rank 2 died (operation 17)".  After a deadline it names all ranks
+ * For example "rank 2 died (operation 17)", or, of a call that has not become an
+ * operation, "send refused: there is no rank 4: the ranks are 0 to 3", until the
+ * next operation fails or call is refused.  After a deadline it names all ranks
  * that had not submitted the operation, and waits for their answers, 50 ms at most.
  * When coll_init() fails there is no communicator: the same kind of text is then in
  * the configuration's @detail.

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Why an operation was not taken on, in words. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "names.h"
+#include "operation.h"
+
+/* The root is one of the ranks; or it is the other end of a message. */
+static bool rooted(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_REDUCE || opcode == COLLECTIVE_BROADCAST ||
+	       opcode == COLLECTIVE_GATHER || opcode == COLLECTIVE_SCATTER;
+}
+
+static bool pair(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_SEND || opcode == COLLECTIVE_RECV;
+}
+
+static bool bitwise(unsigned int reduction)
+{
+	return reduction == COLLECTIVE_BAND || reduction == COLLECTIVE_BOR ||
+	       reduction == COLLECTIVE_BXOR;
+}
+
+static bool scans(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_SCAN || opcode == COLLECTIVE_EXSCAN;
+}
+
+static bool misaligned(__u64 addr, size_t bytes, unsigned int type)
+{
+	return bytes && addr % coll_type_size(type);
+}
+
+static bool overlap(const struct coll_operation *operation)
+{
+	const struct collective_op *op = &operation->op;
+
+	if (op->send < op->recv)
+		return op->recv - op->send < operation->send_size && operation->recv_size;
+	return op->send - op->recv < operation->recv_size && operation->send_size;
+}
+
+/* The likeliest of what the kernel calls malformed. */
+static void malformed(const struct coll_comm *comm, const struct coll_operation *operation,
+		      char *text, size_t size)
+{
+	const struct collective_op *op = &operation->op;
+
+	if (op->opcode >= COLLECTIVE_OPCODE_COUNT)
+		snprintf(text, size, "there is no such collective");
+	else if (op->type >= COLLECTIVE_TYPE_COUNT)
+		snprintf(text, size, "there is no such type");
+	else if ((rooted(op->opcode) || pair(op->opcode)) && op->root >= (__u32)comm->nranks)
+		snprintf(text, size, "there is no rank %d: the ranks are 0 to %d",
+			 (int)op->root, comm->nranks - 1);
+	else if (pair(op->opcode) && op->root == (__u32)comm->rank)
+		snprintf(text, size, "the message is from rank %d to itself", comm->rank);
+	else if (bitwise(op->reduction) && op->type >= COLLECTIVE_FLOAT16)
+		snprintf(text, size, "%s is not defined for %s",
+			 coll_names_reduction(op->reduction), coll_names_type(op->type));
+	else if (scans(op->opcode) && op->reduction == COLLECTIVE_AVG)
+		snprintf(text, size, "avg is not defined for it");
+	else if (misaligned(op->send, operation->send_size, op->type) ||
+		 misaligned(op->recv, operation->recv_size, op->type))
+		snprintf(text, size, "memory is not aligned to its elements of %zu bytes",
+			 coll_type_size(op->type));
+	else if (operation->layout.size)
+		snprintf(text, size,
+			 "lengths, places or rows of the blocks contradict each other, or memory overlaps");
+	else if (overlap(operation))
+		snprintf(text, size, "input and result overlap, and it is not in place");
+	else
+		snprintf(text, size, "%s", coll_strerror(EINVAL));
+}
+
+static void place(char *text, size_t size, const char *what, __u64 addr, size_t bytes)
+{
+	size_t length = strlen(text);
+
+	if (bytes)
+		snprintf(text + length, size - length, "%s %zu bytes of %s at %#llx",
+			 length ? " and" : "", bytes, what, (unsigned long long)addr);
+}
+
+/* The kernel does not say which. */
+static void unmapped(const struct coll_operation *operation, char *text, size_t size)
+{
+	const struct collective_op *op = &operation->op;
+	char where[128] = "";
+
+	place(where, sizeof(where), "input", op->send, operation->send_size);
+	place(where, sizeof(where), "result", op->recv, operation->recv_size);
+	snprintf(text, size, "memory is not mapped, or may not be written, of%s",
+		 where[0] ? where : " the operation");
+}
+
+/* What refuses an operation before it is one; what ends one has a reason in the kernel. */
+static bool refuses(int err)
+{
+	switch (err) {
+	case -EINVAL:
+	case -E2BIG:
+	case -EFAULT:
+	case -EOVERFLOW:
+	case -EOPNOTSUPP:
+	case -ENOENT:
+	case -EDQUOT:
+	case -EPERM:
+		return true;
+	}
+	return false;
+}
+
+int coll_operation_refuse(struct coll_operation *operation, int err, const char *why)
+{
+	operation->refusal = why;
+	return err;
+}
+
+int coll_operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
+			   int err)
+{
+	char why[COLL_DETAIL_SIZE / 2], text[COLL_DETAIL_SIZE];
+
+	if (!refuses(err))
+		return err;
+	if (operation->refusal)
+		snprintf(why, sizeof(why), "%s", operation->refusal);
+	else if (err == -EINVAL)
+		malformed(comm, operation, why, sizeof(why));
+	else if (err == -EFAULT)
+		unmapped(operation, why, sizeof(why));
+	else
+		snprintf(why, sizeof(why), "%s", coll_strerror(err));
+	snprintf(text, sizeof(text), "%s refused: %s",
+		 coll_names_opcode(operation->op.opcode), why);
+	coll_comm_note(comm, text);
+	return err;
+}
