@@ -19,6 +19,7 @@
 
 #define RANKS_MOST	6
 #define ELEMENTS	(1 << 16)
+#define ELEMENTS_LARGE	(1 << 21)	/* that allreduces go another way */
 
 /* Survivors know a death at once, and a silent rank by the deadline; slow machines later. */
 #define DEADLINE_MS	300
@@ -47,6 +48,7 @@ static const char * const fate_names[] = {
  * @victim: to whom
  * @after_us: when, from when all are there
  * @operations: after so many nothing has happened that would be noticed
+ * @elements: of a rank's memory
  */
 struct chaos {
 	unsigned int seed;
@@ -54,6 +56,7 @@ struct chaos {
 	unsigned int victim;
 	unsigned int after_us;
 	unsigned int operations;
+	unsigned int elements;
 };
 
 enum { FLAG_READY, FLAG_FATE, FLAG_MEET, VALUE_TOLD = 8 };
@@ -69,6 +72,13 @@ struct fated {
 	__u32 *recv;
 	bool unmapped;
 };
+
+/* The others have a block of each rank. */
+static bool whole(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_BROADCAST ||
+	       opcode == COLLECTIVE_REDUCE || opcode == COLLECTIVE_SCAN;
+}
 
 static __u32 *area(size_t elements)
 {
@@ -89,12 +99,13 @@ static void operation(const struct fated *f, unsigned int *seed, struct collecti
 	unsigned int opcode = opcodes[rand_r(seed) % ARRAY_SIZE(opcodes)];
 	unsigned int root = rand_r(seed) % f->rank->nranks;
 	unsigned int size = rand_r(seed), most = rand_r(seed) % 3;
+	unsigned int elements = f->chaos->elements / (whole(opcode) ? 1 : RANKS_MOST);
 
 	*op = (struct collective_op){ .opcode = opcode };
 	if (opcode == COLLECTIVE_BARRIER)
 		return;
 	op->type = COLLECTIVE_UINT32;
-	op->count = size % (most == 0 ? 16 : most == 1 ? 3000 : ELEMENTS / RANKS_MOST);
+	op->count = size % (most == 0 ? 16 : most == 1 ? 3000 : elements);
 	op->send = (uintptr_t)f->send;
 	op->recv = (uintptr_t)f->recv;
 	if (opcode == COLLECTIVE_BROADCAST || opcode == COLLECTIVE_REDUCE ||
@@ -137,8 +148,8 @@ static int meet_fate(struct fated *f, struct collective_op *op)
 		member_ioctl(r->fd, COLLECTIVE_IOC_CANCEL, &cancel);
 		break;
 	case FATE_UNMAP:
-		munmap(f->send, ELEMENTS * sizeof(__u32));
-		munmap(f->recv, ELEMENTS * sizeof(__u32));
+		munmap(f->send, f->chaos->elements * sizeof(__u32));
+		munmap(f->recv, f->chaos->elements * sizeof(__u32));
 		f->unmapped = true;
 		break;
 	default:
@@ -146,8 +157,8 @@ static int meet_fate(struct fated *f, struct collective_op *op)
 	}
 	err = member_wait(r->fd, request, 0);
 	if (f->unmapped) {
-		f->send = area(ELEMENTS);
-		f->recv = area(ELEMENTS);
+		f->send = area(f->chaos->elements);
+		f->recv = area(f->chaos->elements);
 		CHECK(f->send && f->recv);
 	}
 	return err;
@@ -198,8 +209,8 @@ static int rank_live(struct rank *r)
 	struct fated f = {
 		.rank = r,
 		.chaos = chaos,
-		.send = area(ELEMENTS),
-		.recv = area(ELEMENTS),
+		.send = area(chaos->elements),
+		.recv = area(chaos->elements),
 	};
 	bool mine = r->rank == chaos->victim, met = false, dooms;
 	unsigned int seed = chaos->seed, n;
@@ -265,6 +276,7 @@ static int round_run(unsigned int seed)
 	chaos.after_us = rand_r(&dice) % (rand_r(&dice) % 2 ? 30000 : 2000);
 	chaos.operations = 20 + rand_r(&dice) % 80;
 	config.bound = rand_r(&dice) % 2;
+	chaos.elements = rand_r(&dice) % 6 || emulated() ? ELEMENTS : ELEMENTS_LARGE;
 	/* Only silence should run into the deadline. */
 	if (chaos.fate != FATE_STOP)
 		config.timeout_ms = 60000;
@@ -295,9 +307,10 @@ static int round_run(unsigned int seed)
 	munmap(group.shared, sizeof(*group.shared));
 	if (bad)
 		dprintf(STDOUT_FILENO,
-			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s\n", seed,
+			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s%s\n", seed,
 			fate_names[chaos.fate], chaos.victim, config.nranks, config.lanes,
-			chaos.after_us, config.bound ? ", bound" : "");
+			chaos.after_us, config.bound ? ", bound" : "",
+			chaos.elements == ELEMENTS_LARGE ? ", large" : "");
 	return bad;
 }
 
