@@ -4,11 +4,15 @@
  * there the next time that it is queued; the threads that wait for their own operation
  * run it where they are, as ever.
  *
- * Of each CPU is known whether the lanes that run there are of one process.
+ * Of each CPU is known whether the lanes that run there are of one process, and how many
+ * threads of ranks are in the middle of submitting there, or have been told that what they
+ * wait for is complete and have not come to it.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 #include <net/net_namespace.h>
@@ -19,10 +23,12 @@
  * struct cpu_lanes - the lanes that run on a CPU
  * @lanes: protected by cpus_lock
  * @shared: they are of several processes; whoever only looks does without the lock
+ * @awake: threads that run there, or are about to
  */
 struct cpu_lanes {
 	struct hlist_head lanes;
 	bool shared;
+	atomic_t awake;
 };
 
 static DEFINE_PER_CPU(struct cpu_lanes, cpu_lanes);
@@ -89,6 +95,43 @@ void coll_cpus_leave(struct coll_lane *lane)
 bool coll_cpus_exclusive(const struct coll_lane *lane)
 {
 	return !READ_ONCE(per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu))->shared);
+}
+
+/**
+ * coll_cpus_rise() - a thread whose work items are on a CPU runs, or is about to
+ * @cpu: that one
+ *
+ * Context: any.
+ */
+void coll_cpus_rise(int cpu)
+{
+	atomic_inc(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
+}
+
+/**
+ * coll_cpus_rest() - it sleeps, or is back in its program
+ * @cpu: as it rose
+ */
+void coll_cpus_rest(int cpu)
+{
+	atomic_dec(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
+}
+
+/**
+ * coll_cpus_give_way() - let threads go first that have something to submit
+ *
+ * Where ranks share a CPU one after the other begins an operation, and all wait for the
+ * last.  The scheduler prefers the worker, which sleeps a lot, and it would move megabytes
+ * for the first of them meanwhile.  cond_resched() asks for nothing: the worker's
+ * slice is not over.  To yield gives a part of its share away, to programs that
+ * compute as well, and so it is done where such threads are only.
+ *
+ * Context: work item.
+ */
+void coll_cpus_give_way(void)
+{
+	if (atomic_read(&raw_cpu_ptr(&cpu_lanes)->awake) && !single_task_running())
+		yield();
 }
 
 static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)

@@ -314,7 +314,7 @@ static struct coll_request *request_complete(struct coll_request *request)
 	if (request->source)
 		request->source->done(request);
 	else if (request->waiter)
-		complete(request->waiter);
+		coll_wait_tell(request);
 	else
 		wake_up_all(&member->wait);
 	if (!member->inflight && member->aborted)
@@ -408,6 +408,31 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	return 0;
 }
 
+static int request_submit(struct coll_wait *wait, struct coll_member *member,
+			  const struct collective_op *op, bool nowait, u64 *id)
+{
+	struct coll_request *request = coll_request_new(member, op, NULL, NULL);
+	int err;
+
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+	err = coll_request_start(request, wait);
+	if (err) {
+		coll_request_free(request);
+		return err;
+	}
+	*id = request->id;
+	if (nowait) {
+		request_kick(request);
+		coll_wait_release(wait, member);
+		return 0;
+	}
+	err = coll_wait_finish(wait, member);
+	if (err != -ERESTARTSYS)
+		*id = 0;
+	return err;
+}
+
 /**
  * coll_request_submit() - begin an operation, and wait until it is complete
  * @member: the member
@@ -424,29 +449,13 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 			bool nowait, u64 *id, u64 *received)
 {
 	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
-	struct coll_request *request;
 	int err;
 
 	*id = 0;
-	request = coll_request_new(member, op, NULL, NULL);
-	if (IS_ERR(request))
-		return PTR_ERR(request);
-	init_completion(&wait.news);
-	err = coll_request_start(request, &wait);
-	if (err) {
-		coll_request_free(request);
-		return err;
-	}
-	*id = request->id;
-	if (nowait) {
-		request_kick(request);
-		coll_wait_release(&wait, member);
-		return 0;
-	}
-	err = coll_wait_finish(&wait, member);
+	coll_wait_begin(&wait, member);
+	err = request_submit(&wait, member, op, nowait, id);
+	coll_wait_end(&wait);
 	*received = wait.received;
-	if (err != -ERESTARTSYS)
-		*id = 0;
 	return err;
 }
 

@@ -76,5 +76,7 @@ int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 void coll_cpus_enter(struct coll_lane *lane, int cpu);
 void coll_cpus_leave(struct coll_lane *lane);
 bool coll_cpus_exclusive(const struct coll_lane *lane);
+void coll_cpus_rise(int cpu);
+void coll_cpus_rest(int cpu);
 
 #endif /* COLL_LANE_H */

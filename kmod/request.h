@@ -178,6 +178,8 @@ struct coll_request {
  * @timeout: jiffies, 0: only look
  * @end: when they are over
  * @news: one of them is complete
+ * @cpu: where we are counted while we run, or are about to (cpus.c); below 0: nowhere
+ * @awake: 1: we are [a]
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
  * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are run here instead of
@@ -192,6 +194,8 @@ struct coll_wait {
 	long timeout;
 	unsigned long end;
 	struct completion news;
+	int cpu;
+	atomic_t awake;
 	u32 nparts;
 	u64 bytes;
 	unsigned long lent;
@@ -229,6 +233,9 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 
 /* wait.c */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
+void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member);
+void coll_wait_end(struct coll_wait *wait);
+void coll_wait_tell(struct coll_request *request);
 void coll_wait_release(struct coll_wait *wait, struct coll_member *member);
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member);
 int coll_wait(struct coll_wait *wait, struct coll_member *member);

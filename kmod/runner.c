@@ -86,6 +86,7 @@ static void runner_loop(struct coll_runner *runner)
 
 static void runner_work(struct work_struct *work)
 {
+	coll_cpus_give_way();
 	runner_loop(container_of(work, struct coll_runner, work));
 }
 

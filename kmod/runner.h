@@ -49,6 +49,9 @@ void coll_runner_turn(struct coll_runner *runner);
 void coll_runner_reclaim(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
+/* cpus.c */
+void coll_cpus_give_way(void);
+
 /* All work items of the module. */
 extern struct workqueue_struct *coll_wq;
 

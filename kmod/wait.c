@@ -49,9 +49,57 @@ static struct coll_request *wait_find(struct coll_member *member, u64 id)
 	return id && request && request->id == id ? request : NULL;
 }
 
+static void wait_rise(struct coll_wait *wait)
+{
+	if (wait->cpu >= 0 && !atomic_xchg(&wait->awake, 1))
+		coll_cpus_rise(wait->cpu);
+}
+
+static void wait_rest(struct coll_wait *wait)
+{
+	if (wait->cpu >= 0 && atomic_xchg(&wait->awake, 0))
+		coll_cpus_rest(wait->cpu);
+}
+
+/**
+ * coll_wait_begin() - a thread comes to submit something, or to wait
+ * @wait: its
+ * @member: of the requests
+ */
+void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member)
+{
+	init_completion(&wait->news);
+	wait->index = wait->n;
+	wait->cpu = coll_cpus_exclusive(&member->lanes[0]) ? -1 :
+		    READ_ONCE(member->lanes[0].runner.cpu);
+	wait_rise(wait);
+}
+
+/**
+ * coll_wait_end() - it goes
+ * @wait: its, without claims
+ */
+void coll_wait_end(struct coll_wait *wait)
+{
+	wait_rest(wait);
+}
+
+/**
+ * coll_wait_tell() - what a thread waits for is complete
+ * @request: one with a waiter; its member is locked
+ */
+void coll_wait_tell(struct coll_request *request)
+{
+	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, news);
+
+	lockdep_assert_held(&request->member->lock);
+	wait_rise(wait);
+	complete(&wait->news);
+}
+
 /**
  * coll_wait_claim() - what becomes of a request is for one thread to know
- * @wait: its, with @news initialised
+ * @wait: its
  * @request: nobody waits for it; its member is locked
  */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
@@ -262,6 +310,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  */
 static long wait_sleep(struct coll_wait *wait, long left)
 {
+	wait_rest(wait);
 	left = wait_for_completion_interruptible_timeout(&wait->news, left);
 	while (try_wait_for_completion(&wait->news))
 		;
@@ -348,14 +397,16 @@ int coll_wait(struct coll_wait *wait, struct coll_member *member)
 {
 	int err;
 
-	init_completion(&wait->news);
-	wait->index = wait->n;
+	coll_wait_begin(wait, member);
 	spin_lock(&member->lock);
 	err = wait_claims(wait, member);
 	if (err)
 		wait_release(wait, member);
 	spin_unlock(&member->lock);
-	return err ? err : coll_wait_finish(wait, member);
+	if (!err)
+		err = coll_wait_finish(wait, member);
+	coll_wait_end(wait);
+	return err;
 }
 
 /**
