@@ -454,7 +454,7 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	*id = 0;
 	coll_wait_begin(&wait, member);
 	err = request_submit(&wait, member, op, nowait, id);
-	coll_wait_end(&wait);
+	coll_wait_rest(&wait);
 	*received = wait.received;
 	return err;
 }

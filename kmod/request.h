@@ -234,7 +234,7 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 /* wait.c */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
 void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member);
-void coll_wait_end(struct coll_wait *wait);
+void coll_wait_rest(struct coll_wait *wait);
 void coll_wait_tell(struct coll_request *request);
 void coll_wait_release(struct coll_wait *wait, struct coll_member *member);
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member);

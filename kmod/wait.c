@@ -55,12 +55,6 @@ static void wait_rise(struct coll_wait *wait)
 		coll_cpus_rise(wait->cpu);
 }
 
-static void wait_rest(struct coll_wait *wait)
-{
-	if (wait->cpu >= 0 && atomic_xchg(&wait->awake, 0))
-		coll_cpus_rest(wait->cpu);
-}
-
 /**
  * coll_wait_begin() - a thread comes to submit something, or to wait
  * @wait: its
@@ -76,12 +70,13 @@ void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member)
 }
 
 /**
- * coll_wait_end() - it goes
- * @wait: its, without claims
+ * coll_wait_rest() - it is about to sleep, or goes and has no claims
+ * @wait: its
  */
-void coll_wait_end(struct coll_wait *wait)
+void coll_wait_rest(struct coll_wait *wait)
 {
-	wait_rest(wait);
+	if (wait->cpu >= 0 && atomic_xchg(&wait->awake, 0))
+		coll_cpus_rest(wait->cpu);
 }
 
 /**
@@ -310,7 +305,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  */
 static long wait_sleep(struct coll_wait *wait, long left)
 {
-	wait_rest(wait);
+	coll_wait_rest(wait);
 	left = wait_for_completion_interruptible_timeout(&wait->news, left);
 	while (try_wait_for_completion(&wait->news))
 		;
@@ -405,7 +400,7 @@ int coll_wait(struct coll_wait *wait, struct coll_member *member)
 	spin_unlock(&member->lock);
 	if (!err)
 		err = coll_wait_finish(wait, member);
-	coll_wait_end(wait);
+	coll_wait_rest(wait);
 	return err;
 }
 

@@ -21,20 +21,6 @@ static bool reduces(unsigned int opcode)
 	       opcode == COLLECTIVE_EXSCAN;
 }
 
-/* Before the root's number; NULL: there is none. */
-static const char *root(unsigned int opcode)
-{
-	switch (opcode) {
-	case COLLECTIVE_BROADCAST:
-	case COLLECTIVE_SCATTER:
-		return "from";
-	case COLLECTIVE_REDUCE:
-	case COLLECTIVE_GATHER:
-		return "to";
-	}
-	return NULL;
-}
-
 /**
  * struct text - what is being written
  * @at: where it goes on
@@ -78,17 +64,14 @@ static void text_call(struct text *text, const struct collective_call *call,
 		/* Where each pair of ranks has its own there is no count of all. */
 		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR))
 			text_add(text, "%llu ", (unsigned long long)call->count);
-		text_add(text, "%s",
-			 coll_names_type(call->type));
+		text_add(text, "%s", coll_names_type(call->type));
 	}
 	if (reduces(call->opcode))
-		text_add(text, " by %s",
-			 coll_names_reduction(call->reduction));
-	if (root(call->opcode))
-		text_add(text, " %s root %u", root(call->opcode), call->root);
+		text_add(text, " by %s", coll_names_reduction(call->reduction));
+	if (coll_names_root(call->opcode))
+		text_add(text, " %s root %u", coll_names_root(call->opcode), call->root);
 	if (alike && call->algorithm != other->algorithm)
-		text_add(text, " as %s",
-			 coll_names_algorithm(call->algorithm));
+		text_add(text, " as %s", coll_names_algorithm(call->algorithm));
 	if (alike && call->layout != other->layout)
 		text_add(text, " with layout %016llx",
 			 (unsigned long long)call->layout);

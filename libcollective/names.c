@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "names.h"
 
+#include <stddef.h>
+
 const char * const coll_names_opcodes[COLLECTIVE_OPCODE_COUNT] = {
 	[COLLECTIVE_BARRIER] = "barrier",
 	[COLLECTIVE_ALLREDUCE] = "allreduce",
@@ -75,4 +77,17 @@ const char *coll_names_reduction(unsigned int i)
 const char *coll_names_algorithm(unsigned int i)
 {
 	return name(coll_names_algorithms, COLLECTIVE_ALGORITHM_COUNT, i);
+}
+
+const char *coll_names_root(unsigned int opcode)
+{
+	switch (opcode) {
+	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_SCATTER:
+		return "from";
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_GATHER:
+		return "to";
+	}
+	return NULL;
 }

@@ -16,4 +16,7 @@ const char *coll_names_type(unsigned int i);
 const char *coll_names_reduction(unsigned int i);
 const char *coll_names_algorithm(unsigned int i);
 
+/* Before the root's number: "from", "to"; NULL: the collective has no root. */
+const char *coll_names_root(unsigned int opcode);
+
 #endif /* COLL_NAMES_H */

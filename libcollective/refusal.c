@@ -9,13 +9,7 @@
 #include "names.h"
 #include "operation.h"
 
-/* The root is one of the ranks; or it is the other end of a message. */
-static bool rooted(unsigned int opcode)
-{
-	return opcode == COLLECTIVE_REDUCE || opcode == COLLECTIVE_BROADCAST ||
-	       opcode == COLLECTIVE_GATHER || opcode == COLLECTIVE_SCATTER;
-}
-
+/* The root is the other end. */
 static bool pair(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_SEND || opcode == COLLECTIVE_RECV;
@@ -56,7 +50,8 @@ static void malformed(const struct coll_comm *comm, const struct coll_operation 
 		snprintf(text, size, "there is no such collective");
 	else if (op->type >= COLLECTIVE_TYPE_COUNT)
 		snprintf(text, size, "there is no such type");
-	else if ((rooted(op->opcode) || pair(op->opcode)) && op->root >= (__u32)comm->nranks)
+	else if ((coll_names_root(op->opcode) || pair(op->opcode)) &&
+		 op->root >= (__u32)comm->nranks)
 		snprintf(text, size, "there is no rank %d: the ranks are 0 to %d",
 			 (int)op->root, comm->nranks - 1);
 	else if (pair(op->opcode) && op->root == (__u32)comm->rank)
