@@ -35,5 +35,7 @@
 
 /* How long reasons are collected before requests fail with the best, ms. */
 #define COLL_SETTLE_MS		25
+/* ...if that is a link's end, not a rank's. */
+#define COLL_SETTLE_INFERRED_MS	100
 
 #endif /* COLL_BOUNDS_H */

@@ -370,11 +370,17 @@ static void lane_refused(struct coll_lane *lane)
 					 max(link->peer, member->rank));
 }
 
+/* While it is being found out why the group failed, nothing fails. */
 static void lane_finish(struct coll_lane *lane)
 {
+	struct coll_member *member = lane->member;
+	bool unsettled = smp_load_acquire(&member->aborted) &&	/* then when */
+			 !coll_member_settled(member, ktime_get_ns());
 	struct coll_part *part, *next;
 
 	list_for_each_entry_safe(part, next, &lane->finished, node) {
+		if (part->error && unsettled)
+			continue;
 		list_del(&part->node);
 		coll_request_part_done(part);
 	}

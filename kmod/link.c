@@ -348,6 +348,7 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 		smp_store_release(&link->left, true);
 		coll_record_link(link, COLL_LINK_LEFT, 0);
 		coll_agree_left(member);
+		coll_member_left(member);
 		return 0;
 	}
 	return -EPROTO;

@@ -596,13 +596,25 @@ static void status_call(struct collective_call *call, const struct coll_evidence
 	};
 }
 
+/* Who is refused because the group has failed may ask at once why. */
+static void status_settle(struct coll_member *member)
+{
+	if (smp_load_acquire(&member->aborted))	/* then until when */
+		wait_event_killable_timeout(member->wait,
+					    coll_member_settled(member, ktime_get_ns()),
+					    msecs_to_jiffies(COLL_SETTLE_INFERRED_MS) + 1);
+}
+
 /**
  * coll_member_status() - what there is to know of a member
  * @member: the member
  * @status: filled in, but for its size
+ *
+ * Context: may sleep: for COLL_SETTLE_INFERRED_MS after the group has failed.
  */
 void coll_member_status(struct coll_member *member, struct collective_status *status)
 {
+	status_settle(member);
 	spin_lock(&member->lock);
 	status->state = member->state;
 	status->rank = member->rank;

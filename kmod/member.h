@@ -95,6 +95,7 @@ struct coll_counters {
  * @cause: why the group failed [l]
  * @aborted: it did; a negative errno [a]
  * @aborted_at: when, ns [l]
+ * @settled_at: from when on its cause is the last word, ns [a]
  * @instances: operations numbered so far [l]
  * @counted_at: when the last of these was submitted, or JOIN was done, ns [l]
  * @ids: the latest request's [l]
@@ -170,6 +171,7 @@ struct coll_member {
 	struct coll_cause cause;
 	int aborted;
 	u64 aborted_at;
+	u64 settled_at;
 
 	u64 instances;
 	u64 counted_at;
@@ -212,9 +214,10 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 /* state.c */
 void coll_member_enter(struct coll_member *member, enum collective_state state);
 void coll_member_open(struct coll_member *member);
-void coll_member_abort(struct coll_member *member, const struct coll_cause *told);
+void coll_member_abort(struct coll_member *member, const struct coll_cause *cause);
+void coll_member_left(struct coll_member *member);
 void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b);
-bool coll_member_settled(struct coll_member *member, u64 now);
+bool coll_member_settled(const struct coll_member *member, u64 now);
 bool coll_member_fenced(struct coll_member *member, u64 now);
 u64 coll_member_beats(const struct coll_member *member, u32 beats);
 int coll_cause_error(u32 kind);

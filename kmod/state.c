@@ -8,7 +8,7 @@
  * A group fails as a whole: its first reason is told to every neighbour, who
  * tells its own.  Reasons meet and the strongest one wins (enum
  * collective_reason_kind, then the lowest rank), for a settle time, after which
- * requests fail with it.
+ * requests fail with it and STATUS tells it.
  */
 #include <linux/ktime.h>
 
@@ -84,6 +84,25 @@ int coll_cause_here(const struct coll_member *member, const struct coll_cause *c
 	return -(int)cause->error;
 }
 
+/*
+ * A reset or silent link is what is seen of a rank that is gone; who knows more may have to
+ * run first.
+ */
+static u64 cause_settle_ns(const struct coll_cause *cause)
+{
+	bool inferred = cause->kind == COLLECTIVE_REASON_RESET ||
+			cause->kind == COLLECTIVE_REASON_SILENCE;
+
+	return (inferred ? COLL_SETTLE_INFERRED_MS : COLL_SETTLE_MS) * NSEC_PER_MSEC;
+}
+
+/* Who ends after the group has failed is no reason for it. */
+static bool cause_follows(const struct coll_member *member, const struct coll_cause *cause)
+{
+	return member->aborted && cause->rank_a == member->rank &&
+	       (cause->kind == COLLECTIVE_REASON_DEATH || cause->kind == COLLECTIVE_REASON_LEFT);
+}
+
 static bool peer_left(struct coll_member *member, u32 peer)
 {
 	struct coll_link *link = peer < member->nranks ? coll_link_get(member, peer) : NULL;
@@ -92,14 +111,14 @@ static bool peer_left(struct coll_member *member, u32 peer)
 }
 
 /*
- * Who has called somebody in vain need not have been told that he left, as others were.  Only
- * the first reason is looked at so: after it, everybody may leave.
+ * Who has called somebody in vain need not have been told that he left, as others were.  A
+ * rank says that it leaves if it knows of no failure.
  */
 static struct coll_cause cause_known(struct coll_member *member, const struct coll_cause *cause)
 {
 	u32 gone = peer_left(member, cause->rank_a) ? cause->rank_a : cause->rank_b;
 
-	if (member->aborted || cause->kind != COLLECTIVE_REASON_RESET || !peer_left(member, gone))
+	if (cause->kind != COLLECTIVE_REASON_RESET || !peer_left(member, gone))
 		return *cause;
 	return (struct coll_cause){
 		.kind = COLLECTIVE_REASON_LEFT,
@@ -109,46 +128,74 @@ static struct coll_cause cause_known(struct coll_member *member, const struct co
 	};
 }
 
+/* Return: whether it is the reason now, to be told. */
+static bool member_blame(struct coll_member *member, const struct coll_cause *told)
+{
+	struct coll_cause cause = cause_known(member, told);
+	u64 now = ktime_get_ns(), wait = cause_settle_ns(&cause), settled;
+
+	lockdep_assert_held(&member->lock);
+	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
+	    member->stopped || cause_follows(member, &cause) ||
+	    !cause_stronger(&cause, &member->cause) ||
+	    (member->aborted && coll_member_settled(member, now)))
+		return false;
+	coll_record_abort(member, &cause);
+	member->cause = cause;
+	if (!member->aborted)
+		member->aborted_at = now;
+	settled = member->aborted_at + wait;
+	WRITE_ONCE(member->settled_at, settled);
+	if (!member->aborted)
+		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
+	else
+		wake_up_all(&member->wait);
+	/* With what is read after it: pairs with lane_run(). */
+	smp_store_release(&member->aborted, coll_cause_here(member, &cause));
+	set_bit(COLL_CHORE_FLOOD, &member->chores);
+	mod_delayed_work(coll_wq, &member->tick,
+			 settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);
+	return true;
+}
+
 /**
  * coll_member_abort() - the group has failed; cannot fail
  * @member: one of its members
- * @told: why; what is made of it is told to every neighbour
+ * @cause: why; what is made of it is told to every neighbour
  *
  * Context: process or work item.
  */
-void coll_member_abort(struct coll_member *member, const struct coll_cause *told)
+void coll_member_abort(struct coll_member *member, const struct coll_cause *cause)
 {
-	struct coll_cause known, *cause = &known;
-	u64 now = ktime_get_ns();
+	bool news;
 	u32 i;
 
 	spin_lock(&member->lock);
-	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
-	    member->stopped) {
-		spin_unlock(&member->lock);
-		return;
-	}
-	known = cause_known(member, told);
-	if (!cause_stronger(cause, &member->cause) ||
-	    (member->aborted && now - member->aborted_at > COLL_SETTLE_MS * NSEC_PER_MSEC)) {
-		spin_unlock(&member->lock);
-		return;
-	}
-	coll_record_abort(member, cause);
-	member->cause = *cause;
-	if (!member->aborted) {
-		member->aborted_at = now;
-		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
-	}
-	/* With what is read after it: pairs with lane_run(). */
-	smp_store_release(&member->aborted, coll_cause_here(member, cause));
-	set_bit(COLL_CHORE_FLOOD, &member->chores);
-	mod_delayed_work(coll_wq, &member->tick, msecs_to_jiffies(COLL_SETTLE_MS) + 1);
+	news = member_blame(member, cause);
 	spin_unlock(&member->lock);
+	if (!news)
+		return;
 
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_kick(&member->lanes[i].runner);
+}
+
+/**
+ * coll_member_left() - a peer has said goodbye: that may be why the group failed
+ * @member: one of its members
+ *
+ * Context: control runner.
+ */
+void coll_member_left(struct coll_member *member)
+{
+	struct coll_cause cause;
+
+	spin_lock(&member->lock);
+	cause = member->cause;
+	spin_unlock(&member->lock);
+	if (cause.kind != COLLECTIVE_REASON_NONE)
+		coll_member_abort(member, &cause);
 }
 
 /**
@@ -187,11 +234,11 @@ u64 coll_member_beats(const struct coll_member *member, u32 beats)
  * @member: a failed one
  * @now: ns
  *
- * Return: true when requests may fail with what is known.
+ * Return: true when requests may fail with what is known, and STATUS say it.
  */
-bool coll_member_settled(struct coll_member *member, u64 now)
+bool coll_member_settled(const struct coll_member *member, u64 now)
 {
-	return now >= member->aborted_at + COLL_SETTLE_MS * NSEC_PER_MSEC;
+	return now >= READ_ONCE(member->settled_at);
 }
 
 /**

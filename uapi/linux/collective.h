@@ -657,7 +657,8 @@ struct collective_absent {
  * @reserved: 0
  * @submitted: out: operations submitted so far
  * @completed: out: operations completed so far, with success or not
- * @group: out: why the group failed, if it did
+ * @group: out: why the group failed, if it did.  This is found out for 25 ms after the
+ *	failure, or 100 ms while only a link is known to be at fault; STATUS waits for it
  * @last: out: why the latest failed operation of this member failed; whom a deadline
  *	waited for may be known only when an absent rank has said so
  * @calls: out: of the latest mismatch: what its two ranks called
