@@ -34,7 +34,7 @@ static struct coll_stream *lane_stream(void *ctx, u32 peer)
 
 	if (!link)
 		return NULL;
-	conn = smp_load_acquire(&link->data[lane->engine.lane]);	/* then its stream */
+	conn = READ_ONCE(link->data[lane->engine.lane]);	/* then its stream, likewise */
 	return conn ? conn->stream : NULL;
 }
 
@@ -370,16 +370,20 @@ static void lane_refused(struct coll_lane *lane)
 					 max(link->peer, member->rank));
 }
 
-/* While it is being found out why the group failed, nothing fails. */
+/* Is it being found out why the group failed? */
+static bool lane_unsettled(const struct coll_lane *lane)
+{
+	return smp_load_acquire(&lane->member->aborted) &&	/* then until when */
+	       !coll_member_settled(lane->member, ktime_get_ns());
+}
+
+/* What fails waits for the reason. */
 static void lane_finish(struct coll_lane *lane)
 {
-	struct coll_member *member = lane->member;
-	bool unsettled = smp_load_acquire(&member->aborted) &&	/* then when */
-			 !coll_member_settled(member, ktime_get_ns());
 	struct coll_part *part, *next;
 
 	list_for_each_entry_safe(part, next, &lane->finished, node) {
-		if (part->error && unsettled)
+		if (part->error && lane_unsettled(lane))
 			continue;
 		list_del(&part->node);
 		coll_request_part_done(part);

@@ -31,7 +31,7 @@ static u32 link_outbox(const struct coll_member *member)
  */
 struct coll_link *coll_link_get(struct coll_member *member, u32 peer)
 {
-	return smp_load_acquire(&member->links[peer]);	/* then what it points to */
+	return READ_ONCE(member->links[peer]);	/* then what it points to: an address dependency */
 }
 
 /**
