@@ -33,6 +33,9 @@
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
+/* So many small operations after one that moved much, a rank moves much no more. */
+#define COLL_BULK_LASTS		4
+
 /* How long reasons are collected before requests fail with the best, ms. */
 #define COLL_SETTLE_MS		25
 /* ...if that is a link's end, not a rank's. */

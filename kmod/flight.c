@@ -106,6 +106,17 @@ static void request_count(struct coll_request *request)
 		link->received++;
 }
 
+/* Does this rank move much?  A small operation now and then, as between large ones, is forgiven. */
+static void request_weigh(const struct coll_request *request)
+{
+	u32 *bulk = &request->member->bulk;
+
+	if (!coll_plan_eager(&request->plan))
+		WRITE_ONCE(*bulk, COLL_BULK_LASTS);
+	else if (*bulk)
+		WRITE_ONCE(*bulk, *bulk - 1);
+}
+
 /* It was not up when links were made on demand, and is now. */
 static bool request_links_missing(const struct coll_request *request)
 {
@@ -244,6 +255,7 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 
 	request->instance = request_name(request);
 	request_count(request);
+	request_weigh(request);
 	if (coll_plan_pair(&request->plan))
 		request->first = request->instance % member->nlanes;
 	request->queued = request_with(member, request->instance);

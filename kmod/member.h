@@ -104,6 +104,7 @@ struct coll_counters {
  * @nwaiting: threads that have claimed some of them [l]
  * @requests: those of them that are in flight, in the order of instances [l]
  * @inflight: how many [l]
+ * @bulk: it has moved much: small operations until that is over [l]
  * @expiry: deadlines
  * @expire_by: when @expiry runs, jiffies; 0: not before the next request [l]
  * @last: why the latest failed operation did [l]
@@ -181,6 +182,7 @@ struct coll_member {
 	u32 nwaiting;
 	struct list_head requests;
 	u32 inflight;
+	u32 bulk;
 	struct delayed_work expiry;
 	unsigned long expire_by;
 	struct coll_cause last;

@@ -64,8 +64,8 @@ void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member)
 {
 	init_completion(&wait->news);
 	wait->index = wait->n;
-	wait->cpu = coll_cpus_exclusive(&member->lanes[0]) ? -1 :
-		    READ_ONCE(member->lanes[0].runner.cpu);
+	wait->cpu = READ_ONCE(member->bulk) && !coll_cpus_exclusive(&member->lanes[0]) ?
+		    READ_ONCE(member->lanes[0].runner.cpu) : -1;
 	wait_rise(wait);
 }
 
