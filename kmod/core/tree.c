@@ -3,7 +3,9 @@
  * Trees and doubling: few steps, for what is small.
  *
  * Barrier: in round k rank r signals rank r + 2^k, which has then heard, itself or
- * through others, of the 2^(k + 1) ranks behind it (dissemination).
+ * through others, of the 2^(k + 1) ranks behind it (dissemination).  Where their number is
+ * a power of two it signals rank r xor 2^k, which does the same in turn, so that what each
+ * sends acknowledges what it has got.
  *
  * Broadcast: who has the vector passes it on to the ranks 2^k, ... 4, 2, 1 further
  * (counted from the root) that are in nobody else's care: a binomial tree.  Reduce
@@ -48,9 +50,10 @@ static u32 tree_barrier_steps(const struct coll_plan *plan)
 static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
+	bool paired = !(n & (n - 1));
 
-	step->to = (plan->rank + far) % n;
-	step->from = (plan->rank + n - far) % n;
+	step->to = paired ? plan->rank ^ far : (plan->rank + far) % n;
+	step->from = paired ? plan->rank ^ far : (plan->rank + n - far) % n;
 	step->need = i;
 	step->token = true;
 }

@@ -12,7 +12,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	3
+#define COLL_WIRE_VERSION	4
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
