@@ -103,6 +103,9 @@ void coll_control_tick(struct work_struct *work)
 						  struct coll_member, tick);
 	u32 i;
 
+	/* Its reason may have settled. */
+	if (READ_ONCE(member->aborted))
+		wake_up_all(&member->wait);
 	set_bit(COLL_CHORE_TICK, &member->chores);
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)

@@ -340,7 +340,7 @@ static u32 request_next(struct coll_request *request, struct turn *turn)
 	struct coll_member *member = request->member;
 
 	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
-	if (member->aborted) {
+	if (member->aborted && coll_member_settled(member, ktime_get_ns())) {
 		request->queued = false;
 		turn->ended = atomic_read(&request->left);
 	} else {

@@ -320,14 +320,15 @@ static bool lane_dooms(const struct coll_lane *lane)
 
 /*
  * A peer that has left cannot give what an operation still needs.  What has failed needs
- * nothing: it left with nothing in flight, so it completes nothing of ours any more.
+ * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
+ * anything expected in a group that has failed: it may have been dropped here.
  */
 static void lane_deserted(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 
-	if (list_empty(&lane->engine.active))
+	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
 		return;
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn->deserted || !(conn->down || READ_ONCE(conn->link->gone)))
@@ -377,7 +378,7 @@ static bool lane_unsettled(const struct coll_lane *lane)
 	       !coll_member_settled(lane->member, ktime_get_ns());
 }
 
-/* What fails waits for the reason. */
+/* What fails waits for the reason; it may not be the one that it was finished for. */
 static void lane_finish(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
@@ -385,6 +386,8 @@ static void lane_finish(struct coll_lane *lane)
 	list_for_each_entry_safe(part, next, &lane->finished, node) {
 		if (part->error && lane_unsettled(lane))
 			continue;
+		if (part->error && !part->inst.error)
+			part->error = READ_ONCE(lane->member->aborted) ?: part->error;
 		list_del(&part->node);
 		coll_request_part_done(part);
 	}

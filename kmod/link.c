@@ -392,6 +392,7 @@ static void link_tell_lanes(struct coll_link *link)
 static void link_down(struct coll_link *link, int err)
 {
 	struct coll_member *member = link->member;
+	bool expected = link->left || link->safe;	/* it said so, or why it failed */
 
 	link->control->state = COLL_CONN_DOWN;
 	coll_record_link(link, COLL_LINK_DOWN, err);
@@ -401,7 +402,7 @@ static void link_down(struct coll_link *link, int err)
 
 	if (err == -EPROTO)
 		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, link->peer, member->rank);
-	else if (!link->left)
+	else if (!expected)
 		coll_member_fail(member, COLLECTIVE_REASON_RESET,
 				 min(link->peer, member->rank), max(link->peer, member->rank));
 	link_tell_lanes(link);

@@ -128,30 +128,36 @@ static struct coll_cause cause_known(struct coll_member *member, const struct co
 	};
 }
 
+/* Is nobody to be told any more? */
+static bool member_done(const struct coll_member *member, u64 now)
+{
+	return member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
+	       member->stopped || (member->aborted && coll_member_settled(member, now));
+}
+
 /* Return: whether it is the reason now, to be told. */
 static bool member_blame(struct coll_member *member, const struct coll_cause *told)
 {
-	struct coll_cause cause = cause_known(member, told);
-	u64 now = ktime_get_ns(), wait = cause_settle_ns(&cause), settled;
+	bool first = !member->aborted;
+	u64 now = ktime_get_ns(), settled;
+	struct coll_cause cause;
 
 	lockdep_assert_held(&member->lock);
-	if (member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
-	    member->stopped || cause_follows(member, &cause) ||
-	    !cause_stronger(&cause, &member->cause) ||
-	    (member->aborted && coll_member_settled(member, now)))
+	if (member_done(member, now))
+		return false;
+	cause = cause_known(member, told);
+	if (cause_follows(member, &cause) || !cause_stronger(&cause, &member->cause))
 		return false;
 	coll_record_abort(member, &cause);
 	member->cause = cause;
-	if (!member->aborted)
+	if (first)
 		member->aborted_at = now;
-	settled = member->aborted_at + wait;
+	settled = member->aborted_at + cause_settle_ns(&cause);
 	WRITE_ONCE(member->settled_at, settled);
-	if (!member->aborted)
-		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
-	else
-		wake_up_all(&member->wait);
 	/* With what is read after it: pairs with lane_run(). */
 	smp_store_release(&member->aborted, coll_cause_here(member, &cause));
+	if (first)
+		coll_member_enter(member, COLLECTIVE_STATE_ABORTED);
 	set_bit(COLL_CHORE_FLOOD, &member->chores);
 	mod_delayed_work(coll_wq, &member->tick,
 			 settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);

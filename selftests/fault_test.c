@@ -613,6 +613,8 @@ static int rank_left_far(struct rank *r)
 	}
 	CHECK(flag_wait(r->shared, FLAG_BUSY, 1, 10000));
 	CHECK_EQ(-ECONNRESET, member_submit(r->fd, &op));
+	if (*(bool *)r->arg && r->rank % 2)
+		return 0;
 	CHECK_EQ(0, member_status(r->fd, &status));
 	CHECK_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
 	CHECK_EQ(GONE, status.group.rank_a);
@@ -622,8 +624,18 @@ static int rank_left_far(struct rank *r)
 TEST_F_TIMEOUT(slow, left_far_away, 100)
 {
 	const struct group_config config = { .nranks = 16 };
+	bool hasty = false;
 
-	EXPECT_EQ(0, group_run(&config, rank_left_far, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
+}
+
+/* Who ends because of the failure, before others know the reason, is not the reason. */
+TEST_F_TIMEOUT(slow, ended_by_failure, 100)
+{
+	const struct group_config config = { .nranks = 16 };
+	bool hasty = true;
+
+	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
 }
 
 /* The same with payload, which must come back as it was lent. */
