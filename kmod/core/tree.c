@@ -42,6 +42,24 @@ static u32 rounds(u32 n)
 	return k;
 }
 
+/* Ranks beyond the largest power of two. */
+static u32 doubling_extra(const struct coll_plan *plan)
+{
+	u32 n = plan->nranks, k = rounds(n);
+
+	return (1U << k) == n ? 0 : n - (1U << (k - 1));
+}
+
+/* With whom the one that acts for us exchanges in round @k. */
+static u32 doubling_partner(const struct coll_plan *plan, u32 k)
+{
+	u32 extra = doubling_extra(plan);
+	u32 me = plan->rank < 2 * extra ? plan->rank / 2 : plan->rank - extra;
+
+	me ^= 1U << k;
+	return me < extra ? 2 * me + 1 : me + extra;
+}
+
 static u32 tree_barrier_steps(const struct coll_plan *plan)
 {
 	return rounds(plan->nranks);
@@ -50,10 +68,14 @@ static u32 tree_barrier_steps(const struct coll_plan *plan)
 static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
-	bool paired = !(n & (n - 1));
 
-	step->to = paired ? plan->rank ^ far : (plan->rank + far) % n;
-	step->from = paired ? plan->rank ^ far : (plan->rank + n - far) % n;
+	if (doubling_extra(plan)) {
+		step->to = (plan->rank + far) % n;
+		step->from = (plan->rank + n - far) % n;
+	} else {
+		step->to = doubling_partner(plan, i);
+		step->from = step->to;
+	}
 	step->need = i;
 	step->token = true;
 }
@@ -174,14 +196,6 @@ const struct coll_schedule coll_tree_reduce = {
 	.scratch = tree_reduce_scratch,
 };
 
-/* Ranks beyond the largest power of two. */
-static u32 doubling_extra(const struct coll_plan *plan)
-{
-	u32 n = plan->nranks, k = rounds(n);
-
-	return (1U << k) == n ? 0 : n - (1U << (k - 1));
-}
-
 static u32 doubling_rounds(const struct coll_plan *plan)
 {
 	return rounds(plan->nranks - doubling_extra(plan));
@@ -192,16 +206,6 @@ static u32 tree_allreduce_steps(const struct coll_plan *plan)
 	if (!coll_plan_moves(plan))
 		return 0;
 	return doubling_rounds(plan) + (doubling_extra(plan) ? 2 : 0);
-}
-
-/* With whom the one that acts for us exchanges in round @k. */
-static u32 doubling_partner(const struct coll_plan *plan, u32 k)
-{
-	u32 extra = doubling_extra(plan);
-	u32 me = plan->rank < 2 * extra ? plan->rank / 2 : plan->rank - extra;
-
-	me ^= 1U << k;
-	return me < extra ? 2 * me + 1 : me + extra;
 }
 
 /* The @made-th partial result, 0: our input; the one of the last round is the result. */
