@@ -38,7 +38,7 @@ static void request_parts(struct coll_request *request)
 		part->odd = COLL_NOBODY;
 		part->call = (struct coll_call){
 			.plan = request->plan,
-			.eager = coll_plan_eager(&request->plan),
+			.eager = request->eager,
 			.instance = request->instance,
 			.digest = digest,
 			.user = part,
@@ -111,7 +111,7 @@ static void request_weigh(const struct coll_request *request)
 {
 	u32 *bulk = &request->member->bulk;
 
-	if (!coll_plan_eager(&request->plan))
+	if (!request->eager)
 		WRITE_ONCE(*bulk, COLL_BULK_LASTS);
 	else if (*bulk)
 		WRITE_ONCE(*bulk, *bulk - 1);

@@ -104,7 +104,7 @@ struct coll_counters {
  * @nwaiting: threads that have claimed some of them [l]
  * @requests: those of them that are in flight, in the order of instances [l]
  * @inflight: how many [l]
- * @bulk: it has moved much: small operations until that is over [l]
+ * @bulk: it has moved much: small operations until that is over; changed under @lock [a]
  * @expiry: deadlines
  * @expire_by: when @expiry runs, jiffies; 0: not before the next request [l]
  * @last: why the latest failed operation did [l]

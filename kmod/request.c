@@ -177,6 +177,7 @@ static struct coll_request *request_alloc(struct coll_member *member,
 		return NULL;
 	request->member = member;
 	request->plan = *plan;
+	request->eager = coll_plan_eager(plan);
 	request->extent = *extent;
 	request->key = op->key;
 	request->blocks = blocks;

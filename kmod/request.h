@@ -97,6 +97,7 @@ struct coll_source {
  * @key: that names it, with COLLECTIVE_F_KEYED [c]
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
+ * @eager: it is sent on credit, by copy [c]
  * @extent: of its buffers [c]
  * @blocks: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
@@ -139,6 +140,7 @@ struct coll_request {
 	u64 key;
 	struct coll_signature signature;
 	struct coll_plan plan;
+	bool eager;
 	struct coll_extent extent;
 	struct coll_blocks *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
