@@ -117,13 +117,6 @@ static void request_weigh(const struct coll_request *request)
 		WRITE_ONCE(*bulk, *bulk - 1);
 }
 
-/* It was not up when links were made on demand, and is now. */
-static bool request_links_missing(const struct coll_request *request)
-{
-	return coll_plan_pair(&request->plan) &&
-	       !coll_link_get(request->member, request->plan.root);
-}
-
 /* A number whose place in the table is free; none is used again. */
 static void request_identify(struct coll_request *request)
 {
@@ -242,12 +235,10 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	spin_lock(&member->lock);
 	if (member->aborted)
 		err = member->aborted;
-	else if (member->state != COLLECTIVE_STATE_UP)
+	else if (member->state != COLLECTIVE_STATE_UP || !request->linked)
 		err = -ENOTCONN;
 	else if (request_crowded(member))
 		err = -EAGAIN;
-	else if (request_links_missing(request))
-		err = -ENOTCONN;
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;

@@ -210,9 +210,10 @@ static int request_links(struct coll_request *request)
 	int err = 0;
 	u32 i, n;
 
-	if (schedule->ring || READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
+	/* Then it cannot begin, even if the group is up by then. */
+	if (READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
 		return 0;
-	n = schedule->steps(plan);
+	n = schedule->ring ? 0 : schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NOBODY && (step.token || step.out.len))
@@ -220,6 +221,7 @@ static int request_links(struct coll_request *request)
 		if (!err && step.from != COLL_NOBODY && (step.token || step.in.len))
 			err = coll_link_demand(member, step.from);
 	}
+	request->linked = !err;
 	return err;
 }
 

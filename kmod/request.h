@@ -98,6 +98,7 @@ struct coll_source {
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
  * @eager: it is sent on credit, by copy [c]
+ * @linked: the group was up before, so there is a link to each rank it needs [c]
  * @extent: of its buffers [c]
  * @blocks: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
@@ -141,6 +142,7 @@ struct coll_request {
 	struct coll_signature signature;
 	struct coll_plan plan;
 	bool eager;
+	bool linked;
 	struct coll_extent extent;
 	struct coll_blocks *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
