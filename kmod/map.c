@@ -31,16 +31,18 @@
 /**
  * struct coll_map - the account of a mapping
  * @npages: how many
+ * @again: how many of them count twice
  * @user: whose locked memory they count as, NULL: nobody's
  */
 struct coll_map {
 	unsigned long npages;
+	atomic_long_t again;
 	struct user_struct *user;
 };
 
 static void map_free(struct coll_map *map)
 {
-	coll_memlock_uncharge(map->npages, map->user);
+	coll_memlock_uncharge(map->npages + atomic_long_read(&map->again), map->user);
 	kfree(map);
 }
 
@@ -55,9 +57,22 @@ static const struct file_operations map_ops = {
 	.release	= map_release,
 };
 
+/* A page that was dropped is kept by the rest of its piece, so there may be two of each. */
+static int map_charge_again(struct coll_map *map)
+{
+	bool more = atomic_long_inc_return(&map->again) <= map->npages;
+	int err = more ? coll_memlock_more(1, map->user) : 0;
+
+	if (!more || err)
+		atomic_long_dec(&map->again);
+	return err;
+}
+
 /* One that was dropped (MADV_DONTNEED) is there again, zeroed. */
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
+	if (map_charge_again(vmf->vma->vm_file->private_data))
+		return VM_FAULT_SIGBUS;
 	vmf->page = alloc_page(COLL_MAP_GFP);
 	return vmf->page ? 0 : VM_FAULT_OOM;
 }
@@ -73,11 +88,9 @@ static int map_insert(struct vm_area_struct *vma, unsigned long addr, struct pag
 	unsigned long i;
 	int err = 0;
 
-	for (i = 0; i < n; i++) {
-		if (!err)
-			err = vm_insert_page(vma, addr + i * PAGE_SIZE, pages + i);
-		__free_page(pages + i);
-	}
+	for (i = 0; i < n && !err; i++)
+		err = vm_insert_page(vma, addr + i * PAGE_SIZE, pages + i);
+	put_page(pages);
 	return err;
 }
 
@@ -95,13 +108,12 @@ static int map_fill(struct vm_area_struct *vma)
 		order = min_t(unsigned int, order, ilog2((vma->vm_end - addr) >> PAGE_SHIFT));
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		pages = alloc_pages(order ? flags | __GFP_NORETRY : flags, order);
+		pages = alloc_pages(order ? flags | __GFP_NORETRY | __GFP_COMP : flags, order);
 		if (!pages) {
 			if (!order--)
 				return -ENOMEM;
 			continue;
 		}
-		split_page(pages, order);
 		err = map_insert(vma, addr, pages, 1UL << order);
 		if (err)
 			return err;

@@ -64,20 +64,28 @@ static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
  */
 int coll_memlock_charge(unsigned long npages, struct user_struct **user)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct user_struct *payer = current_user();
-	unsigned long locked;
+	struct user_struct *payer = capable(CAP_IPC_LOCK) ? NULL : current_user();
+	int err = coll_memlock_more(npages, payer);
 
-	*user = NULL;
-	if (capable(CAP_IPC_LOCK))
+	*user = payer && !err ? get_uid(payer) : NULL;
+	return err;
+}
+
+/**
+ * coll_memlock_more() - count pages against who has been charged before
+ * @npages: how many
+ * @user: who, or NULL: nobody's
+ *
+ * Return: 0 or -EDQUOT, by the calling process's limit.
+ */
+int coll_memlock_more(unsigned long npages, struct user_struct *user)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (!user || atomic_long_add_return(npages, &user->locked_vm) <= limit)
 		return 0;
-	locked = atomic_long_add_return(npages, &payer->locked_vm);
-	if (locked > limit) {
-		atomic_long_sub(npages, &payer->locked_vm);
-		return -EDQUOT;
-	}
-	*user = get_uid(payer);
-	return 0;
+	atomic_long_sub(npages, &user->locked_vm);
+	return -EDQUOT;
 }
 
 /**

@@ -38,6 +38,7 @@ struct coll_buffer {
 };
 
 int coll_memlock_charge(unsigned long npages, struct user_struct **user);
+int coll_memlock_more(unsigned long npages, struct user_struct *user);
 void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
 struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total);
 struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable);

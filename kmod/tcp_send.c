@@ -2,6 +2,7 @@
 #include <linux/bvec.h>
 #include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/skbuff.h>
 #include <linux/uio.h>
 #include <net/sock.h>
 
@@ -28,9 +29,9 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
 
 /*
  * Pieces shorter than this, on the average, are copied after all: a packet holds few
- * pages, of which each would carry next to nothing.
+ * fragments, of which each would carry next to nothing.
  */
-#define TCP_SPLICE_MIN	256
+#define TCP_LEND_MIN	256
 
 /* Scratch may lie where only its pages are mapped; all else is in the direct map. */
 static size_t piece_set(struct bio_vec *bvec, void *ptr, size_t len)
@@ -75,6 +76,45 @@ static int send_header(struct coll_endpoint *ep, const struct coll_out *out)
 	return sock_sendmsg(ep->sock, &msg);
 }
 
+/*
+ * Lending
+ *
+ * Pages that a packet lends are fragments of it with references of their own, as those of
+ * MSG_SPLICE_PAGES are, which however makes a fragment of every page, and a packet has but
+ * 17: here one is as long as its folio.  The stack calls for that where it would make
+ * packets of zero copy.  These are none: without SKBFL_ZEROCOPY_ENABLE nobody looks at
+ * where they come from, no one is told when they are gone, and local delivery does not copy.
+ */
+static const struct ubuf_info_ops lend_ops;
+
+/* Add to a packet; -EMSGSIZE when it is full. */
+static int lend_pages(struct sk_buff *skb, struct iov_iter *from, size_t len)
+{
+	struct skb_shared_info *shared = skb_shinfo(skb);
+
+	while (len) {
+		const struct bio_vec *bvec = from->bvec;
+		void *ptr = page_address(bvec->bv_page) + bvec->bv_offset + from->iov_offset;
+		struct folio *folio = virt_to_folio(ptr);
+		size_t off = ptr - folio_address(folio);
+		size_t n = min3(len, iov_iter_single_seg_count(from), folio_size(folio) - off);
+		int i = shared->nr_frags;
+
+		if (skb_can_coalesce(skb, i, folio_page(folio, 0), off)) {
+			skb_frag_size_add(&shared->frags[i - 1], n);
+		} else if (i < MAX_SKB_FRAGS) {
+			folio_get(folio);
+			skb_fill_page_desc_noacc(skb, i, folio_page(folio, 0), off, n);
+		} else {
+			return -EMSGSIZE;
+		}
+		skb_len_add(skb, n);
+		iov_iter_advance(from, n);
+		len -= n;
+	}
+	return 0;
+}
+
 /**
  * coll_tcp_send_out() - see struct coll_transport
  * @ep: the endpoint, prepared by coll_tcp_bulk()
@@ -86,7 +126,12 @@ static int send_header(struct coll_endpoint *ep, const struct coll_out *out)
 int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
 {
 	/* Without scatter-gather the stack copies in spite of the flag. */
-	bool splice = !out->copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
+	bool lent = !out->copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
+	struct ubuf_info lend = {
+		.ops = &lend_ops,
+		.refcnt = REFCOUNT_INIT(1),
+		.flags = SKBFL_SHARED_FRAG,
+	};
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	unsigned int count = 0;
 	u32 span;
@@ -97,15 +142,18 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 		return send_header(ep, out);
 
 	span = span_pieces(ep->bvec, &count, out->mem, out->off, out->len);
-	splice &= span >= count * TCP_SPLICE_MIN || count < 3;
-	if (splice)
-		msg.msg_flags |= MSG_SPLICE_PAGES;
+	lent &= span >= count * TCP_LEND_MIN || count < 3;
+	if (lent) {
+		msg.msg_flags |= MSG_ZEROCOPY;
+		msg.msg_ubuf = &lend;
+		msg.sg_from_iter = lend_pages;
+	}
 	if (span < out->len)
 		msg.msg_flags |= MSG_MORE;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, span);
 
 	n = sock_sendmsg(ep->sock, &msg);
-	if (splice && n > 0)
+	if (lent && n > 0)
 		*borrowed = n;
 	return n;
 }

@@ -227,6 +227,37 @@ TEST_F(solo, limit)
 				      COLLECTIVE_SUM));
 }
 
+/* What is there again may be there twice. */
+TEST_F(solo, dropped_and_limit)
+{
+	__u8 *at, *last;
+	int i;
+
+	ASSERT_TRUE(memlock_limit(MIB));
+	ASSERT_TRUE(memlock_drop());
+	at = map(self->fd, MIB / 2);
+	ASSERT_NE(NULL, at);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, madvise(at, MIB / 2, MADV_DONTNEED));
+		EXPECT_TRUE(all_are(at, 0, MIB / 2));
+		memset(at, 8, MIB / 2);
+		EXPECT_EQ(NULL, map(self->fd, 1));
+		EXPECT_EQ(EDQUOT, errno);
+	}
+	EXPECT_EQ(0, munmap(at, MIB / 2));
+
+	at = map(self->fd, MIB / 2);
+	last = map(self->fd, MIB / 2);
+	ASSERT_TRUE(at && last);
+	ASSERT_EQ(0, madvise(at, PAGE, MADV_DONTNEED));
+	EXPECT_EQ(-EFAULT, member_allreduce(self->fd, at, at, 1, COLLECTIVE_UINT8,
+					    COLLECTIVE_SUM));
+	EXPECT_EQ(0, munmap(last, MIB / 2));
+	EXPECT_EQ(0, *at);
+	EXPECT_EQ(0, munmap(at, MIB / 2));
+	EXPECT_NE(NULL, map(self->fd, MIB));
+}
+
 /* Between ranks: sent without a copy, and right. */
 static int rank_exchange(struct rank *r)
 {
