@@ -14,8 +14,8 @@
 
 #include "coll.h"
 
-/* Bytes taken from one connection before others have their turn... */
-#define COLL_RECEIVE_BUDGET	(256 * 1024)
+/* Bytes taken from one connection before others have their turn, with some headers... */
+#define COLL_RECEIVE_BUDGET	(256 * 1024 + 64 * COLL_DATA_SIZE)
 /* ...and turns of a run, before other work on this CPU has its. */
 #define COLL_TURNS		4
 

@@ -408,23 +408,21 @@ static void link_down(struct coll_link *link, int err)
 	link_tell_lanes(link);
 }
 
-static int link_receive(struct coll_link *link)
+static void link_receive(struct coll_link *link)
 {
 	struct coll_conn *conn = link->control;
 	int n;
 
 	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
-		return 0;
+		return;
 	n = conn->ep.transport->receive(&conn->ep, COLL_CONTROL_BUDGET);
 	if (n >= COLL_CONTROL_BUDGET) {
 		/* There may be more; others have their turn first. */
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		WRITE_ONCE(link->member->posted, true);
 	}
-	if (n > 0 || n == -EAGAIN)
-		return 0;
-	link_down(link, n);
-	return -ENOTCONN;
+	if (n <= 0 && n != -EAGAIN)
+		link_down(link, n);
 }
 
 static void link_send(struct coll_link *link)
@@ -456,7 +454,7 @@ static void link_send(struct coll_link *link)
 }
 
 /**
- * coll_link_run() - receive and send what there is
+ * coll_link_run() - send and receive what there is
  * @link: the link
  *
  * Context: control runner.
@@ -469,9 +467,9 @@ void coll_link_run(struct coll_link *link)
 		coll_member_fail(link->member, COLLECTIVE_REASON_SILENCE,
 				 min(link->peer, link->member->rank),
 				 max(link->peer, link->member->rank));
-	if (link_receive(link))
-		return;
+	/* Somebody waits for what has been posted. */
 	link_send(link);
+	link_receive(link);
 }
 
 /* A data connection that is down names nobody, until control has had time to. */

@@ -19,6 +19,9 @@
 /* Payload that waits in a socket before the network wants it, in bytes. */
 #define COLL_TCP_LOWAT		(512 * 1024)
 
+/* Bytes that may come before any are taken, in a socket whose buffer has not grown yet. */
+#define COLL_TCP_WINDOW		(2 * 1024 * 1024)
+
 /*
  * Room in a full socket that is worth being told of.  A third of it, as is usual, would let
  * a long link run dry: what is on its way there may fill the socket.
@@ -254,6 +257,11 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 	if (!ep->bvec)
 		return -ENOMEM;
 	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
+	/* The second undoes but what it is named for: the buffer keeps its size, and grows. */
+	lock_sock(sk);
+	ep->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
+	ep->sock->ops->set_rcvlowat(sk, 1);
+	release_sock(sk);
 	return 0;
 }
 
