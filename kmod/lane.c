@@ -14,8 +14,8 @@
 
 #include "coll.h"
 
-/* Bytes taken from one connection before others have their turn, with some headers... */
-#define COLL_RECEIVE_BUDGET	(256 * 1024 + 64 * COLL_DATA_SIZE)
+/* Bytes taken from one connection before others have their turn... */
+#define COLL_RECEIVE_BUDGET	(256 * 1024)
 /* ...and turns of a run, before other work on this CPU has its. */
 #define COLL_TURNS		4
 
@@ -249,13 +249,21 @@ static void lane_conn_down(struct coll_conn *conn, int err)
 		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
 }
 
-static bool lane_receive(struct coll_conn *conn)
+/* Round numbers come with headers on top; and twice as much may where there are no others. */
+static u32 lane_budget(const struct coll_lane *lane)
 {
+	return COLL_RECEIVE_BUDGET * (list_is_singular(&lane->conns) ? 2 : 1) +
+	       64 * COLL_DATA_SIZE;
+}
+
+static bool lane_receive(const struct coll_lane *lane, struct coll_conn *conn)
+{
+	u32 budget = lane_budget(lane);
 	int n;
 
 	if (conn->down || !test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
 		return false;
-	n = conn->ep.transport->receive(&conn->ep, COLL_RECEIVE_BUDGET);
+	n = conn->ep.transport->receive(&conn->ep, budget);
 	if (n == -EAGAIN)
 		return false;
 	if (n <= 0) {
@@ -263,7 +271,7 @@ static bool lane_receive(struct coll_conn *conn)
 		return false;
 	}
 	/* Anything more will be announced, unless the budget cut it off. */
-	if (n >= COLL_RECEIVE_BUDGET)
+	if (n >= budget)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return true;
 }
@@ -481,7 +489,7 @@ static bool lane_run(struct coll_runner *runner)
 	for (turn = 0; moved && turn < COLL_TURNS; turn++) {
 		moved = false;
 		list_for_each_entry(conn, &lane->conns, node) {
-			if (lane_receive(conn)) {
+			if (lane_receive(lane, conn)) {
 				moved = true;
 				coll_engine_tick(&lane->engine, ktime_get_ns());
 			}
