@@ -256,36 +256,37 @@ static u32 lane_budget(const struct coll_lane *lane)
 	       64 * COLL_DATA_SIZE;
 }
 
-static bool lane_receive(const struct coll_lane *lane, struct coll_conn *conn)
+/* How many bytes were taken. */
+static u32 lane_receive(const struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 budget = lane_budget(lane);
 	int n;
 
 	if (conn->down || !test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
-		return false;
+		return 0;
 	n = conn->ep.transport->receive(&conn->ep, budget);
 	if (n == -EAGAIN)
-		return false;
+		return 0;
 	if (n <= 0) {
 		lane_conn_down(conn, n);
-		return false;
+		return 0;
 	}
 	/* Anything more will be announced, unless the budget cut it off. */
 	if (n >= budget)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
-	return true;
+	return n;
 }
 
-static bool lane_send(struct coll_lane *lane, struct coll_conn *conn)
+/* How many bytes were sent. */
+static u32 lane_send(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 budget = COLL_DATA_MAX;
 	struct coll_out out;
-	bool moved = false;
+	u32 sent = 0;
 
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->blocked = false;
 	if (conn->down || conn->blocked || !conn->want)
-		return false;
+		return 0;
 
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
@@ -295,21 +296,60 @@ static bool lane_send(struct coll_lane *lane, struct coll_conn *conn)
 		n = transport->send_out(&conn->ep, &out, &borrowed);
 		if (n == -EAGAIN) {
 			conn->blocked = true;
-			return moved;
+			return sent;
 		}
 		if (n <= 0) {
 			lane_conn_down(conn, n);
-			return moved;
+			return sent;
 		}
 		coll_stream_sent(conn->stream, n);
 		lane->borrowed += borrowed;
-		moved = true;
-		if (n >= budget)
-			return true;
-		budget -= n;
+		sent += n;
+		if (sent >= COLL_DATA_MAX)
+			return sent;
 	}
 	conn->want = false;
+	return sent;
+}
+
+/* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
+static u64 lane_move(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+	u64 moved = 0;
+
+	list_for_each_entry(conn, &lane->conns, node) {
+		u32 taken = lane_receive(lane, conn);
+
+		if (taken)
+			coll_engine_tick(&lane->engine, ktime_get_ns());
+		moved += taken + lane_send(lane, conn);
+		coll_engine_drain(&lane->engine);
+	}
+	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
+		moved = COLL_RECEIVE_BUDGET;
 	return moved;
+}
+
+/*
+ * Bytes that a run moves, and turns in which it does.  Where ranks share a CPU a run of one
+ * ends sooner: what another one is about to send may be all that the next CPU waits for.
+ */
+static bool lane_turns(struct coll_lane *lane)
+{
+	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	u64 moved;
+	int turn;
+
+	for (turn = 0; turn < COLL_TURNS; turn++) {
+		moved = lane_move(lane);
+		if (!moved)
+			return false;
+		if (moved >= left)
+			return true;
+		left -= moved;
+	}
+	return true;
 }
 
 /* Has something begun that will be aborted?  There will be another run then. */
@@ -464,8 +504,7 @@ static bool lane_run(struct coll_runner *runner)
 	struct coll_member *member = lane->member;
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
-	bool moved = true, recheck;
-	int turn;
+	bool moved, recheck;
 
 	lane_rouse(lane);
 	lane_arrivals(lane);
@@ -486,19 +525,7 @@ static bool lane_run(struct coll_runner *runner)
 		lane_fail(lane, now);
 	coll_engine_tick(&lane->engine, now);
 
-	for (turn = 0; moved && turn < COLL_TURNS; turn++) {
-		moved = false;
-		list_for_each_entry(conn, &lane->conns, node) {
-			if (lane_receive(lane, conn)) {
-				moved = true;
-				coll_engine_tick(&lane->engine, ktime_get_ns());
-			}
-			moved |= lane_send(lane, conn);
-			coll_engine_drain(&lane->engine);
-		}
-		if (!moved)
-			moved = coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET);
-	}
+	moved = lane_turns(lane);
 
 	lane_deserted(lane);
 	if (!moved)
