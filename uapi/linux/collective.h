@@ -19,9 +19,10 @@
  * offset 0, gives zeroed memory in pieces as large as there are, as huge pages would:
  * once it is registered, operations on it take less time.  It lives on when the file is
  * closed, is not given to children, cannot grow, is in no core dump by default, and counts
- * against RLIMIT_MEMLOCK until all of it is unmapped, besides what is registered.  Errors:
- * EINVAL (private, an offset, or the file cannot be written), EACCES (likewise), EDQUOT,
- * ENOMEM, ENFILE, EINTR.
+ * against RLIMIT_MEMLOCK until all of it is unmapped, besides what is registered; a page
+ * that is dropped (MADV_DONTNEED) and touched again counts once more, and beyond the limit
+ * is a SIGBUS.  Errors: EINVAL (private, an offset, or the file cannot be written), EACCES
+ * (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H
