@@ -33,11 +33,13 @@
  * @npages: how many
  * @again: how many of them count twice
  * @user: whose locked memory they count as, NULL: nobody's
+ * @mm: who mapped it; to compare only
  */
 struct coll_map {
 	unsigned long npages;
 	atomic_long_t again;
 	struct user_struct *user;
+	const struct mm_struct *mm;
 };
 
 static void map_free(struct coll_map *map)
@@ -68,13 +70,26 @@ static int map_charge_again(struct coll_map *map)
 	return err;
 }
 
-/* One that was dropped (MADV_DONTNEED) is there again, zeroed. */
+/*
+ * One that was dropped (MADV_DONTNEED) is there again, zeroed.  A child that was given the
+ * mapping after all (MADV_DOFORK, in some kernels) has what was there, which is counted.
+ */
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
-	if (map_charge_again(vmf->vma->vm_file->private_data))
+	struct coll_map *map = vmf->vma->vm_file->private_data;
+	struct page *page;
+
+	if (vmf->vma->vm_mm != map->mm)
 		return VM_FAULT_SIGBUS;
-	vmf->page = alloc_page(COLL_MAP_GFP);
-	return vmf->page ? 0 : VM_FAULT_OOM;
+	page = alloc_page(COLL_MAP_GFP);
+	if (!page)
+		return VM_FAULT_OOM;
+	if (map_charge_again(map)) {
+		__free_page(page);
+		return VM_FAULT_SIGBUS;
+	}
+	vmf->page = page;
+	return 0;
 }
 
 static const struct vm_operations_struct map_vm_ops = {
@@ -158,6 +173,7 @@ int coll_map(struct vm_area_struct *vma)
 	if (!map)
 		return -ENOMEM;
 	map->npages = vma_pages(vma);
+	map->mm = vma->vm_mm;
 	err = coll_memlock_charge(map->npages, &map->user);
 	if (!err)
 		err = map_adopt(vma, map);
