@@ -28,6 +28,7 @@
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -222,7 +223,8 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 		if (n <= 0 || off != (i ? 0 : buffer->shift))
 			return -EINVAL;
 		for (k = 0; k < DIV_ROUND_UP(off + n, PAGE_SIZE); k++) {
-			if (i == buffer->npages)
+			/* A kernel's own buffer may have pages that cannot be lent. */
+			if (i == buffer->npages || !sendpage_ok(pages[k]))
 				return -EINVAL;
 			buffer->pages[i++] = pages[k];
 		}
