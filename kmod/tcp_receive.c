@@ -135,11 +135,12 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 			ep->ops->event(ep, COLL_EVENT_READABLE);
 		return n;
 	}
+	/* All of it has come, whatever was reset by what we have sent after it. */
+	if (fin)
+		return 0;
 	if (err)
 		return err;
-	if (!end)
-		return -EAGAIN;
-	return fin ? 0 : -ECONNRESET;
+	return end ? -ECONNRESET : -EAGAIN;
 }
 
 /**
