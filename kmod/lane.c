@@ -332,8 +332,8 @@ static u64 lane_move(struct coll_lane *lane)
 }
 
 /*
- * Bytes that a run moves, and turns in which it does.  Where ranks share a CPU a run of one
- * ends sooner: what another one is about to send may be all that the next CPU waits for.
+ * Move as much as is one run's; false: there is no more.  Where ranks share a CPU a run of
+ * one ends sooner: what another is about to send may be all that the next CPU waits for.
  */
 static bool lane_turns(struct coll_lane *lane)
 {

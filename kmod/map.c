@@ -2,12 +2,12 @@
 /*
  * Memory in large pieces, for who maps the device.
  *
- * What lies in pages that are neighbours is taken, reduced and copied at once, and CPUs
+ * What lies in pages that are neighbours is lent, taken, reduced and copied at once, and CPUs
  * fetch ahead in it.  Huge pages are such memory; where there are none, or an
  * administrator has turned them off, a mapping of the device is.
  *
- * The pages belong to whoever has them mapped or pinned, and are gone with the last of
- * these.  Nobody reclaims them, so they count against RLIMIT_MEMLOCK for as long as any of the
+ * A piece belongs to whoever has any of it mapped or pinned, and is gone with the last of
+ * these.  Nobody reclaims it, so pages count against RLIMIT_MEMLOCK for as long as any of the
  * mapping is there; what is registered of it counts again.  The mapping is not one of the
  * device's file, whose closing is the end of a member, but of a file of its own that keeps
  * the account: it lasts as long as the mapping does, and so does the module.
@@ -62,10 +62,12 @@ static const struct file_operations map_ops = {
 /* A page that was dropped is kept by the rest of its piece, so there may be two of each. */
 static int map_charge_again(struct coll_map *map)
 {
-	bool more = atomic_long_inc_return(&map->again) <= map->npages;
-	int err = more ? coll_memlock_more(1, map->user) : 0;
+	int err;
 
-	if (!more || err)
+	if (!atomic_long_add_unless(&map->again, 1, map->npages))
+		return 0;
+	err = coll_memlock_more(1, map->user);
+	if (err)
 		atomic_long_dec(&map->again);
 	return err;
 }

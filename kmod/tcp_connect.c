@@ -257,7 +257,7 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 	if (!ep->bvec)
 		return -ENOMEM;
 	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
-	/* The second undoes but what it is named for: the buffer keeps its size, and grows. */
+	/* That makes room for as much, which goes on growing; then be told of any byte again. */
 	lock_sock(sk);
 	ep->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
 	ep->sock->ops->set_rcvlowat(sk, 1);
