@@ -133,7 +133,7 @@ bool coll_agree_waits(const struct coll_request *request)
 {
 	if (request->member->nranks == 1 || coll_plan_pair(&request->plan))
 		return false;
-	return !coll_plan_telling(&request->plan) ||
+	return !request->telling ||
 	       request->signature.flags & COLLECTIVE_F_KEYED;
 }
 

@@ -253,19 +253,21 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
 }
 
-/*
- * AUTO is what the group was told, as far as there is such a schedule.
- * Return: by which name all ranks know it; AUTO: there is none.
- */
-static u8 call_algorithm(const struct collective_op *op, const struct coll_member *member,
-			 struct coll_plan plan)
+/* AUTO is what the group was told, as far as there is such a schedule. */
+static const struct coll_schedule *call_schedule(const struct collective_op *op,
+						 const struct coll_member *member,
+						 struct coll_plan *plan)
 {
-	plan.algorithm = op->algorithm;
-	if (plan.algorithm == COLLECTIVE_ALGORITHM_AUTO)
-		plan.algorithm = member->algorithm[op->opcode];
-	if (op->algorithm == COLLECTIVE_ALGORITHM_AUTO && !coll_schedule_find(&plan))
-		plan.algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	return coll_schedule_algorithm(&plan);
+	const struct coll_schedule *schedule;
+
+	plan->algorithm = op->algorithm;
+	if (plan->algorithm == COLLECTIVE_ALGORITHM_AUTO)
+		plan->algorithm = member->algorithm[op->opcode];
+	schedule = coll_schedule_find(plan);
+	if (schedule || op->algorithm != COLLECTIVE_ALGORITHM_AUTO)
+		return schedule;
+	plan->algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	return coll_schedule_find(plan);
 }
 
 /* What the schedules have to know of the buffers, and which of them it is. */
@@ -274,16 +276,18 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
 {
 	plan->in_place = extent->in_place && extent->touch[COLL_AREA_SEND].bytes &&
 			 extent->touch[COLL_AREA_RECV].bytes;
-	plan->algorithm = call_algorithm(op, member, *plan);
-	return plan->algorithm == COLLECTIVE_ALGORITHM_AUTO ? -EOPNOTSUPP : 0;
+	plan->schedule = call_schedule(op, member, plan);
+	if (!plan->schedule)
+		return -EOPNOTSUPP;
+	plan->algorithm = plan->schedule->algorithm;
+	return 0;
 }
 
 /**
  * coll_call_check() - is an operation well formed?
  * @op: the operation, as it came from user space
  * @member: that submits it
- * @plan: out: the operation, as the schedules see it, on any lane; its algorithm is
- *	never AUTO
+ * @plan: out: the operation, as the schedules see it, on any lane; with its schedule
  * @extent: out: of its buffers
  * @blocks: out: its layout, for the caller to free; NULL: one block follows the other
  *

@@ -29,7 +29,7 @@ static void request_parts(struct coll_request *request)
 	u64 digest = 0;
 	u32 i, area;
 
-	if (coll_plan_telling(&request->plan))
+	if (request->telling)
 		digest = coll_signature_digest(&request->signature);
 	for (i = 0; i < request->nparts; i++) {
 		struct coll_part *part = &request->part[i];

@@ -140,9 +140,12 @@ static void *scratch_window_at(const struct coll_mem *mem, u64 off, size_t *len)
 /* What goes through here: some kilobytes, or a window a lane. */
 static int request_scratch(struct coll_request *request)
 {
-	bool windowed = coll_schedule_find(&request->plan)->windowed;
-	struct coll_plan plan = request->plan;
+	bool windowed = request->plan.schedule->windowed;
+	struct coll_plan plan;
 
+	if (!request->plan.schedule->scratch)
+		return 0;
+	plan = request->plan;
 	for (plan.lane = 0; plan.lane < request->nparts; plan.lane++) {
 		struct coll_scratch *scratch = &request->part[plan.lane].scratch;
 		u64 bytes = coll_plan_scratch(&plan);
@@ -178,6 +181,7 @@ static struct coll_request *request_alloc(struct coll_member *member,
 	request->member = member;
 	request->plan = *plan;
 	request->eager = coll_plan_eager(plan);
+	request->telling = coll_plan_telling(plan);
 	request->extent = *extent;
 	request->key = op->key;
 	request->blocks = blocks;
@@ -200,20 +204,13 @@ static struct coll_request *request_alloc(struct coll_member *member,
 	return request;
 }
 
-/* Links to all that it sends to or receives from. */
-static int request_links(struct coll_request *request)
+static int request_demand(struct coll_member *member, const struct coll_plan *plan)
 {
-	const struct coll_plan *plan = &request->plan;
-	struct coll_member *member = request->member;
-	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	const struct coll_schedule *schedule = plan->schedule;
+	u32 i, n = schedule->steps(plan);
 	struct coll_step step;
 	int err = 0;
-	u32 i, n;
 
-	/* Then it cannot begin, even if the group is up by then. */
-	if (READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
-		return 0;
-	n = schedule->ring ? 0 : schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NOBODY && (step.token || step.out.len))
@@ -221,6 +218,22 @@ static int request_links(struct coll_request *request)
 		if (!err && step.from != COLL_NOBODY && (step.token || step.in.len))
 			err = coll_link_demand(member, step.from);
 	}
+	return err;
+}
+
+/* Links to all that it sends to or receives from. */
+static int request_links(struct coll_request *request)
+{
+	const struct coll_plan *plan = &request->plan;
+	struct coll_member *member = request->member;
+	int err = 0;
+
+	/* Then it cannot begin, even if the group is up by then. */
+	if (READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
+		return 0;
+	/* To neighbours there is one since CONNECT, and in a small group all are. */
+	if (!plan->schedule->ring && member->nring < member->nranks - 1)
+		err = request_demand(member, plan);
 	request->linked = !err;
 	return err;
 }

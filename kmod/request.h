@@ -98,6 +98,7 @@ struct coll_source {
  * @signature: what the ranks must agree on [c]
  * @plan: the same for the schedules, on any lane [c]
  * @eager: it is sent on credit, by copy [c]
+ * @telling: its frames and grants say what has been called: coll_plan_telling() [c]
  * @linked: the group was up before, so there is a link to each rank it needs [c]
  * @extent: of its buffers [c]
  * @blocks: where the blocks are in them; NULL: one after the other [c]
@@ -142,6 +143,7 @@ struct coll_request {
 	struct coll_signature signature;
 	struct coll_plan plan;
 	bool eager;
+	bool telling;
 	bool linked;
 	struct coll_extent extent;
 	struct coll_blocks *blocks;

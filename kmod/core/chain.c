@@ -59,6 +59,7 @@ static void chain_scan_step(const struct coll_plan *plan, u32 i __maybe_unused,
 
 const struct coll_schedule coll_chain_scan = {
 	.name	= "chain scan",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.steps	= chain_scan_steps,
 	.step	= chain_scan_step,
@@ -102,6 +103,7 @@ static void chain_allreduce_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_chain_allreduce = {
 	.name	= "chain allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.steps	= chain_allreduce_steps,
@@ -189,6 +191,7 @@ static u64 chain_reduce_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_chain_reduce = {
 	.name	= "chain reduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.windowed = true,
 	.steps	= chain_scan_steps,
@@ -219,6 +222,7 @@ static void chain_exscan_step(const struct coll_plan *plan, u32 i __maybe_unused
 
 const struct coll_schedule coll_chain_exscan = {
 	.name	= "chain exscan",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.windowed = true,
 	.steps	= chain_scan_steps,
@@ -249,6 +253,7 @@ static void chain_allreduce_wide_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_chain_allreduce_wide = {
 	.name	= "wide chain allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.windowed = true,

@@ -90,6 +90,7 @@ static void gather_local(const struct coll_plan *plan, struct coll_local *local)
 
 const struct coll_schedule coll_direct_gather = {
 	.name	= "direct gather",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= gather_step,
 	.local	= gather_local,
@@ -116,6 +117,7 @@ static void scatter_local(const struct coll_plan *plan, struct coll_local *local
 
 const struct coll_schedule coll_direct_scatter = {
 	.name	= "direct scatter",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= scatter_step,
 	.local	= scatter_local,
@@ -140,6 +142,7 @@ static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *s
 
 const struct coll_schedule coll_direct_reduce = {
 	.name	= "direct reduce",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= reduce_step,
 	.local	= coll_local_alone,
@@ -179,6 +182,7 @@ static void alltoall_local(const struct coll_plan *plan, struct coll_local *loca
 
 const struct coll_schedule coll_direct_alltoall = {
 	.name	= "direct alltoall",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
@@ -209,6 +213,7 @@ static void swap_step(const struct coll_plan *plan, u32 i, struct coll_step *ste
 
 const struct coll_schedule coll_direct_swap = {
 	.name	= "direct alltoall in place",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.gathers = true,
 	.windowed = true,
 	.steps	= paired_steps,
@@ -248,6 +253,7 @@ static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll
 
 const struct coll_schedule coll_direct_reduce_scatter = {
 	.name	= "direct reduce_scatter",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
@@ -288,6 +294,7 @@ static void allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step
 
 const struct coll_schedule coll_direct_allreduce = {
 	.name	= "direct allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.gathers = true,
 	.steps	= allreduce_steps,
 	.step	= allreduce_step,

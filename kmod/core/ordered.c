@@ -90,6 +90,7 @@ static u64 ordered_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_ordered_reduce = {
 	.name	= "ordered reduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.windowed = true,
 	.steps	= ordered_steps,
 	.step	= ordered_step,
@@ -99,6 +100,7 @@ const struct coll_schedule coll_ordered_reduce = {
 
 const struct coll_schedule coll_ordered_reduce_scatter = {
 	.name	= "ordered reduce_scatter",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.gathers = true,
 	.windowed = true,
 	.steps	= ordered_steps,

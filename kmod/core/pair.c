@@ -36,6 +36,7 @@ static void send_step(const struct coll_plan *plan, u32 i __maybe_unused,
 
 const struct coll_schedule coll_pair_send = {
 	.name	= "send",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= pair_steps,
 	.step	= send_step,
 };
@@ -52,6 +53,7 @@ static void recv_step(const struct coll_plan *plan, u32 i __maybe_unused,
 
 const struct coll_schedule coll_pair_recv = {
 	.name	= "receive",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= pair_steps,
 	.step	= recv_step,
 };

@@ -68,6 +68,7 @@ static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_ring_allreduce = {
 	.name	= "ring allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.steps	= ring_allreduce_steps,
@@ -95,6 +96,7 @@ static void ring_barrier_step(const struct coll_plan *plan, u32 i,
 
 const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.telling = true,
@@ -131,6 +133,7 @@ static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unus
 
 const struct coll_schedule coll_ring_broadcast = {
 	.name	= "ring broadcast",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.steps	= ring_broadcast_steps,
 	.step	= ring_broadcast_step,
@@ -177,6 +180,7 @@ static void ring_allgather_local(const struct coll_plan *plan, struct coll_local
 
 const struct coll_schedule coll_ring_allgather = {
 	.name	= "ring allgather",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.steps	= ring_allgather_steps,
@@ -264,6 +268,7 @@ static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_ring_reduce_scatter = {
 	.name	= "ring reduce_scatter",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.windowed = true,
@@ -324,6 +329,7 @@ static u64 ring_allreduce_wide_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_ring_allreduce_wide = {
 	.name	= "wide ring allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
 	.gathers = true,
 	.windowed = true,

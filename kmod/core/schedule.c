@@ -209,27 +209,6 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 }
 
 /**
- * coll_schedule_algorithm() - by which name all ranks know a call's schedule
- * @plan: the call; its rank, root and lane do not matter
- *
- * Ranks that name it differently, or leave it to AUTO, do the same.
- *
- * Return: enum collective_algorithm, the first that finds the same schedule; AUTO
- * only if there is none.
- */
-u8 coll_schedule_algorithm(const struct coll_plan *plan)
-{
-	const struct coll_schedule *schedule = coll_schedule_find(plan);
-	struct coll_plan other = *plan;
-
-	other.algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	while (++other.algorithm < COLLECTIVE_ALGORITHM_COUNT)
-		if (schedule && coll_schedule_find(&other) == schedule)
-			return other.algorithm;
-	return COLLECTIVE_ALGORITHM_AUTO;
-}
-
-/**
  * coll_plan_wide() - are sums passed on wider than their operands?
  * @plan: the operation
  *
@@ -266,7 +245,7 @@ bool coll_plan_eager(const struct coll_plan *plan)
 	    plan->collective != COLLECTIVE_REDUCE_SCATTER)
 		return false;
 	return plan->count <= COLLECTIVE_EAGER_LIMIT / plan->size &&
-	       !coll_schedule_find(plan)->windowed;
+	       !coll_plan_schedule(plan)->windowed;
 }
 
 /**
@@ -281,7 +260,7 @@ bool coll_plan_eager(const struct coll_plan *plan)
  */
 bool coll_plan_telling(const struct coll_plan *plan)
 {
-	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	const struct coll_schedule *schedule = coll_plan_schedule(plan);
 
 	if (!schedule->gathers || plan->vector ||
 	    (coll_plan_eager(plan) && !schedule->telling))
@@ -368,7 +347,7 @@ static u64 window_of(const struct coll_plan *plan, u64 bytes)
  */
 u64 coll_plan_scratch(const struct coll_plan *plan)
 {
-	const struct coll_schedule *schedule = coll_schedule_find(plan);
+	const struct coll_schedule *schedule = coll_plan_schedule(plan);
 	u64 bytes = schedule->scratch ? schedule->scratch(plan) : 0;
 
 	return bytes && schedule->windowed ? window_of(plan, bytes) : bytes;

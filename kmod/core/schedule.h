@@ -27,6 +27,8 @@
 
 #define COLL_NOBODY	0xffffffffU
 
+struct coll_schedule;
+
 enum coll_area {
 	COLL_AREA_SEND,		/* the user's input, never written */
 	COLL_AREA_RECV,		/* the user's result */
@@ -66,6 +68,7 @@ enum coll_hazard {
  * @send_first: where each block of COLL_AREA_SEND begins, in elements, and the
  *	last one ends: @nranks + 1 numbers; NULL: all have @count
  * @recv_first: the same of COLL_AREA_RECV
+ * @schedule: what coll_schedule_find() finds for it, or NULL: it was not asked
  *
  * Where blocks differ (@vector, on every rank), @recv_first says how of ALLGATHER on
  * every rank and of GATHER at the root, @send_first of REDUCE_SCATTER on every rank
@@ -93,6 +96,7 @@ struct coll_plan {
 	u64 count;
 	const u64 *send_first;
 	const u64 *recv_first;
+	const struct coll_schedule *schedule;
 };
 
 /* Of a scratch window, which is four of these: see struct coll_schedule. */
@@ -224,6 +228,8 @@ struct coll_local {
  * has sent of that makes room for more.
  *
  * @name: for people
+ * @algorithm: enum collective_algorithm, by which all ranks know it: the first name that
+ *	finds it.  Ranks that call it by another one, or leave it to AUTO, do the same
  * @ring: it needs no links but those of the ring
  * @eager: only for what is small enough to be sent on credit
  * @gathers: who has received all of his has received something of every rank, from itself
@@ -240,6 +246,7 @@ struct coll_local {
  */
 struct coll_schedule {
 	const char *name;
+	u8 algorithm;
 	bool ring;
 	bool eager;
 	bool gathers;
@@ -316,7 +323,18 @@ void coll_local_first(const struct coll_plan *plan, struct coll_local *local);
 void coll_local_root(const struct coll_plan *plan, struct coll_local *local);
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
-u8 coll_schedule_algorithm(const struct coll_plan *plan);
+
+/**
+ * coll_plan_schedule() - how an operation is done
+ * @plan: the operation
+ *
+ * Return: the schedule, or NULL when there is none.
+ */
+static inline const struct coll_schedule *coll_plan_schedule(const struct coll_plan *plan)
+{
+	return plan->schedule ? plan->schedule : coll_schedule_find(plan);
+}
+
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u32 i, struct coll_step *step);
 

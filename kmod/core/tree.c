@@ -82,6 +82,7 @@ static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_s
 
 const struct coll_schedule coll_tree_barrier = {
 	.name	= "dissemination barrier",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.gathers = true,
 	.telling = true,
 	.steps	= tree_barrier_steps,
@@ -114,6 +115,7 @@ static void tree_broadcast_step(const struct coll_plan *plan, u32 i, struct coll
 
 const struct coll_schedule coll_tree_broadcast = {
 	.name	= "binomial broadcast",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.steps	= tree_broadcast_steps,
 	.step	= tree_broadcast_step,
 	.local	= coll_local_root,
@@ -189,6 +191,7 @@ static u64 tree_reduce_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_tree_reduce = {
 	.name	= "binomial reduce",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
 	.steps	= tree_reduce_steps,
 	.step	= tree_reduce_step,
@@ -257,6 +260,7 @@ static u64 tree_allreduce_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_tree_allreduce = {
 	.name	= "recursive doubling allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
 	.gathers = true,
 	.telling = true,
@@ -300,6 +304,7 @@ static u64 tree_scan_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_tree_scan = {
 	.name	= "doubling scan",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
 	.steps	= tree_scan_steps,
 	.step	= tree_scan_step,
@@ -338,6 +343,7 @@ static u64 tree_exscan_scratch(const struct coll_plan *plan)
 
 const struct coll_schedule coll_tree_exscan = {
 	.name	= "doubling exscan",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
 	.steps	= tree_exscan_steps,
 	.step	= tree_exscan_step,
@@ -409,6 +415,7 @@ static void tree_allgather_local(const struct coll_plan *plan, struct coll_local
 
 const struct coll_schedule coll_tree_allgather = {
 	.name	= "doubling allgather",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
 	.gathers = true,
 	.telling = true,

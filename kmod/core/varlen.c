@@ -73,6 +73,7 @@ static void broadcast_local(const struct coll_plan *plan, struct coll_local *loc
 
 const struct coll_schedule coll_varlen_broadcast = {
 	.name	= "broadcast of any length",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= broadcast_step,
 	.local	= broadcast_local,
@@ -97,6 +98,7 @@ static void scatter_local(const struct coll_plan *plan, struct coll_local *local
 
 const struct coll_schedule coll_varlen_scatter = {
 	.name	= "scatter of any lengths",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= scatter_step,
 	.local	= scatter_local,

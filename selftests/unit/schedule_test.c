@@ -142,6 +142,43 @@ static void test_window(void)
 	       "what goes through a window is not sent on credit");
 }
 
+/* The first algorithm that finds a schedule is the name that it has, by which it is found. */
+static bool is_named(struct coll_plan plan)
+{
+	const struct coll_schedule *schedule = coll_schedule_find(&plan);
+
+	if (!schedule)
+		return true;
+	plan.algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	while (++plan.algorithm < COLLECTIVE_ALGORITHM_COUNT)
+		if (coll_schedule_find(&plan) == schedule)
+			return plan.algorithm == schedule->algorithm;
+	return false;
+}
+
+static void test_names(void)
+{
+	bool named = true;
+	u32 collective, c, way, algorithm, flags;
+
+	for (collective = 0; collective < COLLECTIVE_OPCODE_COUNT; collective++)
+		for (c = 0; c < ARRAY_SIZE(counts); c++)
+			for (way = 0; way < 8; way++)
+				for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT;
+				     algorithm++)
+					for (flags = 0; flags < 8; flags++) {
+						struct coll_plan plan = plan_of(collective,
+							counts[c], 4, 1, way);
+
+						plan.algorithm = algorithm;
+						plan.in_place = flags & 1;
+						plan.vector = flags & 2;
+						plan.varlen = flags & 4;
+						named &= is_named(plan);
+					}
+	tap_ok(named, "every schedule is found by its name, and by none before it");
+}
+
 int main(void)
 {
 	u8 collective;
@@ -150,5 +187,6 @@ int main(void)
 	for (collective = 0; collective <= COLLECTIVE_EXSCAN; collective++)
 		test_collective(collective);
 	test_window();
+	test_names();
 	return tap_exit();
 }
