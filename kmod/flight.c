@@ -33,22 +33,21 @@ static void request_parts(struct coll_request *request)
 		digest = coll_signature_digest(&request->signature);
 	for (i = 0; i < request->nparts; i++) {
 		struct coll_part *part = &request->part[i];
+		struct coll_call *call = &part->inst.call;
 
 		part->request = request;
 		part->odd = COLL_NOBODY;
-		part->call = (struct coll_call){
-			.plan = request->plan,
-			.eager = request->eager,
-			.instance = request->instance,
-			.digest = digest,
-			.user = part,
-		};
+		call->plan = request->plan;
+		call->eager = request->eager;
+		call->instance = request->instance;
+		call->digest = digest;
+		call->user = part;
 		for (area = 0; area < COLL_AREA_SCRATCH; area++) {
-			part->call.area[area] = request->mem[area];
-			part->call.area_off[area] = request->off[area];
+			call->area[area] = request->mem[area];
+			call->area_off[area] = request->off[area];
 		}
 		if (part->scratch.bytes)
-			part->call.area[COLL_AREA_SCRATCH] = &part->scratch.mem;
+			call->area[COLL_AREA_SCRATCH] = &part->scratch.mem;
 		coll_lane_submit(&member->lanes[request->first + i], part);
 	}
 }

@@ -147,7 +147,7 @@ static void lane_inbox(struct coll_lane *lane)
 
 	list_for_each_entry_safe(part, next, &parts, node) {
 		list_del(&part->node);
-		part->error = coll_engine_submit(&lane->engine, &part->inst, &part->call);
+		part->error = coll_engine_submit(&lane->engine, &part->inst);
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}

@@ -29,8 +29,7 @@ struct coll_scratch {
  * struct coll_part - what of a request one lane does
  * @node: in the lane's inbox, then in its list of finished ones
  * @request: that it is a part of
- * @call: for the engine
- * @inst: the engine's
+ * @inst: the engine's, with what is asked of it
  * @scratch: of the call
  * @odd: peer whose frame does not fit and is to be told of, or COLL_NOBODY [L]
  * @error: how it ended
@@ -38,7 +37,6 @@ struct coll_scratch {
 struct coll_part {
 	struct list_head node;
 	struct coll_request *request;
-	struct coll_call call;
 	struct coll_inst inst;
 	struct coll_scratch scratch;
 	u32 odd;

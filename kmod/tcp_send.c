@@ -115,15 +115,7 @@ static int lend_pages(struct sk_buff *skb, struct iov_iter *from, size_t len)
 	return 0;
 }
 
-/**
- * coll_tcp_send_out() - see struct coll_transport
- * @ep: the endpoint, prepared by coll_tcp_bulk()
- * @out: what to send
- * @borrowed: out: bytes that were not copied
- *
- * Return: bytes taken, or a negative errno.
- */
-int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
+static int send_payload(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
 {
 	/* Without scatter-gather the stack copies in spite of the flag. */
 	bool lent = !out->copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
@@ -136,10 +128,6 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 	unsigned int count = 0;
 	u32 span;
 	int n;
-
-	*borrowed = 0;
-	if (out->ptr)
-		return send_header(ep, out);
 
 	span = span_pieces(ep->bvec, &count, out->mem, out->off, out->len);
 	lent &= span >= count * TCP_LEND_MIN || count < 3;
@@ -156,4 +144,18 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 	if (lent && n > 0)
 		*borrowed = n;
 	return n;
+}
+
+/**
+ * coll_tcp_send_out() - see struct coll_transport
+ * @ep: the endpoint, prepared by coll_tcp_bulk()
+ * @out: what to send
+ * @borrowed: out: bytes that were not copied
+ *
+ * Return: bytes taken, or a negative errno.
+ */
+int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
+{
+	*borrowed = 0;
+	return out->ptr ? send_header(ep, out) : send_payload(ep, out, borrowed);
 }

@@ -16,14 +16,19 @@
  */
 static inline u64 coll_digest(const u64 *words, u32 n)
 {
+	const u64 prime = 0x100000001b3ULL;
 	u64 hash = 0xcbf29ce484222325ULL;
-	u32 i, shift;
+	u32 i, bytes;
 
-	for (i = 0; i < n; i++)
-		for (shift = 0; shift < 64; shift += 8) {
-			hash ^= words[i] >> shift & 0xff;
-			hash *= 0x100000001b3ULL;
-		}
+	for (i = 0; i < n; i++) {
+		u64 word = words[i];
+
+		for (bytes = 8; word; bytes--, word >>= 8)
+			hash = (hash ^ (word & 0xff)) * prime;
+		/* Those above are all 0. */
+		while (bytes--)
+			hash *= prime;
+	}
 	return hash ? hash : 1;
 }
 

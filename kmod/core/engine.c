@@ -146,10 +146,12 @@ void coll_inst_settle(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 
-	if (inst->framing || !inst_covered(inst))
+	if (inst->framing)
 		return;
 	if (!inst->error &&
 	    !(inst_sent(inst) && inst_received(inst) && !inst->local.len && !inst->lapsed))
+		return;
+	if (!inst_covered(inst))
 		return;
 
 	list_del(&inst->node);
@@ -240,20 +242,24 @@ static void inst_check_lease(struct coll_inst *inst)
 		coll_inst_kick(inst);
 }
 
-/* Nothing more is stored: whoever lent us bytes may have their pages back. */
-static void inst_rx_return(struct coll_inst *inst)
+static void inst_tell_consumed(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_CONSUMED,
 		.lane = engine->lane,
 		.instance = inst->call.instance,
+		.position = inst->lender->rx_position,
 	};
 
-	if (!inst->lender)
-		return;
-	control.position = inst->lender->rx_position;
 	engine->ops->control(engine->ctx, inst->lender->peer, &control);
+}
+
+/* Nothing more is stored: whoever lent us bytes may have their pages back. */
+static void inst_rx_return(struct coll_inst *inst)
+{
+	if (inst->lender)
+		inst_tell_consumed(inst);
 }
 
 /* It is another peer's turn, perhaps again. */
@@ -492,29 +498,27 @@ static void inst_local(struct coll_inst *inst)
 /**
  * coll_engine_submit() - begin an operation
  * @engine: the engine
- * @inst: memory for it, the engine's until it is complete
- * @call: the operation; without a key, its number is above that of any earlier one
+ * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
+ *	key the number of that is above any earlier one's
  *
  * May complete inline.
  *
  * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
-		       const struct coll_call *call)
+int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
 {
-	if (coll_inst_find(engine, call->instance))
+	u64 instance = inst->call.instance;
+
+	if (coll_inst_find(engine, instance))
 		return -EEXIST;
 
-	*inst = (struct coll_inst){
-		.engine = engine,
-		.call = *call,
-	};
+	inst->engine = engine;
 	inst->call.plan.lane = engine->lane;
-	inst->schedule = coll_schedule_find(&inst->call.plan);
+	inst->schedule = coll_plan_schedule(&inst->call.plan);
 	if (!inst->schedule)
 		return -EOPNOTSUPP;
-	if (coll_name_counted(call->instance))
-		engine->next = call->instance + 1;
+	if (coll_name_counted(instance))
+		engine->next = instance + 1;
 	inst_hash(inst);
 	inst->nsteps = inst->schedule->steps(&inst->call.plan);
 	INIT_LIST_HEAD(&inst->tx_node);
@@ -695,12 +699,12 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 }
 
 /**
- * coll_engine_drain() - take what came early for runs that have begun
- * @engine: the engine; bytes were received, or time has passed
+ * coll_engine_unstage() - take what came early for runs that have begun
+ * @engine: the engine
  *
- * Context: the vector registers are not in use.
+ * Context: see coll_engine_drain().
  */
-void coll_engine_drain(struct coll_engine *engine)
+void coll_engine_unstage(struct coll_engine *engine)
 {
 	struct coll_stream *stream;
 

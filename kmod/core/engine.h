@@ -311,15 +311,26 @@ struct coll_stream {
 /* engine.c: instances */
 void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
 		      struct coll_failed *failed);
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst,
-		       const struct coll_call *call);
+int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
-void coll_engine_drain(struct coll_engine *engine);
+void coll_engine_unstage(struct coll_engine *engine);
 bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
+
+/**
+ * coll_engine_drain() - take what came early, if there is any
+ * @engine: the engine; bytes were received, or time has passed
+ *
+ * Context: the vector registers are not in use.
+ */
+static inline void coll_engine_drain(struct coll_engine *engine)
+{
+	if (!list_empty(&engine->waking))
+		coll_engine_unstage(engine);
+}
 
 /* stream.c: frames, in and out */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,

@@ -22,9 +22,12 @@
  */
 struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 index)
 {
-	u64 each = div_u64(count, pieces);
-	u64 unit = 1, units, rest, first, last;
+	u64 unit = 1, units, each, rest, first, last;
 
+	if (pieces == 1)
+		return (struct coll_range){ .count = count };
+
+	each = div_u64(count, pieces);
 	if (each * size >= 4 * COLL_CUT_PAGE)
 		unit = COLL_CUT_PAGE / size;
 	else if (each * size >= 4 * COLL_CUT_LINE)

@@ -396,12 +396,8 @@ void coll_stream_release(struct coll_stream *stream)
  * In
  */
 
-/*
- * An eager frame is consumed, which the next data frame tells, unless there is much to
- * tell.  A request is told at once: what is kept for them must not shrink by what is not
- * told.
- */
-static void stream_credit(struct coll_stream *stream, const struct coll_data *data)
+/* No data frame need come to tell it. */
+static void stream_tell_credit(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_control control = {
@@ -409,14 +405,23 @@ static void stream_credit(struct coll_stream *stream, const struct coll_data *da
 		.lane = engine->lane,
 	};
 
-	stream->rx_freed += eager_cost(data->length);
-	if (stream->rx_freed - stream->rx_told < COLL_CREDIT_UNTOLD &&
-	    !(data->flags & COLL_DATA_REQUEST))
-		return;
 	stream->rx_credited += stream->rx_freed - stream->rx_told;
 	stream->rx_told = stream->rx_freed;
 	control.position = stream->rx_credited;
 	engine->ops->control(engine->ctx, stream->peer, &control);
+}
+
+/*
+ * An eager frame is consumed, which the next data frame tells, unless there is much to
+ * tell.  A request is told at once: what is kept for them must not shrink by what is not
+ * told.
+ */
+static void stream_credit(struct coll_stream *stream, const struct coll_data *data)
+{
+	stream->rx_freed += eager_cost(data->length);
+	if (stream->rx_freed - stream->rx_told >= COLL_CREDIT_UNTOLD ||
+	    data->flags & COLL_DATA_REQUEST)
+		stream_tell_credit(stream);
 }
 
 /**

@@ -350,7 +350,8 @@ void rig_submit(struct rig *rig, struct input *in)
 	}
 	rig->call = coll_plan_call(&call.plan);
 	rig->submitted++;
-	err = coll_engine_submit(&rig->engine, &operation->inst, &call);
+	operation->inst = (struct coll_inst){ .call = call };
+	err = coll_engine_submit(&rig->engine, &operation->inst);
 	if (!err)
 		return;
 	require(err == -EEXIST);

@@ -491,6 +491,7 @@ static void member_submit(struct member *member, u32 number)
 			.digest = coll_plan_telling(&plan) ? op->seed : 0,
 			.user = part,
 		};
+		struct coll_inst *inst = malloc(sizeof(*inst));
 		int err;
 
 		call.plan.lane = lane;
@@ -506,8 +507,8 @@ static void member_submit(struct member *member, u32 number)
 		if (++member->instances[on] > sim->config.window)
 			sim_fail(sim, "rank %u: %u instances on a lane", member->rank,
 				 member->instances[on]);
-		err = coll_engine_submit(&member->engine[on], malloc(sizeof(struct coll_inst)),
-					 &call);
+		*inst = (struct coll_inst){ .call = call };
+		err = coll_engine_submit(&member->engine[on], inst);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
 				 member->rank, number, err);

@@ -164,8 +164,10 @@ static inline void fixture_free(struct fixture *f)
 static inline int submit_call(struct fixture *f, const struct coll_call *call)
 {
 	struct coll_inst *inst = malloc(sizeof(*inst));
-	int err = coll_engine_submit(&f->engine, inst, call);
+	int err;
 
+	*inst = (struct coll_inst){ .call = *call };
+	err = coll_engine_submit(&f->engine, inst);
 	if (err)
 		free(inst);
 	return err;

@@ -380,7 +380,8 @@ static void test_window(void)
 	call.area[COLL_AREA_SEND] = &f->send.mem;
 	call.area[COLL_AREA_SCRATCH] = &window.mem;
 
-	coll_engine_submit(&f->engine, inst, &call);
+	*inst = (struct coll_inst){ .call = call };
+	coll_engine_submit(&f->engine, inst);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "no more is granted than a window takes");
 	grant(f, 2, 0, COLL_GRANT_ALL);
