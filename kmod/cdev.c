@@ -167,15 +167,26 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-static int ioc_submit(struct file *file, union ioc_arg *arg)
+/* A signal came while it was waited for. */
+static int submit_resume(struct coll_member *member, struct collective_submit *submit)
 {
-	struct coll_member *member = file->private_data;
-	struct collective_submit *submit = &arg->submit;
 	struct coll_wait wait = {
 		.ids = &submit->request,
 		.n = 1,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 	};
+	int err = coll_wait(&wait, member);
+
+	submit->received = wait.received;
+	if (err != -ERESTARTSYS)
+		submit->request = 0;
+	return err;
+}
+
+static int ioc_submit(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_submit *submit = &arg->submit;
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
 	int err;
 
@@ -185,15 +196,11 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	if (err)
 		return err;
 
-	if (!submit->request) {
+	if (!submit->request)
 		err = coll_request_submit(member, &submit->op, nowait, &submit->request,
 					  &submit->received);
-	} else {
-		err = coll_wait(&wait, member);
-		submit->received = wait.received;
-		if (err != -ERESTARTSYS)
-			submit->request = 0;
-	}
+	else
+		err = submit_resume(member, submit);
 	coll_member_unuse(member);
 	return err;
 }
@@ -346,7 +353,7 @@ static const struct ioc iocs[] = {
 static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
 	void __user *ptr = (void __user *)user;
-	union ioc_arg arg = {};
+	union ioc_arg arg __uninitialized;	/* a call looks at what is copied only */
 	const struct ioc *ioc;
 	u32 size;
 	int err;

@@ -159,13 +159,19 @@ static struct coll_request *request_with(struct coll_member *member, u64 instanc
  * struct turn - what remains to be done when a request has begun, without the lock
  * @instance: its name
  * @ended: parts of it that ended at once, to be reported
- * @doom: why it is to fail, if its cause is of a kind
+ * @doom: why it is to fail, if its cause is of a kind; else nothing of it is set
  */
 struct turn {
 	u64 instance;
 	u32 ended;
 	struct coll_failure doom;
 };
+
+static void turn_init(struct turn *turn)
+{
+	turn->ended = 0;
+	turn->doom.cause.kind = COLLECTIVE_REASON_NONE;
+}
 
 static struct coll_failure failure_cancelled(const struct coll_member *member)
 {
@@ -249,7 +255,7 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	if (coll_plan_pair(&request->plan))
 		request->first = request->instance % member->nlanes;
 	request->queued = request_with(member, request->instance);
-	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
+	turn_init(turn);
 	atomic64_inc(&member->counters.submitted);
 	coll_record_submit(request);
 	list_add_tail(&request->node, &member->requests);
@@ -329,7 +335,7 @@ static u32 request_next(struct coll_request *request, struct turn *turn)
 {
 	struct coll_member *member = request->member;
 
-	*turn = (struct turn){ .doom.cause.kind = COLLECTIVE_REASON_NONE };
+	turn_init(turn);
 	if (member->aborted && coll_member_settled(member, ktime_get_ns())) {
 		request->queued = false;
 		turn->ended = atomic_read(&request->left);
@@ -349,7 +355,7 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 {
 	struct coll_member *member = request->member;
 	struct coll_request *next;
-	struct turn turn;
+	struct turn turn __uninitialized;
 
 	while (parts) {
 		if (error)
@@ -398,7 +404,7 @@ void coll_request_report(struct coll_request *request, int error)
 int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 {
 	struct coll_member *member = request->member;
-	struct turn turn;
+	struct turn turn __uninitialized;
 	int err;
 
 	err = request_number(request, wait, &turn);
