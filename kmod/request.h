@@ -181,14 +181,15 @@ struct coll_request {
  * @n: how many
  * @timeout: jiffies, 0: only look
  * @end: when they are over
- * @news: one of them is complete
+ * @news: one of them is complete, or a runner is handed to us
+ * @task: the thread
+ * @told: one of them is complete, as we have seen to ourselves
  * @cpu: where we are counted while we run, or are about to (cpus.c); below 0: nowhere
  * @awake: 1: we are [a]
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
- * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are run here instead of
- *	by their workers
- * @kept: those of them that are so while we sleep, too
+ * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
+ *	their workers
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -198,12 +199,13 @@ struct coll_wait {
 	long timeout;
 	unsigned long end;
 	struct completion news;
+	struct task_struct *task;
+	bool told;
 	int cpu;
 	atomic_t awake;
 	u32 nparts;
 	u64 bytes;
 	unsigned long lent;
-	unsigned long kept;
 	u32 index;
 	u64 received;
 };

@@ -133,6 +133,51 @@ void coll_runner_poke(struct coll_runner *runner)
 }
 
 /**
+ * coll_runner_hold() - own it until coll_runner_drop(), if nobody does
+ * @runner: the runner
+ *
+ * Whoever kicks it meanwhile leaves word for coll_runner_serve().
+ *
+ * Context: process.
+ * Return: false: somebody else owns it.
+ */
+bool coll_runner_hold(struct coll_runner *runner)
+{
+	return atomic_read(&runner->state) == RUNNER_IDLE &&
+	       atomic_cmpxchg(&runner->state, RUNNER_IDLE, RUNNER_OWNED) == RUNNER_IDLE;
+}
+
+/**
+ * coll_runner_serve() - run it once, if there is news
+ * @runner: one that we hold
+ *
+ * Context: may sleep.
+ * Return: whether there was; what exceeds one budget is news for the next time.
+ */
+bool coll_runner_serve(struct coll_runner *runner)
+{
+	if (atomic_read(&runner->state) != RUNNER_MISSED)
+		return false;
+	/* Ordered before what run() looks at. */
+	atomic_xchg(&runner->state, RUNNER_OWNED);
+	if (runner->run(runner))
+		atomic_set(&runner->state, RUNNER_MISSED);
+	return true;
+}
+
+/**
+ * coll_runner_drop() - undo coll_runner_hold(), when there is no more news
+ * @runner: one that we hold
+ *
+ * Context: may sleep.
+ */
+void coll_runner_drop(struct coll_runner *runner)
+{
+	if (!runner_release(runner))
+		runner_loop(runner);
+}
+
+/**
  * coll_runner_lend() - run it instead of its work item, from now on
  * @runner: the runner
  * @news: completed when it is time for coll_runner_turn(), which has to follow soon

@@ -6,9 +6,10 @@
  * happened since: IDLE, OWNED or MISSED.  Whoever has news kicks: an idle runner
  * is handed to its work item, a busy one is told that it missed something.  An
  * owner lets go only from OWNED; from MISSED it looks again.  A thread that
- * would wait anyway may own the runner for a while instead of its work item, and
- * may lend itself: then it is told where the work item would be queued, which saves a
- * change of context when it sleeps, and two when it polls.
+ * would wait anyway may own the runner for a while instead of its work item.  While it
+ * polls it holds it, and the word is all that it looks at.  When it sleeps it may lend
+ * itself: then it is told where the work item would be queued, which saves a change of
+ * context.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H
@@ -44,6 +45,9 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 		      int cpu);
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_poke(struct coll_runner *runner);
+bool coll_runner_hold(struct coll_runner *runner);
+bool coll_runner_serve(struct coll_runner *runner);
+void coll_runner_drop(struct coll_runner *runner);
 bool coll_runner_lend(struct coll_runner *runner, struct completion *news);
 void coll_runner_turn(struct coll_runner *runner);
 void coll_runner_reclaim(struct coll_runner *runner);

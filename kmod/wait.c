@@ -63,6 +63,7 @@ static void wait_rise(struct coll_wait *wait)
 void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member)
 {
 	init_completion(&wait->news);
+	wait->task = current;
 	wait->index = wait->n;
 	wait->cpu = READ_ONCE(member->bulk) && !coll_cpus_exclusive(&member->lanes[0]) ?
 		    READ_ONCE(member->lanes[0].runner.cpu) : -1;
@@ -88,6 +89,11 @@ void coll_wait_tell(struct coll_request *request)
 	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, news);
 
 	lockdep_assert_held(&request->member->lock);
+	/* A thread may run a lane itself. */
+	if (wait->task == current) {
+		wait->told = true;
+		return;
+	}
 	wait_rise(wait);
 	complete(&wait->news);
 }
@@ -168,17 +174,6 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
 	return error;
 }
 
-/* Run what they need, as far as nobody else does. */
-static void wait_help(struct coll_wait *wait, struct coll_member *member)
-{
-	u32 i;
-
-	for (i = 0; i < wait->nparts; i++)
-		coll_runner_poke(&member->lanes[i].runner);
-	if (READ_ONCE(member->posted))
-		coll_runner_poke(&member->control);
-}
-
 /*
  * Is the lane's CPU the only one that this thread runs on, and nobody else's?  Then being
  * woken to run it costs what waking a worker does, and who is done need not wake another.
@@ -200,29 +195,42 @@ static struct coll_runner *wait_runner(struct coll_member *member, u32 bit)
 					  &member->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
-/* While much is moved there is little to poll for, and the links are the slower ones. */
-static bool wait_may_poll(const struct coll_wait *wait)
+/* The runners that this thread had better run than their workers. */
+static unsigned long wait_residence(const struct coll_wait *wait,
+				    const struct coll_member *member)
 {
-	return wait->bytes <= COLL_POLL_MAX;
-}
-
-/* Be told instead of the workers, where that saves more than it costs. */
-static void wait_lend(struct coll_wait *wait, struct coll_member *member)
-{
-	bool polls = READ_ONCE(busy_poll_us) > 0 && wait_may_poll(wait);
+	unsigned long runners = 0;
 	u32 i;
 
-	for (i = 0; i < COLL_WAIT_LANES + wait->nparts; i++) {
-		/* Control is where the first lane is. */
-		bool resident = wait_resident(&member->lanes[i ? i - COLL_WAIT_LANES : 0]);
+	for (i = 0; i < wait->nparts; i++)
+		if (wait_resident(&member->lanes[i]))
+			runners |= BIT(COLL_WAIT_LANES + i);
+	/* Control is where the first lane is. */
+	if (runners & BIT(COLL_WAIT_LANES))
+		runners |= BIT(COLL_WAIT_CONTROL);
+	return runners;
+}
 
-		if (!(polls || resident) ||
-		    !coll_runner_lend(wait_runner(member, i), &wait->news))
-			continue;
-		__set_bit(i, &wait->lent);
-		if (resident)
-			__set_bit(i, &wait->kept);
-	}
+/* Run what they need, as far as nobody else does. */
+static void wait_help(struct coll_wait *wait, struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; i < wait->nparts; i++)
+		coll_runner_poke(&member->lanes[i].runner);
+	if (READ_ONCE(member->posted))
+		coll_runner_poke(&member->control);
+}
+
+/* Be told instead of the workers. */
+static void wait_lend(struct coll_wait *wait, struct coll_member *member,
+		      unsigned long runners)
+{
+	u32 i;
+
+	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_lend(wait_runner(member, i), &wait->news))
+			__set_bit(i, &wait->lent);
 }
 
 /* Run those that have been handed to us. */
@@ -235,15 +243,13 @@ static void wait_turn(const struct coll_wait *wait, struct coll_member *member)
 	cond_resched();
 }
 
-/* The workers run those again. */
-static void wait_reclaim(struct coll_wait *wait, struct coll_member *member,
-			 unsigned long runners)
+/* The workers run them again. */
+static void wait_reclaim(struct coll_wait *wait, struct coll_member *member)
 {
 	u32 i;
 
-	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+	for_each_set_bit(i, &wait->lent, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
 		coll_runner_reclaim(wait_runner(member, i));
-	wait->lent &= ~runners;
 }
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
@@ -252,6 +258,7 @@ static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member
 {
 	struct coll_request *request;
 
+	wait->told = false;
 	spin_lock(&member->lock);
 	request = wait_take(wait, member);
 	if (!request && last)
@@ -268,34 +275,90 @@ static long wait_left(const struct coll_wait *wait)
 	return wait->timeout == MAX_SCHEDULE_TIMEOUT ? wait->timeout : max(left, 0L);
 }
 
-/* Nobody else wants this CPU. */
-static bool wait_polls(const struct coll_wait *wait, u64 until)
+/* How long to poll, ns.  While much is moved there is little to poll for. */
+static u64 wait_patience(const struct coll_wait *wait, unsigned long residence)
 {
-	return ktime_get_ns() < until && single_task_running() && !need_resched() &&
-	       !signal_pending(current) && wait_left(wait);
+	int us = READ_ONCE(busy_poll_us);
+
+	if (wait->bytes > COLL_POLL_MAX)
+		return 0;
+	if (us < 0)
+		us = residence ? COLL_POLL_US : 0;
+	return us * (u64)NSEC_PER_USEC;
+}
+
+/* Nobody else wants this CPU. */
+static bool wait_may_poll(const struct coll_wait *wait)
+{
+	return single_task_running() && !need_resched() && !signal_pending(current) &&
+	       wait_left(wait);
+}
+
+/* Hold those that nobody runs now. */
+static unsigned long wait_hold(struct coll_member *member, unsigned long runners)
+{
+	unsigned long held = 0;
+	u32 i;
+
+	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_hold(wait_runner(member, i)))
+			held |= BIT(i);
+	return held;
+}
+
+/* Run those of them that have news; whether any had. */
+static bool wait_serve(struct coll_member *member, unsigned long held)
+{
+	bool news = false;
+	u32 i;
+
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		news |= coll_runner_serve(wait_runner(member, i));
+	return news;
+}
+
+/* Let go of them; what they have missed is done before. */
+static void wait_drop(struct coll_member *member, unsigned long held)
+{
+	u32 i;
+
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_drop(wait_runner(member, i));
 }
 
 /*
- * Run the lanes that are lent as soon as there is something to do, which saves being
- * woken; but those that we keep they are handed back before we sleep.
+ * Hold the runners, so that who has news for them only leaves word, and run them as soon
+ * as there is any; before we sleep those of our residence are lent.
  */
-static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member)
+static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member *member,
+				      u64 patience, unsigned long residence)
 {
-	int us = READ_ONCE(busy_poll_us);
-	u64 patience = (us < 0 ? COLL_POLL_US : us) * (u64)NSEC_PER_USEC;
-	u64 until = ktime_get_ns() + patience;
+	unsigned long runners = READ_ONCE(busy_poll_us) > 0 ?
+				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : residence;
+	unsigned long held = wait_hold(member, runners);
 	struct coll_request *request = NULL;
+	u64 now, until = 0;
 
-	while (!request && wait_polls(wait, until)) {
-		if (!try_wait_for_completion(&wait->news)) {
-			cpu_relax();
+	wait_help(wait, member);
+	while (!request && wait_may_poll(wait)) {
+		if (wait_serve(member, held) || wait->told ||
+		    try_wait_for_completion(&wait->news)) {
+			request = wait_look(wait, member, false);
+			until = 0;
 			continue;
 		}
-		wait_turn(wait, member);
-		request = wait_look(wait, member, false);
-		until = ktime_get_ns() + patience;
+		now = ktime_get_ns();
+		if (!until)
+			until = now + patience;
+		if (now >= until)
+			break;
+		cpu_relax();
+		if (held != runners)
+			held |= wait_hold(member, runners & ~held);
 	}
-	wait_reclaim(wait, member, wait->lent & ~wait->kept);
+	if (!request)
+		wait_lend(wait, member, residence);
+	wait_drop(member, held);
 	return request;
 }
 
@@ -305,6 +368,8 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  */
 static long wait_sleep(struct coll_wait *wait, long left)
 {
+	if (wait->told)
+		return left;
 	coll_wait_rest(wait);
 	left = wait_for_completion_interruptible_timeout(&wait->news, left);
 	while (try_wait_for_completion(&wait->news))
@@ -316,7 +381,8 @@ static long wait_sleep(struct coll_wait *wait, long left)
 
 /**
  * coll_wait_finish() - wait for what was claimed, and collect one
- * @wait: @ids, @n and @timeout are set, and the claims made; they are gone afterwards
+ * @wait: @ids, @n and @timeout are set, and the claims made; they are gone afterwards.
+ *	What was complete before is not looked at until we are told of another
  * @member: of the requests
  *
  * Context: process of the mm that joined.
@@ -325,21 +391,18 @@ static long wait_sleep(struct coll_wait *wait, long left)
  */
 int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 {
-	struct coll_request *request;
+	unsigned long residence = wait_residence(wait, member);
+	u64 patience = wait_patience(wait, residence);
+	struct coll_request *request = NULL;
 	long left;
 
-	/* What has come already costs no run. */
-	request = wait_look(wait, member, !wait->timeout);
-	if (request)
-		return wait_collect(wait, request);
-	if (!wait->timeout)
-		return -EINPROGRESS;
-
 	wait->end = jiffies + wait->timeout;
-	wait_lend(wait, member);
-	wait_help(wait, member);
-	if (wait->lent && wait_may_poll(wait))
-		request = wait_poll(wait, member);
+	if (patience) {
+		request = wait_poll(wait, member, patience, residence);
+	} else {
+		wait_lend(wait, member, residence);
+		wait_help(wait, member);
+	}
 	/* Once at least: that gives the claims up. */
 	left = max(wait_left(wait), 1L);
 	while (!request && left > 0) {
@@ -347,7 +410,7 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
 	}
-	wait_reclaim(wait, member, wait->lent);
+	wait_reclaim(wait, member);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)
@@ -390,15 +453,23 @@ static int wait_claims(struct coll_wait *wait, struct coll_member *member)
  */
 int coll_wait(struct coll_wait *wait, struct coll_member *member)
 {
+	struct coll_request *request = NULL;
 	int err;
 
 	coll_wait_begin(wait, member);
 	spin_lock(&member->lock);
 	err = wait_claims(wait, member);
+	/* What has come already costs no run. */
+	if (!err)
+		request = wait_take(wait, member);
+	if (!err && !request && !wait->timeout)
+		err = -EINPROGRESS;
 	if (err)
 		wait_release(wait, member);
 	spin_unlock(&member->lock);
-	if (!err)
+	if (request)
+		err = wait_collect(wait, request);
+	else if (!err)
 		err = coll_wait_finish(wait, member);
 	coll_wait_rest(wait);
 	return err;
