@@ -105,6 +105,9 @@ static void lane_arrivals(struct coll_lane *lane)
 	struct coll_conn *conn;
 	LIST_HEAD(arrivals);
 
+	/* What is added later is kicked for later. */
+	if (list_empty(&lane->arrivals))
+		return;
 	spin_lock(&lane->lock);
 	list_splice_init(&lane->arrivals, &arrivals);
 	spin_unlock(&lane->lock);
@@ -141,6 +144,8 @@ static void lane_inbox(struct coll_lane *lane)
 	struct coll_part *part, *next;
 	LIST_HEAD(parts);
 
+	if (list_empty(&lane->inbox))	/* likewise */
+		return;
 	spin_lock(&lane->lock);
 	list_splice_init(&lane->inbox, &parts);
 	spin_unlock(&lane->lock);
@@ -174,9 +179,10 @@ static void lane_recheck(struct coll_lane *lane)
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
-static void lane_fail(struct coll_lane *lane, u64 now)
+static void lane_fail(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
+	u64 now = ktime_get_ns();
 	bool fenced = coll_member_fenced(member, now);
 	struct coll_conn *conn;
 
@@ -256,13 +262,19 @@ static u32 lane_budget(const struct coll_lane *lane)
 	       64 * COLL_DATA_SIZE;
 }
 
+/* Has it happened since the last time? */
+static bool lane_event(struct coll_conn *conn, enum coll_event event)
+{
+	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
+}
+
 /* How many bytes were taken. */
 static u32 lane_receive(const struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 budget = lane_budget(lane);
 	int n;
 
-	if (conn->down || !test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
+	if (conn->down || !lane_event(conn, COLL_EVENT_READABLE))
 		return 0;
 	n = conn->ep.transport->receive(&conn->ep, budget);
 	if (n == -EAGAIN)
@@ -283,7 +295,7 @@ static u32 lane_send(struct coll_lane *lane, struct coll_conn *conn)
 	struct coll_out out;
 	u32 sent = 0;
 
-	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
+	if (lane_event(conn, COLL_EVENT_WRITABLE))
 		conn->blocked = false;
 	if (conn->down || conn->blocked || !conn->want)
 		return 0;
@@ -312,6 +324,19 @@ static u32 lane_send(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
+/* Time matters where somebody has lent us bytes. */
+static void lane_tick(struct coll_lane *lane)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		if (!inst->lender)
+			continue;
+		coll_engine_tick(&lane->engine, ktime_get_ns());
+		return;
+	}
+}
+
 /* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
 static u64 lane_move(struct coll_lane *lane)
 {
@@ -322,7 +347,7 @@ static u64 lane_move(struct coll_lane *lane)
 		u32 taken = lane_receive(lane, conn);
 
 		if (taken)
-			coll_engine_tick(&lane->engine, ktime_get_ns());
+			lane_tick(lane);
 		moved += taken + lane_send(lane, conn);
 		coll_engine_drain(&lane->engine);
 	}
@@ -338,9 +363,12 @@ static u64 lane_move(struct coll_lane *lane)
 static bool lane_turns(struct coll_lane *lane)
 {
 	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	struct coll_conn *conn;
 	u64 moved;
 	int turn;
 
+	list_for_each_entry(conn, &lane->conns, node)
+		lane_send(lane, conn);
 	for (turn = 0; turn < COLL_TURNS; turn++) {
 		moved = lane_move(lane);
 		if (!moved)
@@ -502,7 +530,6 @@ static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
 	struct coll_member *member = lane->member;
-	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
 	bool moved, recheck;
 
@@ -517,13 +544,13 @@ static bool lane_run(struct coll_runner *runner)
 			lane_conn_down(conn, -EPROTO);
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
-	recheck = xchg(&lane->recheck, false);
+	recheck = READ_ONCE(lane->recheck) && xchg(&lane->recheck, false);
 	lane_inbox(lane);
 	if (recheck)
 		lane_recheck(lane);
 	if (smp_load_acquire(&member->aborted))	/* then when, and why */
-		lane_fail(lane, now);
-	coll_engine_tick(&lane->engine, now);
+		lane_fail(lane);
+	lane_tick(lane);
 
 	moved = lane_turns(lane);
 
