@@ -139,13 +139,14 @@ static int lane_read_mail(struct coll_conn *conn)
 	return err;
 }
 
-static void lane_inbox(struct coll_lane *lane)
+/* Begin what was submitted; whether anything was. */
+static bool lane_inbox(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
 	LIST_HEAD(parts);
 
 	if (list_empty(&lane->inbox))	/* likewise */
-		return;
+		return false;
 	spin_lock(&lane->lock);
 	list_splice_init(&lane->inbox, &parts);
 	spin_unlock(&lane->lock);
@@ -156,6 +157,7 @@ static void lane_inbox(struct coll_lane *lane)
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}
+	return true;
 }
 
 /* Some operations are to fail by themselves, begun or not. */
@@ -324,6 +326,15 @@ static u32 lane_send(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
+/* Others wait for what was submitted: before anything that has come is looked at. */
+static void lane_send_first(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node)
+		lane_send(lane, conn);
+}
+
 /* Time matters where somebody has lent us bytes. */
 static void lane_tick(struct coll_lane *lane)
 {
@@ -363,12 +374,9 @@ static u64 lane_move(struct coll_lane *lane)
 static bool lane_turns(struct coll_lane *lane)
 {
 	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
-	struct coll_conn *conn;
 	u64 moved;
 	int turn;
 
-	list_for_each_entry(conn, &lane->conns, node)
-		lane_send(lane, conn);
 	for (turn = 0; turn < COLL_TURNS; turn++) {
 		moved = lane_move(lane);
 		if (!moved)
@@ -531,7 +539,7 @@ static bool lane_run(struct coll_runner *runner)
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
-	bool moved, recheck;
+	bool moved, recheck, submitted;
 
 	lane_rouse(lane);
 	lane_arrivals(lane);
@@ -545,12 +553,14 @@ static bool lane_run(struct coll_runner *runner)
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
 	recheck = READ_ONCE(lane->recheck) && xchg(&lane->recheck, false);
-	lane_inbox(lane);
+	submitted = lane_inbox(lane);
 	if (recheck)
 		lane_recheck(lane);
 	if (smp_load_acquire(&member->aborted))	/* then when, and why */
 		lane_fail(lane);
 	lane_tick(lane);
+	if (submitted)
+		lane_send_first(lane);
 
 	moved = lane_turns(lane);
 
