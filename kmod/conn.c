@@ -62,7 +62,7 @@ static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
 		return conn_take_hello(conn, ptr, len);
 	if (conn->kind == COLL_CONN_CONTROL)
 		return coll_link_take(conn, ptr, len);
-	return coll_lane_take(conn, ptr, len);
+	return coll_move_take(conn, ptr, len);
 }
 
 static void conn_pause(struct coll_endpoint *ep)
@@ -70,7 +70,7 @@ static void conn_pause(struct coll_endpoint *ep)
 	struct coll_conn *conn = conn_of(ep);
 
 	if (conn->state == COLL_CONN_OPEN && conn->kind == COLL_CONN_DATA)
-		coll_lane_pause(conn);
+		coll_move_pause(conn);
 }
 
 static const struct coll_endpoint_ops conn_ops = {

@@ -46,6 +46,7 @@ enum coll_conn_state {
  * @stream: of a data connection [L]
  * @mail: of a data connection: its link's
  * @down: of a data connection: it is [a]
+ * @broken: of a data connection: nothing can be sent on it [L]
  * @deserted: its peer had left when this run of the lane began [L]
  */
 struct coll_conn {
@@ -71,6 +72,7 @@ struct coll_conn {
 	struct coll_stream *stream;
 	struct coll_mail *mail;
 	bool down;
+	bool broken;
 	bool deserted;
 };
 

@@ -3,7 +3,7 @@
  * Lanes: where the engine meets the connections.
  *
  * One run takes in what has come since the last one (connections, mail from the
- * control runner, submitted parts, a failure), then moves bytes until neither
+ * control runner, submitted parts, a failure), then moves bytes (move.c) until neither
  * side moves or the budget is spent, and at last completes what is finished,
  * when no vector register is held and no engine is on the stack.
  */
@@ -13,11 +13,6 @@
 #include <linux/slab.h>
 
 #include "coll.h"
-
-/* Bytes taken from one connection before others have their turn... */
-#define COLL_RECEIVE_BUDGET	(256 * 1024)
-/* ...and turns of a run, before other work on this CPU has its. */
-#define COLL_TURNS		4
 
 /* A frame of what is small finds room beside the credit that is kept, or not told at once. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
@@ -139,9 +134,10 @@ static int lane_read_mail(struct coll_conn *conn)
 	return err;
 }
 
-/* Begin what was submitted; whether anything was. */
+/* Begin what was submitted; is it small, and all there is? */
 static bool lane_inbox(struct coll_lane *lane)
 {
+	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
 	LIST_HEAD(parts);
 
@@ -153,11 +149,12 @@ static bool lane_inbox(struct coll_lane *lane)
 
 	list_for_each_entry_safe(part, next, &parts, node) {
 		list_del(&part->node);
+		first &= part->inst.call.eager;
 		part->error = coll_engine_submit(&lane->engine, &part->inst);
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}
-	return true;
+	return first;
 }
 
 /* Some operations are to fail by themselves, begun or not. */
@@ -199,193 +196,6 @@ static void lane_fail(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node)
 		if (fenced || READ_ONCE(conn->link->safe))
 			coll_stream_release(conn->stream);
-}
-
-/**
- * coll_lane_take() - bytes have come on a data connection
- * @conn: the connection
- * @ptr: the bytes
- * @len: how many
- *
- * Takes the vector registers when it needs them, and keeps them for what comes
- * next in the same socket buffer: see coll_lane_pause().
- *
- * Return: how many were taken, or -EPROTO.
- */
-int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len)
-{
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
-	bool reduces = coll_stream_reduces(conn->stream);
-	int n;
-
-	/* What is taken until the pause was in place now: see the lease. */
-	if (!lane->taking) {
-		lane->taking = true;
-		lane->engine.now = ktime_get_ns();
-	}
-	if (reduces) {
-		coll_vector_hold(&lane->vector);
-		len = min(len, COLL_VECTOR_BYTES);
-	}
-	n = coll_stream_receive(conn->stream, ptr, len);
-	if (reduces && n > 0)
-		coll_vector_used(&lane->vector, n);
-	return n;
-}
-
-/**
- * coll_lane_pause() - a socket buffer has been taken, as far as it could be
- * @conn: a data connection of the lane
- *
- * Gives the vector registers back, and has what was taken forwarded.
- */
-void coll_lane_pause(struct coll_conn *conn)
-{
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
-
-	lane->taking = false;
-	coll_vector_drop(&lane->vector);
-	coll_stream_pause(conn->stream);
-}
-
-static void lane_conn_down(struct coll_conn *conn, int err)
-{
-	struct coll_member *member = conn->member;
-
-	WRITE_ONCE(conn->down, true);
-	if (err == -EPROTO)
-		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
-}
-
-/* Round numbers come with headers on top; and twice as much may where there are no others. */
-static u32 lane_budget(const struct coll_lane *lane)
-{
-	return COLL_RECEIVE_BUDGET * (list_is_singular(&lane->conns) ? 2 : 1) +
-	       64 * COLL_DATA_SIZE;
-}
-
-/* Has it happened since the last time? */
-static bool lane_event(struct coll_conn *conn, enum coll_event event)
-{
-	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
-}
-
-/* How many bytes were taken. */
-static u32 lane_receive(const struct coll_lane *lane, struct coll_conn *conn)
-{
-	u32 budget = lane_budget(lane);
-	int n;
-
-	if (conn->down || !lane_event(conn, COLL_EVENT_READABLE))
-		return 0;
-	n = conn->ep.transport->receive(&conn->ep, budget);
-	if (n == -EAGAIN)
-		return 0;
-	if (n <= 0) {
-		lane_conn_down(conn, n);
-		return 0;
-	}
-	/* Anything more will be announced, unless the budget cut it off. */
-	if (n >= budget)
-		set_bit(COLL_EVENT_READABLE, &conn->events);
-	return n;
-}
-
-/* How many bytes were sent. */
-static u32 lane_send(struct coll_lane *lane, struct coll_conn *conn)
-{
-	struct coll_out out;
-	u32 sent = 0;
-
-	if (lane_event(conn, COLL_EVENT_WRITABLE))
-		conn->blocked = false;
-	if (conn->down || conn->blocked || !conn->want)
-		return 0;
-
-	while (coll_stream_next(conn->stream, &out)) {
-		const struct coll_transport *transport = conn->ep.transport;
-		u32 borrowed = 0;
-		int n;
-
-		n = transport->send_out(&conn->ep, &out, &borrowed);
-		if (n == -EAGAIN) {
-			conn->blocked = true;
-			return sent;
-		}
-		if (n <= 0) {
-			lane_conn_down(conn, n);
-			return sent;
-		}
-		coll_stream_sent(conn->stream, n);
-		lane->borrowed += borrowed;
-		sent += n;
-		if (sent >= COLL_DATA_MAX)
-			return sent;
-	}
-	conn->want = false;
-	return sent;
-}
-
-/* Others wait for what was submitted: before anything that has come is looked at. */
-static void lane_send_first(struct coll_lane *lane)
-{
-	struct coll_conn *conn;
-
-	list_for_each_entry(conn, &lane->conns, node)
-		lane_send(lane, conn);
-}
-
-/* Time matters where somebody has lent us bytes. */
-static void lane_tick(struct coll_lane *lane)
-{
-	const struct coll_inst *inst;
-
-	list_for_each_entry(inst, &lane->engine.active, node) {
-		if (!inst->lender)
-			continue;
-		coll_engine_tick(&lane->engine, ktime_get_ns());
-		return;
-	}
-}
-
-/* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
-static u64 lane_move(struct coll_lane *lane)
-{
-	struct coll_conn *conn;
-	u64 moved = 0;
-
-	list_for_each_entry(conn, &lane->conns, node) {
-		u32 taken = lane_receive(lane, conn);
-
-		if (taken)
-			lane_tick(lane);
-		moved += taken + lane_send(lane, conn);
-		coll_engine_drain(&lane->engine);
-	}
-	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
-		moved = COLL_RECEIVE_BUDGET;
-	return moved;
-}
-
-/*
- * Move as much as is one run's; false: there is no more.  Where ranks share a CPU a run of
- * one ends sooner: what another is about to send may be all that the next CPU waits for.
- */
-static bool lane_turns(struct coll_lane *lane)
-{
-	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
-	u64 moved;
-	int turn;
-
-	for (turn = 0; turn < COLL_TURNS; turn++) {
-		moved = lane_move(lane);
-		if (!moved)
-			return false;
-		if (moved >= left)
-			return true;
-		left -= moved;
-	}
-	return true;
 }
 
 /* Has something begun that will be aborted?  There will be another run then. */
@@ -539,7 +349,7 @@ static bool lane_run(struct coll_runner *runner)
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
-	bool moved, recheck, submitted;
+	bool moved, recheck, first;
 
 	lane_rouse(lane);
 	lane_arrivals(lane);
@@ -549,20 +359,20 @@ static bool lane_run(struct coll_runner *runner)
 		/* It left with nothing pending: we had consumed what it lent. */
 		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
 		if (lane_read_mail(conn))
-			lane_conn_down(conn, -EPROTO);
+			coll_move_down(conn, -EPROTO);
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
 	recheck = READ_ONCE(lane->recheck) && xchg(&lane->recheck, false);
-	submitted = lane_inbox(lane);
+	first = lane_inbox(lane);
 	if (recheck)
 		lane_recheck(lane);
 	if (smp_load_acquire(&member->aborted))	/* then when, and why */
 		lane_fail(lane);
-	lane_tick(lane);
-	if (submitted)
-		lane_send_first(lane);
+	coll_move_tick(lane);
+	if (first)
+		coll_move_first(lane);
 
-	moved = lane_turns(lane);
+	moved = coll_move(lane);
 
 	lane_deserted(lane);
 	if (!moved)

@@ -64,13 +64,19 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 void coll_lane_cleanup(struct coll_lane *lane, bool reset);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_recheck(struct coll_lane *lane);
-int coll_lane_take(struct coll_conn *conn, const void *ptr, u32 len);
-void coll_lane_pause(struct coll_conn *conn);
 bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn);
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 void coll_lane_detach(struct coll_conn *conn);
 int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 		   const struct coll_control *control);
+
+/* move.c */
+int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len);
+void coll_move_pause(struct coll_conn *conn);
+void coll_move_down(struct coll_conn *conn, int err);
+void coll_move_first(struct coll_lane *lane);
+void coll_move_tick(struct coll_lane *lane);
+bool coll_move(struct coll_lane *lane);
 
 /* cpus.c */
 void coll_cpus_enter(struct coll_lane *lane, int cpu);

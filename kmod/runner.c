@@ -166,15 +166,17 @@ bool coll_runner_serve(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_drop() - undo coll_runner_hold(), when there is no more news
- * @runner: one that we hold
+ * coll_runner_drop() - undo coll_runner_hold()
+ * @runner: one that we hold; it is run if there is news, but not as long as there is more
  *
  * Context: may sleep.
  */
 void coll_runner_drop(struct coll_runner *runner)
 {
-	if (!runner_release(runner))
-		runner_loop(runner);
+	if (runner_release(runner))
+		return;
+	if (runner->run(runner) || !runner_release(runner))
+		runner_hand(runner);
 }
 
 /**

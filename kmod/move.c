@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Moving bytes, between a lane's engine and its connections.
+ */
+#include <linux/ktime.h>
+
+#include "coll.h"
+
+/* Bytes taken from one connection before others have their turn... */
+#define COLL_RECEIVE_BUDGET	(256 * 1024)
+/* ...and turns of a run, before other work on this CPU has its. */
+#define COLL_TURNS		4
+
+/**
+ * coll_move_take() - bytes have come on a data connection
+ * @conn: the connection
+ * @ptr: the bytes
+ * @len: how many
+ *
+ * Takes the vector registers when it needs them, and keeps them for what comes
+ * next in the same socket buffer: see coll_move_pause().
+ *
+ * Return: how many were taken, or -EPROTO.
+ */
+int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
+{
+	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+	bool reduces = coll_stream_reduces(conn->stream);
+	int n;
+
+	/* What is taken until the pause was in place now: see the lease. */
+	if (!lane->taking) {
+		lane->taking = true;
+		lane->engine.now = ktime_get_ns();
+	}
+	if (reduces) {
+		coll_vector_hold(&lane->vector);
+		len = min(len, COLL_VECTOR_BYTES);
+	}
+	n = coll_stream_receive(conn->stream, ptr, len);
+	if (reduces && n > 0)
+		coll_vector_used(&lane->vector, n);
+	return n;
+}
+
+/**
+ * coll_move_pause() - a socket buffer has been taken, as far as it could be
+ * @conn: a data connection of the lane
+ *
+ * Gives the vector registers back, and has what was taken forwarded.
+ */
+void coll_move_pause(struct coll_conn *conn)
+{
+	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+
+	lane->taking = false;
+	coll_vector_drop(&lane->vector);
+	coll_stream_pause(conn->stream);
+}
+
+/**
+ * coll_move_down() - nothing more comes on a data connection, or is taken
+ * @conn: the connection; its lane runs
+ * @err: -EPROTO: what has come makes no sense, and the group fails
+ */
+void coll_move_down(struct coll_conn *conn, int err)
+{
+	struct coll_member *member = conn->member;
+
+	WRITE_ONCE(conn->down, true);
+	if (err == -EPROTO)
+		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
+}
+
+/* Nothing can be sent any more; but what has come counts: it is looked at before that. */
+static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
+{
+	conn->broken = true;
+	set_bit(COLL_EVENT_READABLE, &conn->events);
+	coll_runner_kick(&lane->runner);
+}
+
+/* Round numbers come with headers on top; and twice as much may where there are no others. */
+static u32 move_budget(const struct coll_lane *lane)
+{
+	return COLL_RECEIVE_BUDGET * (list_is_singular(&lane->conns) ? 2 : 1) +
+	       64 * COLL_DATA_SIZE;
+}
+
+/* Has it happened since the last time? */
+static bool move_event(struct coll_conn *conn, enum coll_event event)
+{
+	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
+}
+
+/* How many bytes were taken. */
+static u32 move_receive(const struct coll_lane *lane, struct coll_conn *conn)
+{
+	u32 budget = move_budget(lane);
+	int n;
+
+	if (conn->down || !move_event(conn, COLL_EVENT_READABLE))
+		return 0;
+	n = conn->ep.transport->receive(&conn->ep, budget);
+	if (n == -EAGAIN && !conn->broken)
+		return 0;
+	if (n <= 0) {
+		coll_move_down(conn, n);
+		return 0;
+	}
+	/* Anything more will be announced, unless the budget cut it off. */
+	if (n >= budget || conn->broken)
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+	return n;
+}
+
+/* How many bytes were sent. */
+static u32 move_send(struct coll_lane *lane, struct coll_conn *conn)
+{
+	struct coll_out out;
+	u32 sent = 0;
+
+	if (move_event(conn, COLL_EVENT_WRITABLE))
+		conn->blocked = false;
+	if (conn->down || conn->broken || conn->blocked || !conn->want)
+		return 0;
+
+	while (coll_stream_next(conn->stream, &out)) {
+		const struct coll_transport *transport = conn->ep.transport;
+		u32 borrowed = 0;
+		int n;
+
+		n = transport->send_out(&conn->ep, &out, &borrowed);
+		if (n == -EAGAIN) {
+			conn->blocked = true;
+			return sent;
+		}
+		if (n <= 0) {
+			move_broken(lane, conn);
+			return sent;
+		}
+		coll_stream_sent(conn->stream, n);
+		lane->borrowed += borrowed;
+		sent += n;
+		if (sent >= COLL_DATA_MAX)
+			return sent;
+	}
+	conn->want = false;
+	return sent;
+}
+
+/**
+ * coll_move_first() - send what was just submitted, before what has come is looked at
+ * @lane: a lane that runs; others wait for it
+ */
+void coll_move_first(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node)
+		move_send(lane, conn);
+}
+
+/**
+ * coll_move_tick() - time has passed, which matters where somebody has lent us bytes
+ * @lane: a lane that runs
+ */
+void coll_move_tick(struct coll_lane *lane)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		if (!inst->lender)
+			continue;
+		coll_engine_tick(&lane->engine, ktime_get_ns());
+		return;
+	}
+}
+
+/* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
+static u64 move_turn(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+	u64 moved = 0;
+
+	list_for_each_entry(conn, &lane->conns, node) {
+		u32 taken = move_receive(lane, conn);
+
+		if (taken)
+			coll_move_tick(lane);
+		moved += taken + move_send(lane, conn);
+		coll_engine_drain(&lane->engine);
+	}
+	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
+		moved = COLL_RECEIVE_BUDGET;
+	return moved;
+}
+
+/**
+ * coll_move() - move as much as is one run's
+ * @lane: a lane that runs
+ *
+ * Where ranks share a CPU a run of one ends sooner: what another is about to send may be all
+ * that the next CPU waits for.
+ *
+ * Return: false when there is no more.
+ */
+bool coll_move(struct coll_lane *lane)
+{
+	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	u64 moved;
+	int turn;
+
+	for (turn = 0; turn < COLL_TURNS; turn++) {
+		moved = move_turn(lane);
+		if (!moved)
+			return false;
+		if (moved >= left)
+			return true;
+		left -= moved;
+	}
+	return true;
+}
