@@ -63,7 +63,7 @@ static const char * const reason_names[COLLECTIVE_REASON_COUNT] = {
 	[COLLECTIVE_REASON_RESOURCES]	= "resources",
 };
 
-static const char * const link_names[] = {
+static const char * const link_state_names[] = {
 	[COLL_LINK_UP]		= "link-up",
 	[COLL_LINK_LEFT]	= "link-left",
 	[COLL_LINK_DOWN]	= "link-down",
@@ -154,7 +154,7 @@ void coll_record_show(struct seq_file *seq, const struct coll_record *record, u6
 		break;
 	case COLL_RECORD_LINK:
 		seq_printf(seq, "%s rank=%u",
-			   name_in(link_names, ARRAY_SIZE(link_names), record->state),
+			   name_in(link_state_names, ARRAY_SIZE(link_state_names), record->state),
 			   record->rank_a);
 		if (record->state == COLL_LINK_DOWN)
 			seq_printf(seq, " error=%u", record->error);

@@ -41,11 +41,6 @@ static struct coll_span direct_vector(const struct coll_plan *plan, u8 area)
 	return coll_plan_span(plan, coll_plan_vector(plan), area);
 }
 
-static bool at_root(const struct coll_plan *plan)
-{
-	return plan->rank == plan->root;
-}
-
 /* The others, as a root deals with them. */
 static u32 direct_other(const struct coll_plan *plan, u32 i)
 {
@@ -61,7 +56,7 @@ static u32 rooted_steps(const struct coll_plan *plan)
 {
 	if (!coll_plan_moves(plan))
 		return 0;
-	return at_root(plan) ? plan->nranks - 1 : 1;
+	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
 }
 
 static u32 paired_steps(const struct coll_plan *plan)
@@ -72,7 +67,7 @@ static u32 paired_steps(const struct coll_plan *plan)
 static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (at_root(plan)) {
+	if (coll_plan_at_root(plan)) {
 		step->from = direct_other(plan, i);
 		step->in = direct_block(plan, step->from, COLL_AREA_RECV);
 	} else {
@@ -83,7 +78,7 @@ static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *s
 
 static void gather_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
 				direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
@@ -99,7 +94,7 @@ const struct coll_schedule coll_direct_gather = {
 static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (at_root(plan)) {
+	if (coll_plan_at_root(plan)) {
 		step->to = direct_other(plan, i);
 		step->out = direct_block(plan, step->to, COLL_AREA_SEND);
 	} else {
@@ -110,7 +105,7 @@ static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *
 
 static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
 				coll_plan_single(plan, plan->send_first, plan->rank), local);
 }
@@ -127,7 +122,7 @@ const struct coll_schedule coll_direct_scatter = {
 static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (!at_root(plan)) {
+	if (!coll_plan_at_root(plan)) {
 		step->to = plan->root;
 		step->out = direct_vector(plan, COLL_AREA_SEND);
 		return;

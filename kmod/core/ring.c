@@ -116,7 +116,7 @@ static u32 ring_broadcast_steps(const struct coll_plan *plan)
 static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unused,
 				struct coll_step *step)
 {
-	bool root = plan->rank == plan->root;
+	bool root = coll_plan_at_root(plan);
 
 	if (ring_next(plan) != plan->root)
 		step->to = ring_next(plan);

@@ -568,6 +568,6 @@ void coll_local_first(const struct coll_plan *plan, struct coll_local *local)
  */
 void coll_local_root(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (plan->rank == plan->root)
+	if (coll_plan_at_root(plan))
 		coll_plan_local(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
 }

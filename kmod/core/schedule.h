@@ -137,6 +137,15 @@ static inline bool coll_plan_pair(const struct coll_plan *plan)
 }
 
 /**
+ * coll_plan_at_root() - is this rank the root?
+ * @plan: the operation, of which one rank is
+ */
+static inline bool coll_plan_at_root(const struct coll_plan *plan)
+{
+	return plan->rank == plan->root;
+}
+
+/**
  * struct coll_span - some bytes of an area
  * @area: enum coll_area
  * @off: from the beginning of the operation's buffer

@@ -482,7 +482,7 @@ static struct coll_inst *stream_taker(struct coll_stream *stream,
 }
 
 /* The header is complete: where does the payload go? */
-static int stream_open(struct coll_stream *stream)
+static int stream_begin(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_data *data = &stream->rx_data;
@@ -605,7 +605,7 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		stream->rx_head_got += n;
 		if (stream->rx_head_got < COLL_DATA_SIZE)
 			return n;
-		err = stream_open(stream);
+		err = stream_begin(stream);
 		if (err)
 			return err;
 	} else {

@@ -186,7 +186,7 @@ static void tree_reduce_step(const struct coll_plan *plan, u32 i, struct coll_st
 
 static u64 tree_reduce_scratch(const struct coll_plan *plan)
 {
-	return plan->rank == plan->root ? 0 : tree_place(plan, 0).len;
+	return coll_plan_at_root(plan) ? 0 : tree_place(plan, 0).len;
 }
 
 const struct coll_schedule coll_tree_reduce = {

@@ -28,14 +28,9 @@ static struct coll_range varlen_block(const struct coll_plan *plan, u32 rank)
 	};
 }
 
-static bool at_root(const struct coll_plan *plan)
-{
-	return plan->rank == plan->root;
-}
-
 static u32 varlen_steps(const struct coll_plan *plan)
 {
-	return at_root(plan) ? plan->nranks - 1 : 1;
+	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
 }
 
 static void varlen_send(const struct coll_plan *plan, u32 to, struct coll_range range,
@@ -56,18 +51,18 @@ static void varlen_receive(const struct coll_plan *plan, struct coll_step *step)
 	step->roomy = true;
 }
 
-static void broadcast_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void varlen_broadcast_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		varlen_send(plan, (plan->root + 1 + i) % plan->nranks, varlen_all(plan), step);
 	else
 		varlen_receive(plan, step);
 }
 
-static void broadcast_local(const struct coll_plan *plan, struct coll_local *local)
+static void varlen_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		coll_plan_local(plan, varlen_all(plan), varlen_all(plan), local);
 }
 
@@ -75,24 +70,24 @@ const struct coll_schedule coll_varlen_broadcast = {
 	.name	= "broadcast of any length",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
-	.step	= broadcast_step,
-	.local	= broadcast_local,
+	.step	= varlen_broadcast_step,
+	.local	= varlen_broadcast_local,
 };
 
-static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void varlen_scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	u32 to = (plan->root + 1 + i) % plan->nranks;
 
 	step->tag = plan->root;
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		varlen_send(plan, to, varlen_block(plan, to), step);
 	else
 		varlen_receive(plan, step);
 }
 
-static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
+static void varlen_scatter_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (at_root(plan))
+	if (coll_plan_at_root(plan))
 		coll_plan_local(plan, varlen_block(plan, plan->rank), varlen_all(plan), local);
 }
 
@@ -100,6 +95,6 @@ const struct coll_schedule coll_varlen_scatter = {
 	.name	= "scatter of any lengths",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
-	.step	= scatter_step,
-	.local	= scatter_local,
+	.step	= varlen_scatter_step,
+	.local	= varlen_scatter_local,
 };
