@@ -34,6 +34,10 @@ static void __exit collective_exit(void)
 	coll_runner_cleanup();
 }
 
+/* For the module's loader, who is not part of the program: see Kbuild. */
+__visible int init_module(void);
+__visible void cleanup_module(void);
+
 module_init(collective_init);
 module_exit(collective_exit);
 
