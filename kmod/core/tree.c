@@ -216,13 +216,26 @@ static struct coll_span doubling_partial(const struct coll_plan *plan, u32 made,
 {
 	if (!made)
 		return tree_input(plan);
-	return made == all ? tree_vector(plan, COLL_AREA_RECV) : tree_place(plan, made);
+	return made == all ? tree_vector(plan, COLL_AREA_RECV) :
+			     tree_place(plan, made - !plan->in_place);
+}
+
+/* For what is neither our input, unless there is a copy, nor the result. */
+static u64 doubling_scratch(const struct coll_plan *plan, u32 all)
+{
+	return coll_plan_moves(plan) ? tree_place(plan, max(all, 1U) - !plan->in_place).off : 0;
+}
+
+/* One acts for two. */
+static bool doubling_paired(const struct coll_plan *plan)
+{
+	return plan->rank < 2 * doubling_extra(plan);
 }
 
 static void tree_allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
 	u32 extra = doubling_extra(plan), all = doubling_rounds(plan);
-	bool paired = plan->rank < 2 * extra, silent = paired && !(plan->rank & 1);
+	bool paired = doubling_paired(plan), silent = paired && !(plan->rank & 1);
 	u32 k = i - !!extra, made = k + paired;
 
 	step->need = i;
@@ -255,7 +268,7 @@ static void tree_allreduce_step(const struct coll_plan *plan, u32 i, struct coll
 
 static u64 tree_allreduce_scratch(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? tree_place(plan, doubling_rounds(plan) + 1).off : 0;
+	return doubling_scratch(plan, doubling_rounds(plan) + doubling_paired(plan));
 }
 
 const struct coll_schedule coll_tree_allreduce = {
@@ -299,7 +312,7 @@ static void tree_scan_step(const struct coll_plan *plan, u32 i, struct coll_step
 
 static u64 tree_scan_scratch(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? tree_place(plan, scan_receives(plan->rank) + 1).off : 0;
+	return doubling_scratch(plan, scan_receives(plan->rank));
 }
 
 const struct coll_schedule coll_tree_scan = {
@@ -319,15 +332,19 @@ static u32 tree_exscan_steps(const struct coll_plan *plan)
 }
 
 /* The same, where the place before us is ours, and what came from there our input. */
+static u32 exscan_receives(const struct coll_plan *plan)
+{
+	return plan->rank ? 1 + scan_receives(plan->rank - 1) : 0;
+}
+
 static void tree_exscan_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
 {
-	u32 place = plan->rank - 1, all = 1 + scan_receives(place);
-	u32 far = i ? 1U << (i - 1) : 1;
+	u32 far = i ? 1U << (i - 1) : 1, all = exscan_receives(plan);
 
 	step->need = i;
 	if (plan->rank + far < plan->nranks && (plan->rank || !i))
 		step->to = plan->rank + far;
-	step->out = doubling_partial(plan, plan->rank ? min(i, all) : 0, all);
+	step->out = doubling_partial(plan, min(i, all), all);
 	if (plan->rank < far + !!i)
 		return;
 	step->from = plan->rank - far;
@@ -338,7 +355,7 @@ static void tree_exscan_step(const struct coll_plan *plan, u32 i, struct coll_st
 
 static u64 tree_exscan_scratch(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? tree_place(plan, rounds(plan->nranks) + 1).off : 0;
+	return doubling_scratch(plan, exscan_receives(plan));
 }
 
 const struct coll_schedule coll_tree_exscan = {
