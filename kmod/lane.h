@@ -74,6 +74,9 @@ int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
 int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len);
 void coll_move_pause(struct coll_conn *conn);
 void coll_move_down(struct coll_conn *conn, int err);
+struct coll_conn *coll_move_watch(struct coll_lane *lane);
+bool coll_move_stirs(const struct coll_conn *conn);
+void coll_move_unwatch(struct coll_conn *conn);
 void coll_move_first(struct coll_lane *lane);
 void coll_move_tick(struct coll_lane *lane);
 bool coll_move(struct coll_lane *lane);

@@ -72,6 +72,48 @@ void coll_move_down(struct coll_conn *conn, int err)
 		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
 }
 
+/**
+ * coll_move_watch() - keep what comes next for a lane until it is asked for
+ * @lane: one whose runner we hold
+ *
+ * Who waits has the time to take it in.  Who sends it is the later one: all wait for him,
+ * and his CPU would do that for us before it goes on with his own.
+ *
+ * Context: may sleep.
+ * Return: the connection that it comes on, for coll_move_unwatch(); or NULL.
+ */
+struct coll_conn *coll_move_watch(struct coll_lane *lane)
+{
+	u32 peer = coll_engine_awaits(&lane->engine);
+	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->member, peer);
+	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
+
+	if (!conn || conn->down)
+		return NULL;
+	conn->ep.transport->watch(&conn->ep);
+	return conn;
+}
+
+/**
+ * coll_move_stirs() - has anything come since coll_move_watch()?
+ * @conn: what that returned
+ */
+bool coll_move_stirs(const struct coll_conn *conn)
+{
+	return conn->ep.transport->stirs(&conn->ep);
+}
+
+/**
+ * coll_move_unwatch() - undo coll_move_watch()
+ * @conn: what that returned; its lane's runner is kicked if anything has come
+ *
+ * Context: may sleep.
+ */
+void coll_move_unwatch(struct coll_conn *conn)
+{
+	conn->ep.transport->unwatch(&conn->ep);
+}
+
 /* Nothing can be sent any more; but what has come counts: it is looked at before that. */
 static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
 {

@@ -181,6 +181,7 @@ struct coll_request {
  * @n: how many
  * @timeout: jiffies, 0: only look
  * @end: when they are over
+ * @until: when it has polled for long, ns; 0: that begins now
  * @news: one of them is complete, or a runner is handed to us
  * @task: the thread
  * @told: one of them is complete, as we have seen to ourselves
@@ -198,6 +199,7 @@ struct coll_wait {
 	u32 n;
 	long timeout;
 	unsigned long end;
+	u64 until;
 	struct completion news;
 	struct task_struct *task;
 	bool told;

@@ -148,6 +148,15 @@ bool coll_runner_hold(struct coll_runner *runner)
 }
 
 /**
+ * coll_runner_missed() - is there news?
+ * @runner: one that we hold
+ */
+bool coll_runner_missed(const struct coll_runner *runner)
+{
+	return atomic_read(&runner->state) == RUNNER_MISSED;
+}
+
+/**
  * coll_runner_serve() - run it once, if there is news
  * @runner: one that we hold
  *
@@ -156,7 +165,7 @@ bool coll_runner_hold(struct coll_runner *runner)
  */
 bool coll_runner_serve(struct coll_runner *runner)
 {
-	if (atomic_read(&runner->state) != RUNNER_MISSED)
+	if (!coll_runner_missed(runner))
 		return false;
 	/* Ordered before what run() looks at. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);

@@ -46,6 +46,7 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_poke(struct coll_runner *runner);
 bool coll_runner_hold(struct coll_runner *runner);
+bool coll_runner_missed(const struct coll_runner *runner);
 bool coll_runner_serve(struct coll_runner *runner);
 void coll_runner_drop(struct coll_runner *runner);
 bool coll_runner_lend(struct coll_runner *runner, struct completion *news);

@@ -12,6 +12,9 @@ const struct coll_transport coll_tcp = {
 	.send_out	= coll_tcp_send_out,
 	.receive	= coll_tcp_receive,
 	.keeps		= coll_tcp_keeps,
+	.watch		= coll_tcp_watch,
+	.stirs		= coll_tcp_stirs,
+	.unwatch	= coll_tcp_unwatch,
 	.bulk		= coll_tcp_bulk,
 	.close		= coll_tcp_close,
 };

@@ -22,5 +22,8 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 /* tcp_receive.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
 bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes);
+void coll_tcp_watch(struct coll_endpoint *ep);
+bool coll_tcp_stirs(const struct coll_endpoint *ep);
+void coll_tcp_unwatch(struct coll_endpoint *ep);
 
 #endif /* COLL_TCP_H */

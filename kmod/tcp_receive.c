@@ -161,3 +161,37 @@ bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) <= bytes &&
 	       tcp_receive_window(tcp) >= bytes;
 }
+
+/*
+ * What comes for a socket that is locked waits in its backlog, as it came, for who unlocks
+ * it; so do the timers of it that end meanwhile.
+ */
+
+/**
+ * coll_tcp_watch() - see struct coll_transport
+ * @ep: the endpoint
+ */
+void coll_tcp_watch(struct coll_endpoint *ep)
+{
+	lock_sock(ep->sock->sk);
+}
+
+/**
+ * coll_tcp_stirs() - see struct coll_transport
+ * @ep: the endpoint
+ *
+ * Return: whether anything has come.
+ */
+bool coll_tcp_stirs(const struct coll_endpoint *ep)
+{
+	return READ_ONCE(ep->sock->sk->sk_backlog.tail);
+}
+
+/**
+ * coll_tcp_unwatch() - see struct coll_transport
+ * @ep: the endpoint
+ */
+void coll_tcp_unwatch(struct coll_endpoint *ep)
+{
+	release_sock(ep->sock->sk);
+}

@@ -83,6 +83,10 @@ struct coll_endpoint {
  * @keeps: may what has come wait to be received?  Not more than so many bytes, and
  *	only with room for as many behind them, and if this is not the end.  A guess; in any
  *	context
+ * @watch: keep what comes for @unwatch to take in, by who waits for it and not by who sends
+ *	it; a moment only, and no other operation meanwhile; may sleep
+ * @stirs: has anything come since @watch?
+ * @unwatch: undo @watch; what has come is told now
  * @bulk: prepare for large payloads (data connections); may sleep
  * @close: end it; @reset: drop what is queued, both here and there
  */
@@ -97,6 +101,9 @@ struct coll_transport {
 	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
 	bool (*keeps)(const struct coll_endpoint *ep, u32 bytes);
+	void (*watch)(struct coll_endpoint *ep);
+	bool (*stirs)(const struct coll_endpoint *ep);
+	void (*unwatch)(struct coll_endpoint *ep);
 	int (*bulk)(struct coll_endpoint *ep);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };

@@ -326,6 +326,53 @@ static void wait_drop(struct coll_member *member, unsigned long held)
 		coll_runner_drop(wait_runner(member, i));
 }
 
+/* Of what is small all that we wait for comes at once: it is for us to take in. */
+static struct coll_conn *wait_watch(const struct coll_wait *wait, struct coll_member *member,
+				    unsigned long held)
+{
+	unsigned long lanes = held >> COLL_WAIT_LANES;
+
+	if (!lanes || wait->bytes > COLLECTIVE_EAGER_LIMIT)
+		return NULL;
+	return coll_move_watch(&member->lanes[__ffs(lanes)]);
+}
+
+static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsigned long held,
+		       const struct coll_conn *watched)
+{
+	u32 i;
+
+	if ((watched && coll_move_stirs(watched)) || completion_done(&wait->news))
+		return false;
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_missed(wait_runner(member, i)))
+			return false;
+	return true;
+}
+
+/* It has polled for long without news. */
+static bool wait_over(struct coll_wait *wait, u64 patience)
+{
+	u64 now = ktime_get_ns();
+
+	if (!wait->until)
+		wait->until = now + patience;
+	return now >= wait->until;
+}
+
+/* Until there may be news, all of which is for those that we hold, or told to us. */
+static void wait_spin(struct coll_wait *wait, struct coll_member *member,
+		      unsigned long held, u64 patience)
+{
+	struct coll_conn *watched = wait_watch(wait, member, held);
+
+	while (wait_quiet(wait, member, held, watched) && wait_may_poll(wait) &&
+	       !wait_over(wait, patience))
+		cpu_relax();
+	if (watched)
+		coll_move_unwatch(watched);
+}
+
 /*
  * Hold the runners, so that who has news for them only leaves word, and run them as soon
  * as there is any; before we sleep those of our residence are lent.
@@ -337,24 +384,21 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : residence;
 	unsigned long held = wait_hold(member, runners);
 	struct coll_request *request = NULL;
-	u64 now, until = 0;
 
 	wait_help(wait, member);
 	while (!request && wait_may_poll(wait)) {
 		if (wait_serve(member, held) || wait->told ||
 		    try_wait_for_completion(&wait->news)) {
 			request = wait_look(wait, member, false);
-			until = 0;
-			continue;
-		}
-		now = ktime_get_ns();
-		if (!until)
-			until = now + patience;
-		if (now >= until)
+			wait->until = 0;
+		} else if (wait_over(wait, patience)) {
 			break;
-		cpu_relax();
-		if (held != runners)
+		} else if (held == runners) {
+			wait_spin(wait, member, held, patience);
+		} else {
+			cpu_relax();
 			held |= wait_hold(member, runners & ~held);
+		}
 	}
 	if (!request)
 		wait_lend(wait, member, residence);

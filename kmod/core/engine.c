@@ -749,3 +749,19 @@ bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
 			return true;
 	return false;
 }
+
+/**
+ * coll_engine_awaits() - who sends what the oldest instance receives next
+ * @engine: the engine
+ *
+ * Return: the rank, or COLL_NOBODY when nothing is to come.
+ */
+u32 coll_engine_awaits(const struct coll_engine *engine)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &engine->active, node)
+		if (!inst->error && !inst_received(inst))
+			return inst->rx.from;
+	return COLL_NOBODY;
+}

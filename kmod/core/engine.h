@@ -319,6 +319,7 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 void coll_engine_unstage(struct coll_engine *engine);
 bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
+u32 coll_engine_awaits(const struct coll_engine *engine);
 
 /**
  * coll_engine_drain() - take what came early, if there is any
