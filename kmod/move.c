@@ -95,7 +95,7 @@ struct coll_conn *coll_move_watch(struct coll_lane *lane)
 }
 
 /**
- * coll_move_stirs() - has anything come since coll_move_watch()?
+ * coll_move_stirs() - has anything come since coll_move_watch(), or is it time otherwise?
  * @conn: what that returned
  */
 bool coll_move_stirs(const struct coll_conn *conn)

@@ -181,7 +181,6 @@ struct coll_request {
  * @n: how many
  * @timeout: jiffies, 0: only look
  * @end: when they are over
- * @until: when it has polled for long, ns; 0: that begins now
  * @news: one of them is complete, or a runner is handed to us
  * @task: the thread
  * @told: one of them is complete, as we have seen to ourselves
@@ -189,6 +188,7 @@ struct coll_request {
  * @awake: 1: we are [a]
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
+ * @eager: lane, as a bit, on which one that is small comes; 0: none does
  * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
  *	their workers
  * @index: out: which one was collected; @n: none
@@ -199,7 +199,6 @@ struct coll_wait {
 	u32 n;
 	long timeout;
 	unsigned long end;
-	u64 until;
 	struct completion news;
 	struct task_struct *task;
 	bool told;
@@ -207,6 +206,7 @@ struct coll_wait {
 	atomic_t awake;
 	u32 nparts;
 	u64 bytes;
+	unsigned long eager;
 	unsigned long lent;
 	u32 index;
 	u64 received;

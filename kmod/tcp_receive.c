@@ -164,8 +164,11 @@ bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 
 /*
  * What comes for a socket that is locked waits in its backlog, as it came, for who unlocks
- * it; so do the timers of it that end meanwhile.
+ * it; and so does what is due otherwise: to be sent, again or as its pace has it.
  */
+#define TCP_DUE		(TCPF_TSQ_DEFERRED | TCPF_WRITE_TIMER_DEFERRED | \
+			 TCPF_DELACK_TIMER_DEFERRED | TCPF_MTU_REDUCED_DEFERRED | \
+			 TCPF_ACK_DEFERRED)
 
 /**
  * coll_tcp_watch() - see struct coll_transport
@@ -180,11 +183,13 @@ void coll_tcp_watch(struct coll_endpoint *ep)
  * coll_tcp_stirs() - see struct coll_transport
  * @ep: the endpoint
  *
- * Return: whether anything has come.
+ * Return: whether anything has come, or is due.
  */
 bool coll_tcp_stirs(const struct coll_endpoint *ep)
 {
-	return READ_ONCE(ep->sock->sk->sk_backlog.tail);
+	const struct sock *sk = ep->sock->sk;
+
+	return READ_ONCE(sk->sk_backlog.tail) || READ_ONCE(sk->sk_tsq_flags) & TCP_DUE;
 }
 
 /**

@@ -85,7 +85,7 @@ struct coll_endpoint {
  *	context
  * @watch: keep what comes for @unwatch to take in, by who waits for it and not by who sends
  *	it; a moment only, and no other operation meanwhile; may sleep
- * @stirs: has anything come since @watch?
+ * @stirs: has anything come since @watch, or does the connection need @unwatch otherwise?
  * @unwatch: undo @watch; what has come is told now
  * @bulk: prepare for large payloads (data connections); may sleep
  * @close: end it; @reset: drop what is queued, both here and there

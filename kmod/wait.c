@@ -24,7 +24,7 @@
 #include "coll.h"
 
 /* Polled where nothing is said, by who has a CPU to himself. */
-#define COLL_POLL_US	200
+#define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
 
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
@@ -109,6 +109,8 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	request->waiter = &wait->news;
 	wait->nparts = max(wait->nparts, request->first + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
+	if (request->eager)
+		wait->eager |= BIT(request->first);
 	request->member->nwaiting++;
 }
 
@@ -283,7 +285,7 @@ static u64 wait_patience(const struct coll_wait *wait, unsigned long residence)
 	if (wait->bytes > COLL_POLL_MAX)
 		return 0;
 	if (us < 0)
-		us = residence ? COLL_POLL_US : 0;
+		return residence ? COLL_POLL_NS : 0;
 	return us * (u64)NSEC_PER_USEC;
 }
 
@@ -330,11 +332,9 @@ static void wait_drop(struct coll_member *member, unsigned long held)
 static struct coll_conn *wait_watch(const struct coll_wait *wait, struct coll_member *member,
 				    unsigned long held)
 {
-	unsigned long lanes = held >> COLL_WAIT_LANES;
+	unsigned long lane = wait->eager & (held >> COLL_WAIT_LANES);
 
-	if (!lanes || wait->bytes > COLLECTIVE_EAGER_LIMIT)
-		return NULL;
-	return coll_move_watch(&member->lanes[__ffs(lanes)]);
+	return lane ? coll_move_watch(&member->lanes[__ffs(lane)]) : NULL;
 }
 
 static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsigned long held,
@@ -350,24 +350,14 @@ static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsig
 	return true;
 }
 
-/* It has polled for long without news. */
-static bool wait_over(struct coll_wait *wait, u64 patience)
-{
-	u64 now = ktime_get_ns();
-
-	if (!wait->until)
-		wait->until = now + patience;
-	return now >= wait->until;
-}
-
 /* Until there may be news, all of which is for those that we hold, or told to us. */
 static void wait_spin(struct coll_wait *wait, struct coll_member *member,
-		      unsigned long held, u64 patience)
+		      unsigned long held, u64 until)
 {
 	struct coll_conn *watched = wait_watch(wait, member, held);
 
 	while (wait_quiet(wait, member, held, watched) && wait_may_poll(wait) &&
-	       !wait_over(wait, patience))
+	       ktime_get_ns() < until)
 		cpu_relax();
 	if (watched)
 		coll_move_unwatch(watched);
@@ -384,17 +374,24 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : residence;
 	unsigned long held = wait_hold(member, runners);
 	struct coll_request *request = NULL;
+	u64 now, until = 0;
 
 	wait_help(wait, member);
 	while (!request && wait_may_poll(wait)) {
 		if (wait_serve(member, held) || wait->told ||
 		    try_wait_for_completion(&wait->news)) {
 			request = wait_look(wait, member, false);
-			wait->until = 0;
-		} else if (wait_over(wait, patience)) {
+			until = 0;
+			continue;
+		}
+		now = ktime_get_ns();
+		if (!until)
+			until = now + patience;
+		if (now >= until)
 			break;
-		} else if (held == runners) {
-			wait_spin(wait, member, held, patience);
+		if (held == runners) {
+			/* Others may want the socket for a moment (ss). */
+			wait_spin(wait, member, held, min(until, now + COLL_POLL_NS));
 		} else {
 			cpu_relax();
 			held |= wait_hold(member, runners & ~held);
