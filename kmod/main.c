@@ -11,6 +11,7 @@ static int __init collective_init(void)
 	err = coll_runner_setup();
 	if (err)
 		return err;
+	coll_vector_setup();
 	coll_recorder_setup();
 	coll_death_setup();
 	err = coll_cdev_setup();

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "vector.h"
 
+#include <linux/bitops.h>
+#include <linux/delay.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/timekeeping.h>
 #include <linux/types.h>
 #if defined(CONFIG_X86_64)
 #include <asm/cpufeature.h>
@@ -9,25 +16,12 @@
 #include <linux/fpu.h>
 #endif
 
-/**
- * coll_vector_impl() - the fastest way to reduce on this CPU
- *
- * Return: a table of functions.
- */
-const struct coll_reduce_impl *coll_vector_impl(void)
-{
-	u32 features = 0;
+#define TRIAL_BYTES	8192U	/* of one operand */
+#define TRIAL_REPEATS	4	/* in a turn */
+#define TRIAL_TURNS	8	/* at least, and */
+#define TRIAL_US	400	/* until wide units have woken up */
 
-#if defined(CONFIG_X86_64)
-	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_F16C))
-		features |= COLL_REDUCE_HAS_AVX2;
-	if (boot_cpu_has(X86_FEATURE_AVX512F) && boot_cpu_has(X86_FEATURE_AVX512BW) &&
-	    boot_cpu_has(X86_FEATURE_AVX512VL) && boot_cpu_has(X86_FEATURE_AVX512DQ) &&
-	    features)
-		features |= COLL_REDUCE_HAS_AVX512;
-#endif
-	return coll_reduce_select(features);
-}
+static const struct coll_reduce_impl *vector_impl;
 
 /*
  * As kernel_fpu_begin() leaves it, and with the flag that a result was inexact, which
@@ -42,6 +36,137 @@ static void vector_inexact(void)
 	asm volatile("ldmxcsr %0" : : "m" (mxcsr));
 #endif
 }
+
+/* What the CPU offers; each is told by a higher bit than those that it includes. */
+static u32 vector_features(void)
+{
+	u32 features = 0;
+
+#if defined(CONFIG_X86_64)
+	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_F16C))
+		features |= COLL_REDUCE_HAS_AVX2;
+	if (boot_cpu_has(X86_FEATURE_AVX512F) && boot_cpu_has(X86_FEATURE_AVX512BW) &&
+	    boot_cpu_has(X86_FEATURE_AVX512VL) && boot_cpu_has(X86_FEATURE_AVX512DQ) &&
+	    features)
+		features |= COLL_REDUCE_HAS_AVX512;
+#endif
+	return features;
+}
+
+/* Add floats that are in the nearest cache; how long it takes, ns. */
+static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
+{
+	struct coll_vector vector = { };
+	u64 begin, end;
+	u32 i;
+
+	coll_vector_hold(&vector);
+	begin = ktime_get_ns();
+	for (i = 0; i < TRIAL_REPEATS; i++)
+		coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, memory,
+			    memory + TRIAL_BYTES, memory + 2 * TRIAL_BYTES,
+			    TRIAL_BYTES / sizeof(u32), 0);
+	end = ktime_get_ns();
+	coll_vector_drop(&vector);
+	return end - begin;
+}
+
+/* The least of many turns, after a pause: wide vectors slow down what follows them. */
+static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
+{
+	u64 least = U64_MAX;
+	u64 begin;
+	u32 i;
+
+	fsleep(TRIAL_US / 4);
+	begin = ktime_get_ns();
+	for (i = 0; i < TRIAL_TURNS || ktime_get_ns() - begin < TRIAL_US * NSEC_PER_USEC; i++)
+		least = min(least, trial_turn(impl, memory));
+	return least;
+}
+
+/*
+ * The widest vectors are the fastest, but where a machine is emulated they may take two
+ * and a half times as long as narrow ones.  As elsewhere in the kernel (RAID, XOR) a trial
+ * tells: the widest it is, unless narrower ones take three quarters of its time or less.
+ */
+static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memory)
+{
+	const struct coll_reduce_impl *narrow = NULL;
+	u64 least = U64_MAX;
+	u32 width = fls(features);
+
+	for (; width; width--) {
+		const struct coll_reduce_impl *impl = coll_reduce_select(features >> width);
+		u64 time = trial(impl, memory);
+
+		if (time < least) {
+			least = time;
+			narrow = impl;
+		}
+	}
+	if (least / 3 * 4 < trial(coll_reduce_select(features), memory))
+		return narrow;
+	return coll_reduce_select(features);
+}
+
+/**
+ * coll_vector_setup() - find the fastest way to reduce on this CPU, unless one was named
+ */
+void __init coll_vector_setup(void)
+{
+	u32 features = vector_features();
+	u8 *memory;
+
+	if (vector_impl)
+		return;
+	vector_impl = coll_reduce_select(features);
+	memory = features ? kmalloc(3 * TRIAL_BYTES, GFP_KERNEL) : NULL;
+	if (!memory)
+		return;
+	memset(memory, 0x3f, 3 * TRIAL_BYTES);	/* floats: 0.747 */
+	vector_impl = trial_winner(features, memory);
+	kfree(memory);
+}
+
+/**
+ * coll_vector_impl() - the way to reduce, for those that join now
+ *
+ * Return: a table of functions.
+ */
+const struct coll_reduce_impl *coll_vector_impl(void)
+{
+	return READ_ONCE(vector_impl);
+}
+
+/* When the module is loaded, before anything else, and while it runs. */
+static int reductions_set(const char *name, const struct kernel_param *kp)
+{
+	u32 features = vector_features();
+	u32 width;
+
+	for (width = 0; width <= fls(features); width++) {
+		const struct coll_reduce_impl *impl = coll_reduce_select(features >> width);
+
+		if (sysfs_streq(name, impl->name)) {
+			WRITE_ONCE(vector_impl, impl);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int reductions_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", coll_vector_impl()->name);
+}
+
+static const struct kernel_param_ops reductions_ops = {
+	.set = reductions_set,
+	.get = reductions_get,
+};
+module_param_cb(reductions, &reductions_ops, NULL, 0644);
+MODULE_PARM_DESC(reductions, "by which instructions: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
 
 /**
  * coll_vector_hold() - take the vector registers, if they are not held

@@ -19,6 +19,7 @@ struct coll_vector {
 
 #define COLL_VECTOR_BYTES	(64 * 1024U)
 
+void coll_vector_setup(void);
 const struct coll_reduce_impl *coll_vector_impl(void);
 void coll_vector_hold(struct coll_vector *vector);
 void coll_vector_used(struct coll_vector *vector, u32 bytes);

@@ -3,6 +3,7 @@
  * Allreduce: groups of processes, every result looked at byte by byte.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/time.h>
@@ -120,20 +121,26 @@ static int rank_types(struct rank *r)
 	return 0;
 }
 
-TEST_F_TIMEOUT(allreduce, types, 100)
+static bool answers_make(u32 nranks)
 {
-	const u32 nranks = variant->config.nranks;
 	int type, reduction;
 	u32 i;
 
 	answers = malloc(sizeof(*answers));
-	ASSERT_NE(NULL, answers);
+	if (!answers)
+		return false;
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
 		for (reduction = 0; reduction < COLLECTIVE_REDUCTION_COUNT; reduction++)
 			for (i = 0; i < PERIOD && valid(type, reduction); i++)
 				answers->element[type][reduction][i] = nranks == 1 ?
 					input(type, reduction, 0, i) :
 					expected(type, reduction, nranks, i);
+	return true;
+}
+
+TEST_F_TIMEOUT(allreduce, types, 100)
+{
+	ASSERT_TRUE(answers_make(variant->config.nranks));
 	EXPECT_EQ(0, group_run(&variant->config, rank_types, NULL));
 }
 
@@ -548,6 +555,68 @@ TEST_F_TIMEOUT(slow, groups, 100)
 	struct group_config config = { .nranks = 3 };
 
 	EXPECT_EQ(0, group_run(&config, rank_groups, NULL));
+}
+
+/* What the module may reduce by: who joins does it by what is set then. */
+#define REDUCTIONS	"/sys/module/collective/parameters/reductions"
+
+static bool reductions_by(const char *name)
+{
+	int fd = open(REDUCTIONS, O_WRONLY);
+	bool done = fd >= 0 && write(fd, name, strlen(name)) == (ssize_t)strlen(name);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* One after the other joins a second group; @arg: each rank's instructions. */
+static int rank_instructions(struct rank *r)
+{
+	const char **names = r->arg;
+	struct rank second = *r;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.24s.2", r->group->name);
+	second.fd = member_open();
+	CHECK(second.fd >= 0);
+	CHECK(flag_wait(r->shared, 0, r->rank, 20000));
+	CHECK(reductions_by(names[r->rank]));
+	CHECK_EQ(0, member_join(second.fd, name, r->group->id, r->rank, r->nranks,
+				&r->shared->addr[r->rank]));
+	flag_set(r->shared, 0, r->rank + 1);
+	CHECK_EQ(0, member_barrier(r->fd));
+	CHECK_EQ(0, rank_connect(&second));
+	CHECK_EQ(0, rank_types(&second));
+	return member_leave(second.fd);
+}
+
+/* Ranks that reduce by different instructions all have the same, to the last bit. */
+TEST_F_TIMEOUT(slow, instructions, 100)
+{
+	static const char *const all[] = { "scalar", "avx2", "avx512" };
+	const struct group_config config = { .nranks = ARRAY_SIZE(all) };
+	const char *names[ARRAY_SIZE(all)];
+	char before[16] = "";
+	unsigned int n = 0, i;
+	int fd;
+
+	fd = open(REDUCTIONS, O_RDONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
+	close(fd);
+	EXPECT_FALSE(reductions_by("none"));
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (reductions_by(all[i]))
+			names[n++] = all[i];
+	ASSERT_LT(0, n);
+	for (i = n; i < ARRAY_SIZE(all); i++)
+		names[i] = names[i - n];
+	TH_LOG("%s %s %s", names[0], names[1], names[2]);
+
+	ASSERT_TRUE(answers_make(config.nranks));
+	EXPECT_EQ(0, group_run(&config, rank_instructions, names));
+	EXPECT_TRUE(reductions_by(before));
 }
 
 /* Small operations one after the other: credit comes back, nobody runs away. */
