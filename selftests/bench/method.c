@@ -205,17 +205,15 @@ static double total(const struct peer *peer, double mine)
 	return sum;
 }
 
-static double measure(const struct peer *peer, const struct trial *trial, int iters, int warmup)
+/* From repetition @from to before @to; those below 0 are not timed. How many were wrong. */
+static double repeat(const struct peer *peer, const struct trial *trial, int from, int to,
+		     double *times)
 {
 	static uint64_t round;
-	double *times = calloc(iters, sizeof(*times)), begin, wrong = 0, cpu_us;
+	double begin, wrong = 0;
 	int i;
 
-	if (!times)
-		exit(1);
-	if (peer->prepare)
-		peer->prepare(trial);
-	for (i = -warmup; i < iters; i++) {
+	for (i = from; i < to; i++) {
 		write_input(peer, trial, ++round);
 		peer->barrier();
 		begin = bench_now_us();
@@ -226,6 +224,29 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 		peer->barrier();
 		wrong += check_result(peer, trial, round);
 	}
+	return wrong;
+}
+
+static double measure(const struct peer *peer, const struct trial *trial, int iters, int warmup)
+{
+	const char *min_time = getenv("BENCH_MIN_TIME");
+	const int ms = min_time ? atoi(min_time) : 0;
+	double begin, us = 0, wrong, *times, cpu_us;
+
+	if (peer->prepare)
+		peer->prepare(trial);
+	begin = bench_now_us();
+	wrong = repeat(peer, trial, -warmup, 0, NULL);
+	if (warmup)
+		us = (bench_now_us() - begin) / warmup;
+	/* The same on all ranks. */
+	peer->maximum(&us, 1);
+	iters *= times_stretch(ms, us, iters);
+	wrong += repeat(peer, trial, -warmup * (times_stretch(ms, us, warmup) - 1), 0, NULL);
+	times = calloc(iters, sizeof(*times));
+	if (!times)
+		exit(1);
+	wrong += repeat(peer, trial, 0, iters, times);
 	peer->maximum(times, iters);
 	wrong = total(peer, wrong);
 	times_sort(times, iters);

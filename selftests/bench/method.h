@@ -55,7 +55,9 @@ struct peer {
 
 /*
  * COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu]; SIZES in bytes, separated by commas.  Rank 0
- * prints a line each: collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us.
+ * prints a line each: collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us.  Both
+ * ITERS and WARMUP are up to 20 times as many, until they take BENCH_MIN_TIME milliseconds (in
+ * the environment).
  *
  * Return: an exit status.
  */

@@ -29,6 +29,7 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @ops: bit (1 << enum coll_op)
  * @iters: timed repetitions; 0: by size
  * @warmup: repetitions before them; -1: by size
+ * @min_time: do both more often, until they have taken so long; ms
  * @in_place: result over input
  * @unregistered: plain memory
  * @csv: for programs
@@ -60,6 +61,7 @@ struct bench {
 	unsigned int ops;
 	int iters;
 	int warmup;
+	int min_time;
 	bool in_place;
 	bool unregistered;
 	bool csv;

@@ -14,7 +14,7 @@ enum {
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
 	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP, OPTION_DEVICE,
-	OPTION_SIZES, OPTION_CPU,
+	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME,
 };
 
 static const struct option options[] = {
@@ -27,6 +27,7 @@ static const struct option options[] = {
 	{ "op", required_argument, NULL, OPTION_OP },
 	{ "iters", required_argument, NULL, OPTION_ITERS },
 	{ "warmup", required_argument, NULL, OPTION_WARMUP },
+	{ "min-time", required_argument, NULL, OPTION_MIN_TIME },
 	{ "in-place", no_argument, NULL, OPTION_IN_PLACE },
 	{ "out-of-place", no_argument, NULL, OPTION_OUT_OF_PLACE },
 	{ "unregistered", no_argument, NULL, OPTION_UNREGISTERED },
@@ -88,6 +89,7 @@ static int usage(FILE *to, int status)
 		"      --op O,...     sum prod min max avg band bor bxor land lor lxor, all (sum)\n"
 		"      --iters N      timed repetitions (100 up to 64K, then 20)\n"
 		"      --warmup N     repetitions before them (10, 3)\n"
+		"      --min-time MS  up to 20 times as many, until they take so long (0)\n"
 		"      --in-place     result over input (default)\n"
 		"      --out-of-place result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
@@ -224,6 +226,8 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return parse_int(optarg, 1, &bench->iters);
 	case OPTION_WARMUP:
 		return parse_int(optarg, 0, &bench->warmup);
+	case OPTION_MIN_TIME:
+		return parse_int(optarg, 0, &bench->min_time);
 	case OPTION_IN_PLACE:
 		bench->in_place = true;
 		return true;

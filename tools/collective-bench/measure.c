@@ -125,8 +125,9 @@ static int run_many(struct bench *bench, const struct collective *collective,
 	return err ? err : err_wait;
 }
 
+/* From repetition @from to before @to; those below 0 are not timed. */
 static int repeat(struct bench *bench, const struct collective *collective,
-		  const struct trial *trial, double *times, uint64_t *wrong)
+		  const struct trial *trial, int from, int to, double *times, uint64_t *wrong)
 {
 	int n = bench->nonblocking ? bench->nonblocking : 1;
 	double begin, end;
@@ -134,13 +135,13 @@ static int repeat(struct bench *bench, const struct collective *collective,
 	bool last;
 	int i, k, err;
 
-	for (i = -trial->warmup; i < trial->iters; i++) {
+	for (i = from; i < to; i++) {
 		last = i == trial->iters - 1;
 		first = bench->round + 1;
 		for (k = 0; k < n; k++) {
 			select_operation(bench, first, k);
 			if (collective->prepare &&
-			    (bench->check != CHECK_NONE || i == -trial->warmup))
+			    (bench->check != CHECK_NONE || i == from))
 				collective->prepare(bench, trial);
 		}
 		err = coll_barrier(bench->comm);
@@ -169,6 +170,28 @@ static int repeat(struct bench *bench, const struct collective *collective,
 	return 0;
 }
 
+/*
+ * Before the times are taken: @trial's repetitions are made as many as bench->min_time says,
+ * the same on all ranks.
+ */
+static int warm_up(struct bench *bench, const struct collective *collective,
+		   struct trial *trial, uint64_t *wrong)
+{
+	double begin = bench_now_us(), us;
+	int more, err;
+
+	err = repeat(bench, collective, trial, -trial->warmup, 0, NULL, wrong);
+	if (err || !bench->min_time || !trial->warmup)
+		return err;
+	us = (bench_now_us() - begin) / trial->warmup;
+	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &us, 1, COLL_FLOAT64, COLL_MAX);
+	if (err)
+		return bench_fail(bench, "gathering the times", err);
+	more = times_stretch(bench->min_time, us, trial->warmup);
+	trial->iters *= times_stretch(bench->min_time, us, trial->iters);
+	return repeat(bench, collective, trial, -trial->warmup * (more - 1), 0, NULL, wrong);
+}
+
 static int measure(struct bench *bench, const struct collective *collective,
 		   struct trial *trial)
 {
@@ -182,10 +205,13 @@ static int measure(struct bench *bench, const struct collective *collective,
 			trial->size <= 64 * KIB ? 10 : 3;
 	if (bench->overlap)
 		return bench_overlap(bench, collective, trial);
+	err = warm_up(bench, collective, trial, &wrong);
+	if (err)
+		return err;
 	times = calloc(trial->iters, sizeof(*times));
 	if (!times)
 		return bench_fail(bench, "memory", -ENOMEM);
-	err = repeat(bench, collective, trial, times, &wrong);
+	err = repeat(bench, collective, trial, 0, trial->iters, times, &wrong);
 	if (err)
 		goto free;
 	err = coll_allreduce(bench->comm, COLL_IN_PLACE, times, trial->iters,

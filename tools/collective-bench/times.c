@@ -40,6 +40,13 @@ double times_p99(const double *times, int n)
 	return times[(n * 99 + 99) / 100 - 1];
 }
 
+int times_stretch(int ms, double us, int n)
+{
+	double times = us > 0 && n ? ms * 1e3 / (us * n) : 0;
+
+	return times > 20 ? 20 : times > 1 ? times + 0.5 : 1;
+}
+
 double cpu_time_us(void)
 {
 	unsigned long long user, nice, system, idle, iowait, irq, softirq;

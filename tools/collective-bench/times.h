@@ -18,6 +18,12 @@ double times_median(const double *times, int n);
 double times_p99(const double *times, int n);
 
 /*
+ * How many times as often as @n to do what takes @us, so that it lasts for @ms; at most 20.
+ * A few milliseconds may be those in which the neighbours start, or a clock ticks.
+ */
+int times_stretch(int ms, double us, int n);
+
+/*
  * The CPU time of an operation is that of the whole host, so work items and softirqs
  * count, and it should have nothing else to do.  The kernel counts in ticks of 10 ms:
  * the operation is repeated for half a second.
