@@ -242,7 +242,8 @@ void coll_record_done(const struct coll_request *request)
 	const struct coll_member *member = request->member;
 	bool failed = request->error && request->error != -EMSGSIZE;
 
-	trace_collective_end(request, ktime_get_ns() - request->begun);
+	if (trace_collective_end_enabled())
+		trace_collective_end(request, ktime_get_ns() - request->begun);
 	recorder_cause(member, COLL_RECORD_DONE, request->instance, request->error,
 		       failed ? &member->last : &none);
 }
