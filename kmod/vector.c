@@ -158,7 +158,10 @@ static int reductions_set(const char *name, const struct kernel_param *kp)
 
 static int reductions_get(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%s\n", coll_vector_impl()->name);
+	const struct coll_reduce_impl *impl = coll_vector_impl();
+
+	/* The file is there before the module has begun. */
+	return sysfs_emit(buffer, "%s\n", impl ? impl->name : "");
 }
 
 static const struct kernel_param_ops reductions_ops = {
