@@ -235,11 +235,13 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 
 	if (peer->prepare)
 		peer->prepare(trial);
+	wrong = repeat(peer, trial, -warmup, -1, NULL);
 	begin = bench_now_us();
-	wrong = repeat(peer, trial, -warmup, 0, NULL);
-	if (warmup)
-		us = (bench_now_us() - begin) / warmup;
-	/* The same on all ranks. */
+	if (warmup) {
+		wrong += repeat(peer, trial, -1, 0, NULL);
+		us = bench_now_us() - begin;
+	}
+	/* The same on all ranks; the first repetitions may have had to connect. */
 	peer->maximum(&us, 1);
 	iters *= times_stretch(ms, us, iters);
 	wrong += repeat(peer, trial, -warmup * (times_stretch(ms, us, warmup) - 1), 0, NULL);

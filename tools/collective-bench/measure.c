@@ -177,13 +177,18 @@ static int repeat(struct bench *bench, const struct collective *collective,
 static int warm_up(struct bench *bench, const struct collective *collective,
 		   struct trial *trial, uint64_t *wrong)
 {
-	double begin = bench_now_us(), us;
+	double begin, us;
 	int more, err;
 
-	err = repeat(bench, collective, trial, -trial->warmup, 0, NULL, wrong);
-	if (err || !bench->min_time || !trial->warmup)
+	if (!trial->warmup)
+		return 0;
+	err = repeat(bench, collective, trial, -trial->warmup, -1, NULL, wrong);
+	begin = bench_now_us();
+	if (!err)
+		err = repeat(bench, collective, trial, -1, 0, NULL, wrong);
+	if (err || !bench->min_time)
 		return err;
-	us = (bench_now_us() - begin) / trial->warmup;
+	us = bench_now_us() - begin;
 	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &us, 1, COLL_FLOAT64, COLL_MAX);
 	if (err)
 		return bench_fail(bench, "gathering the times", err);
