@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "vector.h"
 
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/delay.h>
 #include <linux/moduleparam.h>
@@ -18,8 +19,8 @@
 
 #define TRIAL_BYTES	8192U	/* of one operand */
 #define TRIAL_REPEATS	4	/* in a turn */
-#define TRIAL_TURNS	8	/* at least, and */
-#define TRIAL_US	400	/* until wide units have woken up */
+#define TRIAL_TURNS	200	/* until wide units have woken up, and undisturbed */
+#define TRIAL_PAUSE_US	100
 
 static const struct coll_reduce_impl *vector_impl;
 
@@ -75,12 +76,10 @@ static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
 static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
 {
 	u64 least = U64_MAX;
-	u64 begin;
 	u32 i;
 
-	fsleep(TRIAL_US / 4);
-	begin = ktime_get_ns();
-	for (i = 0; i < TRIAL_TURNS || ktime_get_ns() - begin < TRIAL_US * NSEC_PER_USEC; i++)
+	fsleep(TRIAL_PAUSE_US);
+	for (i = 0; i < TRIAL_TURNS; i++)
 		least = min(least, trial_turn(impl, memory));
 	return least;
 }
@@ -116,17 +115,20 @@ static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memo
 void __init coll_vector_setup(void)
 {
 	u32 features = vector_features();
-	u8 *memory;
+	const struct coll_reduce_impl *impl = coll_reduce_select(features);
+	u8 *memory = NULL;
 
-	if (vector_impl)
+	if (coll_vector_impl())
 		return;
-	vector_impl = coll_reduce_select(features);
-	memory = features ? kmalloc(3 * TRIAL_BYTES, GFP_KERNEL) : NULL;
-	if (!memory)
-		return;
-	memset(memory, 0x3f, 3 * TRIAL_BYTES);	/* floats: 0.747 */
-	vector_impl = trial_winner(features, memory);
-	kfree(memory);
+	if (features)
+		memory = kmalloc(3 * TRIAL_BYTES, GFP_KERNEL);
+	if (memory) {
+		memset(memory, 0x3f, 3 * TRIAL_BYTES);	/* floats: 0.747 */
+		impl = trial_winner(features, memory);
+		kfree(memory);
+	}
+	/* It may have been named meanwhile. */
+	cmpxchg(&vector_impl, NULL, impl);
 }
 
 /**
@@ -169,7 +171,7 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "by which instructions: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
+MODULE_PARM_DESC(reductions, "by which instructions to reduce and copy: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
 
 /**
  * coll_vector_hold() - take the vector registers, if they are not held
