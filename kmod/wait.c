@@ -352,9 +352,9 @@ static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsig
 
 /* Until there may be news, all of which is for those that we hold, or told to us. */
 static void wait_spin(struct coll_wait *wait, struct coll_member *member,
-		      unsigned long held, bool watch, u64 until)
+		      unsigned long held, u64 until)
 {
-	struct coll_conn *watched = watch ? wait_watch(wait, member, held) : NULL;
+	struct coll_conn *watched = wait_watch(wait, member, held);
 
 	while (wait_quiet(wait, member, held, watched) && wait_may_poll(wait) &&
 	       ktime_get_ns() < until)
@@ -374,27 +374,24 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : residence;
 	unsigned long held = wait_hold(member, runners);
 	struct coll_request *request = NULL;
-	u64 now, begun = 0;
+	u64 now, until = 0;
 
 	wait_help(wait, member);
 	while (!request && wait_may_poll(wait)) {
 		if (wait_serve(member, held) || wait->told ||
 		    try_wait_for_completion(&wait->news)) {
 			request = wait_look(wait, member, false);
-			begun = 0;
+			until = 0;
 			continue;
 		}
 		now = ktime_get_ns();
-		if (!begun)
-			begun = now;
-		if (now - begun >= patience)
+		if (!until)
+			until = now + patience;
+		if (now >= until)
 			break;
 		if (held == runners) {
-			/* Then others may want the socket (ss). */
-			bool watch = now - begun < COLL_POLL_NS;
-
-			wait_spin(wait, member, held, watch,
-				  begun + (watch ? min(patience, COLL_POLL_NS) : patience));
+			/* Others may want the socket for a moment (ss). */
+			wait_spin(wait, member, held, min(until, now + COLL_POLL_NS));
 		} else {
 			cpu_relax();
 			held |= wait_hold(member, runners & ~held);
