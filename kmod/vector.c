@@ -91,11 +91,12 @@ static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
  */
 static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memory)
 {
-	const struct coll_reduce_impl *narrow = NULL;
+	const struct coll_reduce_impl *widest = coll_reduce_select(features);
+	const struct coll_reduce_impl *narrow = widest;
 	u64 least = U64_MAX;
-	u32 width = fls(features);
+	u32 width;
 
-	for (; width; width--) {
+	for (width = fls(features); width; width--) {
 		const struct coll_reduce_impl *impl = coll_reduce_select(features >> width);
 		u64 time = trial(impl, memory);
 
@@ -104,9 +105,7 @@ static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memo
 			narrow = impl;
 		}
 	}
-	if (least / 3 * 4 < trial(coll_reduce_select(features), memory))
-		return narrow;
-	return coll_reduce_select(features);
+	return least / 3 * 4 < trial(widest, memory) ? narrow : widest;
 }
 
 /**
