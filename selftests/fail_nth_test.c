@@ -21,26 +21,16 @@
 /* No call allocates as often. */
 #define MOST	2000
 
-static int fault_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int err = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
 /* Allocations that may sleep are among those that fail. */
 static bool faults_ready(void)
 {
-	return !fault_file("/proc/thread-self/fail-nth", "0") &&
-	       !fault_file("/sys/kernel/debug/failslab/verbose", "0") &&
-	       !fault_file("/sys/kernel/debug/fail_page_alloc/verbose", "0") &&
-	       !fault_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
-	       !fault_file("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N") &&
-	       !fault_file("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N") &&
-	       !fault_file("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	return !file_set("/proc/thread-self/fail-nth", "0") &&
+	       !file_set("/sys/kernel/debug/failslab/verbose", "0") &&
+	       !file_set("/sys/kernel/debug/fail_page_alloc/verbose", "0") &&
+	       !file_set("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
+	       !file_set("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N") &&
+	       !file_set("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       !file_set("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 }
 
 static int fault_fd = -1;
@@ -180,7 +170,8 @@ TEST_F_TIMEOUT(pair, register, 100)
 		}
 	}
 	EXPECT_FALSE(more);
-	EXPECT_LE(2, failed);
+	/* Two, but when a slab needs pages: those are had in smaller orders as well. */
+	EXPECT_LE(1, failed);
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
