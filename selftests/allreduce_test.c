@@ -560,16 +560,6 @@ TEST_F_TIMEOUT(slow, groups, 100)
 /* What the module may reduce by: who joins does it by what is set then. */
 #define REDUCTIONS	"/sys/module/collective/parameters/reductions"
 
-static bool reductions_by(const char *name)
-{
-	int fd = open(REDUCTIONS, O_WRONLY);
-	bool done = fd >= 0 && write(fd, name, strlen(name)) == (ssize_t)strlen(name);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* One after the other joins a second group; @arg: each rank's instructions. */
 static int rank_instructions(struct rank *r)
 {
@@ -581,7 +571,7 @@ static int rank_instructions(struct rank *r)
 	second.fd = member_open();
 	CHECK(second.fd >= 0);
 	CHECK(flag_wait(r->shared, 0, r->rank, 20000));
-	CHECK(reductions_by(names[r->rank]));
+	CHECK_EQ(0, file_set(REDUCTIONS, names[r->rank]));
 	CHECK_EQ(0, member_join(second.fd, name, r->group->id, r->rank, r->nranks,
 				&r->shared->addr[r->rank]));
 	flag_set(r->shared, 0, r->rank + 1);
@@ -605,9 +595,9 @@ TEST_F_TIMEOUT(slow, instructions, 100)
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
 	close(fd);
-	EXPECT_FALSE(reductions_by("none"));
+	EXPECT_EQ(-EINVAL, file_set(REDUCTIONS, "none"));
 	for (i = 0; i < ARRAY_SIZE(all); i++)
-		if (reductions_by(all[i]))
+		if (!file_set(REDUCTIONS, all[i]))
 			names[n++] = all[i];
 	ASSERT_LT(0, n);
 	for (i = n; i < ARRAY_SIZE(all); i++)
@@ -616,7 +606,7 @@ TEST_F_TIMEOUT(slow, instructions, 100)
 
 	ASSERT_TRUE(answers_make(config.nranks));
 	EXPECT_EQ(0, group_run(&config, rank_instructions, names));
-	EXPECT_TRUE(reductions_by(before));
+	EXPECT_EQ(0, file_set(REDUCTIONS, before));
 }
 
 /* Small operations one after the other: credit comes back, nobody runs away. */

@@ -452,20 +452,27 @@ long long member_value(const char *name, unsigned int rank, const char *file)
 	return number_in(path, "");
 }
 
-/* As an administrator does; 0 or a negative errno. */
-int member_set(const char *name, unsigned int rank, const char *file, const char *text)
+/* Into a file of the kernel's; 0 or a negative errno. */
+int file_set(const char *path, const char *text)
 {
-	char path[256];
-	int fd, err = 0;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int err = 0;
 
-	member_path(path, sizeof(path), name, rank, file);
-	fd = open(path, O_WRONLY);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, text, strlen(text)) < 0)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+/* As an administrator does; 0 or a negative errno. */
+int member_set(const char *name, unsigned int rank, const char *file, const char *text)
+{
+	char path[256];
+
+	member_path(path, sizeof(path), name, rank, file);
+	return file_set(path, text);
 }
 
 long long rank_value(const struct rank *r, const char *file)

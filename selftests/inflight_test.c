@@ -4,7 +4,6 @@
  * then, and how it ends.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -36,16 +35,9 @@ FIXTURE_TEARDOWN(slow)
 /* A network of the test's own, whose sockets hold next to nothing. */
 static int network_narrow(void)
 {
-	static const char wmem[] = "4096 4096 4096";
-	int fd, err;
-
 	CHECK_EQ(0, unshare(CLONE_NEWNET));
 	CHECK_EQ(0, loopback_set(true));
-	fd = open("/proc/sys/net/ipv4/tcp_wmem", O_WRONLY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	err = write(fd, wmem, sizeof(wmem) - 1);
-	close(fd);
-	CHECK_EQ(sizeof(wmem) - 1, err);
+	CHECK_EQ(0, file_set("/proc/sys/net/ipv4/tcp_wmem", "4096 4096 4096"));
 	return 0;
 }
 
