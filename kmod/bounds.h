@@ -10,6 +10,9 @@
 /* Bytes of an operation whose waiting thread may poll. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
+/* Bytes of one whose waiting thread may help others copy theirs. */
+#define COLL_HELP_MIN		(1024 * 1024)
+
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 

@@ -22,9 +22,9 @@
  *
  * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
  * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox,
- * a link's outgoing queue and a recorder are innermost and are never held together, and
- * so is that of death.c, which is taken with interrupts off.  Other spinlocks are not
- * taken in interrupts: socket callbacks only set bits and kick.
+ * a link's outgoing queue, a recorder and a group's idle threads are innermost and are never
+ * held together, and so is that of death.c, which is taken with interrupts off.  Other
+ * spinlocks are not taken in interrupts: socket callbacks only set bits and kick.
  *
  * Teardown (coll_member_stop): the control runner says goodbye, then all runners
  * are stopped, lanes first, so that nobody is left who could touch a connection;
@@ -37,6 +37,7 @@
 #include "agree.h"
 #include "bounds.h"
 #include "conn.h"
+#include "crew.h"
 #include "group.h"
 #include "lane.h"
 #include "link.h"

@@ -39,6 +39,8 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	group->lanes = member->nlanes;
 	memcpy(group->name, join->name, sizeof(group->name));
 	INIT_LIST_HEAD(&group->members);
+	spin_lock_init(&group->idle_lock);
+	INIT_LIST_HEAD(&group->idle);
 
 	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
 				   group->name);

@@ -5,6 +5,7 @@
 
 #include <linux/kobject.h>
 #include <linux/list.h>
+#include <linux/spinlock.h>
 
 #include <linux/collective.h>
 
@@ -22,6 +23,8 @@ struct dentry;
  * @nranks: [c]
  * @lanes: [c]
  * @members: those of this host [g]
+ * @idle_lock: innermost; protects @idle
+ * @idle: threads that wait and may help (crew.c)
  * @recorders: of those that are or were members of this host [g]
  * @recorded: where they can be read, in debugfs; or an error pointer [c]
  */
@@ -35,6 +38,8 @@ struct coll_group {
 	u32 nranks;
 	u32 lanes;
 	struct list_head members;
+	spinlock_t idle_lock;
+	struct list_head idle;
 	struct list_head recorders;
 	struct dentry *recorded;
 };

@@ -420,7 +420,10 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 	struct coll_failed *failed = kvzalloc(sizeof(*failed), GFP_KERNEL_ACCOUNT);
 
-	if (!hash || !failed) {
+	lane->engine.impl = coll_vector_impl();
+	lane->crew = coll_crew_new(lane);
+	if (!hash || !failed || !lane->crew) {
+		coll_crew_put(lane->crew);
 		kvfree(failed);
 		kvfree(hash);
 		return -ENOMEM;
@@ -436,7 +439,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 
 	lane->engine.ops = &lane_ops;
 	lane->engine.ctx = lane;
-	lane->engine.impl = coll_vector_impl();
+	lane->engine.copier = &lane->crew->copier;
 	lane->engine.rank = member->rank;
 	lane->engine.nranks = member->nranks;
 	lane->engine.lane = index;
@@ -461,6 +464,7 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 		list_del(&conn->node);
 		coll_conn_free(conn, reset);
 	}
+	coll_crew_put(lane->crew);
 	kvfree(lane->engine.failed);
 	kvfree(lane->engine.hash);
 }

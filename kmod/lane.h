@@ -11,6 +11,7 @@
 #include "vector.h"
 
 struct coll_conn;
+struct coll_crew;
 struct coll_mail;
 struct coll_member;
 struct coll_part;
@@ -21,10 +22,12 @@ struct coll_part;
  * @beside: among those that run on its CPU (cpus.c)
  * @member: [c]
  * @engine: [L]
+ * @crew: who copies for it [c]
  * @conns: data connections [L]
  * @vector: [L]
  * @taking: in the middle of a socket buffer [L]
  * @borrowed: bytes sent without a copy [L]
+ * @helped: bytes that others have copied for it [L]
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
  * @hurt: a frame has come that does not fit: see struct coll_part [L]
@@ -42,10 +45,12 @@ struct coll_lane {
 	struct hlist_node beside;
 	struct coll_member *member;
 	struct coll_engine engine;
+	struct coll_crew *crew;
 	struct list_head conns;
 	struct coll_vector vector;
 	bool taking;
 	u64 borrowed;
+	u64 helped;
 	struct list_head finished;
 	bool failed;
 	bool hurt;

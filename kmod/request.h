@@ -11,6 +11,7 @@
 #include "agree.h"
 #include "blocks.h"
 #include "core/engine.h"
+#include "crew.h"
 #include "mem.h"
 
 struct coll_member;
@@ -191,6 +192,7 @@ struct coll_request {
  * @eager: lane, as a bit, on which one that is small comes; 0: none does
  * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
  *	their workers
+ * @helper: that we may be of others meanwhile
  * @index: out: which one was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -208,6 +210,7 @@ struct coll_wait {
 	u64 bytes;
 	unsigned long eager;
 	unsigned long lent;
+	struct coll_helper helper;
 	u32 index;
 	u64 received;
 };

@@ -31,17 +31,7 @@ static u64 lanes_sum(const struct coll_member *member, size_t offset)
 	u32 i;
 
 	for (i = 0; i < member->nlanes; i++)
-		sum += READ_ONCE(*(u64 *)((char *)&member->lanes[i].engine.stats + offset));
-	return sum;
-}
-
-static u64 lanes_borrowed(const struct coll_member *member)
-{
-	u64 sum = 0;
-	u32 i;
-
-	for (i = 0; i < member->nlanes; i++)
-		sum += READ_ONCE(member->lanes[i].borrowed);
+		sum += READ_ONCE(*(u64 *)((char *)&member->lanes[i] + offset));
 	return sum;
 }
 
@@ -56,8 +46,7 @@ static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
 static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 
 #define COLL_ATTR_LANES(_name, _field) \
-	COLL_ATTR(_name, "%llu", \
-		  lanes_sum(member, offsetof(struct coll_engine_stats, _field)))
+	COLL_ATTR(_name, "%llu", lanes_sum(member, offsetof(struct coll_lane, _field)))
 #define COLL_ATTR_COUNT(_name, _counter) \
 	COLL_ATTR(_name, "%lld", (long long)atomic64_read(_counter))
 
@@ -80,10 +69,11 @@ COLL_ATTR(transport, "%s", member->transport->name);
 COLL_ATTR_COUNT(ops_submitted, &member->counters.submitted);
 COLL_ATTR_COUNT(ops_completed, &member->counters.completed);
 COLL_ATTR(ops_failed, "%lld", failed_sum(member));
-COLL_ATTR_LANES(bytes_sent, sent);
-COLL_ATTR_LANES(bytes_received, received);
-COLL_ATTR_LANES(bytes_reduced, reduced);
-COLL_ATTR(zero_copy_bytes, "%llu", lanes_borrowed(member));
+COLL_ATTR_LANES(bytes_sent, engine.stats.sent);
+COLL_ATTR_LANES(bytes_received, engine.stats.received);
+COLL_ATTR_LANES(bytes_reduced, engine.stats.reduced);
+COLL_ATTR_LANES(zero_copy_bytes, borrowed);
+COLL_ATTR_LANES(helped_bytes, helped);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
 COLL_ATTR_COUNT(refused_connections, &member->counters.refused);
 
@@ -102,6 +92,7 @@ static struct attribute *member_attrs[] = {
 	&bytes_received_attr.attr,
 	&bytes_reduced_attr.attr,
 	&zero_copy_bytes_attr.attr,
+	&helped_bytes_attr.attr,
 	&pinned_bytes_attr.attr,
 	&refused_connections_attr.attr,
 	NULL

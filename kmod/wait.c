@@ -289,6 +289,12 @@ static u64 wait_patience(const struct coll_wait *wait, unsigned long residence)
 	return us * (u64)NSEC_PER_USEC;
 }
 
+/* While much is moved who has a CPU to himself may help others. */
+static bool wait_may_help(const struct coll_wait *wait, unsigned long residence)
+{
+	return residence && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
+}
+
 /* Nobody else wants this CPU. */
 static bool wait_may_poll(const struct coll_wait *wait)
 {
@@ -363,6 +369,20 @@ static void wait_spin(struct coll_wait *wait, struct coll_member *member,
 		coll_move_unwatch(watched);
 }
 
+/* Help who copies, as long as there is nothing to do for ourselves. */
+static void wait_crew(struct coll_wait *wait, struct coll_member *member, unsigned long held)
+{
+	if (!coll_helper_called(&wait->helper))
+		return;
+	while (wait_quiet(wait, member, held, NULL)) {
+		if (!wait_may_poll(wait) || !coll_helper_turn(&wait->helper)) {
+			coll_helper_rest(&wait->helper);
+			return;
+		}
+		cpu_relax();
+	}
+}
+
 /*
  * Hold the runners, so that who has news for them only leaves word, and run them as soon
  * as there is any; before we sleep those of our residence are lent.
@@ -384,6 +404,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 			until = 0;
 			continue;
 		}
+		wait_crew(wait, member, held);
 		now = ktime_get_ns();
 		if (!until)
 			until = now + patience;
@@ -407,10 +428,12 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  * Until there is news, all of which is looked at next: what is left of the time, or
  * -ERESTARTSYS, also when there is so much news that nobody would ever sleep.
  */
-static long wait_sleep(struct coll_wait *wait, long left)
+static long wait_sleep(struct coll_wait *wait, struct coll_member *member, long left)
 {
 	if (wait->told)
 		return left;
+	wait_crew(wait, member, 0);
+	left = max(wait_left(wait), 1L);
 	coll_wait_rest(wait);
 	left = wait_for_completion_interruptible_timeout(&wait->news, left);
 	while (try_wait_for_completion(&wait->news))
@@ -438,6 +461,8 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	long left;
 
 	wait->end = jiffies + wait->timeout;
+	if (wait_may_help(wait, residence))
+		coll_helper_offer(&wait->helper, member->group, &wait->news);
 	if (patience) {
 		request = wait_poll(wait, member, patience, residence);
 	} else {
@@ -447,11 +472,12 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	/* Once at least: that gives the claims up. */
 	left = max(wait_left(wait), 1L);
 	while (!request && left > 0) {
-		left = wait_sleep(wait, left);
+		left = wait_sleep(wait, member, left);
 		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
 	}
 	wait_reclaim(wait, member);
+	coll_helper_withdraw(&wait->helper);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)

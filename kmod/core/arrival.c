@@ -129,6 +129,7 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.left = len,
 		.excess = inst_excess(inst, len),
 		.impl = inst->engine->impl,
+		.copier = inst->engine->copier,
 	};
 	if (coll_plan_wide(&call->plan) && step->reduce)
 		sink->stored = call->plan.size << step->wide_out;

@@ -196,6 +196,7 @@ struct coll_engine_stats {
  * @ops: see there
  * @ctx: handed to @ops
  * @impl: how to reduce
+ * @copier: who else may copy, or NULL
  * @rank: ours
  * @nranks: of the group
  * @lane: which
@@ -216,6 +217,7 @@ struct coll_engine {
 	const struct coll_engine_ops *ops;
 	void *ctx;
 	const struct coll_reduce_impl *impl;
+	struct coll_copier *copier;
 	u32 rank;
 	u32 nranks;
 	u32 lane;

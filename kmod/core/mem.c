@@ -4,6 +4,29 @@
 #include "reduce.h"
 
 /**
+ * coll_mem_store() - copy to memory
+ * @impl: how to copy
+ * @dst: where to
+ * @off: in bytes
+ * @ptr: where from
+ * @len: bytes
+ */
+void coll_mem_store(const struct coll_reduce_impl *impl, const struct coll_mem *dst, u64 off,
+		    const void *ptr, size_t len)
+{
+	while (len) {
+		size_t n;
+		void *to = dst->at(dst, off, &n);
+
+		n = min(n, len);
+		impl->copy(to, ptr, n);
+		off += n;
+		ptr += n;
+		len -= n;
+	}
+}
+
+/**
  * coll_mem_copy() - copy between two memories, or within one
  * @impl: how to copy
  * @dst: where to

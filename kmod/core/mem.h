@@ -43,6 +43,8 @@ struct coll_out {
 	bool gather;
 };
 
+void coll_mem_store(const struct coll_reduce_impl *impl, const struct coll_mem *dst, u64 off,
+		    const void *ptr, size_t len);
 void coll_mem_copy(const struct coll_reduce_impl *impl,
 		   const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len);

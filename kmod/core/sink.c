@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sink.h"
 
-static void sink_put(const struct coll_reduce_impl *impl, const struct coll_mem *mem, u64 *off,
+static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		     const u8 *ptr, size_t len)
 {
-	while (len) {
-		size_t n;
-		void *to = mem->at(mem, *off, &n);
+	struct coll_copier *copier = sink->copier;
 
-		n = min(n, len);
-		impl->copy(to, ptr, n);
-		*off += n;
-		ptr += n;
-		len -= n;
-	}
+	if (!copier || !copier->store(copier, mem, *off, ptr, len, sink->left))
+		coll_mem_store(sink->impl, mem, *off, ptr, len);
+	*off += len;
 }
 
 /*
@@ -44,7 +39,7 @@ static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 			    n / sink->size, sink->divisor);
 		/* Only now: our operand may have been there. */
 		if (sink->tee)
-			sink_put(sink->impl, sink->tee, &sink->tee_off, ptr, n);
+			sink_put(sink, sink->tee, &sink->tee_off, ptr, n);
 		sink->dst_off += n;
 		sink->own_off += n;
 		ptr += n;
@@ -69,7 +64,7 @@ static void sink_reduce_wide(struct coll_sink *sink, const u8 *ptr, size_t len)
 		coll_reduce_wide(sink->impl, sink->type, dst, sink->stored != size,
 				 own, ptr, sink->size != size, n, divisor);
 		if (sink->tee)
-			sink_put(sink->impl, sink->tee, &sink->tee_off, ptr, n * sink->size);
+			sink_put(sink, sink->tee, &sink->tee_off, ptr, n * sink->size);
 		sink->dst_off += n * sink->stored;
 		sink->own_off += n * size;
 		ptr += n * sink->size;
@@ -86,9 +81,9 @@ static void sink_store(struct coll_sink *sink, const u8 *ptr, size_t len)
 			sink_reduce(sink, ptr, len);
 		return;
 	}
-	sink_put(sink->impl, sink->dst, &sink->dst_off, ptr, len);
+	sink_put(sink, sink->dst, &sink->dst_off, ptr, len);
 	if (sink->tee)
-		sink_put(sink->impl, sink->tee, &sink->tee_off, ptr, len);
+		sink_put(sink, sink->tee, &sink->tee_off, ptr, len);
 }
 
 /* Whole elements go to memory; the rest of one waits for its other half. */

@@ -32,6 +32,15 @@ enum coll_sink_kind {
 };
 
 /**
+ * struct coll_copier - who else may copy
+ * @store: as coll_mem_store(), of bytes that @left follow in their frame; false: nobody else does
+ */
+struct coll_copier {
+	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
+		      const void *ptr, size_t len, u64 left);
+};
+
+/**
  * struct coll_sink - what becomes of the payload of one frame
  * @kind: enum coll_sink_kind
  * @type: element type, of REDUCE
@@ -55,6 +64,7 @@ enum coll_sink_kind {
  * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
  *	there is no room: nobody wants them
  * @impl: how to copy and to reduce
+ * @copier: who else may copy, or NULL
  * @stage: next byte to store, of STAGE
  * @carry: the beginning of an element
  */
@@ -76,6 +86,7 @@ struct coll_sink {
 	u64 left;
 	u64 excess;
 	const struct coll_reduce_impl *impl;
+	struct coll_copier *copier;
 	u8 *stage;
 	u8 carry[COLL_ELEMENT_MAX] __aligned(8);
 };

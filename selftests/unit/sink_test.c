@@ -107,6 +107,26 @@ static const u8 type_of[] = {
 	[4] = COLLECTIVE_UINT32, [8] = COLLECTIVE_UINT64,
 };
 
+static u32 helped;
+
+/* Every other time two copy, who is not first in memory first. */
+static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
+			const void *ptr, size_t len, u64 left)
+{
+	size_t half = len / 2;
+
+	(void)copier;
+	if (left >= BYTES || helped++ % 2)
+		return false;
+	coll_mem_store(&coll_reduce_scalar, dst, off + half, ptr + half, len - half);
+	coll_mem_store(&coll_reduce_scalar, dst, off, ptr, half);
+	return true;
+}
+
+static struct coll_copier two = { .store = copy_by_two };
+/* Of all frames. */
+static struct coll_copier *copier;
+
 /* One frame, cut at @a and @b; @in_place: our own operand is where it goes. */
 static bool frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
 {
@@ -117,7 +137,7 @@ static bool frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
 		.own_first = cut & 1, .size = size,
 		.dst = &dst.mem, .own = in_place ? &dst.mem : &own.mem,
 		.dst_off = 16, .own_off = in_place ? 16 : 24, .left = BYTES,
-		.impl = &coll_reduce_scalar,
+		.impl = &coll_reduce_scalar, .copier = copier,
 	};
 	bool passed;
 	u32 i;
@@ -299,7 +319,7 @@ static bool tee_frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_pl
 		.kind = kind, .type = type_of[size], .reduction = COLLECTIVE_SUM, .size = size,
 		.dst = &dst.mem, .own = &own.mem, .tee = &copy->mem,
 		.dst_off = 16, .own_off = 24, .tee_off = 24, .left = BYTES,
-		.impl = &coll_reduce_scalar,
+		.impl = &coll_reduce_scalar, .copier = copier,
 	};
 	bool passed;
 	u32 i;
@@ -426,7 +446,7 @@ static bool overlap_frames(u32 size, bool wide)
 
 int main(void)
 {
-	tap_plan(15);
+	tap_plan(18);
 	tap_ok(frames(COLL_SINK_COPY, false), "copy, cut anywhere");
 	tap_ok(frames(COLL_SINK_REDUCE, true), "reduce in place, cut anywhere");
 	tap_ok(frames(COLL_SINK_REDUCE, false), "reduce into another memory, cut anywhere");
@@ -438,6 +458,11 @@ int main(void)
 	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two memories");
 	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep what arrives");
 	tap_ok(tee_frames(COLL_SINK_REDUCE, true), "reduce, and keep it in our operand's place");
+	copier = &two;
+	tap_ok(frames(COLL_SINK_COPY, false), "copy, by two");
+	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two memories, by two");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && helped,
+	       "reduce, and keep it in our operand's place, by two");
 	tap_ok(overlap_frames(1, false), "reduce to shortly before our operand, bytes");
 	tap_ok(overlap_frames(4, false), "reduce to shortly before our operand, words");
 	tap_ok(overlap_frames(2, true), "reduce to shortly before our operand, wide");
