@@ -3,12 +3,16 @@
  * Copying by two CPUs.
  *
  * One CPU alone copies slower than memory can.  Whoever waits for a large operation, with a
- * CPU to himself, helps another rank of his group who copies on another CPU: of a broadcast
- * the root does, which has nothing else to do than to wait until its memory is free again.
+ * CPU to himself, helps a lane of his group that copies on another CPU of this host: of a
+ * broadcast the root does, which has nothing else to do than to wait until its memory is free
+ * again.
  *
- * It is one copy as before: the runner of the lane goes on when both halves are done.  So
- * nothing else need know of helpers, and where there is none nothing is different.  A helper
- * is not preempted in the middle of a half.
+ * It is one copy as before: the runner of the lane goes on when both halves are done, so
+ * nothing else need know of helpers.  A helper is not preempted in the middle of a half.
+ *
+ * Who is idle is in the list of his group, and is called from there, asleep or not; he
+ * is nobody's helper any more when he has something to do for himself, when somebody else wants
+ * his CPU, or when nothing has come for a while.
  */
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -16,16 +20,18 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/topology.h>
 
 #include "coll.h"
 
-/* What is copied by two, bytes... */
+/* What is copied by two, bytes, in pieces of memory of at least so many; and a half at most. */
 #define CREW_MIN	(16 * 1024)
-/* ...and how much has to follow for somebody to be called, who may be asleep. */
-#define CREW_CALL_MIN	(256 * 1024)
-/* How long a helper stays when there is nothing to do, ns. */
+#define CREW_PIECE_MIN	256
+#define CREW_HALF_MAX	(128 * 1024)
+/* How much has to follow for somebody to be called, who may be asleep. */
+#define CREW_CALL_MIN	(128 * 1024)
+/* How long a helper looks for more, ns; and how often before it looks at the clock. */
 #define CREW_IDLE_NS	(50 * NSEC_PER_USEC)
-/* It looks at the clock once in so many times. */
 #define CREW_IDLE_TURNS	64
 
 enum crew_half {
@@ -50,13 +56,14 @@ void coll_crew_put(struct coll_crew *crew)
 		kref_put(&crew->ref, crew_free);
 }
 
-/* The first who is idle on another CPU. */
+/* Who is idle on another core: threads of one share what copying takes. */
 static struct coll_helper *crew_find(const struct coll_group *group)
 {
+	const struct cpumask *ours = topology_sibling_cpumask(raw_smp_processor_id());
 	struct coll_helper *helper;
 
 	list_for_each_entry(helper, &group->idle, node)
-		if (helper->cpu != raw_smp_processor_id())
+		if (!cpumask_test_cpu(helper->cpu, ours))
 			return helper;
 	return NULL;
 }
@@ -74,9 +81,10 @@ static void crew_call(struct coll_crew *crew)
 	if (helper) {
 		list_del_init(&helper->node);
 		kref_get(&crew->ref);
-		WRITE_ONCE(crew->helped, true);
-		WRITE_ONCE(helper->crew, crew);
-		complete(helper->news);
+		WRITE_ONCE(crew->attended, true);
+		smp_store_release(&helper->crew, crew);	/* as it was made */
+		if (helper->dozes)
+			complete(helper->news);
 	}
 	spin_unlock(&group->idle_lock);
 }
@@ -92,6 +100,17 @@ static void crew_copy(const struct coll_crew *crew)
 	coll_mem_store(crew->impl, crew->mem, crew->off, crew->ptr, crew->len);
 }
 
+/* Nobody is to be kept from his CPU for long by pieces of a few bytes. */
+static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
+{
+	size_t piece;
+
+	if (len < CREW_MIN)
+		return false;
+	dst->at(dst, off + len / 2, &piece);
+	return piece >= CREW_PIECE_MIN;
+}
+
 /* See struct coll_copier. */
 static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
 		       const void *ptr, size_t len, u64 left)
@@ -99,14 +118,16 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 	struct coll_crew *crew = container_of(copier, struct coll_crew, copier);
 	size_t first;
 
-	if (len < CREW_MIN)
+	/* With the vector registers nobody waits for anybody. */
+	if (crew->lane->vector.held || !crew_worth(dst, off, len))
 		return false;
-	if (!READ_ONCE(crew->helped)) {
+	if (!READ_ONCE(crew->attended)) {
 		if (left >= CREW_CALL_MIN)
 			crew_call(crew);
 		return false;
 	}
-	first = ALIGN(len / 2, SMP_CACHE_BYTES);
+	/* Both lie the same in lines of the cache. */
+	first = ALIGN(len - min(len / 2, CREW_HALF_MAX), SMP_CACHE_BYTES);
 	crew->mem = dst;
 	crew->off = off + first;
 	crew->ptr = ptr + first;
@@ -120,7 +141,6 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 			cpu_relax();
 		crew->lane->helped += crew->len;
 	}
-	atomic_set(&crew->half, CREW_NOTHING);
 	return true;
 }
 
@@ -140,39 +160,67 @@ struct coll_crew *coll_crew_new(struct coll_lane *lane)
 	crew->copier.store = crew_store;
 	crew->lane = lane;
 	crew->impl = lane->engine.impl;
+	atomic_set(&crew->half, CREW_NOTHING);
 	return crew;
 }
 
 /**
- * coll_helper_offer() - help who copies, from now on
- * @helper: this thread's, which stays on its CPU
- * @group: whose ranks are helped
- * @news: completed when coll_helper_called()
+ * coll_helper_begin() - a thread may help, from now on
+ * @helper: its, zeroed
+ * @group: whose ranks are helped; it stays until coll_helper_leave()
+ * @news: completed when it is called
  */
-void coll_helper_offer(struct coll_helper *helper, struct coll_group *group,
+void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
 		       struct completion *news)
 {
-	*helper = (struct coll_helper){
-		.group = group,
-		.news = news,
-		.cpu = raw_smp_processor_id(),
-	};
-	spin_lock(&group->idle_lock);
-	list_add_tail(&helper->node, &group->idle);
-	spin_unlock(&group->idle_lock);
+	helper->group = group;
+	helper->news = news;
+	INIT_LIST_HEAD(&helper->node);
+}
+
+/* It can be called, unless it has been. */
+static void helper_list(struct coll_helper *helper)
+{
+	lockdep_assert_held(&helper->group->idle_lock);
+	helper->cpu = raw_smp_processor_id();
+	helper->dozes = !helper->warm;
+	if (!helper->crew && list_empty(&helper->node))
+		list_add_tail(&helper->node, &helper->group->idle);
+}
+
+/* It has no crew. */
+static void helper_part(struct coll_helper *helper)
+{
+	lockdep_assert_held(&helper->group->idle_lock);
+	if (!helper->crew)
+		return;
+	WRITE_ONCE(helper->crew->attended, false);
+	coll_crew_put(helper->crew);
+	WRITE_ONCE(helper->crew, NULL);
 }
 
 /**
- * coll_helper_turn() - copy what there is
- * @helper: one that is called
- *
- * Return: false: there has been nothing for a while; rest.
+ * coll_helper_idle() - it has nothing to do, and can be called
+ * @helper: this thread's
  */
-bool coll_helper_turn(struct coll_helper *helper)
+void coll_helper_idle(struct coll_helper *helper)
 {
-	struct coll_crew *crew = helper->crew;
+	helper->idle = 0;
+	helper->until = 0;
+	spin_lock(&helper->group->idle_lock);
+	helper_list(helper);
+	spin_unlock(&helper->group->idle_lock);
+}
+
+/* Is there a half to copy?  Then it is done. */
+static bool helper_copy(struct coll_helper *helper)
+{
+	struct coll_crew *crew = READ_ONCE(helper->crew);
 	bool taken;
 
+	if (!crew)
+		return false;
+	helper->warm = true;
 	/* Who has offered it waits for us. */
 	preempt_disable();
 	taken = crew_take(crew);
@@ -181,52 +229,72 @@ bool coll_helper_turn(struct coll_helper *helper)
 		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with crew_store() */
 	}
 	preempt_enable();
-	if (taken) {
-		helper->until = 0;
-		helper->idle = 0;
-		return true;
-	}
-	if (++helper->idle % CREW_IDLE_TURNS)
-		return true;
+	return taken;
+}
+
+/* Is there likely to be another one? */
+static bool helper_hopes(struct coll_helper *helper)
+{
+	if (!helper->warm || ++helper->idle % CREW_IDLE_TURNS)
+		return helper->warm;
 	if (!helper->until)
 		helper->until = ktime_get_ns() + CREW_IDLE_NS;
 	return ktime_get_ns() < helper->until;
 }
 
-/* It is not idle, and has no crew. */
-static void helper_leave(struct coll_helper *helper)
+/* It has helped, and there was nothing for a while. */
+static void helper_cool(struct coll_helper *helper)
 {
-	struct coll_crew *crew = helper->crew;
-
-	list_del_init(&helper->node);
-	WRITE_ONCE(helper->crew, NULL);
-	if (crew)
-		WRITE_ONCE(crew->helped, false);
-	coll_crew_put(crew);
-}
-
-/**
- * coll_helper_rest() - let others call
- * @helper: one that was called
- */
-void coll_helper_rest(struct coll_helper *helper)
-{
+	helper->warm = false;
 	spin_lock(&helper->group->idle_lock);
-	helper_leave(helper);
-	helper->until = 0;
-	list_add_tail(&helper->node, &helper->group->idle);
+	helper_part(helper);
+	helper_list(helper);
 	spin_unlock(&helper->group->idle_lock);
 }
 
 /**
- * coll_helper_withdraw() - undo coll_helper_offer(), if it was done
- * @helper: ours
+ * coll_helper_turn() - copy what there is
+ * @helper: this thread's, which is idle
+ *
+ * Return: false: nobody has called lately; @helper->news is completed when somebody does.
  */
-void coll_helper_withdraw(struct coll_helper *helper)
+bool coll_helper_turn(struct coll_helper *helper)
+{
+	if (helper_copy(helper)) {
+		helper->idle = 0;
+		helper->until = 0;
+		return true;
+	}
+	if (helper_hopes(helper))
+		return true;
+	if (helper->warm)
+		helper_cool(helper);
+	return false;
+}
+
+/**
+ * coll_helper_busy() - it can be called no more, if it has not been
+ * @helper: this thread's
+ */
+void coll_helper_busy(struct coll_helper *helper)
+{
+	if (!helper->group || list_empty_careful(&helper->node))
+		return;
+	spin_lock(&helper->group->idle_lock);
+	list_del_init(&helper->node);
+	spin_unlock(&helper->group->idle_lock);
+}
+
+/**
+ * coll_helper_leave() - it helps nobody, until it is idle again
+ * @helper: this thread's
+ */
+void coll_helper_leave(struct coll_helper *helper)
 {
 	if (!helper->group)
 		return;
 	spin_lock(&helper->group->idle_lock);
-	helper_leave(helper);
+	list_del_init(&helper->node);
+	helper_part(helper);
 	spin_unlock(&helper->group->idle_lock);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* What protects a field, [a] and so on: coll.h. */
 #ifndef COLL_CREW_H
 #define COLL_CREW_H
 
@@ -15,13 +16,13 @@ struct coll_lane;
  *
  * The runner offers the second half of what it copies and does the first; the helper takes
  * it, or the runner does then.  @mem to @len are written before they are offered, and belong
- * to who has taken them.
+ * to who has taken them.  The helper may stay longer than the lane, and finds nothing then.
  *
  * @copier: the lane's engine's
  * @ref: the lane's, and the helper's
- * @lane: used by its runner only
+ * @lane: for its runner only
  * @impl: how to copy
- * @helped: somebody looks at @half [a]
+ * @attended: a helper looks at @half [a], set and cleared under the group's idle_lock
  * @half: enum crew_half [a]
  * @mem: where to
  * @off: where in it
@@ -33,7 +34,7 @@ struct coll_crew {
 	struct kref ref;
 	struct coll_lane *lane;
 	const struct coll_reduce_impl *impl;
-	bool helped;
+	bool attended;
 
 	atomic_t half ____cacheline_aligned_in_smp;
 	const struct coll_mem *mem;
@@ -45,12 +46,14 @@ struct coll_crew {
 /**
  * struct coll_helper - a thread that waits for something large, with a CPU to itself
  * @group: whose ranks it helps; NULL: none
- * @node: in the group's list of those who are idle; protected by its idle_lock
- * @news: completed when it is called
- * @cpu: its own
- * @crew: that has called it, with a reference; [a], set while it is idle
- * @idle: how often it has found nothing to do...
- * @until: ...and when it does so no longer, ns; 0: it has found something since
+ * @node: in the group's list while it is idle and not called, under its idle_lock
+ * @news: completed when it is called, if @dozes
+ * @cpu: where it was idle, under idle_lock
+ * @crew: that has called it, with a reference; [a], set by who calls, under idle_lock
+ * @dozes: it has to be told that it is called, under idle_lock
+ * @warm: it has been called lately, and may be again
+ * @idle: how often it has found nothing since...
+ * @until: ...and how long it goes on looking, ns; 0: not known yet
  */
 struct coll_helper {
 	struct coll_group *group;
@@ -58,25 +61,19 @@ struct coll_helper {
 	struct completion *news;
 	int cpu;
 	struct coll_crew *crew;
+	bool dozes;
+	bool warm;
 	u32 idle;
 	u64 until;
 };
 
 struct coll_crew *coll_crew_new(struct coll_lane *lane);
 void coll_crew_put(struct coll_crew *crew);
-void coll_helper_offer(struct coll_helper *helper, struct coll_group *group,
+void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
 		       struct completion *news);
+void coll_helper_idle(struct coll_helper *helper);
 bool coll_helper_turn(struct coll_helper *helper);
-void coll_helper_rest(struct coll_helper *helper);
-void coll_helper_withdraw(struct coll_helper *helper);
-
-/**
- * coll_helper_called() - has anybody something to copy?
- * @helper: ours
- */
-static inline bool coll_helper_called(const struct coll_helper *helper)
-{
-	return READ_ONCE(helper->crew);
-}
+void coll_helper_busy(struct coll_helper *helper);
+void coll_helper_leave(struct coll_helper *helper);
 
 #endif /* COLL_CREW_H */

@@ -369,16 +369,23 @@ static void wait_spin(struct coll_wait *wait, struct coll_member *member,
 		coll_move_unwatch(watched);
 }
 
-/* Help who copies, as long as there is nothing to do for ourselves. */
+/*
+ * Help who copies while there is nothing to do for ourselves.  We can be called from here on,
+ * and come back to who has; but not if somebody else wants this CPU, who would be interrupted
+ * for each piece.
+ */
 static void wait_crew(struct coll_wait *wait, struct coll_member *member, unsigned long held)
 {
-	if (!coll_helper_called(&wait->helper))
+	if (!wait->helper.group)
 		return;
+	coll_helper_idle(&wait->helper);
 	while (wait_quiet(wait, member, held, NULL)) {
-		if (!wait_may_poll(wait) || !coll_helper_turn(&wait->helper)) {
-			coll_helper_rest(&wait->helper);
+		if (!wait_may_poll(wait)) {
+			coll_helper_leave(&wait->helper);
 			return;
 		}
+		if (!coll_helper_turn(&wait->helper))
+			return;
 		cpu_relax();
 	}
 }
@@ -398,6 +405,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 
 	wait_help(wait, member);
 	while (!request && wait_may_poll(wait)) {
+		coll_helper_busy(&wait->helper);
 		if (wait_serve(member, held) || wait->told ||
 		    try_wait_for_completion(&wait->news)) {
 			request = wait_look(wait, member, false);
@@ -428,14 +436,16 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
  * Until there is news, all of which is looked at next: what is left of the time, or
  * -ERESTARTSYS, also when there is so much news that nobody would ever sleep.
  */
-static long wait_sleep(struct coll_wait *wait, struct coll_member *member, long left)
+static long wait_sleep(struct coll_wait *wait, struct coll_member *member)
 {
+	long left;
+
 	if (wait->told)
-		return left;
+		return 1;
 	wait_crew(wait, member, 0);
-	left = max(wait_left(wait), 1L);
 	coll_wait_rest(wait);
-	left = wait_for_completion_interruptible_timeout(&wait->news, left);
+	left = wait_for_completion_interruptible_timeout(&wait->news, max(wait_left(wait), 1L));
+	coll_helper_busy(&wait->helper);
 	while (try_wait_for_completion(&wait->news))
 		;
 	if (signal_pending(current))
@@ -458,11 +468,11 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 	unsigned long residence = wait_residence(wait, member);
 	u64 patience = wait_patience(wait, residence);
 	struct coll_request *request = NULL;
-	long left;
+	long left = 1;
 
 	wait->end = jiffies + wait->timeout;
 	if (wait_may_help(wait, residence))
-		coll_helper_offer(&wait->helper, member->group, &wait->news);
+		coll_helper_begin(&wait->helper, member->group, &wait->news);
 	if (patience) {
 		request = wait_poll(wait, member, patience, residence);
 	} else {
@@ -470,14 +480,13 @@ int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
 		wait_help(wait, member);
 	}
 	/* Once at least: that gives the claims up. */
-	left = max(wait_left(wait), 1L);
 	while (!request && left > 0) {
-		left = wait_sleep(wait, member, left);
+		left = wait_sleep(wait, member);
 		wait_turn(wait, member);
 		request = wait_look(wait, member, left <= 0);
 	}
 	wait_reclaim(wait, member);
-	coll_helper_withdraw(&wait->helper);
+	coll_helper_leave(&wait->helper);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -174,6 +175,34 @@ TEST_F_TIMEOUT(helper, unwanted, 100)
 	ASSERT_EQ(0, file_set(BUSY_POLL, "0"));
 	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
 	EXPECT_EQ(0, file_set(BUSY_POLL, before));
+}
+
+/* Somebody else wants the root's CPU: it goes on without help. */
+static int rank_shared(struct rank *r)
+{
+	pid_t other = 0;
+	int err;
+
+	if (!r->rank) {
+		other = fork();
+		if (!other)
+			for (;;)
+				getpid();
+		CHECK(other > 0);
+	}
+	err = rank_rounds(r);
+	if (other > 0) {
+		CHECK_EQ(0, kill(other, SIGKILL));
+		CHECK_EQ(other, waitpid(other, NULL, 0));
+	}
+	return err;
+}
+
+TEST_F_TIMEOUT(helper, shared, 100)
+{
+	struct told told = { .mapped = variant->mapped, .most = ~0ULL };
+
+	EXPECT_EQ(0, group_run(&self->config, rank_shared, &told));
 }
 
 /* One is killed in the middle: the root, who helps, or who copies. */

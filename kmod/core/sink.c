@@ -4,11 +4,20 @@
 static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		     const u8 *ptr, size_t len)
 {
+	coll_mem_store(sink->impl, mem, *off, ptr, len);
+	*off += len;
+}
+
+/* Another CPU may do some of it. */
+static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
+		      const u8 *ptr, size_t len)
+{
 	struct coll_copier *copier = sink->copier;
 
-	if (!copier || !copier->store(copier, mem, *off, ptr, len, sink->left))
-		coll_mem_store(sink->impl, mem, *off, ptr, len);
-	*off += len;
+	if (copier && copier->store(copier, mem, *off, ptr, len, sink->left))
+		*off += len;
+	else
+		sink_put(sink, mem, off, ptr, len);
 }
 
 /*
@@ -81,9 +90,9 @@ static void sink_store(struct coll_sink *sink, const u8 *ptr, size_t len)
 			sink_reduce(sink, ptr, len);
 		return;
 	}
-	sink_put(sink, sink->dst, &sink->dst_off, ptr, len);
+	sink_copy(sink, sink->dst, &sink->dst_off, ptr, len);
 	if (sink->tee)
-		sink_put(sink, sink->tee, &sink->tee_off, ptr, len);
+		sink_copy(sink, sink->tee, &sink->tee_off, ptr, len);
 }
 
 /* Whole elements go to memory; the rest of one waits for its other half. */

@@ -33,7 +33,8 @@ enum coll_sink_kind {
 
 /**
  * struct coll_copier - who else may copy
- * @store: as coll_mem_store(), of bytes that @left follow in their frame; false: nobody else does
+ * @store: of COPY: as coll_mem_store(), of bytes that @left follow in their frame; false:
+ *	nobody else does
  */
 struct coll_copier {
 	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
