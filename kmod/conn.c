@@ -474,6 +474,7 @@ static void conn_refused(struct coll_conn *conn)
 
 	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
 		&conn->link->refused);
+	WRITE_ONCE(member->barred, true);
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_kick(&member->lanes[i].runner);
 }

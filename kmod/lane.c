@@ -255,7 +255,7 @@ static void lane_refused(struct coll_lane *lane)
 	struct coll_member *member = lane->member;
 	struct coll_link *link;
 
-	if (list_empty(&lane->engine.active))
+	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
 		return;
 	coll_for_each_link(link, member)
 		if (READ_ONCE(link->refused) && lane_barred(lane, link) && !lane_dooms(lane) &&

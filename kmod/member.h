@@ -88,6 +88,7 @@ struct coll_counters {
  * @arrivals: connections that CONNECT has begun [l]
  * @connect_by: deadline of CONNECT, jiffies; 0: none
  * @met: CONNECT has returned success [m]
+ * @barred: a link is: see struct coll_link.refused [a]
  * @posted: control frames wait for the control runner [a]
  * @lanes: [c]
  * @chores: bit (1 << enum coll_chore) [a]
@@ -164,6 +165,7 @@ struct coll_member {
 	struct list_head arrivals;
 	unsigned long connect_by;
 	bool met;
+	bool barred;
 	bool posted;
 	struct coll_lane *lanes;
 	unsigned long chores;
