@@ -564,6 +564,7 @@ void coll_member_close(struct coll_member *member)
 			coll_wait_drain(member, HZ + nsecs_to_jiffies(beats));
 		member_stop(member, true);
 	}
+	kfree(member->spare);
 	kobject_put(&member->kobj);
 }
 

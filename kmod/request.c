@@ -10,6 +10,25 @@
 
 #include "coll.h"
 
+/* One small operation follows the other: the memory of the last one is used again. */
+static struct coll_request *request_zalloc(struct coll_member *member, u32 nparts)
+{
+	struct coll_request *request = NULL;
+	size_t size = struct_size(request, part, nparts);
+
+	if (nparts == 1 && READ_ONCE(member->spare))
+		request = xchg(&member->spare, NULL);
+	return request ? memset(request, 0, size) : kzalloc(size, GFP_KERNEL_ACCOUNT);
+}
+
+static void request_forget(struct coll_request *request)
+{
+	/* KASAN sees who uses what is free, not what is spare. */
+	if (request->nparts == 1 && !IS_ENABLED(CONFIG_KASAN))
+		request = xchg(&request->member->spare, request);
+	kfree(request);
+}
+
 /**
  * coll_request_free() - give its memory back
  * @request: one that has no number, or was taken out of the member's table
@@ -25,7 +44,7 @@ void coll_request_free(struct coll_request *request)
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
 	coll_blocks_free(request->blocks);
-	kfree(request);
+	request_forget(request);
 }
 
 /*
@@ -175,7 +194,7 @@ static struct coll_request *request_alloc(struct coll_member *member,
 	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
 	struct coll_request *request;
 
-	request = kzalloc(struct_size(request, part, nparts), GFP_KERNEL_ACCOUNT);
+	request = request_zalloc(member, nparts);
 	if (!request)
 		return NULL;
 	request->member = member;
