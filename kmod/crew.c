@@ -8,11 +8,12 @@
  * again.
  *
  * It is one copy as before: the runner of the lane goes on when both halves are done, so
- * nothing else need know of helpers.  A helper is not preempted in the middle of a half.
+ * nothing else need know of helpers.  A helper is not preempted in the middle of a half,
+ * though it may be interrupted.
  *
- * Who is idle is in the list of his group, and is called from there, asleep or not; he
- * is nobody's helper any more when he has something to do for himself, when somebody else wants
- * his CPU, or when nothing has come for a while.
+ * Who is idle is in the list of his group, and is called from there, asleep or not.  He comes
+ * back when he has done something for himself, but another one may have been called then; he
+ * parts when somebody else wants his CPU, or when nothing has come for a while.
  */
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -30,6 +31,8 @@
 #define CREW_HALF_MAX	(128 * 1024)
 /* How much has to follow for somebody to be called, who may be asleep. */
 #define CREW_CALL_MIN	(128 * 1024)
+/* So many pieces in a row without the helper, and another one is called. */
+#define CREW_MISSED	16
 /* How long a helper looks for more, ns; and how often before it looks at the clock. */
 #define CREW_IDLE_NS	(50 * NSEC_PER_USEC)
 #define CREW_IDLE_TURNS	64
@@ -81,7 +84,8 @@ static void crew_call(struct coll_crew *crew)
 	if (helper) {
 		list_del_init(&helper->node);
 		kref_get(&crew->ref);
-		WRITE_ONCE(crew->attended, true);
+		WRITE_ONCE(crew->helper, helper);
+		crew->missed = 0;
 		smp_store_release(&helper->crew, crew);	/* as it was made */
 		if (helper->dozes)
 			complete(helper->news);
@@ -108,6 +112,8 @@ static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
 	if (len < CREW_MIN)
 		return false;
 	dst->at(dst, off + len / 2, &piece);
+	if (piece < CREW_PIECE_MIN)
+		dst->at(dst, off + len / 2 + piece, &piece);
 	return piece >= CREW_PIECE_MIN;
 }
 
@@ -121,7 +127,7 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 	/* With the vector registers nobody waits for anybody. */
 	if (crew->lane->vector.held || !crew_worth(dst, off, len))
 		return false;
-	if (!READ_ONCE(crew->attended)) {
+	if (!READ_ONCE(crew->helper) || crew->missed >= CREW_MISSED) {
 		if (left >= CREW_CALL_MIN)
 			crew_call(crew);
 		return false;
@@ -136,17 +142,19 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 	coll_mem_store(crew->impl, dst, off, ptr, first);
 	if (crew_take(crew)) {
 		crew_copy(crew);
+		crew->missed++;
 	} else {
 		while (atomic_read_acquire(&crew->half) != CREW_DONE)
 			cpu_relax();
 		crew->lane->helped += crew->len;
+		crew->missed = 0;
 	}
 	return true;
 }
 
 /**
  * coll_crew_new() - who copies for a lane
- * @lane: the lane
+ * @lane: the lane, whose engine knows how
  *
  * Return: the crew, for coll_crew_put() when the lane does not run any more; or NULL.
  */
@@ -194,7 +202,8 @@ static void helper_part(struct coll_helper *helper)
 	lockdep_assert_held(&helper->group->idle_lock);
 	if (!helper->crew)
 		return;
-	WRITE_ONCE(helper->crew->attended, false);
+	if (helper->crew->helper == helper)
+		WRITE_ONCE(helper->crew->helper, NULL);
 	coll_crew_put(helper->crew);
 	WRITE_ONCE(helper->crew, NULL);
 }
@@ -273,7 +282,7 @@ bool coll_helper_turn(struct coll_helper *helper)
 }
 
 /**
- * coll_helper_busy() - it can be called no more, if it has not been
+ * coll_helper_busy() - it has something to do, and comes back to who has called it
  * @helper: this thread's
  */
 void coll_helper_busy(struct coll_helper *helper)
@@ -293,6 +302,7 @@ void coll_helper_leave(struct coll_helper *helper)
 {
 	if (!helper->group)
 		return;
+	helper->warm = false;
 	spin_lock(&helper->group->idle_lock);
 	list_del_init(&helper->node);
 	helper_part(helper);

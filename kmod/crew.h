@@ -9,6 +9,7 @@
 #include "core/sink.h"
 
 struct coll_group;
+struct coll_helper;
 struct coll_lane;
 
 /**
@@ -16,13 +17,16 @@ struct coll_lane;
  *
  * The runner offers the second half of what it copies and does the first; the helper takes
  * it, or the runner does then.  @mem to @len are written before they are offered, and belong
- * to who has taken them.  The helper may stay longer than the lane, and finds nothing then.
+ * to who has taken them.  A helper may be away for a while, and may stay longer than the lane;
+ * then it finds nothing.
  *
  * @copier: the lane's engine's
- * @ref: the lane's, and the helper's
+ * @ref: the lane's, and its helpers'
  * @lane: for its runner only
  * @impl: how to copy
- * @attended: a helper looks at @half [a], set and cleared under the group's idle_lock
+ * @helper: who was called last and has not parted, only for a name; [a], changed under
+ *	the group's idle_lock
+ * @missed: pieces in a row that it was not there for [L]
  * @half: enum crew_half [a]
  * @mem: where to
  * @off: where in it
@@ -34,7 +38,8 @@ struct coll_crew {
 	struct kref ref;
 	struct coll_lane *lane;
 	const struct coll_reduce_impl *impl;
-	bool attended;
+	const struct coll_helper *helper;
+	u32 missed;
 
 	atomic_t half ____cacheline_aligned_in_smp;
 	const struct coll_mem *mem;

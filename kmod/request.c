@@ -10,7 +10,7 @@
 
 #include "coll.h"
 
-/* One small operation follows the other: the memory of the last one is used again. */
+/* One operation of a single part follows the other: the last one's memory is used again. */
 static struct coll_request *request_zalloc(struct coll_member *member, u32 nparts)
 {
 	struct coll_request *request = NULL;

@@ -28,7 +28,7 @@
 
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
-MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0");
+MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0; 0: nor does it help others copy");
 
 /* Bits of what a thread has lent itself to: control first, which has news for lanes. */
 enum {
@@ -378,7 +378,8 @@ static void wait_crew(struct coll_wait *wait, struct coll_member *member, unsign
 {
 	if (!wait->helper.group)
 		return;
-	coll_helper_idle(&wait->helper);
+	if (wait_may_poll(wait))
+		coll_helper_idle(&wait->helper);
 	while (wait_quiet(wait, member, held, NULL)) {
 		if (!wait_may_poll(wait)) {
 			coll_helper_leave(&wait->helper);
@@ -412,7 +413,8 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 			until = 0;
 			continue;
 		}
-		wait_crew(wait, member, held);
+		if (held == runners)
+			wait_crew(wait, member, held);
 		now = ktime_get_ns();
 		if (!until)
 			until = now + patience;
@@ -426,6 +428,7 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 			held |= wait_hold(member, runners & ~held);
 		}
 	}
+	coll_helper_busy(&wait->helper);
 	if (!request)
 		wait_lend(wait, member, residence);
 	wait_drop(member, held);
@@ -442,8 +445,8 @@ static long wait_sleep(struct coll_wait *wait, struct coll_member *member)
 
 	if (wait->told)
 		return 1;
-	wait_crew(wait, member, 0);
 	coll_wait_rest(wait);
+	wait_crew(wait, member, 0);
 	left = wait_for_completion_interruptible_timeout(&wait->news, max(wait_left(wait), 1L));
 	coll_helper_busy(&wait->helper);
 	while (try_wait_for_completion(&wait->news))

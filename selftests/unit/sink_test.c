@@ -459,10 +459,11 @@ int main(void)
 	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep what arrives");
 	tap_ok(tee_frames(COLL_SINK_REDUCE, true), "reduce, and keep it in our operand's place");
 	copier = &two;
-	tap_ok(frames(COLL_SINK_COPY, false), "copy, by two");
-	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two memories, by two");
-	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && helped,
-	       "reduce, and keep it in our operand's place, by two");
+	tap_ok(frames(COLL_SINK_COPY, false) && helped, "copy, by two");
+	helped = 0;
+	tap_ok(tee_frames(COLL_SINK_COPY, false) && helped, "copy to two memories, by two");
+	helped = 0;
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && !helped, "reduce alone");
 	tap_ok(overlap_frames(1, false), "reduce to shortly before our operand, bytes");
 	tap_ok(overlap_frames(4, false), "reduce to shortly before our operand, words");
 	tap_ok(overlap_frames(2, true), "reduce to shortly before our operand, wide");
