@@ -40,12 +40,11 @@ void coll_mem_copy(const struct coll_reduce_impl *impl,
 		   const struct coll_mem *src, u64 src_off, u64 len)
 {
 	while (len) {
-		size_t room, n;
-		void *to = dst->at(dst, dst_off, &room);
+		size_t n;
 		const void *from = src->at(src, src_off, &n);
 
-		n = min_t(u64, min(n, room), len);
-		impl->copy(to, from, n);
+		n = min_t(u64, n, len);
+		coll_mem_store(impl, dst, dst_off, from, n);
 		dst_off += n;
 		src_off += n;
 		len -= n;
