@@ -147,33 +147,44 @@ static float *area(void)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-TEST_F_TIMEOUT(pair, register, 100)
+/* Registers until nothing fails; *@failed: how often it did. */
+static void register_each(struct __test_metadata *_metadata, int fd, float *memory,
+			  unsigned int *failed)
 {
-	unsigned int nth, failed = 0;
-	float *memory = area();
 	bool more = true;
+	unsigned int nth;
 	__u32 buffer;
 	int err;
 
-	if (!faults_ready())
-		SKIP(return, "no fault injection in this kernel");
+	*failed = 0;
 	for (nth = 1; more && nth < MOST; nth++) {
 		fault_arm(nth);
-		err = member_register(self->fd[0], memory, COUNT * sizeof(float), 0, &buffer);
+		err = member_register(fd, memory, COUNT * sizeof(float), 0, &buffer);
 		more = fault_disarm();
-		failed += !!err;
+		*failed += !!err;
 		if (err) {
 			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
 			ASSERT_EQ(0, process_value(0, "VmPin:"));
 		} else {
-			ASSERT_EQ(0, member_unregister(self->fd[0], buffer));
+			ASSERT_EQ(0, member_unregister(fd, buffer));
 		}
 	}
 	EXPECT_FALSE(more);
-	/* Two, but when a slab needs pages: those are had in smaller orders as well. */
-	EXPECT_LE(1, failed);
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
-	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+	TH_LOG("%u allocations, %u of them needed", nth - 2, *failed);
+}
+
+TEST_F_TIMEOUT(pair, register, 100)
+{
+	unsigned int round, failed = 0;
+	float *memory = area();
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	/* When a slab needs pages these fail instead, and are had in a smaller order. */
+	for (round = 0; round < 5 && failed < 2; round++)
+		register_each(_metadata, self->fd[0], memory, &failed);
+	EXPECT_LE(2, failed);
 }
 
 /* Under a limit, so that what would go on counting after a failure shows. */
