@@ -3,7 +3,6 @@
  * Allreduce: groups of processes, every result looked at byte by byte.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/time.h>
@@ -587,14 +586,10 @@ TEST_F_TIMEOUT(slow, instructions, 100)
 	static const char *const all[] = { "scalar", "avx2", "avx512" };
 	const struct group_config config = { .nranks = ARRAY_SIZE(all) };
 	const char *names[ARRAY_SIZE(all)];
-	char before[16] = "";
 	unsigned int n = 0, i;
-	int fd;
+	char before[16];
 
-	fd = open(REDUCTIONS, O_RDONLY);
-	ASSERT_LE(0, fd);
-	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
-	close(fd);
+	ASSERT_EQ(0, file_get(REDUCTIONS, before, sizeof(before)));
 	EXPECT_EQ(-EINVAL, file_set(REDUCTIONS, "none"));
 	for (i = 0; i < ARRAY_SIZE(all); i++)
 		if (!file_set(REDUCTIONS, all[i]))

@@ -146,12 +146,7 @@ FIXTURE(slow) {
 
 FIXTURE_SETUP(slow)
 {
-	int fd = open(PATTERN, O_RDONLY);
-	ssize_t size = read(fd, self->pattern, sizeof(self->pattern) - 1);
-
-	close(fd);
-	ASSERT_LT(0, size);
-	self->pattern[size] = 0;
+	ASSERT_EQ(0, file_get(PATTERN, self->pattern, sizeof(self->pattern)));
 }
 
 FIXTURE_TEARDOWN(slow)

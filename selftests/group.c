@@ -452,6 +452,22 @@ long long member_value(const char *name, unsigned int rank, const char *file)
 	return number_in(path, "");
 }
 
+/* What is in a file of the kernel's, which is not empty; 0 or a negative errno. */
+int file_get(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, size - 1);
+	err = n < 0 ? -errno : n ? 0 : -ENODATA;
+	text[err ? 0 : n] = 0;
+	close(fd);
+	return err;
+}
+
 /* Into a file of the kernel's; 0 or a negative errno. */
 int file_set(const char *path, const char *text)
 {

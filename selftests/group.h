@@ -136,6 +136,7 @@ int rank_connect(struct rank *r);
 long long rank_value(const struct rank *r, const char *file);
 /* The number in a file of sysfs, of rank @rank of the group @name; or negative. */
 long long member_value(const char *name, unsigned int rank, const char *file);
+int file_get(const char *path, char *text, size_t size);
 int file_set(const char *path, const char *text);
 int member_set(const char *name, unsigned int rank, const char *file, const char *text);
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);

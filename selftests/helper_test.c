@@ -4,7 +4,6 @@
  * arrives as ever, whatever becomes of either of them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -139,15 +138,10 @@ static int rank_rounds(struct rank *r)
 /* Threads of one core do not help one another. */
 static bool cores_apart(void)
 {
-	char siblings[64] = "";
-	int fd = open("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", O_RDONLY);
+	char siblings[64];
 
-	if (fd < 0)
-		return true;
-	if (read(fd, siblings, sizeof(siblings) - 1) < 0)
-		siblings[0] = 0;
-	close(fd);
-	return !strpbrk(siblings, ",-");
+	return file_get("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", siblings,
+			sizeof(siblings)) || !strpbrk(siblings, ",-");
 }
 
 /*
@@ -182,12 +176,9 @@ TEST_F_TIMEOUT(helper, interrupted, 100)
 TEST_F_TIMEOUT(helper, unwanted, 100)
 {
 	struct told told = { .mapped = variant->mapped };
-	char before[16] = "";
-	int fd = open(BUSY_POLL, O_RDONLY);
+	char before[16];
 
-	ASSERT_LE(0, fd);
-	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
-	close(fd);
+	ASSERT_EQ(0, file_get(BUSY_POLL, before, sizeof(before)));
 	ASSERT_EQ(0, file_set(BUSY_POLL, "0"));
 	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
 	EXPECT_EQ(0, file_set(BUSY_POLL, before));

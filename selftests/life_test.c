@@ -3,7 +3,6 @@
  * A member's life after CONNECT, and the end of it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -297,9 +296,9 @@ static int cpus_write(const struct rank *r, const char *text)
 
 static int rank_cpus(struct rank *r)
 {
-	char path[160], text[64] = "";
+	char path[160], text[64];
 	float a[20000] = { 0 };
-	int fd, i;
+	int i;
 
 	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/cpus",
 		 r->group->name, r->rank);
@@ -310,9 +309,7 @@ static int rank_cpus(struct rank *r)
 	}
 	CHECK_EQ(-EINVAL, cpus_write(r, "100000"));
 	CHECK_EQ(-EINVAL, cpus_write(r, "x"));
-	fd = open(path, O_RDONLY);
-	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
-	close(fd);
+	CHECK_EQ(0, file_get(path, text, sizeof(text)));
 	CHECK_EQ(0, strcmp(text, "0,0\n"));
 	/* Leave of one's own is not enough. */
 	CHECK_EQ(0, seteuid(65534));

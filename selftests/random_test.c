@@ -7,7 +7,6 @@
  * RANDOM_SEED chooses other calls, RANDOM_SECONDS how long.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,11 +156,10 @@ static long long vmstat_pinned(void)
 static long long pinned(void)
 {
 	/* Each CPU counts for itself, and idle ones do not tell. */
-	int fd = open("/proc/sys/vm/stat_refresh", O_WRONLY);
+	int err = file_set("/proc/sys/vm/stat_refresh", "1");
 
-	if (fd < 0 || write(fd, "1", 1) != 1)
-		dprintf(STDOUT_FILENO, "# stat_refresh: errno %d\n", errno);
-	close(fd);
+	if (err)
+		dprintf(STDOUT_FILENO, "# stat_refresh: %d\n", err);
 	return vmstat_pinned();
 }
 
