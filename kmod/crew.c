@@ -101,7 +101,7 @@ static bool crew_take(struct coll_crew *crew)
 
 static void crew_copy(const struct coll_crew *crew)
 {
-	coll_mem_store(crew->impl, crew->mem, crew->off, crew->ptr, crew->len);
+	coll_mem_store(crew->copy, crew->mem, crew->off, crew->ptr, crew->len);
 }
 
 /* Nobody is to be kept from his CPU for long by pieces of a few bytes. */
@@ -117,11 +117,21 @@ static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
 	return piece >= CREW_PIECE_MIN;
 }
 
-/* See struct coll_copier. */
-static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-		       const void *ptr, size_t len, u64 left)
+/**
+ * coll_crew_share() - copy to memory with a helper
+ * @crew: of the lane that runs
+ * @copy: how
+ * @dst: where to
+ * @off: in bytes
+ * @ptr: where from
+ * @len: bytes
+ * @left: how many follow at once: it may be worth it to call a helper for them
+ *
+ * Return: false: nothing was copied, for nobody helps.
+ */
+bool coll_crew_share(struct coll_crew *crew, coll_copy_fn copy, const struct coll_mem *dst,
+		     u64 off, const void *ptr, size_t len, u64 left)
 {
-	struct coll_crew *crew = container_of(copier, struct coll_crew, copier);
 	size_t first;
 
 	/* With the vector registers nobody waits for anybody. */
@@ -134,12 +144,13 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 	}
 	/* Both lie the same in lines of the cache. */
 	first = ALIGN(len - min(len / 2, CREW_HALF_MAX), SMP_CACHE_BYTES);
+	crew->copy = copy;
 	crew->mem = dst;
 	crew->off = off + first;
 	crew->ptr = ptr + first;
 	crew->len = len - first;
 	atomic_set_release(&crew->half, CREW_OFFERED);	/* pairs with crew_take() */
-	coll_mem_store(crew->impl, dst, off, ptr, first);
+	coll_mem_store(copy, dst, off, ptr, first);
 	if (crew_take(crew)) {
 		crew_copy(crew);
 		crew->missed++;
@@ -154,7 +165,7 @@ static bool crew_store(struct coll_copier *copier, const struct coll_mem *dst, u
 
 /**
  * coll_crew_new() - who copies for a lane
- * @lane: the lane, whose engine knows how
+ * @lane: the lane
  *
  * Return: the crew, for coll_crew_put() when the lane does not run any more; or NULL.
  */
@@ -165,9 +176,7 @@ struct coll_crew *coll_crew_new(struct coll_lane *lane)
 	if (!crew)
 		return NULL;
 	kref_init(&crew->ref);
-	crew->copier.store = crew_store;
 	crew->lane = lane;
-	crew->impl = lane->engine.impl;
 	atomic_set(&crew->half, CREW_NOTHING);
 	return crew;
 }

@@ -6,7 +6,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 
-#include "core/sink.h"
+#include "core/mem.h"
 
 struct coll_group;
 struct coll_helper;
@@ -16,32 +16,30 @@ struct coll_lane;
  * struct coll_crew - who copies what comes on a lane: its runner, and at times a helper
  *
  * The runner offers the second half of what it copies and does the first; the helper takes
- * it, or the runner does then.  @mem to @len are written before they are offered, and belong
+ * it, or the runner does then.  @copy to @len are written before they are offered, and belong
  * to who has taken them.  A helper may be away for a while, and may stay longer than the lane;
  * then it finds nothing.
  *
- * @copier: the lane's engine's
  * @ref: the lane's, and its helpers'
  * @lane: for its runner only
- * @impl: how to copy
  * @helper: who was called last and has not parted, only for a name; [a], changed under
  *	the group's idle_lock
  * @missed: pieces in a row that it was not there for [L]
  * @half: enum crew_half [a]
+ * @copy: how
  * @mem: where to
  * @off: where in it
  * @ptr: where from
  * @len: how much
  */
 struct coll_crew {
-	struct coll_copier copier;
 	struct kref ref;
 	struct coll_lane *lane;
-	const struct coll_reduce_impl *impl;
 	const struct coll_helper *helper;
 	u32 missed;
 
 	atomic_t half ____cacheline_aligned_in_smp;
+	coll_copy_fn copy;
 	const struct coll_mem *mem;
 	u64 off;
 	const void *ptr;
@@ -74,6 +72,8 @@ struct coll_helper {
 
 struct coll_crew *coll_crew_new(struct coll_lane *lane);
 void coll_crew_put(struct coll_crew *crew);
+bool coll_crew_share(struct coll_crew *crew, coll_copy_fn copy, const struct coll_mem *dst,
+		     u64 off, const void *ptr, size_t len, u64 left);
 void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
 		       struct completion *news);
 void coll_helper_idle(struct coll_helper *helper);

@@ -439,12 +439,12 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 
 	lane->engine.ops = &lane_ops;
 	lane->engine.ctx = lane;
-	lane->engine.copier = &lane->crew->copier;
 	lane->engine.rank = member->rank;
 	lane->engine.nranks = member->nranks;
 	lane->engine.lane = index;
 	lane->engine.incarnation = member->incarnation;
 	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT, failed);
+	coll_copier_setup(lane);
 	return 0;
 }
 

@@ -22,12 +22,15 @@ struct coll_part;
  * @beside: among those that run on its CPU (cpus.c)
  * @member: [c]
  * @engine: [L]
- * @crew: who copies for it [c]
+ * @copier: how it copies what is much; see copier.c
+ * @cachings: what it knows for that [L]
+ * @crew: who helps it copy [c]
  * @conns: data connections [L]
  * @vector: [L]
  * @taking: in the middle of a socket buffer [L]
  * @borrowed: bytes sent without a copy [L]
  * @helped: bytes that others have copied for it [L]
+ * @past: bytes that were stored past the caches [L]
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
  * @hurt: a frame has come that does not fit: see struct coll_part [L]
@@ -45,12 +48,15 @@ struct coll_lane {
 	struct hlist_node beside;
 	struct coll_member *member;
 	struct coll_engine engine;
+	struct coll_copier copier;
+	struct coll_cachings cachings;
 	struct coll_crew *crew;
 	struct list_head conns;
 	struct coll_vector vector;
 	bool taking;
 	u64 borrowed;
 	u64 helped;
+	u64 past;
 	struct list_head finished;
 	bool failed;
 	bool hurt;
@@ -85,6 +91,9 @@ void coll_move_unwatch(struct coll_conn *conn);
 void coll_move_first(struct coll_lane *lane);
 void coll_move_tick(struct coll_lane *lane);
 bool coll_move(struct coll_lane *lane);
+
+/* copier.c */
+void coll_copier_setup(struct coll_lane *lane);
 
 /* cpus.c */
 void coll_cpus_enter(struct coll_lane *lane, int cpu);

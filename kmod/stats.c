@@ -74,6 +74,7 @@ COLL_ATTR_LANES(bytes_received, engine.stats.received);
 COLL_ATTR_LANES(bytes_reduced, engine.stats.reduced);
 COLL_ATTR_LANES(zero_copy_bytes, borrowed);
 COLL_ATTR_LANES(helped_bytes, helped);
+COLL_ATTR_LANES(nontemporal_bytes, past);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
 COLL_ATTR_COUNT(refused_connections, &member->counters.refused);
 
@@ -93,6 +94,7 @@ static struct attribute *member_attrs[] = {
 	&bytes_reduced_attr.attr,
 	&zero_copy_bytes_attr.attr,
 	&helped_bytes_attr.attr,
+	&nontemporal_bytes_attr.attr,
 	&pinned_bytes_attr.attr,
 	&refused_connections_attr.attr,
 	NULL

@@ -103,6 +103,29 @@ static u64 inst_excess(const struct coll_inst *inst, u32 len)
 	return min_t(u64, len, end - inst->room);
 }
 
+/* Is what the current step receives sent on? */
+static bool inst_relays(const struct coll_inst *inst)
+{
+	struct coll_step next;
+
+	if (inst->rx_step + 1 >= inst->nsteps)
+		return false;
+	coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step + 1, &next);
+	return next.to != COLL_NOBODY && next.forward && next.need == inst->rx_step + 1;
+}
+
+/* What the bytes of the current step are part of: a result, or nothing that is large. */
+static struct coll_haul inst_haul(const struct coll_inst *inst)
+{
+	struct coll_haul haul = { .volume = coll_plan_volume(&inst->call.plan) };
+
+	if (inst->rx.reduce || inst->rx.in.area != COLL_AREA_RECV)
+		haul.volume = 0;
+	if (haul.volume >= COLL_CACHING_MIN)
+		haul.source = inst_relays(inst) ? COLL_CACHING_RELAYED : COLL_CACHING_ARRIVING;
+	return haul;
+}
+
 /**
  * coll_inst_sink() - the sink for a frame that fits
  * @inst: the instance
@@ -127,6 +150,7 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.dst_off = call->area_off[step->in.area] + in,
 		.own_off = call->area_off[step->own] + own,
 		.left = len,
+		.haul = inst_haul(inst),
 		.excess = inst_excess(inst, len),
 		.impl = inst->engine->impl,
 		.copier = inst->engine->copier,

@@ -474,7 +474,7 @@ static void inst_aside(struct coll_inst *inst)
 	if (inst->schedule->aside)
 		inst->schedule->aside(&call->plan, &local);
 	if (local.len)
-		coll_mem_copy(inst->engine->impl, call->area[COLL_AREA_SCRATCH], local.to,
+		coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], local.to,
 			      call->area[COLL_AREA_SEND],
 			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
 }
@@ -543,6 +543,33 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
 	return 0;
 }
 
+/* Some of what an operation copies here. */
+static void inst_copy(struct coll_inst *inst, u64 len)
+{
+	const struct coll_engine *engine = inst->engine;
+	const struct coll_call *call = &inst->call;
+	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	struct coll_local *local = &inst->local;
+	struct coll_haul haul = {
+		.volume = coll_plan_volume(&call->plan),
+		.source = COLL_CACHING_LOCAL,
+	};
+
+	while (len) {
+		size_t n;
+		const void *ptr = src->at(src, call->area_off[COLL_AREA_SEND] + local->from, &n);
+
+		n = min_t(u64, n, len);
+		len -= n;
+		local->len -= n;
+		haul.left = local->len;
+		coll_copier_store(engine->copier, engine->impl->copy, call->area[COLL_AREA_RECV],
+				  call->area_off[COLL_AREA_RECV] + local->to, ptr, n, &haul);
+		local->from += n;
+		local->to += n;
+	}
+}
+
 /**
  * coll_engine_copy() - copy some of what operations copy here
  * @engine: the engine
@@ -559,20 +586,13 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 	if (!engine->copying)
 		return false;
 	list_for_each_entry_safe(inst, next, &engine->active, node) {
-		struct coll_local *local = &inst->local;
-		u64 len = min(local->len, budget);
+		u64 len = min(inst->local.len, budget);
 
 		if (!len)
 			continue;
-		coll_mem_copy(engine->impl, inst->call.area[COLL_AREA_RECV],
-			      inst->call.area_off[COLL_AREA_RECV] + local->to,
-			      inst->call.area[COLL_AREA_SEND],
-			      inst->call.area_off[COLL_AREA_SEND] + local->from, len);
-		local->from += len;
-		local->to += len;
-		local->len -= len;
+		inst_copy(inst, len);
 		budget -= len;
-		if (!local->len) {
+		if (!inst->local.len) {
 			engine->copying--;
 			coll_inst_settle(inst);
 		}

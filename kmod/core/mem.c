@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mem.h"
 
-#include "reduce.h"
-
 /**
  * coll_mem_store() - copy to memory
- * @impl: how to copy
+ * @copy: how
  * @dst: where to
  * @off: in bytes
  * @ptr: where from
  * @len: bytes
  */
-void coll_mem_store(const struct coll_reduce_impl *impl, const struct coll_mem *dst, u64 off,
-		    const void *ptr, size_t len)
+void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, const void *ptr,
+		    size_t len)
 {
 	while (len) {
 		size_t n;
 		void *to = dst->at(dst, off, &n);
 
 		n = min(n, len);
-		impl->copy(to, ptr, n);
+		copy(to, ptr, n);
 		off += n;
 		ptr += n;
 		len -= n;
@@ -28,15 +26,14 @@ void coll_mem_store(const struct coll_reduce_impl *impl, const struct coll_mem *
 
 /**
  * coll_mem_copy() - copy between two memories, or within one
- * @impl: how to copy
+ * @copy: how
  * @dst: where to
  * @dst_off: in bytes
  * @src: where from; the spans must not overlap
  * @src_off: in bytes
  * @len: bytes
  */
-void coll_mem_copy(const struct coll_reduce_impl *impl,
-		   const struct coll_mem *dst, u64 dst_off,
+void coll_mem_copy(coll_copy_fn copy, const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len)
 {
 	while (len) {
@@ -44,7 +41,7 @@ void coll_mem_copy(const struct coll_reduce_impl *impl,
 		const void *from = src->at(src, src_off, &n);
 
 		n = min_t(u64, n, len);
-		coll_mem_store(impl, dst, dst_off, from, n);
+		coll_mem_store(copy, dst, dst_off, from, n);
 		dst_off += n;
 		src_off += n;
 		len -= n;

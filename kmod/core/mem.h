@@ -10,7 +10,13 @@
 
 #include "env.h"
 
-struct coll_reduce_impl;
+/**
+ * typedef coll_copy_fn - copy bytes
+ * @dst: where to
+ * @src: where from; the two do not overlap
+ * @len: bytes
+ */
+typedef void (*coll_copy_fn)(void *dst, const void *src, size_t len);
 
 /**
  * struct coll_mem - some memory
@@ -43,10 +49,9 @@ struct coll_out {
 	bool gather;
 };
 
-void coll_mem_store(const struct coll_reduce_impl *impl, const struct coll_mem *dst, u64 off,
-		    const void *ptr, size_t len);
-void coll_mem_copy(const struct coll_reduce_impl *impl,
-		   const struct coll_mem *dst, u64 dst_off,
+void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, const void *ptr,
+		    size_t len);
+void coll_mem_copy(coll_copy_fn copy, const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len);
 
 #endif /* COLL_MEM_H */

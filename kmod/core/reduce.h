@@ -32,7 +32,7 @@
 #ifndef COLL_REDUCE_H
 #define COLL_REDUCE_H
 
-#include "env.h"
+#include "mem.h"
 #include <linux/collective.h>
 
 /* What the CPU (and its operating system) offers, for coll_reduce_select() */
@@ -63,10 +63,11 @@ struct coll_reduce_impl {
 	const char *name;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
 	coll_reduce_fn wide[2][2][2][2];
-	void (*copy)(void *dst, const void *src, size_t len);
+	coll_copy_fn copy;
 };
 
 void coll_copy_words(void *dst, const void *src, size_t len);
+void coll_copy_past(void *dst, const void *src, size_t len);
 #if defined(__x86_64__)
 void coll_copy_string(void *dst, const void *src, size_t len);
 #endif

@@ -233,6 +233,29 @@ u64 coll_plan_total(const struct coll_plan *plan)
 }
 
 /**
+ * coll_plan_volume() - how large an operation is
+ * @plan: the operation
+ *
+ * Return: bytes of the larger one of the two buffers that a rank has, at least; not the same
+ * on every rank.
+ */
+u64 coll_plan_volume(const struct coll_plan *plan)
+{
+	u64 count = plan->count;
+
+	switch (plan->collective) {
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+	case COLLECTIVE_GATHER:
+	case COLLECTIVE_SCATTER:
+	case COLLECTIVE_REDUCE_SCATTER:
+		count = max(coll_plan_first(plan, plan->send_first, plan->nranks),
+			    coll_plan_first(plan, plan->recv_first, plan->nranks));
+	}
+	return count * plan->size;
+}
+
+/**
  * coll_plan_eager() - is an operation sent on credit, by copy?
  * @plan: one that has a schedule
  *

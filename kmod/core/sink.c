@@ -4,20 +4,18 @@
 static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		     const u8 *ptr, size_t len)
 {
-	coll_mem_store(sink->impl, mem, *off, ptr, len);
+	coll_mem_store(sink->impl->copy, mem, *off, ptr, len);
 	*off += len;
 }
 
-/* Another CPU may do some of it. */
 static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		      const u8 *ptr, size_t len)
 {
-	struct coll_copier *copier = sink->copier;
+	struct coll_haul haul = sink->haul;
 
-	if (copier && copier->store(copier, mem, *off, ptr, len, sink->left))
-		*off += len;
-	else
-		sink_put(sink, mem, off, ptr, len);
+	haul.left = sink->left;
+	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &haul);
+	*off += len;
 }
 
 /*

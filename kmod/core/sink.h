@@ -19,6 +19,7 @@
 #ifndef COLL_SINK_H
 #define COLL_SINK_H
 
+#include "copier.h"
 #include "mem.h"
 #include "reduce.h"
 
@@ -29,16 +30,6 @@ enum coll_sink_kind {
 	COLL_SINK_COPY,		/* dst = arriving */
 	COLL_SINK_REDUCE,	/* dst = own (op) arriving */
 	COLL_SINK_STAGE,	/* bytes to be kept for later, at @stage */
-};
-
-/**
- * struct coll_copier - who else may copy
- * @store: of COPY: as coll_mem_store(), of bytes that @left follow in their frame; false:
- *	nobody else does
- */
-struct coll_copier {
-	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-		      const void *ptr, size_t len, u64 left);
 };
 
 /**
@@ -62,10 +53,11 @@ struct coll_copier {
  * @own_off: next byte to read, in @own
  * @tee_off: next byte to store, in @tee
  * @left: bytes still to arrive
+ * @haul: what they are part of, of COPY; how many follow is said then
  * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
  *	there is no room: nobody wants them
  * @impl: how to copy and to reduce
- * @copier: who else may copy, or NULL
+ * @copier: of COPY: who copies what is much, or NULL
  * @stage: next byte to store, of STAGE
  * @carry: the beginning of an element
  */
@@ -85,6 +77,7 @@ struct coll_sink {
 	u64 own_off;
 	u64 tee_off;
 	u64 left;
+	struct coll_haul haul;
 	u64 excess;
 	const struct coll_reduce_impl *impl;
 	struct coll_copier *copier;

@@ -32,7 +32,7 @@ static void inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 
 {
 	const struct coll_call *call = &inst->call;
 
-	coll_mem_copy(inst->engine->impl, call->area[COLL_AREA_SCRATCH],
+	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH],
 		      inst_grant_place(inst, step),
 		      call->area[step->in.area],
 		      call->area_off[step->in.area] + step->in.off + inst->grant_off, len);

@@ -111,15 +111,15 @@ static u32 helped;
 
 /* Every other time two copy, who is not first in memory first. */
 static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			const void *ptr, size_t len, u64 left)
+			const void *ptr, size_t len, const struct coll_haul *haul)
 {
 	size_t half = len / 2;
 
 	(void)copier;
-	if (left >= BYTES || helped++ % 2)
+	if (haul->left >= BYTES || helped++ % 2)
 		return false;
-	coll_mem_store(&coll_reduce_scalar, dst, off + half, ptr + half, len - half);
-	coll_mem_store(&coll_reduce_scalar, dst, off, ptr, half);
+	coll_mem_store(coll_copy_words, dst, off + half, ptr + half, len - half);
+	coll_mem_store(coll_copy_words, dst, off, ptr, half);
 	return true;
 }
 

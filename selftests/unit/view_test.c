@@ -220,11 +220,11 @@ static void test_axis(void)
 		part[i] = i / 6 * 10 + i % 6;
 	coll_view_strided(&view, &s);
 	coll_view_over(&view, &to.mem, 0);
-	coll_mem_copy(&coll_reduce_scalar, &view.mem, 0, &from.mem, 0, 48);
+	coll_mem_copy(coll_copy_words, &view.mem, 0, &from.mem, 0, 48);
 	tap_ok(!memcmp(array, want, sizeof(want)), "two 2x3 along axis 1 are a 2x6");
 
 	memset(part, 0, sizeof(part));
-	coll_mem_copy(&coll_reduce_scalar, &from.mem, 4, &view.mem, 4, 40);
+	coll_mem_copy(coll_copy_words, &from.mem, 4, &view.mem, 4, 40);
 	for (i = 1; i < 11; i++)
 		if (part[i] != i / 6 * 10 + i % 6)
 			break;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "caching.h"
+
+/* Each time that nothing changes it is four times as long until the next trial, up to so often. */
+#define CACHING_AGAIN		5
+
+/* So many operations of the smallest size until memory is where a way of copying leaves it. */
+#define CACHING_FILL		6
+
+/*
+ * Past the caches has to take four fifths of the time at most: who reads the result next has
+ * it from memory.
+ */
+#define CACHING_GAIN_NUM	4
+#define CACHING_GAIN_DEN	5
+
+/*
+ * A trial is given up when each of the first samples took half as long again.  What is stored
+ * in the caches may get quicker.
+ */
+#define CACHING_FIRST_PAST	3
+#define CACHING_FIRST_IN	8
+
+/**
+ * coll_caching_find() - what holds for an operation
+ * @cachings: where
+ * @volume: bytes of it
+ * @source: of what is copied
+ *
+ * Return: that; NULL: its bytes are stored in the caches.
+ */
+struct coll_caching *coll_caching_find(struct coll_cachings *cachings, u64 volume,
+				       enum coll_caching_source source)
+{
+	struct coll_caching *caching;
+	u32 size = 0;
+
+	if (volume < COLL_CACHING_MIN)
+		return NULL;
+	while (size < COLL_CACHING_SIZES - 1 && volume >> (size + 1) >= COLL_CACHING_MIN)
+		size++;
+	caching = &cachings->of[size][source];
+	caching->unit = (u64)COLL_CACHING_MIN << size;
+	return caching;
+}
+
+static bool caching_other(const struct coll_caching *caching)
+{
+	return caching->round > COLL_CACHING_AS_EVER;
+}
+
+/**
+ * coll_caching_past() - are the next bytes stored past the caches?
+ * @caching: of their operation
+ */
+bool coll_caching_past(const struct coll_caching *caching)
+{
+	return caching->past != caching_other(caching);
+}
+
+/**
+ * coll_caching_times() - does it matter how long the next bytes take?
+ * @caching: of their operation
+ */
+bool coll_caching_times(const struct coll_caching *caching)
+{
+	return caching->round != COLL_CACHING_SETTLED;
+}
+
+static void caching_round(struct coll_caching *caching, enum coll_caching_round round)
+{
+	caching->round = round;
+	caching->samples = 0;
+	caching->bytes = 0;
+	caching->ns = 0;
+}
+
+/*
+ * Bytes until the next trial, or sample.  The first trial is soon, and short, so it may be
+ * wrong: the next one follows soon.
+ */
+static u64 caching_interval(const struct coll_caching *caching)
+{
+	u64 sample = caching->unit / COLL_CACHING_SAMPLES;
+
+	switch (caching->round) {
+	case COLL_CACHING_SETTLED:
+		return caching->again ? caching->unit << (2 * caching->again + 1) : caching->unit;
+	case COLL_CACHING_FILL:
+		return caching->again ? CACHING_FILL * sample : sample;
+	default:
+		return sample;
+	}
+}
+
+static void caching_settle(struct coll_caching *caching, bool change)
+{
+	caching->past ^= change;
+	caching->again = change ? 1 : min(caching->again + 1, CACHING_AGAIN);
+	caching_round(caching, COLL_CACHING_SETTLED);
+}
+
+/* Is the other way better? */
+static bool caching_better(const struct coll_caching *caching)
+{
+	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
+	u64 other = caching->cost[true][COLL_CACHING_SAMPLES / 2];
+
+	if (caching->past)
+		return other * CACHING_GAIN_NUM < as_ever * CACHING_GAIN_DEN;
+	return other * CACHING_GAIN_DEN < as_ever * CACHING_GAIN_NUM;
+}
+
+static bool caching_hopeless(const struct coll_caching *caching)
+{
+	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
+	u8 first = caching->past ? CACHING_FIRST_IN : CACHING_FIRST_PAST;
+
+	return caching->samples >= first && caching->cost[true][0] > as_ever * 3 / 2;
+}
+
+/* One more has been added. */
+static void caching_judge(struct coll_caching *caching)
+{
+	if (caching_other(caching) && caching_hopeless(caching))
+		caching_settle(caching, false);
+	else if (caching->samples < COLL_CACHING_SAMPLES)
+		return;
+	else if (caching->round == COLL_CACHING_OTHER)
+		caching_settle(caching, caching_better(caching));
+	else
+		caching_round(caching, caching->round + 1);
+}
+
+static void caching_sample(struct coll_caching *caching)
+{
+	u32 *cost = caching->cost[caching_other(caching)];
+	u32 now = min_t(u64, div_u64(caching->ns << 14, caching->bytes), U32_MAX);
+	u32 at;
+
+	for (at = caching->samples++; at && cost[at - 1] > now; at--)
+		cost[at] = cost[at - 1];
+	cost[at] = now;
+	caching->bytes = 0;
+	caching->ns = 0;
+	caching_judge(caching);
+}
+
+/**
+ * coll_caching_copied() - bytes have been copied, as was wanted
+ * @caching: of their operation
+ * @len: how many, less than 1 GiB
+ * @ns: time that it took, if coll_caching_times(); else 0
+ */
+void coll_caching_copied(struct coll_caching *caching, size_t len, u64 ns)
+{
+	caching->bytes += len;
+	caching->ns += min_t(u64, ns, U32_MAX);
+	if (caching->bytes < caching_interval(caching))
+		return;
+	if (caching->round == COLL_CACHING_SETTLED)
+		caching_round(caching, COLL_CACHING_AS_EVER);
+	else
+		caching_sample(caching);
+}
