@@ -4,8 +4,12 @@
 /* Each time that nothing changes it is four times as long until the next trial, up to so often. */
 #define CACHING_AGAIN		5
 
-/* So many operations of the smallest size until memory is where a way of copying leaves it. */
-#define CACHING_FILL		6
+/*
+ * Samples until memory is where a way of copying leaves it: of the first trial, which is short
+ * and may be wrong, and of the others.
+ */
+#define CACHING_FILL_FIRST	COLL_CACHING_SAMPLES
+#define CACHING_FILL		(6 * COLL_CACHING_SAMPLES)
 
 /*
  * Past the caches has to take four fifths of the time at most: who reads the result next has
@@ -15,11 +19,11 @@
 #define CACHING_GAIN_DEN	5
 
 /*
- * A trial is given up when each of the first samples took half as long again.  What is stored
- * in the caches may get quicker.
+ * A trial is given up after so many samples, if each of these took longer than usual; or what
+ * is stored in the caches, which gets quicker, half as long again.
  */
-#define CACHING_FIRST_PAST	3
-#define CACHING_FIRST_IN	8
+#define CACHING_GIVE_UP_PAST	3
+#define CACHING_GIVE_UP_IN	(3 * COLL_CACHING_SAMPLES)
 
 /**
  * coll_caching_find() - what holds for an operation
@@ -75,22 +79,12 @@ static void caching_round(struct coll_caching *caching, enum coll_caching_round 
 	caching->ns = 0;
 }
 
-/*
- * Bytes until the next trial, or sample.  The first trial is soon, and short, so it may be
- * wrong: the next one follows soon.
- */
+/* Bytes until the next trial, or sample. */
 static u64 caching_interval(const struct coll_caching *caching)
 {
-	u64 sample = caching->unit / COLL_CACHING_SAMPLES;
-
-	switch (caching->round) {
-	case COLL_CACHING_SETTLED:
-		return caching->again ? caching->unit << (2 * caching->again + 1) : caching->unit;
-	case COLL_CACHING_FILL:
-		return caching->again ? CACHING_FILL * sample : sample;
-	default:
-		return sample;
-	}
+	if (caching->round != COLL_CACHING_SETTLED)
+		return caching->unit / COLL_CACHING_SAMPLES;
+	return caching->again ? caching->unit << (2 * caching->again + 1) : caching->unit;
 }
 
 static void caching_settle(struct coll_caching *caching, bool change)
@@ -114,36 +108,51 @@ static bool caching_better(const struct coll_caching *caching)
 static bool caching_hopeless(const struct coll_caching *caching)
 {
 	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
-	u8 first = caching->past ? CACHING_FIRST_IN : CACHING_FIRST_PAST;
 
-	return caching->samples >= first && caching->cost[true][0] > as_ever * 3 / 2;
+	if (caching->past)
+		return caching->samples >= CACHING_GIVE_UP_IN && caching->best > as_ever * 3 / 2;
+	return caching->samples >= CACHING_GIVE_UP_PAST && caching->best > as_ever;
 }
 
-/* One more has been added. */
-static void caching_judge(struct coll_caching *caching)
+/* One sample while memory is on its way. */
+static void caching_fill(struct coll_caching *caching, u32 cost)
 {
-	if (caching_other(caching) && caching_hopeless(caching))
+	u8 fill = caching->again ? CACHING_FILL : CACHING_FILL_FIRST;
+
+	caching->best = caching->samples++ ? min(caching->best, cost) : cost;
+	if (caching_hopeless(caching))
 		caching_settle(caching, false);
-	else if (caching->samples < COLL_CACHING_SAMPLES)
-		return;
-	else if (caching->round == COLL_CACHING_OTHER)
-		caching_settle(caching, caching_better(caching));
-	else
-		caching_round(caching, caching->round + 1);
+	else if (caching->samples == fill)
+		caching_round(caching, COLL_CACHING_OTHER);
 }
 
-static void caching_sample(struct coll_caching *caching)
+/* One that counts. */
+static void caching_count(struct coll_caching *caching, u32 now)
 {
 	u32 *cost = caching->cost[caching_other(caching)];
-	u32 now = min_t(u64, div_u64(caching->ns << 14, caching->bytes), U32_MAX);
-	u32 at;
+	u8 at;
 
 	for (at = caching->samples++; at && cost[at - 1] > now; at--)
 		cost[at] = cost[at - 1];
 	cost[at] = now;
+	if (caching->samples < COLL_CACHING_SAMPLES)
+		return;
+	if (caching->round == COLL_CACHING_AS_EVER)
+		caching_round(caching, COLL_CACHING_FILL);
+	else
+		caching_settle(caching, caching_better(caching));
+}
+
+static void caching_sample(struct coll_caching *caching)
+{
+	u32 cost = min_t(u64, div_u64(caching->ns << 14, caching->bytes), U32_MAX);
+
 	caching->bytes = 0;
 	caching->ns = 0;
-	caching_judge(caching);
+	if (caching->round == COLL_CACHING_FILL)
+		caching_fill(caching, cost);
+	else
+		caching_count(caching, cost);
 }
 
 /**

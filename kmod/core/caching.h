@@ -31,11 +31,11 @@ enum coll_caching_source {
 	COLL_CACHING_SOURCES
 };
 
-/* A round of a trial is as much as an operation, in so many samples. */
+/* As many samples are as much as the smallest of operations. */
 #define COLL_CACHING_SAMPLES	15
 
 enum coll_caching_round {
-	COLL_CACHING_SETTLED,	/* none is under way */
+	COLL_CACHING_SETTLED,	/* no trial is under way */
 	COLL_CACHING_AS_EVER,
 	COLL_CACHING_FILL,	/* the other way, until memory is where that leaves it */
 	COLL_CACHING_OTHER,
@@ -50,7 +50,8 @@ enum coll_caching_round {
  * @samples: of this round
  * @bytes: copied since the last trial, or sample
  * @ns: that they took; of a sample
- * @cost: of the samples of this way and the other: time for a byte, in ns / 2^14, sorted
+ * @best: cost of the best sample of FILL
+ * @cost: of AS_EVER and OTHER: time for a byte of each sample, in ns / 2^14, sorted
  */
 struct coll_caching {
 	u64 unit;
@@ -60,6 +61,7 @@ struct coll_caching {
 	u8 samples;
 	u64 bytes;
 	u64 ns;
+	u32 best;
 	u32 cost[2][COLL_CACHING_SAMPLES];
 };
 

@@ -20,7 +20,7 @@ struct model {
 };
 
 static const struct model large = { .ns = { { 9000, 8000 }, { 5200, 5300 } } };
-static const struct model fitting = { .ns = { { 4500, 6000 }, { 11000, 7400 } } };
+static const struct model fitting = { .ns = { { 4500, 6000 }, { 5200, 5500 } } };
 static const struct model close = { .ns = { { 5000, 5000 }, { 4200, 4200 } } };
 static const struct model stalling = { .ns = { { 9000, 8000 }, { 5200, 5300 } }, .stall = 50 };
 static const struct model settling = { .ns = { { 3500, 9000 }, { 5000, 5000 } } };
@@ -101,7 +101,7 @@ static bool test_given_up(void)
 {
 	struct coll_cachings cachings = { 0 };
 
-	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 10);
+	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 6);
 }
 
 /* Somebody else comes, and takes the caches; and goes. */
