@@ -27,7 +27,7 @@ struct coll_part;
  * @crew: who helps it copy [c]
  * @conns: data connections [L]
  * @vector: [L]
- * @taking: in the middle of a socket buffer [L]
+ * @taking: bytes that have come [L]
  * @borrowed: bytes sent without a copy [L]
  * @helped: bytes that others have copied for it [L]
  * @past: bytes that were stored past the caches [L]

@@ -17,8 +17,9 @@
  * @ptr: the bytes
  * @len: how many
  *
- * Takes the vector registers when it needs them, and keeps them for what comes
- * next in the same socket buffer: see coll_move_pause().
+ * Takes the vector registers when it needs them, and keeps them for what comes next in the
+ * same socket buffer: see coll_move_pause().  What else is to be done for what has come is
+ * done when no more is taken: see move_taken().
  *
  * Return: how many were taken, or -EPROTO.
  */
@@ -28,7 +29,7 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
-	/* What is taken until the pause was in place now: see the lease. */
+	/* All that is taken now was in place now: see the lease. */
 	if (!lane->taking) {
 		lane->taking = true;
 		lane->engine.now = ktime_get_ns();
@@ -47,15 +48,11 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
  * coll_move_pause() - a socket buffer has been taken, as far as it could be
  * @conn: a data connection of the lane
  *
- * Gives the vector registers back, and has what was taken forwarded.
+ * Gives the vector registers back.
  */
 void coll_move_pause(struct coll_conn *conn)
 {
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
-
-	lane->taking = false;
-	coll_vector_drop(&lane->vector);
-	coll_stream_pause(conn->stream);
+	coll_vector_drop(&conn->member->lanes[conn->lane].vector);
 }
 
 /**
@@ -136,7 +133,7 @@ static bool move_event(struct coll_conn *conn, enum coll_event event)
 }
 
 /* How many bytes were taken. */
-static u32 move_receive(const struct coll_lane *lane, struct coll_conn *conn)
+static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 budget = move_budget(lane);
 	int n;
@@ -144,6 +141,7 @@ static u32 move_receive(const struct coll_lane *lane, struct coll_conn *conn)
 	if (conn->down || !move_event(conn, COLL_EVENT_READABLE))
 		return 0;
 	n = conn->ep.transport->receive(&conn->ep, budget);
+	lane->taking = false;
 	if (n == -EAGAIN && !conn->broken)
 		return 0;
 	if (n <= 0) {
@@ -219,6 +217,13 @@ void coll_move_tick(struct coll_lane *lane)
 	}
 }
 
+/* Nothing more is taken for now: what has been can be forwarded. */
+static void move_taken(struct coll_lane *lane, struct coll_conn *conn)
+{
+	coll_move_tick(lane);
+	coll_stream_pause(conn->stream);
+}
+
 /* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
 static u64 move_turn(struct coll_lane *lane)
 {
@@ -229,7 +234,7 @@ static u64 move_turn(struct coll_lane *lane)
 		u32 taken = move_receive(lane, conn);
 
 		if (taken)
-			coll_move_tick(lane);
+			move_taken(lane, conn);
 		moved += taken + move_send(lane, conn);
 		coll_engine_drain(&lane->engine);
 	}
