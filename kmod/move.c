@@ -119,11 +119,17 @@ static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
 	coll_runner_kick(&lane->runner);
 }
 
-/* Round numbers come with headers on top; and twice as much may where there are no others. */
-static u32 move_budget(const struct coll_lane *lane)
+/*
+ * Round numbers come with headers on top.  Where there are no others it is more, and as much
+ * as comes in one frame, unless that is computed with: then what is done is sent on meanwhile.
+ */
+static u32 move_budget(const struct coll_lane *lane, const struct coll_conn *conn)
 {
-	return COLL_RECEIVE_BUDGET * (list_is_singular(&lane->conns) ? 2 : 1) +
-	       64 * COLL_DATA_SIZE;
+	u32 times = 1;
+
+	if (list_is_singular(&lane->conns))
+		times = coll_stream_reduces(conn->stream) ? 2 : 4;
+	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 
 /* Has it happened since the last time? */
@@ -135,7 +141,7 @@ static bool move_event(struct coll_conn *conn, enum coll_event event)
 /* How many bytes were taken. */
 static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 budget = move_budget(lane);
+	u32 budget = move_budget(lane, conn);
 	int n;
 
 	if (conn->down || !move_event(conn, COLL_EVENT_READABLE))
