@@ -19,10 +19,10 @@
 #include "env.h"
 
 /* Operations of less than this, bytes, are never copied past the caches. */
-#define COLL_CACHING_MIN	(8 * 1024 * 1024U)
+#define COLL_CACHING_MIN	(1024 * 1024U)
 
 /* What is told apart: sizes of operations, twice as large each; and sources of bytes. */
-#define COLL_CACHING_SIZES	5
+#define COLL_CACHING_SIZES	8
 
 enum coll_caching_source {
 	COLL_CACHING_ARRIVING,	/* from another rank */

@@ -77,7 +77,7 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 	u64 volume;
 	bool passed = true;
 
-	for (volume = 8 * MIB; volume <= 300 * MIB; volume += 23 * MIB) {
+	for (volume = MIB; volume <= 300 * MIB; volume += 23 * MIB) {
 		struct coll_cachings cachings = { 0 };
 
 		run = 0;
