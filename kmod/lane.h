@@ -27,7 +27,6 @@ struct coll_part;
  * @crew: who helps it copy [c]
  * @conns: data connections [L]
  * @vector: [L]
- * @taking: bytes that have come [L]
  * @borrowed: bytes sent without a copy [L]
  * @helped: bytes that others have copied for it [L]
  * @past: bytes that were stored past the caches [L]
@@ -53,7 +52,6 @@ struct coll_lane {
 	struct coll_crew *crew;
 	struct list_head conns;
 	struct coll_vector vector;
-	bool taking;
 	u64 borrowed;
 	u64 helped;
 	u64 past;

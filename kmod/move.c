@@ -18,8 +18,8 @@
  * @len: how many
  *
  * Takes the vector registers when it needs them, and keeps them for what comes next in the
- * same socket buffer: see coll_move_pause().  What else is to be done for what has come is
- * done when no more is taken: see move_taken().
+ * same socket buffer: see coll_move_pause().  Of a part of a frame the engine is told when
+ * no more is taken: see move_taken().
  *
  * Return: how many were taken, or -EPROTO.
  */
@@ -29,11 +29,6 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
-	/* All that is taken now was in place now: see the lease. */
-	if (!lane->taking) {
-		lane->taking = true;
-		lane->engine.now = ktime_get_ns();
-	}
 	if (reduces) {
 		coll_vector_hold(&lane->vector);
 		len = min(len, COLL_VECTOR_BYTES);
@@ -41,6 +36,12 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
 		coll_vector_used(&lane->vector, n);
+	if (coll_stream_whole(conn->stream)) {
+		/* What was read until now was in place: see the lease. */
+		if (coll_stream_lent(conn->stream))
+			lane->engine.now = ktime_get_ns();
+		coll_stream_pause(conn->stream);
+	}
 	return n;
 }
 
@@ -120,15 +121,16 @@ static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /*
- * Round numbers come with headers on top.  Where there are no others it is more, and as much
- * as comes in one frame, unless that is computed with: then what is done is sent on meanwhile.
+ * Round numbers come with headers on top.  Twice as much may where there are no others; and a
+ * whole frame, if nobody else wants the CPU, unless such are reduced here: then what is done
+ * is sent on meanwhile.
  */
 static u32 move_budget(const struct coll_lane *lane, const struct coll_conn *conn)
 {
 	u32 times = 1;
 
 	if (list_is_singular(&lane->conns))
-		times = coll_stream_reduces(conn->stream) ? 2 : 4;
+		times = coll_stream_reduced(conn->stream) || !coll_cpus_exclusive(lane) ? 2 : 4;
 	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 
@@ -147,7 +149,6 @@ static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 	if (conn->down || !move_event(conn, COLL_EVENT_READABLE))
 		return 0;
 	n = conn->ep.transport->receive(&conn->ep, budget);
-	lane->taking = false;
 	if (n == -EAGAIN && !conn->broken)
 		return 0;
 	if (n <= 0) {

@@ -196,7 +196,7 @@ struct coll_engine_stats {
  * @ops: see there
  * @ctx: handed to @ops
  * @impl: how to reduce
- * @copier: who else may copy, or NULL
+ * @copier: who copies what is much, or NULL
  * @rank: ours
  * @nranks: of the group
  * @lane: which
@@ -355,7 +355,37 @@ void coll_stream_pause(struct coll_stream *stream);
  */
 static inline bool coll_stream_reduces(const struct coll_stream *stream)
 {
-	return stream->rx_open && stream->sink.kind == COLL_SINK_REDUCE;
+	return stream->rx_open && stream->sink.left && stream->sink.kind == COLL_SINK_REDUCE;
+}
+
+/**
+ * coll_stream_reduced() - was the payload of the last frame reduced, or is that of this one?
+ * @stream: the stream
+ */
+static inline bool coll_stream_reduced(const struct coll_stream *stream)
+{
+	return stream->sink.kind == COLL_SINK_REDUCE;
+}
+
+/**
+ * coll_stream_whole() - has all of a frame come, which coll_stream_pause() would end?
+ * @stream: the stream
+ */
+static inline bool coll_stream_whole(const struct coll_stream *stream)
+{
+	return stream->rx_open && !stream->sink.left;
+}
+
+/**
+ * coll_stream_lent() - does it matter until when bytes that have come were in place?
+ * @stream: the stream
+ *
+ * Return: true: they may have been read where the peer has them, and coll_engine_tick() comes
+ * between that and coll_stream_pause().
+ */
+static inline bool coll_stream_lent(const struct coll_stream *stream)
+{
+	return stream->rx_open && stream->rx_inst && stream->rx_inst->lender;
 }
 
 /**

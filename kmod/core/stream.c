@@ -587,7 +587,8 @@ static bool stream_refused(const struct coll_stream *stream)
  * @ptr: the bytes
  * @len: how many, not 0
  *
- * coll_stream_pause() has to follow, not at once.
+ * coll_stream_pause() has to follow, not at once; the end of a frame counts then, or when more
+ * is taken.
  *
  * Context: needs the vector registers when coll_stream_reduces().
  * Return: how many were taken, at least one, or -EPROTO, and from then on always.
@@ -597,6 +598,8 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 	u32 n;
 	int err;
 
+	if (coll_stream_whole(stream))
+		stream_close(stream);
 	if (stream_refused(stream))
 		return -EPROTO;
 	if (!stream->rx_open) {
@@ -613,9 +616,6 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		stream->rx_position += n;
 		stream_count(stream, &stream->sink, n);
 	}
-
-	if (!stream->sink.left)
-		stream_close(stream);
 	return n;
 }
 
@@ -623,12 +623,14 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
  * coll_stream_pause() - no more bytes for now: go on with those that have come
  * @stream: the stream
  *
- * An instance is told at the end of a frame how far it has come, and in the middle
- * of one here: bytes come in fragments, and it is not worth while for each.
+ * An instance is told here how far it has come, at the end of a frame and in the middle:
+ * bytes come in fragments, and it is not worth while for each.
  */
 void coll_stream_pause(struct coll_stream *stream)
 {
-	if (stream->rx_open && stream->rx_inst)
+	if (coll_stream_whole(stream))
+		stream_close(stream);
+	else if (stream->rx_open && stream->rx_inst)
 		coll_inst_stored(stream->rx_inst,
 				 stream_stored(&stream->rx_data, &stream->sink));
 }

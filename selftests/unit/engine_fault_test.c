@@ -146,6 +146,30 @@ static void test_lease(void)
 	tap_ok(f->kicks[1] == 1, "nobody is kicked for nothing");
 	fixture_free(f);
 
+	/* The end of a frame counts when the time is known until which it was read. */
+	f = fixture_new(0, 2);
+	f->stream[1].lease = 1000;
+	coll_engine_tick(&f->engine, 500);
+	submit(f, 0, LARGE);
+	grant(f, 1, 0, COLL_GRANT_ALL);
+	depart(f, 1);
+	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	depart(f, 1);
+	coll_stream_consumed(&f->stream[1], LARGE);
+	arrive_frame(f, 1, 0, 1, 0, HALF - 1, BORROWED, 3);
+	arrive_head(f, 1, &(struct coll_data){
+		.lane = LANE, .flags = BORROWED, .step = 1, .length = 1, .offset = HALF - 1 });
+	tap_ok(coll_stream_receive(&f->stream[1], "x", 1) == 1 &&
+	       coll_stream_whole(&f->stream[1]) && coll_stream_lent(&f->stream[1]) &&
+	       !f->completed, "a frame that was lent has been read");
+	f->engine.now = 1000;
+	coll_stream_pause(&f->stream[1]);
+	tap_ok(!f->completed && !coll_stream_whole(&f->stream[1]), "until after the lease");
+	f->stream[1].lease = 2000;
+	coll_engine_tick(&f->engine, 1001);
+	tap_ok(f->completed == 1 && !f->error, "which is renewed");
+	fixture_free(f);
+
 	f = fixture_new(0, 2);
 	f->stream[1].lease = 1000;
 	coll_engine_tick(&f->engine, 5000);
