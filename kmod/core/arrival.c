@@ -103,24 +103,33 @@ static u64 inst_excess(const struct coll_inst *inst, u32 len)
 	return min_t(u64, len, end - inst->room);
 }
 
+/* So many steps are looked at for the first one that sends after another has received. */
+#define INST_AHEAD	16
+
 /* Is what the current step receives sent on? */
 static bool inst_relays(const struct coll_inst *inst)
 {
-	struct coll_step next;
+	u32 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
 
-	if (inst->rx_step + 1 >= inst->nsteps)
-		return false;
-	coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step + 1, &next);
-	return next.to != COLL_NOBODY && next.forward && next.need == inst->rx_step + 1;
+	for (i = inst->rx_step; i < end; i++) {
+		struct coll_step step;
+
+		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
+		if (step.to != COLL_NOBODY && step.need > inst->rx_step)
+			return step.forward && step.need == inst->rx_step + 1;
+	}
+	return false;
 }
 
 /* What the bytes of the current step are part of: a result, or nothing that is large. */
 static struct coll_haul inst_haul(const struct coll_inst *inst)
 {
-	struct coll_haul haul = { .volume = coll_plan_volume(&inst->call.plan) };
+	struct coll_haul haul = { .volume = coll_plan_result(&inst->call.plan) };
 
 	if (inst->rx.reduce || inst->rx.in.area != COLL_AREA_RECV)
 		haul.volume = 0;
+	else if (inst->rx.roomy)
+		haul.volume = inst->rx.in.len;
 	if (haul.volume >= COLL_CACHING_MIN)
 		haul.source = inst_relays(inst) ? COLL_CACHING_RELAYED : COLL_CACHING_ARRIVING;
 	return haul;

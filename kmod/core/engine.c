@@ -551,7 +551,7 @@ static void inst_copy(struct coll_inst *inst, u64 len)
 	const struct coll_mem *src = call->area[COLL_AREA_SEND];
 	struct coll_local *local = &inst->local;
 	struct coll_haul haul = {
-		.volume = coll_plan_volume(&call->plan),
+		.volume = coll_plan_result(&call->plan),
 		.source = COLL_CACHING_LOCAL,
 	};
 

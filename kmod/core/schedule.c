@@ -233,26 +233,21 @@ u64 coll_plan_total(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_volume() - how large an operation is
+ * coll_plan_result() - how large a rank's result is
  * @plan: the operation
  *
- * Return: bytes of the larger one of the two buffers that a rank has, at least; not the same
- * on every rank.
+ * Return: bytes; of who has none, any.
  */
-u64 coll_plan_volume(const struct coll_plan *plan)
+u64 coll_plan_result(const struct coll_plan *plan)
 {
-	u64 count = plan->count;
-
 	switch (plan->collective) {
 	case COLLECTIVE_ALLGATHER:
 	case COLLECTIVE_ALLTOALL:
 	case COLLECTIVE_GATHER:
-	case COLLECTIVE_SCATTER:
-	case COLLECTIVE_REDUCE_SCATTER:
-		count = max(coll_plan_first(plan, plan->send_first, plan->nranks),
-			    coll_plan_first(plan, plan->recv_first, plan->nranks));
+		return coll_plan_first(plan, plan->recv_first, plan->nranks) * plan->size;
+	default:
+		return plan->count * plan->size;
 	}
-	return count * plan->size;
 }
 
 /**

@@ -309,7 +309,7 @@ u64 coll_plan_longest(const struct coll_plan *plan);
 bool coll_plan_wide(const struct coll_plan *plan);
 u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block);
 u64 coll_plan_total(const struct coll_plan *plan);
-u64 coll_plan_volume(const struct coll_plan *plan);
+u64 coll_plan_result(const struct coll_plan *plan);
 bool coll_plan_eager(const struct coll_plan *plan);
 bool coll_plan_telling(const struct coll_plan *plan);
 u64 coll_plan_scratch(const struct coll_plan *plan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An engine's part in operations that go well, and when they may complete. */
 #include "engine_fixture.h"
+#include "inst.h"
 #include "tap.h"
 
 #define LARGE	(64 * 1024U)	/* bytes: without a copy */
@@ -409,9 +410,79 @@ static void test_window(void)
 	fixture_free(f);
 }
 
+/*
+ * What the copier is told of what rank @rank of four receives, a MiB in each block: a letter for
+ * each step, r: sent on, a: not, -: nothing that is only copied.
+ */
+static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
+{
+	struct fixture *f = fixture_new(rank, 4);
+	struct coll_inst inst = { .engine = &f->engine };
+	char got[16] = { 0 }, *at = got;
+	bool passed = true;
+
+	plan.type = COLLECTIVE_UINT8;
+	plan.size = 1;
+	plan.rank = rank;
+	plan.nranks = 4;
+	plan.nlanes = 1;
+	plan.count = 1 << 20;
+	inst.call.plan = plan;
+	inst.schedule = coll_plan_schedule(&plan);
+	inst.nsteps = inst.schedule->steps(&plan);
+	for (; inst.rx_step < inst.nsteps; inst.rx_step++) {
+		struct coll_sink sink;
+
+		inst.rx = (struct coll_step){ 0 };
+		coll_schedule_step(inst.schedule, &plan, inst.rx_step, &inst.rx);
+		if (inst.rx.from == COLL_NOBODY)
+			continue;
+		coll_inst_sink(&inst, &sink, 1000);
+		*at++ = !sink.haul.volume ? '-' :
+			sink.haul.source == COLL_CACHING_RELAYED ? 'r' : 'a';
+		passed &= !sink.haul.volume || sink.haul.volume == volume;
+	}
+	passed &= !strcmp(got, want);
+	if (!passed)
+		tap_note("%s of rank %u: %s, not %s", inst.schedule->name, rank, got, want);
+	fixture_free(f);
+	return passed;
+}
+
+static void test_haul(void)
+{
+	const struct coll_plan chain = {
+		.collective = COLLECTIVE_BROADCAST, .algorithm = COLLECTIVE_ALGORITHM_RING,
+	};
+	const struct coll_plan tree = {
+		.collective = COLLECTIVE_BROADCAST, .algorithm = COLLECTIVE_ALGORITHM_TREE,
+	};
+	const struct coll_plan gather = {
+		.collective = COLLECTIVE_ALLGATHER, .algorithm = COLLECTIVE_ALGORITHM_RING,
+	};
+	const struct coll_plan all = {
+		.collective = COLLECTIVE_ALLTOALL, .algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+	};
+	const struct coll_plan sum = {
+		.collective = COLLECTIVE_ALLREDUCE, .reduction = COLLECTIVE_SUM,
+		.algorithm = COLLECTIVE_ALGORITHM_RING,
+	};
+	const u64 mib = 1 << 20;
+
+	tap_ok(haul_is(chain, 1, "r", mib) && haul_is(chain, 2, "r", mib) &&
+	       haul_is(chain, 3, "a", mib), "a chain hands on, but the last one");
+	tap_ok(haul_is(tree, 1, "a", mib) && haul_is(tree, 2, "r", mib) &&
+	       haul_is(tree, 3, "a", mib), "in a tree who has others below");
+	tap_ok(haul_is(gather, 0, "rra", 4 * mib) && haul_is(gather, 3, "rra", 4 * mib),
+	       "a ring hands all blocks on but one's own, and the next one's");
+	tap_ok(haul_is(all, 1, "aaa", 4 * mib), "nobody hands on what is for himself");
+	tap_ok(haul_is(sum, 2, "---rra", mib), "what is reduced is not copied");
+}
+
 int main(void)
 {
 	tap_plan(0);
+	test_haul();
 	test_alone();
 	test_grant();
 	test_window();
