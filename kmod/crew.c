@@ -244,7 +244,7 @@ static bool helper_copy(struct coll_helper *helper)
 	taken = crew_take(crew);
 	if (taken) {
 		crew_copy(crew);
-		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with crew_store() */
+		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with coll_crew_share() */
 	}
 	preempt_enable();
 	return taken;

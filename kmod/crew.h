@@ -13,7 +13,7 @@ struct coll_helper;
 struct coll_lane;
 
 /**
- * struct coll_crew - who copies what comes on a lane: its runner, and at times a helper
+ * struct coll_crew - who copies for a lane: its runner, and at times a helper
  *
  * The runner offers the second half of what it copies and does the first; the helper takes
  * it, or the runner does then.  @copy to @len are written before they are offered, and belong

@@ -23,14 +23,19 @@ void coll_copy_words(void *dst, const void *src, size_t len)
 #define COPY_PLACES	4
 #define COPY_AHEAD	512
 
+/* At any byte. */
+struct copy_word {
+	u64 bits;
+} __packed;
+
 /* One line of the cache, without reading it, or keeping it there. */
-static inline void copy_line(u64 *dst, const u64 *src)
+static inline void copy_line(u64 *dst, const struct copy_word *src)
 {
 	u32 i;
 
 #pragma GCC unroll 8
 	for (i = 0; i < COPY_LINE / sizeof(u64); i++)
-		__asm__ volatile("movnti %1, %0" : "=m" (dst[i]) : "r" (src[i]));
+		__asm__ volatile("movnti %1, %0" : "=m" (dst[i]) : "r" (src[i].bits));
 }
 
 static void copy_lines(void *dst, const void *src, size_t len)
