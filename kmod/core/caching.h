@@ -8,8 +8,8 @@
  * is tried, and what was found out holds for a while.
  *
  * How long a copy takes depends on where its memory is, and that on how the last operations
- * were copied.  So a trial copies as much as a whole operation one way, then several times as
- * much the other way, and compares the first with the last.
+ * were copied.  So a trial copies as many bytes as a whole operation has one way, then several
+ * times as many the other way, and compares the first with the last.
  *
  * The time is the surroundings'.
  */
