@@ -26,10 +26,10 @@
  * held together, and so is that of death.c, which is taken with interrupts off.  Other
  * spinlocks are not taken in interrupts: socket callbacks only set bits and kick.
  *
- * Teardown (coll_member_stop): the control runner says goodbye, then all runners
- * are stopped, lanes first, so that nobody is left who could touch a connection;
- * sockets are closed, which waits for their callbacks; what requests are left
- * give their pages back.
+ * Teardown (member_stop): all runners are stopped, so that nobody is left who could
+ * touch a connection, the control runner first, for who stops it to say goodbye;
+ * sockets are closed, which waits for their callbacks, and after a goodbye until all
+ * has arrived; what requests are left give their pages back.
  */
 #ifndef COLL_H
 #define COLL_H

@@ -106,6 +106,19 @@ static struct coll_conn *conn_new(struct coll_member *member)
 }
 
 /**
+ * coll_conn_finish() - nothing more is sent, and what was shall arrive
+ * @conn: the connection, whose runner is stopped; coll_conn_free() waits for it
+ * @until: or be given up, in jiffies
+ *
+ * Context: may sleep.
+ */
+void coll_conn_finish(struct coll_conn *conn, unsigned long until)
+{
+	if (conn->ep.transport)
+		conn->ep.transport->finish(&conn->ep, until);
+}
+
+/**
  * coll_conn_free() - end a connection
  * @conn: in no list any more
  * @reset: drop what is queued

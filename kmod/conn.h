@@ -82,6 +82,7 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		      const struct sockaddr_storage *addr);
 void coll_conn_accept(struct coll_member *member);
 void coll_conn_greet(struct coll_conn *conn, u64 now);
+void coll_conn_finish(struct coll_conn *conn, unsigned long until);
 void coll_conn_free(struct coll_conn *conn, bool reset);
 
 /* auth.c */

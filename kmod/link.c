@@ -125,6 +125,24 @@ int coll_link_demand(struct coll_member *member, u32 peer)
 }
 
 /**
+ * coll_link_finish() - nothing more is sent, and what was shall arrive
+ * @link: the link, all of whose runners are stopped
+ * @until: or be given up, in jiffies
+ *
+ * Context: may sleep; coll_link_free() and coll_lane_cleanup() wait for it.
+ */
+void coll_link_finish(struct coll_link *link, unsigned long until)
+{
+	u32 i;
+
+	if (link->control)
+		coll_conn_finish(link->control, until);
+	for (i = 0; i < link->member->nlanes; i++)
+		if (link->data[i])
+			coll_conn_finish(link->data[i], until);
+}
+
+/**
  * coll_link_free() - end a link
  * @link: the link; its data connections are its lanes'
  * @reset: drop what is queued

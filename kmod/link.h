@@ -114,6 +114,7 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring);
 struct coll_link *coll_link_get(struct coll_member *member, u32 peer);
 int coll_link_call(struct coll_link *link);
 int coll_link_demand(struct coll_member *member, u32 peer);
+void coll_link_finish(struct coll_link *link, unsigned long until);
 void coll_link_free(struct coll_link *link, bool reset);
 int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
 void coll_link_post(struct coll_link *link, const struct coll_control *control);

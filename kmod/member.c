@@ -427,6 +427,17 @@ static void member_unregister(struct coll_member *member)
 	}
 }
 
+/* What the peers were told last is to arrive there, if they are there. */
+static void member_finish(struct coll_member *member)
+{
+	u64 beats = coll_member_beats(member, COLL_SILENCE_BEATS);
+	unsigned long until = jiffies + nsecs_to_jiffies(beats);
+	struct coll_link *link;
+
+	coll_for_each_link(link, member)
+		coll_link_finish(link, until);
+}
+
 /* Everything goes, in the order that coll.h gives. */
 static void member_stop(struct coll_member *member, bool reset)
 {
@@ -437,12 +448,12 @@ static void member_stop(struct coll_member *member, bool reset)
 	member->stopped = true;
 	spin_unlock(&member->lock);
 	wait_event(member->wait, !READ_ONCE(member->users));
-	coll_runner_poke(&member->control);
-	flush_work(&member->control.work);
+	/* The last word is ours: whoever else would say it may be stopped before. */
+	coll_runner_stop(&member->control);
+	coll_control_run(&member->control);
 
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_stop(&member->lanes[i].runner);
-	coll_runner_stop(&member->control);
 	coll_death_unwatch(member);
 	cancel_delayed_work_sync(&member->tick);
 	cancel_delayed_work_sync(&member->expiry);
@@ -456,6 +467,8 @@ static void member_stop(struct coll_member *member, bool reset)
 	}
 	coll_wait_reap(member);
 	coll_group_leave(member);
+	if (!reset)
+		member_finish(member);
 	leave_lanes(member, reset);
 	leave_links(member, false);
 	member_unregister(member);

@@ -16,5 +16,6 @@ const struct coll_transport coll_tcp = {
 	.stirs		= coll_tcp_stirs,
 	.unwatch	= coll_tcp_unwatch,
 	.bulk		= coll_tcp_bulk,
+	.finish		= coll_tcp_finish,
 	.close		= coll_tcp_close,
 };

@@ -13,6 +13,7 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 int coll_tcp_status(struct coll_endpoint *ep);
 int coll_tcp_bulk(struct coll_endpoint *ep);
+void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 
 /* tcp_send.c */

@@ -74,6 +74,7 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->transport = &coll_tcp;
 	ep->sock = sock;
 	ep->error = 0;
+	ep->until = jiffies;
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
@@ -265,6 +266,36 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 	return 0;
 }
 
+/**
+ * coll_tcp_finish() - see struct coll_transport
+ * @ep: the endpoint
+ * @until: when close() gives up, in jiffies
+ */
+void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until)
+{
+	/* Cannot fail but where nothing is to be waited for. */
+	kernel_sock_shutdown(ep->sock, SHUT_WR);
+	ep->until = until;
+}
+
+/*
+ * What the peer sends after we have closed is answered by a reset, and the last that we
+ * have sent is forgotten: if it had been lost on its way, or been overtaken, it would never
+ * arrive.  So it must have arrived before.  The socket itself wakes nobody whom not every
+ * signal interrupts.
+ */
+static void endpoint_linger(const struct coll_endpoint *ep)
+{
+	const struct sock *sk = ep->sock->sk;
+	unsigned int us = 16;
+
+	while (BIT(READ_ONCE(sk->sk_state)) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK) &&
+	       time_before(jiffies, ep->until) && !fatal_signal_pending(current)) {
+		usleep_range(us, 2 * us);
+		us = min(2 * us, 4096U);
+	}
+}
+
 static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			 unsigned int off, size_t len)
 {
@@ -295,10 +326,12 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 	if (!ep->transport)
 		return;
 	endpoint_detach(ep);
-	if (reset)
+	if (reset) {
 		sock_no_linger(ep->sock->sk);
-	else
+	} else {
+		endpoint_linger(ep);
 		endpoint_discard(ep);
+	}
 	sock_release(ep->sock);
 	kvfree(ep->bvec);
 	ep->bvec = NULL;

@@ -136,8 +136,11 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 		return n;
 	}
 	/* All of it has come, whatever was reset by what we have sent after it. */
-	if (fin)
+	if (fin) {
+		/* The peer waits for this, to close. */
+		tcp_sock_set_quickack(sk, 1);
 		return 0;
+	}
 	if (err)
 		return err;
 	return end ? -ECONNRESET : -EAGAIN;

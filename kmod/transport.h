@@ -49,6 +49,7 @@ struct coll_endpoint_ops {
  * @saved: the socket's own callbacks, put back by close()
  * @error: of take(), kept for the end of receive()
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
+ * @until: how long close() waits after finish(), in jiffies
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
@@ -62,6 +63,7 @@ struct coll_endpoint {
 	} saved;
 	int error;
 	struct bio_vec *bvec;
+	unsigned long until;
 };
 
 /**
@@ -88,6 +90,8 @@ struct coll_endpoint {
  * @stirs: has anything come since @watch, or does the connection need @unwatch otherwise?
  * @unwatch: undo @watch; what has come is told now
  * @bulk: prepare for large payloads (data connections); may sleep
+ * @finish: nothing more is sent; close() then waits until all that was has arrived, but not
+ *	longer than @until, in jiffies, nor when killed; may sleep
  * @close: end it; @reset: drop what is queued, both here and there
  */
 struct coll_transport {
@@ -105,6 +109,7 @@ struct coll_transport {
 	bool (*stirs)(const struct coll_endpoint *ep);
 	void (*unwatch)(struct coll_endpoint *ep);
 	int (*bulk)(struct coll_endpoint *ep);
+	void (*finish)(struct coll_endpoint *ep, unsigned long until);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };
 
