@@ -18,6 +18,11 @@
 #define CACHING_GAIN_NUM	4
 #define CACHING_GAIN_DEN	5
 
+/* A way that takes three quarters of the time or less is doubted as late as one found thrice. */
+#define CACHING_CLEAR_NUM	3
+#define CACHING_CLEAR_DEN	4
+#define CACHING_CLEAR		3
+
 /*
  * A trial is given up after so many samples, if each of these took longer than usual; or what
  * is stored in the caches, which gets quicker, half as long again.
@@ -87,22 +92,32 @@ static u64 caching_interval(const struct coll_caching *caching)
 	return caching->again ? caching->unit << (2 * caching->again + 1) : caching->unit;
 }
 
+/* Did the other way take so much of the time, or less? */
+static bool caching_within(const struct coll_caching *caching, u32 num, u32 den)
+{
+	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
+	u64 other = caching->cost[true][COLL_CACHING_SAMPLES / 2];
+
+	return other * den < as_ever * num;
+}
+
 static void caching_settle(struct coll_caching *caching, bool change)
 {
 	caching->past ^= change;
-	caching->again = change ? 1 : min(caching->again + 1, CACHING_AGAIN);
+	if (!change)
+		caching->again = min(caching->again + 1, CACHING_AGAIN);
+	else
+		caching->again = caching_within(caching, CACHING_CLEAR_NUM, CACHING_CLEAR_DEN) ?
+				 CACHING_CLEAR : 1;
 	caching_round(caching, COLL_CACHING_SETTLED);
 }
 
 /* Is the other way better? */
 static bool caching_better(const struct coll_caching *caching)
 {
-	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
-	u64 other = caching->cost[true][COLL_CACHING_SAMPLES / 2];
-
 	if (caching->past)
-		return other * CACHING_GAIN_NUM < as_ever * CACHING_GAIN_DEN;
-	return other * CACHING_GAIN_DEN < as_ever * CACHING_GAIN_NUM;
+		return caching_within(caching, CACHING_GAIN_DEN, CACHING_GAIN_NUM);
+	return caching_within(caching, CACHING_GAIN_NUM, CACHING_GAIN_DEN);
 }
 
 static bool caching_hopeless(const struct coll_caching *caching)

@@ -45,7 +45,8 @@ enum coll_caching_round {
  * struct coll_caching - what is known of operations of one size, and one source
  * @unit: bytes of the smallest of them
  * @past: their bytes are stored past the caches
- * @again: how often that was found to be right in a row, up to a limit; 0: never tried
+ * @again: how often that was found to be right in a row, up to a limit, or how much that counts
+ *	for; 0: never tried
  * @round: enum coll_caching_round
  * @samples: of this round
  * @bytes: copied since the last trial, or sample
