@@ -9,12 +9,13 @@
  *
  * The launcher's environment says which rank.
  */
-#include <collective.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "begin.h"
 
 #define COUNT	100000
 
@@ -40,12 +41,6 @@ static int names(const char *detail, int victim)
 
 int main(int argc, char **argv)
 {
-	char detail[COLL_DETAIL_SIZE];
-	struct coll_config config = {
-		.size = sizeof(config),
-		.detail = detail,
-		.detail_size = sizeof(detail),
-	};
 	int victim, err = 0, cut = 0;
 	long long begin, told;
 	struct coll_comm *comm;
@@ -53,11 +48,9 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	victim = atoi(argv[1]);
-	err = coll_init(&comm, &config);
-	if (err) {
-		fprintf(stderr, "coll_init: %s\n", detail);
+	comm = begin_comm();
+	if (!comm)
 		return 1;
-	}
 	begin = now_ms();
 	while (!err && now_ms() < begin + 60000) {
 		if (!cut && coll_rank(comm) == victim && now_ms() >= begin + atoi(argv[2])) {

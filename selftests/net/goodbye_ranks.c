@@ -8,12 +8,13 @@
  *
  * The launcher's environment says which rank.
  */
-#include <collective.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "begin.h"
 
 #define COUNT	100000
 
@@ -39,23 +40,15 @@ static int has_left(const char *detail, int victim)
 
 int main(int argc, char **argv)
 {
-	char detail[COLL_DETAIL_SIZE];
-	struct coll_config config = {
-		.size = sizeof(config),
-		.detail = detail,
-		.detail_size = sizeof(detail),
-	};
 	struct coll_comm *comm;
 	int victim, err;
 
 	if (argc != 3)
 		return 2;
 	victim = atoi(argv[1]);
-	err = coll_init(&comm, &config);
-	if (err) {
-		fprintf(stderr, "coll_init: %s\n", detail);
+	comm = begin_comm();
+	if (!comm)
 		return 1;
-	}
 	/* All connections are used; then nothing is under way, or what is, is lost too. */
 	err = coll_allreduce(comm, send, receive, COUNT, COLL_FLOAT32, COLL_SUM);
 	if (err) {

@@ -6,12 +6,13 @@
  *
  *	net_ranks ROUNDS MAX_BYTES
  */
-#include <collective.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "begin.h"
 
 /* Small numbers: sums of them are exact in float too. */
 static unsigned int element(unsigned int rank, unsigned int round, size_t i)
@@ -66,23 +67,14 @@ int main(int argc, char **argv)
 	static const size_t counts[] = { 0, 1, 3, 251, 2048, 2049, 16384, 65537, 262144, 1048576 };
 	const unsigned int rounds = argc > 1 ? atoi(argv[1]) : 1;
 	const size_t max = argc > 2 ? strtoull(argv[2], NULL, 0) : 1 << 22;
-	char detail[COLL_DETAIL_SIZE] = "";
-	struct coll_config config = {
-		.size = sizeof(config),
-		.detail = detail,
-		.detail_size = sizeof(detail),
-	};
-	struct coll_comm *comm = NULL;
+	struct coll_comm *comm = begin_comm();
 	unsigned int round, done = 0;
 	void *a, *b;
 	size_t i;
-	int err;
+	int err = 0;
 
-	err = coll_init(&comm, &config);
-	if (err) {
-		fprintf(stderr, "coll_init: %s: %s\n", coll_strerror(err), detail);
+	if (!comm)
 		return 1;
-	}
 	a = coll_mem_alloc(comm, max);
 	b = malloc(max);
 	if (!a || !b)
