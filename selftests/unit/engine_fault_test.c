@@ -107,7 +107,8 @@ static void test_abort_receiving(void)
 	fixture_free(f);
 }
 
-static void test_lease(void)
+/* All but the last half of the result is there, and the lease ends at 1000. */
+static struct fixture *fixture_leased(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 
@@ -119,6 +120,13 @@ static void test_lease(void)
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
 	depart(f, 1);
 	coll_stream_consumed(&f->stream[1], LARGE);
+	return f;
+}
+
+static void test_lease(void)
+{
+	struct fixture *f = fixture_leased();
+
 	coll_engine_tick(&f->engine, 1000);
 	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
 	tap_ok(!f->completed, "nothing succeeds after the lease");
@@ -147,15 +155,7 @@ static void test_lease(void)
 	fixture_free(f);
 
 	/* The end of a frame counts when the time is known until which it was read. */
-	f = fixture_new(0, 2);
-	f->stream[1].lease = 1000;
-	coll_engine_tick(&f->engine, 500);
-	submit(f, 0, LARGE);
-	grant(f, 1, 0, COLL_GRANT_ALL);
-	depart(f, 1);
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
-	depart(f, 1);
-	coll_stream_consumed(&f->stream[1], LARGE);
+	f = fixture_leased();
 	arrive_frame(f, 1, 0, 1, 0, HALF - 1, BORROWED, 3);
 	arrive_head(f, 1, &(struct coll_data){
 		.lane = LANE, .flags = BORROWED, .step = 1, .length = 1, .offset = HALF - 1 });
