@@ -427,11 +427,16 @@ static void member_unregister(struct coll_member *member)
 	}
 }
 
+/* After so many jiffies without a word nobody is there. */
+static unsigned long member_silence(const struct coll_member *member)
+{
+	return nsecs_to_jiffies(coll_member_beats(member, COLL_SILENCE_BEATS));
+}
+
 /* What the peers were told last is to arrive there, if they are there. */
 static void member_finish(struct coll_member *member)
 {
-	u64 beats = coll_member_beats(member, COLL_SILENCE_BEATS);
-	unsigned long until = jiffies + nsecs_to_jiffies(beats);
+	unsigned long until = jiffies + member_silence(member);
 	struct coll_link *link;
 
 	coll_for_each_link(link, member)
@@ -565,7 +570,6 @@ int coll_member_leave(struct coll_member *member)
  */
 void coll_member_close(struct coll_member *member)
 {
-	u64 beats = coll_member_beats(member, COLL_SILENCE_BEATS);
 	bool alive = !READ_ONCE(member->mm_gone);
 
 	if (alive && member->state == COLLECTIVE_STATE_UP && !member->inflight)
@@ -574,7 +578,7 @@ void coll_member_close(struct coll_member *member)
 		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
 				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 		if (alive)
-			coll_wait_drain(member, HZ + nsecs_to_jiffies(beats));
+			coll_wait_drain(member, HZ + member_silence(member));
 		member_stop(member, true);
 	}
 	kfree(member->spare);
