@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Frames survive the wire, and nothing else gets through. */
+#include "digest.h"
 #include "wire.h"
 #include "tap.h"
 
@@ -337,6 +338,34 @@ static void test_digest(void)
 	       "what was called has a number of its own");
 }
 
+/* The number is the same in all versions: FNV-1a of the words' bytes, the lowest first. */
+static u64 fnv_1a(const u64 *words, u32 n)
+{
+	u64 hash = 14695981039346656037ULL;
+	u32 i;
+
+	for (i = 0; i < 8 * n; i++)
+		hash = (hash ^ (words[i / 8] >> i % 8 * 8 & 0xff)) * 1099511628211ULL;
+	return hash;
+}
+
+static void test_digest_bytes(void)
+{
+	u64 words[4];
+	bool passed = true;
+	u32 i, k, bits;
+
+	for (bits = 0; bits <= 64; bits++) {
+		for (i = 0; i < ARRAY_SIZE(words); i++) {
+			k = (bits + 7 * i) % 65;
+			words[i] = k ? 0xfedcba9876543210ULL >> (64 - k) : 0;
+		}
+		for (i = 0; i <= ARRAY_SIZE(words); i++)
+			passed &= coll_digest(words, i) == fnv_1a(words, i);
+	}
+	tap_ok(passed, "which is that of its bytes, however many of them are 0");
+}
+
 static void test_ranges(void)
 {
 	struct coll_hello h[8];
@@ -466,12 +495,13 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(15);
+	tap_plan(16);
 	test_secured();
 	test_round_trips();
 	test_corruption();
 	test_signatures();
 	test_digest();
+	test_digest_bytes();
 	test_ranges();
 	test_reserved();
 	return tap_exit();
