@@ -139,16 +139,12 @@ static bool lane_inbox(struct coll_lane *lane)
 {
 	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
-	LIST_HEAD(parts);
+	struct llist_node *parts;
 
-	if (list_empty(&lane->inbox))	/* likewise */
+	if (llist_empty(&lane->inbox))	/* likewise */
 		return false;
-	spin_lock(&lane->lock);
-	list_splice_init(&lane->inbox, &parts);
-	spin_unlock(&lane->lock);
-
-	list_for_each_entry_safe(part, next, &parts, node) {
-		list_del(&part->node);
+	parts = llist_reverse_order(llist_del_all(&lane->inbox));
+	llist_for_each_entry_safe(part, next, parts, submitted) {
 		first &= part->inst.call.eager;
 		part->error = coll_engine_submit(&lane->engine, &part->inst);
 		if (part->error)
@@ -433,7 +429,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	coll_cpus_enter(lane, lane->runner.cpu);
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->finished);
-	INIT_LIST_HEAD(&lane->inbox);
+	init_llist_head(&lane->inbox);
 	INIT_LIST_HEAD(&lane->arrivals);
 	spin_lock_init(&lane->lock);
 
@@ -476,9 +472,7 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
  */
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
 {
-	spin_lock(&lane->lock);
-	list_add_tail(&part->node, &lane->inbox);
-	spin_unlock(&lane->lock);
+	llist_add(&part->submitted, &lane->inbox);
 }
 
 /**

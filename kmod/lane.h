@@ -33,8 +33,8 @@ struct coll_part;
  * @finished: parts to be completed when the engine has returned [L]
  * @failed: the engine was told that the group failed [L]
  * @hurt: a frame has come that does not fit: see struct coll_part [L]
- * @lock: protects @inbox and @arrivals
- * @inbox: parts submitted
+ * @inbox: parts submitted, the last one first
+ * @lock: protects @arrivals
  * @arrivals: connections handed over
  * @calm: nobody here waits for anything that could come; between runs only [a]
  * @early: something has come all the same, and waits [a]
@@ -58,8 +58,8 @@ struct coll_lane {
 	struct list_head finished;
 	bool failed;
 	bool hurt;
+	struct llist_head inbox;
 	spinlock_t lock;
-	struct list_head inbox;
 	struct list_head arrivals;
 	bool calm;
 	bool early;

@@ -5,6 +5,7 @@
 
 #include <linux/completion.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 
 #include <linux/collective.h>
 
@@ -28,7 +29,8 @@ struct coll_scratch {
 
 /**
  * struct coll_part - what of a request one lane does
- * @node: in the lane's inbox, then in its list of finished ones
+ * @submitted: in the lane's inbox
+ * @node: in its list of finished ones
  * @request: that it is a part of
  * @inst: the engine's, with what is asked of it
  * @scratch: of the call
@@ -36,6 +38,7 @@ struct coll_scratch {
  * @error: how it ended
  */
 struct coll_part {
+	struct llist_node submitted;
 	struct list_head node;
 	struct coll_request *request;
 	struct coll_inst inst;
