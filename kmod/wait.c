@@ -114,6 +114,12 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	request->member->nwaiting++;
 }
 
+static void wait_unclaim(struct coll_request *request)
+{
+	request->waiter = NULL;
+	request->member->nwaiting--;
+}
+
 static void wait_release(struct coll_wait *wait, struct coll_member *member)
 {
 	struct coll_request *request;
@@ -123,8 +129,7 @@ static void wait_release(struct coll_wait *wait, struct coll_member *member)
 		request = wait_find(member, wait->ids[i]);
 		if (!request || request->waiter != &wait->news)
 			continue;
-		request->waiter = NULL;
-		member->nwaiting--;
+		wait_unclaim(request);
 		/* Who polls has not been told. */
 		if (request->complete)
 			wake_up_all(&member->wait);
@@ -160,8 +165,9 @@ static struct coll_request *wait_take(struct coll_wait *wait, struct coll_member
 		request = wait_find(member, wait->ids[wait->index]);
 		if (!request || !request->complete)
 			continue;
-		wait_release(wait, member);
+		wait_unclaim(request);
 		wait_forget(request);
+		wait_release(wait, member);
 		return request;
 	}
 	return NULL;
