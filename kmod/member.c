@@ -166,7 +166,8 @@ static void join_identity(struct coll_member *member, const struct collective_jo
 	member->nranks = join->nranks;
 	member->nlanes = join->lanes ? join->lanes : COLL_DEFAULT_LANES;
 	member->incarnation = coll_wire_incarnation(join->id);
-	member->timeout_ms = join->timeout_ms ? join->timeout_ms : COLL_DEFAULT_TIMEOUT_MS;
+	member->timeout = msecs_to_jiffies(join->timeout_ms ? join->timeout_ms :
+							      COLL_DEFAULT_TIMEOUT_MS);
 	member->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms :
 						    COLL_DEFAULT_HEARTBEAT_MS;
 	memcpy(member->algorithm, join->algorithm, sizeof(member->algorithm));

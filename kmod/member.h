@@ -68,7 +68,7 @@ struct coll_counters {
  * @incarnation: [c]
  * @secured: the group has a secret [c]
  * @secret: it, until the member leaves [c]
- * @timeout_ms: [c]
+ * @timeout: of an operation that says none, jiffies; MAX_JIFFY_OFFSET: none [c]
  * @heartbeat_ms: [c]
  * @algorithm: by enum collective_opcode, what AUTO means [c]
  * @transport: [c]
@@ -145,7 +145,7 @@ struct coll_member {
 	u32 incarnation;
 	bool secured;
 	u8 secret[COLLECTIVE_SECRET_SIZE];
-	u32 timeout_ms;
+	unsigned long timeout;
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	const struct coll_transport *transport;

@@ -191,7 +191,8 @@ static struct coll_request *request_alloc(struct coll_member *member,
 					  struct coll_blocks *blocks)
 {
 	u32 nparts = coll_plan_lanes(plan);
-	u32 timeout = op->timeout_ms ? op->timeout_ms : member->timeout_ms;
+	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
+						 member->timeout;
 	struct coll_request *request;
 
 	request = request_zalloc(member, nparts);
@@ -207,8 +208,8 @@ static struct coll_request *request_alloc(struct coll_member *member,
 	request->nparts = nparts;
 	request->odd = COLL_NOBODY;
 	request->begun = ktime_get_ns();
-	if (timeout != U32_MAX)
-		request->deadline = (jiffies + msecs_to_jiffies(timeout)) | 1;
+	if (timeout != MAX_JIFFY_OFFSET)
+		request->deadline = (jiffies + timeout) | 1;
 	request->signature = (struct coll_signature){
 		.collective = op->opcode,
 		.type = op->type,
