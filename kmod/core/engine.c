@@ -161,19 +161,16 @@ void coll_inst_settle(struct coll_inst *inst)
 
 static void inst_tx_queue(struct coll_inst *inst)
 {
-	struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
-
-	if (stream)
-		list_add_tail(&inst->tx_node, &stream->sending);
+	inst->tx_stream = stream_to(inst->engine, inst->tx.to);
+	if (inst->tx_stream)
+		list_add_tail(&inst->tx_node, &inst->tx_stream->sending);
 }
 
 /* The run to a peer has left: the next grant of this name is for another one. */
-static void inst_tx_leave(struct coll_inst *inst, u32 peer)
+static void inst_tx_leave(struct coll_inst *inst)
 {
-	struct coll_stream *stream = peer == COLL_NOBODY ? NULL : stream_to(inst->engine, peer);
-
-	if (stream)
-		coll_grants_drop(&stream->grants, inst->call.instance);
+	if (inst->tx_stream)
+		coll_grants_drop(&inst->tx_stream->grants, inst->call.instance);
 	inst->tx_run = 0;
 	inst->requested = false;
 }
@@ -190,12 +187,12 @@ static void inst_tx_enter(struct coll_inst *inst)
 		if (step_out(&inst->tx)) {
 			inst->tx_off = 0;
 			if (inst->tx.to != peer)
-				inst_tx_leave(inst, peer);
+				inst_tx_leave(inst);
 			inst_tx_queue(inst);
 			return;
 		}
 	}
-	inst_tx_leave(inst, peer);
+	inst_tx_leave(inst);
 }
 
 /**
@@ -207,7 +204,7 @@ void coll_inst_kick(struct coll_inst *inst)
 	struct coll_engine *engine = inst->engine;
 
 	if (coll_inst_sendable(inst) && !list_empty(&inst->tx_node))
-		engine->ops->kick(engine->ctx, stream_to(engine, inst->tx.to));
+		engine->ops->kick(engine->ctx, inst->tx_stream);
 }
 
 /* What came early for this run is taken, and what needs a grant has it. */
@@ -631,7 +628,7 @@ static void inst_abort(struct coll_inst *inst, int error)
 	inst->local.len = 0;
 	list_del_init(&inst->tx_node);
 	if (!inst_sent(inst))
-		inst_tx_leave(inst, inst->tx.to);
+		inst_tx_leave(inst);
 	/* What is still to come will be told as it is discarded. */
 	if (inst->rx_stream)
 		coll_stream_detach(inst->rx_stream);

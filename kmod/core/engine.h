@@ -133,7 +133,8 @@ struct coll_turn {
  * @lender: stream that lent us bytes without a copy; its lease must be valid
  *	when we succeed, when we forward them, and before the next run begins
  * @lapsed: it is not
- * @tx_node: in the list of the stream that @tx sends to
+ * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
+ * @tx_node: in its list
  * @node: in the engine's list of instances
  * @namesake: the next one of the same hash
  */
@@ -174,6 +175,7 @@ struct coll_inst {
 	struct coll_stream *lender;
 	bool lapsed;
 
+	struct coll_stream *tx_stream;
 	struct list_head tx_node;
 	struct list_head node;
 	struct coll_inst *namesake;
