@@ -161,16 +161,10 @@ static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 	return n;
 }
 
-/* How many bytes were sent. */
-static u32 move_send(struct coll_lane *lane, struct coll_conn *conn)
+static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_out out;
 	u32 sent = 0;
-
-	if (move_event(conn, COLL_EVENT_WRITABLE))
-		conn->blocked = false;
-	if (conn->down || conn->broken || conn->blocked || !conn->want)
-		return 0;
 
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
@@ -194,6 +188,16 @@ static u32 move_send(struct coll_lane *lane, struct coll_conn *conn)
 	}
 	conn->want = false;
 	return sent;
+}
+
+/* How many bytes were sent. */
+static u32 move_send(struct coll_lane *lane, struct coll_conn *conn)
+{
+	if (move_event(conn, COLL_EVENT_WRITABLE))
+		conn->blocked = false;
+	if (conn->down || conn->broken || conn->blocked || !conn->want)
+		return 0;
+	return move_out(lane, conn);
 }
 
 /**
