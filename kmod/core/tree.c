@@ -35,11 +35,7 @@
 /* Rounds of doubling until @n are reached. */
 static u32 rounds(u32 n)
 {
-	u32 k = 0;
-
-	while ((1U << k) < n)
-		k++;
-	return k;
+	return n > 1 ? 32 - __builtin_clz(n - 1) : 0;
 }
 
 /* Ranks beyond the largest power of two. */
