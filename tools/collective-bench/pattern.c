@@ -10,6 +10,14 @@ union value {
 	double f;	/* floating point, exact */
 };
 
+/* What a rank's elements are made of. */
+struct source {
+	const struct pattern *pattern;
+	int rank;
+	uint64_t seed;
+	long each;	/* of a sum: how large a rank's share may be; 0: not all have one */
+};
+
 static bool is_float(enum coll_type type)
 {
 	return type >= COLL_FLOAT16;
@@ -47,21 +55,30 @@ static bool takes_part(const struct pattern *pattern, int rank, size_t i,
 	return (i + rank) % one_in == 0;
 }
 
-static double float_value(const struct pattern *pattern, int rank, size_t i,
-			  uint64_t h)
+static struct source source(const struct pattern *pattern, int rank)
 {
-	long max = exact_max(pattern->type), each;
+	return (struct source){
+		.pattern = pattern,
+		.rank = rank,
+		.seed = mix(mix(pattern->round + 1) + rank),
+		.each = exact_max(pattern->type) / pattern->nranks,
+	};
+}
+
+static double float_value(const struct source *source, size_t i, uint64_t h)
+{
+	const struct pattern *pattern = source->pattern;
+	long each = source->each;
 
 	switch (pattern->op) {
 	case COLL_SUM:
 	case COLL_AVG:
-		each = max / pattern->nranks;
-		if (!each && !takes_part(pattern, rank, i, max / 2))
+		if (!each && !takes_part(pattern, source->rank, i, exact_max(pattern->type) / 2))
 			return 0;
 		each = each ? each : 1;
-		return (double)(long)(h % (2 * each + 1)) - each;
+		return (double)(long)((h >> 32) * (2 * each + 1) >> 32) - each;
 	case COLL_PROD:
-		if (takes_part(pattern, rank, i, 6) && h & 2)
+		if (takes_part(pattern, source->rank, i, 6) && h & 2)
 			return h & 1 ? 2 : -2;
 		return h & 1 ? 1 : -1;
 	case COLL_LAND:
@@ -108,15 +125,16 @@ static int64_t narrow(enum coll_type type, int64_t i)
 	}
 }
 
-static union value value(const struct pattern *pattern, int rank, size_t i)
+static union value value(const struct source *source, size_t i)
 {
-	uint64_t h = mix(mix(mix(pattern->round + 1) + rank) + i);
+	enum coll_type type = source->pattern->type;
+	uint64_t h = mix(source->seed + i);
 	union value v;
 
-	if (is_float(pattern->type))
-		v.f = float_value(pattern, rank, i, h);
+	if (is_float(type))
+		v.f = float_value(source, i, h);
 	else
-		v.i = narrow(pattern->type, int_value(pattern, h));
+		v.i = narrow(type, int_value(source->pattern, h));
 	return v;
 }
 
@@ -169,32 +187,29 @@ static int64_t reduce_int(enum coll_op op, bool is_unsigned, int64_t a,
 	}
 }
 
-/* The reduction of the ranks @first .. @last. */
-static union value result(const struct pattern *pattern, int first, int last,
-			  size_t i)
+static union value reduce(const struct pattern *pattern, union value a, union value b)
 {
 	bool is_unsigned = pattern->type & 1;	/* of the integer types */
-	enum coll_op op = pattern->op;
-	union value v = value(pattern, first, i), next;
-	int rank;
 
-	if (first == last)
+	if (is_float(pattern->type))
+		a.f = reduce_float(pattern->op, a.f, b.f);
+	else
+		a.i = narrow(pattern->type, reduce_int(pattern->op, is_unsigned, a.i, b.i));
+	return a;
+}
+
+/* What a reduction of all comes to. */
+static union value whole(const struct pattern *pattern, union value v)
+{
+	if (pattern->op != COLL_AVG)
 		return v;
-	for (rank = first + 1; rank <= last; rank++) {
-		next = value(pattern, rank, i);
-		if (is_float(pattern->type))
-			v.f = reduce_float(op, v.f, next.f);
-		else
-			v.i = narrow(pattern->type,
-				     reduce_int(op, is_unsigned, v.i, next.i));
-	}
-	if (op == COLL_AVG && pattern->type == COLL_FLOAT64)
+	if (pattern->type == COLL_FLOAT64)
 		v.f /= pattern->nranks;
-	else if (op == COLL_AVG && is_float(pattern->type))
+	else if (is_float(pattern->type))
 		v.f = (float)v.f / (float)pattern->nranks;
-	else if (op == COLL_AVG && is_unsigned)
+	else if (pattern->type & 1)
 		v.i = (uint64_t)v.i / pattern->nranks;
-	else if (op == COLL_AVG)
+	else
 		v.i /= pattern->nranks;
 	return v;
 }
@@ -246,14 +261,26 @@ static void store(enum coll_type type, union value v, void *to, size_t i)
 	}
 }
 
-/* One period, or as much as @count needs, of such results; or of one's input. */
+/*
+ * One period, or as much as @count needs, of the reduction of the ranks @first .. @last; or
+ * of one's input.
+ */
 static size_t period(const struct pattern *pattern, int first, int last,
 		     void *to, size_t count)
 {
 	size_t n = count < PATTERN_PERIOD ? count : PATTERN_PERIOD, i;
+	union value values[PATTERN_PERIOD];
+	int rank;
 
+	for (rank = first; rank <= last; rank++) {
+		const struct source from = source(pattern, rank);
+
+		for (i = 0; i < n; i++)
+			values[i] = rank == first ? value(&from, i) :
+				    reduce(pattern, values[i], value(&from, i));
+	}
 	for (i = 0; i < n; i++)
-		store(pattern->type, result(pattern, first, last, i), to, i);
+		store(pattern->type, first == last ? values[i] : whole(pattern, values[i]), to, i);
 	return n;
 }
 
