@@ -21,7 +21,7 @@
  *	[a]	atomic, or read and written once
  *
  * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
- * coll_member.lock; the small locks of a lane's inbox, a connection's mailbox,
+ * coll_member.lock; the small locks of a lane's arrivals, a connection's mailbox,
  * a link's outgoing queue, a recorder and a group's idle threads are innermost and are never
  * held together, and so is that of death.c, which is taken with interrupts off.  Other
  * spinlocks are not taken in interrupts: socket callbacks only set bits and kick.

@@ -4,6 +4,7 @@
 #define COLL_LANE_H
 
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/spinlock.h>
 
 #include "core/engine.h"
