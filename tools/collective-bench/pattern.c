@@ -23,6 +23,12 @@ static bool is_float(enum coll_type type)
 	return type >= COLL_FLOAT16;
 }
 
+/* Of the integer types. */
+static bool is_unsigned(enum coll_type type)
+{
+	return type & 1;
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -158,10 +164,10 @@ static double reduce_float(enum coll_op op, double a, double b)
 	}
 }
 
-static int64_t reduce_int(enum coll_op op, bool is_unsigned, int64_t a,
+static int64_t reduce_int(enum coll_op op, enum coll_type type, int64_t a,
 			  int64_t b)
 {
-	bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
+	bool less = is_unsigned(type) ? (uint64_t)a < (uint64_t)b : a < b;
 
 	switch (op) {
 	case COLL_PROD:
@@ -189,12 +195,10 @@ static int64_t reduce_int(enum coll_op op, bool is_unsigned, int64_t a,
 
 static union value reduce(const struct pattern *pattern, union value a, union value b)
 {
-	bool is_unsigned = pattern->type & 1;	/* of the integer types */
-
 	if (is_float(pattern->type))
 		a.f = reduce_float(pattern->op, a.f, b.f);
 	else
-		a.i = narrow(pattern->type, reduce_int(pattern->op, is_unsigned, a.i, b.i));
+		a.i = narrow(pattern->type, reduce_int(pattern->op, pattern->type, a.i, b.i));
 	return a;
 }
 
@@ -207,7 +211,7 @@ static union value whole(const struct pattern *pattern, union value v)
 		v.f /= pattern->nranks;
 	else if (is_float(pattern->type))
 		v.f = (float)v.f / (float)pattern->nranks;
-	else if (pattern->type & 1)
+	else if (is_unsigned(pattern->type))
 		v.i = (uint64_t)v.i / pattern->nranks;
 	else
 		v.i /= pattern->nranks;
