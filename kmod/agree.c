@@ -257,7 +257,7 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
  * @instance: number of the operation
  * @failure: why
  */
-void coll_agree_doom(struct coll_member *member, u64 instance,
+noinline void coll_agree_doom(struct coll_member *member, u64 instance,
 		     const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
@@ -364,7 +364,7 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
  *
  * Context: a lane's runner.
  */
-void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
+noinline void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer)
 {
 	struct coll_request *request;
 	struct coll_failure failure;
@@ -567,7 +567,7 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
  *
  * Context: process or work item.
  */
-void coll_agree_abort(struct coll_member *member, u64 instance,
+noinline void coll_agree_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure)
 {
 	spin_lock(&member->lock);

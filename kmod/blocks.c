@@ -289,7 +289,7 @@ static int layout_views(struct coll_blocks *blocks, const struct collective_layo
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW or -ENOMEM.
  */
-int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
+noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
 		     u32 rank, u32 nranks, const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;

@@ -23,7 +23,7 @@ static DEFINE_SPINLOCK(watched_lock);	/* taken inside of a process's siglock */
  *
  * Context: process or work item; no lock of the member is held.
  */
-void coll_death_tell(struct coll_member *member)
+noinline void coll_death_tell(struct coll_member *member)
 {
 	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 }

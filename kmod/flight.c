@@ -216,7 +216,7 @@ static void turn_finish(const struct turn *turn, struct coll_member *member)
 }
 
 /* Have done what it needs, by others. */
-static void request_kick(struct coll_request *request)
+static noinline void request_kick(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	u32 i;
@@ -291,7 +291,7 @@ static u64 request_received(const struct coll_request *request)
 	       coll_plan_first(plan, plan->send_first, plan->rank);
 }
 
-static void request_failed(struct coll_request *request)
+static noinline void request_failed(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 
@@ -331,7 +331,7 @@ static struct coll_request *request_complete(struct coll_request *request)
 }
 
 /* Return: how many parts of it end at once, all of them when the group has failed. */
-static u32 request_next(struct coll_request *request, struct turn *turn)
+static noinline u32 request_next(struct coll_request *request, struct turn *turn)
 {
 	struct coll_member *member = request->member;
 

@@ -154,7 +154,7 @@ static bool lane_inbox(struct coll_lane *lane)
 }
 
 /* Some operations are to fail by themselves, begun or not. */
-static void lane_recheck(struct coll_lane *lane)
+static noinline void lane_recheck(struct coll_lane *lane)
 {
 	struct coll_inst *inst, *next;
 	u64 name;
@@ -174,7 +174,7 @@ static void lane_recheck(struct coll_lane *lane)
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
-static void lane_fail(struct coll_lane *lane)
+static noinline void lane_fail(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	u64 now = ktime_get_ns();
@@ -195,7 +195,7 @@ static void lane_fail(struct coll_lane *lane)
 }
 
 /* Has something begun that will be aborted?  There will be another run then. */
-static bool lane_dooms(const struct coll_lane *lane)
+static noinline bool lane_dooms(const struct coll_lane *lane)
 {
 	const struct coll_inst *inst;
 
@@ -235,7 +235,7 @@ static void lane_deserted(struct coll_lane *lane)
 }
 
 /* Is there no way to a peer, or will there be none? */
-static bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
+static noinline bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
 {
 	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
 
@@ -283,12 +283,10 @@ static void lane_finish(struct coll_lane *lane)
 	}
 }
 
-static void lane_hurt(struct coll_lane *lane)
+static noinline void lane_hurt(struct coll_lane *lane)
 {
 	struct coll_inst *inst;
 
-	if (!lane->hurt)
-		return;
 	lane->hurt = false;
 	list_for_each_entry(inst, &lane->engine.active, node) {
 		struct coll_part *part = inst->call.user;
@@ -373,7 +371,8 @@ static bool lane_run(struct coll_runner *runner)
 	lane_deserted(lane);
 	if (!moved)
 		lane_refused(lane);
-	lane_hurt(lane);
+	if (lane->hurt)
+		lane_hurt(lane);
 	lane_finish(lane);
 	if (READ_ONCE(member->posted))
 		coll_runner_poke(&member->control);

@@ -177,7 +177,7 @@ bool coll_memo_fail(struct coll_member *member, u64 name, const struct coll_fail
  *
  * Return: what it failed with, a negative errno; 0: there are no more.
  */
-int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name)
+noinline int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name)
 {
 	struct coll_memos *memos = member->memos;
 	int error = 0;

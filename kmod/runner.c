@@ -22,7 +22,7 @@ static void runner_queue(struct coll_runner *runner)
 }
 
 /* Its owner gives it to its work item, or to who is there instead. */
-static void runner_hand(struct coll_runner *runner)
+static noinline void runner_hand(struct coll_runner *runner)
 {
 	unsigned long flags;
 

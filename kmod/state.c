@@ -171,7 +171,7 @@ static bool member_blame(struct coll_member *member, const struct coll_cause *to
  *
  * Context: process or work item.
  */
-void coll_member_abort(struct coll_member *member, const struct coll_cause *cause)
+noinline void coll_member_abort(struct coll_member *member, const struct coll_cause *cause)
 {
 	bool news;
 	u32 i;
@@ -211,7 +211,7 @@ void coll_member_left(struct coll_member *member)
  * @rank_a: see struct collective_reason
  * @rank_b: likewise
  */
-void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b)
+noinline void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b)
 {
 	struct coll_cause cause = {
 		.kind = kind,

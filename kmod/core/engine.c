@@ -603,7 +603,7 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
  * What comes of a name with a key is dropped from now on, and what waits for it by the
  * next coll_engine_drain().  No grant stays: the name may be forgotten, and used again.
  */
-static void engine_bury(struct coll_engine *engine, u64 instance)
+static noinline void engine_bury(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
@@ -617,7 +617,7 @@ static void engine_bury(struct coll_engine *engine, u64 instance)
 	}
 }
 
-static void inst_abort(struct coll_inst *inst, int error)
+static noinline void inst_abort(struct coll_inst *inst, int error)
 {
 	if (inst->error)
 		return;
@@ -647,7 +647,7 @@ static void inst_abort(struct coll_inst *inst, int error)
  * our memory.  One that is named by a key need not be in progress: what came early
  * for it is dropped, and what is still to come will be.
  */
-void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
+noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
 	struct coll_inst *inst, *next;
 
@@ -667,7 +667,7 @@ void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
  * @engine: the engine
  * @now: ns, not before what was told last
  */
-void coll_engine_tick(struct coll_engine *engine, u64 now)
+noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
 	struct coll_inst *inst, *next;
 
@@ -679,7 +679,7 @@ void coll_engine_tick(struct coll_engine *engine, u64 now)
 	coll_engine_drain(engine);
 }
 
-static bool inst_needs(const struct coll_inst *inst, u32 peer)
+static noinline bool inst_needs(const struct coll_inst *inst, u32 peer)
 {
 	const struct coll_stream *stream = stream_to(inst->engine, peer);
 	u32 i;
@@ -701,7 +701,7 @@ static bool inst_needs(const struct coll_inst *inst, u32 peer)
  * @engine: the engine
  * @stream: the stream
  */
-void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
+noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
 {
 	struct coll_inst *inst;
 
@@ -739,7 +739,7 @@ void coll_engine_unstage(struct coll_engine *engine)
  *
  * Return: as coll_engine_needs(), which may need a peer for memory that it was lent.
  */
-bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
+noinline bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
 {
 	const struct coll_inst *inst;
 
@@ -757,7 +757,7 @@ bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
  * Return: true when an instance must hear from @peer before it can complete, as
  * far as its present steps tell.
  */
-bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
+noinline bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
 {
 	const struct coll_inst *inst;
 

@@ -318,7 +318,7 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
+noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_inst *inst = coll_inst_find(engine, instance);
@@ -380,7 +380,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
  * coll_stream_release() - nobody at the other end will succeed with our bytes
  * @stream: nothing is sent on it any more
  */
-void coll_stream_release(struct coll_stream *stream)
+noinline void coll_stream_release(struct coll_stream *stream)
 {
 	struct coll_inst *inst, *next;
 
@@ -428,7 +428,7 @@ static void stream_credit(struct coll_stream *stream, const struct coll_data *da
  * coll_stream_detach() - the rest of the open frame is not wanted any more
  * @stream: the stream, in the middle of a frame of an instance
  */
-void coll_stream_detach(struct coll_stream *stream)
+noinline void coll_stream_detach(struct coll_stream *stream)
 {
 	stream->rx_inst->rx_stream = NULL;
 	stream->rx_inst = NULL;

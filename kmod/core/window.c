@@ -44,7 +44,7 @@ static void inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 
  *
  * Return: bytes.
  */
-u64 coll_window_swapped(const struct coll_inst *inst)
+noinline u64 coll_window_swapped(const struct coll_inst *inst)
 {
 	if (inst->tx_step == inst->grant_step)
 		return inst->grant_off;
@@ -102,7 +102,7 @@ static u64 inst_allowed(const struct coll_inst *inst)
  * What is not told yet is less than a quarter of it, so there is always more to be
  * told when all that has come has left.
  */
-void coll_window_grant(struct coll_inst *inst, bool first)
+noinline void coll_window_grant(struct coll_inst *inst, bool first)
 {
 	u64 window = inst->call.area[COLL_AREA_SCRATCH] ?
 		     inst->call.area[COLL_AREA_SCRATCH]->length : 0;
