@@ -135,6 +135,16 @@ static struct coll_haul inst_haul(const struct coll_inst *inst)
 	return haul;
 }
 
+/* How a frame of the current step is reduced and copied. */
+static const struct coll_reduce_impl *inst_impl(const struct coll_inst *inst, u32 len)
+{
+	const struct coll_plan *plan = &inst->call.plan;
+
+	if (!inst->rx.reduce || coll_plan_wide(plan))
+		return inst->engine->impl;
+	return coll_reduce_for(inst->engine->impl, plan->type, plan->reduction, len);
+}
+
 /**
  * coll_inst_sink() - the sink for a frame that fits
  * @inst: the instance
@@ -161,7 +171,7 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.left = len,
 		.haul = inst_haul(inst),
 		.excess = inst_excess(inst, len),
-		.impl = inst->engine->impl,
+		.impl = inst_impl(inst, len),
 		.copier = inst->engine->copier,
 	};
 	if (coll_plan_wide(&call->plan) && step->reduce)

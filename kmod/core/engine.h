@@ -350,14 +350,14 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
 void coll_stream_pause(struct coll_stream *stream);
 
 /**
- * coll_stream_reduces() - will the next byte be reduced?
+ * coll_stream_reduces() - will the next byte be reduced with the vector registers?
  * @stream: the stream
  *
- * Return: true when coll_stream_receive() needs the vector registers.
+ * Return: true when coll_stream_receive() needs them.
  */
 static inline bool coll_stream_reduces(const struct coll_stream *stream)
 {
-	return stream->rx_open && stream->sink.left && stream->sink.kind == COLL_SINK_REDUCE;
+	return stream->rx_open && stream->sink.left && coll_sink_computes(&stream->sink);
 }
 
 /**

@@ -65,6 +65,23 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features)
 }
 
 /**
+ * coll_reduce_for() - which implementation reduces so much
+ * @impl: the best one for the CPU
+ * @type: enum collective_type
+ * @reduction: enum collective_reduction, valid with @type
+ * @bytes: of each operand
+ *
+ * Return: that, or one that needs no vector registers.
+ */
+const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
+					       u8 reduction, size_t bytes)
+{
+	if (bytes <= COLL_REDUCE_SOFT_MAX && coll_reduce_soft.fn[type][reduction])
+		return &coll_reduce_soft;
+	return impl;
+}
+
+/**
  * coll_reduce() - dst[i] = a[i] (op) b[i]
  * @impl: which implementation
  * @type: enum collective_type
@@ -76,7 +93,7 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features)
  * @divisor: with COLLECTIVE_AVG, what the sums are divided by in the same go;
  *	0 and 1: they are not
  *
- * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
+ * Context: any, between kernel_fpu_begin() and kernel_fpu_end() if @impl needs that.
  */
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,

@@ -5,7 +5,8 @@
  * There is one source, reduce_impl.h: plain loops over single elements, that
  * the compiler turns into vectors.  It is compiled once for each instruction
  * set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c), and the caller picks
- * one of the tables by what the CPU can do.  A group's ranks may pick different
+ * one of the tables by what the CPU can do.  A few elements are reduced without
+ * the vector registers, if they can be (reduce_soft.c).  A group's ranks may pick different
  * ones: the results are equal to the last bit, because
  *
  *  - every operation rounds each element by itself; nothing adds up across
@@ -15,8 +16,8 @@
  *  - a NaN result is always the canonical one, whichever operand it came from,
  *  - minimum, maximum and the logical operations are defined to the last bit.
  *
- * In the kernel the caller holds kernel_fpu_begin(), which also gives the
- * rounding mode and leaves denormals alone; nothing in here sleeps.
+ * In the kernel the caller holds kernel_fpu_begin() if the implementation needs it,
+ * which also gives the rounding mode and leaves denormals alone; nothing in here sleeps.
  *
  * The flags each file needs are the variables of reduce.mk.  In short,
  *
@@ -27,7 +28,7 @@
  *				-mavx512dq -mprefer-vector-width=512
  *
  * and in the kernel also $(CC_FLAGS_FPU), with whatever forbids floating point
- * taken away.  reduce.c takes no flags of its own.
+ * taken away.  reduce.c and reduce_soft.c take no flags of their own.
  */
 #ifndef COLL_REDUCE_H
 #define COLL_REDUCE_H
@@ -53,7 +54,8 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 /**
  * struct coll_reduce_impl - all reductions, for one instruction set
  * @name: of the instruction set, for humans
- * @fn: by type and operation; NULL where coll_reduce_valid() is false
+ * @registers: it needs the vector registers
+ * @fn: by type and operation; NULL where coll_reduce_valid() is false, or it is not offered
  * @wide: of coll_reduce_wide(): by type (binary16, bfloat16), whether the second
  *	operand is wide, whether the result is, and whether it is divided
  * @copy: copy what is hardly in the nearest caches; the two do not overlap, and no
@@ -61,6 +63,7 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
  */
 struct coll_reduce_impl {
 	const char *name;
+	bool registers;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
 	coll_reduce_fn wide[2][2][2][2];
 	coll_copy_fn copy;
@@ -72,6 +75,10 @@ void coll_copy_past(void *dst, const void *src, size_t len);
 void coll_copy_string(void *dst, const void *src, size_t len);
 #endif
 
+/* Bytes; what is more is done with the vector registers. */
+#define COLL_REDUCE_SOFT_MAX	64
+
+extern const struct coll_reduce_impl coll_reduce_soft;
 extern const struct coll_reduce_impl coll_reduce_scalar;
 #if defined(__x86_64__)
 extern const struct coll_reduce_impl coll_reduce_avx2;
@@ -81,6 +88,8 @@ extern const struct coll_reduce_impl coll_reduce_avx512;
 size_t coll_type_size(u8 type);
 bool coll_reduce_valid(u8 type, u8 reduction);
 const struct coll_reduce_impl *coll_reduce_select(u32 features);
+const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
+					       u8 reduction, size_t bytes);
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
 		 u32 divisor);

@@ -5,7 +5,7 @@
  *
  * Sum, product and average compute in floating point, and so do minimum and
  * maximum where there is an instruction for them.  What looks at an element's
- * bits has them in the unsigned integer of its size.
+ * bits has them in the unsigned integer of its size: reduce_bits.h.
  */
 #ifndef COLL_REDUCE_FLOAT_H
 #define COLL_REDUCE_FLOAT_H
@@ -14,27 +14,6 @@
 
 typedef float f32;
 typedef double f64;
-
-/* All bits but the sign, the infinity, the canonical NaN, and 1.0 */
-#define COLL_F16_ABS	0x7fffU
-#define COLL_F16_INF	0x7c00U
-#define COLL_F16_NAN	0x7e00U
-#define COLL_F16_ONE	0x3c00U
-
-#define COLL_BF16_ABS	0x7fffU
-#define COLL_BF16_INF	0x7f80U
-#define COLL_BF16_NAN	0x7fc0U
-#define COLL_BF16_ONE	0x3f80U
-
-#define COLL_F32_ABS	0x7fffffffU
-#define COLL_F32_INF	0x7f800000U
-#define COLL_F32_NAN	0x7fc00000U
-#define COLL_F32_ONE	0x3f800000U
-
-#define COLL_F64_ABS	0x7fffffffffffffffULL
-#define COLL_F64_INF	0x7ff0000000000000ULL
-#define COLL_F64_NAN	0x7ff8000000000000ULL
-#define COLL_F64_ONE	0x3ff0000000000000ULL
 
 static __always_inline u32 coll_f32_bits(f32 value)
 {

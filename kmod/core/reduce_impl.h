@@ -9,58 +9,11 @@
 #ifndef COLL_REDUCE_IMPL_H
 #define COLL_REDUCE_IMPL_H
 
-#include "reduce.h"
+#include "reduce_bits.h"
 #include "reduce_float.h"
 
-/*
- * Operands may begin at any byte (they arrive in socket buffers), and nobody
- * knows what type the user gave the memory.
- */
-#define COLL_RAW(type)	\
-	typedef type raw_##type __aligned(1) __attribute__((__may_alias__))
-
-COLL_RAW(u8);
-COLL_RAW(s8);
-COLL_RAW(u16);
-COLL_RAW(s16);
-COLL_RAW(u32);
-COLL_RAW(s32);
-COLL_RAW(u64);
-COLL_RAW(s64);
 COLL_RAW(f32);
 COLL_RAW(f64);
-
-/* dst may be a or b, exactly: no iteration depends on another one. */
-#if defined(__clang__)
-#define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
-#else
-#define COLL_INDEPENDENT	_Pragma("GCC ivdep")
-#endif
-
-/*
- * Define the reduction @name, of elements stored as @raw and computed as @type:
- * @load makes one of the other, @expr one of x and y, and @store goes back.
- */
-#define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
-static void coll_##name(void *dst, const void *a, const void *b,	\
-			size_t count, u32 divisor __maybe_unused)	\
-{									\
-	const raw_##raw *first = a;					\
-	const raw_##raw *second = b;					\
-	raw_##raw *result = dst;					\
-	size_t i;							\
-									\
-	COLL_INDEPENDENT						\
-	for (i = 0; i < count; i++) {					\
-		const type x = load(first[i]);				\
-		const type y = load(second[i]);				\
-									\
-		result[i] = store(expr);				\
-	}								\
-}
-
-#define COLL_REDUCE(name, type, expr)	\
-	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
 
 /* Bytes of the vectors that are spelt out; the compiler makes them of what there is. */
 #if defined(__AVX512F__)
@@ -157,12 +110,6 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 	coll_##name##_rest(result, first, second, count, divisor);	\
 }
 
-/* Of integers and floats: true is whatever has a bit of @mask. */
-#define COLL_REDUCE_LOGICAL(name, type, mask, one)			\
-COLL_REDUCE(name##_land, type, (x & (mask)) && (y & (mask)) ? (one) : 0)	\
-COLL_REDUCE(name##_lor,  type, ((x | y) & (mask)) ? (one) : 0)		\
-COLL_REDUCE(name##_lxor, type, !(x & (mask)) != !(y & (mask)) ? (one) : 0)
-
 /*
  * Quotients toward zero, without the division of integers, which has no vector
  * form: below 64 bits, a wider float has room for an exact one.  x / d, if not
@@ -203,60 +150,20 @@ COLL_SIGNED_QUOTIENT(s16, u16)
 COLL_SIGNED_QUOTIENT(s32, u32)
 COLL_SIGNED_QUOTIENT(s64, u64)
 
-/*
- * Integers.  Where the sign makes no difference there is only the unsigned one,
- * which wraps; the product of narrow ones is @wide, lest it be promoted to int.
- */
-#define COLL_REDUCE_INTEGER(s, u, wide)					\
-COLL_REDUCE(u##_sum,  u, x + y)						\
-COLL_REDUCE(u##_prod, u, (wide)x * y)					\
-COLL_REDUCE(u##_band, u, x & y)						\
-COLL_REDUCE(u##_bor,  u, x | y)						\
-COLL_REDUCE(u##_bxor, u, x ^ y)						\
-COLL_REDUCE_LOGICAL(u, u, (u)~(u)0, 1)					\
-COLL_REDUCE(u##_min,  u, x < y ? x : y)					\
-COLL_REDUCE(u##_max,  u, x > y ? x : y)					\
-COLL_REDUCE(s##_min,  s, x < y ? x : y)					\
-COLL_REDUCE(s##_max,  s, x > y ? x : y)					\
+COLL_REDUCE_INTEGERS
+COLL_REDUCE_LOGICAL_FLOATS
+
+#define COLL_REDUCE_AVERAGE(s, u)					\
 COLL_REDUCE(u##_avg,  u, coll_##u##_quotient(x + y, divisor))		\
 COLL_REDUCE(s##_avg,  u, coll_##s##_quotient(x + y, divisor))
 
-COLL_REDUCE_INTEGER(s8, u8, u32)
-COLL_REDUCE_INTEGER(s16, u16, u32)
-COLL_REDUCE_INTEGER(s32, u32, u32)
-COLL_REDUCE_INTEGER(s64, u64, u64)
+COLL_REDUCE_AVERAGE(s8, u8)
+COLL_REDUCE_AVERAGE(s16, u16)
+COLL_REDUCE_AVERAGE(s32, u32)
+COLL_REDUCE_AVERAGE(s64, u64)
 
-COLL_REDUCE_LOGICAL(f16, u16, COLL_F16_ABS, COLL_F16_ONE)
-COLL_REDUCE_LOGICAL(bf16, u16, COLL_BF16_ABS, COLL_BF16_ONE)
-COLL_REDUCE_LOGICAL(f32, u32, COLL_F32_ABS, COLL_F32_ONE)
-COLL_REDUCE_LOGICAL(f64, u64, COLL_F64_ABS, COLL_F64_ONE)
-
-/*
- * The order of small floats, by their bits: with the lower bits of the negative
- * ones turned over, all but NaN are in order as signed integers, -0 just below
- * +0.
- */
-#define COLL_SMALL_FLOAT_ORDER(f, F, u, s)				\
-static __always_inline s coll_##f##_key(u bits)				\
-{									\
-	return (s)((s)bits < 0 ? bits ^ COLL_##F##_ABS : bits);		\
-}									\
-									\
-static __always_inline u coll_##f##_ordered(u x, u y, u result)		\
-{									\
-	const bool x_is_nan = (x & COLL_##F##_ABS) > COLL_##F##_INF;	\
-	const bool y_is_nan = (y & COLL_##F##_ABS) > COLL_##F##_INF;	\
-									\
-	return (x_is_nan | y_is_nan) ? COLL_##F##_NAN : result;		\
-}									\
-									\
-COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
-	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
-COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
-	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
-
-COLL_SMALL_FLOAT_ORDER(f16, F16, u16, s16)
-COLL_SMALL_FLOAT_ORDER(bf16, BF16, u16, s16)
+COLL_FLOAT_BITS_ORDER(f16, F16, u16, s16)
+COLL_FLOAT_BITS_ORDER(bf16, BF16, u16, s16)
 
 /*
  * The order of the others, by their value, which has an instruction.  Asked both

@@ -124,7 +124,7 @@ static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
  * @ptr: the bytes, aligned to nothing
  * @len: how many there are
  *
- * Context: any; a REDUCE sink needs the vector registers (kernel_fpu_begin).
+ * Context: any; with the vector registers (kernel_fpu_begin) if coll_sink_computes().
  * Return: how many were taken: @len, or fewer when the frame ends first.
  */
 size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)

@@ -99,4 +99,13 @@ static inline u64 coll_sink_pending(const struct coll_sink *sink)
 	return sink->left + sink->carried;
 }
 
+/**
+ * coll_sink_computes() - does it need the vector registers?
+ * @sink: the sink
+ */
+static inline bool coll_sink_computes(const struct coll_sink *sink)
+{
+	return sink->kind == COLL_SINK_REDUCE && sink->impl->registers;
+}
+
 #endif /* COLL_SINK_H */

@@ -646,9 +646,11 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
 	if (!inst)
 		return;
 	coll_inst_sink(inst, &sink, data->length);
-	engine->ops->vector(engine->ctx, true);
+	if (coll_sink_computes(&sink))
+		engine->ops->vector(engine->ctx, true);
 	coll_sink(&sink, payload, data->length);
-	engine->ops->vector(engine->ctx, false);
+	if (coll_sink_computes(&sink))
+		engine->ops->vector(engine->ctx, false);
 	if (sink.kind == COLL_SINK_REDUCE)
 		engine->stats.reduced += data->length;
 	coll_inst_stored(inst, stream_stored(data, &sink));
