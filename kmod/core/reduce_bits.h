@@ -48,7 +48,8 @@ COLL_RAW(u64);
 COLL_RAW(s64);
 
 /* dst may be a or b, exactly: no iteration depends on another one. */
-#if defined(__clang__)
+#if defined(COLL_INDEPENDENT)
+#elif defined(__clang__)
 #define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
 #else
 #define COLL_INDEPENDENT	_Pragma("GCC ivdep")

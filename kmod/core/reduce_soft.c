@@ -6,6 +6,9 @@
  * tens of additions done by hand.  What is seldom, or has no short form, is not offered: it
  * takes the registers however little it is.
  */
+/* Vectors are what is to be done without. */
+#define COLL_INDEPENDENT
+
 #include "reduce_bits.h"
 
 /*
@@ -20,7 +23,7 @@ static __always_inline u64 soft_down(u64 x, u32 places)
 {
 	if (places > 63)
 		return !!x;
-	return x >> places | !!(x & ((1ULL << places) - 1));
+	return x >> places | (x & ((1ULL << places) - 1) ? 1 : 0);
 }
 
 /* Of a finite number: its digits, with the one that is not written, and its exponent. */
