@@ -258,7 +258,7 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
  * @failure: why
  */
 noinline void coll_agree_doom(struct coll_member *member, u64 instance,
-		     const struct coll_failure *failure)
+			      const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
 		coll_member_abort(member, &failure->cause);
@@ -568,7 +568,7 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
  * Context: process or work item.
  */
 noinline void coll_agree_abort(struct coll_member *member, u64 instance,
-		      const struct coll_failure *failure)
+			       const struct coll_failure *failure)
 {
 	spin_lock(&member->lock);
 	coll_agree_fail(member, coll_request_find(member, instance), instance, failure);

@@ -290,7 +290,7 @@ static int layout_views(struct coll_blocks *blocks, const struct collective_layo
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW or -ENOMEM.
  */
 noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
-		     u32 rank, u32 nranks, const u8 *holds)
+			      u32 rank, u32 nranks, const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;
 	struct collective_layout layout;

@@ -135,16 +135,6 @@ static struct coll_haul inst_haul(const struct coll_inst *inst)
 	return haul;
 }
 
-/* How a frame of the current step is reduced and copied. */
-static const struct coll_reduce_impl *inst_impl(const struct coll_inst *inst, u32 len)
-{
-	const struct coll_plan *plan = &inst->call.plan;
-
-	if (!inst->rx.reduce || coll_plan_wide(plan))
-		return inst->engine->impl;
-	return coll_reduce_for(inst->engine->impl, plan->type, plan->reduction, len);
-}
-
 /**
  * coll_inst_sink() - the sink for a frame that fits
  * @inst: the instance
@@ -171,11 +161,13 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 		.left = len,
 		.haul = inst_haul(inst),
 		.excess = inst_excess(inst, len),
-		.impl = inst_impl(inst, len),
+		.impl = inst->engine->impl,
 		.copier = inst->engine->copier,
 	};
-	if (coll_plan_wide(&call->plan) && step->reduce)
+	if (step->reduce && coll_plan_wide(&call->plan))
 		sink->stored = call->plan.size << step->wide_out;
+	else if (step->reduce)
+		sink->impl = coll_reduce_for(sink->impl, sink->type, sink->reduction, len);
 	if (step->tee.len) {
 		sink->tee = call->area[step->tee.area];
 		sink->tee_off = call->area_off[step->tee.area] + step->tee.off + inst->rx_off;

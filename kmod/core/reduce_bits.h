@@ -48,34 +48,40 @@ COLL_RAW(u64);
 COLL_RAW(s64);
 
 /* dst may be a or b, exactly: no iteration depends on another one. */
-#if defined(COLL_INDEPENDENT)
-#elif defined(__clang__)
+#ifndef COLL_INDEPENDENT
+#if defined(__clang__)
 #define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
 #else
 #define COLL_INDEPENDENT	_Pragma("GCC ivdep")
 #endif
+#endif
 
 /*
- * Define the reduction @name, of elements stored as @raw and computed as @type:
- * @load makes one of the other, @expr one of x and y, and @store goes back.
+ * Define the reduction @name, of elements stored as @own and @in, computed as @type and
+ * stored as @out: @load_own and @load_in make the second of the first, @expr one of x and
+ * y, and @store goes on.
  */
-#define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
+#define COLL_REDUCE_LOOP(name, own, in, out, type, load_own, load_in, store, expr)	\
 static void coll_##name(void *dst, const void *a, const void *b,	\
 			size_t count, u32 divisor __maybe_unused)	\
 {									\
-	const raw_##raw *first = a;					\
-	const raw_##raw *second = b;					\
-	raw_##raw *result = dst;					\
+	const raw_##own *first = a;					\
+	const raw_##in *second = b;					\
+	raw_##out *result = dst;					\
 	size_t i;							\
 									\
 	COLL_INDEPENDENT						\
 	for (i = 0; i < count; i++) {					\
-		const type x = load(first[i]);				\
-		const type y = load(second[i]);				\
+		const type x = load_own(first[i]);			\
+		const type y = load_in(second[i]);			\
 									\
 		result[i] = store(expr);				\
 	}								\
 }
+
+/* Both operands and the result are stored alike. */
+#define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
+	COLL_REDUCE_LOOP(name, raw, raw, raw, type, load, load, store, expr)
 
 #define COLL_REDUCE(name, type, expr)	\
 	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
@@ -137,5 +143,19 @@ COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
 COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
+
+/* Of a table's row: @n says what is ordered, @w what has just bits. */
+#define COLL_REDUCE_ROW_BITS(n, w)					\
+	[COLLECTIVE_MIN]	= coll_##n##_min,			\
+	[COLLECTIVE_MAX]	= coll_##n##_max,			\
+	[COLLECTIVE_LAND]	= coll_##w##_land,			\
+	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
+	[COLLECTIVE_LXOR]	= coll_##w##_lxor
+
+/* ... and what only integers have besides. */
+#define COLL_REDUCE_ROW_BITWISE(w)					\
+	[COLLECTIVE_BAND]	= coll_##w##_band,			\
+	[COLLECTIVE_BOR]	= coll_##w##_bor,			\
+	[COLLECTIVE_BXOR]	= coll_##w##_bxor
 
 #endif /* COLL_REDUCE_BITS_H */

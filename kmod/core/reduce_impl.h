@@ -207,22 +207,7 @@ COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
  * @ww both are wide.
  */
 #define COLL_REDUCE_WIDE_AS(name, in, out, widen_own, widen_in, store, expr)	\
-static void coll_##name(void *dst, const void *a, const void *b,	\
-			size_t count, u32 divisor __maybe_unused)	\
-{									\
-	const raw_u16 *own = a;						\
-	const raw_##in *arrived = b;					\
-	raw_##out *result = dst;					\
-	size_t i;							\
-									\
-	COLL_INDEPENDENT						\
-	for (i = 0; i < count; i++) {					\
-		const f32 x = widen_own(own[i]);			\
-		const f32 y = widen_in(arrived[i]);			\
-									\
-		result[i] = store(expr);				\
-	}								\
-}
+	COLL_REDUCE_LOOP(name, u16, in, out, f32, widen_own, widen_in, store, expr)
 
 #define COLL_REDUCE_WIDE(f, op, widen, narrow, expr)			\
 COLL_REDUCE_WIDE_AS(f##_wi_##op, f32, u16, widen, /* as is */, narrow, expr)	\
@@ -246,18 +231,12 @@ COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #define COLL_REDUCE_ROW(n, w)						\
 	[COLLECTIVE_SUM]	= coll_##w##_sum,			\
 	[COLLECTIVE_PROD]	= coll_##w##_prod,			\
-	[COLLECTIVE_MIN]	= coll_##n##_min,			\
-	[COLLECTIVE_MAX]	= coll_##n##_max,			\
 	[COLLECTIVE_AVG]	= coll_##n##_avg,			\
-	[COLLECTIVE_LAND]	= coll_##w##_land,			\
-	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
-	[COLLECTIVE_LXOR]	= coll_##w##_lxor
+	COLL_REDUCE_ROW_BITS(n, w)
 
 #define COLL_REDUCE_ROW_INTEGER(n, w) {					\
 	COLL_REDUCE_ROW(n, w),						\
-	[COLLECTIVE_BAND]	= coll_##w##_band,			\
-	[COLLECTIVE_BOR]	= coll_##w##_bor,			\
-	[COLLECTIVE_BXOR]	= coll_##w##_bxor,			\
+	COLL_REDUCE_ROW_BITWISE(w),					\
 }
 
 #define COLL_REDUCE_ROW_FLOAT(f) { COLL_REDUCE_ROW(f, f) }

@@ -6,9 +6,7 @@
  * tens of additions done by hand.  What is seldom, or has no short form, is not offered: it
  * takes the registers however little it is.
  */
-/* Vectors are what is to be done without. */
-#define COLL_INDEPENDENT
-
+#define COLL_INDEPENDENT	/* vectors are what is to be done without */
 #include "reduce_bits.h"
 
 /*
@@ -101,21 +99,11 @@ COLL_FLOAT_BITS_ORDER(f64, F64, u64, s64)
 COLL_REDUCE(f32_sum, u32, soft_f32_sum(x, y))
 COLL_REDUCE(f64_sum, u64, soft_f64_sum(x, y))
 
-/* @n says what is ordered, @w what has just bits. */
-#define SOFT_ORDERED(n, w)						\
-	[COLLECTIVE_MIN]	= coll_##n##_min,			\
-	[COLLECTIVE_MAX]	= coll_##n##_max,			\
-	[COLLECTIVE_LAND]	= coll_##w##_land,			\
-	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
-	[COLLECTIVE_LXOR]	= coll_##w##_lxor
-
 #define SOFT_INTEGER(n, w) {						\
-	SOFT_ORDERED(n, w),						\
+	COLL_REDUCE_ROW_BITS(n, w),					\
+	COLL_REDUCE_ROW_BITWISE(w),					\
 	[COLLECTIVE_SUM]	= coll_##w##_sum,			\
 	[COLLECTIVE_PROD]	= coll_##w##_prod,			\
-	[COLLECTIVE_BAND]	= coll_##w##_band,			\
-	[COLLECTIVE_BOR]	= coll_##w##_bor,			\
-	[COLLECTIVE_BXOR]	= coll_##w##_bxor,			\
 }
 
 const struct coll_reduce_impl coll_reduce_soft = {
@@ -129,11 +117,11 @@ const struct coll_reduce_impl coll_reduce_soft = {
 		[COLLECTIVE_UINT32]	= SOFT_INTEGER(u32, u32),
 		[COLLECTIVE_INT64]	= SOFT_INTEGER(s64, u64),
 		[COLLECTIVE_UINT64]	= SOFT_INTEGER(u64, u64),
-		[COLLECTIVE_FLOAT16]	= { SOFT_ORDERED(f16, f16) },
-		[COLLECTIVE_BFLOAT16]	= { SOFT_ORDERED(bf16, bf16) },
-		[COLLECTIVE_FLOAT32]	= { SOFT_ORDERED(f32, f32),
+		[COLLECTIVE_FLOAT16]	= { COLL_REDUCE_ROW_BITS(f16, f16) },
+		[COLLECTIVE_BFLOAT16]	= { COLL_REDUCE_ROW_BITS(bf16, bf16) },
+		[COLLECTIVE_FLOAT32]	= { COLL_REDUCE_ROW_BITS(f32, f32),
 					    [COLLECTIVE_SUM] = coll_f32_sum },
-		[COLLECTIVE_FLOAT64]	= { SOFT_ORDERED(f64, f64),
+		[COLLECTIVE_FLOAT64]	= { COLL_REDUCE_ROW_BITS(f64, f64),
 					    [COLLECTIVE_SUM] = coll_f64_sum },
 	},
 	.copy = coll_copy_words,
