@@ -338,6 +338,21 @@ bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
 	return true;
 }
 
+/*
+ * Acknowledge last what has been taken: packets are given back and, unless what was sent since
+ * then told the peer's TCP, one is sent, for which the peer gives back packets in its turn
+ * while it waits for what the control runner is about to tell.  Return: true: not yet.
+ */
+static bool lane_acknowledge(struct coll_lane *lane)
+{
+	if (!lane->owes)
+		return false;
+	lane->waits = !lane->waits && READ_ONCE(lane->member->posted);
+	if (!lane->waits)
+		coll_move_acknowledge(lane);
+	return lane->waits;
+}
+
 static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
@@ -376,6 +391,8 @@ static bool lane_run(struct coll_runner *runner)
 	lane_finish(lane);
 	if (READ_ONCE(member->posted))
 		coll_runner_poke(&member->control);
+	if (!moved)
+		moved = lane_acknowledge(lane);
 	lane_rest(lane);
 	return moved;
 }

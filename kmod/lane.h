@@ -32,6 +32,8 @@ struct coll_part;
  * @helped: bytes that others have copied for it [L]
  * @past: bytes that were stored past the caches [L]
  * @finished: parts to be completed when the engine has returned [L]
+ * @owes: what has been taken is not acknowledged [L]
+ * @waits: nor is it before the control runner has had its turn [L]
  * @failed: the engine was told that the group failed [L]
  * @hurt: a frame has come that does not fit: see struct coll_part [L]
  * @inbox: parts submitted, the last one first
@@ -57,6 +59,8 @@ struct coll_lane {
 	u64 helped;
 	u64 past;
 	struct list_head finished;
+	bool owes;
+	bool waits;
 	bool failed;
 	bool hurt;
 	struct llist_head inbox;
@@ -89,6 +93,7 @@ bool coll_move_stirs(const struct coll_conn *conn);
 void coll_move_unwatch(struct coll_conn *conn);
 void coll_move_first(struct coll_lane *lane);
 void coll_move_tick(struct coll_lane *lane);
+void coll_move_acknowledge(struct coll_lane *lane);
 bool coll_move(struct coll_lane *lane);
 
 /* copier.c */

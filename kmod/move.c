@@ -29,6 +29,7 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
+	conn->ep.defer = false;
 	if (reduces) {
 		coll_vector_hold(&lane->vector);
 		len = min(len, COLL_VECTOR_BYTES);
@@ -41,6 +42,7 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 		if (coll_stream_lent(conn->stream))
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
+		conn->ep.defer = conn->stream->rx_last;
 	}
 	return n;
 }
@@ -155,10 +157,30 @@ static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 		coll_move_down(conn, n);
 		return 0;
 	}
+	if (conn->ep.taken) {
+		lane->owes = true;
+		lane->waits = false;
+	}
 	/* Anything more will be announced, unless the budget cut it off. */
 	if (n >= budget || conn->broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
+}
+
+/**
+ * coll_move_acknowledge() - have acknowledged what has been taken
+ * @lane: a lane that runs
+ *
+ * Context: may sleep.
+ */
+void coll_move_acknowledge(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node)
+		if (conn->ep.transport)
+			conn->ep.transport->acknowledge(&conn->ep);
+	lane->owes = false;
 }
 
 static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)

@@ -11,6 +11,7 @@ const struct coll_transport coll_tcp = {
 	.send		= coll_tcp_send,
 	.send_out	= coll_tcp_send_out,
 	.receive	= coll_tcp_receive,
+	.acknowledge	= coll_tcp_acknowledge,
 	.keeps		= coll_tcp_keeps,
 	.watch		= coll_tcp_watch,
 	.stirs		= coll_tcp_stirs,

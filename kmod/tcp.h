@@ -22,6 +22,7 @@ int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 
 
 /* tcp_receive.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
+void coll_tcp_acknowledge(struct coll_endpoint *ep);
 bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes);
 void coll_tcp_watch(struct coll_endpoint *ep);
 bool coll_tcp_stirs(const struct coll_endpoint *ep);

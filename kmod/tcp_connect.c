@@ -74,10 +74,14 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->transport = &coll_tcp;
 	ep->sock = sock;
 	ep->error = 0;
+	ep->defer = false;
+	ep->taken = 0;
 	ep->until = jiffies;
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
+	/* Urgent bytes are like others: nobody takes them out of what has been taken. */
+	sock_set_flag(sk, SOCK_URGINLINE);
 	write_lock_bh(&sk->sk_callback_lock);
 	ep->saved.data_ready = sk->sk_data_ready;
 	ep->saved.write_space = sk->sk_write_space;

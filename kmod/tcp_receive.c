@@ -10,6 +10,9 @@
 
 #include "tcp.h"
 
+/* Bytes; less is acknowledged as it is taken. */
+#define TCP_DEFER_MIN	(64 * 1024)
+
 /* How many bytes were taken; fewer than @len when that is enough for now. */
 static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 {
@@ -89,20 +92,39 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 	return done;
 }
 
-/* Called by tcp_read_sock() under the socket lock, for one socket buffer. */
-static int receive_actor(read_descriptor_t *desc, struct sk_buff *skb,
-			 unsigned int off, size_t len)
+/* What has been taken is the socket's to forget, and to tell the peer's. */
+static void receive_acknowledge(struct coll_endpoint *ep)
 {
-	struct coll_endpoint *ep = desc->arg.data;
-	u32 n = min_t(size_t, len, desc->count);
+	if (!ep->taken)
+		return;
+	tcp_read_done(ep->sock->sk, ep->taken);
+	WRITE_ONCE(ep->taken, 0);
+}
 
-	if (n && !ep->error)
-		n = receive_skb(ep, skb, off, n);
-	else
-		n = 0;
-	ep->ops->pause(ep);
-	desc->count -= n;
-	return n;
+/* Take what is queued, under the socket lock. */
+static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
+{
+	const struct sock *sk = ep->sock->sk;
+	u32 seq = tcp_sk(sk)->copied_seq, done = 0;
+	struct sk_buff *skb;
+
+	if (ep->error)
+		return 0;
+	skb_queue_walk(&sk->sk_receive_queue, skb) {
+		u32 off = seq + done - TCP_SKB_CB(skb)->seq;
+		u32 n, taken;
+
+		/* The end, alone. */
+		if (off >= skb->len)
+			continue;
+		n = min(skb->len - off, budget - done);
+		taken = receive_skb(ep, skb, off, n);
+		ep->ops->pause(ep);
+		done += taken;
+		if (taken < n || done == budget)
+			break;
+	}
+	return done;
 }
 
 /**
@@ -115,15 +137,21 @@ static int receive_actor(read_descriptor_t *desc, struct sk_buff *skb,
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 {
 	struct sock *sk = ep->sock->sk;
-	read_descriptor_t desc = { .arg.data = ep, .count = budget };
 	bool end, fin;
 	int n, err;
 
 	lock_sock(sk);
-	n = tcp_read_sock(sk, &desc, receive_actor);
+	receive_acknowledge(ep);
+	n = receive_queue(ep, budget);
+	WRITE_ONCE(ep->taken, n);
+	if (n < TCP_DEFER_MIN || !ep->defer)
+		receive_acknowledge(ep);
 	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
 	/* A reset may have been told already, to a sender; it sends no FIN. */
 	fin = sock_flag(sk, SOCK_DONE);
+	/* Nothing else is queued.  As long as it is, TCP takes its time to acknowledge it. */
+	if (fin && !n && !ep->error)
+		tcp_read_done(sk, 1);
 	err = -READ_ONCE(sk->sk_err);
 	release_sock(sk);
 
@@ -147,6 +175,21 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 }
 
 /**
+ * coll_tcp_acknowledge() - see struct coll_transport
+ * @ep: the endpoint
+ */
+void coll_tcp_acknowledge(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+
+	if (!ep->taken)
+		return;
+	lock_sock(sk);
+	receive_acknowledge(ep);
+	release_sock(sk);
+}
+
+/**
  * coll_tcp_keeps() - see struct coll_transport
  * @ep: the endpoint
  * @bytes: what may wait
@@ -161,7 +204,8 @@ bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
 	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
 		return false;
-	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) <= bytes &&
+	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) - READ_ONCE(ep->taken) <=
+	       bytes &&
 	       tcp_receive_window(tcp) >= bytes;
 }
 

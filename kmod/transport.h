@@ -48,6 +48,8 @@ struct coll_endpoint_ops {
  * @sock: the socket
  * @saved: the socket's own callbacks, put back by close()
  * @error: of take(), kept for the end of receive()
+ * @defer: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
+ * @taken: bytes that were received, and not acknowledged
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
  * @until: how long close() waits after finish(), in jiffies
  */
@@ -62,6 +64,8 @@ struct coll_endpoint {
 		void (*error_report)(struct sock *sk);
 	} saved;
 	int error;
+	bool defer;
+	u32 taken;
 	struct bio_vec *bvec;
 	unsigned long until;
 };
@@ -82,6 +86,9 @@ struct coll_endpoint {
  * @receive: give take() what has come, about @budget bytes at most.  Returns
  *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno.  If bytes
  *	are returned, and they were the last ones, an event follows
+ * @acknowledge: of what was received when take() had set @defer, which is told only for much of
+ *	it: tell the peer's end, and give back the memory that it came in; the next receive()
+ *	does so too
  * @keeps: may what has come wait to be received?  Not more than so many bytes, and
  *	only with room for as many behind them, and if this is not the end.  A guess; in any
  *	context
@@ -104,6 +111,7 @@ struct coll_transport {
 	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
 	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
+	void (*acknowledge)(struct coll_endpoint *ep);
 	bool (*keeps)(const struct coll_endpoint *ep, u32 bytes);
 	void (*watch)(struct coll_endpoint *ep);
 	bool (*stirs)(const struct coll_endpoint *ep);

@@ -138,6 +138,47 @@ TEST_F(pair, leave_in_operation)
 	EXPECT_NE(0, member_barrier(self->fd[0]));
 }
 
+/* How long it takes who is the first to leave, ms. */
+static int lone_leave(void)
+{
+	struct sockaddr_storage addr[2];
+	int fd[2], i, ms = -1;
+	char name[33];
+	__u64 id, begin;
+
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		fd[i] = member_open();
+		if (fd[i] < 0 || member_join(fd[i], name, id, i, 2, &addr[i]))
+			return -1;
+	}
+	if (!pair_connect(fd, addr)) {
+		begin = now_ms();
+		if (!member_leave(fd[0]))
+			ms = now_ms() - begin;
+	}
+	close(fd[1]);
+	close(fd[0]);
+	return ms;
+}
+
+/*
+ * It waits until the other's TCP has acknowledged the end of their connections, which is done
+ * at once: where it is put off that is for 40 ms at least.
+ */
+TEST(lone_leave_is_acknowledged)
+{
+	int round, ms, least = 1000;
+
+	for (round = 0; round < 10; round++) {
+		ms = lone_leave();
+		ASSERT_LE(0, ms);
+		least = least < ms ? least : ms;
+	}
+	TH_LOG("the quickest of 10 took %d ms", least);
+	EXPECT_GT(40, least);
+}
+
 TEST_F(pair, leave_then_anything)
 {
 	struct collective_status status;

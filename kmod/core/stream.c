@@ -550,6 +550,7 @@ static void stream_close(struct coll_stream *stream)
 
 	stream->rx_open = false;
 	stream->rx_inst = NULL;
+	stream->rx_last = false;
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
 		stream->staged += eager_cost(data.length);
@@ -561,6 +562,7 @@ static void stream_close(struct coll_stream *stream)
 		stream_credit(stream, &data);
 
 	if (inst) {
+		stream->rx_last = data.offset + data.length == inst->rx.in.len;
 		inst->rx_stream = NULL;
 		coll_inst_stored(inst, stream_stored(&data, &stream->sink));
 	} else if (data.flags & COLL_DATA_BORROWED) {

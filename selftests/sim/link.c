@@ -159,7 +159,7 @@ static void endpoint_bounded(struct endpoint *ep)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);
 }
 
-/* Hand @len bytes to the stream, as the actor of tcp_read_sock() would. */
+/* Hand @len bytes to the stream, as a transport would. */
 static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 {
 	struct member *member = ep->member;

@@ -70,7 +70,10 @@ static void test_grant(void)
 	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more than is granted");
 	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF - 8, BORROWED, 2);
+	tap_ok(!f->stream[1].rx_last, "a frame that is not the end of a step");
+	arrive_frame(f, 1, 0, 0, HALF - 8, 8, BORROWED, 2);
+	tap_ok(f->stream[1].rx_last, "one that is");
 	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
 	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
 	tap_ok(grant(f, 1, 0, HALF + 4) == -EPROTO,
