@@ -338,6 +338,9 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 	}
 	sock_release(ep->sock);
 	kvfree(ep->bvec);
+	if (ep->headers.page)
+		put_page(ep->headers.page);
+	ep->headers.page = NULL;
 	ep->bvec = NULL;
 	ep->sock = NULL;
 	ep->transport = NULL;

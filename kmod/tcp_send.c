@@ -61,21 +61,6 @@ static u32 span_pieces(struct bio_vec *bvec, unsigned int *count,
 	return done;
 }
 
-static int send_header(struct coll_endpoint *ep, const struct coll_out *out)
-{
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	unsigned int count = 1;
-	u32 len = out->len;
-
-	if (!out->gather)
-		return coll_tcp_send(ep, out->ptr, out->len, out->more);
-
-	bvec_set_virt(&ep->bvec[0], (void *)out->ptr, out->len);
-	len += span_pieces(ep->bvec, &count, out->mem, out->off, out->more);
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, len);
-	return sock_sendmsg(ep->sock, &msg);
-}
-
 /*
  * Lending
  *
@@ -115,35 +100,50 @@ static int lend_pages(struct sk_buff *skb, struct iov_iter *from, size_t len)
 	return 0;
 }
 
-static int send_payload(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
+/*
+ * A header is soon another one: a copy of it is lent, in a page that is like the others.
+ * That is accounted to who runs the lane.
+ */
+static bool lend_header(struct coll_endpoint *ep, const struct coll_out *out)
+{
+	struct page_frag *frag = &ep->headers;
+
+	if (!skb_page_frag_refill(out->len, frag, GFP_KERNEL_ACCOUNT))
+		return false;
+	memcpy(page_address(frag->page) + frag->offset, out->ptr, out->len);
+	bvec_set_page(&ep->bvec[0], frag->page, out->len, frag->offset);
+	return true;
+}
+
+/* May payload be lent, and is it worth while? */
+static bool may_lend(const struct coll_endpoint *ep, const struct coll_out *out,
+		     unsigned int pieces, u32 len)
 {
 	/* Without scatter-gather the stack copies in spite of the flag. */
-	bool lent = !out->copy && (ep->sock->sk->sk_route_caps & NETIF_F_SG);
-	struct ubuf_info lend = {
+	if (!len || out->copy || !(ep->sock->sk->sk_route_caps & NETIF_F_SG))
+		return false;
+	return len >= pieces * TCP_LEND_MIN || pieces < 3;
+}
+
+static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bool lend,
+		       bool more)
+{
+	struct ubuf_info lent = {
 		.ops = &lend_ops,
 		.refcnt = REFCOUNT_INIT(1),
 		.flags = SKBFL_SHARED_FRAG,
 	};
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	unsigned int count = 0;
-	u32 span;
-	int n;
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
+	};
 
-	span = span_pieces(ep->bvec, &count, out->mem, out->off, out->len);
-	lent &= span >= count * TCP_LEND_MIN || count < 3;
-	if (lent) {
+	if (lend) {
 		msg.msg_flags |= MSG_ZEROCOPY;
-		msg.msg_ubuf = &lend;
+		msg.msg_ubuf = &lent;
 		msg.sg_from_iter = lend_pages;
 	}
-	if (span < out->len)
-		msg.msg_flags |= MSG_MORE;
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, span);
-
-	n = sock_sendmsg(ep->sock, &msg);
-	if (lent && n > 0)
-		*borrowed = n;
-	return n;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, len);
+	return sock_sendmsg(ep->sock, &msg);
 }
 
 /**
@@ -156,6 +156,27 @@ static int send_payload(struct coll_endpoint *ep, const struct coll_out *out, u3
  */
 int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
 {
+	u32 head = out->ptr ? out->len : 0;
+	u32 payload = out->ptr ? out->more : out->len;
+	unsigned int count = !!head;
+	bool lend;
+	u32 len;
+	int n;
+
+	len = span_pieces(ep->bvec, &count, out->mem, out->off, payload);
+	lend = may_lend(ep, out, count - !!head, len);
+	if (head) {
+		lend = lend && lend_header(ep, out);
+		if (!lend)
+			bvec_set_virt(&ep->bvec[0], (void *)out->ptr, head);
+	}
+
+	n = send_pieces(ep, count, head + len, lend, len < payload);
 	*borrowed = 0;
-	return out->ptr ? send_header(ep, out) : send_payload(ep, out, borrowed);
+	if (lend && n > 0) {
+		head = min_t(u32, head, n);
+		ep->headers.offset += head;
+		*borrowed = n - head;
+	}
+	return n;
 }

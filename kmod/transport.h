@@ -51,6 +51,7 @@ struct coll_endpoint_ops {
  * @defer: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
  * @taken: bytes that were received, and not acknowledged
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
+ * @headers: memory for what is copied, likewise
  * @until: how long close() waits after finish(), in jiffies
  */
 struct coll_endpoint {
@@ -67,6 +68,7 @@ struct coll_endpoint {
 	bool defer;
 	u32 taken;
 	struct bio_vec *bvec;
+	struct page_frag headers;
 	unsigned long until;
 };
 
@@ -81,8 +83,8 @@ struct coll_endpoint {
  * @status: 0: connected, -EINPROGRESS: not yet; else why not
  * @send: send bytes by copy; @more: more follow at once.  Returns how many were
  *	taken, -EAGAIN (an event follows), or a negative errno
- * @send_out: send what a stream has, payload without a copy if it can and may.
- *	Returns as @send; *@borrowed tells how many bytes were not copied
+ * @send_out: send what a stream has, a header and its payload in one go, payload without a copy
+ *	if it can and may.  Returns as @send; *@borrowed tells how many bytes were not copied
  * @receive: give take() what has come, about @budget bytes at most.  Returns
  *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno.  If bytes
  *	are returned, and they were the last ones, an event follows

@@ -31,13 +31,12 @@ struct coll_mem {
 
 /**
  * struct coll_out - what may leave next on a stream
- * @ptr: bytes to copy: a header; or NULL, then it is payload:
+ * @ptr: bytes to copy: of a header; or NULL, then it is payload:
  * @mem: memory it is in
  * @off: where in it
  * @len: bytes
- * @copy: they must be copied, for nobody will wait until they are consumed
- * @more: bytes of payload that follow a header, at @mem and @off...
- * @gather: ...and may be copied in the same go
+ * @copy: payload must be copied, for nobody will wait until it is consumed
+ * @more: bytes of payload that follow a header, at @mem and @off, and may leave with it
  */
 struct coll_out {
 	const u8 *ptr;
@@ -46,7 +45,6 @@ struct coll_out {
 	u32 len;
 	u32 more;
 	bool copy;
-	bool gather;
 };
 
 void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, const void *ptr,

@@ -229,8 +229,7 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 			.mem = stream->tx_mem,
 			.off = stream->tx_off,
 			.more = stream->tx_left,
-			.copy = true,
-			.gather = stream->tx_left && stream->tx_copy,
+			.copy = stream->tx_copy,
 		};
 	else
 		*out = (struct coll_out){

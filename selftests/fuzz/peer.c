@@ -253,8 +253,8 @@ bool peer_send(struct rig *rig, struct peer *peer, u32 most)
 		return false;
 	require(coll_stream_next(&peer->stream, &again) && again.ptr == out.ptr &&
 		again.mem == out.mem && again.off == out.off && again.len == out.len);
-	require(out.len && (!out.ptr || out.copy));
-	len = min(most, out.len + (out.gather ? out.more : 0));
+	require(out.len);
+	len = min(most, out.len + out.more);
 	if (!out.ptr)
 		touch(out.mem, out.off, len);
 	else if (len > out.len)

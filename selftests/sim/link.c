@@ -83,6 +83,41 @@ static u32 some(struct sim *sim, u64 most)
 	}
 }
 
+static struct ref *endpoint_push(struct endpoint *ep, u32 len)
+{
+	struct ref *ref = calloc(1, sizeof(*ref));
+
+	ref->len = len;
+	*ep->last = ref;
+	ep->last = &ref->next;
+	ep->queued += len;
+	return ref;
+}
+
+static void endpoint_push_header(struct endpoint *ep, const struct coll_out *out, u32 len)
+{
+	struct ref *ref = endpoint_push(ep, len);
+
+	ref->copy = malloc(len);
+	memcpy(ref->copy, out->ptr, len);
+}
+
+static void endpoint_push_payload(struct endpoint *ep, const struct coll_out *out, u32 len)
+{
+	struct sim_mem *mem = container_of(out->mem, struct sim_mem, mem);
+	struct ref *ref = endpoint_push(ep, len);
+
+	if (out->copy) {
+		ref->copy = malloc(len);
+		memory_read(mem, out->off, ref->copy, len);
+	} else {
+		ref->mem = mem;
+		ref->off = out->off;
+		memory_lend(mem, out->off, len);
+		ep->member->lent[ep->stream.engine->lane] += len;
+	}
+}
+
 /**
  * endpoint_send() - the transport asks the stream for something to send
  * @ep: whose stream
@@ -93,8 +128,7 @@ bool endpoint_send(struct endpoint *ep)
 {
 	struct sim *sim = ep->member->sim;
 	struct coll_out out, again;
-	struct ref *ref;
-	u32 len;
+	u32 len, head;
 
 	if (ep->queued >= ep->capacity || !ep->up)
 		return false;
@@ -104,40 +138,21 @@ bool endpoint_send(struct endpoint *ep)
 	if (!coll_stream_next(&ep->stream, &again) || again.ptr != out.ptr ||
 	    again.mem != out.mem || again.off != out.off || again.len != out.len)
 		sim_fail(sim, "coll_stream_next() changes its mind");
-	if (!out.len || (out.ptr && !out.copy)) {
-		sim_fail(sim, "coll_stream_next() gives %u bytes", out.len);
+	if (!out.len) {
+		sim_fail(sim, "coll_stream_next() gives no bytes");
 		return false;
 	}
 
-	ref = calloc(1, sizeof(*ref));
-	len = out.len + (out.gather ? out.more : 0);
-	ref->len = some(sim, min_t(u64, len, ep->capacity - ep->queued));
-	if (out.ptr || out.copy) {
-		ref->copy = malloc(ref->len);
-		if (out.ptr) {
-			u32 head = min(out.len, ref->len);
-
-			memcpy(ref->copy, out.ptr, head);
-			if (ref->len > head)
-				memory_read(container_of(out.mem, struct sim_mem, mem),
-					    out.off, ref->copy + head, ref->len - head);
-		} else {
-			memory_read(container_of(out.mem, struct sim_mem, mem),
-				    out.off, ref->copy, ref->len);
-		}
-	} else {
-		ref->mem = container_of(out.mem, struct sim_mem, mem);
-		ref->off = out.off;
-		memory_lend(ref->mem, ref->off, ref->len);
-		ep->member->lent[ep->stream.engine->lane] += ref->len;
-	}
-	*ep->last = ref;
-	ep->last = &ref->next;
-	ep->queued += ref->len;
+	len = some(sim, min_t(u64, out.len + out.more, ep->capacity - ep->queued));
+	head = out.ptr ? min(out.len, len) : 0;
+	if (head)
+		endpoint_push_header(ep, &out, head);
+	if (len > head)
+		endpoint_push_payload(ep, &out, len - head);
 	sim_wake(sim, &ep->other->receive);
-	coll_stream_sent(&ep->stream, ref->len);
+	coll_stream_sent(&ep->stream, len);
 
-	if (sim->config.mutation == MUTATION_CONSUMED && ref->mem)
+	if (sim->config.mutation == MUTATION_CONSUMED && len > head && !out.copy)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
 	coll_engine_drain(ep->stream.engine);
 	return true;

@@ -312,7 +312,7 @@ static inline bool next_header(struct fixture *f, u32 peer, struct coll_data *da
 	struct coll_out out;
 
 	return coll_stream_next(&f->stream[peer], &out) && out.ptr &&
-	       out.len == COLL_DATA_SIZE && out.copy &&
+	       out.len == COLL_DATA_SIZE &&
 	       !coll_wire_get_data(out.ptr, data, INCARNATION);
 }
 

@@ -48,6 +48,9 @@ static void test_grant(void)
 	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
 	       "but then it goes");
+	tap_ok(coll_stream_next(&f->stream[1], &out) && out.ptr && !out.copy &&
+	       out.more == HALF && out.mem == &f->send.mem && out.off == 0,
+	       "with its header");
 	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
 	tap_ok(coll_stream_next(&f->stream[1], &out) && !out.copy && out.mem == &f->send.mem &&
 	       out.off == 0 && out.len == HALF, "without a copy");
@@ -393,7 +396,7 @@ static void test_window(void)
 	arrive_bytes(f, 0, 2, 1024);
 	tap_ok(window.bytes[0] == 3 && window.bytes[1023] == 3 &&
 	       told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "nor when it is full");
-	tap_ok(coll_stream_next(&f->stream[2], &out) && out.ptr && !out.ptr[1] && out.gather,
+	tap_ok(coll_stream_next(&f->stream[2], &out) && out.ptr && !out.ptr[1] && out.copy,
 	       "what it holds is lent to nobody");
 	coll_stream_sent(&f->stream[2], COLL_DATA_SIZE + 255);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "little of it leaves");
