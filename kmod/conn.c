@@ -356,7 +356,7 @@ static int conn_send_hello(struct coll_conn *conn)
 {
 	while (conn->hello_left) {
 		int n = conn->ep.transport->send(&conn->ep, conn->hello + COLL_HELLO_SIZE -
-						 conn->hello_left, conn->hello_left, false);
+						 conn->hello_left, conn->hello_left);
 
 		if (n < 0)
 			return n;

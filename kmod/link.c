@@ -460,7 +460,7 @@ static void link_send(struct coll_link *link)
 		if (!left)
 			return;
 		n = min(left, link->out_size - at);
-		ret = conn->ep.transport->send(&conn->ep, link->out + at, n, false);
+		ret = conn->ep.transport->send(&conn->ep, link->out + at, n);
 		if (ret == -EAGAIN)
 			conn->blocked = true;
 		if (ret <= 0)

@@ -17,7 +17,7 @@ void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 
 /* tcp_send.c */
-int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
+int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);
 int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 
 /* tcp_receive.c */

@@ -13,16 +13,13 @@
  * @ep: the endpoint
  * @ptr: bytes to copy
  * @len: how many
- * @more: more follow at once
  *
  * Return: bytes taken, or a negative errno.
  */
-int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len, bool more)
+int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
 	struct kvec vec = { .iov_base = (void *)ptr, .iov_len = len };
-	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
-	};
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
 	return kernel_sendmsg(ep->sock, &msg, &vec, 1, len);
 }

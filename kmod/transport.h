@@ -81,8 +81,8 @@ struct coll_endpoint {
  *	any); in the context of the process that connects
  * @accept: make @ep the next waiting connection of @listener, or -EAGAIN
  * @status: 0: connected, -EINPROGRESS: not yet; else why not
- * @send: send bytes by copy; @more: more follow at once.  Returns how many were
- *	taken, -EAGAIN (an event follows), or a negative errno
+ * @send: send bytes by copy.  Returns how many were taken, -EAGAIN (an event follows), or
+ *	a negative errno
  * @send_out: send what a stream has, a header and its payload in one go, payload without a copy
  *	if it can and may.  Returns as @send; *@borrowed tells how many bytes were not copied
  * @receive: give take() what has come, about @budget bytes at most.  Returns
@@ -110,7 +110,7 @@ struct coll_transport {
 		       const struct sockaddr_storage *local);
 	int (*accept)(struct coll_endpoint *listener, struct coll_endpoint *ep);
 	int (*status)(struct coll_endpoint *ep);
-	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len, bool more);
+	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len);
 	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
 	void (*acknowledge)(struct coll_endpoint *ep);
