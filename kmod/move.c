@@ -29,7 +29,6 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
-	conn->ep.defer = false;
 	if (reduces) {
 		coll_vector_hold(&lane->vector);
 		len = min(len, COLL_VECTOR_BYTES);
@@ -42,8 +41,8 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 		if (coll_stream_lent(conn->stream))
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
-		conn->ep.defer = conn->stream->rx_last;
 	}
+	conn->ep.defer = conn->stream->rx_last;
 	return n;
 }
 

@@ -263,7 +263,7 @@ struct coll_engine {
  * @rx_head_got: bytes of it that have arrived
  * @rx_data: the header, once it is complete
  * @rx_open: a frame is open, and @sink takes its payload
- * @rx_last: the last frame was the end of a step
+ * @rx_last: what came last was the end of a step
  * @rx_inst: the instance it belongs to, NULL when discarded or staged
  * @sink: what becomes of its payload
  * @rx_position: payload bytes consumed so far

@@ -549,7 +549,6 @@ static void stream_close(struct coll_stream *stream)
 
 	stream->rx_open = false;
 	stream->rx_inst = NULL;
-	stream->rx_last = false;
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
 		stream->staged += eager_cost(data.length);
@@ -601,6 +600,7 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 
 	if (coll_stream_whole(stream))
 		stream_close(stream);
+	stream->rx_last = false;
 	if (stream_refused(stream))
 		return -EPROTO;
 	if (!stream->rx_open) {
