@@ -106,18 +106,14 @@ TEST_F_TIMEOUT(fresh, connect, 200)
 	struct sockaddr_storage addr[2];
 	unsigned int nth, failed = 0;
 	bool more = true;
-	int err, fd[2], i;
+	int err, fd[2];
 	char name[33];
 	__u64 id;
 
 	if (!faults_ready())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
-		group_unique(name, sizeof(name), &id);
-		for (i = 0; i < 2; i++) {
-			fd[i] = member_open();
-			ASSERT_EQ(0, member_join(fd[i], name, id, i, 2, &addr[i]));
-		}
+		ASSERT_EQ(0, pair_join(fd, addr, name, &id));
 		fcntl(fd[0], F_SETFL, O_NONBLOCK);
 		fault_arm(nth);
 		err = member_connect(fd[0], addr, 2, 20000);

@@ -142,16 +142,12 @@ TEST_F(pair, leave_in_operation)
 static int lone_leave(void)
 {
 	struct sockaddr_storage addr[2];
-	int fd[2], i, ms = -1;
+	int fd[2], ms = -1;
 	char name[33];
 	__u64 id, begin;
 
-	group_unique(name, sizeof(name), &id);
-	for (i = 0; i < 2; i++) {
-		fd[i] = member_open();
-		if (fd[i] < 0 || member_join(fd[i], name, id, i, 2, &addr[i]))
-			return -1;
-	}
+	if (pair_join(fd, addr, name, &id))
+		return -1;
 	if (!pair_connect(fd, addr)) {
 		begin = now_ms();
 		if (!member_leave(fd[0]))

@@ -18,17 +18,22 @@ FIXTURE(pair) {
 	__u64 id;
 };
 
+/* A group of its own name, which @name has room for. */
+static int pair_join(int *fd, struct sockaddr_storage *addr, char name[33], __u64 *id)
+{
+	int i, err = 0;
+
+	group_unique(name, 33, id);
+	for (i = 0; !err && i < 2; i++) {
+		fd[i] = member_open();
+		err = fd[i] < 0 ? fd[i] : member_join(fd[i], name, *id, i, 2, &addr[i]);
+	}
+	return err;
+}
+
 FIXTURE_SETUP(pair)
 {
-	int i;
-
-	group_unique(self->name, sizeof(self->name), &self->id);
-	for (i = 0; i < 2; i++) {
-		self->fd[i] = member_open();
-		ASSERT_LE(0, self->fd[i]);
-		ASSERT_EQ(0, member_join(self->fd[i], self->name, self->id, i, 2,
-					 &self->addr[i]));
-	}
+	ASSERT_EQ(0, pair_join(self->fd, self->addr, self->name, &self->id));
 }
 
 FIXTURE_TEARDOWN(pair)
