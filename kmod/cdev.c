@@ -308,7 +308,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 	return err;
 }
 
-/* When an ioctl's struct goes back to the user. */
+/* When the answer in an ioctl's struct goes back to the user. */
 enum ioc_back {
 	IOC_NEVER,
 	IOC_SUCCESS,	/* and with -ERESTARTSYS, or -EMSGSIZE, which tells how much came */
@@ -320,22 +320,28 @@ enum ioc_back {
  * @call: does it
  * @size: bytes of its struct
  * @min: bytes of the first version of it
- * @back: when the struct goes back to the user
+ * @back: when the answer goes back to the user
+ * @answer: where in its struct it begins, below @min
  */
 struct ioc {
 	int (*call)(struct file *file, union ioc_arg *arg);
 	u32 size;
 	u32 min;
 	enum ioc_back back;
+	u32 answer;
 };
 
-#define IOC(_cmd, _call, _struct, _last, _back)			\
+#define IOC(_cmd, _call, _struct, _last, _back, ...)		\
 	[_IOC_NR(_cmd)] = {					\
 		.call = _call,					\
 		.size = sizeof(struct _struct),			\
 		.min = offsetofend(struct _struct, _last),	\
 		.back = _back,					\
+		__VA_ARGS__					\
 	}
+
+/* All of a struct goes back but what was only asked. */
+#define IOC_ANSWER(_struct, _first)	.answer = offsetof(struct _struct, _first)
 
 static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_QUERY, ioc_query, collective_query, features, IOC_SUCCESS),
@@ -343,12 +349,19 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
-	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS,
+	    IOC_ANSWER(collective_submit, request)),
 	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
 	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
 };
+
+static int ioc_answer(const struct ioc *ioc, void __user *ptr, const union ioc_arg *arg, u32 size)
+{
+	return copy_to_user(ptr + ioc->answer, (const void *)arg + ioc->answer,
+			    min(size, ioc->size) - ioc->answer) ? -EFAULT : 0;
+}
 
 static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
@@ -375,14 +388,14 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return err;
 	arg.size = size;
 	/* What cannot be answered is not done. */
-	if (ioc->back && copy_to_user(ptr, &arg, min(size, ioc->size)))
+	if (ioc->back && ioc_answer(ioc, ptr, &arg, size))
 		return -EFAULT;
 
 	err = ioc->call(file, &arg);
 	if ((ioc->back == IOC_ALWAYS ||
 	     (ioc->back == IOC_SUCCESS &&
 	      (!err || err == -ERESTARTSYS || err == -EMSGSIZE))) &&
-	    copy_to_user(ptr, &arg, min(size, ioc->size)))
+	    ioc_answer(ioc, ptr, &arg, size))
 		return -EFAULT;
 	return err;
 }
