@@ -26,6 +26,9 @@
 /* Polled where nothing is said, by who has a CPU to himself. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
 
+/* Looks for news between looks at the clock, and at who else wants the CPU. */
+#define COLL_POLL_LOOKS	4
+
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0; 0: nor does it help others copy");
@@ -362,15 +365,29 @@ static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsig
 	return true;
 }
 
+/* Whether there may be news, before it is time to look at anything else. */
+static bool wait_stirs(struct coll_wait *wait, struct coll_member *member, unsigned long held,
+		       const struct coll_conn *watched)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_POLL_LOOKS; i++) {
+		if (!wait_quiet(wait, member, held, watched))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
 /* Until there may be news, all of which is for those that we hold, or told to us. */
 static void wait_spin(struct coll_wait *wait, struct coll_member *member,
 		      unsigned long held, u64 until)
 {
 	struct coll_conn *watched = wait_watch(wait, member, held);
 
-	while (wait_quiet(wait, member, held, watched) && wait_may_poll(wait) &&
+	while (!wait_stirs(wait, member, held, watched) && wait_may_poll(wait) &&
 	       ktime_get_ns() < until)
-		cpu_relax();
+		;
 	if (watched)
 		coll_move_unwatch(watched);
 }
