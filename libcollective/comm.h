@@ -87,7 +87,7 @@ int coll_comm_connect(struct coll_comm *comm,
 /* Keep @text (none: empty) for coll_error_detail(), until an operation fails. */
 void coll_comm_note(struct coll_comm *comm, const char *text);
 
-/* The registered buffer that holds all of this memory, or 0. */
+/* The registered buffer that holds all of this memory, or 0; under @comm->lock. */
 __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 		      bool write);
 

@@ -95,10 +95,8 @@ __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 		      bool write)
 {
 	const char *from = addr;
-	__u32 buffer = 0;
 	size_t i;
 
-	pthread_mutex_lock(&comm->lock);
 	for (i = 0; i < comm->nregions; i++) {
 		const struct coll_region *at = &comm->regions[i];
 
@@ -107,16 +105,19 @@ __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 			continue;
 		if (write && at->flags & COLL_REGISTER_READ_ONLY)
 			continue;
-		buffer = at->buffer;
-		break;
+		return at->buffer;
 	}
-	pthread_mutex_unlock(&comm->lock);
-	return buffer;
+	return 0;
 }
 
 int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 {
-	return coll_mem_buffer(comm, addr, size, false) != 0;
+	__u32 buffer;
+
+	pthread_mutex_lock(&comm->lock);
+	buffer = coll_mem_buffer(comm, addr, size, false);
+	pthread_mutex_unlock(&comm->lock);
+	return buffer != 0;
 }
 
 /* @want bytes (a multiple of the page size), huge pages where they fit. */

@@ -90,12 +90,14 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 	/* The kernel takes it, and all that it points to, when it is submitted. */
 	if (operation->layout.size)
 		op->layout = (uintptr_t)&operation->layout;
+	pthread_mutex_lock(&comm->lock);
 	if (operation->send_size)
 		op->send_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->send,
 						  operation->send_size, false);
 	if (operation->recv_size)
 		op->recv_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->recv,
 						  operation->recv_size, true);
+	pthread_mutex_unlock(&comm->lock);
 }
 
 void coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
