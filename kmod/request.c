@@ -24,9 +24,9 @@ static struct coll_request *request_zalloc(struct coll_member *member, u32 npart
 static void request_forget(struct coll_request *request)
 {
 	/* KASAN sees who uses what is free, not what is spare. */
-	if (request->nparts == 1 && !IS_ENABLED(CONFIG_KASAN))
-		request = xchg(&request->member->spare, request);
-	kfree(request);
+	if (request->nparts != 1 || IS_ENABLED(CONFIG_KASAN) ||
+	    cmpxchg(&request->member->spare, NULL, request))
+		kfree(request);
 }
 
 /**
@@ -39,11 +39,14 @@ void coll_request_free(struct coll_request *request)
 {
 	u32 i;
 
+	/* Most have neither, and kvfree() is far away. */
 	for (i = 0; i < request->nparts; i++)
-		kvfree(request->part[i].scratch.bytes);
+		if (request->part[i].scratch.bytes)
+			kvfree(request->part[i].scratch.bytes);
+	if (request->blocks)
+		coll_blocks_free(request->blocks);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
-	coll_blocks_free(request->blocks);
 	request_forget(request);
 }
 
