@@ -451,9 +451,10 @@ static void member_stop(struct coll_member *member, bool reset)
 	u32 i;
 
 	spin_lock(&member->lock);
-	member->stopped = true;
+	WRITE_ONCE(member->stopped, true);
 	spin_unlock(&member->lock);
-	wait_event(member->wait, !READ_ONCE(member->users));
+	smp_mb();	/* then who uses it still: pairs with coll_member_use() */
+	wait_event(member->wait, !atomic_read(&member->users));
 	/* The last word is ours: whoever else would say it may be stopped before. */
 	coll_runner_stop(&member->control);
 	coll_control_run(&member->control);
@@ -491,19 +492,17 @@ static void member_stop(struct coll_member *member, bool reset)
  */
 int coll_member_use(struct coll_member *member)
 {
-	int err = 0;
-
 	if (READ_ONCE(member->state) <= COLLECTIVE_STATE_CONNECTING)
 		return -ENOTCONN;
 	if (member->mm != current->mm)
 		return -EPERM;
-	spin_lock(&member->lock);
-	if (member->stopped)
-		err = -ENOTCONN;
-	else
-		WRITE_ONCE(member->users, member->users + 1);
-	spin_unlock(&member->lock);
-	return err;
+	atomic_inc(&member->users);
+	smp_mb__after_atomic();	/* then whether it is too late: pairs with member_stop() */
+	if (READ_ONCE(member->stopped)) {
+		coll_member_unuse(member);
+		return -ENOTCONN;
+	}
+	return 0;
 }
 
 /**
@@ -512,11 +511,8 @@ int coll_member_use(struct coll_member *member)
  */
 void coll_member_unuse(struct coll_member *member)
 {
-	spin_lock(&member->lock);
-	WRITE_ONCE(member->users, member->users - 1);
-	if (!member->users && member->stopped)
+	if (atomic_dec_and_test(&member->users) && READ_ONCE(member->stopped))
 		wake_up_all(&member->wait);
-	spin_unlock(&member->lock);
 }
 
 /**
@@ -537,7 +533,7 @@ int coll_member_leave(struct coll_member *member)
 	busy = member->inflight || member->nwaiting;
 	early = member->state < COLLECTIVE_STATE_UP;
 	/* Nobody begins to wait any more. */
-	member->stopped = !busy && !early;
+	WRITE_ONCE(member->stopped, !busy && !early);
 	if (!busy && !early && !member->aborted) {
 		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
 		set_bit(COLL_CHORE_LEAVE, &member->chores);

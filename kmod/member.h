@@ -120,9 +120,9 @@ struct coll_counters {
  * @counters: [a]
  * @wait: for a change of @state, for the end of @inflight in a failed group or of
  *	@users in a stopped member, for something to be collected
- * @users: calls in progress that may have requests; nothing goes away before [l]
+ * @users: calls in progress that may have requests; nothing goes away before [a]
  * @mm_gone: the process that joined has ended [a]
- * @stopped: member_stop() runs or has run; set under @mutex and @lock
+ * @stopped: member_stop() runs or has run; set under @mutex and @lock [a]
  */
 struct coll_member {
 	struct kobject kobj;
@@ -200,7 +200,7 @@ struct coll_member {
 	atomic64_t pinned;
 	struct coll_counters counters;
 	wait_queue_head_t wait;
-	u32 users;
+	atomic_t users;
 	bool mm_gone;
 	bool stopped;
 };
