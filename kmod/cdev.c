@@ -137,12 +137,9 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	err = PTR_ERR_OR_ZERO(buffer);
 	if (err)
 		goto unlock;
-	err = xa_alloc(&member->buffers, &reg->buffer, buffer,
-		       XA_LIMIT(1, COLL_BUFFERS_MAX), GFP_KERNEL_ACCOUNT);
-	if (err) {
+	err = coll_registry_add(&member->registry, buffer, &reg->buffer);
+	if (err)
 		coll_buffer_put(buffer);
-		err = err == -EBUSY ? -EMFILE : err;
-	}
 unlock:
 	mutex_unlock(&member->mutex);
 	return err;
@@ -159,7 +156,7 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 		mutex_unlock(&member->mutex);
 		return -EPERM;
 	}
-	buffer = xa_erase(&member->buffers, arg->unreg.buffer);
+	buffer = coll_registry_remove(&member->registry, arg->unreg.buffer);
 	mutex_unlock(&member->mutex);
 	if (!buffer)
 		return -ENOENT;

@@ -37,7 +37,7 @@ struct coll_member *coll_member_new(void)
 	member->last_instance = COLL_INSTANCE_GROUP;
 	member->calls[0].rank = COLLECTIVE_RANK_NONE;
 	member->calls[1].rank = COLLECTIVE_RANK_NONE;
-	xa_init_flags(&member->buffers, XA_FLAGS_ALLOC1);
+	coll_registry_init(&member->registry);
 	init_waitqueue_head(&member->wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
 	INIT_DELAYED_WORK(&member->expiry, coll_deadline_work);
@@ -416,18 +416,6 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
  * Leaving
  */
 
-static void member_unregister(struct coll_member *member)
-{
-	struct coll_buffer *buffer;
-	unsigned long id;
-
-	/* A thread that is refused its operation may still look for them. */
-	xa_for_each(&member->buffers, id, buffer) {
-		xa_erase(&member->buffers, id);
-		coll_buffer_put(buffer);
-	}
-}
-
 /* After so many jiffies without a word nobody is there. */
 static unsigned long member_silence(const struct coll_member *member)
 {
@@ -478,7 +466,7 @@ static void member_stop(struct coll_member *member, bool reset)
 		member_finish(member);
 	leave_lanes(member, reset);
 	leave_links(member, false);
-	member_unregister(member);
+	coll_registry_clear(&member->registry);
 	leave_identity(member);
 }
 

@@ -10,12 +10,12 @@
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 #include <linux/collective.h>
 
 #include "agree.h"
 #include "core/engine.h"
+#include "registry.h"
 #include "runner.h"
 #include "transport.h"
 
@@ -115,7 +115,7 @@ struct coll_counters {
  * @calls: of the latest mismatch [l]
  * @absents: of the latest operation that was late [l]
  * @memos: of operations that have not been submitted here [l]
- * @buffers: registered ones [m]
+ * @registry: registered buffers
  * @pinned: bytes [a]
  * @counters: [a]
  * @wait: for a change of @state, for the end of @inflight in a failed group or of
@@ -196,7 +196,7 @@ struct coll_member {
 	struct coll_absents absents;
 	struct coll_memos *memos;
 
-	struct xarray buffers;
+	struct coll_registry registry;
 	atomic64_t pinned;
 	struct coll_counters counters;
 	wait_queue_head_t wait;

@@ -57,26 +57,16 @@ void coll_request_free(struct coll_request *request)
 static int request_registered(struct coll_request *request, enum coll_area area,
 			      u32 id, u64 addr, u64 bytes, bool writable)
 {
-	struct coll_member *member = request->member;
-	struct coll_buffer *buffer;
-	int err = 0;
+	struct coll_buffer *buffer = coll_registry_get(&request->member->registry, area, id);
 
-	xa_lock(&member->buffers);
-	buffer = xa_load(&member->buffers, id);
 	if (!buffer)
-		err = -ENOENT;
-	else if (addr < buffer->addr || addr - buffer->addr > buffer->mem.length ||
-		 bytes > buffer->mem.length - (addr - buffer->addr))
-		err = -EINVAL;
-	else if (writable && !buffer->writable)
-		err = -EFAULT;
-	else
-		refcount_inc(&buffer->refs);
-	xa_unlock(&member->buffers);
-	if (err)
-		return err;
-
-	request->buffer[area] = buffer;
+		return -ENOENT;
+	request->buffer[area] = buffer;	/* to be put, whatever it is good for */
+	if (addr < buffer->addr || addr - buffer->addr > buffer->mem.length ||
+	    bytes > buffer->mem.length - (addr - buffer->addr))
+		return -EINVAL;
+	if (writable && !buffer->writable)
+		return -EFAULT;
 	request->off[area] = addr - buffer->addr;
 	return 0;
 }
