@@ -10,6 +10,21 @@
 
 #include "tcp.h"
 
+/*
+ * The socket is the module's own, made by who could make it and connected: of sock_sendmsg()
+ * this is what is left, a dozen calls less.
+ */
+static int send_locked(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	int n;
+
+	sock_rps_record_flow(sk);
+	lock_sock(sk);
+	n = tcp_sendmsg_locked(sk, msg, len);
+	release_sock(sk);
+	return n;
+}
+
 /**
  * coll_tcp_send() - see struct coll_transport
  * @ep: the endpoint
@@ -23,7 +38,8 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 	struct kvec vec = { .iov_base = (void *)ptr, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
-	return kernel_sendmsg(ep->sock, &msg, &vec, 1, len);
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
+	return send_locked(ep->sock->sk, &msg, len);
 }
 
 /*
@@ -122,21 +138,6 @@ static bool may_lend(const struct coll_endpoint *ep, const struct coll_out *out,
 	if (!len || out->copy || !(ep->sock->sk->sk_route_caps & NETIF_F_SG))
 		return false;
 	return len >= pieces * TCP_LEND_MIN || pieces < 3;
-}
-
-/*
- * The socket is the module's own, made by who could make it and connected: of sock_sendmsg()
- * this is what is left, a dozen calls less.
- */
-static int send_locked(struct sock *sk, struct msghdr *msg, size_t len)
-{
-	int n;
-
-	sock_rps_record_flow(sk);
-	lock_sock(sk);
-	n = tcp_sendmsg_locked(sk, msg, len);
-	release_sock(sk);
-	return n;
 }
 
 static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bool lend,
