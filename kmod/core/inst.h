@@ -47,6 +47,16 @@ static inline bool inst_received(const struct coll_inst *inst)
 /* engine.c */
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
+void coll_engine_remove(struct coll_inst *inst);
+void coll_engine_bury(struct coll_engine *engine, u64 instance);
+
+/* inst.c */
+void coll_inst_begin(struct coll_inst *inst);
+void coll_inst_copy(struct coll_inst *inst, u64 len);
+void coll_inst_abort(struct coll_inst *inst, int error);
+void coll_inst_tick(struct coll_inst *inst);
+void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream);
+bool coll_inst_needs(const struct coll_inst *inst, u32 peer);
 bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
 void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
 u64 coll_inst_sendable(const struct coll_inst *inst);

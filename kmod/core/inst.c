@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Instances: how a schedule advances, and when it is complete.
+ *
+ * An instance has two cursors, one in what it sends and one in what it
+ * receives, each a step and an offset.  Both only move forward.  What the
+ * sending cursor may pass is decided by the receiving one (coll_inst_sendable):
+ * that comparison is all there is to cut-through.
+ *
+ * An instance is complete when both cursors are at the end, what stays here is
+ * copied, the transport has taken every byte, and the peer has consumed what it
+ * reads from our memory.  One that was aborted drops the first two conditions,
+ * never the last.
+ */
+#include "inst.h"
+
+static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
+{
+	return engine->ops->stream(engine->ctx, peer);
+}
+
+static bool mark_covered(const struct coll_mark *mark)
+{
+	const struct coll_stream *stream = mark->stream;
+
+	return !stream || stream->released || stream->tx_consumed >= mark->position;
+}
+
+/* Nobody reads our memory on behalf of this instance any more. */
+static bool inst_covered(const struct coll_inst *inst)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++)
+		if (!mark_covered(&inst->mark[i]))
+			return false;
+	return true;
+}
+
+static struct coll_mark *inst_mark(struct coll_inst *inst, const struct coll_stream *stream)
+{
+	struct coll_mark *free = NULL;
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++) {
+		struct coll_mark *mark = &inst->mark[i];
+
+		if (mark->stream == stream)
+			return mark;
+		if (!free && mark_covered(mark))
+			free = mark;
+	}
+	return free;
+}
+
+/**
+ * coll_inst_may_lend() - may bytes be sent without a copy?
+ * @inst: the instance
+ * @stream: to whom
+ *
+ * Return: false while too many peers have yet to consume what they were lent.
+ */
+bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream)
+{
+	return inst->call.eager || inst->tx.out.area == COLL_AREA_SCRATCH ||
+	       inst_mark(inst, stream);
+}
+
+/**
+ * coll_inst_settle() - complete an instance if it can be
+ * @inst: the instance; gone afterwards, perhaps
+ */
+void coll_inst_settle(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+
+	if (inst->framing)
+		return;
+	if (!inst->error &&
+	    !(inst_sent(inst) && inst_received(inst) && !inst->local.len && !inst->lapsed))
+		return;
+	if (!inst_covered(inst))
+		return;
+
+	coll_engine_remove(inst);
+	engine->ops->complete(engine->ctx, inst);
+}
+
+static void inst_tx_queue(struct coll_inst *inst)
+{
+	inst->tx_stream = stream_to(inst->engine, inst->tx.to);
+	if (inst->tx_stream)
+		list_add_tail(&inst->tx_node, &inst->tx_stream->sending);
+}
+
+/* The run to a peer has left: the next grant of this name is for another one. */
+static void inst_tx_leave(struct coll_inst *inst)
+{
+	if (inst->tx_stream)
+		coll_grants_drop(&inst->tx_stream->grants, inst->call.instance);
+	inst->tx_run = 0;
+	inst->requested = false;
+}
+
+/* Go on to the next step that sends something, and queue for its stream. */
+static void inst_tx_enter(struct coll_inst *inst)
+{
+	u32 peer = inst->tx.to;
+
+	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
+		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
+		if (inst->tx.out.area == COLL_AREA_SCRATCH && inst->tx.to != COLL_NOBODY)
+			inst->reached = inst->tx.out.off;
+		if (step_out(&inst->tx)) {
+			inst->tx_off = 0;
+			if (inst->tx.to != peer)
+				inst_tx_leave(inst);
+			inst_tx_queue(inst);
+			return;
+		}
+	}
+	inst_tx_leave(inst);
+}
+
+/**
+ * coll_inst_kick() - have sent what may be sent by now
+ * @inst: the instance
+ */
+void coll_inst_kick(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+
+	if (coll_inst_sendable(inst) && !list_empty(&inst->tx_node))
+		engine->ops->kick(engine->ctx, inst->tx_stream);
+}
+
+/* What came early for this run is taken, and what needs a grant has it. */
+static void inst_rx_begin(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_stream *stream;
+
+	if (inst->begun || inst->lapsed || inst->error || inst_received(inst))
+		return;
+	inst->begun = true;
+	inst->lender = NULL;
+	stream = stream_to(engine, inst->rx.from);
+	if (!inst->call.eager && !inst->rx.whole)
+		coll_inst_grant(inst);
+	if (stream && stream->staged && list_empty(&stream->waking))
+		list_add_tail(&stream->waking, &engine->waking);
+}
+
+/*
+ * What we read after the end of the lease may not be what the lender sent.  If
+ * the lease is renewed it was: the lender still waited for us then.
+ */
+static void inst_check_lease(struct coll_inst *inst)
+{
+	bool lapsed = inst->lender && inst->engine->now >= inst->lender->lease;
+	bool renewed = inst->lapsed && !lapsed;
+
+	inst->lapsed = lapsed;
+	inst_rx_begin(inst);
+	if (renewed)
+		coll_inst_kick(inst);
+}
+
+static void inst_tell_consumed(struct coll_inst *inst)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_CONSUMED,
+		.lane = engine->lane,
+		.instance = inst->call.instance,
+		.position = inst->lender->rx_position,
+	};
+
+	engine->ops->control(engine->ctx, inst->lender->peer, &control);
+}
+
+/* Nothing more is stored: whoever lent us bytes may have their pages back. */
+static void inst_rx_return(struct coll_inst *inst)
+{
+	if (inst->lender)
+		inst_tell_consumed(inst);
+}
+
+/* It is another peer's turn, perhaps again. */
+static void inst_rx_turn(struct coll_inst *inst, u32 peer)
+{
+	const struct coll_turn *again = &inst->turn[inst->turn[1].peer == inst->rx.from];
+	u64 limit = again->peer == inst->rx.from ? again->limit : 0;
+
+	inst->turn[0] = inst->turn[1];
+	inst->turn[1] = (struct coll_turn){ .peer = peer, .limit = inst->grant_limit };
+	inst->grant_step = inst->rx_step;
+	inst->grant_off = 0;
+	inst->grant_limit = limit;
+	inst->begun = false;
+	inst->granted = false;
+}
+
+/*
+ * Go on to the next step that receives something.  A new run begins when it is
+ * certain that what the last one brought is good: inst_check_lease().
+ */
+static void inst_rx_enter(struct coll_inst *inst)
+{
+	u32 peer = inst->rx.from;
+
+	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
+		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
+		if (!step_in(&inst->rx))
+			continue;
+		inst->rx_off = 0;
+		if (inst->rx.from != peer) {
+			inst_rx_return(inst);
+			inst_rx_turn(inst, peer);
+		}
+		return;
+	}
+	inst_rx_return(inst);
+}
+
+/**
+ * coll_inst_tell_grant() - say what may be sent in the run that is received
+ * @inst: the instance
+ * @limit: bytes, from the beginning of the run
+ */
+void coll_inst_tell_grant(struct coll_inst *inst, u64 limit)
+{
+	struct coll_engine *engine = inst->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_GRANT,
+		.lane = engine->lane,
+		.instance = inst->call.instance,
+		.position = limit,
+		.digest = inst->call.digest,
+	};
+
+	engine->ops->control(engine->ctx, inst->rx.from, &control);
+}
+
+/**
+ * coll_inst_left() - bytes have left windowed scratch
+ * @inst: the instance
+ * @left: how many in all
+ */
+void coll_inst_left(struct coll_inst *inst, u64 left)
+{
+	inst->left = max(inst->left, left);
+	if (inst->begun && !inst->granted && !inst->error && !inst_received(inst))
+		coll_window_grant(inst, false);
+}
+
+/**
+ * coll_inst_unframed() - a frame has left, or never will
+ * @inst: its instance; gone afterwards, perhaps
+ */
+void coll_inst_unframed(struct coll_inst *inst)
+{
+	inst->framing--;
+	if (inst->schedule->windowed) {
+		coll_inst_left(inst, inst->reached);
+		coll_inst_kick(inst);
+	}
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_inst_grant() - let the sender of an instance send all of it
+ * @inst: the instance; whatever other ranks do, all of it can be taken
+ */
+void coll_inst_grant(struct coll_inst *inst)
+{
+	if (inst->granted || !inst->begun || inst->error || inst_received(inst))
+		return;
+	if (inst->schedule->windowed) {
+		coll_window_grant(inst, true);
+		return;
+	}
+	inst->granted = true;
+	coll_inst_tell_grant(inst, COLL_GRANT_ALL);
+}
+
+/**
+ * coll_inst_sendable() - how much of the current step may be sent now
+ * @inst: the instance
+ *
+ * A step may need others to be received first.  What a forwarding one sends is
+ * what the last of these receives: it is final as far as it is stored.  What is
+ * swapped is final as far as it is copied.  What lies in windowed scratch leaves it in
+ * order, also where it goes to different peers.
+ *
+ * Return: bytes, or 1 for a token that may go.
+ */
+u64 coll_inst_sendable(const struct coll_inst *inst)
+{
+	u64 final;
+
+	if (inst->error || inst->lapsed || inst_sent(inst) ||
+	    (inst->schedule->windowed && inst->framing))
+		return 0;
+
+	if (inst->tx.swap)
+		final = coll_window_swapped(inst);
+	else if (inst->rx_step >= inst->tx.need)
+		final = step_out(&inst->tx);
+	else if (inst->tx.forward && inst->rx_step + 1 == inst->tx.need)
+		final = step_stored(&inst->rx, inst->rx_off);
+	else
+		final = 0;
+
+	return final - inst->tx_off;
+}
+
+/**
+ * coll_inst_framed() - a frame of the current step has begun
+ * @inst: the instance
+ * @stream: that carries it
+ * @len: bytes of payload, 0 for a token
+ */
+void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
+{
+	if (!stream->tx_copy)
+		*inst_mark(inst, stream) = (struct coll_mark){
+			.stream = stream,
+			.position = stream->tx_position,
+		};
+
+	inst->tx_off += inst->tx.token ? 1 : len;
+	inst->tx_run += inst->tx.token ? 1 : len;
+	if (inst->tx_off < step_out(&inst->tx))
+		return;
+
+	list_del_init(&inst->tx_node);
+	inst->tx_step++;
+	inst_tx_enter(inst);
+	coll_inst_kick(inst);
+}
+
+/**
+ * coll_inst_consumed() - a peer has consumed some of what it was lent
+ * @inst: the instance; gone afterwards, perhaps
+ * @stream: to that peer
+ */
+void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++) {
+		struct coll_mark *mark = &inst->mark[i];
+
+		if (mark->stream != stream || !mark_covered(mark))
+			continue;
+		mark->stream = NULL;
+		coll_inst_kick(inst);
+		coll_inst_settle(inst);
+		return;
+	}
+}
+
+/**
+ * coll_inst_stored() - the current step has been received further
+ * @inst: the instance; gone afterwards, perhaps
+ * @until: bytes of the step that are stored in whole elements; 1: the token
+ */
+void coll_inst_stored(struct coll_inst *inst, u64 until)
+{
+	inst->rx_off = until;
+	if (inst->rx_off == step_in(&inst->rx)) {
+		inst->rx_step++;
+		inst_rx_enter(inst);
+	}
+	inst_check_lease(inst);
+	coll_inst_kick(inst);
+	coll_inst_settle(inst);
+}
+
+/* What was granted early may show that calls differ, also where nothing will be sent. */
+static void inst_compare(struct coll_inst *inst)
+{
+	struct coll_stream *stream;
+
+	if (!inst->call.digest)
+		return;
+	list_for_each_entry(stream, &inst->engine->streams, node)
+		coll_stream_compare(stream, inst);
+}
+
+/* What is sent although it is overwritten; of each rank a small block at most. */
+static void inst_aside(struct coll_inst *inst)
+{
+	const struct coll_call *call = &inst->call;
+	struct coll_local local = { 0 };
+
+	if (inst->schedule->aside)
+		inst->schedule->aside(&call->plan, &local);
+	if (local.len)
+		coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], local.to,
+			      call->area[COLL_AREA_SEND],
+			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
+}
+
+/* What is copied here, unless it is in its place already. */
+static void inst_local(struct coll_inst *inst)
+{
+	const struct coll_call *call = &inst->call;
+	struct coll_local *local = &inst->local;
+
+	if (inst->schedule->local)
+		inst->schedule->local(&inst->call.plan, local);
+	if (local->len && call->area[COLL_AREA_SEND] == call->area[COLL_AREA_RECV] &&
+	    call->area_off[COLL_AREA_SEND] + local->from ==
+	    call->area_off[COLL_AREA_RECV] + local->to)
+		local->len = 0;
+	if (local->len)
+		inst->engine->copying++;
+}
+
+/**
+ * coll_inst_begin() - do what can be done at once
+ * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
+ */
+void coll_inst_begin(struct coll_inst *inst)
+{
+	inst->nsteps = inst->schedule->steps(&inst->call.plan);
+	INIT_LIST_HEAD(&inst->tx_node);
+
+	inst->tx.to = COLL_NOBODY;
+	inst->rx.from = COLL_NOBODY;
+	inst->turn[0].peer = COLL_NOBODY;
+	inst->turn[1].peer = COLL_NOBODY;
+
+	inst_compare(inst);
+	inst_aside(inst);
+	inst_local(inst);
+	inst_tx_enter(inst);
+	inst->left = inst->reached;
+	inst_rx_enter(inst);
+
+	coll_inst_kick(inst);
+	inst_rx_begin(inst);
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_inst_copy() - copy some of what stays here
+ * @inst: the instance; gone afterwards, perhaps
+ * @len: bytes, at most what is left of it
+ */
+void coll_inst_copy(struct coll_inst *inst, u64 len)
+{
+	const struct coll_engine *engine = inst->engine;
+	const struct coll_call *call = &inst->call;
+	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	struct coll_local *local = &inst->local;
+	struct coll_haul haul = {
+		.volume = coll_plan_result(&call->plan),
+		.source = COLL_CACHING_LOCAL,
+	};
+
+	while (len) {
+		size_t n;
+		const void *ptr = src->at(src, call->area_off[COLL_AREA_SEND] + local->from, &n);
+
+		n = min_t(u64, n, len);
+		len -= n;
+		local->len -= n;
+		haul.left = local->len;
+		coll_copier_store(engine->copier, engine->impl->copy, call->area[COLL_AREA_RECV],
+				  call->area_off[COLL_AREA_RECV] + local->to, ptr, n, &haul);
+		local->from += n;
+		local->to += n;
+	}
+	if (local->len)
+		return;
+	inst->engine->copying--;
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_inst_abort() - fail it: see coll_engine_abort()
+ * @inst: the instance; gone afterwards, perhaps
+ * @error: negative errno
+ */
+noinline void coll_inst_abort(struct coll_inst *inst, int error)
+{
+	if (inst->error)
+		return;
+	inst->error = error;
+	coll_engine_bury(inst->engine, inst->call.instance);
+	if (inst->local.len)
+		inst->engine->copying--;
+	inst->local.len = 0;
+	list_del_init(&inst->tx_node);
+	if (!inst_sent(inst))
+		inst_tx_leave(inst);
+	/* What is still to come will be told as it is discarded. */
+	if (inst->rx_stream)
+		coll_stream_detach(inst->rx_stream);
+	inst_rx_return(inst);
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_inst_tick() - time has passed, or leases were renewed
+ * @inst: the instance; gone afterwards, perhaps
+ */
+void coll_inst_tick(struct coll_inst *inst)
+{
+	inst_check_lease(inst);
+	coll_inst_settle(inst);
+}
+
+/**
+ * coll_inst_connected() - there is a stream to a peer from now on
+ * @inst: the instance
+ * @stream: the stream, for which it may have been waiting
+ */
+void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream)
+{
+	if (inst->error || inst_sent(inst) || inst->tx.to != stream->peer ||
+	    !list_empty(&inst->tx_node))
+		return;
+	inst_tx_queue(inst);
+	coll_inst_kick(inst);
+}
+
+/**
+ * coll_inst_needs() - is anything still wanted of a peer?
+ * @inst: the instance
+ * @peer: rank
+ *
+ * Return: true when it must hear from @peer before it can complete, as far as its present
+ * steps tell.
+ */
+noinline bool coll_inst_needs(const struct coll_inst *inst, u32 peer)
+{
+	const struct coll_stream *stream = stream_to(inst->engine, peer);
+	u32 i;
+
+	if (stream && stream->tx_inst == inst)
+		return true;
+	for (i = 0; i < COLL_MARKS; i++)
+		if (inst->mark[i].stream && inst->mark[i].stream == stream &&
+		    !mark_covered(&inst->mark[i]))
+			return true;
+	if (inst->error)
+		return false;
+	return (!inst_received(inst) && inst->rx.from == peer) ||
+	       (!inst_sent(inst) && inst->tx.to == peer);
+}
