@@ -204,7 +204,7 @@ static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 		coll_stream_sent(conn->stream, n);
 		lane->borrowed += borrowed;
 		sent += n;
-		if (sent >= COLL_DATA_MAX)
+		if (sent >= COLL_DATA_FULL)
 			return sent;
 	}
 	conn->want = false;

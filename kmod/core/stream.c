@@ -14,6 +14,7 @@
 #include <linux/collective.h>
 
 static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
+static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
 
 /**
  * coll_stream_init() - make a stream out of zeroed memory
@@ -173,7 +174,7 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		ready = min(ready, granted);
 	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream))
 		return false;
-	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_MAX);
+	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_FULL);
 
 	if (ask || (inst->call.eager && granted < ready)) {
 		if (!stream_eager(stream, inst, &data))

@@ -26,6 +26,19 @@
 /* The longest payload of one data frame. */
 #define COLL_DATA_MAX		(1024 * 1024U)
 
+/*
+ * What packets hold of a stream between ranks of one host: the loopback device's, by IPv6 and
+ * with timestamps.
+ */
+#define COLL_PACKET		65464U
+
+/* As much payload, in whole lines of a cache, as fills some of them together with a header. */
+#define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~63U)
+
+/* So frames end where packets do if there is more to send. */
+#define COLL_DATA_PACKETS	16U
+#define COLL_DATA_FULL		COLL_PACKETS(COLL_DATA_PACKETS)
+
 /* What a forwarding step sends at least, but at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 
