@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "layout.h"
+#include "wire.h"
 
 /* Below this many bytes a lane costs more than it gains. */
 #define COLL_LANE_MIN		(256 * 1024ULL)
 
 #define COLL_CUT_PAGE		4096
 #define COLL_CUT_LINE		64
+
+/* How much longer than the others a chunk may be: one such part of them. */
+#define COLL_CUT_UNEVEN		32
 
 /**
  * coll_layout_piece() - one of several nearly equal pieces
@@ -44,6 +48,56 @@ struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 inde
 	last = min(last, count);
 
 	return (struct coll_range){ .first = first, .count = last - first };
+}
+
+/*
+ * Of how many bytes all chunks but the first one are; 0: as coll_layout_piece() cuts them.
+ *
+ * A packet costs as much as moving some ten thousand bytes, and a round number of bytes with a
+ * header is a little more than so many packets hold.  That little goes to the first chunk,
+ * if it is not much of a chunk even for all the others.
+ */
+static u64 layout_packets(u64 bytes, u32 chunks)
+{
+	u64 packets = div_u64(div_u64(bytes, chunks) + COLL_DATA_SIZE, COLL_PACKET);
+	u64 each, more;
+
+	if (!packets || packets > COLL_DATA_PACKETS)
+		return 0;
+	each = COLL_PACKETS((u32)packets);
+	more = bytes - each * chunks;
+	return more >= 2 * COLL_CUT_LINE && more <= each / COLL_CUT_UNEVEN ? each : 0;
+}
+
+/**
+ * coll_layout_chunk() - one of several nearly equal pieces, to be sent one by one
+ * @count: elements to cut
+ * @size: bytes of an element, a power of two up to 64
+ * @chunks: how many pieces, not 0
+ * @index: which one, below @chunks
+ * @near: between ranks of one host
+ *
+ * As coll_layout_piece() cuts them, or, on one host, so that each fills packets: cut at
+ * multiples of a cache line.  No piece is longer than the first one.
+ *
+ * Return: the elements of piece @index.
+ */
+struct coll_range coll_layout_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near)
+{
+	u64 each = near && chunks > 1 ? layout_packets(count * size, chunks) / size : 0;
+	u64 tail = count % (COLL_CUT_LINE / size), first;
+
+	if (!each)
+		return coll_layout_piece(count, size, chunks, index);
+
+	/* What is not a line is the last one's. */
+	first = count - tail - each * (chunks - 1);
+	if (!index)
+		return (struct coll_range){ .count = first };
+	return (struct coll_range){
+		.first = first + each * (index - 1),
+		.count = each + (index == chunks - 1 ? tail : 0),
+	};
 }
 
 /**

@@ -460,7 +460,8 @@ struct coll_range coll_plan_vector(const struct coll_plan *plan)
 struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
 {
 	struct coll_range part = coll_plan_vector(plan);
-	struct coll_range chunk = coll_layout_piece(part.count, plan->size, plan->nranks, index);
+	struct coll_range chunk = coll_layout_chunk(part.count, plan->size, plan->nranks, index,
+						    plan->near);
 
 	chunk.first += part.first;
 	return chunk;

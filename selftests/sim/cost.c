@@ -17,24 +17,34 @@ struct cost {
 	u32 steps;
 };
 
-static struct cost allreduce_cost(struct coll_range part, size_t size, u32 n, u32 rank)
+/* Elements of one rank's chunk of a vector. */
+static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
-	u64 skipped = coll_layout_piece(part.count, size, n, (rank + 1) % n).count +
-		      coll_layout_piece(part.count, size, n, (rank + 2) % n).count;
+	return coll_layout_chunk(part.count, size, sim->config.nranks, index,
+				 sim->config.near).count;
+}
+
+static struct cost allreduce_cost(const struct sim *sim, struct coll_range part, size_t size,
+				  u32 rank)
+{
+	u32 n = sim->config.nranks;
+	u64 skipped = chunk_count(sim, part, size, (rank + 1) % n) +
+		      chunk_count(sim, part, size, (rank + 2) % n);
 
 	return (struct cost){
 		.sent = n == 1 ? 0 : (2 * part.count - skipped) * size,
 		.ideal = 2 * (n - 1) * part.count * size / n,
-		.rounding = 2 * max_t(u64, 4096,
-				      coll_layout_piece(part.count, size, n, 0).count * size),
+		.rounding = 2 * max_t(u64, 4096, chunk_count(sim, part, size, 0) * size),
 		.steps = 2 * (n - 1),
 	};
 }
 
 /* To each other rank its own chunk, and then ours. */
-static struct cost allreduce_direct_cost(struct coll_range part, size_t size, u32 n, u32 rank)
+static struct cost allreduce_direct_cost(const struct sim *sim, struct coll_range part,
+					 size_t size, u32 rank)
 {
-	u64 own = coll_layout_piece(part.count, size, n, rank).count;
+	u32 n = sim->config.nranks;
+	u64 own = chunk_count(sim, part, size, rank);
 
 	return (struct cost){
 		.sent = (part.count - own + (n - 1) * own) * size,
@@ -163,14 +173,13 @@ static struct cost allreduce_wide_cost(const struct sim *sim, struct coll_range 
 
 	for (i = 0; n > 1 && i < 2 * (n - 1); i++) {
 		u32 index = (rank + 2 * n - i) % n;
-		u64 bytes = coll_layout_piece(part.count, size, n, index).count * size;
+		u64 bytes = chunk_count(sim, part, size, index) * size;
 		bool through = i > 0 && i < n - 1;
 
 		cost.sent += bytes << through;
 		cost.copied += through ? 2 * bytes : 0;
 	}
-	cost.steps = (n - 1) * (1 + segments(sim, 2 * size *
-					     coll_layout_piece(part.count, size, n, 0).count));
+	cost.steps = (n - 1) * (1 + segments(sim, 2 * size * chunk_count(sim, part, size, 0)));
 	return cost;
 }
 
@@ -278,12 +287,12 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		break;
 	default:
 		if (reference_direct(op, sim->config.near, n)) {
-			cost = allreduce_direct_cost(part, size, n, rank);
+			cost = allreduce_direct_cost(sim, part, size, rank);
 			break;
 		}
 		if (!reference_ordered(op)) {
 			if (!reference_wide(op))
-				return allreduce_cost(part, size, n, rank);
+				return allreduce_cost(sim, part, size, rank);
 			cost = allreduce_wide_cost(sim, part, size, rank);
 			break;
 		}

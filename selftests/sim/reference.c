@@ -521,7 +521,8 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 		struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
 
 		for (c = 0; c < n; c++) {
-			struct coll_range chunk = coll_layout_piece(part.count, size, n, c);
+			struct coll_range chunk = coll_layout_chunk(part.count, size, n, c,
+								    sim->config.near);
 			u64 off = (part.first + chunk.first) * size;
 
 			reference_round(op, n, c, off, chunk.count * size, result + off);
