@@ -484,6 +484,9 @@ int coll_member_use(struct coll_member *member)
 		return -ENOTCONN;
 	if (member->mm != current->mm)
 		return -EPERM;
+	/* Who comes too late must not keep member_stop() waiting, however often. */
+	if (READ_ONCE(member->stopped))
+		return -ENOTCONN;
 	atomic_inc(&member->users);
 	smp_mb__after_atomic();	/* then whether it is too late: pairs with member_stop() */
 	if (READ_ONCE(member->stopped)) {
