@@ -84,13 +84,15 @@ static u64 layout_packets(u64 bytes, u32 chunks)
  */
 struct coll_range coll_layout_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near)
 {
-	u64 each = near && chunks > 1 ? layout_packets(count * size, chunks) / size : 0;
-	u64 tail = count % (COLL_CUT_LINE / size), first;
+	u64 bytes = near && chunks > 1 ? layout_packets(count * size, chunks) : 0;
+	u64 each, tail, first;
 
-	if (!each)
+	if (!bytes)
 		return coll_layout_piece(count, size, chunks, index);
 
 	/* What is not a line is the last one's. */
+	each = div_u64(bytes, size);
+	tail = count & (COLL_CUT_LINE / size - 1);
 	first = count - tail - each * (chunks - 1);
 	if (!index)
 		return (struct coll_range){ .count = first };
