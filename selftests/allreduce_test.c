@@ -307,6 +307,17 @@ static bool about(long long value, long long want, size_t chunk)
 	return llabs(value - want) <= (chunk < 65536 ? 0 : want / 64);
 }
 
+/* Of all ranks; they wait for each other. */
+static long long group_value(const struct rank *r, const char *file)
+{
+	long long sum = 0;
+	u32 i;
+
+	for (i = 0; i < r->nranks; i++)
+		sum += member_value(r->group->name, i, file);
+	return sum;
+}
+
 static int rank_counters(struct rank *r)
 {
 	const struct count_case *c = r->arg;
@@ -338,6 +349,11 @@ static int rank_counters(struct rank *r)
 		CHECK_EQ(0, member_submit(r->fd, &op));
 	}
 	sent = rank_value(r, "bytes_sent");
+	/* Each of two sends both chunks, however long they are. */
+	if (r->nranks == 2) {
+		CHECK_EQ(payload, sent);
+		CHECK_EQ(payload, rank_value(r, "bytes_received"));
+	}
 	CHECK(about(sent, payload, chunk));
 	CHECK(about(rank_value(r, "bytes_received"), payload, chunk));
 	CHECK(about(rank_value(r, "bytes_reduced"), payload / 2, chunk));
@@ -347,6 +363,11 @@ static int rank_counters(struct rank *r)
 	CHECK_EQ(0, rank_value(r, "ops_failed"));
 	CHECK_EQ(0, rank_value(r, "inflight"));
 	CHECK_EQ(c->registered ? 2 * bytes : 0, rank_value(r, "pinned_bytes"));
+	CHECK_EQ(0, member_barrier(r->fd));
+	CHECK_EQ(payload * r->nranks, group_value(r, "bytes_sent"));
+	CHECK_EQ(payload * r->nranks, group_value(r, "bytes_received"));
+	CHECK_EQ(payload / 2 * r->nranks, group_value(r, "bytes_reduced"));
+	CHECK_EQ(0, member_barrier(r->fd));
 	return 0;
 }
 
