@@ -108,16 +108,23 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
 	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
 }
 
+/* Names of operations that follow each other are kept side by side, so many of them. */
+#define COLL_NAME_NEIGHBOURS	8
+
 /**
  * coll_name_hash() - spread names over a table
  * @name: the name
  * @size: of the table, a power of two
  *
- * Return: a number below @size.
+ * Return: a number below @size, one more than that of the name before unless a multiple of
+ * COLL_NAME_NEIGHBOURS is between them.
  */
 static inline u32 coll_name_hash(u64 name, u32 size)
 {
-	return (name * 0x9e3779b97f4a7c15ULL) >> 32 & (size - 1);
+	u64 spread = name / COLL_NAME_NEIGHBOURS * 0x9e3779b97f4a7c15ULL >> 32;
+	u64 block = spread * (size / COLL_NAME_NEIGHBOURS) >> 32;
+
+	return (block * COLL_NAME_NEIGHBOURS + name % COLL_NAME_NEIGHBOURS) & (size - 1);
 }
 
 /* Failed names that are remembered: twice what a member may have in flight. */

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Names: how they are spread over tables, and which of them have failed. */
+#include "tap.h"
+
+#include "name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE	512
+
+/* The fullest place when @names of them are in the table, @apart one after the other. */
+static unsigned int fullest(u64 from, u64 apart, unsigned int names)
+{
+	unsigned int at[SIZE] = { 0 }, most = 0, i;
+
+	for (i = 0; i < names; i++) {
+		u32 hash = coll_name_hash(from + i * apart, SIZE);
+
+		if (hash >= SIZE)
+			return ~0U;
+		if (++at[hash] > most)
+			most = at[hash];
+	}
+	return most;
+}
+
+static void test_neighbours(void)
+{
+	bool passed = true;
+	u64 name;
+
+	for (name = 1; name < 1 << 20; name++)
+		passed &= name % COLL_NAME_NEIGHBOURS == 0 ||
+			  coll_name_hash(name, SIZE) == coll_name_hash(name - 1, SIZE) + 1;
+	tap_ok(passed, "neighbours are side by side");
+}
+
+/* As many as there are places, at random, would be six or seven at the fullest one. */
+static void test_spread(void)
+{
+	static const u64 apart[] = { 1, 2, 3, 7, 8, 9, 64, 100, 512, 1000, 4096, 1 << 20,
+				     1ULL << 32, 1ULL << 40 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
+		u64 from = coll_name_keyed(0);
+		unsigned int most = fullest(from, apart[i], SIZE);
+
+		tap_ok(most <= 12, "names %llu apart: %u at the fullest of as many places",
+		       (unsigned long long)apart[i], most);
+	}
+}
+
+static void test_failed(void)
+{
+	struct coll_failed *failed = calloc(1, sizeof(*failed));
+	bool passed = true;
+	u64 i;
+
+	for (i = 0; i < 3 * COLL_FAILED_MAX; i++) {
+		coll_failed_add(failed, coll_name_keyed(i * i));
+		passed &= coll_failed_find(failed, coll_name_keyed(i * i)) ==
+			  (int)(i % COLL_FAILED_MAX);
+	}
+	for (i = 0; i < 3 * COLL_FAILED_MAX; i++)
+		passed &= (coll_failed_find(failed, coll_name_keyed(i * i)) >= 0) ==
+			  (i >= 2 * COLL_FAILED_MAX);
+	tap_ok(passed, "the latest %u that have failed are known", COLL_FAILED_MAX);
+	free(failed);
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_neighbours();
+	test_spread();
+	test_failed();
+	return tap_exit();
+}
