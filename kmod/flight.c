@@ -26,11 +26,8 @@
 static void request_parts(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	u64 digest = 0;
 	u32 i, area;
 
-	if (request->telling)
-		digest = coll_signature_digest(&request->signature);
 	for (i = 0; i < request->nparts; i++) {
 		struct coll_part *part = &request->part[i];
 		struct coll_call *call = &part->inst.call;
@@ -40,7 +37,7 @@ static void request_parts(struct coll_request *request)
 		call->plan = request->plan;
 		call->eager = request->eager;
 		call->instance = request->instance;
-		call->digest = digest;
+		call->digest = request->digest;
 		call->user = part;
 		for (area = 0; area < COLL_AREA_SCRATCH; area++) {
 			call->area[area] = request->mem[area];
@@ -77,13 +74,13 @@ static u64 request_name(const struct coll_request *request)
 	const struct coll_link *link;
 
 	if (!coll_plan_pair(plan))
-		return keyed ? coll_name_keyed(request->key) : request->member->instances;
+		return keyed ? coll_name_keyed(request->op.key) : request->member->instances;
 	link = coll_link_get(request->member, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
 		return coll_name_pair(plan->rank, plan->root,
-				      keyed ? request->key : link->sent, keyed);
+				      keyed ? request->op.key : link->sent, keyed);
 	return coll_name_pair(plan->root, plan->rank,
-			      keyed ? request->key : link->received, keyed);
+			      keyed ? request->op.key : link->received, keyed);
 }
 
 /* What has no key is counted: all of it, or what goes one way between two ranks. */

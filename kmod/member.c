@@ -569,7 +569,7 @@ void coll_member_close(struct coll_member *member)
 			coll_wait_drain(member, HZ + member_silence(member));
 		member_stop(member, true);
 	}
-	kfree(member->spare);
+	coll_spare_clear(member);
 	kobject_put(&member->kobj);
 }
 

@@ -17,6 +17,7 @@
 #include "core/engine.h"
 #include "registry.h"
 #include "runner.h"
+#include "spare.h"
 #include "transport.h"
 
 struct coll_group;
@@ -103,7 +104,7 @@ struct coll_counters {
  * @table: requests that nobody has collected, by the low bits of their id [l]
  * @nrequests: how many [l]
  * @nwaiting: threads that have claimed some of them [l]
- * @spare: memory for one of a single part, or NULL [a]
+ * @spare: requests that are over, or NULL (spare.c) [a]
  * @requests: those of them that are in flight, in the order of instances [l]
  * @inflight: how many [l]
  * @bulk: it has moved much: small operations until that is over; changed under @lock [a]
@@ -183,7 +184,7 @@ struct coll_member {
 	struct coll_request **table;
 	u32 nrequests;
 	u32 nwaiting;
-	struct coll_request *spare;
+	struct coll_request *spare[COLL_SPARES];
 	struct list_head requests;
 	u32 inflight;
 	u32 bulk;

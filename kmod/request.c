@@ -10,25 +10,6 @@
 
 #include "coll.h"
 
-/* One operation of a single part follows the other: the last one's memory is used again. */
-static struct coll_request *request_zalloc(struct coll_member *member, u32 nparts)
-{
-	struct coll_request *request = NULL;
-	size_t size = struct_size(request, part, nparts);
-
-	if (nparts == 1 && READ_ONCE(member->spare))
-		request = xchg(&member->spare, NULL);
-	return request ? memset(request, 0, size) : kzalloc(size, GFP_KERNEL_ACCOUNT);
-}
-
-static void request_forget(struct coll_request *request)
-{
-	/* KASAN sees who uses what is free, not what is spare. */
-	if (request->nparts != 1 || IS_ENABLED(CONFIG_KASAN) ||
-	    cmpxchg(&request->member->spare, NULL, request))
-		kfree(request);
-}
-
 /**
  * coll_request_free() - give its memory back
  * @request: one that has no number, or was taken out of the member's table
@@ -47,7 +28,8 @@ void coll_request_free(struct coll_request *request)
 		coll_blocks_free(request->blocks);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
-	request_forget(request);
+	if (!coll_spare_put(request))
+		kfree(request);
 }
 
 /*
@@ -116,9 +98,10 @@ static void request_share(struct coll_request *request, enum coll_area area,
 	request->off[area] = request->off[other] + off;
 }
 
-static int request_pin(struct coll_request *request, const struct collective_op *op)
+static int request_pin(struct coll_request *request)
 {
 	const struct coll_extent *extent = &request->extent;
+	const struct collective_op *op = &request->op;
 	int err;
 
 	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv, true);
@@ -177,44 +160,74 @@ static int request_scratch(struct coll_request *request)
  * All of it
  */
 
-static struct coll_request *request_alloc(struct coll_member *member,
-					  const struct collective_op *op,
-					  const struct coll_plan *plan,
-					  const struct coll_extent *extent,
-					  struct coll_blocks *blocks)
+/* In @memory, if that is enough; it is gone otherwise. */
+static struct coll_request *request_zalloc(void *memory, u32 nparts)
 {
-	u32 nparts = coll_plan_lanes(plan);
-	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
-						 member->timeout;
-	struct coll_request *request;
+	size_t size = struct_size_t(struct coll_request, part, nparts);
 
-	request = request_zalloc(member, nparts);
-	if (!request)
-		return NULL;
+	if (memory && nparts == 1)
+		return memset(memory, 0, size);
+	kfree(memory);
+	return kzalloc(size, GFP_KERNEL_ACCOUNT);
+}
+
+/* All that a call says; in @memory of another one, if there is any. */
+static struct coll_request *request_learn(struct coll_member *member,
+					  const struct collective_op *op, void *memory)
+{
+	struct coll_request *request;
+	struct coll_blocks *blocks;
+	struct coll_extent extent;
+	struct coll_plan plan;
+	u32 nparts;
+	int err;
+
+	err = coll_call_check(op, member, &plan, &extent, &blocks);
+	if (err) {
+		kfree(memory);
+		return ERR_PTR(err);
+	}
+	nparts = coll_plan_lanes(&plan);
+	request = request_zalloc(memory, nparts);
+	if (!request) {
+		coll_blocks_free(blocks);
+		return ERR_PTR(-ENOMEM);
+	}
 	request->member = member;
-	request->plan = *plan;
-	request->eager = coll_plan_eager(plan);
-	request->telling = coll_plan_telling(plan);
-	request->extent = *extent;
-	request->key = op->key;
+	request->op = *op;
+	request->plan = plan;
+	request->extent = extent;
 	request->blocks = blocks;
 	request->nparts = nparts;
-	request->odd = COLL_NOBODY;
-	request->begun = ktime_get_ns();
-	if (timeout != MAX_JIFFY_OFFSET)
-		request->deadline = (jiffies + timeout) | 1;
+	request->eager = coll_plan_eager(&plan);
+	request->telling = coll_plan_telling(&plan);
 	request->signature = (struct coll_signature){
 		.collective = op->opcode,
 		.type = op->type,
 		.reduction = op->reduction,
-		.algorithm = plan->algorithm,
+		.algorithm = plan.algorithm,
 		.flags = op->flags,
 		.root = op->root,
-		.count = extent->total,
-		.layout = extent->digest,
+		.count = extent.total,
+		.layout = extent.digest,
 	};
-	atomic_set(&request->left, nparts + coll_agree_waits(request));
+	if (request->telling)
+		request->digest = coll_signature_digest(&request->signature);
 	return request;
+}
+
+/* What is this operation's own. */
+static void request_arm(struct coll_request *request)
+{
+	const struct collective_op *op = &request->op;
+	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
+						 request->member->timeout;
+
+	request->odd = COLL_NOBODY;
+	request->begun = ktime_get_ns();
+	if (timeout != MAX_JIFFY_OFFSET)
+		request->deadline = (jiffies + timeout) | 1;
+	atomic_set(&request->left, request->nparts + coll_agree_waits(request));
 }
 
 static int request_demand(struct coll_member *member, const struct coll_plan *plan)
@@ -265,26 +278,20 @@ struct coll_request *coll_request_new(struct coll_member *member,
 				      const struct collective_op *op,
 				      const struct coll_source *source, void *command)
 {
-	struct coll_request *request;
-	struct coll_blocks *blocks;
-	struct coll_extent extent;
-	struct coll_plan plan;
+	struct coll_request *request = coll_spare_take(member, op);
 	int err;
 
-	err = coll_call_check(op, member, &plan, &extent, &blocks);
-	if (err)
-		return ERR_PTR(err);
-	request = request_alloc(member, op, &plan, &extent, blocks);
-	if (!request) {
-		coll_blocks_free(blocks);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!coll_spare_again(request, op))
+		request = request_learn(member, op, request);
+	if (IS_ERR(request))
+		return request;
+	request_arm(request);
 	request->source = source;
 	request->command = command;
-	err = request_pin(request, op);
+	err = request_pin(request);
 	if (!err)
 		err = request_scratch(request);
-	if (!err)
+	if (!err && !request->linked)
 		err = request_links(request);
 	if (err) {
 		coll_request_free(request);

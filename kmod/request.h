@@ -92,17 +92,22 @@ struct coll_source {
 
 /**
  * struct coll_request - one operation of one member
- * @node: in the member's list, until it is complete [l]
+ *
+ * What comes before @node holds for every operation of the same call: see spare.c.
+ *
  * @member: [c]
- * @id: for those who wait, counted from 1 by the member [c]
- * @instance: its name, the same on all ranks [c]
- * @key: that names it, with COLLECTIVE_F_KEYED [c]
+ * @op: the call, as it came from user space [c]
  * @signature: what the ranks must agree on [c]
+ * @digest: of that, if @telling [c]
  * @plan: the same for the schedules, on any lane [c]
+ * @extent: of its buffers [c]
+ * @nparts: how many [c]
  * @eager: it is sent on credit, by copy [c]
  * @telling: its frames and grants say what has been called: coll_plan_telling() [c]
  * @linked: the group was up before, so there is a link to each rank it needs [c]
- * @extent: of its buffers [c]
+ * @node: in the member's list, until it is complete [l]
+ * @id: for those who wait, counted from 1 by the member [c]
+ * @instance: its name, the same on all ranks [c]
  * @blocks: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @mem: the same as the schedules see them: blocks one after the other [c]
@@ -133,21 +138,23 @@ struct coll_source {
  * @odd_since: when that was seen, ns [l]
  * @left: parts that are not complete, of them the agreement [a]
  * @first: lane of the first part [c]
- * @nparts: how many
  * @part: one a lane
  */
 struct coll_request {
-	struct list_head node;
 	struct coll_member *member;
-	u64 id;
-	u64 instance;
-	u64 key;
+	struct collective_op op;
 	struct coll_signature signature;
+	u64 digest;
 	struct coll_plan plan;
+	struct coll_extent extent;
+	u32 nparts;
 	bool eager;
 	bool telling;
 	bool linked;
-	struct coll_extent extent;
+
+	struct list_head node;
+	u64 id;
+	u64 instance;
 	struct coll_blocks *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	const struct coll_mem *mem[COLL_AREA_COUNT];
@@ -175,7 +182,6 @@ struct coll_request {
 	u64 odd_since;
 	atomic_t left;
 	u32 first;
-	u32 nparts;
 	struct coll_part part[];
 };
 

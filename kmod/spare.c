@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spare requests: of operations that are over, for the next ones of the same calls.
+ *
+ * Programs call the same again and again.  What a request knows of its call is true of
+ * every operation that is called so, as nobody calls before the group is up, from when on
+ * a member stays what it is.  Only a layout, which is the user's memory, has to be read
+ * again; buffers are looked up or pinned for each operation.  And a request's memory need
+ * not be the allocator's in between.
+ *
+ * A place belongs to whoever takes out what is there, without a lock.
+ */
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+static struct coll_request **spare_place(struct coll_member *member,
+					 const struct collective_op *op)
+{
+	u64 mix = op->send ^ op->count << 16 ^ op->opcode;
+
+	return &member->spare[hash_64(mix, ilog2(COLL_SPARES))];
+}
+
+/**
+ * coll_spare_take() - take out the request of a call, or memory for it
+ * @member: the member
+ * @op: the call, not checked
+ *
+ * Return: a request of a single part, of whatever call: the caller's; or NULL.
+ */
+struct coll_request *coll_spare_take(struct coll_member *member, const struct collective_op *op)
+{
+	struct coll_request **place = spare_place(member, op);
+
+	return READ_ONCE(*place) ? xchg(place, NULL) : NULL;
+}
+
+/**
+ * coll_spare_again() - is a call the same?  Then make a new request of the old one
+ * @request: from coll_spare_take()
+ * @op: the call, not checked
+ *
+ * Return: true: it is, and nothing is set of @request but what it knows of the call.
+ */
+bool coll_spare_again(struct coll_request *request, const struct collective_op *op)
+{
+	const size_t known = offsetof(struct coll_request, node);
+
+	if (!request || op->layout || memcmp(&request->op, op, sizeof(*op)))
+		return false;
+	memset((void *)request + known, 0, struct_size(request, part, 1) - known);
+	return true;
+}
+
+/**
+ * coll_spare_put() - keep a request that is over
+ * @request: nobody's any more
+ *
+ * Return: false if it is not kept.
+ */
+bool coll_spare_put(struct coll_request *request)
+{
+	struct coll_request **place = spare_place(request->member, &request->op);
+
+	/* KASAN sees who uses what is free, not what is spare. */
+	return request->nparts == 1 && !IS_ENABLED(CONFIG_KASAN) &&
+	       !cmpxchg(place, NULL, request);
+}
+
+/**
+ * coll_spare_clear() - give all memory back
+ * @member: one that has no requests any more
+ */
+void coll_spare_clear(struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_SPARES; i++) {
+		kfree(member->spare[i]);
+		member->spare[i] = NULL;
+	}
+}
