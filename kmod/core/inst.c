@@ -201,6 +201,15 @@ static void inst_rx_turn(struct coll_inst *inst, u32 peer)
 	inst->granted = false;
 }
 
+/* The step that receives; most often what is sent is at the same one. */
+static void inst_rx_step(struct coll_inst *inst)
+{
+	if (inst->rx_step == inst->tx_step)
+		inst->rx = inst->tx;
+	else
+		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
+}
+
 /*
  * Go on to the next step that receives something.  A new run begins when it is
  * certain that what the last one brought is good: inst_check_lease().
@@ -210,7 +219,7 @@ static void inst_rx_enter(struct coll_inst *inst)
 	u32 peer = inst->rx.from;
 
 	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
+		inst_rx_step(inst);
 		if (!step_in(&inst->rx))
 			continue;
 		inst->rx_off = 0;
