@@ -6,7 +6,6 @@
 #define COLL_LANE_MIN		(256 * 1024ULL)
 
 #define COLL_CUT_PAGE		4096
-#define COLL_CUT_LINE		64
 
 /* How much longer than the others a chunk may be: one such part of them. */
 #define COLL_CUT_UNEVEN		32

@@ -32,8 +32,11 @@
  */
 #define COLL_PACKET		65464U
 
-/* As much payload, in whole lines of a cache, as fills some of them together with a header. */
-#define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~63U)
+/* A line of a cache, where vectors are cut. */
+#define COLL_CUT_LINE		64U
+
+/* As much payload, in whole lines, as fills some packets together with a header. */
+#define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~(COLL_CUT_LINE - 1))
 
 /* So frames end where packets do if there is more to send. */
 #define COLL_DATA_PACKETS	16U
