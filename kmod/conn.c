@@ -38,7 +38,7 @@ static void conn_event(struct coll_endpoint *ep, enum coll_event event)
 	struct coll_runner *runner = READ_ONCE(conn->runner);
 
 	set_bit(event, &conn->events);
-	if (event == COLL_EVENT_READABLE && runner != &conn->member->control &&
+	if (runner != &conn->member->control &&
 	    coll_lane_lets_wait(container_of(runner, struct coll_lane, runner), conn))
 		return;
 	coll_runner_kick(runner);

@@ -305,9 +305,10 @@ static noinline void lane_hurt(struct coll_lane *lane)
  * aside, and would take the CPU from the very thread that is about to ask.
  */
 
-/* A run begins: what comes from now on is announced. */
+/* A run begins, and sees what has come by itself. */
 static void lane_rouse(struct coll_lane *lane)
 {
+	WRITE_ONCE(lane->running, true);
 	WRITE_ONCE(lane->calm, false);
 	WRITE_ONCE(lane->early, false);
 	/* Before any look at what has come: pairs with coll_lane_lets_wait(). */
@@ -318,21 +319,37 @@ static void lane_rest(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->calm, list_empty(&lane->engine.active) && !lane->upset &&
 		   !READ_ONCE(lane->member->aborted));
+	WRITE_ONCE(lane->running, false);
+	/* Before the last look at what has come: pairs with coll_lane_lets_wait(). */
+	smp_mb();
+}
+
+/* What came in a run, after it was looked at there. */
+static void lane_review(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node)
+		if (READ_ONCE(conn->events) && !conn->down && !coll_lane_lets_wait(lane, conn))
+			coll_runner_kick(&lane->runner);
 }
 
 /**
- * coll_lane_lets_wait() - need nobody run a lane for what has come?
+ * coll_lane_lets_wait() - need nobody have a lane run for what has come?
  * @lane: the lane
  * @conn: a data connection of it, whose event is set
  *
- * If so the next run will see it, or the next heartbeat have it run.
+ * If so it runs and will see it, or the next run will, or the next heartbeat has it run.
  *
  * Context: any.
  */
 bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
 {
-	smp_mb__after_atomic();	/* the event, then whether a run has begun */
-	if (!READ_ONCE(lane->calm) || !conn->ep.transport->keeps(&conn->ep, COLL_EARLY_MAX))
+	smp_mb__after_atomic();	/* the event, then whether a run has begun, or ended */
+	if (READ_ONCE(lane->running))
+		return true;
+	if (!READ_ONCE(lane->calm) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
+	    !conn->ep.transport->keeps(&conn->ep, COLL_EARLY_MAX))
 		return false;
 	WRITE_ONCE(lane->early, true);
 	return true;
@@ -394,6 +411,8 @@ static bool lane_run(struct coll_runner *runner)
 	if (!moved)
 		moved = lane_acknowledge(lane);
 	lane_rest(lane);
+	if (!moved)
+		lane_review(lane);
 	return moved;
 }
 

@@ -39,6 +39,7 @@ struct coll_part;
  * @inbox: parts submitted, the last one first
  * @lock: protects @arrivals
  * @arrivals: connections handed over
+ * @running: a run has begun and will look at what has come [a]
  * @calm: nobody here waits for anything that could come; between runs only [a]
  * @early: something has come all the same, and waits [a]
  * @upset: an operation was aborted: its senders may wait until what comes is dropped [L]
@@ -66,6 +67,7 @@ struct coll_lane {
 	struct llist_head inbox;
 	spinlock_t lock;
 	struct list_head arrivals;
+	bool running;
 	bool calm;
 	bool early;
 	bool upset;
