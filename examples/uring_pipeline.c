@@ -33,12 +33,16 @@
 #define COUNT	65536		/* elements of a block */
 #define BYTES	(COUNT * sizeof(uint32_t))
 #define DEPTH	4		/* blocks in progress */
+#define SQES	64		/* that have their places in the ring, a power of two */
+
+#define NOBODY	(~0U)
 
 enum stage { STAGE_READ, STAGE_SUM, STAGE_WRITE, STAGES };
 
 /**
  * struct pipeline - what one rank works on
  * @memory: DEPTH blocks, each where the other's chain has ended
+ * @block: which one is in each of these places; NOBODY: none
  * @next: first block that was not begun
  * @done: blocks that have been written
  */
@@ -49,6 +53,7 @@ struct pipeline {
 	int out;
 	uint32_t *memory;
 	unsigned int blocks;
+	unsigned int block[DEPTH];
 	unsigned int next;
 	unsigned int done;
 };
@@ -81,6 +86,20 @@ static int sum(struct io_uring_sqe *sqe, struct coll_comm *comm, uint32_t *at,
 	return 0;
 }
 
+/*
+ * Linux 6.12 reads the SQE of a linked command when its turn comes, so no other may be where it
+ * is before: none goes around the ring as long as a block's chain is not at its end.
+ */
+static int may_begin(const struct pipeline *pipe)
+{
+	unsigned int place, oldest = pipe->next;
+
+	for (place = 0; place < DEPTH; place++)
+		if (pipe->block[place] < oldest)
+			oldest = pipe->block[place];
+	return pipe->next < pipe->blocks && (pipe->next - oldest + 1) * STAGES <= SQES;
+}
+
 /* The three SQEs of a block, in a place that is free. */
 static int begin(struct pipeline *pipe, unsigned int place)
 {
@@ -89,6 +108,7 @@ static int begin(struct pipeline *pipe, unsigned int place)
 	struct io_uring_sqe *sqe;
 	int stage, err = 0;
 
+	pipe->block[place] = block;
 	for (stage = 0; !err && stage < STAGES; stage++) {
 		sqe = io_uring_get_sqe(&pipe->ring);
 		if (!sqe)
@@ -112,11 +132,18 @@ static int run(struct pipeline *pipe)
 {
 	unsigned int place, stage;
 	struct io_uring_cqe *cqe;
-	int err = 0, want;
+	int err, want;
 
-	for (place = 0; !err && place < DEPTH && pipe->next < pipe->blocks; place++)
-		err = begin(pipe, place);
-	while (!err && pipe->done < pipe->blocks) {
+	for (place = 0; place < DEPTH; place++)
+		pipe->block[place] = NOBODY;
+	while (pipe->done < pipe->blocks) {
+		for (place = 0; place < DEPTH; place++) {
+			if (pipe->block[place] != NOBODY || !may_begin(pipe))
+				continue;
+			err = begin(pipe, place);
+			if (err)
+				return fail("a block", err);
+		}
 		err = io_uring_submit_and_wait(&pipe->ring, 1);
 		if (err < 0)
 			return fail("io_uring", err);
@@ -131,11 +158,10 @@ static int run(struct pipeline *pipe)
 		io_uring_cqe_seen(&pipe->ring, cqe);
 		if (stage != STAGE_WRITE)
 			continue;
+		pipe->block[place] = NOBODY;
 		pipe->done++;
-		if (pipe->next < pipe->blocks)
-			err = begin(pipe, place);
 	}
-	return err ? fail("a block", err) : 0;
+	return 0;
 }
 
 static int file_open(const char *folder, const char *name, int rank)
@@ -198,7 +224,7 @@ int main(int argc, char **argv)
 	if (pipe.in < 0 || pipe.out < 0 ||
 	    posix_memalign((void **)&pipe.memory, 4096, DEPTH * BYTES))
 		return fail(folder, -errno);
-	err = io_uring_queue_init(DEPTH * STAGES, &pipe.ring, IORING_SETUP_SQE128);
+	err = io_uring_queue_init(SQES, &pipe.ring, IORING_SETUP_SQE128);
 	if (err)
 		return fail("io_uring", err);
 	iovec = (struct iovec){ pipe.memory, DEPTH * BYTES };

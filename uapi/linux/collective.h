@@ -728,7 +728,8 @@ struct collective_cancel {
  * memory which is neither registered with the file nor with the ring is pinned at once,
  * by whoever submits, which is the ring's own thread with IORING_SETUP_SQPOLL.  With
  * IORING_URING_CMD_FIXED both buffers lie in the ring's buffer of that index, and
- * @send_buffer and @recv_buffer are 0.
+ * @send_buffer and @recv_buffer are 0.  Linux 6.12 reads the SQE of a command that is linked
+ * to another one, or drained, when its turn comes: its place must not be used again before.
  *
  * io_uring's own cancellation (IORING_OP_ASYNC_CANCEL) does not reach such a command.
  * CANCEL does; so does the end of the ring, and what waits behind another operation of
