@@ -284,18 +284,27 @@ static bool connect_near(const struct coll_member *member)
 	return true;
 }
 
-/* Call those of the neighbours that have a higher rank. */
-static int connect_call(struct coll_member *member, const struct sockaddr_storage *peers)
+/*
+ * Where all of them are.  Before the state says that they are called: from then on those who
+ * call us may have the group up, and another thread may submit what needs to know it.
+ */
+static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
-	size_t size = array_size(member->nranks, sizeof(*peers));
-	struct coll_link *link;
-	int err = 0;
-
-	member->peers = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (member->peers)
+		return 0;
+	member->peers = kvmemdup(peers, array_size(member->nranks, sizeof(*peers)),
+				 GFP_KERNEL_ACCOUNT);
 	if (!member->peers)
 		return -ENOMEM;
-	memcpy(member->peers, peers, size);
 	member->near = connect_near(member);
+	return 0;
+}
+
+/* Call those of the neighbours that have a higher rank. */
+static int connect_call(struct coll_member *member)
+{
+	struct coll_link *link;
+	int err = 0;
 
 	coll_for_each_link(link, member) {
 		if (link->ring)
@@ -390,6 +399,9 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (!addr_len(&peers[rank]))
 			return -EINVAL;
 	if (member->state == COLLECTIVE_STATE_JOINED) {
+		err = connect_learn(member, peers);
+		if (err)
+			return err;
 		if (timeout_ms != U32_MAX)
 			member->connect_by = connect_deadline(timeout_ms);
 		spin_lock(&member->lock);
@@ -399,7 +411,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		queue_delayed_work(coll_wq, &member->tick,
 				   msecs_to_jiffies(member->heartbeat_ms));
 
-		err = connect_call(member, peers);
+		err = connect_call(member);
 		if (err) {
 			coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
 					 connect_missing(member));
