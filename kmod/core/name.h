@@ -108,7 +108,7 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
 	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
 }
 
-/* Names of operations that follow each other are kept side by side, so many of them. */
+/* Names of operations that follow each other are kept together, so many of them. */
 #define COLL_NAME_NEIGHBOURS	8
 
 /**
@@ -116,15 +116,14 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
  * @name: the name
  * @size: of the table, a power of two
  *
- * Return: a number below @size, one more than that of the name before unless a multiple of
- * COLL_NAME_NEIGHBOURS is between them.
+ * Return: a number below @size, in the same block of COLL_NAME_NEIGHBOURS for names between two
+ * multiples of it.
  */
 static inline u32 coll_name_hash(u64 name, u32 size)
 {
 	u64 spread = name / COLL_NAME_NEIGHBOURS * 0x9e3779b97f4a7c15ULL >> 32;
-	u64 block = spread * (size / COLL_NAME_NEIGHBOURS) >> 32;
 
-	return (block * COLL_NAME_NEIGHBOURS + name % COLL_NAME_NEIGHBOURS) & (size - 1);
+	return ((spread * size >> 32) ^ name % COLL_NAME_NEIGHBOURS) & (size - 1);
 }
 
 /* Failed names that are remembered: twice what a member may have in flight. */
