@@ -55,19 +55,35 @@ bool coll_spare_again(struct coll_request *request, const struct collective_op *
 	return true;
 }
 
+/* KASAN is to see who uses what is over, so what is known is kept in other memory there. */
+static void spare_copy(struct coll_request **place, const struct coll_request *request)
+{
+	struct coll_request *copy = kzalloc(struct_size(copy, part, 1), GFP_KERNEL_ACCOUNT);
+
+	if (!copy)
+		return;
+	memcpy(copy, request, offsetof(struct coll_request, node));
+	if (cmpxchg(place, NULL, copy))
+		kfree(copy);
+}
+
 /**
- * coll_spare_put() - keep a request that is over
+ * coll_spare_put() - keep a request that is over, or what is known of its call
  * @request: nobody's any more
  *
- * Return: false if it is not kept.
+ * Context: may sleep.
+ * Return: false if it is still to be freed.
  */
 bool coll_spare_put(struct coll_request *request)
 {
 	struct coll_request **place = spare_place(request->member, &request->op);
 
-	/* KASAN sees who uses what is free, not what is spare. */
-	return request->nparts == 1 && !IS_ENABLED(CONFIG_KASAN) &&
-	       !cmpxchg(place, NULL, request);
+	if (request->nparts != 1 || READ_ONCE(*place))
+		return false;
+	if (!IS_ENABLED(CONFIG_KASAN))
+		return !cmpxchg(place, NULL, request);
+	spare_copy(place, request);
+	return false;
 }
 
 /**
