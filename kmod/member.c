@@ -290,8 +290,6 @@ static bool connect_near(const struct coll_member *member)
  */
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
-	if (member->peers)
-		return 0;
 	member->peers = kvmemdup(peers, array_size(member->nranks, sizeof(*peers)),
 				 GFP_KERNEL_ACCOUNT);
 	if (!member->peers)

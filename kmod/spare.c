@@ -16,6 +16,9 @@
 
 #include "coll.h"
 
+/* Bytes of a request that its call says. */
+#define SPARE_KNOWN	offsetof(struct coll_request, node)
+
 static struct coll_request **spare_place(struct coll_member *member,
 					 const struct collective_op *op)
 {
@@ -47,11 +50,9 @@ struct coll_request *coll_spare_take(struct coll_member *member, const struct co
  */
 bool coll_spare_again(struct coll_request *request, const struct collective_op *op)
 {
-	const size_t known = offsetof(struct coll_request, node);
-
 	if (!request || op->layout || memcmp(&request->op, op, sizeof(*op)))
 		return false;
-	memset((void *)request + known, 0, struct_size(request, part, 1) - known);
+	memset((void *)request + SPARE_KNOWN, 0, struct_size(request, part, 1) - SPARE_KNOWN);
 	return true;
 }
 
@@ -62,7 +63,7 @@ static void spare_copy(struct coll_request **place, const struct coll_request *r
 
 	if (!copy)
 		return;
-	memcpy(copy, request, offsetof(struct coll_request, node));
+	memcpy(copy, request, SPARE_KNOWN);
 	if (cmpxchg(place, NULL, copy))
 		kfree(copy);
 }
