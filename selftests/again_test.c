@@ -53,6 +53,18 @@ static int wrong(const int *memory, int count, int factor)
 	return n;
 }
 
+/* Memory of both, and an allreduce in it. */
+static bool ready(int *memory[2], struct collective_op op[2])
+{
+	int rank;
+
+	for (rank = 0; rank < 2; rank++) {
+		memory[rank] = map(NULL);
+		op[rank] = allreduce(memory[rank], COUNT);
+	}
+	return memory[0] && memory[1];
+}
+
 /* Both call, and have the right result. */
 static int call(const int *fd, const struct collective_op op[2], int *const memory[2])
 {
@@ -73,12 +85,11 @@ static int call(const int *fd, const struct collective_op op[2], int *const memo
 
 TEST_F(pair, before_the_group_is_up)
 {
-	int *const memory[2] = { map(NULL), map(NULL) };
-	const struct collective_op op[2] = { allreduce(memory[0], COUNT),
-					     allreduce(memory[1], COUNT) };
+	struct collective_op op[2];
+	int *memory[2];
 	int i;
 
-	ASSERT_TRUE(memory[0] && memory[1]);
+	ASSERT_TRUE(ready(memory, op));
 	/* That all are on one host, by which the vector is cut, is not known yet. */
 	ASSERT_EQ(-ENOTCONN, member_submit(self->fd[0], &op[0]));
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
@@ -88,12 +99,11 @@ TEST_F(pair, before_the_group_is_up)
 
 TEST_F(pair, other_memory_at_its_address)
 {
-	int *const memory[2] = { map(NULL), map(NULL) };
-	const struct collective_op op[2] = { allreduce(memory[0], COUNT),
-					     allreduce(memory[1], COUNT) };
+	struct collective_op op[2];
+	int *memory[2];
 	int i;
 
-	ASSERT_TRUE(memory[0] && memory[1]);
+	ASSERT_TRUE(ready(memory, op));
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(0, call(self->fd, op, memory));
@@ -107,13 +117,12 @@ TEST_F(pair, other_memory_at_its_address)
 
 TEST_F(pair, buffers_that_are_gone)
 {
-	int *const memory[2] = { map(NULL), map(NULL) };
-	struct collective_op op[2] = { allreduce(memory[0], COUNT),
-				       allreduce(memory[1], COUNT) };
+	struct collective_op op[2];
+	int *memory[2];
 	__u32 buffer;
 	int i;
 
-	ASSERT_TRUE(memory[0] && memory[1]);
+	ASSERT_TRUE(ready(memory, op));
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_register(self->fd[0], memory[0], 2 * SIZE, 0, &buffer));
 	op[0].send_buffer = buffer;
@@ -133,12 +142,12 @@ TEST_F(pair, buffers_that_are_gone)
 
 TEST_F(pair, many)
 {
-	int *const memory[2] = { map(NULL), map(NULL) };
 	struct collective_op op[2];
+	int *memory[2];
 	__u64 request[CALLS];
 	int round, i, n, rank;
 
-	ASSERT_TRUE(memory[0] && memory[1]);
+	ASSERT_TRUE(ready(memory, op));
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
 	for (round = 0; round < 3; round++)
 		for (i = 0; i < CALLS; i++) {
@@ -161,12 +170,14 @@ TEST_F(pair, many)
 /* What differs by one field only. */
 TEST_F(pair, differently)
 {
-	int *const memory[2] = { map(NULL), map(NULL) };
-	struct collective_op op[2] = { allreduce(memory[0], 16), allreduce(memory[1], 16) };
+	struct collective_op op[2];
+	int *memory[2];
 	int i;
 
-	ASSERT_TRUE(memory[0] && memory[1]);
+	ASSERT_TRUE(ready(memory, op));
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	op[0].count = 16;
+	op[1].count = 16;
 	for (i = 0; i < 20; i++) {
 		EXPECT_EQ(0, call(self->fd, op, memory));
 		EXPECT_EQ(0, call(self->fd, op, memory));
