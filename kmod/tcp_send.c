@@ -10,6 +10,46 @@
 
 #include "tcp.h"
 
+/* A packet at least, whose receiver may be waiting for it; each batch is twice as long. */
+#define TCP_BATCH	(64 * 1024U)
+
+/*
+ * Packets for this host are received here: after each of them, or, with bottom halves off, after a
+ * batch.  That is for want of memory not to sleep; there is some for what is sent first.
+ */
+static int send_batch(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	gfp_t allocation = sk->sk_allocation;
+	int n;
+
+	sk->sk_allocation = GFP_NOWAIT | __GFP_NOWARN;
+	local_bh_disable();
+	n = tcp_sendmsg_locked(sk, msg, len);
+	local_bh_enable();
+	sk->sk_allocation = allocation;
+	return n;
+}
+
+static int send_batches(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	unsigned int flags = msg->msg_flags;
+	size_t batch = TCP_BATCH, done = 0, part;
+	int n;
+
+	do {
+		part = min(batch, len - done);
+		iov_iter_truncate(&msg->msg_iter, part);
+		msg->msg_flags = done + part < len ? flags | MSG_MORE : flags;
+		n = done ? send_batch(sk, msg, part) : tcp_sendmsg_locked(sk, msg, part);
+		if (n <= 0)
+			break;
+		done += n;
+		iov_iter_reexpand(&msg->msg_iter, len - done);
+		batch *= 2;
+	} while (n == part && done < len);
+	return done ? done : n;
+}
+
 /*
  * The socket is the module's own, made by who could make it and connected: of sock_sendmsg()
  * this is what is left, a dozen calls less.
@@ -20,7 +60,7 @@ static int send_locked(struct sock *sk, struct msghdr *msg, size_t len)
 
 	sock_rps_record_flow(sk);
 	lock_sock(sk);
-	n = tcp_sendmsg_locked(sk, msg, len);
+	n = len <= TCP_BATCH ? tcp_sendmsg_locked(sk, msg, len) : send_batches(sk, msg, len);
 	release_sock(sk);
 	return n;
 }
