@@ -17,13 +17,9 @@
 /* A frame of what is small finds room beside the credit that is kept, or not told at once. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
-/* So does what goes ahead of a grant. */
-static_assert(COLL_AHEAD + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
-	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 
-/* What may wait in a socket until somebody wants it: a message, or what goes ahead of a grant. */
-#define COLL_EARLY_MAX		(COLL_AHEAD + COLL_DATA_SIZE)
-static_assert(COLL_EARLY_MAX >= COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE);
+/* What may wait in a socket until somebody wants it: a message. */
+#define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
 
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
 {

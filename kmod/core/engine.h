@@ -108,7 +108,6 @@ struct coll_turn {
  * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
  * @framing: so many streams have begun a frame of it and not ended it
- * @riding: the grant of the run that is received goes with the first frame
  * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
@@ -147,7 +146,6 @@ struct coll_inst {
 	struct coll_local local;
 	int error;
 	u8 framing;
-	bool riding;
 	bool granted;
 	bool begun;
 	bool requested;
@@ -391,11 +389,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
  */
 static inline bool coll_stream_lent(const struct coll_stream *stream)
 {
-	if (!stream->rx_open)
-		return false;
-	if (stream->sink.kind == COLL_SINK_STAGE)
-		return stream->rx_data.flags & COLL_DATA_BORROWED;
-	return stream->rx_inst && stream->rx_inst->lender;
+	return stream->rx_open && stream->rx_inst && stream->rx_inst->lender;
 }
 
 /**

@@ -277,17 +277,6 @@ void coll_inst_unframed(struct coll_inst *inst)
 	coll_inst_settle(inst);
 }
 
-/*
- * Can the grant go with what we send to the same peer, at once?  That saves a frame, and the peer
- * looks at two connections otherwise.
- */
-static bool inst_rides(const struct coll_inst *inst)
-{
-	const struct coll_stream *stream = inst->tx_stream;
-
-	return stream && stream->peer == inst->rx.from && coll_stream_leads(stream, inst);
-}
-
 /**
  * coll_inst_grant() - let the sender of an instance send all of it
  * @inst: the instance; whatever other ranks do, all of it can be taken
@@ -301,9 +290,7 @@ void coll_inst_grant(struct coll_inst *inst)
 		return;
 	}
 	inst->granted = true;
-	inst->riding = inst_rides(inst);
-	if (!inst->riding)
-		coll_inst_tell_grant(inst, COLL_GRANT_ALL);
+	coll_inst_tell_grant(inst, COLL_GRANT_ALL);
 }
 
 /**

@@ -82,7 +82,6 @@ void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 le
 
 /* stream.c */
 void coll_stream_unstage(struct coll_stream *stream);
-bool coll_stream_leads(const struct coll_stream *stream, const struct coll_inst *inst);
 void coll_stream_detach(struct coll_stream *stream);
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst);
 

@@ -125,50 +125,22 @@ static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
 }
 
 /*
- * Is there credit for so much payload?  Frames of operations that the peer has not
- * submitted use it up, and what it has submitted may be behind them: so a part of it
- * is kept for asking for a grant, with a header alone, and it is enough for all that we may have
- * in progress.
+ * May an eager frame go, or one that asks for a grant?  Frames of operations that the peer has not
+ * submitted use up the credit, and what it has submitted may be behind them: so
+ * a part of the credit is kept for asking for a grant, with a header alone, and
+ * it is enough for all that we may have in progress.
  */
-static bool stream_affords(const struct coll_stream *stream, u32 len)
-{
-	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
-
-	return stream->tx_credit - stream->tx_eager >= eager_cost(len) + kept;
-}
-
-/**
- * coll_stream_leads() - does the first frame of an instance leave next, granted or not?
- * @stream: that it sends on
- * @inst: the instance
- *
- * A packet may go ahead of its grant, on credit, and is lent like all that follows.  Never the end
- * of a run, so that each grant is heard before its run has left; nor of a later run, whose
- * turn at the peer may be far off: it would be put aside there.
- *
- * Return: true when what is told with it is told at once.
- */
-bool coll_stream_leads(const struct coll_stream *stream, const struct coll_inst *inst)
-{
-	const struct coll_span *out = &inst->tx.out;
-
-	return !inst->tx_step && !inst->tx_off && !inst->call.eager && !inst->tx.whole &&
-	       !inst->schedule->windowed && out->area != COLL_AREA_SCRATCH &&
-	       out->len >= COLL_AHEAD_MIN && coll_inst_sendable(inst) >= COLL_AHEAD &&
-	       !stream->tx_inst && !stream->released &&
-	       list_is_first(&inst->tx_node, &stream->sending) &&
-	       stream_affords(stream, COLL_AHEAD);
-}
-
-/* May an eager frame go, or one that asks for a grant? */
 static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
 			 struct coll_data *data)
 {
+	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
+	u64 room = stream->tx_credit - stream->tx_eager;
+
 	if (inst->requested)
 		return false;
 	data->flags = COLL_DATA_EAGER;
-	if (!inst->call.eager || !stream_affords(stream, data->length)) {
-		if (stream->tx_credit - stream->tx_eager < COLL_DATA_SIZE)
+	if (!inst->call.eager || room < eager_cost(data->length) + kept) {
+		if (room < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
@@ -194,11 +166,8 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 		.instance = inst->call.instance,
 		.offset = inst->tx_off,
 	};
-	bool ahead = inst->riding && !granted;
 	bool ask;
 
-	if (ahead)
-		granted = COLL_AHEAD;
 	granted &= ~(u64)(inst->tx.token ? 0 : inst->call.plan.size - 1);
 	ask = inst->tx.whole && !granted;
 	if (!inst->call.eager && !ask)
@@ -212,15 +181,6 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 			return false;
 	} else if (!inst->call.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
-	}
-	if (ahead) {
-		data.flags |= COLL_DATA_EAGER;
-		stream->tx_eager += eager_cost(data.length);
-	}
-	if (inst->riding) {
-		data.flags |= COLL_DATA_GRANT;
-		data.digest = inst->call.digest;
-		inst->riding = false;
 	}
 
 	data.credit = stream_tell(stream);
@@ -538,11 +498,6 @@ static int stream_begin(struct coll_stream *stream)
 		if (stream->rx_eager - stream->rx_told > COLL_CREDIT)
 			return -EPROTO;
 	}
-	if (data->flags & COLL_DATA_GRANT) {
-		if (coll_stream_granted(stream, data->instance, COLL_GRANT_ALL, data->digest))
-			return -EPROTO;
-		data->offset = 0;
-	}
 
 	early = stream_early(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
@@ -586,23 +541,10 @@ static u64 stream_stored(const struct coll_data *data, const struct coll_sink *s
 	return data->offset + data->length - coll_sink_pending(sink);
 }
 
-/* What we were lent is not looked at any more. */
-static void stream_tell_consumed(struct coll_stream *stream, u64 instance)
-{
-	struct coll_engine *engine = stream->engine;
-	struct coll_control control = {
-		.kind = COLL_CONTROL_CONSUMED,
-		.lane = engine->lane,
-		.instance = instance,
-		.position = stream->rx_position,
-	};
-
-	engine->ops->control(engine->ctx, stream->peer, &control);
-}
-
 /* The last byte of a frame has come. */
 static void stream_close(struct coll_stream *stream)
 {
+	struct coll_engine *engine = stream->engine;
 	struct coll_data data = stream->rx_data;
 	struct coll_inst *inst = stream->rx_inst;
 
@@ -611,8 +553,6 @@ static void stream_close(struct coll_stream *stream)
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
 		stream->staged += eager_cost(data.length);
-		if (data.flags & COLL_DATA_BORROWED)
-			stream_tell_consumed(stream, data.instance);
 		coll_stream_unstage(stream);
 		return;
 	}
@@ -625,7 +565,14 @@ static void stream_close(struct coll_stream *stream)
 		inst->rx_stream = NULL;
 		coll_inst_stored(inst, stream_stored(&data, &stream->sink));
 	} else if (data.flags & COLL_DATA_BORROWED) {
-		stream_tell_consumed(stream, data.instance);
+		struct coll_control control = {
+			.kind = COLL_CONTROL_CONSUMED,
+			.lane = engine->lane,
+			.instance = data.instance,
+			.position = stream->rx_position,
+		};
+
+		engine->ops->control(engine->ctx, stream->peer, &control);
 	}
 }
 

@@ -390,8 +390,7 @@ int coll_wire_get_data(const u8 *buf, struct coll_data *data, u32 incarnation)
 	if (w.magic != DATA_MAGIC || w.flags & ~COLL_DATA_FLAGS ||
 	    le32_to_cpu(w.incarnation) != incarnation ||
 	    le32_to_cpu(w.length) > COLL_DATA_MAX ||
-	    (w.flags & COLL_DATA_REQUEST && (!(w.flags & COLL_DATA_EAGER) || w.length)) ||
-	    (w.flags & COLL_DATA_GRANT && !w.length))
+	    (w.flags & COLL_DATA_REQUEST && (!(w.flags & COLL_DATA_EAGER) || w.length)))
 		return -EPROTO;
 
 	*data = (struct coll_data){

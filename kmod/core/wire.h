@@ -12,7 +12,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	5
+#define COLL_WIRE_VERSION	4
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -35,28 +35,18 @@
 /* A line of a cache, where vectors are cut. */
 #define COLL_CUT_LINE		64U
 
-/*
- * As much payload, in whole lines, as fills some packets together with a header, and another where
- * the first packet goes ahead.
- */
-#define COLL_PACKETS(n)		(((n) * COLL_PACKET - 2 * COLL_DATA_SIZE) & ~(COLL_CUT_LINE - 1))
+/* As much payload, in whole lines, as fills some packets together with a header. */
+#define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~(COLL_CUT_LINE - 1))
 
 /* So frames end where packets do if there is more to send. */
 #define COLL_DATA_PACKETS	16U
 #define COLL_DATA_FULL		COLL_PACKETS(COLL_DATA_PACKETS)
 
-/*
- * What of a step may go ahead of its grant: with its header it fills a packet.  A step that is
- * hardly longer waits.
- */
-#define COLL_AHEAD		(COLL_PACKET - COLL_DATA_SIZE)
-#define COLL_AHEAD_MIN		(COLL_AHEAD + COLL_PACKET / 2)
-
 /* What a forwarding step sends at least, but at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 
 /* Credit that a peer has for eager frames, headers included, in bytes. */
-#define COLL_CREDIT		(192 * 1024U)
+#define COLL_CREDIT		(128 * 1024U)
 
 /* So much of it may be back untold, until a data frame goes. */
 #define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
@@ -188,9 +178,7 @@ struct coll_control {
 #define COLL_DATA_EAGER		BIT(0)	/* sent on credit */
 #define COLL_DATA_BORROWED	BIT(1)	/* the sender waits for CONSUMED */
 #define COLL_DATA_REQUEST	BIT(2)	/* no payload, but a grant is wanted */
-#define COLL_DATA_GRANT		BIT(3)	/* the peer may send all of it, too */
-#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED | COLL_DATA_REQUEST | \
-				 COLL_DATA_GRANT)
+#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED | COLL_DATA_REQUEST)
 
 /**
  * struct coll_data - the header of a data frame
@@ -202,7 +190,6 @@ struct coll_control {
  * @length: bytes of payload that follow
  * @instance: the operation
  * @offset: of the payload in what the step sends
- * @digest: of what grants: as of GRANT; the offset is 0
  */
 struct coll_data {
 	u8 lane;
@@ -212,10 +199,7 @@ struct coll_data {
 	u32 step;
 	u32 length;
 	u64 instance;
-	union {
-		u64 offset;
-		u64 digest;
-	};
+	u64 offset;
 };
 
 /**

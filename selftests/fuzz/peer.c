@@ -177,10 +177,6 @@ static void distort(const struct rig *rig, struct input *in, struct coll_data *d
 	case 11:
 		data->length &= input_bits(in, 2);
 		break;
-	case 12:
-		/* What begins with its offset grants with a digest. */
-		data->flags |= COLL_DATA_GRANT | (input_byte(in) & COLL_DATA_EAGER);
-		break;
 	}
 }
 

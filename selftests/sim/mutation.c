@@ -22,7 +22,6 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_WIDE]		= "wide sums are rounded on the way",
 	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
 	[MUTATION_HAZARD]	= "what was sent is overwritten as if it never had been",
-	[MUTATION_RIDE]		= "a grant waits for a frame that waits itself",
 };
 
 u64 __real_coll_inst_sendable(const struct coll_inst *inst);
@@ -58,16 +57,6 @@ void __wrap_coll_inst_grant(struct coll_inst *inst)
 {
 	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
 		__real_coll_inst_grant(inst);
-}
-
-bool __real_coll_stream_leads(const struct coll_stream *stream, const struct coll_inst *inst);
-bool __wrap_coll_stream_leads(const struct coll_stream *stream, const struct coll_inst *inst);
-
-bool __wrap_coll_stream_leads(const struct coll_stream *stream, const struct coll_inst *inst)
-{
-	if (member_of(inst->engine)->sim->config.mutation == MUTATION_RIDE)
-		return !inst->call.eager && !inst->schedule->windowed;
-	return __real_coll_stream_leads(stream, inst);
 }
 
 void __real_coll_inst_size(struct coll_inst *inst, const struct coll_data *data);

@@ -30,10 +30,6 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 	u64 limit = COLLECTIVE_EAGER_LIMIT / size;
 	u64 count;
 
-	/* What two ranks send each other may go ahead of its grant. */
-	if (nranks == 2 && rng_once_in(rng, 3))
-		return rng_between(rng, bytes / 4 / size + 1, bytes / size + 2);
-
 	switch (rng_below(rng, 8)) {
 	case 0:
 		return rng_below(rng, 2);
@@ -181,10 +177,8 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
 			 config->fault == FAULT_SILENCE ? 2 : 1;
 
-	/* Now and then a few large ones, of several frames; of two ranks more often. */
+	/* Now and then a few large ones, of several frames. */
 	budget = rng_once_in(&rng, 16) ? 8 << 20 : 1 << 19;
-	if (config->nranks == 2 && budget < 8 << 20)
-		budget *= 4;
 	bytes = min_t(u64, budget / config->nranks, 4 << 20);
 	config->segment = 1U << rng_between(&rng, 3, 7);
 	while (config->segment < bytes / 512)

@@ -67,7 +67,6 @@ enum mutation {
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
 	MUTATION_HAZARD,	/* what was sent is overwritten as if it never had been */
-	MUTATION_RIDE,		/* a grant waits for a frame that waits itself */
 	MUTATION_COUNT
 };
 

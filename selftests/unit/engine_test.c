@@ -9,7 +9,6 @@
 
 #define EAGER		COLL_DATA_EAGER
 #define BORROWED	COLL_DATA_BORROWED
-#define GRANT		COLL_DATA_GRANT
 
 /*
  * With two ranks, as rank 0: step 0 sends the first half and reduces the second,
@@ -159,80 +158,6 @@ static void test_stage(void)
 	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].staged, "even when half of a frame had come");
 	depart(f, 1);
 	tap_ok(f->completed == 1, "and all is well");
-	fixture_free(f);
-}
-
-/* Two ranks' halves of this are longer than what goes ahead. */
-#define EXCHANGE	(256 * 1024U)
-
-static void test_ahead(void)
-{
-	struct fixture *f = fixture_new(0, 2);
-	const u32 half = EXCHANGE / 2;
-	struct coll_data data;
-	u64 position = 0;
-
-	f->digest = 4711;
-	tap_ok(!submit(f, 0, EXCHANGE) && !f->controls && next_header(f, 1, &data) &&
-	       data.flags == (EAGER | BORROWED | GRANT) && data.length == COLL_AHEAD &&
-	       data.digest == 4711 && f->stream[1].tx_eager == COLL_DATA_SIZE + COLL_AHEAD,
-	       "a packet goes ahead of its grant, on credit, and takes ours along");
-	tap_ok(depart(f, 1) == 1 && f->stream[1].tx_position == COLL_AHEAD,
-	       "but no more than that");
-	tap_ok(!grant(f, 1, 0, COLL_GRANT_ALL) && next_header(f, 1, &data) &&
-	       data.flags == BORROWED && data.offset == COLL_AHEAD && depart(f, 1) == 1 &&
-	       f->stream[1].tx_position == half, "before it is granted");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	grant(f, 1, 0, COLL_GRANT_ALL);
-	tap_ok(!submit(f, 0, EXCHANGE) && !f->controls && next_header(f, 1, &data) &&
-	       data.flags == (BORROWED | GRANT) && data.length == half &&
-	       !f->stream[1].tx_eager, "what is granted already needs no credit");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	submit(f, 0, EXCHANGE);
-	tap_ok(!arrive_frame(f, 1, 0, 0, 0, COLL_AHEAD, EAGER | BORROWED | GRANT, 2) &&
-	       result(f, half, COLL_AHEAD, 3) && depart(f, 1) == 2 &&
-	       f->stream[1].tx_position == half + COLL_AHEAD,
-	       "what comes ahead is taken, and grants");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	tap_ok(!arrive_frame(f, 1, 0, 0, 0, COLL_AHEAD, EAGER | BORROWED | GRANT, 2) &&
-	       f->stream[1].staged == COLL_DATA_SIZE + COLL_AHEAD &&
-	       told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == COLL_AHEAD,
-	       "what nobody has asked for is put aside, and given back");
-	tap_ok(!submit(f, 0, EXCHANGE) && !f->stream[1].staged &&
-	       result(f, half, COLL_AHEAD, 3) &&
-	       coll_inst_find(&f->engine, 0)->lender == &f->stream[1] && depart(f, 1) == 2,
-	       "and is taken, as lent, when it is asked for");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	submit(f, 0, EXCHANGE);
-	tap_ok(!submit(f, 1, EXCHANGE) && told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
-	       f->control[0].instance == 1 && depart(f, 1) == 1,
-	       "who is not the next to send grants by himself");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	f->stream[1].tx_eager = COLL_CREDIT - COLL_AHEAD;
-	tap_ok(!submit(f, 0, EXCHANGE) && told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
-	       !depart(f, 1), "and so does who has no credit left");
-	fixture_free(f);
-
-	f = fixture_new(0, 2);
-	f->digest = 4711;
-	submit(f, 0, EXCHANGE);
-	depart(f, 1);
-	data = (struct coll_data){
-		.lane = LANE, .flags = EAGER | BORROWED | GRANT, .length = COLL_AHEAD,
-		.digest = 4712,
-	};
-	tap_ok(!arrive_head(f, 1, &data) && f->mismatches == 1 && !depart(f, 1),
-	       "who grants something else is noticed");
 	fixture_free(f);
 }
 
@@ -570,7 +495,6 @@ int main(void)
 	test_consumed();
 	test_eager();
 	test_stage();
-	test_ahead();
 	test_credit();
 	test_barrier();
 	test_names();

@@ -244,11 +244,6 @@ static inline bool list_empty(const struct list_head *head)
 	return head->next == head;
 }
 
-static inline bool list_is_first(const struct list_head *item, const struct list_head *head)
-{
-	return item->prev == head;
-}
-
 static inline bool list_is_last(const struct list_head *item, const struct list_head *head)
 {
 	return item->next == head;
