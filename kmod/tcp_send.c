@@ -14,15 +14,21 @@
 #define TCP_BATCH	(64 * 1024U)
 
 /*
+ * Segments as long go to this host; and so a batch is of few packets, behind 16 of which TCP
+ * would take in its backlog, and let others have the CPU.
+ */
+#define TCP_SEGMENT_LOCAL	(32 * 1024U)
+
+/*
  * Packets for this host are received here: after each of them, or, with bottom halves off, after a
- * batch.  That is for want of memory not to sleep; there is some for what is sent first.
+ * batch.  Memory is not waited for meanwhile, but for what is sent first.
  */
 static int send_batch(struct sock *sk, struct msghdr *msg, size_t len)
 {
 	gfp_t allocation = sk->sk_allocation;
 	int n;
 
-	sk->sk_allocation = GFP_NOWAIT | __GFP_NOWARN;
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
 	local_bh_disable();
 	n = tcp_sendmsg_locked(sk, msg, len);
 	local_bh_enable();
@@ -60,7 +66,10 @@ static int send_locked(struct sock *sk, struct msghdr *msg, size_t len)
 
 	sock_rps_record_flow(sk);
 	lock_sock(sk);
-	n = len <= TCP_BATCH ? tcp_sendmsg_locked(sk, msg, len) : send_batches(sk, msg, len);
+	if (len > TCP_BATCH && tcp_sk(sk)->mss_cache >= TCP_SEGMENT_LOCAL)
+		n = send_batches(sk, msg, len);
+	else
+		n = tcp_sendmsg_locked(sk, msg, len);
 	release_sock(sk);
 	return n;
 }
