@@ -175,7 +175,7 @@ static struct coll_failure failure_cancelled(const struct coll_member *member)
 	return (struct coll_failure){
 		.cause = {
 			.kind = COLLECTIVE_REASON_CANCELLED,
-			.error = ECONNRESET,
+			.error = ECANCELED,
 			.rank_a = member->rank,
 			.rank_b = COLLECTIVE_RANK_NONE,
 		},

@@ -58,8 +58,12 @@ enum coll_type {
 /**
  * enum coll_op - how two elements become one
  *
- * Integers wrap; COLL_AVG of integers rounds toward zero; COLL_MIN and COLL_MAX
- * propagate NaN; COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ * Integers wrap.  COLL_AVG is the result of COLL_SUM, divided by coll_size() and rounded to
+ * the type (integers: toward zero), for every type and number of ranks: the average of
+ * integers whose sum wraps is that of the wrapped sum, and that of floats whose sum overflows
+ * the type (beyond 65,504 in COLL_FLOAT16) is infinite.  COLLECTIVE_F_WIDE keeps the sum of
+ * floats of 16 bits as a COLL_FLOAT32 (coll_submit()).  COLL_MIN and COLL_MAX propagate NaN;
+ * COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
  */
 enum coll_op {
 	COLL_SUM,
