@@ -21,20 +21,30 @@
  * other group's.  Its name ends with that number and thus is unique, too.
  *
  * The exchanges are operations of the parent.  Splits by several threads are kept
- * apart by @order, so that one split is one item in the parent's order of calls.
+ * apart by @order, so that one split is one item in the parent's order of calls.  A rank whose
+ * first exchange is refused (too many operations under way, say) has begun nothing, and the
+ * others wait for it to call again.  Its second one may not be left out, or the calls of the
+ * ranks would be out of step from then on: it is tried until the group's time is over.  The two
+ * differ in type, so that a rank which is out of step all the same makes a mismatch of it.
  */
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "address.h"
+#include "cancellation.h"
 #include "comm.h"
 #include "deadline.h"
 #include "device.h"
 #include "lifeline.h"
 #include "message.h"
 #include "operation.h"
+
+/* Between two attempts at an exchange that is refused. */
+#define AGAIN_MS	10
 
 /* What a rank says in the first exchange, and in the second; little-endian. */
 struct call {
@@ -89,12 +99,12 @@ struct split {
 	struct coll_comm *child;
 };
 
-static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
+static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 {
 	struct coll_operation operation = {
 		.op = {
 			.opcode = COLLECTIVE_ALLGATHER,
-			.type = COLLECTIVE_UINT8,
+			.type = type,
 			.timeout_ms = timeout_ms,
 			.count = COLL_RECORD_SIZE,
 			.send = (uintptr_t)comm->exchange,
@@ -103,6 +113,12 @@ static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
 	};
 
 	return coll_operation_run(comm, &operation, 0);
+}
+
+/* Has a rank without memory or room begun nothing, while the others wait for it? */
+static bool exchange_again(int err)
+{
+	return err == -EAGAIN || err == -ENOMEM || err == -EDQUOT;
 }
 
 static int exchange_calls(struct split *split)
@@ -116,7 +132,7 @@ static int exchange_calls(struct split *split)
 		.key = htole32(split->key),
 		.count = htole32(parent->nsplits++),
 	};
-	err = exchange(parent, 0);
+	err = exchange(parent, COLLECTIVE_UINT8, 0);
 	split->count = le32toh(calls[0].count);
 	return err;
 }
@@ -238,7 +254,10 @@ static int exchange_places(struct split *split, int mine)
 	place->error = htole32(-mine);
 	if (!mine && split->child)
 		coll_message_entry(place->entry, &split->child->addr);
-	err = exchange(parent, coll_deadline_left(split->deadline) ?: 1);
+	do {
+		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
+	} while (exchange_again(err) && coll_deadline_left(split->deadline) &&
+		 !usleep(AGAIN_MS * 1000));
 	return err ?: mine ?: read_places(split);
 }
 
@@ -270,8 +289,27 @@ static int meet(struct split *split)
 			       child->setup.name, coll_error_detail(child)) : 0;
 }
 
+static int make(struct split *split)
+{
+	struct coll_comm *parent = split->parent;
+	int err;
+
+	pthread_mutex_lock(&parent->order);
+	err = agree(split);
+	pthread_mutex_unlock(&parent->order);
+	if (!err && split->child)
+		err = meet(split);
+	if (err) {
+		coll_comm_free(split->child);
+		split->child = NULL;
+	}
+	free(split->peers);
+	free(split->parts);
+	return err;
+}
+
 int coll_split(struct coll_comm *comm, int color, int key,
-	       struct coll_comm **new)
+	       struct coll_comm **newcomm)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	struct split split = {
@@ -280,25 +318,22 @@ int coll_split(struct coll_comm *comm, int color, int key,
 		.key = key,
 		.detail = { text, sizeof(text) },
 	};
-	int err;
+	int state, err;
 
-	*new = NULL;
-	pthread_mutex_lock(&comm->order);
-	err = agree(&split);
-	pthread_mutex_unlock(&comm->order);
-	if (!err && split.child)
-		err = meet(&split);
-	if (!err)
-		*new = split.child;
-	else
-		coll_comm_free(split.child);
-	coll_comm_note(comm, text);
-	free(split.peers);
-	free(split.parts);
+	*newcomm = NULL;
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	state = coll_cancellation_off();
+	err = make(&split);
+	*newcomm = split.child;
+	/* Of an exchange there is a text already. */
+	if (!err || *text)
+		coll_comm_note(comm, text);
+	coll_cancellation_restore(state);
 	return err;
 }
 
-int coll_dup(struct coll_comm *comm, struct coll_comm **new)
+int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm)
 {
-	return coll_split(comm, 0, 0, new);
+	return coll_split(comm, 0, 0, newcomm);
 }

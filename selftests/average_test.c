@@ -10,8 +10,7 @@
 
 #include "kselftest_harness.h"
 #include "team.h"
-#include "unit/env.h"
-#include "unit/reduce_reference.h"
+#include "values.h"
 
 #define MOST	70000
 
