@@ -21,11 +21,13 @@
  * other group's.  Its name ends with that number and thus is unique, too.
  *
  * The exchanges are operations of the parent.  Splits by several threads are kept
- * apart by @order, so that one split is one item in the parent's order of calls.  A rank whose
- * first exchange is refused (too many operations under way, say) has begun nothing, and the
- * others wait for it to call again.  Its second one may not be left out, or the calls of the
- * ranks would be out of step from then on: it is tried until the group's time is over.  The two
- * differ in type, so that a rank which is out of step all the same makes a mismatch of it.
+ * apart by @order, so that one split is one item in the parent's order of calls.  A rank
+ * whose exchange is refused, for want of memory say, has not taken part in it, and would be out
+ * of step with the others from then on if it went on without: so it tries again until the time
+ * of the group is over.  Only EAGAIN ends a split before it has begun, because it is the caller
+ * who has to wait for operations under way; the others meanwhile wait for this rank to call
+ * again.  The two exchanges differ in type, so that a rank which is out of step all the same
+ * makes a mismatch of it.
  */
 #include <endian.h>
 #include <errno.h>
@@ -115,15 +117,22 @@ static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 	return coll_operation_run(comm, &operation, 0);
 }
 
-/* Has a rank without memory or room begun nothing, while the others wait for it? */
-static bool exchange_again(int err)
+/* Has it not begun, while the others wait for it? */
+static bool exchange_refused(int err)
 {
 	return err == -EAGAIN || err == -ENOMEM || err == -EDQUOT;
+}
+
+/* ... then again, until @deadline; a member that has failed is told so by the next attempt. */
+static bool exchange_again(int err, uint64_t deadline)
+{
+	return exchange_refused(err) && coll_deadline_left(deadline) && !usleep(AGAIN_MS * 1000);
 }
 
 static int exchange_calls(struct split *split)
 {
 	struct coll_comm *parent = split->parent;
+	const uint64_t deadline = coll_deadline_in(parent->setup.init_timeout_ms);
 	struct call *calls = (void *)parent->exchange;
 	int err;
 
@@ -132,7 +141,9 @@ static int exchange_calls(struct split *split)
 		.key = htole32(split->key),
 		.count = htole32(parent->nsplits++),
 	};
-	err = exchange(parent, COLLECTIVE_UINT8, 0);
+	do {
+		err = exchange(parent, COLLECTIVE_UINT8, 0);
+	} while (err != -EAGAIN && exchange_again(err, deadline));
 	split->count = le32toh(calls[0].count);
 	return err;
 }
@@ -256,8 +267,7 @@ static int exchange_places(struct split *split, int mine)
 		coll_message_entry(place->entry, &split->child->addr);
 	do {
 		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
-	} while (exchange_again(err) && coll_deadline_left(split->deadline) &&
-		 !usleep(AGAIN_MS * 1000));
+	} while (exchange_again(err, split->deadline));
 	return err ?: mine ?: read_places(split);
 }
 
