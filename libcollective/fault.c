@@ -75,8 +75,8 @@ static const char *mapping_fault(const struct mapping *mapping, bool write, uint
 		const unsigned long long first = mapping->offset + (*at - mapping->from);
 		const unsigned long long page = 4096, size = status.st_size;
 
-		if ((S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) &&
-		    in_memory(mapping->path) != 1 && strcmp(mapping->path, "/dev/collective"))
+		if (S_ISCHR(status.st_mode) && strcmp(mapping->path, "/dev/zero") &&
+		    strcmp(mapping->path, "/dev/collective"))
 			return "is of a kind that cannot be pinned: a device's";
 		if (S_ISREG(status.st_mode) && first >= (size + page - 1) / page * page)
 			return "is behind the end of its file";

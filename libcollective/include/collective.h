@@ -311,7 +311,7 @@ const char *coll_name(const struct coll_comm *comm);
  *
  * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
  * ECONNRESET, ECANCELED, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM,
- * EDQUOT, EAGAIN, EMFILE.  coll_error_detail() tells whose fault it is, and of EBADMSG what two ranks called:
+ * EDQUOT, EAGAIN.  coll_error_detail() tells whose fault it is, and of EBADMSG what two ranks called:
  * no collective returns 0 on any rank unless all ranks have called the same.  The
  * contents of @recv are undefined after an error.
  */

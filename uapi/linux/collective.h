@@ -549,8 +549,9 @@ struct collective_layout {
  *	(EMSGSIZE); else 0
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be
- * used again.  Errors: all of the list above but EISCONN and EINPROGRESS;
- * EBUSY only where @request is given.
+ * used again.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN),
+ * ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN,
+ * EOPNOTSUPP, EINTR, and EBUSY where @request is given.
  *
  * With NOWAIT, returns 0 when the operation has its place in the order of
  * operations.  It goes on whether or not anybody waits, until it is complete or
