@@ -107,7 +107,8 @@ struct coll_turn {
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
  * @error: 0, or the negative errno that it was aborted with
- * @framing: so many streams have begun a frame of it and not ended it
+ * @framing: streams that have begun a frame of it and not ended it: each has one frame open
+ *	at most, so this is below the number of ranks
  * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
@@ -145,7 +146,7 @@ struct coll_inst {
 	u32 nsteps;
 	struct coll_local local;
 	int error;
-	u8 framing;
+	u32 framing;
 	bool granted;
 	bool begun;
 	bool requested;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "name.h"
 
+/* Places are told by their index plus one. */
+static_assert(COLL_FAILED_MAX <= U16_MAX);
+static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_NAME_RANK_BITS);
+
 static u16 *failed_head(struct coll_failed *failed, u64 name)
 {
 	return &failed->head[coll_name_hash(name, COLL_FAILED_MAX)];

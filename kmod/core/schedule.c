@@ -5,6 +5,12 @@
 
 #include <linux/collective.h>
 
+/* Bits that coll_plan_call() has for each. */
+static_assert(COLLECTIVE_OPCODE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_TYPE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
+
 /* Each rank has a connection to every other one. */
 #define COLL_NEAR_RANKS		16
 /* Of this size a rank's second-level cache holds one chunk and no two, or none. */

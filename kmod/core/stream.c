@@ -15,6 +15,8 @@
 
 static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
 static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
+/* What a data frame tells of credit is never more than there is: stream_tell(). */
+static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
 
 /**
  * coll_stream_init() - make a stream out of zeroed memory

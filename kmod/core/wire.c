@@ -80,6 +80,9 @@ struct data_wire {
 static_assert(sizeof(struct hello_wire) == COLL_HELLO_SIZE);
 static_assert(sizeof(struct control_wire) == COLL_CONTROL_SIZE);
 static_assert(sizeof(struct data_wire) == COLL_DATA_SIZE);
+/* Of a signature: what has fewer bits on the wire. */
+static_assert(COLLECTIVE_F_ALL <= U16_MAX);
+static_assert(COLLECTIVE_RANKS_MAX <= U16_MAX);
 
 static bool all_zero(const u8 *p, size_t len)
 {

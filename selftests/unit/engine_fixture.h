@@ -13,7 +13,9 @@
 #include <linux/collective.h>
 
 #define SLOTS		32
+#ifndef PEERS
 #define PEERS		4
+#endif
 #define INCARNATION	7
 #define LANE		0
 
@@ -33,8 +35,8 @@ struct fixture {
 	u64 digest;		/* of what is called, and granted */
 
 	/* what the engine wanted */
-	struct coll_control control[256];
-	u32 control_to[256];
+	struct coll_control control[64 * PEERS];
+	u32 control_to[64 * PEERS];
 	u32 controls;
 	u32 kicks[PEERS];
 	u32 mismatches;
