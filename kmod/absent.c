@@ -173,7 +173,7 @@ void coll_absent_heard(struct coll_member *member, const struct coll_control *co
 		return;
 	spin_lock(&member->lock);
 	/* Nobody can be further ahead. */
-	if (instance < member->instances + COLL_INFLIGHT)
+	if (instance < member->instances + COLL_AHEAD_MAX)
 		news = absent_add(member, instance, cause->rank_b, control->position);
 	request = news ? coll_request_find(member, instance) : NULL;
 	if (request)

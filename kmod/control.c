@@ -78,6 +78,8 @@ bool coll_control_run(struct coll_runner *runner)
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))
 		control_leave(member);
+	if (chores & BIT(COLL_CHORE_SUBMITTED))
+		coll_agree_tell_submitted(member, now);
 	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
 		coll_agree_tick(member, now);

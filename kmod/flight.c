@@ -66,6 +66,32 @@ static bool request_crowded(struct coll_member *member)
 	return false;
 }
 
+/*
+ * Is this rank so far ahead of another one that what it would submit has no place there?  What
+ * fails completes without all ranks, so only the others can tell.
+ */
+static bool request_ahead(const struct coll_member *member)
+{
+	const struct coll_distance *distance = &member->memos->distance;
+
+	return member->instances - distance->succeeded >= COLL_AHEAD_MAX &&
+	       member->instances - coll_distance_known(distance, member->instances) >=
+	       COLL_AHEAD_MAX;
+}
+
+/* Return: 0 when there is room for what an operation may leave behind, or why not. */
+static int request_room(const struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	bool pair = coll_plan_pair(&request->plan);
+
+	if (request_crowded(member))
+		return -EAGAIN;
+	if (pair || request->signature.flags & COLLECTIVE_F_KEYED)
+		return coll_memo_full(member) ? -ENOSPC : 0;
+	return request_ahead(member) ? -EAGAIN : 0;
+}
+
 /* What it is called on all ranks. */
 static u64 request_name(const struct coll_request *request)
 {
@@ -93,6 +119,7 @@ static void request_count(struct coll_request *request)
 	if (!coll_plan_pair(&request->plan)) {
 		request->member->instances++;
 		request->member->counted_at = request->begun;
+		coll_memo_submitted(request->member);
 		return;
 	}
 	link = coll_link_get(request->member, request->plan.root);
@@ -239,8 +266,8 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 		err = member->aborted;
 	else if (member->state != COLLECTIVE_STATE_UP || !request->linked)
 		err = -ENOTCONN;
-	else if (request_crowded(member))
-		err = -EAGAIN;
+	else
+		err = request_room(request);
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;
@@ -308,6 +335,8 @@ static struct coll_request *request_complete(struct coll_request *request)
 	struct coll_member *member = request->member;
 
 	request->received = request_received(request);
+	if (!request->error)
+		coll_memo_succeeded(member, request->instance);
 	if (request->error)
 		request_failed(request);
 	else if (request->received > request->plan.count)

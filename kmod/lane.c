@@ -86,6 +86,13 @@ static void lane_vector(void *ctx, bool begin)
 		coll_vector_drop(&lane->vector);
 }
 
+static bool lane_failed(void *ctx, u64 instance)
+{
+	const struct coll_lane *lane = ctx;
+
+	return coll_memo_failed(lane->member, instance);
+}
+
 static const struct coll_engine_ops lane_ops = {
 	.stream		= lane_stream,
 	.control	= lane_control,
@@ -93,6 +100,7 @@ static const struct coll_engine_ops lane_ops = {
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
 	.vector		= lane_vector,
+	.failed		= lane_failed,
 };
 
 static void lane_arrivals(struct coll_lane *lane)
@@ -157,7 +165,6 @@ static bool lane_inbox(struct coll_lane *lane)
 static noinline void lane_recheck(struct coll_lane *lane)
 {
 	struct coll_inst *inst, *next;
-	u64 name;
 	int error;
 
 	lane->upset = true;
@@ -168,8 +175,7 @@ static noinline void lane_recheck(struct coll_lane *lane)
 		if (error && !inst->error)
 			coll_engine_abort(&lane->engine, inst->call.instance, error);
 	}
-	while ((error = coll_memo_failures(lane->member, &lane->buried, &name)))
-		coll_engine_abort(&lane->engine, name, error);
+	coll_engine_sift(&lane->engine);
 	coll_engine_drain(&lane->engine);
 }
 
@@ -449,13 +455,11 @@ static int lane_cpu(const struct coll_member *member, u32 index)
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
 {
 	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
-	struct coll_failed *failed = kvzalloc(sizeof(*failed), GFP_KERNEL_ACCOUNT);
 
 	lane->engine.impl = coll_vector_impl();
 	lane->crew = coll_crew_new(lane);
-	if (!hash || !failed || !lane->crew) {
+	if (!hash || !lane->crew) {
 		coll_crew_put(lane->crew);
-		kvfree(failed);
 		kvfree(hash);
 		return -ENOMEM;
 	}
@@ -474,7 +478,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	lane->engine.nranks = member->nranks;
 	lane->engine.lane = index;
 	lane->engine.incarnation = member->incarnation;
-	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT, failed);
+	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT);
 	coll_copier_setup(lane);
 	return 0;
 }
@@ -496,7 +500,6 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 		coll_conn_free(conn, reset);
 	}
 	coll_crew_put(lane->crew);
-	kvfree(lane->engine.failed);
 	kvfree(lane->engine.hash);
 }
 

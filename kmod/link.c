@@ -333,14 +333,17 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	case COLL_CONTROL_CONSUMED:
 		return link_mail(link, control);
 	case COLL_CONTROL_PING:
+		coll_agree_hear_submitted(member, link->peer, control->submitted);
 		coll_link_post(link, &(struct coll_control) {
 			.kind = COLL_CONTROL_PONG,
 			.position = control->position,
+			.submitted = coll_agree_submitted(member, link->peer),
 		});
 		return 0;
 	case COLL_CONTROL_PONG:
 		if (control->position > now)
 			return -EPROTO;
+		coll_agree_hear_submitted(member, link->peer, control->submitted);
 		/* Counted from when we asked: they cannot have counted less. */
 		WRITE_ONCE(link->lease, max(link->lease, control->position +
 					    coll_member_beats(member, COLL_LEASE_BEATS)));
@@ -511,6 +514,22 @@ static void link_leaving(struct coll_link *link)
 }
 
 /**
+ * coll_link_ping() - ask whether the peer is there, and tell it how far this rank is
+ * @link: the link
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_link_ping(struct coll_link *link, u64 now)
+{
+	coll_link_post(link, &(struct coll_control) {
+		.kind = COLL_CONTROL_PING,
+		.position = now,
+		.submitted = coll_agree_submitted(link->member, link->peer),
+	});
+}
+
+/**
  * coll_link_tick() - a heartbeat
  * @link: the link
  * @now: ns
@@ -536,8 +555,5 @@ void coll_link_tick(struct coll_link *link, u64 now)
 	else if (link_broken(link))
 		coll_member_fail(member, COLLECTIVE_REASON_RESET, low, high);
 	else
-		coll_link_post(link, &(struct coll_control) {
-			.kind = COLL_CONTROL_PING,
-			.position = now,
-		});
+		coll_link_ping(link, now);
 }

@@ -122,6 +122,7 @@ bool coll_link_roomy(struct coll_link *link);
 void coll_link_evidence(struct coll_link *link, u64 instance,
 			const struct coll_evidence *calls);
 void coll_link_run(struct coll_link *link);
+void coll_link_ping(struct coll_link *link, u64 now);
 void coll_link_tick(struct coll_link *link, u64 now);
 int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
 

@@ -32,6 +32,7 @@ enum coll_chore {
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
 	COLL_CHORE_DEATH,
+	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_agree_tell_submitted() */
 };
 
 /**

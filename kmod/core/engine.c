@@ -10,14 +10,11 @@
  * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
  * @hash: zeroed memory of a table
  * @nhash: its size, a power of two: instances that any rank may have in progress
- * @failed: zeroed memory
  */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
-		      struct coll_failed *failed)
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash)
 {
 	engine->hash = hash;
 	engine->nhash = nhash;
-	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->waking);
 	INIT_LIST_HEAD(&engine->streams);
@@ -80,9 +77,9 @@ void coll_engine_remove(struct coll_inst *inst)
  */
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 {
-	if (coll_name_counted(instance))
-		return instance >= engine->next;
-	return coll_failed_find(engine->failed, instance) < 0;
+	if (engine->failed || (coll_name_counted(instance) && instance < engine->next))
+		return false;
+	return !engine->ops->failed(engine->ctx, instance);
 }
 
 /**
@@ -145,25 +142,19 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 }
 
 /**
- * coll_engine_bury() - a name has failed
+ * coll_engine_sift() - some names have failed
  * @engine: the engine
- * @instance: the name
  *
- * What comes of a name with a key is dropped from now on, and what waits for it by the
- * next coll_engine_drain().  No grant stays: the name may be forgotten, and used again.
+ * What was staged for them is dropped by the next coll_engine_drain(), which gives its credit
+ * back: frames of what has failed never stand in the way of what has not.
  */
-noinline void coll_engine_bury(struct coll_engine *engine, u64 instance)
+noinline void coll_engine_sift(struct coll_engine *engine)
 {
 	struct coll_stream *stream;
 
-	if (coll_name_counted(instance))
-		return;
-	coll_failed_add(engine->failed, instance);
-	list_for_each_entry(stream, &engine->streams, node) {
-		coll_grants_drop(&stream->grants, instance);
+	list_for_each_entry(stream, &engine->streams, node)
 		if (stream->staged && list_empty(&stream->waking))
 			list_add_tail(&stream->waking, &engine->waking);
-	}
 }
 
 /**
@@ -174,20 +165,22 @@ noinline void coll_engine_bury(struct coll_engine *engine, u64 instance)
  *
  * An instance completes with @error, but not before a frame that has begun has
  * left (or its stream is released) and the peer has consumed what it reads from
- * our memory.  One that is named by a key need not be in progress: what came early
- * for it is dropped, and what is still to come will be.
+ * our memory.  It need not be in progress: what came early for it is dropped, and what is
+ * still to come will be, because its name has failed: see struct coll_engine_ops.
  */
 noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
 	struct coll_inst *inst, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		coll_engine_bury(engine, instance);
 		inst = coll_inst_find(engine, instance);
 		if (inst)
 			coll_inst_abort(inst, error);
+		else
+			coll_engine_sift(engine);
 		return;
 	}
+	engine->failed = true;
 	list_for_each_entry_safe(inst, next, &engine->active, node)
 		coll_inst_abort(inst, error);
 }

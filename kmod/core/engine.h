@@ -36,6 +36,9 @@ struct coll_stream;
  * @complete: @inst is complete, with @inst->error; its buffers are free again
  * @mismatch: rank @peer sends what does not fit @inst, which should be aborted
  * @vector: the vector registers are needed (true) or no longer (false)
+ * @failed: has an operation of this name failed, in progress here or not?  For ever, of a name
+ *	with a key and of a message; of others, at least until the name is submitted here.
+ *	coll_engine_abort() follows, on every lane
  *
  * Context: whatever the engine was called in.  None may call the engine.
  */
@@ -46,6 +49,7 @@ struct coll_engine_ops {
 	void (*complete)(void *ctx, struct coll_inst *inst);
 	void (*mismatch)(void *ctx, struct coll_inst *inst, u32 peer);
 	void (*vector)(void *ctx, bool begin);
+	bool (*failed)(void *ctx, u64 instance);
 };
 
 /**
@@ -205,8 +209,7 @@ struct coll_engine_stats {
  * @lane: which
  * @incarnation: in every frame
  * @next: no collective without a key was submitted from here on
- * @failed: of all others, those that are over without having been submitted, or
- *	whose frames may still come
+ * @failed: the group has: nothing is to come any more
  * @now: latest time that it was told, ns
  * @hash: instances, by the hash of their name
  * @nhash: size of that, a power of two: what a rank may have in progress
@@ -226,7 +229,7 @@ struct coll_engine {
 	u32 lane;
 	u32 incarnation;
 	u64 next;
-	struct coll_failed *failed;
+	bool failed;
 	u64 now;
 	struct coll_inst **hash;
 	u32 nhash;
@@ -316,10 +319,10 @@ struct coll_stream {
 };
 
 /* engine.c: instances */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
-		      struct coll_failed *failed);
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash);
 int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
+void coll_engine_sift(struct coll_engine *engine);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);

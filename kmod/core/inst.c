@@ -499,7 +499,7 @@ noinline void coll_inst_abort(struct coll_inst *inst, int error)
 	if (inst->error)
 		return;
 	inst->error = error;
-	coll_engine_bury(inst->engine, inst->call.instance);
+	coll_engine_sift(inst->engine);
 	if (inst->local.len)
 		inst->engine->copying--;
 	inst->local.len = 0;

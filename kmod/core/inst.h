@@ -48,7 +48,6 @@ static inline bool inst_received(const struct coll_inst *inst)
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 void coll_engine_remove(struct coll_inst *inst);
-void coll_engine_bury(struct coll_engine *engine, u64 instance);
 
 /* inst.c */
 void coll_inst_begin(struct coll_inst *inst);

@@ -60,6 +60,10 @@ struct control_wire {
 			__le64 digest;
 			u8 reserved[16];
 		} __packed grant;
+		struct {
+			__le64 submitted;
+			u8 reserved[16];
+		} __packed ping;
 		u8 reserved2[24];	/* of all others */
 	};
 } __packed;
@@ -259,6 +263,10 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 	case COLL_CONTROL_GRANT:
 		w.grant.digest = cpu_to_le64(control->digest);
 		break;
+	case COLL_CONTROL_PING:
+	case COLL_CONTROL_PONG:
+		w.ping.submitted = cpu_to_le64(control->submitted);
+		break;
 	}
 	memcpy(buf, &w, sizeof(w));
 }
@@ -344,6 +352,12 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	case COLL_CONTROL_GRANT:
 		control->digest = le64_to_cpu(w.grant.digest);
 		if (!all_zero(w.grant.reserved, sizeof(w.grant.reserved)))
+			return -EPROTO;
+		break;
+	case COLL_CONTROL_PING:
+	case COLL_CONTROL_PONG:
+		control->submitted = le64_to_cpu(w.ping.submitted);
+		if (!all_zero(w.ping.reserved, sizeof(w.ping.reserved)))
 			return -EPROTO;
 		break;
 	default:

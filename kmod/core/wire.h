@@ -12,7 +12,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	4
+#define COLL_WIRE_VERSION	5
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -109,8 +109,8 @@ enum coll_control_kind {
 	COLL_CONTROL_GRANT,		/* send @position bytes of it: I can take them */
 	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
-	COLL_CONTROL_PING,		/* @position: the sender's clock */
-	COLL_CONTROL_PONG,		/* @position: as it came */
+	COLL_CONTROL_PING,		/* @position: the sender's clock; @submitted */
+	COLL_CONTROL_PONG,		/* @position: as it came; @submitted */
 	COLL_CONTROL_ABORT,		/* it has failed: I complete nothing of it any more */
 	COLL_CONTROL_LEAVE,		/* I am going, all is well */
 	COLL_CONTROL_EVIDENCE,		/* of an ABORT to come: what rank @position called */
@@ -162,6 +162,8 @@ struct coll_cause {
  * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
  * @digest: of GRANT: struct coll_call, @digest
+ * @submitted: of PING and PONG to the rank 2^k further: the least number of collectives without
+ *	a key that the 2^k ranks up to the sender are known to have submitted; else 0
  */
 struct coll_control {
 	u8 kind;
@@ -172,6 +174,7 @@ struct coll_control {
 		struct coll_signature signature;
 		struct coll_cause cause;
 		u64 digest;
+		u64 submitted;
 	};
 };
 

@@ -59,7 +59,10 @@ static void act_control(struct rig *rig, struct input *in)
 
 static void act_abort(struct rig *rig, struct input *in)
 {
-	coll_engine_abort(&rig->engine, rig_name(rig, in), -ECANCELED);
+	u64 name = rig_name(rig, in);
+
+	failed_names_add(&rig->failures, name);
+	coll_engine_abort(&rig->engine, name, -ECANCELED);
 }
 
 /* A peer that says so of the group, or whose connection ends, reads our memory no more. */

@@ -68,6 +68,13 @@ static void on_vector(void *ctx, bool begin)
 	rig->vector = begin;
 }
 
+static bool on_failed(void *ctx, u64 instance)
+{
+	struct rig *rig = ctx;
+
+	return failed_names_have(&rig->failures, instance);
+}
+
 static const struct coll_engine_ops rig_ops = {
 	.stream		= on_stream,
 	.control	= on_control,
@@ -75,6 +82,7 @@ static const struct coll_engine_ops rig_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.vector		= on_vector,
+	.failed		= on_failed,
 };
 
 /*
@@ -114,7 +122,7 @@ struct rig *rig_new(struct input *in)
 		.nranks = nranks,
 		.incarnation = RIG_INCARNATION,
 	};
-	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS, &rig->failures);
+	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS);
 	for (rank = 0; rank < nranks; rank++) {
 		if (rank == rig->engine.rank)
 			continue;
@@ -211,5 +219,6 @@ void rig_free(struct rig *rig, bool released)
 		rig_settle(rig);
 	rig_check(rig);
 	require(list_empty(&rig->engine.active) && !rig->engine.copying);
+	failed_names_free(&rig->failures);
 	free(rig);
 }

@@ -194,7 +194,11 @@ enum collective_reason_kind {
  * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
- * EAGAIN	too many requests in flight, or not collected
+ * EAGAIN	too many requests in flight, or not collected; or this rank is twice as many
+ *		collectives without a key ahead of another one, as they have failed meanwhile: try
+ *		again when the other has submitted them
+ * ENOSPC	65,536 messages, and operations with a key, have failed in this group, and no
+ *		more are taken: use a new group
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENOTTY	no such ioctl
