@@ -260,11 +260,10 @@ static void lane_refused(struct coll_lane *lane)
 	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
 		return;
 	coll_for_each_link(link, member)
-		if (READ_ONCE(link->refused) && lane_barred(lane, link) && !lane_dooms(lane) &&
-		    coll_engine_needs(&lane->engine, link->peer))
-			coll_member_fail(member, COLLECTIVE_REASON_RESET,
-					 min(link->peer, member->rank),
-					 max(link->peer, member->rank));
+		/* Then why: pairs with conn_refused(). */
+		if (smp_load_acquire(&link->refused) && lane_barred(lane, link) &&
+		    !lane_dooms(lane) && coll_engine_needs(&lane->engine, link->peer))
+			coll_member_abort(member, &link->why);
 }
 
 /* Is it being found out why the group failed? */

@@ -74,9 +74,19 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 	return 0;
 }
 
+/* All connections that are this rank's to begin have been begun. */
+static bool link_called(const struct coll_link *link)
+{
+	return link->peer < link->member->rank ||
+	       READ_ONCE(link->ncalled) == 1 + link->member->nlanes;
+}
+
 /**
  * coll_link_call() - begin to connect a link; the lower rank does
  * @link: the link
+ *
+ * When this fails, for want of memory or of a port, it may be called again: it goes on with
+ * the connection that could not be begun.
  *
  * Context: the process that joined; the demand mutex is held, or CONNECT has not
  * let anybody else in yet.
@@ -84,17 +94,16 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
  */
 int coll_link_call(struct coll_link *link)
 {
-	struct coll_member *member = link->member;
-	const struct sockaddr_storage *addr = &member->peers[link->peer];
-	u32 lane;
-	int err;
+	const struct sockaddr_storage *addr = &link->member->peers[link->peer];
+	int err = 0;
 
-	if (link->called || link->peer < member->rank)
-		return 0;
-	link->called = true;
-	err = coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
-	for (lane = 0; !err && lane < member->nlanes; lane++)
-		err = coll_conn_connect(link, COLL_CONN_DATA, lane, addr);
+	while (!err && !link_called(link)) {
+		err = link->ncalled ?
+		      coll_conn_connect(link, COLL_CONN_DATA, link->ncalled - 1, addr) :
+		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
+		if (!err)
+			WRITE_ONCE(link->ncalled, link->ncalled + 1);
+	}
 	return err;
 }
 
@@ -107,14 +116,14 @@ int coll_link_call(struct coll_link *link)
  * both need the link for the same operation.
  *
  * Context: the process that joined.
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno; the next operation that needs it tries again.
  */
 int coll_link_demand(struct coll_member *member, u32 peer)
 {
 	struct coll_link *link = coll_link_get(member, peer);
 	int err;
 
-	if (link && (READ_ONCE(link->called) || peer < member->rank))
+	if (link && link_called(link))
 		return 0;
 	mutex_lock(&member->demand);
 	err = coll_link_new(member, peer, false);

@@ -48,10 +48,12 @@ struct coll_mail {
  * @control: its control connection [C]
  * @ring: to a neighbour on the ring, or to a rank that is told or tells what was
  *	called: made by JOIN, and CONNECT waits for it [c]
- * @called: we have begun to connect it, protected by the member's demand mutex
+ * @ncalled: connections that this rank has begun, the control one first and then by lane;
+ *	complete at 1 + lanes; changed under the member's demand mutex [a]
  * @data: its data connections, by lane; set once [a]
  * @refused: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
  *	demand that could not be opened [a]
+ * @why: of the first of these; set before its bit is [C]
  * @mail: for them, by lane
  * @open: connections that are open [C]
  * @quiet: heartbeats since the peer was heard [C]
@@ -77,10 +79,11 @@ struct coll_link {
 	struct coll_member *member;
 	u32 peer;
 	bool ring;
-	bool called;
+	u32 ncalled;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
 	unsigned long refused;
+	struct coll_cause why;
 	struct coll_mail *mail;
 	u32 open;
 	u32 quiet;

@@ -189,6 +189,25 @@ static void leave_identity(struct coll_member *member)
 	member->memcg = NULL;
 }
 
+/* JOIN has failed: nothing of it stays, so that the file is as it was when it was opened. */
+static void join_forget(struct coll_member *member)
+{
+	leave_identity(member);
+	member->rank = 0;
+	member->nranks = 0;
+	member->nlanes = 0;
+	member->nring = 0;
+	member->incarnation = 0;
+	member->timeout = 0;
+	member->heartbeat_ms = 0;
+	memset(member->algorithm, 0, sizeof(member->algorithm));
+	memset(&member->addr, 0, sizeof(member->addr));
+	member->secured = false;
+	member->transport = NULL;
+	member->mm = NULL;
+	member->pid = 0;
+}
+
 /**
  * coll_member_join() - become a rank of a group
  * @member: a new one
@@ -238,6 +257,8 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	member->counted_at = ktime_get_ns();
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
+	/* Last: a signal kicks the control runner, which a JOIN that fails could not stop. */
+	coll_death_trace(member);
 	return 0;
 
 watch:
@@ -249,11 +270,7 @@ lanes:
 links:
 	leave_links(member, true);
 identity:
-	leave_identity(member);
-	member->nring = 0;
-	member->nlanes = 0;
-	member->nranks = 0;
-	member->rank = 0;
+	join_forget(member);
 	return err;
 }
 
@@ -311,6 +328,13 @@ static int connect_call(struct coll_member *member)
 			return err;
 	}
 	return 0;
+}
+
+/* Of memory and of ports there may be enough a moment later. */
+static bool connect_may_pass(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EADDRINUSE ||
+	       err == -EADDRNOTAVAIL;
 }
 
 /* Some neighbour whose link is not complete. */
@@ -383,7 +407,8 @@ static int connect_wait(struct coll_member *member)
  * @wait: until the group is up
  *
  * Context: the process that joined; the member's mutex is held.
- * Return: 0, -EINPROGRESS, or another negative errno.
+ * Return: 0, -EINPROGRESS, or another negative errno.  After a want of memory or of ports the
+ * member is connecting, and the same call goes on with the links that were not called.
  */
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
 			u32 timeout_ms, bool wait)
@@ -408,11 +433,13 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		spin_unlock(&member->lock);
 		queue_delayed_work(coll_wq, &member->tick,
 				   msecs_to_jiffies(member->heartbeat_ms));
-
+	}
+	if (READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING) {
 		err = connect_call(member);
 		if (err) {
-			coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
-					 connect_missing(member));
+			if (!connect_may_pass(err))
+				coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
+						 connect_missing(member));
 			return err;
 		}
 		coll_member_open(member);

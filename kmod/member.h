@@ -123,6 +123,7 @@ struct coll_counters {
  * @wait: for a change of @state, for the end of @inflight in a failed group or of
  *	@users in a stopped member, for something to be collected
  * @users: calls in progress that may have requests; nothing goes away before [a]
+ * @mm_watched: the end of @mm is to be told; what unregistering @notifier says is not [a]
  * @mm_gone: the process that joined has ended [a]
  * @stopped: member_stop() runs or has run; set under @mutex and @lock [a]
  */
@@ -203,6 +204,7 @@ struct coll_member {
 	struct coll_counters counters;
 	wait_queue_head_t wait;
 	atomic_t users;
+	bool mm_watched;
 	bool mm_gone;
 	bool stopped;
 };
@@ -233,6 +235,7 @@ int coll_cause_here(const struct coll_member *member, const struct coll_cause *c
 
 /* death.c */
 int coll_death_watch(struct coll_member *member);
+void coll_death_trace(struct coll_member *member);
 void coll_death_unwatch(struct coll_member *member);
 void coll_death_tell(struct coll_member *member);
 void coll_death_setup(void);

@@ -2,7 +2,8 @@
 /*
  * What is on the wire; Documentation/wire.rst is the prose.
  *
- * Three kinds of fixed-size frames, all little-endian: HELLO (call, answer and
+ * Three kinds of fixed-size frames, all little-endian but for the magic number of a HELLO, which
+ * tells the byte order of the sender's host: HELLO (call, answer and
  * confirmation, first on every connection), control frames, and the headers of data frames.
  * A frame is read into its host form by a function that refuses what no honest
  * peer sends; nothing else looks at the bytes.
@@ -86,6 +87,9 @@ enum coll_hello_stage {
  * @inflight: requests a member may have in flight
  * @nonce: random bytes of the sender's
  * @proof: that the sender knows the secret; zero in a call, and when refusing
+ *
+ * An answer that refuses is the call with another @stage and @error: @from and @to are
+ * the call's, and so is @nonce.
  */
 struct coll_hello {
 	u8 stage;
@@ -219,6 +223,7 @@ u64 coll_signature_digest(const struct coll_signature *signature);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);
+void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error);
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello);
 void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation);
 int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation);
