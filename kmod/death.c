@@ -68,31 +68,41 @@ static void death_register(struct work_struct *work)
 	set_active_memcg(memcg);
 }
 
+static int death_register_elsewhere(struct coll_member *member)
+{
+	struct death_registration registration = { .member = member };
+
+	INIT_WORK_ONSTACK(&registration.work, death_register);
+	queue_work(coll_wq, &registration.work);
+	flush_work(&registration.work);
+	destroy_work_on_stack(&registration.work);
+	return registration.err;
+}
+
 /**
  * coll_death_watch() - be told when the memory of the process goes
  * @member: that joins; its memory and cgroup are known
  *
  * mmu_notifier_register() gives up when its thread has a signal pending, whichever it is.  A
- * process that is signalled more often than that takes would never join.  Hence a work item
- * calls it, which has no signals.  The process keeps its memory, as it waits for that.
+ * process that is signalled more often than that takes would never join.  Hence a work item,
+ * which has no signals, does it then.  The process keeps its memory, as it waits for that.
  *
  * Context: the process that joins; may sleep, whatever signals come.
  * Return: 0 or -ENOMEM.
  */
 int coll_death_watch(struct coll_member *member)
 {
-	struct death_registration registration = { .member = member };
+	int err;
 
 	member->notifier.ops = &death_notifier_ops;
 	INIT_LIST_HEAD(&member->watched);
 	WRITE_ONCE(member->mm_watched, true);
-	INIT_WORK_ONSTACK(&registration.work, death_register);
-	queue_work(coll_wq, &registration.work);
-	flush_work(&registration.work);
-	destroy_work_on_stack(&registration.work);
-	if (registration.err)
+	err = mmu_notifier_register(&member->notifier, member->mm);
+	if (err == -EINTR)
+		err = death_register_elsewhere(member);
+	if (err)
 		WRITE_ONCE(member->mm_watched, false);
-	return registration.err;
+	return err;
 }
 
 /**
