@@ -472,8 +472,9 @@ static int conn_greet(struct coll_conn *conn)
 
 	if (conn->state == COLL_CONN_CONNECTING) {
 		err = conn->ep.transport->status(&conn->ep);
+		/* Whatever the network says is no word of the peer's. */
 		if (err)
-			return err == -EINPROGRESS ? -EAGAIN : err;
+			return err == -EINPROGRESS ? -EAGAIN : -ECONNRESET;
 		conn->state = COLL_CONN_GREETING;
 	}
 	if (conn->state == COLL_CONN_GREETING) {

@@ -117,11 +117,10 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	return 0;
 }
 
-/* For want of memory or of ports: the same call goes on where this one has stopped. */
+/* Ports of connections that have ended are free a moment later: the same call goes on then. */
 static bool connect_may_pass(int err)
 {
-	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE ||
-	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
 int coll_device_connect(int fd, const struct sockaddr_storage *peers,

@@ -28,11 +28,13 @@
 /**
  * struct crowd - many ranks in one process
  * @n: how many
+ * @family: of their addresses; 0: AF_INET
  * @fd: their files
  * @addr: where they listen
  */
 struct crowd {
 	unsigned int n;
+	int family;
 	int fd[RANKS];
 	struct sockaddr_storage addr[RANKS];
 };
@@ -79,6 +81,9 @@ static int crowd_join(struct crowd *crowd, unsigned int n, unsigned int lanes)
 		join.rank = i;
 		join.nranks = n;
 		join.lanes = lanes;
+		join.addr_len = sizeof(crowd->addr[i]);
+		loopback(&crowd->addr[i], crowd->family ?: AF_INET);
+		memcpy(join.addr, &crowd->addr[i], sizeof(crowd->addr[i]));
 		CHECK_EQ(0, member_ioctl(crowd->fd[i], COLLECTIVE_IOC_JOIN, &join));
 		memcpy(&crowd->addr[i], join.addr, sizeof(crowd->addr[i]));
 	}
@@ -172,6 +177,12 @@ static int crowd_works(struct crowd *crowd, unsigned int n, unsigned int lanes,
 /* 66 pairs with two connections each, and 12 listeners. */
 TEST_F_TIMEOUT(ports, twelve_ranks, 120)
 {
+	EXPECT_EQ(0, crowd_works(&self->crowd, 12, 1, 132, crowd_alltoall));
+}
+
+TEST_F_TIMEOUT(ports, twelve_ranks_ipv6, 120)
+{
+	self->crowd.family = AF_INET6;
 	EXPECT_EQ(0, crowd_works(&self->crowd, 12, 1, 132, crowd_alltoall));
 }
 

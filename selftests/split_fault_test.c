@@ -215,16 +215,13 @@ static int rank_steps(struct mate *mate)
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK_EQ(!!err, !new);
 	if (mate->rank == step->failing) {
-		/* A CONNECT that fails for want of memory is made again. */
-		CHECK_EQ(failed_request && failed_request != COLLECTIVE_IOC_CONNECT ?
-			 -ENOMEM : 0, err);
+		CHECK_EQ(failed_request ? -ENOMEM : 0, err);
 		step->request = failed_request;
 	}
 	CHECK(flag_meet(mate->shared, 0, mate->nranks));
 
 	switch (step->request) {
 	case 0:
-	case COLLECTIVE_IOC_CONNECT:
 		CHECK_EQ(0, err);
 		CHECK_EQ(0, coll_barrier(new));
 		break;
