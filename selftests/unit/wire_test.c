@@ -467,6 +467,7 @@ static void test_secured(void)
 	free(call);
 	free(confirm);
 }
+
 /* A refusal is the call but for its stage and the errno, whatever the call says. */
 static void test_refusal(void)
 {
