@@ -171,7 +171,7 @@ static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 	inflight = query.inflight_max;
 	memset(c, 0, HELLO);
 	memcpy(c, "COLL", 4);
-	c[4] = 4;
+	c[4] = 5;
 	c[SECURED_AT] = 1;
 	memcpy(c + 16, &self->id, 8);
 	strcpy((char *)c + 24, self->name);
