@@ -510,7 +510,7 @@ static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
 }
 
 static void caller_learns(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *self,
-			  int error, bool swapped, unsigned int kind, int returned)
+			  int error, bool swapped, unsigned int kind, unsigned int returned)
 {
 	struct collective_status status;
 
@@ -519,7 +519,7 @@ static void caller_learns(struct __test_metadata *_metadata, FIXTURE_DATA(secret
 	EXPECT_EQ(kind, status.group.kind);
 	EXPECT_EQ(1, status.group.rank_a);
 	EXPECT_EQ(returned, status.group.error);
-	EXPECT_EQ(-returned, member_connect(self->fd[0], self->addr, 2, 20000));
+	EXPECT_EQ(-(int)returned, member_connect(self->fd[0], self->addr, 2, 20000));
 }
 
 TEST_F(secret, byte_order_of_answer)
