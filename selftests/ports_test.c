@@ -253,7 +253,7 @@ static int demand_fails(struct crowd *crowd)
 	CHECK_EQ(0, crowd_connect(crowd));
 	CHECK_EQ(0, ports_take(taken));
 
-	/* At once, as often as it is tried, and nobody else is to blame. */
+	/* At once, as often as it is tried, and no other rank is blamed. */
 	CHECK_EQ(0, member_start(crowd->fd[3], &recv, &request));
 	for (i = 0; i < 3; i++) {
 		begun = now_ms();
