@@ -14,7 +14,7 @@
 bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
 {
 	struct coll_step step;
-	u32 i;
+	u64 i;
 
 	for (i = inst->rx_step; i < inst->nsteps; i++) {
 		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
@@ -109,7 +109,7 @@ static u64 inst_excess(const struct coll_inst *inst, u32 len)
 /* Is what the current step receives sent on? */
 static bool inst_relays(const struct coll_inst *inst)
 {
-	u32 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
+	u64 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
 
 	for (i = inst->rx_step; i < end; i++) {
 		struct coll_step step;

@@ -52,19 +52,19 @@ static u32 direct_partner(const struct coll_plan *plan, u32 round)
 	return (round + plan->nranks - plan->rank) % plan->nranks;
 }
 
-static u32 rooted_steps(const struct coll_plan *plan)
+static u64 rooted_steps(const struct coll_plan *plan)
 {
 	if (!coll_plan_moves(plan))
 		return 0;
 	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
 }
 
-static u32 paired_steps(const struct coll_plan *plan)
+static u64 paired_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? plan->nranks : 0;
 }
 
-static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (coll_plan_at_root(plan)) {
@@ -91,7 +91,7 @@ const struct coll_schedule coll_direct_gather = {
 	.local	= gather_local,
 };
 
-static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (coll_plan_at_root(plan)) {
@@ -119,7 +119,7 @@ const struct coll_schedule coll_direct_scatter = {
 };
 
 /* The root's own elements come first, then those of the ranks after it in turn. */
-static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (!coll_plan_at_root(plan)) {
@@ -143,7 +143,7 @@ const struct coll_schedule coll_direct_reduce = {
 	.local	= coll_local_alone,
 };
 
-static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void alltoall_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 partner = direct_partner(plan, i);
 
@@ -197,7 +197,7 @@ static u64 swap_before(const struct coll_plan *plan, u32 partner)
 	return before - coll_plan_before(plan, first);
 }
 
-static void swap_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void swap_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	alltoall_step(plan, i, step);
 	if (step->to == COLL_NOBODY)
@@ -227,7 +227,7 @@ static bool reduce_scatter_edge(const struct coll_plan *plan, u32 round, bool la
 	return round == edge;
 }
 
-static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void reduce_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	bool first = reduce_scatter_edge(plan, i, false);
 	struct coll_span own = direct_block(plan, plan->rank, COLL_AREA_SEND);
@@ -260,12 +260,12 @@ static struct coll_span direct_chunk(const struct coll_plan *plan, u32 owner, u8
 	return coll_plan_span(plan, coll_plan_chunk(plan, owner), area);
 }
 
-static u32 allreduce_steps(const struct coll_plan *plan)
+static u64 allreduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 2 * (plan->nranks - 1) : 0;
 }
 
-static void allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, reducing = n - 1, k = 1 + i % reducing;
 

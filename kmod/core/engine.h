@@ -142,7 +142,7 @@ struct coll_inst {
 	struct coll_engine *engine;
 	struct coll_call call;
 	const struct coll_schedule *schedule;
-	u32 nsteps;
+	u64 nsteps;
 	struct coll_local local;
 	int error;
 	u8 framing;
@@ -151,12 +151,12 @@ struct coll_inst {
 	bool requested;
 	bool sized;
 
-	u32 tx_step;
+	u64 tx_step;
 	u64 tx_off;
 	u64 tx_run;
 	struct coll_step tx;
 
-	u32 rx_step;
+	u64 rx_step;
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
@@ -165,7 +165,7 @@ struct coll_inst {
 
 	u64 left;
 	u64 reached;
-	u32 grant_step;
+	u64 grant_step;
 	u64 grant_off;
 	u64 grant_limit;
 	u64 grant_scratch;

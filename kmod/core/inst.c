@@ -107,19 +107,16 @@ static void inst_tx_enter(struct coll_inst *inst)
 {
 	u32 peer = inst->tx.to;
 
-	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
-		if (inst->tx.out.area == COLL_AREA_SCRATCH && inst->tx.to != COLL_NOBODY)
-			inst->reached = inst->tx.out.off;
-		if (step_out(&inst->tx)) {
-			inst->tx_off = 0;
-			if (inst->tx.to != peer)
-				inst_tx_leave(inst);
-			inst_tx_queue(inst);
-			return;
-		}
-	}
-	inst_tx_leave(inst);
+	inst->tx_step = coll_schedule_next(inst->schedule, &inst->call.plan, inst->tx_step,
+					   inst->nsteps, true, &inst->tx);
+	if (inst_sent(inst) || inst->tx.to != peer)
+		inst_tx_leave(inst);
+	if (inst_sent(inst))
+		return;
+	if (inst->tx.out.area == COLL_AREA_SCRATCH)
+		inst->reached = inst->tx.out.off;
+	inst->tx_off = 0;
+	inst_tx_queue(inst);
 }
 
 /**
@@ -202,12 +199,14 @@ static void inst_rx_turn(struct coll_inst *inst, u32 peer)
 }
 
 /* The step that receives; most often what is sent is at the same one. */
-static void inst_rx_step(struct coll_inst *inst)
+static void inst_rx_find(struct coll_inst *inst)
 {
-	if (inst->rx_step == inst->tx_step)
+	if (inst->rx_step == inst->tx_step && !inst_sent(inst) && step_in(&inst->tx))
 		inst->rx = inst->tx;
 	else
-		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
+		inst->rx_step = coll_schedule_next(inst->schedule, &inst->call.plan,
+						   inst->rx_step, inst->nsteps, false,
+						   &inst->rx);
 }
 
 /*
@@ -218,18 +217,16 @@ static void inst_rx_enter(struct coll_inst *inst)
 {
 	u32 peer = inst->rx.from;
 
-	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
-		inst_rx_step(inst);
-		if (!step_in(&inst->rx))
-			continue;
-		inst->rx_off = 0;
-		if (inst->rx.from != peer) {
-			inst_rx_return(inst);
-			inst_rx_turn(inst, peer);
-		}
+	inst_rx_find(inst);
+	if (inst_received(inst)) {
+		inst_rx_return(inst);
 		return;
 	}
-	inst_rx_return(inst);
+	inst->rx_off = 0;
+	if (inst->rx.from != peer) {
+		inst_rx_return(inst);
+		inst_rx_turn(inst, peer);
+	}
 }
 
 /**

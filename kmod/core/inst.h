@@ -5,22 +5,14 @@
 
 #include "engine.h"
 
-/* What a half of a step moves.  A token counts for one. */
-static inline u64 step_moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
-{
-	if (peer == COLL_NOBODY)
-		return 0;
-	return step->token ? 1 : span->len;
-}
-
 static inline u64 step_out(const struct coll_step *step)
 {
-	return step_moves(step, step->to, &step->out);
+	return coll_half_moves(step, step->to, &step->out);
 }
 
 static inline u64 step_in(const struct coll_step *step)
 {
-	return step_moves(step, step->from, &step->in);
+	return coll_half_moves(step, step->from, &step->in);
 }
 
 /*

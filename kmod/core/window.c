@@ -51,7 +51,10 @@ noinline u64 coll_window_swapped(const struct coll_inst *inst)
 	return inst->tx_step < inst->grant_step ? inst->tx.out.len : 0;
 }
 
-/* Go through the steps of the run as far as there is room for what comes. */
+/*
+ * Go through the steps of the run as far as there is room for what comes: those of a window,
+ * or, where blocks are shorter than a segment, one a block.
+ */
 static void inst_allow(struct coll_inst *inst)
 {
 	struct coll_step step;
@@ -61,6 +64,11 @@ static void inst_allow(struct coll_inst *inst)
 		bool scratch = step.swap || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - inst->grant_off;
 
+		if (step.clear) {
+			inst->grant_limit = COLL_GRANT_ALL;
+			inst->granted = true;
+			return;
+		}
 		if (step_in(&step) && scratch)
 			more = min(more, inst_room(inst, &step));
 		if (step_in(&step) && step.swap)
@@ -71,15 +79,10 @@ static void inst_allow(struct coll_inst *inst)
 			return;
 
 		inst->grant_off = 0;
-		do {
-			if (++inst->grant_step == inst->nsteps) {
-				inst->granted = true;
-				return;
-			}
-			coll_schedule_step(inst->schedule, &inst->call.plan,
-					   inst->grant_step, &step);
-		} while (!step_in(&step));
-		inst->granted = step.from != inst->rx.from;
+		inst->grant_step = coll_schedule_next(inst->schedule, &inst->call.plan,
+						      inst->grant_step + 1, inst->nsteps,
+						      false, &step);
+		inst->granted = inst->grant_step == inst->nsteps || step.from != inst->rx.from;
 	}
 }
 

@@ -61,7 +61,7 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
 	struct fixture *f = ctx;
 
-	return &f->stream[peer];
+	return peer < PEERS ? &f->stream[peer] : NULL;
 }
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
