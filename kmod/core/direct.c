@@ -64,6 +64,24 @@ static u64 paired_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? plan->nranks : 0;
 }
 
+/* What a root takes comes from the others in turn; nobody else takes anything. */
+static u64 gather_turn(const struct coll_plan *plan, u32 peer)
+{
+	if (!coll_plan_at_root(plan))
+		return U64_MAX;
+	return (peer + plan->nranks - plan->root - 1) % plan->nranks;
+}
+
+static u64 scatter_turn(const struct coll_plan *plan, u32 peer)
+{
+	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+}
+
+static u64 paired_turn(const struct coll_plan *plan, u32 peer)
+{
+	return (peer + plan->rank) % plan->nranks;
+}
+
 static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
@@ -88,6 +106,7 @@ const struct coll_schedule coll_direct_gather = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= gather_step,
+	.turn	= gather_turn,
 	.local	= gather_local,
 };
 
@@ -115,6 +134,7 @@ const struct coll_schedule coll_direct_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= scatter_step,
+	.turn	= scatter_turn,
 	.local	= scatter_local,
 };
 
@@ -140,6 +160,7 @@ const struct coll_schedule coll_direct_reduce = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= reduce_step,
+	.turn	= gather_turn,
 	.local	= coll_local_alone,
 };
 
@@ -181,6 +202,7 @@ const struct coll_schedule coll_direct_alltoall = {
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
+	.turn	= paired_turn,
 	.local	= alltoall_local,
 	.aside	= alltoall_aside,
 	.scratch = alltoall_scratch,
@@ -252,6 +274,7 @@ const struct coll_schedule coll_direct_reduce_scatter = {
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
+	.turn	= paired_turn,
 	.local	= coll_local_alone,
 };
 

@@ -111,6 +111,8 @@ struct coll_turn {
  * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
+ * @odd: a peer has called something else, and it will be aborted: nothing more of it is
+ *	taken or sent
  * @sized: @rx is roomy, and has the length that was told now...
  * @room: ...instead of this one
  * @received: bytes that were told to come, where a step is roomy
@@ -149,6 +151,7 @@ struct coll_inst {
 	bool granted;
 	bool begun;
 	bool requested;
+	bool odd;
 	bool sized;
 
 	u64 tx_step;

@@ -305,7 +305,7 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 {
 	u64 final;
 
-	if (inst->error || inst->lapsed || inst_sent(inst) ||
+	if (inst->error || inst->odd || inst->lapsed || inst_sent(inst) ||
 	    (inst->schedule->windowed && inst->framing))
 		return 0;
 

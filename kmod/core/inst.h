@@ -68,6 +68,7 @@ u64 coll_window_swapped(const struct coll_inst *inst);
 /* arrival.c: a frame and the step that it is of */
 bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
 bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
+bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);

@@ -263,6 +263,9 @@ struct coll_local {
  * @next: the first step from @i on whose half that @sends, or that receives, may move
  *	something; U64_MAX: there is none.  It takes time by the ranks, not by the steps.
  *	NULL: any step may
+ * @turn: the last step that takes something from @peer, of what is sent on credit; any
+ *	other number: there is none.  NULL: all comes from the rank before (@ring), or of
+ *	the steps there are COLL_STEPS_FEW at most
  * @meets: does any step send to @peer, or receive from it?  NULL: the steps are few
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
  * @aside: what is copied before anything is sent, so that it can be sent although
@@ -281,6 +284,7 @@ struct coll_schedule {
 	u64 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
 	u64 (*next)(const struct coll_plan *plan, u64 i, bool sends);
+	u64 (*turn)(const struct coll_plan *plan, u32 peer);
 	bool (*meets)(const struct coll_plan *plan, u32 peer);
 	void (*local)(const struct coll_plan *plan, struct coll_local *local);
 	void (*aside)(const struct coll_plan *plan, struct coll_local *local);
@@ -289,6 +293,9 @@ struct coll_schedule {
 
 /* Steps of a schedule that has no segments, among so many ranks. */
 #define COLL_STEPS_MAX(nranks)	(2 * (u64)(nranks))
+
+/* Three parts of each round of a doubling among COLLECTIVE_RANKS_MAX. */
+#define COLL_STEPS_FEW		30
 
 extern const struct coll_schedule coll_ring_allreduce;
 extern const struct coll_schedule coll_ring_barrier;

@@ -39,6 +39,13 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->node);
 }
 
+/* A peer has called something else than what is in progress here. */
+static void stream_mismatch(const struct coll_stream *stream, struct coll_inst *inst)
+{
+	inst->odd = true;
+	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+}
+
 /* Has the peer called something else, which he granted? */
 static bool stream_differs(const struct coll_stream *stream, struct coll_inst *inst)
 {
@@ -46,7 +53,7 @@ static bool stream_differs(const struct coll_stream *stream, struct coll_inst *i
 
 	if (!grant->limit || grant->digest == inst->call.digest)
 		return false;
-	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+	stream_mismatch(stream, inst);
 	return true;
 }
 
@@ -66,7 +73,7 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *in
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst)
 {
 	/* With a key it may be the next use of it that is granted. */
-	if (!inst->error && inst->call.digest && coll_name_counted(inst->call.instance))
+	if (!inst->error && !inst->odd && inst->call.digest && coll_name_counted(inst->call.instance))
 		stream_differs(stream, inst);
 }
 
@@ -444,7 +451,7 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	inst = coll_inst_find(engine, data->instance);
 	if (!inst)
 		return coll_engine_expects(engine, data->instance);
-	if (inst->error || !(data->flags & COLL_DATA_EAGER) ||
+	if (inst->error || inst->odd || !(data->flags & COLL_DATA_EAGER) ||
 	    coll_inst_receives(inst, stream->peer))
 		return false;
 	/* Either its turn is to come, or its run is over: for the next use of a key. */
@@ -456,29 +463,33 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 
 /*
  * Is there an instance that takes the frame's payload?  One it does not fit is
- * told, and one whose sender asks for a grant gives it.
+ * told, and one whose sender asks for a grant gives it.  A frame beyond the grant is an
+ * error.
  */
-static struct coll_inst *stream_taker(struct coll_stream *stream,
-				      const struct coll_data *data)
+static int stream_taker(struct coll_stream *stream, const struct coll_data *data,
+			struct coll_inst **taker)
 {
-	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst = coll_inst_find(engine, data->instance);
+	struct coll_inst *inst = coll_inst_find(stream->engine, data->instance);
 
-	if (!inst || inst->error)
-		return NULL;
+	*taker = NULL;
+	if (!inst || inst->error || inst->odd)
+		return 0;
 	if (data->call != coll_plan_call(&inst->call.plan) ||
 	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
-		engine->ops->mismatch(engine->ctx, inst, stream->peer);
-		return NULL;
+		stream_mismatch(stream, inst);
+		return 0;
 	}
+	if (!(data->flags & COLL_DATA_EAGER) && !coll_inst_granted(inst, data))
+		return -EPROTO;
 	coll_inst_size(inst, data);
 	if (data->flags & COLL_DATA_REQUEST) {
 		coll_inst_grant(inst);
-		return NULL;
+		return 0;
 	}
 	if (data->flags & COLL_DATA_BORROWED)
 		inst->lender = stream;
-	return inst;
+	*taker = inst;
+	return 0;
 }
 
 /* The header is complete: where does the payload go? */
@@ -487,6 +498,7 @@ static int stream_begin(struct coll_stream *stream)
 	struct coll_engine *engine = stream->engine;
 	struct coll_data *data = &stream->rx_data;
 	bool early;
+	int err = 0;
 
 	if (coll_wire_get_data(stream->rx_head, data, engine->incarnation) ||
 	    data->lane != engine->lane ||
@@ -504,10 +516,15 @@ static int stream_begin(struct coll_stream *stream)
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
 
+	stream->rx_inst = NULL;
+	if (!early)
+		err = stream_taker(stream, data, &stream->rx_inst);
+	if (err)
+		return err;
+
 	stream->rx_open = true;
 	stream->rx_head_got = 0;
 	stream->sink = (struct coll_sink){ .left = data->length };
-	stream->rx_inst = NULL;
 
 	if (early) {
 		u8 *entry = stream->stage + stream->staged;
@@ -518,7 +535,6 @@ static int stream_begin(struct coll_stream *stream)
 		return 0;
 	}
 
-	stream->rx_inst = stream_taker(stream, data);
 	if (stream->rx_inst) {
 		coll_inst_sink(stream->rx_inst, &stream->sink, data->length);
 		stream->rx_inst->rx_stream = stream;
@@ -642,10 +658,11 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
 			   const u8 *payload)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst = stream_taker(stream, data);
+	struct coll_inst *inst;
 	struct coll_sink sink;
 
-	if (!inst)
+	/* Nothing is in the stage that needs a grant. */
+	if (stream_taker(stream, data, &inst) || !inst)
 		return;
 	coll_inst_sink(inst, &sink, data->length);
 	if (coll_sink_computes(&sink))

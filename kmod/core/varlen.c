@@ -51,6 +51,11 @@ static void varlen_receive(const struct coll_plan *plan, struct coll_step *step)
 	step->roomy = true;
 }
 
+static u64 varlen_turn(const struct coll_plan *plan, u32 peer)
+{
+	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+}
+
 static void varlen_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
@@ -71,6 +76,7 @@ const struct coll_schedule coll_varlen_broadcast = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_broadcast_step,
+	.turn	= varlen_turn,
 	.local	= varlen_broadcast_local,
 };
 
@@ -96,5 +102,6 @@ const struct coll_schedule coll_varlen_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_scatter_step,
+	.turn	= varlen_turn,
 	.local	= varlen_scatter_local,
 };

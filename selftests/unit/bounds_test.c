@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a peer or a user can make the engine do is bounded, by what it sends or calls and
+ * not by what else there is: counted in steps, pieces and looks, not in time.
+ */
+#include "engine_fixture.h"
+#include "tap.h"
+
+#define LARGE		(64 * 1024U)
+#define EAGER		COLL_DATA_EAGER
+#define BORROWED	COLL_DATA_BORROWED
+#define FRAMES		1000U
+
+/*
+ * A schedule that counts how often it is asked
+ */
+
+static const struct coll_schedule *counted;
+static u64 asked;
+
+static u64 counting_steps(const struct coll_plan *plan)
+{
+	return counted->steps(plan);
+}
+
+static void counting_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	asked++;
+	counted->step(plan, i, step);
+}
+
+static u64 counting_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	return counted->next(plan, i, sends);
+}
+
+static struct coll_schedule counting_of(const struct coll_plan *plan)
+{
+	struct coll_schedule counting;
+
+	counted = coll_schedule_find(plan);
+	counting = *counted;
+	counting.steps = counting_steps;
+	counting.step = counting_step;
+	if (counted->next)
+		counting.next = counting_next;
+	asked = 0;
+	return counting;
+}
+
+static struct coll_plan plan_of(u8 collective, u64 count, u32 rank, u32 nranks)
+{
+	return (struct coll_plan){
+		.collective = collective,
+		.type = COLLECTIVE_FLOAT32,
+		.reduction = collective == COLLECTIVE_REDUCE_SCATTER ||
+			     collective == COLLECTIVE_REDUCE ? COLLECTIVE_SUM : 0,
+		.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+		.size = 4,
+		.rank = rank,
+		.nranks = nranks,
+		.nlanes = 1,
+		.count = count,
+	};
+}
+
+static struct coll_call call_of(struct fixture *f, const struct coll_plan *plan)
+{
+	return (struct coll_call){
+		.plan = *plan,
+		.eager = coll_plan_eager(plan),
+		.area = { &f->send.mem, &f->recv.mem, &f->send.mem },
+	};
+}
+
+/* Eager headers of an operation that is not eager, of a call that is the same otherwise. */
+static void test_not_eager(void)
+{
+	struct fixture *f = fixture_new(0, 1024);
+	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE_SCATTER, 1 << 28, 0, 1024);
+	struct coll_schedule counting = counting_of(&plan);
+	struct coll_data data = {
+		.flags = EAGER | COLL_DATA_REQUEST, .step = 5, .call = coll_plan_call(&plan),
+	};
+	struct coll_call call;
+	bool taken = true;
+	u32 i;
+
+	plan.schedule = &counting;
+	call = call_of(f, &plan);
+	submit_call(f, &call);
+	asked = 0;
+	for (i = 0; i < FRAMES; i++) {
+		f->controls = 0;
+		taken &= !arrive_head(f, 3, &data);
+	}
+	tap_ok(taken && f->mismatches == 1, "eager frames of what is large: a mismatch, told once");
+	tap_ok(!asked, "for which no step is looked at (%llu)", (unsigned long long)asked);
+	tap_ok(f->stream[3].rx_freed == f->stream[3].rx_eager, "and their credit is given back");
+	fixture_free(f);
+}
+
+/* Early frames of what is eager: each takes a look at one step. */
+static void test_early(void)
+{
+	static const u8 collectives[] = {
+		COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_GATHER,
+		COLLECTIVE_REDUCE,
+	};
+	u32 i, k;
+
+	for (k = 0; k < ARRAY_SIZE(collectives); k++) {
+		struct fixture *f = fixture_new(0, 1024);
+		struct coll_plan plan = plan_of(collectives[k], 1, 0, 1024);
+		struct coll_schedule counting = counting_of(&plan);
+		struct coll_data data = {
+			.flags = EAGER | COLL_DATA_REQUEST, .call = coll_plan_call(&plan),
+		};
+		struct coll_call call;
+
+		plan.schedule = &counting;
+		call = call_of(f, &plan);
+		submit_call(f, &call);
+		asked = 0;
+		for (i = 0; i < FRAMES; i++)
+			arrive_head(f, 3, &data);
+		tap_ok(!f->mismatches && asked == FRAMES, "%s: one step a frame (%llu)",
+		       counted->name, (unsigned long long)asked);
+		fixture_free(f);
+	}
+}
+
+/* As coll_inst_awaits() was: one step after the other. */
+static bool awaits(const struct coll_inst *inst, u32 peer)
+{
+	struct coll_step step;
+	u64 i;
+
+	for (i = inst->rx_step; i < inst->nsteps; i++) {
+		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
+		if (step.from == peer && coll_half_moves(&step, step.from, &step.in))
+			return true;
+	}
+	return false;
+}
+
+static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedule *schedule)
+{
+	struct coll_inst inst = {
+		.call = { .plan = *plan, .eager = true },
+		.schedule = schedule,
+		.nsteps = schedule->steps(plan),
+	};
+	u32 peer;
+
+	for (;; inst.rx_step++) {
+		inst.rx_step = coll_schedule_next(schedule, plan, inst.rx_step, inst.nsteps, false,
+						  &inst.rx);
+		for (peer = 0; peer < plan->nranks; peer++)
+			if (coll_inst_awaits(&inst, peer) != awaits(&inst, peer))
+				return false;
+		if (inst.rx_step == inst.nsteps)
+			return true;
+	}
+}
+
+static void test_awaits(void)
+{
+	u32 c, n, rank, algorithm, flags, kinds = 0;
+	bool agrees = true, few = true;
+
+	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++)
+		for (n = 2; n < 14; n++)
+			for (rank = 0; rank < n; rank++)
+				for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT;
+				     algorithm++)
+					for (flags = 0; flags < 8; flags++) {
+		struct coll_plan plan = plan_of(c, flags & 4 ? 0 : 5, rank, n);
+		const struct coll_schedule *schedule;
+
+		plan.root = n / 3;
+		plan.algorithm = algorithm;
+		plan.varlen = flags & 1;
+		plan.reproducible = flags & 2;
+		schedule = coll_schedule_find(&plan);
+		if (!schedule || schedule->windowed)
+			continue;
+		kinds++;
+		agrees &= awaits_agrees(&plan, schedule);
+	}
+	tap_ok(kinds && agrees, "whose turn is to come is known without looking at all steps");
+
+	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++)
+		for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT; algorithm++)
+			for (flags = 0; flags < 4; flags++) {
+		struct coll_plan plan = plan_of(c, 5, 77, COLLECTIVE_RANKS_MAX);
+		const struct coll_schedule *schedule;
+
+		plan.algorithm = algorithm;
+		plan.varlen = flags & 1;
+		plan.reproducible = flags & 2;
+		schedule = coll_schedule_find(&plan);
+		few &= !schedule || schedule->windowed || schedule->ring || schedule->turn ||
+		       schedule->steps(&plan) <= COLL_STEPS_FEW;
+	}
+	tap_ok(few, "and by those that do not know it steps are few");
+}
+
+/*
+ * Grants
+ */
+
+static void test_grants(void)
+{
+	struct fixture *f = fixture_new(1, 3);
+	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE, 1 << 20, 1, 3);
+	struct coll_data data = { .flags = BORROWED };
+	u64 limit = 0;
+
+	plan.algorithm = COLLECTIVE_ALGORITHM_RING;
+	plan.root = 2;
+	/* The chain is 0, 1, 2: what comes goes through a window of 4 KiB here. */
+	{
+		struct coll_call call = call_of(f, &plan);
+		struct flat window;
+
+		flat_init(&window, 4096, 0);
+		window.mem.at = window_at;
+		call.area[COLL_AREA_SCRATCH] = &window.mem;
+		submit_call(f, &call);
+		tap_ok(told(f, 0, COLL_CONTROL_GRANT, &limit) == 1 && limit == 4096,
+		       "a window is granted");
+		data.call = coll_plan_call(&plan);
+		data.step = plan.root;
+		data.length = 2048;
+		tap_ok(!arrive_head(f, 0, &data) && !arrive_bytes(f, 0, 1, 2048) &&
+		       !f->mismatches, "a frame within the grant is taken");
+		data.offset = 2048;
+		data.length = 2052;
+		tap_ok(arrive_head(f, 0, &data) == -EPROTO && !f->mismatches,
+		       "one beyond it is a protocol error, whatever it fits");
+		free(window.bytes);
+	}
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, 64);
+	tap_ok(arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) == -EPROTO,
+	       "what is small may be sent on credit, but not without");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
+	submit(f, 0, 64);
+	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0) &&
+	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
+	       !arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) && !f->mismatches,
+	       "until it has been asked for, and granted");
+	fixture_free(f);
+}
+
+/* What is known not to match takes and sends nothing more. */
+static void test_odd(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	bool discarded = true;
+	u32 i;
+
+	submit(f, 0, LARGE);
+	grant(f, 1, 0, COLL_GRANT_ALL);
+	arrive_frame(f, 1, 0, 7, 0, 100, BORROWED, 2);
+	tap_ok(f->mismatches == 1, "a frame of the wrong step");
+	for (i = 0; i < FRAMES; i++, f->controls = 0)
+		discarded &= !arrive_frame(f, 1, 0, 0, 16 * i, 16, BORROWED, 2);
+	tap_ok(discarded && f->mismatches == 1 && result(f, 0, LARGE, 0x99),
+	       "then those of the right one are discarded, too");
+	tap_ok(!depart(f, 1) && !f->completed, "and nothing is sent");
+	coll_engine_abort(&f->engine, 0, -EBADMSG);
+	tap_ok(f->completed == 1 && f->error == -EBADMSG, "until it is aborted");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_not_eager();
+	test_early();
+	test_awaits();
+	test_grants();
+	test_odd();
+	return tap_exit();
+}
