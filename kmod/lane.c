@@ -146,7 +146,7 @@ static bool lane_inbox(struct coll_lane *lane)
 	parts = llist_reverse_order(llist_del_all(&lane->inbox));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
 		first &= part->inst.call.eager;
-		part->error = coll_engine_submit(&lane->engine, &part->inst);
+		part->error = coll_engine_begin(&lane->engine, &part->inst);
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}
@@ -170,7 +170,6 @@ static noinline void lane_recheck(struct coll_lane *lane)
 	}
 	while ((error = coll_memo_failures(lane->member, &lane->buried, &name)))
 		coll_engine_abort(&lane->engine, name, error);
-	coll_engine_drain(&lane->engine);
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
@@ -539,7 +538,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	/* What there is goes with the connection. */
 	conn->mail = &conn->link->mail[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
-			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
+			 kvmalloc(COLL_STAGE_SIZE, GFP_KERNEL_ACCOUNT),
 			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
 	if (!conn->stream->stage || !conn->stream->grants.entry)
 		return -ENOMEM;

@@ -268,8 +268,9 @@ static u64 move_turn(struct coll_lane *lane)
 		if (taken)
 			move_taken(lane, conn);
 		moved += taken + move_send(lane, conn);
-		coll_engine_drain(&lane->engine);
+		moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
 	}
+	moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
 	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
 	return moved;

@@ -68,7 +68,18 @@ static void inst_unhash(struct coll_inst *inst)
 void coll_engine_remove(struct coll_inst *inst)
 {
 	list_del(&inst->node);
+	list_del_init(&inst->waking);
 	inst_unhash(inst);
+}
+
+/**
+ * coll_engine_wake() - an instance may take what came early
+ * @inst: the instance
+ */
+void coll_engine_wake(struct coll_inst *inst)
+{
+	if (list_empty(&inst->waking))
+		list_add_tail(&inst->waking, &inst->engine->waking);
 }
 
 /**
@@ -86,16 +97,16 @@ bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 }
 
 /**
- * coll_engine_submit() - begin an operation
+ * coll_engine_begin() - begin an operation
  * @engine: the engine
  * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
  *	key the number of that is above any earlier one's
  *
- * May complete inline.
+ * May complete inline.  coll_engine_unstage() has to follow.
  *
  * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
+int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
 {
 	u64 instance = inst->call.instance;
 
@@ -112,7 +123,6 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
 	inst_hash(inst);
 	list_add_tail(&inst->node, &engine->active);
 	coll_inst_begin(inst);
-	coll_engine_drain(engine);
 	return 0;
 }
 
@@ -149,20 +159,21 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
  * @engine: the engine
  * @instance: the name
  *
- * What comes of a name with a key is dropped from now on, and what waits for it by the
- * next coll_engine_drain().  No grant stays: the name may be forgotten, and used again.
+ * What waits for it in a stage is dropped, and what comes of a name with a key from now on.
+ * No grant stays: the name may be forgotten, and used again.
  */
 noinline void coll_engine_bury(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
-	if (coll_name_counted(instance))
-		return;
-	coll_failed_add(engine->failed, instance);
+	if (!coll_name_counted(instance))
+		coll_failed_add(engine->failed, instance);
+	/* A look at each stream, and at what it has staged. */
 	list_for_each_entry(stream, &engine->streams, node) {
-		coll_grants_drop(&stream->grants, instance);
-		if (stream->staged && list_empty(&stream->waking))
-			list_add_tail(&stream->waking, &engine->waking);
+		if (!coll_name_counted(instance))
+			coll_grants_drop(&stream->grants, instance);
+		while (coll_stream_unstage(stream, instance))
+			;
 	}
 }
 
@@ -196,6 +207,8 @@ noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int er
  * coll_engine_tick() - time has passed, or leases were renewed
  * @engine: the engine
  * @now: ns, not before what was told last
+ *
+ * coll_engine_unstage() has to follow.
  */
 noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
@@ -204,7 +217,6 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 	engine->now = now;
 	list_for_each_entry_safe(inst, next, &engine->active, node)
 		coll_inst_tick(inst);
-	coll_engine_drain(engine);
 }
 
 /**
@@ -221,21 +233,38 @@ noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stre
 		coll_inst_connected(inst, stream);
 }
 
+/* What the run that is received finds in the stage; @inst may be gone then. */
+static u32 inst_unstage(struct coll_inst *inst)
+{
+	struct coll_stream *stream = NULL;
+
+	if (!inst_received(inst))
+		stream = inst->engine->ops->stream(inst->engine->ctx, inst->rx.from);
+	return stream ? coll_stream_unstage(stream, inst->call.instance) : 0;
+}
+
 /**
- * coll_engine_unstage() - take what came early for runs that have begun
+ * coll_engine_unstage() - take some of what came early for runs that have begun
  * @engine: the engine
+ * @budget: bytes at most, roughly; a frame, or a short piece of memory, counts for some
  *
  * Context: see coll_engine_drain().
+ * Return: how much of the budget was used; 0: there is no more.
  */
-void coll_engine_unstage(struct coll_engine *engine)
+u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
 {
-	struct coll_stream *stream;
+	struct coll_inst *inst;
+	u64 used = 0;
 
-	while ((stream = list_first_entry_or_null(&engine->waking, struct coll_stream,
-						  waking))) {
-		list_del_init(&stream->waking);
-		coll_stream_unstage(stream);
+	while (used < budget &&
+	       (inst = list_first_entry_or_null(&engine->waking, struct coll_inst, waking))) {
+		u32 cost = inst_unstage(inst);
+
+		used += cost;
+		if (!cost)
+			list_del_init(&inst->waking);
 	}
+	return used;
 }
 
 /**

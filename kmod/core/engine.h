@@ -71,6 +71,10 @@ struct coll_call {
 	void *user;
 };
 
+/* Bytes of a stage, and how many hashes of names it tells apart: see stage.c. */
+#define COLL_STAGE_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
+#define COLL_STAGE_HASH		64
+
 /* Streams that may read our memory on behalf of one instance at a time. */
 #define COLL_MARKS	8
 
@@ -137,6 +141,7 @@ struct coll_turn {
  * @lapsed: it is not
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
  * @tx_node: in its list
+ * @waking: in the engine's list
  * @node: in the engine's list of instances
  * @namesake: the next one of the same hash
  */
@@ -180,6 +185,7 @@ struct coll_inst {
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
+	struct list_head waking;
 	struct list_head node;
 	struct coll_inst *namesake;
 };
@@ -214,7 +220,7 @@ struct coll_engine_stats {
  * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
  * @copying: of these, those that have something to copy here
- * @waking: streams from which an instance takes what came early
+ * @waking: instances that may take what came early
  * @streams: all of them
  * @stats: see there
  */
@@ -247,7 +253,6 @@ struct coll_engine {
  * @lease: the peer waits for us at least until then, ns; ~0: for ever
  * @node: in the engine's list of streams
  * @sending: instances whose step sends to this peer
- * @waking: in the engine's list
  * @tx_head: header of the frame that is leaving
  * @tx_head_left: bytes of it that have not left
  * @tx_left: bytes of its payload that have not left
@@ -274,8 +279,11 @@ struct coll_engine {
  * @rx_freed: of these, consumed
  * @rx_told: of these, told to the peer
  * @rx_credited: of these, by control frames
- * @stage: eager frames that came before their instance, header and payload
+ * @stage: eager frames that came before their turn, COLL_STAGE_SIZE bytes: see stage.c
  * @staged: bytes of complete ones
+ * @stage_end: where the next one goes
+ * @stage_head: by hash of their names: where the first of them is, plus one; 0: none
+ * @stage_tail: likewise, the last one
  */
 struct coll_stream {
 	struct coll_engine *engine;
@@ -285,7 +293,6 @@ struct coll_stream {
 
 	struct list_head node;
 	struct list_head sending;
-	struct list_head waking;
 	u8 tx_head[COLL_DATA_SIZE];
 	u32 tx_head_left;
 	u32 tx_left;
@@ -315,31 +322,51 @@ struct coll_stream {
 	u64 rx_credited;
 	u8 *stage;
 	u32 staged;
+	u32 stage_end;
+	u32 stage_head[COLL_STAGE_HASH];
+	u32 stage_tail[COLL_STAGE_HASH];
 };
 
 /* engine.c: instances */
 void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
 		      struct coll_failed *failed);
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst);
+int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
-void coll_engine_unstage(struct coll_engine *engine);
+u64 coll_engine_unstage(struct coll_engine *engine, u64 budget);
 bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 u32 coll_engine_awaits(const struct coll_engine *engine);
 
 /**
  * coll_engine_drain() - take what came early, if there is any
- * @engine: the engine; bytes were received, or time has passed
+ * @engine: the engine; an operation was submitted, bytes were received, or time has passed
+ *
+ * All of it: see coll_engine_unstage() for some of it.
  *
  * Context: the vector registers are not in use.
  */
 static inline void coll_engine_drain(struct coll_engine *engine)
 {
-	if (!list_empty(&engine->waking))
-		coll_engine_unstage(engine);
+	while (!list_empty(&engine->waking))
+		coll_engine_unstage(engine, U64_MAX);
+}
+
+/**
+ * coll_engine_submit() - begin an operation, and take all that came early for it
+ * @engine: the engine
+ * @inst: see coll_engine_begin()
+ *
+ * Return: as that.
+ */
+static inline int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
+{
+	int err = coll_engine_begin(engine, inst);
+
+	coll_engine_drain(engine);
+	return err;
 }
 
 /* stream.c: frames, in and out */

@@ -144,8 +144,8 @@ static void inst_rx_begin(struct coll_inst *inst)
 	stream = stream_to(engine, inst->rx.from);
 	if (!inst->call.eager && !inst->rx.whole)
 		coll_inst_grant(inst);
-	if (stream && stream->staged && list_empty(&stream->waking))
-		list_add_tail(&stream->waking, &engine->waking);
+	if (stream && coll_stage_holds(stream, inst->call.instance))
+		coll_engine_wake(inst);
 }
 
 /*
@@ -433,6 +433,7 @@ void coll_inst_begin(struct coll_inst *inst)
 {
 	inst->nsteps = inst->schedule->steps(&inst->call.plan);
 	INIT_LIST_HEAD(&inst->tx_node);
+	INIT_LIST_HEAD(&inst->waking);
 
 	inst->tx.to = COLL_NOBODY;
 	inst->rx.from = COLL_NOBODY;

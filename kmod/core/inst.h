@@ -36,7 +36,21 @@ static inline bool inst_received(const struct coll_inst *inst)
 	return inst->rx_step == inst->nsteps;
 }
 
+/* What a frame costs of a budget at least, bytes. */
+#define COLL_FRAME_COST		256U
+
+/**
+ * struct coll_stage_place - a frame in a stage
+ * @at: where it is, plus one; 0: none
+ * @before: likewise, the one before it of the same hash
+ */
+struct coll_stage_place {
+	u32 at;
+	u32 before;
+};
+
 /* engine.c */
+void coll_engine_wake(struct coll_inst *inst);
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 void coll_engine_remove(struct coll_inst *inst);
@@ -74,8 +88,16 @@ void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
 
 /* stream.c */
-void coll_stream_unstage(struct coll_stream *stream);
+u32 coll_stream_unstage(struct coll_stream *stream, u64 instance);
 void coll_stream_detach(struct coll_stream *stream);
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst);
+
+/* stage.c */
+u8 *coll_stage_room(struct coll_stream *stream, u32 length);
+void coll_stage_add(struct coll_stream *stream, const struct coll_data *data);
+const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
+			  struct coll_stage_place *place, struct coll_data *data);
+void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place *place);
+bool coll_stage_holds(const struct coll_stream *stream, u64 instance);
 
 #endif /* COLL_INST_H */

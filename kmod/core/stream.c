@@ -13,7 +13,6 @@
 
 #include <linux/collective.h>
 
-static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
 static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
 
 /**
@@ -21,7 +20,7 @@ static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
  * @stream: the stream
  * @engine: that it belongs to
  * @peer: rank at the other end
- * @stage: COLL_CREDIT bytes
+ * @stage: COLL_STAGE_SIZE bytes
  * @grants: COLL_GRANTS(engine->nhash) of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
@@ -35,7 +34,6 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->grants.entry = grants;
 	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
-	INIT_LIST_HEAD(&stream->waking);
 	INIT_LIST_HEAD(&stream->node);
 }
 
@@ -461,6 +459,19 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	       coll_inst_awaits(inst, stream->peer);
 }
 
+/* Its turn has come, but what came before it has not been taken: see stage.c. */
+static bool stream_behind(const struct coll_stream *stream, const struct coll_data *data)
+{
+	const struct coll_inst *inst;
+
+	if (!stream->staged || !(data->flags & COLL_DATA_EAGER) ||
+	    !coll_stage_holds(stream, data->instance))
+		return false;
+	inst = coll_inst_find(stream->engine, data->instance);
+	return inst && !inst->error && !list_empty(&inst->waking) &&
+	       coll_inst_receives(inst, stream->peer);
+}
+
 /*
  * Is there an instance that takes the frame's payload?  One it does not fit is
  * told, and one whose sender asks for a grant gives it.  A frame beyond the grant is an
@@ -511,7 +522,7 @@ static int stream_begin(struct coll_stream *stream)
 			return -EPROTO;
 	}
 
-	early = stream_early(stream, data);
+	early = stream_early(stream, data) || stream_behind(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
@@ -527,11 +538,8 @@ static int stream_begin(struct coll_stream *stream)
 	stream->sink = (struct coll_sink){ .left = data->length };
 
 	if (early) {
-		u8 *entry = stream->stage + stream->staged;
-
-		memcpy(entry, data, sizeof(*data));
 		stream->sink.kind = COLL_SINK_STAGE;
-		stream->sink.stage = entry + COLL_DATA_SIZE;
+		stream->sink.stage = coll_stage_room(stream, data->length);
 		return 0;
 	}
 
@@ -557,6 +565,20 @@ static u64 stream_stored(const struct coll_data *data, const struct coll_sink *s
 	return data->offset + data->length - coll_sink_pending(sink);
 }
 
+/* Meanwhile its turn may have come, or its operation may have failed. */
+static void stream_staged(struct coll_stream *stream, const struct coll_data *data)
+{
+	struct coll_inst *inst;
+
+	if (stream_early(stream, data))
+		return;
+	inst = coll_inst_find(stream->engine, data->instance);
+	if (inst && coll_inst_receives(inst, stream->peer))
+		coll_engine_wake(inst);
+	else
+		coll_stream_unstage(stream, data->instance);
+}
+
 /* The last byte of a frame has come. */
 static void stream_close(struct coll_stream *stream)
 {
@@ -568,8 +590,8 @@ static void stream_close(struct coll_stream *stream)
 	stream->rx_inst = NULL;
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
-		stream->staged += eager_cost(data.length);
-		coll_stream_unstage(stream);
+		coll_stage_add(stream, &data);
+		stream_staged(stream, &data);
 		return;
 	}
 
@@ -676,32 +698,27 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
 }
 
 /**
- * coll_stream_unstage() - use what came early, or drop it
- * @stream: the stream; an instance was submitted, or a frame staged
+ * coll_stream_unstage() - use the next frame of a name that came early, or drop it
+ * @stream: the stream
+ * @instance: the name
+ *
+ * Return: what that costs of a budget; 0: there is none whose turn has come, or that nobody
+ * waits for any more.
  */
-void coll_stream_unstage(struct coll_stream *stream)
+u32 coll_stream_unstage(struct coll_stream *stream, u64 instance)
 {
-	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
-	u32 at = 0;
+	struct coll_stage_place place = { 0 };
+	struct coll_data data;
+	const u8 *payload;
 
-	while (at < stream->staged) {
-		u8 *entry = stream->stage + at;
-		u8 *end = open ? stream->sink.stage : stream->stage + stream->staged;
-		struct coll_data data;
-		u32 cost;
+	do {
+		payload = coll_stage_next(stream, instance, &place, &data);
+		if (!payload)
+			return 0;
+	} while (stream_early(stream, &data));
 
-		memcpy(&data, entry, sizeof(data));
-		cost = eager_cost(data.length);
-		if (stream_early(stream, &data)) {
-			at += cost;
-			continue;
-		}
-		stream_deliver(stream, &data, entry + COLL_DATA_SIZE);
-
-		memmove(entry, entry + cost, end - (entry + cost));
-		stream->staged -= cost;
-		if (open)
-			stream->sink.stage -= cost;
-		stream_credit(stream, &data);
-	}
+	coll_stage_remove(stream, &place);
+	stream_deliver(stream, &data, payload);
+	stream_credit(stream, &data);
+	return max(data.length, COLL_FRAME_COST);
 }

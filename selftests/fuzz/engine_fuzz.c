@@ -87,6 +87,7 @@ static void act_tick(struct rig *rig, struct input *in)
 {
 	rig->now += input_byte(in);
 	coll_engine_tick(&rig->engine, rig->now);
+	coll_engine_drain(&rig->engine);
 }
 
 static void act_copy(struct rig *rig, struct input *in)

@@ -159,8 +159,10 @@ void member_tick(struct member *member)
 
 	if (!sim_timed(member->sim))
 		return;
-	for (lane = 0; lane < member->sim->config.lanes; lane++)
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		coll_engine_tick(&member->engine[lane], member->sim->now);
+		coll_engine_drain(&member->engine[lane]);
+	}
 }
 
 /* What an operation reads and writes on a rank. */

@@ -100,7 +100,7 @@ static void test_not_eager(void)
 	fixture_free(f);
 }
 
-/* Early frames of what is eager: each takes a look at one step. */
+/* Early frames of what is eager: a look at one step when it begins, and when it ends. */
 static void test_early(void)
 {
 	static const u8 collectives[] = {
@@ -124,7 +124,7 @@ static void test_early(void)
 		asked = 0;
 		for (i = 0; i < FRAMES; i++)
 			arrive_head(f, 3, &data);
-		tap_ok(!f->mismatches && asked == FRAMES, "%s: one step a frame (%llu)",
+		tap_ok(!f->mismatches && asked <= 2 * FRAMES, "%s: two steps a frame (%llu)",
 		       counted->name, (unsigned long long)asked);
 		fixture_free(f);
 	}
@@ -279,9 +279,102 @@ static void test_odd(void)
 	fixture_free(f);
 }
 
+/*
+ * The stage
+ */
+
+#define NAMES		20U
+
+static struct coll_call broadcast_of(struct fixture *f, u64 name, u64 count)
+{
+	return (struct coll_call){
+		.plan = {
+			.collective = COLLECTIVE_BROADCAST,
+			.type = COLLECTIVE_UINT8,
+			.algorithm = COLLECTIVE_ALGORITHM_RING,
+			.size = 1,
+			.rank = 0,
+			.nranks = 2,
+			.root = 1,
+			.nlanes = 1,
+			.count = count,
+		},
+		.eager = true,
+		.instance = name,
+		.area = { &f->send.mem, &f->recv.mem },
+	};
+}
+
+/* Frames of names in any order, some of which fail, far more than a stage holds at a time. */
+static void test_stage(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	u32 length[NAMES] = { 0 }, seed = 1, taken = 0, failed = 0, i;
+	u64 name[NAMES] = { 0 }, names = 0, kept = 0;
+	bool good = true;
+
+	for (i = 0; i < 20000; i++, f->controls = 0) {
+		u32 k, step;
+
+		seed = seed * 1103515245 + 12345;
+		k = (seed >> 16) % NAMES;
+		step = (seed >> 8) % 8;
+		if (!length[k]) {
+			struct coll_call call = broadcast_of(f, coll_name_keyed(++names), 0);
+			struct coll_data data = {
+				.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1,
+				.length = 1 + (seed >> 4) % 5000, .instance = call.instance,
+			};
+
+			good &= !arrive_head(f, 1, &data) &&
+				!arrive_bytes(f, 1, names, data.length);
+			name[k] = data.instance;
+			length[k] = data.length;
+			kept += COLL_DATA_SIZE + data.length;
+		} else {
+			struct coll_call call = broadcast_of(f, name[k], length[k]);
+
+			kept -= COLL_DATA_SIZE + length[k];
+			if (step) {
+				good &= !submit_call(f, &call) && !f->error &&
+					result(f, 0, length[k], (u8)name[k]);
+				taken++;
+			} else {
+				coll_engine_abort(&f->engine, name[k], -ECANCELED);
+				failed++;
+			}
+			length[k] = 0;
+		}
+		good &= f->stream[1].staged == kept && f->stream[1].stage_end <= COLL_STAGE_SIZE;
+	}
+	tap_ok(good && f->completed == taken && failed > 100 && !f->mismatches,
+	       "%u frames are taken from a stage in any order, %u dropped", taken, failed);
+	fixture_free(f);
+}
+
+/* A key that is in use takes what came for it, and looks at nothing else. */
+static void test_stage_full(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+	u32 i, most = COLL_CREDIT / COLL_DATA_SIZE - 2;
+	bool staged = true;
+
+	for (i = 0; i < most; i++)
+		staged &= !arrive_frame(f, 1, coll_name_keyed(i / 2), 0, 0, 0,
+					EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(staged && f->stream[1].staged == most * COLL_DATA_SIZE,
+	       "a stage holds as many frames as the credit pays for");
+	for (i = 0; i < most / 2; i++, f->controls = 0)
+		coll_engine_abort(&f->engine, coll_name_keyed(i), -ECANCELED);
+	tap_ok(!f->stream[1].staged, "and gives all of them back");
+	fixture_free(f);
+}
+
 int main(void)
 {
 	tap_plan(0);
+	test_stage();
+	test_stage_full();
 	test_not_eager();
 	test_early();
 	test_awaits();
