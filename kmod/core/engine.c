@@ -20,6 +20,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 n
 	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->waking);
+	INIT_LIST_HEAD(&engine->copying);
 	INIT_LIST_HEAD(&engine->streams);
 }
 
@@ -69,7 +70,18 @@ void coll_engine_remove(struct coll_inst *inst)
 {
 	list_del(&inst->node);
 	list_del_init(&inst->waking);
+	list_del_init(&inst->copying);
 	inst_unhash(inst);
+}
+
+/**
+ * coll_engine_copying() - an instance has something to copy, when nothing else is to be done
+ * @inst: the instance
+ */
+void coll_engine_copying(struct coll_inst *inst)
+{
+	if (list_empty(&inst->copying))
+		list_add_tail(&inst->copying, &inst->engine->copying);
 }
 
 /**
@@ -129,7 +141,7 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
 /**
  * coll_engine_copy() - copy some of what operations copy here
  * @engine: the engine
- * @budget: bytes at most, roughly
+ * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
  *
  * Copying waits until nothing can be sent or received.
  *
@@ -137,21 +149,15 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 {
-	struct coll_inst *inst, *next;
+	struct coll_inst *inst;
+	bool any = false;
 
-	if (!engine->copying)
-		return false;
-	list_for_each_entry_safe(inst, next, &engine->active, node) {
-		u64 len = min(inst->local.len, budget);
-
-		if (!len)
-			continue;
-		coll_inst_copy(inst, len);
-		budget -= len;
-		if (!budget)
-			break;
+	while (budget && (inst = list_first_entry_or_null(&engine->copying, struct coll_inst,
+							  copying))) {
+		budget -= min(coll_inst_copy(inst, budget), budget);
+		any = true;
 	}
-	return true;
+	return any;
 }
 
 /**
@@ -234,7 +240,7 @@ noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stre
 }
 
 /* What the run that is received finds in the stage; @inst may be gone then. */
-static u32 inst_unstage(struct coll_inst *inst)
+static u64 inst_unstage(struct coll_inst *inst)
 {
 	struct coll_stream *stream = NULL;
 
@@ -258,7 +264,7 @@ u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
 
 	while (used < budget &&
 	       (inst = list_first_entry_or_null(&engine->waking, struct coll_inst, waking))) {
-		u32 cost = inst_unstage(inst);
+		u64 cost = inst_unstage(inst);
 
 		used += cost;
 		if (!cost)

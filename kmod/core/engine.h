@@ -110,6 +110,8 @@ struct coll_turn {
  * @schedule: how it is done
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
+ * @aside: what is to be copied before it begins, likewise
+ * @swapping: the window is to be filled further: see window.c
  * @error: 0, or the negative errno that it was aborted with
  * @framing: so many streams have begun a frame of it and not ended it
  * @granted: the sender of this run has been granted all of it
@@ -142,6 +144,7 @@ struct coll_turn {
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
  * @tx_node: in its list
  * @waking: in the engine's list
+ * @copying: in the engine's list, if there is anything to copy
  * @node: in the engine's list of instances
  * @namesake: the next one of the same hash
  */
@@ -151,6 +154,8 @@ struct coll_inst {
 	const struct coll_schedule *schedule;
 	u64 nsteps;
 	struct coll_local local;
+	struct coll_local aside;
+	bool swapping;
 	int error;
 	u8 framing;
 	bool granted;
@@ -186,6 +191,7 @@ struct coll_inst {
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
 	struct list_head waking;
+	struct list_head copying;
 	struct list_head node;
 	struct coll_inst *namesake;
 };
@@ -219,7 +225,7 @@ struct coll_engine_stats {
  * @hash: instances, by the hash of their name
  * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
- * @copying: of these, those that have something to copy here
+ * @copying: of these, those that have something to copy here, by themselves
  * @waking: instances that may take what came early
  * @streams: all of them
  * @stats: see there
@@ -239,7 +245,7 @@ struct coll_engine {
 	struct coll_inst **hash;
 	u32 nhash;
 	struct list_head active;
-	u32 copying;
+	struct list_head copying;
 	struct list_head waking;
 	struct list_head streams;
 	struct coll_engine_stats stats;
@@ -271,6 +277,7 @@ struct coll_engine {
  * @rx_head_got: bytes of it that have arrived
  * @rx_data: the header, once it is complete
  * @rx_open: a frame is open, and @sink takes its payload
+ * @rx_cost: what the bytes cost that were received last: see coll_piece_cost()
  * @rx_last: what came last was the end of a step
  * @rx_inst: the instance it belongs to, NULL when discarded or staged
  * @sink: what becomes of its payload
@@ -313,6 +320,7 @@ struct coll_stream {
 	struct coll_data rx_data;
 	bool rx_open;
 	bool rx_last;
+	u64 rx_cost;
 	struct coll_inst *rx_inst;
 	struct coll_sink sink;
 	u64 rx_position;

@@ -395,18 +395,22 @@ static void inst_compare(struct coll_inst *inst)
 		coll_stream_compare(stream, inst);
 }
 
-/* What is sent although it is overwritten; of each rank a small block at most. */
-static void inst_aside(struct coll_inst *inst)
+/* Copy some of what is sent although it is overwritten; at what cost. */
+static u64 inst_aside(struct coll_inst *inst, u64 budget)
 {
 	const struct coll_call *call = &inst->call;
-	struct coll_local local = { 0 };
+	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	struct coll_local *aside = &inst->aside;
+	u64 from = call->area_off[COLL_AREA_SEND] + aside->from;
+	u64 piece = coll_mem_piece(src, from);
+	u64 len = coll_piece_bound(piece, min(aside->len, budget));
 
-	if (inst->schedule->aside)
-		inst->schedule->aside(&call->plan, &local);
-	if (local.len)
-		coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], local.to,
-			      call->area[COLL_AREA_SEND],
-			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
+	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], aside->to, src,
+		      from, len);
+	aside->from += len;
+	aside->to += len;
+	aside->len -= len;
+	return coll_piece_cost(piece, len);
 }
 
 /* What is copied here, unless it is in its place already. */
@@ -422,26 +426,12 @@ static void inst_local(struct coll_inst *inst)
 	    call->area_off[COLL_AREA_RECV] + local->to)
 		local->len = 0;
 	if (local->len)
-		inst->engine->copying++;
+		coll_engine_copying(inst);
 }
 
-/**
- * coll_inst_begin() - do what can be done at once
- * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
- */
-void coll_inst_begin(struct coll_inst *inst)
+/* What is set aside has been: have everything else done. */
+static void inst_start(struct coll_inst *inst)
 {
-	inst->nsteps = inst->schedule->steps(&inst->call.plan);
-	INIT_LIST_HEAD(&inst->tx_node);
-	INIT_LIST_HEAD(&inst->waking);
-
-	inst->tx.to = COLL_NOBODY;
-	inst->rx.from = COLL_NOBODY;
-	inst->turn[0].peer = COLL_NOBODY;
-	inst->turn[1].peer = COLL_NOBODY;
-
-	inst_compare(inst);
-	inst_aside(inst);
 	inst_local(inst);
 	inst_tx_enter(inst);
 	inst->left = inst->reached;
@@ -452,39 +442,96 @@ void coll_inst_begin(struct coll_inst *inst)
 	coll_inst_settle(inst);
 }
 
+/* What is set aside at once, bytes; of more, the rest is when there is nothing else to do. */
+#define INST_ASIDE_FIRST	(64 * 1024U)
+
 /**
- * coll_inst_copy() - copy some of what stays here
- * @inst: the instance; gone afterwards, perhaps
- * @len: bytes, at most what is left of it
+ * coll_inst_begin() - do what can be done at once
+ * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
  */
-void coll_inst_copy(struct coll_inst *inst, u64 len)
+void coll_inst_begin(struct coll_inst *inst)
+{
+	inst->nsteps = inst->schedule->steps(&inst->call.plan);
+	INIT_LIST_HEAD(&inst->tx_node);
+	INIT_LIST_HEAD(&inst->waking);
+	INIT_LIST_HEAD(&inst->copying);
+
+	inst->tx.to = COLL_NOBODY;
+	inst->rx.from = COLL_NOBODY;
+	inst->turn[0].peer = COLL_NOBODY;
+	inst->turn[1].peer = COLL_NOBODY;
+
+	inst_compare(inst);
+	if (inst->schedule->aside)
+		inst->schedule->aside(&inst->call.plan, &inst->aside);
+	if (inst->aside.len)
+		inst_aside(inst, INST_ASIDE_FIRST);
+	if (inst->aside.len)
+		coll_engine_copying(inst);
+	else
+		inst_start(inst);
+}
+
+/* Copy some of what stays here; at what cost. */
+static u64 inst_copy_local(struct coll_inst *inst, u64 budget)
 {
 	const struct coll_engine *engine = inst->engine;
 	const struct coll_call *call = &inst->call;
 	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	const struct coll_mem *dst = call->area[COLL_AREA_RECV];
 	struct coll_local *local = &inst->local;
+	u64 cost = 0;
 	struct coll_haul haul = {
 		.volume = coll_plan_result(&call->plan),
 		.source = COLL_CACHING_LOCAL,
 	};
 
-	while (len) {
+	while (local->len && cost < budget) {
+		u64 to = call->area_off[COLL_AREA_RECV] + local->to, piece;
 		size_t n;
 		const void *ptr = src->at(src, call->area_off[COLL_AREA_SEND] + local->from, &n);
 
-		n = min_t(u64, n, len);
-		len -= n;
+		piece = min(coll_mem_piece(dst, to), n);
+		n = coll_piece_bound(piece, min3(n, local->len, budget - cost));
+		cost += max_t(u64, coll_piece_cost(piece, n), COLL_PIECE_COST);
 		local->len -= n;
 		haul.left = local->len;
-		coll_copier_store(engine->copier, engine->impl->copy, call->area[COLL_AREA_RECV],
-				  call->area_off[COLL_AREA_RECV] + local->to, ptr, n, &haul);
+		coll_copier_store(engine->copier, engine->impl->copy, dst, to, ptr, n, &haul);
 		local->from += n;
 		local->to += n;
 	}
-	if (local->len)
-		return;
-	inst->engine->copying--;
-	coll_inst_settle(inst);
+	return cost;
+}
+
+/**
+ * coll_inst_copy() - copy some of what is to be copied here
+ * @inst: the instance, which has something; gone afterwards, perhaps
+ * @budget: bytes, roughly
+ *
+ * Return: what it has cost of that.
+ */
+u64 coll_inst_copy(struct coll_inst *inst, u64 budget)
+{
+	u64 cost;
+
+	if (inst->swapping) {
+		coll_window_swap(inst);
+		return (u64)COLL_PIECE_COST * COLL_PIECES_MAX;
+	}
+	if (inst->aside.len) {
+		cost = inst_aside(inst, budget);
+		if (!inst->aside.len) {
+			list_del_init(&inst->copying);
+			inst_start(inst);
+		}
+		return cost;
+	}
+	cost = inst_copy_local(inst, budget);
+	if (!inst->local.len) {
+		list_del_init(&inst->copying);
+		coll_inst_settle(inst);
+	}
+	return cost;
 }
 
 /**
@@ -498,9 +545,10 @@ noinline void coll_inst_abort(struct coll_inst *inst, int error)
 		return;
 	inst->error = error;
 	coll_engine_bury(inst->engine, inst->call.instance);
-	if (inst->local.len)
-		inst->engine->copying--;
+	list_del_init(&inst->copying);
 	inst->local.len = 0;
+	inst->aside.len = 0;
+	inst->swapping = false;
 	list_del_init(&inst->tx_node);
 	if (!inst_sent(inst))
 		inst_tx_leave(inst);

@@ -36,9 +36,6 @@ static inline bool inst_received(const struct coll_inst *inst)
 	return inst->rx_step == inst->nsteps;
 }
 
-/* What a frame costs of a budget at least, bytes. */
-#define COLL_FRAME_COST		256U
-
 /**
  * struct coll_stage_place - a frame in a stage
  * @at: where it is, plus one; 0: none
@@ -51,6 +48,7 @@ struct coll_stage_place {
 
 /* engine.c */
 void coll_engine_wake(struct coll_inst *inst);
+void coll_engine_copying(struct coll_inst *inst);
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 void coll_engine_remove(struct coll_inst *inst);
@@ -58,7 +56,7 @@ void coll_engine_bury(struct coll_engine *engine, u64 instance);
 
 /* inst.c */
 void coll_inst_begin(struct coll_inst *inst);
-void coll_inst_copy(struct coll_inst *inst, u64 len);
+u64 coll_inst_copy(struct coll_inst *inst, u64 budget);
 void coll_inst_abort(struct coll_inst *inst, int error);
 void coll_inst_tick(struct coll_inst *inst);
 void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream);
@@ -77,6 +75,7 @@ void coll_inst_tell_grant(struct coll_inst *inst, u64 limit);
 
 /* window.c */
 void coll_window_grant(struct coll_inst *inst, bool first);
+void coll_window_swap(struct coll_inst *inst);
 u64 coll_window_swapped(const struct coll_inst *inst);
 
 /* arrival.c: a frame and the step that it is of */
@@ -88,7 +87,7 @@ void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
 
 /* stream.c */
-u32 coll_stream_unstage(struct coll_stream *stream, u64 instance);
+u64 coll_stream_unstage(struct coll_stream *stream, u64 instance);
 void coll_stream_detach(struct coll_stream *stream);
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst);
 

@@ -629,6 +629,8 @@ static bool stream_refused(const struct coll_stream *stream)
  * coll_stream_pause() has to follow, not at once; the end of a frame counts then, or when more
  * is taken.
  *
+ * What that costs of a budget is @stream->rx_cost: see coll_piece_cost().
+ *
  * Context: needs the vector registers when coll_stream_reduces().
  * Return: how many were taken, at least one, or -EPROTO, and from then on always.
  */
@@ -646,13 +648,16 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		n = min_t(u32, COLL_DATA_SIZE - stream->rx_head_got, len);
 		memcpy(stream->rx_head + stream->rx_head_got, ptr, n);
 		stream->rx_head_got += n;
+		stream->rx_cost = n;
 		if (stream->rx_head_got < COLL_DATA_SIZE)
 			return n;
 		err = stream_begin(stream);
 		if (err)
 			return err;
+		stream->rx_cost = COLL_PIECE_COST;
 	} else {
 		n = coll_sink(&stream->sink, ptr, len);
+		stream->rx_cost = stream->sink.cost;
 		stream->rx_position += n;
 		stream_count(stream, &stream->sink, n);
 	}
@@ -675,26 +680,32 @@ void coll_stream_pause(struct coll_stream *stream)
 				 stream_stored(&stream->rx_data, &stream->sink));
 }
 
-/* Give a staged frame to its instance, now that there is one. */
-static void stream_deliver(struct coll_stream *stream, const struct coll_data *data,
+/* Give a staged frame to its instance, now that there is one; at what cost. */
+static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *data,
 			   const u8 *payload)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_inst *inst;
 	struct coll_sink sink;
+	u64 cost = 0;
+	u32 done = 0;
 
 	/* Nothing is in the stage that needs a grant. */
 	if (stream_taker(stream, data, &inst) || !inst)
-		return;
+		return 0;
 	coll_inst_sink(inst, &sink, data->length);
-	if (coll_sink_computes(&sink))
-		engine->ops->vector(engine->ctx, true);
-	coll_sink(&sink, payload, data->length);
-	if (coll_sink_computes(&sink))
-		engine->ops->vector(engine->ctx, false);
+	while (done < data->length) {
+		if (coll_sink_computes(&sink))
+			engine->ops->vector(engine->ctx, true);
+		done += coll_sink(&sink, payload + done, data->length - done);
+		if (coll_sink_computes(&sink))
+			engine->ops->vector(engine->ctx, false);
+		cost += sink.cost;
+	}
 	if (sink.kind == COLL_SINK_REDUCE)
 		engine->stats.reduced += data->length;
 	coll_inst_stored(inst, stream_stored(data, &sink));
+	return cost;
 }
 
 /**
@@ -705,11 +716,12 @@ static void stream_deliver(struct coll_stream *stream, const struct coll_data *d
  * Return: what that costs of a budget; 0: there is none whose turn has come, or that nobody
  * waits for any more.
  */
-u32 coll_stream_unstage(struct coll_stream *stream, u64 instance)
+u64 coll_stream_unstage(struct coll_stream *stream, u64 instance)
 {
 	struct coll_stage_place place = { 0 };
 	struct coll_data data;
 	const u8 *payload;
+	u64 cost;
 
 	do {
 		payload = coll_stage_next(stream, instance, &place, &data);
@@ -718,7 +730,7 @@ u32 coll_stream_unstage(struct coll_stream *stream, u64 instance)
 	} while (stream_early(stream, &data));
 
 	coll_stage_remove(stream, &place);
-	stream_deliver(stream, &data, payload);
+	cost = stream_deliver(stream, &data, payload);
 	stream_credit(stream, &data);
-	return max(data.length, COLL_FRAME_COST);
+	return max_t(u64, cost, COLL_PIECE_COST);
 }

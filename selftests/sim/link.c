@@ -169,7 +169,8 @@ static void endpoint_bounded(struct endpoint *ep)
 	u64 kept = s->staged + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
 
 	if (kept > COLL_CREDIT ||
-	    (open && s->sink.stage + s->sink.left > s->stage + COLL_STAGE_SIZE) || s->rx_eager - s->rx_told > COLL_CREDIT)
+	    (open && s->sink.stage + s->sink.left > s->stage + COLL_STAGE_SIZE) ||
+	    s->rx_eager - s->rx_told > COLL_CREDIT)
 		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);

@@ -370,9 +370,236 @@ static void test_stage_full(void)
 	fixture_free(f);
 }
 
+/*
+ * Short pieces of memory
+ */
+
+/* Memory of which each element lies alone, and that counts how often it is looked at. */
+struct grains {
+	struct coll_mem mem;
+	u8 *bytes;
+	u64 looks;
+};
+
+static u64 looks_held, looks_most;
+
+static void *grains_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	struct grains *grains = container_of(mem, struct grains, mem);
+
+	grains->looks++;
+	looks_held++;
+	*len = 1;
+	return grains->bytes + off;
+}
+
+static void grains_init(struct grains *grains, u64 length, u8 byte)
+{
+	grains->mem.at = grains_at;
+	grains->mem.length = length;
+	grains->bytes = memset(malloc(length), byte, length);
+	grains->looks = 0;
+}
+
+static void grains_vector(void *ctx, bool begin)
+{
+	(void)ctx;
+	if (begin)
+		looks_held = 0;
+	else
+		looks_most = max(looks_most, looks_held);
+}
+
+/* What is done at a time looks at each of three memories for every piece, and before that. */
+#define LOOKS_MAX	(4 * COLL_PIECES_MAX + 16)
+
+static void test_sink(void)
+{
+	struct grains dst, own;
+	struct coll_sink sink = {
+		.kind = COLL_SINK_REDUCE, .type = COLLECTIVE_UINT8,
+		.reduction = COLLECTIVE_SUM, .size = 1, .dst = &dst.mem, .own = &own.mem,
+		.left = 10000, .impl = &coll_reduce_scalar,
+	};
+	u8 bytes[10000];
+	u64 most = 0, cost = 0, calls = 0;
+	u32 done = 0, i;
+	bool good = true;
+
+	memset(bytes, 2, sizeof(bytes));
+	grains_init(&dst, sizeof(bytes), 0);
+	grains_init(&own, sizeof(bytes), 3);
+	for (; done < sizeof(bytes); calls++) {
+		dst.looks = 0;
+		own.looks = 0;
+		done += coll_sink(&sink, bytes + done, sizeof(bytes) - done);
+		most = max(most, dst.looks + own.looks);
+		cost = max(cost, sink.cost);
+	}
+	for (i = 0; i < sizeof(bytes); i++)
+		good &= dst.bytes[i] == 5;
+	tap_ok(good && calls == DIV_ROUND_UP(sizeof(bytes), COLL_PIECES_MAX) && most <= LOOKS_MAX,
+	       "a sink takes a number of short pieces at a time (%llu looks)",
+	       (unsigned long long)most);
+	tap_ok(cost == COLL_PIECES_MAX * COLL_PIECE_COST, "and says what they cost");
+
+	/* In place, our operand is the next element. */
+	sink = (struct coll_sink){
+		.kind = COLL_SINK_REDUCE, .type = COLLECTIVE_UINT8,
+		.reduction = COLLECTIVE_SUM, .size = 1, .dst = &dst.mem, .own = &dst.mem,
+		.own_off = 1, .left = 9999, .impl = &coll_reduce_scalar,
+	};
+	dst.mem.at = flat_at;
+	done = coll_sink(&sink, bytes, 9999);
+	tap_ok(done == COLL_PIECES_MAX && sink.cost == COLL_PIECES_MAX * COLL_PIECE_COST,
+	       "an operand that is overwritten next makes pieces short, too");
+	free(dst.bytes);
+	free(own.bytes);
+}
+
+/* An early frame, of as many pieces as bytes, is taken in sections. */
+static void test_sections(void)
+{
+	static struct coll_reduce_impl impl;
+	struct coll_engine_ops ops = fixture_ops;
+	struct fixture *f = fixture_new(1, 2);
+	struct grains dst;
+	u64 used, all = 0, most = 0;
+	struct coll_call call = {
+		.plan = {
+			.collective = COLLECTIVE_SCAN, .type = COLLECTIVE_UINT8,
+			.algorithm = COLLECTIVE_ALGORITHM_RING, .size = 1, .rank = 1,
+			.nranks = 2, .nlanes = 1, .count = 30000,
+		},
+		.eager = true,
+	};
+	struct coll_data data = {
+		.flags = EAGER, .call = coll_plan_call(&call.plan), .length = 30000,
+	};
+	struct coll_inst *inst = calloc(1, sizeof(*inst));
+
+	impl = coll_reduce_scalar;
+	impl.registers = true;
+	ops.vector = grains_vector;
+	f->engine.ops = &ops;
+	f->engine.impl = &impl;
+	grains_init(&dst, 30000, 0);
+	call.area[COLL_AREA_SEND] = &dst.mem;
+	call.area[COLL_AREA_RECV] = &dst.mem;
+	arrive_head(f, 0, &data);
+	arrive_bytes(f, 0, 2, 30000);
+	inst->call = call;
+	coll_engine_begin(&f->engine, inst);
+	looks_most = 0;
+	tap_ok(!f->completed, "what came early is not taken as its operation begins");
+	while ((used = coll_engine_unstage(&f->engine, 1))) {
+		all += used;
+		most = max(most, used);
+	}
+	tap_ok(f->completed == 1 && dst.bytes[0] == 2 && dst.bytes[29999] == 2 &&
+	       all == 30000 * COLL_PIECE_COST, "but when there is a budget, and it is charged");
+	tap_ok(looks_most && looks_most <= LOOKS_MAX,
+	       "no section with the vector registers is of more pieces (%llu looks)",
+	       (unsigned long long)looks_most);
+	free(dst.bytes);
+	fixture_free(f);
+}
+
+/* What is copied here is copied in slices, by pieces as well. */
+static void test_copies(void)
+{
+	struct fixture *f = fixture_new(0, 1);
+	struct grains src, dst;
+	struct coll_call call = {
+		.plan = {
+			.collective = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_UINT8,
+			.algorithm = COLLECTIVE_ALGORITHM_RING, .size = 1, .nranks = 1,
+			.nlanes = 1, .count = 5000,
+		},
+	};
+	u64 most = 0;
+	u32 turns = 0;
+
+	grains_init(&src, 5000, 6);
+	grains_init(&dst, 5000, 0);
+	call.area[COLL_AREA_SEND] = &src.mem;
+	call.area[COLL_AREA_RECV] = &dst.mem;
+	submit_call(f, &call);
+	for (;; turns++) {
+		src.looks = 0;
+		dst.looks = 0;
+		if (!coll_engine_copy(&f->engine, COLL_PIECES_MAX * COLL_PIECE_COST))
+			break;
+		most = max(most, src.looks + dst.looks);
+	}
+	tap_ok(f->completed == 1 && dst.bytes[4999] == 6 && most <= LOOKS_MAX && turns >= 19,
+	       "own elements are copied in slices (%llu looks)", (unsigned long long)most);
+	free(src.bytes);
+	free(dst.bytes);
+	fixture_free(f);
+}
+
+/* In place, what is overwritten is set aside in slices, and nothing is done before that. */
+static void test_aside(void)
+{
+	struct fixture *f = fixture_new(0, 4);
+	struct grains mem;
+	struct flat scratch;
+	struct coll_call call = {
+		.plan = {
+			.collective = COLLECTIVE_ALLTOALL, .type = COLLECTIVE_UINT8,
+			.size = 1, .nranks = 4, .nlanes = 1, .count = 1000, .in_place = true,
+		},
+		.eager = true,
+	};
+	struct coll_data data = {
+		.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1, .length = 1000,
+	};
+	u32 peer, turns = 0;
+	u64 first;
+
+	flat_init(&scratch, 4000, 0);
+	grains_init(&mem, 4000, 7);
+	call.area[COLL_AREA_SEND] = &mem.mem;
+	call.area[COLL_AREA_RECV] = &mem.mem;
+	call.area[COLL_AREA_SCRATCH] = &scratch.mem;
+	submit_call(f, &call);
+	first = mem.looks;
+	tap_ok(first <= LOOKS_MAX && !depart(f, 1), "what is set aside is, as far as it is short");
+	arrive_head(f, 1, &data);
+	arrive_bytes(f, 1, 1, 1000);
+	tap_ok(f->stream[1].staged && mem.bytes[1000] == 7 && !f->mismatches,
+	       "nothing is overwritten meanwhile");
+	while (coll_engine_copy(&f->engine, 1000))
+		turns++;
+	coll_engine_drain(&f->engine);
+	tap_ok(turns > 10 && !f->stream[1].staged && mem.bytes[1000] == 1 && depart(f, 1) == 1,
+	       "until all of it has been");
+	for (peer = 2; peer < 4; peer++) {
+		data.step = peer;
+		arrive_head(f, peer, &data);
+		arrive_bytes(f, peer, 1, 1000);
+		depart(f, peer);
+	}
+	tap_ok(f->completed == 1 && !f->error && scratch.bytes[3999] == 7, "then all is as ever");
+
+	call.instance = 1;
+	submit_call(f, &call);
+	coll_engine_abort(&f->engine, 1, -ECANCELED);
+	tap_ok(f->completed == 2 && f->error == -ECANCELED &&
+	       !coll_engine_copy(&f->engine, 1000), "and it may fail before");
+	free(mem.bytes);
+	free(scratch.bytes);
+	fixture_free(f);
+}
+
 int main(void)
 {
 	tap_plan(0);
+	test_sink();
+	test_sections();
+	test_copies();
+	test_aside();
 	test_stage();
 	test_stage_full();
 	test_not_eager();
