@@ -18,6 +18,10 @@
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 
+/* Grants that are taken from a mail at a time, under its lock, and names that are failed. */
+#define LANE_GRANTS		128
+#define LANE_FAILURES		64
+
 /* What may wait in a socket until somebody wants it: a message. */
 #define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
 
@@ -112,20 +116,34 @@ static void lane_arrivals(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-static int lane_read_mail(struct coll_conn *conn)
+static u16 *mail_head(struct coll_mail *mail, u64 instance)
+{
+	return &mail->head[coll_name_hash(instance, COLL_MAIL_HASH)];
+}
+
+/* The last grant is taken: it is the first of its hash. */
+static int mail_take(struct coll_mail *mail, struct coll_stream *stream)
+{
+	const struct coll_grant *grant = &mail->grants[--mail->ngrants];
+
+	*mail_head(mail, grant->instance) = mail->next[mail->ngrants];
+	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
+}
+
+static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_mail *mail = conn->mail;
+	u32 left = LANE_GRANTS;
 	int err = 0;
-	u32 i;
 
 	if (!READ_ONCE(mail->posted))
 		return 0;
 	spin_lock(&mail->lock);
-	mail->posted = false;
-	for (i = 0; i < mail->ngrants && !err; i++)
-		err = coll_stream_granted(conn->stream, mail->grants[i].instance,
-					  mail->grants[i].limit, mail->grants[i].digest);
-	mail->ngrants = 0;
+	while (mail->ngrants && left-- && !err)
+		err = mail_take(mail, conn->stream);
+	mail->posted = mail->ngrants;
+	if (mail->posted)
+		coll_runner_kick(&lane->runner);
 	if (!err)
 		err = coll_stream_consumed(conn->stream, mail->consumed);
 	if (!err)
@@ -157,6 +175,7 @@ static bool lane_inbox(struct coll_lane *lane)
 static noinline void lane_recheck(struct coll_lane *lane)
 {
 	struct coll_inst *inst, *next;
+	u32 left = LANE_FAILURES;
 	u64 name;
 	int error;
 
@@ -168,8 +187,13 @@ static noinline void lane_recheck(struct coll_lane *lane)
 		if (error && !inst->error)
 			coll_engine_abort(&lane->engine, inst->call.instance, error);
 	}
-	while ((error = coll_memo_failures(lane->member, &lane->buried, &name)))
+	while ((error = coll_memo_failures(lane->member, &lane->buried, &name))) {
 		coll_engine_abort(&lane->engine, name, error);
+		if (!--left) {
+			coll_lane_recheck(lane);
+			break;
+		}
+	}
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
@@ -207,6 +231,21 @@ static noinline bool lane_dooms(const struct coll_lane *lane)
 	return false;
 }
 
+/* Has a peer left, and is all that it had to say here? */
+static bool conn_deserted(const struct coll_conn *conn)
+{
+	return conn->deserted && (READ_ONCE(conn->down) || READ_ONCE(conn->link->gone));
+}
+
+static bool lane_deserter(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	struct coll_link *link = coll_link_get(lane->member, peer);
+	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
+
+	return conn && conn_deserted(conn);
+}
+
 /*
  * A peer that has left cannot give what an operation still needs.  What has failed needs
  * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
@@ -216,21 +255,25 @@ static void lane_deserted(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
+	bool any = false;
+	u32 peer;
 
 	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
 		return;
+	list_for_each_entry(conn, &lane->conns, node)
+		any |= conn_deserted(conn);
+	if (!any || lane_dooms(lane))
+		return;
+	peer = coll_engine_lacks(&lane->engine, false, lane_deserter);
 	list_for_each_entry(conn, &lane->conns, node) {
-		if (!conn->deserted || !(conn->down || READ_ONCE(conn->link->gone)))
+		if (!conn_deserted(conn))
 			continue;
-		if (lane_dooms(lane))
-			return;
 		WRITE_ONCE(conn->down, true);
-		if (coll_engine_misses(&lane->engine, conn->peer))
-			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
-					 member->rank);
-		else
+		if (peer == COLL_NOBODY)
 			coll_stream_release(conn->stream);
 	}
+	if (peer != COLL_NOBODY)
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
 }
 
 /* Is there no way to a peer, or will there be none? */
@@ -244,20 +287,26 @@ static noinline bool lane_barred(const struct coll_lane *lane, const struct coll
 	return test_bit(COLL_REFUSED_CONTROL, &link->refused) && (!conn || READ_ONCE(conn->down));
 }
 
+static bool lane_unreachable(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	const struct coll_link *link = coll_link_get(lane->member, peer);
+
+	return link && READ_ONCE(link->refused) && lane_barred(lane, link);
+}
+
 /* Nor can one to whom no connection could be made. */
 static void lane_refused(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
-	struct coll_link *link;
+	u32 peer;
 
 	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
 		return;
-	coll_for_each_link(link, member)
-		if (READ_ONCE(link->refused) && lane_barred(lane, link) && !lane_dooms(lane) &&
-		    coll_engine_needs(&lane->engine, link->peer))
-			coll_member_fail(member, COLLECTIVE_REASON_RESET,
-					 min(link->peer, member->rank),
-					 max(link->peer, member->rank));
+	peer = coll_engine_lacks(&lane->engine, true, lane_unreachable);
+	if (peer != COLL_NOBODY && !lane_dooms(lane))
+		coll_member_fail(member, COLLECTIVE_REASON_RESET, min(peer, member->rank),
+				 max(peer, member->rank));
 }
 
 /* Is it being found out why the group failed? */
@@ -383,7 +432,7 @@ static bool lane_run(struct coll_runner *runner)
 		conn->deserted = smp_load_acquire(&conn->link->left);
 		/* It left with nothing pending: we had consumed what it lent. */
 		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_mail(conn))
+		if (lane_read_mail(lane, conn))
 			coll_move_down(conn, -EPROTO);
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
@@ -572,15 +621,19 @@ void coll_lane_detach(struct coll_conn *conn)
 
 static int mail_grant(struct coll_mail *mail, const struct coll_control *control)
 {
-	u32 i = 0;
+	u16 *head = mail_head(mail, control->instance);
+	u32 i = *head;
 
-	while (i < mail->ngrants && mail->grants[i].instance != control->instance)
-		i++;
-	if (i == ARRAY_SIZE(mail->grants))
+	while (i && mail->grants[i - 1].instance != control->instance)
+		i = mail->next[i - 1];
+	if (!i && mail->ngrants == ARRAY_SIZE(mail->grants))
 		return -EPROTO;
-	if (i == mail->ngrants)
-		mail->ngrants++;
-	mail->grants[i] = (struct coll_grant){
+	if (!i) {
+		i = ++mail->ngrants;
+		mail->next[i - 1] = *head;
+		*head = i;
+	}
+	mail->grants[i - 1] = (struct coll_grant){
 		.instance = control->instance,
 		.limit = control->position,
 		.digest = control->digest,

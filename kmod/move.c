@@ -3,6 +3,7 @@
  * Moving bytes, between a lane's engine and its connections.
  */
 #include <linux/ktime.h>
+#include <linux/sched.h>
 
 #include "coll.h"
 
@@ -253,14 +254,8 @@ void coll_move_first(struct coll_lane *lane)
  */
 void coll_move_tick(struct coll_lane *lane)
 {
-	const struct coll_inst *inst;
-
-	list_for_each_entry(inst, &lane->engine.active, node) {
-		if (!inst->lender)
-			continue;
+	if (!list_empty(&lane->engine.leased))
 		coll_engine_tick(&lane->engine, ktime_get_ns());
-		return;
-	}
 }
 
 /* Nothing more is taken for now: what has been can be forwarded. */
@@ -283,6 +278,7 @@ static u64 move_turn(struct coll_lane *lane)
 			move_taken(lane, conn);
 		moved += taken + move_send(lane, conn);
 		moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
+		cond_resched();
 	}
 	moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
 	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))

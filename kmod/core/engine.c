@@ -19,6 +19,7 @@ void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 n
 	engine->nhash = nhash;
 	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
+	INIT_LIST_HEAD(&engine->leased);
 	INIT_LIST_HEAD(&engine->waking);
 	INIT_LIST_HEAD(&engine->copying);
 	INIT_LIST_HEAD(&engine->streams);
@@ -69,6 +70,7 @@ static void inst_unhash(struct coll_inst *inst)
 void coll_engine_remove(struct coll_inst *inst)
 {
 	list_del(&inst->node);
+	list_del_init(&inst->leased);
 	list_del_init(&inst->waking);
 	list_del_init(&inst->copying);
 	inst_unhash(inst);
@@ -143,7 +145,8 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
  * @engine: the engine
  * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
  *
- * Copying waits until nothing can be sent or received.
+ * Copying waits until nothing can be sent or received.  coll_engine_unstage() has to follow,
+ * as what was set aside may let an operation begin.
  *
  * Return: false when there was nothing to copy.
  */
@@ -221,7 +224,7 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 	struct coll_inst *inst, *next;
 
 	engine->now = now;
-	list_for_each_entry_safe(inst, next, &engine->active, node)
+	list_for_each_entry_safe(inst, next, &engine->leased, leased)
 		coll_inst_tick(inst);
 }
 
@@ -274,20 +277,32 @@ u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
 }
 
 /**
- * coll_engine_misses() - does anything that has not failed need a peer?
+ * coll_engine_lacks() - does an operation need a peer that is gone?
  * @engine: the engine
- * @peer: rank
+ * @failed: also one that has failed, which may need it for memory that it was lent
+ * @gone: says which are, given the engine's @ctx
  *
- * Return: as coll_engine_needs(), which may need a peer for memory that it was lent.
+ * One look at each operation and each stream, however many peers are gone.
+ *
+ * Return: such a peer, or COLL_NOBODY.
  */
-noinline bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
+noinline u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+			       bool (*gone)(void *ctx, u32 peer))
 {
+	const struct coll_stream *stream;
 	const struct coll_inst *inst;
 
-	list_for_each_entry(inst, &engine->active, node)
-		if (!inst->error && coll_inst_needs(inst, peer))
-			return true;
-	return false;
+	list_for_each_entry(stream, &engine->streams, node)
+		if (stream->tx_inst && (failed || !stream->tx_inst->error) &&
+		    gone(engine->ctx, stream->peer))
+			return stream->peer;
+	list_for_each_entry(inst, &engine->active, node) {
+		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_inst_lacks(inst, gone);
+
+		if (peer != COLL_NOBODY)
+			return peer;
+	}
+	return COLL_NOBODY;
 }
 
 /**

@@ -80,12 +80,16 @@ struct coll_call {
 
 /**
  * struct coll_mark - how far a peer reads our memory
- * @stream: to that peer, or NULL
+ * @stream: to that peer; NULL: it has consumed all of it
  * @position: it must have consumed up to here, as a position on @stream
+ * @inst: whose memory it is
+ * @node: in the list of @stream
  */
 struct coll_mark {
 	struct coll_stream *stream;
 	u64 position;
+	struct coll_inst *inst;
+	struct list_head node;
 };
 
 /**
@@ -142,7 +146,10 @@ struct coll_turn {
  *	when we succeed, when we forward them, and before the next run begins
  * @lapsed: it is not
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
- * @tx_node: in its list
+ * @tx_node: in one of its lists
+ * @tx_turn: its place among those that send there
+ * @tx_parked: it was found that nothing may be sent, and nothing has happened since
+ * @leased: in the engine's list, if it has a @lender
  * @waking: in the engine's list
  * @copying: in the engine's list, if there is anything to copy
  * @node: in the engine's list of instances
@@ -190,6 +197,9 @@ struct coll_inst {
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
+	u64 tx_turn;
+	bool tx_parked;
+	struct list_head leased;
 	struct list_head waking;
 	struct list_head copying;
 	struct list_head node;
@@ -226,6 +236,7 @@ struct coll_engine_stats {
  * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
  * @copying: of these, those that have something to copy here, by themselves
+ * @leased: of these, those to which a peer has lent bytes
  * @waking: instances that may take what came early
  * @streams: all of them
  * @stats: see there
@@ -246,6 +257,7 @@ struct coll_engine {
 	u32 nhash;
 	struct list_head active;
 	struct list_head copying;
+	struct list_head leased;
 	struct list_head waking;
 	struct list_head streams;
 	struct coll_engine_stats stats;
@@ -258,7 +270,11 @@ struct coll_engine {
  * @released: the peer completes nothing of ours with success any more
  * @lease: the peer waits for us at least until then, ns; ~0: for ever
  * @node: in the engine's list of streams
- * @sending: instances whose step sends to this peer
+ * @sending: instances whose step sends to this peer, and perhaps may; in their turn
+ * @waiting: those for which there was nothing to send or no grant...
+ * @starving: ...or no credit, not even to ask for a grant
+ * @turns: counts turns of @sending
+ * @lent: marks of instances, by position
  * @tx_head: header of the frame that is leaving
  * @tx_head_left: bytes of it that have not left
  * @tx_left: bytes of its payload that have not left
@@ -300,6 +316,10 @@ struct coll_stream {
 
 	struct list_head node;
 	struct list_head sending;
+	struct list_head waiting;
+	struct list_head starving;
+	u64 turns;
+	struct list_head lent;
 	u8 tx_head[COLL_DATA_SIZE];
 	u32 tx_head_left;
 	u32 tx_left;
@@ -344,7 +364,8 @@ void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_unstage(struct coll_engine *engine, u64 budget);
-bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
+u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+		      bool (*gone)(void *ctx, u32 peer));
 bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 u32 coll_engine_awaits(const struct coll_engine *engine);
 

@@ -19,20 +19,13 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 	return engine->ops->stream(engine->ctx, peer);
 }
 
-static bool mark_covered(const struct coll_mark *mark)
-{
-	const struct coll_stream *stream = mark->stream;
-
-	return !stream || stream->released || stream->tx_consumed >= mark->position;
-}
-
 /* Nobody reads our memory on behalf of this instance any more. */
 static bool inst_covered(const struct coll_inst *inst)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_MARKS; i++)
-		if (!mark_covered(&inst->mark[i]))
+		if (inst->mark[i].stream)
 			return false;
 	return true;
 }
@@ -47,7 +40,7 @@ static struct coll_mark *inst_mark(struct coll_inst *inst, const struct coll_str
 
 		if (mark->stream == stream)
 			return mark;
-		if (!free && mark_covered(mark))
+		if (!free && !mark->stream)
 			free = mark;
 	}
 	return free;
@@ -88,9 +81,33 @@ void coll_inst_settle(struct coll_inst *inst)
 
 static void inst_tx_queue(struct coll_inst *inst)
 {
-	inst->tx_stream = stream_to(inst->engine, inst->tx.to);
-	if (inst->tx_stream)
-		list_add_tail(&inst->tx_node, &inst->tx_stream->sending);
+	struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
+
+	inst->tx_stream = stream;
+	if (!stream)
+		return;
+	inst->tx_turn = ++stream->turns;
+	inst->tx_parked = false;
+	list_add_tail(&inst->tx_node, &stream->sending);
+}
+
+/**
+ * coll_inst_ready() - something has happened that may let an instance send
+ * @inst: one that is in a list of @tx_stream
+ *
+ * Those that are ready are few, so its place among them is near their end.
+ */
+void coll_inst_ready(struct coll_inst *inst)
+{
+	struct list_head *at = inst->tx_stream->sending.prev;
+
+	if (!inst->tx_parked)
+		return;
+	inst->tx_parked = false;
+	while (at != &inst->tx_stream->sending &&
+	       list_entry(at, struct coll_inst, tx_node)->tx_turn > inst->tx_turn)
+		at = at->prev;
+	list_move(&inst->tx_node, at);
 }
 
 /* The run to a peer has left: the next grant of this name is for another one. */
@@ -127,8 +144,10 @@ void coll_inst_kick(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 
-	if (coll_inst_sendable(inst) && !list_empty(&inst->tx_node))
-		engine->ops->kick(engine->ctx, inst->tx_stream);
+	if (!coll_inst_sendable(inst) || list_empty(&inst->tx_node))
+		return;
+	coll_inst_ready(inst);
+	engine->ops->kick(engine->ctx, inst->tx_stream);
 }
 
 /* What came early for this run is taken, and what needs a grant has it. */
@@ -141,6 +160,7 @@ static void inst_rx_begin(struct coll_inst *inst)
 		return;
 	inst->begun = true;
 	inst->lender = NULL;
+	list_del_init(&inst->leased);
 	stream = stream_to(engine, inst->rx.from);
 	if (!inst->call.eager && !inst->rx.whole)
 		coll_inst_grant(inst);
@@ -321,6 +341,19 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 	return final - inst->tx_off;
 }
 
+/* The peer reads our memory until it has consumed what it is sent up to here. */
+static void inst_lend(struct coll_inst *inst, struct coll_stream *stream)
+{
+	struct coll_mark *mark = inst_mark(inst, stream);
+
+	if (mark->stream)
+		list_del(&mark->node);
+	mark->stream = stream;
+	mark->position = stream->tx_position;
+	mark->inst = inst;
+	list_add_tail(&mark->node, &stream->lent);
+}
+
 /**
  * coll_inst_framed() - a frame of the current step has begun
  * @inst: the instance
@@ -329,11 +362,8 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
  */
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
 {
-	if (!stream->tx_copy)
-		*inst_mark(inst, stream) = (struct coll_mark){
-			.stream = stream,
-			.position = stream->tx_position,
-		};
+	if (!stream->tx_copy && stream->tx_position > stream->tx_consumed)
+		inst_lend(inst, stream);
 
 	inst->tx_off += inst->tx.token ? 1 : len;
 	inst->tx_run += inst->tx.token ? 1 : len;
@@ -347,24 +377,25 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 }
 
 /**
- * coll_inst_consumed() - a peer has consumed some of what it was lent
+ * coll_inst_consumed() - a peer has consumed all that it was lent
  * @inst: the instance; gone afterwards, perhaps
- * @stream: to that peer
  */
-void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream)
+void coll_inst_consumed(struct coll_inst *inst)
 {
-	u32 i;
+	coll_inst_kick(inst);
+	coll_inst_settle(inst);
+}
 
-	for (i = 0; i < COLL_MARKS; i++) {
-		struct coll_mark *mark = &inst->mark[i];
-
-		if (mark->stream != stream || !mark_covered(mark))
-			continue;
-		mark->stream = NULL;
-		coll_inst_kick(inst);
-		coll_inst_settle(inst);
-		return;
-	}
+/**
+ * coll_inst_lent() - what comes was lent by a peer
+ * @inst: the instance
+ * @stream: from that peer
+ */
+void coll_inst_lent(struct coll_inst *inst, struct coll_stream *stream)
+{
+	inst->lender = stream;
+	if (list_empty(&inst->leased))
+		list_add_tail(&inst->leased, &inst->engine->leased);
 }
 
 /**
@@ -453,6 +484,7 @@ void coll_inst_begin(struct coll_inst *inst)
 {
 	inst->nsteps = inst->schedule->steps(&inst->call.plan);
 	INIT_LIST_HEAD(&inst->tx_node);
+	INIT_LIST_HEAD(&inst->leased);
 	INIT_LIST_HEAD(&inst->waking);
 	INIT_LIST_HEAD(&inst->copying);
 
@@ -599,11 +631,35 @@ noinline bool coll_inst_needs(const struct coll_inst *inst, u32 peer)
 	if (stream && stream->tx_inst == inst)
 		return true;
 	for (i = 0; i < COLL_MARKS; i++)
-		if (inst->mark[i].stream && inst->mark[i].stream == stream &&
-		    !mark_covered(&inst->mark[i]))
+		if (inst->mark[i].stream && inst->mark[i].stream == stream)
 			return true;
 	if (inst->error)
 		return false;
 	return (!inst_received(inst) && inst->rx.from == peer) ||
 	       (!inst_sent(inst) && inst->tx.to == peer);
+}
+
+/**
+ * coll_inst_lacks() - is anything wanted of a peer that is gone?
+ * @inst: the instance
+ * @gone: says which are
+ *
+ * Return: such a peer, as coll_inst_needs() it but for frames that have begun; else
+ * COLL_NOBODY.
+ */
+noinline u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer))
+{
+	void *ctx = inst->engine->ctx;
+	u32 i;
+
+	for (i = 0; i < COLL_MARKS; i++)
+		if (inst->mark[i].stream && gone(ctx, inst->mark[i].stream->peer))
+			return inst->mark[i].stream->peer;
+	if (inst->error)
+		return COLL_NOBODY;
+	if (!inst_received(inst) && inst->rx.from != COLL_NOBODY && gone(ctx, inst->rx.from))
+		return inst->rx.from;
+	if (!inst_sent(inst) && inst->tx.to != COLL_NOBODY && gone(ctx, inst->tx.to))
+		return inst->tx.to;
+	return COLL_NOBODY;
 }

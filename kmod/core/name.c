@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "name.h"
 
+u64 coll_name_factor = 0x9e3779b97f4a7c15ULL;
+
 static u16 *failed_head(struct coll_failed *failed, u64 name)
 {
 	return &failed->head[coll_name_hash(name, COLL_FAILED_MAX)];

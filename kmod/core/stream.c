@@ -34,6 +34,9 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->grants.entry = grants;
 	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
+	INIT_LIST_HEAD(&stream->waiting);
+	INIT_LIST_HEAD(&stream->starving);
+	INIT_LIST_HEAD(&stream->lent);
 	INIT_LIST_HEAD(&stream->node);
 }
 
@@ -100,12 +103,15 @@ static u8 stream_tell(struct coll_stream *stream)
 static int stream_repaid(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
+	struct coll_inst *inst, *next;
 
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
+	list_for_each_entry_safe(inst, next, &stream->starving, tx_node)
+		coll_inst_ready(inst);
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
@@ -157,8 +163,15 @@ static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
 	return true;
 }
 
-/* Begin a frame of @inst, if there is something final that may go. */
-static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
+/* It is looked at again when something has happened: coll_inst_ready(). */
+static void stream_park(struct coll_inst *inst, struct list_head *list)
+{
+	inst->tx_parked = true;
+	list_move_tail(&inst->tx_node, list);
+}
+
+/* Begin a frame of @inst, if there is something final that may go; else it is parked. */
+static void stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 {
 	struct coll_engine *engine = stream->engine;
 	const struct coll_span *out = &inst->tx.out;
@@ -177,13 +190,18 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	ask = inst->tx.whole && !granted;
 	if (!inst->call.eager && !ask)
 		ready = min(ready, granted);
-	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream))
-		return false;
+	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream)) {
+		stream_park(inst, &stream->waiting);
+		return;
+	}
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_FULL);
 
 	if (ask || (inst->call.eager && granted < ready)) {
-		if (!stream_eager(stream, inst, &data))
-			return false;
+		if (!stream_eager(stream, inst, &data)) {
+			stream_park(inst, inst->requested ? &stream->waiting :
+					  &stream->starving);
+			return;
+		}
 	} else if (!inst->call.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
 	}
@@ -201,7 +219,6 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	inst->framing++;
 	if (!(data.flags & COLL_DATA_REQUEST))
 		coll_inst_framed(inst, stream, data.length);
-	return true;
 }
 
 /**
@@ -220,12 +237,12 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	if (stream->released)
 		return false;
 
-	if (!stream->tx_inst) {
-		list_for_each_entry(inst, &stream->sending, tx_node)
-			if (stream_frame(stream, inst))
-				break;
-		if (!stream->tx_inst)
+	/* Each is looked at once, until something happens that may let it send. */
+	while (!stream->tx_inst) {
+		inst = list_first_entry_or_null(&stream->sending, struct coll_inst, tx_node);
+		if (!inst)
 			return false;
+		stream_frame(stream, inst);
 	}
 
 	if (stream->tx_head_left)
@@ -290,7 +307,14 @@ static bool grant_useless(const struct coll_engine *engine, u64 instance)
  * The peer has failed many operations that have not begun here.  Of those that
  * come in order it has no two in progress that are further apart than nhash.
  */
-static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+static bool grant_past(const struct coll_engine *engine, u64 instance, u64 latest)
+{
+	return coll_name_counted(instance) && coll_name_counted(latest) &&
+	       instance + engine->nhash <= latest;
+}
+
+/* All that are past, or of no use: a look at each entry, and maybe for its operation. */
+static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 {
 	const struct coll_engine *engine = stream->engine;
 	u32 i = 0;
@@ -300,13 +324,25 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 
 		/* Another one may be moved to its place. */
 		if (stream->grants.entry[i].instance &&
-		    (grant_useless(engine, instance) ||
-		     (coll_name_counted(instance) && coll_name_counted(latest) &&
-		      instance + engine->nhash <= latest)))
+		    (useless ? grant_useless(engine, instance) :
+			       grant_past(engine, instance, latest)))
 			coll_grants_drop(&stream->grants, instance);
 		else
 			i++;
 	}
+}
+
+/*
+ * What is of no use has become so by operations of ours, which the peer cannot make us
+ * begin: so it cannot make us look for that again and again.
+ */
+static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+{
+	u32 count = stream->grants.count;
+
+	stream_sweep(stream, latest, false);
+	if (stream->grants.count == count)
+		stream_sweep(stream, latest, true);
 }
 
 /**
@@ -338,10 +374,26 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
 	err = coll_grants_raise(&stream->grants, instance, limit, digest);
 	if (err)
 		return -EPROTO;
-	if (inst)
+	if (inst) {
 		coll_stream_compare(stream, inst);
+		if (inst->tx_stream == stream && !list_empty(&inst->tx_node))
+			coll_inst_ready(inst);
+	}
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
+}
+
+/* What was lent up to a position is not read any more. */
+static void stream_covered(struct coll_stream *stream, u64 position)
+{
+	struct coll_mark *mark;
+
+	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_mark, node)) &&
+	       mark->position <= position) {
+		list_del(&mark->node);
+		mark->stream = NULL;
+		coll_inst_consumed(mark->inst);
+	}
 }
 
 /**
@@ -353,13 +405,10 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
  */
 int coll_stream_consumed(struct coll_stream *stream, u64 position)
 {
-	struct coll_inst *inst, *next;
-
 	if (position < stream->tx_consumed || position > stream->tx_position)
 		return -EPROTO;
 	stream->tx_consumed = position;
-	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		coll_inst_consumed(inst, stream);
+	stream_covered(stream, position);
 	return 0;
 }
 
@@ -387,14 +436,11 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
  */
 noinline void coll_stream_release(struct coll_stream *stream)
 {
-	struct coll_inst *inst, *next;
-
 	if (stream->released)
 		return;
 	stream->released = true;
 	stream_unframe(stream);
-	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		coll_inst_consumed(inst, stream);
+	stream_covered(stream, U64_MAX);
 }
 
 /*
@@ -498,7 +544,7 @@ static int stream_taker(struct coll_stream *stream, const struct coll_data *data
 		return 0;
 	}
 	if (data->flags & COLL_DATA_BORROWED)
-		inst->lender = stream;
+		coll_inst_lent(inst, stream);
 	*taker = inst;
 	return 0;
 }

@@ -573,7 +573,8 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
+	coll_engine_drain(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		more |= member->engine[lane].copying;
+		more |= !list_empty(&member->engine[lane].copying);
 	return more;
 }

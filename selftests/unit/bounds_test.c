@@ -593,9 +593,70 @@ static void test_aside(void)
 	fixture_free(f);
 }
 
+/*
+ * Many in flight
+ */
+
+/* Return: kicks, mismatches and the like aside, how often schedules of others were asked. */
+static void test_many(void)
+{
+	struct fixture *f = fixture_new(1, 2);
+	struct coll_plan plan = broadcast_of(f, 0, 100000).plan;
+	struct coll_schedule counting;
+	struct coll_call call;
+	struct coll_out out;
+	struct coll_inst *inst;
+	u32 i, waiting = 0, order = 0;
+	bool sorted = true;
+
+	plan.rank = 1;
+	counting = counting_of(&plan);
+	plan.schedule = &counting;
+	for (i = 0; i < SLOTS - 2; i++) {
+		call = broadcast_of(f, coll_name_keyed(i), 100000);
+		call.plan = plan;
+		call.eager = false;
+		submit_call(f, &call);
+	}
+	tap_ok(!depart(f, 0) && list_empty(&f->stream[0].sending),
+	       "what has no grant is looked at once");
+	list_for_each_entry(inst, &f->stream[0].waiting, tx_node)
+		waiting++;
+	tap_ok(waiting == SLOTS - 2, "and waits elsewhere");
+
+	/* The grants come in another order than the calls. */
+	for (i = SLOTS - 2; i--;)
+		grant(f, 0, coll_name_keyed(i), 1000);
+	list_for_each_entry(inst, &f->stream[0].sending, tx_node)
+		sorted &= inst->call.instance == coll_name_keyed(order++);
+	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
+	grant(f, 0, coll_name_keyed(3), 2000);
+	tap_ok(coll_stream_next(&f->stream[0], &out) &&
+	       f->stream[0].tx_inst->call.instance == coll_name_keyed(0), "and the first goes");
+	depart(f, 0);
+
+	f->controls = 0;
+	f->completed = 0;
+	for (i = 0; i < SLOTS - 2; i++)
+		grant(f, 0, coll_name_keyed(i), COLL_GRANT_ALL);
+	depart(f, 0);
+	while (coll_engine_copy(&f->engine, 1 << 20))
+		;
+	order = 0;
+	for (i = 0; i < SLOTS - 2; i++)
+		order += !list_empty(&f->stream[0].lent);
+	tap_ok(order && !f->completed, "what is lent is in a list, by position");
+	coll_stream_consumed(&f->stream[0], 1000 * (SLOTS - 1) + 99000);
+	tap_ok(f->completed == 1, "so what is consumed is found at its beginning");
+	coll_stream_consumed(&f->stream[0], f->stream[0].tx_position);
+	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].lent), "one after another");
+	fixture_free(f);
+}
+
 int main(void)
 {
 	tap_plan(0);
+	test_many();
 	test_sink();
 	test_sections();
 	test_copies();
