@@ -70,6 +70,7 @@ bool coll_control_run(struct coll_runner *runner)
 		if (member->listener.transport)
 			coll_conn_accept(member);
 	control_arrivals(member);
+	/* COLL_HALF_OPEN_MAX, and those that we have called; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &member->greeting, node)
 		coll_conn_greet(conn, now);
 

@@ -6,6 +6,9 @@
  * control runner, submitted parts, a failure), then moves bytes (move.c) until neither
  * side moves or the budget is spent, and at last completes what is finished,
  * when no vector register is held and no engine is on the stack.
+ *
+ * What others send or call bounds none of the loops: a lane has a connection a rank at most,
+ * and COLL_INFLIGHT operations; what there can be more of is taken in parts.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>

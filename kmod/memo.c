@@ -75,6 +75,7 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
 	lockdep_assert_held(&member->lock);
 	if (coll_name_counted(name))
 		return memo->name == name && memo->heard ? memo : NULL;
+	/* memos_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(memo, memo_bucket(member, name), node)
 		if (memo->name == name)
 			return memo;

@@ -201,6 +201,7 @@ static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 	struct coll_out out;
 	u32 sent = 0, cost = 0;
 
+	/* COLL_DATA_FULL, and so many calls as cost that. */
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
 		u32 borrowed = 0;
@@ -271,6 +272,7 @@ static u64 move_turn(struct coll_lane *lane)
 	struct coll_conn *conn;
 	u64 moved = 0;
 
+	/* A connection a rank, each with a budget. */
 	list_for_each_entry(conn, &lane->conns, node) {
 		u32 taken = move_receive(lane, conn);
 

@@ -153,6 +153,7 @@ static bool inst_relays(const struct coll_inst *inst)
 {
 	u64 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
 
+	/* INST_AHEAD steps. */
 	for (i = inst->rx_step; i < end; i++) {
 		struct coll_step step;
 

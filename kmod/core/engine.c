@@ -41,6 +41,7 @@ struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance)
 {
 	struct coll_inst *inst = *engine_bucket(engine, instance);
 
+	/* nhash names of ours. */
 	while (inst && inst->call.instance != instance)
 		inst = inst->namesake;
 	return inst;
@@ -224,6 +225,7 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 	struct coll_inst *inst, *next;
 
 	engine->now = now;
+	/* Those that receive what was sent without a copy: nhash at most. */
 	list_for_each_entry_safe(inst, next, &engine->leased, leased)
 		coll_inst_tick(inst);
 }

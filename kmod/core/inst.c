@@ -422,6 +422,7 @@ static void inst_compare(struct coll_inst *inst)
 
 	if (!inst->call.digest)
 		return;
+	/* A stream a rank, once an operation. */
 	list_for_each_entry(stream, &inst->engine->streams, node)
 		coll_stream_compare(stream, inst);
 }

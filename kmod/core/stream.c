@@ -110,6 +110,7 @@ static int stream_repaid(struct coll_stream *stream, u64 bytes)
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
+	/* Few: there is credit kept to ask for grants for all that may be in progress. */
 	list_for_each_entry_safe(inst, next, &stream->starving, tx_node)
 		coll_inst_ready(inst);
 	engine->ops->kick(engine->ctx, stream);
@@ -319,6 +320,7 @@ static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 	const struct coll_engine *engine = stream->engine;
 	u32 i = 0;
 
+	/* COLL_GRANTS(), each seldom moved. */
 	while (i < stream->grants.size) {
 		u64 instance = stream->grants.entry[i].instance - 1;
 
@@ -388,6 +390,7 @@ static void stream_covered(struct coll_stream *stream, u64 position)
 {
 	struct coll_mark *mark;
 
+	/* Each was put there by a frame of ours. */
 	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_mark, node)) &&
 	       mark->position <= position) {
 		list_del(&mark->node);
@@ -769,6 +772,7 @@ u64 coll_stream_unstage(struct coll_stream *stream, u64 instance)
 	const u8 *payload;
 	u64 cost;
 
+	/* Those of the name that are not to be taken yet: see coll_stage_next(). */
 	do {
 		payload = coll_stage_next(stream, instance, &place, &data);
 		if (!payload)

@@ -66,6 +66,7 @@ static void inst_allow(struct coll_inst *inst)
 	struct coll_step step;
 
 	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
+	/* What the window has room for: four segments, or a block a turn. */
 	while (!inst->granted) {
 		bool scratch = step.swap || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - inst->grant_off;

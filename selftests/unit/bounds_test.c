@@ -244,6 +244,12 @@ static void test_grants(void)
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
+	submit(f, 0, LARGE);
+	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2) && f->mismatches == 1 &&
+	       result(f, 0, LARGE, 0x99), "what is large is not sent on credit, even in its turn");
+	fixture_free(f);
+
+	f = fixture_new(0, 2);
 	submit(f, 0, 64);
 	tap_ok(arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) == -EPROTO,
 	       "what is small may be sent on credit, but not without");
