@@ -122,8 +122,9 @@ static int sections_of(__u64 stride, struct sections *sections)
 	CHECK_EQ(0, group_run(&config, rank_reduces, &arg));
 	CHECK_EQ(0, file_set(EVENT, "0"));
 	sections_read(sections);
-	dprintf(STDOUT_FILENO, "# stride %llu: %zu sections, cost %llu, half below %llu ns, longest %llu ns\n",
-		(unsigned long long)stride, sections->n, sections->cost, sections->ns,
+	dprintf(STDOUT_FILENO, "# stride %llu: %zu sections, cost %llu, ",
+		(unsigned long long)stride, sections->n, sections->cost);
+	dprintf(STDOUT_FILENO, "half below %llu ns, longest %llu ns\n", sections->ns,
 		sections->longest);
 	return 0;
 }

@@ -231,7 +231,7 @@ static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
  * at each block is enough.
  */
 static u64 ring_next_round(const struct coll_plan *plan, u64 i, u32 first,
-		     struct coll_range (*block)(const struct coll_plan *plan, u32 back))
+			   struct coll_range (*block)(const struct coll_plan *plan, u32 back))
 {
 	u32 rounds = plan->nranks - 1, round, n;
 	u64 segment = div_u64_rem(i, rounds, &round);

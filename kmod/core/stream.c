@@ -74,7 +74,8 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *in
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst)
 {
 	/* With a key it may be the next use of it that is granted. */
-	if (!inst->error && !inst->odd && inst->call.digest && coll_name_counted(inst->call.instance))
+	if (!inst->error && !inst->odd && inst->call.digest &&
+	    coll_name_counted(inst->call.instance))
 		stream_differs(stream, inst);
 }
 
@@ -731,7 +732,7 @@ void coll_stream_pause(struct coll_stream *stream)
 
 /* Give a staged frame to its instance, now that there is one; at what cost. */
 static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *data,
-			   const u8 *payload)
+			  const u8 *payload)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_inst *inst;

@@ -211,6 +211,6 @@ void rig_free(struct rig *rig, bool released)
 	else
 		rig_settle(rig);
 	rig_check(rig);
-	require(list_empty(&rig->engine.active) && !rig->engine.copying);
+	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.copying));
 	free(rig);
 }

@@ -164,45 +164,66 @@ static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedu
 	}
 }
 
+/* One of the ways to call a collective, and what is done then; NULL: there is no such call. */
+static const struct coll_schedule *way_of(struct coll_plan *plan, u32 way)
+{
+	const struct coll_schedule *schedule;
+
+	plan->algorithm = way / 8 % COLLECTIVE_ALGORITHM_COUNT;
+	plan->varlen = way & 1;
+	plan->reproducible = way & 2;
+	plan->count = way & 4 ? 0 : 5;
+	schedule = coll_schedule_find(plan);
+	return schedule && !schedule->windowed ? schedule : NULL;
+}
+
+#define WAYS	(8 * COLLECTIVE_ALGORITHM_COUNT)
+
+/* Return: how many calls were looked at; 0: one is wrong. */
+static u32 collective_awaits(u8 collective)
+{
+	u32 n, rank, way, kinds = 0;
+
+	for (n = 2; n < 14; n++)
+		for (rank = 0; rank < n; rank++)
+			for (way = 0; way < WAYS; way++) {
+				struct coll_plan plan = plan_of(collective, 5, rank, n);
+				const struct coll_schedule *schedule;
+
+				plan.root = n / 3;
+				schedule = way_of(&plan, way);
+				if (schedule && !awaits_agrees(&plan, schedule))
+					return 0;
+				kinds += !!schedule;
+			}
+	return kinds;
+}
+
+static bool steps_few(u8 collective)
+{
+	u32 way;
+
+	for (way = 0; way < WAYS; way++) {
+		struct coll_plan plan = plan_of(collective, 5, 77, COLLECTIVE_RANKS_MAX);
+		const struct coll_schedule *schedule = way_of(&plan, way);
+
+		if (schedule && !schedule->ring && !schedule->turn &&
+		    schedule->steps(&plan) > COLL_STEPS_FEW)
+			return false;
+	}
+	return true;
+}
+
 static void test_awaits(void)
 {
-	u32 c, n, rank, algorithm, flags, kinds = 0;
 	bool agrees = true, few = true;
+	u8 c;
 
-	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++)
-		for (n = 2; n < 14; n++)
-			for (rank = 0; rank < n; rank++)
-				for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT;
-				     algorithm++)
-					for (flags = 0; flags < 8; flags++) {
-		struct coll_plan plan = plan_of(c, flags & 4 ? 0 : 5, rank, n);
-		const struct coll_schedule *schedule;
-
-		plan.root = n / 3;
-		plan.algorithm = algorithm;
-		plan.varlen = flags & 1;
-		plan.reproducible = flags & 2;
-		schedule = coll_schedule_find(&plan);
-		if (!schedule || schedule->windowed)
-			continue;
-		kinds++;
-		agrees &= awaits_agrees(&plan, schedule);
+	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++) {
+		agrees &= collective_awaits(c) > 0;
+		few &= steps_few(c);
 	}
-	tap_ok(kinds && agrees, "whose turn is to come is known without looking at all steps");
-
-	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++)
-		for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT; algorithm++)
-			for (flags = 0; flags < 4; flags++) {
-		struct coll_plan plan = plan_of(c, 5, 77, COLLECTIVE_RANKS_MAX);
-		const struct coll_schedule *schedule;
-
-		plan.algorithm = algorithm;
-		plan.varlen = flags & 1;
-		plan.reproducible = flags & 2;
-		schedule = coll_schedule_find(&plan);
-		few &= !schedule || schedule->windowed || schedule->ring || schedule->turn ||
-		       schedule->steps(&plan) <= COLL_STEPS_FEW;
-	}
+	tap_ok(agrees, "whose turn is to come is known without looking at all steps");
 	tap_ok(few, "and by those that do not know it steps are few");
 }
 
