@@ -84,13 +84,21 @@ static inline u64 coll_piece_cost(u64 piece, u64 len)
  * coll_mem_piece() - how many bytes follow one another
  * @mem: the memory
  * @off: from where on
+ *
+ * The end of a page or of a row may be near, though all others are long: so of the piece that
+ * begins there and the next one it is the longer.  Rows are as long as one another, and of
+ * blocks of any lengths there are no more than ranks.
+ *
+ * Return: bytes, not 0.
  */
 static inline u64 coll_mem_piece(const struct coll_mem *mem, u64 off)
 {
-	size_t len;
+	size_t len, next = 0;
 
 	mem->at(mem, off, &len);
-	return len;
+	if (len < COLL_PIECE_COST && off + len < mem->length)
+		mem->at(mem, off + len, &next);
+	return max(len, next);
 }
 
 void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, const void *ptr,

@@ -134,7 +134,7 @@ static u64 sink_piece(const struct coll_sink *sink)
 
 		if (sink->stored)
 			own = coll_type_size(sink->type);
-		elements = min(elements, room / own);
+		elements = min(elements, coll_mem_piece(sink->own, sink->own_off) / own);
 		if (stored == own)
 			elements = sink_apart(dst, ours, elements * own, own) / own;
 	}

@@ -484,6 +484,32 @@ static void test_sink(void)
 	free(own.bytes);
 }
 
+/* Memory in pages, and what begins just before the end of one. */
+static void *pages_at(const struct coll_mem *mem, u64 off, size_t *len)
+{
+	flat_at(mem, off, len);
+	*len = min_t(u64, *len, 4096 - off % 4096);
+	return container_of(mem, struct flat, mem)->bytes + off;
+}
+
+static void test_pages(void)
+{
+	struct coll_sink sink = { .kind = COLL_SINK_COPY, .size = 1, .left = 30000, };
+	struct flat dst;
+	u8 *bytes = memset(malloc(30000), 4, 30000);
+
+	flat_init(&dst, 40000, 0);
+	dst.mem.at = pages_at;
+	sink.dst = &dst.mem;
+	sink.dst_off = 4094;
+	sink.impl = &coll_reduce_scalar;
+	tap_ok(coll_sink(&sink, bytes, 30000) == 30000 && sink.cost == 30000 &&
+	       dst.bytes[4094] == 4 && dst.bytes[34093] == 4,
+	       "the end of a page is no short piece");
+	free(dst.bytes);
+	free(bytes);
+}
+
 /* An early frame, of as many pieces as bytes, is taken in sections. */
 static void test_sections(void)
 {
@@ -685,6 +711,7 @@ int main(void)
 	tap_plan(0);
 	test_many();
 	test_sink();
+	test_pages();
 	test_sections();
 	test_copies();
 	test_aside();
