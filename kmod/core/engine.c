@@ -308,24 +308,6 @@ noinline u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
 }
 
 /**
- * coll_engine_needs() - is anything still wanted of a peer?
- * @engine: the engine
- * @peer: rank
- *
- * Return: true when an instance must hear from @peer before it can complete, as
- * far as its present steps tell.
- */
-noinline bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
-{
-	const struct coll_inst *inst;
-
-	list_for_each_entry(inst, &engine->active, node)
-		if (coll_inst_needs(inst, peer))
-			return true;
-	return false;
-}
-
-/**
  * coll_engine_awaits() - who sends what the oldest instance receives next
  * @engine: the engine
  *

@@ -366,7 +366,6 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 u64 coll_engine_unstage(struct coll_engine *engine, u64 budget);
 u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
 		      bool (*gone)(void *ctx, u32 peer));
-bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
 u32 coll_engine_awaits(const struct coll_engine *engine);
 
 /**

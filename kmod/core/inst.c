@@ -617,36 +617,12 @@ void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *strea
 }
 
 /**
- * coll_inst_needs() - is anything still wanted of a peer?
- * @inst: the instance
- * @peer: rank
- *
- * Return: true when it must hear from @peer before it can complete, as far as its present
- * steps tell.
- */
-noinline bool coll_inst_needs(const struct coll_inst *inst, u32 peer)
-{
-	const struct coll_stream *stream = stream_to(inst->engine, peer);
-	u32 i;
-
-	if (stream && stream->tx_inst == inst)
-		return true;
-	for (i = 0; i < COLL_MARKS; i++)
-		if (inst->mark[i].stream && inst->mark[i].stream == stream)
-			return true;
-	if (inst->error)
-		return false;
-	return (!inst_received(inst) && inst->rx.from == peer) ||
-	       (!inst_sent(inst) && inst->tx.to == peer);
-}
-
-/**
  * coll_inst_lacks() - is anything wanted of a peer that is gone?
  * @inst: the instance
  * @gone: says which are
  *
- * Return: such a peer, as coll_inst_needs() it but for frames that have begun; else
- * COLL_NOBODY.
+ * Return: such a peer that the instance must hear from before it can complete, as far as its
+ * present steps tell; else COLL_NOBODY.  Frames that have begun are the streams'.
  */
 noinline u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer))
 {

@@ -60,7 +60,6 @@ u64 coll_inst_copy(struct coll_inst *inst, u64 budget);
 void coll_inst_abort(struct coll_inst *inst, int error);
 void coll_inst_tick(struct coll_inst *inst);
 void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream);
-bool coll_inst_needs(const struct coll_inst *inst, u32 peer);
 u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer));
 void coll_inst_lent(struct coll_inst *inst, struct coll_stream *stream);
 bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);

@@ -650,6 +650,48 @@ static void test_aside(void)
  * Many in flight
  */
 
+static u64 gone_asked;
+
+static bool gone_one(void *ctx, u32 peer)
+{
+	(void)ctx;
+	gone_asked++;
+	return peer == 1;
+}
+
+static bool gone_none(void *ctx, u32 peer)
+{
+	(void)ctx;
+	(void)peer;
+	gone_asked++;
+	return false;
+}
+
+/* Whatever peers are gone, each operation is looked at once. */
+static void test_gone(void)
+{
+	struct fixture *f = fixture_new(0, 3);
+	u32 i;
+
+	for (i = 0; i < 10; i++)
+		submit(f, i, LARGE);
+	gone_asked = 0;
+	tap_ok(coll_engine_lacks(&f->engine, false, gone_none) == COLL_NOBODY &&
+	       gone_asked == 2 * 10, "nothing is lacking, and each operation was looked at");
+	tap_ok(coll_engine_lacks(&f->engine, false, gone_one) == 1, "a peer that is gone is");
+	for (i = 0; i < 10; i++)
+		grant(f, 1, i, 1000);
+	depart(f, 1);
+	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -EIO);
+	tap_ok(coll_engine_lacks(&f->engine, false, gone_one) == COLL_NOBODY &&
+	       coll_engine_lacks(&f->engine, true, gone_one) == 1,
+	       "for what has failed only if it was lent memory");
+	coll_stream_consumed(&f->stream[1], 10000);
+	tap_ok(f->completed == 10 && coll_engine_lacks(&f->engine, true, gone_one) == COLL_NOBODY,
+	       "until it has been consumed");
+	fixture_free(f);
+}
+
 /* Return: kicks, mismatches and the like aside, how often schedules of others were asked. */
 static void test_many(void)
 {
@@ -710,6 +752,7 @@ int main(void)
 {
 	tap_plan(0);
 	test_many();
+	test_gone();
 	test_sink();
 	test_pages();
 	test_sections();
