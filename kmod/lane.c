@@ -268,15 +268,16 @@ static void lane_deserted(struct coll_lane *lane)
 	if (!any || lane_dooms(lane))
 		return;
 	peer = coll_engine_lacks(&lane->engine, false, lane_deserter);
+	/* Before what others were lent is free: nothing completes with success then. */
+	if (peer != COLL_NOBODY)
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn_deserted(conn))
 			continue;
 		WRITE_ONCE(conn->down, true);
-		if (peer == COLL_NOBODY)
+		if (conn->peer != peer)
 			coll_stream_release(conn->stream);
 	}
-	if (peer != COLL_NOBODY)
-		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
 }
 
 /* Is there no way to a peer, or will there be none? */
