@@ -107,6 +107,7 @@ static void absent_flood(struct coll_member *member, const struct coll_control *
 {
 	struct coll_link *link;
 
+	/* Each rank is told of once for each operation. */
 	coll_for_each_link(link, member)
 		if (!passed_on || coll_link_roomy(link))
 			coll_link_post(link, control);

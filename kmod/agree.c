@@ -143,6 +143,7 @@ static void agree_tell(struct coll_request *request)
 	struct coll_member *member = request->member;
 	u32 rounds = coll_agree_waits(request) ? coll_agree_rounds(member->nranks) : 1;
 
+	/* Ten rounds, for 1,024 ranks. */
 	for (; request->told < rounds; request->told++) {
 		u32 needed = BIT(request->told) - 1;
 
@@ -417,6 +418,7 @@ void coll_agree_left(struct coll_member *member)
 	u32 deserter = COLL_NOBODY;
 
 	spin_lock(&member->lock);
+	/* COLL_INFLIGHT at most, once a goodbye. */
 	list_for_each_entry(request, &member->requests, node) {
 		deserter = agree_deserter(request);
 		if (deserter != COLL_NOBODY)
@@ -443,6 +445,7 @@ static void agree_end(struct coll_member *member)
 {
 	struct coll_request *request;
 
+	/* COLL_INFLIGHT turns, each from the beginning: once, as the group has failed. */
 	do {
 		spin_lock(&member->lock);
 		request = agree_pending(member);
@@ -468,6 +471,7 @@ static void agree_break(struct coll_member *member)
 	struct coll_request *request;
 
 	spin_lock(&member->lock);
+	/* COLL_INFLIGHT at most, once a heartbeat. */
 	list_for_each_entry(request, &member->requests, node)
 		if (!request->aborted)
 			agree_speak(request);
@@ -515,6 +519,7 @@ static void agree_flood(struct coll_member *member, u64 instance,
 	struct coll_link *link;
 	u32 i;
 
+	/* A failure of ours, or one that is news: a rank passes a name on once. */
 	coll_for_each_link(link, member) {
 		/* A message is no business of others. */
 		if (instance & COLL_NAME_PAIR &&

@@ -14,6 +14,7 @@
 #include "core/distance.h"
 #include "core/engine.h"
 
+struct coll_failed_name;
 struct coll_member;
 struct coll_request;
 
@@ -52,6 +53,16 @@ struct coll_memo {
 };
 
 /**
+ * struct coll_failures - names that have failed, one after the other
+ * @named: the latest message, or operation with a key, that was given; NULL: none
+ * @ahead: of others, which failed before they were submitted here, so many were given
+ */
+struct coll_failures {
+	const struct coll_failed_name *named;
+	u64 ahead;
+};
+
+/**
  * struct coll_memos - what is known of operations not submitted here (memo.c)
  * @counted: without a key, by the low bits of their number [l]
  * @keyed: with one, by the hash of their name [l]
@@ -62,6 +73,11 @@ struct coll_memo {
  * @failed: struct coll_failed_name: all others that have ever failed.  Inserted under [l], read
  *	by lanes under RCU, freed at the teardown only
  * @nfailed: how many of these, at most COLL_FAILED_MAX and what is in flight anywhere [l]
+ * @first: of these, the first one; each refers to the next [l]
+ * @last: and the last one [l]
+ * @ahead: without a key: the latest that failed before they were submitted here, in that order.
+ *	Those that still are not lie within COLL_AHEAD_MAX, so they are among them [l]
+ * @nahead: how many there were in all [l]
  * @distance: how far other ranks have come [l]
  * @lapsed: an operation without a key has failed since the last one that succeeded [l]
  */
@@ -73,6 +89,10 @@ struct coll_memos {
 	struct coll_failure failure[COLL_AHEAD_MAX];
 	struct rhashtable failed;
 	u32 nfailed;
+	struct coll_failed_name *first;
+	struct coll_failed_name *last;
+	u64 ahead[2 * COLL_AHEAD_MAX];
+	u64 nahead;
 	struct coll_distance distance;
 	bool lapsed;
 };
@@ -134,6 +154,7 @@ const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 nam
 bool coll_memo_failed(const struct coll_member *member, u64 name);
 bool coll_memo_expects(const struct coll_member *member, u64 name);
 int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure);
+bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at, u64 *name);
 bool coll_memo_full(const struct coll_member *member);
 void coll_memo_submitted(struct coll_member *member);
 void coll_memo_succeeded(struct coll_member *member, u64 name);

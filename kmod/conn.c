@@ -217,6 +217,7 @@ static struct coll_conn *conn_silent(struct coll_member *member)
 	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
 	struct coll_conn *conn;
 
+	/* COLL_HALF_OPEN_MAX, and those that we have called. */
 	list_for_each_entry(conn, &member->greeting, node)
 		if (!conn->outgoing && !conn->link)
 			return conn->since < since ? conn : NULL;

@@ -44,6 +44,7 @@ struct coll_part;
  * @early: something has come all the same, and waits [a]
  * @upset: an operation was aborted: its senders may wait until what comes is dropped [L]
  * @recheck: some operation was aborted [a]
+ * @failures: the names that have failed, as far as the engine was told [L]
  */
 struct coll_lane {
 	struct coll_runner runner;
@@ -71,6 +72,7 @@ struct coll_lane {
 	bool early;
 	bool upset;
 	bool recheck;
+	struct coll_failures failures;
 };
 
 /* lane.c */

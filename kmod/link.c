@@ -458,10 +458,12 @@ static void link_receive(struct coll_link *link)
 static void link_send(struct coll_link *link)
 {
 	struct coll_conn *conn = link->control;
+	u32 done = 0;
 
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->blocked = false;
-	while (!conn->blocked) {
+	/* What is posted meanwhile has another run. */
+	while (!conn->blocked && done < link->out_size) {
 		u32 at = link->tail & (link->out_size - 1);
 		u32 left, n;
 		int ret;
@@ -480,6 +482,7 @@ static void link_send(struct coll_link *link)
 		spin_lock(&link->out_lock);
 		link->tail += ret;
 		spin_unlock(&link->out_lock);
+		done += ret;
 	}
 }
 

@@ -15,6 +15,9 @@
 struct coll_conn;
 struct coll_member;
 
+/* Hashes of names that a mail tells apart. */
+#define COLL_MAIL_HASH		64
+
 /**
  * struct coll_mail - what the control runner has for a data connection's lane
  *
@@ -26,7 +29,10 @@ struct coll_member;
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
  * @ngrants: how many
- * @grants: see coll_stream_granted(), each for another name, the latest limit
+ * @grants: see coll_stream_granted(), each for another name, the latest limit; taken from
+ *	the end
+ * @head: by the hash of the name: the last one put in, plus one; 0: none
+ * @next: by index in @grants: the one before it of the same hash, likewise
  */
 struct coll_mail {
 	spinlock_t lock;
@@ -35,6 +41,8 @@ struct coll_mail {
 	u64 credited;
 	u32 ngrants;
 	struct coll_grant grants[2 * COLL_INFLIGHT];
+	u16 head[COLL_MAIL_HASH];
+	u16 next[2 * COLL_INFLIGHT];
 };
 
 /* A bit of coll_link.refused, behind those of the lanes. */

@@ -34,6 +34,7 @@ struct coll_member *coll_member_new(void)
 	INIT_LIST_HEAD(&member->arrivals);
 	INIT_LIST_HEAD(&member->linked);
 	INIT_LIST_HEAD(&member->requests);
+	INIT_LIST_HEAD(&member->counted);
 	member->last_instance = COLL_INSTANCE_GROUP;
 	member->calls[0].rank = COLLECTIVE_RANK_NONE;
 	member->calls[1].rank = COLLECTIVE_RANK_NONE;
@@ -135,6 +136,8 @@ static void leave_links(struct coll_member *member, bool reset)
 	member->peers = NULL;
 	member->near = false;
 	coll_memo_cleanup(member);
+	kvfree(member->named);
+	member->named = NULL;
 	kvfree(member->table);
 	member->table = NULL;
 }
@@ -148,7 +151,8 @@ static int join_links(struct coll_member *member)
 
 	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
 	member->table = kvcalloc(COLL_INFLIGHT, sizeof(*member->table), GFP_KERNEL_ACCOUNT);
-	if (!member->links || !member->table)
+	member->named = kvcalloc(COLL_INFLIGHT, sizeof(*member->named), GFP_KERNEL_ACCOUNT);
+	if (!member->links || !member->table || !member->named)
 		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
 		err = coll_link_new(member, coll_agree_after(member, i), true);

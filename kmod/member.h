@@ -107,6 +107,8 @@ struct coll_counters {
  * @nwaiting: threads that have claimed some of them [l]
  * @spare: requests that are over, or NULL (spare.c) [a]
  * @requests: those of them that are in flight, in the order of instances [l]
+ * @named: of these, those that have begun, by the hash of their names [l]
+ * @counted: of these, those without a key, in the order of instances [l]
  * @inflight: how many [l]
  * @bulk: it has moved much: small operations until that is over; changed under @lock [a]
  * @expiry: deadlines
@@ -188,6 +190,8 @@ struct coll_member {
 	u32 nwaiting;
 	struct coll_request *spare[COLL_SPARES];
 	struct list_head requests;
+	struct hlist_head *named;
+	struct list_head counted;
 	u32 inflight;
 	u32 bulk;
 	struct delayed_work expiry;

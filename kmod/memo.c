@@ -22,11 +22,13 @@
 /**
  * struct coll_failed_name - a message, or an operation with a key, that has failed
  * @node: in the table
+ * @next: that failed after it [l]
  * @name: its name
  * @failure: why
  */
 struct coll_failed_name {
 	struct rhash_head node;
+	struct coll_failed_name *next;
 	u64 name;
 	struct coll_failure failure;
 };
@@ -125,6 +127,7 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
 	lockdep_assert_held(&member->lock);
 	if (coll_name_counted(name))
 		return memo->name == name && memo->heard ? memo : NULL;
+	/* memos_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(memo, memo_bucket(member, name), node)
 		if (memo->name == name)
 			return memo;
@@ -261,6 +264,8 @@ static void memo_fail_counted(struct coll_member *member, u64 name,
 	    failure->cause.rank_b == COLLECTIVE_RANK_NONE)
 		memos->failure[name & (COLL_AHEAD_MAX - 1)].cause.rank_b = member->rank;
 	WRITE_ONCE(*latest, name + 1);
+	if (name >= member->instances)
+		memos->ahead[memos->nahead++ & (ARRAY_SIZE(memos->ahead) - 1)] = name;
 }
 
 static int memo_fail_named(struct coll_member *member, u64 name,
@@ -275,6 +280,7 @@ static int memo_fail_named(struct coll_member *member, u64 name,
 	failed = kmalloc(sizeof(*failed), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (!failed)
 		return -ENOMEM;
+	failed->next = NULL;
 	failed->name = name;
 	failed->failure = *failure;
 	err = rhashtable_insert_fast(&memos->failed, &failed->node, memo_failed_params);
@@ -282,6 +288,11 @@ static int memo_fail_named(struct coll_member *member, u64 name,
 		kfree(failed);
 		return -ENOMEM;
 	}
+	if (memos->last)
+		memos->last->next = failed;
+	else
+		memos->first = failed;
+	memos->last = failed;
 	memos->nfailed++;
 	return 0;
 }
@@ -307,6 +318,37 @@ int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failu
 	else
 		err = memo_fail_named(member, name, failure);
 	return err ?: 1;
+}
+
+/**
+ * coll_memo_next_failed() - names that have failed, one after the other
+ * @member: the member
+ * @at: those that were given; moved on
+ * @name: out: another one
+ *
+ * Return: false when there are no more.
+ */
+noinline bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at,
+				    u64 *name)
+{
+	struct coll_memos *memos = member->memos;
+	const struct coll_failed_name *next;
+	bool found = true;
+
+	spin_lock(&member->lock);
+	next = at->named ? at->named->next : memos->first;
+	if (at->ahead + ARRAY_SIZE(memos->ahead) < memos->nahead)
+		at->ahead = memos->nahead - ARRAY_SIZE(memos->ahead);
+	if (next) {
+		at->named = next;
+		*name = next->name;
+	} else if (at->ahead < memos->nahead) {
+		*name = memos->ahead[at->ahead++ & (ARRAY_SIZE(memos->ahead) - 1)];
+	} else {
+		found = false;
+	}
+	spin_unlock(&member->lock);
+	return found;
 }
 
 /**

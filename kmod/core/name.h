@@ -111,6 +111,12 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
 	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
 }
 
+/*
+ * By which names are spread over tables: odd, and better not known to others, who choose some
+ * of the names that we look for.
+ */
+extern u64 coll_name_factor;
+
 /* Names of operations that follow each other are kept together, so many of them. */
 #define COLL_NAME_NEIGHBOURS	8
 
@@ -124,7 +130,7 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
  */
 static inline u32 coll_name_hash(u64 name, u32 size)
 {
-	u64 spread = name / COLL_NAME_NEIGHBOURS * 0x9e3779b97f4a7c15ULL >> 32;
+	u64 spread = name / COLL_NAME_NEIGHBOURS * coll_name_factor >> 32;
 
 	return ((spread * size >> 32) ^ name % COLL_NAME_NEIGHBOURS) & (size - 1);
 }

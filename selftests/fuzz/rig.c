@@ -96,7 +96,7 @@ static void peer_init(struct rig *rig, u32 rank)
 	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
 
 	if (!stage[rank]) {
-		stage[rank] = malloc(COLL_CREDIT);
+		stage[rank] = malloc(COLL_STAGE_SIZE);
 		grants[rank] = malloc(table);
 	}
 	memset(grants[rank], 0, table);
@@ -138,7 +138,8 @@ static void stream_check(const struct coll_stream *stream)
 	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
 
 	require(stream->staged <= COLL_CREDIT);
-	require(!open || stream->sink.stage + stream->sink.left <= stream->stage + COLL_CREDIT);
+	require(!open || stream->sink.stage + stream->sink.left <=
+			 stream->stage + COLL_STAGE_SIZE);
 	require(stream->grants.count < stream->grants.size);
 	require(stream->rx_freed <= stream->rx_eager && stream->rx_told <= stream->rx_freed);
 	require(stream->tx_consumed <= stream->tx_position);
@@ -218,7 +219,7 @@ void rig_free(struct rig *rig, bool released)
 	else
 		rig_settle(rig);
 	rig_check(rig);
-	require(list_empty(&rig->engine.active) && !rig->engine.copying);
+	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.copying));
 	failed_names_free(&rig->failures);
 	free(rig);
 }

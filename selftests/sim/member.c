@@ -162,8 +162,10 @@ void member_tick(struct member *member)
 
 	if (!sim_timed(member->sim))
 		return;
-	for (lane = 0; lane < member->sim->config.lanes; lane++)
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		coll_engine_tick(&member->engine[lane], member->sim->now);
+		coll_engine_drain(&member->engine[lane]);
+	}
 }
 
 /* What an operation reads and writes on a rank. */
@@ -574,7 +576,8 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
+	coll_engine_drain(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		more |= member->engine[lane].copying;
+		more |= !list_empty(&member->engine[lane].copying);
 	return more;
 }

@@ -64,7 +64,7 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
 	struct fixture *f = ctx;
 
-	return &f->stream[peer];
+	return peer < PEERS ? &f->stream[peer] : NULL;
 }
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
@@ -149,7 +149,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 	};
 	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
-		f->stage[i] = malloc(COLL_CREDIT);
+		f->stage[i] = malloc(COLL_STAGE_SIZE);
 		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
 		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
@@ -254,6 +254,7 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 		len -= n;
 	}
 	coll_stream_pause(&f->stream[peer]);
+	coll_engine_drain(&f->engine);
 	return 0;
 }
 

@@ -515,12 +515,18 @@ static void test_byte_order(void)
 static void test_reserved(void)
 {
 	u8 wire[COLL_CONTROL_SIZE];
+	const u8 unused_from[COLL_CONTROL_KINDS] = {
+		[COLL_CONTROL_ABORT] = 40,
+		[COLL_CONTROL_GRANT] = 32,
+		[COLL_CONTROL_PING] = 32,
+		[COLL_CONTROL_PONG] = 32,
+	};
 	bool passed = true;
 	u8 kind, i;
 
 	for (kind = 1; kind < COLL_CONTROL_KINDS; kind++) {
 		struct coll_control c = failure;
-		u8 unused = kind == COLL_CONTROL_ABORT ? 40 : kind == COLL_CONTROL_GRANT ? 32 : 24;
+		u8 unused = unused_from[kind] ?: 24;
 
 		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_EVIDENCE)
 			continue;
