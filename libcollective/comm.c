@@ -169,7 +169,7 @@ int coll_finalize(struct coll_comm *comm)
 	if (!comm)
 		return 0;
 	state = coll_cancellation_off();
-	err = coll_device_leave(comm->fd);
+	err = coll_comm_foreign(comm) ? -EPERM : coll_device_leave(comm->fd);
 	coll_comm_free(comm);
 	coll_cancellation_restore(state);
 	return err;

@@ -15,8 +15,11 @@
  */
 #define CONFIG_SIZE_MIN	56
 
-_Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) <= CONFIG_SIZE_MIN,
-	       "every caller's struct tells where to write a text");
+/* A struct of at least this many bytes tells where to write a text, even if it is too short. */
+#define CONFIG_SIZE_DETAIL	24
+
+_Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) == CONFIG_SIZE_DETAIL &&
+	       CONFIG_SIZE_DETAIL <= CONFIG_SIZE_MIN, "every caller's struct has them");
 _Static_assert(offsetof(struct coll_config, local_addr) == CONFIG_SIZE_MIN,
 	       "what was published does not move");
 
@@ -27,7 +30,7 @@ static struct coll_detail detail_of(const struct coll_config *config)
 {
 	struct coll_detail detail = { 0 };
 
-	if (config && config->size >= CONFIG_SIZE_MIN && config->detail && config->detail_size) {
+	if (config && config->size >= CONFIG_SIZE_DETAIL && config->detail && config->detail_size) {
 		detail.text = config->detail;
 		detail.size = config->detail_size;
 		detail.text[0] = '\0';
@@ -46,7 +49,9 @@ static int import(struct coll_config *to, const struct coll_config *from,
 	if (!from)
 		return 0;
 	if (from->size < CONFIG_SIZE_MIN)
-		return -EINVAL;
+		return coll_fail(detail, -EINVAL,
+				 "size of struct coll_config is %zu, and at least %d", from->size,
+				 CONFIG_SIZE_MIN);
 	for (i = size; i < from->size; i++)
 		if (((const char *)from)[i])
 			return coll_fail(detail, -E2BIG,

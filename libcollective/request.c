@@ -232,8 +232,11 @@ int coll_cancel(struct coll_request *handle)
 {
 	struct request *request = coll_handle_get(handle);
 	__u64 number = request ? request->number : 0;
-	int err = number ? coll_device_cancel(request->comm->fd, number) : -ENOENT;
+	int err = -ENOENT;
 
+	if (number)
+		err = coll_comm_foreign(request->comm) ? -EPERM :
+		      coll_device_cancel(request->comm->fd, number);
 	request_put(request);
 	return err;
 }
@@ -265,9 +268,15 @@ int coll_request_free(struct coll_request *handle)
 
 int coll_req_fd(const struct coll_request *handle)
 {
-	struct request *request = coll_handle_get(handle);
-	int fd = request ? request->comm->fd : -EINVAL;
+	struct request *request;
+	int fd;
 
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	if (!request)
+		return -ENOENT;
+	fd = coll_comm_foreign(request->comm) ? -EPERM : request->comm->fd;
 	request_put(request);
 	return fd;
 }
@@ -360,6 +369,8 @@ static int waiting_get(struct waiting *waiting, struct coll_request **handles, i
 			continue;
 		if (waiting->n && request->comm != waiting->comm)
 			return -EINVAL;
+		if (coll_comm_foreign(request->comm))
+			return -EPERM;
 		waiting->comm = request->comm;
 		waiting->numbers[waiting->n++] = number;
 	}

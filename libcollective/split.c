@@ -117,16 +117,27 @@ static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 	return coll_operation_run(comm, &operation, 0);
 }
 
-/* Has it not begun, while the others wait for it? */
-static bool exchange_refused(int err)
+/* Has the exchange not begun here, while the others wait for this rank? */
+static bool exchange_refused(struct coll_comm *comm, int err)
 {
-	return err == -EAGAIN || err == -ENOMEM || err == -EDQUOT;
+	switch (err) {
+	case -EAGAIN:
+	case -ENOMEM:
+	case -EDQUOT:
+	case -ENOBUFS:
+	case -ENFILE:
+	case -EADDRINUSE:
+	case -EADDRNOTAVAIL:
+		return !coll_comm_failed(comm);
+	}
+	return false;
 }
 
-/* ... then again, until @deadline; a member that has failed is told so by the next attempt. */
-static bool exchange_again(int err, uint64_t deadline)
+/* Try an exchange again after a pause?  Until @deadline. */
+static bool exchange_again(struct coll_comm *comm, int err, uint64_t deadline)
 {
-	return exchange_refused(err) && coll_deadline_left(deadline) && !usleep(AGAIN_MS * 1000);
+	return exchange_refused(comm, err) && coll_deadline_left(deadline) &&
+	       !usleep(AGAIN_MS * 1000);
 }
 
 static int exchange_calls(struct split *split)
@@ -143,7 +154,7 @@ static int exchange_calls(struct split *split)
 	};
 	do {
 		err = exchange(parent, COLLECTIVE_UINT8, 0);
-	} while (err != -EAGAIN && exchange_again(err, deadline));
+	} while (err != -EAGAIN && exchange_again(parent, err, deadline));
 	split->count = le32toh(calls[0].count);
 	return err;
 }
@@ -267,7 +278,7 @@ static int exchange_places(struct split *split, int mine)
 		coll_message_entry(place->entry, &split->child->addr);
 	do {
 		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
-	} while (exchange_again(err, split->deadline));
+	} while (exchange_again(parent, err, split->deadline));
 	return err ?: mine ?: read_places(split);
 }
 

@@ -311,9 +311,9 @@ const char *coll_name(const struct coll_comm *comm);
  *
  * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
  * ECONNRESET, ECANCELED, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM,
- * EDQUOT, EAGAIN.  coll_error_detail() tells whose fault it is, and of EBADMSG what two ranks called:
- * no collective returns 0 on any rank unless all ranks have called the same.  The
- * contents of @recv are undefined after an error.
+ * EDQUOT, EAGAIN (see struct coll_request).  coll_error_detail() tells which rank is at
+ * fault, and of EBADMSG what two ranks called: no collective returns 0 on any rank unless all
+ * ranks have called the same.  The contents of @recv are undefined after an error.
  */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type, enum coll_op op);
@@ -629,7 +629,10 @@ int coll_adjoint(enum coll_collective collective, enum coll_op op,
  * Errors of coll_iNAME(), when nothing has begun and the handle is NULL: those of
  * malformed calls and missing memory as of coll_NAME(), what the group has failed
  * with, and EAGAIN (of coll_NAME(), too): as many operations as the kernel allows (512)
- * are under way or were not waited for.  All others are told at the end.
+ * are under way or were not waited for, or many have failed and this rank is too far ahead
+ * of another one: try again when it has submitted them.  Of messages, and of operations
+ * with a key, ENOSPC: 65,536 of them have failed in this group.  All others are told at the
+ * end.
  */
 struct coll_request;
 
@@ -975,7 +978,8 @@ int coll_cancel(struct coll_request *request);
  * @request: the handle of one under way
  *
  * Return: a file descriptor, the same for all of a communicator and not the caller's
- * to close or read; or -EINVAL: there is no such request.  What poll() says of it:
+ * to close or read; or -EINVAL (NULL), -ENOENT (it has ended), -EPERM (this is a child of the
+ * process).  What poll() says of it:
  *
  *	POLLIN	an operation is over that no thread has waited for: coll_test() says which
  *	POLLERR	the group has failed (coll_comm_failed()).  All operations end, each with
