@@ -66,7 +66,8 @@ TEST(older)
 	EXPECT_EQ(0, coll_finalize(comm));
 
 	config->size = sizeof(*config) - 1;
-	EXPECT_EQ(-EINVAL, coll_init(&comm, (void *)config));
+	EXPECT_EQ(-EINVAL, init(config, &comm));
+	EXPECT_TRUE(said("at least 56"));
 	EXPECT_EQ(NULL, comm);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <collective.h>
@@ -35,7 +36,7 @@ static int *fresh(void)
 static int inside(void)
 {
 	struct coll_config config = { .size = sizeof(config), .nranks = 1 };
-	const struct coll_view view = { 2, COUNT, 0 };
+	const struct coll_view view = { .rows = 2, .stride = COUNT };
 	const size_t counts[1] = { COUNT };
 	struct coll_request *request;
 	struct coll_comm *comm;
@@ -66,7 +67,7 @@ static int inside(void)
 	return err || coll_finalize(comm) ? 4 : 0;
 }
 
-static int valgrind(const char *gap)
+static int run_checked(const char *gap)
 {
 	char self[256] = "";
 	int status;
@@ -75,7 +76,6 @@ static int valgrind(const char *gap)
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return -1;
 	pid = fork();
-
 	if (!pid) {
 		setenv(INSIDE, "1", 1);
 		if (gap)
@@ -90,12 +90,12 @@ static int valgrind(const char *gap)
 
 TEST(valgrind)
 {
-	int err = valgrind(NULL);
+	int err = run_checked(NULL);
 
 	if (err == 127)
 		SKIP(return, "no valgrind");
 	EXPECT_EQ(0, err);
-	EXPECT_EQ(99, valgrind("COLL_CHECKER_GAP"));
+	EXPECT_EQ(99, run_checked("COLL_CHECKER_GAP"));
 }
 
 /* Before the harness: under the checker there is one thing to do. */

@@ -30,7 +30,8 @@ static int ended(struct coll_request *request)
 	CHECK_EQ(-1, index);
 	CHECK_EQ(-ENOENT, coll_start(request));
 	CHECK_EQ(-ENOENT, coll_request_free(request));
-	CHECK_EQ(-EINVAL, coll_req_fd(request));
+	CHECK_EQ(-ENOENT, coll_req_fd(request));
+	CHECK_EQ(-EINVAL, coll_req_fd(NULL));
 	return 0;
 }
 
@@ -171,6 +172,8 @@ static int child_uses(struct coll_comm *comm, struct coll_request *request)
 	CHECK_EQ(-EPERM, coll_test(request, &done));
 	CHECK_EQ(0, done);
 	CHECK_EQ(-EPERM, coll_cancel(request));
+	CHECK_EQ(-EPERM, coll_wait(request));
+	CHECK_EQ(-EPERM, coll_req_fd(request));
 	CHECK(strstr(coll_error_detail(comm), "not the one that joined"));
 	CHECK_EQ(0, coll_error_detail_r(comm, text, sizeof(text)));
 	CHECK(strstr(text, "not the one that joined"));
