@@ -88,7 +88,11 @@ static int run_checked(const char *gap)
 	return WEXITSTATUS(status);
 }
 
-TEST(valgrind)
+FIXTURE(slow) {};
+FIXTURE_SETUP(slow) {}
+FIXTURE_TEARDOWN(slow) {}
+
+TEST_F_TIMEOUT(slow, valgrind, 120)
 {
 	int err = run_checked(NULL);
 
