@@ -56,7 +56,7 @@ int coll_operation_refuse(struct coll_operation *operation, int err, const char 
  * Return: @err.
  */
 int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *operation,
-			   int err);
+			  int err);
 
 /**
  * coll_operation_elements - say how many elements of which type

@@ -87,8 +87,8 @@ static void range_format(char *text, size_t size, const char *what, __u64 addr, 
 		return;
 	coll_fault_format(addr, bytes, write, why, sizeof(why));
 	snprintf(text + length, size - length, "%s%s of %zu bytes at %#llx%s%s",
-		 length && text[length - 1] != ' ' ? "; " : "", what, bytes, (unsigned long long)addr,
-		 why[0] ? ": " : "", why);
+		 length && text[length - 1] != ' ' ? "; " : "", what, bytes,
+		 (unsigned long long)addr, why[0] ? ": " : "", why);
 }
 
 /* The kernel does not say which; of the two buffers only those at fault are named, if seen. */
@@ -122,6 +122,11 @@ static bool refuses(int err)
 	case -EMFILE:
 	case -EEXIST:
 	case -EAGAIN:
+	case -ENOSPC:
+	case -ENOBUFS:
+	case -ENFILE:
+	case -EADDRINUSE:
+	case -EADDRNOTAVAIL:
 	case -EMSGSIZE:
 	case -ENOMEM:
 		return true;
@@ -135,15 +140,18 @@ int coll_operation_refuse(struct coll_operation *operation, int err, const char 
 	return err;
 }
 
+static bool reason_is(const struct collective_reason *reason, int err)
+{
+	return reason->kind == COLLECTIVE_REASON_RESOURCES && -err == (int)reason->error;
+}
+
 /* Is @err what the kernel says of the latest operation that failed, or of the group? */
 static bool has_reason(struct coll_comm *comm, int err)
 {
 	struct collective_status status;
 
 	return !coll_device_status(comm->fd, &status) &&
-	       ((status.last.kind == COLLECTIVE_REASON_RESOURCES && -err == (int)status.last.error) ||
-		(status.group.kind == COLLECTIVE_REASON_RESOURCES &&
-		 -err == (int)status.group.error));
+	       (reason_is(&status.last, err) || reason_is(&status.group, err));
 }
 
 static void operation_refused(struct coll_comm *comm, const struct coll_operation *operation,

@@ -33,7 +33,7 @@
 struct request {
 	struct coll_comm *comm;
 	struct coll_request *handle;
-	_Atomic __u64 number;
+	atomic_ullong number;
 	bool persistent;
 	__u32 buffer[2];
 	struct coll_operation operation;

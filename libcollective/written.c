@@ -12,7 +12,7 @@
 #include "written.h"
 
 /* Of the program's MemorySanitizer, if it has one. */
-void __msan_unpoison(const volatile void *at, size_t size) __attribute__((weak));
+void __msan_unpoison(const void *at, size_t size) __attribute__((weak));
 
 static bool checked(void)
 {

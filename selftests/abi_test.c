@@ -142,7 +142,7 @@ struct newer_view {
 
 static int rank_views(struct mate *mate)
 {
-	struct newer_view view = { .known = { 1, 4, 4 } };
+	struct newer_view view = { .known = { .rows = 1, .stride = 4, .distance = 4 } };
 	__u32 mine[4] = { 0 }, all[8] = { 0 };
 
 	/* As compiled with version 0.1, and as one that says so. */

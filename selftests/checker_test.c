@@ -15,16 +15,15 @@
 #define COUNT	5000
 #define INSIDE	"COLL_CHECKER_INSIDE"
 
-static volatile int seen;
-
-static int decide(const int *at, size_t count)
+/* Return: 0, but it depends on all of the elements. */
+static __attribute__((noinline)) int decide(const int *at, size_t count)
 {
-	size_t i;
+	size_t i, sevens = 0;
 
 	for (i = 0; i < count; i++)
 		if (at[i] == 7)
-			seen++;
-	return 0;
+			sevens++;
+	return sevens > count;
 }
 
 /* Memory that nobody has written, as far as the checker knows. */
