@@ -26,7 +26,7 @@ static __attribute__((noinline)) int decide(const int *at, size_t count)
 	return sevens > count;
 }
 
-/* Memory that nobody has written, as far as the checker knows. */
+/* Memory that was not written yet, as far as the checker knows. */
 static int *fresh(void)
 {
 	return malloc(2 * COUNT * sizeof(int));
