@@ -6,6 +6,7 @@
 #include "comm.h"
 #include "device.h"
 #include "rendezvous.h"
+#include "secret.h"
 
 /* The first published struct coll_config ended here. */
 #define CONFIG_SIZE_MIN	sizeof(struct coll_config)
@@ -71,7 +72,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	if (err)
 		return err;
 	new = coll_comm_new(&setup);
-	explicit_bzero(setup.secret, sizeof(setup.secret));
+	coll_secret_put(setup.secret);
 	if (!new)
 		return coll_fail(&detail, -ENOMEM, "no memory");
 	err = coll_device_open(setup.nranks, &detail);
