@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "comm.h"
 #include "device.h"
@@ -32,23 +34,43 @@ static int import(struct coll_config *to, const struct coll_config *from)
 	return 0;
 }
 
+/*
+ * Open the device.  Where there is none the other ranks are to hear of it, so two files are
+ * kept for that, which matters when files are what is missing.  Return: 0 or a negative errno.
+ */
+static int open_device(struct coll_comm *comm, struct coll_detail *detail)
+{
+	int spare[2];
+	bool have = !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare);
+
+	comm->fd = coll_device_open(comm->nranks, detail);
+	if (have) {
+		close(spare[0]);
+		close(spare[1]);
+	}
+	return comm->fd < 0 ? comm->fd : 0;
+}
+
 /* Find the others, and meet them. */
 static int meet(struct coll_comm *comm, struct coll_detail *detail)
 {
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail mine = { text, sizeof(text) };
 	struct sockaddr_storage *peers;
 	int err;
 
 	peers = calloc(comm->nranks, sizeof(*peers));
 	if (!peers)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = coll_rendezvous(comm->fd, &comm->setup, peers, detail);
+	err = open_device(comm, &mine);
+	err = coll_rendezvous(err ? err : comm->fd, &comm->setup, peers, &mine);
 	if (err)
 		goto free;
 	comm->addr = peers[comm->rank];
-	err = coll_comm_connect(comm, peers, detail);
+	err = coll_comm_connect(comm, peers, &mine);
 free:
 	free(peers);
-	return err;
+	return err ? coll_fail(detail, err, "%s", text) : 0;
 }
 
 int coll_init(struct coll_comm **comm, const struct coll_config *config)
@@ -75,17 +97,10 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	coll_secret_put(setup.secret);
 	if (!new)
 		return coll_fail(&detail, -ENOMEM, "no memory");
-	err = coll_device_open(setup.nranks, &detail);
-	if (err < 0)
-		goto free;
-	new->fd = err;
 	err = meet(new, &detail);
 	if (err)
-		goto free;
-	*comm = new;
-	return 0;
-
-free:
-	coll_comm_free(new);
+		coll_comm_free(new);
+	else
+		*comm = new;
 	return err;
 }

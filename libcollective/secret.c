@@ -246,6 +246,21 @@ int coll_secret_fill(struct coll_setup *setup, const struct coll_config *config,
 	return 0;
 }
 
+int coll_secret_make(struct coll_setup *setup, struct coll_detail *detail)
+{
+	struct coll_secret *secret = secret_new();
+
+	if (!secret)
+		return coll_fail(detail, -ENOMEM, "no memory");
+	if (getrandom(secret->key, COLLECTIVE_SECRET_SIZE, 0) != COLLECTIVE_SECRET_SIZE) {
+		coll_secret_put(secret);
+		return coll_fail(detail, -EAGAIN, "no random numbers");
+	}
+	setup->secret = secret;
+	setup->secured = true;
+	return 0;
+}
+
 int coll_secret_nonce(const struct coll_setup *setup, uint8_t nonce[COLL_NONCE_SIZE])
 {
 	memset(nonce, 0, COLL_NONCE_SIZE);

@@ -48,6 +48,9 @@ enum coll_side {
 int coll_secret_fill(struct coll_setup *setup, const struct coll_config *config,
 		     struct coll_detail *detail);
 
+/* A random one, for a group of one; 0, -ENOMEM or -EAGAIN. */
+int coll_secret_make(struct coll_setup *setup, struct coll_detail *detail);
+
 /* One more, and one fewer, that holds it; NULL is ignored. */
 void coll_secret_get(struct coll_secret *secret);
 void coll_secret_put(struct coll_secret *secret);
