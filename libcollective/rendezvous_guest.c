@@ -46,9 +46,10 @@
  * @known: rank 0 has
  * @addr: of rank 0
  * @believed: what the other end of @fd says is rank 0's word
- * @tried: what became of the addresses in the latest round
- * @error: errno that tells more than that rank 0 was not there; 0: none
- * @telling: what it was
+ * @tried: what became of the addresses in this round
+ * @error: errno of this round, if it tells more than that rank 0 was not there; or 0
+ * @report: what was tried in the latest round that had some time
+ * @report_error: its errno
  * @nonsense: addresses in this round where something else than rank 0 answered
  */
 struct guest {
@@ -63,7 +64,8 @@ struct guest {
 	bool believed;
 	char tried[300];
 	int error;
-	char telling[300];
+	char report[300];
+	int report_error;
 	unsigned int nonsense;
 };
 
@@ -83,10 +85,8 @@ static int trouble(struct guest *guest, int err, const char *why)
 	coll_address_format(&guest->addr, text);
 	snprintf(guest->tried + at, sizeof(guest->tried) - at, "%s%s: %s", at ? "; " : "", text,
 		 why ? why : strerrordesc_np(-err));
-	if (err == -EACCES || err == -EPROTO) {
+	if (err == -EACCES || err == -EPROTO)
 		guest->error = err;
-		strcpy(guest->telling, guest->tried);
-	}
 	guest->nonsense += err == -EPROTO;
 	return -EAGAIN;
 }
@@ -336,9 +336,7 @@ static int round_trip(struct guest *guest, unsigned int share)
 
 	guest->tried[0] = '\0';
 	guest->nonsense = 0;
-	/* The last round may be too short to tell anything. */
-	if (coll_deadline_left(setup->deadline) > SHARE_MIN_MS)
-		guest->error = 0;
+	guest->error = 0;
 	err = coll_resolve(setup->host, setup->port, setup->deadline, &where, why);
 	if (is_files(err))
 		return too_many_files(guest, err);
@@ -372,12 +370,18 @@ static int arrive(struct guest *guest)
 	int err;
 
 	for (;;) {
+		left = coll_deadline_left(setup->deadline);
 		err = round_trip(guest, share);
+		/* The last round may be too short to tell anything. */
+		if (left > SHARE_MIN_MS || !guest->report[0]) {
+			strcpy(guest->report, guest->tried);
+			guest->report_error = guest->error;
+		}
 		left = coll_deadline_left(setup->deadline);
 		if (err != -EAGAIN)
 			break;
 		if (!left) {
-			err = guest->error ?: -ETIMEDOUT;
+			err = guest->report_error ?: -ETIMEDOUT;
 			break;
 		}
 		/* Only a signal ends it early. */
@@ -389,7 +393,7 @@ static int arrive(struct guest *guest)
 		coll_fail(guest->detail, err,
 			  "rank %d cannot reach rank 0 at %s:%d: %s",
 			  setup->rank, setup->host, setup->port,
-			  guest->error ? guest->telling : guest->tried);
+			  guest->report);
 	return err;
 }
 
