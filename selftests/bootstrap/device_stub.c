@@ -55,7 +55,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 
 	(void)fd;
 	(void)timeout_ms;
-	for (i = 0; !stub_without_sockets && i < npeers; i++) {
+	for (i = 0; !stub_without_sockets && npeers > 1 && i < npeers; i++) {
 		out = socket(peers[i].ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (out < 0)
 			return -errno;
