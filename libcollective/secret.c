@@ -154,6 +154,17 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 	return 0;
 }
 
+/* A program between may have closed the descriptor: the parent gives a file as well, then. */
+static int read_fd_or_file(uint8_t *key, const char *number, uint64_t deadline,
+			   struct coll_detail *detail)
+{
+	const char *path = secure_getenv("COLL_SECRET_FILE");
+	struct coll_detail none = { NULL, 0 };
+	int err = read_fd(key, number, deadline, path ? &none : detail);
+
+	return err && path ? read_file(key, path, detail) : err;
+}
+
 static struct coll_secret *secret_new(void)
 {
 	struct coll_secret *secret = malloc(sizeof(*secret));
@@ -221,7 +232,7 @@ static int find(uint8_t *key, const struct coll_setup *setup, const struct coll_
 	if (i == 3)
 		return read_file(key, value, detail);
 	if (i == 2)
-		return read_fd(key, value, setup->deadline, detail);
+		return read_fd_or_file(key, value, setup->deadline, detail);
 	return parse(key, value, strlen(value)) ?
 	       coll_fail(detail, -EINVAL, "COLL_SECRET is not 64 hexadecimal digits") : 0;
 }
