@@ -51,7 +51,10 @@ static const struct launcher {
 
 /* Variables of launched processes that say neither which rank nor of how many. */
 static const char * const hints[] = {
-	"PMIX_RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+	"PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
+	"LOCAL_RANK", "MPI_LOCALRANKID",
+	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+	"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE",
 	"COLL_RENDEZVOUS", "MASTER_ADDR", "MASTER_PORT",
 };
 

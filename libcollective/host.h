@@ -130,7 +130,10 @@ struct coll_host {
 	struct pollfd *polls;
 };
 
-/* Listen where others look for the rendezvous; 0, or an error with its text. */
+/*
+ * Listen where others look for the rendezvous; 0, or an error with its text, which can be told
+ * to the ranks if there are listeners all the same.
+ */
 int coll_host_listen(struct coll_host *host);
 
 /* Read what @guest sent; an error is the whole group's. */

@@ -35,16 +35,22 @@ static int import(struct coll_config *to, const struct coll_config *from)
 }
 
 /*
- * Open the device.  Where there is none the other ranks are to hear of it, so two files are
- * kept for that, which matters when files are what is missing.  Return: 0 or a negative errno.
+ * Open the device.  Where there is none the other ranks are to hear of it, which takes two
+ * files: the device is not opened unless two more can be had.  Return: 0 or a negative errno.
  */
 static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 {
 	int spare[2];
-	bool have = !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare);
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare)) {
+		if (errno == EMFILE || errno == ENFILE)
+			return coll_fail(detail, -errno, "the device: %s (see ulimit -n)",
+					 strerrordesc_np(errno));
+		/* Without AF_UNIX sockets there is no way to keep files. */
+		spare[0] = -1;
+	}
 	comm->fd = coll_device_open(comm->nranks, detail);
-	if (have) {
+	if (spare[0] >= 0) {
 		close(spare[0]);
 		close(spare[1]);
 	}

@@ -20,12 +20,14 @@
  * @foreign: the first that is not
  * @own: addresses of this host
  * @outside: of these, that are not loopback
+ * @any: of these, that stand for all addresses
  */
 struct verdict {
 	struct sockaddr_storage first;
 	struct sockaddr_storage foreign;
 	unsigned int own;
 	unsigned int outside;
+	unsigned int any;
 };
 
 static int failed(struct coll_host *host, const struct sockaddr_storage *addr, int err)
@@ -95,7 +97,7 @@ static int open_own(struct coll_host *host, const struct addrinfo *where,
 		if (!verdict->own++)
 			verdict->first = addr;
 		verdict->outside += !coll_address_is_loopback(&addr);
-		host->everywhere |= coll_address_is_any(&addr);
+		verdict->any += coll_address_is_any(&addr);
 		coll_address_format(&addr, text);
 		at += snprintf(host->where + at, sizeof(host->where) - at, "%s%s",
 			       at ? ", " : "", text);
@@ -142,6 +144,9 @@ static int open_at(struct coll_host *host, const struct addrinfo *where)
 	if (err)
 		return err;
 	host->bound = verdict.first;
+	/* 0.0.0.0 and :: stand for the addresses of both families. */
+	if (verdict.any)
+		return open_everywhere(host, &verdict.first);
 	if (verdict.own && (verdict.outside || numeric || !open))
 		return 0;
 	if (verdict.own)
@@ -181,7 +186,10 @@ int coll_host_listen(struct coll_host *host)
 	}
 	err = open_at(host, where);
 	freeaddrinfo(where);
-	if (err)
+	/* With one of the files back the ranks can hear that files are what is missing. */
+	if ((err == -EMFILE || err == -ENFILE) && host->nlisteners > 1)
+		close(host->listeners[--host->nlisteners]);
+	else if (err)
 		close_all(host);
 	return err;
 }

@@ -61,6 +61,9 @@ static int few_files(struct coll_host *host, int err)
 {
 	struct rlimit limit = { 0 };
 
+	/* One file is enough to tell the ranks, one after the other. */
+	if (host->nlisteners > 1)
+		close(host->listeners[--host->nlisteners]);
 	(void)getrlimit(RLIMIT_NOFILE, &limit);	/* it is for the text */
 	return coll_fail(&host->why, err,
 			 "rank 0 has too many open files: of %llu that it may have (ulimit -n) it needs %d for this at least, and at best %d",
@@ -472,13 +475,17 @@ int coll_rendezvous_host(int fd, struct coll_setup *setup,
 	if (fd < 0)
 		coll_fail(&host.why, fd, "rank 0: %s", detail->text);
 	err = coll_rendezvous_identify(setup, &host.why) ?: coll_host_listen(&host);
-	if (err)
+	if (!host.nlisteners)
 		goto out;
-	err = -ENOMEM;
-	if (!allocate(&host))
+	if (!allocate(&host)) {
+		err = -ENOMEM;
 		goto free;
-	/* Ranks that come while we join wait in the listeners' queues. */
-	err = host.nguests < PLACES_MIN ? few_files(&host, -EMFILE) : gather(&host);
+	}
+	if (!err && host.nguests < PLACES_MIN)
+		err = few_files(&host, -EMFILE);
+	/* Ranks that come while rank 0 joins wait in the listeners' queues. */
+	if (!err)
+		err = gather(&host);
 	conclude(&host, err);
 free:
 	while (host.nlisteners)

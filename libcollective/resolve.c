@@ -8,6 +8,7 @@
  * An address needs no thread.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "deadline.h"
 #include "resolve.h"
@@ -153,8 +155,24 @@ static struct answer collect(struct lookup *lookup, uint64_t deadline)
 	return answer;
 }
 
+/* A resolver that cannot open its files says that there is no such name, or anything else. */
+static int lack_of_files(const struct answer *answer)
+{
+	int fd, err = 0;
+
+	if (answer->result == EAI_SYSTEM && (answer->error == EMFILE || answer->error == ENFILE))
+		return -answer->error;
+	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		err = errno == EMFILE || errno == ENFILE ? -errno : 0;
+	else
+		close(fd);
+	return err;
+}
+
 static int judge(const struct answer *answer, char *text)
 {
+	int err;
 	const char *why = answer->result == EAI_SYSTEM ? strerrordesc_np(answer->error) :
 			  gai_strerror(answer->result);
 
@@ -164,9 +182,9 @@ static int judge(const struct answer *answer, char *text)
 	}
 	if (!answer->result)
 		return 0;
-	snprintf(text, COLL_RESOLVE_TEXT, "%s", why);
-	return answer->result == EAI_SYSTEM &&
-	       (answer->error == EMFILE || answer->error == ENFILE) ? -answer->error : -EAGAIN;
+	err = lack_of_files(answer);
+	snprintf(text, COLL_RESOLVE_TEXT, "%s", err ? strerrordesc_np(-err) : why);
+	return err ? err : -EAGAIN;
 }
 
 int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo **where,

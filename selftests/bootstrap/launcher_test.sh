@@ -3,7 +3,8 @@
 # collective-run leaves nothing behind, and loses no output.
 set -uo pipefail
 n=0 failed=0
-mark=71.$$
+# The unit ends the number: it is no beginning of another one.
+mark=71.$$s
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -94,6 +95,23 @@ for signal in INT TERM; do
 	result $? "is followed by SIGKILL"
 	left "and leaves nothing"
 done
+
+# A signal to the whole process group comes to the launcher's processes by two ways.
+cat >"$work/tidy" <<-'END'
+	#!/usr/bin/perl
+	$SIG{TERM} = sub { select undef, undef, undef, 0.5; open my $f, '>', "$ARGV[0].done.$ENV{RANK}"; exit 0 };
+	open my $f, '>', "$ARGV[0].$ENV{RANK}"; close $f;
+	select undef, undef, undef, 0.1 while 1;
+END
+chmod +x "$work/tidy"
+setsid collective-run -n 2 -k 10 -- "$work/tidy" "$work/tidied" 2>"$work/err" &
+pid=$!
+for i in {1..100}; do [[ -e $work/tidied.0 && -e $work/tidied.1 ]] && break; sleep 0.05; done
+kill -TERM -$pid
+wait $pid
+is "SIGTERM to the process group" 0 $?
+is "leaves the ranks their time" "tidied.done.0 tidied.done.1" "$(cd "$work" && echo tidied.done.*)"
+
 # Jobs in the background of a script ignore SIGINT; this one does not.
 cat >"$work/polite" <<-'END'
 	#!/usr/bin/perl

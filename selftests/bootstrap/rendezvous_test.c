@@ -380,6 +380,38 @@ static void test_lack(void)
 	}
 }
 
+/*
+ * However few files a rank may have, all ranks succeed, or all fail at once.  The least that
+ * the failure can be told with: rank 0 needs a listener and a connection, the others one.
+ */
+static void test_files(const char *addresses)
+{
+	struct session session = { .nranks = 3, .secured = true, .socketless = true };
+	unsigned int files, failed, worked = 0, wrong = 0;
+	int i, lacking;
+
+	for (lacking = 0; lacking < 2; lacking++) {
+		for (files = lacking ? 1 : 2; files < 9; files++) {
+			memset(session.members, 0, sizeof(session.members));
+			for (i = 0; i < 3; i++)
+				session.members[i].answer = addresses;
+			session.members[lacking].files = files;
+			failed = session_run(&session);
+			worked += !failed;
+			for (i = 0; failed && i < 3; i++)
+				if (!ended(&session, i, -EMFILE, 3500, "open files"))
+					break;
+			if (failed && i < 3) {
+				wrong++;
+				tap_note("rank %d may have %u files:", lacking, files);
+				session_note(&session);
+			}
+		}
+	}
+	tap_ok(!wrong && worked, "all or none start where a rank may have few files (%s)",
+	       addresses);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -391,6 +423,8 @@ int main(void)
 	test_resolver();
 	test_stale();
 	test_lack();
+	test_files("127.0.0.1");
+	test_files("127.0.0.1 ::1");
 	if (session_network()) {
 		test_silent();
 		test_where();

@@ -79,6 +79,7 @@ static void be_rank(const struct session *session, int rank)
 	resolver_delay_ms = member->answer_after_ms;
 	resolver_slow_ms = member->slow_ms;
 	stub_open_error = member->open_error;
+	stub_without_sockets = session->socketless;
 	if (member->job) {
 		/* Only a launcher tells of a job. */
 		setenv("TORCHELASTIC_RUN_ID", member->job, 1);

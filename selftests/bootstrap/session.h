@@ -57,6 +57,7 @@ struct outcome {
  * @rendezvous: host:port; NULL: "name:PORT"
  * @secured: they have a secret
  * @insecure: they allow any address
+ * @socketless: their devices have no sockets, which take files
  * @timeout_ms: of coll_init()
  * @members: by rank
  * @outcomes: by rank
@@ -68,6 +69,7 @@ struct session {
 	const char *rendezvous;
 	bool secured;
 	bool insecure;
+	bool socketless;
 	unsigned int timeout_ms;
 	struct member members[SESSION_RANKS_MAX];
 	struct outcome *outcomes;

@@ -57,10 +57,12 @@ static int run_program(int rank, void *arg)
 
 	if (rank) {
 		null = open("/dev/null", O_RDONLY);
-		if (null >= 0) {
-			dup2(null, STDIN_FILENO);
-			close(null);
+		if (null < 0 || dup2(null, STDIN_FILENO) < 0) {
+			perror("/dev/null");
+			return 125;
 		}
+		if (null != STDIN_FILENO)
+			close(null);
 	}
 	execvp(argv[0], argv);
 	fprintf(stderr, "collective-run: %s: %s\n", argv[0], strerror(errno));

@@ -33,6 +33,7 @@
 #define LEFT_MS		200	/* for what the ranks have left behind to end by itself */
 #define TICK_MS		50	/* how often that is looked at */
 #define KILL_MS		3000	/* from SIGKILL to giving up */
+#define REPEAT_MS	300	/* for a signal that comes by several ways to have come by all */
 #define FILES_SPARE	32	/* besides the pipes */
 
 enum { STATUS_TIMEOUT = 124, STATUS_START = 125 };
@@ -58,6 +59,9 @@ enum step {
  * @status: to return
  * @failed: rank that decided @status; -1: none
  * @signal: that this process was ended by; 0: none
+ * @latest: signal that came last; 0: none
+ * @latest_until: when @latest counts as a second one; the guard hands on what a sender to the
+ *	whole process group has sent to this process too
  * @settle_at: when the others are ended, once a rank has failed
  * @step: how far the end has come
  * @step_at: when the next step is due
@@ -77,6 +81,8 @@ struct run {
 	int status;
 	int failed;
 	int signal;
+	int latest;
+	long latest_until;
 	long settle_at;
 	enum step step;
 	long step_at;
@@ -356,6 +362,10 @@ static void timed_out(struct run *run)
 /* A second one does not wait for the time of the first to pass. */
 static void signalled(struct run *run, int sig, bool from_terminal)
 {
+	if (sig == run->latest && now_ms() < run->latest_until)
+		return;
+	run->latest = sig;
+	run->latest_until = now_ms() + REPEAT_MS;
 	run->signal = run->signal ? run->signal : sig;
 	if (run->step >= STEP_TERMINATE) {
 		go_to(run, STEP_KILL);
@@ -375,7 +385,9 @@ static bool all_gone(struct run *run, long now)
 {
 	if (run->alive)
 		return false;
-	if (descendants_signal(0, run->label) <= 0 || run->step == STEP_LEAVE)
+	/* A process that was made while the others were killed has not got the signal. */
+	if (descendants_signal(run->step == STEP_KILL ? SIGKILL : 0, run->label) <= 0 ||
+	    run->step == STEP_LEAVE)
 		return true;
 	if (!run->left_at)
 		run->left_at = now + LEFT_MS;
