@@ -239,7 +239,7 @@ static int take_place(struct coll_host *host, struct coll_arrival *at,
 			 hello->rank, other, from);
 }
 
-/* The process at the other end is who it says it is. */
+/* The process at the other end has proved which rank it is. */
 static int arrive(struct coll_host *host, struct coll_guest *guest)
 {
 	const struct coll_hello *hello = &guest->hello;

@@ -67,7 +67,7 @@ int coll_rendezvous_identify(struct coll_setup *setup,
 	return 0;
 }
 
-/* An address for a rank that nobody will connect to. */
+/* An address for a rank that no other one connects to. */
 static int any_address(struct coll_setup *setup, struct sockaddr_storage *addr,
 		       struct coll_detail *detail)
 {

@@ -259,7 +259,7 @@ static int rebuffed(struct guest *guest, int kind, const char *why)
 }
 
 /*
- * Say who we are; 0: rank 0 has said WAIT, in @wait; -EAGAIN: it may be tried again; or
+ * Say which rank this is; 0: rank 0 has said WAIT, in @wait; -EAGAIN: it may be tried again; or
  * rank 0's last word.
  */
 static int greet(struct guest *guest, struct coll_wait *wait, uint64_t deadline)
@@ -522,7 +522,7 @@ static int obey(struct guest *guest, int device, struct sockaddr_storage *peers)
 	struct sockaddr_storage own = { 0 };
 	char why[COLL_FAIL_MAX];
 	struct coll_wait wait;
-	bool joined = false;
+	bool joined = false, complete = false;
 	uint8_t *body;
 	size_t length;
 	int kind, err = 0;
@@ -531,7 +531,7 @@ static int obey(struct guest *guest, int device, struct sockaddr_storage *peers)
 	body = malloc(max);
 	if (!body)
 		return -ENOMEM;
-	while (!err) {
+	while (!err && !complete) {
 		kind = read_message(guest, body, max, &length,
 				    guest->setup->deadline + GRACE_MS, why);
 		if (kind < 0) {
@@ -545,7 +545,7 @@ static int obey(struct guest *guest, int device, struct sockaddr_storage *peers)
 			joined = true;
 		} else if (kind == COLL_MESSAGE_TABLE && joined) {
 			err = read_table(guest, body, length, &own, peers);
-			break;
+			complete = true;
 		} else {
 			err = -EPROTO;
 		}

@@ -88,7 +88,7 @@ static struct coll_guest *pause_one(struct coll_host *host)
 }
 
 /*
- * A place for a new connection: a free one, or that of the stranger who has been silent
+ * A place for a new connection: a free one, or that of the stranger that has been silent
  * longest if there are many of them, or that of a rank, which calls again.
  */
 static struct coll_guest *place(struct coll_host *host)

@@ -44,7 +44,6 @@ static int parse(uint8_t *secret, const char *text, size_t length)
 	return 0;
 }
 
-
 /* 32 bytes, or the digits of 32. */
 static int take(uint8_t *key, const char *text, ssize_t length)
 {
@@ -55,7 +54,7 @@ static int take(uint8_t *key, const char *text, ssize_t length)
 	return length < 0 ? -EINVAL : parse(key, text, length);
 }
 
-/* A file that only its owner, who is us or root, can read. */
+/* A file that only its owner can read, the user of this process or root. */
 static int read_file(uint8_t *key, const char *path, struct coll_detail *detail)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -193,7 +192,7 @@ void coll_secret_get(struct coll_secret *secret)
 
 void coll_secret_put(struct coll_secret *secret)
 {
-	/* Acquire and release: the page is unmapped after the last use by anybody. */
+	/* Acquire and release: the page is unmapped after the last use. */
 	if (!secret || __atomic_sub_fetch(&secret->holders, 1, __ATOMIC_ACQ_REL))
 		return;
 	explicit_bzero(secret->key, COLLECTIVE_SECRET_SIZE);

@@ -61,8 +61,7 @@ int main(void)
 	alone("ip link set lo up", "127.0.0.1:", 0);
 	alone("true", "127.0.0.1:", 0);
 	alone("ip link set lo up; ip addr del 127.0.0.1/8 dev lo", "[::1]:", 0);
-	alone("ip link set lo up; ip addr flush dev lo; ip addr add 10.9.8.7/32 dev lo", "10.9.8.7:",
-	      0);
+	alone("ip link set lo up; ip a flush dev lo; ip a add 10.9.8.7/32 dev lo", "10.9.8.7:", 0);
 	alone("ip link set lo up; ip addr flush dev lo", "ip link set lo up", -EADDRNOTAVAIL);
 	return tap_exit();
 }

@@ -11,11 +11,6 @@
 const char *resolver_answer;
 unsigned int resolver_delay_ms, resolver_slow_ms;
 
-int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-		       struct addrinfo **where);
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-		       struct addrinfo **where);
-
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		       struct addrinfo **where)
 {

@@ -3,6 +3,14 @@
 #ifndef RESOLVER_H
 #define RESOLVER_H
 
+#include <netdb.h>
+
+/* The linker makes the first of getaddrinfo(), and has the second called in its place. */
+int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **where);
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **where);
+
 /* The addresses of every name, with blanks between, in this order; NULL: there is none. */
 extern const char *resolver_answer;
 

@@ -109,8 +109,9 @@ static void be_rank(const struct session *session, int rank)
 	}
 	outcome->done = true;
 	/* The others connect to it. */
+	begin = coll_deadline_now();
 	for (i = 0; !outcome->err && i < session->nranks; i++)
-		while (!session->outcomes[i].done && outcome->ms + 5000 > coll_deadline_now() - begin)
+		while (!session->outcomes[i].done && coll_deadline_now() < begin + 5000)
 			usleep(2000);
 }
 
@@ -168,7 +169,19 @@ void session_note(const struct session *session)
 
 bool session_network(void)
 {
-	if (unshare(CLONE_NEWNET))
+	static const char * const addresses[] = {
+		"10.77.0.1/32", "10.77.0.2/32", "10.77.0.3/32",
+		"fd77::1/128 nodad", "fd77::2/128 nodad",
+	};
+	char command[80];
+	size_t i;
+
+	if (unshare(CLONE_NEWNET) || system("ip link set lo up"))
 		return false;
-	return !system("ip link set lo up && for a in 10.77.0.1/32 10.77.0.2/32 10.77.0.3/32 fd77::1/128 fd77::2/128; do ip addr add $a dev lo nodad 2>/dev/null || ip addr add $a dev lo || exit 1; done");
+	for (i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
+		snprintf(command, sizeof(command), "ip addr add dev lo %s", addresses[i]);
+		if (system(command))
+			return false;
+	}
+	return true;
 }

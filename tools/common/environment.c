@@ -47,7 +47,7 @@ static int set_number(const char *name, int value)
 	return set(name, text);
 }
 
-/* A port of @addr that nobody has now; or -1. */
+/* A port of @addr that is free now; or -1. */
 static int free_port(const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage own = *addr;
@@ -148,7 +148,7 @@ static int publish(const char *text, size_t length)
 	return set_number("COLL_SECRET_FD", fd) || set("COLL_SECRET_FILE", path) ? -1 : 0;
 }
 
-/* Nobody else can join, or answer for one of the ranks. */
+/* No other process can join, or answer for one of the ranks. */
 static int make_secret(void)
 {
 	unsigned char random[SECRET_SIZE];
@@ -224,8 +224,7 @@ int environment_set(const struct ranks *ranks)
 	int port = ranks->port, master = port + 1;
 
 	if (ranks->address ? !parse(ranks->address, &addr) : !choose_address(&addr)) {
-		fprintf(stderr, "%s: this host has no address, not even 127.0.0.1: ip link set lo up\n",
-			program_invocation_short_name);
+		fprintf(stderr, "no address here, not even 127.0.0.1: ip link set lo up\n");
 		return -1;
 	}
 	if (!port) {

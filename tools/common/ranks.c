@@ -147,9 +147,8 @@ static int raise_files(struct run *run)
 	more = run->files;
 	more.rlim_cur = need < more.rlim_max ? need : more.rlim_max;
 	if (need > more.rlim_max || setrlimit(RLIMIT_NOFILE, &more)) {
-		fprintf(stderr, "%s: to label the output of %d ranks takes %d open files, and %llu are allowed (ulimit -Hn)\n",
-			program_invocation_short_name, run->ranks->n, (int)need,
-			(unsigned long long)run->files.rlim_max);
+		fprintf(stderr, "labels take %d open files, %llu are allowed (ulimit -Hn)\n",
+			(int)need, (unsigned long long)run->files.rlim_max);
 		return -1;
 	}
 	return 0;
@@ -296,7 +295,7 @@ static void report(const struct run *run, int rank, pid_t pid, int status)
 
 /*
  * The others may notice a rank's death, and exit with an error, before the dead
- * one can be reaped.  So whoever fails in a short time from the first is named,
+ * one can be reaped.  So each one that fails in a short time from the first is named,
  * and one killed by a signal decides.
  */
 static void failed(struct run *run, int rank, pid_t pid, int status)
