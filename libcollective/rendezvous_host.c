@@ -66,7 +66,7 @@ static int few_files(struct coll_host *host, int err)
 		close(host->listeners[--host->nlisteners]);
 	(void)getrlimit(RLIMIT_NOFILE, &limit);	/* it is for the text */
 	return coll_fail(&host->why, err,
-			 "rank 0 has too many open files: of %llu that it may have (ulimit -n) it needs %d for this at least, and at best %d",
+			 "rank 0 has too many open files: of the %llu that are allowed (ulimit -n) at least %d have to be free, at best %d",
 			 (unsigned long long)limit.rlim_cur, 2 * PLACES_MIN,
 			 host->setup->nranks - 1 + STRANGERS + FILES_LEFT);
 }
