@@ -81,7 +81,7 @@ struct coll_arrival {
  * @device: that joins; a negative errno: none
  * @deadline: the earliest of all ranks'
  * @why: what failed
- * @refused: who was sent away last, and why; for @why
+ * @refused: the process that was refused last, and why; for @why
  * @where: where it listens, in words
  * @listeners: sockets
  * @nlisteners: how many
