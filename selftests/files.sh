@@ -14,8 +14,8 @@ result()
 start()
 {
 	local begin=$SECONDS status
-	said=$(ulimit -n "$2"; timeout 100 collective-run --no-bind -n "$1" -- collective-bench barrier \
-		--iters 2 --csv 2>&1)
+	said=$(timeout 100 collective-run --no-bind -n "$1" -- sh -c "ulimit -n $2
+		exec collective-bench barrier --iters 2 --csv" 2>&1)
 	status=$?
 	took=$((SECONDS - begin))
 	sed 's/^/# /' <<<"$said" | head -n 20
