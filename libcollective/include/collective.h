@@ -681,9 +681,9 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
  * coll_gatherv - one rank gets every rank's elements, which may be of any number
  *
  * As coll_allgatherv(), but only the @root looks at @recv, @recv_counts and
- * @recv_displs.  A rank that sends another number than the root expects makes the
- * operation fail.  Only the two know it: if it sends more then with EBADMSG, but it may
- * itself have sent all by then and return 0; if less then when the deadline has passed.
+ * @recv_displs.  If a rank sends another number than the root expects, more or less, then
+ * the operation fails with EBADMSG on every rank when all have called it.
+ * coll_error_detail() of the two says how they differ, if no other ranks do.
  */
 int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		 void *recv, const size_t *recv_counts,

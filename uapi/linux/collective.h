@@ -156,7 +156,8 @@ enum collective_reason_kind {
 	COLLECTIVE_REASON_NONE,
 	COLLECTIVE_REASON_DEATH,	/* rank_a's process died */
 	COLLECTIVE_REASON_LEFT,		/* rank_a left while it was needed */
-	COLLECTIVE_REASON_MISMATCH,	/* rank_a and rank_b made different calls */
+	COLLECTIVE_REASON_MISMATCH,	/* rank_a and rank_b made different calls; or rank_a sends
+					 * another count than rank_b expects: COLLECTIVE_F_VECTOR */
 	COLLECTIVE_REASON_PROTOCOL,	/* rank_b found rank_a breaking the protocol */
 	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
 	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
@@ -509,9 +510,11 @@ struct collective_view {
  * blocks of @send too, placed by @send_displs) on every rank, GATHER @recv_counts and
  * SCATTER @send_counts at the root, ALLTOALL both on every rank.  All others are 0.
  * Those of ALLGATHER and REDUCE_SCATTER must be the same on every rank (EBADMSG).
- * Those of which only two ranks know are not compared beforehand: who sends more than
- * the other expects makes the operation fail with EBADMSG, who sends less lets it end
- * with its deadline.  An operation with VECTOR of which all ranks know everything may
+ * Those of which only two ranks know must be the same for both: if a rank sends more, or less,
+ * than the other expects, be it none, the operation fails on every rank when all have submitted
+ * it (EBADMSG).  STATUS tells the counts as those of the calls of rank_a, which sends, and of
+ * rank_b, if no other counts differ and it is one of these two that asks; else both ranks may be
+ * COLLECTIVE_RANK_NONE.  An operation with VECTOR of which all ranks know everything may
  * be sent at once when it is small; the others are not.  A block without elements may
  * have any place.
  *
