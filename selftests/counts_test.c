@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/collective.h>
+
 #include "kselftest_harness.h"
 #include "machine.h"
 #include "team.h"
@@ -317,7 +319,7 @@ FIXTURE(counts) {
 };
 
 FIXTURE_VARIANT(counts) {
-	int nranks;
+	unsigned int nranks;
 	int lanes;
 };
 
@@ -329,7 +331,7 @@ FIXTURE_VARIANT_ADD(counts, seven) { .nranks = 7 };
 
 FIXTURE_SETUP(counts)
 {
-	if (variant->nranks > (int)ranks_enough())
+	if (variant->nranks > ranks_enough())
 		SKIP((void)0, "left to User-Mode Linux");
 }
 
@@ -383,38 +385,70 @@ TEST_F_TIMEOUT(counts, several_pairs, 200)
 	EXPECT_EQ(0, team_run(variant->nranks, &config, rank_several, NULL));
 }
 
-/* Many at once, of which some differ: each ends as its own counts do, in any order of keys. */
+/*
+ * Many at once, of which some differ: each ends as its own counts do, also where its keys come in
+ * another order on each rank, so that much is announced of what was not submitted.
+ */
 #define MANY	24
 
-static int rank_many(struct mate *mate)
+/* Operation i of them, as one rank sees it. */
+static int many_lay(const struct mate *mate, unsigned int i, struct area *in, struct area *out)
+{
+	struct deal deal = { .form = ALLTOALLV };
+	unsigned int seed = 5 * mate->nranks + 1000 * i;
+	int k;
+
+	deal_match(&deal, mate->nranks, &seed);
+	if (i % 3 == 1)
+		deal.sent[1][0] = deal.expected[1][0] + 1 + i;
+	if (i % 3 == 2)
+		deal.sent[0][1] = deal.expected[0][1] ? 0 : 3;
+	for (k = 0; k < mate->nranks; k++) {
+		out->counts[k] = deal.sent[mate->rank][k];
+		in->counts[k] = deal.expected[k][mate->rank];
+	}
+	area_lay(in, mate->nranks);
+	area_lay(out, mate->nranks);
+	in->at = calloc(mate->nranks * 80000, sizeof(__u16));
+	out->at = calloc(mate->nranks * 80000, sizeof(__u16));
+	CHECK(in->at && out->at);
+	return 0;
+}
+
+static int many_begin(struct mate *mate, unsigned int i, bool keyed, struct area *in,
+		      struct area *out, struct coll_request **request)
+{
+	struct collective_layout layout = {
+		.size = sizeof(layout),
+		.send_counts = (uintptr_t)out->counts,
+		.recv_counts = (uintptr_t)in->counts,
+	};
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_UINT16,
+		.flags = COLLECTIVE_F_VECTOR | COLLECTIVE_F_KEYED,
+		.key = i,
+		.send = (uintptr_t)out->at,
+		.recv = (uintptr_t)in->at,
+		.layout = (uintptr_t)&layout,
+	};
+
+	if (keyed)
+		return coll_isubmit(mate->comm, &op, request);
+	return coll_ialltoallv(mate->comm, out->at, out->counts, out->displs, in->at, in->counts,
+			       in->displs, COLL_UINT16, request);
+}
+
+static int many_run(struct mate *mate, bool keyed)
 {
 	struct coll_request *request[MANY];
 	struct area in[MANY], out[MANY];
-	unsigned int seed = 5 * mate->nranks, i;
-	int k;
+	unsigned int i, at;
 
 	for (i = 0; i < MANY; i++) {
-		struct deal deal = { .form = ALLTOALLV };
-
-		deal_match(&deal, mate->nranks, &seed);
-		if (i % 3 == 1)
-			deal.sent[1][0] = deal.expected[1][0] + 1 + i;
-		if (i % 3 == 2 && deal.sent[0][1])
-			deal.sent[0][1] = 0;
-		else if (i % 3 == 2)
-			deal.sent[0][1] = 3;
-		for (k = 0; k < mate->nranks; k++) {
-			out[i].counts[k] = deal.sent[mate->rank][k];
-			in[i].counts[k] = deal.expected[k][mate->rank];
-		}
-		area_lay(&in[i], mate->nranks);
-		area_lay(&out[i], mate->nranks);
-		in[i].at = calloc(mate->nranks * 80000, sizeof(__u16));
-		out[i].at = calloc(mate->nranks * 80000, sizeof(__u16));
-		CHECK(in[i].at && out[i].at);
-		CHECK_EQ(0, coll_ialltoallv(mate->comm, out[i].at, out[i].counts, out[i].displs,
-					    in[i].at, in[i].counts, in[i].displs, COLL_UINT16,
-					    &request[i]));
+		at = keyed ? (i * 7 + mate->rank * 11) % MANY : i;
+		CHECK_EQ(0, many_lay(mate, at, &in[at], &out[at]));
+		CHECK_EQ(0, many_begin(mate, at, keyed, &in[at], &out[at], &request[at]));
 	}
 	for (i = 0; i < MANY; i++) {
 		CHECK_EQ(i % 3 ? -EBADMSG : 0, coll_wait(request[i]));
@@ -422,6 +456,11 @@ static int rank_many(struct mate *mate)
 		free(out[i].at);
 	}
 	return coll_barrier(mate->comm);
+}
+
+static int rank_many(struct mate *mate)
+{
+	return many_run(mate, false) ?: many_run(mate, true);
 }
 
 TEST_F_TIMEOUT(counts, many_at_once, 100)
