@@ -103,7 +103,7 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 	case COLLECTIVE_REASON_MISMATCH:
 		length = reason->rank_a == COLLECTIVE_RANK_NONE ?
 			 snprintf(text, size,
-				  "two ranks have different counts of what one sends to the other") :
+				  "two ranks have different counts for one another") :
 			 snprintf(text, size, "%s and %s made different calls", first, second);
 		break;
 	case COLLECTIVE_REASON_PROTOCOL:

@@ -78,8 +78,10 @@ static void deal_match(struct deal *deal, int n, unsigned int *seed)
 			if (i == k || (deal->form == ALLTOALLV_IN_PLACE &&
 				       (i == deal->root || k == deal->root)))
 				two = one;
-			deal->sent[i][k] = deal->expected[i][k] = one;
-			deal->sent[k][i] = deal->expected[k][i] = two;
+			deal->sent[i][k] = one;
+			deal->sent[k][i] = two;
+			deal->expected[i][k] = one;
+			deal->expected[k][i] = two;
 		}
 	}
 }
@@ -303,8 +305,9 @@ static int rank_every_pair(struct mate *mate)
 				named = deal.sent[to][from] == deal.expected[to][from];
 		}
 		if (deal_differs(mate, &deal, &in, &out, from, to, named)) {
-			dprintf(STDOUT_FILENO, "# rank %d of %d: %s, root %d: rank %d sends %zu, rank %d expects %zu: %s\n",
-				mate->rank, mate->nranks, names[deal.form], deal.root, from,
+			dprintf(STDOUT_FILENO, "# rank %d of %d: %s, root %d: ", mate->rank,
+				mate->nranks, names[deal.form], deal.root);
+			dprintf(STDOUT_FILENO, "rank %d sends %zu, rank %d expects %zu: %s\n", from,
 				deal.sent[from][to], to, deal.expected[from][to],
 				coll_error_detail(mate->comm));
 			return 1;

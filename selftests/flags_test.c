@@ -180,7 +180,7 @@ static bool scans(int opcode)
 /* How the operation ended, or NO_FORM; its flags are in @submitted. */
 static int job_run(struct job *job, const struct form *form)
 {
-	_Alignas(struct io_uring_sqe) char sqe[128];
+	__u64 sqe[16];
 	int err;
 
 	memset(&submitted, 0xff, sizeof(submitted));

@@ -3,8 +3,8 @@
 
 static_assert(COLLECTIVE_RANKS_MAX == 1 << COLL_ROUNDS_MAX);
 
-/* A count that differs by more is taken for another pair's. */
-#define BALANCE_LIKELY	(1ULL << 40)
+/* Elements: a count beyond that shows that it is not this pair whose counts differ. */
+#define BALANCE_LIKELY	(1024ULL * 1024 * 1024 * 1024)
 
 /* An odd number for what one rank sends to another: a multiple of 2^64 has no other factor. */
 static u64 balance_weight(u32 from, u32 to)

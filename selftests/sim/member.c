@@ -393,7 +393,7 @@ void member_done(struct member *member, u32 number)
 				 member->rank, number);
 		if (part->send && (part_margins(part, part->send) ||
 				   part_margins(part, part->recv)))
-			sim_fail(sim, "rank %u: operation %u fails, and is written outside of the buffers",
+			sim_fail(sim, "rank %u: operation %u fails, and wrote beyond its memory",
 				 member->rank, number);
 	} else {
 		sim->successes++;

@@ -156,8 +156,7 @@ enum collective_reason_kind {
 	COLLECTIVE_REASON_NONE,
 	COLLECTIVE_REASON_DEATH,	/* rank_a's process died */
 	COLLECTIVE_REASON_LEFT,		/* rank_a left while it was needed */
-	COLLECTIVE_REASON_MISMATCH,	/* rank_a and rank_b made different calls; or rank_a sends
-					 * another count than rank_b expects: COLLECTIVE_F_VECTOR */
+	COLLECTIVE_REASON_MISMATCH,	/* rank_a and rank_b made different calls */
 	COLLECTIVE_REASON_PROTOCOL,	/* rank_b found rank_a breaking the protocol */
 	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
 	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
