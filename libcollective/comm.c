@@ -31,7 +31,6 @@ struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 	comm->pid = getpid();
 	comm->rank = setup->rank;
 	comm->nranks = setup->nranks;
-	comm->reproducible = setup->reproducible;
 	comm->setup = *setup;
 	coll_secret_get(comm->setup.secret);
 	pthread_mutex_init(&comm->lock, NULL);

@@ -23,7 +23,8 @@ struct coll_secret;
  * @insecure: addresses other than loopback allowed, secret or not
  * @secured: there is a secret
  * @secret: it (secret.h), or NULL; a communicator's setup has a reference, copies have none
- * @reproducible: every allreduce reduces in the order of ranks
+ * @reproducible: reductions take the elements in the order of ranks
+ * @wide: reductions keep sums of 16-bit floats in 32 bits
  * @name: the group's; empty: rank 0 chooses
  * @id: the group's number, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
@@ -46,6 +47,7 @@ struct coll_setup {
 	bool secured;
 	struct coll_secret *secret;
 	bool reproducible;
+	bool wide;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
 	uint64_t job;
