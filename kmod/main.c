@@ -2,6 +2,7 @@
 #include <linux/module.h>
 
 #include "cdev.h"
+#include "closing.h"
 #include "coll.h"
 
 static int __init collective_init(void)
@@ -11,27 +12,35 @@ static int __init collective_init(void)
 	err = coll_runner_setup();
 	if (err)
 		return err;
+	err = coll_closing_setup();
+	if (err)
+		goto runner;
 	coll_vector_setup();
 	coll_recorder_setup();
 	coll_death_setup();
 	err = coll_cdev_setup();
 	if (err)
-		goto runner;
+		goto closing;
 	pr_info("collective: ready, reductions by %s\n", coll_vector_impl()->name);
 	return 0;
 
-runner:
+closing:
 	coll_death_cleanup();
 	coll_recorder_cleanup();
+	coll_closing_cleanup();
+runner:
 	coll_runner_cleanup();
 	return err;
 }
 
 static void __exit collective_exit(void)
 {
+	/* Members that are closing still are in groups. */
+	coll_closing_wait();
 	coll_cdev_cleanup();
 	coll_death_cleanup();
 	coll_recorder_cleanup();
+	coll_closing_cleanup();
 	coll_runner_cleanup();
 }
 

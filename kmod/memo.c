@@ -31,10 +31,11 @@ int coll_memo_setup(struct coll_member *member)
 	return member->memos ? 0 : -ENOMEM;
 }
 
-static void memo_free(struct coll_memos *memos, struct coll_memo *memo)
+static void memo_free(struct coll_member *member, struct coll_memo *memo)
 {
 	hlist_del(&memo->node);
-	memos->nkeyed--;
+	member->memos->nkeyed--;
+	coll_uncharge(&member->charges, sizeof(*memo));
 	kfree(memo);
 }
 
@@ -51,7 +52,7 @@ void coll_memo_cleanup(struct coll_member *member)
 
 	for (i = 0; memos && i < COLL_INFLIGHT; i++)
 		hlist_for_each_entry_safe(memo, next, &memos->keyed[i], node)
-			memo_free(memos, memo);
+			memo_free(member, memo);
 	kvfree(memos);
 	member->memos = NULL;
 }
@@ -87,12 +88,13 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
  * @name: of the operation, which is not in flight here
  *
  * Return: the memo, a new one if there was none (nobody was heard yet); NULL when it
- * is over here or has failed; -EPROTO or -ENOMEM.
+ * is over here or has failed; -EPROTO, -EDQUOT or -ENOMEM.
  */
 struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 {
 	struct coll_memos *memos = member->memos;
 	struct coll_memo *memo = coll_memo_find(member, name);
+	int err;
 
 	if (memo || coll_memo_failure(member, name))
 		return memo;
@@ -105,9 +107,14 @@ struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 	}
 	if (memos->nkeyed >= memos_max(member))
 		return ERR_PTR(-EPROTO);
+	err = coll_charge(&member->charges, sizeof(*memo));
+	if (err)
+		return ERR_PTR(err);
 	memo = kzalloc(sizeof(*memo), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!memo)
+	if (!memo) {
+		coll_uncharge(&member->charges, sizeof(*memo));
 		return ERR_PTR(-ENOMEM);
+	}
 	memo->name = name;
 	memos->nkeyed++;
 	hlist_add_head(&memo->node, memo_bucket(member, name));
@@ -128,7 +135,7 @@ void coll_memo_drop(struct coll_member *member, u64 name)
 	if (coll_name_counted(name))
 		memo->heard = 0;
 	else
-		memo_free(member->memos, memo);
+		memo_free(member, memo);
 }
 
 /**
