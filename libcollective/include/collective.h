@@ -186,7 +186,7 @@ struct coll_config {
  * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL, ETIMEDOUT (the text says
  * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
  * else answers at the rendezvous), EOPNOTSUPP (the kernel speaks another
- * version), ENOMEM, EMFILE.
+ * version), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

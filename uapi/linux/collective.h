@@ -191,7 +191,10 @@ enum collective_reason_kind {
  * ENOTCONN	the group is not up, or not joined yet
  * EPERM	the calling process is not the one that joined
  * ENOMEM	no memory
- * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
+ * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all
+ *		groups of the user (real user ID) the module's parameter user_memory_mib.
+ *		The kernel's log then says so.  Processes that had CAP_SYS_RESOURCE when
+ *		they joined are counted, and not limited
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
  * EAGAIN	too many requests in flight, or not collected
@@ -287,7 +290,8 @@ struct collective_query {
  *	with EBADMSG otherwise
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
- * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM, EINTR,
+ * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
+ * memory: it grows with ranks and lanes), ENFILE, EPERM, EINTR,
  * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES,
  * EAFNOSUPPORT, ENODEV).
  */
@@ -322,8 +326,8 @@ struct collective_join {
  * Returns 0 when the group is up.  On a non-blocking file it is EINPROGRESS and
  * poll() tells: POLLOUT when up, POLLERR when failed; the same call then says
  * why.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
- * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM, ECANCELED (LEAVE was
- * called), and whatever calling an address gives (ENETUNREACH, EHOSTUNREACH,
+ * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM, EDQUOT, ENFILE, ECANCELED
+ * (LEAVE was called), and whatever calling an address gives (ENETUNREACH, EHOSTUNREACH,
  * EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED), by which the group has failed.
  */
 struct collective_connect {
