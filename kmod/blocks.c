@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 
 #include "blocks.h"
+#include "coll.h"
 #include "core/digest.h"
 #include "core/reduce.h"
 

@@ -187,7 +187,7 @@ static int locked_out(const void *arg)
 	pipe = popen("collectivectl check", "r");
 	while (pipe && fgets(line, sizeof(line), pipe)) {
 		printf("# %s", line);
-		advised |= strstr(line, "usermod -aG 12345") != NULL;
+		advised |= !!strstr(line, "usermod -aG 12345");
 	}
 	CHECK(pipe && pclose(pipe) > 0);
 	CHECK(advised);

@@ -62,17 +62,17 @@ static void device_advice(const char *path, const struct stat *info, int err)
 		return;
 	snprintf(name, sizeof(name), "%u", info->st_gid);
 	if (err == EPERM || (info->st_mode & 0006) == 0006)
-		printf("%-10s its mode is no hindrance: a container or a security module is.  Give a\n"
-		       "%-10s container the device (--device %s).\n", "", "", path);
+		printf("%-10s its mode allows it: a container or a security module does not.\n"
+		       "%-10s Give a container the device (--device %s).\n", "", "", path);
 	else if (!for_group)
 		printf("%-10s only its owner may open it: a udev rule decides, as\n"
 		       "%-10s KERNEL==\"collective\", MODE=\"0660\", GROUP=\"collective\"\n", "", "");
 	else if (user && enlisted(user, info->st_gid))
-		printf("%-10s the account is in group %s, this session is not yet: log in again.\n",
+		printf("%-10s the account is in group %s, this session not yet: log in again.\n",
 		       "", group ? group->gr_name : name);
 	else
-		printf("%-10s it is for the members of group %s: usermod -aG %s %s, then log in again;\n"
-		       "%-10s in a container: --group-add %u.\n", "",
+		printf("%-10s it is for the members of group %s: usermod -aG %s %s,\n"
+		       "%-10s then log in again; in a container: --group-add %u.\n", "",
 		       group ? group->gr_name : name, group ? group->gr_name : name,
 		       user ? user->pw_name : "USER", "", info->st_gid);
 }
