@@ -53,7 +53,7 @@ static u64 account_limit(void)
 
 	if (!mib)
 		return ((u64)totalram_pages() << PAGE_SHIFT) / ACCOUNT_DEFAULT_PART;
-	return mib > U64_MAX >> 20 ? U64_MAX : mib << 20;
+	return mib > S64_MAX >> 20 ? S64_MAX : mib << 20;
 }
 
 /* The account of a user, made if there is none; accounts_mutex is held. */
@@ -139,18 +139,17 @@ static void charge_refused(const struct coll_account *account, u64 limit)
  */
 int coll_charge(struct coll_charges *charges, u64 bytes)
 {
+	u64 limit = charges->exempt ? S64_MAX : account_limit();
 	struct coll_account *account = charges->account;
-	u64 sum = atomic64_add_return(bytes, &account->bytes);
+	s64 charged = atomic64_read(&account->bytes);
 
-	if (!charges->exempt) {
-		u64 limit = account_limit();
-
-		if (sum > limit) {
-			atomic64_sub(bytes, &account->bytes);
+	/* A charge that is refused makes no other fail meanwhile. */
+	do {
+		if (charged > limit || bytes > limit - charged) {
 			charge_refused(account, limit);
 			return -EDQUOT;
 		}
-	}
+	} while (!atomic64_try_cmpxchg(&account->bytes, &charged, charged + bytes));
 	atomic64_add(bytes, &charges->bytes);
 	return 0;
 }

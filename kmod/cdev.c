@@ -198,6 +198,7 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
 	int err;
 
+	submit->received = 0;
 	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
 		return -EINVAL;
 	err = coll_member_use(member);
