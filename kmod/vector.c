@@ -50,7 +50,7 @@ static void vector_default_mode(void)
 	/* The fields of the FPSCR with the traps, and with NI and the rounding mode. */
 	asm volatile("mtfsfi 6, 0\n\tmtfsfi 7, 0");
 #elif defined(CONFIG_LOONGARCH)
-	asm volatile("movgr2fcsr $r0, $zero");
+	write_fcsr(LOONGARCH_FCSR0, 0);
 #else
 #error "which register holds the rounding mode of this architecture?"
 #endif

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A file is closed while peers cannot be reached: rank, listener and pages are free when
- * close() returns, and what was said last arrives when it can.
+ * close() returns, and what was said last arrives when it can.  Others do not wait for it, but
+ * for the module's exit.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -30,14 +33,14 @@ FIXTURE(far) {
 };
 
 static int far_join(int fd, const char *name, __u64 id, unsigned int rank,
-		    struct sockaddr_storage *addr)
+		    unsigned int heartbeat_ms, struct sockaddr_storage *addr)
 {
 	struct collective_join join = {
 		.size = sizeof(join),
 		.id = id,
 		.rank = rank,
 		.nranks = 2,
-		.heartbeat_ms = HEARTBEAT_MS,
+		.heartbeat_ms = heartbeat_ms,
 		.addr_len = sizeof(*addr),
 	};
 	int err;
@@ -61,7 +64,8 @@ FIXTURE_SETUP(far)
 	group_unique(self->name, sizeof(self->name), &self->id);
 	for (i = 0; i < 2; i++) {
 		self->fd[i] = member_open();
-		ASSERT_EQ(0, far_join(self->fd[i], self->name, self->id, i, &self->addr[i]));
+		ASSERT_EQ(0, far_join(self->fd[i], self->name, self->id, i, HEARTBEAT_MS,
+				      &self->addr[i]));
 	}
 	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
 	self->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -119,7 +123,7 @@ TEST_F_TIMEOUT(far, close_does_not_wait, 200)
 	/* The rank is free. */
 	ASSERT_EQ(0, loopback_set(true));
 	again = member_open();
-	EXPECT_EQ(0, far_join(again, self->name, self->id, 0, &addr));
+	EXPECT_EQ(0, far_join(again, self->name, self->id, 0, HEARTBEAT_MS, &addr));
 	close(again);
 }
 
@@ -141,6 +145,118 @@ TEST_F_TIMEOUT(far, goodbye_arrives, 200)
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
 	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
 	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/*
+ * Files that a kernel thread closes
+ */
+
+/* Send it to a socket that only itself refers to, and which is collected as garbage. */
+static int throw_away(int fd)
+{
+	int pair[2], fds[2], err = 0;
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(fds))];
+	} control = { .head = {
+		.cmsg_len = CMSG_LEN(sizeof(fds)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+	} };
+	struct msghdr msg = {
+		.msg_iov = &(struct iovec) { "", 1 },
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.bytes),
+	};
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return -errno;
+	fds[0] = fd;
+	fds[1] = pair[0];
+	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+	if (sendmsg(pair[1], &msg, 0) != 1)
+		err = -errno;
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+static bool rank_gone(const char *name, unsigned int rank, unsigned int ms)
+{
+	const __u64 end = now_ms() + ms;
+
+	while (member_value(name, rank, "state") >= 0 && now_ms() < end)
+		sleep_ms(10);
+	return member_value(name, rank, "state") < 0;
+}
+
+TEST_F_TIMEOUT(far, thrown_away, 200)
+{
+	ASSERT_EQ(0, throw_away(self->fd[0]));
+	self->fd[0] = -1;
+	EXPECT_TRUE(rank_gone(self->name, 0, 10000));
+}
+
+/* Those of others are closed by the same thread, and need not wait for an operation's end. */
+TEST_F_TIMEOUT(far, thrown_away_busy, 200)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.count = MEMORY / 2,
+		.send = (uintptr_t)self->memory,
+		.recv = (uintptr_t)self->memory + MEMORY / 2,
+	};
+	struct pollfd reader = { .events = POLLIN };
+	__u64 request;
+	int pipes[2];
+
+	ASSERT_EQ(0, pipe(pipes));
+	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
+	sleep_ms(300);
+	ASSERT_EQ(0, loopback_set(false));
+	ASSERT_EQ(0, throw_away(self->fd[0]));
+	self->fd[0] = -1;
+	sleep_ms(300);
+	ASSERT_EQ(0, throw_away(pipes[1]));
+	reader.fd = pipes[0];
+	EXPECT_EQ(1, poll(&reader, 1, 10000));
+	EXPECT_TRUE(reader.revents & POLLHUP);
+	TH_LOG("pinned still: %lld KiB", (long long)process_value(0, "VmPin:"));
+	close(pipes[0]);
+}
+
+/* The last one: sockets linger, nothing else uses the module, and it may be unloaded. */
+TEST(exit_waits)
+{
+	struct sockaddr_storage addr[2];
+	char name[33], line[512];
+	unsigned int i, state, waits = 0;
+	FILE *file;
+	__u64 id;
+	int fd[2];
+
+	ASSERT_EQ(0, unshare(CLONE_NEWNET));
+	ASSERT_EQ(0, loopback_set(true));
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		fd[i] = member_open();
+		ASSERT_EQ(0, far_join(fd[i], name, id, i, 2000, &addr[i]));
+	}
+	ASSERT_EQ(0, pair_connect(fd, addr));
+	sleep_ms(300);
+	ASSERT_EQ(0, loopback_set(false));
+	close(fd[0]);
+	file = fopen("/proc/self/net/tcp", "r");
+	ASSERT_NE(NULL, file);
+	while (fgets(line, sizeof(line), file))
+		waits += sscanf(line, " %*u: %*x:%*x %*x:%*x %x", &state) == 1 && state == 0x04;
+	fclose(file);
+	/* FIN_WAIT1: a control and a data connection. */
+	EXPECT_EQ(2, waits);
+	close(fd[1]);
 }
 
 TEST_HARNESS_MAIN
