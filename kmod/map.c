@@ -10,7 +10,7 @@
  * these.  All are compound, of two pages at least: the kernel maps no part of one for a program
  * that has received it (TCP_ZEROCOPY_RECEIVE), which would see it after the operation, too.
  *
- * Nobody reclaims a piece, so pages count against RLIMIT_MEMLOCK for as long as any of the
+ * No reclaim takes a piece, so pages count against RLIMIT_MEMLOCK for as long as any of the
  * mapping is there; what is registered of it counts again.  The mapping is not one of the
  * device's file, whose closing is the end of a member, but of a file of its own that keeps
  * the account: it lasts as long as the mapping does, and so does the module.
@@ -30,7 +30,7 @@
 /* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
 #define COLL_MAP_ORDER		9
 #define COLL_MAP_ORDER_LEAST	1
-#define COLL_MAP_LEAST		(1U << COLL_MAP_ORDER_LEAST)
+#define COLL_MAP_LEAST		BIT(COLL_MAP_ORDER_LEAST)
 #define COLL_MAP_GFP		(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT | __GFP_COMP)
 
 /**

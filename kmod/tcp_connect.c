@@ -5,7 +5,7 @@
  * They are made in the context of the process that joins or connects: its
  * network namespace and memory cgroup are theirs.  Each has a file with the credentials of
  * the process that joined, as a socket of a program has: packet filters look there for the
- * user whom a packet is from.  No descriptor refers to the file, the endpoint has the only
+ * user that a packet is from.  No descriptor refers to the file, the endpoint has the only
  * reference, and the socket ends with it: by __fput_sync(), because fput() would leave that
  * to the return to user space, which a thread that waits for an operation may be far from.
  */

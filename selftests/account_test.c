@@ -55,7 +55,7 @@ static int limit_set(int limit, unsigned int mib)
 	return pwrite(limit, text, n, 0) == n ? 0 : -errno;
 }
 
-/* Run it in a process of its own, that of a user whom the limit holds for. */
+/* Run it in a process of its own, that of a user that the limit holds for. */
 static int as_other_user(int (*fn)(int limit), int limit)
 {
 	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };

@@ -4,6 +4,7 @@
  * they round, nor on whether they flush subnormal numbers to zero.
  */
 #include <fenv.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,7 @@ static int right(struct rank *r, const __u8 *result)
 		CHECK_EQ(bits[0], bits[1]);
 	}
 	/* A subnormal one has not been flushed. */
-	CHECK(f32[2] > 0 && f32[2] < 1.17549435e-38f);
+	CHECK(f32[2] > 0 && f32[2] < FLT_MIN);
 	/* Nor has what is less than half of the last bit been rounded up. */
 	CHECK_EQ(1, f32[0] == 1);
 	return 0;

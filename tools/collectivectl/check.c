@@ -66,7 +66,8 @@ static void device_advice(const char *path, const struct stat *info, int err)
 		       "%-10s Give a container the device (--device %s).\n", "", "", path);
 	else if (!for_group)
 		printf("%-10s only its owner may open it: a udev rule decides, as\n"
-		       "%-10s KERNEL==\"collective\", MODE=\"0660\", GROUP=\"collective\"\n", "", "");
+		       "%-10s KERNEL==\"collective\", MODE=\"0660\", GROUP=\"collective\"\n",
+		       "", "");
 	else if (user && enlisted(user, info->st_gid))
 		printf("%-10s the account is in group %s, this session not yet: log in again.\n",
 		       "", group ? group->gr_name : name);

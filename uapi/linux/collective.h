@@ -21,8 +21,8 @@
  * closed, is not given to children, cannot grow, is in no core dump by default, and counts
  * against RLIMIT_MEMLOCK, as an even number of pages, until all of it is unmapped, besides
  * what is registered; a page that is dropped (MADV_DONTNEED) and touched again counts as two
- * more, and beyond the limit is a SIGBUS.  Errors: EINVAL (private, an offset, or the file cannot be written), EACCES
- * (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
+ * more, and beyond the limit is a SIGBUS.  Errors: EINVAL (private, an offset, or the file
+ * cannot be written), EACCES (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H
