@@ -28,8 +28,8 @@
  *
  * Teardown (member_stop): all runners are stopped, so that nobody is left who could
  * touch a connection, the control runner first, for who stops it to say goodbye;
- * sockets are closed, which waits for their callbacks, and after a goodbye until all
- * has arrived; what requests are left give their pages back.
+ * sockets are closed, which waits for their callbacks, and after a goodbye linger
+ * without their endpoints (tcp_linger.c); what requests are left give their pages back.
  */
 #ifndef COLL_H
 #define COLL_H

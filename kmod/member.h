@@ -13,6 +13,7 @@
 
 #include <linux/collective.h>
 
+#include "account.h"
 #include "agree.h"
 #include "core/engine.h"
 #include "registry.h"
@@ -63,6 +64,10 @@ struct coll_counters {
  * @watched: for a signal that ends the process (death.c)
  * @cred: that joined [c]
  * @memcg: memory cgroup that joined [c]
+ * @charges: what kernel memory is charged to, from JOIN until the file is released
+ * @charged: bytes charged for what JOIN and CONNECT allocate, but links and lanes'
+ *	connections; returned with that memory
+ * @closing: releases it when the file is released by a kernel thread
  * @pid: that joined, for people [c]
  * @rank: [c]
  * @nranks: [c]
@@ -143,6 +148,9 @@ struct coll_member {
 	struct list_head watched;
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
+	struct coll_charges charges;
+	u64 charged;
+	struct work_struct closing;
 	pid_t pid;
 	u32 rank;
 	u32 nranks;
