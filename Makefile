@@ -23,7 +23,7 @@ help:
 	@echo "make check-all  and those that take longer: under KASAN, lockdep, kmemleak, above all"
 	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
-	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
+	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
 	@echo "make clean"
