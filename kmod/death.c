@@ -7,15 +7,44 @@
  * Memory says so itself (an MMU notifier); of a core, nobody is told but who traces
  * signals.
  */
+#include <linux/hashtable.h>
+#include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 #include <trace/events/signal.h>
 
 #include "coll.h"
 
-static LIST_HEAD(watched);
-static DEFINE_SPINLOCK(watched_lock);	/* taken inside of a process's siglock */
+/**
+ * struct death_watch - a process that has joined, once for all its members
+ * @node: in @watches, by @mm; changed under both locks, read under either
+ * @mm: of the process; the notifiers of its members keep the struct from being used again
+ * @pid: of the process: a child may share its memory for a while (vfork)
+ * @members: that the process has joined, at least one; protected by @watches_mutex
+ * @work: tells @members that the process is about to end
+ *
+ * The last member that goes takes the watch out of the table, waits for @work, and frees it.
+ */
+struct death_watch {
+	struct hlist_node node;
+	const struct mm_struct *mm;
+	pid_t pid;
+	struct list_head members;
+	struct work_struct work;
+};
+
+static DEFINE_HASHTABLE(watches, 8);
+static DEFINE_MUTEX(watches_mutex);
+
+/*
+ * Taken by a tracepoint's probe, with preemption off: it must not sleep on PREEMPT_RT either,
+ * and is held for one look-up.
+ */
+static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /**
  * coll_death_tell() - the process has ended, or is about to
@@ -40,6 +69,78 @@ static const struct mmu_notifier_ops death_notifier_ops = {
 	.release = death_mm_release,
 };
 
+static void death_work(struct work_struct *work)
+{
+	struct death_watch *watch = container_of(work, struct death_watch, work);
+	struct coll_member *member;
+
+	mutex_lock(&watches_mutex);
+	list_for_each_entry(member, &watch->members, watched)
+		coll_death_tell(member);
+	mutex_unlock(&watches_mutex);
+}
+
+static struct death_watch *watch_find(const struct mm_struct *mm, pid_t pid)
+{
+	struct death_watch *watch;
+
+	hash_for_each_possible(watches, watch, node, (uintptr_t)mm)
+		if (watch->mm == mm && watch->pid == pid)
+			return watch;
+	return NULL;
+}
+
+static struct death_watch *watch_new(const struct coll_member *member)
+{
+	struct death_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+
+	if (!watch)
+		return NULL;
+	watch->mm = member->mm;
+	watch->pid = member->pid;
+	INIT_LIST_HEAD(&watch->members);
+	INIT_WORK(&watch->work, death_work);
+	raw_spin_lock_irq(&watches_lock);
+	hash_add(watches, &watch->node, (uintptr_t)watch->mm);
+	raw_spin_unlock_irq(&watches_lock);
+	return watch;
+}
+
+static int watch_enter(struct coll_member *member)
+{
+	struct death_watch *watch;
+
+	mutex_lock(&watches_mutex);
+	watch = watch_find(member->mm, member->pid);
+	if (!watch)
+		watch = watch_new(member);
+	if (watch)
+		list_add(&member->watched, &watch->members);
+	mutex_unlock(&watches_mutex);
+	return watch ? 0 : -ENOMEM;
+}
+
+static void watch_leave(struct coll_member *member)
+{
+	struct death_watch *watch;
+	bool last;
+
+	mutex_lock(&watches_mutex);
+	watch = watch_find(member->mm, member->pid);
+	list_del(&member->watched);
+	last = list_empty(&watch->members);
+	if (last) {
+		raw_spin_lock_irq(&watches_lock);
+		hash_del(&watch->node);
+		raw_spin_unlock_irq(&watches_lock);
+	}
+	mutex_unlock(&watches_mutex);
+	if (!last)
+		return;
+	cancel_work_sync(&watch->work);
+	kfree(watch);
+}
+
 /**
  * coll_death_watch() - be told when the process ends
  * @member: that joins; its memory and pid are known
@@ -58,10 +159,10 @@ int coll_death_watch(struct coll_member *member)
 		return -ERESTARTSYS;
 	if (err)
 		return err;
-	spin_lock_irq(&watched_lock);
-	list_add(&member->watched, &watched);
-	spin_unlock_irq(&watched_lock);
-	return 0;
+	err = watch_enter(member);
+	if (err)
+		mmu_notifier_unregister(&member->notifier, member->mm);
+	return err;
 }
 
 /**
@@ -72,33 +173,31 @@ int coll_death_watch(struct coll_member *member)
  */
 void coll_death_unwatch(struct coll_member *member)
 {
-	spin_lock_irq(&watched_lock);
-	list_del(&member->watched);
-	spin_unlock_irq(&watched_lock);
+	watch_leave(member);
 	mmu_notifier_unregister(&member->notifier, member->mm);
 }
 
 #ifdef CONFIG_TRACEPOINTS
 static struct tracepoint *death_tracepoint;
 
-/* By the thread itself, its process's siglock held: the control runner does the rest. */
+/*
+ * By the thread itself, with its process's siglock held and preemption off: the work item does
+ * the rest.
+ */
 static void death_signal(void *data, int sig, struct kernel_siginfo *info,
 			 struct k_sigaction *action)
 {
-	struct coll_member *member;
+	struct death_watch *watch;
 	unsigned long flags;
 
 	if (!sig_kernel_coredump(sig) || action->sa.sa_handler != SIG_DFL ||
 	    current->signal->flags & SIGNAL_UNKILLABLE)
 		return;
-	spin_lock_irqsave(&watched_lock, flags);
-	list_for_each_entry(member, &watched, watched) {
-		if (member->mm != current->mm || member->pid != task_tgid_nr(current))
-			continue;
-		set_bit(COLL_CHORE_DEATH, &member->chores);
-		coll_runner_kick(&member->control);
-	}
-	spin_unlock_irqrestore(&watched_lock, flags);
+	raw_spin_lock_irqsave(&watches_lock, flags);
+	watch = watch_find(current->mm, task_tgid_nr(current));
+	if (watch)
+		queue_work(coll_wq, &watch->work);
+	raw_spin_unlock_irqrestore(&watches_lock, flags);
 }
 
 static void death_find(struct tracepoint *tracepoint, void *name)

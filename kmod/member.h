@@ -31,7 +31,6 @@ enum coll_chore {
 	COLL_CHORE_TICK,
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
-	COLL_CHORE_DEATH,
 };
 
 /**
@@ -59,7 +58,7 @@ struct coll_counters {
  * @recorder: of what happens to it; NULL: there is none (recorder.c) [c]
  * @mm: that joined [c]
  * @notifier: of its end
- * @watched: for a signal that ends the process (death.c)
+ * @watched: with the other members of its process (death.c)
  * @cred: that joined [c]
  * @memcg: memory cgroup that joined [c]
  * @pid: that joined, for people [c]
