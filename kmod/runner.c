@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "runner.h"
 
+#include <linux/delay.h>
 #include <linux/sched.h>
 
 #include "compat/compat.h"
@@ -251,10 +252,13 @@ void coll_runner_reclaim(struct coll_runner *runner)
 void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
-	while (!runner_claim(runner)) {
-		flush_work(&runner->work);
-		cond_resched();
-	}
+	/*
+	 * It may be run by another work item than its own, on this CPU and behind this thread: to
+	 * let it go on takes sleep where this thread is a real-time one.
+	 */
+	while (!runner_claim(runner))
+		if (!flush_work(&runner->work))
+			usleep_range(50, 200);
 }
 
 /**
