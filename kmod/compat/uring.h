@@ -5,6 +5,12 @@
 
 #include <linux/io_uring/cmd.h>
 
+/* What a command of 128 bytes carries, which is more than the field in front says. */
+static inline const void *coll_uring_payload(const struct io_uring_cmd *cmd)
+{
+	return (const void *)cmd->sqe + offsetof(struct io_uring_sqe, cmd);
+}
+
 /*
  * The flags of the issue are an argument since 6.15.  What _Generic does not choose has to compile
  * all the same, and so all of it calls through a pointer that has no type.
