@@ -8,7 +8,9 @@
  * signals.
  */
 #include <linux/hashtable.h>
+#include <linux/memcontrol.h>
 #include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/slab.h>
@@ -20,20 +22,22 @@
 #include "coll.h"
 
 /**
- * struct death_watch - a process that has joined, once for all its members
+ * struct coll_watch - a process that has joined, once for all its members
  * @node: in @watches, by @mm; changed under both locks, read under either
- * @mm: of the process; the notifiers of its members keep the struct from being used again
+ * @mm: of the process, which joins, or whose notifiers keep the struct from being used again
  * @pid: of the process: a child may share its memory for a while (vfork)
- * @members: that the process has joined, at least one; protected by @watches_mutex
- * @work: tells @members that the process is about to end
+ * @users: members that point here; protected by @watches_mutex
+ * @traced: those of them that are told; protected by @watches_mutex
+ * @work: tells @traced that the process is about to end
  *
  * The last member that goes takes the watch out of the table, waits for @work, and frees it.
  */
-struct death_watch {
+struct coll_watch {
 	struct hlist_node node;
 	const struct mm_struct *mm;
 	pid_t pid;
-	struct list_head members;
+	u32 users;
+	struct list_head traced;
 	struct work_struct work;
 };
 
@@ -61,6 +65,9 @@ static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 {
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
 
+	/* Unregistering calls this, too. */
+	if (!READ_ONCE(member->watch))
+		return;
 	WRITE_ONCE(member->mm_gone, true);
 	coll_death_tell(member);
 }
@@ -71,18 +78,18 @@ static const struct mmu_notifier_ops death_notifier_ops = {
 
 static void death_work(struct work_struct *work)
 {
-	struct death_watch *watch = container_of(work, struct death_watch, work);
+	struct coll_watch *watch = container_of(work, struct coll_watch, work);
 	struct coll_member *member;
 
 	mutex_lock(&watches_mutex);
-	list_for_each_entry(member, &watch->members, watched)
+	list_for_each_entry(member, &watch->traced, watched)
 		coll_death_tell(member);
 	mutex_unlock(&watches_mutex);
 }
 
-static struct death_watch *watch_find(const struct mm_struct *mm, pid_t pid)
+static struct coll_watch *watch_find(const struct mm_struct *mm, pid_t pid)
 {
-	struct death_watch *watch;
+	struct coll_watch *watch;
 
 	hash_for_each_possible(watches, watch, node, (uintptr_t)mm)
 		if (watch->mm == mm && watch->pid == pid)
@@ -90,15 +97,15 @@ static struct death_watch *watch_find(const struct mm_struct *mm, pid_t pid)
 	return NULL;
 }
 
-static struct death_watch *watch_new(const struct coll_member *member)
+static struct coll_watch *watch_new(const struct coll_member *member)
 {
-	struct death_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+	struct coll_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
 
 	if (!watch)
 		return NULL;
 	watch->mm = member->mm;
 	watch->pid = member->pid;
-	INIT_LIST_HEAD(&watch->members);
+	INIT_LIST_HEAD(&watch->traced);
 	INIT_WORK(&watch->work, death_work);
 	raw_spin_lock_irq(&watches_lock);
 	hash_add(watches, &watch->node, (uintptr_t)watch->mm);
@@ -108,27 +115,30 @@ static struct death_watch *watch_new(const struct coll_member *member)
 
 static int watch_enter(struct coll_member *member)
 {
-	struct death_watch *watch;
+	struct coll_watch *watch;
 
 	mutex_lock(&watches_mutex);
 	watch = watch_find(member->mm, member->pid);
 	if (!watch)
 		watch = watch_new(member);
-	if (watch)
-		list_add(&member->watched, &watch->members);
+	if (watch) {
+		watch->users++;
+		INIT_LIST_HEAD(&member->watched);
+		WRITE_ONCE(member->watch, watch);
+	}
 	mutex_unlock(&watches_mutex);
 	return watch ? 0 : -ENOMEM;
 }
 
 static void watch_leave(struct coll_member *member)
 {
-	struct death_watch *watch;
+	struct coll_watch *watch = member->watch;
 	bool last;
 
 	mutex_lock(&watches_mutex);
-	watch = watch_find(member->mm, member->pid);
 	list_del(&member->watched);
-	last = list_empty(&watch->members);
+	WRITE_ONCE(member->watch, NULL);
+	last = !--watch->users;
 	if (last) {
 		raw_spin_lock_irq(&watches_lock);
 		hash_del(&watch->node);
@@ -142,31 +152,81 @@ static void watch_leave(struct coll_member *member)
 }
 
 /**
- * coll_death_watch() - be told when the process ends
- * @member: that joins; its memory and pid are known
+ * struct death_registration - the work item that registers a member's notifier
+ * @work: the work item
+ * @member: whose
+ * @err: how it ended
+ */
+struct death_registration {
+	struct work_struct work;
+	struct coll_member *member;
+	int err;
+};
+
+static void death_register(struct work_struct *work)
+{
+	struct death_registration *registration =
+		container_of(work, struct death_registration, work);
+	struct coll_member *member = registration->member;
+	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+
+	registration->err = mmu_notifier_register(&member->notifier, member->mm);
+	set_active_memcg(memcg);
+}
+
+static int death_register_elsewhere(struct coll_member *member)
+{
+	struct death_registration registration = { .member = member };
+
+	INIT_WORK_ONSTACK(&registration.work, death_register);
+	queue_work(coll_wq, &registration.work);
+	flush_work(&registration.work);
+	destroy_work_on_stack(&registration.work);
+	return registration.err;
+}
+
+/**
+ * coll_death_watch() - be told when the memory of the process goes
+ * @member: that joins; its memory and cgroup are known
  *
- * Context: the process that joins.
- * Return: 0, -ENOMEM, or -ERESTARTSYS when a signal came.
+ * mmu_notifier_register() gives up when its thread has a signal pending, whichever it is.  A
+ * process that is signalled more often than that takes would never join.  Hence a work item,
+ * which has no signals, does it then.  The process keeps its memory, as it waits for that.
+ *
+ * Context: the process that joins; may sleep, whatever signals come.
+ * Return: 0 or -ENOMEM.
  */
 int coll_death_watch(struct coll_member *member)
 {
 	int err;
 
 	member->notifier.ops = &death_notifier_ops;
-	err = mmu_notifier_register(&member->notifier, member->mm);
-	/* It stops for any signal, and nothing has been done yet. */
-	if (err == -EINTR)
-		return -ERESTARTSYS;
-	if (err)
-		return err;
 	err = watch_enter(member);
 	if (err)
-		mmu_notifier_unregister(&member->notifier, member->mm);
+		return err;
+	err = mmu_notifier_register(&member->notifier, member->mm);
+	if (err == -EINTR)
+		err = death_register_elsewhere(member);
+	if (err)
+		watch_leave(member);
 	return err;
 }
 
 /**
- * coll_death_unwatch() - undo coll_death_watch()
+ * coll_death_trace() - be told of signals that end the process, too
+ * @member: one that is watched and has joined: it may fail
+ *
+ * Context: may sleep.
+ */
+void coll_death_trace(struct coll_member *member)
+{
+	mutex_lock(&watches_mutex);
+	list_add(&member->watched, &member->watch->traced);
+	mutex_unlock(&watches_mutex);
+}
+
+/**
+ * coll_death_unwatch() - undo coll_death_watch() and coll_death_trace()
  * @member: the member
  *
  * Context: may sleep.
@@ -187,7 +247,7 @@ static struct tracepoint *death_tracepoint;
 static void death_signal(void *data, int sig, struct kernel_siginfo *info,
 			 struct k_sigaction *action)
 {
-	struct death_watch *watch;
+	struct coll_watch *watch;
 	unsigned long flags;
 
 	if (!sig_kernel_coredump(sig) || action->sa.sa_handler != SIG_DFL ||

@@ -31,6 +31,7 @@ enum coll_chore {
 	COLL_CHORE_TICK,
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
+	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_agree_tell_submitted() */
 };
 
 /**
@@ -58,7 +59,8 @@ struct coll_counters {
  * @recorder: of what happens to it; NULL: there is none (recorder.c) [c]
  * @mm: that joined [c]
  * @notifier: of its end
- * @watched: with the other members of its process (death.c)
+ * @watch: of the process (death.c); NULL: what @notifier says of its end is not told [a]
+ * @watched: with the other members of @watch
  * @cred: that joined [c]
  * @memcg: memory cgroup that joined [c]
  * @pid: that joined, for people [c]
@@ -105,6 +107,8 @@ struct coll_counters {
  * @nwaiting: threads that have claimed some of them [l]
  * @spare: requests that are over, or NULL (spare.c) [a]
  * @requests: those of them that are in flight, in the order of instances [l]
+ * @named: of these, those that have begun, by the hash of their names [l]
+ * @counted: of these, those without a key, in the order of instances [l]
  * @inflight: how many [l]
  * @bulk: it has moved much: small operations until that is over; changed under @lock [a]
  * @expiry: deadlines
@@ -135,6 +139,7 @@ struct coll_member {
 	struct coll_recorder *recorder;
 	struct mm_struct *mm;
 	struct mmu_notifier notifier;
+	struct coll_watch *watch;
 	struct list_head watched;
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
@@ -185,6 +190,8 @@ struct coll_member {
 	u32 nwaiting;
 	struct coll_request *spare[COLL_SPARES];
 	struct list_head requests;
+	struct hlist_head *named;
+	struct list_head counted;
 	u32 inflight;
 	u32 bulk;
 	struct delayed_work expiry;
@@ -231,6 +238,7 @@ int coll_cause_here(const struct coll_member *member, const struct coll_cause *c
 
 /* death.c */
 int coll_death_watch(struct coll_member *member);
+void coll_death_trace(struct coll_member *member);
 void coll_death_unwatch(struct coll_member *member);
 void coll_death_tell(struct coll_member *member);
 void coll_death_setup(void);
