@@ -68,8 +68,6 @@ static bool control_turn(struct coll_member *member)
 	list_for_each_entry_safe(conn, next, &member->greeting, node)
 		coll_conn_greet(conn, now);
 
-	if (chores & BIT(COLL_CHORE_DEATH))
-		coll_death_tell(member);
 	if (chores & BIT(COLL_CHORE_FLOOD))
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))

@@ -294,7 +294,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	member->counted_at = ktime_get_ns();
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
-	/* Last: a signal kicks the control runner, which a JOIN that fails could not stop. */
+	/* Last: a signal fails the member, and a JOIN that fails could not take that back. */
 	coll_death_trace(member);
 	return 0;
 

@@ -155,7 +155,7 @@ const struct kobj_type coll_member_ktype = {
 };
 
 /* Groups are seen in their own network namespace only. */
-static const coll_kobj_ns *group_namespace(const struct kobject *kobj)
+static coll_kobj_ns group_namespace(const struct kobject *kobj)
 {
 	return coll_kobj_net(container_of(kobj, struct coll_group, kobj)->net);
 }

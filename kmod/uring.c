@@ -87,7 +87,7 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
 	/* The user may write there at any time. */
-	memcpy(&op, cmd->sqe->cmd, sizeof(op));
+	memcpy(&op, coll_uring_payload(cmd), sizeof(op));
 	pdu->issue_flags = issue_flags;
 	pdu->big = issue_flags & IO_URING_F_CQE32;
 	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
@@ -113,7 +113,7 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 {
 	struct collective_cancel cancel;
 
-	memcpy(&cancel, cmd->sqe->cmd, sizeof(cancel));
+	memcpy(&cancel, coll_uring_payload(cmd), sizeof(cancel));
 	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
 }
 
