@@ -56,6 +56,8 @@ static int rank_end(struct mate *mate)
 	CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
 	CHECK_EQ(0, coll_wait(request));
 	CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
+	/* What is in flight fails the group of the other rank, too. */
+	CHECK(flag_meet(mate->shared, 0, NRANKS));
 	CHECK_EQ(0, coll_finalize(mate->comm));
 	mate->comm = NULL;
 	return err ?: ended(request) ?: ended((void *)0x1234) ?: ended((void *)-1L);
@@ -201,6 +203,7 @@ static int rank_forks(struct mate *mate)
 	CHECK_EQ(0, coll_wait(request));
 	/* Those threads have no end. */
 	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK(flag_meet(mate->shared, 0, NRANKS));
 	_exit(0);
 }
 
