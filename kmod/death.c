@@ -61,6 +61,22 @@ noinline void coll_death_tell(struct coll_member *member)
 	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 }
 
+/**
+ * coll_death_of() - does the calling thread end, with its process, which joined?
+ * @member: the member
+ *
+ * io_uring cancels the commands of a thread that ends, which would look like a cancellation
+ * by a living process to the other ranks.
+ *
+ * Context: any thread.
+ * Return: false: the process lives, also if the thread ends alone or calls exec().
+ */
+bool coll_death_of(const struct coll_member *member)
+{
+	return member->mm == current->mm && member->pid == task_tgid_nr(current) &&
+	       current->signal->flags & SIGNAL_GROUP_EXIT;
+}
+
 static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);

@@ -243,7 +243,7 @@ static struct coll_failure failure_cancelled(const struct coll_member *member)
 	return (struct coll_failure){
 		.cause = {
 			.kind = COLLECTIVE_REASON_CANCELLED,
-			.error = ECONNRESET,
+			.error = ECANCELED,
 			.rank_a = member->rank,
 			.rank_b = COLLECTIVE_RANK_NONE,
 		},
@@ -574,7 +574,8 @@ int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
 	request = request_by(member, by, number);
 	if (!request || !atomic_read(&request->left)) {
 		err = -ENOENT;
-	} else if (request->aborted || request->cancelled) {
+	} else if (member->aborted || request->aborted || request->cancelled) {
+		/* Of a failed group all operations fail, and for its reason. */
 		err = -EALREADY;
 	} else {
 		u64 instance = request->instance;

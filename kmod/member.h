@@ -249,6 +249,7 @@ int coll_death_watch(struct coll_member *member);
 void coll_death_trace(struct coll_member *member);
 void coll_death_unwatch(struct coll_member *member);
 void coll_death_tell(struct coll_member *member);
+bool coll_death_of(const struct coll_member *member);
 void coll_death_setup(void);
 void coll_death_cleanup(void);
 

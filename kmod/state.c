@@ -31,6 +31,8 @@ int coll_cause_error(u32 kind)
 		return -ETIMEDOUT;
 	case COLLECTIVE_REASON_RESOURCES:
 		return -ENOMEM;
+	case COLLECTIVE_REASON_CANCELLED:
+		return -ECANCELED;
 	}
 	return -ECONNRESET;
 }
@@ -72,14 +74,15 @@ static bool cause_stronger(const struct coll_cause *a, const struct coll_cause *
 /**
  * coll_cause_here() - what operations of a rank fail with
  * @member: the rank
- * @cause: why; who leaves or cancels has asked for it
+ * @cause: why; a rank that leaves has asked for it, and a cancellation is one on every
+ *	rank, whatever errno the peer has put beside it
  *
  * Return: a negative errno.
  */
 int coll_cause_here(const struct coll_member *member, const struct coll_cause *cause)
 {
-	if ((cause->kind == COLLECTIVE_REASON_LEFT ||
-	     cause->kind == COLLECTIVE_REASON_CANCELLED) && cause->rank_a == member->rank)
+	if (cause->kind == COLLECTIVE_REASON_CANCELLED ||
+	    (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == member->rank))
 		return -ECANCELED;
 	return -(int)cause->error;
 }

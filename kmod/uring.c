@@ -117,10 +117,14 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
 }
 
-/* The ring ends, or who submitted it: it is done when it is over, as ever. */
+/* The ring ends, or the thread that submitted it: it is done when it is over, as ever. */
 static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 {
-	coll_request_cancel(member, COLL_BY_COMMAND, (uintptr_t)cmd);
+	/* The failure of the group ends the operation, too, and says why to the other ranks. */
+	if (coll_death_of(member))
+		coll_death_tell(member);
+	else
+		coll_request_cancel(member, COLL_BY_COMMAND, (uintptr_t)cmd);
 	return 0;
 }
 

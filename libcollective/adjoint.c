@@ -62,9 +62,10 @@ int coll_adjoint(enum coll_collective collective, enum coll_op op,
 	if ((unsigned int)collective >= sizeof(table) / sizeof(*table) ||
 	    (unsigned int)op >= COLLECTIVE_REDUCTION_COUNT)
 		return -EINVAL;
-	adjoint->collective = table[collective].adjoint;
-	adjoint->op = COLL_SUM;
-	adjoint->divide = 0;
+	*adjoint = (struct coll_adjoint){
+		.collective = table[collective].adjoint,
+		.op = COLL_SUM,
+	};
 	switch (table[collective].kind) {
 	case MOVES:
 		return 0;

@@ -25,9 +25,11 @@ static int product(const size_t *shape, int from, int to, size_t *all)
 static int along(const struct coll_comm *comm, const size_t *block, int ndims, int axis,
 		 struct coll_view *view)
 {
-	int err = product(block, 0, axis, &view->rows) ?:
-		  product(block, axis, ndims, &view->distance);
+	int err;
 
+	*view = (struct coll_view){ .size = sizeof(*view) };
+	err = product(block, 0, axis, &view->rows) ?:
+	      product(block, axis, ndims, &view->distance);
 	if (err)
 		return err;
 	return __builtin_mul_overflow(view->distance, (size_t)comm->nranks, &view->stride) ?

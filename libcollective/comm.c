@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cancellation.h"
 #include "comm.h"
 #include "deadline.h"
 #include "device.h"
@@ -15,6 +16,24 @@
 /* Digits of the number at the end of a child's name, and the point before them. */
 #define NUMBER_LENGTH	16
 #define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
+
+bool coll_comm_foreign(const struct coll_comm *comm)
+{
+	return comm->pid != getpid();
+}
+
+int coll_comm_lock(struct coll_comm *comm)
+{
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	pthread_mutex_lock(&comm->lock);
+	return 0;
+}
+
+void coll_comm_unlock(struct coll_comm *comm)
+{
+	pthread_mutex_unlock(&comm->lock);
+}
 
 struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 {
@@ -64,8 +83,10 @@ void coll_comm_free(struct coll_comm *comm)
 	coll_lifeline_close(&comm->setup);
 	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
-	pthread_mutex_destroy(&comm->order);
-	pthread_mutex_destroy(&comm->lock);
+	if (!coll_comm_foreign(comm)) {
+		pthread_mutex_destroy(&comm->order);
+		pthread_mutex_destroy(&comm->lock);
+	}
 	free(comm->exchange);
 	coll_secret_put(comm->setup.secret);
 	free(comm->peers);
@@ -104,12 +125,14 @@ void coll_comm_note(struct coll_comm *comm, const char *text)
 {
 	struct collective_status status = { 0 };
 
-	coll_device_status(comm->fd, &status);
-	pthread_mutex_lock(&comm->lock);
+	if (*text)
+		coll_device_status(comm->fd, &status);
+	if (coll_comm_lock(comm))
+		return;
 	strcpy(comm->note, text);
 	comm->noted = status.last.instance;
 	comm->noted_kind = status.group.kind;
-	pthread_mutex_unlock(&comm->lock);
+	coll_comm_unlock(comm);
 }
 
 int coll_rank(const struct coll_comm *comm)
@@ -127,13 +150,28 @@ const char *coll_name(const struct coll_comm *comm)
 	return comm->setup.name;
 }
 
+int coll_comm_failed(struct coll_comm *comm)
+{
+	struct collective_status status;
+	int err;
+
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	err = coll_device_status(comm->fd, &status);
+	if (err || status.group.kind == COLLECTIVE_REASON_NONE)
+		return err;
+	return status.group.error ? -(int)status.group.error : -ECONNRESET;
+}
+
 int coll_finalize(struct coll_comm *comm)
 {
-	int err;
+	int state, err;
 
 	if (!comm)
 		return 0;
-	err = coll_device_leave(comm->fd);
+	state = coll_cancellation_off();
+	err = coll_comm_foreign(comm) ? -EPERM : coll_device_leave(comm->fd);
 	coll_comm_free(comm);
+	coll_cancellation_restore(state);
 	return err;
 }

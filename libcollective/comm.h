@@ -9,7 +9,7 @@
 #include "setup.h"
 
 struct coll_region;
-struct coll_request;
+struct request;
 
 /**
  * struct coll_comm - a member of a group
@@ -25,7 +25,7 @@ struct coll_request;
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
  * @room: how many @regions has room for
- * @note: why the latest split or shrinking failed, or call was refused; or empty
+ * @note: why the latest call failed, where the kernel knows no reason; or empty
  * @noted: operation that had failed last when @note was written
  * @noted_kind: what the group had failed by, enum collective_reason_kind
  * @requests: operations under way, see request.c
@@ -52,7 +52,7 @@ struct coll_comm {
 	char note[COLL_DETAIL_SIZE];
 	__u64 noted;
 	__u32 noted_kind;
-	struct coll_request *requests;
+	struct request *requests;
 	char detail[COLL_DETAIL_SIZE];
 
 	pthread_mutex_t order;
@@ -61,6 +61,16 @@ struct coll_comm {
 };
 
 #define COLL_RECORD_SIZE	32
+
+/*
+ * Is this process a child of the one that made @comm?  Its copies of the locks may be held for
+ * ever, by threads that it does not have, so every function asks before it takes one.
+ */
+bool coll_comm_foreign(const struct coll_comm *comm);
+
+/* Take @comm->lock.  Return: 0, -EPERM: a child, nothing is locked. */
+int coll_comm_lock(struct coll_comm *comm);
+void coll_comm_unlock(struct coll_comm *comm);
 
 /* A communicator without a device yet, or NULL: no memory. */
 struct coll_comm *coll_comm_new(const struct coll_setup *setup);
@@ -82,8 +92,15 @@ int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail);
 
-/* Keep @text (none: empty) for coll_error_detail(), until an operation fails. */
+/*
+ * Keep @text for coll_error_detail(), until another call fails; empty: what the kernel says is
+ * the latest.
+ */
 void coll_comm_note(struct coll_comm *comm, const char *text);
+
+/* Say why memory was not registered, for coll_error_detail(); @err 0 says nothing. */
+int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
+			 unsigned int flags, int err);
 
 /* The registered buffer that holds all of this memory, or 0; under @comm->lock. */
 __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,

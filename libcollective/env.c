@@ -312,6 +312,9 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 			      config->flags & COLL_CONFIG_REPRODUCIBLE;
 	setup->wide = wide || config->flags & COLL_CONFIG_WIDE;
 	setup->init_timeout_ms = config->init_timeout_ms ?: init_ms;
+	/* 0 of either is the default. */
+	if (!setup->init_timeout_ms)
+		setup->init_timeout_ms = INIT_TIMEOUT_MS;
 	if (setup->init_timeout_ms > INT_MAX)
 		setup->init_timeout_ms = INT_MAX;
 	setup->timeout_ms = config->timeout_ms ?: ms;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cancellation.h"
 #include "comm.h"
 #include "device.h"
 #include "reason.h"
@@ -16,13 +17,13 @@ static const struct {
 	{ 0, "Success" },
 	{ EINVAL, "Malformed call or configuration" },
 	{ E2BIG, "The kernel module is older than the program: unknown parameters" },
-	{ EFAULT, "Memory that is not mapped, or may not be written" },
+	{ EFAULT, "Memory that is not mapped, may not be written, or cannot be pinned" },
 	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },
 	{ EBADMSG, "The ranks' calls do not match" },
 	{ EMSGSIZE, "More came than there was room for" },
-	{ ECONNRESET, "A peer died, or left while it was needed" },
+	{ ECONNRESET, "The group has failed: a peer died, or left while it was needed" },
 	{ ETIMEDOUT, "The deadline passed" },
-	{ ECANCELED, "Cancelled by this rank" },
+	{ ECANCELED, "A rank cancelled the operation, or this one left the group" },
 	{ EPROTO, "A peer broke the protocol" },
 	{ EACCES, "Permission denied by the device (see \"collectivectl check\") or by the peers" },
 	{ EBUSY, "In use: a rank by another process, or a request that is under way" },
@@ -33,8 +34,9 @@ static const struct {
 	{ ENOMEM, "Out of memory" },
 	{ EDQUOT, "Beyond RLIMIT_MEMLOCK (see ulimit -l) or the module's user_memory_mib" },
 	{ EMFILE, "Too many registered buffers or open files" },
-	{ ENOENT, "No such device, registered buffer or request" },
-	{ EAGAIN, "Too many requests in flight" },
+	{ ENOENT, "No such device, registered buffer or request; or it is over" },
+	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },
+	{ ENOSPC, "Too many messages and keyed operations of the group have failed" },
 	{ EINPROGRESS, "The group is still connecting" },
 	{ EOPNOTSUPP, "Not offered by this kernel, library or transport" },
 	{ ENOTTY, "Not a collective device, or a call it does not know" },
@@ -238,9 +240,13 @@ static void detail_format(const struct collective_status *status,
 	snprintf(text + length, size - length, ": %s", calls);
 }
 
-const char *coll_error_detail(struct coll_comm *comm)
+/* A child of the one that joined has no lock to take, and no device that tells. */
+#define FOREIGN	"the calling process is not the one that joined the group"
+
+static void detail_write(struct coll_comm *comm, char *text, size_t size)
 {
 	struct collective_status status;
+	char detail[COLL_DETAIL_SIZE];
 	int err = coll_device_status(comm->fd, &status);
 	bool last;
 
@@ -254,13 +260,41 @@ const char *coll_error_detail(struct coll_comm *comm)
 	pthread_mutex_lock(&comm->lock);
 	if (!err && comm->note[0] && comm->noted_kind == status.group.kind &&
 	    comm->noted == status.last.instance)
-		strcpy(comm->detail, comm->note);
+		strcpy(detail, comm->note);
 	else if (err)
-		snprintf(comm->detail, sizeof(comm->detail),
-			 "the device does not tell: %s", strerrordesc_np(-err));
+		snprintf(detail, sizeof(detail), "the device does not tell: %s",
+			 strerrordesc_np(-err));
 	else
-		detail_format(&status, last ? &status.last : &status.group,
-			      comm->detail, sizeof(comm->detail));
+		detail_format(&status, last ? &status.last : &status.group, detail,
+			      sizeof(detail));
+	snprintf(text, size, "%s", detail);
 	pthread_mutex_unlock(&comm->lock);
+}
+
+const char *coll_error_detail(struct coll_comm *comm)
+{
+	int state;
+
+	if (coll_comm_foreign(comm))
+		return FOREIGN;
+	state = coll_cancellation_off();
+	detail_write(comm, comm->detail, sizeof(comm->detail));
+	coll_cancellation_restore(state);
 	return comm->detail;
+}
+
+int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size)
+{
+	int state;
+
+	if (!detail || !size)
+		return -EINVAL;
+	if (coll_comm_foreign(comm)) {
+		snprintf(detail, size, "%s", FOREIGN);
+		return 0;
+	}
+	state = coll_cancellation_off();
+	detail_write(comm, detail, size);
+	coll_cancellation_restore(state);
+	return 0;
 }

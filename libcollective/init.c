@@ -1,37 +1,71 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cancellation.h"
 #include "comm.h"
 #include "device.h"
 #include "rendezvous.h"
 #include "secret.h"
 
-/* The first published struct coll_config ended here. */
-#define CONFIG_SIZE_MIN	sizeof(struct coll_config)
+/*
+ * The shortest struct coll_config that is accepted: up to @name, what a group cannot do
+ * without.  A number, so that it stays when the struct grows.
+ */
+#define CONFIG_SIZE_MIN	56
+
+/* A struct of at least this many bytes tells where to write a text, even if it is too short. */
+#define CONFIG_SIZE_DETAIL	24
+
+_Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) == CONFIG_SIZE_DETAIL &&
+	       CONFIG_SIZE_DETAIL <= CONFIG_SIZE_MIN, "every caller's struct has them");
+_Static_assert(offsetof(struct coll_config, local_addr) == CONFIG_SIZE_MIN,
+	       "what was published does not move");
 
 #define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE)
 
-/* The caller's struct, older or newer, as the one we know. */
-static int import(struct coll_config *to, const struct coll_config *from)
+/* Where a caller's struct, whatever is wrong with it, has room for a text. */
+static struct coll_detail detail_of(const struct coll_config *config)
 {
+	struct coll_detail detail = { 0 };
+
+	if (config && config->size >= CONFIG_SIZE_DETAIL && config->detail && config->detail_size) {
+		detail.text = config->detail;
+		detail.size = config->detail_size;
+		detail.text[0] = '\0';
+	}
+	return detail;
+}
+
+/* The caller's struct, shorter or longer, as the one we know: what it does not have is 0. */
+static int import(struct coll_config *to, const struct coll_config *from,
+		  struct coll_detail *detail)
+{
+	const size_t size = sizeof(*to);
 	size_t i;
 
-	memset(to, 0, sizeof(*to));
+	memset(to, 0, size);
 	if (!from)
 		return 0;
 	if (from->size < CONFIG_SIZE_MIN)
-		return -EINVAL;
-	for (i = sizeof(*to); i < from->size; i++)
+		return coll_fail(detail, -EINVAL,
+				 "size of struct coll_config is %zu, and at least %d", from->size,
+				 CONFIG_SIZE_MIN);
+	for (i = size; i < from->size; i++)
 		if (((const char *)from)[i])
-			return -E2BIG;
-	memcpy(to, from, sizeof(*to));
-	if (to->flags & ~CONFIG_FLAGS || to->reserved)
-		return -EINVAL;
-	return 0;
+			return coll_fail(detail, -E2BIG,
+					 "byte %zu of struct coll_config is set, of which version %d.%d of the library knows %zu",
+					 i, COLL_VERSION_MAJOR, COLL_VERSION_MINOR, size);
+	memcpy(to, from, from->size < size ? from->size : size);
+	if (to->flags & ~CONFIG_FLAGS)
+		return coll_fail(detail, -EINVAL, "flags %#x are not known to version %d.%d",
+				 to->flags & ~CONFIG_FLAGS, COLL_VERSION_MAJOR,
+				 COLL_VERSION_MINOR);
+	return to->reserved ? coll_fail(detail, -EINVAL, "a reserved field is not 0") : 0;
 }
 
 /*
@@ -79,34 +113,42 @@ free:
 	return err ? coll_fail(detail, err, "%s", text) : 0;
 }
 
-int coll_init(struct coll_comm **comm, const struct coll_config *config)
+static int join(struct coll_comm **comm, const struct coll_config *config,
+		struct coll_detail *detail)
 {
-	struct coll_detail detail = { 0 };
 	struct coll_config known;
 	struct coll_setup setup;
-	struct coll_comm *new;
+	struct coll_comm *made;
+	int err = import(&known, config, detail) ?: coll_setup_fill(&setup, &known, detail);
+
+	if (err)
+		return err;
+	made = coll_comm_new(&setup);
+	coll_secret_put(setup.secret);
+	if (!made)
+		return coll_fail(detail, -ENOMEM, "no memory");
+	err = meet(made, detail);
+	if (err)
+		coll_comm_free(made);
+	else
+		*comm = made;
+	return err;
+}
+
+int coll_init(struct coll_comm **comm, const struct coll_config *config)
+{
+	struct coll_detail detail = detail_of(config);
+	const int state = coll_cancellation_off();
 	int err;
 
 	*comm = NULL;
-	err = import(&known, config);
-	if (err)
-		return err;
-	if (known.detail && known.detail_size) {
-		detail.text = known.detail;
-		detail.size = known.detail_size;
-		detail.text[0] = '\0';
-	}
-	err = coll_setup_fill(&setup, &known, &detail);
-	if (err)
-		return err;
-	new = coll_comm_new(&setup);
-	coll_secret_put(setup.secret);
-	if (!new)
-		return coll_fail(&detail, -ENOMEM, "no memory");
-	err = meet(new, &detail);
-	if (err)
-		coll_comm_free(new);
-	else
-		*comm = new;
-	return err;
+	err = join(comm, config, &detail);
+	coll_cancellation_restore(state);
+	/* Of what has no text of its own. */
+	return err ? coll_fail(&detail, err, "%s", coll_strerror(err)) : 0;
+}
+
+unsigned int coll_version(void)
+{
+	return COLL_VERSION;
 }

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cancellation.h"
 #include "comm.h"
 #include "device.h"
 
@@ -76,16 +77,18 @@ static int take(struct coll_comm *comm, const void *addr, bool mapped,
 		struct coll_region *region)
 {
 	struct coll_region *at;
-	int err = -ENOENT;
+	int err = coll_comm_lock(comm);
 
-	pthread_mutex_lock(&comm->lock);
+	if (err)
+		return err;
 	at = find(comm, addr, mapped);
 	if (at) {
 		*region = *at;
 		*at = comm->regions[--comm->nregions];
-		err = 0;
+	} else {
+		err = -ENOENT;
 	}
-	pthread_mutex_unlock(&comm->lock);
+	coll_comm_unlock(comm);
 	if (!err && region->buffer)
 		err = coll_device_unregister(comm->fd, region->buffer);
 	return err;
@@ -114,9 +117,10 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 {
 	__u32 buffer;
 
-	pthread_mutex_lock(&comm->lock);
+	if (coll_comm_lock(comm))
+		return 0;
 	buffer = coll_mem_buffer(comm, addr, size, false);
-	pthread_mutex_unlock(&comm->lock);
+	coll_comm_unlock(comm);
 	return buffer != 0;
 }
 
@@ -220,39 +224,46 @@ static int region_map(struct coll_comm *comm, struct coll_region *region)
 	return 0;
 }
 
-void *coll_mem_alloc(struct coll_comm *comm, size_t size)
+static int region_new(struct coll_comm *comm, struct coll_region *region)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	struct coll_region region = { .size = size };
+	const size_t page = sysconf(_SC_PAGESIZE);
 	int err;
 
-	if (!size) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if (size > SIZE_MAX / 2) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	region.mapped = (size + page - 1) & ~(page - 1);
-	if (region_map(comm, &region)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	if (!region->size)
+		return -EINVAL;
+	if (region->size > SIZE_MAX / 2)
+		return -ENOMEM;
+	region->mapped = (region->size + page - 1) & ~(page - 1);
+	err = region_map(comm, region);
+	if (err)
+		return err;
 	pthread_mutex_lock(&comm->lock);
-	err = insert(comm, &region);
+	err = insert(comm, region);
 	pthread_mutex_unlock(&comm->lock);
-	if (err) {
-		if (region.buffer)
-			coll_device_unregister(comm->fd, region.buffer);
-		munmap(region.addr, region.mapped);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return region.addr;
+	if (!err)
+		return 0;
+	if (region->buffer)
+		coll_device_unregister(comm->fd, region->buffer);
+	munmap(region->addr, region->mapped);
+	return err;
 }
 
-/* A child has nothing there, or somebody else's. */
+void *coll_mem_alloc(struct coll_comm *comm, size_t size)
+{
+	struct coll_region region = { .size = size };
+	const int state = coll_cancellation_off();
+	const int err = region_new(comm, &region);
+
+	coll_cancellation_restore(state);
+	if (!err)
+		return region.addr;
+	errno = -err;
+	return NULL;
+}
+
+/* In a child there is nothing, or memory of its own. */
 static void unmap(const struct coll_comm *comm, const struct coll_region *region)
 {
 	if (region->mapped && comm->pid == getpid())
@@ -263,34 +274,38 @@ void coll_mem_free(struct coll_comm *comm, void *addr)
 {
 	struct coll_region region;
 
-	if (addr && take(comm, addr, true, &region) != -ENOENT)
+	int err = addr ? take(comm, addr, true, &region) : -ENOENT;
+
+	if (err != -ENOENT && err != -EPERM)
 		unmap(comm, &region);
 }
 
-int coll_register(struct coll_comm *comm, void *addr, size_t size,
+int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 		  unsigned int flags)
 {
 	struct coll_region region = {
-		.addr = addr,
+		.addr = (char *)addr,
 		.size = size,
 		.flags = flags,
 	};
 	int err;
 
+	if (coll_comm_foreign(comm))
+		return -EPERM;
 	if (flags & ~COLL_REGISTER_READ_ONLY)
-		return -EINVAL;
+		return coll_register_failed(comm, addr, size, flags, -EINVAL);
 	err = coll_device_register(comm->fd, addr, size, flags, &region.buffer);
 	if (err)
-		return err;
+		return coll_register_failed(comm, addr, size, flags, err);
 	pthread_mutex_lock(&comm->lock);
 	err = find(comm, addr, false) ? -EEXIST : insert(comm, &region);
 	pthread_mutex_unlock(&comm->lock);
 	if (err)
 		coll_device_unregister(comm->fd, region.buffer);
-	return err;
+	return coll_register_failed(comm, addr, size, flags, err);
 }
 
-int coll_unregister(struct coll_comm *comm, void *addr)
+int coll_unregister(struct coll_comm *comm, const void *addr)
 {
 	struct coll_region region;
 

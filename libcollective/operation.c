@@ -3,9 +3,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "operation.h"
+#include "written.h"
 
 int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes)
@@ -107,6 +110,7 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 	/* The kernel takes it, and all that it points to, when it is submitted. */
 	if (operation->layout.size)
 		op->layout = (uintptr_t)&operation->layout;
+	coll_written_begin(comm, operation);
 	pthread_mutex_lock(&comm->lock);
 	if (operation->send_size)
 		op->send_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->send,
@@ -117,23 +121,75 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 	pthread_mutex_unlock(&comm->lock);
 }
 
-void coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
+/* Bytes at once where input and result overlap. */
+#define PIECE	((size_t)16 << 10)
+
+/* By the kernel, which finds out whether the memory is there; 0, -EFAULT. */
+static int copy(char *to, const char *from, size_t size)
+{
+	const pid_t self = getpid();
+	ssize_t done;
+
+	for (; size; to += done, from += done, size -= done) {
+		struct iovec local = { .iov_base = to, .iov_len = size };
+		struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = size };
+
+		done = process_vm_readv(self, &local, 1, &remote, 1, 0);
+		if (done > 0)
+			continue;
+		if (!done || errno == EFAULT)
+			return -EFAULT;
+		/* It may not be called here. */
+		memmove(to, from, size);
+		return 0;
+	}
+	return 0;
+}
+
+/* As memmove(), but that memory which the caller has moved away meanwhile is -EFAULT. */
+static int move(char *to, const char *from, size_t size)
+{
+	char piece[PIECE];
+	size_t length, at, done;
+	int err = 0;
+
+	if (to == from)
+		return 0;
+	if (to + size <= from || from + size <= to)
+		return copy(to, from, size);
+	for (done = 0; done < size && !err; done += length) {
+		length = size - done < PIECE ? size - done : PIECE;
+		at = to < from ? done : size - done - length;
+		err = copy(piece, from + at, length) ?: copy(to + at, piece, length);
+	}
+	return err;
+}
+
+int coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
 {
 	if (operation->received && (!err || err == -EMSGSIZE))
 		*operation->received = received;
-	if (operation->move_size && !err)
-		memmove(operation->move_to, (void *)(uintptr_t)operation->op.recv,
-			operation->move_size);
+	if (!err || err == -EMSGSIZE)
+		coll_written_end(operation, received);
+	if (!operation->move_size || err)
+		return err;
+	err = move(operation->move_to, (void *)(uintptr_t)operation->op.recv,
+		   operation->move_size);
+	if (!err)
+		coll_written(operation->move_to, operation->move_size);
+	return err;
 }
 
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err)
 {
 	__u64 received;
 
+	if (coll_comm_foreign(comm))
+		return -EPERM;
 	if (err)
-		return coll_operation_refused(comm, operation, err);
+		return coll_operation_failed(comm, operation, err);
 	coll_operation_begin(comm, operation);
 	err = coll_device_submit(comm->fd, &operation->op, &received);
-	coll_operation_end(operation, err, received);
-	return coll_operation_refused(comm, operation, err);
+	err = coll_operation_end(operation, err, received);
+	return coll_operation_failed(comm, operation, err);
 }

@@ -21,6 +21,7 @@ struct io_uring_sqe;
  * @move_to: where the result is to be moved when all went well
  * @move_size: bytes to be moved there from @op.recv
  * @received: where to say how many elements came, or NULL
+ * @written: blocks of the result of which memory checkers are told at the end (written.h)
  * @refusal: why it is refused here, if not for what its errno says; else NULL
  */
 struct coll_operation {
@@ -31,6 +32,7 @@ struct coll_operation {
 	void *move_to;
 	size_t move_size;
 	size_t *received;
+	size_t written;
 	const char *refusal;
 };
 
@@ -45,16 +47,16 @@ struct coll_operation {
 int coll_operation_refuse(struct coll_operation *operation, int err, const char *why);
 
 /**
- * coll_operation_refused - keep what coll_error_detail() is to say of a refusal
+ * coll_operation_failed - keep what coll_error_detail() is to say of the latest failure
  * @comm: communicator
  * @operation: as far as it is filled in
- * @err: how it, or submitting it, ended; 0, and what the kernel knows a reason of,
- *	is none
+ * @err: how it, or submitting it, ended; 0 changes nothing, and of what the kernel knows a
+ *	reason an earlier refusal's text is dropped for that
  *
  * Return: @err.
  */
-int coll_operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
-			   int err);
+int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *operation,
+			  int err);
 
 /**
  * coll_operation_elements - say how many elements of which type
@@ -140,7 +142,7 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 
 /**
  * coll_operation_begin - what is to be done before an operation is submitted
- * @comm: communicator
+ * @comm: communicator; this process's own (coll_comm_foreign())
  * @operation: the buffers' numbers are filled in
  */
 void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation);
@@ -150,8 +152,10 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
  * @operation: the operation
  * @err: how
  * @received: elements that came, of what tells its length
+ *
+ * Return: @err; -EFAULT: all went well, but the result cannot be put where it belongs.
  */
-void coll_operation_end(const struct coll_operation *operation, int err, __u64 received);
+int coll_operation_end(const struct coll_operation *operation, int err, __u64 received);
 
 /**
  * coll_operation_run - submit an operation and wait for its end

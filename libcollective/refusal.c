@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cancellation.h"
+#include "device.h"
+#include "fault.h"
 #include "names.h"
 #include "operation.h"
 
@@ -74,25 +77,35 @@ static void malformed(const struct coll_comm *comm, const struct coll_operation 
 		snprintf(text, size, "%s", coll_strerror(EINVAL));
 }
 
-static void place(char *text, size_t size, const char *what, __u64 addr, size_t bytes)
+static void range_format(char *text, size_t size, const char *what, __u64 addr, size_t bytes,
+			 bool write)
 {
+	char why[COLL_DETAIL_SIZE / 4];
 	size_t length = strlen(text);
 
-	if (bytes)
-		snprintf(text + length, size - length, "%s %zu bytes of %s at %#llx",
-			 length ? " and" : "", bytes, what, (unsigned long long)addr);
+	if (!bytes)
+		return;
+	coll_fault_format(addr, bytes, write, why, sizeof(why));
+	snprintf(text + length, size - length, "%s%s of %zu bytes at %#llx%s%s",
+		 length && text[length - 1] != ' ' ? "; " : "", what, bytes,
+		 (unsigned long long)addr, why[0] ? ": " : "", why);
 }
 
-/* The kernel does not say which. */
-static void unmapped(const struct coll_operation *operation, char *text, size_t size)
+/* The kernel does not say which; of the two buffers only those at fault are named, if seen. */
+static void unusable(const struct coll_operation *operation, char *text, size_t size)
 {
 	const struct collective_op *op = &operation->op;
-	char where[128] = "";
+	char input[COLL_DETAIL_SIZE / 4] = "", result[COLL_DETAIL_SIZE / 4] = "";
 
-	place(where, sizeof(where), "input", op->send, operation->send_size);
-	place(where, sizeof(where), "result", op->recv, operation->recv_size);
-	snprintf(text, size, "memory is not mapped, or may not be written, of%s",
-		 where[0] ? where : " the operation");
+	coll_fault_format(op->send, operation->send_size, false, input, sizeof(input));
+	coll_fault_format(op->recv, operation->recv_size, true, result, sizeof(result));
+	text[0] = '\0';
+	if (!input[0] && !result[0])
+		snprintf(text, size, "memory cannot be pinned, of ");
+	if (input[0] || !result[0])
+		range_format(text, size, "input", op->send, operation->send_size, false);
+	if (result[0] || !input[0])
+		range_format(text, size, "result", op->recv, operation->recv_size, true);
 }
 
 /* What refuses an operation before it is one; what ends one has a reason in the kernel. */
@@ -106,7 +119,16 @@ static bool refuses(int err)
 	case -EOPNOTSUPP:
 	case -ENOENT:
 	case -EDQUOT:
-	case -EPERM:
+	case -EMFILE:
+	case -EEXIST:
+	case -EAGAIN:
+	case -ENOSPC:
+	case -ENOBUFS:
+	case -ENFILE:
+	case -EADDRINUSE:
+	case -EADDRNOTAVAIL:
+	case -EMSGSIZE:
+	case -ENOMEM:
 		return true;
 	}
 	return false;
@@ -118,23 +140,71 @@ int coll_operation_refuse(struct coll_operation *operation, int err, const char 
 	return err;
 }
 
-int coll_operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
-			   int err)
+static bool reason_is(const struct collective_reason *reason, int err)
+{
+	return reason->kind == COLLECTIVE_REASON_RESOURCES && -err == (int)reason->error;
+}
+
+/* Is @err what the kernel says of the latest operation that failed, or of the group? */
+static bool has_reason(struct coll_comm *comm, int err)
+{
+	struct collective_status status;
+
+	return !coll_device_status(comm->fd, &status) &&
+	       (reason_is(&status.last, err) || reason_is(&status.group, err));
+}
+
+static void operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
+			      int err)
 {
 	char why[COLL_DETAIL_SIZE / 2], text[COLL_DETAIL_SIZE];
 
-	if (!refuses(err))
-		return err;
 	if (operation->refusal)
 		snprintf(why, sizeof(why), "%s", operation->refusal);
 	else if (err == -EINVAL)
 		malformed(comm, operation, why, sizeof(why));
 	else if (err == -EFAULT)
-		unmapped(operation, why, sizeof(why));
+		unusable(operation, why, sizeof(why));
 	else
 		snprintf(why, sizeof(why), "%s", coll_strerror(err));
-	snprintf(text, sizeof(text), "%s refused: %s",
-		 coll_names_opcode(operation->op.opcode), why);
+	snprintf(text, sizeof(text), "%s %s: %s", coll_names_opcode(operation->op.opcode),
+		 err == -EMSGSIZE ? "failed" : "refused", why);
 	coll_comm_note(comm, text);
+}
+
+int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *operation,
+			  int err)
+{
+	int state;
+
+	if (!err)
+		return 0;
+	state = coll_cancellation_off();
+	if (refuses(err) && !(err == -ENOMEM && has_reason(comm, err)))
+		operation_refused(comm, operation, err);
+	else
+		coll_comm_note(comm, "");
+	coll_cancellation_restore(state);
+	return err;
+}
+
+int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
+			 unsigned int flags, int err)
+{
+	char text[COLL_DETAIL_SIZE] = "register refused: ";
+	const size_t at = strlen(text);
+	int state;
+
+	if (!err)
+		return 0;
+	state = coll_cancellation_off();
+	if (err == -EFAULT)
+		range_format(text, sizeof(text), "memory", (uintptr_t)addr, size,
+			     !(flags & COLL_REGISTER_READ_ONLY));
+	if (strlen(text) == at)
+		snprintf(text + at, sizeof(text) - at, "%zu bytes at %p: %s", size, addr,
+			 coll_strerror(err));
+	coll_comm_note(comm, text);
+	coll_cancellation_restore(state);
 	return err;
 }

@@ -2,40 +2,75 @@
 /*
  * Operations under way.
  *
- * The kernel knows them by numbers that are never used again.  A handle is in its
- * communicator's list until it is done, so that coll_finalize() finds what nobody
- * waited for.
+ * The kernel knows them by numbers that are never used again.  The caller knows them by
+ * handles (handle.h), so that coll_cancel() may run while another thread waits, and a handle
+ * whose operation is over is told apart from one that is under way.  The owner of a request is
+ * its communicator, in whose list it is until a wait or test has told its end; of a
+ * persistent one until coll_request_free(); and at the latest until coll_finalize().
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "deadline.h"
 #include "device.h"
+#include "handle.h"
 #include "operation.h"
 
 /**
- * struct coll_request - an operation under way, or to be
+ * struct request - an operation under way, or to be
  * @comm: communicator
- * @number: the kernel's; 0: it is not under way
+ * @handle: what the caller has
+ * @number: the kernel's; 0: it is not under way; read by coll_cancel() at any time
  * @persistent: it can be begun again
- * @buffer: registered for it alone, for @operation.op.send and recv; 0: was not needed
+ * @buffer: registered for it alone, for @operation.op.recv and send; 0: was not needed
  * @operation: what it is
  * @next: in the communicator's list
  * @prev: likewise, where the one before points here
  */
-struct coll_request {
+struct request {
 	struct coll_comm *comm;
-	__u64 number;
+	struct coll_request *handle;
+	atomic_ullong number;
 	bool persistent;
 	__u32 buffer[2];
 	struct coll_operation operation;
-	struct coll_request *next;
-	struct coll_request **prev;
+	struct request *next;
+	struct request **prev;
 };
 
-static void request_link(struct coll_request *request)
+/* A request without an operation, that only its owner knows; NULL: no memory. */
+static struct request *request_new(struct coll_comm *comm, const struct coll_operation *operation)
+{
+	struct request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	request->comm = comm;
+	request->operation = *operation;
+	request->handle = coll_handle_new(request);
+	if (request->handle)
+		return request;
+	free(request);
+	return NULL;
+}
+
+static void request_put(struct request *request)
+{
+	if (request && coll_handle_put(request->handle))
+		free(request);
+}
+
+static void request_retire(struct request *request)
+{
+	if (coll_handle_retire(request->handle))
+		free(request);
+}
+
+/* @comm is this process's own, so that its lock can be had. */
+static void request_link(struct request *request)
 {
 	struct coll_comm *comm = request->comm;
 
@@ -48,7 +83,7 @@ static void request_link(struct coll_request *request)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-static void request_unlink(struct coll_request *request)
+static void request_unlink(struct request *request)
 {
 	struct coll_comm *comm = request->comm;
 
@@ -62,42 +97,71 @@ static void request_unlink(struct coll_request *request)
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
 			 struct coll_request **request, int err)
 {
-	struct coll_request *new;
+	struct request *new = NULL;
+	__u64 number;
 
-	if (err)
-		return coll_operation_refused(comm, operation, err);
-	new = calloc(1, sizeof(*new));
-	if (!new)
-		return -ENOMEM;
-	coll_operation_begin(comm, operation);
-	err = coll_device_start(comm->fd, &operation->op, &new->number);
-	if (err) {
-		free(new);
-		return coll_operation_refused(comm, operation, err);
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	if (!err) {
+		new = request_new(comm, operation);
+		err = new ? 0 : -ENOMEM;
 	}
-	new->comm = comm;
-	new->operation = *operation;
+	if (err)
+		return coll_operation_failed(comm, operation, err);
+	coll_operation_begin(comm, &new->operation);
+	err = coll_device_start(comm->fd, &new->operation.op, &number);
+	if (err) {
+		request_retire(new);
+		return coll_operation_failed(comm, operation, err);
+	}
+	new->number = number;
 	request_link(new);
-	*request = new;
+	*request = new->handle;
 	return 0;
 }
 
-/* The kernel's number of memory of an operation that nobody else has registered. */
-static int request_register(struct coll_request *request, int which, __u64 addr, size_t size,
+/* The kernel's number of memory of an operation that is registered for it alone. */
+static int request_register(struct request *request, int which, __u64 addr, size_t size,
 			    bool writable, __u32 *number)
 {
-	int err;
+	int err = 0;
 
 	if (!size || *number)
 		return 0;
-	err = coll_device_register(request->comm->fd, (void *)(uintptr_t)addr, size,
-				   writable ? 0 : COLL_REGISTER_READ_ONLY,
-				   &request->buffer[which]);
+	if (!request->buffer[which])
+		err = coll_device_register(request->comm->fd, (void *)(uintptr_t)addr, size,
+					   writable ? 0 : COLL_REGISTER_READ_ONLY,
+					   &request->buffer[which]);
+	if (err)
+		request->buffer[which] = 0;
 	*number = request->buffer[which];
 	return err;
 }
 
-static void request_unregister(struct coll_request *request)
+/*
+ * Fill the buffers of @operation in: what the caller has registered now, which may have
+ * changed since it was begun last, and of the rest our own.
+ */
+static int request_buffers(struct request *request, struct coll_operation *operation)
+{
+	struct collective_op *op = &operation->op;
+	int err;
+
+	coll_operation_begin(request->comm, operation);
+	err = request_register(request, 0, op->recv, operation->recv_size, true,
+			       &op->recv_buffer);
+	if (err)
+		return err;
+	if (operation->send_size && !op->send_buffer && op->send == op->recv &&
+	    operation->send_size <= operation->recv_size) {
+		op->send_buffer = op->recv_buffer;
+		return 0;
+	}
+	return request_register(request, 1, op->send, operation->send_size, false,
+				&op->send_buffer);
+}
+
+static void request_unregister(struct request *request)
 {
 	int i;
 
@@ -109,96 +173,134 @@ static void request_unregister(struct coll_request *request)
 int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
 			struct coll_request **request, int err)
 {
-	struct coll_operation *mine;
-	struct coll_request *new;
-	struct collective_op *op;
+	struct request *new = NULL;
 
-	if (err)
-		return coll_operation_refused(comm, operation, err);
-	new = calloc(1, sizeof(*new));
-	if (!new)
-		return -ENOMEM;
-	new->comm = comm;
-	new->persistent = true;
-	new->operation = *operation;
-	mine = &new->operation;
-	op = &mine->op;
-	coll_operation_begin(comm, mine);
-	err = request_register(new, 0, op->recv, mine->recv_size, true, &op->recv_buffer);
-	if (!err && mine->send_size && !op->send_buffer && op->send == op->recv &&
-	    mine->send_size <= mine->recv_size)
-		op->send_buffer = op->recv_buffer;
-	else if (!err)
-		err = request_register(new, 1, op->send, mine->send_size, false,
-				       &op->send_buffer);
-	if (err) {
-		request_unregister(new);
-		free(new);
-		return coll_operation_refused(comm, operation, err);
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	if (!err) {
+		new = request_new(comm, operation);
+		err = new ? request_buffers(new, operation) : -ENOMEM;
 	}
+	if (err) {
+		if (new) {
+			request_unregister(new);
+			request_retire(new);
+		}
+		return coll_operation_failed(comm, operation, err);
+	}
+	new->persistent = true;
 	request_link(new);
-	*request = new;
+	*request = new->handle;
 	return 0;
 }
 
-int coll_start(struct coll_request *request)
+static int request_start(struct request *request)
 {
-	struct coll_operation *operation;
+	struct coll_operation operation = request->operation;
+	__u64 number;
 	int err;
 
-	if (!request || !request->persistent)
-		return -EINVAL;
-	if (request->number)
-		return -EBUSY;
-	operation = &request->operation;
-	err = coll_device_start(request->comm->fd, &operation->op, &request->number);
-	return coll_operation_refused(request->comm, operation, err);
-}
-
-int coll_cancel(struct coll_request *request)
-{
-	if (!request || !request->number)
-		return -ENOENT;
-	return coll_device_cancel(request->comm->fd, request->number);
-}
-
-int coll_request_free(struct coll_request *request)
-{
-	if (!request)
-		return 0;
+	if (coll_comm_foreign(request->comm))
+		return -EPERM;
 	if (!request->persistent)
 		return -EINVAL;
 	if (request->number)
 		return -EBUSY;
-	request_unregister(request);
-	request_unlink(request);
-	free(request);
+	/* What cannot be registered any more is pinned by the operation itself, or not at all. */
+	request_buffers(request, &operation);
+	err = coll_device_start(request->comm->fd, &operation.op, &number);
+	if (err)
+		return coll_operation_failed(request->comm, &operation, err);
+	request->number = number;
 	return 0;
 }
 
-int coll_req_fd(const struct coll_request *request)
+int coll_start(struct coll_request *handle)
 {
-	return request ? request->comm->fd : -EINVAL;
+	struct request *request;
+	int err;
+
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	err = request ? request_start(request) : -ENOENT;
+	request_put(request);
+	return err;
 }
 
-/* The end of an operation; unless it is persistent, the memory of its handle is gone. */
-static void request_done(struct coll_request *request, int err, __u64 received)
+int coll_cancel(struct coll_request *handle)
 {
-	coll_operation_end(&request->operation, err, received);
+	struct request *request = coll_handle_get(handle);
+	__u64 number = request ? request->number : 0;
+	int err = -ENOENT;
+
+	if (number)
+		err = coll_comm_foreign(request->comm) ? -EPERM :
+		      coll_device_cancel(request->comm->fd, number);
+	request_put(request);
+	return err;
+}
+
+int coll_request_free(struct coll_request *handle)
+{
+	struct request *request;
+	int err = 0;
+
+	if (!handle)
+		return 0;
+	request = coll_handle_get(handle);
+	if (!request)
+		return -ENOENT;
+	if (coll_comm_foreign(request->comm))
+		err = -EPERM;
+	else if (!request->persistent)
+		err = -EINVAL;
+	else if (request->number)
+		err = -EBUSY;
+	if (!err) {
+		request_unregister(request);
+		request_unlink(request);
+		request_retire(request);
+	}
+	request_put(request);
+	return err;
+}
+
+int coll_req_fd(const struct coll_request *handle)
+{
+	struct request *request;
+	int fd;
+
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	if (!request)
+		return -ENOENT;
+	fd = coll_comm_foreign(request->comm) ? -EPERM : request->comm->fd;
+	request_put(request);
+	return fd;
+}
+
+/* How an operation has ended; unless it is persistent its handle is no more. */
+static int request_done(struct request *request, int err, __u64 received)
+{
+	err = coll_operation_end(&request->operation, err, received);
+	coll_operation_failed(request->comm, &request->operation, err);
 	request->number = 0;
 	if (request->persistent)
-		return;
+		return err;
 	request_unlink(request);
-	free(request);
+	request_retire(request);
+	return err;
 }
 
 void coll_request_free_all(struct coll_comm *comm)
 {
-	struct coll_request *request;
+	struct request *request;
 
 	while ((request = comm->requests)) {
 		comm->requests = request->next;
-		free(request);
+		request_retire(request);
 	}
 }
 
@@ -207,7 +309,8 @@ int coll_test(struct coll_request *request, int *done)
 	int index, err;
 
 	err = coll_wait_any(&request, 1, &index, 0);
-	*done = !request || !request->number;
+	/* It is, or nothing is under way that could be waited for. */
+	*done = !index || !err || err == -ENOENT;
 	return err == -EINPROGRESS ? 0 : err;
 }
 
@@ -230,28 +333,63 @@ int coll_wait_all(struct coll_request **requests, int count)
 	return first;
 }
 
-/* The numbers of those that there are, at most @count, all of one communicator. */
-static int request_numbers(struct coll_request **requests, int count,
-			   __u64 *numbers, struct coll_comm **comm)
+/* Requests at once for which a wait needs no memory. */
+#define FEW	8
+
+/**
+ * struct waiting - what a thread waits for
+ * @requests: by the caller's index, with a reference; NULL: skipped
+ * @numbers: of those that are under way
+ * @count: of @requests
+ * @n: of @numbers
+ * @comm: communicator of all of them
+ */
+struct waiting {
+	struct request **requests;
+	__u64 *numbers;
+	int count;
+	int n;
+	struct coll_comm *comm;
+};
+
+/* Refer to all that are under way; waiting_put() is to be called whatever it returns. */
+static int waiting_get(struct waiting *waiting, struct coll_request **handles, int count)
 {
-	int i, n = 0;
+	struct request *request;
+	__u64 number;
+	int i;
 
 	for (i = 0; i < count; i++) {
-		if (!requests[i] || !requests[i]->number)
+		request = handles[i] ? coll_handle_get(handles[i]) : NULL;
+		waiting->requests[waiting->count++] = request;
+		if (handles[i] && !request)
+			return -ENOENT;
+		number = request ? request->number : 0;
+		if (!number)
 			continue;
-		if (n && requests[i]->comm != *comm)
+		if (waiting->n && request->comm != waiting->comm)
 			return -EINVAL;
-		*comm = requests[i]->comm;
-		numbers[n++] = requests[i]->number;
+		if (coll_comm_foreign(request->comm))
+			return -EPERM;
+		waiting->comm = request->comm;
+		waiting->numbers[waiting->n++] = number;
 	}
-	return n;
+	return 0;
 }
 
-static int request_find(struct coll_request **requests, __u64 number)
+static void waiting_put(struct waiting *waiting)
+{
+	int i;
+
+	for (i = 0; i < waiting->count; i++)
+		request_put(waiting->requests[i]);
+}
+
+static int waiting_index(const struct waiting *waiting, __u64 number)
 {
 	int i = 0;
 
-	while (!requests[i] || requests[i]->number != number)
+	while (!waiting->requests[i] || waiting->requests[i]->number != number)
 		i++;
 	return i;
 }
@@ -259,31 +397,36 @@ static int request_find(struct coll_request **requests, __u64 number)
 int coll_wait_any(struct coll_request **requests, int count, int *index,
 		  int timeout_ms)
 {
-	struct coll_comm *comm = NULL;
-	__u64 few[8], *numbers = few, which = 0, received = 0;
-	bool again;
-	int n, err;
+	struct request *held[FEW];
+	__u64 few[FEW], which = 0, received = 0;
+	struct waiting waiting = { .requests = held, .numbers = few };
+	void *room = NULL;
+	int err;
 
 	*index = -1;
 	if (count < 0)
 		return -EINVAL;
-	if ((size_t)count > sizeof(few) / sizeof(*few)) {
-		numbers = calloc(count, sizeof(*numbers));
-		if (!numbers)
+	if (count > FEW) {
+		room = calloc(count, sizeof(*held) + sizeof(*few));
+		if (!room)
 			return -ENOMEM;
+		waiting.numbers = room;
+		waiting.requests = (void *)(waiting.numbers + count);
 	}
-	n = request_numbers(requests, count, numbers, &comm);
-	err = n > 0 ? coll_device_wait(comm->fd, numbers, n, timeout_ms, &which,
-				       &received) : n;
-	if (numbers != few)
-		free(numbers);
-	if (!which)
-		return err;
+	err = waiting_get(&waiting, requests, count);
+	if (!err && waiting.n)
+		err = coll_device_wait(waiting.comm->fd, waiting.numbers, waiting.n, timeout_ms,
+				       &which, &received);
+	if (which) {
+		struct request *request;
 
-	*index = request_find(requests, which);
-	again = requests[*index]->persistent;
-	request_done(requests[*index], err, received);
-	if (!again)
-		requests[*index] = NULL;
+		*index = waiting_index(&waiting, which);
+		request = waiting.requests[*index];
+		if (!request->persistent)
+			requests[*index] = NULL;
+		err = request_done(request, err, received);
+	}
+	waiting_put(&waiting);
+	free(room);
 	return err;
 }

@@ -49,6 +49,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cancellation.h"
 #include "deadline.h"
 #include "device.h"
 #include "lifeline.h"
@@ -373,9 +374,12 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **new)
 		.leader = -1,
 		.toward = -1,
 	};
-	int err;
+	int state, err;
 
 	*new = NULL;
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	state = coll_cancellation_off();
 	pthread_mutex_lock(&comm->order);
 	err = run(&shrink);
 	if (!err) {
@@ -390,5 +394,6 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **new)
 	free(shrink.polls);
 	free(shrink.fates);
 	free(shrink.survivors);
+	coll_cancellation_restore(state);
 	return err;
 }

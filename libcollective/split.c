@@ -21,20 +21,32 @@
  * other group's.  Its name ends with that number and thus is unique, too.
  *
  * The exchanges are operations of the parent.  Splits by several threads are kept
- * apart by @order, so that one split is one item in the parent's order of calls.
+ * apart by @order, so that one split is one item in the parent's order of calls.  A rank
+ * whose exchange is refused, for want of memory say, has not taken part in it, and would be out
+ * of step with the others from then on if it went on without: so it tries again until the time
+ * of the group is over.  Only EAGAIN ends a split before it has begun, because it is the caller
+ * who has to wait for operations under way; the others meanwhile wait for this rank to call
+ * again.  The two exchanges differ in type, so that a rank which is out of step all the same
+ * makes a mismatch of it.
  */
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "address.h"
+#include "cancellation.h"
 #include "comm.h"
 #include "deadline.h"
 #include "device.h"
 #include "lifeline.h"
 #include "message.h"
 #include "operation.h"
+
+/* Between two attempts at an exchange that is refused. */
+#define AGAIN_MS	10
 
 /* What a rank says in the first exchange, and in the second; little-endian. */
 struct call {
@@ -89,12 +101,12 @@ struct split {
 	struct coll_comm *child;
 };
 
-static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
+static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 {
 	struct coll_operation operation = {
 		.op = {
 			.opcode = COLLECTIVE_ALLGATHER,
-			.type = COLLECTIVE_UINT8,
+			.type = type,
 			.timeout_ms = timeout_ms,
 			.count = COLL_RECORD_SIZE,
 			.send = (uintptr_t)comm->exchange,
@@ -105,9 +117,33 @@ static int exchange(struct coll_comm *comm, unsigned int timeout_ms)
 	return coll_operation_run(comm, &operation, 0);
 }
 
+/* Has the exchange not begun here, while the others wait for this rank? */
+static bool exchange_refused(struct coll_comm *comm, int err)
+{
+	switch (err) {
+	case -EAGAIN:
+	case -ENOMEM:
+	case -EDQUOT:
+	case -ENOBUFS:
+	case -ENFILE:
+	case -EADDRINUSE:
+	case -EADDRNOTAVAIL:
+		return !coll_comm_failed(comm);
+	}
+	return false;
+}
+
+/* Try an exchange again after a pause?  Until @deadline. */
+static bool exchange_again(struct coll_comm *comm, int err, uint64_t deadline)
+{
+	return exchange_refused(comm, err) && coll_deadline_left(deadline) &&
+	       !usleep(AGAIN_MS * 1000);
+}
+
 static int exchange_calls(struct split *split)
 {
 	struct coll_comm *parent = split->parent;
+	const uint64_t deadline = coll_deadline_in(parent->setup.init_timeout_ms);
 	struct call *calls = (void *)parent->exchange;
 	int err;
 
@@ -116,7 +152,9 @@ static int exchange_calls(struct split *split)
 		.key = htole32(split->key),
 		.count = htole32(parent->nsplits++),
 	};
-	err = exchange(parent, 0);
+	do {
+		err = exchange(parent, COLLECTIVE_UINT8, 0);
+	} while (err != -EAGAIN && exchange_again(parent, err, deadline));
 	split->count = le32toh(calls[0].count);
 	return err;
 }
@@ -238,7 +276,9 @@ static int exchange_places(struct split *split, int mine)
 	place->error = htole32(-mine);
 	if (!mine && split->child)
 		coll_message_entry(place->entry, &split->child->addr);
-	err = exchange(parent, coll_deadline_left(split->deadline) ?: 1);
+	do {
+		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
+	} while (exchange_again(parent, err, split->deadline));
 	return err ?: mine ?: read_places(split);
 }
 
@@ -270,8 +310,27 @@ static int meet(struct split *split)
 			       child->setup.name, coll_error_detail(child)) : 0;
 }
 
+static int make(struct split *split)
+{
+	struct coll_comm *parent = split->parent;
+	int err;
+
+	pthread_mutex_lock(&parent->order);
+	err = agree(split);
+	pthread_mutex_unlock(&parent->order);
+	if (!err && split->child)
+		err = meet(split);
+	if (err) {
+		coll_comm_free(split->child);
+		split->child = NULL;
+	}
+	free(split->peers);
+	free(split->parts);
+	return err;
+}
+
 int coll_split(struct coll_comm *comm, int color, int key,
-	       struct coll_comm **new)
+	       struct coll_comm **newcomm)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	struct split split = {
@@ -280,25 +339,22 @@ int coll_split(struct coll_comm *comm, int color, int key,
 		.key = key,
 		.detail = { text, sizeof(text) },
 	};
-	int err;
+	int state, err;
 
-	*new = NULL;
-	pthread_mutex_lock(&comm->order);
-	err = agree(&split);
-	pthread_mutex_unlock(&comm->order);
-	if (!err && split.child)
-		err = meet(&split);
-	if (!err)
-		*new = split.child;
-	else
-		coll_comm_free(split.child);
-	coll_comm_note(comm, text);
-	free(split.peers);
-	free(split.parts);
+	*newcomm = NULL;
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	state = coll_cancellation_off();
+	err = make(&split);
+	*newcomm = split.child;
+	/* Of an exchange there is a text already. */
+	if (!err || *text)
+		coll_comm_note(comm, text);
+	coll_cancellation_restore(state);
 	return err;
 }
 
-int coll_dup(struct coll_comm *comm, struct coll_comm **new)
+int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm)
 {
-	return coll_split(comm, 0, 0, new);
+	return coll_split(comm, 0, 0, newcomm);
 }

@@ -59,7 +59,7 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	if (recv == COLL_IN_PLACE) {
 		/* Equal addresses are the kernel's word for it. */
 		op->recv = op->send;
-	} else if (own && send == recv) {
+	} else if (own && send == recv && send_counts[root]) {
 		return -EINVAL;
 	}
 	return coll_operation_elements(operation, own ? send_counts[root] : *count, type,

@@ -6,6 +6,28 @@
 #include "operation.h"
 #include "view.h"
 
+/* That of version 0.1, and the least that a caller may say. */
+#define VIEW_SIZE_MIN	32
+
+_Static_assert(sizeof(struct coll_view) == VIEW_SIZE_MIN, "a view that has grown is imported");
+
+/* What a caller's view has behind ours is not known here. */
+static int view_check(struct coll_operation *operation, const struct coll_view *view)
+{
+	size_t i;
+
+	if (!view || !view->size)
+		return 0;
+	if (view->size < VIEW_SIZE_MIN)
+		return coll_operation_refuse(operation, -EINVAL,
+					     "the size of a struct coll_view is too small");
+	for (i = sizeof(*view); i < view->size; i++)
+		if (((const char *)view)[i])
+			return coll_operation_refuse(operation, -E2BIG,
+						     "a struct coll_view has more than this library knows");
+	return 0;
+}
+
 static struct collective_view viewed(const struct coll_view *view)
 {
 	if (!view)
@@ -55,7 +77,8 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 		.layout.send = viewed(send_view),
 		.layout.recv = viewed(recv_view),
 	};
-	err = coll_operation_blocks(comm, operation, count, type, &block, &total);
+	err = view_check(operation, send_view) ?: view_check(operation, recv_view) ?:
+	      coll_operation_blocks(comm, operation, count, type, &block, &total);
 	if (err)
 		return err;
 	operation->send_size = extent(send_view, opcode == COLLECTIVE_ALLGATHER ? 1 : n,

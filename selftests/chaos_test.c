@@ -170,7 +170,6 @@ static int rightly_failed(const struct fated *f, int err)
 	const struct chaos *chaos = f->chaos;
 	struct collective_status status = { .size = sizeof(status) };
 	const struct collective_reason *why = &status.group;
-	bool mine = f->rank->rank == chaos->victim;
 
 	CHECK_EQ(0, member_status(f->rank->fd, &status));
 	switch (chaos->fate) {
@@ -191,7 +190,7 @@ static int rightly_failed(const struct fated *f, int err)
 		CHECK_EQ(COLLECTIVE_REASON_DEADLINE, why->kind);
 		return 0;
 	case FATE_CANCEL:
-		CHECK_EQ(mine ? -ECANCELED : -ECONNRESET, err);
+		CHECK_EQ(-ECANCELED, err);
 		CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
 		why = &status.last;
 		CHECK_EQ(COLLECTIVE_REASON_CANCELLED, why->kind);

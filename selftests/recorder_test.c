@@ -331,7 +331,7 @@ TEST_F(pair, cancelled)
 	ASSERT_EQ(0, member_ioctl(self->fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
 	EXPECT_EQ(-ECANCELED, member_wait(self->fd[0], id, 0));
 	text = record_text(self->name, 0);
-	EXPECT_EQ(1, lines_with(text, " fail op=0 error=104 reason=cancelled ranks=0,-\n"));
+	EXPECT_EQ(1, lines_with(text, " fail op=0 error=125 reason=cancelled ranks=0,-\n"));
 	EXPECT_EQ(1, lines_with(text, " done op=0 error=125 reason=cancelled ranks=0,-\n"));
 	free(text);
 }

@@ -380,12 +380,12 @@ static int rank_cancel(struct mate *mate)
 		CHECK_EQ(6, seen);
 		flag_set(mate->shared, 0, 1);
 	} else if (mate->rank == 1) {
-		CHECK_EQ(-ECONNRESET, ring_wait(&ring, &data));
+		CHECK_EQ(-ECANCELED, ring_wait(&ring, &data));
 		CHECK(!cancelled_by(mate, 0));
 	} else {
 		/* It is over before it is called here. */
 		CHECK(flag_wait(mate->shared, 0, 1, 10000));
-		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
+		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 	}
@@ -416,7 +416,7 @@ static int rank_ring_ends(struct mate *mate)
 	} else {
 		/* While one has not come it cannot succeed. */
 		CHECK(mate->rank == 1 || flag_wait(mate->shared, 0, 1, 10000));
-		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
+		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 		flag_set(mate->shared, 0, 1);
@@ -714,7 +714,7 @@ static int rank_cancel_request(struct mate *mate)
 	} else {
 		/* Otherwise it might have been too late. */
 		CHECK(flag_wait(mate->shared, 0, 1, 10000));
-		CHECK_EQ(-ECONNRESET, coll_allreduce(mate->comm, &a, &b, 1, COLL_UINT32,
+		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, &a, &b, 1, COLL_UINT32,
 						     COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 	}

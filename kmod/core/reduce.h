@@ -12,7 +12,8 @@
  *  - every operation rounds each element by itself; nothing adds up across
  *    elements and nothing is contracted into fused operations,
  *  - binary16 and bfloat16 are widened (exactly), computed in binary32 and
- *    rounded once, to nearest even,
+ *    rounded once, to nearest even; an average is the rounded sum, divided and
+ *    rounded again,
  *  - a NaN result is always the canonical one, whichever operand it came from,
  *  - minimum, maximum and the logical operations are defined to the last bit.
  *

@@ -31,6 +31,12 @@ static __always_inline void coll_f16x8_store(void *to, coll_f32x8 value)
 						       0 /* to nearest even */);
 }
 
+/* As it would be stored and loaded again, but for the payload of NaN. */
+static __always_inline coll_f32x8 coll_f16x8_rounded(coll_f32x8 value)
+{
+	return __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(value, 0));
+}
+
 static __always_inline coll_f32x8 coll_f32x8_load(const void *from)
 {
 	return *(const raw_f32x8 *)from;
@@ -77,7 +83,9 @@ COLL_FLOAT_WIDE(f16_rest, coll_f16_widen, coll_f16_narrow)
 
 COLL_REDUCE_F16(sum, x + y)
 COLL_REDUCE_F16(prod, x * y)
-COLL_REDUCE_F16(avg, (x + y) / (f32)divisor)
+COLL_REDUCE_F16(avg, coll_f16x8_rounded(x + y) / (f32)divisor)
+COLL_REDUCE_F16X8(f16_wn_avg, f16_rest_wn_avg,
+		  u16, coll_f16x8_load, u16, coll_f16x8_store, (x + y) / (f32)divisor)
 COLL_REDUCE_F16_WIDE(sum, x + y)
 COLL_REDUCE_F16_WIDE(avg, (x + y) / (f32)divisor)
 

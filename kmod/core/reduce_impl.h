@@ -194,17 +194,22 @@ COLL_REDUCE_FLOAT(f64_sum,  f64, x + y)
 COLL_REDUCE_FLOAT(f64_prod, f64, x * y)
 COLL_REDUCE_FLOAT(f64_avg,  f64, (x + y) / (f64)divisor)
 
+/*
+ * An average is what SUM gives, divided: the last sum is rounded to the type before the
+ * division, as those before it were when they were passed on.  Otherwise an average would be
+ * finite of two ranks where the same elements overflow of three.
+ */
 #define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
 COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
 COLL_REDUCE_AS(f##_prod, raw, type, load, store, x * y)			\
-COLL_REDUCE_AS(f##_avg,  raw, type, load, store, (x + y) / (type)divisor)
+COLL_REDUCE_AS(f##_avg,  raw, type, load, store, load(store(x + y)) / (type)divisor)
 
 COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
 
 /*
  * Sums of a small float and of what may be a binary32 already, as one or the
  * other: @wi is a wide operand and a small result, @wo the other way round, and
- * @ww both are wide.
+ * @ww both are wide.  With @wn neither is: of two ranks the sum itself is never stored.
  */
 #define COLL_REDUCE_WIDE_AS(name, in, out, widen_own, widen_in, store, expr)	\
 	COLL_REDUCE_LOOP(name, u16, in, out, f32, widen_own, widen_in, store, expr)
@@ -215,6 +220,7 @@ COLL_REDUCE_WIDE_AS(f##_wo_##op, u16, f32, widen, widen, coll_f32_canonical, exp
 COLL_REDUCE_WIDE_AS(f##_ww_##op, f32, f32, widen, /* as is */, coll_f32_canonical, expr)
 
 #define COLL_FLOAT_WIDE(f, widen, narrow)				\
+COLL_REDUCE_WIDE_AS(f##_wn_avg, u16, u16, widen, widen, narrow, (x + y) / (f32)divisor) \
 COLL_REDUCE_WIDE(f, sum, widen, narrow, x + y)				\
 COLL_REDUCE_WIDE(f, avg, widen, narrow, (x + y) / (f32)divisor)
 
@@ -259,7 +265,7 @@ COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #define COLL_REDUCE_WIDE_PAIR(n) { coll_##n##_sum, coll_##n##_avg }
 
 #define COLL_REDUCE_WIDE_ROW(f) {					\
-	{ COLL_REDUCE_WIDE_PAIR(f), COLL_REDUCE_WIDE_PAIR(f##_wo) },	\
+	{ { coll_##f##_sum, coll_##f##_wn_avg }, COLL_REDUCE_WIDE_PAIR(f##_wo) },	\
 	{ COLL_REDUCE_WIDE_PAIR(f##_wi), COLL_REDUCE_WIDE_PAIR(f##_ww) },	\
 }
 

@@ -15,14 +15,18 @@
  *
  * Functions that return int return 0 or a negative errno, the same numbers as
  * the kernel's (see the errors section of linux/collective.h), unless they say
- * otherwise.  The library starts no thread and keeps no global state.
+ * otherwise.  The library starts no thread but for one that looks up a name for
+ * coll_init(); communicators have nothing in common but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel gives
  * their operations an order, and the order must be the same on every rank, so
  * in practice one thread submits at a time; threads that are to go on independently
  * take a communicator each (coll_dup()).  coll_finalize() must be the last
  * call on a communicator.  After fork() a child must not use its parent's
- * communicators (EPERM); closing them is done by exec or exit.
+ * communicators: every function that takes one, or a request of one, returns EPERM,
+ * whatever the parent's other threads were doing.  exec() and exit() close them.
+ * No function is a cancellation point of pthread_cancel(): a thread that is cancelled
+ * meanwhile ends after it has returned.
  */
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
@@ -35,6 +39,15 @@ extern "C" {
 
 #define COLL_VERSION_MAJOR	0
 #define COLL_VERSION_MINOR	1
+#define COLL_VERSION		(COLL_VERSION_MAJOR << 16 | COLL_VERSION_MINOR)
+
+/**
+ * coll_version - the version of the library that runs
+ *
+ * Return: as COLL_VERSION, which is the version that the program was compiled with.  A
+ * program may use a function or a field that came with a version if this is at least that.
+ */
+unsigned int coll_version(void);
 
 /** struct coll_comm - a member of a group: this process's rank in it */
 struct coll_comm;
@@ -58,8 +71,12 @@ enum coll_type {
 /**
  * enum coll_op - how two elements become one
  *
- * Integers wrap; COLL_AVG of integers rounds toward zero; COLL_MIN and COLL_MAX
- * propagate NaN; COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ * Integers wrap.  COLL_AVG is the result of COLL_SUM, divided by coll_size() and rounded to
+ * the type (integers: toward zero), for every type and number of ranks: the average of
+ * integers whose sum wraps is that of the wrapped sum, and that of floats whose sum overflows
+ * the type (beyond 65,504 in COLL_FLOAT16) is infinite.  COLL_CONFIG_WIDE keeps the sum of
+ * floats of 16 bits as a COLL_FLOAT32, and so does COLLECTIVE_F_WIDE of coll_submit().  COLL_MIN and COLL_MAX propagate NaN;
+ * COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
  */
 enum coll_op {
 	COLL_SUM,
@@ -115,6 +132,9 @@ enum coll_collective {
 /**
  * struct coll_config - what coll_init() should do
  * @size: sizeof(struct coll_config)
+ * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
+ *	that says what went wrong and which rank is at fault; empty on success
+ * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
  * @flags: COLL_CONFIG_*
  * @rank: 0 .. @nranks - 1; looked at only when @nranks is not 0
  * @nranks: ranks of the group; 0: rank and size from the environment
@@ -138,9 +158,6 @@ enum coll_collective {
  * @secret: 32 random bytes, the same on every rank, which all connections are
  *	authenticated with; needed for addresses other than loopback, unless
  *	COLL_CONFIG_INSECURE allows them without
- * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
- *	that says what went wrong and who is at fault; empty on success
- * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
  *
  * With COLL_CONFIG_REPRODUCIBLE, on every rank or on none (EBADMSG), every
  * reduction of the communicator takes the elements in the order of ranks,
@@ -157,11 +174,14 @@ enum coll_collective {
  * blocking, not blocking, persistent, as an SQE, of blocks of any lengths, views and axes.
  *
  * A field that is 0 or NULL takes its value from the environment, and then its
- * default: see libcollective(7).  The struct may grow; @size tells which one
- * the caller was compiled with.
+ * default: see libcollective(7).  The struct may grow at its end; @size tells which
+ * one the caller was compiled with.  A shorter one, of at least 56 bytes (up to @name), is
+ * as if the rest were 0; of a longer one the rest must be 0 (E2BIG).
  */
 struct coll_config {
 	size_t size;
+	char *detail;
+	size_t detail_size;
 	unsigned int flags;
 	int rank;
 	int nranks;
@@ -175,8 +195,6 @@ struct coll_config {
 	unsigned int reserved;
 	const char *algorithm;
 	const void *secret;
-	char *detail;
-	size_t detail_size;
 };
 
 /**
@@ -215,7 +233,7 @@ int coll_finalize(struct coll_comm *comm);
  * @comm: communicator; all its ranks call it, in their common order of calls
  * @color: 0 or more; or COLL_UNDEFINED
  * @key: the new ranks are in the order of keys and, of equal ones, of old ranks
- * @new: set to the communicator of this rank's colour; to NULL with
+ * @newcomm: set to the communicator of this rank's colour; to NULL with
  *	COLL_UNDEFINED, and on failure
  *
  * A new communicator is in all respects one of its own (another file, other
@@ -232,28 +250,28 @@ int coll_finalize(struct coll_comm *comm);
  * coll_allgather().
  */
 int coll_split(struct coll_comm *comm, int color, int key,
-	       struct coll_comm **new);
+	       struct coll_comm **newcomm);
 
 /**
  * coll_dup - make another group of the same ranks
  * @comm: communicator; all its ranks call it, in their common order of calls
- * @new: set to the new communicator, or to NULL on failure
+ * @newcomm: set to the new communicator, or to NULL on failure
  *
  * As coll_split() with one colour and one key.  What each of several threads does
  * on a communicator of its own needs no common order.
  */
-int coll_dup(struct coll_comm *comm, struct coll_comm **new);
+int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
 
 /**
  * coll_shrink - make a group of the ranks that are left of one that has failed
  * @comm: communicator; all its ranks that live call it
- * @new: set to the new communicator, or to NULL on failure
+ * @newcomm: set to the new communicator, or to NULL on failure
  *
  * The ranks keep their order.  All that return 0 have the same group, whoever dies
  * meanwhile; who dies too late to be left out of it makes it fail, and it may be
  * shrunk in turn.  Ranks have half of @init_timeout_ms of struct coll_config to
  * come, from when the others have called: then they are left out, which
- * coll_error_detail(*new) says, and get ETIMEDOUT.  A group that has not failed
+ * coll_error_detail(*newcomm) says, and get ETIMEDOUT.  A group that has not failed
  * may be shrunk, too.
  *
  * The new communicator is one of its own, as that of coll_split(), and @comm is to be
@@ -261,7 +279,21 @@ int coll_dup(struct coll_comm *comm, struct coll_comm **new);
  * coll_error_detail(comm) tells why.  Errors: EINVAL (@comm has been shrunk), EMFILE,
  * ENOMEM, EADDRINUSE and so on of any rank; ETIMEDOUT, ECONNRESET, EPERM.
  */
-int coll_shrink(struct coll_comm *comm, struct coll_comm **new);
+int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
+
+/**
+ * coll_comm_failed - has the group failed?
+ * @comm: communicator
+ *
+ * A group fails when a rank dies, or leaves while it is needed, or a connection breaks, and
+ * for good: then coll_shrink() or coll_init() makes another one.  An operation may also fail
+ * alone: EBADMSG, ETIMEDOUT and ECANCELED of one leave the group as it is.
+ *
+ * Return: 0: it has not; else the error that every operation ends with: ECONNRESET, EPROTO,
+ * ETIMEDOUT, EACCES or ENOMEM, of which coll_error_detail() tells the reason; or EPERM, in a
+ * child of the process.  May take 0.1 s when it has just failed.
+ */
+int coll_comm_failed(struct coll_comm *comm);
 
 /** coll_rank - this process's rank: 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);
@@ -288,10 +320,10 @@ const char *coll_name(const struct coll_comm *comm);
  * must be aligned to the element's size.
  *
  * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
- * ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT.
- * coll_error_detail() tells whose fault it is, and of EBADMSG what two ranks called:
- * no collective returns 0 on any rank unless all ranks have called the same.  The
- * contents of @recv are undefined after an error.
+ * ECONNRESET, ECANCELED, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM,
+ * EDQUOT, EAGAIN (see struct coll_request).  coll_error_detail() tells which rank is at
+ * fault, and of EBADMSG what two ranks called: no collective returns 0 on any rank unless all
+ * ranks have called the same.  The contents of @recv are undefined after an error.
  */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type, enum coll_op op);
@@ -557,11 +589,13 @@ int coll_submit(struct coll_comm *comm, const struct collective_op *op);
  * @collective: which
  * @op: of one that reduces; COLL_SUM of the others
  * @divide: not 0: divide the gradient by coll_size() first, or what comes of it
+ * @reserved: set to 0; fields to come are taken from it
  */
 struct coll_adjoint {
 	enum coll_collective collective;
 	enum coll_op op;
 	int divide;
+	unsigned int reserved[5];
 };
 
 /**
@@ -595,15 +629,20 @@ int coll_adjoint(enum coll_collective collective, enum coll_op op,
  *
  * Until a wait or test has said that it is done, its buffers belong to the operation:
  * what is received must not be looked at, and nothing of them be written, freed or
- * unregistered.  Whoever is told that it is done, with success or not, has its handle
- * freed by that.  One thread at a time may wait for a request; different threads may
- * for different ones.  coll_finalize() cancels those that are under way and frees
- * their handles: they must not be used any more, and no buffer before it returns.
+ * unregistered.  The wait or test that says so, with success or not, ends its handle.  A
+ * handle that has ended may still be given to any of these functions, which return ENOENT;
+ * it is never used again, so that coll_cancel() needs no agreement with the thread that
+ * waits.  One thread at a time may wait for a request (EBUSY); different threads may for
+ * different ones.  coll_finalize() cancels those that are under way and ends their handles;
+ * no buffer may be used before it returns.
  *
  * Errors of coll_iNAME(), when nothing has begun and the handle is NULL: those of
  * malformed calls and missing memory as of coll_NAME(), what the group has failed
  * with, and EAGAIN (of coll_NAME(), too): as many operations as the kernel allows (512)
- * are under way or were not waited for.  All others are told at the end.
+ * are under way or were not waited for, or many have failed and this rank is too far ahead
+ * of another one: try again when it has submitted them.  Of messages, and of operations
+ * with a key, ENOSPC: 65,536 of them have failed in this group.  All others are told at the
+ * end.
  */
 struct coll_request;
 
@@ -666,7 +705,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
  * @type: their type, the same on every rank
  *
  * What is between the blocks is not written, but must be memory that could be: see
- * coll_vector(3).  The arrays may be reused when the call returns, also that of the
+ * coll_allgatherv(3).  The arrays may be reused when the call returns, also that of the
  * form that does not wait.
  *
  * Errors: as coll_allgather(); EBADMSG also when counts differ.
@@ -753,13 +792,17 @@ int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
  * @stride: from the beginning of a row to that of the next
  * @distance: from the beginning of a block to that of the next; 0 of a buffer that has
  *	one block
+ * @size: sizeof(struct coll_view); or 0: that of version 0.1, which ends here
  *
- * A view of NULL: one block follows the other.
+ * A view of NULL: one block follows the other.  The struct may grow at its end; what a
+ * caller's does not have yet is as if it were 0, and what the library does not know must be 0
+ * (E2BIG).  A @size below that of version 0.1 is EINVAL.
  */
 struct coll_view {
 	size_t rows;
 	size_t stride;
 	size_t distance;
+	size_t size;
 };
 
 /**
@@ -856,11 +899,11 @@ int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 
 /**
  * coll_wait - wait until an operation is done
- * @request: its handle, freed; or NULL (nothing happens)
+ * @request: its handle, which ends; or NULL (nothing happens)
  *
  * Sleeps as coll_allreduce() does.  Returns how the operation ended: the errors of
- * the blocking call.  Only EBUSY (another thread waits for it) and EPERM (this is a
- * child of the process) leave the handle as it is.
+ * the blocking call.  EBUSY (another thread waits for it) and EPERM (this is a child of the
+ * process) leave the handle as it is; ENOENT: it has ended before.
  */
 int coll_wait(struct coll_request *request);
 
@@ -869,13 +912,14 @@ int coll_wait(struct coll_request *request);
  * @request: what coll_NAME_init() has made
  *
  * coll_NAME_init() has the arguments of coll_NAME() and begins nothing: it checks them
- * and registers what of the buffers is not, so that they stay pinned.  coll_start()
+ * and registers what of the buffers is not, so that they stay pinned; what the caller takes
+ * back with coll_unregister() later is registered anew when it is started.  coll_start()
  * begins the operation, as coll_iNAME() does: it is the order of coll_start(), not of
  * coll_NAME_init(), that has to be the same on every rank.  When a wait or test has said
  * that it is done it may be begun again; the handle stays until coll_request_free().
  *
- * Errors: those of coll_iNAME(); EBUSY: it is under way; EINVAL: it is not persistent.
- * Of coll_NAME_init() also those of coll_register().
+ * Errors: those of coll_iNAME(); EBUSY: it is under way; EINVAL: it is not persistent;
+ * ENOENT: it was freed.  Of coll_NAME_init() also those of coll_register().
  */
 int coll_start(struct coll_request *request);
 
@@ -883,7 +927,8 @@ int coll_start(struct coll_request *request);
  * coll_request_free - free the handle of a persistent operation
  * @request: one that is not under way (EBUSY), or NULL
  *
- * Errors: EBUSY, EINVAL (it is not persistent: a wait frees it).
+ * Errors: EBUSY, EINVAL (it is not persistent: a wait frees it), ENOENT (it was freed),
+ * EPERM.
  */
 int coll_request_free(struct coll_request *request);
 
@@ -931,9 +976,10 @@ int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
  * coll_cancel - fail an operation that is under way, on every rank
  * @request: its handle; still to be waited for
  *
- * It ends with ECANCELED here and with ECONNRESET on the others, whose
- * coll_error_detail() names this rank; or, when it was too late, with success.  The
- * communicator lives on.  Errors: ENOENT (it is over), EALREADY (it fails already).
+ * It ends with ECANCELED on every rank, and coll_error_detail() names this one there; or,
+ * when it was too late, with success.  The communicator lives on.  May be called while
+ * another thread waits for it, and at any time after: then it is ENOENT.  Errors: ENOENT (it
+ * is over, or not begun), EALREADY (it fails already), EPERM.
  */
 int coll_cancel(struct coll_request *request);
 
@@ -942,15 +988,22 @@ int coll_cancel(struct coll_request *request);
  * @request: the handle of one under way
  *
  * Return: a file descriptor, the same for all of a communicator and not the caller's
- * to close or read.  It is readable while an operation is over that nobody has waited
- * for: coll_test() then says which.  Or -EINVAL.
+ * to close or read; or -EINVAL (NULL), -ENOENT (it has ended), -EPERM (this is a child of the
+ * process).  What poll() says of it:
+ *
+ *	POLLIN	an operation is over that no thread has waited for: coll_test() says which
+ *	POLLERR	the group has failed (coll_comm_failed()).  All operations end, each with
+ *		POLLIN beside it, and POLLERR stays: when none is left to wait for, the
+ *		descriptor is to be taken out of the set
+ *	POLLOUT	the group is up, which is no news: it is not to be asked for
+ *	POLLHUP	the group was left
  */
 int coll_req_fd(const struct coll_request *request);
 
 /**
  * coll_test - is an operation done?
- * @request: its handle, freed if so; or NULL, which is done
- * @done: set to 1 or 0
+ * @request: its handle, which ends if so; or NULL, which is done
+ * @done: set to 1 or 0; of a handle that has ended before, 1
  *
  * Does not wait.  Returns 0 while it is under way, and as coll_wait() otherwise.
  */
@@ -959,7 +1012,7 @@ int coll_test(struct coll_request *request, int *done);
 /**
  * coll_wait_any - wait until one of several operations is done
  * @requests: their handles, of one communicator, of which those that are NULL are
- *	skipped; that of the one that is done is freed and set to NULL.  A persistent
+ *	skipped; that of the one that is done ends and is set to NULL.  A persistent
  *	one stays, and is skipped until coll_start()
  * @count: how many
  * @index: set to which one is done; -1: none
@@ -967,15 +1020,15 @@ int coll_test(struct coll_request *request, int *done);
  *
  * Sleeps, in the kernel, for all of them at once.  Returns how that operation ended;
  * and with @index -1, 0 when all handles are skipped, EINPROGRESS when the time is over,
- * EINVAL (different communicators), EBUSY (another thread waits for one of them),
- * EPERM, ENOMEM.
+ * EINVAL (different communicators, or more than can be under way), EBUSY (another thread
+ * waits for one of them), ENOENT (one has ended before), EPERM, ENOMEM.
  */
 int coll_wait_any(struct coll_request **requests, int count, int *index,
 		  int timeout_ms);
 
 /**
  * coll_wait_all - wait until several operations are done
- * @requests: their handles, freed and set to NULL, but persistent ones; those that are
+ * @requests: their handles, which end and are set to NULL, but persistent ones; those that are
  *	NULL, or persistent and not started, are skipped
  * @count: how many
  *
@@ -998,7 +1051,7 @@ size_t coll_type_size(enum coll_type type);
  * coll_mem_registered() tells which.  After fork() it is the parent's: the child may find
  * a copy of it, or nothing mapped there.
  *
- * Return: the address, or NULL with errno ENOMEM or EINVAL.
+ * Return: the address, or NULL with errno ENOMEM, EINVAL or EPERM.
  */
 void *coll_mem_alloc(struct coll_comm *comm, size_t size);
 
@@ -1022,11 +1075,12 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size);
  * @size: bytes, not 0
  * @flags: COLL_REGISTER_*
  *
- * Operations whose buffers lie inside find it by themselves.  The memory must
- * stay mapped until coll_unregister().  Errors: EINVAL, EFAULT, EOVERFLOW,
- * EDQUOT (RLIMIT_MEMLOCK), EMFILE, EEXIST (@addr is registered), ENOMEM, EPERM.
+ * Operations whose buffers lie inside find it by themselves.  The memory is not written but
+ * by operations, and not at all with COLL_REGISTER_READ_ONLY.  It must stay mapped until
+ * coll_unregister().  Errors: EINVAL, EFAULT, EOVERFLOW, EDQUOT (RLIMIT_MEMLOCK), EMFILE,
+ * EEXIST (@addr is registered), ENOMEM, EPERM; coll_error_detail() tells more.
  */
-int coll_register(struct coll_comm *comm, void *addr, size_t size,
+int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 		  unsigned int flags);
 
 /**
@@ -1034,9 +1088,10 @@ int coll_register(struct coll_comm *comm, void *addr, size_t size,
  * @comm: communicator
  * @addr: the address that was registered
  *
- * No operation on this memory may be running.  Errors: ENOENT.
+ * No operation on this memory may be running.  Persistent operations on it may be begun
+ * again afterwards: each then has its own registration.  Errors: ENOENT, EPERM.
  */
-int coll_unregister(struct coll_comm *comm, void *addr);
+int coll_unregister(struct coll_comm *comm, const void *addr);
 
 /**
  * coll_strerror - an error number of this library in words
@@ -1047,12 +1102,14 @@ int coll_unregister(struct coll_comm *comm, void *addr);
 const char *coll_strerror(int err);
 
 /**
- * coll_error_detail - why the group, or else the latest operation, failed
+ * coll_error_detail - why the latest call that failed did
  * @comm: communicator
  *
  * For example "rank 2 died (operation 17)", or, of a call that has not become an
- * operation, "send refused: there is no rank 4: the ranks are 0 to 3", until the
- * next operation fails or call is refused.  After a deadline it names all ranks
+ * operation, "send refused: there is no rank 4: the ranks are 0 to 3".  When another call
+ * fails the text is about that; of a group that has failed it says why, again and again.
+ * EFAULT is said to be of memory that is not mapped, may not be read or written, or is of a
+ * kind that cannot be pinned, and at which address.  After a deadline it names all ranks
  * that had not submitted the operation, and waits for their answers, 50 ms at most.
  * When coll_init() fails there is no communicator: the same kind of text is then in
  * the configuration's @detail.
@@ -1061,6 +1118,16 @@ const char *coll_strerror(int err);
  * call for @comm in any thread, gone after coll_finalize().
  */
 const char *coll_error_detail(struct coll_comm *comm);
+
+/**
+ * coll_error_detail_r - the text of coll_error_detail(), for several threads
+ * @comm: communicator
+ * @detail: where it is written, cut if it is too long, and always ended by a NUL
+ * @size: bytes there; COLL_DETAIL_SIZE is enough
+ *
+ * Errors: EINVAL (@detail is NULL or @size 0).
+ */
+int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size);
 
 #ifdef __cplusplus
 }

@@ -91,8 +91,8 @@ void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key);
  * @comm: communicator
  * @user_data: of the SQE that began the operation
  *
- * The operation fails on every rank, with ECANCELED on this one and ECONNRESET on the
- * others, whose coll_error_detail() names this one, and the communicator lives on.  The
+ * The operation fails with ECANCELED on every rank, where coll_error_detail() names this
+ * one, and the communicator lives on.  The
  * completion's res is 0, or -ENOENT when the operation is over already (or never was),
  * or -EALREADY when it fails already; that of the operation comes apart.
  * IORING_OP_ASYNC_CANCEL does not reach operations.

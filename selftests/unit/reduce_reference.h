@@ -107,6 +107,8 @@ static inline u64 reference_float(const struct reference_type *type, int reducti
 		break;
 	case COLLECTIVE_AVG:
 		result = wide ? x + y : (float)(x + y);
+		/* What a sum would be. */
+		result = reference_decode(type, reference_encode(type, result));
 		if (divisor > 1)
 			result = wide ? result / divisor : (float)(result / (float)divisor);
 		break;

@@ -87,8 +87,11 @@ enum collective_type {
 /**
  * enum collective_reduction - how two elements become one
  *
- * Integer SUM, PROD and AVG wrap modulo 2^bits; AVG divides the (wrapped) sum
- * by the number of ranks, rounding toward zero for integers.  MIN and MAX
+ * Integer SUM, PROD and AVG wrap modulo 2^bits.  AVG is the result of SUM, divided by the
+ * number of ranks and rounded to the type (integers: toward zero), for every type, algorithm
+ * and number of ranks: where the sum of integers wraps the average is that of the wrapped
+ * sum, and where the sum of floats overflows it is infinite.  With WIDE the sum of floats of
+ * 16 bits is a FLOAT32, and overflows where that does.  MIN and MAX
  * propagate NaN and order -0 below +0.  A NaN result is always the canonical
  * quiet NaN.  The bitwise operations take integers only (EINVAL otherwise);
  * the logical ones read any nonzero element (NaN included) as true and write 0
@@ -179,9 +182,11 @@ enum collective_reason_kind {
  * EOVERFLOW	count times the size of the type does not fit an address
  * EBADMSG	the ranks' calls do not match
  * EMSGSIZE	more came than there was room for (VARLEN): on this rank only
- * ECONNRESET	a peer died, or left while it was needed
+ * ECONNRESET	the group has failed: a peer died, or left while it was needed, or a link
+ *		broke; every later operation fails, too
  * ETIMEDOUT	the deadline passed
- * ECANCELED	cancelled by this rank
+ * ECANCELED	a rank cancelled the operation (CANCEL), which STATUS names, and the group
+ *		lives on; or this rank has called LEAVE
  * EPROTO	a peer broke the protocol
  * EACCES	the handshake was refused
  * EBUSY	this rank of this group is taken by another process; another thread
@@ -559,10 +564,11 @@ struct collective_layout {
  *	(EMSGSIZE); else 0
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be
- * used again.  Errors: all of the list above but EISCONN and EINPROGRESS;
- * EBUSY only where @request is given.  An operation that needs a connection to a rank with
- * which there is none yet may also fail with what calling it gives: see CONNECT.  It has no
- * place in the order of operations then, and may be submitted again.
+ * used again.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN),
+ * ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN,
+ * ENOSPC, EOPNOTSUPP, EINTR, and EBUSY where @request is given.  An operation that needs a
+ * connection to a rank with which there is none yet may also fail with what calling it gives:
+ * see CONNECT.  It has no place in the order of operations then, and may be submitted again.
  *
  * With NOWAIT, returns 0 when the operation has its place in the order of
  * operations.  It goes on whether or not anybody waits, until it is complete or
@@ -718,8 +724,8 @@ struct collective_status {
  * @request: its number; with USER_DATA the user_data of the SQE that submitted it (the
  *	oldest of them)
  *
- * The operation fails on every rank: with ECANCELED here, with ECONNRESET on the others,
- * where STATUS says that this rank has cancelled it.  The group lives on.  This returns
+ * The operation fails with ECANCELED on every rank, and STATUS says there that this rank has
+ * cancelled it.  The group lives on.  This returns
  * at once; the operation is over when WAIT or its completion says so, which may still
  * be with success.  One that waits for its turn behind another of its key is cancelled
  * at its turn.  Errors: EINVAL, E2BIG, EFAULT, ENOENT (it is over, or never was), EALREADY (it
