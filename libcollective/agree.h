@@ -151,8 +151,7 @@ enum coll_step {
  * One call:
  *
  * @highest: highest ballot heard of
- * @hurry: a quorum is enough
- * @slow: ranks that are not waited for
+ * @slow: ranks that are not waited for; the environment takes out those that speak again
  * @setback: why the last ballot failed, if another one may succeed
  * @finished: the call is over
  * @result: 0: @value is decided, and this rank is ready in it; -ETIMEDOUT: it is decided
@@ -188,7 +187,6 @@ struct coll_agree {
 	struct coll_value proposal;
 
 	uint64_t highest;
-	bool hurry;
 	struct coll_ranks slow;
 	int setback;
 	bool finished;
@@ -232,8 +230,7 @@ struct coll_ranks coll_agree_waits(const struct coll_agree *agree);
 void coll_agree_resend_to(struct coll_agree *agree, unsigned int rank);
 void coll_agree_resend(struct coll_agree *agree);
 
-/* Go on with a quorum; without a rank; without ranks that do not note the decision. */
-void coll_agree_hurry(struct coll_agree *agree);
+/* Go on without a rank, if there is a quorum; or without ranks that do not note the decision. */
 void coll_agree_slow(struct coll_agree *agree, unsigned int rank);
 void coll_agree_stop_telling(struct coll_agree *agree);
 

@@ -284,7 +284,6 @@ void coll_agree_begin(struct coll_agree *agree, bool minority)
 	agree->minority = minority;
 	agree->step = COLL_STEP_IDLE;
 	agree->highest = 0;
-	agree->hurry = false;
 	agree->setback = 0;
 	agree->finished = false;
 	agree->result = 0;

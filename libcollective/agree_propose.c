@@ -166,8 +166,7 @@ static bool heard_all(const struct coll_agree *agree)
 {
 	const struct coll_ranks waits = coll_agree_waits(agree);
 
-	return coll_ranks_within(&waits, &agree->slow) ||
-	       (agree->hurry && agree->step == COLL_STEP_PREPARE);
+	return coll_ranks_within(&waits, &agree->slow);
 }
 
 /* Has a member of the new group died? */
@@ -258,12 +257,6 @@ void coll_agree_propose(struct coll_agree *agree)
 	} else {
 		prepare(agree);
 	}
-	coll_agree_advance(agree);
-}
-
-void coll_agree_hurry(struct coll_agree *agree)
-{
-	agree->hurry = true;
 	coll_agree_advance(agree);
 }
 

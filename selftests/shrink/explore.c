@@ -11,7 +11,7 @@
 #include "tap.h"
 #include "world.h"
 
-#define VISITED_BITS	25
+#define VISITED_BITS	24
 #define DEPTH_MAX	400
 
 struct search {

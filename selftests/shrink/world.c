@@ -215,10 +215,11 @@ unsigned int world_events(struct world *world, struct event *events)
 			continue;
 		}
 		if ((node->agree.step == COLL_STEP_IDLE || world->bounds->direct) &&
-		    world->ballots < world->bounds->ballots)
+		    world->ballots < world->bounds->ballots) {
 			events[k++] = (struct event){ EVENT_PROPOSE, i, 0 };
-		if (!node->agree.hurry && node->agree.step == COLL_STEP_PREPARE)
-			events[k++] = (struct event){ EVENT_HURRY, i, 0 };
+			if (world->bounds->direct)
+				events[k++] = (struct event){ EVENT_PROPOSE, i, 1 };
+		}
 		if (node->agree.step == COLL_STEP_TELL)
 			events[k++] = (struct event){ EVENT_STOP_TELLING, i, 0 };
 		if (node->calls < world->bounds->calls)
@@ -232,7 +233,7 @@ unsigned int world_events(struct world *world, struct event *events)
 			if (world->node[j].blamed && !node->agree.sealed &&
 			    !coll_ranks_has(&node->agree.lost, j))
 				events[k++] = (struct event){ EVENT_LOST, i, j };
-			if (node->agree.step == COLL_STEP_ACCEPT &&
+			if (node->agree.step != COLL_STEP_IDLE && !world->bounds->direct &&
 			    !coll_ranks_has(&node->agree.slow, j))
 				events[k++] = (struct event){ EVENT_SLOW, i, j };
 		}
@@ -272,10 +273,12 @@ static void node_settle(struct node *node)
 	if (!node->calling || !node->agree.finished)
 		return;
 	node->calling = false;
-	if (!node->agree.result)
+	if (!node->agree.result) {
 		node->returned = node->agree.value.id;
-	else
+		memset(&node->agree, 0, sizeof(node->agree));
+	} else {
 		coll_agree_end(&node->agree);
+	}
 }
 
 static void deliver_direct(struct world *world)
@@ -316,9 +319,43 @@ static unsigned int find_sent(const struct world *world, uint32_t number)
 	return i;
 }
 
-static void note_seen(struct world *world, uint32_t number)
+static void remove_sent(struct world *world, unsigned int i)
 {
-	world->seen[find_sent(world, number)] = true;
+	world->nsent--;
+	memmove(&world->sent[i], &world->sent[i + 1],
+		(world->nsent - i) * sizeof(world->sent[0]));
+	memmove(&world->seen[i], &world->seen[i + 1],
+		(world->nsent - i) * sizeof(world->seen[0]));
+}
+
+/* Does it change nothing, now and later? */
+static bool idle(const struct world *world, const struct coll_agree_message *message)
+{
+	const struct node *node = &world->node[message->to];
+
+	if (!node->alive || node->returned)
+		return true;
+	switch (message->kind) {
+	case COLL_AGREE_PREPARE:
+	case COLL_AGREE_ACCEPT:
+		return mutation != MUTATION_PROMISE && mutation != MUTATION_ACCEPT &&
+		       message->ballot < node->agree.promised;
+	case COLL_AGREE_PROMISE:
+	case COLL_AGREE_ACCEPTED:
+		return message->ballot != node->agree.ballot ||
+		       node->agree.step == COLL_STEP_IDLE;
+	default:
+		return false;
+	}
+}
+
+static void remove_idle(struct world *world)
+{
+	unsigned int i;
+
+	for (i = world->nsent; i--;)
+		if (idle(world, &messages[world->sent[i]]))
+			remove_sent(world, i);
 }
 
 bool world_seen(const struct world *world, const struct event *event)
@@ -342,14 +379,15 @@ void world_apply(struct world *world, const struct event *event)
 	ballot = node->agree.ballot;
 	switch (event->kind) {
 	case EVENT_DELIVER:
-		note_seen(world, event->a);
+		world->seen[find_sent(world, event->a)] = true;
+		if (world->bounds->direct)
+			remove_sent(world, find_sent(world, event->a));
 		coll_agree_receive(&node->agree, &messages[event->a]);
 		break;
 	case EVENT_PROPOSE:
+		if (world->bounds->direct)
+			node->agree.slow = coll_ranks_first(event->b ? node->agree.nranks : 0);
 		coll_agree_propose(&node->agree);
-		break;
-	case EVENT_HURRY:
-		coll_agree_hurry(&node->agree);
 		break;
 	case EVENT_SLOW:
 		coll_agree_slow(&node->agree, event->b);
@@ -383,6 +421,8 @@ void world_apply(struct world *world, const struct event *event)
 	deliver_direct(world);
 	if (node->alive && node->agree.ballot != ballot)
 		world->ballots++;
+	if (world->bounds->direct)
+		remove_idle(world);
 	world->wrong = world->wrong || !same(world);
 }
 
@@ -398,7 +438,7 @@ uint64_t world_hash(const struct world *world)
 void world_say(const struct event *event)
 {
 	static const char * const kinds[EVENT_KINDS] = {
-		"", "proposes", "hurries", "gives up waiting for", "stops telling", "dies",
+		"", "proposes", "gives up waiting for", "stops telling", "dies",
 		"learns the death of", "learns the loss of", "fails in the old group",
 		"ends its call", "calls again",
 	};

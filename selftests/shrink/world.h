@@ -63,7 +63,8 @@ struct node {
  * @calls: of each rank
  * @healthy: the old group has not failed at first
  * @gone: ranks that are dead at first, bit by bit; known to the modules
- * @direct: what makes groups and ends calls is delivered at once, or is lost
+ * @direct: fewer schedules, but all of these: what makes groups and ends calls is delivered
+ *	at once, other messages once at most; a proposer waits for all or for a quorum
  */
 struct bounds {
 	unsigned int nranks;
@@ -100,7 +101,6 @@ struct world {
 enum event_kind {
 	EVENT_DELIVER,
 	EVENT_PROPOSE,
-	EVENT_HURRY,
 	EVENT_SLOW,
 	EVENT_STOP_TELLING,
 	EVENT_DIE,
