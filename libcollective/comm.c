@@ -10,6 +10,7 @@
 #include "device.h"
 #include "lifeline.h"
 #include "reason.h"
+#include "shrink.h"
 
 /* Digits of the number at the end of a child's name, and the point before them. */
 #define NUMBER_LENGTH	16
@@ -45,7 +46,6 @@ struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_se
 	snprintf(setup->name, sizeof(setup->name), "%.*s.%016llx", (int)stem,
 		 parent->setup.name, (unsigned long long)setup->id);
 	setup->door = -1;
-	setup->life = -1;
 	child = coll_comm_new(setup);
 	if (!child)
 		return NULL;
@@ -61,6 +61,7 @@ void coll_comm_free(struct coll_comm *comm)
 	if (comm->fd >= 0)
 		close(comm->fd);
 	coll_lifeline_close(&comm->setup);
+	coll_shrink_free(comm->shrink);
 	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
 	pthread_mutex_destroy(&comm->order);
@@ -132,7 +133,7 @@ int coll_finalize(struct coll_comm *comm)
 
 	if (!comm)
 		return 0;
-	err = coll_device_leave(comm->fd);
+	err = comm->left ? 0 : coll_device_leave(comm->fd);
 	coll_comm_free(comm);
 	return err;
 }

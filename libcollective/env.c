@@ -170,7 +170,6 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 
 	memset(setup, 0, sizeof(*setup));
 	setup->door = -1;
-	setup->life = -1;
 	err = coll_secret_fill(setup, config, detail) ?:
 	      identity(setup, config, &launcher, detail) ?:
 	      where(setup, config, launcher, detail) ?:

@@ -13,10 +13,10 @@
  *	TABLE	 0 entries, in the order of ranks
  *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
  *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
- *		 4 port of the door u16  6 port of the life u16 (lifeline.h; 0: none)
+ *		 4 port of the door u16 (lifeline.h; 0: none)  6 0 u16
  *		 8 address, 16 bytes (IPv4: the first 4)
  *
- * Those from SURVIVOR on are of coll_shrink(): see shrink_message.h.
+ * Those of coll_shrink() are others: see shrink_message.h.
  */
 #ifndef COLL_MESSAGE_H
 #define COLL_MESSAGE_H
@@ -29,7 +29,7 @@
 #include "secret.h"
 #include "setup.h"
 
-#define COLL_MESSAGE_VERSION	2
+#define COLL_MESSAGE_VERSION	3
 
 #define COLL_HEAD_SIZE		16
 #define COLL_ENTRY_SIZE		24
@@ -49,17 +49,6 @@ enum coll_message_kind {
 	COLL_MESSAGE_FAIL,
 	COLL_MESSAGE_CHALLENGE,
 	COLL_MESSAGE_PROOF,
-
-	COLL_MESSAGE_SURVIVOR = 16,
-	COLL_MESSAGE_HERE,
-	COLL_MESSAGE_BEGIN,
-	COLL_MESSAGE_PLACE,
-	COLL_MESSAGE_PLACES,
-	COLL_MESSAGE_READY,
-	COLL_MESSAGE_UNABLE,
-	COLL_MESSAGE_DECIDED,
-	COLL_MESSAGE_NOTED,
-	COLL_MESSAGE_COMMIT,
 };
 
 struct coll_hello {

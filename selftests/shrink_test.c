@@ -3,13 +3,16 @@
  * coll_shrink(): those who are left have a group that works, and the same one,
  * whoever dies and whenever; who is frozen is left out and told so.
  *
- * The library is linked statically and finds this program's ioctl(), connect(),
- * send() and close(), in which a test lets a rank die or fail.
+ * The library is linked statically and finds this program's ioctl(), sendto() and close(),
+ * in which a test lets a rank die or fail.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -51,16 +54,11 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
-int connect(int fd, const struct sockaddr *addr, socklen_t length)
+ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
+	       socklen_t length)
 {
 	step();
-	return syscall(SYS_connect, fd, addr, length);
-}
-
-ssize_t send(int fd, const void *data, size_t size, int flags)
-{
-	step();
-	return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
+	return syscall(SYS_sendto, fd, data, size, flags, addr, length);
 }
 
 int close(int fd)
@@ -172,7 +170,7 @@ static int survive(struct mate *mate, int *ranks, int *n)
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK(*n > 0);
 	CHECK(!*coll_error_detail(mate->comm));
-	CHECK_EQ(files - (*n > 1 ? 0 : 1), team_files());
+	CHECK_EQ(files, team_files());
 	return 0;
 }
 
@@ -385,53 +383,132 @@ TEST_F_TIMEOUT(shrink, fails, 100)
 				TH_LOG("rank %d, ioctl %d", plan->victim, plan->after);
 }
 
-/* Who comes through the door and is none of us: noise, silence, and nearly right. */
-static int strangers(int *fd, int max)
+/* The doors of this process. */
+static int find_doors(struct sockaddr_in *addr, int max)
 {
-	struct sockaddr_storage addr;
-	int i, listens, n = 0, round;
 	socklen_t size;
+	int i, type, n = 0;
 
-	for (i = 3; i < 64 && n + 4 <= max; i++) {
-		size = sizeof(listens);
-		if (getsockopt(i, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
+	for (i = 3; i < 64 && n < max; i++) {
+		size = sizeof(type);
+		if (getsockopt(i, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_DGRAM)
 			continue;
-		size = sizeof(addr);
-		CHECK_EQ(0, getsockname(i, (struct sockaddr *)&addr, &size));
-		for (round = 0; round < 4; round++) {
-			/* A head of a SURVIVOR, whose body is zero or never comes. */
-			char text[56] = { 'C', 'O', 'L', 'R', 1, 16, 0, 0, 40 };
-
-			fd[n] = socket(addr.ss_family, SOCK_STREAM, 0);
-			CHECK_EQ(0, connect(fd[n], (struct sockaddr *)&addr, size));
-			if (round == 1)
-				memset(text, 'x', sizeof(text));
-			if (round)
-				CHECK(send(fd[n], text, round == 3 ? 20 : sizeof(text), 0) > 0);
-			n++;
-		}
+		size = sizeof(*addr);
+		n += !getsockname(i, (struct sockaddr *)&addr[n], &size);
 	}
-	CHECK_EQ(8, n);
+	return n;
+}
+
+/* What comes to the door and is of no rank: noise, and what is nearly right; far too much. */
+static int strangers(void)
+{
+	struct sockaddr_in addr;
+	char bytes[1400];
+	int i, fd;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(fd >= 0);
+	for (i = 0; i < 3000; i++) {
+		const __u32 nranks = 5, from = i % 5;
+
+		memset(bytes, hash(i, 0, 0), sizeof(bytes));
+		if (i % 2) {
+			memset(bytes, 0, 80);
+			memcpy(bytes, "COLS\1", 5);
+			bytes[5] = i % 20;
+			memcpy(bytes + 16, &nranks, 4);
+			memcpy(bytes + 20, &from, 4);
+		}
+		syscall(SYS_sendto, fd, bytes, hash(i, 1, 0) % sizeof(bytes), MSG_DONTWAIT, &addr,
+			sizeof(addr));
+	}
+	syscall(SYS_close, fd);
 	return 0;
 }
 
 static int rank_strangers(struct mate *mate)
 {
-	int ranks[GROUP_RANKS_MAX], fd[8], n, i;
+	int ranks[GROUP_RANKS_MAX], n;
 
-	if (strangers(fd, 8) ||
+	if (strangers() ||
 	    lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == 1) ||
 	    survive(mate, ranks, &n) || works(mate->comm))
 		return 1;
 	CHECK_EQ(mate->nranks - 1, n);
-	for (i = 0; i < 8; i++)
-		close(fd[i]);
 	return 0;
 }
 
 TEST_F_TIMEOUT(shrink, strangers, 60)
 {
 	EXPECT_EQ(1, team_run(5, NULL, rank_strangers, NULL));
+}
+
+/*
+ * A stranger takes the door of a rank that has died, and passes on what comes there: to the
+ * other ranks, and back.  Its port is not refused any more, but the module knows of the death.
+ */
+static void relay(struct group_shared *shared, int nranks)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET }, to = own;
+	char bytes[1400];
+	int fd, i, rank;
+	ssize_t size;
+
+	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	own.sin_port = shared->value[GROUP_RANKS_MAX];
+	to.sin_addr = own.sin_addr;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	for (i = 0; i < 2000 && bind(fd, (struct sockaddr *)&own, sizeof(own)); i++)
+		sleep_ms(1);
+	flag_set(shared, 2, 1);
+	while (!flag_wait(shared, 3, 1, 1)) {
+		size = recv(fd, bytes, sizeof(bytes), 0);
+		for (rank = 0; size > 0 && rank < nranks; rank++) {
+			to.sin_port = shared->value[rank];
+			syscall(SYS_sendto, fd, bytes, size, 0, &to, sizeof(to));
+		}
+	}
+	_exit(0);
+}
+
+static int rank_relayed(struct mate *mate)
+{
+	struct group_shared *shared = mate->shared;
+	int ranks[GROUP_RANKS_MAX], n;
+	struct sockaddr_in addr;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	shared->value[mate->rank] = addr.sin_port;
+	if (!mate->rank)
+		shared->value[GROUP_RANKS_MAX] = addr.sin_port;
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (mate->rank == 1 && !fork()) {
+		int i;
+
+		for (i = 3; i < 64; i++)
+			syscall(SYS_close, i);
+		relay(shared, mate->nranks);
+	}
+	if (lose(mate->comm, shared, 1, mate->nranks, !mate->rank))
+		return 1;
+	CHECK(flag_wait(shared, 2, 1, 10000));
+	if (survive(mate, ranks, &n) || works(mate->comm))
+		return 1;
+	CHECK_EQ(mate->nranks - 1, n);
+	CHECK(flag_meet(shared, 4, mate->nranks - 1));
+	flag_set(shared, 3, 1);
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, relay, 60)
+{
+	static const unsigned char secret[32] = "which a stranger does not know";
+	const struct coll_config secured = { .secret = secret };
+
+	EXPECT_EQ(1, team_run(4, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, team_run(2, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, team_run(3, NULL, rank_relayed, NULL));
 }
 
 /* A child has the sockets of the one that dies: the group knows that it is dead. */
@@ -507,6 +584,228 @@ TEST_F_TIMEOUT(shrink, frozen, 200)
 	for (frozen = 0; frozen < 4; frozen += 3)
 		EXPECT_EQ(0, team_run(4, &config, rank_frozen, &frozen))
 			TH_LOG("rank %d", frozen);
+}
+
+/*
+ * A rank is stopped while it leads, and goes on when the others have, or are about to have, a
+ * group.  Nobody has died: of all ranks that return 0 the group is the same.
+ */
+struct outcome {
+	int err[GROUP_RANKS_MAX];
+	char name[GROUP_RANKS_MAX][COLLECTIVE_NAME_MAX + 1];
+	int stop_ms;
+	int go_on_ms;
+};
+
+static int rank_leads_stopped(struct mate *mate)
+{
+	struct outcome *outcome = mate->arg;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new;
+	int err;
+
+	if (!mate->rank)
+		shared->value[0] = getpid();
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (!mate->rank && !fork()) {
+		sleep_ms(outcome->stop_ms);
+		kill(shared->value[0], SIGSTOP);
+		sleep_ms(outcome->go_on_ms - outcome->stop_ms);
+		kill(shared->value[0], SIGCONT);
+		_exit(0);
+	}
+	if (mate->rank % 2)
+		sleep_ms(outcome->stop_ms + 200);
+	err = coll_shrink(mate->comm, &new);
+	outcome->err[mate->rank] = err;
+	if (!err)
+		strcpy(outcome->name[mate->rank], coll_name(new));
+	else
+		CHECK_EQ(-ETIMEDOUT, err);
+	/* Neither a group's end nor a finalized door is taken for a death. */
+	CHECK(flag_meet(shared, 1, mate->nranks));
+	return err ? 0 : -coll_finalize(new);
+}
+
+static void one_group(struct __test_metadata *_metadata, const struct outcome *outcome, int n)
+{
+	int rank, first = -1;
+
+	for (rank = 0; rank < n; rank++) {
+		if (outcome->err[rank])
+			continue;
+		if (first < 0)
+			first = rank;
+		EXPECT_STREQ(outcome->name[first], outcome->name[rank]);
+	}
+	EXPECT_LE(0, first);
+}
+
+TEST_F_TIMEOUT(shrink, stopped_leader, 100)
+{
+	static const int go_on[] = { 600, 1200, 1900, 2100, 3000 };
+	const struct coll_config config = { .init_timeout_ms = 4000 };
+	struct outcome *outcome;
+	size_t i;
+
+	outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < ARRAY_SIZE(go_on); i++) {
+		memset(outcome, 0, sizeof(*outcome));
+		outcome->stop_ms = 300;
+		outcome->go_on_ms = go_on[i];
+		EXPECT_EQ(0, team_run(4, &config, rank_leads_stopped, outcome));
+		one_group(_metadata, outcome, 4);
+	}
+}
+
+/* A rank that comes too late does not get a group of one, however often it calls. */
+static int rank_late(struct mate *mate)
+{
+	struct coll_comm *new;
+	int i;
+
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (!mate->rank) {
+		CHECK_EQ(0, coll_shrink(mate->comm, &new));
+		CHECK_EQ(1, coll_size(new));
+		flag_set(mate->shared, 1, 1);
+		CHECK_EQ(0, coll_finalize(mate->comm));
+		/* Nor when the others are gone. */
+		CHECK_EQ(0, coll_finalize(new));
+		mate->comm = NULL;
+		flag_set(mate->shared, 2, 1);
+		return 0;
+	}
+	CHECK(flag_wait(mate->shared, 1, 1, 20000));
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK(!new);
+		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		if (!i)
+			CHECK(flag_wait(mate->shared, 2, 1, 20000));
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, late, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 1500 };
+
+	EXPECT_EQ(0, team_run(2, &config, rank_late, NULL));
+}
+
+/* A rank too few: not without the flag, and then with it. */
+static int rank_few(struct mate *mate)
+{
+	struct coll_comm *new;
+
+	if (!mate->rank)
+		mate->shared->value[0] = getpid();
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (!mate->rank) {
+		raise(SIGSTOP);
+		return 0;
+	}
+	CHECK_EQ(-EINVAL, coll_shrink_flags(mate->comm, ~0U, &new));
+	CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+	CHECK(strstr(coll_error_detail(mate->comm), "rank 0"));
+	CHECK_EQ(0, coll_shrink_flags(mate->comm, COLL_SHRINK_MINORITY, &new));
+	CHECK_EQ(1, coll_size(new));
+	kill(mate->shared->value[0], SIGCONT);
+	return -coll_finalize(new);
+}
+
+TEST_F_TIMEOUT(shrink, few, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 1500 };
+
+	EXPECT_EQ(0, team_run(2, &config, rank_few, NULL));
+}
+
+/* One dies and one is stopped: the other two have a group, the stopped one is told so. */
+static int rank_dead_and_stopped(struct mate *mate)
+{
+	const int stopped = *(int *)mate->arg;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new;
+	int me = mate->rank, ranks[GROUP_RANKS_MAX];
+
+	if (me == stopped)
+		shared->value[0] = getpid();
+	if (lose(mate->comm, shared, 0, mate->nranks, me == 1))
+		return 1;
+	CHECK(flag_meet(shared, 1, mate->nranks - 1));
+	if (me == stopped) {
+		raise(SIGSTOP);
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		flag_set(shared, 2, 1);
+		return 0;
+	}
+	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(2, members(new, me, ranks));
+	CHECK(ranks[0] != stopped && ranks[1] != stopped);
+	if (!coll_rank(new))
+		kill(shared->value[0], SIGCONT);
+	CHECK(flag_wait(shared, 2, 1, 30000));
+	return works(new) ?: -coll_finalize(new);
+}
+
+TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)
+{
+	const struct coll_config config = { .init_timeout_ms = 4000 };
+	int stopped;
+
+	for (stopped = 0; stopped < 4; stopped++)
+		if (stopped != 1)
+			EXPECT_EQ(1, team_run(4, &config, rank_dead_and_stopped, &stopped))
+				TH_LOG("rank %d", stopped);
+}
+
+/* With few files all have the same group, or all the same error, at once. */
+static int rank_files(struct mate *mate)
+{
+	const int room = *(int *)mate->arg;
+	struct rlimit limit;
+	struct coll_comm *new;
+	__u64 begun;
+	int i, err;
+
+	/* Rank 1 alone, or every rank, has no more than this. */
+	if (room >= 0 || mate->rank == 1) {
+		limit.rlim_cur = dup(0) + (room < 0 ? -room - 1 : room);
+		limit.rlim_max = limit.rlim_cur;
+		syscall(SYS_close, (int)limit.rlim_cur - (room < 0 ? -room - 1 : room));
+		CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	}
+	for (i = 0; i < 3; i++) {
+		CHECK(flag_meet(mate->shared, 2 * i, mate->nranks));
+		begun = now_ms();
+		err = coll_shrink(mate->comm, &new);
+		CHECK(now_ms() - begun < 5000);
+		mate->shared->value[mate->rank] = err;
+		CHECK(flag_meet(mate->shared, 2 * i + 1, mate->nranks));
+		CHECK_EQ(mate->shared->value[0], mate->shared->value[mate->rank]);
+		if (room >= 2 || room <= -3) {
+			CHECK_EQ(0, err);
+			CHECK_EQ(mate->nranks, coll_size(new));
+			CHECK_EQ(0, coll_finalize(mate->comm));
+			mate->comm = new;
+			continue;
+		}
+		CHECK_EQ(-EMFILE, err);
+		CHECK(strstr(coll_error_detail(mate->comm), "2 files"));
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, files, 100)
+{
+	int room;
+
+	for (room = -3; room <= 4; room++)
+		EXPECT_EQ(0, team_run(3, NULL, rank_files, &room))
+			TH_LOG("room for %d files", room);
 }
 
 TEST_HARNESS_MAIN
