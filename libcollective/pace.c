@@ -170,7 +170,11 @@ static uint64_t hurry_at(const struct coll_pace *pace)
 
 static unsigned int silence(const struct coll_pace *pace)
 {
-	return pace->timeout / 8 > SILENT_MIN_MS ? pace->timeout / 8 : SILENT_MIN_MS;
+	const unsigned int max = pace->timeout / 4;
+
+	if (pace->timeout / 8 > SILENT_MIN_MS)
+		return pace->timeout / 8;
+	return max < SILENT_MIN_MS ? max : SILENT_MIN_MS;
 }
 
 /* Ranks that say nothing at all are not waited for. */

@@ -191,7 +191,14 @@ static const struct bounds exhaustive[] = {
 	{ .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true, .direct = true },
 	{ .nranks = 3, .ballots = 2, .deaths = 0, .calls = 2, .direct = true },
 	{ .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1, .gone = 2, .direct = true },
+	{ .nranks = 3, .ballots = 3, .deaths = 2, .calls = 1, .direct = true },
 	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .gone = 2, .direct = true },
+	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	  .proposers = 1 | 4 },
+	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	  .healthy = true, .proposers = 2 | 4, .mortal = 1 | 2 },
+	{ .nranks = 5, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	  .proposers = 1 | 4, .mortal = 1 | 2 },
 };
 
 static const struct bounds random_ones[] = {
@@ -208,33 +215,42 @@ static const struct bounds random_ones[] = {
 
 static void say_bounds(char *text, size_t size, const struct bounds *bounds)
 {
-	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s", bounds->nranks,
-		 bounds->ballots, bounds->deaths, bounds->calls,
+	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s",
+		 bounds->nranks, bounds->ballots, bounds->deaths, bounds->calls,
 		 bounds->healthy ? "a group that has not failed" : "a failed group",
-		 bounds->gone ? ", one rank lost" : "");
+		 bounds->gone ? ", one rank lost" : "", bounds->hasty ? ", hasty" : "",
+		 bounds->proposers ? ", two proposers" : "");
 }
 
-/* Is the mutation found, anywhere? */
-static bool find(uint64_t limit, unsigned int seeds)
-{
-	unsigned int i, ended;
-	bool all;
-
-	for (i = 0; i < COUNT(random_ones); i++)
-		if (run_randoms(&random_ones[i], seeds, false, &ended))
-			return true;
-	for (i = 0; i < COUNT(exhaustive); i++)
-		if (run_all(&exhaustive[i], limit, &all, false))
-			return true;
-	return false;
-}
+/* Where each mutation is found. */
+static const struct bounds found_in[MUTATIONS] = {
+	[MUTATION_ONE] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
+	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
+			      .direct = true },
+	[MUTATION_LATEST] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
+			      .proposers = 1 | 4, .mortal = 1 | 2, .hasty = true },
+	[MUTATION_PROMISE] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
+			       .direct = true, .hasty = true },
+	[MUTATION_ACCEPT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
+			      .direct = true },
+	[MUTATION_FENCE] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
+			     .proposers = 1 | 4, .mortal = 1 | 2, .hasty = true },
+	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
+			      .direct = true, .hasty = true },
+	[MUTATION_STAY] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true,
+			    .direct = true },
+	[MUTATION_UNSEALED] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
+				.healthy = true, .direct = true },
+	[MUTATION_SILENT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
+			      .direct = true },
+};
 
 int main(int argc, char **argv)
 {
-	const uint64_t limit = argc > 1 ? strtoull(argv[1], NULL, 0) : 1500000;
-	const unsigned int seeds = argc > 2 ? strtoul(argv[2], NULL, 0) : 40000;
+	const uint64_t limit = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000000;
+	const unsigned int seeds = argc > 2 ? strtoul(argv[2], NULL, 0) : 4000;
 	unsigned int i, ended;
-	char text[128];
+	char text[160];
 	bool all, found;
 
 	tap_plan(0);
@@ -251,6 +267,7 @@ int main(int argc, char **argv)
 		       seeds);
 	}
 	for (mutation = MUTATION_NONE + 1; mutation < MUTATIONS; mutation++)
-		tap_ok(find(limit, 10 * seeds), "found: %s", mutation_names[mutation]);
+		tap_ok(run_all(&found_in[mutation], limit, &all, true), "found: %s",
+		       mutation_names[mutation]);
 	return tap_exit();
 }

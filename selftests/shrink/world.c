@@ -205,7 +205,8 @@ unsigned int world_events(struct world *world, struct event *events)
 
 		if (!node->alive)
 			continue;
-		if (world->deaths < world->bounds->deaths)
+		if (world->deaths < world->bounds->deaths &&
+		    (!world->bounds->mortal || world->bounds->mortal >> i & 1))
 			events[k++] = (struct event){ EVENT_DIE, i, 0 };
 		if (!node->over)
 			events[k++] = (struct event){ EVENT_FAIL, i, 0 };
@@ -215,11 +216,16 @@ unsigned int world_events(struct world *world, struct event *events)
 			continue;
 		}
 		if ((node->agree.step == COLL_STEP_IDLE || world->bounds->direct) &&
+		    (!world->bounds->proposers || world->bounds->proposers >> i & 1) &&
 		    world->ballots < world->bounds->ballots) {
-			events[k++] = (struct event){ EVENT_PROPOSE, i, 0 };
+			if (!world->bounds->hasty)
+				events[k++] = (struct event){ EVENT_PROPOSE, i, 0 };
 			if (world->bounds->direct)
 				events[k++] = (struct event){ EVENT_PROPOSE, i, 1 };
 		}
+		if (node->agree.step == COLL_STEP_ACCEPT && world->bounds->direct &&
+		    coll_ranks_none(&node->agree.slow))
+			events[k++] = (struct event){ EVENT_SLOW, i, n };
 		if (node->agree.step == COLL_STEP_TELL)
 			events[k++] = (struct event){ EVENT_STOP_TELLING, i, 0 };
 		if (node->calls < world->bounds->calls)
@@ -390,7 +396,9 @@ void world_apply(struct world *world, const struct event *event)
 		coll_agree_propose(&node->agree);
 		break;
 	case EVENT_SLOW:
-		coll_agree_slow(&node->agree, event->b);
+		if (event->b == world->bounds->nranks)
+			node->agree.slow = coll_ranks_first(event->b);
+		coll_agree_slow(&node->agree, event->b % world->bounds->nranks);
 		break;
 	case EVENT_STOP_TELLING:
 		coll_agree_stop_telling(&node->agree);

@@ -65,6 +65,9 @@ struct node {
  * @gone: ranks that are dead at first, bit by bit; known to the modules
  * @direct: fewer schedules, but all of these: what makes groups and ends calls is delivered
  *	at once, other messages once at most; a proposer waits for all or for a quorum
+ * @proposers: ranks that propose, bit by bit; 0: all
+ * @mortal: ranks that may die; 0: all
+ * @hasty: no proposer waits for more than a quorum
  */
 struct bounds {
 	unsigned int nranks;
@@ -74,6 +77,9 @@ struct bounds {
 	bool healthy;
 	unsigned int gone;
 	bool direct;
+	unsigned int proposers;
+	unsigned int mortal;
+	bool hasty;
 };
 
 /**
