@@ -209,7 +209,7 @@ int coll_finalize(struct coll_comm *comm);
  *	COLL_UNDEFINED, and on failure
  *
  * A new communicator is in all respects one of its own (another file, other
- * connections, three file descriptors of the process): operations on it may run at the
+ * connections, two file descriptors of the process): operations on it may run at the
  * same time as any on @comm, and the two may be finalized in any order.  Time limits,
  * lanes, COLL_CONFIG_REPRODUCIBLE and the local address are the same; registered memory
  * is not passed on.  Its name is the beginning of that of @comm, a point and 16
