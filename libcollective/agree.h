@@ -28,7 +28,7 @@ enum coll_agree_kind {
 	COLL_AGREE_UNABLE,	/* @error; a text goes with it */
 	COLL_AGREE_ACCEPT,	/* @value */
 	COLL_AGREE_ACCEPTED,
-	COLL_AGREE_DECIDED,	/* @value */
+	COLL_AGREE_DECIDED,	/* @value, @dead, @lost */
 	COLL_AGREE_NOTED,
 	COLL_AGREE_DONE,	/* @value */
 	COLL_AGREE_GIVE_UP,	/* @error; a text goes with it */

@@ -17,6 +17,8 @@ static void answer_decided(struct coll_agree *agree, const struct coll_agree_mes
 	answer(agree, to, &(struct coll_agree_message){
 		.kind = COLL_AGREE_DECIDED,
 		.value = agree->value,
+		.dead = agree->dead,
+		.lost = agree->lost,
 	});
 }
 
@@ -202,6 +204,8 @@ void coll_agree_decide(struct coll_agree *agree, const struct coll_value *value)
 
 static void on_decided(struct coll_agree *agree, const struct coll_agree_message *message)
 {
+	/* Then all say the same of ranks that are not in the group. */
+	coll_agree_learn(agree, message);
 	coll_agree_decide(agree, &message->value);
 	answer(agree, message, &(struct coll_agree_message){ .kind = COLL_AGREE_NOTED });
 	/* A proposer has the others to tell. */

@@ -67,6 +67,10 @@ static void say(struct coll_agree *agree, unsigned int to)
 	} else {
 		message.value = agree->proposal;
 	}
+	if (agree->step == COLL_STEP_TELL) {
+		message.dead = agree->dead;
+		message.lost = agree->lost;
+	}
 	coll_agree_send(agree, &message, to);
 }
 

@@ -43,13 +43,13 @@ static unsigned int find_sets(struct coll_agree_message *message, struct coll_ra
 		sets[1] = &message->lost;
 		return 2;
 	case COLL_AGREE_PROMISE:
+	case COLL_AGREE_DECIDED:
 		sets[0] = &message->value.members;
 		sets[1] = &message->dead;
 		sets[2] = &message->lost;
 		return 3;
 	case COLL_AGREE_BEGIN:
 	case COLL_AGREE_ACCEPT:
-	case COLL_AGREE_DECIDED:
 	case COLL_AGREE_DONE:
 		sets[0] = &message->value.members;
 		return 1;

@@ -12,8 +12,9 @@
  *	   proof, 32 bytes; zero without a secret
  *
  *	PREPARE		dead ranks, lost ranks
- *	PROMISE		members, dead ranks, lost ranks
- *	BEGIN, ACCEPT, DECIDED, DONE
+ *	PROMISE, DECIDED
+ *			members, dead ranks, lost ranks
+ *	BEGIN, ACCEPT, DONE
  *			members
  *	PLACE		entry (message.h)
  *	PLACES		0 new rank of the first u32  4 0 u32  8 entries, up to 32

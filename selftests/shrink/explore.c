@@ -247,7 +247,7 @@ static const struct bounds found_in[MUTATIONS] = {
 
 int main(int argc, char **argv)
 {
-	const uint64_t limit = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000000;
+	const uint64_t limit = argc > 1 ? strtoull(argv[1], NULL, 0) : 3500000;
 	const unsigned int seeds = argc > 2 ? strtoul(argv[2], NULL, 0) : 4000;
 	unsigned int i, ended;
 	char text[160];
