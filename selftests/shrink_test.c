@@ -304,8 +304,10 @@ TEST_F_TIMEOUT(shrink, chain, 60)
 {
 	static const unsigned char secret[32] = "of seven, then six, then fewer";
 	const struct coll_config secured = { .secret = secret };
+	const struct coll_config v6 = { .local_addr = "::1" };
 
 	EXPECT_EQ(6, team_run(7, NULL, rank_chain, NULL));
+	EXPECT_EQ(6, team_run(7, &v6, rank_chain, NULL));
 	/* Each of the others proves that it was of the group. */
 	EXPECT_EQ(6, team_run(7, &secured, rank_chain, NULL));
 }
@@ -589,11 +591,12 @@ TEST_F_TIMEOUT(shrink, frozen, 200)
 
 /*
  * A rank is stopped while it leads, and goes on when the others have, or are about to have, a
- * group.  Nobody has died: of all ranks that return 0 the group is the same.
+ * group.  No rank has died, or one had before.  Of all ranks that return 0 the group is the same.
  */
 struct outcome {
 	int err[GROUP_RANKS_MAX];
 	char name[GROUP_RANKS_MAX][COLLECTIVE_NAME_MAX + 1];
+	int dead;
 	int stop_ms;
 	int go_on_ms;
 };
@@ -608,6 +611,9 @@ static int rank_leads_stopped(struct mate *mate)
 	if (!mate->rank)
 		shared->value[0] = getpid();
 	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (outcome->dead && lose(mate->comm, shared, 2, mate->nranks,
+				  mate->rank == outcome->dead))
+		return 1;
 	if (!mate->rank && !fork()) {
 		sleep_ms(outcome->stop_ms);
 		kill(shared->value[0], SIGSTOP);
@@ -624,7 +630,7 @@ static int rank_leads_stopped(struct mate *mate)
 	else
 		CHECK_EQ(-ETIMEDOUT, err);
 	/* Neither a group's end nor a finalized door is taken for a death. */
-	CHECK(flag_meet(shared, 1, mate->nranks));
+	CHECK(flag_meet(shared, 1, mate->nranks - !!outcome->dead));
 	return err ? 0 : -coll_finalize(new);
 }
 
@@ -633,7 +639,7 @@ static void one_group(struct __test_metadata *_metadata, const struct outcome *o
 	int rank, first = -1;
 
 	for (rank = 0; rank < n; rank++) {
-		if (outcome->err[rank])
+		if (outcome->err[rank] || (outcome->dead && rank == outcome->dead))
 			continue;
 		if (first < 0)
 			first = rank;
@@ -651,11 +657,12 @@ TEST_F_TIMEOUT(shrink, stopped_leader, 100)
 
 	outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	for (i = 0; i < ARRAY_SIZE(go_on); i++) {
+	for (i = 0; i < 2 * ARRAY_SIZE(go_on); i++) {
 		memset(outcome, 0, sizeof(*outcome));
+		outcome->dead = i % 2 ? 2 : 0;
 		outcome->stop_ms = 300;
-		outcome->go_on_ms = go_on[i];
-		EXPECT_EQ(0, team_run(4, &config, rank_leads_stopped, outcome));
+		outcome->go_on_ms = go_on[i / 2];
+		EXPECT_EQ(i % 2, team_run(4, &config, rank_leads_stopped, outcome));
 		one_group(_metadata, outcome, 4);
 	}
 }
