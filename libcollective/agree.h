@@ -12,7 +12,7 @@
 #ifndef COLL_AGREE_H
 #define COLL_AGREE_H
 
-#include "ranks.h"
+#include "rank_set.h"
 
 enum coll_agree_kind {
 	COLL_AGREE_HELLO = 1,	/* sender waits for the receiver */
@@ -206,7 +206,7 @@ bool coll_agree_transient(int err);
 void coll_agree_init(struct coll_agree *agree, const struct coll_agree_ops *ops, void *env,
 		     unsigned int rank, unsigned int nranks);
 
-/* A call begins, and ends; what has not been accepted is abandoned then. */
+/* A call begins, and ends; a group that was not accepted is abandoned then. */
 void coll_agree_begin(struct coll_agree *agree, bool minority);
 void coll_agree_end(struct coll_agree *agree);
 
@@ -241,7 +241,7 @@ void coll_agree_give_up(struct coll_agree *agree, int err);
  * Inside: agree_quorum.c, agree_accept.c, agree_propose.c
  */
 
-/* Are these ranks a quorum of the ballot, by what was known at its beginning? */
+/* Are these ranks a quorum of the ballot, by the dead that were known at its beginning? */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 
 /* May the rank promise, or accept, this ballot? */

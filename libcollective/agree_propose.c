@@ -165,7 +165,7 @@ static bool better(const struct coll_agree *agree, const struct coll_ranks *set)
 	return coll_agree_quorum(&next, &left);
 }
 
-/* Nobody is waited for, or not any more. */
+/* Have all ranks answered that are waited for? */
 static bool heard_all(const struct coll_agree *agree)
 {
 	const struct coll_ranks waits = coll_agree_waits(agree);

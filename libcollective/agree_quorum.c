@@ -29,7 +29,7 @@ bool coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot)
 	return ballot >= agree->promised;
 }
 
-/* Only what was promised, so that ranks which accept are among those which have told. */
+/* Only a ballot that was promised, so that ranks which accept are among those which have told. */
 bool coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot)
 {
 	return ballot == agree->promised;

@@ -11,7 +11,7 @@
 /* Behind the largest of the addresses (address.h). */
 #define PORT_AT		sizeof(struct sockaddr_in6)
 
-/* For what comes while the process is elsewhere; the kernel may allow less. */
+/* For messages that arrive while the process is elsewhere; the kernel may allow less. */
 #define ROOM		(1 << 20)
 
 _Static_assert(PORT_AT + sizeof(uint16_t) <= sizeof(struct sockaddr_storage), "port");

@@ -7,7 +7,7 @@
  * It is open as long as the process has the group or one shrunk from it, which takes it
  * over: a datagram that is refused tells that the rank will not answer any more.  A
  * child made by fork() alone holds it open, too.  Nothing reads from it but coll_shrink();
- * what comes meanwhile stays there, as far as there is room.  A group that began with one
+ * messages stay there until then, as far as there is room.  A group that began with one
  * rank has none.
  */
 #ifndef COLL_LIFELINE_H

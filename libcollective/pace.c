@@ -86,7 +86,7 @@ void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 }
 
 /*
- * Who leads
+ * The rank that leads
  */
 
 static unsigned int lowest(const struct coll_pace *pace)
@@ -156,7 +156,7 @@ static bool due(struct coll_pace *pace, uint64_t now)
 	return true;
 }
 
-/* Half of the time of those who have come is over. */
+/* Half of the time of a rank that has come is over. */
 static uint64_t hurry_at(const struct coll_pace *pace)
 {
 	uint64_t until = pace->deadline;
@@ -165,7 +165,7 @@ static uint64_t hurry_at(const struct coll_pace *pace)
 	for (rank = 0; rank < pace->agree->nranks; rank++)
 		if (pace->peers[rank].heard && pace->peers[rank].until < until)
 			until = pace->peers[rank].until;
-	return until - pace->timeout / 2;
+	return until > pace->timeout / 2 ? until - pace->timeout / 2 : 0;
 }
 
 static unsigned int silence(const struct coll_pace *pace)
@@ -268,7 +268,7 @@ static uint64_t follow(struct coll_pace *pace, uint64_t now)
 	return now;
 }
 
-/* Who is to say DONE has died, or is silent: tell the others. */
+/* The rank that is to say DONE has died, or is silent: tell the others. */
 static uint64_t take_over(struct coll_pace *pace, uint64_t now)
 {
 	struct coll_agree *agree = pace->agree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * When a rank of coll_shrink() speaks, who leads, and how long ranks are waited for.
+ * When a rank of coll_shrink() speaks, which one leads, and how long ranks are waited for.
  * Time is an argument here: milliseconds of a clock that only goes forward.  None of this
  * matters for what is decided (agree.h), only for when.
  *
@@ -38,7 +38,7 @@ struct coll_pace_peer {
  * @target: rank that leads as far as this one knows
  * @target_since: since when
  * @propose_at: when to propose, if this rank leads
- * @tries: ballots that failed although nobody had died
+ * @tries: ballots that failed although no member had died
  * @step: the step of @agree, and
  * @ballot: its ballot, when looked at last
  * @step_since: since when it has been that step of that ballot

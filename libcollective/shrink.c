@@ -108,7 +108,7 @@ static unsigned int list(char *text, size_t size, const struct coll_ranks *ranks
 	return n;
 }
 
-/* Say who was left out although it may live. */
+/* Name the ranks that were left out although they may live. */
 static void note_late(const struct coll_shrink *shrink)
 {
 	const struct coll_ranks alive = coll_agree_alive(&shrink->agree);
@@ -188,7 +188,9 @@ static struct coll_shrink *shrink_new(struct coll_comm *comm)
 	return shrink;
 }
 
-/* What was sent meanwhile comes first: also a rank that slept looks at it before it acts. */
+/*
+ * Messages that have arrived come first: a rank that slept looks at them before it acts.
+ */
 static void agree(struct coll_shrink *shrink)
 {
 	uint64_t next;
@@ -229,7 +231,7 @@ static int run(struct coll_shrink *shrink, unsigned int flags)
 		err = left_out(shrink);
 	else
 		err = shrink->agree.result;
-	/* What was accepted stays: it may have been decided. */
+	/* A group that was accepted stays: it may have been decided. */
 	shrink->agree.finished = true;
 	if (err)
 		coll_agree_end(&shrink->agree);
@@ -274,13 +276,13 @@ static int shrink(struct coll_comm *comm, unsigned int flags, struct coll_comm *
 	return err;
 }
 
-int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **new)
+int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left)
 {
 	int err;
 
-	*new = NULL;
+	*left = NULL;
 	pthread_mutex_lock(&comm->order);
-	err = shrink(comm, flags, new);
+	err = shrink(comm, flags, left);
 	pthread_mutex_unlock(&comm->order);
 	return err;
 }

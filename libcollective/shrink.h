@@ -58,10 +58,10 @@ void coll_shrink_free(struct coll_shrink *shrink);
 /* Send; what the network does not take is lost. */
 void coll_shrink_send(void *env, const struct coll_agree_message *message);
 
-/* Let something come, until @until at most, and deal with it.  @broken may be set. */
+/* Wait for messages, until @until at most, and deal with them.  @broken may be set. */
 void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until);
 
-/* Deal with what has come already. */
+/* Deal with messages that have arrived already. */
 void coll_shrink_drain(struct coll_shrink *shrink);
 
 /*

@@ -126,7 +126,7 @@ void coll_shrink_send(void *env, const struct coll_agree_message *said)
 }
 
 /*
- * What comes
+ * Receiving
  */
 
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -226,7 +226,7 @@ static void take(struct coll_shrink *shrink, const uint8_t *bytes, size_t size,
 }
 
 /*
- * What is refused
+ * Refusals
  */
 
 static bool port_closed(const struct sock_extended_err *error)
@@ -242,12 +242,12 @@ static bool port_closed(const struct sock_extended_err *error)
 static void take_refusal(struct coll_shrink *shrink, const struct sock_extended_err *error,
 			 const struct sockaddr_storage *to)
 {
-	struct sockaddr_storage who, door;
+	struct sockaddr_storage offender, door;
 	unsigned int rank;
 
-	memset(&who, 0, sizeof(who));
-	memcpy(&who, SO_EE_OFFENDER(error), coll_address_length(to));
-	if (!port_closed(error) || !same_address(&who, to))
+	memset(&offender, 0, sizeof(offender));
+	memcpy(&offender, SO_EE_OFFENDER(error), coll_address_length(to));
+	if (!port_closed(error) || !same_address(&offender, to))
 		return;
 	for (rank = 0; rank < shrink->agree.nranks; rank++) {
 		door = door_of(shrink, rank);
@@ -302,7 +302,7 @@ static bool read_message(struct coll_shrink *shrink)
 		take(shrink, bytes, size, &from);
 		return true;
 	}
-	/* What was refused is said here, too, and is in the queue of errors. */
+	/* A refusal is reported here, too; its description is in the queue of errors. */
 	if (errno == EAGAIN)
 		return false;
 	if (!lossy(errno)) {

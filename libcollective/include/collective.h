@@ -263,14 +263,14 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **new);
  * coll_shrink_flags - coll_shrink() with other rules
  * @comm: as coll_shrink()
  * @flags: COLL_SHRINK_*
- * @new: as coll_shrink()
+ * @left: as @new of coll_shrink()
  *
  * With COLL_SHRINK_MINORITY a rank that leads goes on after half of the time with whichever
  * ranks have come.  Then two parts of a group that do not hear of each other can get a group
  * each: it is for programs that know, from elsewhere, that the other part is gone.  Errors
  * are those of coll_shrink(), and EINVAL for an unknown flag.
  */
-int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **new);
+int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left);
 
 /** coll_rank - this process's rank: 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);

@@ -205,7 +205,7 @@ static const struct coll_agree_ops ops = {
  * What happens
  */
 
-/* The module connects a group when all its members are there; it notices who is not. */
+/* The module connects a group when all its members are there; it notices which is not. */
 static void try_connect(struct node *node)
 {
 	const uint64_t id = node->agree.formed.id;
@@ -258,7 +258,7 @@ static void read_box(struct node *node)
 	node->nbox = 0;
 }
 
-/* The module knows who died, once this rank's group has failed. */
+/* The module knows which rank died, once this rank's group has failed. */
 static void look_at_module(struct node *node)
 {
 	unsigned int rank;

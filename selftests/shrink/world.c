@@ -86,7 +86,7 @@ static void op_send(void *env, const struct coll_agree_message *said)
 	unsigned int i;
 
 	(void)env;
-	/* Without what lies between fields. */
+	/* Without the padding between fields. */
 	memset(&message, 0, sizeof(message));
 	message.kind = said->kind;
 	message.from = said->from;

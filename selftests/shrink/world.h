@@ -19,13 +19,13 @@ enum mutation {
 	MUTATION_NONE,
 	MUTATION_ONE,		/* any rank is a quorum */
 	MUTATION_SHRUNK,	/* dead ranks do not count, whatever they accepted */
-	MUTATION_LATEST,	/* who dies during a ballot counts as dead in it */
+	MUTATION_LATEST,	/* a rank that dies during a ballot counts as dead in it */
 	MUTATION_PROMISE,	/* lower ballots are promised, too */
 	MUTATION_ACCEPT,	/* and accepted, without a promise */
 	MUTATION_FENCE,		/* messages of the dead are heard */
-	MUTATION_FORGET,	/* what was accepted is not told */
+	MUTATION_FORGET,	/* an accepted value is not told */
 	MUTATION_STAY,		/* the old group is not left */
-	MUTATION_UNSEALED,	/* who was ready in a group of all may be lost */
+	MUTATION_UNSEALED,	/* a rank that was ready in a group of all may be lost */
 	MUTATION_SILENT,	/* silence is taken for death */
 	MUTATIONS
 };

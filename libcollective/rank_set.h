@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sets of ranks. */
-#ifndef COLL_RANKS_H
-#define COLL_RANKS_H
+#ifndef COLL_RANK_SET_H
+#define COLL_RANK_SET_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,4 +106,4 @@ static inline unsigned int coll_ranks_lowest(const struct coll_ranks *set)
 	return i * 64 + __builtin_ctzll(set->word[i]);
 }
 
-#endif /* COLL_RANKS_H */
+#endif /* COLL_RANK_SET_H */
