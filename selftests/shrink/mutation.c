@@ -18,9 +18,6 @@ const char * const mutation_names[MUTATIONS] = {
 	[MUTATION_SILENT]	= "silence is taken for death",
 };
 
-bool __real_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
-bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
-
 bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	struct coll_agree other = *agree;
@@ -34,25 +31,16 @@ bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_
 	return __real_coll_agree_quorum(&other, set);
 }
 
-bool __real_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
-bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
-
 bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot)
 {
 	return mutation == MUTATION_PROMISE || mutation == MUTATION_ACCEPT ||
 	       __real_coll_agree_may_promise(agree, ballot);
 }
 
-bool __real_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
-bool __wrap_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
-
 bool __wrap_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot)
 {
 	return mutation == MUTATION_ACCEPT || __real_coll_agree_may_accept(agree, ballot);
 }
-
-bool __real_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
-bool __wrap_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
 
 bool __wrap_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank)
 {

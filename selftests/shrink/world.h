@@ -134,4 +134,14 @@ void world_say(const struct event *event);
 bool world_seen(const struct world *world, const struct event *event);
 unsigned int world_way(const struct event *event);
 
+/* The rules of agree_quorum.c, and what mutation.c puts in their place. */
+bool __real_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
+bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
+bool __real_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
+bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
+bool __real_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
+bool __wrap_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
+bool __real_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
+bool __wrap_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
+
 #endif /* COLL_SHRINK_WORLD_H */
