@@ -41,11 +41,11 @@ static bool visit(struct search *search, uint64_t hash)
 	return true;
 }
 
-static void explore(struct search *search, struct world *world)
+static void explore(struct search *search, struct world *world, uint64_t hash)
 {
 	struct event *events;
 	struct world next;
-	const uint64_t hash = world_hash(world);
+	uint64_t next_hash;
 	unsigned int i, n;
 
 	if (!visit(search, hash) || search->depth == DEPTH_MAX)
@@ -55,13 +55,14 @@ static void explore(struct search *search, struct world *world)
 	for (i = 0; i < n && !search->found && !search->full; i++) {
 		next = *world;
 		world_apply(&next, &events[i]);
-		if (world_hash(&next) == hash)
+		next_hash = world_hash(&next);
+		if (next_hash == hash)
 			continue;
 		search->path[search->depth++] = events[i];
 		if (next.wrong)
 			search->found = true;
 		else
-			explore(search, &next);
+			explore(search, &next, next_hash);
 		if (!search->found)
 			search->depth--;
 	}
@@ -88,7 +89,7 @@ static bool run_all(const struct bounds *bounds, uint64_t limit, bool *all, bool
 		abort();
 	search->limit = limit;
 	world_begin(&world, bounds);
-	explore(search, &world);
+	explore(search, &world, world_hash(&world));
 	found = search->found;
 	*all = !search->full;
 	if (say)

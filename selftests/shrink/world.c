@@ -19,11 +19,9 @@ static unsigned int nqueue;
 
 static uint64_t mix(uint64_t x)
 {
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ULL;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
+	const unsigned __int128 product = (unsigned __int128)x * 0x9e3779b97f4a7c15ULL;
+
+	return product ^ product >> 64;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
@@ -33,11 +31,11 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 
 	for (; size >= 8; byte += 8, size -= 8) {
 		memcpy(&word, byte, 8);
-		hash = mix(hash ^ word) + 0x9e3779b97f4a7c15ULL;
+		hash = mix(hash ^ word) + 0x94d049bb133111ebULL;
 	}
 	word = 0;
 	memcpy(&word, byte, size);
-	return mix(hash ^ word ^ size << 56);
+	return mix(hash ^ word ^ (uint64_t)size << 56);
 }
 
 static uint32_t intern(const struct coll_agree_message *message)
