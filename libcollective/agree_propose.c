@@ -114,19 +114,24 @@ static void prepare(struct coll_agree *agree)
 	enter(agree, COLL_STEP_PREPARE);
 }
 
-static void tell(struct coll_agree *agree)
+/* Ranks that were left out find it when they come. */
+static void tell_late(struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 	unsigned int rank;
 
-	agree->proposal = agree->value;
-	enter(agree, COLL_STEP_TELL);
-	coll_ranks_add(&agree->answered, agree->rank);
-	/* The others find it when they come. */
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (coll_ranks_has(&alive, rank) &&
 		    !coll_ranks_has(&agree->proposal.members, rank))
 			say(agree, rank);
+}
+
+static void tell(struct coll_agree *agree)
+{
+	agree->proposal = agree->value;
+	enter(agree, COLL_STEP_TELL);
+	coll_ranks_add(&agree->answered, agree->rank);
+	tell_late(agree);
 }
 
 static void done(struct coll_agree *agree)
@@ -134,6 +139,8 @@ static void done(struct coll_agree *agree)
 	const struct coll_ranks members = audience(agree);
 	unsigned int rank;
 
+	/* Once more: this rank is not asked again. */
+	tell_late(agree);
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (rank != agree->rank && coll_ranks_has(&members, rank))
 			coll_agree_send(agree, &(struct coll_agree_message){

@@ -3,8 +3,8 @@
 
 #include "pace.h"
 
-#define INTERVAL_MIN_MS	20	/* between two times that something is said */
-#define INTERVAL_MAX_MS	50	/* and as many more as there are ranks / 4 */
+#define INTERVAL_MIN_MS	20	/* between two times that something is said, then twice that */
+#define INTERVAL_PART	32	/* of the time, at most, and a millisecond for 4 ranks */
 #define GREET_MS	20	/* between two HELLOs to a rank that does not know this call */
 #define SILENT_MIN_MS	1000	/* before a member is given up */
 #define LINGER_MS	1000	/* for ranks that do not note the decision */
@@ -145,9 +145,14 @@ static uint64_t choose_target(struct coll_pace *pace, uint64_t now)
  * What is due
  */
 
+/*
+ * What is said to a rank that is stopped stays in its socket, whose room is for the decision,
+ * too: so the interval grows.
+ */
 static bool due(struct coll_pace *pace, uint64_t now)
 {
-	const unsigned int max = INTERVAL_MAX_MS + pace->agree->nranks / 4;
+	const unsigned int max = INTERVAL_MIN_MS + pace->timeout / INTERVAL_PART +
+				 pace->agree->nranks / 4;
 
 	if (now < pace->next)
 		return false;

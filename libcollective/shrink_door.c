@@ -49,6 +49,8 @@ static bool lossy(int err)
 	case EMSGSIZE:
 	case EOPNOTSUPP:
 	case EADDRNOTAVAIL:
+	case EINVAL:		/* the local address, or */
+	case ENODEV:		/* its device, has gone */
 		return true;
 	}
 	return false;

@@ -16,13 +16,14 @@
 #define TIMEOUT_MS	8000
 #define END_MS		60000
 #define QUEUE_MAX	4096
-#define MAILBOX_MAX	48
+#define MAILBOX_MAX	100	/* the least room of a socket is for some hundreds */
 #define TEXT_SIZE	100
 
 enum plan_kind {
 	PLAN_NONE,		/* nothing happens */
 	PLAN_DEATHS,		/* ranks die before and meanwhile */
 	PLAN_STOPPED,		/* one rank does not answer, in time */
+	PLAN_MISSED,		/* nor until the others have ended */
 	PLAN_ALL,		/* anything */
 };
 
@@ -441,7 +442,7 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		if (kind == PLAN_ALL)
 			node->held = rng(6) == 0;
 	}
-	if (kind == PLAN_STOPPED) {
+	if (kind == PLAN_STOPPED || kind == PLAN_MISSED) {
 		struct node *node;
 
 		if (sim.nranks < 3)
@@ -449,9 +450,14 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		node = &sim.node[sim.nranks < 3 ? 1 : rng(sim.nranks)];
 		node->stop_at = rng(3) ? 0 : rng(400);
 		node->wake_at = END_MS / 2;
+		for (i = 0; i < sim.nranks && kind == PLAN_MISSED; i++)
+			if (&sim.node[i] != node)
+				sim.node[i].die_at = node->wake_at - 1000;
+		if (kind == PLAN_MISSED)
+			sim.loss = 0;
 	}
 	/* Whose death was first made the group fail; or else a link has. */
-	if (kind != PLAN_STOPPED && rng(2))
+	if (kind != PLAN_STOPPED && kind != PLAN_MISSED && rng(2))
 		for (i = 0; i < sim.nranks; i++)
 			sim.node[i].over = true;
 }
@@ -464,6 +470,10 @@ static bool live(void)
 	for (i = 0; i < sim.nranks; i++) {
 		const struct node *node = &sim.node[i];
 
+		/* The others had a group, or this rank is a member of it, too. */
+		if (sim.plan == PLAN_MISSED && node->alive && node->returned &&
+		    coll_ranks_count(&node->members) == 1)
+			return false;
 		if (!node->alive || node->stop_at != ~0ULL)
 			continue;
 		if (node->first)
@@ -528,6 +538,7 @@ int main(int argc, char **argv)
 	simulate_all(PLAN_NONE, seeds, "nothing happens: all ranks return, with all");
 	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return");
 	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
+	simulate_all(PLAN_MISSED, seeds / 4, "a rank is stopped until the others have ended: no group");
 	simulate_all(PLAN_ALL, seeds, "anything happens: one group");
 	return tap_exit();
 }
