@@ -4,9 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
+
 #include "address.h"
 #include "device.h"
 #include "lifeline.h"
+#include "shrink_message.h"
 
 /* Behind the largest of the addresses (address.h). */
 #define PORT_AT		sizeof(struct sockaddr_in6)
@@ -29,6 +32,23 @@ void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port)
 	memcpy((char *)addr + PORT_AT, &port, sizeof(port));
 }
 
+/*
+ * What is no message of coll_shrink() takes no room.  The filter sees the datagram from its UDP
+ * header on.  A stranger that knows the format can still fill the socket.
+ */
+static void filter(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COLL_SHRINK_MAGIC, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, ~0U),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = code };
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
 /* A socket at @addr, on a port that is free, which is told what is refused. */
 static int open_at(struct sockaddr_storage *addr)
 {
@@ -40,8 +60,9 @@ static int open_at(struct sockaddr_storage *addr)
 	fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* More room is only a help. */
+	/* Both are only a help. */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	filter(fd);
 	if (!setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
 			sizeof(yes)) &&
 	    !bind(fd, (struct sockaddr *)addr, coll_address_length(addr)))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <arpa/inet.h>
 #include <errno.h>
 #include <nettle/memops.h>
 #include <string.h>
@@ -8,8 +9,6 @@
 
 #define VERSION		1
 #define NONCE_AT	32	/* both calls and both ballots: COLL_NONCE_SIZE bytes */
-
-static const uint8_t magic[4] = { 'C', 'O', 'L', 'S' };
 
 static size_t set_size(unsigned int nranks)
 {
@@ -77,13 +76,14 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
 			 const struct coll_agree_message *said, const uint8_t *body,
 			 size_t length)
 {
+	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
 	struct coll_agree_message message = *said;
 	uint8_t *at = to + COLL_SHRINK_HEAD_SIZE;
 	struct coll_ranks *sets[3];
 	unsigned int i, n;
 
 	memset(to, 0, COLL_SHRINK_HEAD_SIZE);
-	memcpy(to, magic, sizeof(magic));
+	memcpy(to, &magic, sizeof(magic));
 	to[4] = VERSION;
 	to[5] = message.kind;
 	put64(to + 8, setup->id);
@@ -120,8 +120,10 @@ static bool set_fits(const struct coll_ranks *set, unsigned int nranks)
 static int read_head(const uint8_t *from, size_t size, const struct coll_setup *setup,
 		     struct coll_agree_message *message)
 {
+	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
+
 	if (size < COLL_SHRINK_HEAD_SIZE + COLL_PROOF_SIZE ||
-	    memcmp(from, magic, sizeof(magic)) || from[4] != VERSION || get16(from + 6) ||
+	    memcmp(from, &magic, sizeof(magic)) || from[4] != VERSION || get16(from + 6) ||
 	    !from[5] || from[5] >= COLL_AGREE_KINDS || get64(from + 8) != setup->id ||
 	    get32(from + 16) != (uint32_t)setup->nranks ||
 	    get32(from + 20) >= (uint32_t)setup->nranks ||

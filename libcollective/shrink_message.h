@@ -30,6 +30,7 @@
 #include "agree.h"
 #include "message.h"
 
+#define COLL_SHRINK_MAGIC	0x434f4c53U	/* "COLS", the first byte the highest */
 #define COLL_SHRINK_HEAD_SIZE	80
 #define COLL_SHRINK_PLACES_MAX	32
 #define COLL_SHRINK_TEXT_MAX	480

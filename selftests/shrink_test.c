@@ -55,10 +55,19 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
+/* Ports that datagrams do not reach, in network order; 0: not that many. */
+static in_port_t cut_off[GROUP_RANKS_MAX];
+
 ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
 	       socklen_t length)
 {
+	const struct sockaddr_in *to = (const void *)addr;
+	size_t i;
+
 	step();
+	for (i = 0; i < GROUP_RANKS_MAX && cut_off[i]; i++)
+		if (to->sin_port == cut_off[i])
+			return size;
 	return syscall(SYS_sendto, fd, data, size, flags, addr, length);
 }
 
@@ -701,6 +710,104 @@ TEST_F_TIMEOUT(shrink, late, 60)
 	const struct coll_config config = { .init_timeout_ms = 1500 };
 
 	EXPECT_EQ(0, team_run(2, &config, rank_late, NULL));
+}
+
+/*
+ * The network between the doors is cut, and whole again at last: the part with more ranks has a
+ * group, or of two halves that with the lowest rank, and the other part has none.
+ */
+static int rank_cut(struct mate *mate)
+{
+	const unsigned int side = *(unsigned int *)mate->arg, mine = side >> mate->rank & 1;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new, *none;
+	struct sockaddr_in addr;
+	int rank, n = 0, err;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	shared->value[mate->rank] = addr.sin_port;
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	for (rank = 0; rank < mate->nranks; rank++)
+		if ((side >> rank & 1) != mine)
+			cut_off[n++] = shared->value[rank];
+	err = coll_shrink(mate->comm, &new);
+	CHECK_EQ(mine ? 0 : -ETIMEDOUT, err);
+	CHECK(flag_meet(shared, 1, mate->nranks));
+	memset(cut_off, 0, sizeof(cut_off));
+	if (mine) {
+		CHECK_EQ(mate->nranks - n, coll_size(new));
+		err = works(new);
+	} else {
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &none));
+	}
+	CHECK(flag_meet(shared, 2, mate->nranks));
+	return err && mine ? err : mine ? -coll_finalize(new) : 0;
+}
+
+TEST_F_TIMEOUT(shrink, cut, 100)
+{
+	const struct coll_config config = { .init_timeout_ms = 2000 };
+	unsigned int side;
+
+	side = 0x1c;	/* 2, 3 and 4 of 5 */
+	EXPECT_EQ(0, team_run(5, &config, rank_cut, &side));
+	side = 0x09;	/* 0 and 3 of 4 */
+	EXPECT_EQ(0, team_run(4, &config, rank_cut, &side));
+	side = 0x01;	/* 0 of 2 */
+	EXPECT_EQ(0, team_run(2, &config, rank_cut, &side));
+}
+
+/*
+ * A rank is stopped until the others have ended, while a stranger fills its socket as far as it
+ * can: still it finds that they had a group.
+ */
+static int rank_flooded(struct mate *mate)
+{
+	struct group_shared *shared = mate->shared;
+	const int last = mate->nranks - 1;
+	static const char noise[1000];
+	struct sockaddr_in addr;
+	struct coll_comm *new;
+	int i, fd;
+
+	if (mate->rank == last) {
+		CHECK_EQ(1, find_doors(&addr, 1));
+		shared->value[0] = getpid();
+		shared->value[1] = addr.sin_port;
+	}
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (mate->rank == last) {
+		raise(SIGSTOP);
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		return 0;
+	}
+	addr = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = shared->value[1],
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(fd >= 0);
+	for (i = 0; i < 3000; i++)
+		syscall(SYS_sendto, fd, noise, sizeof(noise), MSG_DONTWAIT, &addr, sizeof(addr));
+	syscall(SYS_close, fd);
+	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(last, coll_size(new));
+	CHECK_EQ(0, coll_finalize(mate->comm));
+	mate->comm = NULL;
+	CHECK_EQ(0, coll_finalize(new));
+	CHECK(flag_meet(shared, 1, last));
+	if (!mate->rank)
+		kill(shared->value[0], SIGCONT);
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, flooded, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 2000 };
+
+	EXPECT_EQ(0, team_run(3, &config, rank_flooded, NULL));
 }
 
 /* A rank too few: not without the flag, and then with it. */
