@@ -107,6 +107,7 @@ static void absent_flood(struct coll_member *member, const struct coll_control *
 {
 	struct coll_link *link;
 
+	/* Each rank is told of once for each operation. */
 	coll_for_each_link(link, member)
 		if (!passed_on || coll_link_roomy(link))
 			coll_link_post(link, control);
@@ -173,7 +174,7 @@ void coll_absent_heard(struct coll_member *member, const struct coll_control *co
 		return;
 	spin_lock(&member->lock);
 	/* Nobody can be further ahead. */
-	if (instance < member->instances + COLL_INFLIGHT)
+	if (instance < member->instances + COLL_AHEAD_MAX)
 		news = absent_add(member, instance, cause->rank_b, control->position);
 	request = news ? coll_request_find(member, instance) : NULL;
 	if (request)

@@ -143,6 +143,7 @@ static void agree_tell(struct coll_request *request)
 	struct coll_member *member = request->member;
 	u32 rounds = coll_agree_waits(request) ? coll_agree_rounds(member->nranks) : 1;
 
+	/* Ten rounds, for 1,024 ranks. */
 	for (; request->told < rounds; request->told++) {
 		u32 needed = BIT(request->told) - 1;
 
@@ -309,6 +310,18 @@ static bool request_heard(struct coll_request *request, u32 round,
 	return true;
 }
 
+static void agree_tell_failure(struct coll_link *link, u64 instance,
+			       const struct coll_failure *failure)
+{
+	if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
+		coll_link_evidence(link, instance, failure->calls);
+	coll_link_post(link, &(struct coll_control) {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.cause = failure->cause,
+	});
+}
+
 /**
  * coll_agree_heard() - another rank tells what it has called
  * @member: the member
@@ -321,6 +334,7 @@ static bool request_heard(struct coll_request *request, u32 round,
 int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control)
 {
 	u64 instance = control->instance;
+	const struct coll_failure *failed = NULL;
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool reached = false;
@@ -341,13 +355,20 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 	} else {
 		fails = memo_heard(member, instance, control->position, &control->signature,
 				   &failure);
+		if (!request)
+			failed = coll_memo_failure(member, instance);
 	}
 	if (fails > 0) {
 		coll_agree_fail(member, request, instance, &failure);
 		return 0;
 	}
+	if (failed)
+		failure = *failed;
 	spin_unlock(&member->lock);
 
+	/* It was told when it failed; a rank that submits it all the same has not heard. */
+	if (failed)
+		agree_tell_failure(coll_link_get(member, peer), instance, &failure);
 	if (fails == -ENOMEM)
 		coll_member_fail(member, COLLECTIVE_REASON_RESOURCES, member->rank,
 				 COLLECTIVE_RANK_NONE);
@@ -397,6 +418,7 @@ void coll_agree_left(struct coll_member *member)
 	u32 deserter = COLL_NOBODY;
 
 	spin_lock(&member->lock);
+	/* COLL_INFLIGHT at most, once a goodbye. */
 	list_for_each_entry(request, &member->requests, node) {
 		deserter = agree_deserter(request);
 		if (deserter != COLL_NOBODY)
@@ -423,6 +445,7 @@ static void agree_end(struct coll_member *member)
 {
 	struct coll_request *request;
 
+	/* COLL_INFLIGHT turns, each from the beginning: once, as the group has failed. */
 	do {
 		spin_lock(&member->lock);
 		request = agree_pending(member);
@@ -448,6 +471,7 @@ static void agree_break(struct coll_member *member)
 	struct coll_request *request;
 
 	spin_lock(&member->lock);
+	/* COLL_INFLIGHT at most, once a heartbeat. */
 	list_for_each_entry(request, &member->requests, node)
 		if (!request->aborted)
 			agree_speak(request);
@@ -492,22 +516,16 @@ void coll_agree_tick(struct coll_member *member, u64 now)
 static void agree_flood(struct coll_member *member, u64 instance,
 			const struct coll_failure *failure)
 {
-	struct coll_control control = {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = instance,
-		.cause = failure->cause,
-	};
 	struct coll_link *link;
 	u32 i;
 
+	/* A failure of ours, or one that is news: a rank passes a name on once. */
 	coll_for_each_link(link, member) {
 		/* A message is no business of others. */
 		if (instance & COLL_NAME_PAIR &&
 		    !coll_name_between(instance, member->rank, link->peer))
 			continue;
-		if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
-			coll_link_evidence(link, instance, failure->calls);
-		coll_link_post(link, &control);
+		agree_tell_failure(link, instance, failure);
 	}
 	coll_runner_kick(&member->control);
 	for (i = 0; i < member->nlanes; i++)
@@ -530,6 +548,7 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 	int error = coll_cause_here(member, &failure->cause);
 	bool news = false, report = false, absent = false;
 	struct coll_control control;
+	int known = 0;
 
 	if (request && !request->aborted) {
 		request->failure = *failure;
@@ -543,14 +562,18 @@ void coll_agree_fail(struct coll_member *member, struct coll_request *request, u
 		request->deadline = jiffies | 1;
 		coll_deadline_arm(request);
 	}
-	if ((news && !coll_name_counted(instance)) || !request)
-		news |= coll_memo_fail(member, instance, failure);
+	if (news || (!request && coll_memo_expects(member, instance)))
+		known = coll_memo_fail(member, instance, failure);
+	news |= known > 0;
 	if (news)
 		coll_record_fail(member, instance, &failure->cause);
 	if (news && !request)
 		absent = coll_absent_found(member, instance, &failure->cause, &control);
 	spin_unlock(&member->lock);
 
+	if (known < 0)
+		coll_member_fail(member, COLLECTIVE_REASON_RESOURCES, member->rank,
+				 COLLECTIVE_RANK_NONE);
 	if (news)
 		agree_flood(member, instance, failure);
 	if (absent)
@@ -572,4 +595,64 @@ noinline void coll_agree_abort(struct coll_member *member, u64 instance,
 {
 	spin_lock(&member->lock);
 	coll_agree_fail(member, coll_request_find(member, instance), instance, failure);
+}
+
+/**
+ * coll_agree_submitted() - what a PING or a PONG tells a rank
+ * @member: the member
+ * @peer: that rank
+ *
+ * Context: control runner.
+ * Return: the least number of collectives without a key that the 2^k ranks up to this one are
+ * known to have submitted, if @peer is 2^k further; else 0.
+ */
+u64 coll_agree_submitted(struct coll_member *member, u32 peer)
+{
+	u32 rounds = coll_agree_rounds(member->nranks), round;
+	u64 count = 0;
+
+	for (round = 0; round < rounds && peer != coll_agree_after(member, round); round++)
+		;
+	if (round == rounds)
+		return 0;
+	spin_lock(&member->lock);
+	count = coll_memo_told(member, round);
+	spin_unlock(&member->lock);
+	return count;
+}
+
+/**
+ * coll_agree_hear_submitted() - the same, of another rank
+ * @member: the member
+ * @peer: that rank
+ * @count: what it told
+ *
+ * Context: control runner.
+ */
+void coll_agree_hear_submitted(struct coll_member *member, u32 peer, u64 count)
+{
+	u32 rounds = coll_agree_rounds(member->nranks), round;
+
+	for (round = 0; round < rounds && peer != coll_agree_before(member, round); round++)
+		;
+	if (round == rounds)
+		return;
+	spin_lock(&member->lock);
+	coll_memo_hear(member, round, count);
+	spin_unlock(&member->lock);
+}
+
+/**
+ * coll_agree_tell_submitted() - tell the ranks that may wait for it, before the next heartbeat
+ * @member: the member
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_agree_tell_submitted(struct coll_member *member, u64 now)
+{
+	u32 round;
+
+	for (round = 0; round < coll_agree_rounds(member->nranks); round++)
+		coll_link_ping(coll_link_get(member, coll_agree_after(member, round)), now);
 }

@@ -5,13 +5,16 @@
 
 #include <linux/bitmap.h>
 #include <linux/list.h>
+#include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
 #include <linux/collective.h>
 
 #include "bounds.h"
+#include "core/distance.h"
 #include "core/engine.h"
 
+struct coll_failed_name;
 struct coll_member;
 struct coll_request;
 
@@ -50,19 +53,48 @@ struct coll_memo {
 };
 
 /**
+ * struct coll_failures - names that have failed, one after the other
+ * @named: the latest message, or operation with a key, that was given; NULL: none
+ * @ahead: of others, which failed before they were submitted here, so many were given
+ */
+struct coll_failures {
+	const struct coll_failed_name *named;
+	u64 ahead;
+};
+
+/**
  * struct coll_memos - what is known of operations not submitted here (memo.c)
- * @counted: without a key, by the low bits of their number
- * @keyed: with one, by the hash of their name
- * @nkeyed: how many of these
- * @failed: names of what has failed: all with a key, others before they began here
- * @failure: why
+ * @counted: without a key, by the low bits of their number [l]
+ * @keyed: with one, by the hash of their name [l]
+ * @nkeyed: how many of these, at most memos_max() [l]
+ * @failed_counted: without a key, by the low bits of their number: one more than the number of
+ *	the latest that has failed; written under [l], read by lanes [a]
+ * @failure: why that one has [l]
+ * @failed: struct coll_failed_name: all others that have ever failed.  Inserted under [l], read
+ *	by lanes under RCU, freed at the teardown only
+ * @nfailed: how many of these, at most COLL_FAILED_MAX and what is in flight anywhere [l]
+ * @first: of these, the first one; each refers to the next [l]
+ * @last: and the last one [l]
+ * @ahead: without a key: the latest that failed before they were submitted here, in that order.
+ *	Those that still are not lie within COLL_AHEAD_MAX, so they are among them [l]
+ * @nahead: how many there were in all [l]
+ * @distance: how far other ranks have come [l]
+ * @lapsed: an operation without a key has failed since the last one that succeeded [l]
  */
 struct coll_memos {
-	struct coll_memo counted[COLL_INFLIGHT];
+	struct coll_memo counted[COLL_AHEAD_MAX];
 	struct hlist_head keyed[COLL_INFLIGHT];
 	u32 nkeyed;
-	struct coll_failed failed;
-	struct coll_failure failure[COLL_FAILED_MAX];
+	u64 failed_counted[COLL_AHEAD_MAX];
+	struct coll_failure failure[COLL_AHEAD_MAX];
+	struct rhashtable failed;
+	u32 nfailed;
+	struct coll_failed_name *first;
+	struct coll_failed_name *last;
+	u64 ahead[2 * COLL_AHEAD_MAX];
+	u64 nahead;
+	struct coll_distance distance;
+	bool lapsed;
 };
 
 /**
@@ -104,6 +136,9 @@ struct coll_failure coll_agree_odd_failure(const struct coll_request *request);
 void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer);
 void coll_agree_left(struct coll_member *member);
 void coll_agree_tick(struct coll_member *member, u64 now);
+u64 coll_agree_submitted(struct coll_member *member, u32 peer);
+void coll_agree_hear_submitted(struct coll_member *member, u32 peer, u64 count);
+void coll_agree_tell_submitted(struct coll_member *member, u64 now);
 void coll_agree_fail(struct coll_member *member, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&member->lock);
 void coll_agree_abort(struct coll_member *member, u64 instance,
@@ -116,8 +151,15 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name);
 struct coll_memo *coll_memo_get(struct coll_member *member, u64 name);
 void coll_memo_drop(struct coll_member *member, u64 name);
 const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 name);
-bool coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure);
-int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name);
+bool coll_memo_failed(const struct coll_member *member, u64 name);
+bool coll_memo_expects(const struct coll_member *member, u64 name);
+int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure);
+bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at, u64 *name);
+bool coll_memo_full(const struct coll_member *member);
+void coll_memo_submitted(struct coll_member *member);
+void coll_memo_succeeded(struct coll_member *member, u64 name);
+void coll_memo_hear(struct coll_member *member, u32 round, u64 count);
+u64 coll_memo_told(struct coll_member *member, u32 round);
 
 /* absent.c */
 void coll_absent_blame(struct coll_member *member);

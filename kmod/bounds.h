@@ -7,6 +7,19 @@
 /* Requests a member may have in flight, a power of two. */
 #define COLL_INFLIGHT		512
 
+/*
+ * Collectives without a key that a rank may be ahead of what all ranks are known to have
+ * submitted, a power of two: all that are in flight may fail, and as many more be submitted before
+ * that is known.
+ */
+#define COLL_AHEAD_MAX		(2 * COLL_INFLIGHT)
+
+/*
+ * Messages, and operations with a key, that may fail in a group before this rank refuses to
+ * submit more of them: their names are remembered for ever.
+ */
+#define COLL_FAILED_MAX		65536
+
 /* Bytes of an operation whose waiting thread may poll. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
@@ -16,8 +29,11 @@
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 
-/* Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT... */
-#define COLL_FRAMES_REQUEST	4
+/*
+ * Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT; and in
+ * answer to an ANNOUNCE of the peer's EVIDENCE and ABORT again...
+ */
+#define COLL_FRAMES_REQUEST	7
 /*
  * ...and for each lane CREDIT, CONSUMED, and GRANT: five, for a grant within a window
  * is a quarter of it at least, and further ones wait until the peer has used the

@@ -146,13 +146,12 @@ int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr)
 	return member->transport->listen(&member->listener, addr);
 }
 
-static void conn_hello(struct coll_conn *conn, u8 stage, u32 error)
+static void conn_hello(struct coll_conn *conn, u8 stage)
 {
 	struct coll_member *member = conn->member;
 	struct coll_hello hello = {
 		.stage = stage,
 		.secured = member->secured,
-		.error = error,
 		.kind = conn->kind,
 		.lane = conn->lane,
 		.id = member->group->id,
@@ -195,7 +194,7 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->kind = kind;
 	conn->lane = lane;
 	conn->state = COLL_CONN_CONNECTING;
-	conn_hello(conn, COLL_HELLO_CALL, 0);
+	conn_hello(conn, COLL_HELLO_CALL);
 
 	err = member->transport->connect(&conn->ep, addr, &member->addr);
 	if (err) {
@@ -218,6 +217,7 @@ static struct coll_conn *conn_silent(struct coll_member *member)
 	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
 	struct coll_conn *conn;
 
+	/* COLL_HALF_OPEN_MAX, and those that we have called. */
 	list_for_each_entry(conn, &member->greeting, node)
 		if (!conn->outgoing && !conn->link)
 			return conn->since < since ? conn : NULL;
@@ -341,15 +341,29 @@ static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 	return member->secured ? 0 : conn_seat(conn);
 }
 
-/* The other end of a call of ours has answered. */
+/* The errno of a refused call; -EREMOTEIO: the other end has no memory for it. */
+static int conn_refusal(const struct coll_hello *hello)
+{
+	switch (hello->error) {
+	case EOPNOTSUPP:
+		return -EOPNOTSUPP;
+	case ENOMEM:
+		return -EREMOTEIO;
+	}
+	return -EACCES;
+}
+
+/* The other end has answered the call; a refusal has the ranks of the call. */
 static int conn_answered(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	const struct coll_member *member = conn->member;
+	u32 from = hello->error ? member->rank : conn->peer;
+	u32 to = hello->error ? conn->peer : member->rank;
 
-	if (hello->stage != COLL_HELLO_ANSWER || hello->from != conn->peer ||
-	    hello->to != member->rank || hello->id != member->group->id)
+	if (hello->stage != COLL_HELLO_ANSWER || hello->from != from || hello->to != to ||
+	    hello->id != member->group->id || hello->secured != member->secured)
 		return -EPROTO;
-	return hello->error || hello->secured != member->secured ? -EACCES : 0;
+	return hello->error ? conn_refusal(hello) : 0;
 }
 
 static int conn_send_hello(struct coll_conn *conn)
@@ -398,23 +412,32 @@ static int conn_call(struct coll_conn *conn)
 	return err;
 }
 
-/* What he said has come: write the answer, which refuses him with -@refused. */
+/* The caller is told why, and nothing else that the call does not say. */
+static int conn_refuse(struct coll_conn *conn, int err)
+{
+	coll_wire_put_refusal(conn->hello, conn->buf, -err);
+	conn->hello_left = COLL_HELLO_SIZE;
+	conn_send_hello(conn);
+	return err;
+}
+
+/* A call has come: write the answer.  What is no HELLO at all gets none. */
 static int conn_reply(struct coll_conn *conn)
 {
 	struct coll_hello hello;
-	int refused, err = coll_wire_get_hello(conn->buf, &hello);
+	int err = coll_wire_get_hello(conn->buf, &hello);
 
-	if (err)
+	if (err == -EPROTO)
 		return err;
-	conn->peer = hello.from;
-	refused = conn_welcome(conn, &hello);
-	conn_hello(conn, COLL_HELLO_ANSWER, -refused);
-	if (!refused && conn->member->secured)
-		err = coll_auth_answer(conn->member, conn->buf, conn->hello);
-	if (refused)
-		conn_send_hello(conn);
+	if (!err) {
+		conn->peer = hello.from;
+		err = conn_welcome(conn, &hello);
+	}
+	if (err)
+		return conn_refuse(conn, err);
+	conn_hello(conn, COLL_HELLO_ANSWER);
 	conn->replied = true;
-	return refused ? refused : err;
+	return conn->member->secured ? coll_auth_answer(conn->member, conn->buf, conn->hello) : 0;
 }
 
 /* We are called: until he has our answer. */
@@ -450,8 +473,9 @@ static int conn_greet(struct coll_conn *conn)
 
 	if (conn->state == COLL_CONN_CONNECTING) {
 		err = conn->ep.transport->status(&conn->ep);
+		/* Whatever the network says is no word of the peer's. */
 		if (err)
-			return err == -EINPROGRESS ? -EAGAIN : err;
+			return err == -EINPROGRESS ? -EAGAIN : -ECONNRESET;
 		conn->state = COLL_CONN_GREETING;
 	}
 	if (conn->state == COLL_CONN_GREETING) {
@@ -476,23 +500,85 @@ static int conn_admit(struct coll_conn *conn)
 	return err;
 }
 
+/* Why a connection that this rank has called could not be opened. */
+static struct coll_cause conn_cause(const struct coll_conn *conn, int err)
+{
+	struct coll_cause cause = {
+		.kind = COLLECTIVE_REASON_RESET,
+		.error = ECONNRESET,
+		.rank_a = conn->peer,
+		.rank_b = conn->member->rank,
+	};
+
+	switch (err) {
+	case -EACCES:
+	case -EPROTO:
+	case -EOPNOTSUPP:
+		cause.kind = COLLECTIVE_REASON_PROTOCOL;
+		cause.error = -err;
+		break;
+	case -ENOMEM:
+		swap(cause.rank_a, cause.rank_b);
+		fallthrough;
+	case -EREMOTEIO:
+		cause.kind = COLLECTIVE_REASON_RESOURCES;
+		cause.error = ENOMEM;
+		break;
+	}
+	return cause;
+}
+
 /*
  * A connection made on demand could not be opened.  A peer that has done its part
- * of the operation, and has left, does that too: only who needs it fails.
+ * of the operation, and has left, does that too: only an operation that needs it fails.  The
+ * peer's port may be another group's by then, which refuses the call: that is no breach of
+ * the protocol.
  */
-static void conn_refused(struct coll_conn *conn)
+static void conn_refused(struct coll_conn *conn, int err)
 {
+	struct coll_cause cause = conn_cause(conn, err);
 	struct coll_member *member = conn->member;
+	struct coll_link *link = conn->link;
 	u32 i;
 
+	if (cause.kind != COLLECTIVE_REASON_RESOURCES)
+		cause = (struct coll_cause){
+			.kind = COLLECTIVE_REASON_RESET,
+			.error = ECONNRESET,
+			.rank_a = member->rank,
+			.rank_b = conn->peer,
+		};
+	if (!link->refused)
+		link->why = cause;
+	/* The reason, then the bit: pairs with lane_refused(). */
+	smp_mb__before_atomic();
 	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
-		&conn->link->refused);
+		&link->refused);
 	WRITE_ONCE(member->barred, true);
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_kick(&member->lanes[i].runner);
 }
 
-/* Somebody came, and could not or would not say that he belongs here. */
+static const char *strange_reason(int err)
+{
+	switch (err) {
+	case -EOPNOTSUPP:
+		return "its host has the other byte order";
+	case -EPROTO:
+		return "it does not speak this version of the protocol";
+	case -EACCES:
+		return "it is not of this group";
+	case -EINVAL:
+		return "its group has another size";
+	case -EBUSY:
+		return "there is such a connection";
+	case -EAGAIN:
+		return "it has not introduced itself in time";
+	}
+	return "it ended";
+}
+
+/* The caller could not or would not say that it belongs here. */
 static void conn_strange(struct coll_conn *conn, int err)
 {
 	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
@@ -500,8 +586,8 @@ static void conn_strange(struct coll_conn *conn, int err)
 
 	atomic64_inc(&member->counters.refused);
 	if (__ratelimit(&once_a_second))
-		pr_notice("collective: group %s rank %u: refused a connection (%d)\n",
-			  member->group->name, member->rank, err);
+		pr_notice("collective: group %s rank %u: refused a connection: %s (%d)\n",
+			  member->group->name, member->rank, strange_reason(err), err);
 }
 
 /**
@@ -529,17 +615,14 @@ void coll_conn_greet(struct coll_conn *conn, u64 now)
 			return;
 	}
 
-	if (conn->outgoing && !conn->link->ring)
-		conn_refused(conn);
-	else if (conn->outgoing)
-		coll_member_abort(member, &(struct coll_cause) {
-			.kind = err == -EACCES || err == -EPROTO ?
-				COLLECTIVE_REASON_PROTOCOL : COLLECTIVE_REASON_RESET,
-			.error = err == -EACCES || err == -EPROTO ? -err : ECONNRESET,
-			.rank_a = conn->peer,
-			.rank_b = member->rank,
-		});
-	else
+	if (conn->outgoing && !conn->link->ring) {
+		conn_refused(conn, err);
+	} else if (conn->outgoing) {
+		struct coll_cause cause = conn_cause(conn, err);
+
+		coll_member_abort(member, &cause);
+	} else {
 		conn_strange(conn, err);
+	}
 	coll_conn_free(conn, conn->outgoing);
 }

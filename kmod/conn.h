@@ -43,6 +43,7 @@ enum coll_conn_state {
  * @replied: of who is called: our answer is in @hello
  * @blocked: the transport takes no more for now
  * @want: of a data connection: there is something to send
+ * @budget: of a data connection: what may still be taken from it now, bytes [L]
  * @stream: of a data connection [L]
  * @mail: of a data connection: its link's
  * @down: of a data connection: it is [a]
@@ -69,6 +70,7 @@ struct coll_conn {
 	bool replied;
 	bool blocked;
 	bool want;
+	s64 budget;
 	struct coll_stream *stream;
 	struct coll_mail *mail;
 	bool down;

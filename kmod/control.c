@@ -3,6 +3,7 @@
  * The control runner: all connection management of a member, one thing at a time.
  */
 #include <linux/ktime.h>
+#include <linux/sched.h>
 
 #include "coll.h"
 
@@ -69,6 +70,7 @@ bool coll_control_run(struct coll_runner *runner)
 		if (member->listener.transport)
 			coll_conn_accept(member);
 	control_arrivals(member);
+	/* COLL_HALF_OPEN_MAX, and those that we have called; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &member->greeting, node)
 		coll_conn_greet(conn, now);
 
@@ -78,6 +80,8 @@ bool coll_control_run(struct coll_runner *runner)
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))
 		control_leave(member);
+	if (chores & BIT(COLL_CHORE_SUBMITTED))
+		coll_agree_tell_submitted(member, now);
 	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
 		coll_agree_tick(member, now);
@@ -87,8 +91,11 @@ bool coll_control_run(struct coll_runner *runner)
 	do {
 		/* What comes on one link may have to be told on another. */
 		WRITE_ONCE(member->posted, false);
-		coll_for_each_link(link, member)
+		/* COLL_CONTROL_BUDGET is taken from each, and what is posted is sent. */
+		coll_for_each_link(link, member) {
 			coll_link_run(link);
+			cond_resched();
+		}
 	} while (READ_ONCE(member->posted) && ++round < COLL_ROUNDS);
 	return READ_ONCE(member->posted);
 }

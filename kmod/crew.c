@@ -104,17 +104,20 @@ static void crew_copy(const struct coll_crew *crew)
 	coll_mem_store(crew->copy, crew->mem, crew->off, crew->ptr, crew->len);
 }
 
-/* Nobody is to be kept from his CPU for long by pieces of a few bytes. */
+/*
+ * Nobody is to be kept from his CPU for long by pieces of a few bytes: on the average those of
+ * the helper's half are longer.
+ */
 static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
 {
-	size_t piece;
+	size_t half = min(len / 2, CREW_HALF_MAX), done = 0;
+	u32 pieces = 0;
 
 	if (len < CREW_MIN)
 		return false;
-	dst->at(dst, off + len / 2, &piece);
-	if (piece < CREW_PIECE_MIN)
-		dst->at(dst, off + len / 2 + piece, &piece);
-	return piece >= CREW_PIECE_MIN;
+	while (done < half && pieces++ < half / CREW_PIECE_MIN)
+		done += coll_mem_piece(dst, off + len - half + done);
+	return done >= half;
 }
 
 /**

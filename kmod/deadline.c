@@ -51,6 +51,7 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 
 	lockdep_assert_held(&member->lock);
 	member->expire_by = 0;
+	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &member->requests, node) {
 		if (!request->deadline || request->queued || !atomic_read(&request->left))
 			continue;

@@ -7,6 +7,8 @@
  * Memory says so itself (an MMU notifier); of a core, nobody is told but who traces
  * signals.
  */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/tracepoint.h>
@@ -32,6 +34,9 @@ static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 {
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
 
+	/* Unregistering calls this, too. */
+	if (!READ_ONCE(member->mm_watched))
+		return;
 	WRITE_ONCE(member->mm_gone, true);
 	coll_death_tell(member);
 }
@@ -41,31 +46,78 @@ static const struct mmu_notifier_ops death_notifier_ops = {
 };
 
 /**
- * coll_death_watch() - be told when the process ends
- * @member: that joins; its memory and pid are known
+ * struct death_registration - the work item that registers a member's notifier
+ * @work: the work item
+ * @member: whose
+ * @err: how it ended
+ */
+struct death_registration {
+	struct work_struct work;
+	struct coll_member *member;
+	int err;
+};
+
+static void death_register(struct work_struct *work)
+{
+	struct death_registration *registration =
+		container_of(work, struct death_registration, work);
+	struct coll_member *member = registration->member;
+	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+
+	registration->err = mmu_notifier_register(&member->notifier, member->mm);
+	set_active_memcg(memcg);
+}
+
+static int death_register_elsewhere(struct coll_member *member)
+{
+	struct death_registration registration = { .member = member };
+
+	INIT_WORK_ONSTACK(&registration.work, death_register);
+	queue_work(coll_wq, &registration.work);
+	flush_work(&registration.work);
+	destroy_work_on_stack(&registration.work);
+	return registration.err;
+}
+
+/**
+ * coll_death_watch() - be told when the memory of the process goes
+ * @member: that joins; its memory and cgroup are known
  *
- * Context: the process that joins.
- * Return: 0, -ENOMEM, or -ERESTARTSYS when a signal came.
+ * mmu_notifier_register() gives up when its thread has a signal pending, whichever it is.  A
+ * process that is signalled more often than that takes would never join.  Hence a work item,
+ * which has no signals, does it then.  The process keeps its memory, as it waits for that.
+ *
+ * Context: the process that joins; may sleep, whatever signals come.
+ * Return: 0 or -ENOMEM.
  */
 int coll_death_watch(struct coll_member *member)
 {
 	int err;
 
 	member->notifier.ops = &death_notifier_ops;
+	INIT_LIST_HEAD(&member->watched);
+	WRITE_ONCE(member->mm_watched, true);
 	err = mmu_notifier_register(&member->notifier, member->mm);
-	/* It stops for any signal, and nothing has been done yet. */
 	if (err == -EINTR)
-		return -ERESTARTSYS;
+		err = death_register_elsewhere(member);
 	if (err)
-		return err;
-	spin_lock_irq(&watched_lock);
-	list_add(&member->watched, &watched);
-	spin_unlock_irq(&watched_lock);
-	return 0;
+		WRITE_ONCE(member->mm_watched, false);
+	return err;
 }
 
 /**
- * coll_death_unwatch() - undo coll_death_watch()
+ * coll_death_trace() - be told of signals that end the process, too
+ * @member: one that is watched and has joined: its control runner may be kicked
+ */
+void coll_death_trace(struct coll_member *member)
+{
+	spin_lock_irq(&watched_lock);
+	list_add(&member->watched, &watched);
+	spin_unlock_irq(&watched_lock);
+}
+
+/**
+ * coll_death_unwatch() - undo coll_death_watch() and coll_death_trace()
  * @member: the member
  *
  * Context: may sleep.
@@ -73,8 +125,9 @@ int coll_death_watch(struct coll_member *member)
 void coll_death_unwatch(struct coll_member *member)
 {
 	spin_lock_irq(&watched_lock);
-	list_del(&member->watched);
+	list_del_init(&member->watched);
 	spin_unlock_irq(&watched_lock);
+	WRITE_ONCE(member->mm_watched, false);
 	mmu_notifier_unregister(&member->notifier, member->mm);
 }
 

@@ -56,14 +56,38 @@ static void request_parts(struct coll_request *request)
  */
 static bool request_crowded(struct coll_member *member)
 {
-	const struct coll_request *request;
+	const struct coll_request *oldest;
 
 	if (member->nrequests == COLL_INFLIGHT)
 		return true;
-	list_for_each_entry(request, &member->requests, node)
-		if (coll_name_counted(request->instance))
-			return member->instances - request->instance >= COLL_INFLIGHT;
-	return false;
+	oldest = list_first_entry_or_null(&member->counted, struct coll_request, counted);
+	return oldest && member->instances - oldest->instance >= COLL_INFLIGHT;
+}
+
+/*
+ * Is this rank so far ahead of another one that what it would submit has no place there?  What
+ * fails completes without all ranks, so only the others can tell.
+ */
+static bool request_ahead(const struct coll_member *member)
+{
+	const struct coll_distance *distance = &member->memos->distance;
+
+	return member->instances - distance->succeeded >= COLL_AHEAD_MAX &&
+	       member->instances - coll_distance_known(distance, member->instances) >=
+	       COLL_AHEAD_MAX;
+}
+
+/* Return: 0 when there is room for what an operation may leave behind, or why not. */
+static int request_room(const struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	bool pair = coll_plan_pair(&request->plan);
+
+	if (request_crowded(member))
+		return -EAGAIN;
+	if (pair || request->signature.flags & COLLECTIVE_F_KEYED)
+		return coll_memo_full(member) ? -ENOSPC : 0;
+	return request_ahead(member) ? -EAGAIN : 0;
 }
 
 /* What it is called on all ranks. */
@@ -93,6 +117,7 @@ static void request_count(struct coll_request *request)
 	if (!coll_plan_pair(&request->plan)) {
 		request->member->instances++;
 		request->member->counted_at = request->begun;
+		coll_memo_submitted(request->member);
 		return;
 	}
 	link = coll_link_get(request->member, request->plan.root);
@@ -141,15 +166,58 @@ static bool request_stillborn(const struct coll_request *request,
 	       doom->cause.kind != COLLECTIVE_REASON_LEFT;
 }
 
-/* The oldest of a name that is in flight. */
+static struct hlist_head *request_bucket(struct coll_member *member, u64 instance)
+{
+	return &member->named[coll_name_hash(instance, COLL_INFLIGHT)];
+}
+
+/* The oldest of a name that is in flight: the one that has begun. */
 static struct coll_request *request_with(struct coll_member *member, u64 instance)
 {
 	struct coll_request *request;
 
-	list_for_each_entry(request, &member->requests, node)
+	hlist_for_each_entry(request, request_bucket(member, instance), named)
 		if (request->instance == instance)
 			return request;
 	return NULL;
+}
+
+/* In flight from now on: found by its name, or behind the one that is. */
+static void request_enter(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	struct coll_request *first = request_with(member, request->instance);
+
+	request->queued = first;
+	INIT_LIST_HEAD(&request->same);
+	INIT_LIST_HEAD(&request->counted);
+	list_add_tail(&request->node, &member->requests);
+	if (coll_name_counted(request->instance))
+		list_add_tail(&request->counted, &member->counted);
+	if (first)
+		list_add_tail(&request->same, &first->same);
+	else
+		hlist_add_head(&request->named, request_bucket(member, request->instance));
+	WRITE_ONCE(member->inflight, member->inflight + 1);
+}
+
+/* Not any more.  Return: the next one of its name, which is to begin, or NULL. */
+static struct coll_request *request_leave(struct coll_request *request)
+{
+	struct coll_member *member = request->member;
+	struct coll_request *next = NULL;
+
+	if (!list_empty(&request->same))
+		next = list_first_entry(&request->same, struct coll_request, same);
+	/* Those that remain are behind that one. */
+	list_del_init(&request->same);
+	hlist_del(&request->named);
+	if (next)
+		hlist_add_head(&next->named, request_bucket(member, next->instance));
+	list_del(&request->counted);
+	list_del_init(&request->node);
+	WRITE_ONCE(member->inflight, member->inflight - 1);
+	return next;
 }
 
 /**
@@ -239,8 +307,8 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 		err = member->aborted;
 	else if (member->state != COLLECTIVE_STATE_UP || !request->linked)
 		err = -ENOTCONN;
-	else if (request_crowded(member))
-		err = -EAGAIN;
+	else
+		err = request_room(request);
 	if (err) {
 		spin_unlock(&member->lock);
 		return err;
@@ -251,12 +319,10 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	request_weigh(request);
 	if (coll_plan_pair(&request->plan))
 		request->first = request->instance % member->nlanes;
-	request->queued = request_with(member, request->instance);
 	turn_init(turn);
 	atomic64_inc(&member->counters.submitted);
 	coll_record_submit(request);
-	list_add_tail(&request->node, &member->requests);
-	WRITE_ONCE(member->inflight, member->inflight + 1);
+	request_enter(request);
 	request_identify(request);
 	if (wait)
 		coll_wait_claim(wait, request);
@@ -306,15 +372,17 @@ static noinline void request_failed(struct coll_request *request)
 static struct coll_request *request_complete(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
+	struct coll_request *next;
 
 	request->received = request_received(request);
+	if (!request->error)
+		coll_memo_succeeded(member, request->instance);
 	if (request->error)
 		request_failed(request);
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	coll_record_done(request);
-	list_del_init(&request->node);
-	WRITE_ONCE(member->inflight, member->inflight - 1);
+	next = request_leave(request);
 	request->complete = true;
 	if (request->source)
 		request->source->done(request);
@@ -324,7 +392,7 @@ static struct coll_request *request_complete(struct coll_request *request)
 		wake_up_all(&member->wait);
 	if (!member->inflight && member->aborted)
 		wake_up_all(&member->wait);
-	return request_with(member, request->instance);
+	return next;
 }
 
 /* Return: how many parts of it end at once, all of them when the group has failed. */
@@ -480,6 +548,7 @@ static struct coll_request *request_by(struct coll_member *member, enum coll_by 
 {
 	struct coll_request *request;
 
+	/* COLL_INFLIGHT of them at most. */
 	list_for_each_entry(request, &member->requests, node)
 		if (request_is(request, by, number))
 			return request;
@@ -535,11 +604,8 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 	struct coll_request *request;
 
 	lockdep_assert_held(&member->lock);
-	list_for_each_entry(request, &member->requests, node)
-		if (request->instance == instance && !request->queued &&
-		    atomic_read(&request->left))
-			return request;
-	return NULL;
+	request = request_with(member, instance);
+	return request && !request->queued && atomic_read(&request->left) ? request : NULL;
 }
 
 /**

@@ -6,6 +6,9 @@
  * control runner, submitted parts, a failure), then moves bytes (move.c) until neither
  * side moves or the budget is spent, and at last completes what is finished,
  * when no vector register is held and no engine is on the stack.
+ *
+ * What others send or call bounds none of the loops: a lane has a connection a rank at most,
+ * and COLL_INFLIGHT operations; what there can be more of is taken in parts.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -17,6 +20,10 @@
 /* A frame of what is small finds room beside the credit that is kept, or not told at once. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
+
+/* Grants that are taken from a mail at a time, under its lock, and names that are failed. */
+#define LANE_GRANTS		128
+#define LANE_FAILURES		64
 
 /* What may wait in a socket until somebody wants it: a message. */
 #define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
@@ -86,6 +93,13 @@ static void lane_vector(void *ctx, bool begin)
 		coll_vector_drop(&lane->vector);
 }
 
+static bool lane_failed(void *ctx, u64 instance)
+{
+	const struct coll_lane *lane = ctx;
+
+	return coll_memo_failed(lane->member, instance);
+}
+
 static const struct coll_engine_ops lane_ops = {
 	.stream		= lane_stream,
 	.control	= lane_control,
@@ -93,6 +107,7 @@ static const struct coll_engine_ops lane_ops = {
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
 	.vector		= lane_vector,
+	.failed		= lane_failed,
 };
 
 static void lane_arrivals(struct coll_lane *lane)
@@ -112,20 +127,34 @@ static void lane_arrivals(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-static int lane_read_mail(struct coll_conn *conn)
+static u16 *mail_head(struct coll_mail *mail, u64 instance)
+{
+	return &mail->head[coll_name_hash(instance, COLL_MAIL_HASH)];
+}
+
+/* The last grant is taken: it is the first of its hash. */
+static int mail_take(struct coll_mail *mail, struct coll_stream *stream)
+{
+	const struct coll_grant *grant = &mail->grants[--mail->ngrants];
+
+	*mail_head(mail, grant->instance) = mail->next[mail->ngrants];
+	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
+}
+
+static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_mail *mail = conn->mail;
+	u32 left = LANE_GRANTS;
 	int err = 0;
-	u32 i;
 
 	if (!READ_ONCE(mail->posted))
 		return 0;
 	spin_lock(&mail->lock);
-	mail->posted = false;
-	for (i = 0; i < mail->ngrants && !err; i++)
-		err = coll_stream_granted(conn->stream, mail->grants[i].instance,
-					  mail->grants[i].limit, mail->grants[i].digest);
-	mail->ngrants = 0;
+	while (mail->ngrants && left-- && !err)
+		err = mail_take(mail, conn->stream);
+	mail->posted = mail->ngrants;
+	if (mail->posted)
+		coll_runner_kick(&lane->runner);
 	if (!err)
 		err = coll_stream_consumed(conn->stream, mail->consumed);
 	if (!err)
@@ -146,7 +175,7 @@ static bool lane_inbox(struct coll_lane *lane)
 	parts = llist_reverse_order(llist_del_all(&lane->inbox));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
 		first &= part->inst.call.eager;
-		part->error = coll_engine_submit(&lane->engine, &part->inst);
+		part->error = coll_engine_begin(&lane->engine, &part->inst);
 		if (part->error)
 			list_add_tail(&part->node, &lane->finished);
 	}
@@ -157,6 +186,7 @@ static bool lane_inbox(struct coll_lane *lane)
 static noinline void lane_recheck(struct coll_lane *lane)
 {
 	struct coll_inst *inst, *next;
+	u32 left = LANE_FAILURES;
 	u64 name;
 	int error;
 
@@ -168,9 +198,13 @@ static noinline void lane_recheck(struct coll_lane *lane)
 		if (error && !inst->error)
 			coll_engine_abort(&lane->engine, inst->call.instance, error);
 	}
-	while ((error = coll_memo_failures(lane->member, &lane->buried, &name)))
-		coll_engine_abort(&lane->engine, name, error);
-	coll_engine_drain(&lane->engine);
+	while (coll_memo_next_failed(lane->member, &lane->failures, &name)) {
+		coll_engine_sift(&lane->engine, name);
+		if (!--left) {
+			coll_lane_recheck(lane);
+			break;
+		}
+	}
 }
 
 /* The group has failed: drop what is queued, and see who may have memory back. */
@@ -208,6 +242,21 @@ static noinline bool lane_dooms(const struct coll_lane *lane)
 	return false;
 }
 
+/* Has a peer left, and is all that it had to say here? */
+static bool conn_deserted(const struct coll_conn *conn)
+{
+	return conn->deserted && (READ_ONCE(conn->down) || READ_ONCE(conn->link->gone));
+}
+
+static bool lane_deserter(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	struct coll_link *link = coll_link_get(lane->member, peer);
+	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
+
+	return conn && conn_deserted(conn);
+}
+
 /*
  * A peer that has left cannot give what an operation still needs.  What has failed needs
  * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
@@ -217,19 +266,24 @@ static void lane_deserted(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
+	bool any = false;
+	u32 peer;
 
 	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
 		return;
+	list_for_each_entry(conn, &lane->conns, node)
+		any |= conn_deserted(conn);
+	if (!any || lane_dooms(lane))
+		return;
+	peer = coll_engine_lacks(&lane->engine, false, lane_deserter);
+	/* Before what others were lent is free: nothing completes with success then. */
+	if (peer != COLL_NOBODY)
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
-		if (!conn->deserted || !(conn->down || READ_ONCE(conn->link->gone)))
+		if (!conn_deserted(conn))
 			continue;
-		if (lane_dooms(lane))
-			return;
 		WRITE_ONCE(conn->down, true);
-		if (coll_engine_misses(&lane->engine, conn->peer))
-			coll_member_fail(member, COLLECTIVE_REASON_LEFT, conn->peer,
-					 member->rank);
-		else
+		if (conn->peer != peer)
 			coll_stream_release(conn->stream);
 	}
 }
@@ -245,20 +299,26 @@ static noinline bool lane_barred(const struct coll_lane *lane, const struct coll
 	return test_bit(COLL_REFUSED_CONTROL, &link->refused) && (!conn || READ_ONCE(conn->down));
 }
 
+static bool lane_unreachable(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	const struct coll_link *link = coll_link_get(lane->member, peer);
+
+	/* Then why: pairs with conn_refused(). */
+	return link && smp_load_acquire(&link->refused) && lane_barred(lane, link);
+}
+
 /* Nor can one to whom no connection could be made. */
 static void lane_refused(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
-	struct coll_link *link;
+	u32 peer;
 
 	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
 		return;
-	coll_for_each_link(link, member)
-		if (READ_ONCE(link->refused) && lane_barred(lane, link) && !lane_dooms(lane) &&
-		    coll_engine_needs(&lane->engine, link->peer))
-			coll_member_fail(member, COLLECTIVE_REASON_RESET,
-					 min(link->peer, member->rank),
-					 max(link->peer, member->rank));
+	peer = coll_engine_lacks(&lane->engine, true, lane_unreachable);
+	if (peer != COLL_NOBODY && !lane_dooms(lane))
+		coll_member_abort(member, &coll_link_get(member, peer)->why);
 }
 
 /* Is it being found out why the group failed? */
@@ -384,7 +444,7 @@ static bool lane_run(struct coll_runner *runner)
 		conn->deserted = smp_load_acquire(&conn->link->left);
 		/* It left with nothing pending: we had consumed what it lent. */
 		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_mail(conn))
+		if (lane_read_mail(lane, conn))
 			coll_move_down(conn, -EPROTO);
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
@@ -449,13 +509,11 @@ static int lane_cpu(const struct coll_member *member, u32 index)
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
 {
 	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
-	struct coll_failed *failed = kvzalloc(sizeof(*failed), GFP_KERNEL_ACCOUNT);
 
 	lane->engine.impl = coll_vector_impl();
 	lane->crew = coll_crew_new(lane);
-	if (!hash || !failed || !lane->crew) {
+	if (!hash || !lane->crew) {
 		coll_crew_put(lane->crew);
-		kvfree(failed);
 		kvfree(hash);
 		return -ENOMEM;
 	}
@@ -474,7 +532,7 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 	lane->engine.nranks = member->nranks;
 	lane->engine.lane = index;
 	lane->engine.incarnation = member->incarnation;
-	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT, failed);
+	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT);
 	coll_copier_setup(lane);
 	return 0;
 }
@@ -496,7 +554,6 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 		coll_conn_free(conn, reset);
 	}
 	coll_crew_put(lane->crew);
-	kvfree(lane->engine.failed);
 	kvfree(lane->engine.hash);
 }
 
@@ -539,7 +596,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	/* What there is goes with the connection. */
 	conn->mail = &conn->link->mail[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
-			 kvmalloc(COLL_CREDIT, GFP_KERNEL_ACCOUNT),
+			 kvmalloc(COLL_STAGE_SIZE, GFP_KERNEL_ACCOUNT),
 			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
 	if (!conn->stream->stage || !conn->stream->grants.entry)
 		return -ENOMEM;
@@ -573,15 +630,19 @@ void coll_lane_detach(struct coll_conn *conn)
 
 static int mail_grant(struct coll_mail *mail, const struct coll_control *control)
 {
-	u32 i = 0;
+	u16 *head = mail_head(mail, control->instance);
+	u32 i = *head;
 
-	while (i < mail->ngrants && mail->grants[i].instance != control->instance)
-		i++;
-	if (i == ARRAY_SIZE(mail->grants))
+	while (i && mail->grants[i - 1].instance != control->instance)
+		i = mail->next[i - 1];
+	if (!i && mail->ngrants == ARRAY_SIZE(mail->grants))
 		return -EPROTO;
-	if (i == mail->ngrants)
-		mail->ngrants++;
-	mail->grants[i] = (struct coll_grant){
+	if (!i) {
+		i = ++mail->ngrants;
+		mail->next[i - 1] = *head;
+		*head = i;
+	}
+	mail->grants[i - 1] = (struct coll_grant){
 		.instance = control->instance,
 		.limit = control->position,
 		.digest = control->digest,

@@ -44,7 +44,7 @@ struct coll_part;
  * @early: something has come all the same, and waits [a]
  * @upset: an operation was aborted: its senders may wait until what comes is dropped [L]
  * @recheck: some operation was aborted [a]
- * @buried: so many of the names that have failed were told to the engine [L]
+ * @failures: the names that have failed, as far as the engine was told [L]
  */
 struct coll_lane {
 	struct coll_runner runner;
@@ -72,7 +72,7 @@ struct coll_lane {
 	bool early;
 	bool upset;
 	bool recheck;
-	u64 buried;
+	struct coll_failures failures;
 };
 
 /* lane.c */

@@ -74,9 +74,19 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 	return 0;
 }
 
+/* All connections that are this rank's to begin have been begun. */
+static bool link_called(const struct coll_link *link)
+{
+	return link->peer < link->member->rank ||
+	       READ_ONCE(link->ncalled) == 1 + link->member->nlanes;
+}
+
 /**
  * coll_link_call() - begin to connect a link; the lower rank does
  * @link: the link
+ *
+ * When this fails, for want of memory or of a port, it may be called again: it goes on with
+ * the connection that could not be begun.
  *
  * Context: the process that joined; the demand mutex is held, or CONNECT has not
  * let anybody else in yet.
@@ -84,17 +94,16 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
  */
 int coll_link_call(struct coll_link *link)
 {
-	struct coll_member *member = link->member;
-	const struct sockaddr_storage *addr = &member->peers[link->peer];
-	u32 lane;
-	int err;
+	const struct sockaddr_storage *addr = &link->member->peers[link->peer];
+	int err = 0;
 
-	if (link->called || link->peer < member->rank)
-		return 0;
-	link->called = true;
-	err = coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
-	for (lane = 0; !err && lane < member->nlanes; lane++)
-		err = coll_conn_connect(link, COLL_CONN_DATA, lane, addr);
+	while (!err && !link_called(link)) {
+		err = link->ncalled ?
+		      coll_conn_connect(link, COLL_CONN_DATA, link->ncalled - 1, addr) :
+		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
+		if (!err)
+			WRITE_ONCE(link->ncalled, link->ncalled + 1);
+	}
 	return err;
 }
 
@@ -107,14 +116,14 @@ int coll_link_call(struct coll_link *link)
  * both need the link for the same operation.
  *
  * Context: the process that joined.
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno; the next operation that needs it tries again.
  */
 int coll_link_demand(struct coll_member *member, u32 peer)
 {
 	struct coll_link *link = coll_link_get(member, peer);
 	int err;
 
-	if (link && (READ_ONCE(link->called) || peer < member->rank))
+	if (link && link_called(link))
 		return 0;
 	mutex_lock(&member->demand);
 	err = coll_link_new(member, peer, false);
@@ -333,14 +342,17 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 	case COLL_CONTROL_CONSUMED:
 		return link_mail(link, control);
 	case COLL_CONTROL_PING:
+		coll_agree_hear_submitted(member, link->peer, control->submitted);
 		coll_link_post(link, &(struct coll_control) {
 			.kind = COLL_CONTROL_PONG,
 			.position = control->position,
+			.submitted = coll_agree_submitted(member, link->peer),
 		});
 		return 0;
 	case COLL_CONTROL_PONG:
 		if (control->position > now)
 			return -EPROTO;
+		coll_agree_hear_submitted(member, link->peer, control->submitted);
 		/* Counted from when we asked: they cannot have counted less. */
 		WRITE_ONCE(link->lease, max(link->lease, control->position +
 					    coll_member_beats(member, COLL_LEASE_BEATS)));
@@ -446,10 +458,12 @@ static void link_receive(struct coll_link *link)
 static void link_send(struct coll_link *link)
 {
 	struct coll_conn *conn = link->control;
+	u32 done = 0;
 
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->blocked = false;
-	while (!conn->blocked) {
+	/* What is posted meanwhile has another run. */
+	while (!conn->blocked && done < link->out_size) {
 		u32 at = link->tail & (link->out_size - 1);
 		u32 left, n;
 		int ret;
@@ -468,6 +482,7 @@ static void link_send(struct coll_link *link)
 		spin_lock(&link->out_lock);
 		link->tail += ret;
 		spin_unlock(&link->out_lock);
+		done += ret;
 	}
 }
 
@@ -511,6 +526,22 @@ static void link_leaving(struct coll_link *link)
 }
 
 /**
+ * coll_link_ping() - ask whether the peer is there, and tell it how far this rank is
+ * @link: the link
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_link_ping(struct coll_link *link, u64 now)
+{
+	coll_link_post(link, &(struct coll_control) {
+		.kind = COLL_CONTROL_PING,
+		.position = now,
+		.submitted = coll_agree_submitted(link->member, link->peer),
+	});
+}
+
+/**
  * coll_link_tick() - a heartbeat
  * @link: the link
  * @now: ns
@@ -536,8 +567,5 @@ void coll_link_tick(struct coll_link *link, u64 now)
 	else if (link_broken(link))
 		coll_member_fail(member, COLLECTIVE_REASON_RESET, low, high);
 	else
-		coll_link_post(link, &(struct coll_control) {
-			.kind = COLL_CONTROL_PING,
-			.position = now,
-		});
+		coll_link_ping(link, now);
 }

@@ -15,6 +15,9 @@
 struct coll_conn;
 struct coll_member;
 
+/* Hashes of names that a mail tells apart. */
+#define COLL_MAIL_HASH		64
+
 /**
  * struct coll_mail - what the control runner has for a data connection's lane
  *
@@ -26,7 +29,10 @@ struct coll_member;
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
  * @ngrants: how many
- * @grants: see coll_stream_granted(), each for another name, the latest limit
+ * @grants: see coll_stream_granted(), each for another name, the latest limit; taken from
+ *	the end
+ * @head: by the hash of the name: the last one put in, plus one; 0: none
+ * @next: by index in @grants: the one before it of the same hash, likewise
  */
 struct coll_mail {
 	spinlock_t lock;
@@ -35,6 +41,8 @@ struct coll_mail {
 	u64 credited;
 	u32 ngrants;
 	struct coll_grant grants[2 * COLL_INFLIGHT];
+	u16 head[COLL_MAIL_HASH];
+	u16 next[2 * COLL_INFLIGHT];
 };
 
 /* A bit of coll_link.refused, behind those of the lanes. */
@@ -48,10 +56,12 @@ struct coll_mail {
  * @control: its control connection [C]
  * @ring: to a neighbour on the ring, or to a rank that is told or tells what was
  *	called: made by JOIN, and CONNECT waits for it [c]
- * @called: we have begun to connect it, protected by the member's demand mutex
+ * @ncalled: connections that this rank has begun, the control one first and then by lane;
+ *	complete at 1 + lanes; changed under the member's demand mutex [a]
  * @data: its data connections, by lane; set once [a]
  * @refused: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
  *	demand that could not be opened [a]
+ * @why: of the first of these; set before its bit is [C]
  * @mail: for them, by lane
  * @open: connections that are open [C]
  * @quiet: heartbeats since the peer was heard [C]
@@ -77,10 +87,11 @@ struct coll_link {
 	struct coll_member *member;
 	u32 peer;
 	bool ring;
-	bool called;
+	u32 ncalled;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
 	unsigned long refused;
+	struct coll_cause why;
 	struct coll_mail *mail;
 	u32 open;
 	u32 quiet;
@@ -122,6 +133,7 @@ bool coll_link_roomy(struct coll_link *link);
 void coll_link_evidence(struct coll_link *link, u64 instance,
 			const struct coll_evidence *calls);
 void coll_link_run(struct coll_link *link);
+void coll_link_ping(struct coll_link *link, u64 now);
 void coll_link_tick(struct coll_link *link, u64 now);
 int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
 

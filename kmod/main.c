@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
+#include <linux/random.h>
 
 #include "cdev.h"
 #include "coll.h"
@@ -11,6 +12,7 @@ static int __init collective_init(void)
 	err = coll_runner_setup();
 	if (err)
 		return err;
+	coll_name_factor = get_random_u64() | 1;
 	coll_vector_setup();
 	coll_recorder_setup();
 	coll_death_setup();

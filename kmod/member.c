@@ -34,6 +34,7 @@ struct coll_member *coll_member_new(void)
 	INIT_LIST_HEAD(&member->arrivals);
 	INIT_LIST_HEAD(&member->linked);
 	INIT_LIST_HEAD(&member->requests);
+	INIT_LIST_HEAD(&member->counted);
 	member->last_instance = COLL_INSTANCE_GROUP;
 	member->calls[0].rank = COLLECTIVE_RANK_NONE;
 	member->calls[1].rank = COLLECTIVE_RANK_NONE;
@@ -135,6 +136,8 @@ static void leave_links(struct coll_member *member, bool reset)
 	member->peers = NULL;
 	member->near = false;
 	coll_memo_cleanup(member);
+	kvfree(member->named);
+	member->named = NULL;
 	kvfree(member->table);
 	member->table = NULL;
 }
@@ -148,7 +151,8 @@ static int join_links(struct coll_member *member)
 
 	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
 	member->table = kvcalloc(COLL_INFLIGHT, sizeof(*member->table), GFP_KERNEL_ACCOUNT);
-	if (!member->links || !member->table)
+	member->named = kvcalloc(COLL_INFLIGHT, sizeof(*member->named), GFP_KERNEL_ACCOUNT);
+	if (!member->links || !member->table || !member->named)
 		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
 		err = coll_link_new(member, coll_agree_after(member, i), true);
@@ -187,6 +191,25 @@ static void leave_identity(struct coll_member *member)
 	mem_cgroup_put(member->memcg);
 	member->cred = NULL;
 	member->memcg = NULL;
+}
+
+/* JOIN has failed: nothing of it stays, so that the file is as it was when it was opened. */
+static void join_forget(struct coll_member *member)
+{
+	leave_identity(member);
+	member->rank = 0;
+	member->nranks = 0;
+	member->nlanes = 0;
+	member->nring = 0;
+	member->incarnation = 0;
+	member->timeout = 0;
+	member->heartbeat_ms = 0;
+	memset(member->algorithm, 0, sizeof(member->algorithm));
+	memset(&member->addr, 0, sizeof(member->addr));
+	member->secured = false;
+	member->transport = NULL;
+	member->mm = NULL;
+	member->pid = 0;
 }
 
 /**
@@ -238,6 +261,8 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	member->counted_at = ktime_get_ns();
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
+	/* Last: a signal kicks the control runner, which a JOIN that fails could not stop. */
+	coll_death_trace(member);
 	return 0;
 
 watch:
@@ -249,11 +274,7 @@ lanes:
 links:
 	leave_links(member, true);
 identity:
-	leave_identity(member);
-	member->nring = 0;
-	member->nlanes = 0;
-	member->nranks = 0;
-	member->rank = 0;
+	join_forget(member);
 	return err;
 }
 
@@ -311,6 +332,13 @@ static int connect_call(struct coll_member *member)
 			return err;
 	}
 	return 0;
+}
+
+/* Of memory and of ports there may be enough a moment later. */
+static bool connect_may_pass(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EADDRINUSE ||
+	       err == -EADDRNOTAVAIL;
 }
 
 /* Some neighbour whose link is not complete. */
@@ -383,7 +411,8 @@ static int connect_wait(struct coll_member *member)
  * @wait: until the group is up
  *
  * Context: the process that joined; the member's mutex is held.
- * Return: 0, -EINPROGRESS, or another negative errno.
+ * Return: 0, -EINPROGRESS, or another negative errno.  After a want of memory or of ports the
+ * member is connecting, and the same call goes on with the links that were not called.
  */
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
 			u32 timeout_ms, bool wait)
@@ -408,11 +437,13 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		spin_unlock(&member->lock);
 		queue_delayed_work(coll_wq, &member->tick,
 				   msecs_to_jiffies(member->heartbeat_ms));
-
+	}
+	if (READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING) {
 		err = connect_call(member);
 		if (err) {
-			coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
-					 connect_missing(member));
+			if (!connect_may_pass(err))
+				coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
+						 connect_missing(member));
 			return err;
 		}
 		coll_member_open(member);

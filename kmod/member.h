@@ -32,6 +32,7 @@ enum coll_chore {
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
 	COLL_CHORE_DEATH,
+	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_agree_tell_submitted() */
 };
 
 /**
@@ -106,6 +107,8 @@ struct coll_counters {
  * @nwaiting: threads that have claimed some of them [l]
  * @spare: requests that are over, or NULL (spare.c) [a]
  * @requests: those of them that are in flight, in the order of instances [l]
+ * @named: of these, those that have begun, by the hash of their names [l]
+ * @counted: of these, those without a key, in the order of instances [l]
  * @inflight: how many [l]
  * @bulk: it has moved much: small operations until that is over; changed under @lock [a]
  * @expiry: deadlines
@@ -122,6 +125,7 @@ struct coll_counters {
  * @wait: for a change of @state, for the end of @inflight in a failed group or of
  *	@users in a stopped member, for something to be collected
  * @users: calls in progress that may have requests; nothing goes away before [a]
+ * @mm_watched: the end of @mm is to be told; what unregistering @notifier says is not [a]
  * @mm_gone: the process that joined has ended [a]
  * @stopped: member_stop() runs or has run; set under @mutex and @lock [a]
  */
@@ -186,6 +190,8 @@ struct coll_member {
 	u32 nwaiting;
 	struct coll_request *spare[COLL_SPARES];
 	struct list_head requests;
+	struct hlist_head *named;
+	struct list_head counted;
 	u32 inflight;
 	u32 bulk;
 	struct delayed_work expiry;
@@ -202,6 +208,7 @@ struct coll_member {
 	struct coll_counters counters;
 	wait_queue_head_t wait;
 	atomic_t users;
+	bool mm_watched;
 	bool mm_gone;
 	bool stopped;
 };
@@ -232,6 +239,7 @@ int coll_cause_here(const struct coll_member *member, const struct coll_cause *c
 
 /* death.c */
 int coll_death_watch(struct coll_member *member);
+void coll_death_trace(struct coll_member *member);
 void coll_death_unwatch(struct coll_member *member);
 void coll_death_tell(struct coll_member *member);
 void coll_death_setup(void);

@@ -8,10 +8,37 @@
  * name.  How many there can be: a rank tells us of what it has in flight only, for
  * none completes before we have submitted it, too; and only those tell us that
  * are a power of two before us.  More is no honest peer's.
+ *
+ * A message, or an operation with a key, that has failed is remembered for ever, because
+ * frames of it may be under way for any time: the key would name them, too, if it were used
+ * again.  So that this is bounded, no more are submitted when COLL_FAILED_MAX have failed;
+ * a new group starts afresh.
  */
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 
 #include "coll.h"
+
+/**
+ * struct coll_failed_name - a message, or an operation with a key, that has failed
+ * @node: in the table
+ * @next: that failed after it [l]
+ * @name: its name
+ * @failure: why
+ */
+struct coll_failed_name {
+	struct rhash_head node;
+	struct coll_failed_name *next;
+	u64 name;
+	struct coll_failure failure;
+};
+
+static const struct rhashtable_params memo_failed_params = {
+	.head_offset = offsetof(struct coll_failed_name, node),
+	.key_offset = offsetof(struct coll_failed_name, name),
+	.key_len = sizeof_field(struct coll_failed_name, name),
+	.automatic_shrinking = false,
+};
 
 /* Twice, for what has failed there already when we do not know it yet. */
 static u32 memos_max(const struct coll_member *member)
@@ -19,16 +46,33 @@ static u32 memos_max(const struct coll_member *member)
 	return 2 * COLL_INFLIGHT * coll_agree_rounds(member->nranks);
 }
 
+/* Beyond those that this rank has submitted there is what the others have in flight. */
+static u32 memo_failed_max(const struct coll_member *member)
+{
+	return COLL_FAILED_MAX + COLL_INFLIGHT * member->nranks;
+}
+
 /**
  * coll_memo_setup() - make room for what is known
  * @member: the member
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int coll_memo_setup(struct coll_member *member)
 {
-	member->memos = kvzalloc(sizeof(*member->memos), GFP_KERNEL_ACCOUNT);
-	return member->memos ? 0 : -ENOMEM;
+	struct coll_memos *memos = kvzalloc(sizeof(*memos), GFP_KERNEL_ACCOUNT);
+
+	if (!memos)
+		return -ENOMEM;
+	if (rhashtable_init(&memos->failed, &memo_failed_params)) {
+		kvfree(memos);
+		return -ENOMEM;
+	}
+	coll_distance_init(&memos->distance, coll_agree_rounds(member->nranks),
+			   COLL_AHEAD_MAX);
+	member->memos = memos;
+	return 0;
 }
 
 static void memo_free(struct coll_memos *memos, struct coll_memo *memo)
@@ -36,6 +80,11 @@ static void memo_free(struct coll_memos *memos, struct coll_memo *memo)
 	hlist_del(&memo->node);
 	memos->nkeyed--;
 	kfree(memo);
+}
+
+static void memo_free_failed(void *failed, void *arg)
+{
+	kfree(failed);
 }
 
 /**
@@ -49,9 +98,12 @@ void coll_memo_cleanup(struct coll_member *member)
 	struct hlist_node *next;
 	u32 i;
 
-	for (i = 0; memos && i < COLL_INFLIGHT; i++)
+	if (!memos)
+		return;
+	for (i = 0; i < COLL_INFLIGHT; i++)
 		hlist_for_each_entry_safe(memo, next, &memos->keyed[i], node)
 			memo_free(memos, memo);
+	rhashtable_free_and_destroy(&memos->failed, memo_free_failed, NULL);
 	kvfree(memos);
 	member->memos = NULL;
 }
@@ -70,11 +122,12 @@ static struct hlist_head *memo_bucket(struct coll_member *member, u64 name)
  */
 struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
 {
-	struct coll_memo *memo = &member->memos->counted[name & (COLL_INFLIGHT - 1)];
+	struct coll_memo *memo = &member->memos->counted[name & (COLL_AHEAD_MAX - 1)];
 
 	lockdep_assert_held(&member->lock);
 	if (coll_name_counted(name))
 		return memo->name == name && memo->heard ? memo : NULL;
+	/* memos_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(memo, memo_bucket(member, name), node)
 		if (memo->name == name)
 			return memo;
@@ -94,12 +147,10 @@ struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 	struct coll_memos *memos = member->memos;
 	struct coll_memo *memo = coll_memo_find(member, name);
 
-	if (memo || coll_memo_failure(member, name))
+	if (memo || coll_memo_failed(member, name) || !coll_memo_expects(member, name))
 		return memo;
 	if (coll_name_counted(name)) {
-		if (name < member->instances || name - member->instances >= COLL_INFLIGHT)
-			return NULL;
-		memo = &memos->counted[name & (COLL_INFLIGHT - 1)];
+		memo = &memos->counted[name & (COLL_AHEAD_MAX - 1)];
 		*memo = (struct coll_memo){ .name = name };
 		return memo;
 	}
@@ -131,6 +182,27 @@ void coll_memo_drop(struct coll_member *member, u64 name)
 		memo_free(member->memos, memo);
 }
 
+static const struct coll_failed_name *memo_failed_find(struct coll_memos *memos, u64 name)
+{
+	return rhashtable_lookup_fast(&memos->failed, &name, memo_failed_params);
+}
+
+/**
+ * coll_memo_failed() - has an operation failed?
+ * @member: the member
+ * @name: of the operation; without a key, one that is not over here
+ *
+ * Context: any but interrupts; for lanes.
+ */
+bool coll_memo_failed(const struct coll_member *member, u64 name)
+{
+	struct coll_memos *memos = member->memos;
+
+	if (coll_name_counted(name))
+		return READ_ONCE(memos->failed_counted[name & (COLL_AHEAD_MAX - 1)]) == name + 1;
+	return memo_failed_find(memos, name);
+}
+
 /**
  * coll_memo_failure() - why an operation has failed
  * @member: the member, locked
@@ -141,56 +213,208 @@ void coll_memo_drop(struct coll_member *member, u64 name)
 const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 name)
 {
 	struct coll_memos *memos = member->memos;
-	int index = coll_failed_find(&memos->failed, name);
+	const struct coll_failed_name *failed;
 
 	lockdep_assert_held(&member->lock);
-	return index < 0 ? NULL : &memos->failure[index];
+	if (!coll_memo_failed(member, name))
+		return NULL;
+	if (coll_name_counted(name))
+		return &memos->failure[name & (COLL_AHEAD_MAX - 1)];
+	failed = memo_failed_find(memos, name);
+	return failed ? &failed->failure : NULL;
 }
 
 /**
- * coll_memo_fail() - an operation has failed
+ * coll_memo_expects() - may an operation that is not in flight still be submitted?
+ * @member: the member, locked
+ * @name: of the operation
+ *
+ * No rank is so far ahead that its operation has no place here: see struct coll_distance.
+ */
+bool coll_memo_expects(const struct coll_member *member, u64 name)
+{
+	lockdep_assert_held(&member->lock);
+	return !coll_name_counted(name) ||
+	       (name >= member->instances && name - member->instances < COLL_AHEAD_MAX);
+}
+
+/* Other ranks may wait because they know too little of what this one has submitted. */
+static void memo_tell(struct coll_member *member)
+{
+	if (!coll_distance_due(&member->memos->distance, member->instances))
+		return;
+	set_bit(COLL_CHORE_SUBMITTED, &member->chores);
+	coll_runner_kick(&member->control);
+}
+
+/* The failure of a later one must be known when that is submitted, so it is kept. */
+static void memo_fail_counted(struct coll_member *member, u64 name,
+			      const struct coll_failure *failure)
+{
+	struct coll_memos *memos = member->memos;
+	u64 *latest = &memos->failed_counted[name & (COLL_AHEAD_MAX - 1)];
+
+	memos->lapsed = true;
+	memo_tell(member);
+	if (*latest > name)
+		return;
+	memos->failure[name & (COLL_AHEAD_MAX - 1)] = *failure;
+	/* Whom others waited for need not be found out: this rank is one of them. */
+	if (name >= member->instances && failure->cause.kind == COLLECTIVE_REASON_DEADLINE &&
+	    failure->cause.rank_b == COLLECTIVE_RANK_NONE)
+		memos->failure[name & (COLL_AHEAD_MAX - 1)].cause.rank_b = member->rank;
+	WRITE_ONCE(*latest, name + 1);
+	if (name >= member->instances)
+		memos->ahead[memos->nahead++ & (ARRAY_SIZE(memos->ahead) - 1)] = name;
+}
+
+static int memo_fail_named(struct coll_member *member, u64 name,
+			   const struct coll_failure *failure)
+{
+	struct coll_memos *memos = member->memos;
+	struct coll_failed_name *failed;
+	int err;
+
+	if (memos->nfailed >= memo_failed_max(member))
+		return -EPROTO;
+	failed = kmalloc(sizeof(*failed), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!failed)
+		return -ENOMEM;
+	failed->next = NULL;
+	failed->name = name;
+	failed->failure = *failure;
+	err = rhashtable_insert_fast(&memos->failed, &failed->node, memo_failed_params);
+	if (err) {
+		kfree(failed);
+		return -ENOMEM;
+	}
+	if (memos->last)
+		memos->last->next = failed;
+	else
+		memos->first = failed;
+	memos->last = failed;
+	memos->nfailed++;
+	return 0;
+}
+
+/**
+ * coll_memo_fail() - an operation has failed, which is in flight here or to come
  * @member: the member, locked
  * @name: of the operation
  * @failure: why
  *
- * Return: whether that is news, and matters.
+ * Return: 1; 0 when that was known; -ENOMEM, or -EPROTO when more have failed than can be
+ * of honest ranks.
  */
-bool coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure)
+int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure)
 {
-	struct coll_memos *memos = member->memos;
+	int err = 0;
 
-	if (coll_memo_failure(member, name))
-		return false;
-	if (coll_name_counted(name) && (name < member->instances ||
-					name - member->instances >= COLL_INFLIGHT))
-		return false;
+	if (coll_memo_failed(member, name))
+		return 0;
 	coll_memo_drop(member, name);
-	memos->failure[coll_failed_add(&memos->failed, name)] = *failure;
-	return true;
+	if (coll_name_counted(name))
+		memo_fail_counted(member, name, failure);
+	else
+		err = memo_fail_named(member, name, failure);
+	return err ?: 1;
 }
 
 /**
- * coll_memo_failures() - names that have failed, one after the other
+ * coll_memo_next_failed() - names that have failed, one after the other
  * @member: the member
- * @next: of the names that have ever failed, the first that was not given; moved on
- * @name: out: one of them
+ * @at: those that were given; moved on
+ * @name: out: another one
  *
- * Return: what it failed with, a negative errno; 0: there are no more.
+ * Return: false when there are no more.
  */
-noinline int coll_memo_failures(struct coll_member *member, u64 *next, u64 *name)
+noinline bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at,
+				    u64 *name)
 {
 	struct coll_memos *memos = member->memos;
-	int error = 0;
+	const struct coll_failed_name *next;
+	bool found = true;
 
 	spin_lock(&member->lock);
-	if (*next + COLL_FAILED_MAX < memos->failed.count)
-		*next = memos->failed.count - COLL_FAILED_MAX;
-	if (*next < memos->failed.count) {
-		u32 index = (*next)++ % COLL_FAILED_MAX;
-
-		*name = memos->failed.name[index];
-		error = -(int)memos->failure[index].cause.error;
+	next = at->named ? at->named->next : memos->first;
+	if (at->ahead + ARRAY_SIZE(memos->ahead) < memos->nahead)
+		at->ahead = memos->nahead - ARRAY_SIZE(memos->ahead);
+	if (next) {
+		at->named = next;
+		*name = next->name;
+	} else if (at->ahead < memos->nahead) {
+		*name = memos->ahead[at->ahead++ & (ARRAY_SIZE(memos->ahead) - 1)];
+	} else {
+		found = false;
 	}
 	spin_unlock(&member->lock);
-	return error;
+	return found;
+}
+
+/**
+ * coll_memo_full() - have so many names failed that no more may be used?
+ * @member: the member, locked
+ *
+ * Those in flight may fail, too.
+ */
+bool coll_memo_full(const struct coll_member *member)
+{
+	lockdep_assert_held(&member->lock);
+	return member->memos->nfailed + member->inflight >= COLL_FAILED_MAX;
+}
+
+/**
+ * coll_memo_submitted() - a collective without a key was submitted here
+ * @member: the member, locked
+ *
+ * While operations succeed no rank has to be told.
+ */
+void coll_memo_submitted(struct coll_member *member)
+{
+	lockdep_assert_held(&member->lock);
+	if (member->memos->lapsed)
+		memo_tell(member);
+}
+
+/**
+ * coll_memo_succeeded() - an operation has succeeded here, so all ranks have submitted it
+ * @member: the member, locked
+ * @name: of the operation
+ */
+void coll_memo_succeeded(struct coll_member *member, u64 name)
+{
+	struct coll_memos *memos = member->memos;
+
+	lockdep_assert_held(&member->lock);
+	if (!coll_name_counted(name))
+		return;
+	memos->lapsed = false;
+	memos->distance.succeeded = max(memos->distance.succeeded, name + 1);
+}
+
+/**
+ * coll_memo_hear() - a rank tells how many collectives without a key were submitted
+ * @member: the member, locked
+ * @round: that rank is 2^@round before this one
+ * @count: the least of the 2^@round ranks up to it
+ */
+void coll_memo_hear(struct coll_member *member, u32 round, u64 count)
+{
+	lockdep_assert_held(&member->lock);
+	coll_distance_hear(&member->memos->distance, round, count);
+	memo_tell(member);
+}
+
+/**
+ * coll_memo_told() - what is to be told of that
+ * @member: the member, locked
+ * @round: to the rank that is 2^@round further
+ */
+u64 coll_memo_told(struct coll_member *member, u32 round)
+{
+	struct coll_distance *distance = &member->memos->distance;
+
+	lockdep_assert_held(&member->lock);
+	distance->told[round] = coll_distance_least(distance, member->instances, round);
+	return distance->told[round];
 }

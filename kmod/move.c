@@ -3,11 +3,17 @@
  * Moving bytes, between a lane's engine and its connections.
  */
 #include <linux/ktime.h>
+#include <linux/sched.h>
 
 #include "coll.h"
 
-/* Bytes taken from one connection before others have their turn... */
+/*
+ * Bytes taken from one connection before others have their turn, under the lock of its
+ * socket; frames and short pieces of memory cost COLL_PIECE_COST of them at least...
+ */
 #define COLL_RECEIVE_BUDGET	(256 * 1024)
+/* ...what one call of the transport that sends costs, for it may be of COLL_SEND_PIECES... */
+#define COLL_SEND_COST		(8 * 1024U)
 /* ...and turns of a run, before other work on this CPU has its. */
 #define COLL_TURNS		4
 
@@ -21,7 +27,7 @@
  * same socket buffer: see coll_move_pause().  Of a part of a frame the engine is told when
  * no more is taken: see move_taken().
  *
- * Return: how many were taken, or -EPROTO.
+ * Return: how many were taken, 0 when it is another's turn, or -EPROTO.
  */
 int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 {
@@ -29,13 +35,20 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
+	if (conn->budget <= 0)
+		return 0;
 	if (reduces) {
 		coll_vector_hold(&lane->vector);
 		len = min(len, COLL_VECTOR_BYTES);
 	}
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
-		coll_vector_used(&lane->vector, n);
+		coll_vector_used(&lane->vector, conn->stream->rx_cost);
+	if (n > 0)
+		conn->budget -= conn->stream->rx_cost;
+	/* What does not match is told before more of it comes. */
+	if (lane->hurt)
+		conn->budget = 0;
 	if (coll_stream_whole(conn->stream)) {
 		/* What was read until now was in place: see the lease. */
 		if (coll_stream_lent(conn->stream))
@@ -147,8 +160,9 @@ static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 	u32 budget = move_budget(lane, conn);
 	int n;
 
-	if (conn->down || !move_event(conn, COLL_EVENT_READABLE))
+	if (conn->down || lane->hurt || !move_event(conn, COLL_EVENT_READABLE))
 		return 0;
+	conn->budget = budget + 64 * COLL_PIECE_COST;
 	n = conn->ep.transport->receive(&conn->ep, budget);
 	if (n == -EAGAIN && !conn->broken)
 		return 0;
@@ -161,7 +175,7 @@ static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
 		lane->waits = false;
 	}
 	/* Anything more will be announced, unless the budget cut it off. */
-	if (n >= budget || conn->broken)
+	if (n >= budget || conn->budget <= 0 || conn->broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
 }
@@ -185,8 +199,9 @@ void coll_move_acknowledge(struct coll_lane *lane)
 static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_out out;
-	u32 sent = 0;
+	u32 sent = 0, cost = 0;
 
+	/* COLL_DATA_FULL, and so many calls as cost that. */
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
 		u32 borrowed = 0;
@@ -204,7 +219,8 @@ static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 		coll_stream_sent(conn->stream, n);
 		lane->borrowed += borrowed;
 		sent += n;
-		if (sent >= COLL_DATA_FULL)
+		cost += max_t(u32, n, COLL_SEND_COST);
+		if (cost >= COLL_DATA_FULL)
 			return sent;
 	}
 	conn->want = false;
@@ -239,14 +255,8 @@ void coll_move_first(struct coll_lane *lane)
  */
 void coll_move_tick(struct coll_lane *lane)
 {
-	const struct coll_inst *inst;
-
-	list_for_each_entry(inst, &lane->engine.active, node) {
-		if (!inst->lender)
-			continue;
+	if (!list_empty(&lane->engine.leased))
 		coll_engine_tick(&lane->engine, ktime_get_ns());
-		return;
-	}
 }
 
 /* Nothing more is taken for now: what has been can be forwarded. */
@@ -262,14 +272,17 @@ static u64 move_turn(struct coll_lane *lane)
 	struct coll_conn *conn;
 	u64 moved = 0;
 
+	/* A connection a rank, each with a budget. */
 	list_for_each_entry(conn, &lane->conns, node) {
 		u32 taken = move_receive(lane, conn);
 
 		if (taken)
 			move_taken(lane, conn);
 		moved += taken + move_send(lane, conn);
-		coll_engine_drain(&lane->engine);
+		moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
+		cond_resched();
 	}
+	moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
 	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
 	return moved;
@@ -291,6 +304,9 @@ bool coll_move(struct coll_lane *lane)
 	int turn;
 
 	for (turn = 0; turn < COLL_TURNS; turn++) {
+		/* An operation that does not match fails before there is more of it. */
+		if (lane->hurt)
+			return true;
 		moved = move_turn(lane);
 		if (!moved)
 			return false;

@@ -230,13 +230,29 @@ static void request_arm(struct coll_request *request)
 	atomic_set(&request->left, request->nparts + coll_agree_waits(request));
 }
 
+/* Steps may be as many as the bytes have segments, but the ranks that they meet are few. */
+static int request_demand_met(struct coll_member *member, const struct coll_plan *plan)
+{
+	u32 peer;
+	int err = 0;
+
+	for (peer = 0; !err && peer < plan->nranks; peer++)
+		if (peer != plan->rank && plan->schedule->meets(plan, peer))
+			err = coll_link_demand(member, peer);
+	return err;
+}
+
 static int request_demand(struct coll_member *member, const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = plan->schedule;
-	u32 i, n = schedule->steps(plan);
 	struct coll_step step;
+	u64 i, n;
 	int err = 0;
 
+	if (schedule->meets)
+		return schedule->steps(plan) ? request_demand_met(member, plan) : 0;
+	/* COLL_STEPS_MAX() at most. */
+	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NOBODY && (step.token || step.out.len))

@@ -106,6 +106,9 @@ struct coll_source {
  * @telling: its frames and grants say what has been called: coll_plan_telling() [c]
  * @linked: the group was up before, so there is a link to each rank it needs [c]
  * @node: in the member's list, until it is complete [l]
+ * @named: by the hash of its name, if it has begun [l]
+ * @same: those of its name that are behind it, in a ring [l]
+ * @counted: in the member's list, if it has no key [l]
  * @id: for those who wait, counted from 1 by the member [c]
  * @instance: its name, the same on all ranks [c]
  * @blocks: where the blocks are in them; NULL: one after the other [c]
@@ -153,6 +156,9 @@ struct coll_request {
 	bool linked;
 
 	struct list_head node;
+	struct hlist_node named;
+	struct list_head same;
+	struct list_head counted;
 	u64 id;
 	u64 instance;
 	struct coll_blocks *blocks;

@@ -11,6 +11,7 @@
 #include <linux/net.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
+#include <net/inet_sock.h>
 #include <net/tcp.h>
 
 #include "compat/compat.h"
@@ -123,8 +124,13 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
 	return -EAFNOSUPPORT;
 }
 
-/* Make @ep a socket of a family, bound to @local if there is one. */
-static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local)
+/*
+ * Make @ep a socket of a family, bound to @local if there is one.  A port that is left to
+ * be chosen is chosen when the socket connects (@calls): then it may be one that others use for
+ * other destinations, and a host has as many ports for each of its listeners.
+ */
+static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local,
+			 bool calls)
 {
 	struct socket *sock;
 	int err;
@@ -132,6 +138,8 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (err)
 		return err;
+	if (calls)
+		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
 	if (local)
 		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
 	if (err) {
@@ -155,7 +163,7 @@ int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 
 	if (err < 0)
 		return err;
-	err = endpoint_open(ep, addr->ss_family, addr);
+	err = endpoint_open(ep, addr->ss_family, addr, false);
 	if (err)
 		return err;
 	err = kernel_getsockname(ep->sock, (struct sockaddr *)addr);
@@ -189,7 +197,7 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 		/* The port is at the same place in both families. */
 		((struct sockaddr_in *)&from)->sin_port = 0;
 	}
-	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL);
+	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL, true);
 	if (err)
 		return err;
 	err = kernel_connect(ep->sock, coll_sockaddr(&to), len, O_NONBLOCK);

@@ -18,6 +18,7 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 {
 	u32 done = 0;
 
+	/* take() says when it is enough: see coll_move_take(); a control frame is 48 bytes. */
 	while (done < len) {
 		int n = ep->ops->take(ep, ptr + done, len - done);
 
@@ -110,6 +111,7 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 
 	if (ep->error)
 		return 0;
+	/* Ends with the budget, or when take() has had enough. */
 	skb_queue_walk(&sk->sk_receive_queue, skb) {
 		u32 off = seq + done - TCP_SKB_CB(skb)->seq;
 		u32 n, taken;

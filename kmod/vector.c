@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "trace.h"
 #include "vector.h"
 
 #include <linux/atomic.h>
@@ -186,16 +187,17 @@ void coll_vector_hold(struct coll_vector *vector)
 	vector_inexact();
 	vector->held = true;
 	vector->used = 0;
+	vector->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
 }
 
 /**
  * coll_vector_used() - work was done with them
  * @vector: ours
- * @bytes: how much
+ * @cost: how much, bytes
  */
-void coll_vector_used(struct coll_vector *vector, u32 bytes)
+void coll_vector_used(struct coll_vector *vector, u64 cost)
 {
-	vector->used += bytes;
+	vector->used += cost;
 	if (vector->used >= COLL_VECTOR_BYTES)
 		coll_vector_drop(vector);
 }
@@ -210,4 +212,6 @@ void coll_vector_drop(struct coll_vector *vector)
 		return;
 	vector->held = false;
 	kernel_fpu_end();
+	if (vector->since)
+		trace_collective_vector(vector->used, ktime_get_ns() - vector->since);
 }

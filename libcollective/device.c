@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,6 +14,9 @@
 #include "deadline.h"
 #include "device.h"
 #include "setup.h"
+
+/* The longest time between two tries to connect, in ms. */
+#define CONNECT_PAUSE_MS	64
 
 /* One that may have taken some of its time when a signal comes. */
 static int call_once(int fd, unsigned long request, void *arg)
@@ -112,6 +117,12 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	return 0;
 }
 
+/* Ports of connections that have ended are free a moment later: the same call goes on then. */
+static bool connect_may_pass(int err)
+{
+	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+}
+
 int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 			unsigned int npeers, unsigned int timeout_ms)
 {
@@ -121,14 +132,21 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 		.npeers = npeers,
 	};
 	__u64 deadline = coll_deadline_in(timeout_ms);
+	unsigned int pause_ms = 1;
 	int err;
 
-	do {
+	for (;;) {
 		/* 0 would mean the default. */
 		connect.timeout_ms = coll_deadline_left(deadline) ?: 1;
 		err = call_once(fd, COLLECTIVE_IOC_CONNECT, &connect);
-	} while (err == -EINTR);
-	return err;
+		if (err == -EINTR)
+			continue;
+		if (!connect_may_pass(err) || coll_deadline_left(deadline) <= pause_ms)
+			return err;
+		poll(NULL, 0, pause_ms);
+		if (pause_ms < CONNECT_PAUSE_MS)
+			pause_ms *= 2;
+	}
 }
 
 int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)

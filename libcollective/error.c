@@ -40,7 +40,7 @@ static const struct {
 	{ ENOTTY, "Not a collective device, or a call it does not know" },
 	{ EINTR, "Interrupted by a signal" },
 	{ EADDRINUSE, "Address in use" },
-	{ EADDRNOTAVAIL, "No such local address" },
+	{ EADDRNOTAVAIL, "No such local address, or no free local port" },
 	{ ENODEV, "No such device" },
 	{ ENXIO, "No such device: is the kernel module loaded?" },
 };

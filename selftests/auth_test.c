@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <string.h>
+#include <sys/klog.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -169,7 +171,7 @@ static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 	inflight = query.inflight_max;
 	memset(c, 0, HELLO);
 	memcpy(c, "COLL", 4);
-	c[4] = 4;
+	c[4] = 5;
 	c[SECURED_AT] = 1;
 	memcpy(c + 16, &self->id, 8);
 	strcpy((char *)c + 24, self->name);
@@ -323,6 +325,221 @@ TEST_F(secret, crowd)
 	EXPECT_EQ(0, works(self));
 	for (i = 0; i < 100; i++)
 		close(fd[i]);
+}
+
+/*
+ * Refused: what the caller is told
+ */
+
+/* An answer is the call but for its stage and an errno, which is @error; or any, if that is 0. */
+static int echoed(const struct talk *talk, int error)
+{
+	__u8 answer[HELLO];
+	__u32 told;
+
+	memcpy(&told, talk->answer + ERROR_AT, sizeof(told));
+	CHECK(told);
+	if (error)
+		CHECK_EQ(error, told);
+	CHECK_EQ(1, talk->answer[STAGE_AT]);
+	memcpy(answer, talk->answer, HELLO);
+	answer[STAGE_AT] = talk->call[STAGE_AT];
+	memcpy(answer + ERROR_AT, talk->call + ERROR_AT, sizeof(told));
+	CHECK(!memcmp(answer, talk->call, HELLO));
+	return 0;
+}
+
+/* Call rank 1 with something that is not so, and be refused. */
+static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error)
+{
+	int fd = converse(self, talk);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(0, echoed(talk, error));
+	CHECK(hung_up(fd));
+	return 0;
+}
+
+/* Some bytes of a call, and what they are instead. */
+static const struct {
+	int at, len, error;
+	__u8 bytes[4];
+} lies[] = {
+	{ 16, 4, EACCES, { 1, 2, 3, 4 } },	/* id */
+	{ 24, 4, EACCES, { 'n', 'o', 'n', 'e' } },
+	{ 68, 1, EACCES, { 0 } },		/* receiver's rank */
+	{ 64, 1, EACCES, { 1 } },		/* sender's rank */
+	{ 72, 1, EINVAL, { 3 } },		/* ranks */
+	{ 76, 1, EINVAL, { 2 } },		/* lanes */
+	{ 80, 1, EINVAL, { 7 } },		/* requests in flight */
+	{ STAGE_AT, 1, EACCES, { 1 } },
+};
+
+static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
+{
+	const bool secured = memcmp(secret, none, sizeof(none));
+	struct talk talk;
+	unsigned int i;
+
+	CHECK_EQ(0, enter(self, 0, secret));
+	CHECK_EQ(0, enter(self, 1, secret));
+	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+		call_make(self, &talk, secured ? 5 : 0);
+		talk.call[SECURED_AT] = secured;
+		memcpy(talk.call + lies[i].at, lies[i].bytes, lies[i].len);
+		/* An answer of a group with a secret has a proof. */
+		if (lies[i].at == STAGE_AT && secured)
+			memset(talk.call + PROOF_AT, 3, PROOF);
+		CHECK_EQ(0, refused_with(self, &talk, lies[i].error));
+	}
+	/* One side only has a secret. */
+	call_make(self, &talk, secured ? 0 : 5);
+	talk.call[SECURED_AT] = !secured;
+	CHECK_EQ(0, refused_with(self, &talk, EACCES));
+	/* All is well but that nothing is known of the group. */
+	call_make(self, &talk, secured ? 5 : 0);
+	talk.call[SECURED_AT] = secured;
+	memset(talk.call + 16, 0, 48);
+	CHECK_EQ(0, refused_with(self, &talk, EACCES));
+	CHECK(refused_are(self, ARRAY_SIZE(lies) + 2));
+	CHECK_EQ(0, meet(self));
+	CHECK_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	return works(self);
+}
+
+TEST_F(secret, refusal_echoes)
+{
+	EXPECT_EQ(0, refusals(self, none));
+}
+
+TEST_F(secret, refusal_echoes_secured)
+{
+	EXPECT_EQ(0, refusals(self, right));
+}
+
+/* The connection that is there already is none of the caller's business either. */
+TEST_F(secret, refusal_of_second)
+{
+	struct talk talk;
+
+	ASSERT_EQ(0, enter(self, 0, none));
+	ASSERT_EQ(0, enter(self, 1, none));
+	ASSERT_EQ(0, meet(self));
+	ASSERT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	call_make(self, &talk, 0);
+	talk.call[SECURED_AT] = 0;
+	EXPECT_EQ(0, refused_with(self, &talk, EBUSY));
+	EXPECT_EQ(0, works(self));
+}
+
+/*
+ * Byte order
+ */
+
+static void magic_swap(__u8 *hello)
+{
+	memcpy(hello, "LLOC", 4);
+}
+
+static bool kernel_says(const char *what)
+{
+	static char log[1 << 17];
+	int len = klogctl(3, log, sizeof(log) - 1);
+
+	log[len < 0 ? 0 : len] = 0;
+	return strstr(log, what);
+}
+
+TEST_F(secret, byte_order_of_caller)
+{
+	struct talk talk;
+
+	ASSERT_EQ(0, enter(self, 0, none));
+	ASSERT_EQ(0, enter(self, 1, none));
+	/* One refusal a second is logged. */
+	sleep_ms(1200);
+	call_make(self, &talk, 0);
+	talk.call[SECURED_AT] = 0;
+	magic_swap(talk.call);
+	EXPECT_EQ(0, refused_with(self, &talk, EOPNOTSUPP));
+	EXPECT_TRUE(refused_are(self, 1));
+	EXPECT_TRUE(kernel_says("byte order"));
+	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	EXPECT_EQ(0, works(self));
+}
+
+/* Rank 0 calls a rank 1 that is a socket: one that listens. */
+static int listener(FIXTURE_DATA(secret) *self)
+{
+	socklen_t len = sizeof(self->addr[1]);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	loopback(&self->addr[1], AF_INET);
+	if (bind(fd, (struct sockaddr *)&self->addr[1], sizeof(struct sockaddr_in)) ||
+	    listen(fd, 8) || getsockname(fd, (struct sockaddr *)&self->addr[1], &len))
+		return -1;
+	return fd;
+}
+
+/* It answers the first call with the same, an errno, and perhaps in the other byte order. */
+static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
+		   struct collective_status *status)
+{
+	struct pollfd poll_fd = { .fd = self->fd[0], .events = POLLOUT };
+	__u8 hello[HELLO];
+	int fd, conn;
+
+	CHECK_EQ(0, enter(self, 0, none));
+	fd = listener(self);
+	CHECK(fd >= 0);
+	fcntl(self->fd[0], F_SETFL, O_NONBLOCK);
+	CHECK_EQ(-EINPROGRESS, member_connect(self->fd[0], self->addr, 2, 20000));
+	conn = accept(fd, NULL, NULL);
+	CHECK_EQ(HELLO, recv(conn, hello, HELLO, MSG_WAITALL));
+	hello[STAGE_AT] = 1;
+	memcpy(hello + ERROR_AT, &error, sizeof(error));
+	if (swapped)
+		magic_swap(hello);
+	CHECK_EQ(HELLO, send(conn, hello, HELLO, MSG_NOSIGNAL));
+	CHECK_EQ(1, poll(&poll_fd, 1, 15000));
+	CHECK_EQ(0, member_status(self->fd[0], status));
+	close(conn);
+	close(fd);
+	return 0;
+}
+
+static void caller_learns(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *self,
+			  int error, bool swapped, unsigned int kind, unsigned int returned)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, answers(self, error, swapped, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(kind, status.group.kind);
+	EXPECT_EQ(1, status.group.rank_a);
+	EXPECT_EQ(returned, status.group.error);
+	EXPECT_EQ(-(int)returned, member_connect(self->fd[0], self->addr, 2, 20000));
+}
+
+TEST_F(secret, byte_order_of_answer)
+{
+	caller_learns(_metadata, self, EOPNOTSUPP, true, COLLECTIVE_REASON_PROTOCOL, EOPNOTSUPP);
+}
+
+TEST_F(secret, refused_for_byte_order)
+{
+	caller_learns(_metadata, self, EOPNOTSUPP, false, COLLECTIVE_REASON_PROTOCOL, EOPNOTSUPP);
+}
+
+TEST_F(secret, refused_for_memory)
+{
+	caller_learns(_metadata, self, ENOMEM, false, COLLECTIVE_REASON_RESOURCES, ENOMEM);
+}
+
+TEST_F(secret, refused)
+{
+	caller_learns(_metadata, self, EBUSY, false, COLLECTIVE_REASON_PROTOCOL, EACCES);
 }
 
 TEST_HARNESS_MAIN

@@ -12,61 +12,13 @@
 
 #include "group.h"
 #include "kselftest_harness.h"
+#include "fault.h"
 #include "fresh.h"
 #include "memlock.h"
 #include "pair.h"
 #include "team.h"
 
 #define COUNT	(1 << 18)
-/* No call allocates as often. */
-#define MOST	2000
-
-/* Allocations that may sleep are among those that fail. */
-static bool faults_ready(void)
-{
-	return !file_set("/proc/thread-self/fail-nth", "0") &&
-	       !file_set("/sys/kernel/debug/failslab/verbose", "0") &&
-	       !file_set("/sys/kernel/debug/fail_page_alloc/verbose", "0") &&
-	       !file_set("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
-	       !file_set("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N") &&
-	       !file_set("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N") &&
-	       !file_set("/sys/kernel/debug/fail_page_alloc/min-order", "0");
-}
-
-static int fault_fd = -1;
-
-static void fault_arm(unsigned int nth)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", nth);
-	fault_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (write(fault_fd, text, strlen(text)) < 0)
-		perror("fail-nth");
-}
-
-/* Has it happened? */
-static bool fault_disarm(void)
-{
-	char text[16] = "";
-	bool done = pread(fault_fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
-
-	if (pwrite(fault_fd, "0", 1, 0) < 0)
-		perror("fail-nth");
-	close(fault_fd);
-	return done;
-}
-
-/*
- * What a call may say whose allocation has failed; the kernel itself says ENFILE of a
- * socket that it has no inode for, and that an address is not to be had when it has no
- * memory for the port.
- */
-static bool no_memory(int err)
-{
-	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE ||
-	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
-}
 
 TEST_F_TIMEOUT(fresh, join, 100)
 {
@@ -100,7 +52,7 @@ TEST_F_TIMEOUT(fresh, join, 100)
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/* The group fails with the one who could not connect, and the next one can be made. */
+/* The same call goes on where the one that failed has stopped. */
 TEST_F_TIMEOUT(fresh, connect, 200)
 {
 	struct sockaddr_storage addr[2];
@@ -118,13 +70,14 @@ TEST_F_TIMEOUT(fresh, connect, 200)
 		fault_arm(nth);
 		err = member_connect(fd[0], addr, 2, 20000);
 		more = fault_disarm();
-		if (err == -EINPROGRESS) {
+		if (err && err != -EINPROGRESS) {
+			failed++;
+			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
+		}
+		if (err) {
 			err = pair_connect(fd, addr);
 			/* A packet that could not be made is sent again. */
 			ASSERT_EQ(0, err) TH_LOG("allocation %u", nth);
-		} else if (err) {
-			failed++;
-			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
 		}
 		close(fd[0]);
 		close(fd[1]);
@@ -132,6 +85,89 @@ TEST_F_TIMEOUT(fresh, connect, 200)
 	}
 	EXPECT_FALSE(more);
 	EXPECT_LE(2, failed);
+	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* Of so many ranks the first has no link to the fourth before it needs one. */
+#define RANKS	6
+
+static int crowd_connect(int *fd, const char *name, __u64 id)
+{
+	struct sockaddr_storage addr[RANKS];
+	int i, err;
+
+	for (i = 0; i < RANKS; i++) {
+		fd[i] = member_open();
+		CHECK(fd[i] >= 0);
+		CHECK_EQ(0, member_join(fd[i], name, id, i, RANKS, &addr[i]));
+		fcntl(fd[i], F_SETFL, O_NONBLOCK);
+	}
+	for (i = 0; i < RANKS; i++) {
+		err = member_connect(fd[i], addr, RANKS, 20000);
+		CHECK(!err || err == -EINPROGRESS);
+		fcntl(fd[i], F_SETFL, 0);
+	}
+	for (i = 0; i < RANKS; i++) {
+		err = member_connect(fd[i], addr, RANKS, 20000);
+		CHECK(!err || err == -EISCONN);
+	}
+	return 0;
+}
+
+/* A message that needs a link, whose @nth allocation fails; then again, if that has failed. */
+static int demand(const int *fd, unsigned int nth, bool *more, unsigned int *failed)
+{
+	__s32 data[2] = { 42, 0 };
+	struct collective_op send = {
+		.opcode = COLLECTIVE_SEND,
+		.type = COLLECTIVE_INT32,
+		.root = 3,
+		.count = 1,
+		.timeout_ms = 10000,
+		.send = (uintptr_t)&data[0],
+	};
+	struct collective_op recv = {
+		.opcode = COLLECTIVE_RECV,
+		.type = COLLECTIVE_INT32,
+		.count = 1,
+		.timeout_ms = 10000,
+		.recv = (uintptr_t)&data[1],
+	};
+	__u64 request, other;
+	int err;
+
+	CHECK_EQ(0, member_start(fd[3], &recv, &other));
+	fault_arm(nth);
+	err = member_start(fd[0], &send, &request);
+	*more = fault_disarm();
+	if (err) {
+		++*failed;
+		CHECK(no_memory(err));
+		CHECK_EQ(0, member_start(fd[0], &send, &request));
+	}
+	CHECK_EQ(0, member_wait(fd[0], request, 0));
+	CHECK_EQ(0, member_wait(fd[3], other, 0));
+	CHECK_EQ(42, data[1]);
+	return 0;
+}
+
+TEST_F_TIMEOUT(fresh, demand, 200)
+{
+	unsigned int nth, i, failed = 0;
+	bool more = true;
+	int fd[RANKS];
+
+	if (!faults_ready())
+		SKIP(return, "no fault injection in this kernel");
+	for (nth = 1; more && nth < MOST; nth++) {
+		ASSERT_EQ(0, crowd_connect(fd, self->name, self->id + nth));
+		ASSERT_EQ(0, demand(fd, nth, &more, &failed)) TH_LOG("allocation %u", nth);
+		for (i = 0; i < RANKS; i++)
+			close(fd[i]);
+		ASSERT_EQ(0, team_groups());
+	}
+	EXPECT_FALSE(more);
+	EXPECT_LT(10, failed);
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 

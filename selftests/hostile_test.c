@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -422,6 +423,95 @@ TEST_F(hostile, aborts_for_ever)
 	struct foe foe;
 
 	EXPECT_EQ(0, aborts_for_ever(&scene, &foe, slow_machine() ? 2000 : 20000));
+}
+
+/*
+ * Headers of what is small, for an operation that is large: each must cost as little as it
+ * is long.  Rank 2 is the last of a chain, takes nothing from the hostile one, and has some
+ * thousand steps in which it does not.
+ */
+
+#define FLOOD_COUNT	(8 * 1024 * 1024)	/* elements of a block */
+#define FLOOD_HEADERS	(384 * 1024)		/* more than sockets hold */
+
+/* Three blocks of input, and one of result behind them. */
+static struct collective_op flood_op(__u8 *memory)
+{
+	return (struct collective_op){
+		.opcode = COLLECTIVE_REDUCE_SCATTER,
+		.type = COLLECTIVE_FLOAT32,
+		.reduction = COLLECTIVE_SUM,
+		.flags = COLLECTIVE_F_REPRODUCIBLE,
+		.count = FLOOD_COUNT,
+		.timeout_ms = BOUND_MS,
+		.send = (uintptr_t)memory,
+		.recv = (uintptr_t)memory + 3 * sizeof(float) * FLOOD_COUNT,
+	};
+}
+
+/* Return: ms until nearly all was read, or negative. */
+static long long flood(int fd, u32 incarnation)
+{
+	static u8 frames[1024][COLL_DATA_SIZE];
+	const struct timeval patience = { .tv_sec = 60 };
+	const __u64 begin = now_ms();
+	struct coll_data data = {
+		.flags = COLL_DATA_EAGER,
+		.call = COLLECTIVE_REDUCE_SCATTER | COLLECTIVE_FLOAT32 << 4 |
+			COLLECTIVE_SUM << 8 | COLLECTIVE_ALGORITHM_RING << 12 | 1 << 15,
+	};
+	unsigned int i;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	for (i = 0; i < 1024; i++)
+		coll_wire_put_data(frames[i], &data, incarnation);
+	for (i = 0; i < FLOOD_HEADERS / 1024; i++)
+		if (send(fd, frames, sizeof(frames), MSG_NOSIGNAL) != sizeof(frames))
+			return -1;
+	return now_ms() - begin;
+}
+
+static int floods(struct scene *scene, struct foe *foe)
+{
+	const size_t length = 4 * sizeof(float) * FLOOD_COUNT;
+	__u8 *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct collective_op op = flood_op(memory);
+	struct collective_status status;
+	long long ms, over;
+	__u64 request;
+
+	CHECK(memory != MAP_FAILED);
+	CHECK_EQ(0, foe_begin(scene, foe, 3));
+	CHECK_EQ(0, member_start(scene->fd[2], &op, &request));
+	ms = flood(foe->peer[2].data[0], foe->peer[2].incarnation);
+	/* They do not match, and nothing else comes of it. */
+	CHECK_EQ(-EBADMSG, wait_bounded(scene->fd[2], request));
+	CHECK_EQ(0, member_status(scene->fd[2], &status));
+	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+	/* Now nobody looks at what they say: how long it takes to take them. */
+	over = flood(foe->peer[2].data[0], foe->peer[2].incarnation);
+	dprintf(STDOUT_FILENO, "# %u headers in %lld ms, %lld when it is over\n",
+		FLOOD_HEADERS, ms, over);
+	CHECK(ms >= 0 && over >= 0 && ms < 500 + 5 * over);
+	munmap(memory, length);
+	foe_end(foe);
+	scene_end(scene);
+	return 0;
+}
+
+/* The kernel would say so: after two seconds, if it lets itself be told. */
+TEST_F_TIMEOUT(hostile, floods, 120)
+{
+	static const char watchdog[] = "/proc/sys/kernel/watchdog_thresh";
+	char before[16] = "10";
+	struct scene scene;
+	struct foe foe;
+
+	file_get(watchdog, before, sizeof(before));
+	file_set(watchdog, "1");
+	EXPECT_EQ(0, floods(&scene, &foe));
+	file_set(watchdog, before);
 }
 
 TEST_HARNESS_MAIN

@@ -26,6 +26,9 @@ static int fail_after = -1;
 /* What failed. */
 static unsigned long failed_request;
 
+/* So many CONNECTs find no port. */
+static int fail_connects;
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -34,6 +37,11 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (request == COLLECTIVE_IOC_CONNECT && fail_connects) {
+		fail_connects--;
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
 	/* STATUS only looks for words. */
 	if (request != COLLECTIVE_IOC_STATUS && fail_after >= 0 && !fail_after--) {
 		failed_request = request;
@@ -249,6 +257,33 @@ TEST_F_TIMEOUT(faults, steps, 100)
 				TH_LOG("rank %d, ioctl %d", step->failing, step->after);
 			EXPECT_EQ(requests[step->after], step->request);
 		}
+}
+
+/* Ports that are there a moment later are waited for; if there are none, that is the reason. */
+static int rank_ports(struct mate *mate)
+{
+	struct coll_comm *new;
+
+	fail_connects = mate->rank == 1 ? 8 : 0;
+	CHECK_EQ(0, coll_dup(mate->comm, &new));
+	CHECK_EQ(0, fail_connects);
+	CHECK_EQ(0, coll_barrier(new));
+	CHECK_EQ(0, coll_finalize(new));
+
+	fail_connects = mate->rank == 1 ? 100000 : 0;
+	CHECK(coll_dup(mate->comm, &new));
+	if (mate->rank == 1)
+		CHECK(strstr(coll_error_detail(mate->comm), coll_strerror(-EADDRNOTAVAIL)));
+	fail_connects = 0;
+	CHECK_EQ(0, coll_barrier(mate->comm));
+	return 0;
+}
+
+TEST_F_TIMEOUT(faults, ports, 60)
+{
+	const struct coll_config config = { .timeout_ms = 3000, .init_timeout_ms = 3000 };
+
+	EXPECT_EQ(0, team_run(3, &config, rank_ports, NULL));
 }
 
 TEST_HARNESS_MAIN

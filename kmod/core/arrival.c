@@ -9,15 +9,35 @@
  * @inst: the instance
  * @peer: the peer
  *
+ * Asked for what is sent on credit, of which every 32 bytes may be another frame: so it
+ * looks at one step, or at COLL_STEPS_FEW.
+ *
  * Return: true when something is taken from there later.
  */
 bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
 {
+	const struct coll_schedule *schedule = inst->schedule;
+	const struct coll_plan *plan = &inst->call.plan;
+	u64 i = inst->rx_step, end = inst->nsteps;
 	struct coll_step step;
-	u32 i;
 
-	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
+	if (inst_received(inst))
+		return false;
+	/* It has not begun. */
+	if (inst->rx.from == peer)
+		return true;
+	if (!inst->call.eager || schedule->ring)
+		return false;
+	if (schedule->turn) {
+		u64 turn = schedule->turn(plan, peer);
+
+		if (turn < i || turn >= end)
+			return false;
+		i = turn;
+		end = turn + 1;
+	}
+	for (; i < end; i++) {
+		coll_schedule_step(schedule, plan, i, &step);
 		if (step.from == peer && step_in(&step))
 			return true;
 	}
@@ -62,6 +82,9 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 {
 	if (data->step != (u16)inst->rx.tag)
 		return false;
+	/* Nothing of what is large is sent on credit; of some only the sender knows how large. */
+	if (data->flags & COLL_DATA_EAGER && !inst->call.eager && !inst->rx.whole)
+		return false;
 	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
 		return inst_expects_whole(inst, data);
 	if (data->offset != inst->rx_off || (inst->rx.roomy && !inst->sized))
@@ -72,6 +95,25 @@ bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *dat
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
 	       !(data->length & ((inst->call.plan.size << inst->rx.wide_in) - 1));
+}
+
+/**
+ * coll_inst_granted() - has the sender of a frame that fits been granted it?
+ * @inst: the instance
+ * @data: its header, which is not of an eager frame
+ *
+ * Return: false: no honest peer sends it, whatever it has called.
+ */
+bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data)
+{
+	u64 end = inst->rx_off + (inst->rx.token ? 1 : data->length);
+
+	if (inst->granted)
+		return true;
+	if (!inst->schedule->windowed)
+		return false;
+	return inst->rx_step < inst->grant_step ||
+	       (inst->rx_step == inst->grant_step && end <= inst->grant_off);
 }
 
 /**
@@ -109,8 +151,9 @@ static u64 inst_excess(const struct coll_inst *inst, u32 len)
 /* Is what the current step receives sent on? */
 static bool inst_relays(const struct coll_inst *inst)
 {
-	u32 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
+	u64 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
 
+	/* INST_AHEAD steps. */
 	for (i = inst->rx_step; i < end; i++) {
 		struct coll_step step;
 

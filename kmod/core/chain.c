@@ -46,12 +46,12 @@ static void chain_up(const struct coll_plan *plan, struct coll_step *step)
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
-static u32 chain_scan_steps(const struct coll_plan *plan)
+static u64 chain_scan_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 1 : 0;
 }
 
-static void chain_scan_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void chain_scan_step(const struct coll_plan *plan, u64 i __maybe_unused,
 			    struct coll_step *step)
 {
 	chain_up(plan, step);
@@ -66,7 +66,7 @@ const struct coll_schedule coll_chain_scan = {
 	.local	= coll_local_first,
 };
 
-static u32 chain_allreduce_steps(const struct coll_plan *plan)
+static u64 chain_allreduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 2 : 0;
 }
@@ -90,7 +90,7 @@ static void chain_around(const struct coll_plan *plan, struct coll_step *step)
 	step->forward = true;
 }
 
-static void chain_allreduce_step(const struct coll_plan *plan, u32 i,
+static void chain_allreduce_step(const struct coll_plan *plan, u64 i,
 				 struct coll_step *step)
 {
 	if (i) {
@@ -165,7 +165,7 @@ static u32 chain_reduce_place(const struct coll_plan *plan)
 	return (plan->rank + plan->nranks - plan->root - 1) % plan->nranks;
 }
 
-static void chain_reduce_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void chain_reduce_step(const struct coll_plan *plan, u64 i __maybe_unused,
 			      struct coll_step *step)
 {
 	u32 n = plan->nranks, place = chain_reduce_place(plan);
@@ -201,7 +201,7 @@ const struct coll_schedule coll_chain_reduce = {
 };
 
 /* The prefix that arrives is our result, and with our own what the next one wants. */
-static void chain_exscan_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void chain_exscan_step(const struct coll_plan *plan, u64 i __maybe_unused,
 			      struct coll_step *step)
 {
 	struct coll_span at = { .area = COLL_AREA_SCRATCH };
@@ -230,7 +230,7 @@ const struct coll_schedule coll_chain_exscan = {
 	.scratch = chain_scratch,
 };
 
-static void chain_allreduce_wide_step(const struct coll_plan *plan, u32 i,
+static void chain_allreduce_wide_step(const struct coll_plan *plan, u64 i,
 				      struct coll_step *step)
 {
 	struct coll_span at = { .area = COLL_AREA_SCRATCH };

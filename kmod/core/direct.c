@@ -52,19 +52,37 @@ static u32 direct_partner(const struct coll_plan *plan, u32 round)
 	return (round + plan->nranks - plan->rank) % plan->nranks;
 }
 
-static u32 rooted_steps(const struct coll_plan *plan)
+static u64 rooted_steps(const struct coll_plan *plan)
 {
 	if (!coll_plan_moves(plan))
 		return 0;
 	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
 }
 
-static u32 paired_steps(const struct coll_plan *plan)
+static u64 paired_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? plan->nranks : 0;
 }
 
-static void gather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+/* What a root takes comes from the others in turn; nobody else takes anything. */
+static u64 gather_turn(const struct coll_plan *plan, u32 peer)
+{
+	if (!coll_plan_at_root(plan))
+		return U64_MAX;
+	return (peer + plan->nranks - plan->root - 1) % plan->nranks;
+}
+
+static u64 scatter_turn(const struct coll_plan *plan, u32 peer)
+{
+	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+}
+
+static u64 paired_turn(const struct coll_plan *plan, u32 peer)
+{
+	return (peer + plan->rank) % plan->nranks;
+}
+
+static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (coll_plan_at_root(plan)) {
@@ -88,10 +106,11 @@ const struct coll_schedule coll_direct_gather = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= gather_step,
+	.turn	= gather_turn,
 	.local	= gather_local,
 };
 
-static void scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (coll_plan_at_root(plan)) {
@@ -115,11 +134,12 @@ const struct coll_schedule coll_direct_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= scatter_step,
+	.turn	= scatter_turn,
 	.local	= scatter_local,
 };
 
 /* The root's own elements come first, then those of the ranks after it in turn. */
-static void reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (!coll_plan_at_root(plan)) {
@@ -140,10 +160,11 @@ const struct coll_schedule coll_direct_reduce = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= reduce_step,
+	.turn	= gather_turn,
 	.local	= coll_local_alone,
 };
 
-static void alltoall_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void alltoall_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 partner = direct_partner(plan, i);
 
@@ -181,6 +202,7 @@ const struct coll_schedule coll_direct_alltoall = {
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
+	.turn	= paired_turn,
 	.local	= alltoall_local,
 	.aside	= alltoall_aside,
 	.scratch = alltoall_scratch,
@@ -197,7 +219,7 @@ static u64 swap_before(const struct coll_plan *plan, u32 partner)
 	return before - coll_plan_before(plan, first);
 }
 
-static void swap_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void swap_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	alltoall_step(plan, i, step);
 	if (step->to == COLL_NOBODY)
@@ -227,7 +249,7 @@ static bool reduce_scatter_edge(const struct coll_plan *plan, u32 round, bool la
 	return round == edge;
 }
 
-static void reduce_scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void reduce_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	bool first = reduce_scatter_edge(plan, i, false);
 	struct coll_span own = direct_block(plan, plan->rank, COLL_AREA_SEND);
@@ -252,6 +274,7 @@ const struct coll_schedule coll_direct_reduce_scatter = {
 	.gathers = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
+	.turn	= paired_turn,
 	.local	= coll_local_alone,
 };
 
@@ -260,12 +283,12 @@ static struct coll_span direct_chunk(const struct coll_plan *plan, u32 owner, u8
 	return coll_plan_span(plan, coll_plan_chunk(plan, owner), area);
 }
 
-static u32 allreduce_steps(const struct coll_plan *plan)
+static u64 allreduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 2 * (plan->nranks - 1) : 0;
 }
 
-static void allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, reducing = n - 1, k = 1 + i % reducing;
 

@@ -10,16 +10,15 @@
  * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
  * @hash: zeroed memory of a table
  * @nhash: its size, a power of two: instances that any rank may have in progress
- * @failed: zeroed memory
  */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
-		      struct coll_failed *failed)
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash)
 {
 	engine->hash = hash;
 	engine->nhash = nhash;
-	engine->failed = failed;
 	INIT_LIST_HEAD(&engine->active);
+	INIT_LIST_HEAD(&engine->leased);
 	INIT_LIST_HEAD(&engine->waking);
+	INIT_LIST_HEAD(&engine->copying);
 	INIT_LIST_HEAD(&engine->streams);
 }
 
@@ -39,6 +38,7 @@ struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance)
 {
 	struct coll_inst *inst = *engine_bucket(engine, instance);
 
+	/* nhash names of ours. */
 	while (inst && inst->call.instance != instance)
 		inst = inst->namesake;
 	return inst;
@@ -68,7 +68,30 @@ static void inst_unhash(struct coll_inst *inst)
 void coll_engine_remove(struct coll_inst *inst)
 {
 	list_del(&inst->node);
+	list_del_init(&inst->leased);
+	list_del_init(&inst->waking);
+	list_del_init(&inst->copying);
 	inst_unhash(inst);
+}
+
+/**
+ * coll_engine_copying() - an instance has something to copy, when nothing else is to be done
+ * @inst: the instance
+ */
+void coll_engine_copying(struct coll_inst *inst)
+{
+	if (list_empty(&inst->copying))
+		list_add_tail(&inst->copying, &inst->engine->copying);
+}
+
+/**
+ * coll_engine_wake() - an instance may take what came early
+ * @inst: the instance
+ */
+void coll_engine_wake(struct coll_inst *inst)
+{
+	if (list_empty(&inst->waking))
+		list_add_tail(&inst->waking, &inst->engine->waking);
 }
 
 /**
@@ -80,22 +103,22 @@ void coll_engine_remove(struct coll_inst *inst)
  */
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 {
-	if (coll_name_counted(instance))
-		return instance >= engine->next;
-	return coll_failed_find(engine->failed, instance) < 0;
+	if (engine->failed || (coll_name_counted(instance) && instance < engine->next))
+		return false;
+	return !engine->ops->failed(engine->ctx, instance);
 }
 
 /**
- * coll_engine_submit() - begin an operation
+ * coll_engine_begin() - begin an operation
  * @engine: the engine
  * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
  *	key the number of that is above any earlier one's
  *
- * May complete inline.
+ * May complete inline.  coll_engine_unstage() has to follow.
  *
  * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
+int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
 {
 	u64 instance = inst->call.instance;
 
@@ -112,58 +135,48 @@ int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
 	inst_hash(inst);
 	list_add_tail(&inst->node, &engine->active);
 	coll_inst_begin(inst);
-	coll_engine_drain(engine);
 	return 0;
 }
 
 /**
  * coll_engine_copy() - copy some of what operations copy here
  * @engine: the engine
- * @budget: bytes at most, roughly
+ * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
  *
- * Copying waits until nothing can be sent or received.
+ * Copying waits until nothing can be sent or received.  coll_engine_unstage() has to follow,
+ * as what was set aside may let an operation begin.
  *
  * Return: false when there was nothing to copy.
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 {
-	struct coll_inst *inst, *next;
+	struct coll_inst *inst;
+	bool any = false;
 
-	if (!engine->copying)
-		return false;
-	list_for_each_entry_safe(inst, next, &engine->active, node) {
-		u64 len = min(inst->local.len, budget);
-
-		if (!len)
-			continue;
-		coll_inst_copy(inst, len);
-		budget -= len;
-		if (!budget)
-			break;
+	while (budget && (inst = list_first_entry_or_null(&engine->copying, struct coll_inst,
+							  copying))) {
+		budget -= min(coll_inst_copy(inst, budget), budget);
+		any = true;
 	}
-	return true;
+	return any;
 }
 
 /**
- * coll_engine_bury() - a name has failed
+ * coll_engine_sift() - a name has failed
  * @engine: the engine
- * @instance: the name
+ * @instance: the name: see struct coll_engine_ops
  *
- * What comes of a name with a key is dropped from now on, and what waits for it by the
- * next coll_engine_drain().  No grant stays: the name may be forgotten, and used again.
+ * What was staged for it is dropped, which gives its credit back: frames of what has failed
+ * never stand in the way of what has not.
  */
-noinline void coll_engine_bury(struct coll_engine *engine, u64 instance)
+noinline void coll_engine_sift(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
-	if (coll_name_counted(instance))
-		return;
-	coll_failed_add(engine->failed, instance);
-	list_for_each_entry(stream, &engine->streams, node) {
-		coll_grants_drop(&stream->grants, instance);
-		if (stream->staged && list_empty(&stream->waking))
-			list_add_tail(&stream->waking, &engine->waking);
-	}
+	/* A look at each stream, and at what it has staged of the name. */
+	list_for_each_entry(stream, &engine->streams, node)
+		while (coll_stream_unstage(stream, instance))
+			;
 }
 
 /**
@@ -174,20 +187,22 @@ noinline void coll_engine_bury(struct coll_engine *engine, u64 instance)
  *
  * An instance completes with @error, but not before a frame that has begun has
  * left (or its stream is released) and the peer has consumed what it reads from
- * our memory.  One that is named by a key need not be in progress: what came early
- * for it is dropped, and what is still to come will be.
+ * our memory.  It need not be in progress: what came early for it is dropped, and what is
+ * still to come will be, because its name has failed: see struct coll_engine_ops.
  */
 noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
 	struct coll_inst *inst, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		coll_engine_bury(engine, instance);
 		inst = coll_inst_find(engine, instance);
 		if (inst)
 			coll_inst_abort(inst, error);
+		else
+			coll_engine_sift(engine, instance);
 		return;
 	}
+	engine->failed = true;
 	list_for_each_entry_safe(inst, next, &engine->active, node)
 		coll_inst_abort(inst, error);
 }
@@ -196,15 +211,17 @@ noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int er
  * coll_engine_tick() - time has passed, or leases were renewed
  * @engine: the engine
  * @now: ns, not before what was told last
+ *
+ * coll_engine_unstage() has to follow.
  */
 noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
 	struct coll_inst *inst, *next;
 
 	engine->now = now;
-	list_for_each_entry_safe(inst, next, &engine->active, node)
+	/* Those that receive what was sent without a copy: nhash at most. */
+	list_for_each_entry_safe(inst, next, &engine->leased, leased)
 		coll_inst_tick(inst);
-	coll_engine_drain(engine);
 }
 
 /**
@@ -221,56 +238,67 @@ noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stre
 		coll_inst_connected(inst, stream);
 }
 
+/* What the run that is received finds in the stage; @inst may be gone then. */
+static u64 inst_unstage(struct coll_inst *inst)
+{
+	struct coll_stream *stream = NULL;
+
+	if (!inst_received(inst))
+		stream = inst->engine->ops->stream(inst->engine->ctx, inst->rx.from);
+	return stream ? coll_stream_unstage(stream, inst->call.instance) : 0;
+}
+
 /**
- * coll_engine_unstage() - take what came early for runs that have begun
+ * coll_engine_unstage() - take some of what came early for runs that have begun
  * @engine: the engine
+ * @budget: bytes at most, roughly; a frame, or a short piece of memory, counts for some
  *
  * Context: see coll_engine_drain().
+ * Return: how much of the budget was used; 0: there is no more.
  */
-void coll_engine_unstage(struct coll_engine *engine)
+u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
 {
-	struct coll_stream *stream;
+	struct coll_inst *inst;
+	u64 used = 0;
 
-	while ((stream = list_first_entry_or_null(&engine->waking, struct coll_stream,
-						  waking))) {
-		list_del_init(&stream->waking);
-		coll_stream_unstage(stream);
+	while (used < budget &&
+	       (inst = list_first_entry_or_null(&engine->waking, struct coll_inst, waking))) {
+		u64 cost = inst_unstage(inst);
+
+		used += cost;
+		if (!cost)
+			list_del_init(&inst->waking);
 	}
+	return used;
 }
 
 /**
- * coll_engine_misses() - does anything that has not failed need a peer?
+ * coll_engine_lacks() - does an operation need a peer that is gone?
  * @engine: the engine
- * @peer: rank
+ * @failed: also one that has failed, which may need it for memory that it was lent
+ * @gone: says which are, given the engine's @ctx
  *
- * Return: as coll_engine_needs(), which may need a peer for memory that it was lent.
+ * One look at each operation and each stream, however many peers are gone.
+ *
+ * Return: such a peer, or COLL_NOBODY.
  */
-noinline bool coll_engine_misses(const struct coll_engine *engine, u32 peer)
+noinline u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+			       bool (*gone)(void *ctx, u32 peer))
 {
+	const struct coll_stream *stream;
 	const struct coll_inst *inst;
 
-	list_for_each_entry(inst, &engine->active, node)
-		if (!inst->error && coll_inst_needs(inst, peer))
-			return true;
-	return false;
-}
+	list_for_each_entry(stream, &engine->streams, node)
+		if (stream->tx_inst && (failed || !stream->tx_inst->error) &&
+		    gone(engine->ctx, stream->peer))
+			return stream->peer;
+	list_for_each_entry(inst, &engine->active, node) {
+		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_inst_lacks(inst, gone);
 
-/**
- * coll_engine_needs() - is anything still wanted of a peer?
- * @engine: the engine
- * @peer: rank
- *
- * Return: true when an instance must hear from @peer before it can complete, as
- * far as its present steps tell.
- */
-noinline bool coll_engine_needs(const struct coll_engine *engine, u32 peer)
-{
-	const struct coll_inst *inst;
-
-	list_for_each_entry(inst, &engine->active, node)
-		if (coll_inst_needs(inst, peer))
-			return true;
-	return false;
+		if (peer != COLL_NOBODY)
+			return peer;
+	}
+	return COLL_NOBODY;
 }
 
 /**

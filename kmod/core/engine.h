@@ -36,6 +36,9 @@ struct coll_stream;
  * @complete: @inst is complete, with @inst->error; its buffers are free again
  * @mismatch: rank @peer sends what does not fit @inst, which should be aborted
  * @vector: the vector registers are needed (true) or no longer (false)
+ * @failed: has an operation of this name failed, in progress here or not?  For ever, of a name
+ *	with a key and of a message; of others, at least until the name is submitted here.
+ *	coll_engine_abort() follows, on every lane
  *
  * Context: whatever the engine was called in.  None may call the engine.
  */
@@ -46,6 +49,7 @@ struct coll_engine_ops {
 	void (*complete)(void *ctx, struct coll_inst *inst);
 	void (*mismatch)(void *ctx, struct coll_inst *inst, u32 peer);
 	void (*vector)(void *ctx, bool begin);
+	bool (*failed)(void *ctx, u64 instance);
 };
 
 /**
@@ -71,17 +75,25 @@ struct coll_call {
 	void *user;
 };
 
+/* Bytes of a stage, and how many hashes of names it tells apart: see stage.c. */
+#define COLL_STAGE_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
+#define COLL_STAGE_HASH		64
+
 /* Streams that may read our memory on behalf of one instance at a time. */
 #define COLL_MARKS	8
 
 /**
  * struct coll_mark - how far a peer reads our memory
- * @stream: to that peer, or NULL
+ * @stream: to that peer; NULL: it has consumed all of it
  * @position: it must have consumed up to here, as a position on @stream
+ * @inst: whose memory it is
+ * @node: in the list of @stream
  */
 struct coll_mark {
 	struct coll_stream *stream;
 	u64 position;
+	struct coll_inst *inst;
+	struct list_head node;
 };
 
 /**
@@ -106,11 +118,16 @@ struct coll_turn {
  * @schedule: how it is done
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
+ * @aside: what is to be copied before it begins, likewise
+ * @swapping: the window is to be filled further: see window.c
  * @error: 0, or the negative errno that it was aborted with
- * @framing: so many streams have begun a frame of it and not ended it
+ * @framing: streams that have begun a frame of it and not ended it: each has one frame open
+ *	at most, so this is below the number of ranks
  * @granted: the sender of this run has been granted all of it
  * @begun: what comes for this run may be taken
  * @requested: the receiver of the run that is sent was asked for a grant
+ * @odd: a peer has called something else, and it will be aborted: nothing more of it is
+ *	taken or sent
  * @sized: @rx is roomy, and has the length that was told now...
  * @room: ...instead of this one
  * @received: bytes that were told to come, where a step is roomy
@@ -134,7 +151,12 @@ struct coll_turn {
  *	when we succeed, when we forward them, and before the next run begins
  * @lapsed: it is not
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
- * @tx_node: in its list
+ * @tx_node: in one of its lists
+ * @tx_turn: its place among those that send there
+ * @tx_parked: it was found that nothing may be sent, and nothing has happened since
+ * @leased: in the engine's list, if it has a @lender
+ * @waking: in the engine's list
+ * @copying: in the engine's list, if there is anything to copy
  * @node: in the engine's list of instances
  * @namesake: the next one of the same hash
  */
@@ -142,21 +164,24 @@ struct coll_inst {
 	struct coll_engine *engine;
 	struct coll_call call;
 	const struct coll_schedule *schedule;
-	u32 nsteps;
+	u64 nsteps;
 	struct coll_local local;
+	struct coll_local aside;
+	bool swapping;
 	int error;
-	u8 framing;
+	u32 framing;
 	bool granted;
 	bool begun;
 	bool requested;
+	bool odd;
 	bool sized;
 
-	u32 tx_step;
+	u64 tx_step;
 	u64 tx_off;
 	u64 tx_run;
 	struct coll_step tx;
 
-	u32 rx_step;
+	u64 rx_step;
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
@@ -165,7 +190,7 @@ struct coll_inst {
 
 	u64 left;
 	u64 reached;
-	u32 grant_step;
+	u64 grant_step;
 	u64 grant_off;
 	u64 grant_limit;
 	u64 grant_scratch;
@@ -177,6 +202,11 @@ struct coll_inst {
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
+	u64 tx_turn;
+	bool tx_parked;
+	struct list_head leased;
+	struct list_head waking;
+	struct list_head copying;
 	struct list_head node;
 	struct coll_inst *namesake;
 };
@@ -204,14 +234,14 @@ struct coll_engine_stats {
  * @lane: which
  * @incarnation: in every frame
  * @next: no collective without a key was submitted from here on
- * @failed: of all others, those that are over without having been submitted, or
- *	whose frames may still come
+ * @failed: the group has: nothing is to come any more
  * @now: latest time that it was told, ns
  * @hash: instances, by the hash of their name
  * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
- * @copying: of these, those that have something to copy here
- * @waking: streams from which an instance takes what came early
+ * @copying: of these, those that have something to copy here, by themselves
+ * @leased: of these, those to which a peer has lent bytes
+ * @waking: instances that may take what came early
  * @streams: all of them
  * @stats: see there
  */
@@ -225,12 +255,13 @@ struct coll_engine {
 	u32 lane;
 	u32 incarnation;
 	u64 next;
-	struct coll_failed *failed;
+	bool failed;
 	u64 now;
 	struct coll_inst **hash;
 	u32 nhash;
 	struct list_head active;
-	u32 copying;
+	struct list_head copying;
+	struct list_head leased;
 	struct list_head waking;
 	struct list_head streams;
 	struct coll_engine_stats stats;
@@ -243,8 +274,11 @@ struct coll_engine {
  * @released: the peer completes nothing of ours with success any more
  * @lease: the peer waits for us at least until then, ns; ~0: for ever
  * @node: in the engine's list of streams
- * @sending: instances whose step sends to this peer
- * @waking: in the engine's list
+ * @sending: instances whose step sends to this peer, and perhaps may; in their turn
+ * @waiting: those for which there was nothing to send or no grant...
+ * @starving: ...or no credit, not even to ask for a grant
+ * @turns: counts turns of @sending
+ * @lent: marks of instances, by position
  * @tx_head: header of the frame that is leaving
  * @tx_head_left: bytes of it that have not left
  * @tx_left: bytes of its payload that have not left
@@ -263,6 +297,7 @@ struct coll_engine {
  * @rx_head_got: bytes of it that have arrived
  * @rx_data: the header, once it is complete
  * @rx_open: a frame is open, and @sink takes its payload
+ * @rx_cost: what the bytes cost that were received last: see coll_piece_cost()
  * @rx_last: what came last was the end of a step
  * @rx_inst: the instance it belongs to, NULL when discarded or staged
  * @sink: what becomes of its payload
@@ -271,8 +306,11 @@ struct coll_engine {
  * @rx_freed: of these, consumed
  * @rx_told: of these, told to the peer
  * @rx_credited: of these, by control frames
- * @stage: eager frames that came before their instance, header and payload
+ * @stage: eager frames that came before their turn, COLL_STAGE_SIZE bytes: see stage.c
  * @staged: bytes of complete ones
+ * @stage_end: where the next one goes
+ * @stage_head: by hash of their names: where the first of them is, plus one; 0: none
+ * @stage_tail: likewise, the last one
  */
 struct coll_stream {
 	struct coll_engine *engine;
@@ -282,7 +320,10 @@ struct coll_stream {
 
 	struct list_head node;
 	struct list_head sending;
-	struct list_head waking;
+	struct list_head waiting;
+	struct list_head starving;
+	u64 turns;
+	struct list_head lent;
 	u8 tx_head[COLL_DATA_SIZE];
 	u32 tx_head_left;
 	u32 tx_left;
@@ -303,6 +344,7 @@ struct coll_stream {
 	struct coll_data rx_data;
 	bool rx_open;
 	bool rx_last;
+	u64 rx_cost;
 	struct coll_inst *rx_inst;
 	struct coll_sink sink;
 	u64 rx_position;
@@ -312,31 +354,51 @@ struct coll_stream {
 	u64 rx_credited;
 	u8 *stage;
 	u32 staged;
+	u32 stage_end;
+	u32 stage_head[COLL_STAGE_HASH];
+	u32 stage_tail[COLL_STAGE_HASH];
 };
 
 /* engine.c: instances */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash,
-		      struct coll_failed *failed);
-int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst);
+void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash);
+int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
+void coll_engine_sift(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
-void coll_engine_unstage(struct coll_engine *engine);
-bool coll_engine_misses(const struct coll_engine *engine, u32 peer);
-bool coll_engine_needs(const struct coll_engine *engine, u32 peer);
+u64 coll_engine_unstage(struct coll_engine *engine, u64 budget);
+u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+		      bool (*gone)(void *ctx, u32 peer));
 u32 coll_engine_awaits(const struct coll_engine *engine);
 
 /**
  * coll_engine_drain() - take what came early, if there is any
- * @engine: the engine; bytes were received, or time has passed
+ * @engine: the engine; an operation was submitted, bytes were received, or time has passed
+ *
+ * All of it: see coll_engine_unstage() for some of it.
  *
  * Context: the vector registers are not in use.
  */
 static inline void coll_engine_drain(struct coll_engine *engine)
 {
-	if (!list_empty(&engine->waking))
-		coll_engine_unstage(engine);
+	while (!list_empty(&engine->waking))
+		coll_engine_unstage(engine, U64_MAX);
+}
+
+/**
+ * coll_engine_submit() - begin an operation, and take all that came early for it
+ * @engine: the engine
+ * @inst: see coll_engine_begin()
+ *
+ * Return: as that.
+ */
+static inline int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
+{
+	int err = coll_engine_begin(engine, inst);
+
+	coll_engine_drain(engine);
+	return err;
 }
 
 /* stream.c: frames, in and out */

@@ -6,6 +6,7 @@ static struct coll_grant *grant_find(const struct coll_grants *grants, u64 insta
 {
 	u32 at = coll_name_hash(instance, grants->size);
 
+	/* Ends at an entry that is free; there is one. */
 	while (grants->entry[at].instance && grants->entry[at].instance != instance + 1)
 		at = (at + 1) & (grants->size - 1);
 	return &grants->entry[at];

@@ -19,20 +19,13 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 	return engine->ops->stream(engine->ctx, peer);
 }
 
-static bool mark_covered(const struct coll_mark *mark)
-{
-	const struct coll_stream *stream = mark->stream;
-
-	return !stream || stream->released || stream->tx_consumed >= mark->position;
-}
-
 /* Nobody reads our memory on behalf of this instance any more. */
 static bool inst_covered(const struct coll_inst *inst)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_MARKS; i++)
-		if (!mark_covered(&inst->mark[i]))
+		if (inst->mark[i].stream)
 			return false;
 	return true;
 }
@@ -47,7 +40,7 @@ static struct coll_mark *inst_mark(struct coll_inst *inst, const struct coll_str
 
 		if (mark->stream == stream)
 			return mark;
-		if (!free && mark_covered(mark))
+		if (!free && !mark->stream)
 			free = mark;
 	}
 	return free;
@@ -88,9 +81,33 @@ void coll_inst_settle(struct coll_inst *inst)
 
 static void inst_tx_queue(struct coll_inst *inst)
 {
-	inst->tx_stream = stream_to(inst->engine, inst->tx.to);
-	if (inst->tx_stream)
-		list_add_tail(&inst->tx_node, &inst->tx_stream->sending);
+	struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
+
+	inst->tx_stream = stream;
+	if (!stream)
+		return;
+	inst->tx_turn = ++stream->turns;
+	inst->tx_parked = false;
+	list_add_tail(&inst->tx_node, &stream->sending);
+}
+
+/**
+ * coll_inst_ready() - something has happened that may let an instance send
+ * @inst: one that is in a list of @tx_stream
+ *
+ * Those that are ready are few, so its place among them is near their end.
+ */
+void coll_inst_ready(struct coll_inst *inst)
+{
+	struct list_head *at = inst->tx_stream->sending.prev;
+
+	if (!inst->tx_parked)
+		return;
+	inst->tx_parked = false;
+	while (at != &inst->tx_stream->sending &&
+	       list_entry(at, struct coll_inst, tx_node)->tx_turn > inst->tx_turn)
+		at = at->prev;
+	list_move(&inst->tx_node, at);
 }
 
 /* The run to a peer has left: the next grant of this name is for another one. */
@@ -107,19 +124,16 @@ static void inst_tx_enter(struct coll_inst *inst)
 {
 	u32 peer = inst->tx.to;
 
-	for (; inst->tx_step < inst->nsteps; inst->tx_step++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, inst->tx_step, &inst->tx);
-		if (inst->tx.out.area == COLL_AREA_SCRATCH && inst->tx.to != COLL_NOBODY)
-			inst->reached = inst->tx.out.off;
-		if (step_out(&inst->tx)) {
-			inst->tx_off = 0;
-			if (inst->tx.to != peer)
-				inst_tx_leave(inst);
-			inst_tx_queue(inst);
-			return;
-		}
-	}
-	inst_tx_leave(inst);
+	inst->tx_step = coll_schedule_next(inst->schedule, &inst->call.plan, inst->tx_step,
+					   inst->nsteps, true, &inst->tx);
+	if (inst_sent(inst) || inst->tx.to != peer)
+		inst_tx_leave(inst);
+	if (inst_sent(inst))
+		return;
+	if (inst->tx.out.area == COLL_AREA_SCRATCH)
+		inst->reached = inst->tx.out.off;
+	inst->tx_off = 0;
+	inst_tx_queue(inst);
 }
 
 /**
@@ -130,8 +144,10 @@ void coll_inst_kick(struct coll_inst *inst)
 {
 	struct coll_engine *engine = inst->engine;
 
-	if (coll_inst_sendable(inst) && !list_empty(&inst->tx_node))
-		engine->ops->kick(engine->ctx, inst->tx_stream);
+	if (!coll_inst_sendable(inst) || list_empty(&inst->tx_node))
+		return;
+	coll_inst_ready(inst);
+	engine->ops->kick(engine->ctx, inst->tx_stream);
 }
 
 /* What came early for this run is taken, and what needs a grant has it. */
@@ -144,11 +160,12 @@ static void inst_rx_begin(struct coll_inst *inst)
 		return;
 	inst->begun = true;
 	inst->lender = NULL;
+	list_del_init(&inst->leased);
 	stream = stream_to(engine, inst->rx.from);
 	if (!inst->call.eager && !inst->rx.whole)
 		coll_inst_grant(inst);
-	if (stream && stream->staged && list_empty(&stream->waking))
-		list_add_tail(&stream->waking, &engine->waking);
+	if (stream && coll_stage_holds(stream, inst->call.instance))
+		coll_engine_wake(inst);
 }
 
 /*
@@ -202,12 +219,14 @@ static void inst_rx_turn(struct coll_inst *inst, u32 peer)
 }
 
 /* The step that receives; most often what is sent is at the same one. */
-static void inst_rx_step(struct coll_inst *inst)
+static void inst_rx_find(struct coll_inst *inst)
 {
-	if (inst->rx_step == inst->tx_step)
+	if (inst->rx_step == inst->tx_step && !inst_sent(inst) && step_in(&inst->tx))
 		inst->rx = inst->tx;
 	else
-		coll_schedule_step(inst->schedule, &inst->call.plan, inst->rx_step, &inst->rx);
+		inst->rx_step = coll_schedule_next(inst->schedule, &inst->call.plan,
+						   inst->rx_step, inst->nsteps, false,
+						   &inst->rx);
 }
 
 /*
@@ -218,18 +237,16 @@ static void inst_rx_enter(struct coll_inst *inst)
 {
 	u32 peer = inst->rx.from;
 
-	for (; inst->rx_step < inst->nsteps; inst->rx_step++) {
-		inst_rx_step(inst);
-		if (!step_in(&inst->rx))
-			continue;
-		inst->rx_off = 0;
-		if (inst->rx.from != peer) {
-			inst_rx_return(inst);
-			inst_rx_turn(inst, peer);
-		}
+	inst_rx_find(inst);
+	if (inst_received(inst)) {
+		inst_rx_return(inst);
 		return;
 	}
-	inst_rx_return(inst);
+	inst->rx_off = 0;
+	if (inst->rx.from != peer) {
+		inst_rx_return(inst);
+		inst_rx_turn(inst, peer);
+	}
 }
 
 /**
@@ -308,7 +325,7 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 {
 	u64 final;
 
-	if (inst->error || inst->lapsed || inst_sent(inst) ||
+	if (inst->error || inst->odd || inst->lapsed || inst_sent(inst) ||
 	    (inst->schedule->windowed && inst->framing))
 		return 0;
 
@@ -324,6 +341,19 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
 	return final - inst->tx_off;
 }
 
+/* The peer reads our memory until it has consumed what it is sent up to here. */
+static void inst_lend(struct coll_inst *inst, struct coll_stream *stream)
+{
+	struct coll_mark *mark = inst_mark(inst, stream);
+
+	if (mark->stream)
+		list_del(&mark->node);
+	mark->stream = stream;
+	mark->position = stream->tx_position;
+	mark->inst = inst;
+	list_add_tail(&mark->node, &stream->lent);
+}
+
 /**
  * coll_inst_framed() - a frame of the current step has begun
  * @inst: the instance
@@ -332,11 +362,8 @@ u64 coll_inst_sendable(const struct coll_inst *inst)
  */
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
 {
-	if (!stream->tx_copy)
-		*inst_mark(inst, stream) = (struct coll_mark){
-			.stream = stream,
-			.position = stream->tx_position,
-		};
+	if (!stream->tx_copy && stream->tx_position > stream->tx_consumed)
+		inst_lend(inst, stream);
 
 	inst->tx_off += inst->tx.token ? 1 : len;
 	inst->tx_run += inst->tx.token ? 1 : len;
@@ -350,24 +377,25 @@ void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 le
 }
 
 /**
- * coll_inst_consumed() - a peer has consumed some of what it was lent
+ * coll_inst_consumed() - a peer has consumed all that it was lent
  * @inst: the instance; gone afterwards, perhaps
- * @stream: to that peer
  */
-void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream)
+void coll_inst_consumed(struct coll_inst *inst)
 {
-	u32 i;
+	coll_inst_kick(inst);
+	coll_inst_settle(inst);
+}
 
-	for (i = 0; i < COLL_MARKS; i++) {
-		struct coll_mark *mark = &inst->mark[i];
-
-		if (mark->stream != stream || !mark_covered(mark))
-			continue;
-		mark->stream = NULL;
-		coll_inst_kick(inst);
-		coll_inst_settle(inst);
-		return;
-	}
+/**
+ * coll_inst_lent() - what comes was lent by a peer
+ * @inst: the instance
+ * @stream: from that peer
+ */
+void coll_inst_lent(struct coll_inst *inst, struct coll_stream *stream)
+{
+	inst->lender = stream;
+	if (list_empty(&inst->leased))
+		list_add_tail(&inst->leased, &inst->engine->leased);
 }
 
 /**
@@ -394,22 +422,27 @@ static void inst_compare(struct coll_inst *inst)
 
 	if (!inst->call.digest)
 		return;
+	/* A stream a rank, once an operation. */
 	list_for_each_entry(stream, &inst->engine->streams, node)
 		coll_stream_compare(stream, inst);
 }
 
-/* What is sent although it is overwritten; of each rank a small block at most. */
-static void inst_aside(struct coll_inst *inst)
+/* Copy some of what is sent although it is overwritten; at what cost. */
+static u64 inst_aside(struct coll_inst *inst, u64 budget)
 {
 	const struct coll_call *call = &inst->call;
-	struct coll_local local = { 0 };
+	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	struct coll_local *aside = &inst->aside;
+	u64 from = call->area_off[COLL_AREA_SEND] + aside->from;
+	u64 piece = coll_mem_piece(src, from);
+	u64 len = coll_piece_bound(piece, min(aside->len, budget));
 
-	if (inst->schedule->aside)
-		inst->schedule->aside(&call->plan, &local);
-	if (local.len)
-		coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], local.to,
-			      call->area[COLL_AREA_SEND],
-			      call->area_off[COLL_AREA_SEND] + local.from, local.len);
+	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], aside->to, src,
+		      from, len);
+	aside->from += len;
+	aside->to += len;
+	aside->len -= len;
+	return coll_piece_cost(piece, len);
 }
 
 /* What is copied here, unless it is in its place already. */
@@ -425,25 +458,12 @@ static void inst_local(struct coll_inst *inst)
 	    call->area_off[COLL_AREA_RECV] + local->to)
 		local->len = 0;
 	if (local->len)
-		inst->engine->copying++;
+		coll_engine_copying(inst);
 }
 
-/**
- * coll_inst_begin() - do what can be done at once
- * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
- */
-void coll_inst_begin(struct coll_inst *inst)
+/* What is set aside has been: have everything else done. */
+static void inst_start(struct coll_inst *inst)
 {
-	inst->nsteps = inst->schedule->steps(&inst->call.plan);
-	INIT_LIST_HEAD(&inst->tx_node);
-
-	inst->tx.to = COLL_NOBODY;
-	inst->rx.from = COLL_NOBODY;
-	inst->turn[0].peer = COLL_NOBODY;
-	inst->turn[1].peer = COLL_NOBODY;
-
-	inst_compare(inst);
-	inst_aside(inst);
 	inst_local(inst);
 	inst_tx_enter(inst);
 	inst->left = inst->reached;
@@ -454,39 +474,97 @@ void coll_inst_begin(struct coll_inst *inst)
 	coll_inst_settle(inst);
 }
 
+/* What is set aside at once, bytes; of more, the rest is when there is nothing else to do. */
+#define INST_ASIDE_FIRST	(64 * 1024U)
+
 /**
- * coll_inst_copy() - copy some of what stays here
- * @inst: the instance; gone afterwards, perhaps
- * @len: bytes, at most what is left of it
+ * coll_inst_begin() - do what can be done at once
+ * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
  */
-void coll_inst_copy(struct coll_inst *inst, u64 len)
+void coll_inst_begin(struct coll_inst *inst)
+{
+	inst->nsteps = inst->schedule->steps(&inst->call.plan);
+	INIT_LIST_HEAD(&inst->tx_node);
+	INIT_LIST_HEAD(&inst->leased);
+	INIT_LIST_HEAD(&inst->waking);
+	INIT_LIST_HEAD(&inst->copying);
+
+	inst->tx.to = COLL_NOBODY;
+	inst->rx.from = COLL_NOBODY;
+	inst->turn[0].peer = COLL_NOBODY;
+	inst->turn[1].peer = COLL_NOBODY;
+
+	inst_compare(inst);
+	if (inst->schedule->aside)
+		inst->schedule->aside(&inst->call.plan, &inst->aside);
+	if (inst->aside.len)
+		inst_aside(inst, INST_ASIDE_FIRST);
+	if (inst->aside.len)
+		coll_engine_copying(inst);
+	else
+		inst_start(inst);
+}
+
+/* Copy some of what stays here; at what cost. */
+static u64 inst_copy_local(struct coll_inst *inst, u64 budget)
 {
 	const struct coll_engine *engine = inst->engine;
 	const struct coll_call *call = &inst->call;
 	const struct coll_mem *src = call->area[COLL_AREA_SEND];
+	const struct coll_mem *dst = call->area[COLL_AREA_RECV];
 	struct coll_local *local = &inst->local;
+	u64 cost = 0;
 	struct coll_haul haul = {
 		.volume = coll_plan_result(&call->plan),
 		.source = COLL_CACHING_LOCAL,
 	};
 
-	while (len) {
+	while (local->len && cost < budget) {
+		u64 to = call->area_off[COLL_AREA_RECV] + local->to, piece;
 		size_t n;
 		const void *ptr = src->at(src, call->area_off[COLL_AREA_SEND] + local->from, &n);
 
-		n = min_t(u64, n, len);
-		len -= n;
+		piece = min(coll_mem_piece(dst, to), n);
+		n = coll_piece_bound(piece, min3(n, local->len, budget - cost));
+		cost += max_t(u64, coll_piece_cost(piece, n), COLL_PIECE_COST);
 		local->len -= n;
 		haul.left = local->len;
-		coll_copier_store(engine->copier, engine->impl->copy, call->area[COLL_AREA_RECV],
-				  call->area_off[COLL_AREA_RECV] + local->to, ptr, n, &haul);
+		coll_copier_store(engine->copier, engine->impl->copy, dst, to, ptr, n, &haul);
 		local->from += n;
 		local->to += n;
 	}
-	if (local->len)
-		return;
-	inst->engine->copying--;
-	coll_inst_settle(inst);
+	return cost;
+}
+
+/**
+ * coll_inst_copy() - copy some of what is to be copied here
+ * @inst: the instance, which has something; gone afterwards, perhaps
+ * @budget: bytes, roughly
+ *
+ * Return: what it has cost of that.
+ */
+u64 coll_inst_copy(struct coll_inst *inst, u64 budget)
+{
+	u64 cost;
+
+	if (inst->swapping) {
+		coll_window_swap(inst);
+		return (u64)COLL_PIECE_COST * COLL_PIECES_MAX;
+	}
+	if (inst->aside.len) {
+		cost = inst_aside(inst, budget);
+		if (!inst->aside.len) {
+			list_del_init(&inst->copying);
+			inst_start(inst);
+		}
+		return cost;
+	}
+	cost = inst_copy_local(inst, budget);
+	if (!inst->local.len) {
+		list_del_init(&inst->copying);
+		coll_inst_settle(inst);
+	}
+	return cost;
 }
 
 /**
@@ -499,10 +577,11 @@ noinline void coll_inst_abort(struct coll_inst *inst, int error)
 	if (inst->error)
 		return;
 	inst->error = error;
-	coll_engine_bury(inst->engine, inst->call.instance);
-	if (inst->local.len)
-		inst->engine->copying--;
+	coll_engine_sift(inst->engine, inst->call.instance);
+	list_del_init(&inst->copying);
 	inst->local.len = 0;
+	inst->aside.len = 0;
+	inst->swapping = false;
 	list_del_init(&inst->tx_node);
 	if (!inst_sent(inst))
 		inst_tx_leave(inst);
@@ -538,26 +617,26 @@ void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *strea
 }
 
 /**
- * coll_inst_needs() - is anything still wanted of a peer?
+ * coll_inst_lacks() - is anything wanted of a peer that is gone?
  * @inst: the instance
- * @peer: rank
+ * @gone: says which are
  *
- * Return: true when it must hear from @peer before it can complete, as far as its present
- * steps tell.
+ * Return: such a peer that the instance must hear from before it can complete, as far as its
+ * present steps tell; else COLL_NOBODY.  Frames that have begun are the streams'.
  */
-noinline bool coll_inst_needs(const struct coll_inst *inst, u32 peer)
+noinline u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer))
 {
-	const struct coll_stream *stream = stream_to(inst->engine, peer);
+	void *ctx = inst->engine->ctx;
 	u32 i;
 
-	if (stream && stream->tx_inst == inst)
-		return true;
 	for (i = 0; i < COLL_MARKS; i++)
-		if (inst->mark[i].stream && inst->mark[i].stream == stream &&
-		    !mark_covered(&inst->mark[i]))
-			return true;
+		if (inst->mark[i].stream && gone(ctx, inst->mark[i].stream->peer))
+			return inst->mark[i].stream->peer;
 	if (inst->error)
-		return false;
-	return (!inst_received(inst) && inst->rx.from == peer) ||
-	       (!inst_sent(inst) && inst->tx.to == peer);
+		return COLL_NOBODY;
+	if (!inst_received(inst) && inst->rx.from != COLL_NOBODY && gone(ctx, inst->rx.from))
+		return inst->rx.from;
+	if (!inst_sent(inst) && inst->tx.to != COLL_NOBODY && gone(ctx, inst->tx.to))
+		return inst->tx.to;
+	return COLL_NOBODY;
 }

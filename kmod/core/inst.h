@@ -5,22 +5,14 @@
 
 #include "engine.h"
 
-/* What a half of a step moves.  A token counts for one. */
-static inline u64 step_moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
-{
-	if (peer == COLL_NOBODY)
-		return 0;
-	return step->token ? 1 : span->len;
-}
-
 static inline u64 step_out(const struct coll_step *step)
 {
-	return step_moves(step, step->to, &step->out);
+	return coll_half_moves(step, step->to, &step->out);
 }
 
 static inline u64 step_in(const struct coll_step *step)
 {
-	return step_moves(step, step->from, &step->in);
+	return coll_half_moves(step, step->from, &step->in);
 }
 
 /*
@@ -44,21 +36,34 @@ static inline bool inst_received(const struct coll_inst *inst)
 	return inst->rx_step == inst->nsteps;
 }
 
+/**
+ * struct coll_stage_place - a frame in a stage
+ * @at: where it is, plus one; 0: none
+ * @before: likewise, the one before it of the same hash
+ */
+struct coll_stage_place {
+	u32 at;
+	u32 before;
+};
+
 /* engine.c */
+void coll_engine_wake(struct coll_inst *inst);
+void coll_engine_copying(struct coll_inst *inst);
 struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 void coll_engine_remove(struct coll_inst *inst);
-void coll_engine_bury(struct coll_engine *engine, u64 instance);
 
 /* inst.c */
 void coll_inst_begin(struct coll_inst *inst);
-void coll_inst_copy(struct coll_inst *inst, u64 len);
+u64 coll_inst_copy(struct coll_inst *inst, u64 budget);
 void coll_inst_abort(struct coll_inst *inst, int error);
 void coll_inst_tick(struct coll_inst *inst);
 void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream);
-bool coll_inst_needs(const struct coll_inst *inst, u32 peer);
+u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer));
+void coll_inst_lent(struct coll_inst *inst, struct coll_stream *stream);
 bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
-void coll_inst_consumed(struct coll_inst *inst, struct coll_stream *stream);
+void coll_inst_consumed(struct coll_inst *inst);
+void coll_inst_ready(struct coll_inst *inst);
 u64 coll_inst_sendable(const struct coll_inst *inst);
 void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
 void coll_inst_stored(struct coll_inst *inst, u64 until);
@@ -71,18 +76,28 @@ void coll_inst_tell_grant(struct coll_inst *inst, u64 limit);
 
 /* window.c */
 void coll_window_grant(struct coll_inst *inst, bool first);
+void coll_window_swap(struct coll_inst *inst);
 u64 coll_window_swapped(const struct coll_inst *inst);
 
 /* arrival.c: a frame and the step that it is of */
 bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
 bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
+bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
 bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
 void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
 
 /* stream.c */
-void coll_stream_unstage(struct coll_stream *stream);
+u64 coll_stream_unstage(struct coll_stream *stream, u64 instance);
 void coll_stream_detach(struct coll_stream *stream);
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst);
+
+/* stage.c */
+u8 *coll_stage_room(struct coll_stream *stream, u32 length);
+void coll_stage_add(struct coll_stream *stream, const struct coll_data *data);
+const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
+			  struct coll_stage_place *place, struct coll_data *data);
+void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place *place);
+bool coll_stage_holds(const struct coll_stream *stream, u64 instance);
 
 #endif /* COLL_INST_H */

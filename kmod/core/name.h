@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names of operations, and those of them that have failed.
+ * Names of operations.
  *
  * Every frame says which operation it belongs to by a name of 64 bits, the same
  * on every rank that takes part.  The two highest bits tell how it was made:
@@ -13,8 +13,9 @@
  *
  * The first kind comes in order, so that one number tells which are over.  The
  * others come in any order, and keys come again: a name that is not in progress
- * is one to come, unless it has failed.  Names that have failed are remembered,
- * the latest COLL_FAILED_MAX of them.
+ * is one to come, unless it has failed.  A name that has failed is never used again,
+ * so a frame of it that is late can not be taken for another use's: the surroundings
+ * remember all of them (struct coll_engine_ops, @failed).
  *
  * How the uses of one key are told apart, without a count that all ranks would
  * have to keep for ever: a rank uses a key again only after success, and a
@@ -38,6 +39,8 @@
 #define COLL_NAME_PAIR		COLLECTIVE_INSTANCE_MESSAGE
 #define COLL_NAME_NUMBER_BITS	40
 #define COLL_NAME_RANK_BITS	10
+
+static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_NAME_RANK_BITS);
 
 /**
  * coll_name_counted() - does the order of calls name it?
@@ -108,6 +111,12 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
 	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
 }
 
+/*
+ * By which names are spread over tables: odd, and better not known to others, who choose some
+ * of the names that we look for.
+ */
+extern u64 coll_name_factor;
+
 /* Names of operations that follow each other are kept together, so many of them. */
 #define COLL_NAME_NEIGHBOURS	8
 
@@ -121,29 +130,9 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
  */
 static inline u32 coll_name_hash(u64 name, u32 size)
 {
-	u64 spread = name / COLL_NAME_NEIGHBOURS * 0x9e3779b97f4a7c15ULL >> 32;
+	u64 spread = name / COLL_NAME_NEIGHBOURS * coll_name_factor >> 32;
 
 	return ((spread * size >> 32) ^ name % COLL_NAME_NEIGHBOURS) & (size - 1);
 }
-
-/* Failed names that are remembered: twice what a member may have in flight. */
-#define COLL_FAILED_MAX		1024
-
-/**
- * struct coll_failed - names of operations that have failed, the latest ones
- * @name: a ring
- * @head: by hash: index of a name, plus one; 0: none
- * @next: by index: the next one of the same hash, plus one
- * @count: names that were put in so far
- */
-struct coll_failed {
-	u64 name[COLL_FAILED_MAX];
-	u16 head[COLL_FAILED_MAX];
-	u16 next[COLL_FAILED_MAX];
-	u64 count;
-};
-
-int coll_failed_find(const struct coll_failed *failed, u64 name);
-u32 coll_failed_add(struct coll_failed *failed, u64 name);
 
 #endif /* COLL_NAME_H */

@@ -28,27 +28,90 @@ static struct coll_range ordered_block(const struct coll_plan *plan, u32 owner)
 				      coll_plan_block(plan, plan->send_first, owner);
 }
 
-static u32 ordered_segments(const struct coll_plan *plan)
+static u64 ordered_segments(const struct coll_plan *plan)
 {
 	return coll_plan_segments(plan, coll_plan_longest(plan));
 }
 
-static u32 ordered_units(const struct coll_plan *plan)
+/* How many blocks go through the chain, one after the other. */
+static u32 ordered_blocks(const struct coll_plan *plan)
 {
-	return ordered_segments(plan) * (ordered_rooted(plan) ? 1 : plan->nranks);
+	return ordered_rooted(plan) ? 1 : plan->nranks;
 }
 
-static u32 ordered_steps(const struct coll_plan *plan)
+static u32 ordered_owner(const struct coll_plan *plan, u32 block)
+{
+	return ordered_rooted(plan) ? plan->root : block;
+}
+
+static u64 ordered_units(const struct coll_plan *plan)
+{
+	return ordered_segments(plan) * ordered_blocks(plan);
+}
+
+static u64 ordered_steps(const struct coll_plan *plan)
 {
 	return plan->nranks > 1 ? 2 * ordered_units(plan) : 0;
 }
 
-static void ordered_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+/* Is this rank sent something in the chain, or does it send to the next one? */
+static bool ordered_chained(const struct coll_plan *plan, bool sends)
 {
-	u32 unit = i / 2, segments = ordered_segments(plan), last = plan->nranks - 1;
-	u32 owner = ordered_rooted(plan) ? plan->root : unit / segments;
+	return sends ? plan->rank + 1 < plan->nranks : plan->rank;
+}
+
+/* Is it the last one, that sends the results of a block, or their owner? */
+static bool ordered_results(const struct coll_plan *plan, u32 owner, bool sends)
+{
+	u32 last = plan->nranks - 1;
+
+	return owner != last && plan->rank == (sends ? last : owner);
+}
+
+/* Each turn of the loop is another block, of those that have nothing for this rank. */
+static u64 ordered_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	u64 segments = ordered_segments(plan), segment;
+	u32 block = div64_u64_rem(i / 2, segments, &segment);
+	bool chained = ordered_chained(plan, sends);
+	u32 odd = i & 1;
+
+	for (; block < ordered_blocks(plan); block++, segment = 0, odd = 0) {
+		u32 owner = ordered_owner(plan, block);
+		bool results = ordered_results(plan, owner, sends);
+		u64 end = coll_plan_segments(plan, ordered_block(plan, owner).count);
+
+		/* Behind the results is the chain's next segment. */
+		if (odd && !results) {
+			odd = 0;
+			segment++;
+		}
+		if (segment >= end || !(chained || results))
+			continue;
+		return 2 * (block * segments + segment) + (odd || !chained);
+	}
+	return U64_MAX;
+}
+
+/* The neighbours in the chain, and the last rank for the owner of what is not empty. */
+static bool ordered_meets(const struct coll_plan *plan, u32 peer)
+{
+	u32 last = plan->nranks - 1, owner = plan->rank == last ? peer : plan->rank;
+
+	if (peer + 1 == plan->rank || plan->rank + 1 == peer)
+		return true;
+	if (plan->rank != last && peer != last)
+		return false;
+	return ordered_rooted(plan) ? owner == plan->root : ordered_block(plan, owner).count;
+}
+
+static void ordered_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u64 unit = i / 2, segments = ordered_segments(plan), segment;
+	u32 last = plan->nranks - 1;
+	u32 owner = ordered_owner(plan, div64_u64_rem(unit, segments, &segment));
 	struct coll_range elements = coll_plan_segment(plan, ordered_block(plan, owner),
-						       unit % segments);
+						       segment);
 	struct coll_span own = coll_plan_span(plan, elements, COLL_AREA_SEND), result = own;
 	struct coll_span at = coll_plan_place(plan, coll_plan_longest(plan), unit);
 
@@ -78,6 +141,7 @@ static void ordered_step(const struct coll_plan *plan, u32 i, struct coll_step *
 		step->forward = true;
 		step->hazard = COLL_HAZARD_COVERED;
 	}
+	step->clear = !plan->rank || (plan->rank == last && owner == last);
 	step->tag = ordered_rooted(plan) ? i << 10 | plan->root : i;
 }
 
@@ -94,6 +158,8 @@ const struct coll_schedule coll_ordered_reduce = {
 	.windowed = true,
 	.steps	= ordered_steps,
 	.step	= ordered_step,
+	.next	= ordered_next,
+	.meets	= ordered_meets,
 	.local	= coll_local_alone,
 	.scratch = ordered_scratch,
 };
@@ -105,6 +171,8 @@ const struct coll_schedule coll_ordered_reduce_scatter = {
 	.windowed = true,
 	.steps	= ordered_steps,
 	.step	= ordered_step,
+	.next	= ordered_next,
+	.meets	= ordered_meets,
 	.local	= coll_local_alone,
 	.scratch = ordered_scratch,
 };

@@ -20,12 +20,12 @@ static struct coll_span pair_vector(const struct coll_plan *plan, u8 area)
 	return coll_plan_span(plan, all, area);
 }
 
-static u32 pair_steps(const struct coll_plan *plan __maybe_unused)
+static u64 pair_steps(const struct coll_plan *plan __maybe_unused)
 {
 	return 1;
 }
 
-static void send_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void send_step(const struct coll_plan *plan, u64 i __maybe_unused,
 		      struct coll_step *step)
 {
 	step->to = plan->root;
@@ -41,7 +41,7 @@ const struct coll_schedule coll_pair_send = {
 	.step	= send_step,
 };
 
-static void recv_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void recv_step(const struct coll_plan *plan, u64 i __maybe_unused,
 		      struct coll_step *step)
 {
 	step->from = plan->root;

@@ -43,12 +43,12 @@ static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 ar
 	return coll_plan_span(plan, ring_piece(plan, back), area);
 }
 
-static u32 ring_allreduce_steps(const struct coll_plan *plan)
+static u64 ring_allreduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_vector(plan).count ? 2 * (plan->nranks - 1) : 0;
 }
 
-static void ring_allreduce_step(const struct coll_plan *plan, u32 i,
+static void ring_allreduce_step(const struct coll_plan *plan, u64 i,
 				struct coll_step *step)
 {
 	u32 reducing = plan->nranks - 1;
@@ -80,12 +80,12 @@ const struct coll_schedule coll_ring_allreduce = {
  * A signal that has come s + 1 times has come from the s + 1 ranks behind us:
  * after n - 1 of them everybody has arrived.
  */
-static u32 ring_barrier_steps(const struct coll_plan *plan)
+static u64 ring_barrier_steps(const struct coll_plan *plan)
 {
 	return plan->nranks - 1;
 }
 
-static void ring_barrier_step(const struct coll_plan *plan, u32 i,
+static void ring_barrier_step(const struct coll_plan *plan, u64 i,
 			      struct coll_step *step)
 {
 	step->to = ring_next(plan);
@@ -108,12 +108,12 @@ const struct coll_schedule coll_ring_barrier = {
  * Broadcast: the vector goes once around, from the root to the rank before it.
  * Every rank but the last sends it once, and forwards it as it comes.
  */
-static u32 ring_broadcast_steps(const struct coll_plan *plan)
+static u64 ring_broadcast_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 1 : 0;
 }
 
-static void ring_broadcast_step(const struct coll_plan *plan, u32 i __maybe_unused,
+static void ring_broadcast_step(const struct coll_plan *plan, u64 i __maybe_unused,
 				struct coll_step *step)
 {
 	bool root = coll_plan_at_root(plan);
@@ -144,7 +144,7 @@ const struct coll_schedule coll_ring_broadcast = {
  * Allgather: in step s rank r sends block r - s, its own first, and receives
  * block r - s - 1.  Every rank sends n - 1 blocks, which is the least possible.
  */
-static u32 ring_allgather_steps(const struct coll_plan *plan)
+static u64 ring_allgather_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? plan->nranks - 1 : 0;
 }
@@ -157,7 +157,7 @@ static struct coll_span ring_block(const struct coll_plan *plan, u32 back)
 			      COLL_AREA_RECV);
 }
 
-static void ring_allgather_step(const struct coll_plan *plan, u32 i,
+static void ring_allgather_step(const struct coll_plan *plan, u64 i,
 				struct coll_step *step)
 {
 	step->to = ring_next(plan);
@@ -193,12 +193,12 @@ const struct coll_schedule coll_ring_allgather = {
  * own; all but the last round store it in scratch, from where the next one sends it,
  * and all rounds are gone through for one segment after the other.
  */
-static void ring_round(const struct coll_plan *plan, u64 longest, u32 i,
+static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
 		       struct coll_range out, struct coll_range in, struct coll_step *step)
 {
-	u32 last = plan->nranks - 2;
-	u32 segment = i / (last + 1), round = i % (last + 1);
-	u64 place = (u64)segment * last + round;
+	u32 last = plan->nranks - 2, round;
+	u64 segment = div_u64_rem(i, last + 1, &round);
+	u64 place = segment * last + round;
 	bool wide = coll_plan_wide(plan);
 
 	out = coll_plan_segment(plan, out, segment);
@@ -221,13 +221,36 @@ static void ring_round(const struct coll_plan *plan, u64 longest, u32 i,
 	if (!step->last)
 		step->in = coll_plan_place(plan, longest, place);
 	step->in.len = in.count * plan->size << step->wide_in;
+	step->clear = !last;
 	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+/*
+ * The first step from @i on in which the block, as many back as its round and @first more, has
+ * elements in the segment.  Later segments have no more of any block, so that one look
+ * at each block is enough.
+ */
+static u64 ring_next_round(const struct coll_plan *plan, u64 i, u32 first,
+			   struct coll_range (*block)(const struct coll_plan *plan, u32 back))
+{
+	u32 rounds = plan->nranks - 1, round, n;
+	u64 segment = div_u64_rem(i, rounds, &round);
+
+	for (n = 0; n < rounds; n++, i++) {
+		if (segment < coll_plan_segments(plan, block(plan, round + first).count))
+			return i;
+		if (++round == rounds) {
+			round = 0;
+			segment++;
+		}
+	}
+	return U64_MAX;
 }
 
 /* Every round stores one segment of one of them, but the last. */
 static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
 {
-	u64 places = (u64)coll_plan_segments(plan, longest) * (plan->nranks - 2);
+	u64 places = coll_plan_segments(plan, longest) * (plan->nranks - 2);
 
 	return plan->nranks > 2 ? coll_plan_place(plan, longest, places).off : 0;
 }
@@ -236,7 +259,7 @@ static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
  * Reduce_scatter: in round s rank r sends block r - 1 - s and receives block r - 2 - s,
  * at last its own, which no other one has had from it.
  */
-static u32 ring_reduce_scatter_steps(const struct coll_plan *plan)
+static u64 ring_reduce_scatter_steps(const struct coll_plan *plan)
 {
 	return (plan->nranks - 1) * coll_plan_segments(plan, coll_plan_longest(plan));
 }
@@ -248,17 +271,24 @@ static struct coll_range ring_block_of(const struct coll_plan *plan, u32 back)
 	return coll_plan_block(plan, plan->send_first, (plan->rank + n - back % n) % n);
 }
 
-static void ring_reduce_scatter_step(const struct coll_plan *plan, u32 i,
+static void ring_reduce_scatter_step(const struct coll_plan *plan, u64 i,
 				     struct coll_step *step)
 {
-	u32 n = plan->nranks, round = i % (n - 1);
-	struct coll_range in = ring_block_of(plan, round + 2);
+	struct coll_range in;
+	u32 round;
 
+	div_u64_rem(i, plan->nranks - 1, &round);
+	in = ring_block_of(plan, round + 2);
 	ring_round(plan, coll_plan_longest(plan), i, ring_block_of(plan, round + 1), in, step);
 	if (step->last) {
 		step->in.area = COLL_AREA_RECV;
 		step->in.off = step->own_off - coll_plan_before(plan, plan->rank);
 	}
+}
+
+static u64 ring_reduce_scatter_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	return ring_next_round(plan, i, sends ? 1 : 2, ring_block_of);
 }
 
 static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
@@ -274,6 +304,7 @@ const struct coll_schedule coll_ring_reduce_scatter = {
 	.windowed = true,
 	.steps	= ring_reduce_scatter_steps,
 	.step	= ring_reduce_scatter_step,
+	.next	= ring_reduce_scatter_next,
 	.local	= coll_local_alone,
 	.scratch = ring_reduce_scatter_scratch,
 };
@@ -284,12 +315,12 @@ static u64 ring_longest_chunk(const struct coll_plan *plan)
 	return coll_plan_chunk(plan, 0).count;
 }
 
-static u32 ring_wide_reducing(const struct coll_plan *plan)
+static u64 ring_wide_reducing(const struct coll_plan *plan)
 {
 	return (plan->nranks - 1) * coll_plan_segments(plan, ring_longest_chunk(plan));
 }
 
-static u32 ring_allreduce_wide_steps(const struct coll_plan *plan)
+static u64 ring_allreduce_wide_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? ring_wide_reducing(plan) + plan->nranks - 1 : 0;
 }
@@ -298,12 +329,14 @@ static u32 ring_allreduce_wide_steps(const struct coll_plan *plan)
  * Allreduce of wide sums: the chunks are reduced in segments, the last round rounds
  * them, and what is carried around then is as in any allreduce.
  */
-static void ring_allreduce_wide_step(const struct coll_plan *plan, u32 i,
+static void ring_allreduce_wide_step(const struct coll_plan *plan, u64 i,
 				     struct coll_step *step)
 {
-	u32 n = plan->nranks, reducing = ring_wide_reducing(plan), round = i % (n - 1);
+	u64 reducing = ring_wide_reducing(plan);
+	u32 n = plan->nranks, round;
 
 	if (i < reducing) {
+		div_u64_rem(i, n - 1, &round);
 		ring_round(plan, ring_longest_chunk(plan), i, ring_piece(plan, round),
 			   ring_piece(plan, round + 1), step);
 		if (step->last) {
@@ -322,6 +355,13 @@ static void ring_allreduce_wide_step(const struct coll_plan *plan, u32 i,
 	step->hazard = COLL_HAZARD_COVERED;
 }
 
+static u64 ring_allreduce_wide_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	u64 reducing = ring_wide_reducing(plan);
+
+	return i < reducing ? min(ring_next_round(plan, i, !sends, ring_piece), reducing) : i;
+}
+
 static u64 ring_allreduce_wide_scratch(const struct coll_plan *plan)
 {
 	return ring_scratch(plan, ring_longest_chunk(plan));
@@ -335,6 +375,7 @@ const struct coll_schedule coll_ring_allreduce_wide = {
 	.windowed = true,
 	.steps	= ring_allreduce_wide_steps,
 	.step	= ring_allreduce_wide_step,
+	.next	= ring_allreduce_wide_next,
 	.local	= coll_local_alone,
 	.scratch = ring_allreduce_wide_scratch,
 };

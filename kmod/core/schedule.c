@@ -5,6 +5,12 @@
 
 #include <linux/collective.h>
 
+/* Bits that coll_plan_call() has for each. */
+static_assert(COLLECTIVE_OPCODE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_TYPE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
+
 /* Each rank has a connection to every other one. */
 #define COLL_NEAR_RANKS		16
 /* Of this size a rank's second-level cache holds one chunk and no two, or none. */
@@ -305,7 +311,7 @@ u32 coll_plan_wider(const struct coll_plan *plan)
  * @plan: the operation
  * @count: elements of it, or of the longest of its kind
  */
-u32 coll_plan_segments(const struct coll_plan *plan, u64 count)
+u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
 {
 	return div_u64(count * coll_plan_wider(plan) + plan_segment(plan) - 1,
 		       plan_segment(plan));
@@ -320,7 +326,7 @@ u32 coll_plan_segments(const struct coll_plan *plan, u64 count)
  * Return: elements; none, if there are no more.
  */
 struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
-				    u32 index)
+				    u64 index)
 {
 	u64 each = div_u64(plan_segment(plan), coll_plan_wider(plan));
 	u64 from = min(index * each, range.count);
@@ -379,10 +385,40 @@ u64 coll_plan_scratch(const struct coll_plan *plan)
  * @step: filled in
  */
 void coll_schedule_step(const struct coll_schedule *schedule,
-			const struct coll_plan *plan, u32 i, struct coll_step *step)
+			const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	*step = (struct coll_step){ .to = COLL_NOBODY, .from = COLL_NOBODY, .tag = i };
 	schedule->step(plan, i, step);
+}
+
+/**
+ * coll_schedule_next() - the next step whose half moves something
+ * @schedule: the algorithm
+ * @plan: the operation
+ * @i: from which step on
+ * @end: its number of steps
+ * @sends: the half that sends, else the one that receives
+ * @step: filled in, if there is such a step
+ *
+ * Looks at COLL_STEPS_MAX() steps at most: there are no more, or @schedule passes over
+ * those that move nothing.
+ *
+ * Return: its number; @end if there is none.
+ */
+u64 coll_schedule_next(const struct coll_schedule *schedule, const struct coll_plan *plan,
+		       u64 i, u64 end, bool sends, struct coll_step *step)
+{
+	for (; i < end; i++) {
+		if (schedule->next)
+			i = schedule->next(plan, i, sends);
+		if (i >= end)
+			break;
+		coll_schedule_step(schedule, plan, i, step);
+		if (sends ? coll_half_moves(step, step->to, &step->out) :
+			    coll_half_moves(step, step->from, &step->in))
+			return i;
+	}
+	return end;
 }
 
 /**

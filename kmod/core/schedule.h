@@ -178,6 +178,8 @@ struct coll_span {
  * @token: this step is a signal and has no payload
  * @swap: @out is in windowed scratch and as long as @in.  What @in has is copied there
  *	first: the other may send as far as that has been done, and so may we
+ * @clear: all that still arrives comes from @from, and goes nowhere else than to the result:
+ *	no room has to be waited for
  * @whole: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
  * @roomy: what arrives in this step, a @whole one, has the length that it has: that
@@ -197,15 +199,25 @@ struct coll_step {
 	bool wide_in;
 	bool wide_out;
 	bool last;
-	u32 need;
+	u64 need;
 	bool forward;
 	u32 tag;
 	bool token;
 	bool swap;
+	bool clear;
 	bool whole;
 	bool roomy;
 	u8 hazard;
 };
+
+/* Bytes that a half of a step moves; a token counts for one. */
+static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
+				  const struct coll_span *span)
+{
+	if (peer == COLL_NOBODY)
+		return 0;
+	return step->token ? 1 : span->len;
+}
 
 /**
  * struct coll_local - what a rank copies from its input to its result
@@ -245,8 +257,16 @@ struct coll_local {
  *	or handed on by others
  * @telling: and what is sent on credit says all that its sender has called
  * @windowed: its scratch is; it is never sent on credit
- * @steps: number of steps of a plan
+ * @steps: number of steps of a plan.  Where it grows with the bytes, in segments, @next
+ *	is there; all others have at most COLL_STEPS_MAX()
  * @step: fills in step @i of it; @step is zeroed, with nobody on either side
+ * @next: the first step from @i on whose half that @sends, or that receives, may move
+ *	something; U64_MAX: there is none.  It takes time by the ranks, not by the steps.
+ *	NULL: any step may
+ * @turn: the last step that takes something from @peer, of what is sent on credit; any
+ *	other number: there is none.  NULL: all comes from the rank before (@ring), or of
+ *	the steps there are COLL_STEPS_FEW at most
+ * @meets: does any step send to @peer, or receive from it?  NULL: the steps are few
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
  * @aside: what is copied before anything is sent, so that it can be sent although
  *	it is overwritten: a small block, of each rank at most, from
@@ -261,12 +281,21 @@ struct coll_schedule {
 	bool gathers;
 	bool telling;
 	bool windowed;
-	u32 (*steps)(const struct coll_plan *plan);
-	void (*step)(const struct coll_plan *plan, u32 i, struct coll_step *step);
+	u64 (*steps)(const struct coll_plan *plan);
+	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
+	u64 (*next)(const struct coll_plan *plan, u64 i, bool sends);
+	u64 (*turn)(const struct coll_plan *plan, u32 peer);
+	bool (*meets)(const struct coll_plan *plan, u32 peer);
 	void (*local)(const struct coll_plan *plan, struct coll_local *local);
 	void (*aside)(const struct coll_plan *plan, struct coll_local *local);
 	u64 (*scratch)(const struct coll_plan *plan);
 };
+
+/* Steps of a schedule that has no segments, among so many ranks. */
+#define COLL_STEPS_MAX(nranks)	(2 * (u64)(nranks))
+
+/* Three parts of each round of a doubling among COLLECTIVE_RANKS_MAX. */
+#define COLL_STEPS_FEW		30
 
 extern const struct coll_schedule coll_ring_allreduce;
 extern const struct coll_schedule coll_ring_barrier;
@@ -318,9 +347,9 @@ struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range 
 
 u64 coll_plan_before(const struct coll_plan *plan, u32 block);
 u32 coll_plan_wider(const struct coll_plan *plan);
-u32 coll_plan_segments(const struct coll_plan *plan, u64 count);
+u64 coll_plan_segments(const struct coll_plan *plan, u64 count);
 struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
-				    u32 index);
+				    u64 index);
 struct coll_span coll_plan_place(const struct coll_plan *plan, u64 count, u64 index);
 void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span own,
 		     struct coll_span at, struct coll_step *step);
@@ -346,6 +375,8 @@ static inline const struct coll_schedule *coll_plan_schedule(const struct coll_p
 }
 
 void coll_schedule_step(const struct coll_schedule *schedule,
-			const struct coll_plan *plan, u32 i, struct coll_step *step);
+			const struct coll_plan *plan, u64 i, struct coll_step *step);
+u64 coll_schedule_next(const struct coll_schedule *schedule, const struct coll_plan *plan,
+		       u64 i, u64 end, bool sends, struct coll_step *step);
 
 #endif /* COLL_SCHEDULE_H */

@@ -118,6 +118,29 @@ static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
 	memcpy(sink->carry, ptr + whole, sink->carried);
 }
 
+/* Bytes, as they arrive, that are done in one go wherever they come from and go to. */
+static u64 sink_piece(const struct coll_sink *sink)
+{
+	const size_t stored = sink->stored ? sink->stored : sink->size;
+	u64 elements = coll_mem_piece(sink->dst, sink->dst_off) / stored;
+	size_t own = sink->size;
+
+	if (sink->tee)
+		elements = min(elements, coll_mem_piece(sink->tee, sink->tee_off) / sink->size);
+	if (sink->kind == COLL_SINK_REDUCE) {
+		size_t room;
+		const void *dst = sink->dst->at(sink->dst, sink->dst_off, &room);
+		const void *ours = sink->own->at(sink->own, sink->own_off, &room);
+
+		if (sink->stored)
+			own = coll_type_size(sink->type);
+		elements = min(elements, coll_mem_piece(sink->own, sink->own_off) / own);
+		if (stored == own)
+			elements = sink_apart(dst, ours, elements * own, own) / own;
+	}
+	return elements * sink->size;
+}
+
 /**
  * coll_sink() - take arriving bytes
  * @sink: of the frame they belong to
@@ -125,13 +148,21 @@ static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
  * @len: how many there are
  *
  * Context: any; with the vector registers (kernel_fpu_begin) if coll_sink_computes().
- * Return: how many were taken: @len, or fewer when the frame ends first.
+ * Return: how many were taken: @len, or fewer when the frame ends first, or when they go to
+ * many short pieces of memory; one at least.
  */
 size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 {
 	u64 room = sink->left > sink->excess ? sink->left - sink->excess : 0;
 
 	len = min_t(u64, len, sink->left);
+	sink->cost = len;
+	if (len && room && (sink->kind == COLL_SINK_COPY || sink->kind == COLL_SINK_REDUCE)) {
+		u64 piece = sink_piece(sink);
+
+		len = coll_piece_bound(piece, len);
+		sink->cost = coll_piece_cost(piece, len);
+	}
 	sink->left -= len;
 
 	switch (sink->kind) {

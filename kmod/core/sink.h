@@ -53,6 +53,7 @@ enum coll_sink_kind {
  * @own_off: next byte to read, in @own
  * @tee_off: next byte to store, in @tee
  * @left: bytes still to arrive
+ * @cost: of the bytes taken last, of a budget: see coll_piece_cost()
  * @haul: what they are part of, of COPY; how many follow is said then
  * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
  *	there is no room: nobody wants them
@@ -77,6 +78,7 @@ struct coll_sink {
 	u64 own_off;
 	u64 tee_off;
 	u64 left;
+	u64 cost;
 	struct coll_haul haul;
 	u64 excess;
 	const struct coll_reduce_impl *impl;

@@ -13,15 +13,16 @@
 
 #include <linux/collective.h>
 
-static_assert(sizeof(struct coll_data) <= COLL_DATA_SIZE);
 static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
+/* What a data frame tells of credit is never more than there is: stream_tell(). */
+static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
 
 /**
  * coll_stream_init() - make a stream out of zeroed memory
  * @stream: the stream
  * @engine: that it belongs to
  * @peer: rank at the other end
- * @stage: COLL_CREDIT bytes
+ * @stage: COLL_STAGE_SIZE bytes
  * @grants: COLL_GRANTS(engine->nhash) of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
@@ -35,8 +36,17 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->grants.entry = grants;
 	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
-	INIT_LIST_HEAD(&stream->waking);
+	INIT_LIST_HEAD(&stream->waiting);
+	INIT_LIST_HEAD(&stream->starving);
+	INIT_LIST_HEAD(&stream->lent);
 	INIT_LIST_HEAD(&stream->node);
+}
+
+/* A peer has called something else than what is in progress here. */
+static void stream_mismatch(const struct coll_stream *stream, struct coll_inst *inst)
+{
+	inst->odd = true;
+	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
 }
 
 /* Has the peer called something else, which he granted? */
@@ -46,7 +56,7 @@ static bool stream_differs(const struct coll_stream *stream, struct coll_inst *i
 
 	if (!grant->limit || grant->digest == inst->call.digest)
 		return false;
-	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+	stream_mismatch(stream, inst);
 	return true;
 }
 
@@ -66,7 +76,8 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *in
 void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst)
 {
 	/* With a key it may be the next use of it that is granted. */
-	if (!inst->error && inst->call.digest && coll_name_counted(inst->call.instance))
+	if (!inst->error && !inst->odd && inst->call.digest &&
+	    coll_name_counted(inst->call.instance))
 		stream_differs(stream, inst);
 }
 
@@ -95,12 +106,16 @@ static u8 stream_tell(struct coll_stream *stream)
 static int stream_repaid(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
+	struct coll_inst *inst, *next;
 
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
+	/* Few: there is credit kept to ask for grants for all that may be in progress. */
+	list_for_each_entry_safe(inst, next, &stream->starving, tx_node)
+		coll_inst_ready(inst);
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
@@ -152,8 +167,15 @@ static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
 	return true;
 }
 
-/* Begin a frame of @inst, if there is something final that may go. */
-static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
+/* It is looked at again when something has happened: coll_inst_ready(). */
+static void stream_park(struct coll_inst *inst, struct list_head *list)
+{
+	inst->tx_parked = true;
+	list_move_tail(&inst->tx_node, list);
+}
+
+/* Begin a frame of @inst, if there is something final that may go; else it is parked. */
+static void stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 {
 	struct coll_engine *engine = stream->engine;
 	const struct coll_span *out = &inst->tx.out;
@@ -172,13 +194,18 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	ask = inst->tx.whole && !granted;
 	if (!inst->call.eager && !ask)
 		ready = min(ready, granted);
-	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream))
-		return false;
+	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream)) {
+		stream_park(inst, &stream->waiting);
+		return;
+	}
 	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_FULL);
 
 	if (ask || (inst->call.eager && granted < ready)) {
-		if (!stream_eager(stream, inst, &data))
-			return false;
+		if (!stream_eager(stream, inst, &data)) {
+			stream_park(inst, inst->requested ? &stream->waiting :
+					  &stream->starving);
+			return;
+		}
 	} else if (!inst->call.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
 	}
@@ -196,7 +223,6 @@ static bool stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	inst->framing++;
 	if (!(data.flags & COLL_DATA_REQUEST))
 		coll_inst_framed(inst, stream, data.length);
-	return true;
 }
 
 /**
@@ -215,12 +241,12 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	if (stream->released)
 		return false;
 
-	if (!stream->tx_inst) {
-		list_for_each_entry(inst, &stream->sending, tx_node)
-			if (stream_frame(stream, inst))
-				break;
-		if (!stream->tx_inst)
+	/* Each is looked at once, until something happens that may let it send. */
+	while (!stream->tx_inst) {
+		inst = list_first_entry_or_null(&stream->sending, struct coll_inst, tx_node);
+		if (!inst)
 			return false;
+		stream_frame(stream, inst);
 	}
 
 	if (stream->tx_head_left)
@@ -285,23 +311,43 @@ static bool grant_useless(const struct coll_engine *engine, u64 instance)
  * The peer has failed many operations that have not begun here.  Of those that
  * come in order it has no two in progress that are further apart than nhash.
  */
-static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+static bool grant_past(const struct coll_engine *engine, u64 instance, u64 latest)
+{
+	return coll_name_counted(instance) && coll_name_counted(latest) &&
+	       instance + engine->nhash <= latest;
+}
+
+/* All that are past, or of no use: a look at each entry, and maybe for its operation. */
+static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 {
 	const struct coll_engine *engine = stream->engine;
 	u32 i = 0;
 
+	/* COLL_GRANTS(), each seldom moved. */
 	while (i < stream->grants.size) {
 		u64 instance = stream->grants.entry[i].instance - 1;
 
 		/* Another one may be moved to its place. */
 		if (stream->grants.entry[i].instance &&
-		    (grant_useless(engine, instance) ||
-		     (coll_name_counted(instance) && coll_name_counted(latest) &&
-		      instance + engine->nhash <= latest)))
+		    (useless ? grant_useless(engine, instance) :
+			       grant_past(engine, instance, latest)))
 			coll_grants_drop(&stream->grants, instance);
 		else
 			i++;
 	}
+}
+
+/*
+ * What is of no use has become so by operations of ours, which the peer cannot make us
+ * begin: so it cannot make us look for that again and again.
+ */
+static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+{
+	u32 count = stream->grants.count;
+
+	stream_sweep(stream, latest, false);
+	if (stream->grants.count == count)
+		stream_sweep(stream, latest, true);
 }
 
 /**
@@ -333,10 +379,27 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
 	err = coll_grants_raise(&stream->grants, instance, limit, digest);
 	if (err)
 		return -EPROTO;
-	if (inst)
+	if (inst) {
 		coll_stream_compare(stream, inst);
+		if (inst->tx_stream == stream && !list_empty(&inst->tx_node))
+			coll_inst_ready(inst);
+	}
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
+}
+
+/* What was lent up to a position is not read any more. */
+static void stream_covered(struct coll_stream *stream, u64 position)
+{
+	struct coll_mark *mark;
+
+	/* Each was put there by a frame of ours. */
+	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_mark, node)) &&
+	       mark->position <= position) {
+		list_del(&mark->node);
+		mark->stream = NULL;
+		coll_inst_consumed(mark->inst);
+	}
 }
 
 /**
@@ -348,13 +411,10 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
  */
 int coll_stream_consumed(struct coll_stream *stream, u64 position)
 {
-	struct coll_inst *inst, *next;
-
 	if (position < stream->tx_consumed || position > stream->tx_position)
 		return -EPROTO;
 	stream->tx_consumed = position;
-	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		coll_inst_consumed(inst, stream);
+	stream_covered(stream, position);
 	return 0;
 }
 
@@ -382,14 +442,11 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
  */
 noinline void coll_stream_release(struct coll_stream *stream)
 {
-	struct coll_inst *inst, *next;
-
 	if (stream->released)
 		return;
 	stream->released = true;
 	stream_unframe(stream);
-	list_for_each_entry_safe(inst, next, &stream->engine->active, node)
-		coll_inst_consumed(inst, stream);
+	stream_covered(stream, U64_MAX);
 }
 
 /*
@@ -444,7 +501,7 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	inst = coll_inst_find(engine, data->instance);
 	if (!inst)
 		return coll_engine_expects(engine, data->instance);
-	if (inst->error || !(data->flags & COLL_DATA_EAGER) ||
+	if (inst->error || inst->odd || !(data->flags & COLL_DATA_EAGER) ||
 	    coll_inst_receives(inst, stream->peer))
 		return false;
 	/* Either its turn is to come, or its run is over: for the next use of a key. */
@@ -454,31 +511,48 @@ static bool stream_early(const struct coll_stream *stream, const struct coll_dat
 	       coll_inst_awaits(inst, stream->peer);
 }
 
+/* Its turn has come, but what came before it has not been taken: see stage.c. */
+static bool stream_behind(const struct coll_stream *stream, const struct coll_data *data)
+{
+	const struct coll_inst *inst;
+
+	if (!stream->staged || !(data->flags & COLL_DATA_EAGER) ||
+	    !coll_stage_holds(stream, data->instance))
+		return false;
+	inst = coll_inst_find(stream->engine, data->instance);
+	return inst && !inst->error && !list_empty(&inst->waking) &&
+	       coll_inst_receives(inst, stream->peer);
+}
+
 /*
  * Is there an instance that takes the frame's payload?  One it does not fit is
- * told, and one whose sender asks for a grant gives it.
+ * told, and one whose sender asks for a grant gives it.  A frame beyond the grant is an
+ * error.
  */
-static struct coll_inst *stream_taker(struct coll_stream *stream,
-				      const struct coll_data *data)
+static int stream_taker(struct coll_stream *stream, const struct coll_data *data,
+			struct coll_inst **taker)
 {
-	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst = coll_inst_find(engine, data->instance);
+	struct coll_inst *inst = coll_inst_find(stream->engine, data->instance);
 
-	if (!inst || inst->error)
-		return NULL;
+	*taker = NULL;
+	if (!inst || inst->error || inst->odd)
+		return 0;
 	if (data->call != coll_plan_call(&inst->call.plan) ||
 	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
-		engine->ops->mismatch(engine->ctx, inst, stream->peer);
-		return NULL;
+		stream_mismatch(stream, inst);
+		return 0;
 	}
+	if (!(data->flags & COLL_DATA_EAGER) && !coll_inst_granted(inst, data))
+		return -EPROTO;
 	coll_inst_size(inst, data);
 	if (data->flags & COLL_DATA_REQUEST) {
 		coll_inst_grant(inst);
-		return NULL;
+		return 0;
 	}
 	if (data->flags & COLL_DATA_BORROWED)
-		inst->lender = stream;
-	return inst;
+		coll_inst_lent(inst, stream);
+	*taker = inst;
+	return 0;
 }
 
 /* The header is complete: where does the payload go? */
@@ -487,6 +561,7 @@ static int stream_begin(struct coll_stream *stream)
 	struct coll_engine *engine = stream->engine;
 	struct coll_data *data = &stream->rx_data;
 	bool early;
+	int err = 0;
 
 	if (coll_wire_get_data(stream->rx_head, data, engine->incarnation) ||
 	    data->lane != engine->lane ||
@@ -499,26 +574,27 @@ static int stream_begin(struct coll_stream *stream)
 			return -EPROTO;
 	}
 
-	early = stream_early(stream, data);
+	early = stream_early(stream, data) || stream_behind(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
 
+	stream->rx_inst = NULL;
+	if (!early)
+		err = stream_taker(stream, data, &stream->rx_inst);
+	if (err)
+		return err;
+
 	stream->rx_open = true;
 	stream->rx_head_got = 0;
 	stream->sink = (struct coll_sink){ .left = data->length };
-	stream->rx_inst = NULL;
 
 	if (early) {
-		u8 *entry = stream->stage + stream->staged;
-
-		memcpy(entry, data, sizeof(*data));
 		stream->sink.kind = COLL_SINK_STAGE;
-		stream->sink.stage = entry + COLL_DATA_SIZE;
+		stream->sink.stage = coll_stage_room(stream, data->length);
 		return 0;
 	}
 
-	stream->rx_inst = stream_taker(stream, data);
 	if (stream->rx_inst) {
 		coll_inst_sink(stream->rx_inst, &stream->sink, data->length);
 		stream->rx_inst->rx_stream = stream;
@@ -541,6 +617,20 @@ static u64 stream_stored(const struct coll_data *data, const struct coll_sink *s
 	return data->offset + data->length - coll_sink_pending(sink);
 }
 
+/* Meanwhile its turn may have come, or its operation may have failed. */
+static void stream_staged(struct coll_stream *stream, const struct coll_data *data)
+{
+	struct coll_inst *inst;
+
+	if (stream_early(stream, data))
+		return;
+	inst = coll_inst_find(stream->engine, data->instance);
+	if (inst && coll_inst_receives(inst, stream->peer))
+		coll_engine_wake(inst);
+	else
+		coll_stream_unstage(stream, data->instance);
+}
+
 /* The last byte of a frame has come. */
 static void stream_close(struct coll_stream *stream)
 {
@@ -552,8 +642,8 @@ static void stream_close(struct coll_stream *stream)
 	stream->rx_inst = NULL;
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
-		stream->staged += eager_cost(data.length);
-		coll_stream_unstage(stream);
+		coll_stage_add(stream, &data);
+		stream_staged(stream, &data);
 		return;
 	}
 
@@ -591,6 +681,8 @@ static bool stream_refused(const struct coll_stream *stream)
  * coll_stream_pause() has to follow, not at once; the end of a frame counts then, or when more
  * is taken.
  *
+ * What that costs of a budget is @stream->rx_cost: see coll_piece_cost().
+ *
  * Context: needs the vector registers when coll_stream_reduces().
  * Return: how many were taken, at least one, or -EPROTO, and from then on always.
  */
@@ -608,13 +700,16 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		n = min_t(u32, COLL_DATA_SIZE - stream->rx_head_got, len);
 		memcpy(stream->rx_head + stream->rx_head_got, ptr, n);
 		stream->rx_head_got += n;
+		stream->rx_cost = n;
 		if (stream->rx_head_got < COLL_DATA_SIZE)
 			return n;
 		err = stream_begin(stream);
 		if (err)
 			return err;
+		stream->rx_cost = COLL_PIECE_COST;
 	} else {
 		n = coll_sink(&stream->sink, ptr, len);
+		stream->rx_cost = stream->sink.cost;
 		stream->rx_position += n;
 		stream_count(stream, &stream->sink, n);
 	}
@@ -637,54 +732,58 @@ void coll_stream_pause(struct coll_stream *stream)
 				 stream_stored(&stream->rx_data, &stream->sink));
 }
 
-/* Give a staged frame to its instance, now that there is one. */
-static void stream_deliver(struct coll_stream *stream, const struct coll_data *data,
-			   const u8 *payload)
+/* Give a staged frame to its instance, now that there is one; at what cost. */
+static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *data,
+			  const u8 *payload)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst = stream_taker(stream, data);
+	struct coll_inst *inst;
 	struct coll_sink sink;
+	u64 cost = 0;
+	u32 done = 0;
 
-	if (!inst)
-		return;
+	/* Nothing is in the stage that needs a grant. */
+	if (stream_taker(stream, data, &inst) || !inst)
+		return 0;
 	coll_inst_sink(inst, &sink, data->length);
-	if (coll_sink_computes(&sink))
-		engine->ops->vector(engine->ctx, true);
-	coll_sink(&sink, payload, data->length);
-	if (coll_sink_computes(&sink))
-		engine->ops->vector(engine->ctx, false);
+	while (done < data->length) {
+		if (coll_sink_computes(&sink))
+			engine->ops->vector(engine->ctx, true);
+		done += coll_sink(&sink, payload + done, data->length - done);
+		if (coll_sink_computes(&sink))
+			engine->ops->vector(engine->ctx, false);
+		cost += sink.cost;
+	}
 	if (sink.kind == COLL_SINK_REDUCE)
 		engine->stats.reduced += data->length;
 	coll_inst_stored(inst, stream_stored(data, &sink));
+	return cost;
 }
 
 /**
- * coll_stream_unstage() - use what came early, or drop it
- * @stream: the stream; an instance was submitted, or a frame staged
+ * coll_stream_unstage() - use the next frame of a name that came early, or drop it
+ * @stream: the stream
+ * @instance: the name
+ *
+ * Return: what that costs of a budget; 0: there is none whose turn has come, or that nobody
+ * waits for any more.
  */
-void coll_stream_unstage(struct coll_stream *stream)
+u64 coll_stream_unstage(struct coll_stream *stream, u64 instance)
 {
-	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
-	u32 at = 0;
+	struct coll_stage_place place = { 0 };
+	struct coll_data data;
+	const u8 *payload;
+	u64 cost;
 
-	while (at < stream->staged) {
-		u8 *entry = stream->stage + at;
-		u8 *end = open ? stream->sink.stage : stream->stage + stream->staged;
-		struct coll_data data;
-		u32 cost;
+	/* Those of the name that are not to be taken yet: see coll_stage_next(). */
+	do {
+		payload = coll_stage_next(stream, instance, &place, &data);
+		if (!payload)
+			return 0;
+	} while (stream_early(stream, &data));
 
-		memcpy(&data, entry, sizeof(data));
-		cost = eager_cost(data.length);
-		if (stream_early(stream, &data)) {
-			at += cost;
-			continue;
-		}
-		stream_deliver(stream, &data, entry + COLL_DATA_SIZE);
-
-		memmove(entry, entry + cost, end - (entry + cost));
-		stream->staged -= cost;
-		if (open)
-			stream->sink.stage -= cost;
-		stream_credit(stream, &data);
-	}
+	coll_stage_remove(stream, &place);
+	cost = stream_deliver(stream, &data, payload);
+	stream_credit(stream, &data);
+	return max_t(u64, cost, COLL_PIECE_COST);
 }

@@ -56,12 +56,12 @@ static u32 doubling_partner(const struct coll_plan *plan, u32 k)
 	return me < extra ? 2 * me + 1 : me + extra;
 }
 
-static u32 tree_barrier_steps(const struct coll_plan *plan)
+static u64 tree_barrier_steps(const struct coll_plan *plan)
 {
 	return rounds(plan->nranks);
 }
 
-static void tree_barrier_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_barrier_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
 
@@ -85,12 +85,12 @@ const struct coll_schedule coll_tree_barrier = {
 	.step	= tree_barrier_step,
 };
 
-static u32 tree_broadcast_steps(const struct coll_plan *plan)
+static u64 tree_broadcast_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks) : 0;
 }
 
-static void tree_broadcast_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, top = rounds(n);
 	u32 me = (plan->rank + n - plan->root) % n;
@@ -153,12 +153,12 @@ static void tree_own(struct coll_step *step, struct coll_span own)
 	step->own_off = own.off;
 }
 
-static u32 tree_reduce_steps(const struct coll_plan *plan)
+static u64 tree_reduce_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
 }
 
-static void tree_reduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
 	u32 me = (plan->rank + n - plan->root) % n;
@@ -200,7 +200,7 @@ static u32 doubling_rounds(const struct coll_plan *plan)
 	return rounds(plan->nranks - doubling_extra(plan));
 }
 
-static u32 tree_allreduce_steps(const struct coll_plan *plan)
+static u64 tree_allreduce_steps(const struct coll_plan *plan)
 {
 	if (!coll_plan_moves(plan))
 		return 0;
@@ -228,7 +228,7 @@ static bool doubling_paired(const struct coll_plan *plan)
 	return plan->rank < 2 * doubling_extra(plan);
 }
 
-static void tree_allreduce_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 extra = doubling_extra(plan), all = doubling_rounds(plan);
 	bool paired = doubling_paired(plan), silent = paired && !(plan->rank & 1);
@@ -286,12 +286,12 @@ static u32 scan_receives(u32 place)
 	return rounds(place + 1);
 }
 
-static u32 tree_scan_steps(const struct coll_plan *plan)
+static u64 tree_scan_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
 }
 
-static void tree_scan_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_scan_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 far = 1U << i, all = scan_receives(plan->rank);
 
@@ -322,7 +322,7 @@ const struct coll_schedule coll_tree_scan = {
 	.scratch = tree_scan_scratch,
 };
 
-static u32 tree_exscan_steps(const struct coll_plan *plan)
+static u64 tree_exscan_steps(const struct coll_plan *plan)
 {
 	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks - 1) : 0;
 }
@@ -333,7 +333,7 @@ static u32 exscan_receives(const struct coll_plan *plan)
 	return plan->rank ? 1 + scan_receives(plan->rank - 1) : 0;
 }
 
-static void tree_exscan_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_exscan_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 far = i ? 1U << (i - 1) : 1, all = exscan_receives(plan);
 
@@ -364,7 +364,7 @@ const struct coll_schedule coll_tree_exscan = {
 	.scratch = tree_exscan_scratch,
 };
 
-static u32 tree_allgather_steps(const struct coll_plan *plan)
+static u64 tree_allgather_steps(const struct coll_plan *plan)
 {
 	return coll_plan_total(plan) ? 3 * rounds(plan->nranks) : 0;
 }
@@ -400,7 +400,7 @@ static struct coll_span tree_gathered(const struct coll_plan *plan, u32 owner, u
 	}
 }
 
-static void tree_allgather_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void tree_allgather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i / 3, part = i % 3;
 	u32 blocks = min(far, n - far);

@@ -28,7 +28,7 @@ static struct coll_range varlen_block(const struct coll_plan *plan, u32 rank)
 	};
 }
 
-static u32 varlen_steps(const struct coll_plan *plan)
+static u64 varlen_steps(const struct coll_plan *plan)
 {
 	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
 }
@@ -51,7 +51,12 @@ static void varlen_receive(const struct coll_plan *plan, struct coll_step *step)
 	step->roomy = true;
 }
 
-static void varlen_broadcast_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static u64 varlen_turn(const struct coll_plan *plan, u32 peer)
+{
+	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+}
+
+static void varlen_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
 	if (coll_plan_at_root(plan))
@@ -71,10 +76,11 @@ const struct coll_schedule coll_varlen_broadcast = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_broadcast_step,
+	.turn	= varlen_turn,
 	.local	= varlen_broadcast_local,
 };
 
-static void varlen_scatter_step(const struct coll_plan *plan, u32 i, struct coll_step *step)
+static void varlen_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 to = (plan->root + 1 + i) % plan->nranks;
 
@@ -96,5 +102,6 @@ const struct coll_schedule coll_varlen_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_scatter_step,
+	.turn	= varlen_turn,
 	.local	= varlen_scatter_local,
 };

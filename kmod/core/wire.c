@@ -4,12 +4,13 @@
 
 #include <linux/collective.h>
 
-#define HELLO_MAGIC	0x4c4c4f43U	/* "COLL" */
+#define HELLO_MAGIC	0x4c4c4f43U	/* "COLL" of a little-endian host */
+#define HELLO_MAGIC_SWAPPED	0x434f4c4cU
 #define CONTROL_MAGIC	0xc7
 #define DATA_MAGIC	0xda
 
 struct hello_wire {
-	__le32 magic;
+	u32 magic;		/* in the sender's byte order, as elements are */
 	__le16 version;
 	u8 stage;
 	u8 kind;
@@ -60,6 +61,10 @@ struct control_wire {
 			__le64 digest;
 			u8 reserved[16];
 		} __packed grant;
+		struct {
+			__le64 submitted;
+			u8 reserved[16];
+		} __packed ping;
 		u8 reserved2[24];	/* of all others */
 	};
 } __packed;
@@ -80,6 +85,9 @@ struct data_wire {
 static_assert(sizeof(struct hello_wire) == COLL_HELLO_SIZE);
 static_assert(sizeof(struct control_wire) == COLL_CONTROL_SIZE);
 static_assert(sizeof(struct data_wire) == COLL_DATA_SIZE);
+/* Of a signature: what has fewer bits on the wire. */
+static_assert(COLLECTIVE_F_ALL <= U16_MAX);
+static_assert(COLLECTIVE_RANKS_MAX <= U16_MAX);
 
 static bool all_zero(const u8 *p, size_t len)
 {
@@ -125,7 +133,7 @@ u64 coll_signature_digest(const struct coll_signature *signature)
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
 {
 	struct hello_wire w = {
-		.magic = cpu_to_le32(HELLO_MAGIC),
+		.magic = HELLO_MAGIC,
 		.version = cpu_to_le16(COLL_WIRE_VERSION),
 		.stage = hello->stage,
 		.kind = hello->kind,
@@ -162,6 +170,24 @@ void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof)
 	memcpy(buf, &w, sizeof(w));
 }
 
+/**
+ * coll_wire_put_refusal() - write the answer that refuses a call
+ * @buf: COLL_HELLO_SIZE bytes
+ * @call: the call, as it came; may be one that coll_wire_get_hello() refuses
+ * @error: a positive errno
+ *
+ * It tells the caller nothing but @error that the call does not say.
+ */
+void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
+{
+	struct hello_wire w;
+
+	memcpy(&w, call, sizeof(w));
+	w.stage = COLL_HELLO_ANSWER;
+	w.error = cpu_to_le32(error);
+	memcpy(buf, &w, sizeof(w));
+}
+
 /* A proof belongs to a nonce, and to who has seen the other side's. */
 static bool hello_proves(const struct hello_wire *w)
 {
@@ -178,14 +204,17 @@ static bool hello_proves(const struct hello_wire *w)
  * @buf: COLL_HELLO_SIZE bytes from a stranger
  * @hello: filled in; ranks and lanes are in range, the rest is as it came
  *
- * Return: 0, or -EPROTO when it is not one of this version.
+ * Return: 0, -EOPNOTSUPP when the sender's host has the other byte order, or -EPROTO
+ * when it is not a HELLO of this version.
  */
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 {
 	struct hello_wire w;
 
 	memcpy(&w, buf, sizeof(w));
-	if (le32_to_cpu(w.magic) != HELLO_MAGIC ||
+	if (w.magic == HELLO_MAGIC_SWAPPED)
+		return -EOPNOTSUPP;
+	if (w.magic != HELLO_MAGIC ||
 	    le16_to_cpu(w.version) != COLL_WIRE_VERSION ||
 	    w.stage >= COLL_HELLO_STAGES || w.kind >= COLL_CONN_KINDS ||
 	    w.secured > 1 || w.reserved2 || !hello_proves(&w) ||
@@ -255,6 +284,10 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		break;
 	case COLL_CONTROL_GRANT:
 		w.grant.digest = cpu_to_le64(control->digest);
+		break;
+	case COLL_CONTROL_PING:
+	case COLL_CONTROL_PONG:
+		w.ping.submitted = cpu_to_le64(control->submitted);
 		break;
 	}
 	memcpy(buf, &w, sizeof(w));
@@ -341,6 +374,12 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	case COLL_CONTROL_GRANT:
 		control->digest = le64_to_cpu(w.grant.digest);
 		if (!all_zero(w.grant.reserved, sizeof(w.grant.reserved)))
+			return -EPROTO;
+		break;
+	case COLL_CONTROL_PING:
+	case COLL_CONTROL_PONG:
+		control->submitted = le64_to_cpu(w.ping.submitted);
+		if (!all_zero(w.ping.reserved, sizeof(w.ping.reserved)))
 			return -EPROTO;
 		break;
 	default:

@@ -2,7 +2,8 @@
 /*
  * What is on the wire; Documentation/wire.rst is the prose.
  *
- * Three kinds of fixed-size frames, all little-endian: HELLO (call, answer and
+ * Three kinds of fixed-size frames, all little-endian but for the magic number of a HELLO, which
+ * tells the byte order of the sender's host: HELLO (call, answer and
  * confirmation, first on every connection), control frames, and the headers of data frames.
  * A frame is read into its host form by a function that refuses what no honest
  * peer sends; nothing else looks at the bytes.
@@ -12,7 +13,7 @@
 
 #include "env.h"
 
-#define COLL_WIRE_VERSION	4
+#define COLL_WIRE_VERSION	5
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -86,6 +87,9 @@ enum coll_hello_stage {
  * @inflight: requests a member may have in flight
  * @nonce: random bytes of the sender's
  * @proof: that the sender knows the secret; zero in a call, and when refusing
+ *
+ * An answer that refuses is the call with another @stage and @error: @from and @to are
+ * the call's, and so is @nonce.
  */
 struct coll_hello {
 	u8 stage;
@@ -109,8 +113,8 @@ enum coll_control_kind {
 	COLL_CONTROL_GRANT,		/* send @position bytes of it: I can take them */
 	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
-	COLL_CONTROL_PING,		/* @position: the sender's clock */
-	COLL_CONTROL_PONG,		/* @position: as it came */
+	COLL_CONTROL_PING,		/* @position: the sender's clock; @submitted */
+	COLL_CONTROL_PONG,		/* @position: as it came; @submitted */
 	COLL_CONTROL_ABORT,		/* it has failed: I complete nothing of it any more */
 	COLL_CONTROL_LEAVE,		/* I am going, all is well */
 	COLL_CONTROL_EVIDENCE,		/* of an ABORT to come: what rank @position called */
@@ -162,6 +166,8 @@ struct coll_cause {
  * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
  * @digest: of GRANT: struct coll_call, @digest
+ * @submitted: of PING and PONG to the rank 2^k further: the least number of collectives without
+ *	a key that the 2^k ranks up to the sender are known to have submitted; else 0
  */
 struct coll_control {
 	u8 kind;
@@ -172,6 +178,7 @@ struct coll_control {
 		struct coll_signature signature;
 		struct coll_cause cause;
 		u64 digest;
+		u64 submitted;
 	};
 };
 
@@ -216,6 +223,7 @@ u64 coll_signature_digest(const struct coll_signature *signature);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);
+void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error);
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello);
 void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation);
 int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation);

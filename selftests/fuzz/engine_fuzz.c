@@ -59,7 +59,10 @@ static void act_control(struct rig *rig, struct input *in)
 
 static void act_abort(struct rig *rig, struct input *in)
 {
-	coll_engine_abort(&rig->engine, rig_name(rig, in), -ECANCELED);
+	u64 name = rig_name(rig, in);
+
+	failed_names_add(&rig->failures, name);
+	coll_engine_abort(&rig->engine, name, -ECANCELED);
 }
 
 /* A peer that says so of the group, or whose connection ends, reads our memory no more. */
@@ -87,6 +90,7 @@ static void act_tick(struct rig *rig, struct input *in)
 {
 	rig->now += input_byte(in);
 	coll_engine_tick(&rig->engine, rig->now);
+	coll_engine_drain(&rig->engine);
 }
 
 static void act_copy(struct rig *rig, struct input *in)
@@ -99,15 +103,21 @@ static void act_connect(struct rig *rig, struct input *in)
 	peer_connect(rig, rig_peer(rig, in));
 }
 
-static void act_needs(struct rig *rig, struct input *in)
+static bool is_odd(void *ctx, u32 peer)
 {
-	coll_engine_needs(&rig->engine, rig_peer(rig, in)->stream.peer);
+	(void)ctx;
+	return peer & 1;
+}
+
+static void act_lacks(struct rig *rig, struct input *in)
+{
+	coll_engine_lacks(&rig->engine, input_byte(in) & 1, is_odd);
 }
 
 static void (* const acts[])(struct rig *rig, struct input *in) = {
 	rig_submit, rig_submit, act_begin, act_begin, act_begin, act_arrive, act_send, act_send,
 	act_control, act_control, act_again, act_raw, act_abort, act_gone, act_lease, act_tick,
-	act_copy, act_connect, act_needs,
+	act_copy, act_connect, act_lacks,
 };
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size)

@@ -344,7 +344,7 @@ void rig_submit(struct rig *rig, struct input *in)
 	if (!operation)
 		return;
 	call.instance = choose_name(rig, in, &call.plan);
-	if (coll_failed_find(&rig->failures, call.instance) >= 0) {
+	if (failed_names_have(&rig->failures, call.instance)) {
 		operation_free(operation);
 		return;
 	}

@@ -68,6 +68,13 @@ static void on_vector(void *ctx, bool begin)
 	rig->vector = begin;
 }
 
+static bool on_failed(void *ctx, u64 instance)
+{
+	struct rig *rig = ctx;
+
+	return failed_names_have(&rig->failures, instance);
+}
+
 static const struct coll_engine_ops rig_ops = {
 	.stream		= on_stream,
 	.control	= on_control,
@@ -75,6 +82,7 @@ static const struct coll_engine_ops rig_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.vector		= on_vector,
+	.failed		= on_failed,
 };
 
 /*
@@ -88,7 +96,7 @@ static void peer_init(struct rig *rig, u32 rank)
 	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
 
 	if (!stage[rank]) {
-		stage[rank] = malloc(COLL_CREDIT);
+		stage[rank] = malloc(COLL_STAGE_SIZE);
 		grants[rank] = malloc(table);
 	}
 	memset(grants[rank], 0, table);
@@ -114,7 +122,7 @@ struct rig *rig_new(struct input *in)
 		.nranks = nranks,
 		.incarnation = RIG_INCARNATION,
 	};
-	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS, &rig->failures);
+	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS);
 	for (rank = 0; rank < nranks; rank++) {
 		if (rank == rig->engine.rank)
 			continue;
@@ -130,7 +138,8 @@ static void stream_check(const struct coll_stream *stream)
 	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
 
 	require(stream->staged <= COLL_CREDIT);
-	require(!open || stream->sink.stage + stream->sink.left <= stream->stage + COLL_CREDIT);
+	require(!open || stream->sink.stage + stream->sink.left <=
+			 stream->stage + COLL_STAGE_SIZE);
 	require(stream->grants.count < stream->grants.size);
 	require(stream->rx_freed <= stream->rx_eager && stream->rx_told <= stream->rx_freed);
 	require(stream->tx_consumed <= stream->tx_position);
@@ -210,6 +219,7 @@ void rig_free(struct rig *rig, bool released)
 	else
 		rig_settle(rig);
 	rig_check(rig);
-	require(list_empty(&rig->engine.active) && !rig->engine.copying);
+	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.copying));
+	failed_names_free(&rig->failures);
 	free(rig);
 }

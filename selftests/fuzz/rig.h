@@ -20,6 +20,7 @@
 #define COLL_FUZZ_RIG_H
 
 #include "area.h"
+#include "../unit/failed_names.h"
 #include "input.h"
 #include "inst.h"
 #include "require.h"
@@ -78,7 +79,7 @@ struct peer {
 struct rig {
 	struct coll_engine engine;
 	struct coll_inst *hash[RIG_SLOTS];
-	struct coll_failed failures;
+	struct failed_names failures;
 	struct peer peer[RIG_RANKS];
 	u64 next;
 	struct input again;

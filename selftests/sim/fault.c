@@ -55,19 +55,31 @@ static void flood(struct member *member, u64 instance, const struct coll_cause *
 void member_abort(struct member *member, u64 name)
 {
 	struct sim *sim = member->sim;
-	bool running = !coll_name_counted(name);
 	u32 lane, i;
 
-	for (i = 0; i < sim->config.nops; i++) {
-		if (sim->ops[i].name != name)
-			continue;
-		member->parts[i].aborted = true;
-		running |= member->parts[i].submitted && !member->parts[i].done;
-	}
-	for (lane = 0; lane < sim->config.lanes && running; lane++) {
+	for (i = 0; i < sim->config.nops; i++)
+		if (sim->ops[i].name == name)
+			member->parts[i].aborted = true;
+	for (lane = 0; lane < sim->config.lanes; lane++) {
 		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
 		coll_engine_drain(&member->engine[lane]);
 	}
+}
+
+/**
+ * member_has_failed() - has an operation of a name failed, as far as a rank has heard?
+ * @member: the rank
+ * @name: of the operation
+ */
+bool member_has_failed(const struct member *member, u64 name)
+{
+	const struct sim *sim = member->sim;
+	u32 i;
+
+	for (i = 0; i < sim->config.nops; i++)
+		if (sim->ops[i].name == name)
+			return member->parts[i].aborted;
+	return false;
 }
 
 /* As in kmod/state.c. */

@@ -27,8 +27,9 @@ static void hazard_check(struct coll_stream *stream, const struct coll_mem *mem,
 	/* What goes through a window is sent by copy. */
 	if (!len || memory->window || !memory_lent(memory, off, len, never))
 		return;
-	sim_fail(member->sim, "rank %u from %u: step %u writes %llu bytes that %s", member->rank,
-		 stream->peer, stream->rx_inst->rx_step, (unsigned long long)len,
+	sim_fail(member->sim, "rank %u from %u: step %llu writes %llu bytes that %s", member->rank,
+		 stream->peer, (unsigned long long)stream->rx_inst->rx_step,
+		 (unsigned long long)len,
 		 never ? "were sent" : "a peer has not consumed");
 }
 

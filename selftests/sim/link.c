@@ -29,7 +29,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->last = &ep->first;
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
 	/* Exactly what was promised, so that the sanitizer sees one byte more. */
-	ep->stage = malloc(COLL_CREDIT);
+	ep->stage = malloc(COLL_STAGE_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
 	if (sim_timed(sim) && sim->config.mutation != MUTATION_LEASE)
@@ -166,9 +166,11 @@ static void endpoint_bounded(struct endpoint *ep)
 {
 	const struct coll_stream *s = &ep->stream;
 	bool open = s->rx_open && s->sink.kind == COLL_SINK_STAGE;
-	u64 kept = open ? s->sink.stage - s->stage : s->staged;
+	u64 kept = s->staged + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
 
-	if (kept > COLL_CREDIT || s->rx_eager - s->rx_told > COLL_CREDIT)
+	if (kept > COLL_CREDIT ||
+	    (open && s->sink.stage + s->sink.left > s->stage + COLL_STAGE_SIZE) ||
+	    s->rx_eager - s->rx_told > COLL_CREDIT)
 		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);

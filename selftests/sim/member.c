@@ -73,6 +73,11 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 		member_done(member, number);
 }
 
+static bool on_failed(void *ctx, u64 instance)
+{
+	return member_has_failed(member_of(ctx), instance);
+}
+
 const struct coll_engine_ops member_ops = {
 	.stream		= on_stream,
 	.control	= on_control,
@@ -80,6 +85,7 @@ const struct coll_engine_ops member_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.vector		= on_vector,
+	.failed		= on_failed,
 };
 
 void member_init(struct sim *sim, u32 rank)
@@ -113,9 +119,7 @@ void member_init(struct sim *sim, u32 rank)
 		};
 		engine->ctx = engine;
 		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_inst *));
-		member->failures[lane] = calloc(1, sizeof(struct coll_failed));
-		coll_engine_init(engine, member->hash[lane], sim->config.nslots,
-				 member->failures[lane]);
+		coll_engine_init(engine, member->hash[lane], sim->config.nslots);
 	}
 	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
 	sim_actor_init(sim, &member->copy, ACTOR_COPY, rank, member);
@@ -139,7 +143,6 @@ void member_free(struct member *member)
 			list_del(&inst->node);
 			free(inst);
 		}
-		free(member->failures[lane]);
 		free(member->hash[lane]);
 	}
 	for (i = 0; i < member->sim->config.nops; i++) {
@@ -159,8 +162,10 @@ void member_tick(struct member *member)
 
 	if (!sim_timed(member->sim))
 		return;
-	for (lane = 0; lane < member->sim->config.lanes; lane++)
+	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		coll_engine_tick(&member->engine[lane], member->sim->now);
+		coll_engine_drain(&member->engine[lane]);
+	}
 }
 
 /* What an operation reads and writes on a rank. */
@@ -571,7 +576,8 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
+	coll_engine_drain(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		more |= member->engine[lane].copying;
+		more |= !list_empty(&member->engine[lane].copying);
 	return more;
 }

@@ -153,10 +153,11 @@ static void dump_lane(const struct member *m, u32 lane)
 	u32 peer;
 
 	list_for_each_entry(inst, &m->engine[lane].active, node) {
-		printf("#   lane %u: operation %llx: tx %u+%llu rx %u+%llu of %u, ", lane,
+		printf("#   lane %u: operation %llx: tx %llu+%llu rx %llu+%llu of %llu, ", lane,
 		       (unsigned long long)inst->call.instance,
-		       inst->tx_step, (unsigned long long)inst->tx_off,
-		       inst->rx_step, (unsigned long long)inst->rx_off, inst->nsteps);
+		       (unsigned long long)inst->tx_step, (unsigned long long)inst->tx_off,
+		       (unsigned long long)inst->rx_step, (unsigned long long)inst->rx_off,
+		       (unsigned long long)inst->nsteps);
 		printf("error %d, mark %llu\n", inst->error, (unsigned long long)inst->mark);
 	}
 	for (peer = 0; peer < m->sim->config.nranks; peer++) {

@@ -275,7 +275,6 @@ struct queue {
  * @lent: bytes sent without a copy, by lane
  * @instances: of the engines, by lane
  * @hash: of the engines, by lane
- * @failures: likewise
  * @ep: data connections by lane and peer, made on demand
  * @queue: control connections to each peer, made on demand
  * @parts: its side of the operations
@@ -295,7 +294,6 @@ struct member {
 	struct coll_engine engine[SIM_LANES_MAX];
 	u32 instances[SIM_LANES_MAX];
 	struct coll_inst **hash[SIM_LANES_MAX];
-	struct coll_failed *failures[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
 	struct sim_part *parts;
@@ -428,6 +426,7 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 void fault_end(struct member *member, u32 from);
 bool fault_explained(const struct member *member);
 void member_abort(struct member *member, u64 name);
+bool member_has_failed(const struct member *member, u64 name);
 
 /* memory.c */
 struct sim_mem *memory_new(struct rng *rng, u64 length);

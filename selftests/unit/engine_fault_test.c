@@ -282,6 +282,9 @@ static void test_grant_digest(void)
 	submit(f, 0, LARGE);
 	tap_ok(f->mismatches == 1, "nor need it be one that is sent anything");
 	coll_stream_granted(&f->stream[3], 0, COLL_GRANT_ALL, 6);
+	tap_ok(f->mismatches == 1, "which is told once");
+	submit(f, 1, LARGE);
+	coll_stream_granted(&f->stream[3], 1, COLL_GRANT_ALL, 6);
 	tap_ok(f->mismatches == 2, "whenever it comes");
 	submit(f, coll_name_keyed(1), LARGE);
 	coll_stream_granted(&f->stream[2], coll_name_keyed(1), COLL_GRANT_ALL, 6);

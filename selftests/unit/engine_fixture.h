@@ -8,12 +8,15 @@
 
 #include <stdlib.h>
 
+#include "failed_names.h"
 #include "inst.h"
 
 #include <linux/collective.h>
 
 #define SLOTS		32
+#ifndef PEERS
 #define PEERS		4
+#endif
 #define INCARNATION	7
 #define LANE		0
 
@@ -25,7 +28,7 @@ struct flat {
 struct fixture {
 	struct coll_engine engine;
 	struct coll_inst *hash[SLOTS];
-	struct coll_failed failed;
+	struct failed_names failed;
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
@@ -33,8 +36,8 @@ struct fixture {
 	u64 digest;		/* of what is called, and granted */
 
 	/* what the engine wanted */
-	struct coll_control control[256];
-	u32 control_to[256];
+	struct coll_control control[64 * PEERS];
+	u32 control_to[64 * PEERS];
 	u32 controls;
 	u32 kicks[PEERS];
 	u32 mismatches;
@@ -61,7 +64,7 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
 	struct fixture *f = ctx;
 
-	return &f->stream[peer];
+	return peer < PEERS ? &f->stream[peer] : NULL;
 }
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
@@ -105,6 +108,13 @@ static void on_vector(void *ctx, bool begin)
 	f->vector += begin ? 1 : -1;
 }
 
+static bool on_failed(void *ctx, u64 instance)
+{
+	struct fixture *f = ctx;
+
+	return failed_names_have(&f->failed, instance);
+}
+
 static const struct coll_engine_ops fixture_ops = {
 	.stream		= on_stream,
 	.control	= on_control,
@@ -112,6 +122,7 @@ static const struct coll_engine_ops fixture_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.vector		= on_vector,
+	.failed		= on_failed,
 };
 
 static inline void flat_init(struct flat *flat, u64 length, u8 byte)
@@ -136,9 +147,9 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 		.lane = LANE,
 		.incarnation = INCARNATION,
 	};
-	coll_engine_init(&f->engine, f->hash, SLOTS, &f->failed);
+	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
-		f->stage[i] = malloc(COLL_CREDIT);
+		f->stage[i] = malloc(COLL_STAGE_SIZE);
 		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
 		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
@@ -156,6 +167,7 @@ static inline void fixture_free(struct fixture *f)
 		free(inst);
 	for (i = 0; i < PEERS; i++)
 		free(f->stage[i]);
+	failed_names_free(&f->failed);
 	free(f->send.bytes);
 	free(f->recv.bytes);
 	free(f);
@@ -171,6 +183,14 @@ static inline int submit_call(struct fixture *f, const struct coll_call *call)
 	if (err)
 		free(inst);
 	return err;
+}
+
+/* An operation fails, here or elsewhere. */
+static inline void fail(struct fixture *f, u64 instance)
+{
+	failed_names_add(&f->failed, instance);
+	coll_engine_abort(&f->engine, instance, -ECANCELED);
+	coll_engine_drain(&f->engine);
 }
 
 static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
@@ -234,6 +254,7 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 		len -= n;
 	}
 	coll_stream_pause(&f->stream[peer]);
+	coll_engine_drain(&f->engine);
 	return 0;
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names: how they are spread over tables, and which of them have failed. */
+/* Names: how they are spread over tables. */
 #include "tap.h"
 
 #include "name.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define SIZE	512
 
@@ -56,29 +53,10 @@ static void test_spread(void)
 	}
 }
 
-static void test_failed(void)
-{
-	struct coll_failed *failed = calloc(1, sizeof(*failed));
-	bool passed = true;
-	u64 i;
-
-	for (i = 0; i < 3 * COLL_FAILED_MAX; i++) {
-		coll_failed_add(failed, coll_name_keyed(i * i));
-		passed &= coll_failed_find(failed, coll_name_keyed(i * i)) ==
-			  (int)(i % COLL_FAILED_MAX);
-	}
-	for (i = 0; i < 3 * COLL_FAILED_MAX; i++)
-		passed &= (coll_failed_find(failed, coll_name_keyed(i * i)) >= 0) ==
-			  (i >= 2 * COLL_FAILED_MAX);
-	tap_ok(passed, "the latest %u that have failed are known", COLL_FAILED_MAX);
-	free(failed);
-}
-
 int main(void)
 {
 	tap_plan(0);
 	test_neighbours();
 	test_spread();
-	test_failed();
 	return tap_exit();
 }

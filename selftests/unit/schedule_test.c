@@ -75,7 +75,7 @@ static bool within(const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = coll_schedule_find(plan);
 	u64 total = plan->nranks * plan->count * plan->size;
-	u32 steps = schedule->steps(plan), i;
+	u64 steps = schedule->steps(plan), i;
 
 	for (i = steps > STEPS_MAX ? steps - STEPS_MAX : 0; i < steps; i++) {
 		struct coll_step step;

@@ -468,16 +468,65 @@ static void test_secured(void)
 	free(confirm);
 }
 
+/* A refusal is the call but for its stage and the errno, whatever the call says. */
+static void test_refusal(void)
+{
+	u8 *call = buffer(COLL_HELLO_SIZE), *answer = buffer(COLL_HELLO_SIZE);
+	struct coll_hello wrong = hello, back;
+	bool passed;
+
+	wrong.stage = COLL_HELLO_CALL;
+	wrong.error = 0;
+	coll_wire_put_hello(call, &wrong);
+	coll_wire_put_refusal(answer, call, EACCES);
+	passed = !coll_wire_get_hello(answer, &back) && back.stage == COLL_HELLO_ANSWER &&
+		 back.error == EACCES && back.from == wrong.from && back.to == wrong.to &&
+		 back.id == wrong.id && !strcmp(back.name, wrong.name);
+	memset(call, 0xa5, COLL_HELLO_SIZE);
+	coll_wire_put_refusal(answer, call, EINVAL);
+	passed &= answer[6] == COLL_HELLO_ANSWER && answer[12] == EINVAL && !answer[13] &&
+		  !answer[14] && !answer[15];
+	call[6] = answer[6];
+	memcpy(call + 12, answer + 12, 4);
+	passed &= !memcmp(call, answer, COLL_HELLO_SIZE);
+	tap_ok(passed, "a refusal says what the call does, and why");
+	free(call);
+	free(answer);
+}
+
+/* The magic number of a HELLO tells the byte order of the sender's host. */
+static void test_byte_order(void)
+{
+	const u32 magic = 0x4c4c4f43, swapped = 0x434f4c4c;
+	u8 wire[COLL_HELLO_SIZE];
+	struct coll_hello back;
+	bool passed;
+
+	coll_wire_put_hello(wire, &hello);
+	passed = !memcmp(wire, &magic, sizeof(magic)) && !coll_wire_get_hello(wire, &back);
+	memcpy(wire, &swapped, sizeof(swapped));
+	passed &= coll_wire_get_hello(wire, &back) == -EOPNOTSUPP;
+	wire[0] ^= 1;
+	passed &= coll_wire_get_hello(wire, &back) == -EPROTO;
+	tap_ok(passed, "a host of the other byte order is recognised");
+}
+
 /* Bytes that a kind of frame has no use for are zero, or it is refused. */
 static void test_reserved(void)
 {
 	u8 wire[COLL_CONTROL_SIZE];
+	const u8 unused_from[COLL_CONTROL_KINDS] = {
+		[COLL_CONTROL_ABORT] = 40,
+		[COLL_CONTROL_GRANT] = 32,
+		[COLL_CONTROL_PING] = 32,
+		[COLL_CONTROL_PONG] = 32,
+	};
 	bool passed = true;
 	u8 kind, i;
 
 	for (kind = 1; kind < COLL_CONTROL_KINDS; kind++) {
 		struct coll_control c = failure;
-		u8 unused = kind == COLL_CONTROL_ABORT ? 40 : kind == COLL_CONTROL_GRANT ? 32 : 24;
+		u8 unused = unused_from[kind] ?: 24;
 
 		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_EVIDENCE)
 			continue;
@@ -495,8 +544,10 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(16);
+	tap_plan(18);
 	test_secured();
+	test_refusal();
+	test_byte_order();
 	test_round_trips();
 	test_corruption();
 	test_signatures();

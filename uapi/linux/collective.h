@@ -194,7 +194,11 @@ enum collective_reason_kind {
  * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
- * EAGAIN	too many requests in flight, or not collected
+ * EAGAIN	too many requests in flight, or not collected; or this rank is twice as many
+ *		collectives without a key ahead of another one, as they have failed meanwhile: try
+ *		again when the other has submitted them
+ * ENOSPC	65,536 messages, and operations with a key, have failed in this group, and no
+ *		more are taken: use a new group
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENOTTY	no such ioctl
@@ -322,9 +326,14 @@ struct collective_join {
  * Returns 0 when the group is up.  On a non-blocking file it is EINPROGRESS and
  * poll() tells: POLLOUT when up, POLLERR when failed; the same call then says
  * why.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
- * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ENOMEM, ECANCELED (LEAVE was
- * called), and whatever calling an address gives (ENETUNREACH, EHOSTUNREACH,
- * EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED), by which the group has failed.
+ * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ECANCELED (LEAVE was
+ * called), EOPNOTSUPP (a rank's host has the other byte order), and whatever calling an
+ * address gives (ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED), by which the group
+ * has failed.
+ *
+ * ENOMEM, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave the
+ * group as it is, unless STATUS has a reason: the same call goes on with the peers that have
+ * not been called, within the time of the first call.
  */
 struct collective_connect {
 	__u32 size;
@@ -545,7 +554,9 @@ struct collective_layout {
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be
  * used again.  Errors: all of the list above but EISCONN and EINPROGRESS;
- * EBUSY only where @request is given.
+ * EBUSY only where @request is given.  An operation that needs a connection to a rank with
+ * which there is none yet may also fail with what calling it gives: see CONNECT.  It has no
+ * place in the order of operations then, and may be submitted again.
  *
  * With NOWAIT, returns 0 when the operation has its place in the order of
  * operations.  It goes on whether or not anybody waits, until it is complete or
