@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_shrink(): those who are left have a group that works, and the same one,
- * whoever dies and whenever; who is frozen is left out and told so.
+ * coll_shrink(): the ranks that are left have a group that works, and the same one, whichever
+ * ranks die and when; a rank that is stopped is left out and told so.
  *
  * The library is linked statically and finds this program's ioctl(), sendto() and close(),
  * in which a test lets a rank die or fail.
@@ -21,7 +21,7 @@
 #include "team.h"
 #include "values.h"
 
-/* A quarter of the default time, which is spent where somebody is silent only. */
+/* A quarter of the default time, which is spent only where a rank is silent. */
 #define LIMIT_MS	14000
 
 /* So many more steps, then the process dies; below 0: it does not. */
@@ -126,7 +126,7 @@ static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, i
 	return 0;
 }
 
-/* Who is in it; how many, or a negative errno. */
+/* The ranks that are in it; how many, or a negative errno. */
 static int members(struct coll_comm *comm, int me, int *ranks)
 {
 	int err = coll_allgather(comm, &me, ranks, 1, COLL_INT32);
@@ -152,8 +152,8 @@ static int works(struct coll_comm *comm)
 }
 
 /*
- * Shrink until there is a group that works.  Somebody who died late may be a rank of
- * the first one, which nobody can use then, as all of its ranks must call.
+ * Shrink until there is a group that works.  A rank that died late may be a rank of the
+ * first one, which is of no use then, as all of its ranks must call.
  */
 static int survive(struct mate *mate, int *ranks, int *n)
 {
@@ -271,7 +271,7 @@ TEST_F_TIMEOUT(shrink, last_dies, 200)
 	EXPECT_EQ(0, run_steps(4, 0, 3));
 }
 
-/* The leader and the one who is to lead after it. */
+/* The leader and the rank that is to lead after it. */
 TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 {
 	struct plan *plan = plan_new();
@@ -321,7 +321,7 @@ TEST_F_TIMEOUT(shrink, chain, 60)
 	EXPECT_EQ(6, team_run(7, &secured, rank_chain, NULL));
 }
 
-/* Nobody has died; a group can be shrunk once; what is split and dupped can be, too. */
+/* No rank has died; a group can be shrunk once; what is split and dupped can be, too. */
 static int rank_healthy(struct mate *mate)
 {
 	struct coll_comm *new, *again = mate->comm, *dup;
@@ -545,7 +545,7 @@ TEST_F_TIMEOUT(shrink, orphan, 60)
 	int tries;
 
 	EXPECT_EQ(1, team_run(4, NULL, rank_orphan, NULL));
-	/* Nobody waits for the child, which still has the file. */
+	/* The child, which still has the file, is not waited for. */
 	for (tries = 0; tries < 100 && team_groups() != self->groups; tries++)
 		sleep_ms(100);
 }
