@@ -133,13 +133,28 @@ int peer_ping(const struct peer *peer)
 	return peer_tell(peer, &(struct coll_control){ .kind = COLL_CONTROL_PING });
 }
 
-/* Say that so many have called a barrier, the first operation. */
-int peer_announce(const struct peer *peer, __u64 round)
+int peer_announce_op(const struct peer *peer, __u64 round, const struct collective_op *op)
 {
 	return peer_tell(peer, &(struct coll_control){
 		.kind = COLL_CONTROL_ANNOUNCE,
 		.position = round,
-		.signature.algorithm = COLLECTIVE_ALGORITHM_TREE,
+		.signature = {
+			.collective = op->opcode,
+			.type = op->type,
+			.reduction = op->reduction,
+			.algorithm = op->algorithm,
+			.root = op->root,
+			.count = op->count,
+		},
+	});
+}
+
+/* Say that so many have called a barrier, the first operation. */
+int peer_announce(const struct peer *peer, __u64 round)
+{
+	return peer_announce_op(peer, round, &(struct collective_op){
+		.opcode = COLLECTIVE_BARRIER,
+		.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	});
 }
 
@@ -156,6 +171,18 @@ int peer_payload(const struct peer *peer, __u64 instance)
 
 	coll_wire_put_data(buf, &data, peer->incarnation);
 	return peer_send(peer->data[0], buf, sizeof(buf));
+}
+
+int peer_receive(const struct peer *peer, void *payload, size_t len)
+{
+	u8 header[COLL_DATA_SIZE];
+	struct coll_data data;
+
+	if (recv(peer->data[0], header, sizeof(header), MSG_WAITALL) != sizeof(header) ||
+	    coll_wire_get_data(header, &data, peer->incarnation) || data.length != len ||
+	    recv(peer->data[0], payload, len, MSG_WAITALL) != (ssize_t)len)
+		return -EPROTO;
+	return 0;
 }
 
 /* Say goodbye, but stay. */

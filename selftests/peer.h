@@ -61,8 +61,12 @@ int peer_tell(const struct peer *peer, const struct coll_control *control);
 int peer_grant(const struct peer *peer, __u64 instance, const struct collective_op *op);
 int peer_ping(const struct peer *peer);
 int peer_announce(const struct peer *peer, __u64 round);
+/* Say that ranks have called the first operation, @op: see ANNOUNCE. */
+int peer_announce_op(const struct peer *peer, __u64 round, const struct collective_op *op);
 int peer_payload(const struct peer *peer, __u64 instance);
 int peer_leave(const struct peer *peer);
+/* One data frame of the first lane, whose payload is of @len bytes. */
+int peer_receive(const struct peer *peer, void *payload, size_t len);
 
 /* Read until the other says goodbye, or to the end; both return 0 or a negative errno. */
 int peer_wait_leave(const struct peer *peer);
