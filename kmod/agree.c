@@ -18,6 +18,11 @@
  * it announces them, to the rank after it, when somebody else does, when payload does not
  * fit, or when it takes long.
  *
+ * Counts that only two ranks know are no part of the call that is compared.  The same rounds make a
+ * sum of them, which is 0 if they match, and which every rank knows when it has heard all rounds
+ * (core/balance.h).  If it is not 0 then the operation fails on every rank by itself, and the two
+ * ranks whose counts differ, if no others do, tell all how.
+ *
  * For a request this is one more part that is to be done, besides those of the
  * lanes.  It goes on beside the payload, in the control runners.  A frame of
  * payload that does not fit means that calls differ too, but not how; so what the
@@ -122,6 +127,23 @@ struct coll_failure coll_agree_odd_failure(const struct coll_request *request)
 	return failure;
 }
 
+/* All ranks have been heard, and some counts that only two ranks know differ. */
+static noinline struct coll_failure failure_unbalanced(const struct coll_request *request,
+						       u64 total)
+{
+	struct coll_signature sent = request->signature, expected = request->signature;
+	struct coll_imbalance between;
+
+	if (coll_balance_find(&request->plan, total, &between)) {
+		sent.count = between.sent;
+		expected.count = between.expected;
+		return failure_differ(between.from, &sent, between.to, &expected);
+	}
+	if (request->odd != COLL_NOBODY)
+		return coll_agree_odd_failure(request);
+	return failure_mismatch(COLLECTIVE_RANK_NONE, COLLECTIVE_RANK_NONE);
+}
+
 /**
  * coll_agree_waits() - does an operation wait for the agreement?
  * @request: the operation
@@ -145,17 +167,21 @@ static void agree_tell(struct coll_request *request)
 
 	/* Ten rounds, for 1,024 ranks. */
 	for (; request->told < rounds; request->told++) {
+		struct coll_control control = {
+			.kind = COLL_CONTROL_ANNOUNCE,
+			.instance = request->instance,
+			.position = request->told,
+			.signature = request->signature,
+		};
 		u32 needed = BIT(request->told) - 1;
 
 		if ((request->heard & needed) != needed)
 			return;
+		if (coll_signature_paired(&request->signature))
+			coll_balance_tell(request->balances, request->balance, member->nranks,
+					  request->told, &control.signature);
 		coll_link_post(coll_link_get(member, coll_agree_after(member, request->told)),
-			       &(struct coll_control) {
-					.kind = COLL_CONTROL_ANNOUNCE,
-					.instance = request->instance,
-					.position = request->told,
-					.signature = request->signature,
-			       });
+			       &control);
 	}
 }
 
@@ -172,6 +198,20 @@ static bool agree_complete(const struct coll_request *request)
 	u32 rounds = coll_agree_rounds(request->member->nranks);
 
 	return request->heard == BIT(rounds) - 1;
+}
+
+/* Has everybody been heard, and do counts differ that only two ranks know?  Then it is to fail. */
+static bool agree_unbalanced(const struct coll_request *request, struct coll_failure *failure)
+{
+	u64 total;
+
+	if (!coll_signature_paired(&request->signature) || !agree_complete(request))
+		return false;
+	total = coll_balance_total(request->balances, request->balance,
+				   request->member->nranks);
+	if (total)
+		*failure = failure_unbalanced(request, total);
+	return total;
 }
 
 /* Has everybody been heard?  Then whoever asks has to report it. */
@@ -216,6 +256,8 @@ static void agree_recall(struct coll_request *request, struct coll_failure *fail
 					  &memo->signature, member->rank, &request->signature);
 	else if (memo)
 		request->heard = memo->heard;
+	if (request->heard && coll_signature_paired(&request->signature))
+		memcpy(request->balances, memo->balances, sizeof(request->balances));
 	coll_memo_drop(member, request->instance);
 }
 
@@ -249,6 +291,8 @@ bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure
 			.rank_a = deserter,
 			.rank_b = member->rank,
 		};
+	else if (agree_unbalanced(request, failure))
+		return false;
 	return agree_reached(request);
 }
 
@@ -269,7 +313,8 @@ noinline void coll_agree_doom(struct coll_member *member, u64 instance,
 
 /* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
 static int memo_heard(struct coll_member *member, u64 instance, u32 round,
-		      const struct coll_signature *signature, struct coll_failure *failure)
+		      const struct coll_signature *signature,
+		      const struct coll_balance *balance, struct coll_failure *failure)
 {
 	struct coll_memo *memo = coll_memo_get(member, instance);
 
@@ -284,12 +329,14 @@ static int memo_heard(struct coll_member *member, u64 instance, u32 round,
 		return 1;
 	}
 	memo->heard |= BIT(round);
+	memo->balances[round] = *balance;
 	return 0;
 }
 
 /* Return: whether the operation is to fail. */
 static bool request_heard(struct coll_request *request, u32 round,
-			  const struct coll_signature *signature, struct coll_failure *failure)
+			  const struct coll_signature *signature,
+			  const struct coll_balance *balance, struct coll_failure *failure)
 {
 	struct coll_member *member = request->member;
 	u32 first = BIT(round) >> 1;
@@ -301,9 +348,12 @@ static bool request_heard(struct coll_request *request, u32 round,
 		return true;
 	}
 	request->heard |= BIT(round);
+	request->balances[round] = *balance;
 	request->quiet = false;
 	if (!request->aborted)
 		agree_tell(request);
+	if (agree_unbalanced(request, failure))
+		return true;
 	if (request->odd == COLL_NOBODY || !agree_complete(request))
 		return false;
 	*failure = coll_agree_odd_failure(request);
@@ -335,6 +385,8 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 {
 	u64 instance = control->instance;
 	const struct coll_failure *failed = NULL;
+	struct coll_signature signature = control->signature;
+	struct coll_balance balance = coll_balance_take(&signature);
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool reached = false;
@@ -349,11 +401,11 @@ int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_con
 	request = coll_request_find(member, instance);
 	/* A key may be used again before all is done here: that is not said twice. */
 	if (request && !(request->heard & BIT(control->position))) {
-		fails = request_heard(request, control->position, &control->signature,
+		fails = request_heard(request, control->position, &signature, &balance,
 				      &failure);
 		reached = !fails && agree_reached(request);
 	} else {
-		fails = memo_heard(member, instance, control->position, &control->signature,
+		fails = memo_heard(member, instance, control->position, &signature, &balance,
 				   &failure);
 		if (!request)
 			failed = coll_memo_failure(member, instance);
@@ -513,17 +565,22 @@ void coll_agree_tick(struct coll_member *member, u64 now)
 	}
 }
 
+/*
+ * Tell all links; but not that some counts differ if it is not known whose.  Each rank has the same
+ * sum and fails by itself, and the two ranks, which may have it later, can say more.
+ */
 static void agree_flood(struct coll_member *member, u64 instance,
 			const struct coll_failure *failure)
 {
+	bool known = failure->cause.rank_a != COLLECTIVE_RANK_NONE;
 	struct coll_link *link;
 	u32 i;
 
 	/* A failure of ours, or one that is news: a rank passes a name on once. */
 	coll_for_each_link(link, member) {
 		/* A message is no business of others. */
-		if (instance & COLL_NAME_PAIR &&
-		    !coll_name_between(instance, member->rank, link->peer))
+		if (!known || (instance & COLL_NAME_PAIR &&
+			       !coll_name_between(instance, member->rank, link->peer)))
 			continue;
 		agree_tell_failure(link, instance, failure);
 	}

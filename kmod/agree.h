@@ -11,6 +11,7 @@
 #include <linux/collective.h>
 
 #include "bounds.h"
+#include "core/balance.h"
 #include "core/distance.h"
 #include "core/engine.h"
 
@@ -44,12 +45,14 @@ struct coll_failure {
  * @name: of the operation
  * @heard: bit (1 << round) in which they said so
  * @signature: what they called
+ * @balances: of the rounds that were heard, where counts are known to two ranks only
  */
 struct coll_memo {
 	struct hlist_node node;
 	u64 name;
 	u32 heard;
 	struct coll_signature signature;
+	struct coll_balance balances[COLL_ROUNDS_MAX];
 };
 
 /**

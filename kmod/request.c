@@ -211,6 +211,8 @@ static struct coll_request *request_learn(struct coll_member *member,
 		.count = extent.total,
 		.layout = extent.digest,
 	};
+	if (coll_signature_paired(&request->signature))
+		request->balance = coll_balance_own(&request->plan);
 	if (request->telling)
 		request->digest = coll_signature_digest(&request->signature);
 	return request;

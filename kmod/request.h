@@ -99,6 +99,9 @@ struct coll_source {
  * @op: the call, as it came from user space [c]
  * @signature: what the ranks must agree on [c]
  * @digest: of that, if @telling [c]
+ * @balance: what we add to the sum of counts that only two ranks know [c]
+ * @balances: what was heard of that sum, of the rounds in @heard; here because nothing has to
+ *	clear it [l]
  * @plan: the same for the schedules, on any lane [c]
  * @extent: of its buffers [c]
  * @nparts: how many [c]
@@ -148,6 +151,8 @@ struct coll_request {
 	struct collective_op op;
 	struct coll_signature signature;
 	u64 digest;
+	u64 balance;
+	struct coll_balance balances[COLL_ROUNDS_MAX];
 	struct coll_plan plan;
 	struct coll_extent extent;
 	u32 nparts;

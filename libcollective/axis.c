@@ -116,7 +116,7 @@ int coll_reduce_scatter_axis(struct coll_comm *comm, const void *send,
 	return coll_operation_run(comm, &operation,
 				  build(&operation, comm, COLLECTIVE_REDUCE_SCATTER, send,
 					recv, shape, ndims, axis, type) ?:
-				  coll_operation_reduction(&operation, op));
+				  coll_operation_reduction(comm, &operation, op));
 }
 
 int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
@@ -130,7 +130,7 @@ int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_REDUCE_SCATTER,
 					  send, recv, shape, ndims, axis, type) ?:
-				    coll_operation_reduction(&operation, op));
+				    coll_operation_reduction(comm, &operation, op));
 }
 
 int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,

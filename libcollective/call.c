@@ -61,8 +61,12 @@ static void text_call(struct text *text, const struct collective_call *call,
 	text_add(text, "%s", coll_names_opcode(call->opcode));
 	if (call->opcode != COLLECTIVE_BARRIER) {
 		text_add(text, " of ");
-		/* Where each pair of ranks has its own there is no count of all. */
-		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR))
+		/*
+		 * Where each pair of ranks has its own there is no count of all, but those of
+		 * two that differ.
+		 */
+		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR) ||
+		    (alike && other->count))
 			text_add(text, "%llu ", (unsigned long long)call->count);
 		text_add(text, "%s", coll_names_type(call->type));
 	}

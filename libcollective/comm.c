@@ -31,7 +31,6 @@ struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 	comm->pid = getpid();
 	comm->rank = setup->rank;
 	comm->nranks = setup->nranks;
-	comm->reproducible = setup->reproducible;
 	comm->setup = *setup;
 	pthread_mutex_init(&comm->lock, NULL);
 	pthread_mutex_init(&comm->order, NULL);

@@ -18,7 +18,6 @@ struct coll_shrink;
  * @pid: of the process that made it
  * @rank: mine
  * @nranks: how many there are
- * @reproducible: every allreduce reduces in the order of ranks
  * @setup: what the group was made with, which its children (split.c) inherit
  * @stem: characters of its name that its children's begin with; 0: those that fit
  * @addr: where it listens
@@ -44,7 +43,6 @@ struct coll_comm {
 	pid_t pid;
 	int rank;
 	int nranks;
-	bool reproducible;
 	struct coll_setup setup;
 	size_t stem;
 	struct sockaddr_storage addr;

@@ -161,7 +161,7 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 		    struct coll_detail *detail)
 {
 	unsigned long lanes = 0, init_ms = INIT_TIMEOUT_MS, ms = 0, beat = 0;
-	unsigned long insecure = 0, reproducible = 0;
+	unsigned long insecure = 0, reproducible = 0, wide = 0;
 	const char *name = config->name ?: text("COLL_NAME");
 	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
 	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
@@ -178,7 +178,8 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 	      number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
 	      number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
 	      number("COLL_INSECURE", 1, &insecure, detail) ?:
-	      number("COLL_REPRODUCIBLE", 1, &reproducible, detail);
+	      number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
+	      number("COLL_WIDE", 1, &wide, detail);
 	if (err)
 		return err;
 	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
@@ -198,6 +199,7 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 	setup->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	setup->reproducible = reproducible ||
 			      config->flags & COLL_CONFIG_REPRODUCIBLE;
+	setup->wide = wide || config->flags & COLL_CONFIG_WIDE;
 	setup->init_timeout_ms = config->init_timeout_ms ?: init_ms;
 	if (setup->init_timeout_ms > INT_MAX)
 		setup->init_timeout_ms = INT_MAX;

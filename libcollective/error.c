@@ -101,8 +101,10 @@ void coll_reason_format(const struct collective_reason *reason, char *text,
 				  first);
 		break;
 	case COLLECTIVE_REASON_MISMATCH:
-		length = snprintf(text, size, "%s and %s made different calls",
-				  first, second);
+		length = reason->rank_a == COLLECTIVE_RANK_NONE ?
+			 snprintf(text, size,
+				  "two ranks have different counts for one another") :
+			 snprintf(text, size, "%s and %s made different calls", first, second);
 		break;
 	case COLLECTIVE_REASON_PROTOCOL:
 		length = snprintf(text, size, pair ?

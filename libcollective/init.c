@@ -10,7 +10,7 @@
 /* The first published struct coll_config ended here. */
 #define CONFIG_SIZE_MIN	sizeof(struct coll_config)
 
-#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE)
+#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE)
 
 /* The caller's struct, older or newer, as the one we know. */
 static int import(struct coll_config *to, const struct coll_config *from)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,12 +34,17 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 	       -EOVERFLOW : 0;
 }
 
-int coll_operation_reduction(struct coll_operation *operation, enum coll_op reduction)
+int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
+			     enum coll_op reduction)
 {
+	const struct coll_setup *setup = &comm->setup;
+
 	/* Not left to the kernel: its struct's field is narrower. */
 	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
 		return coll_operation_refuse(operation, -EINVAL, "there is no such reduction");
 	operation->op.reduction = reduction;
+	operation->op.flags |= (setup->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
+			       (setup->wide ? COLLECTIVE_F_WIDE : 0);
 	return 0;
 }
 
@@ -65,17 +71,28 @@ int coll_operation_counts(struct coll_operation *operation, const size_t *counts
 	return counts ? 0 : coll_operation_refuse(operation, -EINVAL, "there are no counts");
 }
 
-int coll_operation_reduce(struct coll_operation *operation, const void *send,
-			  void *recv, size_t count, enum coll_type type,
+/* The kernel would refuse it without a word. */
+static bool wide_scan(const struct collective_op *op)
+{
+	return op->flags & COLLECTIVE_F_WIDE && op->reduction == COLLECTIVE_SUM &&
+	       (op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
+	       (op->type == COLLECTIVE_FLOAT16 || op->type == COLLECTIVE_BFLOAT16);
+}
+
+int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *operation,
+			  const void *send, void *recv, size_t count, enum coll_type type,
 			  enum coll_op reduction)
 {
 	struct collective_op *op = &operation->op;
 	size_t bytes;
 	int err = coll_operation_elements(operation, count, type, &bytes) ?:
-		  coll_operation_reduction(operation, reduction);
+		  coll_operation_reduction(comm, operation, reduction);
 
 	if (err)
 		return err;
+	if (wide_scan(op))
+		return coll_operation_refuse(operation, -EOPNOTSUPP,
+					     "the group keeps sums of 16-bit floats in 32 bits, which scans cannot");
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
 	operation->send_size = bytes;

@@ -85,12 +85,15 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 
 /**
  * coll_operation_reduction - say how two elements become one
- * @operation: its reduction is filled in
+ * @comm: communicator, whose flags for reductions the operation gets: the only place where
+ *	it does, so that each form that reduces has them
+ * @operation: its reduction is filled in, and flags are added
  * @reduction: how
  *
  * Return: 0, -EINVAL (no such reduction).
  */
-int coll_operation_reduction(struct coll_operation *operation, enum coll_op reduction);
+int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
+			     enum coll_op reduction);
 
 /**
  * coll_operation_tag - say by which tag both ends know a message
@@ -121,17 +124,18 @@ int coll_operation_counts(struct coll_operation *operation, const size_t *counts
 
 /**
  * coll_operation_reduce - fill in one whose result is as long as its input
- * @operation: opcode and flags are there
+ * @comm: communicator
+ * @operation: its opcode is there
  * @send: input, or COLL_IN_PLACE
  * @recv: result
  * @count: elements of both
  * @type: theirs
  * @reduction: how two of them become one
  *
- * Return: 0, -EINVAL, -EOVERFLOW.
+ * Return: 0, -EINVAL, -EOVERFLOW, -EOPNOTSUPP (a scan whose sums would be wide).
  */
-int coll_operation_reduce(struct coll_operation *operation, const void *send,
-			  void *recv, size_t count, enum coll_type type,
+int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *operation,
+			  const void *send, void *recv, size_t count, enum coll_type type,
 			  enum coll_op reduction);
 
 /**

@@ -14,12 +14,11 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_REDUCE,
-		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
 		.op.root = root,
 		.op.send = (uintptr_t)send,
 	};
 	err = coll_operation_elements(operation, count, type, &bytes) ?:
-	      coll_operation_reduction(operation, op);
+	      coll_operation_reduction(comm, operation, op);
 	if (err)
 		return err;
 	operation->send_size = bytes;

@@ -13,13 +13,12 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_REDUCE_SCATTER,
-		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
 		.op.send = (uintptr_t)send,
 		.op.recv = (uintptr_t)recv,
 	};
 	err = coll_operation_blocks(comm, operation, count, type, &block,
 				    &total) ?:
-	      coll_operation_reduction(operation, op);
+	      coll_operation_reduction(comm, operation, op);
 	if (err)
 		return err;
 	operation->send_size = total;

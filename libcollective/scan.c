@@ -8,9 +8,8 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 {
 	*operation = (struct coll_operation){
 		.op.opcode = COLLECTIVE_SCAN,
-		.op.flags = comm->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0,
 	};
-	return coll_operation_reduce(operation, send, recv, count, type, op);
+	return coll_operation_reduce(comm, operation, send, recv, count, type, op);
 }
 
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,

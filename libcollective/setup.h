@@ -21,7 +21,8 @@
  * @insecure: addresses other than loopback allowed, secret or not
  * @secured: there is a secret
  * @secret: it
- * @reproducible: every allreduce reduces in the order of ranks
+ * @reproducible: reductions take the elements in the order of ranks
+ * @wide: reductions keep sums of 16-bit floats in 32 bits
  * @name: the group's; empty: rank 0 chooses
  * @id: the group's number, which rank 0 chooses
  * @host: of the rendezvous; empty with one rank
@@ -42,6 +43,7 @@ struct coll_setup {
 	bool secured;
 	uint8_t secret[COLLECTIVE_SECRET_SIZE];
 	bool reproducible;
+	bool wide;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
 	char host[COLL_HOST_SIZE];

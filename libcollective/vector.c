@@ -167,7 +167,7 @@ static int build_reduce_scatter(struct coll_operation *operation, struct coll_co
 		return err;
 	err = coll_operation_elements(operation, counts[comm->rank], type,
 				      &operation->recv_size) ?:
-	      coll_operation_reduction(operation, op);
+	      coll_operation_reduction(comm, operation, op);
 	if (err)
 		return err;
 	operation->layout.recv_counts = list(counts);

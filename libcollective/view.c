@@ -120,7 +120,7 @@ int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
 						  COLLECTIVE_REDUCE_SCATTER, send,
 						  send_view, recv, recv_view, count,
 						  type) ?:
-				  coll_operation_reduction(&operation, op));
+				  coll_operation_reduction(comm, &operation, op));
 }
 
 int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
@@ -137,7 +137,7 @@ int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
 						    COLLECTIVE_REDUCE_SCATTER, send,
 						    send_view, recv, recv_view, count,
 						    type) ?:
-				    coll_operation_reduction(&operation, op));
+				    coll_operation_reduction(comm, &operation, op));
 }
 
 int coll_alltoall_view(struct coll_comm *comm, const void *send,

@@ -104,6 +104,7 @@ enum coll_collective {
 /* struct coll_config, @flags */
 #define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
 #define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
+#define COLL_CONFIG_WIDE	(1U << 2)	/* sums of 16-bit floats in 32 bits */
 
 /* coll_register(), @flags */
 #define COLL_REGISTER_READ_ONLY	(1U << 0)	/* to send from only */
@@ -147,6 +148,13 @@ enum coll_collective {
  * on the lanes nor on the sizes of messages.  Each of the n ranks then sends
  * the vector of a coll_allreduce() twice instead of 2 (n - 1) / n times, and what is
  * small takes n steps.
+ *
+ * With COLL_CONFIG_WIDE, on every rank or on none (EBADMSG), sums and averages of
+ * COLL_FLOAT16 and COLL_BFLOAT16 are kept and passed on as COLL_FLOAT32 and rounded once,
+ * which sends up to twice as much.  The kernel does not offer that of scans: coll_scan()
+ * and coll_exscan() of such sums are EOPNOTSUPP then.  Other types and reductions are as
+ * without.  The two flags go together, and both hold for every form of a reduction:
+ * blocking, not blocking, persistent, as an SQE, of blocks of any lengths, views and axes.
  *
  * A field that is 0 or NULL takes its value from the environment, and then its
  * default: see libcollective(7).  The struct may grow; @size tells which one
@@ -211,7 +219,7 @@ int coll_finalize(struct coll_comm *comm);
  * A new communicator is in all respects one of its own (another file, other
  * connections, two file descriptors of the process): operations on it may run at the
  * same time as any on @comm, and the two may be finalized in any order.  Time limits,
- * lanes, COLL_CONFIG_REPRODUCIBLE and the local address are the same; registered memory
+ * lanes, the flags of reductions and the local address are the same; registered memory
  * is not passed on.  Its name is the beginning of that of @comm, a point and 16
  * hexadecimal digits.
  *
@@ -554,8 +562,8 @@ struct collective_op;
  *	flags of its own, for which the functions above have no argument
  *
  * Addresses of elements are the caller's to align, and buffers are pinned for the
- * operation unless @op names registered ones.  The communicator's configuration
- * (reproducible) does not reach it.
+ * operation unless @op names registered ones.  The communicator's flags
+ * (COLL_CONFIG_REPRODUCIBLE, COLL_CONFIG_WIDE) do not reach it: @op has its own.
  *
  * Errors: those of the ioctl COLLECTIVE_IOC_SUBMIT.
  */
@@ -692,9 +700,9 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
  * coll_gatherv - one rank gets every rank's elements, which may be of any number
  *
  * As coll_allgatherv(), but only the @root looks at @recv, @recv_counts and
- * @recv_displs.  A rank that sends another number than the root expects makes the
- * operation fail.  Only the two know it: if it sends more then with EBADMSG, but it may
- * itself have sent all by then and return 0; if less then when the deadline has passed.
+ * @recv_displs.  If a rank sends another number than the root expects, more or less, then
+ * the operation fails with EBADMSG on every rank when all have called it.
+ * coll_error_detail() of the two says how they differ, if no other ranks do.
  */
 int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		 void *recv, const size_t *recv_counts,

@@ -64,6 +64,9 @@ void member_abort(struct member *member, u64 name)
 		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
 		coll_engine_drain(&member->engine[lane]);
 	}
+	for (i = 0; i < sim->config.nops; i++)
+		if (sim->ops[i].name == name)
+			agree_abort(member, i);
 }
 
 /**
@@ -316,6 +319,9 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 		break;
 	case COLL_CONTROL_PONG:
 		renew(member, from, control->position);
+		break;
+	case COLL_CONTROL_ANNOUNCE:
+		agree_heard(member, control);
 		break;
 	}
 }

@@ -84,7 +84,8 @@ static bool seeds(u64 first, u64 last, u8 fault)
 static bool mutant_job(const void *ctx __maybe_unused, unsigned int index)
 {
 	u8 mutation = 1 + index;
-	u8 fault = mutation == MUTATION_LEASE ? FAULT_SILENCE : FAULT_NONE;
+	u8 fault = mutation == MUTATION_LEASE ? FAULT_SILENCE :
+		   mutation == MUTATION_BALANCE ? FAULT_COUNTS : FAULT_NONE;
 	u32 seed = 1;
 
 	while (seed <= MUTANT_SEEDS && program_seed(seed, fault, mutation, false))
@@ -166,6 +167,7 @@ static int check(void)
 	sweeps(CHECK_RANKS);
 	seeds(1, CHECK_SEEDS, FAULT_NONE);
 	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
+	seeds(1, CHECK_FAULTS, FAULT_COUNTS);
 	seeds(1, CHECK_FAULTS, FAULT_GROUP);
 	seeds(1, CHECK_FAULTS, FAULT_SILENCE);
 	seeds(1, CHECK_FAULTS, FAULT_DEATH);
@@ -226,7 +228,7 @@ int main(int argc, char **argv)
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n"
 				"       sim --deaths RANKS\n"
-				"KIND: instance, group, silence, death or loss\n");
+				"KIND: instance, counts, group, silence, death or loss\n");
 		return 2;
 	}
 

@@ -39,6 +39,11 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 
 static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
 {
+	const struct sim_part *part = inst->call.user;
+
+	/* All ranks find out by themselves. */
+	if (member_of(ctx)->sim->ops[part->number].odd)
+		return;
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
 		 member_of(ctx)->rank, (unsigned long long)inst->call.instance, peer);
 }
@@ -57,20 +62,19 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 	struct member *member = member_of(ctx);
 	struct sim_part *part = inst->call.user;
 	u32 number = part->number;
+	int error;
 
 	if (!part->submitted || !part->lanes_left) {
 		sim_fail(member->sim, "rank %u: operation %u completes twice",
 			 member->rank, number);
 		return;
 	}
-	if (!part->error)
-		part->error = inst->error;
 	part->received = inst->received;
+	error = inst->error;
 	/* The sanitizer sees it if the engine looks at it once more. */
 	free(inst);
 	member->instances[((struct coll_engine *)ctx)->lane]--;
-	if (!--part->lanes_left)
-		member_done(member, number);
+	member_part_done(member, number, error);
 }
 
 static bool on_failed(void *ctx, u64 instance)
@@ -201,13 +205,13 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 		part->recv_len = rank ? bytes : 0;
 		break;
 	case COLLECTIVE_GATHER:
-		part->send_len = reference_block_count(op, rank, 0) * size;
+		part->send_len = reference_seen_count(op, rank, rank, op->root) * size;
 		part->recv_len = root ? behind : 0;
-		part->own = root ? reference_behind(op, 0, rank) * size : 0;
+		part->own = root ? reference_behind(op, rank, rank) * size : 0;
 		break;
 	case COLLECTIVE_SCATTER:
 		part->send_len = root ? before : 0;
-		part->recv_len = reference_block_count(op, op->root, rank) * size;
+		part->recv_len = reference_seen_count(op, rank, op->root, rank) * size;
 		break;
 	case COLLECTIVE_ALLTOALL:
 		part->send_len = before;
@@ -346,6 +350,22 @@ static void part_check(struct member *member, u32 number)
 }
 
 /**
+ * member_part_done() - a lane is done with an operation, or all ranks are known to have called it
+ * @member: on that rank
+ * @number: of the operation
+ * @error: how it ended there
+ */
+void member_part_done(struct member *member, u32 number, int error)
+{
+	struct sim_part *part = &member->parts[number];
+
+	if (!part->error)
+		part->error = error;
+	if (!--part->lanes_left)
+		member_done(member, number);
+}
+
+/**
  * member_done() - an operation is complete: judge it, and reuse its memory
  * @member: on that rank
  * @number: of the operation
@@ -368,11 +388,18 @@ void member_done(struct member *member, u32 number)
 		if (!sim->config.fault)
 			sim_fail(sim, "rank %u: operation %u fails: %d",
 				 member->rank, number, part->error);
-		if (!fault_explained(member))
+		if (!fault_explained(member) || !agree_explained(sim, number))
 			sim_fail(sim, "rank %u: operation %u fails, and nobody is to blame",
+				 member->rank, number);
+		if (part->send && (part_margins(part, part->send) ||
+				   part_margins(part, part->recv)))
+			sim_fail(sim, "rank %u: operation %u fails, and wrote beyond its memory",
 				 member->rank, number);
 	} else {
 		sim->successes++;
+		if (op->odd)
+			sim_fail(sim, "rank %u: operation %u succeeds, and counts differ",
+				 member->rank, number);
 		if (member->failed)
 			sim_fail(sim, "rank %u: operation %u succeeds in a failed group",
 				 member->rank, number);
@@ -404,8 +431,10 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 	part->send_first[0] = 0;
 	part->recv_first[0] = 0;
 	for (i = 0; i < n; i++) {
-		part->send_first[i + 1] = part->send_first[i] + reference_block_count(op, rank, i);
-		part->recv_first[i + 1] = part->recv_first[i] + reference_block_count(op, i, rank);
+		part->send_first[i + 1] = part->send_first[i] +
+					  reference_seen_count(op, rank, rank, i);
+		part->recv_first[i + 1] = part->recv_first[i] +
+					  reference_seen_count(op, rank, i, rank);
 	}
 	plan->vector = true;
 	plan->count = 0;
@@ -416,10 +445,10 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 			plan->count = max(plan->count, reference_block_count(op, i, i));
 		break;
 	case COLLECTIVE_GATHER:
-		plan->count = reference_block_count(op, rank, 0);
+		plan->count = reference_seen_count(op, rank, rank, op->root);
 		break;
 	case COLLECTIVE_SCATTER:
-		plan->count = reference_block_count(op, 0, rank);
+		plan->count = reference_seen_count(op, rank, op->root, rank);
 		break;
 	}
 	if (op->collective == COLLECTIVE_REDUCE_SCATTER ||
@@ -486,7 +515,7 @@ static void member_submit(struct member *member, u32 number)
 	plan.in_place = part->in_place && part->send_len && part->recv_len;
 	part->plan = plan;
 	lanes = coll_plan_lanes(&plan);
-	part->lanes_left = lanes;
+	part->lanes_left = lanes + agree_waits(sim, op);
 
 	for (lane = 0; lane < lanes; lane++) {
 		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
@@ -518,6 +547,8 @@ static void member_submit(struct member *member, u32 number)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
 				 member->rank, number, err);
 	}
+	if (agree_waits(sim, op))
+		agree_begin(member, number);
 	if (part->aborted)
 		member_abort(member, op->name);
 	sim_wake(sim, &member->copy);

@@ -22,6 +22,7 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_WIDE]		= "wide sums are rounded on the way",
 	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
 	[MUTATION_HAZARD]	= "what was sent is overwritten as if it never had been",
+	[MUTATION_BALANCE]	= "counts that differ are taken for the same",
 };
 
 u64 __real_coll_inst_sendable(const struct coll_inst *inst);

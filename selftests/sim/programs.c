@@ -5,6 +5,7 @@
 const char * const fault_names[FAULT_COUNT] = {
 	[FAULT_NONE]		= "none",
 	[FAULT_INSTANCE]	= "instance",
+	[FAULT_COUNTS]		= "counts",
 	[FAULT_GROUP]		= "group",
 	[FAULT_SILENCE]		= "silence",
 	[FAULT_DEATH]		= "death",
@@ -152,6 +153,30 @@ static void random_names(struct rng *rng, struct config *config, struct sim_op *
 	}
 }
 
+/* Of some operations one block has another count in the eyes of one of its ranks: or none. */
+static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
+{
+	u64 count, odd;
+
+	if (!op->vector || op->varlen || !rng_once_in(rng, 2) ||
+	    op->collective == COLLECTIVE_ALLGATHER || op->collective == COLLECTIVE_REDUCE_SCATTER)
+		return;
+	op->odd = true;
+	op->odd_sender = rng_once_in(rng, 2);
+	op->odd_from = op->collective == COLLECTIVE_SCATTER ? op->root : rng_below(rng, nranks);
+	op->odd_to = (op->odd_from + rng_between(rng, 1, nranks - 1)) % nranks;
+	if (op->collective == COLLECTIVE_GATHER) {
+		op->odd_from = op->odd_from == op->root ? op->odd_to : op->odd_from;
+		op->odd_to = op->root;
+	}
+	count = reference_block_count(op, op->odd_from, op->odd_to);
+	do {
+		odd = rng_once_in(rng, 3) ? 0 : rng_once_in(rng, 2) ? count + 1 :
+		      rng_below(rng, 2 * op->count + 2);
+	} while (odd == count);
+	op->odd_count = odd;
+}
+
 /**
  * program_random() - the world of a seed
  * @config: filled in, but for what was set before: fault, mutation, verbose
@@ -186,6 +211,8 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->near = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
 		random_op(&rng, &ops[i], config->nranks, bytes);
+		if (config->fault == FAULT_COUNTS)
+			random_odd(&rng, &ops[i], config->nranks);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *
 				coll_type_size(ops[i].type));
 		bytes = min(bytes, budget / config->nranks + 64);

@@ -143,6 +143,21 @@ u64 reference_block_count(const struct sim_op *op, u32 from, u32 to)
 }
 
 /**
+ * reference_seen_count() - the same, in the eyes of one of the two
+ * @op: the operation
+ * @by: that one
+ * @from: the one that sends
+ * @to: the one that receives
+ */
+u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to)
+{
+	if (op->odd && from == op->odd_from && to == op->odd_to &&
+	    by == (op->odd_sender ? from : to))
+		return op->odd_count;
+	return reference_block_count(op, from, to);
+}
+
+/**
  * reference_room() - elements that a rank has room for
  * @op: an operation whose length is told
  * @rank: one that takes part
@@ -167,7 +182,7 @@ u64 reference_before(const struct sim_op *op, u32 rank, u32 to)
 	u64 count = 0;
 
 	while (to--)
-		count += reference_block_count(op, rank, to);
+		count += reference_seen_count(op, rank, rank, to);
 	return count;
 }
 
@@ -177,7 +192,7 @@ u64 reference_behind(const struct sim_op *op, u32 rank, u32 from)
 	u64 count = 0;
 
 	while (from--)
-		count += reference_block_count(op, from, rank);
+		count += reference_seen_count(op, rank, from, rank);
 	return count;
 }
 
@@ -201,7 +216,7 @@ const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks)
 	    op->collective == COLLECTIVE_REDUCE_SCATTER)
 		count = reference_before(op, rank, nranks);
 	else if (op->vector)
-		count = reference_block_count(op, rank, 0);
+		count = reference_seen_count(op, rank, rank, op->root);
 	op->input[rank] = malloc(count * size + 8);
 	for (off = 0; off < count * size; off += step) {
 		u64 bits = rng_next(&rng);

@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "balance.h"
 #include "inst.h"
 #include "rng.h"
 
@@ -67,6 +68,7 @@ enum mutation {
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
 	MUTATION_HAZARD,	/* what was sent is overwritten as if it never had been */
+	MUTATION_BALANCE,	/* counts that differ are taken for the same */
 	MUTATION_COUNT
 };
 
@@ -147,6 +149,11 @@ enum values {
  * @input: of every rank, once somebody needed it
  * @expected: the result of every rank, likewise; often the same one
  * @submitted: ranks that have
+ * @odd: two ranks have different counts of one block: who sends...
+ * @odd_from: ...that is this one...
+ * @odd_to: ...to this one...
+ * @odd_sender: ...or else who receives it...
+ * @odd_count: ...has this one
  */
 struct sim_op {
 	u8 collective;
@@ -166,6 +173,11 @@ struct sim_op {
 	u8 *input[SIM_RANKS_MAX];
 	u8 *expected[SIM_RANKS_MAX];
 	u32 submitted;
+	bool odd;
+	bool odd_sender;
+	u32 odd_from;
+	u32 odd_to;
+	u64 odd_count;
 };
 
 /**
@@ -183,7 +195,12 @@ struct sim_op {
  * @scratch: memory of what goes through, by lane
  * @send_first: where the blocks begin, if they differ
  * @recv_first: likewise
- * @lanes_left: lanes on which it is not complete
+ * @lanes_left: lanes on which it is not complete; one more until all ranks agree
+ * @balance: what we add to the sum of counts...
+ * @balances: ...what was heard of it...
+ * @heard: ...in these rounds, a bit each
+ * @told: rounds in which we have told
+ * @agreed: all ranks were heard
  * @received: bytes that were told to come, where the length is told
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
@@ -203,6 +220,11 @@ struct sim_part {
 	u64 send_first[SIM_RANKS_MAX + 1];
 	u64 recv_first[SIM_RANKS_MAX + 1];
 	u32 lanes_left;
+	u64 balance;
+	struct coll_balance balances[COLL_ROUNDS_MAX];
+	u32 heard;
+	u32 told;
+	bool agreed;
 	u64 received;
 	int error;
 	bool submitted;
@@ -313,6 +335,7 @@ struct member {
 enum fault_kind {
 	FAULT_NONE,
 	FAULT_INSTANCE,		/* some operations are aborted */
+	FAULT_COUNTS,		/* two ranks have different counts for one another */
 	FAULT_GROUP,		/* the group is aborted */
 	FAULT_SILENCE,		/* a rank is cut off, aborts and moves on */
 	FAULT_DEATH,		/* a rank dies, and its host says so */
@@ -405,6 +428,14 @@ bool member_act(struct member *member);
 bool member_copy(struct member *member);
 void member_tick(struct member *member);
 void member_done(struct member *member, u32 number);
+void member_part_done(struct member *member, u32 number, int error);
+
+/* agree.c */
+bool agree_waits(const struct sim *sim, const struct sim_op *op);
+void agree_begin(struct member *member, u32 number);
+void agree_abort(struct member *member, u32 number);
+void agree_heard(struct member *member, const struct coll_control *control);
+bool agree_explained(const struct sim *sim, u32 number);
 
 /* link.c */
 struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
@@ -445,6 +476,7 @@ void hazard_watch(struct coll_stream *stream);
 /* reference.c */
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
 u64 reference_block_count(const struct sim_op *op, u32 from, u32 to);
+u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to);
 u64 reference_room(const struct sim_op *op, u32 rank);
 u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);

@@ -509,9 +509,11 @@ struct collective_view {
  * blocks of @send too, placed by @send_displs) on every rank, GATHER @recv_counts and
  * SCATTER @send_counts at the root, ALLTOALL both on every rank.  All others are 0.
  * Those of ALLGATHER and REDUCE_SCATTER must be the same on every rank (EBADMSG).
- * Those of which only two ranks know are not compared beforehand: who sends more than
- * the other expects makes the operation fail with EBADMSG, who sends less lets it end
- * with its deadline.  An operation with VECTOR of which all ranks know everything may
+ * Those of which only two ranks know must be the same for both: if a rank sends more, or less,
+ * than the other expects, be it none, the operation fails on every rank when all have submitted
+ * it (EBADMSG).  STATUS tells the counts as those of the calls of rank_a, which sends, and of
+ * rank_b, if no other counts differ and it is one of these two that asks; else both ranks may be
+ * COLLECTIVE_RANK_NONE.  An operation with VECTOR of which all ranks know everything may
  * be sent at once when it is small; the others are not.  A block without elements may
  * have any place.
  *

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sum of counts that only two ranks know: every rank has it in the end, in whatever order
+ * announcements come, and it is 0 if and only if all counts match.
+ */
+#include <stdlib.h>
+
+#include "balance.h"
+#include "tap.h"
+
+#define RANKS	1024
+
+static u64 state = 1;
+
+static u64 random64(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state * 0x2545f4914f6cdd1dULL;
+}
+
+static u32 random_below(u32 n)
+{
+	return (random64() >> 32) * n >> 32;
+}
+
+static u32 rounds_of(u32 n)
+{
+	u32 rounds = 0;
+
+	while (1U << rounds < n)
+		rounds++;
+	return rounds;
+}
+
+/**
+ * struct teller - a rank that announces
+ * @own: what it adds
+ * @heard: what others have told it...
+ * @known: ...in these rounds, a bit each
+ * @told: rounds in which it has told
+ */
+static struct teller {
+	u64 own;
+	struct coll_balance heard[COLL_ROUNDS_MAX];
+	u32 known;
+	u32 told;
+} tellers[RANKS];
+
+static const struct coll_signature paired = {
+	.collective = COLLECTIVE_ALLTOALL, .algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+	.flags = COLLECTIVE_F_VECTOR,
+};
+
+/* Each rank tells when it may, any of those that may next; what it told arrives at once. */
+static bool tell_all(u32 n)
+{
+	static u32 able[RANKS];
+	u32 rounds = rounds_of(n), r, nable, told = 0;
+
+	for (r = 0; r < n; r++) {
+		tellers[r].known = 0;
+		tellers[r].told = 0;
+		memset(tellers[r].heard, 0xa5, sizeof(tellers[r].heard));
+	}
+	while (told < n * rounds) {
+		struct coll_signature signature = paired;
+		struct teller *t, *to;
+
+		for (nable = 0, r = 0; r < n; r++) {
+			u32 needed = (1U << tellers[r].told) - 1;
+
+			if (tellers[r].told < rounds && (tellers[r].known & needed) == needed)
+				able[nable++] = r;
+		}
+		if (!nable)
+			return false;
+		r = able[random_below(nable)];
+		t = &tellers[r];
+		to = &tellers[(r + (1U << t->told)) % n];
+		coll_balance_tell(t->heard, t->own, n, t->told, &signature);
+		to->heard[t->told] = coll_balance_take(&signature);
+		to->known |= 1U << t->told;
+		if (signature.count || signature.layout)
+			return false;
+		t->told++;
+		told++;
+	}
+	return true;
+}
+
+static bool all_have(u32 n, u64 total)
+{
+	u32 r;
+
+	for (r = 0; r < n; r++)
+		if (coll_balance_total(tellers[r].heard, tellers[r].own, n) != total)
+			return false;
+	return true;
+}
+
+static void test_sums(void)
+{
+	static const u32 large[] = { 127, 128, 129, 255, 500, 513 };
+	bool passed = true;
+	u32 n, i, r;
+
+	for (i = 0; i < 69 + ARRAY_SIZE(large) && passed; i++) {
+		u64 total = 0;
+
+		n = i < 69 ? i + 2 : large[i - 69];
+		for (r = 0; r < n; r++) {
+			tellers[r].own = random64();
+			total += tellers[r].own;
+		}
+		passed &= tell_all(n) && all_have(n, total);
+	}
+	tap_ok(passed, "every rank has the sum of all");
+}
+
+/**
+ * struct table - counts by sender and receiver, as both know them
+ * @sent: in the eyes of who sends
+ * @expected: in the eyes of who receives
+ * @first: what a plan refers to
+ */
+#define TABLE	20
+static struct table {
+	u64 sent[TABLE][TABLE];
+	u64 expected[TABLE][TABLE];
+	u64 first[TABLE][2][TABLE + 1];
+} table;
+
+static struct coll_plan plan_of(u8 collective, u32 n, u32 rank, u32 root)
+{
+	u64 *send = table.first[rank][0], *recv = table.first[rank][1];
+	struct coll_plan plan = {
+		.collective = collective, .rank = rank, .root = root, .nranks = n,
+		.size = 4, .nlanes = 1, .vector = true,
+	};
+	u32 i;
+
+	send[0] = 0;
+	recv[0] = 0;
+	for (i = 0; i < n; i++) {
+		send[i + 1] = send[i] + table.sent[rank][i];
+		recv[i + 1] = recv[i] + table.expected[i][rank];
+	}
+	if (collective == COLLECTIVE_ALLTOALL || (collective == COLLECTIVE_SCATTER && rank == root))
+		plan.send_first = send;
+	if (collective == COLLECTIVE_ALLTOALL || (collective == COLLECTIVE_GATHER && rank == root))
+		plan.recv_first = recv;
+	if (collective == COLLECTIVE_GATHER)
+		plan.count = table.sent[rank][root];
+	if (collective == COLLECTIVE_SCATTER)
+		plan.count = table.expected[root][rank];
+	return plan;
+}
+
+/* Of each size, and often none. */
+static u64 any_count(void)
+{
+	return random64() >> (24 + random_below(40)) & (random_below(3) ? ~0ULL : 0);
+}
+
+static void table_fill(u32 n)
+{
+	u32 i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < n; k++)
+			table.sent[i][k] = any_count();
+	memcpy(table.expected, table.sent, sizeof(table.sent));
+}
+
+static u64 table_total(u8 collective, u32 n, u32 root)
+{
+	u64 total = 0;
+	u32 r;
+
+	for (r = 0; r < n; r++) {
+		struct coll_plan plan = plan_of(collective, n, r, root);
+
+		total += coll_balance_own(&plan);
+	}
+	return total;
+}
+
+/* The two ranks of a pair that differs say how, and no others say anything. */
+static bool table_found(u8 collective, u32 n, u32 root, u64 total, u32 from, u32 to)
+{
+	u32 r;
+
+	for (r = 0; r < n; r++) {
+		struct coll_plan plan = plan_of(collective, n, r, root);
+		struct coll_imbalance found;
+		bool one = r == from || r == to;
+
+		if (coll_balance_find(&plan, total, &found) != one)
+			return false;
+		if (one && (found.from != from || found.to != to ||
+			    found.sent != table.sent[from][to] ||
+			    found.expected != table.expected[from][to]))
+			return false;
+	}
+	return true;
+}
+
+/* Another number than there was. */
+static u64 other_count(u64 count)
+{
+	u64 other;
+
+	do {
+		switch (random_below(4)) {
+		case 0:
+			other = 0;
+			break;
+		case 1:
+			other = count + 1;
+			break;
+		case 2:
+			other = count / 2;
+			break;
+		default:
+			other = any_count();
+		}
+	} while (other == count);
+	return other;
+}
+
+static void test_pairs(u8 collective, const char *name)
+{
+	bool even = true, odd = true, found = true, several = true;
+	u32 round;
+
+	for (round = 0; round < 3000; round++) {
+		u32 n = 2 + random_below(TABLE - 1), root = random_below(n), k;
+		u32 from = random_below(n), to = (from + 1 + random_below(n - 1)) % n;
+		u64 total;
+
+		if (collective == COLLECTIVE_GATHER && from == root)
+			swap(from, to);
+		if (collective == COLLECTIVE_GATHER)
+			to = root;
+		if (collective == COLLECTIVE_SCATTER && to == root)
+			swap(from, to);
+		if (collective == COLLECTIVE_SCATTER)
+			from = root;
+		table_fill(n);
+		even &= !table_total(collective, n, root);
+
+		if (random_below(2))
+			table.sent[from][to] = other_count(table.sent[from][to]);
+		else
+			table.expected[from][to] = other_count(table.expected[from][to]);
+		total = table_total(collective, n, root);
+		odd &= total != 0;
+		found &= table_found(collective, n, root, total, from, to);
+
+		for (k = random_below(10); k; k--) {
+			u32 r = random_below(n);
+
+			if (r == root)
+				continue;
+			if (collective != COLLECTIVE_GATHER)
+				table.sent[root][r] = other_count(table.sent[root][r]);
+			else
+				table.sent[r][root] = other_count(table.sent[r][root]);
+		}
+		for (k = 0; k < n * n; k++)
+			if (table.sent[k / n][k % n] != table.expected[k / n][k % n])
+				break;
+		if (k < n * n)
+			several &= table_total(collective, n, root) != 0;
+	}
+	tap_ok(even, "%s: nothing is left of counts that match", name);
+	tap_ok(odd, "%s: something is left if those of one pair differ", name);
+	tap_ok(found, "%s: the two ranks find out how, and only they", name);
+	tap_ok(several, "%s: something is left if those of several pairs differ", name);
+}
+
+/* A difference in one direction does not make up for one in the other. */
+static void test_swapped(void)
+{
+	struct table *t = &table;
+
+	memset(t, 0, sizeof(*t));
+	t->sent[0][1] = 5;
+	t->expected[1][0] = 5;
+	t->sent[1][0] = 7;
+	t->expected[0][1] = 7;
+	tap_ok(table_total(COLLECTIVE_ALLTOALL, 2, 0), "in place at both ends, of two lengths");
+	t->sent[1][0] = 5;
+	t->expected[0][1] = 5;
+	tap_ok(!table_total(COLLECTIVE_ALLTOALL, 2, 0), "in place at both ends");
+}
+
+static void test_signatures(void)
+{
+	struct coll_signature s = paired, other;
+	struct coll_balance balance;
+
+	s.count = 3;
+	s.layout = 4;
+	other = s;
+	balance = coll_balance_take(&s);
+	tap_ok(balance.window == 3 && balance.rest == 4 && !s.count && !s.layout,
+	       "an announcement has both sums");
+	other.collective = COLLECTIVE_ALLGATHER;
+	balance = coll_balance_take(&other);
+	tap_ok(!balance.window && !balance.rest && other.count == 3 && other.layout == 4,
+	       "where all ranks know all counts it has none");
+	other.collective = COLLECTIVE_SCATTER;
+	other.flags |= COLLECTIVE_F_VARLEN;
+	balance = coll_balance_take(&other);
+	tap_ok(!balance.window && other.count == 3, "nor where counts are told");
+	other.flags = 0;
+	tap_ok(!coll_signature_paired(&other), "nor where blocks are of one length");
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_sums();
+	test_pairs(COLLECTIVE_GATHER, "gather");
+	test_pairs(COLLECTIVE_SCATTER, "scatter");
+	test_pairs(COLLECTIVE_ALLTOALL, "alltoall");
+	test_swapped();
+	test_signatures();
+	return tap_exit();
+}
