@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "address.h"
 
@@ -62,6 +63,27 @@ bool coll_address_is_any(const struct sockaddr_storage *addr)
 		return !in4(addr)->sin_addr.s_addr;
 	return addr->ss_family == AF_INET6 &&
 	       IN6_IS_ADDR_UNSPECIFIED(&in6(addr)->sin6_addr);
+}
+
+bool coll_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return in4(a)->sin_addr.s_addr == in4(b)->sin_addr.s_addr;
+	return a->ss_family == AF_INET6 &&
+	       IN6_ARE_ADDR_EQUAL(&in6(a)->sin6_addr, &in6(b)->sin6_addr);
+}
+
+bool coll_address_is_numeric(const char *host)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *info;
+
+	if (getaddrinfo(host, NULL, &hints, &info))
+		return false;
+	freeaddrinfo(info);
+	return true;
 }
 
 bool coll_address_is_link_local(const struct sockaddr_storage *addr)
@@ -182,6 +204,72 @@ int coll_address_local(struct sockaddr_storage *addr, const char *text,
 				 "local address %s: neither an address nor an interface that has one",
 				 text);
 	return 0;
+}
+
+int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_storage *to)
+{
+	socklen_t length = sizeof(*addr);
+	struct sockaddr_storage far = *to;
+	int fd, err = 0;
+
+	memset(addr, 0, sizeof(*addr));
+	/* Nothing is sent: it only looks for the way. */
+	if (!coll_address_port(&far))
+		coll_address_set_port(&far, 9);
+	fd = socket(far.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&far, coll_address_length(&far)) ||
+	    getsockname(fd, (struct sockaddr *)addr, &length))
+		err = -errno;
+	close(fd);
+	coll_address_set_port(addr, 0);
+	return err;
+}
+
+static int can_bind(const struct sockaddr_storage *addr)
+{
+	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)addr, coll_address_length(addr)))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int coll_address_any_local(struct sockaddr_storage *addr)
+{
+	const struct ifaddrs *at;
+	struct ifaddrs *all;
+	int err;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET;
+	((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	err = can_bind(addr);
+	if (!err)
+		return 0;
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET6;
+	((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+	if (!can_bind(addr))
+		return 0;
+	if (getifaddrs(&all))
+		return -errno;
+	for (at = all; at && err; at = at->ifa_next) {
+		int of = at->ifa_addr ? at->ifa_addr->sa_family : AF_UNSPEC;
+
+		if (of != AF_INET && of != AF_INET6)
+			continue;
+		memset(addr, 0, sizeof(*addr));
+		memcpy(addr, at->ifa_addr, of == AF_INET ? sizeof(struct sockaddr_in) :
+		       sizeof(struct sockaddr_in6));
+		err = can_bind(addr);
+	}
+	freeifaddrs(all);
+	return err;
 }
 
 bool coll_address_met_self(int fd)

@@ -21,6 +21,10 @@ bool coll_address_is_link_local(const struct sockaddr_storage *addr);
 /* A scope is a number of this host only: a link-local @addr gets @own's. */
 void coll_address_scope(struct sockaddr_storage *addr,
 			const struct sockaddr_storage *own);
+/* The same host address; ports and scopes are not compared. */
+bool coll_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Is a text an address, rather than a name? */
+bool coll_address_is_numeric(const char *host);
 /*
  * Has a connection found itself?  One's own port may be the one that is dialled, and
  * TCP then connects to itself.  It is reset when it is closed, to leave the port free.
@@ -50,5 +54,22 @@ int coll_address_split(const char *text, char *host, size_t size);
  */
 int coll_address_local(struct sockaddr_storage *addr, const char *text,
 		       int family, struct coll_detail *detail);
+
+/**
+ * coll_address_route - the local address that leads to another one
+ * @addr: receives it, port 0
+ * @to: where
+ *
+ * Return: 0 or a negative errno, such as -ENETUNREACH.
+ */
+int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_storage *to);
+
+/**
+ * coll_address_any_local - an address that every process of this host can listen on
+ * @addr: receives it, port 0: 127.0.0.1, else ::1, else that of an interface
+ *
+ * Return: 0; -EADDRNOTAVAIL: the host has none at all; or why it cannot be found out.
+ */
+int coll_address_any_local(struct sockaddr_storage *addr);
 
 #endif /* COLL_ADDRESS_H */

@@ -10,6 +10,7 @@
 #include "device.h"
 #include "lifeline.h"
 #include "reason.h"
+#include "secret.h"
 #include "shrink.h"
 
 /* Digits of the number at the end of a child's name, and the point before them. */
@@ -32,6 +33,7 @@ struct coll_comm *coll_comm_new(const struct coll_setup *setup)
 	comm->rank = setup->rank;
 	comm->nranks = setup->nranks;
 	comm->setup = *setup;
+	coll_secret_get(comm->setup.secret);
 	pthread_mutex_init(&comm->lock, NULL);
 	pthread_mutex_init(&comm->order, NULL);
 	return comm;
@@ -66,7 +68,7 @@ void coll_comm_free(struct coll_comm *comm)
 	pthread_mutex_destroy(&comm->order);
 	pthread_mutex_destroy(&comm->lock);
 	free(comm->exchange);
-	explicit_bzero(comm->setup.secret, sizeof(comm->setup.secret));
+	coll_secret_put(comm->setup.secret);
 	free(comm->peers);
 	free(comm);
 }

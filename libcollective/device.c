@@ -13,6 +13,7 @@
 #include "collective.h"
 #include "deadline.h"
 #include "device.h"
+#include "secret.h"
 #include "setup.h"
 
 /* The longest time between two tries to connect, in ms. */
@@ -98,7 +99,8 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	join.addr_len = coll_address_length(addr);
 	memcpy(join.name, setup->name, strlen(setup->name));
 	memcpy(join.algorithm, setup->algorithm, sizeof(join.algorithm));
-	memcpy(join.secret, setup->secret, sizeof(join.secret));
+	if (setup->secured)
+		memcpy(join.secret, setup->secret->key, sizeof(join.secret));
 	memcpy(join.addr, addr, join.addr_len);
 	coll_address_format(addr, local);
 	err = call(fd, COLLECTIVE_IOC_JOIN, &join);

@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "comm.h"
 #include "device.h"
 #include "rendezvous.h"
+#include "secret.h"
 
 /* The first published struct coll_config ended here. */
 #define CONFIG_SIZE_MIN	sizeof(struct coll_config)
@@ -31,23 +34,49 @@ static int import(struct coll_config *to, const struct coll_config *from)
 	return 0;
 }
 
+/*
+ * Open the device.  Where there is none the other ranks are to hear of it, which takes two
+ * files: the device is not opened unless two more can be had.  Return: 0 or a negative errno.
+ */
+static int open_device(struct coll_comm *comm, struct coll_detail *detail)
+{
+	int spare[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare)) {
+		if (errno == EMFILE || errno == ENFILE)
+			return coll_fail(detail, -errno, "the device: %s (see ulimit -n)",
+					 strerrordesc_np(errno));
+		/* Without AF_UNIX sockets there is no way to keep files. */
+		spare[0] = -1;
+	}
+	comm->fd = coll_device_open(comm->nranks, detail);
+	if (spare[0] >= 0) {
+		close(spare[0]);
+		close(spare[1]);
+	}
+	return comm->fd < 0 ? comm->fd : 0;
+}
+
 /* Find the others, and meet them. */
 static int meet(struct coll_comm *comm, struct coll_detail *detail)
 {
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail mine = { text, sizeof(text) };
 	struct sockaddr_storage *peers;
 	int err;
 
 	peers = calloc(comm->nranks, sizeof(*peers));
 	if (!peers)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = coll_rendezvous(comm->fd, &comm->setup, peers, detail);
+	err = open_device(comm, &mine);
+	err = coll_rendezvous(err ? err : comm->fd, &comm->setup, peers, &mine);
 	if (err)
 		goto free;
 	comm->addr = peers[comm->rank];
-	err = coll_comm_connect(comm, peers, detail);
+	err = coll_comm_connect(comm, peers, &mine);
 free:
 	free(peers);
-	return err;
+	return err ? coll_fail(detail, err, "%s", text) : 0;
 }
 
 int coll_init(struct coll_comm **comm, const struct coll_config *config)
@@ -71,20 +100,13 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	if (err)
 		return err;
 	new = coll_comm_new(&setup);
-	explicit_bzero(setup.secret, sizeof(setup.secret));
+	coll_secret_put(setup.secret);
 	if (!new)
 		return coll_fail(&detail, -ENOMEM, "no memory");
-	err = coll_device_open(setup.nranks, &detail);
-	if (err < 0)
-		goto free;
-	new->fd = err;
 	err = meet(new, &detail);
 	if (err)
-		goto free;
-	*comm = new;
-	return 0;
-
-free:
-	coll_comm_free(new);
+		coll_comm_free(new);
+	else
+		*comm = new;
 	return err;
 }

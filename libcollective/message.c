@@ -61,7 +61,22 @@ size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello)
 	put32(body + 12, hello->left_ms);
 	put_name(body + 16, hello->name);
 	memcpy(body + 16 + COLL_NAME_FIELD, hello->nonce, COLL_NONCE_SIZE);
+	put64(body + 88, hello->job);
+	put64(body + 96, hello->process);
+	put32(body + 104, hello->attempt);
+	put32(body + 108, hello->returns);
+	put64(body + 112, hello->id);
 	return coll_message_begin(to, COLL_MESSAGE_HELLO, COLL_HELLO_SIZE);
+}
+
+size_t coll_message_wait(uint8_t *to, const struct coll_wait *wait)
+{
+	uint8_t *body = to + COLL_HEAD_SIZE;
+
+	put64(body, wait->id);
+	put32(body + 8, wait->pause_ms);
+	put32(body + 12, 0);
+	return coll_message_begin(to, COLL_MESSAGE_WAIT, COLL_WAIT_SIZE);
 }
 
 size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
@@ -72,6 +87,7 @@ size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
 	put32(body + 8, welcome->lanes);
 	put32(body + 12, 0);
 	put_name(body + 16, welcome->name);
+	coll_message_entry(body + 16 + COLL_NAME_FIELD, &welcome->addr);
 	return coll_message_begin(to, COLL_MESSAGE_WELCOME, COLL_WELCOME_SIZE);
 }
 
@@ -133,11 +149,25 @@ int coll_message_read_hello(const uint8_t *from, size_t length,
 	hello->lanes = get32(from + 8);
 	hello->left_ms = get32(from + 12);
 	memcpy(hello->nonce, from + 16 + COLL_NAME_FIELD, COLL_NONCE_SIZE);
-	if (hello->nranks > COLLECTIVE_RANKS_MAX ||
+	hello->job = get64(from + 88);
+	hello->process = get64(from + 96);
+	hello->attempt = get32(from + 104);
+	hello->returns = get32(from + 108);
+	hello->id = get64(from + 112);
+	if (get32(from + 108) > 1 || hello->nranks > COLLECTIVE_RANKS_MAX ||
 	    hello->rank >= hello->nranks ||
 	    hello->lanes > COLLECTIVE_LANES_MAX)
 		return -EPROTO;
 	return get_name(from + 16, hello->name);
+}
+
+int coll_message_read_wait(const uint8_t *from, size_t length, struct coll_wait *wait)
+{
+	if (length != COLL_WAIT_SIZE || get32(from + 12))
+		return -EPROTO;
+	wait->id = get64(from);
+	wait->pause_ms = get32(from + 8);
+	return 0;
 }
 
 int coll_message_read_welcome(const uint8_t *from, size_t length,
@@ -149,7 +179,8 @@ int coll_message_read_welcome(const uint8_t *from, size_t length,
 	welcome->lanes = get32(from + 8);
 	if (welcome->lanes > COLLECTIVE_LANES_MAX)
 		return -EPROTO;
-	if (get_name(from + 16, welcome->name))
+	if (get_name(from + 16, welcome->name) ||
+	    coll_message_read_entry(from + 16 + COLL_NAME_FIELD, &welcome->addr))
 		return -EPROTO;
 	return welcome->name[0] ? 0 : -EPROTO;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -8,19 +10,14 @@
 #include "address.h"
 #include "lifeline.h"
 #include "rendezvous.h"
+#include "secret.h"
 
-int coll_rendezvous_resolve(const struct coll_setup *setup,
-			    struct addrinfo **where)
+/* A host that is gone without a word is noticed after twice as much. */
+#define PROBE_S		10
+
+bool coll_rendezvous_open(const struct coll_setup *setup)
 {
-	struct addrinfo hints = {
-		.ai_flags = AI_NUMERICSERV,
-		.ai_socktype = SOCK_STREAM,
-	};
-	char port[12];
-
-	*where = NULL;
-	snprintf(port, sizeof(port), "%d", setup->port);
-	return getaddrinfo(setup->host, port, &hints, where);
+	return setup->insecure || setup->secured;
 }
 
 int coll_rendezvous_allowed(const struct coll_setup *setup,
@@ -29,12 +26,23 @@ int coll_rendezvous_allowed(const struct coll_setup *setup,
 {
 	char text[COLL_ADDRESS_TEXT];
 
-	if (setup->insecure || setup->secured || coll_address_is_loopback(addr))
+	if (coll_rendezvous_open(setup) || coll_address_is_loopback(addr))
 		return 0;
 	coll_address_format(addr, text);
 	return coll_fail(detail, -EACCES,
 			 "address %s can be reached by others and no secret authenticates the ranks: set COLL_SECRET, use a loopback address, or COLL_INSECURE=1 in a network that you trust",
 			 text);
+}
+
+/* Without them a dead host is noticed at the deadline. */
+void coll_rendezvous_probe(int fd)
+{
+	const int on = 1, first = PROBE_S, next = 2, count = PROBE_S / 2;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof(first));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &next, sizeof(next));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
 /* "program-0123abcd": says who it is, and is not in use. */
@@ -59,32 +67,40 @@ int coll_rendezvous_identify(struct coll_setup *setup,
 	return 0;
 }
 
+/* An address for a rank that no other one connects to. */
+static int any_address(struct coll_setup *setup, struct sockaddr_storage *addr,
+		       struct coll_detail *detail)
+{
+	int err;
+
+	if (setup->local[0])
+		return coll_address_local(addr, setup->local, AF_UNSPEC, detail) ?:
+		       coll_rendezvous_allowed(setup, addr, detail);
+	err = coll_address_any_local(addr);
+	if (err)
+		return coll_fail(detail, err,
+				 "this host has no address to listen on, not even 127.0.0.1: ip link set lo up");
+	/* Others cannot do anything with an address that only a secret opens. */
+	if (!coll_address_is_loopback(addr) && !coll_rendezvous_open(setup))
+		return coll_secret_make(setup, detail);
+	return 0;
+}
+
 /* A group of one needs no rendezvous. */
 static int alone(int fd, struct coll_setup *setup,
 		 struct sockaddr_storage *addr, struct coll_detail *detail)
 {
 	return coll_rendezvous_identify(setup, detail) ?:
-	       coll_address_local(addr, setup->local[0] ? setup->local :
-				  "127.0.0.1", AF_UNSPEC, detail) ?:
-	       coll_rendezvous_allowed(setup, addr, detail) ?:
+	       any_address(setup, addr, detail) ?:
 	       coll_lifeline_join(fd, setup, addr, detail);
 }
 
 int coll_rendezvous(int fd, struct coll_setup *setup,
 		    struct sockaddr_storage *peers, struct coll_detail *detail)
 {
-	struct addrinfo *where;
-	int err;
-
 	if (setup->nranks == 1)
-		return alone(fd, setup, peers, detail);
+		return fd < 0 ? fd : alone(fd, setup, peers, detail);
 	if (setup->rank)
 		return coll_rendezvous_guest(fd, setup, peers, detail);
-	err = coll_rendezvous_resolve(setup, &where);
-	if (err)
-		return coll_fail(detail, -EADDRNOTAVAIL, "rendezvous %s: %s",
-				 setup->host, gai_strerror(err));
-	err = coll_rendezvous_host(fd, setup, where, peers, detail);
-	freeaddrinfo(where);
-	return err;
+	return coll_rendezvous_host(fd, setup, peers, detail);
 }

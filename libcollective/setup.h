@@ -10,6 +10,8 @@
 #include "collective.h"
 #include "detail.h"
 
+struct coll_secret;
+
 #define COLL_HOST_SIZE		256
 #define COLL_PORT_DEFAULT	27182
 
@@ -20,11 +22,12 @@
  * @lanes: 0: rank 0's, or the kernel's default
  * @insecure: addresses other than loopback allowed, secret or not
  * @secured: there is a secret
- * @secret: it
+ * @secret: it (secret.h), or NULL; a communicator's setup has a reference, copies have none
  * @reproducible: reductions take the elements in the order of ranks
  * @wide: reductions keep sums of 16-bit floats in 32 bits
  * @name: the group's; empty: rank 0 chooses
  * @id: the group's number, which rank 0 chooses
+ * @job: number of the launcher's job; 0: unknown
  * @host: of the rendezvous; empty with one rank
  * @port: of the rendezvous
  * @local: address or interface; empty: the one that leads to rank 0
@@ -41,11 +44,12 @@ struct coll_setup {
 	int lanes;
 	bool insecure;
 	bool secured;
-	uint8_t secret[COLLECTIVE_SECRET_SIZE];
+	struct coll_secret *secret;
 	bool reproducible;
 	bool wide;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
+	uint64_t job;
 	char host[COLL_HOST_SIZE];
 	int port;
 	char local[COLL_HOST_SIZE];
@@ -59,7 +63,7 @@ struct coll_setup {
 
 /**
  * coll_setup_fill - read configuration and environment
- * @setup: filled in
+ * @setup: filled in; a reference to its @secret is the caller's, unless it fails
  * @config: of a published size already; not NULL
  * @detail: texts
  *

@@ -49,7 +49,6 @@ static int join(struct coll_shrink *shrink, const struct coll_value *value,
 	setup.nranks = coll_ranks_count(&value->members);
 	setup.deadline = shrink->pace.deadline;
 	child = coll_comm_child(comm, &setup);
-	explicit_bzero(setup.secret, sizeof(setup.secret));
 	if (!child)
 		return -ENOMEM;
 	shrink->child = child;

@@ -185,16 +185,17 @@ struct coll_config {
  * @config: what to do, or NULL: everything from the environment
  *
  * Every rank of the group must call it.  Without configuration and without a
- * launcher's environment the group is this process alone.
+ * launcher's environment the group is this process alone; half of either is EINVAL.
  *
  * Errors: EINVAL (configuration or environment, a rank that contradicts rank
  * 0), ENOENT (no device: module not loaded), EACCES (no permission for the
  * device; the wrong secret or none; an address other than loopback without a secret
  * or COLL_INSECURE; a secret file that others can read), EBUSY (the
- * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL, ETIMEDOUT (the text says
+ * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no such address; the
+ * rendezvous is another host's, or cannot be resolved), ETIMEDOUT (the text says
  * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
  * else answers at the rendezvous), EOPNOTSUPP (the kernel speaks another
- * version), ENOMEM, EMFILE.
+ * version), ENOMEM, EMFILE and ENFILE (the text says how many files it takes).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

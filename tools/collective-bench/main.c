@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "bench.h"
+#include "output.h"
 #include "ranks.h"
 
 enum {
@@ -351,6 +352,7 @@ int main(int argc, char **argv)
 	int option, n = 0;
 	size_t i;
 
+	output_check_at_exit(1);
 	while ((option = getopt_long(argc, argv, "n:h", options,
 				     NULL)) != -1) {
 		if (option == 'h')

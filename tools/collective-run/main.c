@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "netns.h"
+#include "output.h"
 #include "ranks.h"
 
 enum { OPTION_NETNS = 256, OPTION_NO_BIND };
@@ -20,6 +21,7 @@ static const struct option options[] = {
 	{ "no-bind", no_argument, NULL, OPTION_NO_BIND },
 	{ "ipv6", no_argument, NULL, '6' },
 	{ "timeout", required_argument, NULL, 't' },
+	{ "kill-after", required_argument, NULL, 'k' },
 	{ "label", no_argument, NULL, 'l' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
@@ -34,6 +36,7 @@ static int usage(FILE *to, int status)
 		"      --no-bind      each on all CPUs, not on its part of them\n"
 		"  -6, --ipv6         rendezvous over IPv6\n"
 		"  -t, --timeout S    end everything after S seconds, status 124\n"
+		"  -k, --kill-after S from SIGINT to SIGTERM, and from that to SIGKILL (2)\n"
 		"  -l, --label        begin every line of output with its rank\n");
 	return status;
 }
@@ -54,10 +57,12 @@ static int run_program(int rank, void *arg)
 
 	if (rank) {
 		null = open("/dev/null", O_RDONLY);
-		if (null >= 0) {
-			dup2(null, STDIN_FILENO);
-			close(null);
+		if (null < 0 || dup2(null, STDIN_FILENO) < 0) {
+			perror("/dev/null");
+			return 125;
 		}
+		if (null != STDIN_FILENO)
+			close(null);
 	}
 	execvp(argv[0], argv);
 	fprintf(stderr, "collective-run: %s: %s\n", argv[0], strerror(errno));
@@ -70,10 +75,11 @@ int main(int argc, char **argv)
 		.n = sysconf(_SC_NPROCESSORS_ONLN),
 		.run = run_program,
 	};
-	bool netns = false;
+	bool netns = false, v6 = false;
 	int option, value;
 
-	while ((option = getopt_long(argc, argv, "+n:6t:lh", options,
+	output_check_at_exit(125);
+	while ((option = getopt_long(argc, argv, "+n:6t:k:lh", options,
 				     NULL)) != -1) {
 		switch (option) {
 		case 'n':
@@ -91,7 +97,7 @@ int main(int argc, char **argv)
 			ranks.unbound = true;
 			break;
 		case '6':
-			ranks.v6 = true;
+			v6 = true;
 			ranks.address = "::1";
 			break;
 		case 't':
@@ -102,6 +108,15 @@ int main(int argc, char **argv)
 				return 125;
 			}
 			ranks.timeout_s = value;
+			break;
+		case 'k':
+			value = number(optarg, 1000000);
+			if (value < 0) {
+				fprintf(stderr, "%s: %s is no number of seconds\n",
+					argv[0], optarg);
+				return 125;
+			}
+			ranks.grace_s = value;
 			break;
 		case 'l':
 			ranks.label = true;
@@ -115,10 +130,8 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		return usage(stderr, 125);
 	ranks.arg = argv + optind;
-	/* Our wait() is for them, whatever our parent ignored. */
-	signal(SIGCHLD, SIG_DFL);
 	if (netns) {
-		ranks.address = ranks.v6 ? NETNS_ADDRESS6_RANK0 :
+		ranks.address = v6 ? NETNS_ADDRESS6_RANK0 :
 				NETNS_ADDRESS_RANK0;
 		ranks.port = NETNS_PORT;
 		ranks.prepare = netns_prepare;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "output.h"
 
 static int usage(FILE *to, int status)
 {
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
 	bool json = false;
 	int option;
 
+	output_check_at_exit(2);
 	while ((option = getopt_long(argc, argv, "js:d:h", options,
 				     NULL)) != -1) {
 		switch (option) {

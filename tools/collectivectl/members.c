@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <dirent.h>
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,9 @@ static void scan(struct member *member, const char *path, const char *directory)
 	int i, n;
 
 	n = scandir(path, &entries, NULL, alphasort);
+	/* It may have gone meanwhile. */
+	if (n < 0 && errno != ENOENT)
+		err(2, "%s", path);
 	for (i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
@@ -108,9 +112,11 @@ bool members_read(const char *path, struct members *members)
 
 	memset(members, 0, sizeof(*members));
 	directory = opendir(path);
+	if (!directory && errno != ENOENT && errno != ENOTDIR)
+		err(2, "%s", path);
 	if (!directory)
 		return false;
-	while ((entry = readdir(directory))) {
+	while (errno = 0, (entry = readdir(directory))) {
 		rank = strtoul(entry->d_name, &end, 10);
 		if (*end || entry->d_name[0] < '0' || entry->d_name[0] > '9')
 			continue;
@@ -129,6 +135,8 @@ bool members_read(const char *path, struct members *members)
 			qsort(member->values, member->n,
 			      sizeof(*member->values), by_place);
 	}
+	if (errno && errno != ENOENT)
+		err(2, "%s", path);
 	closedir(directory);
 	if (members->n)
 		qsort(members->members, members->n, sizeof(*members->members),

@@ -53,6 +53,7 @@ struct recorded {
  * @entries: by time
  * @n: how many
  * @now: when the last file was read
+ * @error: errno of a file that could not be read to its end; 0: none
  */
 struct record {
 	struct recorded *ranks;
@@ -60,6 +61,7 @@ struct record {
 	struct entry *entries;
 	size_t n;
 	uint64_t now;
+	int error;
 };
 
 static char *copy(const char *text)
@@ -162,12 +164,17 @@ static int file_read(struct record *record, const char *folder, const char *name
 	free(path);
 	if (error)
 		return error;
-	while (getline(&line, &room, file) > 0) {
+	while (errno = 0, getline(&line, &room, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (*line == '#')
 			head_add(&recorded, record, line);
 		else
 			entry_add(record, recorded.rank, line);
+	}
+	/* What there is of it is shown nevertheless. */
+	if (ferror(file)) {
+		error = errno ? errno : EIO;
+		warn("%s/%s", folder, name);
 	}
 	free(line);
 	fclose(file);
@@ -177,6 +184,7 @@ static int file_read(struct record *record, const char *folder, const char *name
 	if (!record->ranks)
 		err(2, "memory");
 	record->ranks[record->nranks++] = recorded;
+	record->error = record->error ? record->error : error;
 	return 0;
 }
 
@@ -340,10 +348,10 @@ int ctl_record(const char *debugfs, const char *only)
 			if (asprintf(&path, "%s/%s", debugfs, groups[i]->d_name) < 0)
 				err(2, "memory");
 			error = record_read(&record, path);
-			/* One that has gone meanwhile is none. */
 			if (!error)
 				record_print(&record, groups[i]->d_name, !shown++);
-			else if (error != ENOENT)
+			/* One that has gone meanwhile is none. */
+			if (record.error || (error && error != ENOENT))
 				status = 2;
 			record_free(&record);
 			free(path);

@@ -1,27 +1,170 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <sys/types.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "ranks.h"
+#include "label.h"
+#include "output.h"
 
-static void copy_lines(int rank, int from)
+#define CHUNK		65536
+#define LINE_MAX_SIZE	(1 << 20)
+#define LAST_CHUNKS	32	/* more than a pipe holds */
+
+/**
+ * struct source - the output of a rank
+ * @fd: its pipe; -1: at its end
+ * @line: the beginning of a line
+ * @have: bytes of it
+ * @room: bytes there is room for
+ */
+struct source {
+	int fd;
+	char *line;
+	size_t have;
+	size_t room;
+};
+
+/* Whatever the bytes are. */
+static void print(int rank, const struct source *source, const char *rest, size_t length)
 {
-	FILE *in = fdopen(from, "r");
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t length;
+	printf("[%d] ", rank);
+	fwrite(source->line, 1, source->have, stdout);
+	fwrite(rest, 1, length, stdout);
+	putchar('\n');
+}
 
-	while (in && (length = getline(&line, &room, in)) > 0) {
-		if (line[length - 1] == '\n')
-			line[length - 1] = '\0';
-		printf("[%d] %s\n", rank, line);
-		fflush(stdout);
+static void keep(struct source *source, const char *from, size_t length)
+{
+	size_t room = source->have + length;
+	char *line;
+
+	if (room > source->room) {
+		room *= 2;
+		line = realloc(source->line, room);
+		if (!line) {
+			perror("output");
+			_exit(1);
+		}
+		source->line = line;
+		source->room = room;
+	}
+	memcpy(source->line + source->have, from, length);
+	source->have += length;
+}
+
+static void take(int rank, struct source *source, const char *from, size_t length)
+{
+	const char *end;
+	size_t part;
+
+	while (length) {
+		end = memchr(from, '\n', length);
+		part = end ? (size_t)(end - from) : length;
+		if (end || source->have + part >= LINE_MAX_SIZE) {
+			print(rank, source, from, part);
+			source->have = 0;
+		} else {
+			keep(source, from, part);
+		}
+		part += !!end;
+		from += part;
+		length -= part;
 	}
 }
 
-pid_t ranks_label(int rank, int *to)
+/* Return: there may be more at once. */
+static bool copy(int rank, struct source *source)
+{
+	static char chunk[CHUNK];
+	ssize_t got = read(source->fd, chunk, sizeof(chunk));
+
+	if (got > 0) {
+		take(rank, source, chunk, got);
+		return true;
+	}
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return errno == EINTR;
+	if (got < 0)
+		fprintf(stderr, "%s: output of rank %d: %s\n", program_invocation_short_name, rank,
+			strerror(errno));
+	if (source->have)
+		print(rank, source, NULL, 0);
+	close(source->fd);
+	source->fd = -1;
+	source->have = 0;
+	return false;
+}
+
+static void drain(int rank, struct source *source, int chunks)
+{
+	while (chunks-- && copy(rank, source))
+		;
+}
+
+/* Until all have ended, or @end is closed. */
+static int copy_all(struct source *sources, int n, int end)
+{
+	struct pollfd *polls = calloc(n + 1, sizeof(*polls));
+	int i, open, lost = 0;
+	bool over = false;
+
+	if (!polls) {
+		perror("output");
+		return 1;
+	}
+	do {
+		for (open = i = 0; i < n; i++) {
+			open += sources[i].fd >= 0;
+			polls[i] = (struct pollfd) { .fd = sources[i].fd, .events = POLLIN };
+		}
+		polls[n] = (struct pollfd) { .fd = end, .events = POLLIN };
+		if (!open)
+			break;
+		if (poll(polls, n + 1, -1) < 0 && errno != EINTR) {
+			perror("output: poll");
+			lost = 1;
+			break;
+		}
+		over = polls[n].revents;
+		for (i = 0; i < n; i++)
+			if (sources[i].fd >= 0 && (polls[i].revents || over))
+				drain(i, &sources[i], over ? LAST_CHUNKS : 1);
+		lost |= !!output_flush();
+	} while (!over);
+	for (i = 0; i < n; i++)
+		if (sources[i].have)
+			print(i, &sources[i], NULL, 0);
+	free(polls);
+	return lost | !!output_flush();
+}
+
+static int run(const int *from, int n, int end)
+{
+	struct source *sources = calloc(n, sizeof(*sources));
+	int i, flags;
+
+	if (!sources) {
+		perror("output");
+		return 1;
+	}
+	for (i = 0; i < n; i++) {
+		sources[i].fd = from[i];
+		/* The flag is the reading end's only. */
+		flags = fcntl(from[i], F_GETFL);
+		if (flags < 0 || fcntl(from[i], F_SETFL, flags | O_NONBLOCK)) {
+			perror("output");
+			return 1;
+		}
+	}
+	return copy_all(sources, n, end);
+}
+
+pid_t label_start(const int *from, int n, int *end)
 {
 	int ends[2];
 	pid_t pid;
@@ -34,8 +177,7 @@ pid_t ranks_label(int rank, int *to)
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
-		copy_lines(rank, ends[0]);
-		_exit(0);
+		_exit(run(from, n, ends[0]));
 	}
 	close(ends[0]);
 	if (pid < 0) {
@@ -43,6 +185,6 @@ pid_t ranks_label(int rank, int *to)
 		close(ends[1]);
 		return -1;
 	}
-	*to = ends[1];
+	*end = ends[1];
 	return pid;
 }

@@ -7,13 +7,14 @@
 #include <sys/types.h>
 
 #define RANKS_MAX	1024
+#define RANKS_GRACE_S	2
 
 /**
  * struct ranks - what to start
  * @n: how many
  * @timeout_s: seconds after which everything is ended; 0: never
- * @address: where rank 0 listens; NULL: 127.0.0.1
- * @v6: @address is an IPv6 one
+ * @grace_s: seconds from SIGINT to SIGTERM, and from that to SIGKILL; 0: RANKS_GRACE_S
+ * @address: where rank 0 listens; NULL: 127.0.0.1, or what this host has instead
  * @port: of the rendezvous; 0: a free one
  * @label: begin every line of output with its rank
  * @quiet: say nothing about ranks that exit with a status
@@ -26,8 +27,8 @@
 struct ranks {
 	int n;
 	unsigned int timeout_s;
+	unsigned int grace_s;
 	const char *address;
-	bool v6;
 	int port;
 	bool label;
 	bool quiet;
@@ -42,17 +43,14 @@ struct ranks {
  * ranks_run - start them, wait for all
  * @ranks: what to start
  *
- * When one fails, the others get SIGTERM, and SIGKILL two seconds later.
+ * They are children of a child of this process: see guard_run().  When one fails, or the time
+ * is over, all that they have started gets SIGTERM, and SIGKILL @grace_s later; what is left
+ * when all have ended likewise.
  *
- * Return: 0, or the exit status of the rank that failed first (128 + signal
- * when a signal ended it), or 124 on timeout, 125 when starting failed.
+ * Return: 0, or the exit status of the rank that failed first (128 + signal when a signal
+ * ended it), or 124 on timeout, 125 when starting failed or output was lost, 128 + signal when
+ * this process got it and a rank did not end with 0.
  */
 int ranks_run(const struct ranks *ranks);
-
-/*
- * A process that copies lines to standard output, with @rank before each, until
- * the last writer of the pipe @to is gone.  Its pid, or -1.
- */
-pid_t ranks_label(int rank, int *to);
 
 #endif /* RANKS_H */

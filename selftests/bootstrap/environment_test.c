@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the environment makes of a process: a rank, a group of one, or an error. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "secret.h"
+#include "setup.h"
+#include "tap.h"
+
+#define SECRET	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+/**
+ * struct scene - an environment, and what follows
+ * @set: NAME=VALUE, with blanks between
+ * @config: what is said besides
+ * @rank: of @nranks; @nranks 0: it is refused
+ * @nranks: how many
+ * @says: what the refusal has to name, with blanks between
+ */
+struct scene {
+	const char *set;
+	struct coll_config config;
+	int rank;
+	int nranks;
+	const char *says;
+};
+
+static const struct scene scenes[] = {
+	{ "", .nranks = 1 },
+	{ "COLL_RANK=1 COLL_SIZE=2 COLL_RENDEZVOUS=h:1", .rank = 1, .nranks = 2 },
+	{ "RANK=1 WORLD_SIZE=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "PMI_RANK=1 PMI_SIZE=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "SLURM_PROCID=1 SLURM_NTASKS=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "RANK=1 SLURM_PROCID=2 SLURM_NTASKS=3 MASTER_ADDR=h", .rank = 2, .nranks = 3 },
+	{ "RANK= WORLD_SIZE= SLURM_PROCID=0 SLURM_NTASKS=1", .rank = 0, .nranks = 1 },
+	{ "PMIX_RANK=1 RANK=1 WORLD_SIZE=3 MASTER_ADDR=h", .rank = 1, .nranks = 3 },
+	{ "COLL_RANK=0 COLL_SIZE=1 SLURM_NTASKS=4 MASTER_ADDR=h", .nranks = 1 },
+	{ "SLURM_NTASKS=4 RANK=2", { .rank = 1, .nranks = 2, .rendezvous = "h:1" },
+	  .rank = 1, .nranks = 2 },
+	{ "MV2_USE_CUDA=1 SLURM_JOB_ID=7 OMPI_MCA_btl=tcp", .nranks = 1 },
+
+	{ "COLL_RANK=1", .says = "COLL_RANK=1 COLL_SIZE" },
+	{ "COLL_SIZE=1", .says = "COLL_SIZE=1 COLL_RANK" },
+	{ "COLL_RANK=1 COLL_SIZE= RANK=1 WORLD_SIZE=2", .says = "COLL_SIZE empty" },
+	{ "COLL_RANK= COLL_SIZE=", .says = "COLL_RANK COLL_SIZE empty" },
+	{ "COLL_RANK=", .says = "COLL_RANK empty COLL_SIZE" },
+	{ "RANK=1", .says = "RANK=1 WORLD_SIZE" },
+	{ "WORLD_SIZE=2", .says = "WORLD_SIZE=2 RANK" },
+	{ "RANK=1 WORLD_SIZE=", .says = "WORLD_SIZE empty" },
+	{ "OMPI_COMM_WORLD_RANK=1", .says = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE" },
+	{ "OMPI_COMM_WORLD_SIZE=2", .says = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK" },
+	{ "MV2_COMM_WORLD_RANK=1", .says = "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE" },
+	{ "MV2_COMM_WORLD_SIZE=2", .says = "MV2_COMM_WORLD_RANK" },
+	{ "MV2_COMM_WORLD_LOCAL_RANK=0", .says = "MV2_COMM_WORLD_LOCAL_RANK COLL_RANK COLL_SIZE" },
+	{ "PMI_RANK=1", .says = "PMI_RANK=1 PMI_SIZE" },
+	{ "PMI_SIZE=2", .says = "PMI_SIZE=2 PMI_RANK" },
+	{ "SLURM_PROCID=1", .says = "SLURM_PROCID=1 SLURM_NTASKS" },
+	{ "SLURM_NTASKS=2", .says = "SLURM_NTASKS=2 SLURM_PROCID" },
+	{ "PMIX_RANK=1", .says = "PMIX_RANK COLL_RANK COLL_SIZE" },
+	{ "PMIX_RANK=", .says = "PMIX_RANK COLL_RANK COLL_SIZE" },
+	{ "PALS_RANKID=1", .says = "PALS_RANKID COLL_RANK COLL_SIZE" },
+	{ "MV2_COMM_WORLD_LOCAL_SIZE=2", .says = "MV2_COMM_WORLD_LOCAL_SIZE COLL_RANK COLL_SIZE" },
+	{ "LOCAL_RANK=0", .says = "LOCAL_RANK COLL_RANK COLL_SIZE" },
+	{ "COLL_RENDEZVOUS=h:1", .says = "COLL_RENDEZVOUS COLL_RANK COLL_SIZE" },
+	{ "MASTER_ADDR=h", .says = "MASTER_ADDR COLL_RANK COLL_SIZE" },
+	{ "MASTER_PORT=1", .says = "MASTER_PORT COLL_RANK COLL_SIZE" },
+	{ "", { .rendezvous = "h:1" }, .says = "h:1 COLL_RANK COLL_SIZE" },
+	{ "", { .rank = 1 }, .says = "rank 1" },
+	{ "RANK=1 WORLD_SIZE=2", .says = "COLL_RENDEZVOUS" },
+	{ "RANK=1 WORLD_SIZE=2 MASTER_ADDR=", .says = "MASTER_ADDR empty" },
+	{ "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=", .says = "MASTER_PORT empty" },
+	{ "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h COLL_RENDEZVOUS=", .says = "COLL_RENDEZVOUS empty" },
+	{ "RANK=x WORLD_SIZE=2 MASTER_ADDR=h", .says = "RANK=x" },
+	{ "RANK=2 WORLD_SIZE=2 MASTER_ADDR=h", .says = "rank 2" },
+	{ "COLL_SECRET=", .says = "COLL_SECRET empty" },
+	{ "COLL_SECRET_FILE=", .says = "COLL_SECRET_FILE empty" },
+	{ "COLL_SECRET_FD=", .says = "COLL_SECRET_FD empty" },
+	{ "COLL_SECRET= COLL_SECRET_FILE=/etc/shadow", .says = "COLL_SECRET empty" },
+	{ "COLL_SECRET_FD=x", .says = "COLL_SECRET_FD=x" },
+	{ "COLL_SECRET_FD=999", .says = "COLL_SECRET_FD=999 Bad" },
+	{ "COLL_SECRET=" SECRET, .nranks = 1 },
+};
+
+static void environment(const char *set)
+{
+	static char words[400];
+	char *one, *rest = NULL;
+
+	clearenv();
+	snprintf(words, sizeof(words), "%s", set);
+	for (one = strtok_r(words, " ", &rest); one; one = strtok_r(NULL, " ", &rest))
+		putenv(one);
+}
+
+static bool says_all(const char *text, const char *says)
+{
+	char words[200], *one, *rest = NULL;
+
+	snprintf(words, sizeof(words), "%s", says);
+	for (one = strtok_r(words, " ", &rest); one; one = strtok_r(NULL, " ", &rest))
+		if (!strstr(text, one))
+			return false;
+	return true;
+}
+
+static void play(const struct scene *scene)
+{
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail detail = { text, sizeof(text) };
+	struct coll_setup setup;
+	bool right;
+	int err;
+
+	environment(scene->set);
+	err = coll_setup_fill(&setup, &scene->config, &detail);
+	if (scene->nranks)
+		right = !err && setup.rank == scene->rank && setup.nranks == scene->nranks;
+	else
+		right = err < 0 && says_all(text, scene->says);
+	if (!tap_ok(right, "%s%s", *scene->set ? scene->set : "nothing",
+		    scene->config.rendezvous ? ", configured" : ""))
+		tap_note("%d, rank %d of %d: %s", err, setup.rank, setup.nranks, text);
+	if (!err)
+		coll_secret_put(setup.secret);
+}
+
+int main(void)
+{
+	size_t i;
+
+	tap_plan(sizeof(scenes) / sizeof(*scenes));
+	for (i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
+		play(&scenes[i]);
+	return tap_exit();
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Ranks, strangers and impostors at the rendezvous, and where rank 0 listens. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "deadline.h"
+#include "message.h"
+#include "session.h"
+#include "tap.h"
+
+static void at(struct sockaddr_in *addr, const char *host, int port)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->sin_family = AF_INET;
+	addr->sin_port = htons(port);
+	inet_pton(AF_INET, host, &addr->sin_addr);
+}
+
+/* A connection to the rendezvous, as soon as there is one. */
+static int call(const char *host, int port)
+{
+	struct sockaddr_in addr;
+	int fd, tries;
+
+	at(&addr, host, port);
+	for (tries = 0; tries < 1000; tries++) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+			return fd;
+		close(fd);
+		usleep(5000);
+	}
+	return -1;
+}
+
+static int answer_at(const char *host, int port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	struct sockaddr_in addr;
+
+	at(&addr, host, port);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 64))
+		perror("listen");
+	return fd;
+}
+
+/* Bytes until the other end closes; @ms at most. */
+static size_t read_to_end(int fd, uint8_t *to, size_t size, unsigned int ms)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+	uint64_t deadline = coll_deadline_in(ms);
+	size_t have = 0;
+	ssize_t got;
+
+	while (have < size && poll(&one, 1, coll_deadline_left(deadline)) > 0) {
+		got = read(fd, to + have, size - have);
+		if (got <= 0)
+			break;
+		have += got;
+	}
+	return have;
+}
+
+static void say_hello(int fd, int rank, int nranks, unsigned int left_ms)
+{
+	struct coll_hello hello = {
+		.rank = rank,
+		.nranks = nranks,
+		.left_ms = left_ms,
+		.process = 4711,
+		.attempt = 1,
+	};
+	uint8_t message[COLL_MESSAGE_MAX];
+	size_t size = coll_message_hello(message, &hello);
+
+	if (write(fd, message, size) != (ssize_t)size)
+		perror("hello");
+}
+
+static bool is_at(const struct sockaddr_storage *addr, const char *host)
+{
+	char text[COLL_ADDRESS_TEXT];
+	size_t length;
+
+	coll_address_format(addr, text);
+	length = strlen(host);
+	return !strncmp(text, host, length) && text[length] == ':';
+}
+
+/* All succeed, and have rank 0 at @host. */
+static void expect_all(struct session *session, const char *host, const char *name)
+{
+	unsigned int failed = session_run(session);
+	bool there = true;
+	int i;
+
+	for (i = 0; i < session->nranks; i++)
+		there &= !host || is_at(&session->outcomes[i].peers[0], host);
+	if (!tap_ok(!failed && there, "%s", name))
+		session_note(session);
+}
+
+/* A rank ends with @err, by @ms, and says @text. */
+static bool ended(const struct session *session, int rank, int err, unsigned int ms,
+		  const char *text)
+{
+	const struct outcome *outcome = &session->outcomes[rank];
+
+	return outcome->done && outcome->err == err && outcome->ms <= ms &&
+	       strstr(outcome->detail, text);
+}
+
+static void test_plain(void)
+{
+	struct session session = { .nranks = 4, .rendezvous = "127.0.0.1" };
+
+	expect_all(&session, "127.0.0.1", "a group without a secret");
+	session.secured = true;
+	expect_all(&session, "127.0.0.1", "a group with a secret");
+	session.rendezvous = "[::1]";
+	expect_all(&session, "[::1]", "over IPv6");
+}
+
+/* One that reads, and one that never does, are there until the end. */
+static void test_strangers(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
+	int fd[2], small = 1024;
+	unsigned int failed;
+	uint8_t got[4096];
+	size_t n;
+
+	session.members[1].start_ms = 300;
+	session.members[2].start_ms = 600;
+	session_prepare(&session);
+	session_start(&session);
+	fd[0] = call("127.0.0.1", session.port);
+	fd[1] = call("127.0.0.1", session.port);
+	setsockopt(fd[1], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	n = read_to_end(fd[0], got, sizeof(got), 5000);
+	failed = session_wait(&session);
+	if (!tap_ok(!failed && !n, "a stranger is told nothing at the end (%zu bytes)", n))
+		session_note(&session);
+	tap_ok(session.outcomes[0].ms < 1600, "and costs no time (%u ms)",
+	       session.outcomes[0].ms);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* The group fails, and a rank that is late hears it although strangers are there. */
+static void test_late(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .timeout_ms = 5000 };
+	int fd[2];
+
+	session.members[1].nranks = 4;
+	session.members[1].start_ms = 200;
+	session.members[2].start_ms = 700;
+	session_prepare(&session);
+	session_start(&session);
+	fd[0] = call("127.0.0.1", session.port);
+	fd[1] = call("127.0.0.1", session.port);
+	session_wait(&session);
+	if (!tap_ok(ended(&session, 2, -EINVAL, 2000, "says the group has 4"),
+		    "a late rank hears of the failure, strangers or not"))
+		session_note(&session);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* Whatever comes before a proof is no word of rank 0. */
+static void impostor(const char *name, const uint8_t *answer, size_t size)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
+	unsigned int failed, answered = 0;
+	struct pollfd one = { .events = POLLIN };
+	uint8_t got[512];
+	uint64_t until;
+	int fd;
+
+	session.members[0].start_ms = 900;
+	session_prepare(&session);
+	/* In this order, since the ranks would keep the socket open. */
+	session_start(&session);
+	one.fd = answer_at("127.0.0.1", session.port);
+	until = coll_deadline_in(600);
+	while (poll(&one, 1, coll_deadline_left(until)) > 0) {
+		fd = accept(one.fd, NULL, NULL);
+		if (read(fd, got, sizeof(got)) > 0 &&
+		    write(fd, answer, size) == (ssize_t)size)
+			answered++;
+		close(fd);
+	}
+	close(one.fd);
+	failed = session_wait(&session);
+	if (!tap_ok(!failed && answered, "%s ends no rank", name))
+		session_note(&session);
+}
+
+static void test_impostors(void)
+{
+	uint8_t answer[2 * COLL_MESSAGE_MAX] = { 0 };
+	size_t size;
+
+	size = coll_message_fail(answer, -EPERM, "go away");
+	impostor("a FAIL without a proof", answer, size);
+	size = coll_message_challenge(answer, answer + 100, answer + 200);
+	impostor("a CHALLENGE with a wrong proof", answer, size);
+	impostor("nonsense", (const uint8_t *)"HTTP/1.0 400 Bad Request\r\n\r\n", 28);
+	size = coll_message_wait(answer, &(struct coll_wait) { .id = 7 });
+	impostor("a WAIT without a proof", answer, size);
+}
+
+/* The deadline holds, whatever the resolver does. */
+static void test_resolver(void)
+{
+	struct session session = { .nranks = 2, .secured = true, .timeout_ms = 700 };
+
+	session.members[0] = (struct member) { .answer = "127.0.0.1", .slow_ms = 30000 };
+	session.members[1] = session.members[0];
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, -ETIMEDOUT, 3000, "resolver does not answer") &&
+		    ended(&session, 1, -ETIMEDOUT, 3000, "resolver does not answer"),
+		    "a resolver that hangs does not outlast the deadline"))
+		session_note(&session);
+	session.timeout_ms = 20000;
+	session.members[0] = (struct member) { .answer = "127.0.0.1", .answer_after_ms = 700 };
+	session.members[1] = (struct member) { .answer = "127.0.0.1", .answer_after_ms = 400 };
+	expect_all(&session, NULL, "a name that is known a moment later");
+}
+
+/* The first address accepts and is silent, or drops everything. */
+static void test_silent(void)
+{
+	struct session session = { .nranks = 3, .secured = true };
+	unsigned int failed;
+	int fd, i;
+
+	for (i = 0; i < 3; i++)
+		session.members[i].answer = i ? "10.77.0.2 10.77.0.1" : "10.77.0.1";
+	session_prepare(&session);
+	fd = answer_at("10.77.0.2", session.port);
+	session_start(&session);
+	failed = session_wait(&session);
+	if (!tap_ok(!failed && session.outcomes[1].ms < 5000,
+		    "an address that is silent does not keep a rank from the next (%u ms)",
+		    session.outcomes[1].ms))
+		session_note(&session);
+	close(fd);
+}
+
+/* A process that says it is rank 1, and goes, or stays and does nothing. */
+static void test_stale(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1" };
+	struct linger now = { .l_onoff = 1 };
+	unsigned int failed;
+	int fd;
+
+	session.members[1].start_ms = 500;
+	session.members[2].start_ms = 600;
+	session_prepare(&session);
+	session_start(&session);
+	fd = call("127.0.0.1", session.port);
+	say_hello(fd, 1, 3, 20000);
+	usleep(100000);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
+	failed = session_wait(&session);
+	if (!tap_ok(!failed, "a process that has gone takes no place"))
+		session_note(&session);
+
+	session.members[1].start_ms = 4000;
+	session_prepare(&session);
+	session_start(&session);
+	fd = call("127.0.0.1", session.port);
+	say_hello(fd, 1, 3, 20000);
+	failed = session_wait(&session);
+	if (!tap_ok(!failed, "nor does one that never joins"))
+		session_note(&session);
+	close(fd);
+
+	session.nranks = 3;
+	session.members[0] = (struct member) { .job = "two", .start_ms = 300 };
+	session.members[1] = (struct member) { .job = "one" };
+	session.members[2] = (struct member) { .job = "two", .start_ms = 600 };
+	session.timeout_ms = 2500;
+	session_prepare(&session);
+	session_start(&session);
+	session_wait(&session);
+	if (!tap_ok(ended(&session, 1, -ETIMEDOUT, 5000, "of another job") &&
+		    ended(&session, 0, -ETIMEDOUT, 5000, "rank 1 never arrived"),
+		    "a rank of another job is none of this one"))
+		session_note(&session);
+}
+
+static void test_where(void)
+{
+	struct session session = { .nranks = 3, .secured = true };
+	const unsigned int all = 7;
+	int i;
+
+	session.members[0].answer = "127.0.1.1";
+	session.members[1].answer = "127.0.1.1";
+	session.members[2].answer = "10.77.0.1";
+	expect_all(&session, "10.77.0.1", "rank 0's own name is loopback at home");
+	session.members[1].answer = "10.77.0.2";
+	session.members[0].answer = "127.0.0.1 ::1";
+	expect_all(&session, NULL, "localhost on rank 0, its addresses elsewhere");
+	session.members[0].answer = "10.77.0.1 10.77.0.2";
+	session.members[1].answer = "10.77.0.2";
+	expect_all(&session, NULL, "a name of two addresses, each rank knows one");
+	session.members[0].answer = "fd77::1 10.77.0.1";
+	session.members[1].answer = "fd77::1";
+	session.members[2].answer = "10.77.0.1";
+	expect_all(&session, "10.77.0.1", "IPv6 here and not there");
+	session.members[0].answer = "10.77.0.99";
+	session.members[1].answer = "10.77.0.99 10.77.0.2";
+	session.members[2].answer = "10.77.0.2";
+	expect_all(&session, "10.77.0.2", "with a secret a name that is no address of the host");
+
+	session.secured = false;
+	session.insecure = true;
+	session.timeout_ms = 2000;
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, -EADDRNOTAVAIL, 1000, "10.77.0.99:"),
+		    "without one another host's name is said at once"))
+		session_note(&session);
+	session.insecure = false;
+	session.members[0].answer = "127.0.1.1";
+	session.members[1].answer = "127.0.1.1";
+	session_run(&session);
+	if (!tap_ok(ended(&session, 2, -EACCES, 1000, "10.77.0.2:") &&
+		    ended(&session, 0, -ETIMEDOUT, 4000, "rank 0 listened on 127.0.1.1:"),
+		    "without one loopback is not left"))
+		session_note(&session);
+	session.secured = true;
+	for (i = 0; i < 3; i++)
+		session.members[i].answer = i ? "10.77.0.2 10.77.0.3" : "10.77.0.1";
+	if (!tap_ok(session_run(&session) == all &&
+		    ended(&session, 0, -ETIMEDOUT, 4000, "rank 0 listened on 10.77.0.1:") &&
+		    ended(&session, 1, -ETIMEDOUT, 4000, "10.77.0.2:") &&
+		    ended(&session, 2, -ETIMEDOUT, 4000, "10.77.0.3:"),
+		    "rank 0 says where it listened, the others what they tried"))
+		session_note(&session);
+}
+
+/* What one rank lacks all hear at once. */
+static void test_lack(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
+	int i, lacking;
+
+	for (lacking = 0; lacking < 2; lacking++) {
+		memset(session.members, 0, sizeof(session.members));
+		session.members[lacking].open_error = -ENOENT;
+		session_run(&session);
+		for (i = 0; i < 3; i++)
+			if (!ended(&session, i, -ENOENT, 3500, "No such file"))
+				break;
+		if (!tap_ok(i == 3, "all hear that rank %d has no device", lacking))
+			session_note(&session);
+		memset(session.members, 0, sizeof(session.members));
+		session.members[lacking].files = 2;
+		session_run(&session);
+		for (i = 0; i < 3; i++)
+			if (!ended(&session, i, -EMFILE, 3500, "open files"))
+				break;
+		if (!tap_ok(i == 3, "all hear that rank %d has too few files", lacking))
+			session_note(&session);
+	}
+}
+
+/*
+ * However few files a rank may have, all ranks succeed, or all fail at once.  The least that
+ * the failure can be told with: rank 0 needs a listener and a connection, the others one.
+ */
+static void test_files(const char *addresses)
+{
+	struct session session = { .nranks = 3, .secured = true, .socketless = true };
+	unsigned int files, failed, worked = 0, wrong = 0;
+	int i, lacking;
+
+	for (lacking = 0; lacking < 2; lacking++) {
+		for (files = lacking ? 1 : 2; files < 9; files++) {
+			memset(session.members, 0, sizeof(session.members));
+			for (i = 0; i < 3; i++)
+				session.members[i].answer = addresses;
+			session.members[lacking].files = files;
+			failed = session_run(&session);
+			worked += !failed;
+			for (i = 0; failed && i < 3; i++)
+				if (!ended(&session, i, -EMFILE, 3500, "open files"))
+					break;
+			if (failed && i < 3) {
+				wrong++;
+				tap_note("rank %d may have %u files:", lacking, files);
+				session_note(&session);
+			}
+		}
+	}
+	tap_ok(!wrong && worked, "all or none start where a rank may have few files (%s)",
+	       addresses);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	tap_plan(0);
+	test_plain();
+	test_strangers();
+	test_late();
+	test_impostors();
+	test_resolver();
+	test_stale();
+	test_lack();
+	test_files("127.0.0.1");
+	test_files("127.0.0.1 ::1");
+	if (session_network()) {
+		test_silent();
+		test_where();
+	} else {
+		tap_skip("no network namespace", "where rank 0 listens");
+	}
+	return tap_exit();
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm.h"
+#include "deadline.h"
+#include "device_stub.h"
+#include "resolver.h"
+#include "session.h"
+#include "tap.h"
+
+unsigned char session_secret[32] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
+static int free_port(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t length = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, length) ||
+	    getsockname(fd, (struct sockaddr *)&addr, &length))
+		exit(1);
+	close(fd);
+	return ntohs(addr.sin_port);
+}
+
+void session_prepare(struct session *session)
+{
+	session->outcomes = mmap(NULL, sizeof(struct outcome) * SESSION_RANKS_MAX,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (session->outcomes == MAP_FAILED)
+		exit(1);
+	session->port = free_port();
+	if (!session->timeout_ms)
+		session->timeout_ms = 20000;
+}
+
+static void be_rank(const struct session *session, int rank)
+{
+	const struct member *member = &session->members[rank];
+	struct outcome *outcome = &session->outcomes[rank];
+	unsigned char other[32];
+	char rendezvous[64];
+	struct coll_config config = {
+		.size = sizeof(config),
+		.rank = rank,
+		.nranks = member->nranks ? member->nranks : session->nranks,
+		.rendezvous = rendezvous,
+		.flags = session->insecure ? COLL_CONFIG_INSECURE : 0,
+		.secret = session->secured ? session_secret : NULL,
+		.init_timeout_ms = session->timeout_ms,
+		.detail = outcome->detail,
+		.detail_size = sizeof(outcome->detail),
+	};
+	char number[12];
+	struct coll_comm *comm;
+	struct rlimit limit;
+	uint64_t begin;
+	int i;
+
+	snprintf(rendezvous, sizeof(rendezvous), "%s:%d",
+		 session->rendezvous ? session->rendezvous : "name", session->port);
+	if (member->secret) {
+		memset(other, member->secret, sizeof(other));
+		config.secret = other;
+	}
+	resolver_answer = member->answer;
+	resolver_delay_ms = member->answer_after_ms;
+	resolver_slow_ms = member->slow_ms;
+	stub_open_error = member->open_error;
+	stub_without_sockets = session->socketless;
+	if (member->job) {
+		/* Only a launcher tells of a job. */
+		setenv("TORCHELASTIC_RUN_ID", member->job, 1);
+		snprintf(number, sizeof(number), "%d", rank);
+		setenv("RANK", number, 1);
+		snprintf(number, sizeof(number), "%d", config.nranks);
+		setenv("WORLD_SIZE", number, 1);
+		config.nranks = 0;
+		config.rank = 0;
+	}
+	usleep(1000 * member->start_ms);
+	if (member->files) {
+		int next = dup(0);
+
+		close(next);
+		limit.rlim_cur = next + member->files;
+		limit.rlim_max = limit.rlim_cur;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	begin = coll_deadline_now();
+	outcome->err = coll_init(&comm, &config);
+	outcome->ms = coll_deadline_now() - begin;
+	if (!outcome->err) {
+		memcpy(outcome->peers, comm->peers,
+		       comm->nranks * sizeof(*comm->peers));
+		coll_comm_free(comm);
+	}
+	outcome->done = true;
+	/* The others connect to it. */
+	begin = coll_deadline_now();
+	for (i = 0; !outcome->err && i < session->nranks; i++)
+		while (!session->outcomes[i].done && coll_deadline_now() < begin + 5000)
+			usleep(2000);
+}
+
+void session_start_rank(struct session *session, int rank)
+{
+	fflush(NULL);
+	session->pids[rank] = fork();
+	if (session->pids[rank])
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	be_rank(session, rank);
+	/* What has been abandoned to a thread is not a leak. */
+	_exit(0);
+}
+
+void session_start(struct session *session)
+{
+	int i;
+
+	for (i = 0; i < session->nranks; i++)
+		session_start_rank(session, i);
+}
+
+unsigned int session_wait(struct session *session)
+{
+	unsigned int failed = 0;
+	int i, status;
+
+	for (i = 0; i < session->nranks; i++) {
+		if (!session->pids[i])
+			continue;
+		waitpid(session->pids[i], &status, 0);
+		if (status || !session->outcomes[i].done || session->outcomes[i].err)
+			failed |= 1U << i;
+		session->pids[i] = 0;
+	}
+	return failed;
+}
+
+unsigned int session_run(struct session *session)
+{
+	session_prepare(session);
+	session_start(session);
+	return session_wait(session);
+}
+
+void session_note(const struct session *session)
+{
+	int i;
+
+	for (i = 0; i < session->nranks; i++)
+		tap_note("rank %d: %d after %u ms: %s", i, session->outcomes[i].err,
+			 session->outcomes[i].ms, session->outcomes[i].detail);
+}
+
+bool session_network(void)
+{
+	static const char * const addresses[] = {
+		"10.77.0.1/32", "10.77.0.2/32", "10.77.0.3/32",
+		"fd77::1/128 nodad", "fd77::2/128 nodad",
+	};
+	char command[80];
+	size_t i;
+
+	if (unshare(CLONE_NEWNET) || system("ip link set lo up"))
+		return false;
+	for (i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
+		snprintf(command, sizeof(command), "ip addr add dev lo %s", addresses[i]);
+		if (system(command))
+			return false;
+	}
+	return true;
+}
