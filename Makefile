@@ -21,9 +21,10 @@ help:
 	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
 	@echo "make check      the tests; SUITES='unit style' for some (selftests/suites lists them)"
 	@echo "make check-all  and those that take longer: under KASAN, lockdep, kmemleak, above all"
+	@echo "make check-kernels  build against all kernel headers of the distribution's suites"
 	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
-	@echo "make modules    KERNEL=distro|uml|uml-debug|host, into build/kmod-KERNEL/"
+	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
 	@echo "make clean"
@@ -59,6 +60,9 @@ check:
 check-all:
 	@selftests/run-suites --all
 
+check-kernels:
+	@selftests/run-suites kernels
+
 # User-Mode Linux unless somebody says otherwise; results in build/bench/.
 bench:
 	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
@@ -79,4 +83,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-all bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style install clean

@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 
 #include "blocks.h"
+#include "coll.h"
 #include "core/digest.h"
 #include "core/reduce.h"
 
@@ -278,21 +279,38 @@ static int layout_views(struct coll_blocks *blocks, const struct collective_layo
 	return 0;
 }
 
+static int blocks_new(struct coll_blocks **blocks, struct coll_member *member, u32 n)
+{
+	u32 bytes = struct_size(*blocks, numbers, n);
+	int err = coll_charge(&member->charges, bytes);
+
+	if (err)
+		return err;
+	*blocks = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!*blocks) {
+		coll_uncharge(&member->charges, bytes);
+		return -ENOMEM;
+	}
+	(*blocks)->member = member;
+	(*blocks)->charged = bytes;
+	return 0;
+}
+
 /**
  * coll_blocks_read() - take an operation's layout
  * @blocks: out: the layout, or NULL: one block follows the other
  * @op: the operation; its collective takes a layout, its type is one
- * @rank: ours
- * @nranks: of the group
+ * @member: that submits it
  * @holds: what its buffers hold, enum coll_holds by enum coll_area
  *
  * Context: process that submits; may sleep.
- * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW or -ENOMEM.
+ * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
  */
 noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
-			      u32 rank, u32 nranks, const u8 *holds)
+			      struct coll_member *member, const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;
+	u32 rank = member->rank, nranks = member->nranks;
 	struct collective_layout layout;
 	int err;
 
@@ -303,10 +321,9 @@ noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collecti
 	err = layout_read(&layout, op->layout);
 	if (err)
 		return err;
-	*blocks = kvzalloc(struct_size(*blocks, numbers, vector ? 4 * nranks + 2 : 0),
-			   GFP_KERNEL_ACCOUNT);
-	if (!*blocks)
-		return -ENOMEM;
+	err = blocks_new(blocks, member, vector ? 4 * nranks + 2 : 0);
+	if (err)
+		return err;
 	if (!vector)
 		err = layout_views(*blocks, &layout, op, nranks, holds);
 	else
@@ -326,6 +343,9 @@ noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collecti
  */
 void coll_blocks_free(struct coll_blocks *blocks)
 {
+	if (!blocks)
+		return;
+	coll_uncharge(&blocks->member->charges, blocks->charged);
 	kvfree(blocks);
 }
 

@@ -7,6 +7,8 @@
 #include "core/schedule.h"
 #include "core/view.h"
 
+struct coll_member;
+
 /* What one of an operation's buffers holds on this rank. */
 enum coll_holds {
 	COLL_HOLDS_NOTHING,
@@ -37,6 +39,8 @@ struct coll_placing {
  * struct coll_blocks - the layout of an operation, checked
  * @area: of each enum coll_area; of one that holds nothing, zero
  * @digest: of the counts that all ranks must have given; 0: there are none
+ * @member: that it is charged to; outlives it
+ * @charged: bytes charged for it; returned when it is freed
  * @numbers: that @area points to
  *
  * Belongs to one request, whose lanes read it, and is freed with it.
@@ -44,11 +48,13 @@ struct coll_placing {
 struct coll_blocks {
 	struct coll_placing area[COLL_AREA_COUNT];
 	u64 digest;
+	struct coll_member *member;
+	u32 charged;
 	u64 numbers[];
 };
 
 int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
-		     u32 rank, u32 nranks, const u8 *holds);
+		     struct coll_member *member, const u8 *holds);
 void coll_blocks_free(struct coll_blocks *blocks);
 bool coll_blocks_vector(const struct coll_blocks *blocks);
 bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off);

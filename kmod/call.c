@@ -292,10 +292,10 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
  * @blocks: out: its layout, for the caller to free; NULL: one block follows the other
  *
  * Context: process that submits; may sleep.
- * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT or
- * -ENOMEM.
+ * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT, -EDQUOT
+ * or -ENOMEM.
  */
-int coll_call_check(const struct collective_op *op, const struct coll_member *member,
+int coll_call_check(const struct collective_op *op, struct coll_member *member,
 		    struct coll_plan *plan, struct coll_extent *extent,
 		    struct coll_blocks **blocks)
 {
@@ -316,7 +316,7 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 	if (kind->traits & CALL_PAIR && op->root == member->rank)
 		err = -EINVAL;
 	if (!err)
-		err = coll_blocks_read(blocks, op, member->rank, member->nranks, holds);
+		err = coll_blocks_read(blocks, op, member, holds);
 	if (!err)
 		err = call_extent(op, member, holds, *blocks, plan, extent);
 	if (!err)

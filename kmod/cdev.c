@@ -51,6 +51,20 @@ static int ioc_lock(struct coll_member *member)
 	return err;
 }
 
+/* What a struct points to, charged to the process as long as it is here; for kvfree(). */
+static void *ioc_array(u64 addr, size_t bytes)
+{
+	void *array = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+
+	if (!array)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(array, u64_to_user_ptr(addr), bytes)) {
+		kvfree(array);
+		return ERR_PTR(-EFAULT);
+	}
+	return array;
+}
+
 static int ioc_query(struct file *file, union ioc_arg *arg)
 {
 	struct collective_query *query = &arg->query;
@@ -58,6 +72,7 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 
 	if (query->flags)
 		return -EINVAL;
+	*query = (struct collective_query){ .size = query->size };
 	query->abi_version = COLLECTIVE_ABI_VERSION;
 	query->lanes_max = COLLECTIVE_LANES_MAX;
 	query->ranks_max = COLLECTIVE_RANKS_MAX;
@@ -66,8 +81,6 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 	query->transports = BIT(COLLECTIVE_TRANSPORT_TCP);
 	query->types = BIT_ULL(COLLECTIVE_TYPE_COUNT) - 1;
 	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
-	query->features = 0;
-	query->opcodes = 0;
 	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
 		struct coll_plan plan = { .collective = i, .size = 1 };
 
@@ -105,8 +118,7 @@ static int ioc_connect(struct file *file, union ioc_arg *arg)
 	err = -EINVAL;
 	if (connect->npeers != member->nranks)
 		goto unlock;
-	peers = vmemdup_user(u64_to_user_ptr(connect->peers),
-			     (size_t)connect->npeers * sizeof(*peers));
+	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
 	err = PTR_ERR_OR_ZERO(peers);
 	if (err)
 		goto unlock;
@@ -131,9 +143,8 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	err = ioc_lock(member);
 	if (err)
 		return err;
-	buffer = coll_buffer_pin(reg->addr, reg->length,
-				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY),
-				 &member->pinned);
+	buffer = coll_buffer_pin(member, reg->addr, reg->length,
+				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY));
 	err = PTR_ERR_OR_ZERO(buffer);
 	if (err)
 		goto unlock;
@@ -187,6 +198,7 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
 	int err;
 
+	submit->received = 0;
 	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
 		return -EINVAL;
 	err = coll_member_use(member);
@@ -218,6 +230,8 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	/* Whatever the error is: none was collected. */
 	if (any)
 		request->request = 0;
+	request->received = 0;
+	request->index = 0;
 	if (request->flags & ~(COLLECTIVE_WAIT_NOWAIT | COLLECTIVE_WAIT_ANY) ||
 	    request->reserved || request->count > COLL_INFLIGHT ||
 	    !request->count == any || !request->requests == any)
@@ -227,8 +241,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	else if (request->timeout_ms)
 		wait.timeout = msecs_to_jiffies(request->timeout_ms) + 1;
 	if (any) {
-		ids = vmemdup_user(u64_to_user_ptr(request->requests),
-				   request->count * sizeof(*ids));
+		ids = ioc_array(request->requests, array_size(request->count, sizeof(*ids)));
 		if (IS_ERR(ids))
 			return PTR_ERR(ids);
 		wait.ids = ids;
@@ -282,8 +295,9 @@ static int ioc_cancel(struct file *file, union ioc_arg *arg)
 
 static int ioc_status(struct file *file, union ioc_arg *arg)
 {
-	if (arg->status.flags)
+	if (arg->status.flags || arg->status.reserved)
 		return -EINVAL;
+	arg->status = (struct collective_status){ .size = arg->size };
 	coll_member_status(file->private_data, &arg->status);
 	return 0;
 }

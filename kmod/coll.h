@@ -23,13 +23,20 @@
  * Order: coll_member.mutex, coll_member.demand, the mutex of group.c,
  * coll_member.lock; the small locks of a lane's arrivals, a connection's mailbox,
  * a link's outgoing queue, a recorder and a group's idle threads are innermost and are never
- * held together, and so is that of death.c, which is taken with interrupts off.  Other
- * spinlocks are not taken in interrupts: socket callbacks only set bits and kick.
+ * held together.  The mutex of death.c is taken inside of coll_member.mutex, and outside of
+ * coll_member.lock.
+ *
+ * PREEMPT_RT: a spinlock_t sleeps there, and so is not taken where preemption or interrupts are
+ * off: in a tracepoint's probe, in a helper's half of a copy (crew.c), or while the vector
+ * registers are held (vector.h).  What such a place needs is a raw spinlock, which is held for
+ * a few instructions and inside of which nothing is allocated and no wait queue is woken: those
+ * of death.c and of a runner, so that coll_runner_kick() may be called in any context.  No other
+ * spinlock is taken in interrupts: socket callbacks only set bits and kick.
  *
  * Teardown (member_stop): all runners are stopped, so that nobody is left who could
  * touch a connection, the control runner first, for who stops it to say goodbye;
- * sockets are closed, which waits for their callbacks, and after a goodbye until all
- * has arrived; what requests are left give their pages back.
+ * sockets are closed, which waits for their callbacks, and after a goodbye linger
+ * without their endpoints (tcp_linger.c); what requests are left give their pages back.
  */
 #ifndef COLL_H
 #define COLL_H

@@ -14,10 +14,8 @@
  */
 #include <linux/cred.h>
 #include <linux/ktime.h>
-#include <linux/memcontrol.h>
 #include <linux/random.h>
 #include <linux/ratelimit.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "coll.h"
@@ -93,11 +91,19 @@ static const struct coll_endpoint_ops listener_ops = {
 
 static struct coll_conn *conn_new(struct coll_member *member)
 {
-	struct coll_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+	struct coll_conn *conn;
+	int err = coll_charge(&member->charges, sizeof(*conn));
 
-	if (!conn)
-		return NULL;
+	if (err)
+		return ERR_PTR(err);
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+	if (!conn) {
+		coll_uncharge(&member->charges, sizeof(*conn));
+		return ERR_PTR(-ENOMEM);
+	}
+	conn->charged = sizeof(*conn);
 	conn->ep.ops = &conn_ops;
+	conn->ep.charges = &member->charges;
 	conn->member = member;
 	conn->runner = &member->control;
 	conn->since = ktime_get_ns();
@@ -105,9 +111,15 @@ static struct coll_conn *conn_new(struct coll_member *member)
 	return conn;
 }
 
+static void conn_delete(struct coll_conn *conn)
+{
+	coll_uncharge(&conn->member->charges, conn->charged);
+	kfree(conn);
+}
+
 /**
  * coll_conn_finish() - nothing more is sent, and what was shall arrive
- * @conn: the connection, whose runner is stopped; coll_conn_free() waits for it
+ * @conn: the connection, whose runner is stopped; coll_conn_free() lets it linger
  * @until: or be given up, in jiffies
  *
  * Context: may sleep.
@@ -130,7 +142,7 @@ void coll_conn_free(struct coll_conn *conn, bool reset)
 	coll_lane_detach(conn);
 	if (conn->ep.transport)
 		conn->ep.transport->close(&conn->ep, reset);
-	kfree(conn);
+	conn_delete(conn);
 }
 
 /**
@@ -143,6 +155,7 @@ void coll_conn_free(struct coll_conn *conn, bool reset)
 int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr)
 {
 	member->listener.ops = &listener_ops;
+	member->listener.charges = &member->charges;
 	return member->transport->listen(&member->listener, addr);
 }
 
@@ -184,10 +197,11 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 {
 	struct coll_member *member = link->member;
 	struct coll_conn *conn = conn_new(member);
+	const struct cred *cred;
 	int err;
 
-	if (!conn)
-		return -ENOMEM;
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
 	conn->outgoing = true;
 	conn->link = link;
 	conn->peer = link->peer;
@@ -196,9 +210,11 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->state = COLL_CONN_CONNECTING;
 	conn_hello(conn, COLL_HELLO_CALL);
 
+	cred = override_creds(member->cred);
 	err = member->transport->connect(&conn->ep, addr, &member->addr);
+	revert_creds(cred);
 	if (err) {
-		kfree(conn);
+		conn_delete(conn);
 		return err;
 	}
 	spin_lock(&member->lock);
@@ -229,11 +245,11 @@ static int conn_accept(struct coll_member *member)
 	struct coll_conn *conn = conn_new(member);
 	int err;
 
-	if (!conn)
-		return -ENOMEM;
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
 	err = member->transport->accept(&member->listener, &conn->ep);
 	if (err) {
-		kfree(conn);
+		conn_delete(conn);
 		return err;
 	}
 	conn->state = COLL_CONN_GREETING;
@@ -270,9 +286,9 @@ static int conn_accept_some(struct coll_member *member)
  * coll_conn_accept() - accept what waits at the listener
  * @member: the member
  *
- * The connections are those of the process that joined: its credentials, and its
- * memory cgroup for what we allocate for them.  What their sockets queue is
- * charged to the cgroup of whoever runs this, in a work item to the root's:
+ * The connections are those of the process that joined: its credentials, and, as all
+ * that its runners allocate, its memory cgroup.  What their sockets queue is
+ * charged to the cgroup of the thread that runs this, in a work item to the root's:
  * accept() takes that from current (mem_cgroup_sk_alloc()) whatever
  * set_active_memcg() says, and modules are given no way to hand on the
  * listener's.  Sockets that call are made by their process, and charged to it.
@@ -282,40 +298,42 @@ static int conn_accept_some(struct coll_member *member)
 void coll_conn_accept(struct coll_member *member)
 {
 	const struct cred *cred = override_creds(member->cred);
-	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
 	int err = conn_accept_some(member);
 
-	/* When a place is free, or at the next heartbeat; or as soon as others had their turn. */
-	if (err == -EBUSY)
+	/*
+	 * When a place is free, or there may be memory again, at the next heartbeat; or as soon
+	 * as others had their turn.
+	 */
+	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
 		set_bit(COLL_EVENT_READABLE, &member->listener_events);
 	else if (!err)
 		listener_event(&member->listener, COLL_EVENT_READABLE);
 
-	set_active_memcg(memcg);
 	revert_creds(cred);
 }
 
-/* The link to a caller, made if he needs it before we do. */
-static struct coll_link *conn_link(struct coll_member *member, u32 from)
+/* The link to a caller, made if it is needed there before it is needed here. */
+static int conn_link(struct coll_member *member, u32 from)
 {
-	struct coll_link *link = coll_link_get(member, from);
+	int err;
 
-	if (link)
-		return link;
+	if (coll_link_get(member, from))
+		return 0;
 	mutex_lock(&member->demand);
-	coll_link_new(member, from, false);
-	link = member->links[from];
+	err = coll_link_new(member, from, false);
 	mutex_unlock(&member->demand);
-	return link;
+	return err;
 }
 
-/* The place of a caller on the link to him. */
+/* The place of a caller on the link to it. */
 static int conn_seat(struct coll_conn *conn)
 {
-	struct coll_link *link = conn_link(conn->member, conn->peer);
+	struct coll_link *link;
+	int err = conn_link(conn->member, conn->peer);
 
-	if (!link)
-		return -ENOMEM;
+	if (err)
+		return err;
+	link = coll_link_get(conn->member, conn->peer);
 	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
 		return -EBUSY;
 	conn->link = link;
@@ -348,6 +366,7 @@ static int conn_refusal(const struct coll_hello *hello)
 	case EOPNOTSUPP:
 		return -EOPNOTSUPP;
 	case ENOMEM:
+	case EDQUOT:
 		return -EREMOTEIO;
 	}
 	return -EACCES;
@@ -487,17 +506,12 @@ static int conn_greet(struct coll_conn *conn)
 	return conn->outgoing ? conn_send_hello(conn) : conn_confirmed(conn);
 }
 
-/* It is open: give it to its link, and its memory to the process that joined. */
+/* It is open: give it to its link. */
 static int conn_admit(struct coll_conn *conn)
 {
-	struct mem_cgroup *memcg = set_active_memcg(conn->member->memcg);
-	int err;
-
 	conn->got = 0;
 	conn->state = COLL_CONN_OPEN;
-	err = coll_link_admit(conn->link, conn);
-	set_active_memcg(memcg);
-	return err;
+	return coll_link_admit(conn->link, conn);
 }
 
 /* Why a connection that this rank has called could not be opened. */
@@ -518,6 +532,7 @@ static struct coll_cause conn_cause(const struct coll_conn *conn, int err)
 		cause.error = -err;
 		break;
 	case -ENOMEM:
+	case -EDQUOT:
 		swap(cause.rank_a, cause.rank_b);
 		fallthrough;
 	case -EREMOTEIO:
@@ -572,6 +587,9 @@ static const char *strange_reason(int err)
 		return "its group has another size";
 	case -EBUSY:
 		return "there is such a connection";
+	case -ENOMEM:
+	case -EDQUOT:
+		return "there is no memory for it";
 	case -EAGAIN:
 		return "it has not introduced itself in time";
 	}

@@ -25,6 +25,7 @@ enum coll_conn_state {
 /**
  * struct coll_conn - a connection
  * @ep: its end of it
+ * @charged: bytes charged for it and its stream, but not for @ep; returned when it is freed
  * @member: [c]
  * @link: once it is known whose it is
  * @runner: who serves it: first the control runner, then perhaps a lane's
@@ -52,6 +53,7 @@ enum coll_conn_state {
  */
 struct coll_conn {
 	struct coll_endpoint ep;
+	u32 charged;
 	struct coll_member *member;
 	struct coll_link *link;
 	struct coll_runner *runner;

@@ -4,6 +4,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 
 #include "coll.h"
 
@@ -50,15 +51,8 @@ static void control_leave(struct coll_member *member)
 		coll_link_post(link, &control);
 }
 
-/**
- * coll_control_run() - see struct coll_runner
- * @runner: a member's control runner
- *
- * Return: true: there is more to do.
- */
-bool coll_control_run(struct coll_runner *runner)
+static bool control_turn(struct coll_member *member)
 {
-	struct coll_member *member = container_of(runner, struct coll_member, control);
 	unsigned long chores = xchg(&member->chores, 0);
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn, *next;
@@ -74,8 +68,6 @@ bool coll_control_run(struct coll_runner *runner)
 	list_for_each_entry_safe(conn, next, &member->greeting, node)
 		coll_conn_greet(conn, now);
 
-	if (chores & BIT(COLL_CHORE_DEATH))
-		coll_death_tell(member);
 	if (chores & BIT(COLL_CHORE_FLOOD))
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))
@@ -98,6 +90,24 @@ bool coll_control_run(struct coll_runner *runner)
 		}
 	} while (READ_ONCE(member->posted) && ++round < COLL_ROUNDS);
 	return READ_ONCE(member->posted);
+}
+
+/**
+ * coll_control_run() - see struct coll_runner
+ * @runner: a member's control runner
+ *
+ * Whatever runs it, memory is charged to the cgroup that joined.
+ *
+ * Return: true: there is more to do.
+ */
+bool coll_control_run(struct coll_runner *runner)
+{
+	struct coll_member *member = container_of(runner, struct coll_member, control);
+	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+	bool more = control_turn(member);
+
+	set_active_memcg(memcg);
+	return more;
 }
 
 /**

@@ -7,17 +7,48 @@
  * Memory says so itself (an MMU notifier); of a core, nobody is told but who traces
  * signals.
  */
+#include <linux/hashtable.h>
 #include <linux/memcontrol.h>
+#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 #include <trace/events/signal.h>
 
 #include "coll.h"
 
-static LIST_HEAD(watched);
-static DEFINE_SPINLOCK(watched_lock);	/* taken inside of a process's siglock */
+/**
+ * struct coll_watch - a process that has joined, once for all its members
+ * @node: in @watches, by @mm; changed under both locks, read under either
+ * @mm: of the process, which joins, or whose notifiers keep the struct from being used again
+ * @pid: of the process: a child may share its memory for a while (vfork)
+ * @users: members that point here; protected by @watches_mutex
+ * @traced: those of them that are told; protected by @watches_mutex
+ * @work: tells @traced that the process is about to end
+ *
+ * The last member that goes takes the watch out of the table, waits for @work, and frees it.
+ */
+struct coll_watch {
+	struct hlist_node node;
+	const struct mm_struct *mm;
+	pid_t pid;
+	u32 users;
+	struct list_head traced;
+	struct work_struct work;
+};
+
+static DEFINE_HASHTABLE(watches, 8);
+static DEFINE_MUTEX(watches_mutex);
+
+/*
+ * Taken by a tracepoint's probe, with preemption off: it must not sleep on PREEMPT_RT either,
+ * and is held for one look-up.
+ */
+static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /**
  * coll_death_tell() - the process has ended, or is about to
@@ -35,7 +66,7 @@ static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
 
 	/* Unregistering calls this, too. */
-	if (!READ_ONCE(member->mm_watched))
+	if (!READ_ONCE(member->watch))
 		return;
 	WRITE_ONCE(member->mm_gone, true);
 	coll_death_tell(member);
@@ -44,6 +75,81 @@ static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 static const struct mmu_notifier_ops death_notifier_ops = {
 	.release = death_mm_release,
 };
+
+static void death_work(struct work_struct *work)
+{
+	struct coll_watch *watch = container_of(work, struct coll_watch, work);
+	struct coll_member *member;
+
+	mutex_lock(&watches_mutex);
+	list_for_each_entry(member, &watch->traced, watched)
+		coll_death_tell(member);
+	mutex_unlock(&watches_mutex);
+}
+
+static struct coll_watch *watch_find(const struct mm_struct *mm, pid_t pid)
+{
+	struct coll_watch *watch;
+
+	hash_for_each_possible(watches, watch, node, (uintptr_t)mm)
+		if (watch->mm == mm && watch->pid == pid)
+			return watch;
+	return NULL;
+}
+
+static struct coll_watch *watch_new(const struct coll_member *member)
+{
+	struct coll_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+
+	if (!watch)
+		return NULL;
+	watch->mm = member->mm;
+	watch->pid = member->pid;
+	INIT_LIST_HEAD(&watch->traced);
+	INIT_WORK(&watch->work, death_work);
+	raw_spin_lock_irq(&watches_lock);
+	hash_add(watches, &watch->node, (uintptr_t)watch->mm);
+	raw_spin_unlock_irq(&watches_lock);
+	return watch;
+}
+
+static int watch_enter(struct coll_member *member)
+{
+	struct coll_watch *watch;
+
+	mutex_lock(&watches_mutex);
+	watch = watch_find(member->mm, member->pid);
+	if (!watch)
+		watch = watch_new(member);
+	if (watch) {
+		watch->users++;
+		INIT_LIST_HEAD(&member->watched);
+		WRITE_ONCE(member->watch, watch);
+	}
+	mutex_unlock(&watches_mutex);
+	return watch ? 0 : -ENOMEM;
+}
+
+static void watch_leave(struct coll_member *member)
+{
+	struct coll_watch *watch = member->watch;
+	bool last;
+
+	mutex_lock(&watches_mutex);
+	list_del(&member->watched);
+	WRITE_ONCE(member->watch, NULL);
+	last = !--watch->users;
+	if (last) {
+		raw_spin_lock_irq(&watches_lock);
+		hash_del(&watch->node);
+		raw_spin_unlock_irq(&watches_lock);
+	}
+	mutex_unlock(&watches_mutex);
+	if (!last)
+		return;
+	cancel_work_sync(&watch->work);
+	kfree(watch);
+}
 
 /**
  * struct death_registration - the work item that registers a member's notifier
@@ -95,25 +201,28 @@ int coll_death_watch(struct coll_member *member)
 	int err;
 
 	member->notifier.ops = &death_notifier_ops;
-	INIT_LIST_HEAD(&member->watched);
-	WRITE_ONCE(member->mm_watched, true);
+	err = watch_enter(member);
+	if (err)
+		return err;
 	err = mmu_notifier_register(&member->notifier, member->mm);
 	if (err == -EINTR)
 		err = death_register_elsewhere(member);
 	if (err)
-		WRITE_ONCE(member->mm_watched, false);
+		watch_leave(member);
 	return err;
 }
 
 /**
  * coll_death_trace() - be told of signals that end the process, too
- * @member: one that is watched and has joined: its control runner may be kicked
+ * @member: one that is watched and has joined: it may fail
+ *
+ * Context: may sleep.
  */
 void coll_death_trace(struct coll_member *member)
 {
-	spin_lock_irq(&watched_lock);
-	list_add(&member->watched, &watched);
-	spin_unlock_irq(&watched_lock);
+	mutex_lock(&watches_mutex);
+	list_add(&member->watched, &member->watch->traced);
+	mutex_unlock(&watches_mutex);
 }
 
 /**
@@ -124,34 +233,31 @@ void coll_death_trace(struct coll_member *member)
  */
 void coll_death_unwatch(struct coll_member *member)
 {
-	spin_lock_irq(&watched_lock);
-	list_del_init(&member->watched);
-	spin_unlock_irq(&watched_lock);
-	WRITE_ONCE(member->mm_watched, false);
+	watch_leave(member);
 	mmu_notifier_unregister(&member->notifier, member->mm);
 }
 
 #ifdef CONFIG_TRACEPOINTS
 static struct tracepoint *death_tracepoint;
 
-/* By the thread itself, its process's siglock held: the control runner does the rest. */
+/*
+ * By the thread itself, with its process's siglock held and preemption off: the work item does
+ * the rest.
+ */
 static void death_signal(void *data, int sig, struct kernel_siginfo *info,
 			 struct k_sigaction *action)
 {
-	struct coll_member *member;
+	struct coll_watch *watch;
 	unsigned long flags;
 
 	if (!sig_kernel_coredump(sig) || action->sa.sa_handler != SIG_DFL ||
 	    current->signal->flags & SIGNAL_UNKILLABLE)
 		return;
-	spin_lock_irqsave(&watched_lock, flags);
-	list_for_each_entry(member, &watched, watched) {
-		if (member->mm != current->mm || member->pid != task_tgid_nr(current))
-			continue;
-		set_bit(COLL_CHORE_DEATH, &member->chores);
-		coll_runner_kick(&member->control);
-	}
-	spin_unlock_irqrestore(&watched_lock, flags);
+	raw_spin_lock_irqsave(&watches_lock, flags);
+	watch = watch_find(current->mm, task_tgid_nr(current));
+	if (watch)
+		queue_work(coll_wq, &watch->work);
+	raw_spin_unlock_irqrestore(&watches_lock, flags);
 }
 
 static void death_find(struct tracepoint *tracepoint, void *name)

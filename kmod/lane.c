@@ -13,6 +13,7 @@
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "coll.h"
@@ -430,9 +431,8 @@ static bool lane_acknowledge(struct coll_lane *lane)
 	return lane->waits;
 }
 
-static bool lane_run(struct coll_runner *runner)
+static bool lane_turn(struct coll_lane *lane)
 {
-	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 	bool moved, recheck, first;
@@ -474,6 +474,17 @@ static bool lane_run(struct coll_runner *runner)
 	if (!moved)
 		lane_review(lane);
 	return moved;
+}
+
+/* Whatever runs it, memory is charged to the cgroup that joined. */
+static bool lane_run(struct coll_runner *runner)
+{
+	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
+	struct mem_cgroup *memcg = set_active_memcg(lane->member->memcg);
+	bool more = lane_turn(lane);
+
+	set_active_memcg(memcg);
+	return more;
 }
 
 /*
@@ -583,13 +594,18 @@ void coll_lane_recheck(struct coll_lane *lane)
  * @conn: the connection
  *
  * Context: control runner.
- * Return: 0 or -ENOMEM.
+ * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
-	int err;
+	u32 bytes = sizeof(*conn->stream) + COLL_STAGE_SIZE +
+		    ngrants * sizeof(struct coll_grant);
+	int err = coll_charge(&lane->member->charges, bytes);
 
+	if (err)
+		return err;
+	conn->charged += bytes;
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
 	if (!conn->stream)
 		return -ENOMEM;

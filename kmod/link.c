@@ -40,28 +40,32 @@ struct coll_link *coll_link_get(struct coll_member *member, u32 peer)
  * @peer: rank; there may be a link already
  * @ring: it is a neighbour on the ring
  *
- * Context: process; nobody else makes links of this member meanwhile.
- * Return: 0 or -ENOMEM.
+ * Context: process, or the control runner, which charges memory to the member's cgroup; no
+ * other thread makes links of this member meanwhile.
+ * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 {
+	u32 bytes = sizeof(struct coll_link) + link_outbox(member) +
+		    member->nlanes * sizeof(struct coll_mail);
 	struct coll_link *link;
 	u32 i;
+	int err;
 
 	if (peer == member->rank || member->links[peer])
 		return 0;
+	err = coll_charge(&member->charges, bytes);
+	if (err)
+		return err;
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
-		return -ENOMEM;
+		goto uncharge;
+	link->charged = bytes;
 	link->out_size = link_outbox(member);
 	link->out = kvmalloc(link->out_size, GFP_KERNEL_ACCOUNT);
 	link->mail = kvcalloc(member->nlanes, sizeof(*link->mail), GFP_KERNEL_ACCOUNT);
-	if (!link->out || !link->mail) {
-		kvfree(link->mail);
-		kvfree(link->out);
-		kfree(link);
-		return -ENOMEM;
-	}
+	if (!link->out || !link->mail)
+		goto free;
 	for (i = 0; i < member->nlanes; i++)
 		spin_lock_init(&link->mail[i].lock);
 	spin_lock_init(&link->out_lock);
@@ -72,6 +76,14 @@ int coll_link_new(struct coll_member *member, u32 peer, bool ring)
 	list_add_tail_rcu(&link->node, &member->linked);
 	smp_store_release(&member->links[peer], link);	/* complete */
 	return 0;
+
+free:
+	kvfree(link->mail);
+	kvfree(link->out);
+	kfree(link);
+uncharge:
+	coll_uncharge(&member->charges, bytes);
+	return -ENOMEM;
 }
 
 /* All connections that are this rank's to begin have been begun. */
@@ -162,6 +174,7 @@ void coll_link_free(struct coll_link *link, bool reset)
 	link->member->links[link->peer] = NULL;
 	if (link->control)
 		coll_conn_free(link->control, reset);
+	coll_uncharge(&link->member->charges, link->charged);
 	kvfree(link->mail);
 	kvfree(link->out);
 	kfree(link);

@@ -53,6 +53,7 @@ struct coll_mail {
  * @node: in the member's list [c]
  * @member: [c]
  * @peer: rank [c]
+ * @charged: bytes charged for it, @out and @mail; returned when it is freed [c]
  * @control: its control connection [C]
  * @ring: to a neighbour on the ring, or to a rank that is told or tells what was
  *	called: made by JOIN, and CONNECT waits for it [c]
@@ -86,6 +87,7 @@ struct coll_link {
 	struct list_head node;
 	struct coll_member *member;
 	u32 peer;
+	u32 charged;
 	bool ring;
 	u32 ncalled;
 	struct coll_conn *control;

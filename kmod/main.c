@@ -3,6 +3,7 @@
 #include <linux/random.h>
 
 #include "cdev.h"
+#include "closing.h"
 #include "coll.h"
 
 static int __init collective_init(void)
@@ -12,28 +13,36 @@ static int __init collective_init(void)
 	err = coll_runner_setup();
 	if (err)
 		return err;
+	err = coll_closing_setup();
+	if (err)
+		goto runner;
 	coll_name_factor = get_random_u64() | 1;
 	coll_vector_setup();
 	coll_recorder_setup();
 	coll_death_setup();
 	err = coll_cdev_setup();
 	if (err)
-		goto runner;
+		goto closing;
 	pr_info("collective: ready, reductions by %s\n", coll_vector_impl()->name);
 	return 0;
 
-runner:
+closing:
 	coll_death_cleanup();
 	coll_recorder_cleanup();
+	coll_closing_cleanup();
+runner:
 	coll_runner_cleanup();
 	return err;
 }
 
 static void __exit collective_exit(void)
 {
+	/* Members that are closing still are in groups. */
+	coll_closing_wait();
 	coll_cdev_cleanup();
 	coll_death_cleanup();
 	coll_recorder_cleanup();
+	coll_closing_cleanup();
 	coll_runner_cleanup();
 }
 

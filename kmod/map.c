@@ -7,7 +7,10 @@
  * administrator has turned them off, a mapping of the device is.
  *
  * A piece belongs to whoever has any of it mapped or pinned, and is gone with the last of
- * these.  Nobody reclaims it, so pages count against RLIMIT_MEMLOCK for as long as any of the
+ * these.  All are compound, of two pages at least: the kernel maps no part of one for a program
+ * that has received it (TCP_ZEROCOPY_RECEIVE), which would see it after the operation, too.
+ *
+ * No reclaim takes a piece, so pages count against RLIMIT_MEMLOCK for as long as any of the
  * mapping is there; what is registered of it counts again.  The mapping is not one of the
  * device's file, whose closing is the end of a member, but of a file of its own that keeps
  * the account: it lasts as long as the mapping does, and so does the module.
@@ -26,12 +29,14 @@
 
 /* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
 #define COLL_MAP_ORDER		9
-#define COLL_MAP_GFP		(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT)
+#define COLL_MAP_ORDER_LEAST	1
+#define COLL_MAP_LEAST		BIT(COLL_MAP_ORDER_LEAST)
+#define COLL_MAP_GFP		(GFP_USER | __GFP_ZERO | __GFP_ACCOUNT | __GFP_COMP)
 
 /**
  * struct coll_map - the account of a mapping
- * @npages: how many
- * @again: how many of them count twice
+ * @npages: of its pieces, when all are there
+ * @again: of pieces for pages that were dropped
  * @user: whose locked memory they count as, NULL: nobody's
  * @mm: who mapped it; to compare only
  */
@@ -59,16 +64,20 @@ static const struct file_operations map_ops = {
 	.release	= map_release,
 };
 
-/* A page that was dropped is kept by the rest of its piece, so there may be two of each. */
+/*
+ * A page that was dropped is kept by the rest of its piece, so there may be another piece of the
+ * least size for each.
+ */
 static int map_charge_again(struct coll_map *map)
 {
 	int err;
 
-	if (!atomic_long_add_unless(&map->again, 1, map->npages))
+	/* @again is a multiple of what is added. */
+	if (!atomic_long_add_unless(&map->again, COLL_MAP_LEAST, COLL_MAP_LEAST * map->npages))
 		return 0;
-	err = coll_memlock_more(1, map->user);
+	err = coll_memlock_more(COLL_MAP_LEAST, map->user);
 	if (err)
-		atomic_long_dec(&map->again);
+		atomic_long_sub(COLL_MAP_LEAST, &map->again);
 	return err;
 }
 
@@ -83,11 +92,11 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 
 	if (vmf->vma->vm_mm != map->mm)
 		return VM_FAULT_SIGBUS;
-	page = alloc_page(COLL_MAP_GFP);
+	page = alloc_pages(COLL_MAP_GFP, COLL_MAP_ORDER_LEAST);
 	if (!page)
 		return VM_FAULT_OOM;
 	if (map_charge_again(map)) {
-		__free_page(page);
+		__free_pages(page, COLL_MAP_ORDER_LEAST);
 		return VM_FAULT_SIGBUS;
 	}
 	vmf->page = page;
@@ -118,23 +127,28 @@ static int map_fill(struct vm_area_struct *vma)
 	unsigned long addr = vma->vm_start;
 
 	while (addr < vma->vm_end) {
+		unsigned long left = (vma->vm_end - addr) >> PAGE_SHIFT;
 		gfp_t flags = COLL_MAP_GFP | __GFP_NOWARN;
 		struct page *pages;
+		unsigned long n;
 		int err;
 
-		order = min_t(unsigned int, order, ilog2((vma->vm_end - addr) >> PAGE_SHIFT));
+		order = clamp_t(unsigned int, ilog2(left), COLL_MAP_ORDER_LEAST, order);
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		pages = alloc_pages(order ? flags | __GFP_NORETRY | __GFP_COMP : flags, order);
+		if (order > COLL_MAP_ORDER_LEAST)
+			flags |= __GFP_NORETRY;
+		pages = alloc_pages(flags, order);
 		if (!pages) {
-			if (!order--)
+			if (order-- == COLL_MAP_ORDER_LEAST)
 				return -ENOMEM;
 			continue;
 		}
-		err = map_insert(vma, addr, pages, 1UL << order);
+		n = min(left, 1UL << order);
+		err = map_insert(vma, addr, pages, n);
 		if (err)
 			return err;
-		addr += PAGE_SIZE << order;
+		addr += n << PAGE_SHIFT;
 		cond_resched();
 	}
 	return 0;
@@ -174,7 +188,7 @@ int coll_map(struct vm_area_struct *vma)
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return -ENOMEM;
-	map->npages = vma_pages(vma);
+	map->npages = round_up(vma_pages(vma), COLL_MAP_LEAST);
 	map->mm = vma->vm_mm;
 	err = coll_memlock_charge(map->npages, &map->user);
 	if (!err)

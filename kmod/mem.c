@@ -33,6 +33,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "coll.h"
 #include "mem.h"
 
 /* Pin so many pages in one go that a signal is noticed in good time. */
@@ -111,46 +112,69 @@ static int buffer_account(struct coll_buffer *buffer)
 	mmgrab(current->mm);
 	buffer->mm = current->mm;
 	atomic64_add(buffer->npages, &buffer->mm->pinned_vm);
-	atomic64_add(buffer->npages << PAGE_SHIFT, buffer->total);
+	atomic64_add(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
 	return 0;
 }
 
 static void buffer_unaccount(struct coll_buffer *buffer)
 {
-	atomic64_sub(buffer->npages << PAGE_SHIFT, buffer->total);
+	atomic64_sub(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
 	atomic64_sub(buffer->npages, &buffer->mm->pinned_vm);
 	mmdrop(buffer->mm);
 	coll_memlock_uncharge(buffer->npages, buffer->user);
 }
 
-/* @addr + @length is an address. */
-static struct coll_buffer *buffer_new(u64 addr, u64 length, bool writable)
+static void buffer_free(struct coll_buffer *buffer)
 {
-	struct coll_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	coll_uncharge(&buffer->member->charges, buffer->charged);
+	kvfree(buffer->pages);
+	kfree(buffer);
+}
 
-	if (!buffer)
-		return NULL;
+/* Without its pages; @addr + @length is an address. */
+static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 length,
+				      bool writable)
+{
+	unsigned long npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
+	u64 bytes = sizeof(struct coll_buffer) + npages * sizeof(struct page *);
+	struct coll_buffer *buffer;
+	int err;
+
+	/* Memory is not filled with the list of more pages than there are. */
+	if (npages > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	err = coll_charge(&member->charges, bytes);
+	if (err)
+		return ERR_PTR(err);
+	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	if (!buffer) {
+		coll_uncharge(&member->charges, bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	buffer->member = member;
+	buffer->charged = bytes;
 	buffer->mem.at = buffer_at;
 	buffer->mem.length = length;
 	refcount_set(&buffer->refs, 1);
 	buffer->addr = addr;
 	buffer->writable = writable;
 	buffer->shift = offset_in_page(addr);
-	buffer->npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
+	buffer->npages = npages;
 	return buffer;
 }
 
 /**
  * coll_buffer_pin() - pin some of the calling process's memory
+ * @member: the member
  * @addr: where it begins
  * @length: bytes, not 0
  * @writable: results will be stored in it
- * @total: where the bytes pinned are counted; outlives the buffer
  *
  * Context: process; may sleep.
  * Return: the buffer, or -EFAULT, -EOVERFLOW, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total)
+struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 length,
+				    bool writable)
 {
 	unsigned int flags = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
 	struct coll_buffer *buffer;
@@ -161,15 +185,9 @@ struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic6
 	if (check_add_overflow(addr, length, &end) || end > TASK_SIZE_MAX)
 		return ERR_PTR(addr > TASK_SIZE_MAX || !length ? -EFAULT : -EOVERFLOW);
 
-	buffer = buffer_new(addr, length, writable);
-	if (!buffer)
-		return ERR_PTR(-ENOMEM);
-	buffer->total = total;
-
-	/* Whoever asks for more than there is does not get to fill memory with the list. */
-	err = -ENOMEM;
-	if (buffer->npages > totalram_pages())
-		goto free;
+	buffer = buffer_new(member, addr, length, writable);
+	if (IS_ERR(buffer))
+		return buffer;
 	err = buffer_account(buffer);
 	if (err)
 		goto free;
@@ -200,11 +218,10 @@ struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic6
 
 unpin:
 	unpin_user_pages(buffer->pages, done);
-	kvfree(buffer->pages);
 unaccount:
 	buffer_unaccount(buffer);
 free:
-	kfree(buffer);
+	buffer_free(buffer);
 	return ERR_PTR(err);
 }
 
@@ -236,21 +253,23 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 
 /**
  * coll_buffer_lend() - make a buffer of memory that is pinned already
+ * @member: the member
  * @iter: goes through it; it stays pinned until the buffer is put
  * @addr: where the user has it
  * @length: bytes, not 0
  * @writable: results may be stored in it
  *
  * Context: process; may sleep.
- * Return: the buffer, or -EINVAL (not the pages of @addr), -ENOMEM.
+ * Return: the buffer, or -EINVAL (not the pages of @addr), -EDQUOT, -ENOMEM.
  */
-struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable)
+struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter *iter,
+				     u64 addr, u64 length, bool writable)
 {
-	struct coll_buffer *buffer = buffer_new(addr, length, writable);
+	struct coll_buffer *buffer = buffer_new(member, addr, length, writable);
 	int err;
 
-	if (!buffer)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(buffer))
+		return buffer;
 	buffer->lent = true;
 	buffer->pages = kvmalloc_array(buffer->npages, sizeof(*buffer->pages),
 				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -276,6 +295,5 @@ void coll_buffer_put(struct coll_buffer *buffer)
 		unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
 		buffer_unaccount(buffer);
 	}
-	kvfree(buffer->pages);
-	kfree(buffer);
+	buffer_free(buffer);
 }

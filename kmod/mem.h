@@ -9,6 +9,8 @@
 
 #include "core/mem.h"
 
+struct coll_member;
+
 /**
  * struct coll_buffer - pinned user memory
  * @lent: somebody else has pinned it, for as long as it is used
@@ -21,7 +23,8 @@
  * @pages: the pages
  * @user: whose locked memory it counts as, NULL: nobody's
  * @mm: whose pinned memory it counts as
- * @total: counts pinned bytes of all of a member's buffers
+ * @member: that it was pinned for, which counts pinned bytes; outlives the buffer
+ * @charged: bytes charged for it and @pages; returned when it is freed
  */
 struct coll_buffer {
 	struct coll_mem mem;
@@ -34,14 +37,17 @@ struct coll_buffer {
 	struct page **pages;
 	struct user_struct *user;
 	struct mm_struct *mm;
-	atomic64_t *total;
+	struct coll_member *member;
+	u64 charged;
 };
 
 int coll_memlock_charge(unsigned long npages, struct user_struct **user);
 int coll_memlock_more(unsigned long npages, struct user_struct *user);
 void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
-struct coll_buffer *coll_buffer_pin(u64 addr, u64 length, bool writable, atomic64_t *total);
-struct coll_buffer *coll_buffer_lend(struct iov_iter *iter, u64 addr, u64 length, bool writable);
+struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 length,
+				    bool writable);
+struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter *iter,
+				     u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
 /* map.c */

@@ -8,10 +8,12 @@
 #include <linux/in6.h>
 #include <linux/ktime.h>
 #include <linux/memcontrol.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
+#include "closing.h"
 #include "coll.h"
 
 /**
@@ -61,6 +63,34 @@ static u32 addr_len(const struct sockaddr_storage *addr)
 /*
  * Joining
  */
+
+/* Tables by rank and by request, lanes, and what is known of calls. */
+static int join_charge(struct coll_member *member)
+{
+	u64 lane = sizeof(*member->lanes) + sizeof(struct coll_crew) +
+		   COLL_INFLIGHT * sizeof(struct coll_inst *);
+	u64 rank = sizeof(*member->links) + sizeof(*member->peers);
+	u64 request = sizeof(*member->table) + sizeof(*member->named);
+	u64 bytes = COLL_CHARGE_SYSFS + sizeof(*member->memos) + COLL_INFLIGHT * request +
+		    member->nlanes * lane + member->nranks * rank;
+	int err = coll_charges_begin(&member->charges);
+
+	if (err)
+		return err;
+	err = coll_charge(&member->charges, bytes);
+	if (err) {
+		coll_charges_end(&member->charges);
+		return err;
+	}
+	member->charged = bytes;
+	return 0;
+}
+
+static void leave_charge(struct coll_member *member)
+{
+	coll_uncharge(&member->charges, member->charged);
+	member->charged = 0;
+}
 
 static int join_check(const struct collective_join *join)
 {
@@ -238,9 +268,12 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 		return -EINVAL;
 
 	join_identity(member, join);
-	err = join_links(member);
+	err = join_charge(member);
 	if (err)
 		goto identity;
+	err = join_links(member);
+	if (err)
+		goto charge;
 	err = join_lanes(member);
 	if (err)
 		goto links;
@@ -261,7 +294,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	member->counted_at = ktime_get_ns();
 	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
-	/* Last: a signal kicks the control runner, which a JOIN that fails could not stop. */
+	/* Last: a signal fails the member, and a JOIN that fails could not take that back. */
 	coll_death_trace(member);
 	return 0;
 
@@ -273,6 +306,9 @@ lanes:
 	leave_lanes(member, true);
 links:
 	leave_links(member, true);
+charge:
+	leave_charge(member);
+	coll_charges_end(&member->charges);
 identity:
 	join_forget(member);
 	return err;
@@ -337,8 +373,8 @@ static int connect_call(struct coll_member *member)
 /* Of memory and of ports there may be enough a moment later. */
 static bool connect_may_pass(int err)
 {
-	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EADDRINUSE ||
-	       err == -EADDRNOTAVAIL;
+	return err == -ENOMEM || err == -EDQUOT || err == -ENOBUFS || err == -ENFILE ||
+	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
 /* Some neighbour whose link is not complete. */
@@ -508,6 +544,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	leave_lanes(member, reset);
 	leave_links(member, false);
 	coll_registry_clear(&member->registry);
+	leave_charge(member);
 	leave_identity(member);
 }
 
@@ -589,15 +626,11 @@ int coll_member_leave(struct coll_member *member)
 	return 0;
 }
 
-/**
- * coll_member_close() - the file is released
- * @member: the member; gone afterwards
- *
+/*
  * A living process that has nothing in flight leaves in good order.  One that has
- * gets its memory back behind the fence, a dying one at once.  Whoever drops the last
- * reference may be another one, or no process at all.
+ * gets its memory back behind the fence, a dying one at once.
  */
-void coll_member_close(struct coll_member *member)
+static void member_end(struct coll_member *member)
 {
 	bool alive = !READ_ONCE(member->mm_gone);
 
@@ -611,7 +644,36 @@ void coll_member_close(struct coll_member *member)
 		member_stop(member, true);
 	}
 	coll_spare_clear(member);
+	coll_charges_end(&member->charges);
 	kobject_put(&member->kobj);
+}
+
+static void member_close_work(struct work_struct *work)
+{
+	member_end(container_of(work, struct coll_member, closing));
+	coll_closing_end();
+}
+
+/**
+ * coll_member_close() - the file is released
+ * @member: the member; gone afterwards
+ *
+ * When this returns, rank, listener and pages are free; only sockets may linger.  The last
+ * reference may be dropped by another process, or by a kernel thread that closes files of
+ * others too.  That thread does not wait for operations in flight, which have their pages
+ * until the fence: a work item does.
+ *
+ * Context: may sleep.
+ */
+void coll_member_close(struct coll_member *member)
+{
+	if (!(current->flags & PF_KTHREAD) || !member->inflight || READ_ONCE(member->mm_gone)) {
+		member_end(member);
+		return;
+	}
+	coll_closing_begin();
+	INIT_WORK(&member->closing, member_close_work);
+	queue_work(coll_closing_wq, &member->closing);
 }
 
 static void status_reason(struct collective_reason *reason, const struct coll_cause *cause,
@@ -655,7 +717,7 @@ static void status_settle(struct coll_member *member)
 /**
  * coll_member_status() - what there is to know of a member
  * @member: the member
- * @status: filled in, but for its size
+ * @status: zero but for its size; filled in
  *
  * Context: may sleep: for COLL_SETTLE_INFERRED_MS after the group has failed.
  */

@@ -13,6 +13,7 @@
 
 #include <linux/collective.h>
 
+#include "account.h"
 #include "agree.h"
 #include "core/engine.h"
 #include "registry.h"
@@ -31,7 +32,6 @@ enum coll_chore {
 	COLL_CHORE_TICK,
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
-	COLL_CHORE_DEATH,
 	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_agree_tell_submitted() */
 };
 
@@ -60,9 +60,14 @@ struct coll_counters {
  * @recorder: of what happens to it; NULL: there is none (recorder.c) [c]
  * @mm: that joined [c]
  * @notifier: of its end
- * @watched: for a signal that ends the process (death.c)
+ * @watch: of the process (death.c); NULL: what @notifier says of its end is not told [a]
+ * @watched: with the other members of @watch
  * @cred: that joined [c]
  * @memcg: memory cgroup that joined [c]
+ * @charges: what kernel memory is charged to, from JOIN until the file is released
+ * @charged: bytes charged for what JOIN and CONNECT allocate, but links and lanes'
+ *	connections; returned with that memory
+ * @closing: releases it when the file is released by a kernel thread
  * @pid: that joined, for people [c]
  * @rank: [c]
  * @nranks: [c]
@@ -125,7 +130,6 @@ struct coll_counters {
  * @wait: for a change of @state, for the end of @inflight in a failed group or of
  *	@users in a stopped member, for something to be collected
  * @users: calls in progress that may have requests; nothing goes away before [a]
- * @mm_watched: the end of @mm is to be told; what unregistering @notifier says is not [a]
  * @mm_gone: the process that joined has ended [a]
  * @stopped: member_stop() runs or has run; set under @mutex and @lock [a]
  */
@@ -140,9 +144,13 @@ struct coll_member {
 	struct coll_recorder *recorder;
 	struct mm_struct *mm;
 	struct mmu_notifier notifier;
+	struct coll_watch *watch;
 	struct list_head watched;
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
+	struct coll_charges charges;
+	u64 charged;
+	struct work_struct closing;
 	pid_t pid;
 	u32 rank;
 	u32 nranks;
@@ -208,7 +216,6 @@ struct coll_member {
 	struct coll_counters counters;
 	wait_queue_head_t wait;
 	atomic_t users;
-	bool mm_watched;
 	bool mm_gone;
 	bool stopped;
 };

@@ -25,6 +25,8 @@
  * @next: that failed after it [l]
  * @name: its name
  * @failure: why
+ *
+ * Charged with its place in the table.
  */
 struct coll_failed_name {
 	struct rhash_head node;
@@ -32,6 +34,8 @@ struct coll_failed_name {
 	u64 name;
 	struct coll_failure failure;
 };
+
+#define MEMO_FAILED_BYTES	(sizeof(struct coll_failed_name) + 2 * sizeof(void *))
 
 static const struct rhashtable_params memo_failed_params = {
 	.head_offset = offsetof(struct coll_failed_name, node),
@@ -75,15 +79,17 @@ int coll_memo_setup(struct coll_member *member)
 	return 0;
 }
 
-static void memo_free(struct coll_memos *memos, struct coll_memo *memo)
+static void memo_free(struct coll_member *member, struct coll_memo *memo)
 {
 	hlist_del(&memo->node);
-	memos->nkeyed--;
+	member->memos->nkeyed--;
+	coll_uncharge(&member->charges, sizeof(*memo));
 	kfree(memo);
 }
 
-static void memo_free_failed(void *failed, void *arg)
+static void memo_free_failed(void *failed, void *member)
 {
+	coll_uncharge(&((struct coll_member *)member)->charges, MEMO_FAILED_BYTES);
 	kfree(failed);
 }
 
@@ -102,8 +108,8 @@ void coll_memo_cleanup(struct coll_member *member)
 		return;
 	for (i = 0; i < COLL_INFLIGHT; i++)
 		hlist_for_each_entry_safe(memo, next, &memos->keyed[i], node)
-			memo_free(memos, memo);
-	rhashtable_free_and_destroy(&memos->failed, memo_free_failed, NULL);
+			memo_free(member, memo);
+	rhashtable_free_and_destroy(&memos->failed, memo_free_failed, member);
 	kvfree(memos);
 	member->memos = NULL;
 }
@@ -140,12 +146,13 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
  * @name: of the operation, which is not in flight here
  *
  * Return: the memo, a new one if there was none (nobody was heard yet); NULL when it
- * is over here or has failed; -EPROTO or -ENOMEM.
+ * is over here or has failed; -EPROTO, -EDQUOT or -ENOMEM.
  */
 struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 {
 	struct coll_memos *memos = member->memos;
 	struct coll_memo *memo = coll_memo_find(member, name);
+	int err;
 
 	if (memo || coll_memo_failed(member, name) || !coll_memo_expects(member, name))
 		return memo;
@@ -156,9 +163,14 @@ struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 	}
 	if (memos->nkeyed >= memos_max(member))
 		return ERR_PTR(-EPROTO);
+	err = coll_charge(&member->charges, sizeof(*memo));
+	if (err)
+		return ERR_PTR(err);
 	memo = kzalloc(sizeof(*memo), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!memo)
+	if (!memo) {
+		coll_uncharge(&member->charges, sizeof(*memo));
 		return ERR_PTR(-ENOMEM);
+	}
 	memo->name = name;
 	memos->nkeyed++;
 	hlist_add_head(&memo->node, memo_bucket(member, name));
@@ -179,7 +191,7 @@ void coll_memo_drop(struct coll_member *member, u64 name)
 	if (coll_name_counted(name))
 		memo->heard = 0;
 	else
-		memo_free(member->memos, memo);
+		memo_free(member, memo);
 }
 
 static const struct coll_failed_name *memo_failed_find(struct coll_memos *memos, u64 name)
@@ -277,16 +289,19 @@ static int memo_fail_named(struct coll_member *member, u64 name,
 
 	if (memos->nfailed >= memo_failed_max(member))
 		return -EPROTO;
+	err = coll_charge(&member->charges, MEMO_FAILED_BYTES);
+	if (err)
+		return err;
 	failed = kmalloc(sizeof(*failed), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (!failed)
-		return -ENOMEM;
+		goto uncharge;
 	failed->next = NULL;
 	failed->name = name;
 	failed->failure = *failure;
 	err = rhashtable_insert_fast(&memos->failed, &failed->node, memo_failed_params);
 	if (err) {
 		kfree(failed);
-		return -ENOMEM;
+		goto uncharge;
 	}
 	if (memos->last)
 		memos->last->next = failed;
@@ -295,6 +310,10 @@ static int memo_fail_named(struct coll_member *member, u64 name,
 	memos->last = failed;
 	memos->nfailed++;
 	return 0;
+
+uncharge:
+	coll_uncharge(&member->charges, MEMO_FAILED_BYTES);
+	return -ENOMEM;
 }
 
 /**
@@ -303,7 +322,7 @@ static int memo_fail_named(struct coll_member *member, u64 name,
  * @name: of the operation
  * @failure: why
  *
- * Return: 1; 0 when that was known; -ENOMEM, or -EPROTO when more have failed than can be
+ * Return: 1; 0 when that was known; -EDQUOT, -ENOMEM, or -EPROTO when more have failed than can be
  * of honest ranks.
  */
 int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure)

@@ -70,11 +70,13 @@ struct coll_recording {
 /**
  * struct coll_recorder - of one rank; see above for its lifetime
  * @node: in the group's list [g]
+ * @account: that is charged for it; it outlives the member
  * @lock: protects @recording
  * @recording: what there is to read
  */
 struct coll_recorder {
 	struct list_head node;
+	struct coll_account *account;
 	spinlock_t lock; /* of @recording */
 	struct coll_recording recording;
 };
@@ -374,14 +376,23 @@ static struct coll_recorder *recorder_find(const struct coll_group *group, u32 r
 	return NULL;
 }
 
-static struct coll_recorder *recorder_new(struct coll_group *group, u32 rank)
+static struct coll_recorder *recorder_new(struct coll_member *member)
 {
-	struct coll_recorder *recorder = kvzalloc(sizeof(*recorder), GFP_KERNEL_ACCOUNT);
+	struct coll_group *group = member->group;
+	struct coll_recorder *recorder;
 	struct coll_recording *recording;
+	u32 rank = member->rank;
 	char name[12];
+	int err = coll_charge(&member->charges, sizeof(*recorder));
 
-	if (!recorder)
-		return NULL;
+	if (err)
+		return ERR_PTR(err);
+	recorder = kvzalloc(sizeof(*recorder), GFP_KERNEL_ACCOUNT);
+	if (!recorder) {
+		coll_uncharge(&member->charges, sizeof(*recorder));
+		return ERR_PTR(-ENOMEM);
+	}
+	recorder->account = coll_charge_detach(&member->charges, sizeof(*recorder));
 	spin_lock_init(&recorder->lock);
 	recording = &recorder->recording;
 	memcpy(recording->group, group->name, sizeof(recording->group));
@@ -399,7 +410,7 @@ static struct coll_recorder *recorder_new(struct coll_group *group, u32 rank)
  * @member: its group is set, but not yet seen by others
  *
  * Context: process; the mutex of group.c is held.
- * Return: 0 or -ENOMEM.
+ * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_recorder_enter(struct coll_member *member)
 {
@@ -410,9 +421,9 @@ int coll_recorder_enter(struct coll_member *member)
 		return 0;
 	recorder = recorder_find(member->group, member->rank);
 	if (!recorder)
-		recorder = recorder_new(member->group, member->rank);
-	if (!recorder)
-		return -ENOMEM;
+		recorder = recorder_new(member);
+	if (IS_ERR(recorder))
+		return PTR_ERR(recorder);
 	spin_lock(&recorder->lock);
 	recorder->recording.pid = member->pid;
 	recorder->recording.present = true;
@@ -466,6 +477,7 @@ void coll_recorder_end(struct coll_group *group)
 	debugfs_remove(group->recorded);
 	list_for_each_entry_safe(recorder, next, &group->recorders, node) {
 		list_del(&recorder->node);
+		coll_account_return(recorder->account, sizeof(*recorder));
 		kvfree(recorder);
 	}
 }

@@ -10,6 +10,46 @@
 
 #include "coll.h"
 
+static u32 request_bytes(u32 nparts)
+{
+	return struct_size_t(struct coll_request, part, nparts);
+}
+
+/**
+ * coll_request_alloc() - memory of a request, charged to its member
+ * @member: the member
+ * @nparts: how many parts it has
+ *
+ * Return: zeroed but for @member and @nparts, for coll_request_release(); or -EDQUOT or
+ * -ENOMEM.
+ */
+struct coll_request *coll_request_alloc(struct coll_member *member, u32 nparts)
+{
+	struct coll_request *request;
+	int err = coll_charge(&member->charges, request_bytes(nparts));
+
+	if (err)
+		return ERR_PTR(err);
+	request = kzalloc(request_bytes(nparts), GFP_KERNEL_ACCOUNT);
+	if (!request) {
+		coll_uncharge(&member->charges, request_bytes(nparts));
+		return ERR_PTR(-ENOMEM);
+	}
+	request->member = member;
+	request->nparts = nparts;
+	return request;
+}
+
+/**
+ * coll_request_release() - undo coll_request_alloc()
+ * @request: the request, which nothing else belongs to any more
+ */
+void coll_request_release(struct coll_request *request)
+{
+	coll_uncharge(&request->member->charges, request_bytes(request->nparts));
+	kfree(request);
+}
+
 /**
  * coll_request_free() - give its memory back
  * @request: one that has no number, or was taken out of the member's table
@@ -28,8 +68,11 @@ void coll_request_free(struct coll_request *request)
 		coll_blocks_free(request->blocks);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
+	if (request->charged)
+		coll_uncharge(&request->member->charges, request->charged);
+	request->charged = 0;
 	if (!coll_spare_put(request))
-		kfree(request);
+		coll_request_release(request);
 }
 
 /*
@@ -72,8 +115,7 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 	} else {
 		buffer = request->source && request->source->lend ?
 			 request->source->lend(request, addr, touch->bytes, writable) :
-			 coll_buffer_pin(addr, touch->bytes, writable,
-					 &request->member->pinned);
+			 coll_buffer_pin(request->member, addr, touch->bytes, writable);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		request->buffer[area] = buffer;
@@ -137,6 +179,7 @@ static int request_scratch(struct coll_request *request)
 {
 	bool windowed = request->plan.schedule->windowed;
 	struct coll_plan plan;
+	int err;
 
 	if (!request->plan.schedule->scratch)
 		return 0;
@@ -147,6 +190,10 @@ static int request_scratch(struct coll_request *request)
 
 		if (!bytes)
 			continue;
+		err = coll_charge(&request->member->charges, bytes);
+		if (err)
+			return err;
+		request->charged += bytes;
 		scratch->bytes = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
 		if (!scratch->bytes)
 			return -ENOMEM;
@@ -160,20 +207,25 @@ static int request_scratch(struct coll_request *request)
  * All of it
  */
 
-/* In @memory, if that is enough; it is gone otherwise. */
-static struct coll_request *request_zalloc(void *memory, u32 nparts)
+/* In the memory of @old, a spare one of one part, if that is enough; it is gone otherwise. */
+static struct coll_request *request_renew(struct coll_member *member, u32 nparts,
+					  struct coll_request *old)
 {
-	size_t size = struct_size_t(struct coll_request, part, nparts);
-
-	if (memory && nparts == 1)
-		return memset(memory, 0, size);
-	kfree(memory);
-	return kzalloc(size, GFP_KERNEL_ACCOUNT);
+	if (old && nparts == 1) {
+		memset(old, 0, request_bytes(1));
+		old->member = member;
+		old->nparts = 1;
+		return old;
+	}
+	if (old)
+		coll_request_release(old);
+	return coll_request_alloc(member, nparts);
 }
 
-/* All that a call says; in @memory of another one, if there is any. */
+/* All that a call says; in the memory of @old, if there is any. */
 static struct coll_request *request_learn(struct coll_member *member,
-					  const struct collective_op *op, void *memory)
+					  const struct collective_op *op,
+					  struct coll_request *old)
 {
 	struct coll_request *request;
 	struct coll_blocks *blocks;
@@ -184,21 +236,20 @@ static struct coll_request *request_learn(struct coll_member *member,
 
 	err = coll_call_check(op, member, &plan, &extent, &blocks);
 	if (err) {
-		kfree(memory);
+		if (old)
+			coll_request_release(old);
 		return ERR_PTR(err);
 	}
 	nparts = coll_plan_lanes(&plan);
-	request = request_zalloc(memory, nparts);
-	if (!request) {
+	request = request_renew(member, nparts, old);
+	if (IS_ERR(request)) {
 		coll_blocks_free(blocks);
-		return ERR_PTR(-ENOMEM);
+		return request;
 	}
-	request->member = member;
 	request->op = *op;
 	request->plan = plan;
 	request->extent = extent;
 	request->blocks = blocks;
-	request->nparts = nparts;
 	request->eager = coll_plan_eager(&plan);
 	request->telling = coll_plan_telling(&plan);
 	request->signature = (struct coll_signature){

@@ -114,6 +114,7 @@ struct coll_source {
  * @counted: in the member's list, if it has no key [l]
  * @id: for those who wait, counted from 1 by the member [c]
  * @instance: its name, the same on all ranks [c]
+ * @charged: bytes charged for the scratch memory of its parts; returned with that
  * @blocks: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @mem: the same as the schedules see them: blocks one after the other [c]
@@ -166,6 +167,7 @@ struct coll_request {
 	struct list_head counted;
 	u64 id;
 	u64 instance;
+	u64 charged;
 	struct coll_blocks *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	const struct coll_mem *mem[COLL_AREA_COUNT];
@@ -243,7 +245,7 @@ enum coll_by {
 };
 
 /* call.c */
-int coll_call_check(const struct collective_op *op, const struct coll_member *member,
+int coll_call_check(const struct collective_op *op, struct coll_member *member,
 		    struct coll_plan *plan, struct coll_extent *extent,
 		    struct coll_blocks **blocks);
 
@@ -251,6 +253,8 @@ int coll_call_check(const struct collective_op *op, const struct coll_member *me
 struct coll_request *coll_request_new(struct coll_member *member,
 				      const struct collective_op *op,
 				      const struct coll_source *source, void *command);
+struct coll_request *coll_request_alloc(struct coll_member *member, u32 nparts);
+void coll_request_release(struct coll_request *request);
 void coll_request_free(struct coll_request *request);
 
 /* flight.c */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "runner.h"
 
+#include <linux/delay.h>
 #include <linux/sched.h>
 
 #include "compat/compat.h"
@@ -30,7 +31,7 @@ static noinline void runner_hand(struct coll_runner *runner)
 		runner_queue(runner);
 		return;
 	}
-	spin_lock_irqsave(&runner->lock, flags);
+	raw_spin_lock_irqsave(&runner->lock, flags);
 	if (runner->lender) {
 		/* With all that was done before it was let go, whatever the lender is woken by. */
 		smp_store_release(&runner->handed, true);
@@ -38,7 +39,7 @@ static noinline void runner_hand(struct coll_runner *runner)
 	} else {
 		runner_queue(runner);
 	}
-	spin_unlock_irqrestore(&runner->lock, flags);
+	raw_spin_unlock_irqrestore(&runner->lock, flags);
 }
 
 /*
@@ -100,7 +101,7 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 		      int cpu)
 {
 	atomic_set(&runner->state, RUNNER_IDLE);
-	spin_lock_init(&runner->lock);
+	raw_spin_lock_init(&runner->lock);
 	runner->cpu = cpu;
 	runner->run = run;
 	INIT_WORK(&runner->work, runner_work);
@@ -200,11 +201,11 @@ bool coll_runner_lend(struct coll_runner *runner, struct completion *news)
 {
 	bool lent;
 
-	spin_lock_irq(&runner->lock);
+	raw_spin_lock_irq(&runner->lock);
 	lent = !runner->lender;
 	if (lent)
 		WRITE_ONCE(runner->lender, news);
-	spin_unlock_irq(&runner->lock);
+	raw_spin_unlock_irq(&runner->lock);
 	return lent;
 }
 
@@ -233,11 +234,11 @@ void coll_runner_reclaim(struct coll_runner *runner)
 {
 	bool handed;
 
-	spin_lock_irq(&runner->lock);
+	raw_spin_lock_irq(&runner->lock);
 	WRITE_ONCE(runner->lender, NULL);
 	handed = runner->handed;
 	WRITE_ONCE(runner->handed, false);
-	spin_unlock_irq(&runner->lock);
+	raw_spin_unlock_irq(&runner->lock);
 	if (handed)
 		runner_queue(runner);
 }
@@ -251,10 +252,13 @@ void coll_runner_reclaim(struct coll_runner *runner)
 void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
-	while (!runner_claim(runner)) {
-		flush_work(&runner->work);
-		cond_resched();
-	}
+	/*
+	 * It may be run by another work item than its own, on this CPU and behind this thread: to
+	 * let it go on takes sleep where this thread is a real-time one.
+	 */
+	while (!runner_claim(runner))
+		if (!flush_work(&runner->work))
+			usleep_range(50, 200);
 }
 
 /**

@@ -36,7 +36,7 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
-	spinlock_t lock;	/* innermost */
+	raw_spinlock_t lock;	/* innermost; a kick comes from any context */
 	struct completion *lender;
 	bool handed;
 };

@@ -59,13 +59,13 @@ bool coll_spare_again(struct coll_request *request, const struct collective_op *
 /* KASAN is to see who uses what is over, so what is known is kept in other memory there. */
 static void spare_copy(struct coll_request **place, const struct coll_request *request)
 {
-	struct coll_request *copy = kzalloc(struct_size(copy, part, 1), GFP_KERNEL_ACCOUNT);
+	struct coll_request *copy = coll_request_alloc(request->member, 1);
 
-	if (!copy)
+	if (IS_ERR(copy))
 		return;
 	memcpy(copy, request, SPARE_KNOWN);
 	if (cmpxchg(place, NULL, copy))
-		kfree(copy);
+		coll_request_release(copy);
 }
 
 /**
@@ -96,7 +96,8 @@ void coll_spare_clear(struct coll_member *member)
 	u32 i;
 
 	for (i = 0; i < COLL_SPARES; i++) {
-		kfree(member->spare[i]);
+		if (member->spare[i])
+			coll_request_release(member->spare[i]);
 		member->spare[i] = NULL;
 	}
 }

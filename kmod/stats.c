@@ -76,6 +76,7 @@ COLL_ATTR_LANES(zero_copy_bytes, borrowed);
 COLL_ATTR_LANES(helped_bytes, helped);
 COLL_ATTR_LANES(nontemporal_bytes, past);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
+COLL_ATTR_COUNT(memory_bytes, &member->charges.bytes);
 COLL_ATTR_COUNT(refused_connections, &member->counters.refused);
 
 static struct attribute *member_attrs[] = {
@@ -96,6 +97,7 @@ static struct attribute *member_attrs[] = {
 	&helped_bytes_attr.attr,
 	&nontemporal_bytes_attr.attr,
 	&pinned_bytes_attr.attr,
+	&memory_bytes_attr.attr,
 	&refused_connections_attr.attr,
 	NULL
 };
@@ -153,7 +155,7 @@ const struct kobj_type coll_member_ktype = {
 };
 
 /* Groups are seen in their own network namespace only. */
-static const coll_kobj_ns *group_namespace(const struct kobject *kobj)
+static coll_kobj_ns group_namespace(const struct kobject *kobj)
 {
 	return coll_kobj_net(container_of(kobj, struct coll_group, kobj)->net);
 }

@@ -15,6 +15,12 @@ int coll_tcp_status(struct coll_endpoint *ep);
 int coll_tcp_bulk(struct coll_endpoint *ep);
 void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
+void coll_tcp_release(struct socket *sock, bool reset);
+
+/* tcp_linger.c */
+struct coll_tcp_linger *coll_tcp_linger_new(void);
+bool coll_tcp_lingers(const struct coll_endpoint *ep);
+void coll_tcp_linger(struct coll_endpoint *ep);
 
 /* tcp_send.c */
 int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);

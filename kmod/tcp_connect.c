@@ -3,9 +3,16 @@
  * Sockets from the first to the last moment.
  *
  * They are made in the context of the process that joins or connects: its
- * network namespace, security labels, privileges and memory cgroup are theirs.
+ * network namespace and memory cgroup are theirs.  Each has a file with the credentials of
+ * the process that joined, as a socket of a program has: packet filters look there for the
+ * user that a packet is from.  No descriptor refers to the file, the endpoint has the only
+ * reference, and the socket ends with it: by __fput_sync(), because fput() would leave that
+ * to the return to user space, which a thread that waits for an operation may be far from.
  */
 #include <linux/bvec.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/net.h>
@@ -14,6 +21,7 @@
 #include <net/inet_sock.h>
 #include <net/tcp.h>
 
+#include "account.h"
 #include "compat/compat.h"
 #include "tcp.h"
 
@@ -30,6 +38,9 @@
 #define COLL_TCP_ROOM		(256 * 1024)
 
 #define COLL_TCP_BACKLOG	64
+
+/* Memory of an endpoint that sends payload: headers are copied into page fragments. */
+#define COLL_TCP_BULK	(COLL_SEND_PIECES * (u32)sizeof(struct bio_vec) + 32 * 1024)
 
 static void endpoint_event(struct sock *sk, enum coll_event event)
 {
@@ -124,6 +135,71 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
 	return -EAFNOSUPPORT;
 }
 
+/* What close() returns, or leaves to the socket that lingers. */
+static int endpoint_charge(struct coll_endpoint *ep)
+{
+	int err = coll_charge(ep->charges, COLL_CHARGE_SOCKET);
+
+	if (err)
+		return err;
+	ep->linger = coll_tcp_linger_new();
+	if (!ep->linger) {
+		coll_uncharge(ep->charges, COLL_CHARGE_SOCKET);
+		return -ENOMEM;
+	}
+	ep->charged = COLL_CHARGE_SOCKET;
+	return 0;
+}
+
+static void endpoint_uncharge(struct coll_endpoint *ep)
+{
+	kfree(ep->linger);
+	ep->linger = NULL;
+	coll_uncharge(ep->charges, ep->charged);
+	ep->charged = 0;
+}
+
+/* With the current credentials; on failure the socket is gone. */
+static int socket_file(struct socket *sock)
+{
+	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
+}
+
+static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			 unsigned int off, size_t len)
+{
+	return len;
+}
+
+/*
+ * What is unread would make a reset of our FIN: the peer would lose what has not
+ * reached it yet, and take a goodbye for a failure.
+ */
+static void socket_discard(struct sock *sk)
+{
+	read_descriptor_t desc = { .count = 1 };
+
+	lock_sock(sk);
+	tcp_read_sock(sk, &desc, discard_actor);
+	release_sock(sk);
+}
+
+/**
+ * coll_tcp_release() - end a socket and its file
+ * @sock: the socket; no endpoint is attached to it
+ * @reset: do not deliver what is queued
+ *
+ * Context: may sleep.
+ */
+void coll_tcp_release(struct socket *sock, bool reset)
+{
+	if (reset)
+		sock_no_linger(sock->sk);
+	else
+		socket_discard(sock->sk);
+	__fput_sync(sock->file);
+}
+
 /*
  * Make @ep a socket of a family, bound to @local if there is one.  A port that is left to
  * be chosen is chosen when the socket connects (@calls): then it may be one that others use for
@@ -135,19 +211,29 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 	struct socket *sock;
 	int err;
 
-	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	err = endpoint_charge(ep);
 	if (err)
 		return err;
+	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		goto uncharge;
+	err = socket_file(sock);
+	if (err)
+		goto uncharge;
 	if (calls)
 		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
 	if (local)
 		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
-	if (err) {
-		sock_release(sock);
-		return err;
-	}
+	if (err)
+		goto release;
 	endpoint_attach(ep, sock);
 	return 0;
+
+release:
+	coll_tcp_release(sock, true);
+uncharge:
+	endpoint_uncharge(ep);
+	return err;
 }
 
 /**
@@ -217,10 +303,13 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 {
 	struct socket *sock;
-	int err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	int err = endpoint_charge(ep);
 
 	if (err)
 		return err;
+	err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (err)
+		goto uncharge;
 	/* It inherited the listener's callbacks. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
 	sock->sk->sk_data_ready = listener->saved.data_ready;
@@ -228,8 +317,15 @@ int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	sock->sk->sk_state_change = listener->saved.state_change;
 	sock->sk->sk_error_report = listener->saved.error_report;
 	write_unlock_bh(&sock->sk->sk_callback_lock);
+	err = socket_file(sock);
+	if (err)
+		goto uncharge;
 	endpoint_attach(ep, sock);
 	return 0;
+
+uncharge:
+	endpoint_uncharge(ep);
+	return err;
 }
 
 /**
@@ -260,12 +356,16 @@ int coll_tcp_status(struct coll_endpoint *ep)
  * coll_tcp_bulk() - see struct coll_transport
  * @ep: the endpoint of a data connection
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_tcp_bulk(struct coll_endpoint *ep)
 {
 	struct sock *sk = ep->sock->sk;
+	int err = coll_charge(ep->charges, COLL_TCP_BULK);
 
+	if (err)
+		return err;
+	ep->charged += COLL_TCP_BULK;
 	ep->bvec = kvmalloc_array(COLL_SEND_PIECES, sizeof(*ep->bvec), GFP_KERNEL_ACCOUNT);
 	if (!ep->bvec)
 		return -ENOMEM;
@@ -281,51 +381,13 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 /**
  * coll_tcp_finish() - see struct coll_transport
  * @ep: the endpoint
- * @until: when close() gives up, in jiffies
+ * @until: when the socket is given up, in jiffies
  */
 void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until)
 {
 	/* Cannot fail but where nothing is to be waited for. */
 	kernel_sock_shutdown(ep->sock, SHUT_WR);
 	ep->until = until;
-}
-
-/*
- * What the peer sends after we have closed is answered by a reset, and the last that we
- * have sent is forgotten: if it had been lost on its way, or been overtaken, it would never
- * arrive.  So it must have arrived before.  The socket itself wakes nobody whom not every
- * signal interrupts.
- */
-static void endpoint_linger(const struct coll_endpoint *ep)
-{
-	const struct sock *sk = ep->sock->sk;
-	unsigned int us = 16;
-
-	while (BIT(READ_ONCE(sk->sk_state)) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK) &&
-	       time_before(jiffies, ep->until) && !fatal_signal_pending(current)) {
-		usleep_range(us, 2 * us);
-		us = min(2 * us, 4096U);
-	}
-}
-
-static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
-			 unsigned int off, size_t len)
-{
-	return len;
-}
-
-/*
- * What is unread would make a reset of our FIN: the peer would lose what has not
- * reached it yet, and take a goodbye for a failure.
- */
-static void endpoint_discard(struct coll_endpoint *ep)
-{
-	read_descriptor_t desc = { .count = 1 };
-	struct sock *sk = ep->sock->sk;
-
-	lock_sock(sk);
-	tcp_read_sock(sk, &desc, discard_actor);
-	release_sock(sk);
 }
 
 /**
@@ -338,13 +400,11 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 	if (!ep->transport)
 		return;
 	endpoint_detach(ep);
-	if (reset) {
-		sock_no_linger(ep->sock->sk);
-	} else {
-		endpoint_linger(ep);
-		endpoint_discard(ep);
-	}
-	sock_release(ep->sock);
+	if (!reset && coll_tcp_lingers(ep))
+		coll_tcp_linger(ep);
+	else
+		coll_tcp_release(ep->sock, reset);
+	endpoint_uncharge(ep);
 	kvfree(ep->bvec);
 	if (ep->headers.page)
 		put_page(ep->headers.page);

@@ -60,6 +60,12 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 			return done;
 	}
 
+	/* They are in a device's memory, for a program that has asked for that: not for us. */
+	if (done < len && !skb_frags_readable(skb)) {
+		ep->error = -EFAULT;
+		return done;
+	}
+
 	for (i = 0; done < len && i < skb_shinfo(skb)->nr_frags; i++) {
 		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
 

@@ -18,7 +18,9 @@
 
 #include "core/mem.h"
 
+struct coll_charges;
 struct coll_endpoint;
+struct coll_tcp_linger;
 struct socket;
 
 enum coll_event {
@@ -45,19 +47,25 @@ struct coll_endpoint_ops {
  * struct coll_endpoint - one end of a connection
  * @transport: that it belongs to, NULL when closed
  * @ops: of the owner
- * @sock: the socket
+ * @charges: what its memory is charged to; set by the owner before it is opened
+ * @charged: bytes that are charged, returned by close()
+ * @sock: the socket, whose file nothing else has a reference to
+ * @linger: for the time after close()
  * @saved: the socket's own callbacks, put back by close()
  * @error: of take(), kept for the end of receive()
  * @defer: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
  * @taken: bytes that were received, and not acknowledged
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
  * @headers: memory for what is copied, likewise
- * @until: how long close() waits after finish(), in jiffies
+ * @until: how long the connection may go on after finish() and close(), in jiffies
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
 	const struct coll_endpoint_ops *ops;
+	struct coll_charges *charges;
+	u32 charged;
 	struct socket *sock;
+	struct coll_tcp_linger *linger;
 	struct {
 		void (*data_ready)(struct sock *sk);
 		void (*write_space)(struct sock *sk);
@@ -76,10 +84,11 @@ struct coll_endpoint {
  * struct coll_transport - a way to move bytes between ranks
  * @name: for people
  * @listen: make @ep a listener on @addr, which becomes the bound address; in
- *	the context of the process that joins
+ *	the context of the process that joins, with its credentials
  * @connect: begin to connect @ep to @addr, from @local's host address (NULL:
- *	any); in the context of the process that connects
- * @accept: make @ep the next waiting connection of @listener, or -EAGAIN
+ *	any); in the context of the process that connects, with the credentials that joined
+ * @accept: make @ep the next waiting connection of @listener, or -EAGAIN; with the
+ *	credentials that joined
  * @status: 0: connected, -EINPROGRESS: not yet; else why not
  * @send: send bytes by copy.  Returns how many were taken, -EAGAIN (an event follows), or
  *	a negative errno
@@ -99,9 +108,9 @@ struct coll_endpoint {
  * @stirs: has anything come since @watch, or does the connection need @unwatch otherwise?
  * @unwatch: undo @watch; what has come is told now
  * @bulk: prepare for large payloads (data connections); may sleep
- * @finish: nothing more is sent; close() then waits until all that was has arrived, but not
- *	longer than @until, in jiffies, nor when killed; may sleep
- * @close: end it; @reset: drop what is queued, both here and there
+ * @finish: nothing more is sent; after close() the connection goes on without its endpoint
+ *	until all that was sent has arrived, but not longer than @until, in jiffies; may sleep
+ * @close: end it, without waiting; @reset: drop what is queued, both here and there
  */
 struct coll_transport {
 	const char *name;

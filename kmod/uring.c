@@ -62,7 +62,8 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 	/* The node that it finds is kept with the command, for which we are called. */
 	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
 				uring_pdu(cmd)->issue_flags);
-	return err ? ERR_PTR(err) : coll_buffer_lend(&iter, addr, length, writable);
+	return err ? ERR_PTR(err) : coll_buffer_lend(request->member, &iter,
+							addr, length, writable);
 }
 
 static const struct coll_source uring_own = {
@@ -86,7 +87,7 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
 	/* The user may write there at any time. */
-	memcpy(&op, cmd->sqe->cmd, sizeof(op));
+	memcpy(&op, coll_uring_payload(cmd), sizeof(op));
 	pdu->issue_flags = issue_flags;
 	pdu->big = issue_flags & IO_URING_F_CQE32;
 	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
@@ -112,7 +113,7 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 {
 	struct collective_cancel cancel;
 
-	memcpy(&cancel, cmd->sqe->cmd, sizeof(cancel));
+	memcpy(&cancel, coll_uring_payload(cmd), sizeof(cancel));
 	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
 }
 

@@ -26,16 +26,33 @@
 static const struct coll_reduce_impl *vector_impl;
 
 /*
- * As kernel_fpu_begin() leaves it, and with the flag that a result was inexact, which
- * nobody asks for.  Emulators compute floats with the instructions of the machine below
- * only once it is up: one by one, in integers, takes twice as long.
+ * The control register of the floating-point unit, as every reduction needs it: rounding to
+ * nearest, subnormal numbers kept, no traps.  Only some architectures reset it when an FPU
+ * section begins.  On the others it would still be that of the thread that runs here, and
+ * results would depend on what a program has done to its own.  The thread's own value has
+ * been saved with its registers, and comes back with them.
+ *
+ * x86: with the flag that a result was inexact, which nothing here reads.  Emulators compute
+ * floats with the instructions of the machine below only once it is up: one by one, in
+ * integers, takes twice as long.
  */
-static void vector_inexact(void)
+static void vector_default_mode(void)
 {
 #if defined(CONFIG_X86_64)
 	static const u32 mxcsr = 0x1f80 | 0x20;
 
 	asm volatile("ldmxcsr %0" : : "m" (mxcsr));
+#elif defined(CONFIG_ARM64)
+	asm volatile("msr fpcr, xzr");
+#elif defined(CONFIG_RISCV)
+	asm volatile("csrw fcsr, zero");
+#elif defined(CONFIG_PPC64)
+	/* The fields of the FPSCR with the traps, and with NI and the rounding mode. */
+	asm volatile("mtfsfi 6, 0\n\tmtfsfi 7, 0");
+#elif defined(CONFIG_LOONGARCH)
+	write_fcsr(LOONGARCH_FCSR0, 0);
+#else
+#error "which register holds the rounding mode of this architecture?"
 #endif
 }
 
@@ -184,7 +201,7 @@ void coll_vector_hold(struct coll_vector *vector)
 	if (vector->held)
 		return;
 	kernel_fpu_begin();
-	vector_inexact();
+	vector_default_mode();
 	vector->held = true;
 	vector->used = 0;
 	vector->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "address.h"
@@ -36,6 +37,25 @@ static int call(int fd, unsigned long request, void *arg)
 	return err;
 }
 
+/* Why the device cannot be opened, and what to do about it. */
+static int open_failed(const char *path, int err, struct coll_detail *detail)
+{
+	struct stat info;
+
+	if (err == -ENOENT || err == -ENXIO)
+		return coll_fail(detail, err, "%s: %s (is the module loaded?)", path,
+				 strerror(-err));
+	if ((err != -EACCES && err != -EPERM) || stat(path, &info))
+		return coll_fail(detail, err, "%s: %s", path, strerror(-err));
+	if (err == -EACCES && (info.st_mode & 0060) == 0060 && (info.st_mode & 0006) != 0006)
+		return coll_fail(detail, err,
+				 "%s: %s: mode %04o is for the members of group %u: add the user to it and log in again (\"collectivectl check\" tells how)",
+				 path, strerror(-err), info.st_mode & 07777, info.st_gid);
+	return coll_fail(detail, err,
+			 "%s: %s: mode %04o, owner %u, group %u (\"collectivectl check\" tells more)",
+			 path, strerror(-err), info.st_mode & 07777, info.st_uid, info.st_gid);
+}
+
 int coll_device_open(int nranks, struct coll_detail *detail)
 {
 	const char *path = secure_getenv("COLL_DEVICE");
@@ -45,12 +65,8 @@ int coll_device_open(int nranks, struct coll_detail *detail)
 	if (!path || !*path)
 		path = "/dev/collective";
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		return coll_fail(detail, err, "%s: %s%s", path, strerror(-err),
-				 err == -ENOENT || err == -ENXIO ?
-				 " (is the module loaded?)" : "");
-	}
+	if (fd < 0)
+		return open_failed(path, -errno, detail);
 	err = call(fd, COLLECTIVE_IOC_QUERY, &query);
 	if (err) {
 		coll_fail(detail, err, "%s does not answer: %s", path,

@@ -7,8 +7,14 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <collective.h>
 
 #include "group.h"
 #include "kselftest_harness.h"
@@ -136,6 +142,74 @@ TEST_F(fresh, namespaces)
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
 	close(other);
+}
+
+/*
+ * The device of a group, as packages make it
+ */
+
+#define DEVICE		"/dev/collective"
+#define DEVICE_GROUP	12345
+
+FIXTURE(device) {
+	struct stat before;
+};
+
+FIXTURE_SETUP(device)
+{
+	ASSERT_EQ(0, stat(DEVICE, &self->before));
+	ASSERT_EQ(0, chown(DEVICE, 0, DEVICE_GROUP));
+	ASSERT_EQ(0, chmod(DEVICE, 0660));
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	EXPECT_EQ(0, chown(DEVICE, self->before.st_uid, self->before.st_gid));
+	EXPECT_EQ(0, chmod(DEVICE, self->before.st_mode & 07777));
+}
+
+/* Is it said what to do? */
+static int locked_out(const void *arg)
+{
+	char detail[512] = "", line[256];
+	struct coll_config config = {
+		.size = sizeof(config),
+		.detail = detail,
+		.detail_size = sizeof(detail),
+	};
+	struct coll_comm *comm;
+	bool advised = false;
+	FILE *pipe;
+
+	CHECK_EQ(-EACCES, coll_init(&comm, &config));
+	printf("# %s\n", detail);
+	CHECK(strstr(detail, "group 12345") && strstr(detail, "collectivectl check"));
+	pipe = popen("collectivectl check", "r");
+	while (pipe && fgets(line, sizeof(line), pipe)) {
+		printf("# %s", line);
+		advised |= !!strstr(line, "usermod -aG 12345");
+	}
+	CHECK(pipe && pclose(pipe) > 0);
+	CHECK(advised);
+	return 0;
+}
+
+static int let_in(const void *arg)
+{
+	int fd = member_open();
+
+	CHECK(fd >= 0);
+	close(fd);
+	return 0;
+}
+
+TEST_F(device, of_a_group)
+{
+	const gid_t group = DEVICE_GROUP;
+
+	EXPECT_EQ(0, as_nobody(locked_out, NULL));
+	ASSERT_EQ(0, syscall(SYS_setgroups, 1, &group));
+	EXPECT_EQ(0, as_nobody(let_in, NULL));
 }
 
 TEST_HARNESS_MAIN

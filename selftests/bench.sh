@@ -5,7 +5,7 @@ set -uo pipefail
 collectives=$(collective-bench --help | sed -n 's/^  COLLECTIVE: //p')
 modes=("--out-of-place --nonblocking 4" "")
 # An emulated machine leaves some to User-Mode Linux.
-[[ ${VM_KERNEL:-} != distro ]] || unset 'modes[1]'
+[[ ${VM_KERNEL:-} != distro && ${VM_KERNEL:-} != rt ]] || unset 'modes[1]'
 n=0 failed=0
 result()
 {

@@ -24,7 +24,7 @@ if ! collective-run --netns -n 1 true >/dev/null 2>&1; then
 fi
 # Where everything is emulated a group takes seconds to begin.
 cuts=('2 1 0' '3 0 50' '4 1 77' '2 0 30' '3 2 200' '5 3 120' '6 0 10')
-[[ ${VM_KERNEL:-} == distro ]] && cuts=("${cuts[@]:0:3}")
+[[ ${VM_KERNEL:-} == distro || ${VM_KERNEL:-} == rt ]] && cuts=("${cuts[@]:0:3}")
 echo "1..${#cuts[@]}"
 # shellcheck disable=SC2086
 for each in "${cuts[@]}"; do cut $each; done

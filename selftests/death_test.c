@@ -69,6 +69,24 @@ static int die_core(struct rank *r)
 	return 1;
 }
 
+/* The last member of those that the process has joined. */
+static int die_last(struct rank *r)
+{
+	struct sockaddr_storage addr;
+	char name[33];
+	__u64 id;
+	int i, fd;
+
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		fd = member_open();
+		CHECK(fd >= 0);
+		CHECK_EQ(0, member_join(fd, name, id, i, 2, &addr));
+		close(fd);
+	}
+	return die_core(r);
+}
+
 /* A table for each 2 MiB of it. */
 static int die_mapped(struct rank *r)
 {
@@ -155,14 +173,24 @@ FIXTURE_TEARDOWN(slow)
 	unlink(TAKER);
 }
 
-/* He who takes the core keeps it waiting. */
-TEST_F_TIMEOUT(slow, core, 60)
+/* The program that takes the core keeps the process waiting. */
+static void death_by_core(struct __test_metadata *_metadata, int (*die)(struct rank *r))
 {
 	if (!traced())
 		SKIP(return, "no tracepoints in this kernel");
 	ASSERT_EQ(0, text_write(TAKER, "#!/bin/sh\nsleep 6\ncat >/dev/null\n", 0755));
 	ASSERT_EQ(0, text_write(PATTERN, "|" TAKER, 0));
-	death(_metadata, die_core, SIGSEGV);
+	death(_metadata, die, SIGSEGV);
+}
+
+TEST_F_TIMEOUT(slow, core, 60)
+{
+	death_by_core(_metadata, die_core);
+}
+
+TEST_F_TIMEOUT(slow, core_of_last_member, 60)
+{
+	death_by_core(_metadata, die_last);
 }
 
 TEST_F_TIMEOUT(slow, mapped, 60)

@@ -146,12 +146,13 @@ static bool cores_apart(void)
 
 /*
  * Pages that are neighbours by chance only, if at all, are no work for two; and where every
- * access is checked, who copies is done before anybody has come.
+ * access is checked, who copies is done before anybody has come.  With PREEMPT_RT, interrupts are
+ * threads, and a thread that waits has a CPU to itself less often: it may never help.
  */
 static bool worth_helping(bool mapped)
 {
 	return mapped && sysconf(_SC_NPROCESSORS_ONLN) > 1 && cores_apart() &&
-	       (emulated() || !slow_machine());
+	       (emulated() || !slow_machine()) && access("/sys/kernel/realtime", F_OK);
 }
 
 TEST_F_TIMEOUT(helper, copies, 100)

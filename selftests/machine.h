@@ -13,7 +13,7 @@ static inline bool emulated(void)
 {
 	const char *kernel = getenv("VM_KERNEL");
 
-	return kernel && !strcmp(kernel, "distro");
+	return kernel && (!strcmp(kernel, "distro") || !strcmp(kernel, "rt"));
 }
 
 static inline bool slow_machine(void)

@@ -103,6 +103,68 @@ TEST_F(fresh, sizes)
 	}
 }
 
+/* Whatever is reserved is zero, in every struct. */
+TEST_F(fresh, reserved)
+{
+	static const struct {
+		const char *name;
+		unsigned int cmd;
+		unsigned int size;
+		unsigned int at;
+	} reserved[] = {
+#define RESERVED(_cmd, _struct, _field)						\
+	{ #_cmd, COLLECTIVE_IOC_##_cmd, sizeof(struct _struct), offsetof(struct _struct, _field) }
+		RESERVED(JOIN, collective_join, reserved),
+		RESERVED(REGISTER, collective_register, reserved),
+		RESERVED(WAIT, collective_wait, reserved),
+		RESERVED(STATUS, collective_status, reserved),
+		RESERVED(QUERY, collective_query, flags),
+		RESERVED(CONNECT, collective_connect, flags),
+		RESERVED(LEAVE, collective_leave, flags),
+		RESERVED(STATUS, collective_status, flags),
+	};
+	union argument arg;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(reserved); i++) {
+		memset(&arg, 0, sizeof(arg));
+		arg.size = reserved[i].size;
+		memset(&arg.bytes[reserved[i].at], 0xff, 4);
+		/* What is looked at first on a new file. */
+		EXPECT_EQ(-EINVAL, member_ioctl(self->fd, reserved[i].cmd, &arg))
+			TH_LOG("%s, at %u", reserved[i].name, reserved[i].at);
+	}
+}
+
+/* What the caller had in the struct is not in the answer. */
+TEST_F(fresh, answers_are_whole)
+{
+	struct collective_query query[2] = { { .size = sizeof(*query) } };
+	struct collective_status status[2] = { { .size = sizeof(*status) } };
+	struct collective_wait wait = { .size = sizeof(wait), .request = 1 };
+
+	memset(&query[1], 0xff, sizeof(*query));
+	query[1].size = sizeof(*query);
+	query[1].flags = 0;
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query[0]));
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query[1]));
+	EXPECT_EQ(0, memcmp(&query[0], &query[1], sizeof(*query)));
+
+	memset(&status[1], 0xff, sizeof(*status));
+	status[1].size = sizeof(*status);
+	status[1].flags = 0;
+	status[1].reserved = 0;
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_STATUS, &status[0]));
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_STATUS, &status[1]));
+	EXPECT_EQ(0, memcmp(&status[0], &status[1], sizeof(*status)));
+
+	wait.received = ~0ULL;
+	wait.index = ~0U;
+	EXPECT_EQ(-ENOTCONN, member_ioctl(self->fd, COLLECTIVE_IOC_WAIT, &wait));
+	EXPECT_EQ(0, wait.received);
+	EXPECT_EQ(0, wait.index);
+}
+
 TEST_F(fresh, bad_pointers)
 {
 	const size_t page = getpagesize();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only place that knows kernel versions: 6.12 is the floor.
+ * Interfaces that differ between kernels, here and beside this file only; 6.12 is the floor.
+ * What there is the headers themselves tell (compat.mk), or the types that they declare.
  */
 #ifndef COLL_COMPAT_H
 #define COLL_COMPAT_H
 
 #include <linux/version.h>
 #include <linux/kobject.h>
-#include <linux/net.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 
@@ -16,26 +16,22 @@
 #endif
 
 /* Per-CPU used to be what an unmarked workqueue is. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#ifdef COLL_HAS_WQ_PERCPU
 #define COLL_WQ_PERCPU		WQ_PERCPU
 #else
 #define COLL_WQ_PERCPU		0
 #endif
 
-/* Addresses handed to sockets got a type of their own. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-#define coll_sockaddr(ss)	((struct sockaddr_unsized *)(ss))
-#else
-#define coll_sockaddr(ss)	((struct sockaddr *)(ss))
-#endif
+/* Addresses are handed to sockets as struct sockaddr, or sockaddr_unsized. */
+#define coll_sockaddr(ss)	((void *)(ss))
 
-/* What a kobject's namespace is given as. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
-#define coll_kobj_ns		struct ns_common
-#define coll_kobj_net(net)	to_ns_common(net)
-#else
-#define coll_kobj_ns		void
-#define coll_kobj_net(net)	(net)
-#endif
+/* A pointer to what a kobject's namespace is known by: the struct net, or its ns_common. */
+#define coll_kobj_ns		typeof(((const struct kobj_type *)NULL)->namespace(NULL))
+
+static inline coll_kobj_ns coll_kobj_net(const struct net *net)
+{
+	return __builtin_choose_expr(__builtin_types_compatible_p(coll_kobj_ns, const void *),
+				     (const void *)net, &net->ns);
+}
 
 #endif /* COLL_COMPAT_H */

@@ -3,9 +3,9 @@
 #ifndef COLL_COMPAT_HMAC_H
 #define COLL_COMPAT_HMAC_H
 
-#include <linux/version.h>
+#include <linux/types.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#ifdef COLL_HAS_HMAC_SHA256
 #include <crypto/sha2.h>
 
 static inline int coll_hmac(const u8 *key, size_t key_len, const u8 *data, size_t len, u8 *mac)

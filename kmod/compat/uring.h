@@ -3,18 +3,49 @@
 #ifndef COLL_COMPAT_URING_H
 #define COLL_COMPAT_URING_H
 
-#include <linux/version.h>
 #include <linux/io_uring/cmd.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
-#define coll_uring_import(addr, len, rw, iter, cmd, issue_flags) \
-	io_uring_cmd_import_fixed(addr, len, rw, iter, cmd, issue_flags)
-#else
-#define coll_uring_import(addr, len, rw, iter, cmd, issue_flags) \
-	io_uring_cmd_import_fixed(addr, len, rw, iter, cmd)
-#endif
+/* What a command of 128 bytes carries, which is more than the field in front says. */
+static inline const void *coll_uring_payload(const struct io_uring_cmd *cmd)
+{
+	return (const void *)cmd->sqe + offsetof(struct io_uring_sqe, cmd);
+}
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+/*
+ * The flags of the issue are an argument since 6.15.  What _Generic does not choose has to compile
+ * all the same, and so all of it calls through a pointer that has no type.
+ */
+static inline int coll_uring_import(u64 addr, unsigned long len, int rw, struct iov_iter *iter,
+				    struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	typedef int (untyped)(u64, unsigned long, int, struct iov_iter *, void *);
+	typedef int (typed)(u64, unsigned long, int, struct iov_iter *, struct io_uring_cmd *);
+	typedef int (flagged)(u64, unsigned long, int, struct iov_iter *, struct io_uring_cmd *,
+			      unsigned int);
+	void *import = io_uring_cmd_import_fixed;
+
+	return _Generic(&io_uring_cmd_import_fixed,
+		untyped *: ((untyped *)import)(addr, len, rw, iter, cmd),
+		typed *: ((typed *)import)(addr, len, rw, iter, cmd),
+		flagged *: ((flagged *)import)(addr, len, rw, iter, cmd, issue_flags));
+}
+
+/* Since 6.18 a completion with room for @extra has a function of its own. */
+static inline void coll_uring_done(struct io_uring_cmd *cmd, int result, u64 extra, bool big,
+				   unsigned int issue_flags)
+{
+#ifdef COLL_HAS_URING_DONE32
+	if (big)
+		io_uring_cmd_done32(cmd, result, extra, issue_flags);
+	else
+		io_uring_cmd_done(cmd, result, issue_flags);
+#else
+	io_uring_cmd_done(cmd, result, extra, issue_flags);
+#endif
+}
+
+/* Since 6.19 the task work of a command is that of any request. */
+#ifdef COLL_HAS_URING_FROM_TW
 #define COLL_URING_TASK_WORK(_name, _cmd, _flags)				\
 	static void _name##_work(struct io_uring_cmd *_cmd, unsigned int _flags); \
 	static void _name(struct io_tw_req tw_req, io_tw_token_t tw)		\
@@ -23,25 +54,9 @@
 			     IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);		\
 	}									\
 	static void _name##_work(struct io_uring_cmd *_cmd, unsigned int _flags)
-
-static inline void coll_uring_done(struct io_uring_cmd *cmd, int result, u64 extra, bool big,
-				   unsigned int issue_flags)
-{
-	if (big)
-		io_uring_cmd_done32(cmd, result, extra, issue_flags);
-	else
-		io_uring_cmd_done(cmd, result, issue_flags);
-}
 #else
 #define COLL_URING_TASK_WORK(_name, _cmd, _flags)				\
 	static void _name(struct io_uring_cmd *_cmd, unsigned int _flags)
-
-/* @extra goes where there is room for it. */
-static inline void coll_uring_done(struct io_uring_cmd *cmd, int result, u64 extra, bool big,
-				   unsigned int issue_flags)
-{
-	io_uring_cmd_done(cmd, result, extra, issue_flags);
-}
 #endif
 
 #endif /* COLL_COMPAT_URING_H */

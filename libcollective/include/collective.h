@@ -195,7 +195,8 @@ struct coll_config {
  * rendezvous is another host's, or cannot be resolved), ETIMEDOUT (the text says
  * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
  * else answers at the rendezvous), EOPNOTSUPP (the kernel speaks another
- * version), ENOMEM, EMFILE and ENFILE (the text says how many files it takes).
+ * version), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the
+ * text says how many files it takes).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

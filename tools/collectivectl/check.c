@@ -2,6 +2,8 @@
 /* Can programs use the module here, and how well? */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,48 @@ static bool module(void)
 	return there;
 }
 
+/* Is a group among those that the user's account has? */
+static bool enlisted(const struct passwd *user, gid_t gid)
+{
+	gid_t groups[1024];
+	int n = 1024, i;
+
+	if (getgrouplist(user->pw_name, user->pw_gid, groups, &n) < 0)
+		return false;
+	for (i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+/* What to do about a device that cannot be opened. */
+static void device_advice(const char *path, const struct stat *info, int err)
+{
+	bool for_group = (info->st_mode & 0060) == 0060;
+	struct passwd *user = getpwuid(geteuid());
+	struct group *group = getgrgid(info->st_gid);
+	char name[32];
+
+	if (err != EACCES && err != EPERM)
+		return;
+	snprintf(name, sizeof(name), "%u", info->st_gid);
+	if (err == EPERM || (info->st_mode & 0006) == 0006)
+		printf("%-10s its mode allows it: a container or a security module does not.\n"
+		       "%-10s Give a container the device (--device %s).\n", "", "", path);
+	else if (!for_group)
+		printf("%-10s only its owner may open it: a udev rule decides, as\n"
+		       "%-10s KERNEL==\"collective\", MODE=\"0660\", GROUP=\"collective\"\n",
+		       "", "");
+	else if (user && enlisted(user, info->st_gid))
+		printf("%-10s the account is in group %s, this session not yet: log in again.\n",
+		       "", group ? group->gr_name : name);
+	else
+		printf("%-10s it is for the members of group %s: usermod -aG %s %s,\n"
+		       "%-10s then log in again; in a container: --group-add %u.\n", "",
+		       group ? group->gr_name : name, group ? group->gr_name : name,
+		       user ? user->pw_name : "USER", "", info->st_gid);
+}
+
 static bool device(void)
 {
 	const char *path = getenv("COLL_DEVICE");
@@ -52,9 +96,11 @@ static bool device(void)
 	}
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
-		printf("%-10s %s: %s (mode %04o, owner %u:%u; the udev rule or chmod decides)\n",
-		       "device", path, strerror(errno), info.st_mode & 07777,
-		       info.st_uid, info.st_gid);
+		int err = errno;
+
+		printf("%-10s %s: %s (mode %04o, owner %u:%u)\n", "device", path, strerror(err),
+		       info.st_mode & 07777, info.st_uid, info.st_gid);
+		device_advice(path, &info, err);
 		return false;
 	}
 	close(fd);

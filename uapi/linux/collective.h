@@ -19,10 +19,10 @@
  * offset 0, gives zeroed memory in pieces as large as there are, as huge pages would:
  * once it is registered, operations on it take less time.  It lives on when the file is
  * closed, is not given to children, cannot grow, is in no core dump by default, and counts
- * against RLIMIT_MEMLOCK until all of it is unmapped, besides what is registered; a page
- * that is dropped (MADV_DONTNEED) and touched again counts once more, and beyond the limit
- * is a SIGBUS.  Errors: EINVAL (private, an offset, or the file cannot be written), EACCES
- * (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
+ * against RLIMIT_MEMLOCK, as an even number of pages, until all of it is unmapped, besides
+ * what is registered; a page that is dropped (MADV_DONTNEED) and touched again counts as two
+ * more, and beyond the limit is a SIGBUS.  Errors: EINVAL (private, an offset, or the file
+ * cannot be written), EACCES (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H
@@ -191,7 +191,10 @@ enum collective_reason_kind {
  * ENOTCONN	the group is not up, or not joined yet
  * EPERM	the calling process is not the one that joined
  * ENOMEM	no memory
- * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK
+ * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all
+ *		groups of the user (real user ID) the module's parameter user_memory_mib.
+ *		The kernel's log then says so.  Processes that had CAP_SYS_RESOURCE when
+ *		they joined are counted, and not limited
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
  * EAGAIN	too many requests in flight, or not collected; or this rank is twice as many
@@ -291,7 +294,8 @@ struct collective_query {
  *	with EBADMSG otherwise
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
- * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EPERM, EINTR,
+ * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
+ * memory: it grows with ranks and lanes), ENFILE, EPERM, EINTR,
  * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES,
  * EAFNOSUPPORT, ENODEV).
  */
@@ -331,7 +335,7 @@ struct collective_join {
  * address gives (ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED), by which the group
  * has failed.
  *
- * ENOMEM, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave the
+ * ENOMEM, EDQUOT, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave the
  * group as it is, unless STATUS has a reason: the same call goes on with the peers that have
  * not been called, within the time of the first call.
  */
