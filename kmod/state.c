@@ -99,7 +99,10 @@ static u64 cause_settle_ns(const struct coll_cause *cause)
 	return (inferred ? COLL_SETTLE_INFERRED_MS : COLL_SETTLE_MS) * NSEC_PER_MSEC;
 }
 
-/* Who ends after the group has failed is no reason for it. */
+/*
+ * A rank that ends after its group has failed is no reason for that.  coll_shrink() relies on
+ * it: a rank that is blamed has not accepted a group of survivors (Documentation/shrink.rst).
+ */
 static bool cause_follows(const struct coll_member *member, const struct coll_cause *cause)
 {
 	return member->aborted && cause->rank_a == member->rank &&

@@ -12,6 +12,7 @@
 #include "lifeline.h"
 #include "reason.h"
 #include "secret.h"
+#include "shrink.h"
 
 /* Digits of the number at the end of a child's name, and the point before them. */
 #define NUMBER_LENGTH	16
@@ -65,7 +66,6 @@ struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_se
 	snprintf(setup->name, sizeof(setup->name), "%.*s.%016llx", (int)stem,
 		 parent->setup.name, (unsigned long long)setup->id);
 	setup->door = -1;
-	setup->life = -1;
 	child = coll_comm_new(setup);
 	if (!child)
 		return NULL;
@@ -81,6 +81,7 @@ void coll_comm_free(struct coll_comm *comm)
 	if (comm->fd >= 0)
 		close(comm->fd);
 	coll_lifeline_close(&comm->setup);
+	coll_shrink_free(comm->shrink);
 	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
 	if (!coll_comm_foreign(comm)) {
@@ -170,7 +171,10 @@ int coll_finalize(struct coll_comm *comm)
 	if (!comm)
 		return 0;
 	state = coll_cancellation_off();
-	err = coll_comm_foreign(comm) ? -EPERM : coll_device_leave(comm->fd);
+	if (coll_comm_foreign(comm))
+		err = -EPERM;
+	else
+		err = comm->left ? 0 : coll_device_leave(comm->fd);
 	coll_comm_free(comm);
 	coll_cancellation_restore(state);
 	return err;

@@ -9,6 +9,7 @@
 #include "setup.h"
 
 struct coll_region;
+struct coll_shrink;
 struct request;
 
 /**
@@ -20,7 +21,7 @@ struct request;
  * @setup: what the group was made with, which its children (split.c) inherit
  * @stem: characters of its name that its children's begin with; 0: those that fit
  * @addr: where it listens
- * @peers: where all listen, by rank, with their lifelines; NULL before CONNECT
+ * @peers: where all listen, by rank, with their doors; NULL before CONNECT
  * @lock: protects the fields below
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
@@ -31,6 +32,8 @@ struct request;
  * @requests: operations under way, see request.c
  * @detail: what coll_error_detail() returned last
  * @order: one split at a time; taken before @lock; protects the fields below
+ * @left: the group has been left already
+ * @shrink: what lasts over calls of coll_shrink(); NULL: there was none
  * @nsplits: splits begun
  * @exchange: what the ranks tell each other in a split, COLL_RECORD_SIZE each;
  *	there from the beginning, so that a rank without memory can say so
@@ -56,6 +59,8 @@ struct coll_comm {
 	char detail[COLL_DETAIL_SIZE];
 
 	pthread_mutex_t order;
+	bool left;
+	struct coll_shrink *shrink;
 	unsigned int nsplits;
 	uint8_t *exchange;
 };

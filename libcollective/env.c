@@ -281,7 +281,6 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 
 	memset(setup, 0, sizeof(*setup));
 	setup->door = -1;
-	setup->life = -1;
 	err = identity(setup, config, &launcher, detail) ?:
 	      where(setup, config, launcher, detail) ?:
 	      number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two listening sockets by which the other ranks see, without a word from us, where
- * we are: somebody whose connection is refused knows that the socket is closed.
+ * The door: a UDP socket by which ranks find one another when their group has failed
+ * (Documentation/shrink.rst).  It is at the address of the member, with a port of its own,
+ * which travels with that.
  *
- *	door	life	the process
- *	open	open	may be in coll_shrink(), or call it
- *	closed	open	is of a group shrunk from this one
- *	closed	closed	has ended, or has left
- *
- * Only coll_shrink() accepts, and only at the door.  Both are at the address of the
- * member, with ports of their own, which travel with it.  A child made by fork()
- * alone holds them open.  A group of one has none.
+ * It is open as long as the process has the group or one shrunk from it, which takes it
+ * over: a datagram that is refused tells that the rank will not answer any more.  A
+ * child made by fork() alone holds it open, too.  Nothing reads from it but coll_shrink();
+ * messages stay there until then, as far as there is room.  A group that began with one
+ * rank has none.
  */
 #ifndef COLL_LIFELINE_H
 #define COLL_LIFELINE_H
@@ -20,32 +18,22 @@
 
 #include "setup.h"
 
-/** struct coll_lifeline_ports - of a member; 0: there is none */
-struct coll_lifeline_ports {
-	uint16_t door;
-	uint16_t life;
-};
-
-/* They are kept behind the address proper, where its storage has room. */
-struct coll_lifeline_ports coll_lifeline_ports(const struct sockaddr_storage *addr);
-void coll_lifeline_set_ports(struct sockaddr_storage *addr,
-			     struct coll_lifeline_ports ports);
+/* The port is kept behind the address proper, where its storage has room; 0: none. */
+uint16_t coll_lifeline_port(const struct sockaddr_storage *addr);
+void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port);
 
 /**
- * coll_lifeline_join - become a rank, as coll_device_join(), with a lifeline
+ * coll_lifeline_join - become a rank, as coll_device_join(), with a door
  * @fd: device
- * @setup: as coll_device_join(); its sockets are opened, if they are not open, and
- *	stay so on failure
- * @addr: in: local address, its port ignored; out: all ports
+ * @setup: as coll_device_join(); its door is opened, if it is not open, and stays so
+ *	on failure
+ * @addr: in: local address, its port ignored; out: both ports
  * @detail: texts
  */
 int coll_lifeline_join(int fd, struct coll_setup *setup, struct sockaddr_storage *addr,
 		       struct coll_detail *detail);
 
-/* Close what is open. */
+/* Close the door, if it is open. */
 void coll_lifeline_close(struct coll_setup *setup);
-
-/* Close the door only: whoever is outside learns that we have what we wanted. */
-void coll_lifeline_close_door(struct coll_setup *setup);
 
 #endif /* COLL_LIFELINE_H */

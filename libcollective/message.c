@@ -38,11 +38,8 @@ void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr)
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	const struct sockaddr_in *in4 = (const void *)addr;
 
-	const struct coll_lifeline_ports ports = coll_lifeline_ports(addr);
-
 	memset(to, 0, COLL_ENTRY_SIZE);
-	put16(to + 4, ports.door);
-	put16(to + 6, ports.life);
+	put16(to + 4, coll_lifeline_port(addr));
 	if (addr->ss_family == AF_INET6) {
 		to[0] = 6;
 		put16(to + 2, ntohs(in6->sin6_port));
@@ -210,10 +207,7 @@ int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
 	default:
 		return -EPROTO;
 	}
-	coll_lifeline_set_ports(addr, (struct coll_lifeline_ports) {
-		.door = get16(from + 4),
-		.life = get16(from + 6),
-	});
+	coll_lifeline_set_port(addr, get16(from + 4));
 	return coll_address_is_any(addr) ? -EPROTO : 0;
 }
 

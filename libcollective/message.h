@@ -17,10 +17,10 @@
  *	TABLE	 0 entries, in the order of ranks
  *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
  *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
- *		 4 port of the door u16  6 port of the life u16 (lifeline.h; 0: none)
+ *		 4 port of the door u16 (lifeline.h; 0: none)  6 0 u16
  *		 8 address, 16 bytes (IPv4: the first 4)
  *
- * Those from SURVIVOR on are of coll_shrink(): see shrink_message.h.
+ * Those of coll_shrink() are others: see shrink_message.h.
  */
 #ifndef COLL_MESSAGE_H
 #define COLL_MESSAGE_H
@@ -55,17 +55,6 @@ enum coll_message_kind {
 	COLL_MESSAGE_CHALLENGE,
 	COLL_MESSAGE_PROOF,
 	COLL_MESSAGE_WAIT,
-
-	COLL_MESSAGE_SURVIVOR = 16,
-	COLL_MESSAGE_HERE,
-	COLL_MESSAGE_BEGIN,
-	COLL_MESSAGE_PLACE,
-	COLL_MESSAGE_PLACES,
-	COLL_MESSAGE_READY,
-	COLL_MESSAGE_UNABLE,
-	COLL_MESSAGE_DECIDED,
-	COLL_MESSAGE_NOTED,
-	COLL_MESSAGE_COMMIT,
 };
 
 /**

@@ -33,7 +33,7 @@
 #define PAUSE_MIN_MS	10
 #define PAUSE_MAX_MS	250
 #define GRACE_MS	2000	/* for rank 0's word after the deadline */
-#define FILES_NEEDED	4	/* the device, a connection, and what waits for coll_shrink() */
+#define FILES_NEEDED	3	/* the device, a connection, and what waits for coll_shrink() */
 
 /**
  * struct guest - a rank on its way

@@ -32,6 +32,7 @@ struct coll_secret {
 enum coll_side {
 	COLL_SIDE_HOST = 1,
 	COLL_SIDE_GUEST,
+	COLL_SIDE_SHRINK,	/* of a message of coll_shrink(), which says from whom to whom */
 };
 
 /**

@@ -36,8 +36,7 @@ struct coll_secret;
  * @heartbeat_ms: 0: the kernel's default
  * @algorithm: what AUTO means, by enum collective_opcode
  * @deadline: when @init_timeout_ms is over (deadline.h)
- * @door: listens; open as long as coll_shrink() may be called (lifeline.h); -1: none
- * @life: likewise; open as long as the process has this group or one shrunk from it
+ * @door: socket for coll_shrink() (lifeline.h); -1: none
  */
 struct coll_setup {
 	int rank;
@@ -60,7 +59,6 @@ struct coll_setup {
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	uint64_t deadline;
 	int door;
-	int life;
 };
 
 /**

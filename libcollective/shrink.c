@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A group of the ranks that are left of another one.
+ * A group of the ranks that are left of another one: coll_shrink().
  *
- * The old group is of no use: it has failed.  All that the ranks have of one another
- * is where to call (lifeline.h); and a connection that is refused, which says that a
- * process has ended.  This can be relied on, and so the ranks can agree, whoever dies
- * when.  One leads, the others follow:
- *
- *	seek	the leader is the lowest rank that has not ended: call 0, 1, ...
- *		until one answers; if none does it is we.  SURVIVOR, HERE
- *	gather	it waits until each rank follows it or has ended
- *	form	BEGIN: who is in; every one opens the device and JOINs, PLACE;
- *		PLACES; CONNECT, READY
- *	decide	DECIDED: all are connected; NOTED
- *	commit	COMMIT: close the door and return
- *
- * Somebody who dies before DECIDED makes the leader begin again from "gather".  When
- * the leader dies the others seek again, and say how far they have come:
- *
- *  - Nobody has heard DECIDED: nobody has returned, since the leader says COMMIT
- *    only when all that live have NOTED that.  The new leader begins again.
- *  - One has: then all are connected, and the new leader goes on from there, with
- *    the same group.  Who has returned already has closed its door, so that nobody
- *    waits for it; it has the same group, too.
- *
- * So all who return a group return the same one.  The dead leader, and whoever died
- * after READY, is a rank of it: then it fails with its first operation and may be
- * shrunk in turn.  A rank that returns an error may call again.
- *
- * Time.  A rank that is frozen, or does not call, does not answer either.  Such a
- * one is not waited for as a leader longer than for a quarter of the time, nor as one
- * who follows for more than half of it; it is left out.  It finds out when it comes:
- * the others' doors are closed, while their lives are open.  Then two may lead: the
- * lower gives in to the higher, unless it has begun to form a group.  A leader that
- * freezes while others follow it makes them fail when their time is over; when they
- * call again it does not answer any more.
- *
- * Whoever is cut off by the network looks like a rank that is frozen, and each part may
- * form a group of its own.
- *
- * Nothing that arrives is believed: messages have a fixed size or a bound, who does
- * not name this group, and itself, is sent away.  The sockets are at the addresses
- * of the members, to which the rules of the rendezvous have been applied.
+ * agree.c is what the ranks agree on, pace.c when they speak, shrink_door.c how, and
+ * shrink_round.c what each does for the new group.  Here is the call, and what this rank's
+ * module knows.  Documentation/shrink.rst says why two ranks never have two groups.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "cancellation.h"
@@ -55,345 +19,278 @@
 #include "lifeline.h"
 #include "shrink.h"
 
-#define GRACE_MS	2000	/* for the leader's word after the deadline */
+#define LOOK_MS	100	/* between two looks at what the module knows */
 
 /*
- * Seeking
+ * The module
  */
-
-/* The rank that is to lead, as far as we know. */
-static int candidate(struct coll_shrink *shrink)
-{
-	const struct coll_survivor *survivors = shrink->survivors;
-	int rank;
-
-	if (shrink->toward >= 0 && shrink->toward != shrink->comm->rank &&
-	    (survivors[shrink->toward].state >= SURVIVOR_SHUT ||
-	     survivors[shrink->toward].suspected))
-		shrink->toward = -1;
-	if (shrink->toward >= 0)
-		return shrink->toward;
-	for (rank = 0; rank < shrink->comm->rank; rank++)
-		if (!survivors[rank].suspected && survivors[rank].state != SURVIVOR_DEAD &&
-		    (shrink->phase != PHASE_DECIDED || survivors[rank].state < SURVIVOR_SHUT))
-			break;
-	return rank;
-}
-
-/* Somebody who says that it leads; -1: nobody does. */
-static int find_leader(const struct coll_shrink *shrink)
-{
-	int rank;
-
-	for (rank = 0; rank < shrink->comm->nranks; rank++) {
-		const struct coll_survivor *survivor = &shrink->survivors[rank];
-
-		if (survivor->state == SURVIVOR_REACHED &&
-		    (survivor->out.mail || (survivor->answered && survivor->leader == rank)))
-			return rank;
-	}
-	return -1;
-}
-
-static int seek(struct coll_shrink *shrink)
-{
-	const unsigned int left = coll_deadline_left(shrink->deadline);
-	const uint64_t patience = coll_deadline_in(left / 4);
-	struct coll_survivor *survivor;
-	int rank, leader;
-
-	shrink->leader = -1;
-	shrink->forming = false;
-	while (coll_deadline_left(shrink->deadline)) {
-		uint64_t now = coll_deadline_now();
-
-		leader = find_leader(shrink);
-		if (leader >= 0)
-			return leader;
-		leader = candidate(shrink);
-		if (leader == shrink->comm->rank)
-			return leader;
-		survivor = &shrink->survivors[leader];
-		survivor->wanted = true;
-		if (survivor->answered && survivor->leader >= 0) {
-			shrink->toward = survivor->leader;
-			continue;
-		}
-		/* Those behind it have had no time yet: call all at once. */
-		for (rank = 0; now >= patience && rank < shrink->comm->rank; rank++)
-			shrink->survivors[rank].wanted = true;
-		if (now >= patience && survivor->dialed && !survivor->answered &&
-		    now >= survivor->dialed + left / 16) {
-			if (survivor->state == SURVIVOR_GONE)
-				return coll_shrink_left_out(shrink, leader);
-			survivor->suspected = true;
-			continue;
-		}
-		coll_shrink_pump(shrink, now < patience ? patience : coll_deadline_in(left / 16));
-	}
-	return coll_fail(&shrink->detail, -ETIMEDOUT, "rank %d does not answer",
-			 candidate(shrink));
-}
 
 /*
- * Following
+ * Before this rank accepts a group of fewer: its later death must not be given as the reason
+ * why the old group failed.
  */
-
-/* What a round asks of us; how it went is sent. */
-static void answer(struct coll_shrink *shrink, struct coll_line *line, uint64_t round, int err,
-		   enum coll_message_kind kind)
+static int leave(void *env)
 {
-	size_t size;
+	struct coll_comm *comm = ((struct coll_shrink *)env)->comm;
+	struct collective_status status;
+	int err;
 
-	if (err)
-		size = coll_message_unable(shrink->message, round, err, shrink->detail.text);
-	else if (kind == COLL_MESSAGE_PLACE)
-		size = coll_message_place(shrink->message, round, &shrink->child->addr);
-	else
-		size = coll_message_round(shrink->message, kind, round);
-	coll_line_send(line, shrink->message, size);
-	/* The others are to learn it, too, and at once; the text is the leader's now. */
-	if (err)
-		coll_shrink_abandon(shrink);
-}
-
-static int begin(struct coll_shrink *shrink, struct coll_line *line, const uint8_t *body,
-		 size_t length)
-{
-	const uint64_t round = coll_message_read_round(body);
-
-	coll_shrink_abandon(shrink);
-	if (coll_message_read_fates(body, length, &shrink->connect_ms, shrink->fates,
-				    shrink->comm->nranks) ||
-	    shrink->fates[shrink->comm->rank] != FATE_MEMBER)
-		return -EPROTO;
-	answer(shrink, line, round, coll_shrink_join(shrink, round), COLL_MESSAGE_PLACE);
+	if (comm->left)
+		return 0;
+	err = coll_device_status(comm->fd, &status);
+	if (err || status.state == COLLECTIVE_STATE_ABORTED)
+		return err;
+	err = coll_device_leave(comm->fd);
+	if (err && err != -ENOTCONN)
+		return err;
+	comm->left = true;
 	return 0;
 }
 
-/* CONNECT is over. */
-static void connected(struct coll_shrink *shrink, struct coll_line *line)
+/* A rank whose death made the old group fail has accepted nothing. */
+static void look_at_module(struct coll_shrink *shrink)
 {
-	if (!shrink->connected)
-		shrink->phase = PHASE_READY;
-	answer(shrink, line, shrink->round, shrink->connected, COLL_MESSAGE_READY);
+	const struct collective_reason *reason;
+	struct collective_status status;
+	uint64_t now = coll_deadline_now();
+
+	if (shrink->looked && now < shrink->looked + LOOK_MS)
+		return;
+	shrink->looked = now;
+	if (shrink->agree.sealed || coll_device_status(shrink->comm->fd, &status))
+		return;
+	reason = &status.group;
+	if (reason->kind == COLLECTIVE_REASON_DEATH && reason->rank_a < shrink->agree.nranks &&
+	    reason->rank_a != shrink->agree.rank)
+		coll_agree_lost(&shrink->agree, reason->rank_a);
 }
 
-/* A message of the leader; 1: go on. */
-static int obey(struct coll_shrink *shrink, struct coll_line *line)
+static uint64_t number(void *env)
 {
-	char text[COLL_DETAIL_SIZE] = "";
-	const uint8_t *body;
-	size_t length;
-	int err;
+	uint64_t id = 0;
 
-	body = coll_line_body(line, &length);
-	if (line->mail == COLL_MESSAGE_FAIL) {
-		err = coll_message_read_fail(body, length, text, sizeof(text));
-		return coll_fail(&shrink->detail, err, "%s", text);
-	}
-	if (length < COLL_ROUND_SIZE)
-		return -EPROTO;
-	if (line->mail == COLL_MESSAGE_BEGIN)
-		return begin(shrink, line, body, length) ?: 1;
-	if (!shrink->child)
-		return 1;	/* we are no more in this round */
-	if (coll_message_read_round(body) != shrink->round)
-		return -EPROTO;
-	switch (line->mail) {
-	case COLL_MESSAGE_PLACES:
-		if (shrink->child->peers)
-			return -EPROTO;
-		coll_shrink_connect(shrink, body + COLL_ROUND_SIZE, length - COLL_ROUND_SIZE);
-		if (!shrink->connecting)
-			connected(shrink, line);
-		return 1;
-	case COLL_MESSAGE_DECIDED:
-		if (shrink->phase == PHASE_NONE)
-			return -EPROTO;
-		shrink->phase = PHASE_DECIDED;
-		answer(shrink, line, shrink->round, 0, COLL_MESSAGE_NOTED);
-		return 1;
-	case COLL_MESSAGE_COMMIT:
-		return shrink->phase == PHASE_DECIDED ? 0 : -EPROTO;
-	}
-	return -EPROTO;
+	(void)env;
+	while (!id)
+		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+			id = 0;
+	return id;
 }
 
-/* Nobody else: to follow one is to have given up all others. */
-static void follow_only(struct coll_shrink *shrink, int leader)
+static const struct coll_agree_ops ops = {
+	.send = coll_shrink_send,
+	.join = coll_shrink_join,
+	.connect = coll_shrink_connect,
+	.abandon = coll_shrink_abandon,
+	.leave = leave,
+	.number = number,
+};
+
+/*
+ * Texts
+ */
+
+/* Write the ranks as "rank 1, rank 2"; how many. */
+static unsigned int list(char *text, size_t size, const struct coll_ranks *ranks,
+			 unsigned int nranks)
 {
-	int rank;
+	unsigned int rank, n = 0;
+	size_t at = 0;
 
-	shrink->leader = leader;
-	shrink->toward = -1;
-	for (rank = 0; rank < shrink->comm->nranks; rank++) {
-		struct coll_survivor *other = &shrink->survivors[rank];
-
-		if (rank == leader)
+	text[0] = '\0';
+	for (rank = 0; rank < nranks; rank++) {
+		if (!coll_ranks_has(ranks, rank))
 			continue;
-		other->wanted = false;
-		if (other->state < SURVIVOR_SHUT)
-			coll_shrink_drop(other);
+		if (at + 16 < size)
+			at += sprintf(text + at, "%srank %u", n ? ", " : "", rank);
+		else if (at + 6 < size && text[at - 1] != '.')
+			at += sprintf(text + at, ", ...");
+		n++;
 	}
-	coll_shrink_tell_leader(shrink, leader);
+	return n;
 }
 
-static int follow(struct coll_shrink *shrink, int leader)
+/* Name the ranks that were left out although they may live. */
+static void note_late(const struct coll_shrink *shrink)
 {
-	struct coll_survivor *survivor = &shrink->survivors[leader];
-	int err = 1;
+	const struct coll_ranks alive = coll_agree_alive(&shrink->agree);
+	const struct coll_ranks late = coll_ranks_without(alive,
+							  &shrink->agree.value.members);
+	char text[COLL_DETAIL_SIZE] = "";
+	size_t at;
 
-	follow_only(shrink, leader);
-	while (err > 0) {
-		const uint64_t deadline = shrink->deadline + GRACE_MS;
+	if (!list(text, sizeof(text) - 100, &late, shrink->agree.nranks))
+		return;
+	at = strlen(text);
+	sprintf(text + at, " of group %.32s did not come and was left out",
+		shrink->comm->setup.name);
+	coll_comm_note(shrink->child, text);
+}
 
-		if (survivor->out.mail) {
-			err = obey(shrink, &survivor->out);
-			coll_line_taken(&survivor->out);
-		} else if (survivor->state != SURVIVOR_REACHED) {
-			err = -EAGAIN;
-		} else if (survivor->answered && survivor->leader >= 0 &&
-			   survivor->leader != leader) {
-			shrink->toward = survivor->leader;
-			err = -EAGAIN;
-		} else if (!coll_deadline_left(deadline)) {
-			err = coll_fail(&shrink->detail, -ETIMEDOUT,
-					"rank %d was silent until the deadline", leader);
-		} else {
-			coll_shrink_pump(shrink, deadline);
-			if (!shrink->connecting)
-				continue;
-			coll_shrink_look(shrink);
-			if (!shrink->connecting)
-				connected(shrink, &survivor->out);
-		}
-	}
-	/* Where we are not READY the round cannot go on. */
-	if (err == -EAGAIN && shrink->phase == PHASE_NONE)
-		coll_shrink_abandon(shrink);
-	return err && err != -EAGAIN ?
-	       coll_fail(&shrink->detail, err, "rank %d broke the protocol", leader) : err;
+static int time_is_over(struct coll_shrink *shrink)
+{
+	const struct coll_agree *agree = &shrink->agree;
+	struct coll_ranks silent = coll_agree_alive(agree);
+	char text[COLL_DETAIL_SIZE / 2];
+	unsigned int rank;
+
+	for (rank = 0; rank < agree->nranks; rank++)
+		if (rank == agree->rank || shrink->peers[rank].heard)
+			coll_ranks_remove(&silent, rank);
+	if (!list(text, sizeof(text), &silent, agree->nranks))
+		return coll_fail(&shrink->detail, -ETIMEDOUT,
+				 "no group was formed before the deadline");
+	return coll_fail(&shrink->detail, -ETIMEDOUT,
+			 "no answer of %s; the others may be too few to form a group without",
+			 text);
+}
+
+static int left_out(struct coll_shrink *shrink)
+{
+	char text[COLL_DETAIL_SIZE / 2];
+
+	list(text, sizeof(text), &shrink->agree.value.members, shrink->agree.nranks);
+	return coll_fail(&shrink->detail, -ETIMEDOUT,
+			 "rank %d came too late: the others have formed a group without it: %s",
+			 shrink->comm->rank, text);
 }
 
 /*
  * The call
  */
 
-/* A death that the old group knows of need not be looked for. */
-static void take_hint(struct coll_shrink *shrink, const struct collective_status *status)
+void coll_shrink_free(struct coll_shrink *shrink)
 {
-	const struct collective_reason *reason = &status->group;
-
-	if (reason->kind == COLLECTIVE_REASON_DEATH &&
-	    reason->rank_a < (__u32)shrink->comm->nranks &&
-	    reason->rank_a != (__u32)shrink->comm->rank)
-		shrink->survivors[reason->rank_a].state = SURVIVOR_DEAD;
-}
-
-/* Say who was left out although it may live. */
-static void note_late(const struct coll_shrink *shrink)
-{
-	char text[COLL_DETAIL_SIZE] = "";
-	size_t at = 0;
-	int rank;
-
-	for (rank = 0; rank < shrink->comm->nranks && at < sizeof(text) - 60; rank++)
-		if (shrink->fates[rank] == FATE_LATE)
-			at += sprintf(text + at, at ? ", rank %d" : "rank %d", rank);
-	if (!at)
+	if (!shrink)
 		return;
-	sprintf(text + at, " of group %.32s did not come and was left out",
-		shrink->comm->setup.name);
-	coll_comm_note(shrink->child, text);
+	coll_comm_free(shrink->child);
+	free(shrink->table);
+	free(shrink->places);
+	free(shrink->peers);
+	free(shrink);
 }
 
-static int prepare(struct coll_shrink *shrink)
+static struct coll_shrink *shrink_new(struct coll_comm *comm)
 {
-	const int n = shrink->comm->nranks;
-	int i;
+	struct coll_shrink *shrink = calloc(1, sizeof(*shrink));
 
-	for (i = 0; i < COLL_STRANGERS; i++)
-		shrink->strangers[i].fd = -1;
-	shrink->survivors = calloc(n, sizeof(*shrink->survivors));
-	shrink->fates = calloc(n, sizeof(*shrink->fates));
-	shrink->polls = calloc(COLL_SHRINK_POLLS(n), sizeof(*shrink->polls));
-	shrink->message = malloc(COLL_MESSAGE_MAX + COLL_ROUND_SIZE +
-				 (size_t)n * COLL_ENTRY_SIZE);
-	if (!shrink->survivors || !shrink->fates || !shrink->polls || !shrink->message)
-		return coll_fail(&shrink->detail, -ENOMEM, "no memory");
-	for (i = 0; i < n; i++) {
-		shrink->survivors[i].in.fd = -1;
-		shrink->survivors[i].out.fd = -1;
-		shrink->survivors[i].leader = -1;
+	if (!shrink)
+		return NULL;
+	shrink->comm = comm;
+	shrink->peers = calloc(comm->nranks, sizeof(*shrink->peers));
+	shrink->places = calloc(comm->nranks, sizeof(*shrink->places));
+	shrink->table = calloc(comm->nranks, sizeof(*shrink->table));
+	if (!shrink->peers || !shrink->places || !shrink->table) {
+		coll_shrink_free(shrink);
+		return NULL;
 	}
-	return 0;
+	shrink->pace.agree = &shrink->agree;
+	shrink->pace.peers = shrink->peers;
+	coll_agree_init(&shrink->agree, &ops, shrink, comm->rank, comm->nranks);
+	return shrink;
 }
 
-static int run(struct coll_shrink *shrink)
+/*
+ * Messages that have arrived come first: a rank that slept looks at them before it acts.
+ */
+static void agree(struct coll_shrink *shrink)
 {
-	struct coll_comm *comm = shrink->comm;
-	struct collective_status status;
+	uint64_t next;
+
+	coll_shrink_drain(shrink);
+	while (!shrink->agree.finished && !shrink->broken) {
+		look_at_module(shrink);
+		coll_shrink_drain(shrink);
+		next = coll_pace_run(&shrink->pace, coll_deadline_now());
+		coll_shrink_look(shrink);
+		if (shrink->agree.finished)
+			break;
+		if (!coll_deadline_left(shrink->pace.deadline)) {
+			if (shrink->agree.decided)
+				coll_agree_finish(&shrink->agree);
+			break;
+		}
+		coll_shrink_wait(shrink, next < shrink->pace.deadline ? next :
+				 shrink->pace.deadline);
+	}
+}
+
+static int run(struct coll_shrink *shrink, unsigned int flags)
+{
 	int err;
 
-	if (comm->pid != getpid())
-		return -EPERM;
-	err = coll_device_status(comm->fd, &status);
+	shrink->detail = (struct coll_detail){ shrink->text, sizeof(shrink->text) };
+	shrink->text[0] = '\0';
+	shrink->broken = 0;
+	shrink->looked = 0;
+	coll_agree_begin(&shrink->agree, flags & COLL_SHRINK_MINORITY);
+	coll_pace_begin(&shrink->pace, coll_deadline_now(),
+			shrink->comm->setup.init_timeout_ms);
+	agree(shrink);
+	if (!shrink->agree.finished)
+		err = shrink->broken ?: time_is_over(shrink);
+	else if (shrink->agree.result && shrink->agree.decided)
+		err = left_out(shrink);
+	else
+		err = shrink->agree.result;
+	/* A group that was accepted stays: it may have been decided. */
+	shrink->agree.finished = true;
 	if (err)
-		return err;
-	if (comm->nranks > 1 && comm->setup.door < 0)
-		return coll_fail(&shrink->detail, -EINVAL, "group %s has been shrunk before",
-				 comm->setup.name);
-	err = prepare(shrink);
-	if (err)
-		return err;
-	take_hint(shrink, &status);
-	do {
-		err = seek(shrink);
-		if (err >= 0)
-			err = err == comm->rank ? coll_shrink_lead(shrink) : follow(shrink, err);
-	} while (err == -EAGAIN && coll_deadline_left(shrink->deadline));
-	if (err == -EAGAIN)
-		err = coll_fail(&shrink->detail, -ETIMEDOUT,
-				"no group was formed before the deadline");
-	if (!err)
+		coll_agree_end(&shrink->agree);
+	return err;
+}
+
+static int shrink(struct coll_comm *comm, unsigned int flags, struct coll_comm **new)
+{
+	struct coll_shrink *shrink;
+	int err;
+
+	if (flags & ~COLL_SHRINK_MINORITY) {
+		coll_comm_note(comm, "unknown flag");
+		return -EINVAL;
+	}
+	if (comm->nranks > 1 && comm->setup.door < 0) {
+		coll_comm_note(comm, "the group has been shrunk before");
+		return -EINVAL;
+	}
+	if (!comm->shrink)
+		comm->shrink = shrink_new(comm);
+	shrink = comm->shrink;
+	if (!shrink) {
+		coll_comm_note(comm, "no memory");
+		return -ENOMEM;
+	}
+	err = run(shrink, flags);
+	if (!err) {
 		note_late(shrink);
-	coll_shrink_hang_up(shrink);
+		*new = shrink->child;
+		shrink->child = NULL;
+		/* It is the child's now. */
+		coll_lifeline_close(&comm->setup);
+	}
+	coll_comm_note(comm, err ? shrink->text : "");
+	if (!err) {
+		coll_shrink_free(shrink);
+		comm->shrink = NULL;
+	}
+	return err;
+}
+
+int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left)
+{
+	int state, err;
+
+	*left = NULL;
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	state = coll_cancellation_off();
+	pthread_mutex_lock(&comm->order);
+	err = shrink(comm, flags, left);
+	pthread_mutex_unlock(&comm->order);
+	coll_cancellation_restore(state);
 	return err;
 }
 
 int coll_shrink(struct coll_comm *comm, struct coll_comm **new)
 {
-	const unsigned int ms = comm->setup.init_timeout_ms;
-	char text[COLL_DETAIL_SIZE] = "";
-	struct coll_shrink shrink = {
-		.comm = comm,
-		.detail = { text, sizeof(text) },
-		.deadline = coll_deadline_in(ms),
-		.half = coll_deadline_in(ms / 2),
-		.leader = -1,
-		.toward = -1,
-	};
-	int state, err;
-
-	*new = NULL;
-	if (coll_comm_foreign(comm))
-		return -EPERM;
-	state = coll_cancellation_off();
-	pthread_mutex_lock(&comm->order);
-	err = run(&shrink);
-	if (!err) {
-		*new = shrink.child;
-		coll_lifeline_close_door(&comm->setup);
-	} else {
-		coll_comm_free(shrink.child);
-	}
-	pthread_mutex_unlock(&comm->order);
-	coll_comm_note(comm, err ? text : "");
-	free(shrink.message);
-	free(shrink.polls);
-	free(shrink.fates);
-	free(shrink.survivors);
-	coll_cancellation_restore(state);
-	return err;
+	return coll_shrink_flags(comm, 0, new);
 }

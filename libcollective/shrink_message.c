@@ -1,119 +1,195 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <arpa/inet.h>
 #include <errno.h>
+#include <nettle/memops.h>
 #include <string.h>
 
 #include "bytes.h"
 #include "shrink_message.h"
 
-uint64_t coll_message_read_round(const uint8_t *from)
+#define VERSION		1
+#define NONCE_AT	32	/* both calls and both ballots: COLL_NONCE_SIZE bytes */
+
+static size_t set_size(unsigned int nranks)
 {
-	return get64(from);
+	return (nranks + 63) / 64 * 8;
 }
 
-size_t coll_message_survivor(uint8_t *to, const struct coll_survivor_hello *hello)
+static uint8_t *put_set(uint8_t *to, const struct coll_ranks *set, unsigned int nranks)
 {
-	uint8_t *body = to + COLL_HEAD_SIZE;
+	unsigned int i;
 
-	put64(body, hello->id);
-	put32(body + 8, hello->rank);
-	put32(body + 12, hello->nranks);
-	put32(body + 16, hello->left_ms);
-	put32(body + 20, hello->phase);
-	put64(body + 24, hello->round);
-	put32(body + 32, hello->follows);
-	put32(body + 36, 0);
-	memcpy(body + 40, hello->nonce, COLL_NONCE_SIZE);
-	memset(body + COLL_SURVIVOR_SAID, 0, COLL_PROOF_SIZE);
-	return coll_message_begin(to, COLL_MESSAGE_SURVIVOR, COLL_SURVIVOR_SIZE);
+	for (i = 0; i < set_size(nranks) / 8; i++)
+		put64(to + 8 * i, set->word[i]);
+	return to + 8 * i;
 }
 
-int coll_message_read_survivor(const uint8_t *from, size_t length,
-			       struct coll_survivor_hello *hello)
+static const uint8_t *get_set(const uint8_t *from, struct coll_ranks *set, unsigned int nranks)
 {
-	if (length != COLL_SURVIVOR_SIZE)
+	unsigned int i;
+
+	for (i = 0; i < set_size(nranks) / 8; i++)
+		set->word[i] = get64(from + 8 * i);
+	return from + 8 * i;
+}
+
+/* Which sets a kind has, in their order; NULL: it has none. */
+static unsigned int find_sets(struct coll_agree_message *message, struct coll_ranks *sets[3])
+{
+	switch (message->kind) {
+	case COLL_AGREE_PREPARE:
+		sets[0] = &message->dead;
+		sets[1] = &message->lost;
+		return 2;
+	case COLL_AGREE_PROMISE:
+	case COLL_AGREE_DECIDED:
+		sets[0] = &message->value.members;
+		sets[1] = &message->dead;
+		sets[2] = &message->lost;
+		return 3;
+	case COLL_AGREE_BEGIN:
+	case COLL_AGREE_ACCEPT:
+	case COLL_AGREE_DONE:
+		sets[0] = &message->value.members;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static bool has_body(enum coll_agree_kind kind)
+{
+	return kind == COLL_AGREE_PLACE || kind == COLL_AGREE_PLACES ||
+	       kind == COLL_AGREE_UNABLE || kind == COLL_AGREE_GIVE_UP;
+}
+
+static void prove(const struct coll_setup *setup, const uint8_t *said, size_t size,
+		  uint8_t *proof)
+{
+	if (setup->secured)
+		coll_secret_prove(setup, COLL_SIDE_SHRINK, said, size, said + NONCE_AT, proof);
+	else
+		memset(proof, 0, COLL_PROOF_SIZE);
+}
+
+size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
+			 const struct coll_agree_message *said, const uint8_t *body,
+			 size_t length)
+{
+	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
+	struct coll_agree_message message = *said;
+	uint8_t *at = to + COLL_SHRINK_HEAD_SIZE;
+	struct coll_ranks *sets[3];
+	unsigned int i, n;
+
+	memset(to, 0, COLL_SHRINK_HEAD_SIZE);
+	memcpy(to, &magic, sizeof(magic));
+	to[4] = VERSION;
+	to[5] = message.kind;
+	put64(to + 8, setup->id);
+	put32(to + 16, setup->nranks);
+	put32(to + 20, message.from);
+	put32(to + 24, message.to);
+	put32(to + 28, message.left_ms);
+	put64(to + 32, message.session);
+	put64(to + 40, message.echo);
+	put64(to + 48, message.ballot);
+	put64(to + 56, message.accepted);
+	put64(to + 64, message.value.id);
+	put32(to + 72, -message.error);
+	n = find_sets(&message, sets);
+	for (i = 0; i < n; i++)
+		at = put_set(at, sets[i], setup->nranks);
+	if (has_body(message.kind)) {
+		memcpy(at, body, length);
+		at += length;
+	}
+	put32(to + 76, at - to - COLL_SHRINK_HEAD_SIZE);
+	prove(setup, to, at - to, at);
+	return at - to + COLL_PROOF_SIZE;
+}
+
+/* Only ranks that there are. */
+static bool set_fits(const struct coll_ranks *set, unsigned int nranks)
+{
+	const struct coll_ranks all = coll_ranks_first(nranks);
+
+	return coll_ranks_within(set, &all);
+}
+
+static int read_head(const uint8_t *from, size_t size, const struct coll_setup *setup,
+		     struct coll_agree_message *message)
+{
+	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
+
+	if (size < COLL_SHRINK_HEAD_SIZE + COLL_PROOF_SIZE ||
+	    memcmp(from, &magic, sizeof(magic)) || from[4] != VERSION || get16(from + 6) ||
+	    !from[5] || from[5] >= COLL_AGREE_KINDS || get64(from + 8) != setup->id ||
+	    get32(from + 16) != (uint32_t)setup->nranks ||
+	    get32(from + 20) >= (uint32_t)setup->nranks ||
+	    get32(from + 20) == (uint32_t)setup->rank ||
+	    get32(from + 24) != (uint32_t)setup->rank || get32(from + 72) >= 4096 ||
+	    get32(from + 76) != size - COLL_SHRINK_HEAD_SIZE - COLL_PROOF_SIZE)
 		return -EPROTO;
-	hello->id = get64(from);
-	hello->rank = get32(from + 8);
-	hello->nranks = get32(from + 12);
-	hello->left_ms = get32(from + 16);
-	hello->phase = get32(from + 20);
-	hello->round = get64(from + 24);
-	hello->follows = get32(from + 32);
-	return hello->nranks <= COLLECTIVE_RANKS_MAX && hello->rank < hello->nranks &&
-	       hello->phase < PHASE_COUNT && get32(from + 32) <= 1 ? 0 : -EPROTO;
+	*message = (struct coll_agree_message){
+		.kind = from[5],
+		.from = get32(from + 20),
+		.to = get32(from + 24),
+		.left_ms = get32(from + 28),
+		.session = get64(from + 32),
+		.echo = get64(from + 40),
+		.ballot = get64(from + 48),
+		.accepted = get64(from + 56),
+		.value.id = get64(from + 64),
+		.error = -(int)get32(from + 72),
+	};
+	return coll_ballot_rank(message->ballot) < (uint32_t)setup->nranks &&
+	       coll_ballot_rank(message->accepted) < (uint32_t)setup->nranks ? 0 : -EPROTO;
 }
 
-size_t coll_message_here(uint8_t *to, uint32_t leader, bool forming)
+/* What a kind needs to make sense. */
+static bool sound(const struct coll_agree_message *message)
 {
-	put32(to + COLL_HEAD_SIZE, leader);
-	put32(to + COLL_HEAD_SIZE + 4, forming);
-	return coll_message_begin(to, COLL_MESSAGE_HERE, COLL_HERE_SIZE);
+	switch (message->kind) {
+	case COLL_AGREE_BEGIN:
+	case COLL_AGREE_PLACES:
+	case COLL_AGREE_ACCEPT:
+	case COLL_AGREE_DECIDED:
+	case COLL_AGREE_DONE:
+		return message->value.id;
+	case COLL_AGREE_PROMISE:
+		return !message->accepted || message->value.id;
+	case COLL_AGREE_UNABLE:
+	case COLL_AGREE_GIVE_UP:
+		return message->error;
+	default:
+		return true;
+	}
 }
 
-int coll_message_read_here(const uint8_t *from, size_t length, uint32_t *leader, bool *forming)
+int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_setup *setup,
+		     struct coll_agree_message *message, const uint8_t **body, size_t *length)
 {
-	if (length != COLL_HERE_SIZE || get32(from + 4) > 1)
+	const uint8_t *at = from + COLL_SHRINK_HEAD_SIZE, *end;
+	uint8_t proof[COLL_PROOF_SIZE];
+	struct coll_ranks *sets[3];
+	unsigned int i, n;
+
+	if (read_head(from, size, setup, message))
 		return -EPROTO;
-	*leader = get32(from);
-	*forming = get32(from + 4);
-	return 0;
-}
-
-size_t coll_message_fates(uint8_t *to, uint64_t round, uint32_t connect_ms,
-			  const uint8_t *fates, uint32_t nranks)
-{
-	uint8_t *body = to + COLL_HEAD_SIZE;
-
-	put64(body, round);
-	put32(body + 8, connect_ms);
-	put32(body + 12, nranks);
-	memcpy(body + COLL_BEGIN_SIZE, fates, nranks);
-	return coll_message_begin(to, COLL_MESSAGE_BEGIN, COLL_BEGIN_SIZE + nranks);
-}
-
-int coll_message_read_fates(const uint8_t *from, size_t length, uint32_t *connect_ms,
-			    uint8_t *fates, uint32_t nranks)
-{
-	uint32_t i;
-
-	if (length != COLL_BEGIN_SIZE + nranks || get32(from + 12) != nranks)
+	end = from + size - COLL_PROOF_SIZE;
+	prove(setup, from, end - from, proof);
+	if (!memeql_sec(proof, end, sizeof(proof)))
 		return -EPROTO;
-	*connect_ms = get32(from + 8);
-	memcpy(fates, from + COLL_BEGIN_SIZE, nranks);
-	for (i = 0; i < nranks; i++)
-		if (fates[i] >= FATE_COUNT)
+	n = find_sets(message, sets);
+	if ((size_t)(end - at) < n * set_size(setup->nranks))
+		return -EPROTO;
+	for (i = 0; i < n; i++) {
+		at = get_set(at, sets[i], setup->nranks);
+		if (!set_fits(sets[i], setup->nranks))
 			return -EPROTO;
-	return 0;
-}
-
-size_t coll_message_round(uint8_t *to, enum coll_message_kind kind, uint64_t round)
-{
-	put64(to + COLL_HEAD_SIZE, round);
-	return coll_message_begin(to, kind, COLL_ROUND_SIZE);
-}
-
-size_t coll_message_place(uint8_t *to, uint64_t round, const struct sockaddr_storage *addr)
-{
-	put64(to + COLL_HEAD_SIZE, round);
-	coll_message_entry(to + COLL_HEAD_SIZE + COLL_ROUND_SIZE, addr);
-	return coll_message_begin(to, COLL_MESSAGE_PLACE, COLL_ROUND_SIZE + COLL_ENTRY_SIZE);
-}
-
-size_t coll_message_places(uint8_t *to, uint64_t round, unsigned int n)
-{
-	put64(to + COLL_HEAD_SIZE, round);
-	return coll_message_begin(to, COLL_MESSAGE_PLACES,
-				  COLL_ROUND_SIZE + (size_t)n * COLL_ENTRY_SIZE);
-}
-
-/* As a FAIL behind the round. */
-size_t coll_message_unable(uint8_t *to, uint64_t round, int err, const char *text)
-{
-	uint8_t *body = to + COLL_HEAD_SIZE;
-	size_t length = strnlen(text, COLL_UNABLE_MAX - COLL_ROUND_SIZE - 4);
-
-	put64(body, round);
-	put32(body + COLL_ROUND_SIZE, -err);
-	memcpy(body + COLL_ROUND_SIZE + 4, text, length);
-	return coll_message_begin(to, COLL_MESSAGE_UNABLE, COLL_ROUND_SIZE + 4 + length);
+	}
+	*body = at;
+	*length = end - at;
+	return sound(message) && (has_body(message->kind) || !*length) ? 0 : -EPROTO;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a rank does by itself for the group that a round of coll_shrink() is to form. */
+/* What a rank does by itself for the group that coll_shrink() is to form. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "address.h"
 #include "deadline.h"
@@ -10,106 +11,134 @@
 #include "lifeline.h"
 #include "shrink.h"
 
-int coll_shrink_members(const struct coll_shrink *shrink)
-{
-	int rank, n = 0;
+/* Descriptors that a new group needs while the old one is still there. */
+#define FILES	2
 
-	for (rank = 0; rank < shrink->comm->nranks; rank++)
-		n += shrink->fates[rank] == FATE_MEMBER;
-	return n;
-}
-
-void coll_shrink_abandon(struct coll_shrink *shrink)
+void coll_shrink_abandon(void *env)
 {
+	struct coll_shrink *shrink = env;
+
 	coll_comm_free(shrink->child);
 	shrink->child = NULL;
-	shrink->phase = PHASE_NONE;
-	shrink->round = 0;
 	shrink->connecting = false;
-	shrink->connected = 0;
 	/* Why it failed does not matter when there is another one. */
-	shrink->detail.text[0] = '\0';
+	if (!shrink->agree.finished)
+		shrink->text[0] = '\0';
 }
 
 /* Ranks keep their order. */
-static int new_rank(const struct coll_shrink *shrink)
+static unsigned int new_rank(const struct coll_ranks *members, unsigned int rank)
 {
-	int rank, n = 0;
+	unsigned int i, n = 0;
 
-	for (rank = 0; rank < shrink->comm->rank; rank++)
-		n += shrink->fates[rank] == FATE_MEMBER;
+	for (i = 0; i < rank; i++)
+		n += coll_ranks_has(members, i);
 	return n;
 }
 
-int coll_shrink_join(struct coll_shrink *shrink, uint64_t round)
+static int join(struct coll_shrink *shrink, const struct coll_value *value,
+		struct coll_detail *detail)
 {
 	const struct coll_comm *comm = shrink->comm;
 	struct coll_setup setup = comm->setup;
 	struct coll_comm *child;
-	int err;
+	int fd;
 
-	shrink->round = round;
-	setup.id = round;
-	setup.rank = new_rank(shrink);
-	setup.nranks = coll_shrink_members(shrink);
-	setup.deadline = shrink->deadline;
+	setup.id = value->id;
+	setup.rank = new_rank(&value->members, comm->rank);
+	setup.nranks = coll_ranks_count(&value->members);
+	setup.deadline = shrink->pace.deadline;
 	child = coll_comm_child(comm, &setup);
 	if (!child)
-		return coll_fail(&shrink->detail, -ENOMEM, "rank %d: no memory", comm->rank);
+		return -ENOMEM;
 	shrink->child = child;
-	err = coll_device_open(setup.nranks, &shrink->detail);
-	if (err < 0)
-		return err;
-	child->fd = err;
-	/* The same life: who asks for the old group's is to find it. */
-	child->setup.life = comm->setup.life < 0 ? -1 :
-			    fcntl(comm->setup.life, F_DUPFD_CLOEXEC, 0);
-	if (comm->setup.life >= 0 && child->setup.life < 0)
-		return coll_fail(&shrink->detail, -errno, "rank %d: %s", comm->rank,
-				 coll_strerror(errno));
-	return coll_lifeline_join(child->fd, &child->setup, &child->addr, &shrink->detail);
+	fd = coll_device_open(child->nranks, detail);
+	if (fd < 0)
+		return fd;
+	child->fd = fd;
+	/* The same door: to a rank that calls there this process still lives. */
+	if (comm->setup.door >= 0) {
+		child->setup.door = fcntl(comm->setup.door, F_DUPFD_CLOEXEC, 0);
+		if (child->setup.door < 0)
+			return -errno;
+	}
+	return coll_lifeline_join(child->fd, &child->setup, &child->addr, detail);
+}
+
+int coll_shrink_join(void *env, const struct coll_value *value)
+{
+	struct coll_shrink *shrink = env;
+	char text[COLL_DETAIL_SIZE / 2] = "";
+	struct coll_detail why = { text, sizeof(text) };
+	int err = join(shrink, value, &why);
+
+	if (!err)
+		return 0;
+	coll_fail(&why, err, "%s", coll_strerror(err));
+	if (err == -EMFILE)
+		return coll_fail(&shrink->detail, err,
+				 "rank %d: %s; it needs %d files besides those that are open",
+				 shrink->comm->rank, text, FILES);
+	return coll_fail(&shrink->detail, err, "rank %d: %s", shrink->comm->rank, text);
+}
+
+/* A proposer has learned the places of others one by one. */
+static void take_places(struct coll_shrink *shrink)
+{
+	const struct coll_value *value = &shrink->agree.formed;
+	unsigned int rank, n = 0;
+
+	for (rank = 0; rank < shrink->agree.nranks; rank++)
+		if (coll_ranks_has(&value->members, rank))
+			shrink->table[n++] = rank == shrink->agree.rank ? shrink->child->addr :
+					     shrink->places[rank];
+	shrink->table_id = value->id;
+}
+
+static int begin_connect(struct coll_shrink *shrink)
+{
+	struct coll_comm *child = shrink->child;
+	int i;
+
+	if (coll_ballot_rank(shrink->agree.form_ballot) == shrink->agree.rank)
+		take_places(shrink);
+	child->peers = calloc(child->nranks, sizeof(*child->peers));
+	if (!child->peers)
+		return -ENOMEM;
+	for (i = 0; i < child->nranks; i++) {
+		child->peers[i] = shrink->table[i];
+		coll_address_scope(&child->peers[i], &child->addr);
+	}
+	child->setup.deadline = coll_deadline_in(shrink->pace.timeout / 4 ?: 1);
+	return fcntl(child->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
+}
+
+/* How it ends is told by coll_shrink_look(), since nothing may call back from here. */
+void coll_shrink_connect(void *env)
+{
+	struct coll_shrink *shrink = env;
+
+	shrink->connecting = true;
 }
 
 void coll_shrink_look(struct coll_shrink *shrink)
 {
 	struct coll_comm *child = shrink->child;
+	int err = 0;
 
 	if (!shrink->connecting)
 		return;
-	shrink->connected = coll_comm_connect(child, child->peers, &shrink->detail);
-	shrink->connecting = shrink->connected == -EINPROGRESS;
-	if (!shrink->connected)
-		fcntl(child->fd, F_SETFL, 0);
-}
-
-static int begin_connect(struct coll_shrink *shrink, const uint8_t *entries, size_t length)
-{
-	struct coll_comm *child = shrink->child;
-	int i, err;
-
-	if (length != (size_t)child->nranks * COLL_ENTRY_SIZE)
-		return -EPROTO;
-	child->peers = calloc(child->nranks, sizeof(*child->peers));
 	if (!child->peers)
-		return -ENOMEM;
-	for (i = 0; i < child->nranks; i++) {
-		err = coll_message_read_entry(entries + i * COLL_ENTRY_SIZE, &child->peers[i]);
-		if (err)
-			return err;
-		coll_address_scope(&child->peers[i], &child->addr);
-	}
-	child->setup.deadline = coll_deadline_in(shrink->connect_ms ?: 1);
-	return fcntl(child->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
-}
-
-void coll_shrink_connect(struct coll_shrink *shrink, const uint8_t *entries, size_t length)
-{
-	int err = begin_connect(shrink, entries, length);
-
-	shrink->connecting = !err;
-	shrink->connected = err;
+		err = begin_connect(shrink);
+	if (!err)
+		err = coll_comm_connect(child, child->peers, &shrink->detail);
+	if (err == -EINPROGRESS)
+		return;
+	shrink->connecting = false;
+	if (!err && fcntl(child->fd, F_SETFL, 0))
+		err = -errno;
 	if (err)
 		coll_fail(&shrink->detail, err, "rank %d: %s", shrink->comm->rank,
 			  coll_strerror(err));
-	coll_shrink_look(shrink);
+	coll_agree_connected(&shrink->agree, err);
 }

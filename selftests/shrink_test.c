@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_shrink(): those who are left have a group that works, and the same one,
- * whoever dies and whenever; who is frozen is left out and told so.
+ * coll_shrink(): the ranks that are left have a group that works, and the same one, whichever
+ * ranks die and when; a rank that is stopped is left out and told so.
  *
- * The library is linked statically and finds this program's ioctl(), connect(),
- * send() and close(), in which a test lets a rank die or fail.
+ * The library is linked statically and finds this program's ioctl(), sendto() and close(),
+ * in which a test lets a rank die or fail.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -17,7 +21,7 @@
 #include "team.h"
 #include "values.h"
 
-/* A quarter of the default time, which is spent where somebody is silent only. */
+/* A quarter of the default time, which is spent only where a rank is silent. */
 #define LIMIT_MS	14000
 
 /* So many more steps, then the process dies; below 0: it does not. */
@@ -51,16 +55,20 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
-int connect(int fd, const struct sockaddr *addr, socklen_t length)
-{
-	step();
-	return syscall(SYS_connect, fd, addr, length);
-}
+/* Ports that datagrams do not reach, in network order; 0: not that many. */
+static in_port_t cut_off[GROUP_RANKS_MAX];
 
-ssize_t send(int fd, const void *data, size_t size, int flags)
+ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
+	       socklen_t length)
 {
+	const struct sockaddr_in *to = (const void *)addr;
+	size_t i;
+
 	step();
-	return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
+	for (i = 0; i < GROUP_RANKS_MAX && cut_off[i]; i++)
+		if (to->sin_port == cut_off[i])
+			return size;
+	return syscall(SYS_sendto, fd, data, size, flags, addr, length);
 }
 
 int close(int fd)
@@ -118,7 +126,7 @@ static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, i
 	return 0;
 }
 
-/* Who is in it; how many, or a negative errno. */
+/* The ranks that are in it; how many, or a negative errno. */
 static int members(struct coll_comm *comm, int me, int *ranks)
 {
 	int err = coll_allgather(comm, &me, ranks, 1, COLL_INT32);
@@ -144,8 +152,8 @@ static int works(struct coll_comm *comm)
 }
 
 /*
- * Shrink until there is a group that works.  Somebody who died late may be a rank of
- * the first one, which nobody can use then, as all of its ranks must call.
+ * Shrink until there is a group that works.  A rank that died late may be a rank of the
+ * first one, which is of no use then, as all of its ranks must call.
  */
 static int survive(struct mate *mate, int *ranks, int *n)
 {
@@ -172,7 +180,7 @@ static int survive(struct mate *mate, int *ranks, int *n)
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK(*n > 0);
 	CHECK(!*coll_error_detail(mate->comm));
-	CHECK_EQ(files - (*n > 1 ? 0 : 1), team_files());
+	CHECK_EQ(files, team_files());
 	return 0;
 }
 
@@ -263,7 +271,7 @@ TEST_F_TIMEOUT(shrink, last_dies, 200)
 	EXPECT_EQ(0, run_steps(4, 0, 3));
 }
 
-/* The leader and the one who is to lead after it. */
+/* The leader and the rank that is to lead after it. */
 TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 {
 	struct plan *plan = plan_new();
@@ -305,13 +313,15 @@ TEST_F_TIMEOUT(shrink, chain, 60)
 {
 	static const unsigned char secret[32] = "of seven, then six, then fewer";
 	const struct coll_config secured = { .secret = secret };
+	const struct coll_config v6 = { .local_addr = "::1" };
 
 	EXPECT_EQ(6, team_run(7, NULL, rank_chain, NULL));
+	EXPECT_EQ(6, team_run(7, &v6, rank_chain, NULL));
 	/* Each of the others proves that it was of the group. */
 	EXPECT_EQ(6, team_run(7, &secured, rank_chain, NULL));
 }
 
-/* Nobody has died; a group can be shrunk once; what is split and dupped can be, too. */
+/* No rank has died; a group can be shrunk once; what is split and dupped can be, too. */
 static int rank_healthy(struct mate *mate)
 {
 	struct coll_comm *new, *again = mate->comm, *dup;
@@ -385,53 +395,132 @@ TEST_F_TIMEOUT(shrink, fails, 100)
 				TH_LOG("rank %d, ioctl %d", plan->victim, plan->after);
 }
 
-/* Who comes through the door and is none of us: noise, silence, and nearly right. */
-static int strangers(int *fd, int max)
+/* The doors of this process. */
+static int find_doors(struct sockaddr_in *addr, int max)
 {
-	struct sockaddr_storage addr;
-	int i, listens, n = 0, round;
 	socklen_t size;
+	int i, type, n = 0;
 
-	for (i = 3; i < 64 && n + 4 <= max; i++) {
-		size = sizeof(listens);
-		if (getsockopt(i, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
+	for (i = 3; i < 64 && n < max; i++) {
+		size = sizeof(type);
+		if (getsockopt(i, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_DGRAM)
 			continue;
-		size = sizeof(addr);
-		CHECK_EQ(0, getsockname(i, (struct sockaddr *)&addr, &size));
-		for (round = 0; round < 4; round++) {
-			/* A head of a SURVIVOR, whose body is zero or never comes. */
-			char text[56] = { 'C', 'O', 'L', 'R', 1, 16, 0, 0, 40 };
-
-			fd[n] = socket(addr.ss_family, SOCK_STREAM, 0);
-			CHECK_EQ(0, connect(fd[n], (struct sockaddr *)&addr, size));
-			if (round == 1)
-				memset(text, 'x', sizeof(text));
-			if (round)
-				CHECK(send(fd[n], text, round == 3 ? 20 : sizeof(text), 0) > 0);
-			n++;
-		}
+		size = sizeof(*addr);
+		n += !getsockname(i, (struct sockaddr *)&addr[n], &size);
 	}
-	CHECK_EQ(8, n);
+	return n;
+}
+
+/* What comes to the door and is of no rank: noise, and what is nearly right; far too much. */
+static int strangers(void)
+{
+	struct sockaddr_in addr;
+	char bytes[1400];
+	int i, fd;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(fd >= 0);
+	for (i = 0; i < 3000; i++) {
+		const __u32 nranks = 5, from = i % 5;
+
+		memset(bytes, hash(i, 0, 0), sizeof(bytes));
+		if (i % 2) {
+			memset(bytes, 0, 80);
+			memcpy(bytes, "COLS\1", 5);
+			bytes[5] = i % 20;
+			memcpy(bytes + 16, &nranks, 4);
+			memcpy(bytes + 20, &from, 4);
+		}
+		syscall(SYS_sendto, fd, bytes, hash(i, 1, 0) % sizeof(bytes), MSG_DONTWAIT, &addr,
+			sizeof(addr));
+	}
+	syscall(SYS_close, fd);
 	return 0;
 }
 
 static int rank_strangers(struct mate *mate)
 {
-	int ranks[GROUP_RANKS_MAX], fd[8], n, i;
+	int ranks[GROUP_RANKS_MAX], n;
 
-	if (strangers(fd, 8) ||
+	if (strangers() ||
 	    lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == 1) ||
 	    survive(mate, ranks, &n) || works(mate->comm))
 		return 1;
 	CHECK_EQ(mate->nranks - 1, n);
-	for (i = 0; i < 8; i++)
-		close(fd[i]);
 	return 0;
 }
 
 TEST_F_TIMEOUT(shrink, strangers, 60)
 {
 	EXPECT_EQ(1, team_run(5, NULL, rank_strangers, NULL));
+}
+
+/*
+ * A stranger takes the door of a rank that has died, and passes on what comes there: to the
+ * other ranks, and back.  Its port is not refused any more, but the module knows of the death.
+ */
+static void relay(struct group_shared *shared, int nranks)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET }, to = own;
+	char bytes[1400];
+	int fd, i, rank;
+	ssize_t size;
+
+	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	own.sin_port = shared->value[GROUP_RANKS_MAX];
+	to.sin_addr = own.sin_addr;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	for (i = 0; i < 2000 && bind(fd, (struct sockaddr *)&own, sizeof(own)); i++)
+		sleep_ms(1);
+	flag_set(shared, 2, 1);
+	while (!flag_wait(shared, 3, 1, 1)) {
+		size = recv(fd, bytes, sizeof(bytes), 0);
+		for (rank = 0; size > 0 && rank < nranks; rank++) {
+			to.sin_port = shared->value[rank];
+			syscall(SYS_sendto, fd, bytes, size, 0, &to, sizeof(to));
+		}
+	}
+	_exit(0);
+}
+
+static int rank_relayed(struct mate *mate)
+{
+	struct group_shared *shared = mate->shared;
+	int ranks[GROUP_RANKS_MAX], n;
+	struct sockaddr_in addr;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	shared->value[mate->rank] = addr.sin_port;
+	if (!mate->rank)
+		shared->value[GROUP_RANKS_MAX] = addr.sin_port;
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (mate->rank == 1 && !fork()) {
+		int i;
+
+		for (i = 3; i < 64; i++)
+			syscall(SYS_close, i);
+		relay(shared, mate->nranks);
+	}
+	if (lose(mate->comm, shared, 1, mate->nranks, !mate->rank))
+		return 1;
+	CHECK(flag_wait(shared, 2, 1, 10000));
+	if (survive(mate, ranks, &n) || works(mate->comm))
+		return 1;
+	CHECK_EQ(mate->nranks - 1, n);
+	CHECK(flag_meet(shared, 4, mate->nranks - 1));
+	flag_set(shared, 3, 1);
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, relay, 60)
+{
+	static const unsigned char secret[32] = "which a stranger does not know";
+	const struct coll_config secured = { .secret = secret };
+
+	EXPECT_EQ(1, team_run(4, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, team_run(2, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, team_run(3, NULL, rank_relayed, NULL));
 }
 
 /* A child has the sockets of the one that dies: the group knows that it is dead. */
@@ -456,7 +545,7 @@ TEST_F_TIMEOUT(shrink, orphan, 60)
 	int tries;
 
 	EXPECT_EQ(1, team_run(4, NULL, rank_orphan, NULL));
-	/* Nobody waits for the child, which still has the file. */
+	/* The child, which still has the file, is not waited for. */
 	for (tries = 0; tries < 100 && team_groups() != self->groups; tries++)
 		sleep_ms(100);
 }
@@ -507,6 +596,341 @@ TEST_F_TIMEOUT(shrink, frozen, 200)
 	for (frozen = 0; frozen < 4; frozen += 3)
 		EXPECT_EQ(0, team_run(4, &config, rank_frozen, &frozen))
 			TH_LOG("rank %d", frozen);
+}
+
+/*
+ * A rank is stopped while it leads, and goes on when the others have, or are about to have, a
+ * group.  No rank has died, or one had before.  Of all ranks that return 0 the group is the same.
+ */
+struct outcome {
+	int err[GROUP_RANKS_MAX];
+	char name[GROUP_RANKS_MAX][COLLECTIVE_NAME_MAX + 1];
+	int dead;
+	int stop_ms;
+	int go_on_ms;
+};
+
+static int rank_leads_stopped(struct mate *mate)
+{
+	struct outcome *outcome = mate->arg;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new;
+	int err;
+
+	if (!mate->rank)
+		shared->value[0] = getpid();
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (outcome->dead && lose(mate->comm, shared, 2, mate->nranks,
+				  mate->rank == outcome->dead))
+		return 1;
+	if (!mate->rank && !fork()) {
+		sleep_ms(outcome->stop_ms);
+		kill(shared->value[0], SIGSTOP);
+		sleep_ms(outcome->go_on_ms - outcome->stop_ms);
+		kill(shared->value[0], SIGCONT);
+		_exit(0);
+	}
+	if (mate->rank % 2)
+		sleep_ms(outcome->stop_ms + 200);
+	err = coll_shrink(mate->comm, &new);
+	outcome->err[mate->rank] = err;
+	if (!err)
+		strcpy(outcome->name[mate->rank], coll_name(new));
+	else
+		CHECK_EQ(-ETIMEDOUT, err);
+	/* Neither a group's end nor a finalized door is taken for a death. */
+	CHECK(flag_meet(shared, 1, mate->nranks - !!outcome->dead));
+	return err ? 0 : -coll_finalize(new);
+}
+
+static void one_group(struct __test_metadata *_metadata, const struct outcome *outcome, int n)
+{
+	int rank, first = -1;
+
+	for (rank = 0; rank < n; rank++) {
+		if (outcome->err[rank] || (outcome->dead && rank == outcome->dead))
+			continue;
+		if (first < 0)
+			first = rank;
+		EXPECT_STREQ(outcome->name[first], outcome->name[rank]);
+	}
+	EXPECT_LE(0, first);
+}
+
+TEST_F_TIMEOUT(shrink, stopped_leader, 100)
+{
+	static const int go_on[] = { 600, 1200, 1900, 2100, 3000 };
+	const struct coll_config config = { .init_timeout_ms = 4000 };
+	struct outcome *outcome;
+	size_t i;
+
+	outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < 2 * ARRAY_SIZE(go_on); i++) {
+		memset(outcome, 0, sizeof(*outcome));
+		outcome->dead = i % 2 ? 2 : 0;
+		outcome->stop_ms = 300;
+		outcome->go_on_ms = go_on[i / 2];
+		EXPECT_EQ(i % 2, team_run(4, &config, rank_leads_stopped, outcome));
+		one_group(_metadata, outcome, 4);
+	}
+}
+
+/* A rank that comes too late does not get a group of one, however often it calls. */
+static int rank_late(struct mate *mate)
+{
+	struct coll_comm *new;
+	int i;
+
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (!mate->rank) {
+		CHECK_EQ(0, coll_shrink(mate->comm, &new));
+		CHECK_EQ(1, coll_size(new));
+		flag_set(mate->shared, 1, 1);
+		CHECK_EQ(0, coll_finalize(mate->comm));
+		/* Nor when the others are gone. */
+		CHECK_EQ(0, coll_finalize(new));
+		mate->comm = NULL;
+		flag_set(mate->shared, 2, 1);
+		return 0;
+	}
+	CHECK(flag_wait(mate->shared, 1, 1, 20000));
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK(!new);
+		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		if (!i)
+			CHECK(flag_wait(mate->shared, 2, 1, 20000));
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, late, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 1500 };
+
+	EXPECT_EQ(0, team_run(2, &config, rank_late, NULL));
+}
+
+/*
+ * The network between the doors is cut, and whole again at last: the part with more ranks has a
+ * group, or of two halves that with the lowest rank, and the other part has none.
+ */
+static int rank_cut(struct mate *mate)
+{
+	const unsigned int side = *(unsigned int *)mate->arg, mine = side >> mate->rank & 1;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new, *none;
+	struct sockaddr_in addr;
+	int rank, n = 0, err;
+
+	CHECK_EQ(1, find_doors(&addr, 1));
+	shared->value[mate->rank] = addr.sin_port;
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	for (rank = 0; rank < mate->nranks; rank++)
+		if ((side >> rank & 1) != mine)
+			cut_off[n++] = shared->value[rank];
+	err = coll_shrink(mate->comm, &new);
+	CHECK_EQ(mine ? 0 : -ETIMEDOUT, err);
+	CHECK(flag_meet(shared, 1, mate->nranks));
+	memset(cut_off, 0, sizeof(cut_off));
+	if (mine) {
+		CHECK_EQ(mate->nranks - n, coll_size(new));
+		err = works(new);
+	} else {
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &none));
+	}
+	CHECK(flag_meet(shared, 2, mate->nranks));
+	return err && mine ? err : mine ? -coll_finalize(new) : 0;
+}
+
+TEST_F_TIMEOUT(shrink, cut, 100)
+{
+	const struct coll_config config = { .init_timeout_ms = 2000 };
+	unsigned int side;
+
+	side = 0x1c;	/* 2, 3 and 4 of 5 */
+	EXPECT_EQ(0, team_run(5, &config, rank_cut, &side));
+	side = 0x09;	/* 0 and 3 of 4 */
+	EXPECT_EQ(0, team_run(4, &config, rank_cut, &side));
+	side = 0x01;	/* 0 of 2 */
+	EXPECT_EQ(0, team_run(2, &config, rank_cut, &side));
+}
+
+/*
+ * A rank is stopped until the others have ended, while a stranger fills its socket as far as it
+ * can: still it finds that they had a group.
+ */
+static int rank_flooded(struct mate *mate)
+{
+	struct group_shared *shared = mate->shared;
+	const int last = mate->nranks - 1;
+	static const char noise[1000];
+	struct sockaddr_in addr;
+	struct coll_comm *new;
+	int i, fd;
+
+	if (mate->rank == last) {
+		CHECK_EQ(1, find_doors(&addr, 1));
+		shared->value[0] = getpid();
+		shared->value[1] = addr.sin_port;
+	}
+	CHECK(flag_meet(shared, 0, mate->nranks));
+	if (mate->rank == last) {
+		raise(SIGSTOP);
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		return 0;
+	}
+	addr = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = shared->value[1],
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(fd >= 0);
+	for (i = 0; i < 3000; i++)
+		syscall(SYS_sendto, fd, noise, sizeof(noise), MSG_DONTWAIT, &addr, sizeof(addr));
+	syscall(SYS_close, fd);
+	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(last, coll_size(new));
+	CHECK_EQ(0, coll_finalize(mate->comm));
+	mate->comm = NULL;
+	CHECK_EQ(0, coll_finalize(new));
+	CHECK(flag_meet(shared, 1, last));
+	if (!mate->rank)
+		kill(shared->value[0], SIGCONT);
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, flooded, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 2000 };
+
+	EXPECT_EQ(0, team_run(3, &config, rank_flooded, NULL));
+}
+
+/* A rank too few: not without the flag, and then with it. */
+static int rank_few(struct mate *mate)
+{
+	struct coll_comm *new;
+
+	if (!mate->rank)
+		mate->shared->value[0] = getpid();
+	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	if (!mate->rank) {
+		raise(SIGSTOP);
+		return 0;
+	}
+	CHECK_EQ(-EINVAL, coll_shrink_flags(mate->comm, ~0U, &new));
+	CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+	CHECK(strstr(coll_error_detail(mate->comm), "rank 0"));
+	CHECK_EQ(0, coll_shrink_flags(mate->comm, COLL_SHRINK_MINORITY, &new));
+	CHECK_EQ(1, coll_size(new));
+	kill(mate->shared->value[0], SIGCONT);
+	return -coll_finalize(new);
+}
+
+TEST_F_TIMEOUT(shrink, few, 60)
+{
+	const struct coll_config config = { .init_timeout_ms = 1500 };
+
+	EXPECT_EQ(0, team_run(2, &config, rank_few, NULL));
+}
+
+/* One dies and one is stopped: the other two have a group, the stopped one is told so. */
+static int rank_dead_and_stopped(struct mate *mate)
+{
+	const int stopped = *(int *)mate->arg;
+	struct group_shared *shared = mate->shared;
+	struct coll_comm *new;
+	int me = mate->rank, ranks[GROUP_RANKS_MAX];
+
+	if (me == stopped)
+		shared->value[0] = getpid();
+	if (lose(mate->comm, shared, 0, mate->nranks, me == 1))
+		return 1;
+	CHECK(flag_meet(shared, 1, mate->nranks - 1));
+	if (me == stopped) {
+		raise(SIGSTOP);
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		flag_set(shared, 2, 1);
+		return 0;
+	}
+	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(2, members(new, me, ranks));
+	CHECK(ranks[0] != stopped && ranks[1] != stopped);
+	if (!coll_rank(new))
+		kill(shared->value[0], SIGCONT);
+	CHECK(flag_wait(shared, 2, 1, 30000));
+	return works(new) ?: -coll_finalize(new);
+}
+
+TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)
+{
+	const struct coll_config config = { .init_timeout_ms = 4000 };
+	int stopped;
+
+	for (stopped = 0; stopped < 4; stopped++)
+		if (stopped != 1)
+			EXPECT_EQ(1, team_run(4, &config, rank_dead_and_stopped, &stopped))
+				TH_LOG("rank %d", stopped);
+}
+
+/* From now on this process may open so many files. */
+static int leave_files(int room)
+{
+	struct rlimit limit;
+	int fd;
+
+	for (fd = 0; room; fd++)
+		room -= fcntl(fd, F_GETFD) < 0;
+	while (fcntl(fd, F_GETFD) >= 0)
+		fd++;
+	limit.rlim_cur = fd;
+	limit.rlim_max = fd;
+	return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* With few files all have the same group, or all the same error, at once. */
+static int rank_files(struct mate *mate)
+{
+	const int room = *(int *)mate->arg;
+	struct coll_comm *new;
+	__u64 begun;
+	int i, err;
+
+	/* Rank 1 alone, or every rank, has no more than this. */
+	if (room >= 0 || mate->rank == 1)
+		CHECK_EQ(0, leave_files(room < 0 ? -room - 1 : room));
+	for (i = 0; i < 3; i++) {
+		CHECK(flag_meet(mate->shared, 2 * i, mate->nranks));
+		begun = now_ms();
+		err = coll_shrink(mate->comm, &new);
+		CHECK(now_ms() - begun < 5000);
+		mate->shared->value[mate->rank] = err;
+		CHECK(flag_meet(mate->shared, 2 * i + 1, mate->nranks));
+		CHECK_EQ(mate->shared->value[0], mate->shared->value[mate->rank]);
+		if (room >= 2 || room <= -3) {
+			CHECK_EQ(0, err);
+			CHECK_EQ(mate->nranks, coll_size(new));
+			CHECK_EQ(0, coll_finalize(mate->comm));
+			mate->comm = new;
+			continue;
+		}
+		CHECK_EQ(-EMFILE, err);
+		CHECK(strstr(coll_error_detail(mate->comm), "2 files"));
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(shrink, files, 100)
+{
+	int room;
+
+	for (room = -3; room <= 4; room++)
+		EXPECT_EQ(0, team_run(3, NULL, rank_files, &room))
+			TH_LOG("room for %d files", room);
 }
 
 TEST_HARNESS_MAIN

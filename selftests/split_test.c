@@ -324,8 +324,8 @@ static int rank_many(struct mate *mate)
 		for (h = 0; h < g; h++)
 			CHECK(strcmp(coll_name(comm[g]), coll_name(comm[h])));
 	}
-	/* A device each and, to find who is left, a door and a life. */
-	CHECK_EQ(files + GROUPS * (n > 1 ? 3 : 1), team_files());
+	/* A device each and, to find the ranks that are left, a door. */
+	CHECK_EQ(files + GROUPS * (n > 1 ? 2 : 1), team_files());
 	for (i = 0; i < 3; i++)
 		for (g = GROUPS; g--;)
 			if (consists(comm[g], mate->rank, ranks[g], n))

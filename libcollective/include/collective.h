@@ -237,7 +237,7 @@ int coll_finalize(struct coll_comm *comm);
  *	COLL_UNDEFINED, and on failure
  *
  * A new communicator is in all respects one of its own (another file, other
- * connections, three file descriptors of the process): operations on it may run at the
+ * connections, two file descriptors of the process): operations on it may run at the
  * same time as any on @comm, and the two may be finalized in any order.  Time limits,
  * lanes, the flags of reductions and the local address are the same; registered memory
  * is not passed on.  Its name is the beginning of that of @comm, a point and 16
@@ -267,12 +267,15 @@ int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
  * @comm: communicator; all its ranks that live call it
  * @newcomm: set to the new communicator, or to NULL on failure
  *
- * The ranks keep their order.  All that return 0 have the same group, whoever dies
- * meanwhile; who dies too late to be left out of it makes it fail, and it may be
- * shrunk in turn.  Ranks have half of @init_timeout_ms of struct coll_config to
- * come, from when the others have called: then they are left out, which
- * coll_error_detail(*newcomm) says, and get ETIMEDOUT.  A group that has not failed
- * may be shrunk, too.
+ * The ranks keep their order.  All that return 0 have the same group, whichever ranks die,
+ * are stopped, come late or call again; a rank that dies too late to be left out makes the
+ * new group fail, and that may be shrunk in turn.  Ranks have half of @init_timeout_ms of
+ * struct coll_config to come, from when the others have called.  Then a majority goes on
+ * without them: more than half of the ranks that are not known to have died before, or
+ * half with the lowest of these.  coll_error_detail(*newcomm) names the ranks that were left
+ * out, and they get ETIMEDOUT.  Ranks that are too few for a group get ETIMEDOUT, too, and
+ * may call again.  A group that has not failed may be shrunk, too; if ranks are left out,
+ * the others have left it.
  *
  * The new communicator is one of its own, as that of coll_split(), and @comm is to be
  * finalized; it can be shrunk once.  After an error the ranks may call again.
@@ -294,6 +297,22 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
  * child of the process.  May take 0.1 s when it has just failed.
  */
 int coll_comm_failed(struct coll_comm *comm);
+
+/* coll_shrink_flags(), @flags */
+#define COLL_SHRINK_MINORITY	(1U << 0)	/* also a group of few ranks */
+
+/**
+ * coll_shrink_flags - coll_shrink() with other rules
+ * @comm: as coll_shrink()
+ * @flags: COLL_SHRINK_*
+ * @left: as @newcomm of coll_shrink()
+ *
+ * With COLL_SHRINK_MINORITY a rank that leads goes on after half of the time with whichever
+ * ranks have come.  Then two parts of a group that do not hear of each other can get a group
+ * each: it is for programs that know, from elsewhere, that the other part is gone.  Errors
+ * are those of coll_shrink(), and EINVAL for an unknown flag.
+ */
+int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left);
 
 /** coll_rank - this process's rank: 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);

@@ -46,7 +46,6 @@ static struct coll_setup setup_of(const struct rank *rank)
 		.host = "127.0.0.1",
 		.deadline = coll_deadline_in(60000),
 		.door = -1,
-		.life = -1,
 	};
 
 	return setup;

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * coll_shrink() with time: the real agree.c and pace.c, a network with delays, loss and
+ * partitions, ranks that die, are stopped, come late and call again.  Ranks that live have
+ * one group; where nothing prevents it they all have it, in their first call.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "tap.h"
+
+#define RANKS_MAX	5
+#define TIMEOUT_MS	8000
+#define END_MS		60000
+#define QUEUE_MAX	4096
+#define MAILBOX_MAX	100	/* the least room of a socket is for some hundreds */
+#define TEXT_SIZE	100
+
+enum plan_kind {
+	PLAN_NONE,		/* nothing happens */
+	PLAN_DEATHS,		/* ranks die before and meanwhile */
+	PLAN_STOPPED,		/* one rank does not answer, in time */
+	PLAN_MISSED,		/* nor until the others have ended */
+	PLAN_ALL,		/* anything */
+};
+
+/**
+ * struct node - a rank
+ * @agree: under test
+ * @pace: under test
+ * @peers: of @pace
+ * @alive: has not died
+ * @calling: is in coll_shrink()
+ * @over: its old group has failed, or has been left
+ * @blamed: its death is known to the modules
+ * @held: a stranger has its port, or a child its socket: nothing is refused
+ * @call_at: when it calls next
+ * @calls: how many calls are left
+ * @die_at: when it dies
+ * @stop_at: when it is stopped
+ * @wake_at: and when it goes on
+ * @wakes: when it is to look at the time
+ * @connect: that of @joined is under way
+ * @joined: group that it is in; 0: none
+ * @returned: group with which it has returned; 0: none
+ * @members: of that
+ * @first: its first call has returned so; 1: not yet
+ * @box: messages that have come and were not read
+ * @nbox: how many
+ */
+struct node {
+	struct coll_agree agree;
+	struct coll_pace pace;
+	struct coll_pace_peer peers[RANKS_MAX];
+	bool alive;
+	bool calling;
+	bool over;
+	bool blamed;
+	bool held;
+	uint64_t call_at;
+	unsigned int calls;
+	uint64_t die_at;
+	uint64_t stop_at;
+	uint64_t wake_at;
+	uint64_t wakes;
+	bool connect;
+	uint64_t joined;
+	struct coll_ranks connect_members;
+	uint64_t connect_since;
+	uint64_t returned;
+	struct coll_ranks members;
+	int first;
+	struct coll_agree_message box[MAILBOX_MAX];
+	unsigned int nbox;
+};
+
+/* On its way; @refused: it comes back. */
+struct packet {
+	uint64_t at;
+	bool refused;
+	struct coll_agree_message message;
+};
+
+struct sim {
+	enum plan_kind plan;
+	unsigned int nranks;
+	struct node node[RANKS_MAX];
+	struct packet queue[QUEUE_MAX];
+	unsigned int nqueue;
+	uint64_t now;
+	uint64_t rng;
+	unsigned int loss;		/* of 1000 */
+	unsigned int delay;
+	uint64_t cut_at;
+	uint64_t mend_at;
+	unsigned int side;		/* ranks on one side of the cut, bit by bit */
+	bool verbose;
+};
+
+static struct sim sim;
+
+static uint64_t rng(uint64_t below)
+{
+	uint64_t x = sim.rng += 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return (x ^ x >> 31) % below;
+}
+
+static struct node *node_of(void *env)
+{
+	return &sim.node[(uintptr_t)env];
+}
+
+static unsigned int rank_of(const struct node *node)
+{
+	return node - sim.node;
+}
+
+static bool stopped(const struct node *node)
+{
+	return sim.now >= node->stop_at && sim.now < node->wake_at;
+}
+
+static bool cut(unsigned int a, unsigned int b)
+{
+	return sim.now >= sim.cut_at && sim.now < sim.mend_at &&
+	       (sim.side >> a & 1) != (sim.side >> b & 1);
+}
+
+static void put(const struct coll_agree_message *message, bool refused)
+{
+	if (sim.nqueue == QUEUE_MAX || rng(1000) < sim.loss || cut(message->from, message->to))
+		return;
+	sim.queue[sim.nqueue++] = (struct packet){
+		.at = sim.now + rng(sim.delay + 1),
+		.refused = refused,
+		.message = *message,
+	};
+}
+
+/*
+ * What a rank asks for
+ */
+
+static void op_send(void *env, const struct coll_agree_message *said)
+{
+	struct coll_agree_message message = *said;
+
+	coll_pace_stamp(&node_of(env)->pace, sim.now, &message);
+	put(&message, false);
+}
+
+static int op_join(void *env, const struct coll_value *value)
+{
+	struct node *node = node_of(env);
+
+	node->joined = value->id;
+	node->connect = false;
+	return 0;
+}
+
+static void op_connect(void *env)
+{
+	struct node *node = node_of(env);
+
+	node->connect = true;
+	node->connect_since = sim.now;
+	node->connect_members = node->agree.formed.members;
+}
+
+static void op_abandon(void *env)
+{
+	struct node *node = node_of(env);
+
+	node->joined = 0;
+	node->connect = false;
+}
+
+static int op_leave(void *env)
+{
+	node_of(env)->over = true;
+	return 0;
+}
+
+static uint64_t op_number(void *env)
+{
+	(void)env;
+	return rng(~0ULL) + 1;
+}
+
+static const struct coll_agree_ops ops = {
+	.send = op_send,
+	.join = op_join,
+	.connect = op_connect,
+	.abandon = op_abandon,
+	.leave = op_leave,
+	.number = op_number,
+};
+
+/*
+ * What happens
+ */
+
+/* The module connects a group when all its members are there; it notices which is not. */
+static void try_connect(struct node *node)
+{
+	const uint64_t id = node->agree.formed.id;
+	bool all = true, lost = false;
+	unsigned int rank;
+
+	for (rank = 0; rank < sim.nranks; rank++) {
+		const struct node *other = &sim.node[rank];
+
+		if (!coll_ranks_has(&node->connect_members, rank))
+			continue;
+		if (!other->alive || (other->joined != id && other->agree.promised >
+						node->agree.form_ballot))
+			lost = true;
+		else if (other->joined != id || other->agree.form < COLL_FORM_CONNECTING)
+			all = false;
+	}
+	if (lost || sim.now >= node->connect_since + TIMEOUT_MS / 4) {
+		node->connect = false;
+		coll_agree_connected(&node->agree, lost ? -ECONNRESET : -ETIMEDOUT);
+	} else if (all && sim.now >= node->connect_since + 3) {
+		node->connect = false;
+		coll_agree_connected(&node->agree, 0);
+	}
+}
+
+static void say(const struct node *node, const char *text, int number)
+{
+	if (sim.verbose)
+		printf("# %5llu rank %u: %s %d\n", (unsigned long long)sim.now, rank_of(node),
+		       text, number);
+}
+
+static void take(struct node *node, const struct coll_agree_message *message)
+{
+	if (sim.verbose && message->kind > COLL_AGREE_ALIVE)
+		printf("# %5llu %u <- %u kind %d ballot %llu.%u\n",
+		       (unsigned long long)sim.now, message->to, message->from, message->kind,
+		       (unsigned long long)message->ballot >> 32,
+		       coll_ballot_rank(message->ballot));
+	coll_pace_receive(&node->pace, sim.now, message);
+}
+
+static void read_box(struct node *node)
+{
+	unsigned int i;
+
+	for (i = 0; i < node->nbox; i++)
+		take(node, &node->box[i]);
+	node->nbox = 0;
+}
+
+/* The module knows which rank died, once this rank's group has failed. */
+static void look_at_module(struct node *node)
+{
+	unsigned int rank;
+
+	for (rank = 0; rank < sim.nranks; rank++)
+		if (sim.node[rank].blamed && sim.now > sim.node[rank].die_at + 5)
+			coll_agree_lost(&node->agree, rank);
+}
+
+static void arrive(const struct packet *packet)
+{
+	const struct coll_agree_message *message = &packet->message;
+	struct node *node = &sim.node[packet->refused ? message->from : message->to];
+
+	if (packet->refused) {
+		if (node->alive && node->calling && !stopped(node))
+			coll_agree_dead(&node->agree, message->to);
+	} else if (!node->alive) {
+		if (!node->held)
+			put(message, true);
+	} else if (!node->calling || stopped(node)) {
+		if (node->nbox < MAILBOX_MAX)
+			node->box[node->nbox++] = *message;
+	} else {
+		take(node, message);
+	}
+}
+
+static void finish_call(struct node *node, int result)
+{
+	say(node, "returns", result);
+	node->calling = false;
+	if (node->first > 0)
+		node->first = result;
+	if (!result) {
+		node->returned = node->agree.value.id;
+		node->members = node->agree.value.members;
+		return;
+	}
+	coll_agree_end(&node->agree);
+	node->call_at = sim.now + rng(300);
+}
+
+static void run(struct node *node)
+{
+	if (!node->alive || stopped(node))
+		return;
+	if (!node->calling) {
+		if (sim.now < node->call_at || !node->calls || node->returned)
+			return;
+		say(node, "calls", node->calls);
+		node->calls--;
+		node->calling = true;
+		coll_agree_begin(&node->agree, false);
+		coll_pace_begin(&node->pace, sim.now, TIMEOUT_MS);
+	}
+	if (!node->agree.finished)
+		read_box(node);
+	if (node->connect && !node->agree.finished)
+		try_connect(node);
+	if (!node->agree.finished) {
+		look_at_module(node);
+		coll_pace_run(&node->pace, sim.now);
+	}
+	if (!node->agree.finished && sim.now >= node->pace.deadline) {
+		if (node->agree.decided)
+			coll_agree_finish(&node->agree);
+		else
+			finish_call(node, -ETIMEDOUT);
+	}
+	if (node->calling && node->agree.finished)
+		finish_call(node, node->agree.result);
+}
+
+static void die(struct node *node)
+{
+	unsigned int i;
+
+	say(node, "dies", 0);
+	node->alive = false;
+	node->blamed = !node->over;
+	node->joined = 0;
+	if (!node->blamed)
+		return;
+	/* The old group fails everywhere. */
+	for (i = 0; i < sim.nranks; i++)
+		sim.node[i].over = true;
+}
+
+static bool same(void)
+{
+	uint64_t id = 0;
+	unsigned int i;
+
+	for (i = 0; i < sim.nranks; i++) {
+		const struct node *node = &sim.node[i];
+
+		if (!node->alive || !node->returned)
+			continue;
+		if (id && node->returned != id)
+			return false;
+		id = node->returned;
+	}
+	return true;
+}
+
+static void tick(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sim.nqueue;) {
+		const struct packet packet = sim.queue[i];
+
+		if (packet.at > sim.now) {
+			i++;
+			continue;
+		}
+		sim.queue[i] = sim.queue[--sim.nqueue];
+		arrive(&packet);
+	}
+	for (i = 0; i < sim.nranks; i++) {
+		if (sim.node[i].alive && sim.now >= sim.node[i].die_at)
+			die(&sim.node[i]);
+		run(&sim.node[i]);
+	}
+}
+
+static bool settled(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sim.nranks; i++) {
+		const struct node *node = &sim.node[i];
+
+		if (node->alive && !node->returned && (node->calling || node->calls))
+			return false;
+	}
+	return true;
+}
+
+static void plan(enum plan_kind kind, uint64_t seed)
+{
+	const uint64_t never = ~0ULL;
+	unsigned int i, victims = 0;
+
+	memset(&sim, 0, sizeof(sim));
+	sim.plan = kind;
+	sim.rng = seed;
+	sim.nranks = 2 + rng(RANKS_MAX - 1);
+	sim.delay = rng(3) ? rng(4) : rng(60);
+	sim.loss = kind == PLAN_ALL || rng(2) ? rng(100) : 0;
+	sim.cut_at = never;
+	if (kind == PLAN_ALL && rng(2)) {
+		sim.cut_at = rng(6000);
+		sim.mend_at = sim.cut_at + rng(14000);
+		sim.side = rng(1 << sim.nranks);
+	}
+	for (i = 0; i < sim.nranks; i++) {
+		struct node *node = &sim.node[i];
+
+		coll_agree_init(&node->agree, &ops, (void *)(uintptr_t)i, i, sim.nranks);
+		node->pace.agree = &node->agree;
+		node->pace.peers = node->peers;
+		node->alive = true;
+		node->first = 1;
+		node->call_at = rng(kind == PLAN_ALL ? 3 * TIMEOUT_MS / 2 : 300);
+		if (kind == PLAN_ALL && rng(3))
+			node->call_at = rng(300);
+		node->calls = kind == PLAN_ALL ? 1 + rng(4) : 1;
+		node->die_at = never;
+		node->stop_at = never;
+		if (kind == PLAN_DEATHS && rng(2) && ++victims < sim.nranks)
+			node->die_at = rng(2) ? 0 : rng(700);
+		if (kind == PLAN_ALL && rng(3) == 0)
+			node->die_at = rng(3) ? rng(1000) : rng(20000);
+		if (kind == PLAN_ALL && rng(3) == 0) {
+			node->stop_at = rng(2) ? rng(1500) : rng(10000);
+			node->wake_at = node->stop_at + rng(12000);
+		}
+		if (kind == PLAN_ALL)
+			node->held = rng(6) == 0;
+	}
+	if (kind == PLAN_STOPPED || kind == PLAN_MISSED) {
+		struct node *node;
+
+		if (sim.nranks < 3)
+			sim.nranks = 2;	/* the lowest is to lead */
+		node = &sim.node[sim.nranks < 3 ? 1 : rng(sim.nranks)];
+		node->stop_at = rng(3) ? 0 : rng(400);
+		node->wake_at = END_MS / 2;
+		for (i = 0; i < sim.nranks && kind == PLAN_MISSED; i++)
+			if (&sim.node[i] != node)
+				sim.node[i].die_at = node->wake_at - 1000;
+		if (kind == PLAN_MISSED)
+			sim.loss = 0;
+	}
+	/* Whose death was first made the group fail; or else a link has. */
+	if (kind != PLAN_STOPPED && kind != PLAN_MISSED && rng(2))
+		for (i = 0; i < sim.nranks; i++)
+			sim.node[i].over = true;
+}
+
+/* Those that could have a group in their first call have. */
+static bool live(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sim.nranks; i++) {
+		const struct node *node = &sim.node[i];
+
+		/* The others had a group, or this rank is a member of it, too. */
+		if (sim.plan == PLAN_MISSED && node->alive && node->returned &&
+		    coll_ranks_count(&node->members) == 1)
+			return false;
+		if (!node->alive || node->stop_at != ~0ULL)
+			continue;
+		if (node->first)
+			return false;
+		if (sim.plan == PLAN_NONE && coll_ranks_count(&node->members) != sim.nranks)
+			return false;
+	}
+	return true;
+}
+
+static bool simulate(enum plan_kind kind, uint64_t seed, bool verbose, unsigned int *returned,
+		     uint64_t *took)
+{
+	unsigned int i;
+	bool fine = true;
+
+	plan(kind, seed);
+	sim.verbose = verbose;
+	for (; sim.now < END_MS && fine && !settled(); sim.now++) {
+		tick();
+		fine = same();
+	}
+	*took = sim.now;
+	for (i = 0; i < sim.nranks; i++)
+		*returned += sim.node[i].returned != 0;
+	if (kind != PLAN_ALL)
+		fine = fine && live();
+	return fine;
+}
+
+static void simulate_all(enum plan_kind kind, unsigned int seeds, const char *what)
+{
+	unsigned int returned = 0, failed = 0, seed, none;
+	uint64_t took, longest = 0, total = 0;
+
+	for (seed = 1; seed <= seeds; seed++) {
+		if (!simulate(kind, seed, false, &returned, &took)) {
+			if (!failed++)
+				simulate(kind, seed, true, &none, &took);
+			tap_note("seed %u of plan %d", seed, kind);
+			if (failed == 5)
+				break;
+		}
+		total += took;
+		longest = took > longest ? took : longest;
+	}
+	tap_note("%u ranks returned; %llu ms each, %llu at most", returned,
+		 (unsigned long long)(total / seeds), (unsigned long long)longest);
+	tap_ok(!failed && returned > seeds / 2, "%s, %u times", what, seeds);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned int seeds = argc > 1 ? strtoul(argv[1], NULL, 0) : 4000;
+	unsigned int none = 0;
+	uint64_t took;
+
+	tap_plan(0);
+	if (argc > 3)
+		return !simulate(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), true, &none,
+				 &took);
+	simulate_all(PLAN_NONE, seeds, "nothing happens: all ranks return, with all");
+	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return");
+	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
+	simulate_all(PLAN_MISSED, seeds / 4, "a rank is stopped until the others have ended: no group");
+	simulate_all(PLAN_ALL, seeds, "anything happens: one group");
+	return tap_exit();
+}
