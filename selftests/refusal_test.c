@@ -87,7 +87,8 @@ static int rank_memory(struct mate *mate)
 		      "allgather refused: input and result overlap, and it is not in place"));
 	err = coll_allreduce(comm, (void *)0x10, (void *)0x1000, 4, COLL_FLOAT32, COLL_SUM);
 	CHECK(refused(mate, err, -EFAULT,
-		      "input of 16 bytes at 0x10: memory at 0x10 is not mapped; result of 16 bytes at 0x1000: memory at 0x1000 is not mapped"));
+		      "input of 16 bytes at 0x10: memory at 0x10 is not mapped; "
+		      "result of 16 bytes at 0x1000: memory at 0x1000 is not mapped"));
 	err = coll_reduce(comm, COLL_IN_PLACE, in, 4, COLL_FLOAT32, COLL_SUM, root);
 	CHECK(refused(mate, err, -EINVAL,
 		      "reduce refused: only the root may have its block in place"));

@@ -386,7 +386,7 @@ static int rank_cancel(struct mate *mate)
 		/* It is over before it is called here. */
 		CHECK(flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
-						     COLL_SUM));
+						    COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 	}
 	CHECK_EQ(0, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32, COLL_SUM));
@@ -417,7 +417,7 @@ static int rank_ring_ends(struct mate *mate)
 		/* While one has not come it cannot succeed. */
 		CHECK(mate->rank == 1 || flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, mine, sum, LARGE, COLL_UINT32,
-						     COLL_SUM));
+						    COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 		flag_set(mate->shared, 0, 1);
 	}
@@ -715,7 +715,7 @@ static int rank_cancel_request(struct mate *mate)
 		/* Otherwise it might have been too late. */
 		CHECK(flag_wait(mate->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(mate->comm, &a, &b, 1, COLL_UINT32,
-						     COLL_SUM));
+						    COLL_SUM));
 		CHECK(!cancelled_by(mate, 0));
 	}
 	return coll_barrier(mate->comm);

@@ -75,8 +75,8 @@ enum coll_type {
  * the type (integers: toward zero), for every type and number of ranks: the average of
  * integers whose sum wraps is that of the wrapped sum, and that of floats whose sum overflows
  * the type (beyond 65,504 in COLL_FLOAT16) is infinite.  COLL_CONFIG_WIDE keeps the sum of
- * floats of 16 bits as a COLL_FLOAT32, and so does COLLECTIVE_F_WIDE of coll_submit().  COLL_MIN and COLL_MAX propagate NaN;
- * COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ * floats of 16 bits as a COLL_FLOAT32, and so does COLLECTIVE_F_WIDE of coll_submit().
+ * COLL_MIN and COLL_MAX propagate NaN; COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
  */
 enum coll_op {
 	COLL_SUM,

@@ -538,7 +538,8 @@ int main(int argc, char **argv)
 	simulate_all(PLAN_NONE, seeds, "nothing happens: all ranks return, with all");
 	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return");
 	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
-	simulate_all(PLAN_MISSED, seeds / 4, "a rank is stopped until the others have ended: no group");
+	simulate_all(PLAN_MISSED, seeds / 4,
+		     "a rank is stopped until the others have ended: no group");
 	simulate_all(PLAN_ALL, seeds, "anything happens: one group");
 	return tap_exit();
 }
