@@ -245,6 +245,9 @@ static __always_inline void reduce_float(u8 type, u8 reduction, void *acc, const
 		else
 			r.f = a.f + b.f;
 		if (reduction == COLLECTIVE_AVG && divisor > 1) {
+			/* What a sum would be. */
+			float_store(type, r, acc);
+			r = float_load(type, acc);
 			if (wide)
 				r.d /= divisor;
 			else
