@@ -5,16 +5,21 @@
  *
  * The others must come to an end, with every request complete once, nothing written after
  * that, no result that is wrong, and the dead rank as the reason of what fails.
+ *
+ * Of many ranks, any of them dies before some of the events.
  */
 #include "jobs.h"
 #include "sim.h"
 
 #define DEATHS_LANES	2
 #define DEATHS_OPS	2
+#define DEATHS_ANY	6	/* of one story of many ranks */
 
 /* Beyond what is sent at once, and within. */
 #define MANY_BYTES	(COLLECTIVE_EAGER_LIMIT + 808)
 #define FEW_ELEMENTS	5
+/* Among many ranks, which make many of it. */
+#define SOME_ELEMENTS	50
 /* Never sent at once; windows make some frames of it. */
 #define WINDOWED_BYTES	9000
 #define BLOCK_ELEMENTS	100	/* where blocks differ, nothing is sent at once */
@@ -82,6 +87,8 @@ static u64 many_elements(struct sim_op *op, u32 nranks)
 	const struct coll_schedule *schedule;
 	u64 bytes = MANY_BYTES;
 
+	if (nranks > DEATHS_RANKS)
+		return SOME_ELEMENTS;
 	op->count = bytes / coll_type_size(op->type);
 	schedule = program_schedule(op, nranks);
 	if (!schedule)
@@ -99,14 +106,17 @@ static void story_op(struct story *story, u32 number)
 	op->seed = story->config.seed + number;
 	op->root = number % nranks;
 	op->to = (op->root + 1) % nranks;
-	op->name = number;
+	op->name = story->config.origin.name + number;
 	if (op->collective == COLLECTIVE_SEND)
-		op->name = coll_name_pair(op->root, op->to, number, false);
+		op->name = coll_name_pair(op->root, op->to, story->config.origin.key + number,
+					  false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
 	op->count = FEW_ELEMENTS;
 	if (!number || !program_schedule(op, nranks))
 		op->count = op->vector ? BLOCK_ELEMENTS : many_elements(op, nranks);
+	if (nranks > DEATHS_RANKS)
+		program_fit(op, nranks);
 }
 
 static u64 events_seen;
@@ -133,10 +143,16 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 		.fault = fault,
 		.strike = U64_MAX,
 	};
+	story->events = 0;
+	scale_numbers(&story->config);
+	story->config.packet = 0;
 	for (i = 0; i < DEATHS_OPS; i++) {
 		story->ops[i] = kinds[index];
 		story_op(story, i);
 	}
+	for (i = 0; i < DEATHS_OPS; i++)
+		if (!scale_allows(&story->ops[i], nranks))
+			return true;
 	if (!program_run(&story->config, story->ops, count_events))
 		return false;
 	story->events = events_seen;
@@ -164,9 +180,26 @@ static bool story_job(const void *ctx, unsigned int index)
 	return true;
 }
 
+/* Some deaths of any victims, which the story's seed chooses. */
+static bool story_any(const void *ctx, unsigned int index)
+{
+	const struct story *story = (const struct story *)ctx + index;
+	struct config config = story->config;
+	struct rng rng = { .state = rng_mix(config.seed) };
+	u32 i;
+
+	for (i = 0; i < DEATHS_ANY && story->events; i++) {
+		config.victim = rng_below(&rng, config.nranks);
+		config.strike = rng_between(&rng, 1, story->events);
+		if (!program_run(&config, story->ops, must_have_died))
+			return false;
+	}
+	return true;
+}
+
 /**
- * deaths() - each rank dies at each event of small programs
- * @nranks: of these, at most DEATHS_RANKS
+ * deaths() - each rank dies at each event of small programs, or any at some
+ * @nranks: of these; beyond DEATHS_RANKS, any dies at some events
  * @fault: how it dies
  * @worlds: filled in: how many deaths that is
  *
@@ -175,18 +208,18 @@ static bool story_job(const void *ctx, unsigned int index)
 bool deaths(u32 nranks, u8 fault, u64 *worlds)
 {
 	static struct story stories[WORLDS];
-	bool passed[WORLDS * DEATHS_RANKS], well = true;
-	u32 i;
+	bool passed[WORLDS * DEATHS_RANKS], well = true, any = nranks > DEATHS_RANKS;
+	u32 jobs = any ? WORLDS : WORLDS * nranks, i;
 
 	*worlds = 0;
 	for (i = 0; i < WORLDS && well; i++) {
 		well = story_begin(&stories[i], nranks, fault, i);
-		*worlds += nranks * stories[i].events;
+		*worlds += any ? (stories[i].events ? DEATHS_ANY : 0) : nranks * stories[i].events;
 	}
 	if (!well)
 		return false;
-	jobs_run(WORLDS * nranks, story_job, stories, passed);
-	for (i = 0; i < WORLDS * nranks; i++)
+	jobs_run(jobs, any ? story_any : story_job, stories, passed);
+	for (i = 0; i < jobs; i++)
 		well &= passed[i];
 	return well;
 }

@@ -11,6 +11,8 @@
  * memory is its own again, although its peers may still have bytes of it to
  * read: they must not succeed with them, which is what leases are for.
  *
+ * A rank that sends more than it was granted is refused, and the group fails.
+ *
  * A process that dies leaves its host behind, which says so to everybody: all must
  * learn who it was.  When the host is gone too, some see a connection end and others
  * nothing at all: they name a link, and the dead rank must be at one end of it.
@@ -57,9 +59,7 @@ void member_abort(struct member *member, u64 name)
 	struct sim *sim = member->sim;
 	u32 lane, i;
 
-	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == name)
-			member->parts[i].aborted = true;
+	ahead_fail(member, name);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
 		coll_engine_drain(&member->engine[lane]);
@@ -67,22 +67,6 @@ void member_abort(struct member *member, u64 name)
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].name == name)
 			agree_abort(member, i);
-}
-
-/**
- * member_has_failed() - has an operation of a name failed, as far as a rank has heard?
- * @member: the rank
- * @name: of the operation
- */
-bool member_has_failed(const struct member *member, u64 name)
-{
-	const struct sim *sim = member->sim;
-	u32 i;
-
-	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == name)
-			return member->parts[i].aborted;
-	return false;
 }
 
 /* As in kmod/state.c. */
@@ -173,6 +157,29 @@ static void delay_readers(struct member *victim)
 	}
 }
 
+/* An operation that is in progress, or the next one, fails. */
+static void cancel(struct member *member)
+{
+	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
+					      member->rank);
+	struct sim *sim = member->sim;
+	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
+	u64 name;
+
+	/* What waits for the laggard, so that others go on without it. */
+	if (sim->config.laggard && rng_once_in(&sim->rng, 2))
+		number = member->oldest;
+	if (number >= sim->config.nops)
+		return;
+	/* What it may not submit yet it cannot have called. */
+	name = sim->ops[number].name;
+	if (coll_name_counted(name) && !member->parts[number].submitted &&
+	    !ahead_may(member, name))
+		return;
+	member_abort(member, name);
+	flood(member, name, &cause);
+}
+
 /**
  * fault_strike() - it is time for a fault
  * @sim: the world
@@ -183,20 +190,14 @@ void fault_strike(struct sim *sim)
 	struct member *member = &sim->members[sim->config.strike ? sim->config.victim : any];
 	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
 					      member->rank);
-	u32 number;
+	u32 often = sim->config.faults > 10 ? 4000 / sim->config.faults : 2000;
 
 	sim->faults_left--;
-	sim->next_fault = sim->steps + rng_below(&sim->rng, 2000);
+	sim->next_fault = sim->steps + rng_below(&sim->rng, often + 1);
 
 	switch (sim->config.fault) {
 	case FAULT_INSTANCE:
-		number = rng_between(&sim->rng, member->oldest,
-				     member->oldest + member->inflight);
-		if (number >= sim->config.nops)
-			return;
-		member_abort(member, sim->ops[number].name);
-		cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED, member->rank);
-		flood(member, sim->ops[number].name, &cause);
+		cancel(member);
 		break;
 	case FAULT_GROUP:
 		member_fail(member, &cause);
@@ -210,6 +211,9 @@ void fault_strike(struct sim *sim)
 		sim->cut = sim->victim->rank;
 		cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET, sim->cut);
 		member_fail(sim->victim, &cause);
+		break;
+	case FAULT_GREED:
+		sim->greedy = member->rank;
 		break;
 	case FAULT_DEATH:
 	case FAULT_LOSS:
@@ -293,6 +297,13 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 	member_tick(member);
 }
 
+/* Is it of an operation that is too far ahead for a table of what may be in progress? */
+static bool abort_lost(const struct member *member, u64 name)
+{
+	return member->sim->config.mutation == MUTATION_LATE && coll_name_counted(name) &&
+	       name >= member->counted + member->sim->config.nslots;
+}
+
 /**
  * fault_control() - a control frame that is not about a stream
  * @member: it arrives there
@@ -306,13 +317,18 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 	switch (control->kind) {
 	case COLL_CONTROL_ABORT:
 		if (control->instance != COLL_INSTANCE_GROUP) {
-			member_abort(member, control->instance);
+			if (!abort_lost(member, control->instance))
+				member_abort(member, control->instance);
 			break;
 		}
 		member_fail(member, &control->cause);
 		release(member, from, true);
 		break;
 	case COLL_CONTROL_PING:
+		if (!sim_timed(member->sim)) {
+			ahead_hear(member, from, control->submitted);
+			break;
+		}
 		answer.kind = COLL_CONTROL_PONG;
 		if (!member->failed)
 			control_send(member, from, &answer);
@@ -334,6 +350,16 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 void fault_end(struct member *member, u32 from)
 {
 	link_fail(member, COLLECTIVE_REASON_RESET, from);
+}
+
+/**
+ * fault_refused() - a rank has sent what no honest one does
+ * @member: it is seen there
+ * @peer: that rank
+ */
+void fault_refused(struct member *member, u32 peer)
+{
+	link_fail(member, COLLECTIVE_REASON_RESET, peer);
 }
 
 /**

@@ -9,6 +9,32 @@
  */
 #include "sim.h"
 
+/* What the two ends have counted before: as much was consumed as was sent. */
+static void endpoint_count(struct coll_stream *stream, const struct origin *origin)
+{
+	stream->turns = origin->position;
+	stream->tx_position = origin->position;
+	stream->tx_consumed = origin->position;
+	stream->rx_position = origin->position;
+	stream->tx_eager = origin->eager;
+	stream->tx_credit = origin->eager + COLL_CREDIT;
+	stream->tx_credited = origin->eager;
+	stream->rx_eager = origin->eager;
+	stream->rx_freed = origin->eager;
+	stream->rx_told = origin->eager;
+	stream->rx_credited = origin->eager;
+}
+
+/* Frames of a rank whose sockets take little are open for long. */
+static void endpoint_stingy(struct endpoint *ep, u32 peer)
+{
+	struct sim *sim = ep->member->sim;
+
+	ep->receive.lazy = peer + 1 == sim->config.stingy;
+	if (ep->member->rank + 1 == sim->config.stingy)
+		ep->capacity = rng_between(&sim->rng, 8, COLL_DATA_SIZE);
+}
+
 /**
  * endpoint_get() - the connection of a lane to a peer, made if need be
  * @member: the one end
@@ -28,10 +54,13 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->member = member;
 	ep->last = &ep->first;
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
+	if (sim->config.packet)
+		ep->capacity = max_t(u64, ep->capacity, 2 * sim->config.packet);
 	/* Exactly what was promised, so that the sanitizer sees one byte more. */
 	ep->stage = malloc(COLL_STAGE_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
+	endpoint_count(&ep->stream, &sim->config.origin);
 	if (sim_timed(sim) && sim->config.mutation != MUTATION_LEASE)
 		ep->stream.lease = sim->now + SIM_LEASE;
 	if (!member->heard[peer])
@@ -39,6 +68,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	sim_actor_init(sim, &ep->send, ACTOR_SEND, member->rank, ep);
 	sim_actor_init(sim, &ep->connect, ACTOR_CONNECT, member->rank, ep);
 	sim_actor_init(sim, &ep->receive, ACTOR_RECEIVE, member->rank, ep);
+	endpoint_stingy(ep, peer);
 
 	/* Links to the neighbours are there from the beginning. */
 	ep->up = peer == (member->rank + 1) % sim->config.nranks ||
@@ -65,6 +95,22 @@ static void endpoint_pop(struct endpoint *ep)
 	free(ref);
 }
 
+/**
+ * endpoint_opens() - is a frame of an instance open?
+ * @member: the rank
+ * @lane: the lane
+ * @inst: the instance
+ */
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_inst *inst)
+{
+	u32 peer;
+
+	for (peer = 0; peer < member->sim->config.nranks; peer++)
+		if (member->ep[lane][peer] && member->ep[lane][peer]->stream.tx_inst == inst)
+			return true;
+	return false;
+}
+
 /*
  * Some of @most: often all, sometimes very little.  What is cut here is cut
  * again by everybody who forwards it, so large worlds are cut less often.
@@ -73,6 +119,8 @@ static u32 some(struct sim *sim, u64 most)
 {
 	struct rng *rng = &sim->rng;
 
+	if (sim->config.packet)
+		return min_t(u64, most, sim->config.packet);
 	switch (rng_below(rng, 4 + sim->bytes / 8192)) {
 	case 0:
 		return rng_between(rng, 1, most);
@@ -182,7 +230,7 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 	struct member *member = ep->member;
 	struct coll_stream *stream = &ep->stream;
 
-	while (len && !member->sim->broken) {
+	while (len && !member->sim->broken && !ep->refused) {
 		bool reduces = coll_stream_reduces(stream);
 		int n;
 
@@ -193,6 +241,11 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 		if (member->vector != reduces)
 			sim_fail(member->sim, "the vector registers are left in use");
 		member->vector = false;
+		if ((n < 0 || ep->odd) && stream->peer == member->sim->greedy) {
+			ep->refused = true;
+			fault_refused(member, stream->peer);
+			return;
+		}
 		if (n <= 0 || (u32)n > len) {
 			sim_fail(member->sim, "rank %u from %u: coll_stream_receive(%u) is %d",
 				 member->rank, stream->peer, len, n);
@@ -328,6 +381,21 @@ void endpoint_free(struct endpoint *ep)
 	free(ep);
 }
 
+/* What is said of a frame is not what the engine wanted. */
+static void control_mutate(const struct sim *sim, struct coll_control *control)
+{
+	bool consumed = control->kind == COLL_CONTROL_CONSUMED ||
+			control->kind == COLL_CONTROL_CREDIT;
+	bool grant = control->kind == COLL_CONTROL_GRANT;
+
+	if (sim->config.mutation == MUTATION_WINDOW && grant)
+		control->position = COLL_GRANT_ALL;
+	if (sim->config.mutation == MUTATION_POSITION && consumed)
+		control->position = (u32)control->position;
+	if (sim->config.mutation == MUTATION_NAME && grant && coll_name_counted(control->instance))
+		control->instance = (u32)control->instance;
+}
+
 /**
  * control_send() - queue a control frame
  * @from: who says it
@@ -338,6 +406,7 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 {
 	struct sim *sim = from->sim;
 	struct queue *queue = from->queue[to];
+	struct coll_control said;
 	struct frame *frame;
 	u32 bound;
 
@@ -353,13 +422,9 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 	}
 
 	frame = calloc(1, sizeof(*frame));
-	coll_wire_put_control(frame->wire, control, 0x1234);
-	if (sim->config.mutation == MUTATION_WINDOW && control->kind == COLL_CONTROL_GRANT) {
-		struct coll_control all = *control;
-
-		all.position = COLL_GRANT_ALL;
-		coll_wire_put_control(frame->wire, &all, 0x1234);
-	}
+	said = *control;
+	control_mutate(sim, &said);
+	coll_wire_put_control(frame->wire, &said, 0x1234);
 	if (sim->config.mutation == MUTATION_CONTROL && rng_once_in(&sim->rng, 2)) {
 		frame->next = queue->first;
 		queue->first = frame;
@@ -385,10 +450,12 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 static int control_dispatch(struct member *member, u32 from, const struct coll_control *control)
 {
 	struct coll_stream *stream = &endpoint_get(member, control->lane, from)->stream;
+	bool greedy = member->rank == member->sim->greedy;
 
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
-		return coll_stream_granted(stream, control->instance, control->position,
+		return coll_stream_granted(stream, control->instance,
+					   greedy ? COLL_GRANT_ALL : control->position,
 					   control->digest);
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  *	sim					all of the fixed checks
- *	sim --seeds A..B [--fault KIND]		random worlds
- *	sim --seed N [--fault KIND]		one of them, and tell about it
+ *	sim --seeds A..B [--fault KIND] [--scale SCALE]
+ *						random worlds
+ *	sim --seed N [--fault KIND] [--scale SCALE]
+ *						one of them, and tell about it
  *	sim --sweeps N				sizes of groups up to that
  *	sim --sweep N				one of them
- *	sim --mutant N				one broken rule
+ *	sim --mutant N				one broken rule, and tell about it
  *	sim --deaths N				a rank dies, at every event of small programs
- *						of up to N ranks
+ *						of up to N ranks; of more than DEATHS_RANKS,
+ *						at random ones among N ranks
  */
 #include <time.h>
 
@@ -18,6 +21,7 @@
 #define CHECK_RANKS	12
 #define CHECK_SEEDS	640
 #define CHECK_FAULTS	120
+#define CHECK_LARGE	8
 #define MUTANT_SEEDS	400
 
 static double seconds(void)
@@ -31,66 +35,93 @@ static double seconds(void)
 /* Worlds of consecutive seeds: one is over too soon for a job of its own. */
 #define JOB_SEEDS	16
 
+static u32 job_seeds(u8 scale)
+{
+	return scale == SCALE_SMALL ? JOB_SEEDS : 1;
+}
+
 struct seeds {
 	u64 first;
 	u64 last;
 	u8 fault;
+	u8 scale;
 };
 
 static bool seeds_job(const void *ctx, unsigned int index)
 {
 	const struct seeds *seeds = ctx;
-	u64 seed = seeds->first + (u64)index * JOB_SEEDS;
-	u64 last = min(seeds->last, seed + JOB_SEEDS - 1);
+	u64 seed = seeds->first + (u64)index * job_seeds(seeds->scale);
+	u64 last = min(seeds->last, seed + job_seeds(seeds->scale) - 1);
 	bool passed = true;
 
 	for (; seed <= last; seed++)
-		passed &= program_seed(seed, seeds->fault, MUTATION_NONE, false);
+		passed &= program_seed(seed, seeds->fault, seeds->scale, MUTATION_NONE,
+				       false);
 	return passed;
 }
 
 /* Has the world of a seed concurrent operations with keys? */
-static bool seed_keyed(u64 seed, u8 fault)
+static bool seed_keyed(u64 seed, u8 fault, u8 scale)
 {
-	struct config config = { .fault = fault };
+	struct config config = { .fault = fault, .scale = scale };
 	struct sim_op ops[OPS_MAX];
 
 	program_random(&config, ops, seed);
 	return program_concurrent(&config, ops);
 }
 
-static bool seeds(u64 first, u64 last, u8 fault)
+static bool seeds(u64 first, u64 last, u8 fault, u8 scale)
 {
-	struct seeds all = { .first = first, .last = last, .fault = fault };
-	unsigned int i, count = (last - first) / JOB_SEEDS + 1;
+	struct seeds all = { .first = first, .last = last, .fault = fault, .scale = scale };
+	unsigned int i, count = (last - first) / job_seeds(scale) + 1;
 	bool *passed = calloc(count, sizeof(*passed));
 	double begin = seconds();
 	bool well = true;
 	u64 seed, keyed = 0;
 
 	for (seed = first; seed <= last; seed++)
-		keyed += seed_keyed(seed, fault);
+		keyed += seed_keyed(seed, fault, scale);
 	jobs_run(count, seeds_job, &all, passed);
 	for (i = 0; i < count; i++)
 		well &= passed[i];
 	free(passed);
 	tap_note("%llu of them with concurrent keys, %.1f s", (unsigned long long)keyed,
 		 seconds() - begin);
-	return tap_ok(well, "random worlds %llu..%llu, fault %s", (unsigned long long)first,
-		      (unsigned long long)last, fault_names[fault]);
+	return tap_ok(well, "random worlds %llu..%llu, fault %s, scale %s",
+		      (unsigned long long)first, (unsigned long long)last, fault_names[fault],
+		      scale_names[scale]);
 }
 
+/* In what worlds a broken rule matters; if not in any. */
+static const struct trial {
+	u8 fault;
+	u8 scale;
+} trials[MUTATION_COUNT] = {
+	[MUTATION_LEASE]	= { .fault = FAULT_SILENCE },
+	[MUTATION_FRAMING]	= { .scale = SCALE_WIDE },
+	[MUTATION_FORGET]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_SIFT]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_AHEAD]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_LATE]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_STEPS]	= { .scale = SCALE_WIDE },
+	[MUTATION_ENFORCE]	= { .fault = FAULT_GREED },
+	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
+};
+
 /* A broken rule must show, in some world at least. */
-static bool mutant_job(const void *ctx __maybe_unused, unsigned int index)
+static bool mutant_job(const void *verbose, unsigned int index)
 {
 	u8 mutation = 1 + index;
-	u8 fault = mutation == MUTATION_LEASE ? FAULT_SILENCE :
-		   mutation == MUTATION_BALANCE ? FAULT_COUNTS : FAULT_NONE;
+	const struct trial *trial = &trials[mutation];
 	u32 seed = 1;
 
-	while (seed <= MUTANT_SEEDS && program_seed(seed, fault, mutation, false))
+	while (seed <= MUTANT_SEEDS &&
+	       program_seed(seed, trial->fault, trial->scale, mutation, false))
 		seed++;
-	tap_note("%s: seed %u", mutation_names[mutation], seed);
+	tap_note("%s: seed %u, fault %s, scale %s", mutation_names[mutation], seed,
+		 fault_names[trial->fault], scale_names[trial->scale]);
+	if (verbose && seed <= MUTANT_SEEDS)
+		program_seed(seed, trial->fault, trial->scale, mutation, true);
 	return seed <= MUTANT_SEEDS;
 }
 
@@ -140,7 +171,7 @@ static void sweeps(u32 most)
 	tap_note("%.1f s", seconds() - begin);
 }
 
-/* A process dies, or a host, in groups of two and more. */
+/* A process dies, or a host, in groups of two and more; or in a large one. */
 static int all_deaths(u32 most)
 {
 	double begin = seconds();
@@ -148,13 +179,15 @@ static int all_deaths(u32 most)
 	u8 fault;
 
 	tap_plan(0);
-	for (nranks = 2; nranks <= most; nranks++) {
+	for (nranks = most > DEATHS_RANKS ? most : 2; nranks <= most; nranks++) {
 		for (fault = FAULT_DEATH; fault <= FAULT_LOSS; fault++) {
 			u64 worlds;
 			bool well = deaths(nranks, fault, &worlds);
 
-			tap_ok(well, "fault %s of each of %u ranks at every event: %llu worlds",
-			       fault_names[fault], nranks, (unsigned long long)worlds);
+			tap_ok(well, "fault %s of %s of %u ranks at %s event: %llu worlds",
+			       fault_names[fault], nranks > DEATHS_RANKS ? "any" : "each",
+			       nranks, nranks > DEATHS_RANKS ? "any" : "every",
+			       (unsigned long long)worlds);
 		}
 	}
 	tap_note("%.1f s", seconds() - begin);
@@ -163,25 +196,27 @@ static int all_deaths(u32 most)
 
 static int check(void)
 {
+	u8 fault, scale;
+
 	tap_plan(0);
 	sweeps(CHECK_RANKS);
-	seeds(1, CHECK_SEEDS, FAULT_NONE);
-	seeds(1, CHECK_FAULTS, FAULT_INSTANCE);
-	seeds(1, CHECK_FAULTS, FAULT_COUNTS);
-	seeds(1, CHECK_FAULTS, FAULT_GROUP);
-	seeds(1, CHECK_FAULTS, FAULT_SILENCE);
-	seeds(1, CHECK_FAULTS, FAULT_DEATH);
-	seeds(1, CHECK_FAULTS, FAULT_LOSS);
+	seeds(1, CHECK_SEEDS, FAULT_NONE, SCALE_SMALL);
+	for (fault = FAULT_INSTANCE; fault < FAULT_COUNT; fault++)
+		seeds(1, CHECK_FAULTS, fault, SCALE_SMALL);
+	for (scale = SCALE_DEEP; scale <= SCALE_WIDE; scale++)
+		for (fault = FAULT_NONE; fault <= FAULT_INSTANCE; fault++)
+			seeds(1, CHECK_LARGE, fault, scale);
 	mutants();
 	return tap_exit();
 }
 
-static int fault_of(const char *name)
+/* Return: the place of a name, or -1. */
+static int named(const char * const *names, int count, const char *name)
 {
 	int i;
 
-	for (i = 0; i < FAULT_COUNT; i++)
-		if (!strcmp(name, fault_names[i]))
+	for (i = 0; i < count; i++)
+		if (!strcmp(name, names[i]))
 			return i;
 	return -1;
 }
@@ -190,12 +225,12 @@ int main(int argc, char **argv)
 {
 	unsigned long long first = 0, last = 0, ranks = 0, most = 0, broken = 0;
 	bool verbose = false;
-	int i, fault = FAULT_NONE;
+	int i, fault = FAULT_NONE, scale = SCALE_SMALL;
 
 	if (argc == 1)
 		return check();
 	if (argc == 3 && !strcmp(argv[1], "--deaths") && sscanf(argv[2], "%llu", &most) == 1 &&
-	    most >= 2 && most <= DEATHS_RANKS)
+	    most >= 2 && most <= DEATHS_RANKS_MAX)
 		return all_deaths(most);
 	for (i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--seeds") &&
@@ -215,33 +250,37 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--mutant") && sscanf(argv[i + 1], "%llu", &broken) == 1 &&
 		    broken && broken < MUTATION_COUNT)
 			continue;
-		if (strcmp(argv[i], "--fault"))
+		if (!strcmp(argv[i], "--fault"))
+			fault = named(fault_names, FAULT_COUNT, argv[i + 1]);
+		else if (!strcmp(argv[i], "--scale"))
+			scale = named(scale_names, SCALE_COUNT, argv[i + 1]);
+		else
 			break;
-		fault = fault_of(argv[i + 1]);
-		if (fault < 0)
+		if (fault < 0 || scale < 0)
 			break;
 	}
 	if (i != argc || first > last || (!last && !ranks && !most && !broken)) {
-		fprintf(stderr, "usage: sim --seeds A..B [--fault KIND]\n"
-				"       sim --seed N [--fault KIND]\n"
+		fprintf(stderr, "usage: sim --seeds A..B [--fault KIND] [--scale SCALE]\n"
+				"       sim --seed N [--fault KIND] [--scale SCALE]\n"
 				"       sim --sweeps RANKS\n"
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n"
 				"       sim --deaths RANKS\n"
-				"KIND: instance, counts, group, silence, death or loss\n");
+				"KIND: instance, counts, group, silence, death, loss or greed\n"
+				"SCALE: small, deep, wide or both\n");
 		return 2;
 	}
 
 	tap_plan(0);
 	if (broken)
-		tap_ok(mutant_job(NULL, broken - 1), "mutation is noticed");
+		tap_ok(mutant_job(argv, broken - 1), "mutation is noticed");
 	else if (most)
 		sweeps(most);
 	else if (ranks)
 		tap_ok(sweep(ranks), "sweep of %llu ranks", ranks);
 	else if (verbose)
-		tap_ok(program_seed(first, fault, MUTATION_NONE, true), "seed %llu", first);
+		tap_ok(program_seed(first, fault, scale, MUTATION_NONE, true), "seed %llu", first);
 	else
-		seeds(first, last, fault);
+		seeds(first, last, fault, scale);
 	return tap_exit();
 }

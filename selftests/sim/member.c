@@ -44,6 +44,10 @@ static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
 	/* All ranks find out by themselves. */
 	if (member_of(ctx)->sim->ops[part->number].odd)
 		return;
+	if (peer == member_of(ctx)->sim->greedy) {
+		member_of(ctx)->ep[inst->engine->lane][peer]->odd = true;
+		return;
+	}
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
 		 member_of(ctx)->rank, (unsigned long long)inst->call.instance, peer);
 }
@@ -61,7 +65,7 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 {
 	struct member *member = member_of(ctx);
 	struct sim_part *part = inst->call.user;
-	u32 number = part->number;
+	u32 number = part->number, lane = inst->engine->lane;
 	int error;
 
 	if (!part->submitted || !part->lanes_left) {
@@ -70,16 +74,22 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 		return;
 	}
 	part->received = inst->received;
+	member->instances[lane]--;
+	if (endpoint_opens(member, lane, inst)) {
+		sim_fail(member->sim, "rank %u: operation %u completes with a frame open",
+			 member->rank, number);
+		list_add(&inst->node, &member->sim->wrecks);
+		return;
+	}
 	error = inst->error;
 	/* The sanitizer sees it if the engine looks at it once more. */
 	free(inst);
-	member->instances[((struct coll_engine *)ctx)->lane]--;
 	member_part_done(member, number, error);
 }
 
 static bool on_failed(void *ctx, u64 instance)
 {
-	return member_has_failed(member_of(ctx), instance);
+	return ahead_remembers(member_of(ctx), instance);
 }
 
 const struct coll_engine_ops member_ops = {
@@ -110,6 +120,7 @@ void member_init(struct sim *sim, u32 rank)
 		member->parts[i].done = !sim_takes_part(&sim->ops[i], rank);
 	while (member->oldest < sim->config.nops && member->parts[member->oldest].done)
 		member->oldest++;
+	ahead_init(member);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		struct coll_engine *engine = &member->engine[lane];
 
@@ -134,7 +145,7 @@ void member_free(struct member *member)
 {
 	u32 lane, peer, i;
 
-	for (peer = 0; peer < SIM_RANKS_MAX; peer++) {
+	for (peer = 0; peer < member->sim->config.nranks; peer++) {
 		queue_free(member->queue[peer]);
 		for (lane = 0; lane < SIM_LANES_MAX; lane++)
 			endpoint_free(member->ep[lane][peer]);
@@ -155,8 +166,11 @@ void member_free(struct member *member)
 		memory_free(member->parts[i].send);
 		for (lane = 0; lane < SIM_LANES_MAX; lane++)
 			memory_free(member->parts[i].scratch[lane]);
+		free(member->parts[i].send_first);
+		free(member->parts[i].recv_first);
 	}
 	free(member->parts);
+	free(member->failed_counted);
 }
 
 /* Tell the engines the time, where it matters. */
@@ -428,8 +442,8 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 
 	if (!op->vector)
 		return;
-	part->send_first[0] = 0;
-	part->recv_first[0] = 0;
+	part->send_first = calloc(n + 1, sizeof(*part->send_first));
+	part->recv_first = calloc(n + 1, sizeof(*part->recv_first));
 	for (i = 0; i < n; i++) {
 		part->send_first[i + 1] = part->send_first[i] +
 					  reference_seen_count(op, rank, rank, i);
@@ -500,7 +514,9 @@ static void member_submit(struct member *member, u32 number)
 
 	op->submitted++;
 	part->submitted = true;
+	part->aborted = ahead_failed(member, op->name);
 	member->inflight++;
+	ahead_submitted(member, number);
 	if (part->aborted &&
 	    (member_refuses(member, number) || rng_once_in(&sim->rng, 2))) {
 		part->error = -ECANCELED;
@@ -529,6 +545,7 @@ static void member_submit(struct member *member, u32 number)
 		int err;
 
 		call.plan.lane = lane;
+		call.plan.schedule = mutation_schedule(sim, &call.plan);
 		call.plan.in_place &= sim->config.mutation != MUTATION_ASIDE;
 		call.eager = coll_plan_eager(&call.plan);
 		part_scratch(sim, part, &call);
@@ -560,19 +577,13 @@ static void member_submit(struct member *member, u32 number)
  */
 static bool member_may(const struct member *member, u32 number)
 {
-	const struct sim_op *ops = member->sim->ops;
-	u64 name = ops[number].name;
-	u32 i;
+	const struct sim_op *op = &member->sim->ops[number];
 
 	if (member->parts[number].submitted || member->parts[number].done)
 		return false;
-	for (i = member->oldest; i < number; i++)
-		if (coll_name_counted(name) ?
-		    coll_name_counted(ops[i].name) && !member->parts[i].submitted &&
-		    !member->parts[i].done :
-		    ops[i].name == name && !member->parts[i].done)
-			return false;
-	return true;
+	if (coll_name_counted(op->name))
+		return number == member->next_counted && ahead_may(member, op->name);
+	return op->before == OP_NONE || member->parts[op->before].done;
 }
 
 static bool member_next(struct member *member, u32 *next)

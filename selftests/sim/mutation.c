@@ -22,6 +22,15 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_WIDE]		= "wide sums are rounded on the way",
 	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
 	[MUTATION_HAZARD]	= "what was sent is overwritten as if it never had been",
+	[MUTATION_FRAMING]	= "open frames of an operation are counted in 8 bits",
+	[MUTATION_FORGET]	= "of names that have failed only the latest are remembered",
+	[MUTATION_SIFT]		= "what is staged for a name that has failed stays",
+	[MUTATION_AHEAD]	= "a rank may be ahead of the others as far as it likes",
+	[MUTATION_LATE]		= "aborts of what is far ahead of a rank are dropped there",
+	[MUTATION_STEPS]	= "steps are counted in 8 bits",
+	[MUTATION_ENFORCE]	= "what was not granted is taken",
+	[MUTATION_POSITION]	= "positions are told in 32 bits",
+	[MUTATION_NAME]		= "names are told in 32 bits",
 	[MUTATION_BALANCE]	= "counts that differ are taken for the same",
 };
 
@@ -83,4 +92,74 @@ void __wrap_coll_inst_left(struct coll_inst *inst, u64 left)
 	if (member->sim->config.mutation == MUTATION_LEFT)
 		left += inst->call.area[COLL_AREA_SCRATCH]->length / 2;
 	__real_coll_inst_left(inst, left);
+}
+
+/* Called by streams as a frame begins, when it has been counted. */
+void __real_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+void __wrap_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+
+void __wrap_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
+{
+	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING)
+		inst->framing = (u8)inst->framing;
+	__real_coll_inst_framed(inst, stream, len);
+}
+
+void __real_coll_inst_unframed(struct coll_inst *inst);
+void __wrap_coll_inst_unframed(struct coll_inst *inst);
+
+void __wrap_coll_inst_unframed(struct coll_inst *inst)
+{
+	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING && !inst->framing)
+		inst->framing = U8_MAX + 1;
+	__real_coll_inst_unframed(inst);
+}
+
+u64 __real_coll_stream_unstage(struct coll_stream *stream, u64 instance);
+u64 __wrap_coll_stream_unstage(struct coll_stream *stream, u64 instance);
+
+u64 __wrap_coll_stream_unstage(struct coll_stream *stream, u64 instance)
+{
+	const struct member *member = member_of(stream->engine);
+
+	if (member->sim->config.mutation == MUTATION_SIFT && ahead_failed(member, instance))
+		return 0;
+	return __real_coll_stream_unstage(stream, instance);
+}
+
+bool __real_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
+bool __wrap_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
+
+bool __wrap_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data)
+{
+	return member_of(inst->engine)->sim->config.mutation == MUTATION_ENFORCE ||
+	       __real_coll_inst_granted(inst, data);
+}
+
+static u64 narrow_steps(const struct coll_plan *plan)
+{
+	return (u8)coll_schedule_find(plan)->steps(plan);
+}
+
+/**
+ * mutation_schedule() - the schedule of an operation, if it is not to be found
+ * @sim: the world
+ * @plan: the operation
+ *
+ * Return: one with a count of steps that is cut, or NULL.
+ */
+const struct coll_schedule *mutation_schedule(const struct sim *sim, const struct coll_plan *plan)
+{
+	static struct coll_schedule narrow[64];
+	const struct coll_schedule *schedule;
+	u32 i = 0;
+
+	if (sim->config.mutation != MUTATION_STEPS)
+		return NULL;
+	schedule = coll_schedule_find(plan);
+	while (narrow[i].name && strcmp(narrow[i].name, schedule->name))
+		i++;
+	narrow[i] = *schedule;
+	narrow[i].steps = narrow_steps;
+	return &narrow[i];
 }

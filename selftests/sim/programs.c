@@ -10,6 +10,7 @@ const char * const fault_names[FAULT_COUNT] = {
 	[FAULT_SILENCE]		= "silence",
 	[FAULT_DEATH]		= "death",
 	[FAULT_LOSS]		= "loss",
+	[FAULT_GREED]		= "greed",
 };
 
 static bool is_prime(u64 n)
@@ -81,7 +82,29 @@ const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks
 	return coll_schedule_find(&plan);
 }
 
-static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
+/**
+ * program_fit() - change an operation so that there is a schedule of it
+ * @op: the operation
+ * @nranks: size of the group
+ */
+void program_fit(struct sim_op *op, u32 nranks)
+{
+	if (!program_schedule(op, nranks))
+		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	if (!program_schedule(op, nranks)) {
+		op->wide = false;
+		op->reproducible = false;
+	}
+}
+
+/**
+ * program_op() - a random operation
+ * @rng: of the world
+ * @op: filled in
+ * @nranks: size of the group
+ * @bytes: of the vector, or of all blocks of a rank, roughly at most
+ */
+void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 {
 	static const u8 collectives[] = {
 		COLLECTIVE_ALLREDUCE, COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST,
@@ -122,21 +145,34 @@ static void random_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	op->varlen = (op->collective == COLLECTIVE_BROADCAST ||
 		      op->collective == COLLECTIVE_SCATTER ||
 		      op->collective == COLLECTIVE_SEND) && rng_once_in(rng, 2);
-	if (!program_schedule(op, nranks))
-		op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	if (!program_schedule(op, nranks)) {
-		op->wide = false;
-		op->reproducible = false;
-	}
+	program_fit(op, nranks);
 }
 
-/*
+/* The operation before that has the same name. */
+static u32 name_before(const struct sim_op *ops, u32 number)
+{
+	u64 name = ops[number].name;
+
+	while (number--)
+		if (ops[number].name == name)
+			return number;
+	return OP_NONE;
+}
+
+/**
+ * program_names() - names of the operations of a random world
+ * @rng: of the world
+ * @config: filled in: keys
+ * @ops: the operations
+ *
  * In almost every world operations have keys: one in four, or all of them, or
  * something in between.  Few keys are used over and over, many hardly.
  */
-static void random_names(struct rng *rng, struct config *config, struct sim_op *ops)
+void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 {
+	const struct origin *origin = &config->origin;
 	u32 share = rng_between(rng, 1, 4);
+	u64 counted = origin->name;
 	u32 i;
 
 	config->keys = rng_below(rng, 32);
@@ -144,12 +180,12 @@ static void random_names(struct rng *rng, struct config *config, struct sim_op *
 		config->keys = rng_between(rng, 2, config->nops + 1);
 	for (i = 0; i < config->nops; i++) {
 		bool keyed = config->keys && rng_below(rng, 4) < share;
-		u64 number = keyed ? rng_below(rng, config->keys) : i;
+		u64 number = origin->key + (keyed ? rng_below(rng, config->keys) : i);
 
 		if (ops[i].collective == COLLECTIVE_SEND)
 			ops[i].name = coll_name_pair(ops[i].root, ops[i].to, number, keyed);
 		else
-			ops[i].name = keyed ? coll_name_keyed(number) : number;
+			ops[i].name = keyed ? coll_name_keyed(number) : counted++;
 	}
 }
 
@@ -179,7 +215,7 @@ static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
 
 /**
  * program_random() - the world of a seed
- * @config: filled in, but for what was set before: fault, mutation, verbose
+ * @config: filled in, but for what was set before: fault, scale, mutation, verbose
  * @ops: OPS_MAX of them
  * @seed: the seed
  */
@@ -191,6 +227,12 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	u32 i;
 
 	config->seed = seed;
+	scale_numbers(config);
+	if (config->scale != SCALE_SMALL) {
+		scale_random(config, ops, seed);
+		scale_packets(config, ops);
+		return;
+	}
 	config->nranks = rng_once_in(&rng, 40) && !config->fault ?
 			 rng_between(&rng, 1, RANKS_MAX) : rng_between(&rng, 1, few);
 	if (config->nranks == 1 && (config->fault || !rng_once_in(&rng, 4)))
@@ -198,7 +240,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->lanes = rng_between(&rng, 1, SIM_LANES_MAX);
 	config->nslots = rng_once_in(&rng, 32) ? 1 : 1U << rng_between(&rng, 1, 5);
 	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
-	config->nops = rng_between(&rng, rng_once_in(&rng, 8) ? 1 : 5, OPS_MAX);
+	config->nops = rng_between(&rng, rng_once_in(&rng, 8) ? 1 : 5, OPS_FEW);
 	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
 			 config->fault == FAULT_SILENCE ? 2 : 1;
 
@@ -210,14 +252,15 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 		config->segment *= 2;
 	config->near = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
-		random_op(&rng, &ops[i], config->nranks, bytes);
+		program_op(&rng, &ops[i], config->nranks, bytes);
 		if (config->fault == FAULT_COUNTS)
 			random_odd(&rng, &ops[i], config->nranks);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *
 				coll_type_size(ops[i].type));
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
-	random_names(&rng, config, ops);
+	program_names(&rng, config, ops);
+	scale_packets(config, ops);
 }
 
 /**
@@ -245,9 +288,14 @@ static void program_tell(const struct sim *sim, bool passed)
 {
 	const struct config *c = &sim->config;
 
-	printf("# seed %llu fault %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
-	       (unsigned long long)c->seed, fault_names[c->fault], c->nranks, c->lanes,
-	       c->nslots, c->window, c->keys);
+	printf("# seed %llu fault %s scale %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
+	       (unsigned long long)c->seed, fault_names[c->fault], scale_names[c->scale],
+	       c->nranks, c->lanes, c->nslots, c->window, c->keys);
+	printf("%u faults, packets of %u, laggard %d, stingy %d, ", c->faults, c->packet,
+	       (int)c->laggard - 1, (int)c->stingy - 1);
+	printf("names from %llx, keys from %llx, positions from %llx, ",
+	       (unsigned long long)c->origin.name, (unsigned long long)c->origin.key,
+	       (unsigned long long)c->origin.position);
 	if (c->strike)
 		printf("rank %u dies before event %llu, ", c->victim,
 		       (unsigned long long)c->strike);
@@ -273,6 +321,10 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	sim->config = *config;
 	sim->ops = calloc(config->nops + 1, sizeof(*ops));
 	memcpy(sim->ops, ops, config->nops * sizeof(*ops));
+	for (i = 0; i < config->nops; i++) {
+		reference_init(&sim->ops[i], config->nranks);
+		sim->ops[i].before = name_before(sim->ops, i);
+	}
 
 	passed = sim_run(sim);
 	if (passed && inspect)
@@ -284,6 +336,12 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
+	while (!list_empty(&sim->wrecks)) {
+		struct coll_inst *inst = list_first_entry(&sim->wrecks, struct coll_inst, node);
+
+		list_del(&inst->node);
+		free(inst);
+	}
 	for (i = 0; i < config->nops; i++)
 		reference_free(&sim->ops[i], config->nranks);
 	free(sim->members);
@@ -297,14 +355,17 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
  * program_seed() - simulate the world of a seed
  * @seed: the seed
  * @fault: enum fault_kind
+ * @scale: enum scale
  * @mutation: enum mutation
  * @verbose: tell about it
  *
  * Return: true when all is well.
  */
-bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose)
+bool program_seed(u64 seed, u8 fault, u8 scale, u8 mutation, bool verbose)
 {
-	struct config config = { .fault = fault, .mutation = mutation, .verbose = verbose };
+	struct config config = {
+		.fault = fault, .scale = scale, .mutation = mutation, .verbose = verbose,
+	};
 	struct sim_op ops[OPS_MAX];
 
 	program_random(&config, ops, seed);

@@ -763,6 +763,17 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
 }
 
 /**
+ * reference_init() - make room for what is kept with an operation
+ * @op: the operation
+ * @nranks: size of the group
+ */
+void reference_init(struct sim_op *op, u32 nranks)
+{
+	op->input = calloc(nranks, sizeof(*op->input));
+	op->expected = calloc(nranks, sizeof(*op->expected));
+}
+
+/**
  * reference_free() - free what is kept with an operation
  * @op: the operation
  * @nranks: size of the group
@@ -776,4 +787,6 @@ void reference_free(struct sim_op *op, u32 nranks)
 		if (!rank || op->expected[rank] != op->expected[0])
 			free(op->expected[rank]);
 	}
+	free(op->input);
+	free(op->expected);
 }

@@ -17,10 +17,12 @@
  *	member.c	a rank: submits, answers the engines, checks results
  *	link.c		connections
  *	fault.c		aborts, leases when a rank falls silent, ranks that die
+ *	ahead.c		how far a rank may be ahead of the others, and what has failed there
  *	memory.c	memory in pieces
  *	hazard.c	is what a step says of its writes true?
  *	reference.c	operations, what goes in and what must come out
  *	programs.c	random worlds
+ *	scale.c		larger ones, and numbers near those that fields end at
  *	sweep.c		worlds of every size
  *	deaths.c	small worlds in which a rank dies, at every event
  *	cost.c		what an operation costs, and what it may
@@ -34,6 +36,7 @@
 #include <stdlib.h>
 
 #include "balance.h"
+#include "distance.h"
 #include "inst.h"
 #include "rng.h"
 
@@ -68,6 +71,15 @@ enum mutation {
 	MUTATION_WIDE,		/* wide sums are rounded on the way */
 	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
 	MUTATION_HAZARD,	/* what was sent is overwritten as if it never had been */
+	MUTATION_FRAMING,	/* open frames of an operation are counted in 8 bits */
+	MUTATION_FORGET,	/* of names that have failed only the latest are remembered */
+	MUTATION_SIFT,		/* what is staged for a name that has failed stays */
+	MUTATION_AHEAD,		/* a rank may be ahead of the others as far as it likes */
+	MUTATION_LATE,		/* aborts of what is far ahead of a rank are dropped there */
+	MUTATION_STEPS,		/* steps are counted in 8 bits */
+	MUTATION_ENFORCE,	/* what was not granted is taken */
+	MUTATION_POSITION,	/* positions are told in 32 bits */
+	MUTATION_NAME,		/* names are told in 32 bits */
 	MUTATION_BALANCE,	/* counts that differ are taken for the same */
 	MUTATION_COUNT
 };
@@ -91,6 +103,7 @@ enum actor_kind {
  * @ready: it is among those that are picked from...
  * @at: ...there
  * @slow: it acts once in so many times that it is picked
+ * @lazy: it acts when only such ones can
  */
 struct actor {
 	u8 kind;
@@ -99,6 +112,7 @@ struct actor {
 	bool ready;
 	u32 at;
 	u32 slow;
+	bool lazy;
 };
 
 /**
@@ -148,6 +162,7 @@ enum values {
  * @to: who receives it
  * @input: of every rank, once somebody needed it
  * @expected: the result of every rank, likewise; often the same one
+ * @before: the operation before it that has its name, or OP_NONE
  * @submitted: ranks that have
  * @odd: two ranks have different counts of one block: who sends...
  * @odd_from: ...that is this one...
@@ -170,8 +185,9 @@ struct sim_op {
 	u32 to;
 	u64 count;
 	u64 seed;
-	u8 *input[SIM_RANKS_MAX];
-	u8 *expected[SIM_RANKS_MAX];
+	u8 **input;
+	u8 **expected;
+	u32 before;
 	u32 submitted;
 	bool odd;
 	bool odd_sender;
@@ -179,6 +195,8 @@ struct sim_op {
 	u32 odd_to;
 	u64 odd_count;
 };
+
+#define OP_NONE		0xffffffffU
 
 /**
  * struct sim_part - an operation on one rank
@@ -193,7 +211,7 @@ struct sim_op {
  * @own: where in the result the input is, when it is in place
  * @in_place: it is, or there is none
  * @scratch: memory of what goes through, by lane
- * @send_first: where the blocks begin, if they differ
+ * @send_first: where the blocks begin, if they differ; else NULL
  * @recv_first: likewise
  * @lanes_left: lanes on which it is not complete; one more until all ranks agree
  * @balance: what we add to the sum of counts...
@@ -204,6 +222,7 @@ struct sim_op {
  * @received: bytes that were told to come, where the length is told
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
+ * @failure: with a key, or of a message: the abort was the one of that number here; 0: none was
  */
 struct sim_part {
 	u32 number;
@@ -217,8 +236,8 @@ struct sim_part {
 	u64 own;
 	bool in_place;
 	struct sim_mem *scratch[SIM_LANES_MAX];
-	u64 send_first[SIM_RANKS_MAX + 1];
-	u64 recv_first[SIM_RANKS_MAX + 1];
+	u64 *send_first;
+	u64 *recv_first;
 	u32 lanes_left;
 	u64 balance;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
@@ -230,6 +249,7 @@ struct sim_part {
 	bool submitted;
 	bool done;
 	bool aborted;
+	u32 failure;
 };
 
 /**
@@ -255,6 +275,8 @@ struct ref {
  * @connect: acts when it cannot
  * @send: acts when there may be something to send
  * @receive: acts when there is something to receive, from the other end
+ * @odd: what has arrived here does not match
+ * @refused: what arrives here was refused: nothing more is taken
  */
 struct endpoint {
 	struct member *member;
@@ -265,6 +287,8 @@ struct endpoint {
 	u64 queued;
 	u64 capacity;
 	bool up;
+	bool refused;
+	bool odd;
 	struct actor connect;
 	struct actor send;
 	struct actor receive;
@@ -302,6 +326,11 @@ struct queue {
  * @parts: its side of the operations
  * @inflight: operations submitted and not done
  * @oldest: first operation that is not done
+ * @counted: name of the next operation that is to be submitted and has no key...
+ * @next_counted: ...and its place in the program
+ * @distance: how far the others are, in these
+ * @failed_counted: by the low bits of their names: the latest that has failed, plus one
+ * @failures: how many others have
  * @vector: the vector registers are in use
  * @failed: the group has failed here (a negative errno)...
  * @cause: ...for this reason...
@@ -321,6 +350,11 @@ struct member {
 	struct sim_part *parts;
 	u32 inflight;
 	u32 oldest;
+	u64 counted;
+	u32 next_counted;
+	struct coll_distance distance;
+	u64 *failed_counted;
+	u32 failures;
 	bool vector;
 	int failed;
 	struct coll_cause cause;
@@ -340,7 +374,33 @@ enum fault_kind {
 	FAULT_SILENCE,		/* a rank is cut off, aborts and moves on */
 	FAULT_DEATH,		/* a rank dies, and its host says so */
 	FAULT_LOSS,		/* a rank dies with its host */
+	FAULT_GREED,		/* a rank sends what it was not granted */
 	FAULT_COUNT
+};
+
+/* How large a random world is. */
+enum scale {
+	SCALE_SMALL,		/* in nothing */
+	SCALE_DEEP,		/* in slots, operations and faults, of few ranks */
+	SCALE_WIDE,		/* in ranks */
+	SCALE_BOTH,		/* in all of these: seconds, and a gigabyte */
+	SCALE_COUNT
+};
+
+/**
+ * struct origin - where a world begins to count
+ * @name: of the first operation without a key
+ * @key: the first key, and number of a message
+ * @position: payload bytes that each stream has carried before
+ * @eager: likewise, of eager frames
+ * @time: sim->now
+ */
+struct origin {
+	u64 name;
+	u64 key;
+	u64 position;
+	u64 eager;
+	u64 time;
 };
 
 /**
@@ -355,6 +415,12 @@ enum fault_kind {
  * @strike: the only one comes when there have been so many events but one; 0: at any
  *	time
  * @victim: then it is this rank that dies
+ * @scale: enum scale
+ * @origin: see there
+ * @packet: so many bytes are sent and arrive at a time, or what there is; 0: any number
+ * @laggard: one more than a rank that is slow to submit as long as there are faults to come
+ * @stingy: one more than a rank whose sockets take a part of a frame, of which nothing is
+ *	received as long as anything else can happen
  */
 struct config {
 	u64 seed;
@@ -370,6 +436,11 @@ struct config {
 	u8 fault;
 	u64 strike;
 	u32 victim;
+	u8 scale;
+	struct origin origin;
+	u32 packet;
+	u32 laggard;
+	u32 stingy;
 	u8 mutation;
 	bool verbose;
 };
@@ -381,6 +452,7 @@ struct sim {
 	struct member *members;
 	struct actor **ready;
 	u32 nready;
+	u32 nlazy;		/* of these, lazy ones */
 	u32 ready_max;
 	u64 bytes;		/* of all operations */
 	u64 steps;
@@ -390,6 +462,8 @@ struct sim {
 	u32 faults_left;
 	u32 cut;		/* rank that is cut off, or COLL_NOBODY */
 	struct member *victim;	/* that will be */
+	u32 greedy;		/* rank that sends what it was not granted, or COLL_NOBODY */
+	struct list_head wrecks;	/* instances that completed too early */
 	u32 dead;		/* rank that is, or COLL_NOBODY */
 	u32 frozen;		/* rank that does nothing... */
 	u64 frozen_until;	/* ...until then, in steps */
@@ -442,6 +516,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
 bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
 bool endpoint_connect(struct endpoint *ep);
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_inst *inst);
 void endpoint_reset(struct endpoint *ep);
 void endpoint_die(struct endpoint *ep);
 void endpoint_free(struct endpoint *ep);
@@ -456,8 +531,17 @@ bool fault_ping(struct member *member);
 void fault_control(struct member *member, u32 from, const struct coll_control *control);
 void fault_end(struct member *member, u32 from);
 bool fault_explained(const struct member *member);
+void fault_refused(struct member *member, u32 peer);
 void member_abort(struct member *member, u64 name);
-bool member_has_failed(const struct member *member, u64 name);
+
+/* ahead.c */
+void ahead_init(struct member *member);
+bool ahead_may(const struct member *member, u64 name);
+void ahead_submitted(struct member *member, u32 number);
+void ahead_hear(struct member *member, u32 from, u64 count);
+void ahead_fail(struct member *member, u64 name);
+bool ahead_failed(const struct member *member, u64 name);
+bool ahead_remembers(const struct member *member, u64 name);
 
 /* memory.c */
 struct sim_mem *memory_new(struct rng *rng, u64 length);
@@ -486,6 +570,7 @@ bool reference_direct(const struct sim_op *op, bool near, u32 nranks);
 bool reference_ordered(const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
+void reference_init(struct sim_op *op, u32 nranks);
 void reference_free(struct sim_op *op, u32 nranks);
 
 /* programs.c */
@@ -494,9 +579,22 @@ const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
 void program_random(struct config *config, struct sim_op *ops, u64 seed);
 bool program_concurrent(const struct config *config, const struct sim_op *ops);
-bool program_seed(u64 seed, u8 fault, u8 mutation, bool verbose);
+bool program_seed(u64 seed, u8 fault, u8 scale, u8 mutation, bool verbose);
+void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes);
+void program_fit(struct sim_op *op, u32 nranks);
+void program_names(struct rng *rng, struct config *config, struct sim_op *ops);
 extern const char * const fault_names[FAULT_COUNT];
 extern const char * const mutation_names[MUTATION_COUNT];
+
+/* mutation.c */
+const struct coll_schedule *mutation_schedule(const struct sim *sim, const struct coll_plan *plan);
+
+/* scale.c */
+extern const char * const scale_names[SCALE_COUNT];
+void scale_numbers(struct config *config);
+bool scale_allows(const struct sim_op *op, u32 nranks);
+void scale_packets(struct config *config, const struct sim_op *ops);
+void scale_random(struct config *config, struct sim_op *ops, u64 seed);
 
 /* cost.c */
 void cost_inspect(struct sim *sim);
@@ -505,9 +603,12 @@ void cost_inspect(struct sim *sim);
 bool sweep(u32 nranks);
 
 /* deaths.c */
-#define DEATHS_RANKS	4
+#define DEATHS_RANKS	4	/* of these, each at each event */
+#define DEATHS_RANKS_MAX	300
 bool deaths(u32 nranks, u8 fault, u64 *worlds);
 
-#define OPS_MAX		40
+/* Operations of a small world, and of any. */
+#define OPS_FEW		40
+#define OPS_MAX		600
 
 #endif /* COLL_SIM_H */

@@ -67,6 +67,9 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		.segment = (nranks > 64 ? 128 : 8) << i % 8,
 	};
 
+	scale_numbers(&config);
+	config.packet = 0;
+	op.name = config.origin.name;
 	if (op.collective >= COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 		op.reduction = COLLECTIVE_SUM;
 	if (!program_schedule(&op, nranks))

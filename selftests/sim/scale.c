@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Worlds beyond what a table or a field holds, and numbers near those at which fields end.
+ */
+#include "sim.h"
+
+const char * const scale_names[SCALE_COUNT] = {
+	[SCALE_SMALL]	= "small",
+	[SCALE_DEEP]	= "deep",
+	[SCALE_WIDE]	= "wide",
+	[SCALE_BOTH]	= "both",
+};
+
+#define WIDE_RANKS_MIN	65
+#define WIDE_RANKS_MAX	300
+/* Those in which each rank tells each other that it goes on waiting. */
+#define TIMED_RANKS_MAX	48
+/* Beyond that no operation may make a link of each pair. */
+#define PAIRS_RANKS_MAX	80
+#define DEEP_RANKS_MAX	12
+#define DEEP_FAULTS_MAX	400
+#define SLOTS_BITS	9
+#define WIDE_ROOTS	4
+#define PACKETS_MAX	4096
+
+/* A number shortly before 2^@bits, so that a world of this scale gets to it, and beyond. */
+static u64 shortly_before(struct rng *rng, u32 bits, u64 reach)
+{
+	return BIT_ULL(bits) - rng_between(rng, 1, reach);
+}
+
+/**
+ * scale_numbers() - where names, positions and the time of a world begin
+ * @config: of the world; filled in: origin and packet
+ *
+ * Half of the worlds begin with nothing.  These numbers do not depend on the rest of a world.
+ */
+void scale_numbers(struct config *config)
+{
+	static const u8 bits[] = { 31, 32, 63 };
+	struct rng rng = { .state = rng_mix(config->seed ^ 0x6f726967696eULL) };
+	struct origin *origin = &config->origin;
+
+	if (rng_once_in(&rng, 2))
+		return;
+	/* The number of an operation has 62 bits, a key and that of a message have 40. */
+	origin->name = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
+	if (rng_once_in(&rng, 3))
+		origin->name = BIT_ULL(62) - OPS_MAX - rng_below(&rng, OPS_MAX);
+	origin->key = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
+	if (rng_once_in(&rng, 3))
+		origin->key = COLLECTIVE_KEY_MAX + 1 - OPS_MAX - rng_below(&rng, OPS_MAX);
+	origin->position = shortly_before(&rng, bits[rng_below(&rng, 3)], 1 << 16);
+	origin->eager = shortly_before(&rng, bits[rng_below(&rng, 3)], 1 << 12);
+	origin->time = shortly_before(&rng, bits[rng_below(&rng, 3)], SIM_LEASE);
+	if (rng_once_in(&rng, 4))
+		config->packet = rng_once_in(&rng, 2) ? COLL_PACKETS(1) + COLL_DATA_SIZE :
+				 rng_between(&rng, COLL_DATA_SIZE + 1, 1500);
+}
+
+/**
+ * scale_packets() - make packets larger where there would be too many
+ * @config: of a world; packet is set
+ * @ops: its operations
+ */
+void scale_packets(struct config *config, const struct sim_op *ops)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < config->nops; i++)
+		bytes += config->nranks * ops[i].count * coll_type_size(ops[i].type);
+	while (config->packet && bytes / config->packet > PACKETS_MAX)
+		config->packet *= 2;
+}
+
+/* Does it make a link of each pair of ranks? */
+static bool op_pairs(const struct sim_op *op, u32 nranks)
+{
+	const struct coll_schedule *schedule = program_schedule(op, nranks);
+
+	if (op->collective != COLLECTIVE_ALLTOALL && op->collective != COLLECTIVE_ALLREDUCE &&
+	    op->collective != COLLECTIVE_REDUCE_SCATTER)
+		return false;
+	return !schedule || schedule->algorithm == COLLECTIVE_ALGORITHM_DIRECT;
+}
+
+/**
+ * scale_allows() - are links few enough?
+ * @op: an operation
+ * @nranks: size of the group
+ */
+bool scale_allows(const struct sim_op *op, u32 nranks)
+{
+	return nranks <= PAIRS_RANKS_MAX || !op_pairs(op, nranks);
+}
+
+/* An operation among many ranks: few roots, for each is a link to each rank. */
+static void wide_op(struct rng *rng, struct sim_op *op, u32 nranks, u32 root, u64 bytes)
+{
+	program_op(rng, op, nranks, bytes);
+	op->root = root;
+	if (op->collective == COLLECTIVE_SEND)
+		op->to = (op->root + 1 + rng_below(rng, nranks - 1)) % nranks;
+	op->count = min_t(u64, op->count, max_t(u64, bytes / coll_type_size(op->type), 1));
+	program_fit(op, nranks);
+	if (!scale_allows(op, nranks))
+		*op = (struct sim_op){ .collective = COLLECTIVE_BARRIER, .seed = op->seed };
+}
+
+/* As many frames of one operation as there are ranks. */
+static void stingy_op(struct rng *rng, struct sim_op *op, u32 root)
+{
+	*op = (struct sim_op){
+		.collective = COLLECTIVE_SCATTER,
+		.type = rng_below(rng, COLLECTIVE_TYPE_COUNT),
+		.root = root,
+		.count = rng_between(rng, 1, 8),
+		.seed = rng_next(rng),
+	};
+}
+
+static u32 scale_ranks(struct rng *rng, const struct config *config)
+{
+	if (config->scale == SCALE_DEEP)
+		return rng_between(rng, 2, DEEP_RANKS_MAX);
+	if (config->fault == FAULT_SILENCE || config->fault == FAULT_LOSS)
+		return rng_between(rng, TIMED_RANKS_MAX / 2, TIMED_RANKS_MAX);
+	return rng_once_in(rng, 4) ? WIDE_RANKS_MAX :
+	       rng_between(rng, WIDE_RANKS_MIN, WIDE_RANKS_MAX);
+}
+
+static void scale_faults(struct rng *rng, struct config *config)
+{
+	bool deep = config->scale != SCALE_WIDE;
+
+	config->faults = config->fault == FAULT_SILENCE ? 2 : 1;
+	if (config->fault != FAULT_INSTANCE)
+		return;
+	config->faults = rng_between(rng, 1, deep ? DEEP_FAULTS_MAX : 2 * config->nops);
+	if (rng_below(rng, 4))
+		config->laggard = 1 + rng_below(rng, config->nranks);
+}
+
+/**
+ * scale_random() - the world of a seed, at a scale
+ * @config: as of program_random(); its origin is filled in
+ * @ops: OPS_MAX of them
+ * @seed: the seed
+ */
+void scale_random(struct config *config, struct sim_op *ops, u64 seed)
+{
+	struct rng rng = { .state = rng_mix(seed + 1) + config->scale };
+	bool deep = config->scale != SCALE_WIDE, wide = config->scale != SCALE_DEEP;
+	u64 bytes = 1ULL << rng_between(&rng, 3, wide ? 8 : 11);
+	u32 i;
+
+	config->nranks = scale_ranks(&rng, config);
+	config->lanes = rng_between(&rng, 1, wide ? 2 : SIM_LANES_MAX);
+	config->nslots = 1U << (deep ? rng_between(&rng, 2, SLOTS_BITS) :
+				rng_between(&rng, 0, 4));
+	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
+	config->nops = deep ? rng_between(&rng, 100, OPS_MAX) : rng_between(&rng, 3, OPS_FEW / 2);
+	config->segment = 1U << rng_between(&rng, 3, 7);
+	config->near = rng_once_in(&rng, 2);
+	scale_faults(&rng, config);
+	if (config->scale == SCALE_WIDE && config->fault < FAULT_SILENCE &&
+	    rng_once_in(&rng, 3)) {
+		config->stingy = 1 + rng_below(&rng, WIDE_ROOTS);
+		config->packet = 0;
+	}
+	for (i = 0; i < config->nops; i++) {
+		/* Now and then what needs a grant. */
+		u64 most = !wide && rng_once_in(&rng, 40) ? COLLECTIVE_EAGER_LIMIT * 3 : bytes;
+		u32 root = rng_below(&rng, min_t(u32, config->nranks, WIDE_ROOTS));
+
+		if (config->stingy && rng_once_in(&rng, 3))
+			stingy_op(&rng, &ops[i], config->stingy - 1);
+		else
+			wide_op(&rng, &ops[i], config->nranks, root, most);
+	}
+	program_names(&rng, config, ops);
+}
