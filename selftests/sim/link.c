@@ -241,7 +241,8 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 		if (member->vector != reduces)
 			sim_fail(member->sim, "the vector registers are left in use");
 		member->vector = false;
-		if ((n < 0 || ep->odd) && stream->peer == member->sim->greedy) {
+		if ((n < 0 || ep->odd) && (stream->peer == member->sim->greedy ||
+					   member->rank == member->sim->greedy)) {
 			ep->refused = true;
 			fault_refused(member, stream->peer);
 			return;

@@ -40,11 +40,13 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
 {
 	const struct sim_part *part = inst->call.user;
+	u32 greedy = member_of(ctx)->sim->greedy;
 
 	/* All ranks find out by themselves. */
 	if (member_of(ctx)->sim->ops[part->number].odd)
 		return;
-	if (peer == member_of(ctx)->sim->greedy) {
+	/* What a rank that cheats believes of others need not fit either. */
+	if (peer == greedy || member_of(ctx)->rank == greedy) {
 		member_of(ctx)->ep[inst->engine->lane][peer]->odd = true;
 		return;
 	}
