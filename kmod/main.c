@@ -2,8 +2,8 @@
 #include <linux/module.h>
 #include <linux/random.h>
 
-#include "cdev.h"
-#include "closing.h"
+#include "dev/dev.h"
+#include "exec/closing.h"
 #include "coll.h"
 
 static int __init collective_init(void)

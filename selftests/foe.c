@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "name.h"
+#include "core/engine/instance.h"
 #include "odd.h"
 
 struct peer_call scene_call(const struct scene *scene, unsigned int to)

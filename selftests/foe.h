@@ -5,7 +5,7 @@
 
 #include "peer.h"
 #include "scene.h"
-#include "wire.h"
+#include "core/wire/wire.h"
 
 enum trick {
 	TRICK_NOISE_CONTROL,	/* random bytes */

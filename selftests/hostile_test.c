@@ -19,7 +19,7 @@
 #include "kselftest_harness.h"
 #include "foe.h"
 #include "machine.h"
-#include "name.h"
+#include "core/engine/instance.h"
 #include "odd.h"
 #include "proof.h"
 #include "residue.h"

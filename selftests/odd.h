@@ -4,7 +4,7 @@
 #define COLL_ODD_H
 
 #include "sim/rng.h"
-#include "wire.h"
+#include "core/wire/wire.h"
 
 /* At a boundary, more often than not. */
 static inline u64 odd_number(struct rng *rng)

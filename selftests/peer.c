@@ -5,7 +5,7 @@
 
 #include "peer.h"
 #include "proof.h"
-#include "wire.h"
+#include "core/wire/wire.h"
 
 static __u32 call_lanes(const struct peer_call *call)
 {

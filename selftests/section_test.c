@@ -20,7 +20,7 @@
 #define COUNT	(128 * 1024)	/* elements of a block */
 #define TURNS	4
 
-/* What work of a section costs at most: kmod/vector.h. */
+/* What work of a section costs at most: kmod/exec/fpu.h. */
 #define COST_MAX	(2 * 64 * 1024)
 /* Some hundred pieces take longer than as many bytes in one, but not a hundred times. */
 #define RATIO_MAX	25

@@ -8,7 +8,7 @@
 #ifndef COLL_FUZZ_AREA_H
 #define COLL_FUZZ_AREA_H
 
-#include "mem.h"
+#include "core/data/mem.h"
 
 #define AREA_MARGIN	16	/* bytes on either side */
 #define AREA_FRESH	0xa5	/* what is there in the beginning */

@@ -3,7 +3,7 @@
 #ifndef COLL_FUZZ_INPUT_H
 #define COLL_FUZZ_INPUT_H
 
-#include "env.h"
+#include "core/env.h"
 
 /**
  * struct input - what has not been chosen from yet

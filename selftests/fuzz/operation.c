@@ -5,7 +5,7 @@
  * frames as scratch windows of a few bytes make of them, and with or without credit.
  */
 #include "rig.h"
-#include "reduce.h"
+#include "core/reduce/reduce.h"
 
 #define INPUT_BYTE	1
 #define COUNT_MAX	9000

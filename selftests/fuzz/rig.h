@@ -2,7 +2,7 @@
 /*
  * One engine among peers of whom nothing good is expected.
  *
- * What the surroundings of an engine promise it (engine.h) is kept here, and nothing
+ * What the surroundings of an engine promise it (core/engine/engine.h) is kept here, and nothing
  * else: operations are submitted in the order of their numbers, a stream is asked
  * before something is sent, a connection on which the engine refused something is not
  * read any more.  What the peers do, and in which order everything happens, is the
@@ -22,7 +22,7 @@
 #include "area.h"
 #include "../unit/failed_names.h"
 #include "input.h"
-#include "inst.h"
+#include "core/engine/task.h"
 #include "require.h"
 
 #include <linux/collective.h>

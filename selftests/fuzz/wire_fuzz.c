@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a frame: what is accepted has its values within the bounds that wire.h
- * and wire.c promise, and is written as the very same bytes again.
+ * Any bytes as a frame: what is accepted has its values within the bounds that core/wire/wire.h
+ * and core/wire/wire.c promise, and is written as the very same bytes again.
  */
 #include <stdlib.h>
 
-#include "wire.h"
+#include "core/wire/wire.h"
 #include "require.h"
 
 #include <linux/collective.h>

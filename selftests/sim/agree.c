@@ -2,7 +2,7 @@
 /*
  * Counts that differ: in some worlds two ranks of an operation have different counts of what the
  * one sends to the other, and all must fail.  The rounds of announcements are those of
- * kmod/agree.c, of such operations only; for the engines nothing has changed.
+ * kmod/op/match.c, of such operations only; for the engines nothing has changed.
  */
 #include "sim.h"
 

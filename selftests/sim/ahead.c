@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How far a rank is ahead of the others in operations without a key, and which operations have
- * failed, as kmod/memo.c and kmod/flight.c do it.
+ * failed, as kmod/op/unexpected.c and kmod/op/flight.c do it.
  *
  * As soon as operations fail, a rank can go on without the others.  What it knows of failures
  * is kept by the low bits of names, twice as many as may be in progress, and the late rank must

@@ -69,7 +69,7 @@ void member_abort(struct member *member, u64 name)
 			agree_abort(member, i);
 }
 
-/* As in kmod/state.c. */
+/* As in kmod/fail/failure.c. */
 static bool stronger(const struct coll_cause *a, const struct coll_cause *b)
 {
 	if (b->kind == COLLECTIVE_REASON_NONE)

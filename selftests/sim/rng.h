@@ -3,7 +3,7 @@
 #ifndef COLL_SIM_RNG_H
 #define COLL_SIM_RNG_H
 
-#include "env.h"
+#include "core/env.h"
 
 struct rng {
 	u64 state;

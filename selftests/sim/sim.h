@@ -35,9 +35,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "balance.h"
-#include "distance.h"
-#include "inst.h"
+#include "core/engine/task.h"
+#include "core/match/balance.h"
+#include "core/match/distance.h"
 #include "rng.h"
 
 #include <linux/collective.h>

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "balance.h"
+#include "core/match/balance.h"
 #include "tap.h"
 
 #define RANKS	1024

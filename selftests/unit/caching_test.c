@@ -3,7 +3,7 @@
  * What is found out about caches, of models of them: an operation takes as long as it would on
  * a machine whose caches it fits, or does not.
  */
-#include "caching.h"
+#include "core/data/nt_policy.h"
 #include "tap.h"
 
 #define MIB	(1024 * 1024ULL)

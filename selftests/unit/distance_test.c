@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "distance.h"
+#include "core/match/distance.h"
 
 #include <linux/collective.h>
 

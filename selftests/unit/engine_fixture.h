@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "failed_names.h"
-#include "inst.h"
+#include "core/engine/task.h"
 
 #include <linux/collective.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An engine's part in operations that go well, and when they may complete. */
 #include "engine_fixture.h"
-#include "inst.h"
+#include "core/engine/task.h"
 #include "tap.h"
 
 #define LARGE	(64 * 1024U)	/* bytes: without a copy */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "name.h"
+#include "core/engine/instance.h"
 
 /**
  * struct failed_names - a set

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How elements are cut into lanes and chunks. */
-#include "layout.h"
+#include "core/schedule/partition.h"
 #include "tap.h"
-#include "wire.h"
+#include "core/wire/wire.h"
 
 static const u64 counts[] = {
 	0, 1, 2, 3, 5, 31, 63, 64, 65, 127, 255, 256, 1000, 1021, 4095, 4096, 4097,

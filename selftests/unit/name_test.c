@@ -2,7 +2,7 @@
 /* Names: how they are spread over tables. */
 #include "tap.h"
 
-#include "name.h"
+#include "core/engine/instance.h"
 
 #define SIZE	512
 

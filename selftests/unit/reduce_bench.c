@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "reduce.h"
+#include "core/reduce/reduce.h"
 #include "reduce_reference.h"
 
 #define ROUNDS		7

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reduce.h"
+#include "core/reduce/reduce.h"
 #include "reduce_reference.h"
 #include "tap.h"
 

@@ -3,7 +3,7 @@
  * Schedules as numbers: what one rank sends to another in a step is what that one
  * expects, also where elements are more than 2^32, or their bytes are.
  */
-#include "schedule.h"
+#include "core/schedule/schedule.h"
 #include "tap.h"
 
 #include <linux/collective.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Arriving bytes become elements, however they are cut and wherever they lie. */
-#include "sink.h"
+#include "core/data/sink.h"
 #include "tap.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "reduce.h"
+#include "core/reduce/reduce.h"
 #include "tap.h"
-#include "view.h"
+#include "core/data/view.h"
 
 #define BYTES	4096
 #define NOWHERE	U32_MAX

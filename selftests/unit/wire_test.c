@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Frames survive the wire, and nothing else gets through. */
-#include "digest.h"
-#include "wire.h"
+#include "core/wire/fnv.h"
+#include "core/wire/wire.h"
 #include "tap.h"
 
 #include <linux/collective.h>

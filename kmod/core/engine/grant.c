@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/engine/grant.h"
+
+/* Where a name is, or would be. */
+static struct coll_grant *grant_find(const struct coll_grants *grants, u64 instance)
+{
+	u32 at = coll_name_hash(instance, grants->size);
+
+	/* Ends at an entry that is free; there is one. */
+	while (grants->entry[at].instance && grants->entry[at].instance != instance + 1)
+		at = (at + 1) & (grants->size - 1);
+	return &grants->entry[at];
+}
+
+/**
+ * coll_grants_get() - how much is granted
+ * @grants: the table
+ * @instance: name of the operation
+ *
+ * Return: a grant, of nothing (@limit 0) if there is none.
+ */
+const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance)
+{
+	return grant_find(grants, instance);
+}
+
+/**
+ * coll_grants_raise() - more is granted
+ * @grants: the table
+ * @instance: name of the operation
+ * @limit: bytes in all, see struct coll_grant
+ * @digest: likewise
+ *
+ * Return: 0, -EPROTO when that is less than before, or -ENOSPC.
+ */
+int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest)
+{
+	struct coll_grant *grant = grant_find(grants, instance);
+
+	if (limit < grant->limit)
+		return -EPROTO;
+	if (!grant->instance) {
+		if (grants->count + 1 == grants->size)
+			return -ENOSPC;
+		grants->count++;
+	}
+	*grant = (struct coll_grant){
+		.instance = instance + 1,
+		.limit = limit,
+		.digest = digest,
+	};
+	return 0;
+}
+
+/**
+ * coll_grants_drop() - a grant is of no use any more
+ * @grants: the table
+ * @instance: name of the operation, which may have none
+ */
+noinline void coll_grants_drop(struct coll_grants *grants, u64 instance)
+{
+	struct coll_grant *hole = grant_find(grants, instance);
+	u32 mask = grants->size - 1;
+	u32 at = hole - grants->entry, gap = at;
+
+	if (!hole->instance)
+		return;
+	grants->count--;
+	/* Whatever could be here is moved here, so that no search ends too early. */
+	for (;;) {
+		struct coll_grant *next;
+		u32 home;
+
+		at = (at + 1) & mask;
+		next = &grants->entry[at];
+		if (!next->instance)
+			break;
+		home = coll_name_hash(next->instance - 1, grants->size);
+		if (((at - home) & mask) < ((at - gap) & mask))
+			continue;
+		grants->entry[gap] = *next;
+		gap = at;
+	}
+	grants->entry[gap] = (struct coll_grant){ 0 };
+}

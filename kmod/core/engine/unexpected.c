@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The stage of a stream: eager frames that came before their turn.
+ *
+ * Frames lie in the order in which they came, each behind a header of as many bytes as on the
+ * wire, and those whose names have the same hash are linked.  So a name's frames are found
+ * without a look at all others, and what has been taken leaves a hole.  Holes are closed when
+ * there is no room at the end: there are COLL_STAGE_SIZE - COLL_CREDIT bytes of them then, and
+ * at most COLL_CREDIT bytes are moved, so that it costs eight bytes for each that came.
+ */
+#include "core/engine/task.h"
+
+/**
+ * struct stage_frame - what precedes a frame's payload, at any byte
+ * @instance: see struct coll_data
+ * @offset: likewise
+ * @length: likewise
+ * @next: the next one of the same hash: where it is, plus one; 0: none
+ * @step: see struct coll_data
+ * @call: likewise
+ * @flags: likewise
+ * @gone: it has been taken
+ */
+struct stage_frame {
+	u64 instance;
+	u64 offset;
+	u32 length;
+	u32 next;
+	u16 step;
+	u16 call;
+	u8 flags;
+	bool gone;
+};
+
+static_assert(sizeof(struct stage_frame) <= COLL_DATA_SIZE);
+
+static void frame_read(const struct coll_stream *stream, u32 at, struct stage_frame *frame)
+{
+	memcpy(frame, stream->stage + at, sizeof(*frame));
+}
+
+static void frame_write(struct coll_stream *stream, u32 at, const struct stage_frame *frame)
+{
+	memcpy(stream->stage + at, frame, sizeof(*frame));
+}
+
+static u32 stage_bucket(u64 instance)
+{
+	return coll_name_hash(instance, COLL_STAGE_HASH);
+}
+
+/* Link the frame at @at, the last one so far. */
+static void stage_link(struct coll_stream *stream, u32 at, struct stage_frame *frame)
+{
+	u32 bucket = stage_bucket(frame->instance), tail = stream->stage_tail[bucket];
+
+	frame->next = 0;
+	frame_write(stream, at, frame);
+	stream->stage_tail[bucket] = at + 1;
+	if (!stream->stage_head[bucket]) {
+		stream->stage_head[bucket] = at + 1;
+	} else {
+		struct stage_frame last;
+
+		frame_read(stream, tail - 1, &last);
+		last.next = at + 1;
+		frame_write(stream, tail - 1, &last);
+	}
+}
+
+/* Close the holes. */
+static noinline void stage_compact(struct coll_stream *stream)
+{
+	u32 from = 0, to = 0, end = stream->stage_end;
+
+	memset(stream->stage_head, 0, sizeof(stream->stage_head));
+	while (from < end) {
+		struct stage_frame frame;
+		u32 cost;
+
+		frame_read(stream, from, &frame);
+		cost = COLL_DATA_SIZE + frame.length;
+		if (!frame.gone) {
+			memmove(stream->stage + to, stream->stage + from, cost);
+			stage_link(stream, to, &frame);
+			to += cost;
+		}
+		from += cost;
+	}
+	stream->stage_end = to;
+}
+
+/**
+ * coll_stage_room() - where the payload of the next frame goes
+ * @stream: the stream; what is in its stage and the frame are within COLL_CREDIT
+ * @length: bytes of it
+ *
+ * Return: the memory, until coll_stage_add().
+ */
+u8 *coll_stage_room(struct coll_stream *stream, u32 length)
+{
+	if (!stream->staged)
+		stream->stage_end = 0;
+	if (stream->stage_end + COLL_DATA_SIZE + length > COLL_STAGE_SIZE)
+		stage_compact(stream);
+	return stream->stage + stream->stage_end + COLL_DATA_SIZE;
+}
+
+/**
+ * coll_stage_add() - a frame is complete
+ * @stream: the stream
+ * @data: its header; its payload is where coll_stage_room() has said
+ */
+void coll_stage_add(struct coll_stream *stream, const struct coll_data *data)
+{
+	struct stage_frame frame = {
+		.instance = data->instance,
+		.offset = data->offset,
+		.length = data->length,
+		.step = data->step,
+		.call = data->call,
+		.flags = data->flags,
+	};
+
+	stage_link(stream, stream->stage_end, &frame);
+	stream->stage_end += COLL_DATA_SIZE + data->length;
+	stream->staged += COLL_DATA_SIZE + data->length;
+}
+
+/**
+ * coll_stage_next() - the next frame of a name
+ * @stream: the stream
+ * @instance: the name
+ * @place: in: zeroed, or the frame before it; out: where it is
+ * @data: filled in
+ *
+ * Takes time by the frames whose names have the same hash, of which there may be
+ * COLL_CREDIT / COLL_DATA_SIZE.
+ *
+ * Return: its payload, or NULL when there is no more.
+ */
+const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
+			  struct coll_stage_place *place, struct coll_data *data)
+{
+	struct stage_frame frame;
+
+	do {
+		if (place->at) {
+			frame_read(stream, place->at - 1, &frame);
+			place->before = place->at;
+			place->at = frame.next;
+		} else {
+			place->at = stream->stage_head[stage_bucket(instance)];
+		}
+		if (!place->at)
+			return NULL;
+		frame_read(stream, place->at - 1, &frame);
+	} while (frame.instance != instance);
+
+	*data = (struct coll_data){
+		.lane = stream->engine->lane,
+		.flags = frame.flags,
+		.call = frame.call,
+		.step = frame.step,
+		.length = frame.length,
+		.instance = instance,
+		.offset = frame.offset,
+	};
+	return stream->stage + place->at - 1 + COLL_DATA_SIZE;
+}
+
+/**
+ * coll_stage_remove() - a frame has been taken
+ * @stream: the stream
+ * @place: of the frame, as it was found; nothing was removed since
+ */
+void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place *place)
+{
+	struct stage_frame frame, before;
+	u32 bucket;
+
+	frame_read(stream, place->at - 1, &frame);
+	bucket = stage_bucket(frame.instance);
+	if (place->before) {
+		frame_read(stream, place->before - 1, &before);
+		before.next = frame.next;
+		frame_write(stream, place->before - 1, &before);
+	} else {
+		stream->stage_head[bucket] = frame.next;
+	}
+	if (!frame.next)
+		stream->stage_tail[bucket] = place->before;
+	frame.gone = true;
+	frame_write(stream, place->at - 1, &frame);
+	stream->staged -= COLL_DATA_SIZE + frame.length;
+}
+
+/**
+ * coll_stage_holds() - may there be frames of a name?
+ * @stream: the stream
+ * @instance: the name
+ *
+ * Return: false: there are none.
+ */
+bool coll_stage_holds(const struct coll_stream *stream, u64 instance)
+{
+	return stream->stage_head[stage_bucket(instance)];
+}

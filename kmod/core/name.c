@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0-only
-#include "name.h"
-
-u64 coll_name_factor = 0x9e3779b97f4a7c15ULL;

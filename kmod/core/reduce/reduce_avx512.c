@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reductions with AVX-512; empty where there is no such thing. */
+#include "core/reduce/reduce.h"
+
+#if defined(__x86_64__)
+#include "core/reduce/reduce_impl.h"
+
+const struct coll_reduce_impl coll_reduce_avx512 = {
+	.name = "avx512",
+	.registers = true,
+	.fn = COLL_REDUCE_FN_TABLE,
+	.wide = COLL_REDUCE_WIDE_TABLE,
+	.copy = coll_copy_string,
+};
+#endif

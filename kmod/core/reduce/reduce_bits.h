@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reductions that look at bits only: integers, and floats where these tell.  They need no
+ * floating point.
+ *
+ * Included by reduce_impl.h and reduce_soft.c, and by nothing else.
+ */
+#ifndef COLL_REDUCE_BITS_H
+#define COLL_REDUCE_BITS_H
+
+#include "core/reduce/reduce.h"
+
+/* All bits but the sign, the infinity, the canonical NaN, and 1.0 */
+#define COLL_F16_ABS	0x7fffU
+#define COLL_F16_INF	0x7c00U
+#define COLL_F16_NAN	0x7e00U
+#define COLL_F16_ONE	0x3c00U
+
+#define COLL_BF16_ABS	0x7fffU
+#define COLL_BF16_INF	0x7f80U
+#define COLL_BF16_NAN	0x7fc0U
+#define COLL_BF16_ONE	0x3f80U
+
+#define COLL_F32_ABS	0x7fffffffU
+#define COLL_F32_INF	0x7f800000U
+#define COLL_F32_NAN	0x7fc00000U
+#define COLL_F32_ONE	0x3f800000U
+
+#define COLL_F64_ABS	0x7fffffffffffffffULL
+#define COLL_F64_INF	0x7ff0000000000000ULL
+#define COLL_F64_NAN	0x7ff8000000000000ULL
+#define COLL_F64_ONE	0x3ff0000000000000ULL
+
+/*
+ * Operands may begin at any byte (they arrive in socket buffers), and nobody
+ * knows what type the user gave the memory.
+ */
+#define COLL_RAW(type)	\
+	typedef type raw_##type __aligned(1) __attribute__((__may_alias__))
+
+COLL_RAW(u8);
+COLL_RAW(s8);
+COLL_RAW(u16);
+COLL_RAW(s16);
+COLL_RAW(u32);
+COLL_RAW(s32);
+COLL_RAW(u64);
+COLL_RAW(s64);
+
+/* dst may be a or b, exactly: no iteration depends on another one. */
+#ifndef COLL_INDEPENDENT
+#if defined(__clang__)
+#define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COLL_INDEPENDENT	_Pragma("GCC ivdep")
+#endif
+#endif
+
+/*
+ * Define the reduction @name, of elements stored as @own and @in, computed as @type and
+ * stored as @out: @load_own and @load_in make the second of the first, @expr one of x and
+ * y, and @store goes on.
+ */
+#define COLL_REDUCE_LOOP(name, own, in, out, type, load_own, load_in, store, expr)	\
+static void coll_##name(void *dst, const void *a, const void *b,	\
+			size_t count, u32 divisor __maybe_unused)	\
+{									\
+	const raw_##own *first = a;					\
+	const raw_##in *second = b;					\
+	raw_##out *result = dst;					\
+	size_t i;							\
+									\
+	COLL_INDEPENDENT						\
+	for (i = 0; i < count; i++) {					\
+		const type x = load_own(first[i]);			\
+		const type y = load_in(second[i]);			\
+									\
+		result[i] = store(expr);				\
+	}								\
+}
+
+/* Both operands and the result are stored alike. */
+#define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
+	COLL_REDUCE_LOOP(name, raw, raw, raw, type, load, load, store, expr)
+
+#define COLL_REDUCE(name, type, expr)	\
+	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
+
+/* Of integers and floats: true is whatever has a bit of @mask. */
+#define COLL_REDUCE_LOGICAL(name, type, mask, one)			\
+COLL_REDUCE(name##_land, type, (x & (mask)) && (y & (mask)) ? (one) : 0)	\
+COLL_REDUCE(name##_lor,  type, ((x | y) & (mask)) ? (one) : 0)		\
+COLL_REDUCE(name##_lxor, type, !(x & (mask)) != !(y & (mask)) ? (one) : 0)
+
+/*
+ * Integers.  Where the sign makes no difference there is only the unsigned one,
+ * which wraps; the product of narrow ones is @wide, lest it be promoted to int.
+ */
+#define COLL_REDUCE_INTEGER(s, u, wide)					\
+COLL_REDUCE(u##_sum,  u, x + y)						\
+COLL_REDUCE(u##_prod, u, (wide)x * y)					\
+COLL_REDUCE(u##_band, u, x & y)						\
+COLL_REDUCE(u##_bor,  u, x | y)						\
+COLL_REDUCE(u##_bxor, u, x ^ y)						\
+COLL_REDUCE_LOGICAL(u, u, (u)~(u)0, 1)					\
+COLL_REDUCE(u##_min,  u, x < y ? x : y)					\
+COLL_REDUCE(u##_max,  u, x > y ? x : y)					\
+COLL_REDUCE(s##_min,  s, x < y ? x : y)					\
+COLL_REDUCE(s##_max,  s, x > y ? x : y)
+
+#define COLL_REDUCE_INTEGERS						\
+COLL_REDUCE_INTEGER(s8, u8, u32)					\
+COLL_REDUCE_INTEGER(s16, u16, u32)					\
+COLL_REDUCE_INTEGER(s32, u32, u32)					\
+COLL_REDUCE_INTEGER(s64, u64, u64)
+
+#define COLL_REDUCE_LOGICAL_FLOATS					\
+COLL_REDUCE_LOGICAL(f16, u16, COLL_F16_ABS, COLL_F16_ONE)		\
+COLL_REDUCE_LOGICAL(bf16, u16, COLL_BF16_ABS, COLL_BF16_ONE)		\
+COLL_REDUCE_LOGICAL(f32, u32, COLL_F32_ABS, COLL_F32_ONE)		\
+COLL_REDUCE_LOGICAL(f64, u64, COLL_F64_ABS, COLL_F64_ONE)
+
+/*
+ * The order of floats, by their bits: with the lower bits of the negative
+ * ones turned over, all but NaN are in order as signed integers, -0 just below
+ * +0.
+ */
+#define COLL_FLOAT_BITS_ORDER(f, F, u, s)				\
+static __always_inline s coll_##f##_key(u bits)				\
+{									\
+	return (s)((s)bits < 0 ? bits ^ COLL_##F##_ABS : bits);		\
+}									\
+									\
+static __always_inline u coll_##f##_ordered(u x, u y, u result)		\
+{									\
+	const bool x_is_nan = (x & COLL_##F##_ABS) > COLL_##F##_INF;	\
+	const bool y_is_nan = (y & COLL_##F##_ABS) > COLL_##F##_INF;	\
+									\
+	return (x_is_nan | y_is_nan) ? COLL_##F##_NAN : result;		\
+}									\
+									\
+COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
+	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
+COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
+	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
+
+/* Of a table's row: @n says what is ordered, @w what has just bits. */
+#define COLL_REDUCE_ROW_BITS(n, w)					\
+	[COLLECTIVE_MIN]	= coll_##n##_min,			\
+	[COLLECTIVE_MAX]	= coll_##n##_max,			\
+	[COLLECTIVE_LAND]	= coll_##w##_land,			\
+	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
+	[COLLECTIVE_LXOR]	= coll_##w##_lxor
+
+/* ... and what only integers have besides. */
+#define COLL_REDUCE_ROW_BITWISE(w)					\
+	[COLLECTIVE_BAND]	= coll_##w##_band,			\
+	[COLLECTIVE_BOR]	= coll_##w##_bor,			\
+	[COLLECTIVE_BXOR]	= coll_##w##_bxor
+
+#endif /* COLL_REDUCE_BITS_H */

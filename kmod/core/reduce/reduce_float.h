@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Floating-point elements of the reductions, one at a time and without
+ * branches.  Only reduce_impl.h includes this.
+ *
+ * Sum, product and average compute in floating point, and so do minimum and
+ * maximum where there is an instruction for them.  What looks at an element's
+ * bits has them in the unsigned integer of its size: reduce_bits.h.
+ */
+#ifndef COLL_REDUCE_FLOAT_H
+#define COLL_REDUCE_FLOAT_H
+
+#include "core/env.h"
+
+typedef float f32;
+typedef double f64;
+
+static __always_inline u32 coll_f32_bits(f32 value)
+{
+	const union { f32 value; u32 bits; } pun = { .value = value };
+
+	return pun.bits;
+}
+
+static __always_inline f32 coll_f32_from_bits(u32 bits)
+{
+	const union { u32 bits; f32 value; } pun = { .bits = bits };
+
+	return pun.value;
+}
+
+static __always_inline u64 coll_f64_bits(f64 value)
+{
+	const union { f64 value; u64 bits; } pun = { .value = value };
+
+	return pun.bits;
+}
+
+static __always_inline f64 coll_f64_from_bits(u64 bits)
+{
+	const union { u64 bits; f64 value; } pun = { .bits = bits };
+
+	return pun.value;
+}
+
+/* A result as it is stored: whatever NaN it is becomes the canonical one. */
+static __always_inline f32 coll_f32_canonical(f32 value)
+{
+	return value != value ? __builtin_nanf("") : value;
+}
+
+static __always_inline f64 coll_f64_canonical(f64 value)
+{
+	return value != value ? __builtin_nan("") : value;
+}
+
+static __always_inline f32 coll_bf16_widen(u16 bits)
+{
+	return coll_f32_from_bits((u32)bits << 16);
+}
+
+static __always_inline u16 coll_bf16_narrow(f32 value)
+{
+	const u32 bits = coll_f32_bits(value);
+	const u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+
+	return value != value ? COLL_BF16_NAN : rounded;
+}
+
+/*
+ * binary16 has 5 bits of exponent, biased by 15, and 10 of mantissa; binary32
+ * has 8, biased by 127, and 23.  Moved into place, the exponent is short by 112,
+ * by another 112 if it means infinity or NaN, while a denormal is what sticks
+ * out above 2^-14 when its mantissa is put behind that.
+ */
+static __always_inline f32 coll_f16_widen(u16 bits)
+{
+	const u32 least = (u32)(127 - 14) << 23;
+	const u32 sign = (u32)(bits & ~COLL_F16_ABS) << 16;
+	const u32 moved = (u32)(bits & COLL_F16_ABS) << 13;
+	const u32 normal = moved + (112U << 23);
+	const u32 special = moved + (224U << 23);
+	const u32 denormal = coll_f32_bits(coll_f32_from_bits(moved + least) -
+					   coll_f32_from_bits(least));
+	const u32 finite = moved < 1U << 23 ? denormal : normal;
+
+	return coll_f32_from_bits(sign | (moved < COLL_F16_INF << 13 ? finite : special));
+}
+
+/*
+ * The way back rounds to nearest even: a normal result by adding just under
+ * half of its last place (and it may carry up to infinity), a denormal one by
+ * adding the float (0.5) whose last place is that of a binary16 denormal.
+ */
+static __always_inline u16 coll_f16_narrow(f32 value)
+{
+	const u32 half = (u32)(127 - 1) << 23;
+	const u32 bits = coll_f32_bits(value);
+	const u32 magnitude = bits & COLL_F32_ABS;
+	const u32 sign = (bits ^ magnitude) >> 16;
+	const u32 normal = (magnitude - (112U << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+	const u32 denormal = coll_f32_bits(coll_f32_from_bits(magnitude) +
+					   coll_f32_from_bits(half)) - half;
+	const u32 finite = magnitude < (u32)(127 - 14) << 23 ? denormal : normal;
+	const u32 number = magnitude < (u32)(127 + 16) << 23 ? finite : COLL_F16_INF;
+
+	return magnitude > COLL_F32_INF ? COLL_F16_NAN : sign | number;
+}
+
+#endif /* COLL_REDUCE_FLOAT_H */

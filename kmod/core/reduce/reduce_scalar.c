@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reductions with what every CPU of the architecture has. */
+#include "core/reduce/reduce_impl.h"
+
+const struct coll_reduce_impl coll_reduce_scalar = {
+	.name = "scalar",
+	.registers = true,
+	.fn = COLL_REDUCE_FN_TABLE,
+	.wide = COLL_REDUCE_WIDE_TABLE,
+	.copy = coll_copy_words,
+};

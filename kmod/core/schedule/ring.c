@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring: everybody sends to the next rank and receives from the previous.
+ *
+ * Allreduce cuts the elements into as many chunks as there are ranks.  In step
+ * s rank r sends chunk r - s and receives chunk r - s - 1 (modulo n).  In the
+ * first n - 1 steps what arrives is reduced with our own: each chunk goes once
+ * around and collects every rank's part.  After them rank r holds the finished
+ * chunk r + 1, and n - 1 more steps carry the finished chunks around.  Every
+ * rank sends 2 (n - 1) / n of the data, which is the least possible.
+ *
+ * What is sent in step s > 0 is what step s - 1 receives, so it is forwarded as
+ * it comes, without waiting for the end of a step.
+ *
+ * Hazards: the reducing steps write chunks that we have not sent.  The
+ * gathering steps overwrite, in place, the partial sum that we sent n - 1 steps
+ * earlier; the finished value that arrives there was computed from it, so our
+ * neighbour has consumed it, byte by byte.
+ */
+#include "core/schedule/schedule.h"
+
+static u32 ring_next(const struct coll_plan *plan)
+{
+	return plan->rank + 1 == plan->nranks ? 0 : plan->rank + 1;
+}
+
+static u32 ring_previous(const struct coll_plan *plan)
+{
+	return (plan->rank ? plan->rank : plan->nranks) - 1;
+}
+
+/* The chunk that @back steps around the ring behind ours, in elements. */
+static struct coll_range ring_piece(const struct coll_plan *plan, u32 back)
+{
+	u32 n = plan->nranks;
+
+	return coll_plan_chunk(plan, (plan->rank + n - back % n) % n);
+}
+
+/* The same, in bytes. */
+static struct coll_span ring_chunk(const struct coll_plan *plan, u32 back, u8 area)
+{
+	return coll_plan_span(plan, ring_piece(plan, back), area);
+}
+
+static u64 ring_allreduce_steps(const struct coll_plan *plan)
+{
+	return coll_plan_vector(plan).count ? 2 * (plan->nranks - 1) : 0;
+}
+
+static void ring_allreduce_step(const struct coll_plan *plan, u64 i,
+				struct coll_step *step)
+{
+	u32 reducing = plan->nranks - 1;
+
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = ring_chunk(plan, i, i ? COLL_AREA_RECV : COLL_AREA_SEND);
+	step->in = ring_chunk(plan, i + 1, COLL_AREA_RECV);
+	step->need = i;
+	step->forward = i > 0;
+	step->reduce = i < reducing;
+	step->own = COLL_AREA_SEND;
+	step->own_off = step->in.off;
+	step->last = i + 1 == reducing;
+	step->hazard = step->reduce ? COLL_HAZARD_NEVER_SENT : COLL_HAZARD_COVERED;
+}
+
+const struct coll_schedule coll_ring_allreduce = {
+	.name	= "ring allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.gathers = true,
+	.steps	= ring_allreduce_steps,
+	.step	= ring_allreduce_step,
+	.local	= coll_local_alone,
+};
+
+/*
+ * A signal that has come s + 1 times has come from the s + 1 ranks behind us:
+ * after n - 1 of them everybody has arrived.
+ */
+static u64 ring_barrier_steps(const struct coll_plan *plan)
+{
+	return plan->nranks - 1;
+}
+
+static void ring_barrier_step(const struct coll_plan *plan, u64 i,
+			      struct coll_step *step)
+{
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->need = i;
+	step->token = true;
+}
+
+const struct coll_schedule coll_ring_barrier = {
+	.name	= "ring barrier",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.gathers = true,
+	.telling = true,
+	.steps	= ring_barrier_steps,
+	.step	= ring_barrier_step,
+};
+
+/*
+ * Broadcast: the vector goes once around, from the root to the rank before it.
+ * Every rank but the last sends it once, and forwards it as it comes.
+ */
+static u64 ring_broadcast_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? 1 : 0;
+}
+
+static void ring_broadcast_step(const struct coll_plan *plan, u64 i __maybe_unused,
+				struct coll_step *step)
+{
+	bool root = coll_plan_at_root(plan);
+
+	if (ring_next(plan) != plan->root)
+		step->to = ring_next(plan);
+	if (!root)
+		step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, coll_plan_vector(plan),
+				   root ? COLL_AREA_SEND : COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, coll_plan_vector(plan), COLL_AREA_RECV);
+	step->tag = plan->root;
+	step->need = root ? 0 : 1;
+	step->forward = !root;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+const struct coll_schedule coll_ring_broadcast = {
+	.name	= "ring broadcast",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.steps	= ring_broadcast_steps,
+	.step	= ring_broadcast_step,
+	.local	= coll_local_root,
+};
+
+/*
+ * Allgather: in step s rank r sends block r - s, its own first, and receives
+ * block r - s - 1.  Every rank sends n - 1 blocks, which is the least possible.
+ */
+static u64 ring_allgather_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? plan->nranks - 1 : 0;
+}
+
+static struct coll_span ring_block(const struct coll_plan *plan, u32 back)
+{
+	u32 block = (plan->rank + plan->nranks - back) % plan->nranks;
+
+	return coll_plan_span(plan, coll_plan_block(plan, plan->recv_first, block),
+			      COLL_AREA_RECV);
+}
+
+static void ring_allgather_step(const struct coll_plan *plan, u64 i,
+				struct coll_step *step)
+{
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = ring_block(plan, i);
+	if (!i)
+		step->out = coll_plan_span(plan, coll_plan_single(plan, plan->recv_first,
+								  plan->rank), COLL_AREA_SEND);
+	step->in = ring_block(plan, i + 1);
+	step->need = i;
+	step->forward = i > 0;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+static void ring_allgather_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
+			coll_plan_block(plan, plan->recv_first, plan->rank), local);
+}
+
+const struct coll_schedule coll_ring_allgather = {
+	.name	= "ring allgather",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.gathers = true,
+	.steps	= ring_allgather_steps,
+	.step	= ring_allgather_step,
+	.local	= ring_allgather_local,
+};
+
+/*
+ * Reductions through scratch.  In round s of n - 1 what arrives is reduced with our
+ * own; all but the last round store it in scratch, from where the next one sends it,
+ * and all rounds are gone through for one segment after the other.
+ */
+static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
+		       struct coll_range out, struct coll_range in, struct coll_step *step)
+{
+	u32 last = plan->nranks - 2, round;
+	u64 segment = div_u64_rem(i, last + 1, &round);
+	u64 place = segment * last + round;
+	bool wide = coll_plan_wide(plan);
+
+	out = coll_plan_segment(plan, out, segment);
+	in = coll_plan_segment(plan, in, segment);
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, out, COLL_AREA_SEND);
+	if (round) {
+		step->out = coll_plan_place(plan, longest, place - 1);
+		step->out.len = out.count * coll_plan_wider(plan);
+		step->need = i;
+		step->forward = true;
+	}
+	step->reduce = true;
+	step->own = COLL_AREA_SEND;
+	step->own_off = in.first * plan->size;
+	step->last = round == last;
+	step->wide_in = wide && round;
+	step->wide_out = wide && !step->last;
+	if (!step->last)
+		step->in = coll_plan_place(plan, longest, place);
+	step->in.len = in.count * plan->size << step->wide_in;
+	step->clear = !last;
+	step->hazard = COLL_HAZARD_NEVER_SENT;
+}
+
+/*
+ * The first step from @i on in which the block, as many back as its round and @first more, has
+ * elements in the segment.  Later segments have no more of any block, so that one look
+ * at each block is enough.
+ */
+static u64 ring_next_round(const struct coll_plan *plan, u64 i, u32 first,
+			   struct coll_range (*block)(const struct coll_plan *plan, u32 back))
+{
+	u32 rounds = plan->nranks - 1, round, n;
+	u64 segment = div_u64_rem(i, rounds, &round);
+
+	for (n = 0; n < rounds; n++, i++) {
+		if (segment < coll_plan_segments(plan, block(plan, round + first).count))
+			return i;
+		if (++round == rounds) {
+			round = 0;
+			segment++;
+		}
+	}
+	return U64_MAX;
+}
+
+/* Every round stores one segment of one of them, but the last. */
+static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
+{
+	u64 places = coll_plan_segments(plan, longest) * (plan->nranks - 2);
+
+	return plan->nranks > 2 ? coll_plan_place(plan, longest, places).off : 0;
+}
+
+/*
+ * Reduce_scatter: in round s rank r sends block r - 1 - s and receives block r - 2 - s,
+ * at last its own, which no other one has had from it.
+ */
+static u64 ring_reduce_scatter_steps(const struct coll_plan *plan)
+{
+	return (plan->nranks - 1) * coll_plan_segments(plan, coll_plan_longest(plan));
+}
+
+static struct coll_range ring_block_of(const struct coll_plan *plan, u32 back)
+{
+	u32 n = plan->nranks;
+
+	return coll_plan_block(plan, plan->send_first, (plan->rank + n - back % n) % n);
+}
+
+static void ring_reduce_scatter_step(const struct coll_plan *plan, u64 i,
+				     struct coll_step *step)
+{
+	struct coll_range in;
+	u32 round;
+
+	div_u64_rem(i, plan->nranks - 1, &round);
+	in = ring_block_of(plan, round + 2);
+	ring_round(plan, coll_plan_longest(plan), i, ring_block_of(plan, round + 1), in, step);
+	if (step->last) {
+		step->in.area = COLL_AREA_RECV;
+		step->in.off = step->own_off - coll_plan_before(plan, plan->rank);
+	}
+}
+
+static u64 ring_reduce_scatter_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	return ring_next_round(plan, i, sends ? 1 : 2, ring_block_of);
+}
+
+static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
+{
+	return ring_scratch(plan, coll_plan_longest(plan));
+}
+
+const struct coll_schedule coll_ring_reduce_scatter = {
+	.name	= "ring reduce_scatter",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.gathers = true,
+	.windowed = true,
+	.steps	= ring_reduce_scatter_steps,
+	.step	= ring_reduce_scatter_step,
+	.next	= ring_reduce_scatter_next,
+	.local	= coll_local_alone,
+	.scratch = ring_reduce_scatter_scratch,
+};
+
+/* The first chunk is the longest. */
+static u64 ring_longest_chunk(const struct coll_plan *plan)
+{
+	return coll_plan_chunk(plan, 0).count;
+}
+
+static u64 ring_wide_reducing(const struct coll_plan *plan)
+{
+	return (plan->nranks - 1) * coll_plan_segments(plan, ring_longest_chunk(plan));
+}
+
+static u64 ring_allreduce_wide_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? ring_wide_reducing(plan) + plan->nranks - 1 : 0;
+}
+
+/*
+ * Allreduce of wide sums: the chunks are reduced in segments, the last round rounds
+ * them, and what is carried around then is as in any allreduce.
+ */
+static void ring_allreduce_wide_step(const struct coll_plan *plan, u64 i,
+				     struct coll_step *step)
+{
+	u64 reducing = ring_wide_reducing(plan);
+	u32 n = plan->nranks, round;
+
+	if (i < reducing) {
+		div_u64_rem(i, n - 1, &round);
+		ring_round(plan, ring_longest_chunk(plan), i, ring_piece(plan, round),
+			   ring_piece(plan, round + 1), step);
+		if (step->last) {
+			step->in.area = COLL_AREA_RECV;
+			step->in.off = step->own_off;
+		}
+		return;
+	}
+	round = i - reducing;
+	step->to = ring_next(plan);
+	step->from = ring_previous(plan);
+	step->out = coll_plan_span(plan, ring_piece(plan, n - 1 + round), COLL_AREA_RECV);
+	step->in = coll_plan_span(plan, ring_piece(plan, n + round), COLL_AREA_RECV);
+	step->need = i;
+	step->forward = round > 0;
+	step->hazard = COLL_HAZARD_COVERED;
+}
+
+static u64 ring_allreduce_wide_next(const struct coll_plan *plan, u64 i, bool sends)
+{
+	u64 reducing = ring_wide_reducing(plan);
+
+	return i < reducing ? min(ring_next_round(plan, i, !sends, ring_piece), reducing) : i;
+}
+
+static u64 ring_allreduce_wide_scratch(const struct coll_plan *plan)
+{
+	return ring_scratch(plan, ring_longest_chunk(plan));
+}
+
+const struct coll_schedule coll_ring_allreduce_wide = {
+	.name	= "wide ring allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_RING,
+	.ring	= true,
+	.gathers = true,
+	.windowed = true,
+	.steps	= ring_allreduce_wide_steps,
+	.step	= ring_allreduce_wide_step,
+	.next	= ring_allreduce_wide_next,
+	.local	= coll_local_alone,
+	.scratch = ring_allreduce_wide_scratch,
+};

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Trees and doubling: few steps, for what is small.
+ *
+ * Barrier: in round k rank r signals rank r + 2^k, which has then heard, itself or
+ * through others, of the 2^(k + 1) ranks behind it (dissemination).  Where their number is
+ * a power of two it signals rank r xor 2^k, which does the same in turn, so that what each
+ * sends acknowledges what it has got.
+ *
+ * Broadcast: who has the vector passes it on to the ranks 2^k, ... 4, 2, 1 further
+ * (counted from the root) that are in nobody else's care: a binomial tree.  Reduce
+ * goes the same way back.
+ *
+ * Allreduce: in round k the ranks r and r xor 2^k exchange what they have, each then
+ * has the reduction of 2^(k + 1) ranks.  Both take the lower ranks' operand first, so
+ * all have the same to the last bit.  Of n ranks that are no power of two, the first
+ * 2 (n - 2^k) are paired before: the odd one acts for both, and tells the other.
+ *
+ * Scan: in round k rank r sends the reduction of the up to 2^k ranks that end with it
+ * to rank r + 2^k.  An exclusive one first moves everything one rank further.
+ *
+ * Allgather: in round k rank r sends the up to 2^k blocks that it has, its own and
+ * those after it, to rank r - 2^k.
+ *
+ * Allreduce and allgather say how long each step is: as what a rank has received in the
+ * end depends on every other one's call, they need not be announced.
+ *
+ * Hazards: all but barrier and broadcast are small and sent by copy, but the copy is
+ * made when the socket takes it, and receiving must not wait for that.  So nothing is
+ * written that is sent: what each round makes has a place of its own in scratch, and
+ * who works in place sends a copy of the input.
+ */
+#include "core/schedule/schedule.h"
+
+/* Rounds of doubling until @n are reached. */
+static u32 rounds(u32 n)
+{
+	return n > 1 ? 32 - __builtin_clz(n - 1) : 0;
+}
+
+/* Ranks beyond the largest power of two. */
+static u32 doubling_extra(const struct coll_plan *plan)
+{
+	u32 n = plan->nranks, k = rounds(n);
+
+	return (1U << k) == n ? 0 : n - (1U << (k - 1));
+}
+
+/* With whom the one that acts for us exchanges in round @k. */
+static u32 doubling_partner(const struct coll_plan *plan, u32 k)
+{
+	u32 extra = doubling_extra(plan);
+	u32 me = plan->rank < 2 * extra ? plan->rank / 2 : plan->rank - extra;
+
+	me ^= 1U << k;
+	return me < extra ? 2 * me + 1 : me + extra;
+}
+
+static u64 tree_barrier_steps(const struct coll_plan *plan)
+{
+	return rounds(plan->nranks);
+}
+
+static void tree_barrier_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 n = plan->nranks, far = 1U << i;
+
+	if (doubling_extra(plan)) {
+		step->to = (plan->rank + far) % n;
+		step->from = (plan->rank + n - far) % n;
+	} else {
+		step->to = doubling_partner(plan, i);
+		step->from = step->to;
+	}
+	step->need = i;
+	step->token = true;
+}
+
+const struct coll_schedule coll_tree_barrier = {
+	.name	= "dissemination barrier",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.gathers = true,
+	.telling = true,
+	.steps	= tree_barrier_steps,
+	.step	= tree_barrier_step,
+};
+
+static u64 tree_broadcast_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks) : 0;
+}
+
+static void tree_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 n = plan->nranks, top = rounds(n);
+	u32 me = (plan->rank + n - plan->root) % n;
+	u32 low = me ? me & -me : 1U << top;
+	u32 far = i ? 1U << (top - i) : 0;
+
+	step->in = coll_plan_span(plan, coll_plan_vector(plan), COLL_AREA_RECV);
+	step->out = coll_plan_span(plan, coll_plan_vector(plan),
+				   me ? COLL_AREA_RECV : COLL_AREA_SEND);
+	if (!i && me)
+		step->from = (me - low + plan->root) % n;
+	else if (i && far < low && me + far < n)
+		step->to = (me + far + plan->root) % n;
+	step->tag = plan->root;
+	step->need = 1;
+	step->forward = true;
+}
+
+const struct coll_schedule coll_tree_broadcast = {
+	.name	= "binomial broadcast",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.steps	= tree_broadcast_steps,
+	.step	= tree_broadcast_step,
+	.local	= coll_local_root,
+};
+
+static struct coll_span tree_vector(const struct coll_plan *plan, u8 area)
+{
+	return coll_plan_span(plan, coll_plan_vector(plan), area);
+}
+
+/* A place in scratch, of the size of the vector. */
+static struct coll_span tree_place(const struct coll_plan *plan, u32 place)
+{
+	u64 len = coll_plan_vector(plan).count * plan->size;
+
+	return (struct coll_span){ .area = COLL_AREA_SCRATCH, .off = place * len, .len = len };
+}
+
+/* What we contribute: the first place in scratch has a copy of what is overwritten. */
+static struct coll_span tree_input(const struct coll_plan *plan)
+{
+	return plan->in_place ? tree_place(plan, 0) : tree_vector(plan, COLL_AREA_SEND);
+}
+
+static void tree_aside(const struct coll_plan *plan, struct coll_local *local)
+{
+	struct coll_span input = tree_vector(plan, COLL_AREA_SEND);
+
+	if (!plan->in_place || !coll_plan_moves(plan))
+		return;
+	local->from = input.off;
+	local->len = input.len;
+}
+
+static void tree_own(struct coll_step *step, struct coll_span own)
+{
+	step->reduce = true;
+	step->own = own.area;
+	step->own_off = own.off;
+}
+
+static u64 tree_reduce_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
+}
+
+static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 n = plan->nranks, far = 1U << i;
+	u32 me = (plan->rank + n - plan->root) % n;
+	struct coll_span input = tree_vector(plan, COLL_AREA_SEND);
+	struct coll_span sum = me ? tree_place(plan, 0) : tree_vector(plan, COLL_AREA_RECV);
+
+	step->tag = plan->root;
+	if (me & (far - 1))
+		return;
+	if (me & far) {
+		step->to = (me - far + plan->root) % n;
+		step->out = i && me + 1 < n ? sum : input;
+		step->need = i;
+	} else if (me + far < n) {
+		step->from = (me + far + plan->root) % n;
+		step->in = sum;
+		step->last = 2 * far >= n;
+		tree_own(step, i ? sum : input);
+	}
+}
+
+static u64 tree_reduce_scratch(const struct coll_plan *plan)
+{
+	return coll_plan_at_root(plan) ? 0 : tree_place(plan, 0).len;
+}
+
+const struct coll_schedule coll_tree_reduce = {
+	.name	= "binomial reduce",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.eager	= true,
+	.steps	= tree_reduce_steps,
+	.step	= tree_reduce_step,
+	.local	= coll_local_alone,
+	.scratch = tree_reduce_scratch,
+};
+
+static u32 doubling_rounds(const struct coll_plan *plan)
+{
+	return rounds(plan->nranks - doubling_extra(plan));
+}
+
+static u64 tree_allreduce_steps(const struct coll_plan *plan)
+{
+	if (!coll_plan_moves(plan))
+		return 0;
+	return doubling_rounds(plan) + (doubling_extra(plan) ? 2 : 0);
+}
+
+/* The @made-th partial result, 0: our input; the one of the last round is the result. */
+static struct coll_span doubling_partial(const struct coll_plan *plan, u32 made, u32 all)
+{
+	if (!made)
+		return tree_input(plan);
+	return made == all ? tree_vector(plan, COLL_AREA_RECV) :
+			     tree_place(plan, made - !plan->in_place);
+}
+
+/* For what is neither our input, unless there is a copy, nor the result. */
+static u64 doubling_scratch(const struct coll_plan *plan, u32 all)
+{
+	return coll_plan_moves(plan) ? tree_place(plan, max(all, 1U) - !plan->in_place).off : 0;
+}
+
+/* One acts for two. */
+static bool doubling_paired(const struct coll_plan *plan)
+{
+	return plan->rank < 2 * doubling_extra(plan);
+}
+
+static void tree_allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 extra = doubling_extra(plan), all = doubling_rounds(plan);
+	bool paired = doubling_paired(plan), silent = paired && !(plan->rank & 1);
+	u32 k = i - !!extra, made = k + paired;
+
+	step->need = i;
+	step->whole = true;
+	if (extra && !i) {
+		if (silent) {
+			step->to = plan->rank + 1;
+			step->out = tree_input(plan);
+		} else if (paired) {
+			step->from = plan->rank - 1;
+			step->in = doubling_partial(plan, 1, all + 1);
+			tree_own(step, tree_input(plan));
+		}
+	} else if (k == all) {
+		if (silent)
+			step->from = plan->rank + 1;
+		else if (paired)
+			step->to = plan->rank - 1;
+		step->out = tree_vector(plan, COLL_AREA_RECV);
+		step->in = step->out;
+	} else if (!silent) {
+		step->to = doubling_partner(plan, k);
+		step->from = step->to;
+		step->out = doubling_partial(plan, made, all + paired);
+		step->in = doubling_partial(plan, made + 1, all + paired);
+		step->last = k + 1 == all;
+		tree_own(step, step->out);
+	}
+}
+
+static u64 tree_allreduce_scratch(const struct coll_plan *plan)
+{
+	return doubling_scratch(plan, doubling_rounds(plan) + doubling_paired(plan));
+}
+
+const struct coll_schedule coll_tree_allreduce = {
+	.name	= "recursive doubling allreduce",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.eager	= true,
+	.gathers = true,
+	.telling = true,
+	.steps	= tree_allreduce_steps,
+	.step	= tree_allreduce_step,
+	.local	= coll_local_alone,
+	.aside	= tree_aside,
+	.scratch = tree_allreduce_scratch,
+};
+
+/* In so many rounds somebody is far enough before @place to send to it. */
+static u32 scan_receives(u32 place)
+{
+	return rounds(place + 1);
+}
+
+static u64 tree_scan_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
+}
+
+static void tree_scan_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 far = 1U << i, all = scan_receives(plan->rank);
+
+	step->need = i;
+	step->out = doubling_partial(plan, min(i, all), all);
+	if (plan->rank + far < plan->nranks)
+		step->to = plan->rank + far;
+	if (plan->rank < far)
+		return;
+	step->from = plan->rank - far;
+	step->in = doubling_partial(plan, i + 1, all);
+	tree_own(step, step->out);
+}
+
+static u64 tree_scan_scratch(const struct coll_plan *plan)
+{
+	return doubling_scratch(plan, scan_receives(plan->rank));
+}
+
+const struct coll_schedule coll_tree_scan = {
+	.name	= "doubling scan",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.eager	= true,
+	.steps	= tree_scan_steps,
+	.step	= tree_scan_step,
+	.local	= coll_local_first,
+	.aside	= tree_aside,
+	.scratch = tree_scan_scratch,
+};
+
+static u64 tree_exscan_steps(const struct coll_plan *plan)
+{
+	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks - 1) : 0;
+}
+
+/* The same, where the place before us is ours, and what came from there our input. */
+static u32 exscan_receives(const struct coll_plan *plan)
+{
+	return plan->rank ? 1 + scan_receives(plan->rank - 1) : 0;
+}
+
+static void tree_exscan_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 far = i ? 1U << (i - 1) : 1, all = exscan_receives(plan);
+
+	step->need = i;
+	if (plan->rank + far < plan->nranks && (plan->rank || !i))
+		step->to = plan->rank + far;
+	step->out = doubling_partial(plan, min(i, all), all);
+	if (plan->rank < far + !!i)
+		return;
+	step->from = plan->rank - far;
+	step->in = doubling_partial(plan, i + 1, all);
+	if (i)
+		tree_own(step, step->out);
+}
+
+static u64 tree_exscan_scratch(const struct coll_plan *plan)
+{
+	return doubling_scratch(plan, exscan_receives(plan));
+}
+
+const struct coll_schedule coll_tree_exscan = {
+	.name	= "doubling exscan",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.eager	= true,
+	.steps	= tree_exscan_steps,
+	.step	= tree_exscan_step,
+	.aside	= tree_aside,
+	.scratch = tree_exscan_scratch,
+};
+
+static u64 tree_allgather_steps(const struct coll_plan *plan)
+{
+	return coll_plan_total(plan) ? 3 * rounds(plan->nranks) : 0;
+}
+
+/* The blocks @first .. @end - 1 of the result, all on one lane. */
+static struct coll_span tree_blocks(const struct coll_plan *plan, u32 first, u32 end)
+{
+	u64 from = coll_plan_first(plan, plan->recv_first, first);
+	u64 to = coll_plan_first(plan, plan->recv_first, end);
+
+	return coll_plan_span(plan, (struct coll_range){
+		.first = from,
+		.count = plan->lane ? 0 : to - from,
+	}, COLL_AREA_RECV);
+}
+
+/*
+ * The blocks that rank @owner sends in a round: its own, those after it, and those
+ * from the first one on.
+ */
+static struct coll_span tree_gathered(const struct coll_plan *plan, u32 owner, u32 blocks,
+				      u32 part)
+{
+	u32 n = plan->nranks, end = owner + blocks;
+
+	switch (part) {
+	case 0:
+		return tree_blocks(plan, owner, owner + 1);
+	case 1:
+		return tree_blocks(plan, owner + 1, min(end, n));
+	default:
+		return tree_blocks(plan, 0, end > n ? end - n : 0);
+	}
+}
+
+static void tree_allgather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+{
+	u32 n = plan->nranks, far = 1U << i / 3, part = i % 3;
+	u32 blocks = min(far, n - far);
+
+	step->whole = true;
+	step->to = (plan->rank + n - far) % n;
+	step->from = (plan->rank + far) % n;
+	step->out = tree_gathered(plan, plan->rank, blocks, part);
+	step->in = tree_gathered(plan, step->from, blocks, part);
+	if (part) {
+		step->need = i - part;
+	} else {
+		step->out.area = COLL_AREA_SEND;
+		step->out.off = 0;
+	}
+}
+
+static void tree_allgather_local(const struct coll_plan *plan, struct coll_local *local)
+{
+	struct coll_span own = tree_blocks(plan, plan->rank, plan->rank + 1);
+
+	local->to = own.off;
+	local->len = own.len;
+}
+
+const struct coll_schedule coll_tree_allgather = {
+	.name	= "doubling allgather",
+	.algorithm = COLLECTIVE_ALGORITHM_TREE,
+	.eager	= true,
+	.gathers = true,
+	.telling = true,
+	.steps	= tree_allgather_steps,
+	.step	= tree_allgather_step,
+	.local	= tree_allgather_local,
+};

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/collective: what comes from user space is copied and checked for its
+ * size here, and nowhere else but, for what an operation points to, in op/layout.c.
+ */
+#include <linux/cdev.h>
+#include <linux/compat.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "dev/dev.h"
+#include "coll.h"
+
+/* All ioctl arguments; each begins with its size. */
+union ioc_arg {
+	u32 size;
+	struct collective_query query;
+	struct collective_join join;
+	struct collective_connect connect;
+	struct collective_register reg;
+	struct collective_unregister unreg;
+	struct collective_submit submit;
+	struct collective_wait wait;
+	struct collective_cancel cancel;
+	struct collective_status status;
+	struct collective_leave leave;
+};
+
+static bool ioc_mine(const struct coll_member *member)
+{
+	return member->mm == current->mm;
+}
+
+/* The mutex of a member that has joined, for the process that did. */
+static int ioc_lock(struct coll_member *member)
+{
+	int err = 0;
+
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+		err = -ENOTCONN;
+	else if (!ioc_mine(member))
+		err = -EPERM;
+	if (err)
+		mutex_unlock(&member->mutex);
+	return err;
+}
+
+/* What a struct points to, charged to the process as long as it is here; for kvfree(). */
+static void *ioc_array(u64 addr, size_t bytes)
+{
+	void *array = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+
+	if (!array)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(array, u64_to_user_ptr(addr), bytes)) {
+		kvfree(array);
+		return ERR_PTR(-EFAULT);
+	}
+	return array;
+}
+
+static int ioc_query(struct file *file, union ioc_arg *arg)
+{
+	struct collective_query *query = &arg->query;
+	u32 i;
+
+	if (query->flags)
+		return -EINVAL;
+	*query = (struct collective_query){ .size = query->size };
+	query->abi_version = COLLECTIVE_ABI_VERSION;
+	query->lanes_max = COLLECTIVE_LANES_MAX;
+	query->ranks_max = COLLECTIVE_RANKS_MAX;
+	query->inflight_max = COLL_INFLIGHT;
+	query->eager_limit = COLLECTIVE_EAGER_LIMIT;
+	query->transports = BIT(COLLECTIVE_TRANSPORT_TCP);
+	query->types = BIT_ULL(COLLECTIVE_TYPE_COUNT) - 1;
+	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
+	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
+		struct coll_plan plan = { .collective = i, .size = 1 };
+
+		if (coll_schedule_find(&plan))
+			query->opcodes |= BIT_ULL(i);
+	}
+	return 0;
+}
+
+static int ioc_join(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	int err;
+
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	err = coll_member_join(member, &arg->join);
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_connect(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	const struct collective_connect *connect = &arg->connect;
+	struct sockaddr_storage *peers;
+	int err;
+
+	static_assert(sizeof(*peers) == COLLECTIVE_ADDR_SIZE);
+	if (connect->flags)
+		return -EINVAL;
+	err = ioc_lock(member);
+	if (err)
+		return err;
+	err = -EINVAL;
+	if (connect->npeers != member->nranks)
+		goto unlock;
+	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
+	err = PTR_ERR_OR_ZERO(peers);
+	if (err)
+		goto unlock;
+	err = coll_member_connect(member, peers, connect->timeout_ms,
+				  !(file->f_flags & O_NONBLOCK));
+	kvfree(peers);
+unlock:
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_register(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_register *reg = &arg->reg;
+	struct coll_buffer *buffer;
+	int err;
+
+	if (reg->flags & ~COLLECTIVE_REGISTER_READ_ONLY || reg->buffer || reg->reserved ||
+	    !reg->length)
+		return -EINVAL;
+	err = ioc_lock(member);
+	if (err)
+		return err;
+	buffer = coll_buffer_pin(member, reg->addr, reg->length,
+				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY));
+	err = PTR_ERR_OR_ZERO(buffer);
+	if (err)
+		goto unlock;
+	err = coll_registry_add(&member->registry, buffer, &reg->buffer);
+	if (err)
+		coll_buffer_put(buffer);
+unlock:
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+static int ioc_unregister(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct coll_buffer *buffer;
+
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->mm && !ioc_mine(member)) {
+		mutex_unlock(&member->mutex);
+		return -EPERM;
+	}
+	buffer = coll_registry_remove(&member->registry, arg->unreg.buffer);
+	mutex_unlock(&member->mutex);
+	if (!buffer)
+		return -ENOENT;
+	coll_buffer_put(buffer);
+	return 0;
+}
+
+/* A signal came while it was waited for. */
+static int submit_resume(struct coll_member *member, struct collective_submit *submit)
+{
+	struct coll_wait wait = {
+		.ids = &submit->request,
+		.n = 1,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+	};
+	int err = coll_wait(&wait, member);
+
+	submit->received = wait.received;
+	if (err != -ERESTARTSYS)
+		submit->request = 0;
+	return err;
+}
+
+static int ioc_submit(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_submit *submit = &arg->submit;
+	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
+	int err;
+
+	submit->received = 0;
+	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
+		return -EINVAL;
+	err = coll_member_use(member);
+	if (err)
+		return err;
+
+	if (!submit->request)
+		err = coll_request_submit(member, &submit->op, nowait, &submit->request,
+					  &submit->received);
+	else
+		err = submit_resume(member, submit);
+	coll_member_unuse(member);
+	return err;
+}
+
+static int ioc_wait(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct collective_wait *request = &arg->wait;
+	bool any = request->flags & COLLECTIVE_WAIT_ANY;
+	struct coll_wait wait = {
+		.ids = &request->request,
+		.n = 1,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+	};
+	u64 *ids = NULL;
+	int err;
+
+	/* Whatever the error is: none was collected. */
+	if (any)
+		request->request = 0;
+	request->received = 0;
+	request->index = 0;
+	if (request->flags & ~(COLLECTIVE_WAIT_NOWAIT | COLLECTIVE_WAIT_ANY) ||
+	    request->reserved || request->count > COLL_INFLIGHT ||
+	    !request->count == any || !request->requests == any)
+		return -EINVAL;
+	if (request->flags & COLLECTIVE_WAIT_NOWAIT)
+		wait.timeout = 0;
+	else if (request->timeout_ms)
+		wait.timeout = msecs_to_jiffies(request->timeout_ms) + 1;
+	if (any) {
+		ids = ioc_array(request->requests, array_size(request->count, sizeof(*ids)));
+		if (IS_ERR(ids))
+			return PTR_ERR(ids);
+		wait.ids = ids;
+		wait.n = request->count;
+	}
+
+	err = coll_member_use(member);
+	if (!err) {
+		err = coll_wait(&wait, member);
+		coll_member_unuse(member);
+	} else {
+		wait.index = wait.n;
+	}
+	request->received = wait.received;
+	if (any && wait.index < wait.n) {
+		request->request = ids[wait.index];
+		request->index = wait.index;
+	}
+	kvfree(ids);
+	/* Begun again it would have all its time again. */
+	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
+}
+
+/**
+ * coll_cdev_cancel() - CANCEL, by ioctl or as an SQE
+ * @member: the member
+ * @cancel: what the user said
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel *cancel)
+{
+	bool user_data = cancel->flags & COLLECTIVE_CANCEL_USER_DATA;
+	int err;
+
+	if (cancel->flags & ~COLLECTIVE_CANCEL_USER_DATA)
+		return -EINVAL;
+	err = coll_member_use(member);
+	if (err)
+		return err;
+	err = coll_request_cancel(member, user_data ? COLL_BY_USER_DATA : COLL_BY_ID,
+				  cancel->request);
+	coll_member_unuse(member);
+	return err;
+}
+
+static int ioc_cancel(struct file *file, union ioc_arg *arg)
+{
+	return coll_cdev_cancel(file->private_data, &arg->cancel);
+}
+
+static int ioc_status(struct file *file, union ioc_arg *arg)
+{
+	if (arg->status.flags || arg->status.reserved)
+		return -EINVAL;
+	arg->status = (struct collective_status){ .size = arg->size };
+	coll_member_status(file->private_data, &arg->status);
+	return 0;
+}
+
+static int ioc_leave(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	int err;
+
+	if (arg->leave.flags)
+		return -EINVAL;
+	if (mutex_lock_interruptible(&member->mutex))
+		return -ERESTARTSYS;
+	if (member->state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
+		err = -EPERM;
+	else
+		err = coll_member_leave(member);
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
+/* When the answer in an ioctl's struct goes back to the user. */
+enum ioc_back {
+	IOC_NEVER,
+	IOC_SUCCESS,	/* and with -ERESTARTSYS, or -EMSGSIZE, which tells how much came */
+	IOC_ALWAYS,	/* and with every other error of the call */
+};
+
+/**
+ * struct ioc - an ioctl
+ * @call: does it
+ * @size: bytes of its struct
+ * @min: bytes of the first version of it
+ * @back: when the answer goes back to the user
+ * @answer: where in its struct it begins, below @min
+ */
+struct ioc {
+	int (*call)(struct file *file, union ioc_arg *arg);
+	u32 size;
+	u32 min;
+	enum ioc_back back;
+	u32 answer;
+};
+
+#define IOC(_cmd, _call, _struct, _last, _back, ...)		\
+	[_IOC_NR(_cmd)] = {					\
+		.call = _call,					\
+		.size = sizeof(struct _struct),			\
+		.min = offsetofend(struct _struct, _last),	\
+		.back = _back,					\
+		__VA_ARGS__					\
+	}
+
+/* All of a struct goes back but what was only asked. */
+#define IOC_ANSWER(_struct, _first)	.answer = offsetof(struct _struct, _first)
+
+static const struct ioc iocs[] = {
+	IOC(COLLECTIVE_IOC_QUERY, ioc_query, collective_query, features, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_JOIN, ioc_join, collective_join, addr, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS,
+	    IOC_ANSWER(collective_submit, request)),
+	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
+	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
+	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
+};
+
+static int ioc_answer(const struct ioc *ioc, void __user *ptr, const union ioc_arg *arg, u32 size)
+{
+	return copy_to_user(ptr + ioc->answer, (const void *)arg + ioc->answer,
+			    min(size, ioc->size) - ioc->answer) ? -EFAULT : 0;
+}
+
+static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
+{
+	void __user *ptr = (void __user *)user;
+	union ioc_arg arg __uninitialized;	/* a call looks at what is copied only */
+	const struct ioc *ioc;
+	u32 size;
+	int err;
+
+	if (_IOC_TYPE(cmd) != COLLECTIVE_IOC_MAGIC || _IOC_NR(cmd) >= ARRAY_SIZE(iocs) ||
+	    _IOC_DIR(cmd) != _IOC_NONE || _IOC_SIZE(cmd))
+		return -ENOTTY;
+	ioc = &iocs[_IOC_NR(cmd)];
+	if (!ioc->call)
+		return -ENOTTY;
+	if (get_user(size, (u32 __user *)ptr))
+		return -EFAULT;
+	if (size < ioc->min)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(&arg, ioc->size, ptr, size);
+	if (err)
+		return err;
+	arg.size = size;
+	/* What cannot be answered is not done. */
+	if (ioc->back && ioc_answer(ioc, ptr, &arg, size))
+		return -EFAULT;
+
+	err = ioc->call(file, &arg);
+	if ((ioc->back == IOC_ALWAYS ||
+	     (ioc->back == IOC_SUCCESS &&
+	      (!err || err == -ERESTARTSYS || err == -EMSGSIZE))) &&
+	    ioc_answer(ioc, ptr, &arg, size))
+		return -EFAULT;
+	return err;
+}
+
+static __poll_t cdev_poll(struct file *file, poll_table *table)
+{
+	struct coll_member *member = file->private_data;
+	__poll_t events = 0;
+
+	poll_wait(file, &member->wait, table);
+	switch (READ_ONCE(member->state)) {
+	case COLLECTIVE_STATE_UP:
+		events = EPOLLOUT | EPOLLWRNORM;
+		break;
+	case COLLECTIVE_STATE_ABORTED:
+		events = EPOLLERR;
+		break;
+	case COLLECTIVE_STATE_LEFT:
+		events = EPOLLHUP;
+		break;
+	default:
+		return 0;
+	}
+	/* WAIT has something to tell. */
+	if (coll_wait_ready(member))
+		events |= EPOLLIN | EPOLLRDNORM;
+	return events;
+}
+
+static int cdev_open(struct inode *inode, struct file *file)
+{
+	file->private_data = coll_member_new();
+	return file->private_data ? nonseekable_open(inode, file) : -ENOMEM;
+}
+
+static int cdev_release(struct inode *inode, struct file *file)
+{
+	coll_member_close(file->private_data);
+	return 0;
+}
+
+static int cdev_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return coll_map(vma);
+}
+
+static const struct file_operations cdev_ops = {
+	.owner		= THIS_MODULE,
+	.open		= cdev_open,
+	.release	= cdev_release,
+	.unlocked_ioctl	= cdev_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.poll		= cdev_poll,
+	.mmap		= cdev_mmap,
+	.uring_cmd	= coll_uring_cmd,
+};
+
+static char *cdev_node(const struct device *device, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+static const struct class cdev_class = {
+	.name		= "collective",
+	.devnode	= cdev_node,
+};
+
+static dev_t cdev_number;
+static struct cdev cdev;
+
+/**
+ * coll_cdev_setup() - make the device
+ *
+ * What can be opened comes last: nobody is let in before there is a place for
+ * groups.  The node is there a moment earlier, and answers ENXIO.
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_cdev_setup(void)
+{
+	struct device *device;
+	int err;
+
+	err = alloc_chrdev_region(&cdev_number, 0, 1, "collective");
+	if (err)
+		return err;
+	err = class_register(&cdev_class);
+	if (err)
+		goto region;
+	device = device_create(&cdev_class, NULL, cdev_number, NULL, "collective");
+	if (IS_ERR(device)) {
+		err = PTR_ERR(device);
+		goto class;
+	}
+	err = coll_group_setup(&device->kobj);
+	if (err)
+		goto device;
+	cdev_init(&cdev, &cdev_ops);
+	cdev.owner = THIS_MODULE;
+	err = cdev_add(&cdev, cdev_number, 1);
+	if (err)
+		goto group;
+	return 0;
+
+group:
+	coll_group_cleanup();
+device:
+	device_destroy(&cdev_class, cdev_number);
+class:
+	class_unregister(&cdev_class);
+region:
+	unregister_chrdev_region(cdev_number, 1);
+	return err;
+}
+
+/** coll_cdev_cleanup() - undo coll_cdev_setup(); no file is open */
+void coll_cdev_cleanup(void)
+{
+	cdev_del(&cdev);
+	coll_group_cleanup();
+	device_destroy(&cdev_class, cdev_number);
+	class_unregister(&cdev_class);
+	unregister_chrdev_region(cdev_number, 1);
+}

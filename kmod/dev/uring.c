@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The same operations as SQEs.
+ *
+ * A command has at most one request, and a request that came from here one command.
+ * Both end in the task work of the command, which collects the request and then
+ * completes the command: all of io_uring's calls that look at a command (this, and the
+ * one that cancels it) hold the ring's lock, so that a command which can be cancelled
+ * has its request.  Its file is open as long as it is, and so there is the member.
+ *
+ * What is issued gets its place in the order of operations at once.  To answer -EAGAIN
+ * where pages must be pinned first would hand it to io-wq, whose threads keep no order.
+ *
+ * Once a command is cancelable io_uring forgets it only when it is done: from there on
+ * an error is told as a completion, too.
+ */
+#include "dev/dev.h"
+#include "coll.h"
+#include "compat/uring.h"
+
+/**
+ * struct uring_pdu - what a command keeps of ours
+ * @request: the request, until it is collected
+ * @issue_flags: while it is issued
+ * @big: its completion has room for what came
+ */
+struct uring_pdu {
+	struct coll_request *request;
+	unsigned int issue_flags;
+	bool big;
+};
+
+static struct uring_pdu *uring_pdu(struct io_uring_cmd *cmd)
+{
+	return io_uring_cmd_to_pdu(cmd, struct uring_pdu);
+}
+
+COLL_URING_TASK_WORK(uring_finish, cmd, issue_flags)
+{
+	struct uring_pdu *pdu = uring_pdu(cmd);
+	bool big = pdu->big;
+	u64 received;
+	int err;
+
+	err = coll_wait_collect(pdu->request, &received);
+	pdu->request = NULL;
+	coll_uring_done(cmd, err, received, big, issue_flags);
+}
+
+static void uring_complete(struct coll_request *request)
+{
+	io_uring_cmd_complete_in_task(request->command, uring_finish);
+}
+
+static struct coll_buffer *uring_lend(const struct coll_request *request, u64 addr, u64 length,
+				      bool writable)
+{
+	struct io_uring_cmd *cmd = request->command;
+	struct iov_iter iter;
+	int err;
+
+	/* The node that it finds is kept with the command, for which we are called. */
+	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
+				uring_pdu(cmd)->issue_flags);
+	return err ? ERR_PTR(err) : coll_buffer_lend(request->member, &iter,
+							addr, length, writable);
+}
+
+static const struct coll_source uring_own = {
+	.done	= uring_complete,
+};
+
+static const struct coll_source uring_fixed = {
+	.done	= uring_complete,
+	.lend	= uring_lend,
+};
+
+static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
+			unsigned int issue_flags)
+{
+	bool fixed = cmd->flags & IORING_URING_CMD_FIXED;
+	struct uring_pdu *pdu = uring_pdu(cmd);
+	struct coll_request *request;
+	struct collective_op op;
+	int err;
+
+	if (!(issue_flags & IO_URING_F_SQE128))
+		return -EINVAL;
+	/* The user may write there at any time. */
+	memcpy(&op, coll_uring_payload(cmd), sizeof(op));
+	pdu->issue_flags = issue_flags;
+	pdu->big = issue_flags & IO_URING_F_CQE32;
+	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
+	    (fixed && (op.send_buffer || op.recv_buffer)))
+		return -EINVAL;
+	request = coll_request_new(member, &op, fixed ? &uring_fixed : &uring_own, cmd);
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+
+	request->user_data = cmd_to_io_kiocb(cmd)->cqe.user_data;
+	pdu->request = request;
+	io_uring_cmd_mark_cancelable(cmd, issue_flags);
+	err = coll_request_start(request, NULL);
+	if (err) {
+		pdu->request = NULL;
+		coll_request_free(request);
+		coll_uring_done(cmd, err, 0, pdu->big, issue_flags);
+	}
+	return -EIOCBQUEUED;
+}
+
+static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
+{
+	struct collective_cancel cancel;
+
+	memcpy(&cancel, coll_uring_payload(cmd), sizeof(cancel));
+	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
+}
+
+/* The ring ends, or the thread that submitted it: it is done when it is over, as ever. */
+static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
+{
+	/* The failure of the group ends the operation, too, and says why to the other ranks. */
+	if (coll_death_of(member))
+		coll_death_tell(member);
+	else
+		coll_request_cancel(member, COLL_BY_COMMAND, (uintptr_t)cmd);
+	return 0;
+}
+
+/**
+ * coll_uring_cmd() - IORING_OP_URING_CMD
+ * @cmd: the command
+ * @issue_flags: IO_URING_F_*
+ *
+ * Context: process of the ring, its lock held (but not in io-wq).
+ * Return: 0, a negative errno, or -EIOCBQUEUED.
+ */
+int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct coll_member *member = cmd->file->private_data;
+	int err;
+
+	if (issue_flags & IO_URING_F_CANCEL)
+		return uring_end(member, cmd);
+	if (cmd->cmd_op == COLLECTIVE_IOC_CANCEL)
+		return uring_cancel(member, cmd);
+	if (cmd->cmd_op != COLLECTIVE_IOC_SUBMIT)
+		return -ENOTTY;
+	err = coll_member_use(member);
+	if (err)
+		return err;
+	err = uring_submit(member, cmd, issue_flags);
+	coll_member_unuse(member);
+	/* That would have it issued again by io-wq, which keeps no order. */
+	return err == -EAGAIN ? -ENOMEM : err;
+}

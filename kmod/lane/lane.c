@@ -1,0 +1,703 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: where the engine meets the connections.
+ *
+ * One run takes in what has come since the last one (connections, mail from the
+ * control runner, submitted parts, a failure), then moves bytes (progress.c) until neither
+ * side moves or the budget is spent, and at last completes what is finished,
+ * when no vector register is held and no engine is on the stack.
+ *
+ * What others send or call bounds none of the loops: a lane has a connection a rank at most,
+ * and COLL_INFLIGHT operations; what there can be more of is taken in parts.
+ */
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "coll.h"
+
+/* A frame of what is small finds room beside the credit that is kept, or not told at once. */
+static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
+	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
+
+/* Grants that are taken from a mail at a time, under its lock, and names that are failed. */
+#define LANE_GRANTS		128
+#define LANE_FAILURES		64
+
+/* What may wait in a socket until somebody wants it: a message. */
+#define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
+
+static struct coll_stream *lane_stream(void *ctx, u32 peer)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_link *link = coll_link_get(lane->member, peer);
+	struct coll_conn *conn;
+
+	if (!link)
+		return NULL;
+	conn = READ_ONCE(link->data[lane->engine.lane]);	/* then its stream, likewise */
+	return conn ? conn->stream : NULL;
+}
+
+static void lane_control(void *ctx, u32 peer, const struct coll_control *control)
+{
+	struct coll_lane *lane = ctx;
+
+	/* Locks are taken in there. */
+	coll_vector_drop(&lane->vector);
+	coll_link_post(lane->member->links[peer], control);
+}
+
+static void lane_kick(void *ctx, struct coll_stream *stream)
+{
+	struct coll_lane *lane = ctx;
+
+	lane->member->links[stream->peer]->data[lane->engine.lane]->want = true;
+}
+
+/*
+ * The buffers are the user's again, and this is the last look at whether the
+ * group has failed: whoever was told that it has may have had his pages back
+ * before we consumed them.
+ */
+static void lane_complete(void *ctx, struct coll_inst *inst)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_part *part = inst->call.user;
+
+	part->error = inst->error;
+	if (!part->error) {
+		smp_rmb();	/* what was consumed, then the flag */
+		part->error = READ_ONCE(lane->member->aborted);
+	}
+	list_add_tail(&part->node, &lane->finished);
+}
+
+static void lane_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_part *part = inst->call.user;
+
+	part->odd = peer;
+	lane->hurt = true;
+}
+
+static void lane_vector(void *ctx, bool begin)
+{
+	struct coll_lane *lane = ctx;
+
+	if (begin)
+		coll_vector_hold(&lane->vector);
+	else
+		coll_vector_drop(&lane->vector);
+}
+
+static bool lane_failed(void *ctx, u64 instance)
+{
+	const struct coll_lane *lane = ctx;
+
+	return coll_memo_failed(lane->member, instance);
+}
+
+static const struct coll_engine_ops lane_ops = {
+	.stream		= lane_stream,
+	.control	= lane_control,
+	.kick		= lane_kick,
+	.complete	= lane_complete,
+	.mismatch	= lane_mismatch,
+	.vector		= lane_vector,
+	.failed		= lane_failed,
+};
+
+static void lane_arrivals(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+	LIST_HEAD(arrivals);
+
+	/* What is added later is kicked for later. */
+	if (list_empty(&lane->arrivals))
+		return;
+	spin_lock(&lane->lock);
+	list_splice_init(&lane->arrivals, &arrivals);
+	spin_unlock(&lane->lock);
+
+	list_for_each_entry(conn, &arrivals, node)
+		coll_engine_connected(&lane->engine, conn->stream);
+	list_splice_tail(&arrivals, &lane->conns);
+}
+
+static u16 *mail_head(struct coll_mail *mail, u64 instance)
+{
+	return &mail->head[coll_name_hash(instance, COLL_MAIL_HASH)];
+}
+
+/* The last grant is taken: it is the first of its hash. */
+static int mail_take(struct coll_mail *mail, struct coll_stream *stream)
+{
+	const struct coll_grant *grant = &mail->grants[--mail->ngrants];
+
+	*mail_head(mail, grant->instance) = mail->next[mail->ngrants];
+	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
+}
+
+static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
+{
+	struct coll_mail *mail = conn->mail;
+	u32 left = LANE_GRANTS;
+	int err = 0;
+
+	if (!READ_ONCE(mail->posted))
+		return 0;
+	spin_lock(&mail->lock);
+	while (mail->ngrants && left-- && !err)
+		err = mail_take(mail, conn->stream);
+	mail->posted = mail->ngrants;
+	if (mail->posted)
+		coll_runner_kick(&lane->runner);
+	if (!err)
+		err = coll_stream_consumed(conn->stream, mail->consumed);
+	if (!err)
+		err = coll_stream_credited(conn->stream, mail->credited);
+	spin_unlock(&mail->lock);
+	return err;
+}
+
+/* Begin what was submitted; is it small, and all there is? */
+static bool lane_inbox(struct coll_lane *lane)
+{
+	bool first = list_empty(&lane->engine.active);
+	struct coll_part *part, *next;
+	struct llist_node *parts;
+
+	if (llist_empty(&lane->inbox))	/* likewise */
+		return false;
+	parts = llist_reverse_order(llist_del_all(&lane->inbox));
+	llist_for_each_entry_safe(part, next, parts, submitted) {
+		first &= part->inst.call.eager;
+		part->error = coll_engine_begin(&lane->engine, &part->inst);
+		if (part->error)
+			list_add_tail(&part->node, &lane->finished);
+	}
+	return first;
+}
+
+/* Some operations are to fail by themselves, begun or not. */
+static noinline void lane_recheck(struct coll_lane *lane)
+{
+	struct coll_inst *inst, *next;
+	u32 left = LANE_FAILURES;
+	u64 name;
+	int error;
+
+	lane->upset = true;
+	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
+		struct coll_part *part = inst->call.user;
+
+		error = READ_ONCE(part->request->aborted);
+		if (error && !inst->error)
+			coll_engine_abort(&lane->engine, inst->call.instance, error);
+	}
+	while (coll_memo_next_failed(lane->member, &lane->failures, &name)) {
+		coll_engine_sift(&lane->engine, name);
+		if (!--left) {
+			coll_lane_recheck(lane);
+			break;
+		}
+	}
+}
+
+/* The group has failed: drop what is queued, and see who may have memory back. */
+static noinline void lane_fail(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	u64 now = ktime_get_ns();
+	bool fenced = coll_member_fenced(member, now);
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node) {
+		if (conn->ep.transport)
+			conn->ep.transport->close(&conn->ep, true);
+		WRITE_ONCE(conn->down, true);
+	}
+	if (!coll_member_settled(member, now))
+		return;
+	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(member->aborted));
+	list_for_each_entry(conn, &lane->conns, node)
+		if (fenced || READ_ONCE(conn->link->safe))
+			coll_stream_release(conn->stream);
+}
+
+/* Has something begun that will be aborted?  There will be another run then. */
+static noinline bool lane_dooms(const struct coll_lane *lane)
+{
+	const struct coll_inst *inst;
+
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		const struct coll_part *part = inst->call.user;
+
+		if (part->request->doomed && !inst->error)
+			return true;
+	}
+	return false;
+}
+
+/* Has a peer left, and is all that it had to say here? */
+static bool conn_deserted(const struct coll_conn *conn)
+{
+	return conn->deserted && (READ_ONCE(conn->down) || READ_ONCE(conn->link->gone));
+}
+
+static bool lane_deserter(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	struct coll_link *link = coll_link_get(lane->member, peer);
+	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
+
+	return conn && conn_deserted(conn);
+}
+
+/*
+ * A peer that has left cannot give what an operation still needs.  What has failed needs
+ * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
+ * anything expected in a group that has failed: it may have been dropped here.
+ */
+static void lane_deserted(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	struct coll_conn *conn;
+	bool any = false;
+	u32 peer;
+
+	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
+		return;
+	list_for_each_entry(conn, &lane->conns, node)
+		any |= conn_deserted(conn);
+	if (!any || lane_dooms(lane))
+		return;
+	peer = coll_engine_lacks(&lane->engine, false, lane_deserter);
+	/* Before what others were lent is free: nothing completes with success then. */
+	if (peer != COLL_NOBODY)
+		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
+	list_for_each_entry(conn, &lane->conns, node) {
+		if (!conn_deserted(conn))
+			continue;
+		WRITE_ONCE(conn->down, true);
+		if (conn->peer != peer)
+			coll_stream_release(conn->stream);
+	}
+}
+
+/* Is there no way to a peer, or will there be none? */
+static noinline bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
+{
+	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
+
+	if (test_bit(lane->engine.lane, &link->refused))
+		return true;
+	/* What it has sent already counts. */
+	return test_bit(COLL_REFUSED_CONTROL, &link->refused) && (!conn || READ_ONCE(conn->down));
+}
+
+static bool lane_unreachable(void *ctx, u32 peer)
+{
+	const struct coll_lane *lane = ctx;
+	const struct coll_link *link = coll_link_get(lane->member, peer);
+
+	/* Then why: pairs with conn_refused(). */
+	return link && smp_load_acquire(&link->refused) && lane_barred(lane, link);
+}
+
+/* Nor can one to whom no connection could be made. */
+static void lane_refused(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	u32 peer;
+
+	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
+		return;
+	peer = coll_engine_lacks(&lane->engine, true, lane_unreachable);
+	if (peer != COLL_NOBODY && !lane_dooms(lane))
+		coll_member_abort(member, &coll_link_get(member, peer)->why);
+}
+
+/* Is it being found out why the group failed? */
+static bool lane_unsettled(const struct coll_lane *lane)
+{
+	return smp_load_acquire(&lane->member->aborted) &&	/* then until when */
+	       !coll_member_settled(lane->member, ktime_get_ns());
+}
+
+/* What fails waits for the reason; it may not be the one that it was finished for. */
+static void lane_finish(struct coll_lane *lane)
+{
+	struct coll_part *part, *next;
+
+	list_for_each_entry_safe(part, next, &lane->finished, node) {
+		if (part->error && lane_unsettled(lane))
+			continue;
+		if (part->error && !part->inst.error)
+			part->error = READ_ONCE(lane->member->aborted) ?: part->error;
+		list_del(&part->node);
+		coll_request_part_done(part);
+	}
+}
+
+static noinline void lane_hurt(struct coll_lane *lane)
+{
+	struct coll_inst *inst;
+
+	lane->hurt = false;
+	list_for_each_entry(inst, &lane->engine.active, node) {
+		struct coll_part *part = inst->call.user;
+		u32 peer = part->odd;
+
+		if (peer == COLL_NOBODY)
+			continue;
+		part->odd = COLL_NOBODY;
+		coll_agree_odd(lane->member, inst->call.instance, peer);
+	}
+}
+
+/*
+ * A rank that is ahead sends what nobody here has asked for yet.  As long as that is little
+ * it stays in its socket: whoever asks for it looks there, where a worker could but put it
+ * aside, and would take the CPU from the very thread that is about to ask.
+ */
+
+/* A run begins, and sees what has come by itself. */
+static void lane_rouse(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->running, true);
+	WRITE_ONCE(lane->calm, false);
+	WRITE_ONCE(lane->early, false);
+	/* Before any look at what has come: pairs with coll_lane_lets_wait(). */
+	smp_mb();
+}
+
+static void lane_rest(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->calm, list_empty(&lane->engine.active) && !lane->upset &&
+		   !READ_ONCE(lane->member->aborted));
+	WRITE_ONCE(lane->running, false);
+	/* Before the last look at what has come: pairs with coll_lane_lets_wait(). */
+	smp_mb();
+}
+
+/* What came in a run, after it was looked at there. */
+static void lane_review(struct coll_lane *lane)
+{
+	struct coll_conn *conn;
+
+	list_for_each_entry(conn, &lane->conns, node)
+		if (READ_ONCE(conn->events) && !conn->down && !coll_lane_lets_wait(lane, conn))
+			coll_runner_kick(&lane->runner);
+}
+
+/**
+ * coll_lane_lets_wait() - need nobody have a lane run for what has come?
+ * @lane: the lane
+ * @conn: a data connection of it, whose event is set
+ *
+ * If so it runs and will see it, or the next run will, or the next heartbeat has it run.
+ *
+ * Context: any.
+ */
+bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
+{
+	smp_mb__after_atomic();	/* the event, then whether a run has begun, or ended */
+	if (READ_ONCE(lane->running))
+		return true;
+	if (!READ_ONCE(lane->calm) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
+	    !conn->ep.transport->keeps(&conn->ep, COLL_EARLY_MAX))
+		return false;
+	WRITE_ONCE(lane->early, true);
+	return true;
+}
+
+/*
+ * Acknowledge last what has been taken: packets are given back and, unless what was sent since
+ * then told the peer's TCP, one is sent, for which the peer gives back packets in its turn
+ * while it waits for what the control runner is about to tell.  Return: true: not yet.
+ */
+static bool lane_acknowledge(struct coll_lane *lane)
+{
+	if (!lane->owes)
+		return false;
+	lane->waits = !lane->waits && READ_ONCE(lane->member->posted);
+	if (!lane->waits)
+		coll_move_acknowledge(lane);
+	return lane->waits;
+}
+
+static bool lane_turn(struct coll_lane *lane)
+{
+	struct coll_member *member = lane->member;
+	struct coll_conn *conn;
+	bool moved, recheck, first;
+
+	lane_rouse(lane);
+	lane_arrivals(lane);
+	list_for_each_entry(conn, &lane->conns, node) {
+		/* Before the mail, which was written before it was set. */
+		conn->deserted = smp_load_acquire(&conn->link->left);
+		/* It left with nothing pending: we had consumed what it lent. */
+		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
+		if (lane_read_mail(lane, conn))
+			coll_move_down(conn, -EPROTO);
+	}
+	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
+	recheck = READ_ONCE(lane->recheck) && xchg(&lane->recheck, false);
+	first = lane_inbox(lane);
+	if (recheck)
+		lane_recheck(lane);
+	if (smp_load_acquire(&member->aborted))	/* then when, and why */
+		lane_fail(lane);
+	coll_move_tick(lane);
+	if (first)
+		coll_move_first(lane);
+
+	moved = coll_move(lane);
+
+	lane_deserted(lane);
+	if (!moved)
+		lane_refused(lane);
+	if (lane->hurt)
+		lane_hurt(lane);
+	lane_finish(lane);
+	if (READ_ONCE(member->posted))
+		coll_runner_poke(&member->control);
+	if (!moved)
+		moved = lane_acknowledge(lane);
+	lane_rest(lane);
+	if (!moved)
+		lane_review(lane);
+	return moved;
+}
+
+/* Whatever runs it, memory is charged to the cgroup that joined. */
+static bool lane_run(struct coll_runner *runner)
+{
+	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
+	struct mem_cgroup *memcg = set_active_memcg(lane->member->memcg);
+	bool more = lane_turn(lane);
+
+	set_active_memcg(memcg);
+	return more;
+}
+
+/*
+ * Where a lane's work item runs: the ranks and lanes of a group are dealt out
+ * over the CPUs that the joining process may use.  Wherever the scheduler has
+ * put the submitters would do for one rank a host, and load one CPU twice and
+ * another not at all for several.
+ */
+static int lane_cpu(const struct coll_member *member, u32 index)
+{
+	u32 weight = 0, nth;
+	int cpu;
+
+	/* Work items only run on CPUs that have been online. */
+	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
+		weight++;
+	nth = (member->rank * member->nlanes + index) * weight /
+	      (member->nranks * member->nlanes);
+	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
+		if (!nth--)
+			return cpu;
+	return raw_smp_processor_id();
+}
+
+/**
+ * coll_lane_setup() - make a lane out of zeroed memory
+ * @lane: the lane
+ * @member: that it belongs to
+ * @index: which one
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
+{
+	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
+
+	lane->engine.impl = coll_vector_impl();
+	lane->crew = coll_crew_new(lane);
+	if (!hash || !lane->crew) {
+		coll_crew_put(lane->crew);
+		kvfree(hash);
+		return -ENOMEM;
+	}
+	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
+	lane->member = member;
+	coll_cpus_enter(lane, lane->runner.cpu);
+	INIT_LIST_HEAD(&lane->conns);
+	INIT_LIST_HEAD(&lane->finished);
+	init_llist_head(&lane->inbox);
+	INIT_LIST_HEAD(&lane->arrivals);
+	spin_lock_init(&lane->lock);
+
+	lane->engine.ops = &lane_ops;
+	lane->engine.ctx = lane;
+	lane->engine.rank = member->rank;
+	lane->engine.nranks = member->nranks;
+	lane->engine.lane = index;
+	lane->engine.incarnation = member->incarnation;
+	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT);
+	coll_copier_setup(lane);
+	return 0;
+}
+
+/**
+ * coll_lane_cleanup() - undo coll_lane_setup()
+ * @lane: its runner is stopped, or it was never used
+ * @reset: drop what is queued on its connections
+ */
+void coll_lane_cleanup(struct coll_lane *lane, bool reset)
+{
+	struct coll_conn *conn, *next;
+
+	coll_cpus_leave(lane);
+	/* What came behind the last run is not the engine's, whose operations are gone. */
+	list_splice_init(&lane->arrivals, &lane->conns);
+	list_for_each_entry_safe(conn, next, &lane->conns, node) {
+		list_del(&conn->node);
+		coll_conn_free(conn, reset);
+	}
+	coll_crew_put(lane->crew);
+	kvfree(lane->engine.hash);
+}
+
+/**
+ * coll_lane_submit() - give a lane its part of a request
+ * @lane: the lane; kicked or poked by the caller afterwards
+ * @part: the part
+ */
+void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
+{
+	llist_add(&part->submitted, &lane->inbox);
+}
+
+/**
+ * coll_lane_recheck() - a request of this lane was aborted
+ * @lane: the lane
+ */
+void coll_lane_recheck(struct coll_lane *lane)
+{
+	WRITE_ONCE(lane->recheck, true);
+	coll_runner_kick(&lane->runner);
+}
+
+/**
+ * coll_lane_attach() - hand an open data connection to a lane
+ * @lane: the lane; it owns the connection from here on
+ * @conn: the connection
+ *
+ * Context: control runner.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
+{
+	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
+	u32 bytes = sizeof(*conn->stream) + COLL_STAGE_SIZE +
+		    ngrants * sizeof(struct coll_grant);
+	int err = coll_charge(&lane->member->charges, bytes);
+
+	if (err)
+		return err;
+	conn->charged += bytes;
+	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
+	if (!conn->stream)
+		return -ENOMEM;
+	/* What there is goes with the connection. */
+	conn->mail = &conn->link->mail[conn->lane];
+	coll_stream_init(conn->stream, &lane->engine, conn->peer,
+			 kvmalloc(COLL_STAGE_SIZE, GFP_KERNEL_ACCOUNT),
+			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
+	if (!conn->stream->stage || !conn->stream->grants.entry)
+		return -ENOMEM;
+	err = conn->ep.transport->bulk(&conn->ep);
+	if (err)
+		return err;
+
+	/* Whatever came while nobody looked. */
+	set_bit(COLL_EVENT_READABLE, &conn->events);
+	WRITE_ONCE(conn->runner, &lane->runner);
+	smp_store_release(&conn->link->data[conn->lane], conn);	/* complete */
+	spin_lock(&lane->lock);
+	list_add_tail(&conn->node, &lane->arrivals);
+	spin_unlock(&lane->lock);
+	coll_runner_kick(&lane->runner);
+	return 0;
+}
+
+/**
+ * coll_lane_detach() - undo coll_lane_attach()
+ * @conn: any connection; its lane does not run any more
+ */
+void coll_lane_detach(struct coll_conn *conn)
+{
+	if (conn->stream) {
+		kvfree(conn->stream->stage);
+		kvfree(conn->stream->grants.entry);
+	}
+	kfree(conn->stream);
+}
+
+static int mail_grant(struct coll_mail *mail, const struct coll_control *control)
+{
+	u16 *head = mail_head(mail, control->instance);
+	u32 i = *head;
+
+	while (i && mail->grants[i - 1].instance != control->instance)
+		i = mail->next[i - 1];
+	if (!i && mail->ngrants == ARRAY_SIZE(mail->grants))
+		return -EPROTO;
+	if (!i) {
+		i = ++mail->ngrants;
+		mail->next[i - 1] = *head;
+		*head = i;
+	}
+	mail->grants[i - 1] = (struct coll_grant){
+		.instance = control->instance,
+		.limit = control->position,
+		.digest = control->digest,
+	};
+	return 0;
+}
+
+/**
+ * coll_lane_mail() - a control frame for a data connection's lane
+ * @lane: the lane
+ * @mail: of the connection, which need not be there yet
+ * @control: GRANT, CREDIT or CONSUMED
+ *
+ * Context: control runner.
+ * Return: 0 or -EPROTO.
+ */
+int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
+		   const struct coll_control *control)
+{
+	int err = 0;
+
+	spin_lock(&mail->lock);
+	switch (control->kind) {
+	case COLL_CONTROL_GRANT:
+		err = mail_grant(mail, control);
+		break;
+	case COLL_CONTROL_CREDIT:
+		if (control->position < mail->credited)
+			err = -EPROTO;
+		mail->credited = control->position;
+		break;
+	case COLL_CONTROL_CONSUMED:
+		if (control->position < mail->consumed)
+			err = -EPROTO;
+		mail->consumed = control->position;
+		break;
+	}
+	mail->posted = true;
+	spin_unlock(&mail->lock);
+	coll_runner_kick(&lane->runner);
+	return err;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who has never submitted an operation whose deadline has passed.
+ *
+ * How calls are compared tells a rank who has submitted them only as far as the first
+ * one that has not.  But who has not knows it, once he is told that the operation has
+ * failed: he answers, to all, what he has submitted last and how long ago, and all pass
+ * it on.  That comes some milliseconds behind the failure, which waits for it only if
+ * nobody else is blamed.
+ *
+ * It is told of what is named by the order of calls, for only then can a rank be sure
+ * that it has not submitted something.  Of a name the answers of all ranks are kept, of
+ * the latest such operation: as these are in order, nothing is passed on twice.
+ */
+#include <linux/ktime.h>
+
+#include "coll.h"
+
+/* An ABORT says by its position what rank_b has submitted last; 0: nothing of it. */
+static u64 absent_position(u64 before, u64 ms)
+{
+	return min_t(u64, before, U32_MAX) << 32 | (min_t(u64, ms, U32_MAX - 1) + 1);
+}
+
+/* A deadline, and nobody is blamed for it yet. */
+static bool absent_nobody(const struct coll_cause *cause)
+{
+	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
+	       cause->rank_b == COLLECTIVE_RANK_NONE;
+}
+
+/* Has some rank said that it has not submitted it? */
+static bool absent_known(const struct coll_member *member, u64 instance)
+{
+	return member->absents.n && member->absents.instance == instance;
+}
+
+/**
+ * coll_absent_blame() - the latest failure is some absent rank's fault, if that is known
+ * @member: the member, locked
+ */
+void coll_absent_blame(struct coll_member *member)
+{
+	lockdep_assert_held(&member->lock);
+	if (absent_nobody(&member->last) && absent_known(member, member->last_instance))
+		member->last.rank_b = member->absents.last[0].rank;
+}
+
+/**
+ * coll_absent_ask() - have a request that has failed wait until it is known who was absent
+ * @request: in flight, failed; its member is locked
+ *
+ * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (expire.c).
+ */
+void coll_absent_ask(struct coll_request *request)
+{
+	const struct coll_member *member = request->member;
+
+	lockdep_assert_held(&member->lock);
+	if (absent_nobody(&request->failure.cause) && coll_name_counted(request->instance) &&
+	    !absent_known(member, request->instance))
+		request->asking = atomic_inc_not_zero(&request->left);
+}
+
+/**
+ * coll_absent_answered() - do not wait any longer
+ * @request: in flight; its member is locked
+ *
+ * Return: whether it waited; then whoever asks has to report it.
+ */
+bool coll_absent_answered(struct coll_request *request)
+{
+	bool asked = request->asking;
+
+	lockdep_assert_held(&request->member->lock);
+	request->asking = false;
+	return asked;
+}
+
+/* Return: whether it is news. */
+static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 position)
+{
+	struct coll_absents *absents = &member->absents;
+	u64 ms = lower_32_bits(position) - 1;
+
+	lockdep_assert_held(&member->lock);
+	if (absents->n && instance < absents->instance)
+		return false;
+	if (!absents->n || instance > absents->instance)
+		*absents = (struct coll_absents){ .instance = instance };
+	if (__test_and_set_bit(rank, absents->ranks))
+		return false;
+	if (absents->n < ARRAY_SIZE(absents->last))
+		absents->last[absents->n] = (struct coll_absent){
+			.rank = rank,
+			.before = upper_32_bits(position),
+			.since = ktime_get_ns() - ms * NSEC_PER_MSEC,
+		};
+	absents->n++;
+	coll_absent_blame(member);
+	coll_record_absent(member, instance, rank);
+	return true;
+}
+
+static void absent_flood(struct coll_member *member, const struct coll_control *control,
+			 bool passed_on)
+{
+	struct coll_link *link;
+
+	/* Each rank is told of once for each operation. */
+	coll_for_each_link(link, member)
+		if (!passed_on || coll_link_roomy(link))
+			coll_link_post(link, control);
+	coll_runner_kick(&member->control);
+}
+
+/**
+ * coll_absent_found() - an operation has failed that was not submitted here
+ * @member: the member, locked
+ * @instance: its name
+ * @cause: why
+ * @control: out: what is to be told: coll_absent_tell()
+ *
+ * Return: whether that is to be told.
+ */
+bool coll_absent_found(struct coll_member *member, u64 instance,
+		       const struct coll_cause *cause, struct coll_control *control)
+{
+	u64 now = ktime_get_ns(), before = 0;
+
+	lockdep_assert_held(&member->lock);
+	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !coll_name_counted(instance) ||
+	    instance < member->instances)
+		return false;
+	if (member->instances)
+		before = instance - (member->instances - 1);
+	*control = (struct coll_control){
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.position = absent_position(before, div_u64(now - member->counted_at,
+							    NSEC_PER_MSEC)),
+		.cause = *cause,
+	};
+	control->cause.rank_b = member->rank;
+	return absent_add(member, instance, member->rank, control->position);
+}
+
+/**
+ * coll_absent_tell() - tell all ranks that this one has not submitted an operation
+ * @member: the member
+ * @control: see coll_absent_found(); behind the operation's ABORT
+ */
+void coll_absent_tell(struct coll_member *member, const struct coll_control *control)
+{
+	absent_flood(member, control, false);
+}
+
+/**
+ * coll_absent_heard() - an ABORT has come, perhaps one that says who was absent
+ * @member: the member; the operation has been aborted
+ * @control: the frame
+ *
+ * Context: control runner.
+ */
+void coll_absent_heard(struct coll_member *member, const struct coll_control *control)
+{
+	const struct coll_cause *cause = &control->cause;
+	u64 instance = control->instance;
+	bool news = false, answered = false;
+	struct coll_request *request;
+
+	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
+	    !coll_name_counted(instance) || cause->rank_b >= member->nranks)
+		return;
+	spin_lock(&member->lock);
+	/* Nobody can be further ahead. */
+	if (instance < member->instances + COLL_AHEAD_MAX)
+		news = absent_add(member, instance, cause->rank_b, control->position);
+	request = news ? coll_request_find(member, instance) : NULL;
+	if (request)
+		answered = coll_absent_answered(request);
+	spin_unlock(&member->lock);
+	if (answered)
+		coll_request_report(request, READ_ONCE(request->aborted));
+	if (news)
+		absent_flood(member, control, true);
+}
+
+/**
+ * coll_absent_status() - tell the process
+ * @member: the member, locked
+ * @status: its part of this is filled in
+ */
+void coll_absent_status(const struct coll_member *member, struct collective_status *status)
+{
+	const struct coll_absents *absents = &member->absents;
+	u64 now = ktime_get_ns();
+	u32 i, rank;
+
+	lockdep_assert_held(&member->lock);
+	status->absent_instance = absents->n ? absents->instance : COLL_INSTANCE_GROUP;
+	status->nabsent = absents->n;
+	if (member->last.kind != COLLECTIVE_REASON_NONE)
+		status->last_ms = min_t(u64, div_u64(now - member->last_at, NSEC_PER_MSEC),
+					U32_MAX);
+	for_each_set_bit(rank, absents->ranks, COLLECTIVE_RANKS_MAX)
+		status->absent_ranks[rank / 64] |= BIT_ULL(rank % 64);
+	for (i = 0; i < COLLECTIVE_ABSENT_MAX; i++) {
+		const struct coll_absent *last = &absents->last[i];
+		bool known = i < absents->n;
+
+		status->absent[i] = (struct collective_absent){
+			.rank = known ? last->rank : COLLECTIVE_RANK_NONE,
+			.ms = known ? min_t(u64, div_u64(now - last->since, NSEC_PER_MSEC),
+					    U32_MAX) : 0,
+			.instance = known && last->before ? absents->instance - last->before :
+							    COLL_INSTANCE_GROUP,
+		};
+	}
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Layouts: where the blocks of an operation's buffers are.
+ *
+ * What user space says is copied once, and checked before it is used: that no
+ * number overflows, where the first and the last byte are that the operation may
+ * touch (these and all between them are pinned), and that no two blocks of a result
+ * share one.  From then on the blocks follow one another, in a view
+ * (core/data/view.h).
+ */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/uaccess.h>
+
+#include "op/layout.h"
+#include "coll.h"
+#include "core/wire/fnv.h"
+#include "core/reduce/reduce.h"
+
+static bool view_given(const struct collective_view *view)
+{
+	return view->rows || view->stride || view->distance;
+}
+
+/* One as a struct coll_stride, in elements. */
+static int view_stride(const struct collective_view *view, u64 count, u32 blocks,
+		       struct coll_stride *stride)
+{
+	u64 rows = max(view->rows, 1ULL), rest;
+
+	*stride = (struct coll_stride){
+		.blocks = blocks,
+		.rows = rows,
+		.row = div64_u64_rem(count, rows, &rest),
+		.stride = view->stride,
+		.distance = view->distance,
+	};
+	return rest ? -EINVAL : 0;
+}
+
+static int view_check(struct coll_placing *placing, const struct collective_view *view,
+		      u64 count, u32 size, u32 blocks, bool writable)
+{
+	struct coll_stride stride;
+	int err;
+
+	err = view_stride(view, count, blocks, &stride);
+	if (err)
+		return err;
+	if (stride.rows > 1 && stride.stride < stride.row)
+		return -EINVAL;
+	if (coll_stride_span(&stride, &placing->span) ||
+	    check_mul_overflow(placing->span, (u64)size, &placing->span) ||
+	    placing->span > TASK_SIZE_MAX)
+		return -EOVERFLOW;
+	if (writable && !coll_stride_apart(&stride))
+		return -EINVAL;
+	if (!placing->span || coll_stride_plain(&stride))
+		return 0;
+
+	/* What is inside of the span cannot overflow. */
+	stride.row *= size;
+	stride.stride *= size;
+	stride.distance *= size;
+	placing->apart = true;
+	coll_view_strided(&placing->view, &stride);
+	return 0;
+}
+
+static int layout_read(struct collective_layout *layout, u64 user)
+{
+	void __user *ptr = u64_to_user_ptr(user);
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)ptr))
+		return -EFAULT;
+	if (size < offsetofend(struct collective_layout, recv))
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(layout, sizeof(*layout), ptr, size);
+	if (err)
+		return err;
+	return layout->flags ? -EINVAL : 0;
+}
+
+static int numbers_read(u64 *numbers, u64 user, u32 n)
+{
+	if (copy_from_user(numbers, u64_to_user_ptr(user), n * sizeof(*numbers)))
+		return -EFAULT;
+	return 0;
+}
+
+/* Counts become how many elements come before each. */
+static int counts_add(struct coll_placing *placing, u64 *first, u32 n, u32 size)
+{
+	u64 bytes;
+	u32 i;
+
+	first[0] = 0;
+	for (i = 0; i < n; i++) {
+		placing->longest = max(placing->longest, first[i + 1]);
+		if (check_add_overflow(first[i], first[i + 1], &first[i + 1]))
+			return -EOVERFLOW;
+	}
+	if (check_mul_overflow(first[n], (u64)size, &bytes) || bytes > TASK_SIZE_MAX)
+		return -EOVERFLOW;
+	placing->first = first;
+	placing->span = bytes;
+	return 0;
+}
+
+static int place_compare(const void *a, const void *b, const void *priv)
+{
+	const u64 *place = priv;
+	u64 x = place[*(const u32 *)a], y = place[*(const u32 *)b];
+
+	return x < y ? -1 : x > y;
+}
+
+/* No element is in two blocks: each ends before the next one that lies behind it. */
+static int places_apart(const u64 *first, const u64 *place, u32 n)
+{
+	u32 *order = kmalloc_array(n, sizeof(*order), GFP_KERNEL_ACCOUNT);
+	u32 i, used = 0;
+	int err = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		if (first[i + 1] > first[i])
+			order[used++] = i;
+	sort_r(order, used, sizeof(*order), place_compare, NULL, place);
+	for (i = 1; i < used; i++) {
+		u32 a = order[i - 1];
+
+		if (place[order[i]] - place[a] < first[a + 1] - first[a])
+			err = -EINVAL;
+	}
+	kfree(order);
+	return err;
+}
+
+static int places_check(struct coll_placing *placing, const u64 *place, u32 n, u32 size,
+			bool writable)
+{
+	const u64 *first = placing->first;
+	u64 low = U64_MAX, high = 0, end, bytes;
+	bool plain = true;
+	u32 i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		if (first[i + 1] == first[i])
+			continue;
+		if (check_add_overflow(place[i], first[i + 1] - first[i], &end) ||
+		    check_mul_overflow(end, (u64)size, &bytes) || bytes > TASK_SIZE_MAX)
+			return -EOVERFLOW;
+		low = min(low, place[i]);
+		high = max(high, end);
+		plain &= place[i] == first[i];
+	}
+	if (plain)
+		return 0;
+	err = writable ? places_apart(first, place, n) : 0;
+	if (err)
+		return err;
+	placing->skip = low * size;
+	placing->span = (high - low) * size;
+	placing->apart = true;
+	coll_view_placed(&placing->view, n, size, first, place);
+	return 0;
+}
+
+/* Each rank's block has a length of its own. */
+static int layout_counts(struct coll_blocks *blocks, const struct collective_layout *layout,
+			 const struct collective_op *op, u32 nranks, const u8 *holds)
+{
+	u64 counts[] = { layout->send_counts, layout->recv_counts };
+	u64 displs[] = { layout->send_displs, layout->recv_displs };
+	u32 size = coll_type_size(op->type);
+	u64 *numbers = blocks->numbers;
+	u32 area;
+	int err;
+
+	if (view_given(&layout->send) || view_given(&layout->recv))
+		return -EINVAL;
+	/* What each rank gets is what each has for it. */
+	if (op->opcode == COLLECTIVE_REDUCE_SCATTER) {
+		if (counts[COLL_AREA_SEND])
+			return -EINVAL;
+		swap(counts[COLL_AREA_SEND], counts[COLL_AREA_RECV]);
+	}
+	for (area = 0; area < COLL_AREA_SCRATCH; area++) {
+		struct coll_placing *placing = &blocks->area[area];
+
+		if (holds[area] == COLL_HOLDS_NOTHING)
+			continue;
+		if (holds[area] == COLL_HOLDS_BLOCK) {
+			if (counts[area] || displs[area])
+				return -EINVAL;
+			if (check_mul_overflow(op->count, (u64)size, &placing->span) ||
+			    placing->span > TASK_SIZE_MAX)
+				return -EOVERFLOW;
+			continue;
+		}
+		if (!counts[area])
+			return -EINVAL;
+		err = numbers_read(numbers + 1, counts[area], nranks);
+		if (err)
+			return err;
+		/* Only these are the same on every rank. */
+		if (op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_REDUCE_SCATTER)
+			blocks->digest = coll_digest(numbers + 1, nranks);
+		err = counts_add(placing, numbers, nranks, size);
+		if (err)
+			return err;
+		numbers += nranks + 1;
+		if (!displs[area])
+			continue;
+		err = numbers_read(numbers, displs[area], nranks) ?:
+		      places_check(placing, numbers, nranks, size, area == COLL_AREA_RECV);
+		if (err)
+			return err;
+		numbers += nranks;
+	}
+	return 0;
+}
+
+/* Our own block is as long wherever it is. */
+static bool own_agrees(const struct coll_blocks *blocks, const struct collective_op *op,
+		       u32 rank)
+{
+	const u64 *send = blocks->area[COLL_AREA_SEND].first;
+	const u64 *recv = blocks->area[COLL_AREA_RECV].first;
+	u64 sent = send ? send[rank + 1] - send[rank] : op->count;
+	u64 received = recv ? recv[rank + 1] - recv[rank] : op->count;
+
+	return sent == received && (!send || !recv || !op->count);
+}
+
+/* The blocks are as large as one another; where are they? */
+static int layout_views(struct coll_blocks *blocks, const struct collective_layout *layout,
+			const struct collective_op *op, u32 nranks, const u8 *holds)
+{
+	const struct collective_view *views[] = {
+		[COLL_AREA_SEND] = &layout->send,
+		[COLL_AREA_RECV] = &layout->recv,
+	};
+	u32 size = coll_type_size(op->type);
+	u32 area;
+	int err;
+
+	if (layout->send_counts || layout->send_displs || layout->recv_counts ||
+	    layout->recv_displs)
+		return -EINVAL;
+	for (area = 0; area < COLL_AREA_SCRATCH; area++) {
+		struct coll_placing *placing = &blocks->area[area];
+		u32 n = holds[area] == COLL_HOLDS_BLOCKS ? nranks : 1;
+
+		if (holds[area] == COLL_HOLDS_NOTHING)
+			continue;
+		if (holds[area] == COLL_HOLDS_BLOCK && views[area]->distance)
+			err = -EINVAL;
+		else if (view_given(views[area]))
+			err = view_check(placing, views[area], op->count, size, n,
+					 area == COLL_AREA_RECV);
+		else if (check_mul_overflow(op->count, (u64)size * n, &placing->span) ||
+			 placing->span > TASK_SIZE_MAX)
+			err = -EOVERFLOW;
+		else
+			err = 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int blocks_new(struct coll_blocks **blocks, struct coll_member *member, u32 n)
+{
+	u32 bytes = struct_size(*blocks, numbers, n);
+	int err = coll_charge(&member->charges, bytes);
+
+	if (err)
+		return err;
+	*blocks = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!*blocks) {
+		coll_uncharge(&member->charges, bytes);
+		return -ENOMEM;
+	}
+	(*blocks)->member = member;
+	(*blocks)->charged = bytes;
+	return 0;
+}
+
+/**
+ * coll_blocks_read() - take an operation's layout
+ * @blocks: out: the layout, or NULL: one block follows the other
+ * @op: the operation; its collective takes a layout, its type is one
+ * @member: that submits it
+ * @holds: what its buffers hold, enum coll_holds by enum coll_area
+ *
+ * Context: process that submits; may sleep.
+ * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
+ */
+noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
+			      struct coll_member *member, const u8 *holds)
+{
+	bool vector = op->flags & COLLECTIVE_F_VECTOR;
+	u32 rank = member->rank, nranks = member->nranks;
+	struct collective_layout layout;
+	int err;
+
+	*blocks = NULL;
+	if (!op->layout)
+		return vector && (holds[COLL_AREA_SEND] == COLL_HOLDS_BLOCKS ||
+				  holds[COLL_AREA_RECV] == COLL_HOLDS_BLOCKS) ? -EINVAL : 0;
+	err = layout_read(&layout, op->layout);
+	if (err)
+		return err;
+	err = blocks_new(blocks, member, vector ? 4 * nranks + 2 : 0);
+	if (err)
+		return err;
+	if (!vector)
+		err = layout_views(*blocks, &layout, op, nranks, holds);
+	else
+		err = layout_counts(*blocks, &layout, op, nranks, holds);
+	if (!err && vector && !own_agrees(*blocks, op, rank))
+		err = -EINVAL;
+	if (err) {
+		coll_blocks_free(*blocks);
+		*blocks = NULL;
+	}
+	return err;
+}
+
+/**
+ * coll_blocks_free() - undo coll_blocks_read()
+ * @blocks: what it gave; its request is complete, or was never submitted
+ */
+void coll_blocks_free(struct coll_blocks *blocks)
+{
+	if (!blocks)
+		return;
+	coll_uncharge(&blocks->member->charges, blocks->charged);
+	kvfree(blocks);
+}
+
+/**
+ * coll_blocks_vector() - does it have blocks of different lengths?
+ * @blocks: a layout, or NULL
+ */
+bool coll_blocks_vector(const struct coll_blocks *blocks)
+{
+	return blocks && (blocks->area[COLL_AREA_SEND].first ||
+			  blocks->area[COLL_AREA_RECV].first);
+}
+
+/**
+ * coll_blocks_own() - where does our own block of the input begin?
+ * @blocks: of an operation whose input has a block of each rank, and whose result
+ *	is one block
+ * @rank: ours
+ * @off: in bytes, from the address of the input; in: as if blocks followed one another
+ *
+ * Return: false when the result does not lie as that block does.
+ */
+bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off)
+{
+	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
+	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
+	const struct coll_stride *from = &send->view.stride, *to = &recv->view.stride;
+
+	if (!send->apart)
+		return !recv->apart;
+	if (send->first) {
+		*off = send->view.place[rank] << send->view.shift;
+		return true;
+	}
+	*off = rank * from->distance;
+	if (!recv->apart)
+		return from->rows == 1 || from->stride == from->row;
+	return from->rows == to->rows && from->stride == to->stride;
+}
+
+/**
+ * coll_blocks_alike() - do the blocks of the input lie as those of the result do?
+ * @blocks: of an operation whose input and result have a block of each rank
+ * @nranks: of the group
+ */
+bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks)
+{
+	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
+	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
+	const struct coll_stride *from = &send->view.stride, *to = &recv->view.stride;
+
+	if (send->first && memcmp(send->first, recv->first, (nranks + 1) * sizeof(u64)))
+		return false;
+	if (send->apart != recv->apart || !send->apart)
+		return send->apart == recv->apart;
+	if (send->first)
+		return !memcmp(send->view.place, recv->view.place, nranks * sizeof(u64));
+	return from->rows == to->rows && from->row == to->row &&
+	       from->stride == to->stride && from->distance == to->distance;
+}
+
+/**
+ * coll_blocks_over() - what a buffer is to the schedules
+ * @blocks: the layout, or NULL
+ * @area: which buffer
+ * @under: the memory that it is in; used as long as @blocks
+ * @off: where in that the span begins
+ *
+ * Return: its view, or NULL when it needs none.
+ */
+const struct coll_mem *coll_blocks_over(struct coll_blocks *blocks, u32 area,
+					const struct coll_mem *under, u64 off)
+{
+	struct coll_placing *placing;
+
+	if (!blocks || !blocks->area[area].apart)
+		return NULL;
+	placing = &blocks->area[area];
+	coll_view_over(&placing->view, under, off - placing->skip);
+	return &placing->view.mem;
+}

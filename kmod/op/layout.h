@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_BLOCKS_H
+#define COLL_BLOCKS_H
+
+#include <linux/collective.h>
+
+#include "core/schedule/schedule.h"
+#include "core/data/view.h"
+
+struct coll_member;
+
+/* What one of an operation's buffers holds on this rank. */
+enum coll_holds {
+	COLL_HOLDS_NOTHING,
+	COLL_HOLDS_BLOCK,	/* a vector, or a block */
+	COLL_HOLDS_BLOCKS,	/* a block of each rank */
+};
+
+/**
+ * struct coll_placing - where the blocks of one buffer are
+ * @skip: bytes from its address to the first one that is touched
+ * @span: bytes from there to behind the last one
+ * @apart: its blocks do not follow one another: @view is needed
+ * @view: of them
+ * @first: with VECTOR, of a buffer that has a block of each rank: elements before
+ *	each, and in all
+ * @longest: elements of the longest of them
+ */
+struct coll_placing {
+	u64 skip;
+	u64 span;
+	bool apart;
+	struct coll_view view;
+	const u64 *first;
+	u64 longest;
+};
+
+/**
+ * struct coll_blocks - the layout of an operation, checked
+ * @area: of each enum coll_area; of one that holds nothing, zero
+ * @digest: of the counts that all ranks must have given; 0: there are none
+ * @member: that it is charged to; outlives it
+ * @charged: bytes charged for it; returned when it is freed
+ * @numbers: that @area points to
+ *
+ * Belongs to one request, whose lanes read it, and is freed with it.
+ */
+struct coll_blocks {
+	struct coll_placing area[COLL_AREA_COUNT];
+	u64 digest;
+	struct coll_member *member;
+	u32 charged;
+	u64 numbers[];
+};
+
+int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
+		     struct coll_member *member, const u8 *holds);
+void coll_blocks_free(struct coll_blocks *blocks);
+bool coll_blocks_vector(const struct coll_blocks *blocks);
+bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off);
+bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks);
+const struct coll_mem *coll_blocks_over(struct coll_blocks *blocks, u32 area,
+					const struct coll_mem *under, u64 off);
+
+#endif /* COLL_BLOCKS_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM collective
+
+#if !defined(COLL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define COLL_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "coll.h"
+
+/* A member goes from one state to the next. */
+TRACE_EVENT(collective_state,
+	TP_PROTO(const struct coll_member *member, unsigned int state),
+	TP_ARGS(member, state),
+	TP_STRUCT__entry(
+		__string(group, member->group ? member->group->name : "-")
+		__field(u32, rank)
+		__field(u32, from)
+		__field(u32, to)
+	),
+	TP_fast_assign(
+		__assign_str(group);
+		__entry->rank = member->rank;
+		__entry->from = member->state;
+		__entry->to = state;
+	),
+	TP_printk("group=%s rank=%u from=%u to=%u", __get_str(group),
+		  __entry->rank, __entry->from, __entry->to)
+);
+
+/* A member learns a (better) reason why the group has failed. */
+TRACE_EVENT(collective_abort,
+	TP_PROTO(const struct coll_member *member, const struct coll_cause *cause),
+	TP_ARGS(member, cause),
+	TP_STRUCT__entry(
+		__string(group, member->group ? member->group->name : "-")
+		__field(u32, rank)
+		__field(u32, kind)
+		__field(u32, rank_a)
+		__field(u32, rank_b)
+	),
+	TP_fast_assign(
+		__assign_str(group);
+		__entry->rank = member->rank;
+		__entry->kind = cause->kind;
+		__entry->rank_a = cause->rank_a;
+		__entry->rank_b = cause->rank_b;
+	),
+	TP_printk("group=%s rank=%u kind=%u rank_a=%d rank_b=%d", __get_str(group),
+		  __entry->rank, __entry->kind, (int)__entry->rank_a, (int)__entry->rank_b)
+);
+
+/* A request begins. */
+TRACE_EVENT(collective_begin,
+	TP_PROTO(const struct coll_request *request),
+	TP_ARGS(request),
+	TP_STRUCT__entry(
+		__string(group, request->member->group->name)
+		__field(u32, rank)
+		__field(u64, instance)
+		__field(u32, opcode)
+		__field(u64, bytes)
+		__field(u32, lanes)
+	),
+	TP_fast_assign(
+		__assign_str(group);
+		__entry->rank = request->member->rank;
+		__entry->instance = request->instance;
+		__entry->opcode = request->signature.collective;
+		__entry->bytes = request->extent.block;
+		__entry->lanes = request->nparts;
+	),
+	TP_printk("group=%s rank=%u instance=%llu opcode=%u bytes=%llu lanes=%u",
+		  __get_str(group), __entry->rank, __entry->instance,
+		  __entry->opcode, __entry->bytes, __entry->lanes)
+);
+
+/* A request is complete. */
+TRACE_EVENT(collective_end,
+	TP_PROTO(const struct coll_request *request, u64 ns),
+	TP_ARGS(request, ns),
+	TP_STRUCT__entry(
+		__string(group, request->member->group->name)
+		__field(u32, rank)
+		__field(u64, instance)
+		__field(int, error)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__assign_str(group);
+		__entry->rank = request->member->rank;
+		__entry->instance = request->instance;
+		__entry->error = request->error;
+		__entry->ns = ns;
+	),
+	TP_printk("group=%s rank=%u instance=%llu error=%d ns=%llu", __get_str(group),
+		  __entry->rank, __entry->instance, __entry->error, __entry->ns)
+);
+
+/* The vector registers are given back: until then the CPU was not preempted. */
+TRACE_EVENT(collective_vector,
+	TP_PROTO(u64 cost, u64 ns),
+	TP_ARGS(cost, ns),
+	TP_STRUCT__entry(
+		__field(u64, cost)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__entry->cost = cost;
+		__entry->ns = ns;
+	),
+	TP_printk("cost=%llu ns=%llu", __entry->cost, __entry->ns)
+);
+
+#endif /* COLL_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH trace
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE events
+#include <trace/define_trace.h>

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A record as it is read: Documentation/ABI/debugfs-collective.
+ */
+#include "coll.h"
+#include "trace/record.h"
+
+static const char * const opcode_names[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]		= "barrier",
+	[COLLECTIVE_ALLREDUCE]		= "allreduce",
+	[COLLECTIVE_REDUCE]		= "reduce",
+	[COLLECTIVE_BROADCAST]		= "broadcast",
+	[COLLECTIVE_ALLGATHER]		= "allgather",
+	[COLLECTIVE_REDUCE_SCATTER]	= "reduce_scatter",
+	[COLLECTIVE_GATHER]		= "gather",
+	[COLLECTIVE_SCATTER]		= "scatter",
+	[COLLECTIVE_ALLTOALL]		= "alltoall",
+	[COLLECTIVE_SCAN]		= "scan",
+	[COLLECTIVE_EXSCAN]		= "exscan",
+	[COLLECTIVE_SEND]		= "send",
+	[COLLECTIVE_RECV]		= "recv",
+};
+
+static const char * const type_names[COLLECTIVE_TYPE_COUNT] = {
+	[COLLECTIVE_INT8]	= "int8",
+	[COLLECTIVE_UINT8]	= "uint8",
+	[COLLECTIVE_INT16]	= "int16",
+	[COLLECTIVE_UINT16]	= "uint16",
+	[COLLECTIVE_INT32]	= "int32",
+	[COLLECTIVE_UINT32]	= "uint32",
+	[COLLECTIVE_INT64]	= "int64",
+	[COLLECTIVE_UINT64]	= "uint64",
+	[COLLECTIVE_FLOAT16]	= "float16",
+	[COLLECTIVE_BFLOAT16]	= "bfloat16",
+	[COLLECTIVE_FLOAT32]	= "float32",
+	[COLLECTIVE_FLOAT64]	= "float64",
+};
+
+static const char * const reduction_names[COLLECTIVE_REDUCTION_COUNT] = {
+	[COLLECTIVE_SUM]	= "sum",
+	[COLLECTIVE_PROD]	= "prod",
+	[COLLECTIVE_MIN]	= "min",
+	[COLLECTIVE_MAX]	= "max",
+	[COLLECTIVE_AVG]	= "avg",
+	[COLLECTIVE_BAND]	= "band",
+	[COLLECTIVE_BOR]	= "bor",
+	[COLLECTIVE_BXOR]	= "bxor",
+	[COLLECTIVE_LAND]	= "land",
+	[COLLECTIVE_LOR]	= "lor",
+	[COLLECTIVE_LXOR]	= "lxor",
+};
+
+static const char * const reason_names[COLLECTIVE_REASON_COUNT] = {
+	[COLLECTIVE_REASON_NONE]	= "none",
+	[COLLECTIVE_REASON_DEATH]	= "death",
+	[COLLECTIVE_REASON_LEFT]	= "left",
+	[COLLECTIVE_REASON_MISMATCH]	= "mismatch",
+	[COLLECTIVE_REASON_PROTOCOL]	= "protocol",
+	[COLLECTIVE_REASON_RESET]	= "reset",
+	[COLLECTIVE_REASON_SILENCE]	= "silence",
+	[COLLECTIVE_REASON_DEADLINE]	= "deadline",
+	[COLLECTIVE_REASON_CANCELLED]	= "cancelled",
+	[COLLECTIVE_REASON_RESOURCES]	= "resources",
+};
+
+static const char * const link_state_names[] = {
+	[COLL_LINK_UP]		= "link-up",
+	[COLL_LINK_LEFT]	= "link-left",
+	[COLL_LINK_DOWN]	= "link-down",
+};
+
+static const char *name_in(const char * const *names, size_t n, u32 value)
+{
+	return value < n && names[value] ? names[value] : "?";
+}
+
+/* 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
+static void show_operation(struct seq_file *seq, const char *kind, u64 instance)
+{
+	const char *key = instance & COLL_NAME_KEYED ? "key:" : "";
+	u64 number = instance & ~(COLL_NAME_KEYED | COLL_NAME_PAIR);
+
+	seq_printf(seq, "%s op=", kind);
+	if (instance & COLL_NAME_PAIR) {
+		number &= COLLECTIVE_KEY_MAX;
+		seq_printf(seq, "%u>%u:", coll_name_from(instance), coll_name_to(instance));
+	}
+	seq_printf(seq, "%s%llu", key, number);
+}
+
+static void show_rank(struct seq_file *seq, const char *before, u32 rank)
+{
+	if (rank == COLLECTIVE_RANK_NONE)
+		seq_printf(seq, "%s-", before);
+	else
+		seq_printf(seq, "%s%u", before, rank);
+}
+
+static void show_reason(struct seq_file *seq, const struct coll_record *record)
+{
+	seq_printf(seq, " error=%u", record->error);
+	if (record->reason == COLLECTIVE_REASON_NONE)
+		return;
+	seq_printf(seq, " reason=%s",
+		   name_in(reason_names, COLLECTIVE_REASON_COUNT, record->reason));
+	show_rank(seq, " ranks=", record->rank_a);
+	show_rank(seq, ",", record->rank_b);
+}
+
+static void show_submit(struct seq_file *seq, const struct coll_record *record)
+{
+	show_operation(seq, "submit", record->instance);
+	seq_printf(seq, " opcode=%s type=%s reduction=%s root=%u count=%llu bytes=%llu flags=%#x",
+		   name_in(opcode_names, COLLECTIVE_OPCODE_COUNT, record->opcode),
+		   name_in(type_names, COLLECTIVE_TYPE_COUNT, record->type),
+		   name_in(reduction_names, COLLECTIVE_REDUCTION_COUNT, record->reduction),
+		   record->rank_a, record->count, record->bytes, record->flags);
+}
+
+/**
+ * coll_record_show() - a record as a line of text
+ * @seq: where it goes
+ * @record: the record
+ * @now: CLOCK_MONOTONIC ns: how long ago it was is said, too
+ */
+void coll_record_show(struct seq_file *seq, const struct coll_record *record, u64 now)
+{
+	seq_printf(seq, "%llu %llu ", record->ns, now - record->ns);
+	switch (record->kind) {
+	case COLL_RECORD_STATE:
+		seq_printf(seq, "state to=%s",
+			   name_in(coll_state_names, COLLECTIVE_STATE_COUNT, record->state));
+		break;
+	case COLL_RECORD_SUBMIT:
+		show_submit(seq, record);
+		break;
+	case COLL_RECORD_BEGIN:
+		show_operation(seq, "begin", record->instance);
+		break;
+	case COLL_RECORD_AGREED:
+		show_operation(seq, "agreed", record->instance);
+		break;
+	case COLL_RECORD_FAIL:
+		show_operation(seq, "fail", record->instance);
+		show_reason(seq, record);
+		break;
+	case COLL_RECORD_ABSENT:
+		show_operation(seq, "absent", record->instance);
+		seq_printf(seq, " rank=%u", record->rank_a);
+		break;
+	case COLL_RECORD_DONE:
+		show_operation(seq, "done", record->instance);
+		show_reason(seq, record);
+		break;
+	case COLL_RECORD_LINK:
+		seq_printf(seq, "%s rank=%u",
+			   name_in(link_state_names, ARRAY_SIZE(link_state_names), record->state),
+			   record->rank_a);
+		if (record->state == COLL_LINK_DOWN)
+			seq_printf(seq, " error=%u", record->error);
+		break;
+	case COLL_RECORD_ABORT:
+		seq_puts(seq, "abort");
+		show_reason(seq, record);
+		break;
+	case COLL_RECORD_GONE:
+		seq_puts(seq, "gone");
+		break;
+	}
+	seq_putc(seq, '\n');
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sockets from the first to the last moment.
+ *
+ * They are made in the context of the process that joins or connects: its
+ * network namespace and memory cgroup are theirs.  Each has a file with the credentials of
+ * the process that joined, as a socket of a program has: packet filters look there for the
+ * user that a packet is from.  No descriptor refers to the file, the endpoint has the only
+ * reference, and the socket ends with it: by __fput_sync(), because fput() would leave that
+ * to the return to user space, which a thread that waits for an operation may be far from.
+ */
+#include <linux/bvec.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/net.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/inet_sock.h>
+#include <net/tcp.h>
+
+#include "mem/account.h"
+#include "compat/compat.h"
+#include "transport/tcp/tcp.h"
+
+/* Payload that waits in a socket before the network wants it, in bytes. */
+#define COLL_TCP_LOWAT		(512 * 1024)
+
+/* Bytes that may come before any are taken, in a socket whose buffer has not grown yet. */
+#define COLL_TCP_WINDOW		(2 * 1024 * 1024)
+
+/*
+ * Room in a full socket that is worth being told of.  A third of it, as is usual, would let
+ * a long link run dry: what is on its way there may fill the socket.
+ */
+#define COLL_TCP_ROOM		(256 * 1024)
+
+#define COLL_TCP_BACKLOG	64
+
+/* Memory of an endpoint that sends payload: headers are copied into page fragments. */
+#define COLL_TCP_BULK	(COLL_SEND_PIECES * (u32)sizeof(struct bio_vec) + 32 * 1024)
+
+static void endpoint_event(struct sock *sk, enum coll_event event)
+{
+	struct coll_endpoint *ep;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	ep = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
+	if (ep)
+		ep->ops->event(ep, event);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void endpoint_data_ready(struct sock *sk)
+{
+	endpoint_event(sk, COLL_EVENT_READABLE);
+}
+
+static bool endpoint_writeable(struct sock *sk)
+{
+	return sk_stream_wspace(sk) >= min(sk_stream_min_wspace(sk), COLL_TCP_ROOM) &&
+	       __sk_stream_memory_free(sk, 1);
+}
+
+static void endpoint_write_space(struct sock *sk)
+{
+	if (!sk->sk_socket || !endpoint_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	endpoint_event(sk, COLL_EVENT_WRITABLE);
+}
+
+/* Connected, closed or failed: whoever looks will see which. */
+static void endpoint_state_change(struct sock *sk)
+{
+	endpoint_event(sk, COLL_EVENT_WRITABLE);
+	endpoint_event(sk, COLL_EVENT_READABLE);
+}
+
+static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	ep->transport = &coll_tcp;
+	ep->sock = sock;
+	ep->error = 0;
+	ep->defer = false;
+	ep->taken = 0;
+	ep->until = jiffies;
+
+	lock_sock(sk);
+	sk->sk_use_task_frag = false;
+	/* Urgent bytes are like others: nobody takes them out of what has been taken. */
+	sock_set_flag(sk, SOCK_URGINLINE);
+	write_lock_bh(&sk->sk_callback_lock);
+	ep->saved.data_ready = sk->sk_data_ready;
+	ep->saved.write_space = sk->sk_write_space;
+	ep->saved.state_change = sk->sk_state_change;
+	ep->saved.error_report = sk->sk_error_report;
+	/* Not for the children of a listener, who may outlive it by a moment. */
+	__rcu_assign_sk_user_data_with_flags(sk, ep, SK_USER_DATA_NOCOPY);
+	sk->sk_data_ready = endpoint_data_ready;
+	sk->sk_write_space = endpoint_write_space;
+	sk->sk_state_change = endpoint_state_change;
+	sk->sk_error_report = endpoint_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+
+	tcp_sock_set_nodelay(sk);
+}
+
+static void endpoint_detach(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_sk_user_data(sk, NULL);
+	sk->sk_data_ready = ep->saved.data_ready;
+	sk->sk_write_space = ep->saved.write_space;
+	sk->sk_state_change = ep->saved.state_change;
+	sk->sk_error_report = ep->saved.error_report;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int tcp_addr_len(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	}
+	return -EAFNOSUPPORT;
+}
+
+/* What close() returns, or leaves to the socket that lingers. */
+static int endpoint_charge(struct coll_endpoint *ep)
+{
+	int err = coll_charge(ep->charges, COLL_CHARGE_SOCKET);
+
+	if (err)
+		return err;
+	ep->linger = coll_tcp_linger_new();
+	if (!ep->linger) {
+		coll_uncharge(ep->charges, COLL_CHARGE_SOCKET);
+		return -ENOMEM;
+	}
+	ep->charged = COLL_CHARGE_SOCKET;
+	return 0;
+}
+
+static void endpoint_uncharge(struct coll_endpoint *ep)
+{
+	kfree(ep->linger);
+	ep->linger = NULL;
+	coll_uncharge(ep->charges, ep->charged);
+	ep->charged = 0;
+}
+
+/* With the current credentials; on failure the socket is gone. */
+static int socket_file(struct socket *sock)
+{
+	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
+}
+
+static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			 unsigned int off, size_t len)
+{
+	return len;
+}
+
+/*
+ * What is unread would make a reset of our FIN: the peer would lose what has not
+ * reached it yet, and take a goodbye for a failure.
+ */
+static void socket_discard(struct sock *sk)
+{
+	read_descriptor_t desc = { .count = 1 };
+
+	lock_sock(sk);
+	tcp_read_sock(sk, &desc, discard_actor);
+	release_sock(sk);
+}
+
+/**
+ * coll_tcp_release() - end a socket and its file
+ * @sock: the socket; no endpoint is attached to it
+ * @reset: do not deliver what is queued
+ *
+ * Context: may sleep.
+ */
+void coll_tcp_release(struct socket *sock, bool reset)
+{
+	if (reset)
+		sock_no_linger(sock->sk);
+	else
+		socket_discard(sock->sk);
+	__fput_sync(sock->file);
+}
+
+/*
+ * Make @ep a socket of a family, bound to @local if there is one.  A port that is left to
+ * be chosen is chosen when the socket connects (@calls): then it may be one that others use for
+ * other destinations, and a host has as many ports for each of its listeners.
+ */
+static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local,
+			 bool calls)
+{
+	struct socket *sock;
+	int err;
+
+	err = endpoint_charge(ep);
+	if (err)
+		return err;
+	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		goto uncharge;
+	err = socket_file(sock);
+	if (err)
+		goto uncharge;
+	if (calls)
+		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
+	if (local)
+		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
+	if (err)
+		goto release;
+	endpoint_attach(ep, sock);
+	return 0;
+
+release:
+	coll_tcp_release(sock, true);
+uncharge:
+	endpoint_uncharge(ep);
+	return err;
+}
+
+/**
+ * coll_tcp_listen() - see struct coll_transport
+ * @ep: becomes a listener
+ * @addr: in: where; out: where, port included
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
+{
+	int err = tcp_addr_len(addr);
+
+	if (err < 0)
+		return err;
+	err = endpoint_open(ep, addr->ss_family, addr, false);
+	if (err)
+		return err;
+	err = kernel_getsockname(ep->sock, (struct sockaddr *)addr);
+	if (err >= 0)
+		err = kernel_listen(ep->sock, COLL_TCP_BACKLOG);
+	if (err)
+		coll_tcp_close(ep, true);
+	return err;
+}
+
+/**
+ * coll_tcp_connect() - see struct coll_transport
+ * @ep: the endpoint
+ * @addr: where to
+ * @local: where from, the port aside; or NULL
+ *
+ * Return: 0, also when it goes on, or a negative errno.
+ */
+int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		     const struct sockaddr_storage *local)
+{
+	bool bound = local && local->ss_family == addr->ss_family;
+	struct sockaddr_storage to = *addr, from;
+	int len = tcp_addr_len(addr);
+	int err;
+
+	if (len < 0)
+		return len;
+	if (bound) {
+		from = *local;
+		/* The port is at the same place in both families. */
+		((struct sockaddr_in *)&from)->sin_port = 0;
+	}
+	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL, true);
+	if (err)
+		return err;
+	err = kernel_connect(ep->sock, coll_sockaddr(&to), len, O_NONBLOCK);
+	if (!err || err == -EINPROGRESS)
+		return 0;
+	coll_tcp_close(ep, true);
+	return err;
+}
+
+/**
+ * coll_tcp_accept() - see struct coll_transport
+ * @listener: a listener
+ * @ep: becomes the accepted connection
+ *
+ * Return: 0, -EAGAIN or another negative errno.
+ */
+int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
+{
+	struct socket *sock;
+	int err = endpoint_charge(ep);
+
+	if (err)
+		return err;
+	err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (err)
+		goto uncharge;
+	/* It inherited the listener's callbacks. */
+	write_lock_bh(&sock->sk->sk_callback_lock);
+	sock->sk->sk_data_ready = listener->saved.data_ready;
+	sock->sk->sk_write_space = listener->saved.write_space;
+	sock->sk->sk_state_change = listener->saved.state_change;
+	sock->sk->sk_error_report = listener->saved.error_report;
+	write_unlock_bh(&sock->sk->sk_callback_lock);
+	err = socket_file(sock);
+	if (err)
+		goto uncharge;
+	endpoint_attach(ep, sock);
+	return 0;
+
+uncharge:
+	endpoint_uncharge(ep);
+	return err;
+}
+
+/**
+ * coll_tcp_status() - see struct coll_transport
+ * @ep: the endpoint
+ *
+ * Return: 0, -EINPROGRESS, or why it failed.
+ */
+int coll_tcp_status(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+	int err = READ_ONCE(sk->sk_err);
+
+	if (err)
+		return -err;
+	switch (READ_ONCE(sk->sk_state)) {
+	case TCP_ESTABLISHED:
+	case TCP_CLOSE_WAIT:
+		return 0;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return -EINPROGRESS;
+	}
+	return -ECONNRESET;
+}
+
+/**
+ * coll_tcp_bulk() - see struct coll_transport
+ * @ep: the endpoint of a data connection
+ *
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_tcp_bulk(struct coll_endpoint *ep)
+{
+	struct sock *sk = ep->sock->sk;
+	int err = coll_charge(ep->charges, COLL_TCP_BULK);
+
+	if (err)
+		return err;
+	ep->charged += COLL_TCP_BULK;
+	ep->bvec = kvmalloc_array(COLL_SEND_PIECES, sizeof(*ep->bvec), GFP_KERNEL_ACCOUNT);
+	if (!ep->bvec)
+		return -ENOMEM;
+	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
+	/* That makes room for as much, which goes on growing; then be told of any byte again. */
+	lock_sock(sk);
+	ep->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
+	ep->sock->ops->set_rcvlowat(sk, 1);
+	release_sock(sk);
+	return 0;
+}
+
+/**
+ * coll_tcp_finish() - see struct coll_transport
+ * @ep: the endpoint
+ * @until: when the socket is given up, in jiffies
+ */
+void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until)
+{
+	/* Cannot fail but where nothing is to be waited for. */
+	kernel_sock_shutdown(ep->sock, SHUT_WR);
+	ep->until = until;
+}
+
+/**
+ * coll_tcp_close() - see struct coll_transport
+ * @ep: the endpoint; closed ones are left alone
+ * @reset: do not deliver what is queued
+ */
+void coll_tcp_close(struct coll_endpoint *ep, bool reset)
+{
+	if (!ep->transport)
+		return;
+	endpoint_detach(ep);
+	if (!reset && coll_tcp_lingers(ep))
+		coll_tcp_linger(ep);
+	else
+		coll_tcp_release(ep->sock, reset);
+	endpoint_uncharge(ep);
+	kvfree(ep->bvec);
+	if (ep->headers.page)
+		put_page(ep->headers.page);
+	ep->headers.page = NULL;
+	ep->bvec = NULL;
+	ep->sock = NULL;
+	ep->transport = NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_TCP_H
+#define COLL_TCP_H
+
+#include <net/sock.h>
+
+#include "transport/transport.h"
+
+/* connect.c */
+int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr);
+int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		     const struct sockaddr_storage *local);
+int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
+int coll_tcp_status(struct coll_endpoint *ep);
+int coll_tcp_bulk(struct coll_endpoint *ep);
+void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until);
+void coll_tcp_close(struct coll_endpoint *ep, bool reset);
+void coll_tcp_release(struct socket *sock, bool reset);
+
+/* linger.c */
+struct coll_tcp_linger *coll_tcp_linger_new(void);
+bool coll_tcp_lingers(const struct coll_endpoint *ep);
+void coll_tcp_linger(struct coll_endpoint *ep);
+
+/* send.c */
+int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);
+int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
+
+/* recv.c */
+int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
+void coll_tcp_acknowledge(struct coll_endpoint *ep);
+bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes);
+void coll_tcp_watch(struct coll_endpoint *ep);
+bool coll_tcp_stirs(const struct coll_endpoint *ep);
+void coll_tcp_unwatch(struct coll_endpoint *ep);
+
+#endif /* COLL_TCP_H */
