@@ -16,18 +16,18 @@ static int __init collective_init(void)
 	err = coll_closing_setup();
 	if (err)
 		goto runner;
-	coll_name_factor = get_random_u64() | 1;
-	coll_vector_setup();
+	coll_instance_hash_factor = get_random_u64() | 1;
+	coll_fpu_setup();
 	coll_recorder_setup();
-	coll_death_setup();
-	err = coll_cdev_setup();
+	coll_exit_setup();
+	err = coll_dev_setup();
 	if (err)
 		goto closing;
 	pr_info("collective: ready, reductions by %s\n", coll_vector_impl()->name);
 	return 0;
 
 closing:
-	coll_death_cleanup();
+	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_closing_cleanup();
 runner:
@@ -39,8 +39,8 @@ static void __exit collective_exit(void)
 {
 	/* Members that are closing still are in groups. */
 	coll_closing_wait();
-	coll_cdev_cleanup();
-	coll_death_cleanup();
+	coll_dev_cleanup();
+	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_closing_cleanup();
 	coll_runner_cleanup();

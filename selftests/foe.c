@@ -78,14 +78,14 @@ static u64 some_name(struct foe *foe)
 	case 0:
 		return odd_number(rng);
 	case 1:
-		return coll_name_pair(rng_below(rng, nranks), rng_below(rng, nranks),
+		return coll_instance_is_p2p(rng_below(rng, nranks), rng_below(rng, nranks),
 				      rng_below(rng, 4), rng_once_in(rng, 2));
 	case 2:
-		return coll_name_keyed(rng_below(rng, 1000));
+		return coll_instance_keyed(rng_below(rng, 1000));
 	case 3:
 		return COLL_INSTANCE_GROUP;
 	case 4:
-		return coll_name_keyed(foe->scene->op[i].key);
+		return coll_instance_keyed(foe->scene->op[i].key);
 	}
 	return rng_below(rng, OPERATIONS_MOST);
 }
@@ -107,7 +107,7 @@ static void some_control(struct foe *foe, u8 *frame)
 		/* Not the end of everything in every storm. */
 		if (control.instance == COLL_INSTANCE_GROUP && !rng_once_in(rng, 4))
 			control.instance = 0;
-		control.cause = (struct coll_cause){
+		control.cause = (struct coll_reason){
 			.kind = 1 + rng_below(rng, COLLECTIVE_REASON_COUNT - 1),
 			.error = 1 + rng_below(rng, 130),
 			.rank_a = HOSTILE,

@@ -329,7 +329,7 @@ static int announces_message(struct scene *scene, struct foe *foe)
 	CHECK_EQ(0, member_start(scene->fd[1], &op, &request));
 	CHECK_EQ(0, peer_tell(&foe->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = coll_name_pair(1, 2, 0, false),
+		.instance = coll_instance_is_p2p(1, 2, 0, false),
 		.signature = {
 			.collective = COLLECTIVE_SEND,
 			.type = COLLECTIVE_UINT32,
@@ -398,7 +398,7 @@ static int aborts_for_ever(struct scene *scene, struct foe *foe, unsigned int ti
 	/* Whose group has failed need not read what is told. */
 	setsockopt(foe->peer[1].control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	for (i = 0; i < times; i++) {
-		control.instance = coll_name_keyed(i);
+		control.instance = coll_instance_keyed(i);
 		if (peer_tell(&foe->peer[1], &control))
 			break;
 		if (i % 64)

@@ -6,9 +6,9 @@ struct coll_member;
 struct collective_cancel;
 struct io_uring_cmd;
 
-int coll_cdev_setup(void);
-void coll_cdev_cleanup(void);
-int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel *cancel);
+int coll_dev_setup(void);
+void coll_dev_cleanup(void);
+int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *cancel);
 
 /* uring.c */
 int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);

@@ -266,13 +266,13 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 }
 
 /**
- * coll_cdev_cancel() - CANCEL, by ioctl or as an SQE
+ * coll_dev_cancel() - CANCEL, by ioctl or as an SQE
  * @member: the member
  * @cancel: what the user said
  *
  * Return: 0 or a negative errno.
  */
-int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel *cancel)
+int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *cancel)
 {
 	bool user_data = cancel->flags & COLLECTIVE_CANCEL_USER_DATA;
 	int err;
@@ -282,7 +282,7 @@ int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel 
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = coll_request_cancel(member, user_data ? COLL_BY_USER_DATA : COLL_BY_ID,
+	err = coll_request_cancel(member, user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
 				  cancel->request);
 	coll_member_unuse(member);
 	return err;
@@ -290,7 +290,7 @@ int coll_cdev_cancel(struct coll_member *member, const struct collective_cancel 
 
 static int ioc_cancel(struct file *file, union ioc_arg *arg)
 {
-	return coll_cdev_cancel(file->private_data, &arg->cancel);
+	return coll_dev_cancel(file->private_data, &arg->cancel);
 }
 
 static int ioc_status(struct file *file, union ioc_arg *arg)
@@ -416,7 +416,7 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 	struct coll_member *member = file->private_data;
 	__poll_t events = 0;
 
-	poll_wait(file, &member->wait, table);
+	poll_wait(file, &member->state_wait, table);
 	switch (READ_ONCE(member->state)) {
 	case COLLECTIVE_STATE_UP:
 		events = EPOLLOUT | EPOLLWRNORM;
@@ -431,7 +431,7 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 		return 0;
 	}
 	/* WAIT has something to tell. */
-	if (coll_wait_ready(member))
+	if (coll_wait_has_collectable(member))
 		events |= EPOLLIN | EPOLLRDNORM;
 	return events;
 }
@@ -480,14 +480,14 @@ static dev_t cdev_number;
 static struct cdev cdev;
 
 /**
- * coll_cdev_setup() - make the device
+ * coll_dev_setup() - make the device
  *
  * What can be opened comes last: nobody is let in before there is a place for
  * groups.  The node is there a moment earlier, and answers ENXIO.
  *
  * Return: 0 or a negative errno.
  */
-int coll_cdev_setup(void)
+int coll_dev_setup(void)
 {
 	struct device *device;
 	int err;
@@ -524,8 +524,8 @@ region:
 	return err;
 }
 
-/** coll_cdev_cleanup() - undo coll_cdev_setup(); no file is open */
-void coll_cdev_cleanup(void)
+/** coll_dev_cleanup() - undo coll_dev_setup(); no file is open */
+void coll_dev_cleanup(void)
 {
 	cdev_del(&cdev);
 	coll_group_cleanup();

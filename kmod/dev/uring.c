@@ -49,13 +49,13 @@ COLL_URING_TASK_WORK(uring_finish, cmd, issue_flags)
 
 static void uring_complete(struct coll_request *request)
 {
-	io_uring_cmd_complete_in_task(request->command, uring_finish);
+	io_uring_cmd_complete_in_task(request->completion_ctx, uring_finish);
 }
 
 static struct coll_buffer *uring_lend(const struct coll_request *request, u64 addr, u64 length,
 				      bool writable)
 {
-	struct io_uring_cmd *cmd = request->command;
+	struct io_uring_cmd *cmd = request->completion_ctx;
 	struct iov_iter iter;
 	int err;
 
@@ -66,11 +66,11 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 							addr, length, writable);
 }
 
-static const struct coll_source uring_own = {
+static const struct coll_completion_ops uring_own = {
 	.done	= uring_complete,
 };
 
-static const struct coll_source uring_fixed = {
+static const struct coll_completion_ops uring_fixed = {
 	.done	= uring_complete,
 	.lend	= uring_lend,
 };
@@ -114,17 +114,17 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 	struct collective_cancel cancel;
 
 	memcpy(&cancel, coll_uring_payload(cmd), sizeof(cancel));
-	return cancel.size == sizeof(cancel) ? coll_cdev_cancel(member, &cancel) : -EINVAL;
+	return cancel.size == sizeof(cancel) ? coll_dev_cancel(member, &cancel) : -EINVAL;
 }
 
 /* The ring ends, or the thread that submitted it: it is done when it is over, as ever. */
 static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 {
 	/* The failure of the group ends the operation, too, and says why to the other ranks. */
-	if (coll_death_of(member))
-		coll_death_tell(member);
+	if (coll_exit_of(member))
+		coll_exit_report(member);
 	else
-		coll_request_cancel(member, COLL_BY_COMMAND, (uintptr_t)cmd);
+		coll_request_cancel(member, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static void cpus_look(struct cpu_lanes *there)
 	const struct coll_lane *lane;
 	bool shared = false;
 
-	hlist_for_each_entry(lane, &there->lanes, beside) {
+	hlist_for_each_entry(lane, &there->lanes, cpu_node) {
 		shared |= mm && lane->member->mm != mm;
 		mm = lane->member->mm;
 	}
@@ -51,23 +51,23 @@ static void cpus_enter(struct coll_lane *lane, int cpu)
 {
 	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, cpu);
 
-	hlist_add_head(&lane->beside, &there->lanes);
+	hlist_add_head(&lane->cpu_node, &there->lanes);
 	cpus_look(there);
 	WRITE_ONCE(lane->runner.cpu, cpu);
 }
 
 static void cpus_leave(struct coll_lane *lane)
 {
-	hlist_del(&lane->beside);
+	hlist_del(&lane->cpu_node);
 	cpus_look(per_cpu_ptr(&cpu_lanes, lane->runner.cpu));
 }
 
 /**
- * coll_cpus_enter() - a lane runs on a CPU from now on
+ * coll_cpu_enter() - a lane runs on a CPU from now on
  * @lane: a new one
  * @cpu: which has been online
  */
-void coll_cpus_enter(struct coll_lane *lane, int cpu)
+void coll_cpu_enter(struct coll_lane *lane, int cpu)
 {
 	spin_lock(&cpus_lock);
 	cpus_enter(lane, cpu);
@@ -75,10 +75,10 @@ void coll_cpus_enter(struct coll_lane *lane, int cpu)
 }
 
 /**
- * coll_cpus_leave() - a lane does not run any more
+ * coll_cpu_leave() - a lane does not run any more
  * @lane: the lane
  */
-void coll_cpus_leave(struct coll_lane *lane)
+void coll_cpu_leave(struct coll_lane *lane)
 {
 	spin_lock(&cpus_lock);
 	cpus_leave(lane);
@@ -86,39 +86,39 @@ void coll_cpus_leave(struct coll_lane *lane)
 }
 
 /**
- * coll_cpus_exclusive() - are the lanes of a lane's CPU all of one process?
+ * coll_cpu_exclusive() - are the lanes of a lane's CPU all of one process?
  * @lane: the lane
  *
  * Context: any.
  * Return: true if so, and until another one comes.
  */
-bool coll_cpus_exclusive(const struct coll_lane *lane)
+bool coll_cpu_exclusive(const struct coll_lane *lane)
 {
 	return !READ_ONCE(per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu))->shared);
 }
 
 /**
- * coll_cpus_rise() - a thread whose work items are on a CPU runs, or is about to
+ * coll_cpu_waiter_running() - a thread whose work items are on a CPU runs, or is about to
  * @cpu: that one
  *
  * Context: any.
  */
-void coll_cpus_rise(int cpu)
+void coll_cpu_waiter_running(int cpu)
 {
 	atomic_inc(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
 }
 
 /**
- * coll_cpus_rest() - it sleeps, or is back in its program
+ * coll_cpu_waiter_idle() - it sleeps, or is back in its program
  * @cpu: as it rose
  */
-void coll_cpus_rest(int cpu)
+void coll_cpu_waiter_idle(int cpu)
 {
 	atomic_dec(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
 }
 
 /**
- * coll_cpus_give_way() - let threads go first that have something to submit
+ * coll_cpu_yield_to_waiters() - let threads go first that have something to submit
  *
  * Where ranks share a CPU one after the other begins an operation, and all wait for the
  * last.  The scheduler prefers the worker, which sleeps a lot, and it would move megabytes
@@ -128,7 +128,7 @@ void coll_cpus_rest(int cpu)
  *
  * Context: work item.
  */
-void coll_cpus_give_way(void)
+void coll_cpu_yield_to_waiters(void)
 {
 	if (atomic_read(&raw_cpu_ptr(&cpu_lanes)->awake) && !single_task_running())
 		yield();
@@ -153,7 +153,7 @@ static void cpus_set(struct coll_member *member, const struct cpumask *cpus)
 	u32 i;
 
 	spin_lock(&cpus_lock);
-	WRITE_ONCE(member->control.cpu, cpu);
+	WRITE_ONCE(member->control_runner.cpu, cpu);
 	for (i = 0; i < member->nlanes; i++) {
 		cpus_leave(&member->lanes[i]);
 		cpus_enter(&member->lanes[i], cpu);

@@ -75,18 +75,18 @@ static u32 vector_features(void)
 /* Add floats that are in the nearest cache; how long it takes, ns. */
 static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
 {
-	struct coll_vector vector = { };
+	struct coll_fpu vector = { };
 	u64 begin, end;
 	u32 i;
 
-	coll_vector_hold(&vector);
+	coll_fpu_begin(&vector);
 	begin = ktime_get_ns();
 	for (i = 0; i < TRIAL_REPEATS; i++)
 		coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, memory,
 			    memory + TRIAL_BYTES, memory + 2 * TRIAL_BYTES,
 			    TRIAL_BYTES / sizeof(u32), 0);
 	end = ktime_get_ns();
-	coll_vector_drop(&vector);
+	coll_fpu_end(&vector);
 	return end - begin;
 }
 
@@ -127,9 +127,9 @@ static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memo
 }
 
 /**
- * coll_vector_setup() - find the fastest way to reduce on this CPU, unless one was named
+ * coll_fpu_setup() - find the fastest way to reduce on this CPU, unless one was named
  */
-void __init coll_vector_setup(void)
+void __init coll_fpu_setup(void)
 {
 	u32 features = vector_features();
 	const struct coll_reduce_impl *impl = coll_reduce_select(features);
@@ -191,12 +191,12 @@ module_param_cb(reductions, &reductions_ops, NULL, 0644);
 MODULE_PARM_DESC(reductions, "by which instructions to reduce and copy: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
 
 /**
- * coll_vector_hold() - take the vector registers, if they are not held
+ * coll_fpu_begin() - take the vector registers, if they are not held
  * @vector: ours
  *
  * Context: process or softirq; no sleeping until they are dropped.
  */
-void coll_vector_hold(struct coll_vector *vector)
+void coll_fpu_begin(struct coll_fpu *vector)
 {
 	if (vector->held)
 		return;
@@ -208,22 +208,22 @@ void coll_vector_hold(struct coll_vector *vector)
 }
 
 /**
- * coll_vector_used() - work was done with them
+ * coll_fpu_used() - work was done with them
  * @vector: ours
  * @cost: how much, bytes
  */
-void coll_vector_used(struct coll_vector *vector, u64 cost)
+void coll_fpu_used(struct coll_fpu *vector, u64 cost)
 {
 	vector->used += cost;
 	if (vector->used >= COLL_VECTOR_BYTES)
-		coll_vector_drop(vector);
+		coll_fpu_end(vector);
 }
 
 /**
- * coll_vector_drop() - give them back, if they are held
+ * coll_fpu_end() - give them back, if they are held
  * @vector: ours
  */
-void coll_vector_drop(struct coll_vector *vector)
+void coll_fpu_end(struct coll_fpu *vector)
 {
 	if (!vector->held)
 		return;

@@ -5,7 +5,7 @@
 #include "core/reduce/reduce.h"
 
 /**
- * struct coll_vector - possession of the vector registers
+ * struct coll_fpu - possession of the vector registers
  * @held: they are ours, and preemption is off
  * @used: what the work since has cost, bytes: see coll_piece_cost()
  * @since: when they were taken, ns, if that is traced; else 0
@@ -14,7 +14,7 @@
  * others: they are given back after COLL_VECTOR_BYTES, some ten microseconds.  As no piece
  * of work is more than that, they are held for less than twice as much.
  */
-struct coll_vector {
+struct coll_fpu {
 	bool held;
 	u64 used;
 	u64 since;
@@ -23,10 +23,10 @@ struct coll_vector {
 #define COLL_VECTOR_BYTES	(64 * 1024U)
 static_assert(COLL_PIECES_MAX * COLL_PIECE_COST <= COLL_VECTOR_BYTES);
 
-void coll_vector_setup(void);
+void coll_fpu_setup(void);
 const struct coll_reduce_impl *coll_vector_impl(void);
-void coll_vector_hold(struct coll_vector *vector);
-void coll_vector_used(struct coll_vector *vector, u64 cost);
-void coll_vector_drop(struct coll_vector *vector);
+void coll_fpu_begin(struct coll_fpu *vector);
+void coll_fpu_used(struct coll_fpu *vector, u64 cost);
+void coll_fpu_end(struct coll_fpu *vector);
 
 #endif /* COLL_VECTOR_H */

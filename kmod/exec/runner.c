@@ -17,27 +17,27 @@ struct workqueue_struct *coll_wq;
 /* Times that an owner looks again, before other work on this CPU has its turn. */
 #define RUNNER_ROUNDS	64
 
-static void runner_queue(struct coll_runner *runner)
+static void runner_queue_work(struct coll_runner *runner)
 {
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
 /* Its owner gives it to its work item, or to who is there instead. */
-static noinline void runner_hand(struct coll_runner *runner)
+static noinline void runner_dispatch(struct coll_runner *runner)
 {
 	unsigned long flags;
 
-	if (!READ_ONCE(runner->lender)) {
-		runner_queue(runner);
+	if (!READ_ONCE(runner->waiter)) {
+		runner_queue_work(runner);
 		return;
 	}
 	raw_spin_lock_irqsave(&runner->lock, flags);
-	if (runner->lender) {
+	if (runner->waiter) {
 		/* With all that was done before it was let go, whatever the lender is woken by. */
-		smp_store_release(&runner->handed, true);
-		complete(runner->lender);
+		smp_store_release(&runner->handed_over, true);
+		complete(runner->waiter);
 	} else {
-		runner_queue(runner);
+		runner_queue_work(runner);
 	}
 	raw_spin_unlock_irqrestore(&runner->lock, flags);
 }
@@ -78,7 +78,7 @@ static void runner_loop(struct coll_runner *runner)
 		if (!more && runner_release(runner))
 			return;
 		if (more || round == RUNNER_ROUNDS) {
-			runner_hand(runner);
+			runner_dispatch(runner);
 			return;
 		}
 	}
@@ -87,7 +87,7 @@ static void runner_loop(struct coll_runner *runner)
 
 static void runner_work(struct work_struct *work)
 {
-	coll_cpus_give_way();
+	coll_cpu_yield_to_waiters();
 	runner_loop(container_of(work, struct coll_runner, work));
 }
 
@@ -116,57 +116,57 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 void coll_runner_kick(struct coll_runner *runner)
 {
 	if (runner_claim(runner))
-		runner_hand(runner);
+		runner_dispatch(runner);
 }
 
 /**
- * coll_runner_poke() - there is news: run it here, unless somebody does
+ * coll_runner_run_now() - there is news: run it here, unless somebody does
  * @runner: the runner
  *
  * What exceeds one budget goes to the work item, or to who is there instead.
  *
  * Context: may sleep.
  */
-void coll_runner_poke(struct coll_runner *runner)
+void coll_runner_run_now(struct coll_runner *runner)
 {
 	if (runner_claim(runner))
 		runner_loop(runner);
 }
 
 /**
- * coll_runner_hold() - own it until coll_runner_drop(), if nobody does
+ * coll_runner_try_acquire() - own it until coll_runner_release(), if nobody does
  * @runner: the runner
  *
- * Whoever kicks it meanwhile leaves word for coll_runner_serve().
+ * Whoever kicks it meanwhile leaves word for coll_runner_poll().
  *
  * Context: process.
  * Return: false: somebody else owns it.
  */
-bool coll_runner_hold(struct coll_runner *runner)
+bool coll_runner_try_acquire(struct coll_runner *runner)
 {
 	return atomic_read(&runner->state) == RUNNER_IDLE &&
 	       atomic_cmpxchg(&runner->state, RUNNER_IDLE, RUNNER_OWNED) == RUNNER_IDLE;
 }
 
 /**
- * coll_runner_missed() - is there news?
+ * coll_runner_has_pending() - is there news?
  * @runner: one that we hold
  */
-bool coll_runner_missed(const struct coll_runner *runner)
+bool coll_runner_has_pending(const struct coll_runner *runner)
 {
 	return atomic_read(&runner->state) == RUNNER_MISSED;
 }
 
 /**
- * coll_runner_serve() - run it once, if there is news
+ * coll_runner_poll() - run it once, if there is news
  * @runner: one that we hold
  *
  * Context: may sleep.
  * Return: whether there was; what exceeds one budget is news for the next time.
  */
-bool coll_runner_serve(struct coll_runner *runner)
+bool coll_runner_poll(struct coll_runner *runner)
 {
-	if (!coll_runner_missed(runner))
+	if (!coll_runner_has_pending(runner))
 		return false;
 	/* Ordered before what run() looks at. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
@@ -176,71 +176,71 @@ bool coll_runner_serve(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_drop() - undo coll_runner_hold()
+ * coll_runner_release() - undo coll_runner_try_acquire()
  * @runner: one that we hold; it is run if there is news, but not as long as there is more
  *
  * Context: may sleep.
  */
-void coll_runner_drop(struct coll_runner *runner)
+void coll_runner_release(struct coll_runner *runner)
 {
 	if (runner_release(runner))
 		return;
 	if (runner->run(runner) || !runner_release(runner))
-		runner_hand(runner);
+		runner_dispatch(runner);
 }
 
 /**
- * coll_runner_lend() - run it instead of its work item, from now on
+ * coll_runner_redirect() - run it instead of its work item, from now on
  * @runner: the runner
- * @news: completed when it is time for coll_runner_turn(), which has to follow soon
+ * @news: completed when it is time for coll_runner_run_redirected(), which has to follow soon
  *
  * Context: process.
  * Return: false: somebody else does.
  */
-bool coll_runner_lend(struct coll_runner *runner, struct completion *news)
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *news)
 {
 	bool lent;
 
 	raw_spin_lock_irq(&runner->lock);
-	lent = !runner->lender;
+	lent = !runner->waiter;
 	if (lent)
-		WRITE_ONCE(runner->lender, news);
+		WRITE_ONCE(runner->waiter, news);
 	raw_spin_unlock_irq(&runner->lock);
 	return lent;
 }
 
 /**
- * coll_runner_turn() - run it, if it has been handed over
+ * coll_runner_run_redirected() - run it, if it has been handed over
  * @runner: one that we have lent ourselves to
  *
  * Context: may sleep.
  */
-void coll_runner_turn(struct coll_runner *runner)
+void coll_runner_run_redirected(struct coll_runner *runner)
 {
-	if (!smp_load_acquire(&runner->handed))	/* pairs with kick */
+	if (!smp_load_acquire(&runner->handed_over))	/* pairs with kick */
 		return;
 	/* It is ours, and so nobody hands it over, until the loop lets go. */
-	WRITE_ONCE(runner->handed, false);
+	WRITE_ONCE(runner->handed_over, false);
 	runner_loop(runner);
 }
 
 /**
- * coll_runner_reclaim() - undo coll_runner_lend()
+ * coll_runner_stop_redirect() - undo coll_runner_redirect()
  * @runner: one that we have lent ourselves to
  *
  * Context: process.
  */
-void coll_runner_reclaim(struct coll_runner *runner)
+void coll_runner_stop_redirect(struct coll_runner *runner)
 {
 	bool handed;
 
 	raw_spin_lock_irq(&runner->lock);
-	WRITE_ONCE(runner->lender, NULL);
-	handed = runner->handed;
-	WRITE_ONCE(runner->handed, false);
+	WRITE_ONCE(runner->waiter, NULL);
+	handed = runner->handed_over;
+	WRITE_ONCE(runner->handed_over, false);
 	raw_spin_unlock_irq(&runner->lock);
 	if (handed)
-		runner_queue(runner);
+		runner_queue_work(runner);
 }
 
 /**

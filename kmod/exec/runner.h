@@ -26,9 +26,9 @@
  * @stopping: whoever owns it lets go, whatever there is to do
  * @work: the work item
  * @run: do what there is to do, within a budget; true: there is more
- * @lock: protects @lender; taken in any context
- * @lender: completed instead of queueing the work item; NULL: nobody lends himself
- * @handed: the lender owns it and is to run it; set under @lock, by the owner
+ * @lock: protects @waiter; taken in any context
+ * @waiter: completed instead of queueing the work item; NULL: nobody lends himself
+ * @handed_over: the lender owns it and is to run it; set under @lock, by the owner
  */
 struct coll_runner {
 	atomic_t state;
@@ -37,25 +37,25 @@ struct coll_runner {
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
 	raw_spinlock_t lock;	/* innermost; a kick comes from any context */
-	struct completion *lender;
-	bool handed;
+	struct completion *waiter;
+	bool handed_over;
 };
 
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
 		      int cpu);
 void coll_runner_kick(struct coll_runner *runner);
-void coll_runner_poke(struct coll_runner *runner);
-bool coll_runner_hold(struct coll_runner *runner);
-bool coll_runner_missed(const struct coll_runner *runner);
-bool coll_runner_serve(struct coll_runner *runner);
-void coll_runner_drop(struct coll_runner *runner);
-bool coll_runner_lend(struct coll_runner *runner, struct completion *news);
-void coll_runner_turn(struct coll_runner *runner);
-void coll_runner_reclaim(struct coll_runner *runner);
+void coll_runner_run_now(struct coll_runner *runner);
+bool coll_runner_try_acquire(struct coll_runner *runner);
+bool coll_runner_has_pending(const struct coll_runner *runner);
+bool coll_runner_poll(struct coll_runner *runner);
+void coll_runner_release(struct coll_runner *runner);
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *news);
+void coll_runner_run_redirected(struct coll_runner *runner);
+void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
 /* cpu.c */
-void coll_cpus_give_way(void);
+void coll_cpu_yield_to_waiters(void);
 
 /* All work items of the module. */
 extern struct workqueue_struct *coll_wq;

@@ -16,26 +16,26 @@ module_param(nontemporal, int, 0644);
 MODULE_PARM_DESC(nontemporal, "whether results of 1 MiB and more are stored past the caches; -1 (default): if that is found to be quicker, 0: no, 1: yes");
 
 /* What is found out; NULL: nothing is. */
-static struct coll_caching *copier_caching(struct coll_lane *lane, const struct coll_haul *haul)
+static struct coll_nt_policy *copier_caching(struct coll_lane *lane, const struct coll_copy_hint *haul)
 {
 	if (READ_ONCE(nontemporal) >= 0)
 		return NULL;
-	return coll_caching_find(&lane->cachings, haul->volume, haul->source);
+	return coll_nt_policy_find(&lane->nt_policies, haul->volume, haul->source);
 }
 
-static bool copier_past(const struct coll_caching *caching, const struct coll_haul *haul)
+static bool copier_past(const struct coll_nt_policy *caching, const struct coll_copy_hint *haul)
 {
 	if (caching)
-		return coll_caching_past(caching);
+		return coll_nt_policy_use(caching);
 	return READ_ONCE(nontemporal) > 0 && haul->volume >= COLL_CACHING_MIN;
 }
 
 /* See struct coll_copier. */
 static bool copier_store(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			 const void *ptr, size_t len, const struct coll_haul *haul)
+			 const void *ptr, size_t len, const struct coll_copy_hint *haul)
 {
 	struct coll_lane *lane = container_of(copier, struct coll_lane, copier);
-	struct coll_caching *caching;
+	struct coll_nt_policy *caching;
 	coll_copy_fn copy = lane->engine.impl->copy;
 	u64 begin = 0;
 
@@ -43,15 +43,15 @@ static bool copier_store(struct coll_copier *copier, const struct coll_mem *dst,
 		return false;
 	caching = copier_caching(lane, haul);
 	if (copier_past(caching, haul)) {
-		copy = coll_copy_past;
-		lane->past += len;
+		copy = coll_copy_nontemporal;
+		lane->nontemporal_bytes += len;
 	}
-	if (caching && coll_caching_times(caching))
+	if (caching && coll_nt_policy_timing(caching))
 		begin = ktime_get_ns();
-	if (!coll_crew_share(lane->crew, copy, dst, off, ptr, len, haul->left))
+	if (!coll_copy_helper_split(lane->copy_helper, copy, dst, off, ptr, len, haul->left))
 		coll_mem_store(copy, dst, off, ptr, len);
 	if (caching)
-		coll_caching_copied(caching, len, begin ? ktime_get_ns() - begin : 0);
+		coll_nt_policy_update(caching, len, begin ? ktime_get_ns() - begin : 0);
 	return true;
 }
 

@@ -44,23 +44,23 @@ enum crew_half {
 	CREW_DONE,
 };
 
-static void crew_free(struct kref *ref)
+static void copy_helper_free(struct kref *ref)
 {
-	kfree(container_of(ref, struct coll_crew, ref));
+	kfree(container_of(ref, struct coll_copy_helper, ref));
 }
 
 /**
- * coll_crew_put() - it is used no longer
+ * coll_copy_helper_put() - it is used no longer
  * @crew: by the lane, or its helper; or NULL
  */
-void coll_crew_put(struct coll_crew *crew)
+void coll_copy_helper_put(struct coll_copy_helper *crew)
 {
 	if (crew)
-		kref_put(&crew->ref, crew_free);
+		kref_put(&crew->ref, copy_helper_free);
 }
 
 /* Who is idle on another core: threads of one share what copying takes. */
-static struct coll_helper *crew_find(const struct coll_group *group)
+static struct coll_helper *find_helper(const struct coll_group *group)
 {
 	const struct cpumask *ours = topology_sibling_cpumask(raw_smp_processor_id());
 	struct coll_helper *helper;
@@ -72,7 +72,7 @@ static struct coll_helper *crew_find(const struct coll_group *group)
 }
 
 /* Have somebody come. */
-static void crew_call(struct coll_crew *crew)
+static void wake_helper(struct coll_copy_helper *crew)
 {
 	struct coll_group *group = crew->lane->member->group;
 	struct coll_helper *helper;
@@ -80,7 +80,7 @@ static void crew_call(struct coll_crew *crew)
 	if (list_empty(&group->idle))
 		return;
 	spin_lock(&group->idle_lock);
-	helper = crew_find(group);
+	helper = find_helper(group);
 	if (helper) {
 		list_del_init(&helper->node);
 		kref_get(&crew->ref);
@@ -93,13 +93,13 @@ static void crew_call(struct coll_crew *crew)
 	spin_unlock(&group->idle_lock);
 }
 
-static bool crew_take(struct coll_crew *crew)
+static bool take_half(struct coll_copy_helper *crew)
 {
 	return atomic_read(&crew->half) == CREW_OFFERED &&
 	       atomic_cmpxchg_acquire(&crew->half, CREW_OFFERED, CREW_TAKEN) == CREW_OFFERED;
 }
 
-static void crew_copy(const struct coll_crew *crew)
+static void copy_halves(const struct coll_copy_helper *crew)
 {
 	coll_mem_store(crew->copy, crew->mem, crew->off, crew->ptr, crew->len);
 }
@@ -108,7 +108,7 @@ static void crew_copy(const struct coll_crew *crew)
  * Nobody is to be kept from his CPU for long by pieces of a few bytes: on the average those of
  * the helper's half are longer.
  */
-static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
+static bool is_worthwhile(const struct coll_mem *dst, u64 off, size_t len)
 {
 	size_t half = min(len / 2, CREW_HALF_MAX), done = 0;
 	u32 pieces = 0;
@@ -121,7 +121,7 @@ static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
 }
 
 /**
- * coll_crew_share() - copy to memory with a helper
+ * coll_copy_helper_split() - copy to memory with a helper
  * @crew: of the lane that runs
  * @copy: how
  * @dst: where to
@@ -132,17 +132,17 @@ static bool crew_worth(const struct coll_mem *dst, u64 off, size_t len)
  *
  * Return: false: nothing was copied, for nobody helps.
  */
-bool coll_crew_share(struct coll_crew *crew, coll_copy_fn copy, const struct coll_mem *dst,
+bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy, const struct coll_mem *dst,
 		     u64 off, const void *ptr, size_t len, u64 left)
 {
 	size_t first;
 
 	/* With the vector registers nobody waits for anybody. */
-	if (crew->lane->vector.held || !crew_worth(dst, off, len))
+	if (crew->lane->fpu.held || !is_worthwhile(dst, off, len))
 		return false;
 	if (!READ_ONCE(crew->helper) || crew->missed >= CREW_MISSED) {
 		if (left >= CREW_CALL_MIN)
-			crew_call(crew);
+			wake_helper(crew);
 		return false;
 	}
 	/* Both lie the same in lines of the cache. */
@@ -154,27 +154,27 @@ bool coll_crew_share(struct coll_crew *crew, coll_copy_fn copy, const struct col
 	crew->len = len - first;
 	atomic_set_release(&crew->half, CREW_OFFERED);	/* pairs with crew_take() */
 	coll_mem_store(copy, dst, off, ptr, first);
-	if (crew_take(crew)) {
-		crew_copy(crew);
+	if (take_half(crew)) {
+		copy_halves(crew);
 		crew->missed++;
 	} else {
 		while (atomic_read_acquire(&crew->half) != CREW_DONE)
 			cpu_relax();
-		crew->lane->helped += crew->len;
+		crew->lane->helper_bytes += crew->len;
 		crew->missed = 0;
 	}
 	return true;
 }
 
 /**
- * coll_crew_new() - who copies for a lane
+ * coll_copy_helper_new() - who copies for a lane
  * @lane: the lane
  *
- * Return: the crew, for coll_crew_put() when the lane does not run any more; or NULL.
+ * Return: the crew, for coll_copy_helper_put() when the lane does not run any more; or NULL.
  */
-struct coll_crew *coll_crew_new(struct coll_lane *lane)
+struct coll_copy_helper *coll_copy_helper_new(struct coll_lane *lane)
 {
-	struct coll_crew *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
+	struct coll_copy_helper *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
 
 	if (!crew)
 		return NULL;
@@ -187,7 +187,7 @@ struct coll_crew *coll_crew_new(struct coll_lane *lane)
 /**
  * coll_helper_begin() - a thread may help, from now on
  * @helper: its, zeroed
- * @group: whose ranks are helped; it stays until coll_helper_leave()
+ * @group: whose ranks are helped; it stays until coll_helper_detach()
  * @news: completed when it is called
  */
 void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
@@ -216,15 +216,15 @@ static void helper_part(struct coll_helper *helper)
 		return;
 	if (helper->crew->helper == helper)
 		WRITE_ONCE(helper->crew->helper, NULL);
-	coll_crew_put(helper->crew);
+	coll_copy_helper_put(helper->crew);
 	WRITE_ONCE(helper->crew, NULL);
 }
 
 /**
- * coll_helper_idle() - it has nothing to do, and can be called
+ * coll_helper_offer() - it has nothing to do, and can be called
  * @helper: this thread's
  */
-void coll_helper_idle(struct coll_helper *helper)
+void coll_helper_offer(struct coll_helper *helper)
 {
 	helper->idle = 0;
 	helper->until = 0;
@@ -236,7 +236,7 @@ void coll_helper_idle(struct coll_helper *helper)
 /* Is there a half to copy?  Then it is done. */
 static bool helper_copy(struct coll_helper *helper)
 {
-	struct coll_crew *crew = READ_ONCE(helper->crew);
+	struct coll_copy_helper *crew = READ_ONCE(helper->crew);
 	bool taken;
 
 	if (!crew)
@@ -244,17 +244,17 @@ static bool helper_copy(struct coll_helper *helper)
 	helper->warm = true;
 	/* Who has offered it waits for us. */
 	preempt_disable();
-	taken = crew_take(crew);
+	taken = take_half(crew);
 	if (taken) {
-		crew_copy(crew);
-		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with coll_crew_share() */
+		copy_halves(crew);
+		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with coll_copy_helper_split() */
 	}
 	preempt_enable();
 	return taken;
 }
 
 /* Is there likely to be another one? */
-static bool helper_hopes(struct coll_helper *helper)
+static bool helper_stays(struct coll_helper *helper)
 {
 	if (!helper->warm || ++helper->idle % CREW_IDLE_TURNS)
 		return helper->warm;
@@ -264,7 +264,7 @@ static bool helper_hopes(struct coll_helper *helper)
 }
 
 /* It has helped, and there was nothing for a while. */
-static void helper_cool(struct coll_helper *helper)
+static void helper_is_cool(struct coll_helper *helper)
 {
 	helper->warm = false;
 	spin_lock(&helper->group->idle_lock);
@@ -274,30 +274,30 @@ static void helper_cool(struct coll_helper *helper)
 }
 
 /**
- * coll_helper_turn() - copy what there is
+ * coll_helper_poll() - copy what there is
  * @helper: this thread's, which is idle
  *
  * Return: false: nobody has called lately; @helper->news is completed when somebody does.
  */
-bool coll_helper_turn(struct coll_helper *helper)
+bool coll_helper_poll(struct coll_helper *helper)
 {
 	if (helper_copy(helper)) {
 		helper->idle = 0;
 		helper->until = 0;
 		return true;
 	}
-	if (helper_hopes(helper))
+	if (helper_stays(helper))
 		return true;
 	if (helper->warm)
-		helper_cool(helper);
+		helper_is_cool(helper);
 	return false;
 }
 
 /**
- * coll_helper_busy() - it has something to do, and comes back to who has called it
+ * coll_helper_withdraw() - it has something to do, and comes back to who has called it
  * @helper: this thread's
  */
-void coll_helper_busy(struct coll_helper *helper)
+void coll_helper_withdraw(struct coll_helper *helper)
 {
 	if (!helper->group || list_empty_careful(&helper->node))
 		return;
@@ -307,10 +307,10 @@ void coll_helper_busy(struct coll_helper *helper)
 }
 
 /**
- * coll_helper_leave() - it helps nobody, until it is idle again
+ * coll_helper_detach() - it helps nobody, until it is idle again
  * @helper: this thread's
  */
-void coll_helper_leave(struct coll_helper *helper)
+void coll_helper_detach(struct coll_helper *helper)
 {
 	if (!helper->group)
 		return;

@@ -13,7 +13,7 @@ struct coll_helper;
 struct coll_lane;
 
 /**
- * struct coll_crew - who copies for a lane: its runner, and at times a helper
+ * struct coll_copy_helper - who copies for a lane: its runner, and at times a helper
  *
  * The runner offers the second half of what it copies and does the first; the helper takes
  * it, or the runner does then.  @copy to @len are written before they are offered, and belong
@@ -32,7 +32,7 @@ struct coll_lane;
  * @ptr: where from
  * @len: how much
  */
-struct coll_crew {
+struct coll_copy_helper {
 	struct kref ref;
 	struct coll_lane *lane;
 	const struct coll_helper *helper;
@@ -63,22 +63,22 @@ struct coll_helper {
 	struct list_head node;
 	struct completion *news;
 	int cpu;
-	struct coll_crew *crew;
+	struct coll_copy_helper *crew;
 	bool dozes;
 	bool warm;
 	u32 idle;
 	u64 until;
 };
 
-struct coll_crew *coll_crew_new(struct coll_lane *lane);
-void coll_crew_put(struct coll_crew *crew);
-bool coll_crew_share(struct coll_crew *crew, coll_copy_fn copy, const struct coll_mem *dst,
+struct coll_copy_helper *coll_copy_helper_new(struct coll_lane *lane);
+void coll_copy_helper_put(struct coll_copy_helper *crew);
+bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy, const struct coll_mem *dst,
 		     u64 off, const void *ptr, size_t len, u64 left);
 void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
 		       struct completion *news);
-void coll_helper_idle(struct coll_helper *helper);
-bool coll_helper_turn(struct coll_helper *helper);
-void coll_helper_busy(struct coll_helper *helper);
-void coll_helper_leave(struct coll_helper *helper);
+void coll_helper_offer(struct coll_helper *helper);
+bool coll_helper_poll(struct coll_helper *helper);
+void coll_helper_withdraw(struct coll_helper *helper);
+void coll_helper_detach(struct coll_helper *helper);
 
 #endif /* COLL_CREW_H */

@@ -46,15 +46,15 @@ static void lane_control(void *ctx, u32 peer, const struct coll_control *control
 	struct coll_lane *lane = ctx;
 
 	/* Locks are taken in there. */
-	coll_vector_drop(&lane->vector);
-	coll_link_post(lane->member->links[peer], control);
+	coll_fpu_end(&lane->fpu);
+	coll_link_queue_frame(lane->member->links[peer], control);
 }
 
 static void lane_kick(void *ctx, struct coll_stream *stream)
 {
 	struct coll_lane *lane = ctx;
 
-	lane->member->links[stream->peer]->data[lane->engine.lane]->want = true;
+	lane->member->links[stream->peer]->data[lane->engine.lane]->tx_wanted = true;
 }
 
 /*
@@ -62,26 +62,26 @@ static void lane_kick(void *ctx, struct coll_stream *stream)
  * group has failed: whoever was told that it has may have had his pages back
  * before we consumed them.
  */
-static void lane_complete(void *ctx, struct coll_inst *inst)
+static void lane_complete(void *ctx, struct coll_task *inst)
 {
 	struct coll_lane *lane = ctx;
-	struct coll_part *part = inst->call.user;
+	struct coll_part *part = inst->args.user;
 
 	part->error = inst->error;
 	if (!part->error) {
 		smp_rmb();	/* what was consumed, then the flag */
 		part->error = READ_ONCE(lane->member->aborted);
 	}
-	list_add_tail(&part->node, &lane->finished);
+	list_add_tail(&part->node, &lane->done_parts);
 }
 
-static void lane_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+static void lane_mismatch(void *ctx, struct coll_task *inst, u32 peer)
 {
 	struct coll_lane *lane = ctx;
-	struct coll_part *part = inst->call.user;
+	struct coll_part *part = inst->args.user;
 
-	part->odd = peer;
-	lane->hurt = true;
+	part->mismatch_peer = peer;
+	lane->mismatch_pending = true;
 }
 
 static void lane_vector(void *ctx, bool begin)
@@ -89,16 +89,16 @@ static void lane_vector(void *ctx, bool begin)
 	struct coll_lane *lane = ctx;
 
 	if (begin)
-		coll_vector_hold(&lane->vector);
+		coll_fpu_begin(&lane->fpu);
 	else
-		coll_vector_drop(&lane->vector);
+		coll_fpu_end(&lane->fpu);
 }
 
 static bool lane_failed(void *ctx, u64 instance)
 {
 	const struct coll_lane *lane = ctx;
 
-	return coll_memo_failed(lane->member, instance);
+	return coll_failed_ops_has(lane->member, instance);
 }
 
 static const struct coll_engine_ops lane_ops = {
@@ -111,16 +111,16 @@ static const struct coll_engine_ops lane_ops = {
 	.failed		= lane_failed,
 };
 
-static void lane_arrivals(struct coll_lane *lane)
+static void lane_attach_new(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 	LIST_HEAD(arrivals);
 
 	/* What is added later is kicked for later. */
-	if (list_empty(&lane->arrivals))
+	if (list_empty(&lane->new_conns))
 		return;
 	spin_lock(&lane->lock);
-	list_splice_init(&lane->arrivals, &arrivals);
+	list_splice_init(&lane->new_conns, &arrivals);
 	spin_unlock(&lane->lock);
 
 	list_for_each_entry(conn, &arrivals, node)
@@ -128,13 +128,13 @@ static void lane_arrivals(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-static u16 *mail_head(struct coll_mail *mail, u64 instance)
+static u16 *mail_head(struct coll_mailbox *mail, u64 instance)
 {
-	return &mail->head[coll_name_hash(instance, COLL_MAIL_HASH)];
+	return &mail->head[coll_instance_hash(instance, COLL_MAIL_HASH)];
 }
 
 /* The last grant is taken: it is the first of its hash. */
-static int mail_take(struct coll_mail *mail, struct coll_stream *stream)
+static int mail_take(struct coll_mailbox *mail, struct coll_stream *stream)
 {
 	const struct coll_grant *grant = &mail->grants[--mail->ngrants];
 
@@ -144,7 +144,7 @@ static int mail_take(struct coll_mail *mail, struct coll_stream *stream)
 
 static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
 {
-	struct coll_mail *mail = conn->mail;
+	struct coll_mailbox *mail = conn->mailbox;
 	u32 left = LANE_GRANTS;
 	int err = 0;
 
@@ -165,44 +165,44 @@ static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /* Begin what was submitted; is it small, and all there is? */
-static bool lane_inbox(struct coll_lane *lane)
+static bool lane_begin_submitted(struct coll_lane *lane)
 {
 	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
 	struct llist_node *parts;
 
-	if (llist_empty(&lane->inbox))	/* likewise */
+	if (llist_empty(&lane->submitted))	/* likewise */
 		return false;
-	parts = llist_reverse_order(llist_del_all(&lane->inbox));
+	parts = llist_reverse_order(llist_del_all(&lane->submitted));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
-		first &= part->inst.call.eager;
+		first &= part->inst.args.eager;
 		part->error = coll_engine_begin(&lane->engine, &part->inst);
 		if (part->error)
-			list_add_tail(&part->node, &lane->finished);
+			list_add_tail(&part->node, &lane->done_parts);
 	}
 	return first;
 }
 
 /* Some operations are to fail by themselves, begun or not. */
-static noinline void lane_recheck(struct coll_lane *lane)
+static noinline void lane_check_aborts(struct coll_lane *lane)
 {
-	struct coll_inst *inst, *next;
+	struct coll_task *inst, *next;
 	u32 left = LANE_FAILURES;
 	u64 name;
 	int error;
 
-	lane->upset = true;
+	lane->had_abort = true;
 	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
-		struct coll_part *part = inst->call.user;
+		struct coll_part *part = inst->args.user;
 
-		error = READ_ONCE(part->request->aborted);
+		error = READ_ONCE(part->request->abort_error);
 		if (error && !inst->error)
-			coll_engine_abort(&lane->engine, inst->call.instance, error);
+			coll_engine_abort(&lane->engine, inst->args.instance, error);
 	}
-	while (coll_memo_next_failed(lane->member, &lane->failures, &name)) {
-		coll_engine_sift(&lane->engine, name);
+	while (coll_failed_ops_next(lane->member, &lane->failures, &name)) {
+		coll_engine_drop_unexpected(&lane->engine, name);
 		if (!--left) {
-			coll_lane_recheck(lane);
+			coll_lane_check_aborts(lane);
 			break;
 		}
 	}
@@ -213,7 +213,7 @@ static noinline void lane_fail(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	u64 now = ktime_get_ns();
-	bool fenced = coll_member_fenced(member, now);
+	bool fenced = coll_fail_leases_expired(member, now);
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -221,41 +221,41 @@ static noinline void lane_fail(struct coll_lane *lane)
 			conn->ep.transport->close(&conn->ep, true);
 		WRITE_ONCE(conn->down, true);
 	}
-	if (!coll_member_settled(member, now))
+	if (!coll_fail_reason_final(member, now))
 		return;
 	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(member->aborted));
 	list_for_each_entry(conn, &lane->conns, node)
-		if (fenced || READ_ONCE(conn->link->safe))
+		if (fenced || READ_ONCE(conn->link->peer_fenced))
 			coll_stream_release(conn->stream);
 }
 
 /* Has something begun that will be aborted?  There will be another run then. */
-static noinline bool lane_dooms(const struct coll_lane *lane)
+static noinline bool lane_has_failing_start(const struct coll_lane *lane)
 {
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
 	list_for_each_entry(inst, &lane->engine.active, node) {
-		const struct coll_part *part = inst->call.user;
+		const struct coll_part *part = inst->args.user;
 
-		if (part->request->doomed && !inst->error)
+		if (part->request->fail_at_start && !inst->error)
 			return true;
 	}
 	return false;
 }
 
 /* Has a peer left, and is all that it had to say here? */
-static bool conn_deserted(const struct coll_conn *conn)
+static bool conn_departed(const struct coll_conn *conn)
 {
-	return conn->deserted && (READ_ONCE(conn->down) || READ_ONCE(conn->link->gone));
+	return conn->peer_departed && (READ_ONCE(conn->down) || READ_ONCE(conn->link->leave_timed_out));
 }
 
-static bool lane_deserter(void *ctx, u32 peer)
+static bool lane_peer_departed(void *ctx, u32 peer)
 {
 	const struct coll_lane *lane = ctx;
 	struct coll_link *link = coll_link_get(lane->member, peer);
 	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
-	return conn && conn_deserted(conn);
+	return conn && conn_departed(conn);
 }
 
 /*
@@ -263,7 +263,7 @@ static bool lane_deserter(void *ctx, u32 peer)
  * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
  * anything expected in a group that has failed: it may have been dropped here.
  */
-static void lane_deserted(struct coll_lane *lane)
+static void lane_check_departed(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
@@ -273,15 +273,15 @@ static void lane_deserted(struct coll_lane *lane)
 	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
-		any |= conn_deserted(conn);
-	if (!any || lane_dooms(lane))
+		any |= conn_departed(conn);
+	if (!any || lane_has_failing_start(lane))
 		return;
-	peer = coll_engine_lacks(&lane->engine, false, lane_deserter);
+	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before what others were lent is free: nothing completes with success then. */
 	if (peer != COLL_NOBODY)
-		coll_member_fail(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
+		coll_fail_report_kind(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
-		if (!conn_deserted(conn))
+		if (!conn_departed(conn))
 			continue;
 		WRITE_ONCE(conn->down, true);
 		if (conn->peer != peer)
@@ -290,14 +290,14 @@ static void lane_deserted(struct coll_lane *lane)
 }
 
 /* Is there no way to a peer, or will there be none? */
-static noinline bool lane_barred(const struct coll_lane *lane, const struct coll_link *link)
+static noinline bool lane_link_unusable(const struct coll_lane *lane, const struct coll_link *link)
 {
 	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
 
-	if (test_bit(lane->engine.lane, &link->refused))
+	if (test_bit(lane->engine.lane, &link->refused_mask))
 		return true;
 	/* What it has sent already counts. */
-	return test_bit(COLL_REFUSED_CONTROL, &link->refused) && (!conn || READ_ONCE(conn->down));
+	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) && (!conn || READ_ONCE(conn->down));
 }
 
 static bool lane_unreachable(void *ctx, u32 peer)
@@ -306,27 +306,27 @@ static bool lane_unreachable(void *ctx, u32 peer)
 	const struct coll_link *link = coll_link_get(lane->member, peer);
 
 	/* Then why: pairs with conn_refused(). */
-	return link && smp_load_acquire(&link->refused) && lane_barred(lane, link);
+	return link && smp_load_acquire(&link->refused_mask) && lane_link_unusable(lane, link);
 }
 
 /* Nor can one to whom no connection could be made. */
-static void lane_refused(struct coll_lane *lane)
+static void lane_check_refused(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	u32 peer;
 
-	if (!READ_ONCE(member->barred) || list_empty(&lane->engine.active))
+	if (!READ_ONCE(member->any_refused) || list_empty(&lane->engine.active))
 		return;
-	peer = coll_engine_lacks(&lane->engine, true, lane_unreachable);
-	if (peer != COLL_NOBODY && !lane_dooms(lane))
-		coll_member_abort(member, &coll_link_get(member, peer)->why);
+	peer = coll_engine_find_lacking(&lane->engine, true, lane_unreachable);
+	if (peer != COLL_NOBODY && !lane_has_failing_start(lane))
+		coll_fail_report(member, &coll_link_get(member, peer)->why);
 }
 
 /* Is it being found out why the group failed? */
-static bool lane_unsettled(const struct coll_lane *lane)
+static bool lane_reason_pending(const struct coll_lane *lane)
 {
 	return smp_load_acquire(&lane->member->aborted) &&	/* then until when */
-	       !coll_member_settled(lane->member, ktime_get_ns());
+	       !coll_fail_reason_final(lane->member, ktime_get_ns());
 }
 
 /* What fails waits for the reason; it may not be the one that it was finished for. */
@@ -334,8 +334,8 @@ static void lane_finish(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
 
-	list_for_each_entry_safe(part, next, &lane->finished, node) {
-		if (part->error && lane_unsettled(lane))
+	list_for_each_entry_safe(part, next, &lane->done_parts, node) {
+		if (part->error && lane_reason_pending(lane))
 			continue;
 		if (part->error && !part->inst.error)
 			part->error = READ_ONCE(lane->member->aborted) ?: part->error;
@@ -344,19 +344,19 @@ static void lane_finish(struct coll_lane *lane)
 	}
 }
 
-static noinline void lane_hurt(struct coll_lane *lane)
+static noinline void lane_report_mismatches(struct coll_lane *lane)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 
-	lane->hurt = false;
+	lane->mismatch_pending = false;
 	list_for_each_entry(inst, &lane->engine.active, node) {
-		struct coll_part *part = inst->call.user;
-		u32 peer = part->odd;
+		struct coll_part *part = inst->args.user;
+		u32 peer = part->mismatch_peer;
 
 		if (peer == COLL_NOBODY)
 			continue;
-		part->odd = COLL_NOBODY;
-		coll_agree_odd(lane->member, inst->call.instance, peer);
+		part->mismatch_peer = COLL_NOBODY;
+		coll_match_payload_mismatch(lane->member, inst->args.instance, peer);
 	}
 }
 
@@ -367,36 +367,36 @@ static noinline void lane_hurt(struct coll_lane *lane)
  */
 
 /* A run begins, and sees what has come by itself. */
-static void lane_rouse(struct coll_lane *lane)
+static void lane_run_begin(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->running, true);
-	WRITE_ONCE(lane->calm, false);
-	WRITE_ONCE(lane->early, false);
-	/* Before any look at what has come: pairs with coll_lane_lets_wait(). */
+	WRITE_ONCE(lane->quiescent, false);
+	WRITE_ONCE(lane->rx_deferred, false);
+	/* Before any look at what has come: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
-static void lane_rest(struct coll_lane *lane)
+static void lane_run_end(struct coll_lane *lane)
 {
-	WRITE_ONCE(lane->calm, list_empty(&lane->engine.active) && !lane->upset &&
+	WRITE_ONCE(lane->quiescent, list_empty(&lane->engine.active) && !lane->had_abort &&
 		   !READ_ONCE(lane->member->aborted));
 	WRITE_ONCE(lane->running, false);
-	/* Before the last look at what has come: pairs with coll_lane_lets_wait(). */
+	/* Before the last look at what has come: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
 /* What came in a run, after it was looked at there. */
-static void lane_review(struct coll_lane *lane)
+static void lane_recheck_events(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node)
-		if (READ_ONCE(conn->events) && !conn->down && !coll_lane_lets_wait(lane, conn))
+		if (READ_ONCE(conn->events) && !conn->down && !coll_lane_may_defer_rx(lane, conn))
 			coll_runner_kick(&lane->runner);
 }
 
 /**
- * coll_lane_lets_wait() - need nobody have a lane run for what has come?
+ * coll_lane_may_defer_rx() - need nobody have a lane run for what has come?
  * @lane: the lane
  * @conn: a data connection of it, whose event is set
  *
@@ -404,15 +404,15 @@ static void lane_review(struct coll_lane *lane)
  *
  * Context: any.
  */
-bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
+bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn)
 {
 	smp_mb__after_atomic();	/* the event, then whether a run has begun, or ended */
 	if (READ_ONCE(lane->running))
 		return true;
-	if (!READ_ONCE(lane->calm) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
-	    !conn->ep.transport->keeps(&conn->ep, COLL_EARLY_MAX))
+	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
+	    !conn->ep.transport->can_defer_rx(&conn->ep, COLL_EARLY_MAX))
 		return false;
-	WRITE_ONCE(lane->early, true);
+	WRITE_ONCE(lane->rx_deferred, true);
 	return true;
 }
 
@@ -423,56 +423,56 @@ bool coll_lane_lets_wait(struct coll_lane *lane, const struct coll_conn *conn)
  */
 static bool lane_acknowledge(struct coll_lane *lane)
 {
-	if (!lane->owes)
+	if (!lane->ack_pending)
 		return false;
-	lane->waits = !lane->waits && READ_ONCE(lane->member->posted);
-	if (!lane->waits)
-		coll_move_acknowledge(lane);
-	return lane->waits;
+	lane->ack_deferred = !lane->ack_deferred && READ_ONCE(lane->member->control_tx_pending);
+	if (!lane->ack_deferred)
+		coll_progress_send_acks(lane);
+	return lane->ack_deferred;
 }
 
-static bool lane_turn(struct coll_lane *lane)
+static bool lane_iterate(struct coll_lane *lane)
 {
 	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 	bool moved, recheck, first;
 
-	lane_rouse(lane);
-	lane_arrivals(lane);
+	lane_run_begin(lane);
+	lane_attach_new(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* Before the mail, which was written before it was set. */
-		conn->deserted = smp_load_acquire(&conn->link->left);
+		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
 		/* It left with nothing pending: we had consumed what it lent. */
-		conn->stream->lease = conn->deserted ? U64_MAX : READ_ONCE(conn->link->lease);
+		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
 		if (lane_read_mail(lane, conn))
-			coll_move_down(conn, -EPROTO);
+			coll_progress_conn_down(conn, -EPROTO);
 	}
 	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
-	recheck = READ_ONCE(lane->recheck) && xchg(&lane->recheck, false);
-	first = lane_inbox(lane);
+	recheck = READ_ONCE(lane->abort_check_pending) && xchg(&lane->abort_check_pending, false);
+	first = lane_begin_submitted(lane);
 	if (recheck)
-		lane_recheck(lane);
+		lane_check_aborts(lane);
 	if (smp_load_acquire(&member->aborted))	/* then when, and why */
 		lane_fail(lane);
-	coll_move_tick(lane);
+	coll_progress_update_leases(lane);
 	if (first)
-		coll_move_first(lane);
+		coll_progress_send_submitted(lane);
 
-	moved = coll_move(lane);
+	moved = coll_lane_progress(lane);
 
-	lane_deserted(lane);
+	lane_check_departed(lane);
 	if (!moved)
-		lane_refused(lane);
-	if (lane->hurt)
-		lane_hurt(lane);
+		lane_check_refused(lane);
+	if (lane->mismatch_pending)
+		lane_report_mismatches(lane);
 	lane_finish(lane);
-	if (READ_ONCE(member->posted))
-		coll_runner_poke(&member->control);
+	if (READ_ONCE(member->control_tx_pending))
+		coll_runner_run_now(&member->control_runner);
 	if (!moved)
 		moved = lane_acknowledge(lane);
-	lane_rest(lane);
+	lane_run_end(lane);
 	if (!moved)
-		lane_review(lane);
+		lane_recheck_events(lane);
 	return moved;
 }
 
@@ -481,7 +481,7 @@ static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
 	struct mem_cgroup *memcg = set_active_memcg(lane->member->memcg);
-	bool more = lane_turn(lane);
+	bool more = lane_iterate(lane);
 
 	set_active_memcg(memcg);
 	return more;
@@ -519,22 +519,22 @@ static int lane_cpu(const struct coll_member *member, u32 index)
  */
 int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
 {
-	struct coll_inst **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
+	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
 	lane->engine.impl = coll_vector_impl();
-	lane->crew = coll_crew_new(lane);
-	if (!hash || !lane->crew) {
-		coll_crew_put(lane->crew);
+	lane->copy_helper = coll_copy_helper_new(lane);
+	if (!hash || !lane->copy_helper) {
+		coll_copy_helper_put(lane->copy_helper);
 		kvfree(hash);
 		return -ENOMEM;
 	}
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
 	lane->member = member;
-	coll_cpus_enter(lane, lane->runner.cpu);
+	coll_cpu_enter(lane, lane->runner.cpu);
 	INIT_LIST_HEAD(&lane->conns);
-	INIT_LIST_HEAD(&lane->finished);
-	init_llist_head(&lane->inbox);
-	INIT_LIST_HEAD(&lane->arrivals);
+	INIT_LIST_HEAD(&lane->done_parts);
+	init_llist_head(&lane->submitted);
+	INIT_LIST_HEAD(&lane->new_conns);
 	spin_lock_init(&lane->lock);
 
 	lane->engine.ops = &lane_ops;
@@ -557,14 +557,14 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 {
 	struct coll_conn *conn, *next;
 
-	coll_cpus_leave(lane);
+	coll_cpu_leave(lane);
 	/* What came behind the last run is not the engine's, whose operations are gone. */
-	list_splice_init(&lane->arrivals, &lane->conns);
+	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
 		coll_conn_free(conn, reset);
 	}
-	coll_crew_put(lane->crew);
+	coll_copy_helper_put(lane->copy_helper);
 	kvfree(lane->engine.hash);
 }
 
@@ -575,16 +575,16 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
  */
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
 {
-	llist_add(&part->submitted, &lane->inbox);
+	llist_add(&part->submitted, &lane->submitted);
 }
 
 /**
- * coll_lane_recheck() - a request of this lane was aborted
+ * coll_lane_check_aborts() - a request of this lane was aborted
  * @lane: the lane
  */
-void coll_lane_recheck(struct coll_lane *lane)
+void coll_lane_check_aborts(struct coll_lane *lane)
 {
-	WRITE_ONCE(lane->recheck, true);
+	WRITE_ONCE(lane->abort_check_pending, true);
 	coll_runner_kick(&lane->runner);
 }
 
@@ -599,7 +599,7 @@ void coll_lane_recheck(struct coll_lane *lane)
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
-	u32 bytes = sizeof(*conn->stream) + COLL_STAGE_SIZE +
+	u32 bytes = sizeof(*conn->stream) + COLL_UNEXP_SIZE +
 		    ngrants * sizeof(struct coll_grant);
 	int err = coll_charge(&lane->member->charges, bytes);
 
@@ -610,13 +610,13 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	if (!conn->stream)
 		return -ENOMEM;
 	/* What there is goes with the connection. */
-	conn->mail = &conn->link->mail[conn->lane];
+	conn->mailbox = &conn->link->mailboxes[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
-			 kvmalloc(COLL_STAGE_SIZE, GFP_KERNEL_ACCOUNT),
+			 kvmalloc(COLL_UNEXP_SIZE, GFP_KERNEL_ACCOUNT),
 			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
-	if (!conn->stream->stage || !conn->stream->grants.entry)
+	if (!conn->stream->unexp_buf || !conn->stream->grants.entry)
 		return -ENOMEM;
-	err = conn->ep.transport->bulk(&conn->ep);
+	err = conn->ep.transport->setup_bulk(&conn->ep);
 	if (err)
 		return err;
 
@@ -625,7 +625,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	WRITE_ONCE(conn->runner, &lane->runner);
 	smp_store_release(&conn->link->data[conn->lane], conn);	/* complete */
 	spin_lock(&lane->lock);
-	list_add_tail(&conn->node, &lane->arrivals);
+	list_add_tail(&conn->node, &lane->new_conns);
 	spin_unlock(&lane->lock);
 	coll_runner_kick(&lane->runner);
 	return 0;
@@ -638,13 +638,13 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 void coll_lane_detach(struct coll_conn *conn)
 {
 	if (conn->stream) {
-		kvfree(conn->stream->stage);
+		kvfree(conn->stream->unexp_buf);
 		kvfree(conn->stream->grants.entry);
 	}
 	kfree(conn->stream);
 }
 
-static int mail_grant(struct coll_mail *mail, const struct coll_control *control)
+static int mail_grant(struct coll_mailbox *mail, const struct coll_control *control)
 {
 	u16 *head = mail_head(mail, control->instance);
 	u32 i = *head;
@@ -667,7 +667,7 @@ static int mail_grant(struct coll_mail *mail, const struct coll_control *control
 }
 
 /**
- * coll_lane_mail() - a control frame for a data connection's lane
+ * coll_lane_post() - a control frame for a data connection's lane
  * @lane: the lane
  * @mail: of the connection, which need not be there yet
  * @control: GRANT, CREDIT or CONSUMED
@@ -675,7 +675,7 @@ static int mail_grant(struct coll_mail *mail, const struct coll_control *control
  * Context: control runner.
  * Return: 0 or -EPROTO.
  */
-int coll_lane_mail(struct coll_lane *lane, struct coll_mail *mail,
+int coll_lane_post(struct coll_lane *lane, struct coll_mailbox *mail,
 		   const struct coll_control *control)
 {
 	int err = 0;

@@ -18,18 +18,18 @@
 #define COLL_TURNS		4
 
 /**
- * coll_move_take() - bytes have come on a data connection
+ * coll_progress_receive_frame_bytes() - bytes have come on a data connection
  * @conn: the connection
  * @ptr: the bytes
  * @len: how many
  *
  * Takes the vector registers when it needs them, and keeps them for what comes next in the
- * same socket buffer: see coll_move_pause().  Of a part of a frame the engine is told when
+ * same socket buffer: see coll_progress_release_fpu().  Of a part of a frame the engine is told when
  * no more is taken: see move_taken().
  *
  * Return: how many were taken, 0 when it is another's turn, or -EPROTO.
  */
-int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
+int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u32 len)
 {
 	struct coll_lane *lane = &conn->member->lanes[conn->lane];
 	bool reduces = coll_stream_reduces(conn->stream);
@@ -38,16 +38,16 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 	if (conn->budget <= 0)
 		return 0;
 	if (reduces) {
-		coll_vector_hold(&lane->vector);
+		coll_fpu_begin(&lane->fpu);
 		len = min(len, COLL_VECTOR_BYTES);
 	}
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
-		coll_vector_used(&lane->vector, conn->stream->rx_cost);
+		coll_fpu_used(&lane->fpu, conn->stream->rx_cost);
 	if (n > 0)
 		conn->budget -= conn->stream->rx_cost;
 	/* What does not match is told before more of it comes. */
-	if (lane->hurt)
+	if (lane->mismatch_pending)
 		conn->budget = 0;
 	if (coll_stream_whole(conn->stream)) {
 		/* What was read until now was in place: see the lease. */
@@ -55,81 +55,81 @@ int coll_move_take(struct coll_conn *conn, const void *ptr, u32 len)
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer = conn->stream->rx_last;
+	conn->ep.defer_ack = conn->stream->rx_last;
 	return n;
 }
 
 /**
- * coll_move_pause() - a socket buffer has been taken, as far as it could be
+ * coll_progress_release_fpu() - a socket buffer has been taken, as far as it could be
  * @conn: a data connection of the lane
  *
  * Gives the vector registers back.
  */
-void coll_move_pause(struct coll_conn *conn)
+void coll_progress_release_fpu(struct coll_conn *conn)
 {
-	coll_vector_drop(&conn->member->lanes[conn->lane].vector);
+	coll_fpu_end(&conn->member->lanes[conn->lane].fpu);
 }
 
 /**
- * coll_move_down() - nothing more comes on a data connection, or is taken
+ * coll_progress_conn_down() - nothing more comes on a data connection, or is taken
  * @conn: the connection; its lane runs
  * @err: -EPROTO: what has come makes no sense, and the group fails
  */
-void coll_move_down(struct coll_conn *conn, int err)
+void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
 	struct coll_member *member = conn->member;
 
 	WRITE_ONCE(conn->down, true);
 	if (err == -EPROTO)
-		coll_member_fail(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
+		coll_fail_report_kind(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
 }
 
 /**
- * coll_move_watch() - keep what comes next for a lane until it is asked for
+ * coll_progress_poll_begin() - keep what comes next for a lane until it is asked for
  * @lane: one whose runner we hold
  *
  * Who waits has the time to take it in.  Who sends it is the later one: all wait for him,
  * and his CPU would do that for us before it goes on with his own.
  *
  * Context: may sleep.
- * Return: the connection that it comes on, for coll_move_unwatch(); or NULL.
+ * Return: the connection that it comes on, for coll_progress_poll_end(); or NULL.
  */
-struct coll_conn *coll_move_watch(struct coll_lane *lane)
+struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 {
-	u32 peer = coll_engine_awaits(&lane->engine);
+	u32 peer = coll_engine_next_source(&lane->engine);
 	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->member, peer);
 	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
 	if (!conn || conn->down)
 		return NULL;
-	conn->ep.transport->watch(&conn->ep);
+	conn->ep.transport->poll_begin(&conn->ep);
 	return conn;
 }
 
 /**
- * coll_move_stirs() - has anything come since coll_move_watch(), or is it time otherwise?
+ * coll_progress_poll_pending() - has anything come since coll_progress_poll_begin(), or is it time otherwise?
  * @conn: what that returned
  */
-bool coll_move_stirs(const struct coll_conn *conn)
+bool coll_progress_poll_pending(const struct coll_conn *conn)
 {
-	return conn->ep.transport->stirs(&conn->ep);
+	return conn->ep.transport->poll_pending(&conn->ep);
 }
 
 /**
- * coll_move_unwatch() - undo coll_move_watch()
+ * coll_progress_poll_end() - undo coll_progress_poll_begin()
  * @conn: what that returned; its lane's runner is kicked if anything has come
  *
  * Context: may sleep.
  */
-void coll_move_unwatch(struct coll_conn *conn)
+void coll_progress_poll_end(struct coll_conn *conn)
 {
-	conn->ep.transport->unwatch(&conn->ep);
+	conn->ep.transport->poll_end(&conn->ep);
 }
 
 /* Nothing can be sent any more; but what has come counts: it is looked at before that. */
-static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
+static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 {
-	conn->broken = true;
+	conn->tx_broken = true;
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	coll_runner_kick(&lane->runner);
 }
@@ -139,64 +139,64 @@ static void move_broken(struct coll_lane *lane, struct coll_conn *conn)
  * whole frame, if nobody else wants the CPU, unless such are reduced here: then what is done
  * is sent on meanwhile.
  */
-static u32 move_budget(const struct coll_lane *lane, const struct coll_conn *conn)
+static u32 progress_budget(const struct coll_lane *lane, const struct coll_conn *conn)
 {
 	u32 times = 1;
 
 	if (list_is_singular(&lane->conns))
-		times = coll_stream_reduced(conn->stream) || !coll_cpus_exclusive(lane) ? 2 : 4;
+		times = coll_stream_reduced(conn->stream) || !coll_cpu_exclusive(lane) ? 2 : 4;
 	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 
 /* Has it happened since the last time? */
-static bool move_event(struct coll_conn *conn, enum coll_event event)
+static bool progress_event(struct coll_conn *conn, enum coll_event event)
 {
 	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
 }
 
 /* How many bytes were taken. */
-static u32 move_receive(struct coll_lane *lane, struct coll_conn *conn)
+static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 budget = move_budget(lane, conn);
+	u32 budget = progress_budget(lane, conn);
 	int n;
 
-	if (conn->down || lane->hurt || !move_event(conn, COLL_EVENT_READABLE))
+	if (conn->down || lane->mismatch_pending || !progress_event(conn, COLL_EVENT_READABLE))
 		return 0;
 	conn->budget = budget + 64 * COLL_PIECE_COST;
 	n = conn->ep.transport->receive(&conn->ep, budget);
-	if (n == -EAGAIN && !conn->broken)
+	if (n == -EAGAIN && !conn->tx_broken)
 		return 0;
 	if (n <= 0) {
-		coll_move_down(conn, n);
+		coll_progress_conn_down(conn, n);
 		return 0;
 	}
-	if (conn->ep.taken) {
-		lane->owes = true;
-		lane->waits = false;
+	if (conn->ep.unacked) {
+		lane->ack_pending = true;
+		lane->ack_deferred = false;
 	}
 	/* Anything more will be announced, unless the budget cut it off. */
-	if (n >= budget || conn->budget <= 0 || conn->broken)
+	if (n >= budget || conn->budget <= 0 || conn->tx_broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
 }
 
 /**
- * coll_move_acknowledge() - have acknowledged what has been taken
+ * coll_progress_send_acks() - have acknowledged what has been taken
  * @lane: a lane that runs
  *
  * Context: may sleep.
  */
-void coll_move_acknowledge(struct coll_lane *lane)
+void coll_progress_send_acks(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node)
 		if (conn->ep.transport)
-			conn->ep.transport->acknowledge(&conn->ep);
-	lane->owes = false;
+			conn->ep.transport->send_ack(&conn->ep);
+	lane->ack_pending = false;
 }
 
-static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
+static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_out out;
 	u32 sent = 0, cost = 0;
@@ -207,89 +207,89 @@ static u32 move_out(struct coll_lane *lane, struct coll_conn *conn)
 		u32 borrowed = 0;
 		int n;
 
-		n = transport->send_out(&conn->ep, &out, &borrowed);
+		n = transport->send_frame(&conn->ep, &out, &borrowed);
 		if (n == -EAGAIN) {
-			conn->blocked = true;
+			conn->tx_blocked = true;
 			return sent;
 		}
 		if (n <= 0) {
-			move_broken(lane, conn);
+			progress_tx_failed(lane, conn);
 			return sent;
 		}
 		coll_stream_sent(conn->stream, n);
-		lane->borrowed += borrowed;
+		lane->zerocopy_bytes += borrowed;
 		sent += n;
 		cost += max_t(u32, n, COLL_SEND_COST);
 		if (cost >= COLL_DATA_FULL)
 			return sent;
 	}
-	conn->want = false;
+	conn->tx_wanted = false;
 	return sent;
 }
 
 /* How many bytes were sent. */
-static u32 move_send(struct coll_lane *lane, struct coll_conn *conn)
+static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 {
-	if (move_event(conn, COLL_EVENT_WRITABLE))
-		conn->blocked = false;
-	if (conn->down || conn->broken || conn->blocked || !conn->want)
+	if (progress_event(conn, COLL_EVENT_WRITABLE))
+		conn->tx_blocked = false;
+	if (conn->down || conn->tx_broken || conn->tx_blocked || !conn->tx_wanted)
 		return 0;
-	return move_out(lane, conn);
+	return progress_send_frames(lane, conn);
 }
 
 /**
- * coll_move_first() - send what was just submitted, before what has come is looked at
+ * coll_progress_send_submitted() - send what was just submitted, before what has come is looked at
  * @lane: a lane that runs; others wait for it
  */
-void coll_move_first(struct coll_lane *lane)
+void coll_progress_send_submitted(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node)
-		move_send(lane, conn);
+		progress_send(lane, conn);
 }
 
 /**
- * coll_move_tick() - time has passed, which matters where somebody has lent us bytes
+ * coll_progress_update_leases() - time has passed, which matters where somebody has lent us bytes
  * @lane: a lane that runs
  */
-void coll_move_tick(struct coll_lane *lane)
+void coll_progress_update_leases(struct coll_lane *lane)
 {
 	if (!list_empty(&lane->engine.leased))
 		coll_engine_tick(&lane->engine, ktime_get_ns());
 }
 
 /* Nothing more is taken for now: what has been can be forwarded. */
-static void move_taken(struct coll_lane *lane, struct coll_conn *conn)
+static void progress_end_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
-	coll_move_tick(lane);
+	coll_progress_update_leases(lane);
 	coll_stream_pause(conn->stream);
 }
 
 /* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
-static u64 move_turn(struct coll_lane *lane)
+static u64 progress_round(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 	u64 moved = 0;
 
 	/* A connection a rank, each with a budget. */
 	list_for_each_entry(conn, &lane->conns, node) {
-		u32 taken = move_receive(lane, conn);
+		u32 taken = progress_receive(lane, conn);
 
 		if (taken)
-			move_taken(lane, conn);
-		moved += taken + move_send(lane, conn);
-		moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
+			progress_end_receive(lane, conn);
+		moved += taken + progress_send(lane, conn);
+		moved += coll_engine_deliver_some(&lane->engine, COLL_RECEIVE_BUDGET);
 		cond_resched();
 	}
-	moved += coll_engine_unstage(&lane->engine, COLL_RECEIVE_BUDGET);
+	moved += coll_engine_deliver_some(&lane->engine, COLL_RECEIVE_BUDGET);
 	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
 	return moved;
 }
 
 /**
- * coll_move() - move as much as is one run's
+ * coll_lane_progress() - move as much as is one run's
  * @lane: a lane that runs
  *
  * Where ranks share a CPU a run of one ends sooner: what another is about to send may be all
@@ -297,17 +297,17 @@ static u64 move_turn(struct coll_lane *lane)
  *
  * Return: false when there is no more.
  */
-bool coll_move(struct coll_lane *lane)
+bool coll_lane_progress(struct coll_lane *lane)
 {
-	u64 left = coll_cpus_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	u64 left = coll_cpu_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
 	u64 moved;
 	int turn;
 
 	for (turn = 0; turn < COLL_TURNS; turn++) {
 		/* An operation that does not match fails before there is more of it. */
-		if (lane->hurt)
+		if (lane->mismatch_pending)
 			return true;
-		moved = move_turn(lane);
+		moved = progress_round(lane);
 		if (!moved)
 			return false;
 		if (moved >= left)

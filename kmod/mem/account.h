@@ -25,7 +25,7 @@ struct coll_account;
  *						lingered (coll_charge_detach())
  *	request		itself			coll_request_release()
  *	request		scratch			coll_request_free()
- *	layout		itself			coll_blocks_free()
+ *	layout		itself			coll_block_layout_free()
  *	buffer		itself, list of pages	coll_buffer_put()
  *	memo		itself			memo_free()
  *

@@ -16,9 +16,9 @@ static void control_arrivals(struct coll_member *member)
 	struct coll_conn *conn;
 
 	spin_lock(&member->lock);
-	list_for_each_entry(conn, &member->arrivals, node)
+	list_for_each_entry(conn, &member->new_conns, node)
 		member->ngreeting++;
-	list_splice_tail_init(&member->arrivals, &member->greeting);
+	list_splice_tail_init(&member->new_conns, &member->handshakes);
 	spin_unlock(&member->lock);
 }
 
@@ -31,14 +31,14 @@ static void control_flood(struct coll_member *member)
 	struct coll_link *link;
 
 	spin_lock(&member->lock);
-	control.cause = member->cause;
+	control.cause = member->reason;
 	spin_unlock(&member->lock);
 
 	coll_for_each_link(link, member) {
-		if (link->flooded == control.cause.kind)
+		if (link->abort_sent_kind == control.cause.kind)
 			continue;
-		link->flooded = control.cause.kind;
-		coll_link_post(link, &control);
+		link->abort_sent_kind = control.cause.kind;
+		coll_link_queue_frame(link, &control);
 	}
 }
 
@@ -48,12 +48,12 @@ static void control_leave(struct coll_member *member)
 	struct coll_link *link;
 
 	coll_for_each_link(link, member)
-		coll_link_post(link, &control);
+		coll_link_queue_frame(link, &control);
 }
 
 static bool control_turn(struct coll_member *member)
 {
-	unsigned long chores = xchg(&member->chores, 0);
+	unsigned long chores = xchg(&member->control_events, 0);
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn, *next;
 	struct coll_link *link;
@@ -65,31 +65,31 @@ static bool control_turn(struct coll_member *member)
 			coll_conn_accept(member);
 	control_arrivals(member);
 	/* COLL_HALF_OPEN_MAX, and those that we have called; HELLOs are short. */
-	list_for_each_entry_safe(conn, next, &member->greeting, node)
-		coll_conn_greet(conn, now);
+	list_for_each_entry_safe(conn, next, &member->handshakes, node)
+		coll_conn_handshake(conn, now);
 
 	if (chores & BIT(COLL_CHORE_FLOOD))
 		control_flood(member);
 	if (chores & BIT(COLL_CHORE_LEAVE))
 		control_leave(member);
 	if (chores & BIT(COLL_CHORE_SUBMITTED))
-		coll_agree_tell_submitted(member, now);
+		coll_match_send_submitted(member, now);
 	if (chores & BIT(COLL_CHORE_TICK)) {
 		coll_member_expire(member);
-		coll_agree_tick(member, now);
+		coll_match_heartbeat(member, now);
 		coll_for_each_link(link, member)
 			coll_link_tick(link, now);
 	}
 	do {
 		/* What comes on one link may have to be told on another. */
-		WRITE_ONCE(member->posted, false);
+		WRITE_ONCE(member->control_tx_pending, false);
 		/* COLL_CONTROL_BUDGET is taken from each, and what is posted is sent. */
 		coll_for_each_link(link, member) {
 			coll_link_run(link);
 			cond_resched();
 		}
-	} while (READ_ONCE(member->posted) && ++round < COLL_ROUNDS);
-	return READ_ONCE(member->posted);
+	} while (READ_ONCE(member->control_tx_pending) && ++round < COLL_ROUNDS);
+	return READ_ONCE(member->control_tx_pending);
 }
 
 /**
@@ -102,7 +102,7 @@ static bool control_turn(struct coll_member *member)
  */
 bool coll_control_run(struct coll_runner *runner)
 {
-	struct coll_member *member = container_of(runner, struct coll_member, control);
+	struct coll_member *member = container_of(runner, struct coll_member, control_runner);
 	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
 	bool more = control_turn(member);
 
@@ -122,11 +122,11 @@ void coll_control_tick(struct work_struct *work)
 
 	/* Its reason may have settled. */
 	if (READ_ONCE(member->aborted))
-		wake_up_all(&member->wait);
-	set_bit(COLL_CHORE_TICK, &member->chores);
-	coll_runner_kick(&member->control);
+		wake_up_all(&member->state_wait);
+	set_bit(COLL_CHORE_TICK, &member->control_events);
+	coll_runner_kick(&member->control_runner);
 	for (i = 0; i < member->nlanes; i++)
-		if (READ_ONCE(member->inflight) || READ_ONCE(member->lanes[i].early))
+		if (READ_ONCE(member->inflight) || READ_ONCE(member->lanes[i].rx_deferred))
 			coll_runner_kick(&member->lanes[i].runner);
 	queue_delayed_work(coll_wq, &member->tick,
 			   msecs_to_jiffies(member->heartbeat_ms));

@@ -22,7 +22,7 @@
 #include "coll.h"
 
 /**
- * struct coll_watch - a process that has joined, once for all its members
+ * struct coll_exit_watch - a process that has joined, once for all its members
  * @node: in @watches, by @mm; changed under both locks, read under either
  * @mm: of the process, which joins, or whose notifiers keep the struct from being used again
  * @pid: of the process: a child may share its memory for a while (vfork)
@@ -32,7 +32,7 @@
  *
  * The last member that goes takes the watch out of the table, waits for @work, and frees it.
  */
-struct coll_watch {
+struct coll_exit_watch {
 	struct hlist_node node;
 	const struct mm_struct *mm;
 	pid_t pid;
@@ -51,18 +51,18 @@ static DEFINE_MUTEX(watches_mutex);
 static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /**
- * coll_death_tell() - the process has ended, or is about to
+ * coll_exit_report() - the process has ended, or is about to
  * @member: that it has joined
  *
  * Context: process or work item; no lock of the member is held.
  */
-noinline void coll_death_tell(struct coll_member *member)
+noinline void coll_exit_report(struct coll_member *member)
 {
-	coll_member_fail(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+	coll_fail_report_kind(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 }
 
 /**
- * coll_death_of() - does the calling thread end, with its process, which joined?
+ * coll_exit_of() - does the calling thread end, with its process, which joined?
  * @member: the member
  *
  * io_uring cancels the commands of a thread that ends, which would look like a cancellation
@@ -71,7 +71,7 @@ noinline void coll_death_tell(struct coll_member *member)
  * Context: any thread.
  * Return: false: the process lives, also if the thread ends alone or calls exec().
  */
-bool coll_death_of(const struct coll_member *member)
+bool coll_exit_of(const struct coll_member *member)
 {
 	return member->mm == current->mm && member->pid == task_tgid_nr(current) &&
 	       current->signal->flags & SIGNAL_GROUP_EXIT;
@@ -84,8 +84,8 @@ static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 	/* Unregistering calls this, too. */
 	if (!READ_ONCE(member->watch))
 		return;
-	WRITE_ONCE(member->mm_gone, true);
-	coll_death_tell(member);
+	WRITE_ONCE(member->mm_released, true);
+	coll_exit_report(member);
 }
 
 static const struct mmu_notifier_ops death_notifier_ops = {
@@ -94,18 +94,18 @@ static const struct mmu_notifier_ops death_notifier_ops = {
 
 static void death_work(struct work_struct *work)
 {
-	struct coll_watch *watch = container_of(work, struct coll_watch, work);
+	struct coll_exit_watch *watch = container_of(work, struct coll_exit_watch, work);
 	struct coll_member *member;
 
 	mutex_lock(&watches_mutex);
 	list_for_each_entry(member, &watch->traced, watched)
-		coll_death_tell(member);
+		coll_exit_report(member);
 	mutex_unlock(&watches_mutex);
 }
 
-static struct coll_watch *watch_find(const struct mm_struct *mm, pid_t pid)
+static struct coll_exit_watch *watch_find(const struct mm_struct *mm, pid_t pid)
 {
-	struct coll_watch *watch;
+	struct coll_exit_watch *watch;
 
 	hash_for_each_possible(watches, watch, node, (uintptr_t)mm)
 		if (watch->mm == mm && watch->pid == pid)
@@ -113,9 +113,9 @@ static struct coll_watch *watch_find(const struct mm_struct *mm, pid_t pid)
 	return NULL;
 }
 
-static struct coll_watch *watch_new(const struct coll_member *member)
+static struct coll_exit_watch *watch_new(const struct coll_member *member)
 {
-	struct coll_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+	struct coll_exit_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
 
 	if (!watch)
 		return NULL;
@@ -131,7 +131,7 @@ static struct coll_watch *watch_new(const struct coll_member *member)
 
 static int watch_enter(struct coll_member *member)
 {
-	struct coll_watch *watch;
+	struct coll_exit_watch *watch;
 
 	mutex_lock(&watches_mutex);
 	watch = watch_find(member->mm, member->pid);
@@ -148,7 +148,7 @@ static int watch_enter(struct coll_member *member)
 
 static void watch_leave(struct coll_member *member)
 {
-	struct coll_watch *watch = member->watch;
+	struct coll_exit_watch *watch = member->watch;
 	bool last;
 
 	mutex_lock(&watches_mutex);
@@ -202,7 +202,7 @@ static int death_register_elsewhere(struct coll_member *member)
 }
 
 /**
- * coll_death_watch() - be told when the memory of the process goes
+ * coll_exit_watch_begin() - be told when the memory of the process goes
  * @member: that joins; its memory and cgroup are known
  *
  * mmu_notifier_register() gives up when its thread has a signal pending, whichever it is.  A
@@ -212,7 +212,7 @@ static int death_register_elsewhere(struct coll_member *member)
  * Context: the process that joins; may sleep, whatever signals come.
  * Return: 0 or -ENOMEM.
  */
-int coll_death_watch(struct coll_member *member)
+int coll_exit_watch_begin(struct coll_member *member)
 {
 	int err;
 
@@ -229,12 +229,12 @@ int coll_death_watch(struct coll_member *member)
 }
 
 /**
- * coll_death_trace() - be told of signals that end the process, too
+ * coll_exit_trace() - be told of signals that end the process, too
  * @member: one that is watched and has joined: it may fail
  *
  * Context: may sleep.
  */
-void coll_death_trace(struct coll_member *member)
+void coll_exit_trace(struct coll_member *member)
 {
 	mutex_lock(&watches_mutex);
 	list_add(&member->watched, &member->watch->traced);
@@ -242,12 +242,12 @@ void coll_death_trace(struct coll_member *member)
 }
 
 /**
- * coll_death_unwatch() - undo coll_death_watch() and coll_death_trace()
+ * coll_exit_watch_end() - undo coll_exit_watch_begin() and coll_exit_trace()
  * @member: the member
  *
  * Context: may sleep.
  */
-void coll_death_unwatch(struct coll_member *member)
+void coll_exit_watch_end(struct coll_member *member)
 {
 	watch_leave(member);
 	mmu_notifier_unregister(&member->notifier, member->mm);
@@ -263,7 +263,7 @@ static struct tracepoint *death_tracepoint;
 static void death_signal(void *data, int sig, struct kernel_siginfo *info,
 			 struct k_sigaction *action)
 {
-	struct coll_watch *watch;
+	struct coll_exit_watch *watch;
 	unsigned long flags;
 
 	if (!sig_kernel_coredump(sig) || action->sa.sa_handler != SIG_DFL ||
@@ -283,12 +283,12 @@ static void death_find(struct tracepoint *tracepoint, void *name)
 }
 
 /**
- * coll_death_setup() - look at signals
+ * coll_exit_setup() - look at signals
  *
  * Without it, or where tracepoints are not built, a core is written before anybody
  * knows.
  */
-void coll_death_setup(void)
+void coll_exit_setup(void)
 {
 	check_trace_callback_type_signal_deliver(death_signal);
 	for_each_kernel_tracepoint(death_find, "signal_deliver");
@@ -298,19 +298,19 @@ void coll_death_setup(void)
 		pr_warn("collective: signals cannot be traced: who dumps core is noticed late\n");
 }
 
-/** coll_death_cleanup() - undo coll_death_setup() */
-void coll_death_cleanup(void)
+/** coll_exit_cleanup() - undo coll_exit_setup() */
+void coll_exit_cleanup(void)
 {
 	if (death_tracepoint)
 		tracepoint_probe_unregister(death_tracepoint, death_signal, NULL);
 	tracepoint_synchronize_unregister();
 }
 #else
-void coll_death_setup(void)
+void coll_exit_setup(void)
 {
 }
 
-void coll_death_cleanup(void)
+void coll_exit_cleanup(void)
 {
 }
 #endif /* CONFIG_TRACEPOINTS */

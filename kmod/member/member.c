@@ -29,22 +29,22 @@ struct coll_member *coll_member_new(void)
 		return NULL;
 	kobject_init(&member->kobj, &coll_member_ktype);
 	mutex_init(&member->mutex);
-	mutex_init(&member->demand);
+	mutex_init(&member->link_mutex);
 	spin_lock_init(&member->lock);
 	INIT_LIST_HEAD(&member->node);
-	INIT_LIST_HEAD(&member->greeting);
-	INIT_LIST_HEAD(&member->arrivals);
-	INIT_LIST_HEAD(&member->linked);
+	INIT_LIST_HEAD(&member->handshakes);
+	INIT_LIST_HEAD(&member->new_conns);
+	INIT_LIST_HEAD(&member->link_list);
 	INIT_LIST_HEAD(&member->requests);
 	INIT_LIST_HEAD(&member->counted);
 	member->last_instance = COLL_INSTANCE_GROUP;
 	member->calls[0].rank = COLLECTIVE_RANK_NONE;
 	member->calls[1].rank = COLLECTIVE_RANK_NONE;
 	coll_registry_init(&member->registry);
-	init_waitqueue_head(&member->wait);
+	init_waitqueue_head(&member->state_wait);
 	INIT_DELAYED_WORK(&member->tick, coll_control_tick);
-	INIT_DELAYED_WORK(&member->expiry, coll_deadline_work);
-	coll_runner_init(&member->control, coll_control_run, raw_smp_processor_id());
+	INIT_DELAYED_WORK(&member->expiry, coll_timer_work);
+	coll_runner_init(&member->control_runner, coll_control_run, raw_smp_processor_id());
 	return member;
 }
 
@@ -67,8 +67,8 @@ static u32 addr_len(const struct sockaddr_storage *addr)
 /* Tables by rank and by request, lanes, and what is known of calls. */
 static int join_charge(struct coll_member *member)
 {
-	u64 lane = sizeof(*member->lanes) + sizeof(struct coll_crew) +
-		   COLL_INFLIGHT * sizeof(struct coll_inst *);
+	u64 lane = sizeof(*member->lanes) + sizeof(struct coll_copy_helper) +
+		   COLL_INFLIGHT * sizeof(struct coll_task *);
 	u64 rank = sizeof(*member->links) + sizeof(*member->peers);
 	u64 request = sizeof(*member->table) + sizeof(*member->named);
 	u64 bytes = COLL_CHARGE_SYSFS + sizeof(*member->memos) + COLL_INFLIGHT * request +
@@ -132,7 +132,7 @@ static int join_lanes(struct coll_member *member)
 		if (err)
 			goto cleanup;
 	}
-	member->control.cpu = member->lanes[0].runner.cpu;
+	member->control_runner.cpu = member->lanes[0].runner.cpu;
 	return 0;
 
 cleanup:
@@ -158,14 +158,14 @@ static void leave_links(struct coll_member *member, bool reset)
 {
 	struct coll_link *link, *next;
 
-	list_for_each_entry_safe(link, next, &member->linked, node)
+	list_for_each_entry_safe(link, next, &member->link_list, node)
 		coll_link_free(link, reset);
 	kvfree(member->links);
 	member->links = NULL;
 	kvfree(member->peers);
 	member->peers = NULL;
-	member->near = false;
-	coll_memo_cleanup(member);
+	member->same_host = false;
+	coll_unexpected_cleanup(member);
 	kvfree(member->named);
 	member->named = NULL;
 	kvfree(member->table);
@@ -175,8 +175,8 @@ static void leave_links(struct coll_member *member, bool reset)
 /* The neighbours on the ring, and who is told and tells what was called. */
 static int join_links(struct coll_member *member)
 {
-	u32 rounds = coll_agree_rounds(member->nranks);
-	int err = coll_memo_setup(member);
+	u32 rounds = coll_match_rounds(member->nranks);
+	int err = coll_unexpected_setup(member);
 	u32 i;
 
 	member->links = kvcalloc(member->nranks, sizeof(*member->links), GFP_KERNEL_ACCOUNT);
@@ -185,9 +185,9 @@ static int join_links(struct coll_member *member)
 	if (!member->links || !member->table || !member->named)
 		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
-		err = coll_link_new(member, coll_agree_after(member, i), true);
+		err = coll_link_new(member, coll_match_next_peer(member, i), true);
 		if (!err)
-			err = coll_link_new(member, coll_agree_before(member, i), true);
+			err = coll_link_new(member, coll_match_prev_peer(member, i), true);
 	}
 	if (err)
 		leave_links(member, true);
@@ -230,7 +230,7 @@ static void join_forget(struct coll_member *member)
 	member->rank = 0;
 	member->nranks = 0;
 	member->nlanes = 0;
-	member->nring = 0;
+	member->nr_required = 0;
 	member->incarnation = 0;
 	member->timeout = 0;
 	member->heartbeat_ms = 0;
@@ -280,7 +280,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	err = coll_group_join(member, join);
 	if (err)
 		goto lanes;
-	err = coll_death_watch(member);
+	err = coll_exit_watch_begin(member);
 	if (err)
 		goto group;
 	err = coll_conn_listen(member, addr);
@@ -291,15 +291,15 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	join->addr_len = addr_len(addr);
 	join->lanes = member->nlanes;
 	spin_lock(&member->lock);
-	member->counted_at = ktime_get_ns();
-	coll_member_enter(member, COLLECTIVE_STATE_JOINED);
+	member->last_submit_ns = ktime_get_ns();
+	coll_fail_set_state(member, COLLECTIVE_STATE_JOINED);
 	spin_unlock(&member->lock);
 	/* Last: a signal fails the member, and a JOIN that fails could not take that back. */
-	coll_death_trace(member);
+	coll_exit_trace(member);
 	return 0;
 
 watch:
-	coll_death_unwatch(member);
+	coll_exit_watch_end(member);
 group:
 	coll_group_leave(member);
 lanes:
@@ -351,7 +351,7 @@ static int connect_learn(struct coll_member *member, const struct sockaddr_stora
 				 GFP_KERNEL_ACCOUNT);
 	if (!member->peers)
 		return -ENOMEM;
-	member->near = connect_near(member);
+	member->same_host = connect_near(member);
 	return 0;
 }
 
@@ -362,8 +362,8 @@ static int connect_call(struct coll_member *member)
 	int err = 0;
 
 	coll_for_each_link(link, member) {
-		if (link->ring)
-			err = coll_link_call(link);
+		if (link->required)
+			err = coll_link_connect(link);
 		if (err)
 			return err;
 	}
@@ -383,7 +383,7 @@ static u32 connect_missing(struct coll_member *member)
 	struct coll_link *link;
 
 	coll_for_each_link(link, member)
-		if (link->ring && READ_ONCE(link->open) < 1 + member->nlanes)
+		if (link->required && READ_ONCE(link->nr_open) < 1 + member->nlanes)
 			return link->peer;
 	return COLLECTIVE_RANK_NONE;
 }
@@ -402,7 +402,7 @@ static unsigned long connect_deadline(u32 timeout_ms)
 
 static void connect_fail(struct coll_member *member)
 {
-	coll_member_fail(member, COLLECTIVE_REASON_DEADLINE, member->rank,
+	coll_fail_report_kind(member, COLLECTIVE_REASON_DEADLINE, member->rank,
 			 connect_missing(member));
 }
 
@@ -415,7 +415,7 @@ static void connect_fail(struct coll_member *member)
 void coll_member_expire(struct coll_member *member)
 {
 	if (READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING &&
-	    member->connect_by && time_after(jiffies, member->connect_by + HZ / 10))
+	    member->connect_deadline && time_after(jiffies, member->connect_deadline + HZ / 10))
 		connect_fail(member);
 }
 
@@ -424,9 +424,9 @@ static int connect_wait(struct coll_member *member)
 	long left = MAX_SCHEDULE_TIMEOUT;
 	int err;
 
-	if (member->connect_by)
-		left = max_t(long, member->connect_by - jiffies, 0);
-	left = wait_event_interruptible_timeout(member->wait, connect_done(member), left);
+	if (member->connect_deadline)
+		left = max_t(long, member->connect_deadline - jiffies, 0);
+	left = wait_event_interruptible_timeout(member->state_wait, connect_done(member), left);
 	if (left < 0)
 		return left;
 	if (!left)
@@ -435,7 +435,7 @@ static int connect_wait(struct coll_member *member)
 	spin_lock(&member->lock);
 	err = member->aborted;
 	spin_unlock(&member->lock);
-	member->met = !err;
+	member->connect_done = !err;
 	return err;
 }
 
@@ -456,7 +456,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 	u32 rank;
 	int err;
 
-	if (member->met)
+	if (member->connect_done)
 		return -EISCONN;
 	for (rank = 0; rank < member->nranks; rank++)
 		if (!addr_len(&peers[rank]))
@@ -466,10 +466,10 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (err)
 			return err;
 		if (timeout_ms != U32_MAX)
-			member->connect_by = connect_deadline(timeout_ms);
+			member->connect_deadline = connect_deadline(timeout_ms);
 		spin_lock(&member->lock);
 		if (member->state == COLLECTIVE_STATE_JOINED)
-			coll_member_enter(member, COLLECTIVE_STATE_CONNECTING);
+			coll_fail_set_state(member, COLLECTIVE_STATE_CONNECTING);
 		spin_unlock(&member->lock);
 		queue_delayed_work(coll_wq, &member->tick,
 				   msecs_to_jiffies(member->heartbeat_ms));
@@ -478,11 +478,11 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		err = connect_call(member);
 		if (err) {
 			if (!connect_may_pass(err))
-				coll_member_fail(member, COLLECTIVE_REASON_RESET, member->rank,
+				coll_fail_report_kind(member, COLLECTIVE_REASON_RESET, member->rank,
 						 connect_missing(member));
 			return err;
 		}
-		coll_member_open(member);
+		coll_fail_try_up(member);
 	}
 	if (!wait && READ_ONCE(member->state) == COLLECTIVE_STATE_CONNECTING)
 		return -EINPROGRESS;
@@ -496,7 +496,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 /* After so many jiffies without a word nobody is there. */
 static unsigned long member_silence(const struct coll_member *member)
 {
-	return nsecs_to_jiffies(coll_member_beats(member, COLL_SILENCE_BEATS));
+	return nsecs_to_jiffies(coll_fail_heartbeats_ns(member, COLL_SILENCE_BEATS));
 }
 
 /* What the peers were told last is to arrive there, if they are there. */
@@ -506,7 +506,7 @@ static void member_finish(struct coll_member *member)
 	struct coll_link *link;
 
 	coll_for_each_link(link, member)
-		coll_link_finish(link, until);
+		coll_link_flush_until(link, until);
 }
 
 /* Everything goes, in the order that coll.h gives. */
@@ -519,25 +519,25 @@ static void member_stop(struct coll_member *member, bool reset)
 	WRITE_ONCE(member->stopped, true);
 	spin_unlock(&member->lock);
 	smp_mb();	/* then who uses it still: pairs with coll_member_use() */
-	wait_event(member->wait, !atomic_read(&member->users));
+	wait_event(member->state_wait, !atomic_read(&member->users));
 	/* The last word is ours: whoever else would say it may be stopped before. */
-	coll_runner_stop(&member->control);
-	coll_control_run(&member->control);
+	coll_runner_stop(&member->control_runner);
+	coll_control_run(&member->control_runner);
 
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_stop(&member->lanes[i].runner);
-	coll_death_unwatch(member);
+	coll_exit_watch_end(member);
 	cancel_delayed_work_sync(&member->tick);
 	cancel_delayed_work_sync(&member->expiry);
 
 	if (member->listener.transport)
 		member->transport->close(&member->listener, false);
-	list_splice_init(&member->arrivals, &member->greeting);
-	list_for_each_entry_safe(conn, next, &member->greeting, node) {
+	list_splice_init(&member->new_conns, &member->handshakes);
+	list_for_each_entry_safe(conn, next, &member->handshakes, node) {
 		list_del(&conn->node);
 		coll_conn_free(conn, true);
 	}
-	coll_wait_reap(member);
+	coll_wait_free_uncollected(member);
 	coll_group_leave(member);
 	if (!reset)
 		member_finish(member);
@@ -581,7 +581,7 @@ int coll_member_use(struct coll_member *member)
 void coll_member_unuse(struct coll_member *member)
 {
 	if (atomic_dec_and_test(&member->users) && READ_ONCE(member->stopped))
-		wake_up_all(&member->wait);
+		wake_up_all(&member->state_wait);
 }
 
 /**
@@ -604,8 +604,8 @@ int coll_member_leave(struct coll_member *member)
 	/* Nobody begins to wait any more. */
 	WRITE_ONCE(member->stopped, !busy && !early);
 	if (!busy && !early && !member->aborted) {
-		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
-		set_bit(COLL_CHORE_LEAVE, &member->chores);
+		coll_fail_set_state(member, COLLECTIVE_STATE_LEFT);
+		set_bit(COLL_CHORE_LEAVE, &member->control_events);
 	}
 	spin_unlock(&member->lock);
 
@@ -614,14 +614,14 @@ int coll_member_leave(struct coll_member *member)
 	 * still be collected, until the file is closed.
 	 */
 	if (busy || early)
-		coll_member_fail(member, COLLECTIVE_REASON_LEFT, member->rank,
+		coll_fail_report_kind(member, COLLECTIVE_REASON_LEFT, member->rank,
 				 COLLECTIVE_RANK_NONE);
 	if (busy)
 		return 0;
 	member_stop(member, member->aborted);
 	spin_lock(&member->lock);
 	if (member->state != COLLECTIVE_STATE_LEFT)
-		coll_member_enter(member, COLLECTIVE_STATE_LEFT);
+		coll_fail_set_state(member, COLLECTIVE_STATE_LEFT);
 	spin_unlock(&member->lock);
 	return 0;
 }
@@ -632,18 +632,18 @@ int coll_member_leave(struct coll_member *member)
  */
 static void member_end(struct coll_member *member)
 {
-	bool alive = !READ_ONCE(member->mm_gone);
+	bool alive = !READ_ONCE(member->mm_released);
 
 	if (alive && member->state == COLLECTIVE_STATE_UP && !member->inflight)
 		coll_member_leave(member);
 	if (member->state != COLLECTIVE_STATE_NEW && !member->stopped) {
-		coll_member_fail(member, alive ? COLLECTIVE_REASON_LEFT :
+		coll_fail_report_kind(member, alive ? COLLECTIVE_REASON_LEFT :
 				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 		if (alive)
-			coll_wait_drain(member, HZ + member_silence(member));
+			coll_wait_inflight(member, HZ + member_silence(member));
 		member_stop(member, true);
 	}
-	coll_spare_clear(member);
+	coll_request_cache_clear(member);
 	coll_charges_end(&member->charges);
 	kobject_put(&member->kobj);
 }
@@ -667,7 +667,7 @@ static void member_close_work(struct work_struct *work)
  */
 void coll_member_close(struct coll_member *member)
 {
-	if (!(current->flags & PF_KTHREAD) || !member->inflight || READ_ONCE(member->mm_gone)) {
+	if (!(current->flags & PF_KTHREAD) || !member->inflight || READ_ONCE(member->mm_released)) {
 		member_end(member);
 		return;
 	}
@@ -676,7 +676,7 @@ void coll_member_close(struct coll_member *member)
 	queue_work(coll_closing_wq, &member->closing);
 }
 
-static void status_reason(struct collective_reason *reason, const struct coll_cause *cause,
+static void status_reason(struct collective_reason *reason, const struct coll_reason *cause,
 			  u64 instance)
 {
 	*reason = (struct collective_reason){
@@ -688,7 +688,7 @@ static void status_reason(struct collective_reason *reason, const struct coll_ca
 	};
 }
 
-static void status_call(struct collective_call *call, const struct coll_evidence *evidence)
+static void status_call(struct collective_call *call, const struct coll_rank_call *evidence)
 {
 	const struct coll_signature *signature = &evidence->signature;
 
@@ -709,8 +709,8 @@ static void status_call(struct collective_call *call, const struct coll_evidence
 static void status_settle(struct coll_member *member)
 {
 	if (smp_load_acquire(&member->aborted))	/* then until when */
-		wait_event_killable_timeout(member->wait,
-					    coll_member_settled(member, ktime_get_ns()),
+		wait_event_killable_timeout(member->state_wait,
+					    coll_fail_reason_final(member, ktime_get_ns()),
 					    msecs_to_jiffies(COLL_SETTLE_INFERRED_MS) + 1);
 }
 
@@ -732,7 +732,7 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status->inflight = member->inflight;
 	status->submitted = atomic64_read(&member->counters.submitted);
 	status->completed = atomic64_read(&member->counters.completed);
-	status_reason(&status->group, &member->cause, COLL_INSTANCE_GROUP);
+	status_reason(&status->group, &member->reason, COLL_INSTANCE_GROUP);
 	status_reason(&status->last, &member->last, member->last_instance);
 	status_call(&status->calls[0], &member->calls[0]);
 	status_call(&status->calls[1], &member->calls[1]);

@@ -28,11 +28,11 @@ struct coll_recorder;
 struct coll_request;
 
 /* What the control runner has to do besides its connections. */
-enum coll_chore {
+enum coll_control_event {
 	COLL_CHORE_TICK,
 	COLL_CHORE_FLOOD,
 	COLL_CHORE_LEAVE,
-	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_agree_tell_submitted() */
+	COLL_CHORE_SUBMITTED,	/* tell others how many operations: coll_match_send_submitted() */
 };
 
 /**
@@ -54,7 +54,7 @@ struct coll_counters {
  * @kobj: in sysfs, and the reference count
  * @mutex: one JOIN, CONNECT, REGISTER, UNREGISTER or LEAVE at a time
  * @lock: see [l]
- * @state: enum collective_state, changed by coll_member_enter() [l]
+ * @state: enum collective_state, changed by coll_fail_set_state() [l]
  * @group: [c]
  * @node: in the group's list [g]
  * @recorder: of what happens to it; NULL: there is none (trace/recorder.c) [c]
@@ -82,35 +82,35 @@ struct coll_counters {
  * @addr: that is listened on [c]
  * @listener: [C]
  * @listener_events: [a]
- * @control: the control runner
- * @greeting: connections that have not introduced themselves [C]
+ * @control_runner: the control runner
+ * @handshakes: connections that have not introduced themselves [C]
  * @ngreeting: how many [C]
- * @demand: protects the making of links [first of all but @mutex]
+ * @link_mutex: protects the making of links [first of all but @mutex]
  * @links: by rank, each set once [a]; those to the neighbours are made by JOIN
- * @linked: the same, as a list; it only grows, at its end, until the teardown
- * @nring: links to neighbours [c]
- * @nopen: of these, complete [l]
+ * @link_list: the same, as a list; it only grows, at its end, until the teardown
+ * @nr_required: links to neighbours [c]
+ * @nr_required_open: of these, complete [l]
  * @peers: where all ranks listen, by rank; set once, by CONNECT [a]
- * @near: these are all of one host [a]
- * @arrivals: connections that CONNECT has begun [l]
- * @connect_by: deadline of CONNECT, jiffies; 0: none
- * @met: CONNECT has returned success [m]
- * @barred: a link is: see struct coll_link.refused [a]
- * @posted: control frames wait for the control runner [a]
+ * @same_host: these are all of one host [a]
+ * @new_conns: connections that CONNECT has begun [l]
+ * @connect_deadline: deadline of CONNECT, jiffies; 0: none
+ * @connect_done: CONNECT has returned success [m]
+ * @any_refused: a link is: see struct coll_link.refused [a]
+ * @control_tx_pending: control frames wait for the control runner [a]
  * @lanes: [c]
- * @chores: bit (1 << enum coll_chore) [a]
+ * @control_events: bit (1 << enum coll_control_event) [a]
  * @tick: heartbeat
- * @cause: why the group failed [l]
+ * @reason: why the group failed [l]
  * @aborted: it did; a negative errno [a]
  * @aborted_at: when, ns [l]
  * @settled_at: from when on its cause is the last word, ns [a]
- * @instances: operations numbered so far [l]
- * @counted_at: when the last of these was submitted, or JOIN was done, ns [l]
- * @ids: the latest request's [l]
+ * @next_instance: operations numbered so far [l]
+ * @last_submit_ns: when the last of these was submitted, or JOIN was done, ns [l]
+ * @last_id: the latest request's [l]
  * @table: requests that nobody has collected, by the low bits of their id [l]
  * @nrequests: how many [l]
  * @nwaiting: threads that have claimed some of them [l]
- * @spare: requests that are over, or NULL (op/request_cache.c) [a]
+ * @request_cache: requests that are over, or NULL (op/request_cache.c) [a]
  * @requests: those of them that are in flight, in the order of instances [l]
  * @named: of these, those that have begun, by the hash of their names [l]
  * @counted: of these, those without a key, in the order of instances [l]
@@ -127,10 +127,10 @@ struct coll_counters {
  * @registry: registered buffers
  * @pinned: bytes [a]
  * @counters: [a]
- * @wait: for a change of @state, for the end of @inflight in a failed group or of
+ * @state_wait: for a change of @state, for the end of @inflight in a failed group or of
  *	@users in a stopped member, for something to be collected
  * @users: calls in progress that may have requests; nothing goes away before [a]
- * @mm_gone: the process that joined has ended [a]
+ * @mm_released: the process that joined has ended [a]
  * @stopped: member_stop() runs or has run; set under @mutex and @lock [a]
  */
 struct coll_member {
@@ -144,7 +144,7 @@ struct coll_member {
 	struct coll_recorder *recorder;
 	struct mm_struct *mm;
 	struct mmu_notifier notifier;
-	struct coll_watch *watch;
+	struct coll_exit_watch *watch;
 	struct list_head watched;
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
@@ -166,37 +166,37 @@ struct coll_member {
 
 	struct coll_endpoint listener;
 	unsigned long listener_events;
-	struct coll_runner control;
-	struct list_head greeting;
+	struct coll_runner control_runner;
+	struct list_head handshakes;
 	u32 ngreeting;
-	struct mutex demand;
+	struct mutex link_mutex;
 	struct coll_link **links;
-	struct list_head linked;
-	u32 nring;
-	u32 nopen;
+	struct list_head link_list;
+	u32 nr_required;
+	u32 nr_required_open;
 	struct sockaddr_storage *peers;
-	bool near;
-	struct list_head arrivals;
-	unsigned long connect_by;
-	bool met;
-	bool barred;
-	bool posted;
+	bool same_host;
+	struct list_head new_conns;
+	unsigned long connect_deadline;
+	bool connect_done;
+	bool any_refused;
+	bool control_tx_pending;
 	struct coll_lane *lanes;
-	unsigned long chores;
+	unsigned long control_events;
 	struct delayed_work tick;
 
-	struct coll_cause cause;
+	struct coll_reason reason;
 	int aborted;
 	u64 aborted_at;
 	u64 settled_at;
 
-	u64 instances;
-	u64 counted_at;
-	u64 ids;
+	u64 next_instance;
+	u64 last_submit_ns;
+	u64 last_id;
 	struct coll_request **table;
 	u32 nrequests;
 	u32 nwaiting;
-	struct coll_request *spare[COLL_SPARES];
+	struct coll_request *request_cache[COLL_SPARES];
 	struct list_head requests;
 	struct hlist_head *named;
 	struct list_head counted;
@@ -204,19 +204,19 @@ struct coll_member {
 	u32 bulk;
 	struct delayed_work expiry;
 	unsigned long expire_by;
-	struct coll_cause last;
+	struct coll_reason last;
 	u64 last_instance;
 	u64 last_at;
-	struct coll_evidence calls[2];
+	struct coll_rank_call calls[2];
 	struct coll_absents absents;
-	struct coll_memos *memos;
+	struct coll_unexpected *memos;
 
 	struct coll_registry registry;
 	atomic64_t pinned;
 	struct coll_counters counters;
-	wait_queue_head_t wait;
+	wait_queue_head_t state_wait;
 	atomic_t users;
-	bool mm_gone;
+	bool mm_released;
 	bool stopped;
 };
 
@@ -233,25 +233,25 @@ void coll_member_expire(struct coll_member *member);
 void coll_member_status(struct coll_member *member, struct collective_status *status);
 
 /* fail/failure.c */
-void coll_member_enter(struct coll_member *member, enum collective_state state);
-void coll_member_open(struct coll_member *member);
-void coll_member_abort(struct coll_member *member, const struct coll_cause *cause);
-void coll_member_left(struct coll_member *member);
-void coll_member_fail(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b);
-bool coll_member_settled(const struct coll_member *member, u64 now);
-bool coll_member_fenced(struct coll_member *member, u64 now);
-u64 coll_member_beats(const struct coll_member *member, u32 beats);
-int coll_cause_error(u32 kind);
-int coll_cause_here(const struct coll_member *member, const struct coll_cause *cause);
+void coll_fail_set_state(struct coll_member *member, enum collective_state state);
+void coll_fail_try_up(struct coll_member *member);
+void coll_fail_report(struct coll_member *member, const struct coll_reason *cause);
+void coll_fail_peer_left(struct coll_member *member);
+void coll_fail_report_kind(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b);
+bool coll_fail_reason_final(const struct coll_member *member, u64 now);
+bool coll_fail_leases_expired(struct coll_member *member, u64 now);
+u64 coll_fail_heartbeats_ns(const struct coll_member *member, u32 beats);
+int coll_reason_error(u32 kind);
+int coll_errno_for_rank(const struct coll_member *member, const struct coll_reason *cause);
 
 /* exit.c */
-int coll_death_watch(struct coll_member *member);
-void coll_death_trace(struct coll_member *member);
-void coll_death_unwatch(struct coll_member *member);
-void coll_death_tell(struct coll_member *member);
-bool coll_death_of(const struct coll_member *member);
-void coll_death_setup(void);
-void coll_death_cleanup(void);
+int coll_exit_watch_begin(struct coll_member *member);
+void coll_exit_trace(struct coll_member *member);
+void coll_exit_watch_end(struct coll_member *member);
+void coll_exit_report(struct coll_member *member);
+bool coll_exit_of(const struct coll_member *member);
+void coll_exit_setup(void);
+void coll_exit_cleanup(void);
 
 /* control.c */
 bool coll_control_run(struct coll_runner *runner);

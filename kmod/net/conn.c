@@ -36,8 +36,8 @@ static void conn_event(struct coll_endpoint *ep, enum coll_event event)
 	struct coll_runner *runner = READ_ONCE(conn->runner);
 
 	set_bit(event, &conn->events);
-	if (runner != &conn->member->control &&
-	    coll_lane_lets_wait(container_of(runner, struct coll_lane, runner), conn))
+	if (runner != &conn->member->control_runner &&
+	    coll_lane_may_defer_rx(container_of(runner, struct coll_lane, runner), conn))
 		return;
 	coll_runner_kick(runner);
 }
@@ -45,10 +45,10 @@ static void conn_event(struct coll_endpoint *ep, enum coll_event event)
 /* A HELLO is all that is wanted before the connection is open. */
 static int conn_take_hello(struct coll_conn *conn, const void *ptr, u32 len)
 {
-	u32 n = min_t(u32, len, COLL_HELLO_SIZE - conn->got);
+	u32 n = min_t(u32, len, COLL_HELLO_SIZE - conn->rx_len);
 
-	memcpy(conn->buf + conn->got, ptr, n);
-	conn->got += n;
+	memcpy(conn->buf + conn->rx_len, ptr, n);
+	conn->rx_len += n;
 	return n;
 }
 
@@ -59,8 +59,8 @@ static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
 	if (conn->state != COLL_CONN_OPEN)
 		return conn_take_hello(conn, ptr, len);
 	if (conn->kind == COLL_CONN_CONTROL)
-		return coll_link_take(conn, ptr, len);
-	return coll_move_take(conn, ptr, len);
+		return coll_link_receive(conn, ptr, len);
+	return coll_progress_receive_frame_bytes(conn, ptr, len);
 }
 
 static void conn_pause(struct coll_endpoint *ep)
@@ -68,13 +68,13 @@ static void conn_pause(struct coll_endpoint *ep)
 	struct coll_conn *conn = conn_of(ep);
 
 	if (conn->state == COLL_CONN_OPEN && conn->kind == COLL_CONN_DATA)
-		coll_move_pause(conn);
+		coll_progress_release_fpu(conn);
 }
 
 static const struct coll_endpoint_ops conn_ops = {
 	.event	= conn_event,
-	.take	= conn_take,
-	.pause	= conn_pause,
+	.recv	= conn_take,
+	.recv_idle	= conn_pause,
 };
 
 static void listener_event(struct coll_endpoint *ep, enum coll_event event)
@@ -82,7 +82,7 @@ static void listener_event(struct coll_endpoint *ep, enum coll_event event)
 	struct coll_member *member = container_of(ep, struct coll_member, listener);
 
 	set_bit(event, &member->listener_events);
-	coll_runner_kick(&member->control);
+	coll_runner_kick(&member->control_runner);
 }
 
 static const struct coll_endpoint_ops listener_ops = {
@@ -105,8 +105,8 @@ static struct coll_conn *conn_new(struct coll_member *member)
 	conn->ep.ops = &conn_ops;
 	conn->ep.charges = &member->charges;
 	conn->member = member;
-	conn->runner = &member->control;
-	conn->since = ktime_get_ns();
+	conn->runner = &member->control_runner;
+	conn->created_ns = ktime_get_ns();
 	INIT_LIST_HEAD(&conn->node);
 	return conn;
 }
@@ -127,7 +127,7 @@ static void conn_delete(struct coll_conn *conn)
 void coll_conn_finish(struct coll_conn *conn, unsigned long until)
 {
 	if (conn->ep.transport)
-		conn->ep.transport->finish(&conn->ep, until);
+		conn->ep.transport->shutdown(&conn->ep, until);
 }
 
 /**
@@ -179,7 +179,7 @@ static void conn_hello(struct coll_conn *conn, u8 stage)
 	if (member->secured)
 		get_random_bytes(hello.nonce, sizeof(hello.nonce));
 	coll_wire_put_hello(conn->hello, &hello);
-	conn->hello_left = COLL_HELLO_SIZE;
+	conn->hello_tx_left = COLL_HELLO_SIZE;
 }
 
 /**
@@ -218,9 +218,9 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		return err;
 	}
 	spin_lock(&member->lock);
-	list_add_tail(&conn->node, &member->arrivals);
+	list_add_tail(&conn->node, &member->new_conns);
 	spin_unlock(&member->lock);
-	coll_runner_kick(&member->control);
+	coll_runner_kick(&member->control_runner);
 	return 0;
 }
 
@@ -228,15 +228,15 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
  * Who has to go when all places are taken: the stranger who has been silent for
  * longest, but nobody whom we called or who has introduced himself.
  */
-static struct coll_conn *conn_silent(struct coll_member *member)
+static struct coll_conn *oldest_idle(struct coll_member *member)
 {
 	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
 	struct coll_conn *conn;
 
 	/* COLL_HALF_OPEN_MAX, and those that we have called. */
-	list_for_each_entry(conn, &member->greeting, node)
+	list_for_each_entry(conn, &member->handshakes, node)
 		if (!conn->outgoing && !conn->link)
-			return conn->since < since ? conn : NULL;
+			return conn->created_ns < since ? conn : NULL;
 	return NULL;
 }
 
@@ -253,7 +253,7 @@ static int conn_accept(struct coll_member *member)
 		return err;
 	}
 	conn->state = COLL_CONN_GREETING;
-	list_add_tail(&conn->node, &member->greeting);
+	list_add_tail(&conn->node, &member->handshakes);
 	member->ngreeting++;
 	return 0;
 }
@@ -269,7 +269,7 @@ static int conn_accept_some(struct coll_member *member)
 		bool full = member->ngreeting >= COLL_HALF_OPEN_MAX;
 
 		if (full)
-			silent = conn_silent(member);
+			silent = oldest_idle(member);
 		if (full && !silent)
 			return -EBUSY;
 		err = conn_accept(member);
@@ -277,7 +277,7 @@ static int conn_accept_some(struct coll_member *member)
 			return err;
 		/* His last chance. */
 		if (full)
-			coll_conn_greet(silent, U64_MAX);
+			coll_conn_handshake(silent, U64_MAX);
 	}
 	return 0;
 }
@@ -319,14 +319,14 @@ static int conn_link(struct coll_member *member, u32 from)
 
 	if (coll_link_get(member, from))
 		return 0;
-	mutex_lock(&member->demand);
+	mutex_lock(&member->link_mutex);
 	err = coll_link_new(member, from, false);
-	mutex_unlock(&member->demand);
+	mutex_unlock(&member->link_mutex);
 	return err;
 }
 
 /* The place of a caller on the link to it. */
-static int conn_seat(struct coll_conn *conn)
+static int claim_link_slot(struct coll_conn *conn)
 {
 	struct coll_link *link;
 	int err = conn_link(conn->member, conn->peer);
@@ -341,7 +341,7 @@ static int conn_seat(struct coll_conn *conn)
 }
 
 /* May the one who says this HELLO be let in?  Who has to prove it is seated later. */
-static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
+static int handshake_check(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	struct coll_member *member = conn->member;
 
@@ -356,7 +356,7 @@ static int conn_welcome(struct coll_conn *conn, const struct coll_hello *hello)
 		return -EACCES;
 	conn->kind = hello->kind;
 	conn->lane = hello->lane;
-	return member->secured ? 0 : conn_seat(conn);
+	return member->secured ? 0 : claim_link_slot(conn);
 }
 
 /* The errno of a refused call; -EREMOTEIO: the other end has no memory for it. */
@@ -373,7 +373,7 @@ static int conn_refusal(const struct coll_hello *hello)
 }
 
 /* The other end has answered the call; a refusal has the ranks of the call. */
-static int conn_answered(struct coll_conn *conn, const struct coll_hello *hello)
+static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	const struct coll_member *member = conn->member;
 	u32 from = hello->error ? member->rank : conn->peer;
@@ -387,21 +387,21 @@ static int conn_answered(struct coll_conn *conn, const struct coll_hello *hello)
 
 static int conn_send_hello(struct coll_conn *conn)
 {
-	while (conn->hello_left) {
+	while (conn->hello_tx_left) {
 		int n = conn->ep.transport->send(&conn->ep, conn->hello + COLL_HELLO_SIZE -
-						 conn->hello_left, conn->hello_left);
+						 conn->hello_tx_left, conn->hello_tx_left);
 
 		if (n < 0)
 			return n;
-		conn->hello_left -= n;
+		conn->hello_tx_left -= n;
 	}
 	return 0;
 }
 
 static int conn_receive_hello(struct coll_conn *conn)
 {
-	while (conn->got < COLL_HELLO_SIZE) {
-		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->got);
+	while (conn->rx_len < COLL_HELLO_SIZE) {
+		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->rx_len);
 
 		if (n <= 0)
 			return n ? n : -ECONNRESET;
@@ -410,7 +410,7 @@ static int conn_receive_hello(struct coll_conn *conn)
 }
 
 /* We have called: until the answer is here, and is believed. */
-static int conn_call(struct coll_conn *conn)
+static int handshake_client(struct coll_conn *conn)
 {
 	struct coll_hello hello;
 	int err = conn_send_hello(conn);
@@ -420,14 +420,14 @@ static int conn_call(struct coll_conn *conn)
 	if (!err)
 		err = coll_wire_get_hello(conn->buf, &hello);
 	if (!err)
-		err = conn_answered(conn, &hello);
+		err = check_answer(conn, &hello);
 	if (err || !conn->member->secured)
 		return err;
 	err = coll_auth_check_answer(conn->member, conn->hello, conn->buf);
 	if (err)
 		return err;
 	err = coll_auth_confirm(conn->member, conn->hello, conn->buf, conn->hello);
-	conn->hello_left = COLL_HELLO_SIZE;
+	conn->hello_tx_left = COLL_HELLO_SIZE;
 	return err;
 }
 
@@ -435,7 +435,7 @@ static int conn_call(struct coll_conn *conn)
 static int conn_refuse(struct coll_conn *conn, int err)
 {
 	coll_wire_put_refusal(conn->hello, conn->buf, -err);
-	conn->hello_left = COLL_HELLO_SIZE;
+	conn->hello_tx_left = COLL_HELLO_SIZE;
 	conn_send_hello(conn);
 	return err;
 }
@@ -450,28 +450,28 @@ static int conn_reply(struct coll_conn *conn)
 		return err;
 	if (!err) {
 		conn->peer = hello.from;
-		err = conn_welcome(conn, &hello);
+		err = handshake_check(conn, &hello);
 	}
 	if (err)
 		return conn_refuse(conn, err);
 	conn_hello(conn, COLL_HELLO_ANSWER);
-	conn->replied = true;
+	conn->answer_built = true;
 	return conn->member->secured ? coll_auth_answer(conn->member, conn->buf, conn->hello) : 0;
 }
 
 /* We are called: until he has our answer. */
-static int conn_answer(struct coll_conn *conn)
+static int handshake_server(struct coll_conn *conn)
 {
-	int err = conn->replied ? 0 : conn_receive_hello(conn);
+	int err = conn->answer_built ? 0 : conn_receive_hello(conn);
 
-	if (!err && !conn->replied)
+	if (!err && !conn->answer_built)
 		err = conn_reply(conn);
 	if (!err)
 		err = conn_send_hello(conn);
 	if (err || !conn->member->secured)
 		return err;
 	/* What has to come now takes the place of what has been sent. */
-	conn->got = 0;
+	conn->rx_len = 0;
 	return coll_auth_confirm(conn->member, conn->buf, conn->hello, conn->hello);
 }
 
@@ -482,11 +482,11 @@ static int conn_confirmed(struct coll_conn *conn)
 
 	if (!err && memcmp(conn->buf, conn->hello, COLL_HELLO_SIZE))
 		err = -EACCES;
-	return err ? err : conn_seat(conn);
+	return err ? err : claim_link_slot(conn);
 }
 
 /* One try to get on with it: 0 when open, -EAGAIN, or why it failed. */
-static int conn_greet(struct coll_conn *conn)
+static int handshake_advance(struct coll_conn *conn)
 {
 	int err;
 
@@ -498,7 +498,7 @@ static int conn_greet(struct coll_conn *conn)
 		conn->state = COLL_CONN_GREETING;
 	}
 	if (conn->state == COLL_CONN_GREETING) {
-		err = conn->outgoing ? conn_call(conn) : conn_answer(conn);
+		err = conn->outgoing ? handshake_client(conn) : handshake_server(conn);
 		if (err || !conn->member->secured)
 			return err;
 		conn->state = COLL_CONN_PROVING;
@@ -509,15 +509,15 @@ static int conn_greet(struct coll_conn *conn)
 /* It is open: give it to its link. */
 static int conn_admit(struct coll_conn *conn)
 {
-	conn->got = 0;
+	conn->rx_len = 0;
 	conn->state = COLL_CONN_OPEN;
-	return coll_link_admit(conn->link, conn);
+	return coll_link_attach_conn(conn->link, conn);
 }
 
 /* Why a connection that this rank has called could not be opened. */
-static struct coll_cause conn_cause(const struct coll_conn *conn, int err)
+static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
 {
-	struct coll_cause cause = {
+	struct coll_reason cause = {
 		.kind = COLLECTIVE_REASON_RESET,
 		.error = ECONNRESET,
 		.rank_a = conn->peer,
@@ -551,30 +551,30 @@ static struct coll_cause conn_cause(const struct coll_conn *conn, int err)
  */
 static void conn_refused(struct coll_conn *conn, int err)
 {
-	struct coll_cause cause = conn_cause(conn, err);
+	struct coll_reason cause = conn_cause(conn, err);
 	struct coll_member *member = conn->member;
 	struct coll_link *link = conn->link;
 	u32 i;
 
 	if (cause.kind != COLLECTIVE_REASON_RESOURCES)
-		cause = (struct coll_cause){
+		cause = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
 			.rank_a = member->rank,
 			.rank_b = conn->peer,
 		};
-	if (!link->refused)
+	if (!link->refused_mask)
 		link->why = cause;
 	/* The reason, then the bit: pairs with lane_refused(). */
 	smp_mb__before_atomic();
 	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
-		&link->refused);
-	WRITE_ONCE(member->barred, true);
+		&link->refused_mask);
+	WRITE_ONCE(member->any_refused, true);
 	for (i = 0; i < member->nlanes; i++)
 		coll_runner_kick(&member->lanes[i].runner);
 }
 
-static const char *strange_reason(int err)
+static const char *reject_reason(int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
@@ -597,7 +597,7 @@ static const char *strange_reason(int err)
 }
 
 /* The caller could not or would not say that it belongs here. */
-static void conn_strange(struct coll_conn *conn, int err)
+static void count_rejected(struct coll_conn *conn, int err)
 {
 	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
 	struct coll_member *member = conn->member;
@@ -605,42 +605,42 @@ static void conn_strange(struct coll_conn *conn, int err)
 	atomic64_inc(&member->counters.refused);
 	if (__ratelimit(&once_a_second))
 		pr_notice("collective: group %s rank %u: refused a connection: %s (%d)\n",
-			  member->group->name, member->rank, strange_reason(err), err);
+			  member->group->name, member->rank, reject_reason(err), err);
 }
 
 /**
- * coll_conn_greet() - get on with a connection that is not open yet
+ * coll_conn_handshake() - get on with a connection that is not open yet
  * @conn: one of the member's greeting ones; taken out when done or failed
  * @now: ns
  *
  * Context: control runner.
  */
-void coll_conn_greet(struct coll_conn *conn, u64 now)
+void coll_conn_handshake(struct coll_conn *conn, u64 now)
 {
 	struct coll_member *member = conn->member;
-	int err = conn_greet(conn);
+	int err = handshake_advance(conn);
 
-	if (err == -EAGAIN && (conn->outgoing || now < conn->since + COLL_GREETING_NS))
+	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + COLL_GREETING_NS))
 		return;
 
 	list_del_init(&conn->node);
 	member->ngreeting--;
 	if (test_bit(COLL_EVENT_READABLE, &member->listener_events))
-		coll_runner_kick(&member->control);
+		coll_runner_kick(&member->control_runner);
 	if (!err) {
 		err = conn_admit(conn);
 		if (!err)
 			return;
 	}
 
-	if (conn->outgoing && !conn->link->ring) {
+	if (conn->outgoing && !conn->link->required) {
 		conn_refused(conn, err);
 	} else if (conn->outgoing) {
-		struct coll_cause cause = conn_cause(conn, err);
+		struct coll_reason cause = conn_cause(conn, err);
 
-		coll_member_abort(member, &cause);
+		coll_fail_report(member, &cause);
 	} else {
-		conn_strange(conn, err);
+		count_rejected(conn, err);
 	}
 	coll_conn_free(conn, conn->outgoing);
 }

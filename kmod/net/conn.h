@@ -10,7 +10,7 @@
 #include "transport/transport.h"
 
 struct coll_link;
-struct coll_mail;
+struct coll_mailbox;
 struct coll_member;
 struct coll_runner;
 
@@ -36,20 +36,20 @@ enum coll_conn_state {
  * @outgoing: we called
  * @peer: rank, once known
  * @events: bit (1 << enum coll_event) [a]
- * @since: when it was made, ns
+ * @created_ns: when it was made, ns
  * @buf: HELLO or control frame that is arriving
- * @got: bytes of it
+ * @rx_len: bytes of it
  * @hello: HELLO that is leaving; while PROVING, of who is called: that has to come
- * @hello_left: bytes of it that have not left
- * @replied: of who is called: our answer is in @hello
- * @blocked: the transport takes no more for now
- * @want: of a data connection: there is something to send
+ * @hello_tx_left: bytes of it that have not left
+ * @answer_built: of who is called: our answer is in @hello
+ * @tx_blocked: the transport takes no more for now
+ * @tx_wanted: of a data connection: there is something to send
  * @budget: of a data connection: what may still be taken from it now, bytes [L]
  * @stream: of a data connection [L]
- * @mail: of a data connection: its link's
+ * @mailbox: of a data connection: its link's
  * @down: of a data connection: it is [a]
- * @broken: of a data connection: nothing can be sent on it [L]
- * @deserted: its peer had left when this run of the lane began [L]
+ * @tx_broken: of a data connection: nothing can be sent on it [L]
+ * @peer_departed: its peer had left when this run of the lane began [L]
  */
 struct coll_conn {
 	struct coll_endpoint ep;
@@ -64,20 +64,20 @@ struct coll_conn {
 	bool outgoing;
 	u32 peer;
 	unsigned long events;
-	u64 since;
+	u64 created_ns;
 	u8 buf[COLL_HELLO_SIZE];
-	u32 got;
+	u32 rx_len;
 	u8 hello[COLL_HELLO_SIZE];
-	u32 hello_left;
-	bool replied;
-	bool blocked;
-	bool want;
+	u32 hello_tx_left;
+	bool answer_built;
+	bool tx_blocked;
+	bool tx_wanted;
 	s64 budget;
 	struct coll_stream *stream;
-	struct coll_mail *mail;
+	struct coll_mailbox *mailbox;
 	bool down;
-	bool broken;
-	bool deserted;
+	bool tx_broken;
+	bool peer_departed;
 };
 
 /* conn.c */
@@ -85,7 +85,7 @@ int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr);
 int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		      const struct sockaddr_storage *addr);
 void coll_conn_accept(struct coll_member *member);
-void coll_conn_greet(struct coll_conn *conn, u64 now);
+void coll_conn_handshake(struct coll_conn *conn, u64 now);
 void coll_conn_finish(struct coll_conn *conn, unsigned long until);
 void coll_conn_free(struct coll_conn *conn, bool reset);
 

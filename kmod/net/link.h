@@ -19,7 +19,7 @@ struct coll_member;
 #define COLL_MAIL_HASH		64
 
 /**
- * struct coll_mail - what the control runner has for a data connection's lane
+ * struct coll_mailbox - what the control runner has for a data connection's lane
  *
  * It is the link's, for the control connection may be open, and the peer busy,
  * before the data connection is.
@@ -34,7 +34,7 @@ struct coll_member;
  * @head: by the hash of the name: the last one put in, plus one; 0: none
  * @next: by index in @grants: the one before it of the same hash, likewise
  */
-struct coll_mail {
+struct coll_mailbox {
 	spinlock_t lock;
 	bool posted;
 	u64 consumed;
@@ -53,66 +53,66 @@ struct coll_mail {
  * @node: in the member's list [c]
  * @member: [c]
  * @peer: rank [c]
- * @charged: bytes charged for it, @out and @mail; returned when it is freed [c]
+ * @charged: bytes charged for it, @tx_ring and @mailboxes; returned when it is freed [c]
  * @control: its control connection [C]
- * @ring: to a neighbour on the ring, or to a rank that is told or tells what was
+ * @required: to a neighbour on the ring, or to a rank that is told or tells what was
  *	called: made by JOIN, and CONNECT waits for it [c]
- * @ncalled: connections that this rank has begun, the control one first and then by lane;
+ * @nr_connecting: connections that this rank has begun, the control one first and then by lane;
  *	complete at 1 + lanes; changed under the member's demand mutex [a]
  * @data: its data connections, by lane; set once [a]
- * @refused: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
+ * @refused_mask: bit (1 << lane), and COLL_REFUSED_CONTROL, of connections made on
  *	demand that could not be opened [a]
  * @why: of the first of these; set before its bit is [C]
- * @mail: for them, by lane
- * @open: connections that are open [C]
- * @quiet: heartbeats since the peer was heard [C]
+ * @mailboxes: for them, by lane
+ * @nr_open: connections that are open [C]
+ * @missed_heartbeats: heartbeats since the peer was heard [C]
  * @lease: until when the peer waits for us, ns [a]
- * @sent: messages without a key to this peer, protected by the member's lock
- * @received: likewise, from it
- * @left: the peer said goodbye [a]
- * @gone: and that long ago that its connections should have ended [a]
- * @safe: the peer completes nothing with success any more [a]
- * @broken: heartbeats since a data connection was found down [C]
- * @flooded: kind of the reason that was told last [C]
- * @evidence_of: instance that @evidence is of, plus one [C]
- * @evidence: what two ranks called, of a mismatch that is to be told [C]
- * @out_lock: protects @out, @head and @tail
- * @out: control frames that have not left, a ring
- * @out_size: its bytes, a power of two [c]
- * @head: bytes put into it so far
- * @tail: bytes that have left so far; moved by the control runner only
- * @lost: frames did not fit [a]
+ * @next_tx_msg: messages without a key to this peer, protected by the member's lock
+ * @next_rx_msg: likewise, from it
+ * @peer_left: the peer said goodbye [a]
+ * @leave_timed_out: and that long ago that its connections should have ended [a]
+ * @peer_fenced: the peer completes nothing with success any more [a]
+ * @down_heartbeats: heartbeats since a data connection was found down [C]
+ * @abort_sent_kind: kind of the reason that was told last [C]
+ * @calls_instance: instance that @calls is of, plus one [C]
+ * @calls: what two ranks called, of a mismatch that is to be told [C]
+ * @out_lock: protects @tx_ring, @tx_head and @tx_tail
+ * @tx_ring: control frames that have not left, a ring
+ * @tx_size: its bytes, a power of two [c]
+ * @tx_head: bytes put into it so far
+ * @tx_tail: bytes that have left so far; moved by the control runner only
+ * @tx_overflow: frames did not fit [a]
  */
 struct coll_link {
 	struct list_head node;
 	struct coll_member *member;
 	u32 peer;
 	u32 charged;
-	bool ring;
-	u32 ncalled;
+	bool required;
+	u32 nr_connecting;
 	struct coll_conn *control;
 	struct coll_conn *data[COLLECTIVE_LANES_MAX];
-	unsigned long refused;
-	struct coll_cause why;
-	struct coll_mail *mail;
-	u32 open;
-	u32 quiet;
+	unsigned long refused_mask;
+	struct coll_reason why;
+	struct coll_mailbox *mailboxes;
+	u32 nr_open;
+	u32 missed_heartbeats;
 	u64 lease;
-	u64 sent;
-	u64 received;
-	bool left;
-	bool gone;
-	bool safe;
-	u32 broken;
-	u32 flooded;
-	u64 evidence_of;
-	struct coll_evidence evidence[2];
+	u64 next_tx_msg;
+	u64 next_rx_msg;
+	bool peer_left;
+	bool leave_timed_out;
+	bool peer_fenced;
+	u32 down_heartbeats;
+	u32 abort_sent_kind;
+	u64 calls_instance;
+	struct coll_rank_call calls[2];
 	spinlock_t out_lock;
-	u8 *out;
-	u32 out_size;
-	u32 head;
-	u32 tail;
-	bool lost;
+	u8 *tx_ring;
+	u32 tx_size;
+	u32 tx_head;
+	u32 tx_tail;
+	bool tx_overflow;
 };
 
 /*
@@ -120,23 +120,23 @@ struct coll_link {
  * runners have stopped.
  */
 #define coll_for_each_link(link, member)					\
-	list_for_each_entry_lockless(link, &(member)->linked, node)
+	list_for_each_entry_lockless(link, &(member)->link_list, node)
 
 /* link.c */
 int coll_link_new(struct coll_member *member, u32 peer, bool ring);
 struct coll_link *coll_link_get(struct coll_member *member, u32 peer);
-int coll_link_call(struct coll_link *link);
-int coll_link_demand(struct coll_member *member, u32 peer);
-void coll_link_finish(struct coll_link *link, unsigned long until);
+int coll_link_connect(struct coll_link *link);
+int coll_link_ensure(struct coll_member *member, u32 peer);
+void coll_link_flush_until(struct coll_link *link, unsigned long until);
 void coll_link_free(struct coll_link *link, bool reset);
-int coll_link_admit(struct coll_link *link, struct coll_conn *conn);
-void coll_link_post(struct coll_link *link, const struct coll_control *control);
-bool coll_link_roomy(struct coll_link *link);
-void coll_link_evidence(struct coll_link *link, u64 instance,
-			const struct coll_evidence *calls);
+int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn);
+void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);
+bool coll_link_has_space(struct coll_link *link);
+void coll_link_queue_calls(struct coll_link *link, u64 instance,
+			const struct coll_rank_call *calls);
 void coll_link_run(struct coll_link *link);
 void coll_link_ping(struct coll_link *link, u64 now);
 void coll_link_tick(struct coll_link *link, u64 now);
-int coll_link_take(struct coll_conn *conn, const void *ptr, u32 len);
+int coll_link_receive(struct coll_conn *conn, const void *ptr, u32 len);
 
 #endif /* COLL_LINK_H */

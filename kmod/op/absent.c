@@ -23,7 +23,7 @@ static u64 absent_position(u64 before, u64 ms)
 }
 
 /* A deadline, and nobody is blamed for it yet. */
-static bool absent_nobody(const struct coll_cause *cause)
+static bool absent_nobody(const struct coll_reason *cause)
 {
 	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
 	       cause->rank_b == COLLECTIVE_RANK_NONE;
@@ -36,10 +36,10 @@ static bool absent_known(const struct coll_member *member, u64 instance)
 }
 
 /**
- * coll_absent_blame() - the latest failure is some absent rank's fault, if that is known
+ * coll_absent_attribute() - the latest failure is some absent rank's fault, if that is known
  * @member: the member, locked
  */
-void coll_absent_blame(struct coll_member *member)
+void coll_absent_attribute(struct coll_member *member)
 {
 	lockdep_assert_held(&member->lock);
 	if (absent_nobody(&member->last) && absent_known(member, member->last_instance))
@@ -47,33 +47,33 @@ void coll_absent_blame(struct coll_member *member)
 }
 
 /**
- * coll_absent_ask() - have a request that has failed wait until it is known who was absent
+ * coll_absent_hold_completion() - have a request that has failed wait until it is known who was absent
  * @request: in flight, failed; its member is locked
  *
  * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (expire.c).
  */
-void coll_absent_ask(struct coll_request *request)
+void coll_absent_hold_completion(struct coll_request *request)
 {
 	const struct coll_member *member = request->member;
 
 	lockdep_assert_held(&member->lock);
-	if (absent_nobody(&request->failure.cause) && coll_name_counted(request->instance) &&
+	if (absent_nobody(&request->failure.cause) && coll_instance_is_counted(request->instance) &&
 	    !absent_known(member, request->instance))
-		request->asking = atomic_inc_not_zero(&request->left);
+		request->absent_pending = atomic_inc_not_zero(&request->parts_pending);
 }
 
 /**
- * coll_absent_answered() - do not wait any longer
+ * coll_absent_release_completion() - do not wait any longer
  * @request: in flight; its member is locked
  *
  * Return: whether it waited; then whoever asks has to report it.
  */
-bool coll_absent_answered(struct coll_request *request)
+bool coll_absent_release_completion(struct coll_request *request)
 {
-	bool asked = request->asking;
+	bool asked = request->absent_pending;
 
 	lockdep_assert_held(&request->member->lock);
-	request->asking = false;
+	request->absent_pending = false;
 	return asked;
 }
 
@@ -97,7 +97,7 @@ static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 p
 			.since = ktime_get_ns() - ms * NSEC_PER_MSEC,
 		};
 	absents->n++;
-	coll_absent_blame(member);
+	coll_absent_attribute(member);
 	coll_record_absent(member, instance, rank);
 	return true;
 }
@@ -109,35 +109,35 @@ static void absent_flood(struct coll_member *member, const struct coll_control *
 
 	/* Each rank is told of once for each operation. */
 	coll_for_each_link(link, member)
-		if (!passed_on || coll_link_roomy(link))
-			coll_link_post(link, control);
-	coll_runner_kick(&member->control);
+		if (!passed_on || coll_link_has_space(link))
+			coll_link_queue_frame(link, control);
+	coll_runner_kick(&member->control_runner);
 }
 
 /**
- * coll_absent_found() - an operation has failed that was not submitted here
+ * coll_absent_self_report() - an operation has failed that was not submitted here
  * @member: the member, locked
  * @instance: its name
  * @cause: why
- * @control: out: what is to be told: coll_absent_tell()
+ * @control: out: what is to be told: coll_absent_broadcast()
  *
  * Return: whether that is to be told.
  */
-bool coll_absent_found(struct coll_member *member, u64 instance,
-		       const struct coll_cause *cause, struct coll_control *control)
+bool coll_absent_self_report(struct coll_member *member, u64 instance,
+		       const struct coll_reason *cause, struct coll_control *control)
 {
 	u64 now = ktime_get_ns(), before = 0;
 
 	lockdep_assert_held(&member->lock);
-	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !coll_name_counted(instance) ||
-	    instance < member->instances)
+	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
+	    instance < member->next_instance)
 		return false;
-	if (member->instances)
-		before = instance - (member->instances - 1);
+	if (member->next_instance)
+		before = instance - (member->next_instance - 1);
 	*control = (struct coll_control){
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.position = absent_position(before, div_u64(now - member->counted_at,
+		.position = absent_position(before, div_u64(now - member->last_submit_ns,
 							    NSEC_PER_MSEC)),
 		.cause = *cause,
 	};
@@ -146,42 +146,42 @@ bool coll_absent_found(struct coll_member *member, u64 instance,
 }
 
 /**
- * coll_absent_tell() - tell all ranks that this one has not submitted an operation
+ * coll_absent_broadcast() - tell all ranks that this one has not submitted an operation
  * @member: the member
- * @control: see coll_absent_found(); behind the operation's ABORT
+ * @control: see coll_absent_self_report(); behind the operation's ABORT
  */
-void coll_absent_tell(struct coll_member *member, const struct coll_control *control)
+void coll_absent_broadcast(struct coll_member *member, const struct coll_control *control)
 {
 	absent_flood(member, control, false);
 }
 
 /**
- * coll_absent_heard() - an ABORT has come, perhaps one that says who was absent
+ * coll_absent_receive() - an ABORT has come, perhaps one that says who was absent
  * @member: the member; the operation has been aborted
  * @control: the frame
  *
  * Context: control runner.
  */
-void coll_absent_heard(struct coll_member *member, const struct coll_control *control)
+void coll_absent_receive(struct coll_member *member, const struct coll_control *control)
 {
-	const struct coll_cause *cause = &control->cause;
+	const struct coll_reason *cause = &control->cause;
 	u64 instance = control->instance;
 	bool news = false, answered = false;
 	struct coll_request *request;
 
 	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
-	    !coll_name_counted(instance) || cause->rank_b >= member->nranks)
+	    !coll_instance_is_counted(instance) || cause->rank_b >= member->nranks)
 		return;
 	spin_lock(&member->lock);
 	/* Nobody can be further ahead. */
-	if (instance < member->instances + COLL_AHEAD_MAX)
+	if (instance < member->next_instance + COLL_AHEAD_MAX)
 		news = absent_add(member, instance, cause->rank_b, control->position);
 	request = news ? coll_request_find(member, instance) : NULL;
 	if (request)
-		answered = coll_absent_answered(request);
+		answered = coll_absent_release_completion(request);
 	spin_unlock(&member->lock);
 	if (answered)
-		coll_request_report(request, READ_ONCE(request->aborted));
+		coll_request_report(request, READ_ONCE(request->abort_error));
 	if (news)
 		absent_flood(member, control, true);
 }

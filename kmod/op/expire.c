@@ -15,23 +15,23 @@
 
 static unsigned long deadline_patience(const struct coll_member *member)
 {
-	return nsecs_to_jiffies(coll_member_beats(member, COLL_FENCE_BEATS));
+	return nsecs_to_jiffies(coll_fail_heartbeats_ns(member, COLL_FENCE_BEATS));
 }
 
 /* When something is to be done about a request. */
 static unsigned long deadline_next(const struct coll_request *request)
 {
-	if (request->asking)
+	if (request->absent_pending)
 		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
 	return request->deadline +
-	       (request->aborted ? deadline_patience(request->member) : 0);
+	       (request->abort_error ? deadline_patience(request->member) : 0);
 }
 
 /**
- * coll_deadline_arm() - see to it that the deadline of a request passes
+ * coll_timer_arm() - see to it that the deadline of a request passes
  * @request: one that begins; its member is locked and UP
  */
-void coll_deadline_arm(struct coll_request *request)
+void coll_timer_arm(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	unsigned long next = deadline_next(request) | 1;
@@ -53,7 +53,7 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 	member->expire_by = 0;
 	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &member->requests, node) {
-		if (!request->deadline || request->queued || !atomic_read(&request->left))
+		if (!request->deadline || request->waits_for_instance || !atomic_read(&request->parts_pending))
 			continue;
 		next = deadline_next(request);
 		if (time_after_eq(now, next))
@@ -71,17 +71,17 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
  */
 static u32 deadline_missing(const struct coll_request *request)
 {
-	if (coll_plan_pair(&request->plan))
+	if (coll_plan_is_p2p(&request->plan))
 		return request->plan.root;
-	if (!coll_agree_waits(request))
+	if (!coll_match_waits(request))
 		return COLLECTIVE_RANK_NONE;
-	return request->heard & BIT(0) ? COLLECTIVE_RANK_NONE :
-					 coll_agree_before(request->member, 0);
+	return request->rounds_heard & BIT(0) ? COLLECTIVE_RANK_NONE :
+					 coll_match_prev_peer(request->member, 0);
 }
 
-static struct coll_cause deadline_cause(const struct coll_request *request)
+static struct coll_reason deadline_cause(const struct coll_request *request)
 {
-	return (struct coll_cause){
+	return (struct coll_reason){
 		.kind = COLLECTIVE_REASON_DEADLINE,
 		.error = ETIMEDOUT,
 		.rank_a = request->member->rank,
@@ -92,16 +92,16 @@ static struct coll_cause deadline_cause(const struct coll_request *request)
 /* If payload did not fit then that is why, though nobody has told what he called. */
 static struct coll_failure deadline_failure(const struct coll_request *request)
 {
-	if (request->odd != COLL_NOBODY)
-		return coll_agree_odd_failure(request);
+	if (request->mismatch_peer != COLL_NOBODY)
+		return coll_match_mismatch_failure(request);
 	return (struct coll_failure){ .cause = deadline_cause(request) };
 }
 
 /**
- * coll_deadline_work() - fail what is late
+ * coll_timer_work() - fail what is late
  * @work: of the member
  */
-void coll_deadline_work(struct work_struct *work)
+void coll_timer_work(struct work_struct *work)
 {
 	struct coll_member *member = container_of(to_delayed_work(work),
 						  struct coll_member, expiry);
@@ -109,7 +109,7 @@ void coll_deadline_work(struct work_struct *work)
 	for (;;) {
 		struct coll_request *request;
 		struct coll_failure failure;
-		struct coll_cause cause;
+		struct coll_reason cause;
 
 		spin_lock(&member->lock);
 		if (member->aborted) {
@@ -117,14 +117,14 @@ void coll_deadline_work(struct work_struct *work)
 			return;
 		}
 		request = deadline_late(member, jiffies);
-		if (request && coll_absent_answered(request)) {
+		if (request && coll_absent_release_completion(request)) {
 			spin_unlock(&member->lock);
-			coll_request_report(request, READ_ONCE(request->aborted));
+			coll_request_report(request, READ_ONCE(request->abort_error));
 			continue;
 		}
-		if (request && !request->aborted) {
+		if (request && !request->abort_error) {
 			failure = deadline_failure(request);
-			coll_agree_fail(member, request, request->instance, &failure);
+			coll_match_fail(member, request, request->instance, &failure);
 			continue;
 		}
 		if (request) {
@@ -137,7 +137,7 @@ void coll_deadline_work(struct work_struct *work)
 
 		/* It has been failed, and its memory is still in use. */
 		if (request)
-			coll_member_abort(member, &cause);
+			coll_fail_report(member, &cause);
 		return;
 	}
 }

@@ -23,17 +23,17 @@
  * Beginning
  */
 
-static void request_parts(struct coll_request *request)
+static void start_lanes(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	u32 i, area;
 
 	for (i = 0; i < request->nparts; i++) {
 		struct coll_part *part = &request->part[i];
-		struct coll_call *call = &part->inst.call;
+		struct coll_task_args *call = &part->inst.args;
 
 		part->request = request;
-		part->odd = COLL_NOBODY;
+		part->mismatch_peer = COLL_NOBODY;
 		call->plan = request->plan;
 		call->eager = request->eager;
 		call->instance = request->instance;
@@ -45,7 +45,7 @@ static void request_parts(struct coll_request *request)
 		}
 		if (part->scratch.bytes)
 			call->area[COLL_AREA_SCRATCH] = &part->scratch.mem;
-		coll_lane_submit(&member->lanes[request->first + i], part);
+		coll_lane_submit(&member->lanes[request->first_lane + i], part);
 	}
 }
 
@@ -54,14 +54,14 @@ static void request_parts(struct coll_request *request)
  * of those in flight is limited, but how far they are apart.  Then there are those
  * that nobody has collected.
  */
-static bool request_crowded(struct coll_member *member)
+static bool table_full(struct coll_member *member)
 {
 	const struct coll_request *oldest;
 
 	if (member->nrequests == COLL_INFLIGHT)
 		return true;
 	oldest = list_first_entry_or_null(&member->counted, struct coll_request, counted);
-	return oldest && member->instances - oldest->instance >= COLL_INFLIGHT;
+	return oldest && member->next_instance - oldest->instance >= COLL_INFLIGHT;
 }
 
 /*
@@ -72,8 +72,8 @@ static bool request_ahead(const struct coll_member *member)
 {
 	const struct coll_distance *distance = &member->memos->distance;
 
-	return member->instances - distance->succeeded >= COLL_AHEAD_MAX &&
-	       member->instances - coll_distance_known(distance, member->instances) >=
+	return member->next_instance - distance->succeeded >= COLL_AHEAD_MAX &&
+	       member->next_instance - coll_distance_known(distance, member->next_instance) >=
 	       COLL_AHEAD_MAX;
 }
 
@@ -81,54 +81,54 @@ static bool request_ahead(const struct coll_member *member)
 static int request_room(const struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	bool pair = coll_plan_pair(&request->plan);
+	bool pair = coll_plan_is_p2p(&request->plan);
 
-	if (request_crowded(member))
+	if (table_full(member))
 		return -EAGAIN;
 	if (pair || request->signature.flags & COLLECTIVE_F_KEYED)
-		return coll_memo_full(member) ? -ENOSPC : 0;
+		return coll_unexpected_full(member) ? -ENOSPC : 0;
 	return request_ahead(member) ? -EAGAIN : 0;
 }
 
 /* What it is called on all ranks. */
-static u64 request_name(const struct coll_request *request)
+static u64 make_instance(const struct coll_request *request)
 {
 	bool keyed = request->signature.flags & COLLECTIVE_F_KEYED;
 	const struct coll_plan *plan = &request->plan;
 	const struct coll_link *link;
 
-	if (!coll_plan_pair(plan))
-		return keyed ? coll_name_keyed(request->op.key) : request->member->instances;
+	if (!coll_plan_is_p2p(plan))
+		return keyed ? coll_instance_keyed(request->op.key) : request->member->next_instance;
 	link = coll_link_get(request->member, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_name_pair(plan->rank, plan->root,
-				      keyed ? request->op.key : link->sent, keyed);
-	return coll_name_pair(plan->root, plan->rank,
-			      keyed ? request->op.key : link->received, keyed);
+		return coll_instance_is_p2p(plan->rank, plan->root,
+				      keyed ? request->op.key : link->next_tx_msg, keyed);
+	return coll_instance_is_p2p(plan->root, plan->rank,
+			      keyed ? request->op.key : link->next_rx_msg, keyed);
 }
 
 /* What has no key is counted: all of it, or what goes one way between two ranks. */
-static void request_count(struct coll_request *request)
+static void advance_counters(struct coll_request *request)
 {
 	struct coll_link *link;
 
 	if (request->signature.flags & COLLECTIVE_F_KEYED)
 		return;
-	if (!coll_plan_pair(&request->plan)) {
-		request->member->instances++;
-		request->member->counted_at = request->begun;
-		coll_memo_submitted(request->member);
+	if (!coll_plan_is_p2p(&request->plan)) {
+		request->member->next_instance++;
+		request->member->last_submit_ns = request->submit_ns;
+		coll_unexpected_submitted(request->member);
 		return;
 	}
 	link = coll_link_get(request->member, request->plan.root);
 	if (request->plan.collective == COLLECTIVE_SEND)
-		link->sent++;
+		link->next_tx_msg++;
 	else
-		link->received++;
+		link->next_rx_msg++;
 }
 
 /* Does this rank move much?  A small operation now and then, as between large ones, is forgiven. */
-static void request_weigh(const struct coll_request *request)
+static void update_recent_bulk(const struct coll_request *request)
 {
 	u32 *bulk = &request->member->bulk;
 
@@ -139,13 +139,13 @@ static void request_weigh(const struct coll_request *request)
 }
 
 /* A number whose place in the table is free; none is used again. */
-static void request_identify(struct coll_request *request)
+static void assign_id(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	struct coll_request **slot;
 
 	do {
-		request->id = ++member->ids;
+		request->id = ++member->last_id;
 		slot = &member->table[request->id & (COLL_INFLIGHT - 1)];
 	} while (*slot);
 	*slot = request;
@@ -158,21 +158,21 @@ static void request_identify(struct coll_request *request)
  * differs from what others have called.  What is counted goes there to be aborted, so
  * that lanes know its number to be over.
  */
-static bool request_stillborn(const struct coll_request *request,
+static bool never_starts(const struct coll_request *request,
 			      const struct coll_failure *doom)
 {
-	return !coll_name_counted(request->instance) &&
+	return !coll_instance_is_counted(request->instance) &&
 	       doom->cause.kind != COLLECTIVE_REASON_NONE &&
 	       doom->cause.kind != COLLECTIVE_REASON_LEFT;
 }
 
 static struct hlist_head *request_bucket(struct coll_member *member, u64 instance)
 {
-	return &member->named[coll_name_hash(instance, COLL_INFLIGHT)];
+	return &member->named[coll_instance_hash(instance, COLL_INFLIGHT)];
 }
 
 /* The oldest of a name that is in flight: the one that has begun. */
-static struct coll_request *request_with(struct coll_member *member, u64 instance)
+static struct coll_request *find_oldest(struct coll_member *member, u64 instance)
 {
 	struct coll_request *request;
 
@@ -186,13 +186,13 @@ static struct coll_request *request_with(struct coll_member *member, u64 instanc
 static void request_enter(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
-	struct coll_request *first = request_with(member, request->instance);
+	struct coll_request *first = find_oldest(member, request->instance);
 
-	request->queued = first;
+	request->waits_for_instance = first;
 	INIT_LIST_HEAD(&request->same);
 	INIT_LIST_HEAD(&request->counted);
 	list_add_tail(&request->node, &member->requests);
-	if (coll_name_counted(request->instance))
+	if (coll_instance_is_counted(request->instance))
 		list_add_tail(&request->counted, &member->counted);
 	if (first)
 		list_add_tail(&request->same, &first->same);
@@ -253,50 +253,50 @@ static struct coll_failure failure_cancelled(const struct coll_member *member)
 /* Have all parts of it done; its member is locked. */
 static void request_begin(struct coll_request *request, struct turn *turn)
 {
-	request->queued = false;
-	coll_deadline_arm(request);
+	request->waits_for_instance = false;
+	coll_timer_arm(request);
 	turn->instance = request->instance;
-	turn->ended = coll_agree_begin(request, &turn->doom);
+	turn->ended = coll_match_start(request, &turn->doom);
 	if (request->cancelled)
 		turn->doom = failure_cancelled(request->member);
-	request->doomed = turn->doom.cause.kind != COLLECTIVE_REASON_NONE;
-	if (request_stillborn(request, &turn->doom)) {
+	request->fail_at_start = turn->doom.cause.kind != COLLECTIVE_REASON_NONE;
+	if (never_starts(request, &turn->doom)) {
 		turn->ended += request->nparts;
 		return;
 	}
 	/* Its lanes may be done with it before it is known there that it has failed. */
 	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE && !turn->ended &&
-	    !request->agreeing) {
-		atomic_inc(&request->left);
+	    !request->match_pending) {
+		atomic_inc(&request->parts_pending);
 		turn->ended++;
 	}
-	request_parts(request);
+	start_lanes(request);
 }
 
 /* The request may be gone by now, unless parts of it have ended. */
 static void turn_finish(const struct turn *turn, struct coll_member *member)
 {
 	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE)
-		coll_agree_doom(member, turn->instance, &turn->doom);
+		coll_match_fail_started(member, turn->instance, &turn->doom);
 }
 
 /* Have done what it needs, by others. */
-static noinline void request_kick(struct coll_request *request)
+static noinline void kick_lanes(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 	u32 i;
 
 	for (i = 0; i < request->nparts; i++)
-		coll_runner_kick(&member->lanes[request->first + i].runner);
-	if (READ_ONCE(member->posted))
-		coll_runner_kick(&member->control);
+		coll_runner_kick(&member->lanes[request->first_lane + i].runner);
+	if (READ_ONCE(member->control_tx_pending))
+		coll_runner_kick(&member->control_runner);
 }
 
 /*
  * Give it its numbers and, unless one of the same name is in flight, to its lanes.
  * It is the caller's until he lets others wait for it; without @wait, its source's.
  */
-static int request_number(struct coll_request *request, struct coll_wait *wait,
+static int admit(struct coll_request *request, struct coll_wait *wait,
 			  struct turn *turn)
 {
 	struct coll_member *member = request->member;
@@ -305,7 +305,7 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 	spin_lock(&member->lock);
 	if (member->aborted)
 		err = member->aborted;
-	else if (member->state != COLLECTIVE_STATE_UP || !request->linked)
+	else if (member->state != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
 		err = request_room(request);
@@ -314,24 +314,24 @@ static int request_number(struct coll_request *request, struct coll_wait *wait,
 		return err;
 	}
 
-	request->instance = request_name(request);
-	request_count(request);
-	request_weigh(request);
-	if (coll_plan_pair(&request->plan))
-		request->first = request->instance % member->nlanes;
+	request->instance = make_instance(request);
+	advance_counters(request);
+	update_recent_bulk(request);
+	if (coll_plan_is_p2p(&request->plan))
+		request->first_lane = request->instance % member->nlanes;
 	turn_init(turn);
 	atomic64_inc(&member->counters.submitted);
 	coll_record_submit(request);
 	request_enter(request);
-	request_identify(request);
+	assign_id(request);
 	if (wait)
 		coll_wait_claim(wait, request);
 	else
 		member->nwaiting++;
-	if (!request->queued)
+	if (!request->waits_for_instance)
 		request_begin(request, turn);
 	if (!wait)
-		request_kick(request);
+		kick_lanes(request);
 	spin_unlock(&member->lock);
 
 	return 0;
@@ -359,9 +359,9 @@ static noinline void request_failed(struct coll_request *request)
 	struct coll_member *member = request->member;
 
 	lockdep_assert_held(&member->lock);
-	member->last = request->aborted ? request->failure.cause : member->cause;
+	member->last = request->abort_error ? request->failure.cause : member->reason;
 	member->last_instance = request->instance;
-	coll_absent_blame(member);
+	coll_absent_attribute(member);
 	member->last_at = ktime_get_ns();
 	if (member->last.kind == COLLECTIVE_REASON_MISMATCH)
 		memcpy(member->calls, request->failure.calls, sizeof(member->calls));
@@ -376,7 +376,7 @@ static struct coll_request *request_complete(struct coll_request *request)
 
 	request->received = request_received(request);
 	if (!request->error)
-		coll_memo_succeeded(member, request->instance);
+		coll_unexpected_succeeded(member, request->instance);
 	if (request->error)
 		request_failed(request);
 	else if (request->received > request->plan.count)
@@ -384,30 +384,30 @@ static struct coll_request *request_complete(struct coll_request *request)
 	coll_record_done(request);
 	next = request_leave(request);
 	request->complete = true;
-	if (request->source)
-		request->source->done(request);
+	if (request->completion_ops)
+		request->completion_ops->done(request);
 	else if (request->waiter)
-		coll_wait_tell(request);
+		coll_wait_notify(request);
 	else
-		wake_up_all(&member->wait);
+		wake_up_all(&member->state_wait);
 	if (!member->inflight && member->aborted)
-		wake_up_all(&member->wait);
+		wake_up_all(&member->state_wait);
 	return next;
 }
 
 /* Return: how many parts of it end at once, all of them when the group has failed. */
-static noinline u32 request_next(struct coll_request *request, struct turn *turn)
+static noinline u32 start_next(struct coll_request *request, struct turn *turn)
 {
 	struct coll_member *member = request->member;
 
 	turn_init(turn);
-	if (member->aborted && coll_member_settled(member, ktime_get_ns())) {
-		request->queued = false;
-		turn->ended = atomic_read(&request->left);
+	if (member->aborted && coll_fail_reason_final(member, ktime_get_ns())) {
+		request->waits_for_instance = false;
+		turn->ended = atomic_read(&request->parts_pending);
 	} else {
 		coll_record_begin(request);
 		request_begin(request, turn);
-		request_kick(request);
+		kick_lanes(request);
 	}
 	return turn->ended;
 }
@@ -425,19 +425,19 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 	while (parts) {
 		if (error)
 			WRITE_ONCE(request->error, error);
-		if (!atomic_sub_and_test(parts, &request->left))
+		if (!atomic_sub_and_test(parts, &request->parts_pending))
 			return;
 		atomic64_inc(&member->counters.completed);
 
 		spin_lock(&member->lock);
 		next = request_complete(request);
-		parts = next ? request_next(next, &turn) : 0;
+		parts = next ? start_next(next, &turn) : 0;
 		spin_unlock(&member->lock);
 		if (!next)
 			return;
 		turn_finish(&turn, member);
 		request = next;
-		error = parts ? READ_ONCE(next->aborted) ?: member->aborted : 0;
+		error = parts ? READ_ONCE(next->abort_error) ?: member->aborted : 0;
 	}
 }
 
@@ -472,12 +472,12 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	struct turn turn __uninitialized;
 	int err;
 
-	err = request_number(request, wait, &turn);
+	err = admit(request, wait, &turn);
 	if (err)
 		return err;
 	turn_finish(&turn, member);
 	if (turn.ended)
-		request_report(request, turn.ended, READ_ONCE(request->aborted));
+		request_report(request, turn.ended, READ_ONCE(request->abort_error));
 	return 0;
 }
 
@@ -496,11 +496,11 @@ static int request_submit(struct coll_wait *wait, struct coll_member *member,
 	}
 	*id = request->id;
 	if (nowait) {
-		request_kick(request);
-		coll_wait_release(wait, member);
+		kick_lanes(request);
+		coll_wait_unclaim_all(wait, member);
 		return 0;
 	}
-	err = coll_wait_finish(wait, member);
+	err = coll_wait_sleep_and_collect(wait, member);
 	if (err != -ERESTARTSYS)
 		*id = 0;
 	return err;
@@ -525,26 +525,26 @@ int coll_request_submit(struct coll_member *member, const struct collective_op *
 	int err;
 
 	*id = 0;
-	coll_wait_begin(&wait, member);
+	coll_wait_init(&wait, member);
 	err = request_submit(&wait, member, op, nowait, id);
-	coll_wait_rest(&wait);
+	coll_wait_idle(&wait);
 	*received = wait.received;
 	return err;
 }
 
-static bool request_is(const struct coll_request *request, enum coll_by by, u64 number)
+static bool request_is(const struct coll_request *request, enum coll_find_by by, u64 number)
 {
 	switch (by) {
-	case COLL_BY_USER_DATA:
-		return request->source && request->user_data == number;
-	case COLL_BY_COMMAND:
-		return request->source && (uintptr_t)request->command == number;
+	case COLL_FIND_BY_USER_DATA:
+		return request->completion_ops && request->user_data == number;
+	case COLL_FIND_BY_COMMAND:
+		return request->completion_ops && (uintptr_t)request->completion_ctx == number;
 	default:
 		return request->id == number;
 	}
 }
 
-static struct coll_request *request_by(struct coll_member *member, enum coll_by by, u64 number)
+static struct coll_request *request_by(struct coll_member *member, enum coll_find_by by, u64 number)
 {
 	struct coll_request *request;
 
@@ -564,7 +564,7 @@ static struct coll_request *request_by(struct coll_member *member, enum coll_by 
  * Context: any that does not hold a lock of ours.
  * Return: 0, -ENOENT when it is not in flight, -EALREADY when it fails already.
  */
-int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
+int coll_request_cancel(struct coll_member *member, enum coll_find_by by, u64 number)
 {
 	struct coll_failure failure = failure_cancelled(member);
 	struct coll_request *request;
@@ -572,9 +572,9 @@ int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
 
 	spin_lock(&member->lock);
 	request = request_by(member, by, number);
-	if (!request || !atomic_read(&request->left)) {
+	if (!request || !atomic_read(&request->parts_pending)) {
 		err = -ENOENT;
-	} else if (member->aborted || request->aborted || request->cancelled) {
+	} else if (member->aborted || request->abort_error || request->cancelled) {
 		/* Of a failed group all operations fail, and for its reason. */
 		err = -EALREADY;
 	} else {
@@ -582,10 +582,10 @@ int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number)
 
 		request->cancelled = true;
 		/* The end of a ring does not wait for what is before it. */
-		if (request->queued && by == COLL_BY_COMMAND)
+		if (request->waits_for_instance && by == COLL_FIND_BY_COMMAND)
 			request = coll_request_find(member, instance);
-		if (request && !request->queued) {
-			coll_agree_fail(member, request, instance, &failure);
+		if (request && !request->waits_for_instance) {
+			coll_match_fail(member, request, instance, &failure);
 			return 0;
 		}
 	}
@@ -605,8 +605,8 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 	struct coll_request *request;
 
 	lockdep_assert_held(&member->lock);
-	request = request_with(member, instance);
-	return request && !request->queued && atomic_read(&request->left) ? request : NULL;
+	request = find_oldest(member, instance);
+	return request && !request->waits_for_instance && atomic_read(&request->parts_pending) ? request : NULL;
 }
 
 /**

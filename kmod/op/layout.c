@@ -176,7 +176,7 @@ static int places_check(struct coll_placing *placing, const u64 *place, u32 n, u
 }
 
 /* Each rank's block has a length of its own. */
-static int layout_counts(struct coll_blocks *blocks, const struct collective_layout *layout,
+static int layout_counts(struct coll_block_layout *blocks, const struct collective_layout *layout,
 			 const struct collective_op *op, u32 nranks, const u8 *holds)
 {
 	u64 counts[] = { layout->send_counts, layout->recv_counts };
@@ -214,7 +214,7 @@ static int layout_counts(struct coll_blocks *blocks, const struct collective_lay
 			return err;
 		/* Only these are the same on every rank. */
 		if (op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_REDUCE_SCATTER)
-			blocks->digest = coll_digest(numbers + 1, nranks);
+			blocks->digest = coll_fnv(numbers + 1, nranks);
 		err = counts_add(placing, numbers, nranks, size);
 		if (err)
 			return err;
@@ -231,7 +231,7 @@ static int layout_counts(struct coll_blocks *blocks, const struct collective_lay
 }
 
 /* Our own block is as long wherever it is. */
-static bool own_agrees(const struct coll_blocks *blocks, const struct collective_op *op,
+static bool own_agrees(const struct coll_block_layout *blocks, const struct collective_op *op,
 		       u32 rank)
 {
 	const u64 *send = blocks->area[COLL_AREA_SEND].first;
@@ -243,7 +243,7 @@ static bool own_agrees(const struct coll_blocks *blocks, const struct collective
 }
 
 /* The blocks are as large as one another; where are they? */
-static int layout_views(struct coll_blocks *blocks, const struct collective_layout *layout,
+static int layout_views(struct coll_block_layout *blocks, const struct collective_layout *layout,
 			const struct collective_op *op, u32 nranks, const u8 *holds)
 {
 	const struct collective_view *views[] = {
@@ -279,7 +279,7 @@ static int layout_views(struct coll_blocks *blocks, const struct collective_layo
 	return 0;
 }
 
-static int blocks_new(struct coll_blocks **blocks, struct coll_member *member, u32 n)
+static int blocks_new(struct coll_block_layout **blocks, struct coll_member *member, u32 n)
 {
 	u32 bytes = struct_size(*blocks, numbers, n);
 	int err = coll_charge(&member->charges, bytes);
@@ -297,7 +297,7 @@ static int blocks_new(struct coll_blocks **blocks, struct coll_member *member, u
 }
 
 /**
- * coll_blocks_read() - take an operation's layout
+ * coll_block_layout_read() - take an operation's layout
  * @blocks: out: the layout, or NULL: one block follows the other
  * @op: the operation; its collective takes a layout, its type is one
  * @member: that submits it
@@ -306,7 +306,7 @@ static int blocks_new(struct coll_blocks **blocks, struct coll_member *member, u
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
  */
-noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
+noinline int coll_block_layout_read(struct coll_block_layout **blocks, const struct collective_op *op,
 			      struct coll_member *member, const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;
@@ -331,17 +331,17 @@ noinline int coll_blocks_read(struct coll_blocks **blocks, const struct collecti
 	if (!err && vector && !own_agrees(*blocks, op, rank))
 		err = -EINVAL;
 	if (err) {
-		coll_blocks_free(*blocks);
+		coll_block_layout_free(*blocks);
 		*blocks = NULL;
 	}
 	return err;
 }
 
 /**
- * coll_blocks_free() - undo coll_blocks_read()
+ * coll_block_layout_free() - undo coll_block_layout_read()
  * @blocks: what it gave; its request is complete, or was never submitted
  */
-void coll_blocks_free(struct coll_blocks *blocks)
+void coll_block_layout_free(struct coll_block_layout *blocks)
 {
 	if (!blocks)
 		return;
@@ -350,17 +350,17 @@ void coll_blocks_free(struct coll_blocks *blocks)
 }
 
 /**
- * coll_blocks_vector() - does it have blocks of different lengths?
+ * coll_block_layout_vector() - does it have blocks of different lengths?
  * @blocks: a layout, or NULL
  */
-bool coll_blocks_vector(const struct coll_blocks *blocks)
+bool coll_block_layout_vector(const struct coll_block_layout *blocks)
 {
 	return blocks && (blocks->area[COLL_AREA_SEND].first ||
 			  blocks->area[COLL_AREA_RECV].first);
 }
 
 /**
- * coll_blocks_own() - where does our own block of the input begin?
+ * coll_block_layout_own() - where does our own block of the input begin?
  * @blocks: of an operation whose input has a block of each rank, and whose result
  *	is one block
  * @rank: ours
@@ -368,7 +368,7 @@ bool coll_blocks_vector(const struct coll_blocks *blocks)
  *
  * Return: false when the result does not lie as that block does.
  */
-bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off)
+bool coll_block_layout_own(const struct coll_block_layout *blocks, u32 rank, u64 *off)
 {
 	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
 	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
@@ -387,11 +387,11 @@ bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off)
 }
 
 /**
- * coll_blocks_alike() - do the blocks of the input lie as those of the result do?
+ * coll_block_layout_alike() - do the blocks of the input lie as those of the result do?
  * @blocks: of an operation whose input and result have a block of each rank
  * @nranks: of the group
  */
-bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks)
+bool coll_block_layout_alike(const struct coll_block_layout *blocks, u32 nranks)
 {
 	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
 	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
@@ -408,7 +408,7 @@ bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks)
 }
 
 /**
- * coll_blocks_over() - what a buffer is to the schedules
+ * coll_block_layout_over() - what a buffer is to the schedules
  * @blocks: the layout, or NULL
  * @area: which buffer
  * @under: the memory that it is in; used as long as @blocks
@@ -416,7 +416,7 @@ bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks)
  *
  * Return: its view, or NULL when it needs none.
  */
-const struct coll_mem *coll_blocks_over(struct coll_blocks *blocks, u32 area,
+const struct coll_mem *coll_block_layout_over(struct coll_block_layout *blocks, u32 area,
 					const struct coll_mem *under, u64 off)
 {
 	struct coll_placing *placing;

@@ -36,7 +36,7 @@ struct coll_placing {
 };
 
 /**
- * struct coll_blocks - the layout of an operation, checked
+ * struct coll_block_layout - the layout of an operation, checked
  * @area: of each enum coll_area; of one that holds nothing, zero
  * @digest: of the counts that all ranks must have given; 0: there are none
  * @member: that it is charged to; outlives it
@@ -45,7 +45,7 @@ struct coll_placing {
  *
  * Belongs to one request, whose lanes read it, and is freed with it.
  */
-struct coll_blocks {
+struct coll_block_layout {
 	struct coll_placing area[COLL_AREA_COUNT];
 	u64 digest;
 	struct coll_member *member;
@@ -53,13 +53,13 @@ struct coll_blocks {
 	u64 numbers[];
 };
 
-int coll_blocks_read(struct coll_blocks **blocks, const struct collective_op *op,
+int coll_block_layout_read(struct coll_block_layout **blocks, const struct collective_op *op,
 		     struct coll_member *member, const u8 *holds);
-void coll_blocks_free(struct coll_blocks *blocks);
-bool coll_blocks_vector(const struct coll_blocks *blocks);
-bool coll_blocks_own(const struct coll_blocks *blocks, u32 rank, u64 *off);
-bool coll_blocks_alike(const struct coll_blocks *blocks, u32 nranks);
-const struct coll_mem *coll_blocks_over(struct coll_blocks *blocks, u32 area,
+void coll_block_layout_free(struct coll_block_layout *blocks);
+bool coll_block_layout_vector(const struct coll_block_layout *blocks);
+bool coll_block_layout_own(const struct coll_block_layout *blocks, u32 rank, u64 *off);
+bool coll_block_layout_alike(const struct coll_block_layout *blocks, u32 nranks);
+const struct coll_mem *coll_block_layout_over(struct coll_block_layout *blocks, u32 area,
 					const struct coll_mem *under, u64 off);
 
 #endif /* COLL_BLOCKS_H */

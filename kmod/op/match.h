@@ -20,11 +20,11 @@ struct coll_member;
 struct coll_request;
 
 /**
- * struct coll_evidence - what a rank has called
+ * struct coll_rank_call - what a rank has called
  * @rank: which one; COLLECTIVE_RANK_NONE: it is not known
  * @signature: of its call
  */
-struct coll_evidence {
+struct coll_rank_call {
 	u32 rank;
 	struct coll_signature signature;
 };
@@ -35,19 +35,19 @@ struct coll_evidence {
  * @calls: of a mismatch: of @rank_a and @rank_b of the reason, as far as known
  */
 struct coll_failure {
-	struct coll_cause cause;
-	struct coll_evidence calls[2];
+	struct coll_reason cause;
+	struct coll_rank_call calls[2];
 };
 
 /**
- * struct coll_memo - what others have called and this rank has not
+ * struct coll_unexpected_call - what others have called and this rank has not
  * @node: with a key: among those of the same hash
  * @name: of the operation
  * @heard: bit (1 << round) in which they said so
  * @signature: what they called
  * @balances: of the rounds that were heard, where counts are known to two ranks only
  */
-struct coll_memo {
+struct coll_unexpected_call {
 	struct hlist_node node;
 	u64 name;
 	u32 heard;
@@ -66,7 +66,7 @@ struct coll_failures {
 };
 
 /**
- * struct coll_memos - what is known of operations not submitted here (unexpected.c)
+ * struct coll_unexpected - what is known of operations not submitted here (unexpected.c)
  * @counted: without a key, by the low bits of their number [l]
  * @keyed: with one, by the hash of their name [l]
  * @nkeyed: how many of these, at most memos_max() [l]
@@ -84,8 +84,8 @@ struct coll_failures {
  * @distance: how far other ranks have come [l]
  * @lapsed: an operation without a key has failed since the last one that succeeded [l]
  */
-struct coll_memos {
-	struct coll_memo counted[COLL_AHEAD_MAX];
+struct coll_unexpected {
+	struct coll_unexpected_call counted[COLL_AHEAD_MAX];
 	struct hlist_head keyed[COLL_INFLIGHT];
 	u32 nkeyed;
 	u64 failed_counted[COLL_AHEAD_MAX];
@@ -127,51 +127,51 @@ struct coll_absents {
 };
 
 /* match.c */
-bool coll_agree_waits(const struct coll_request *request);
-u32 coll_agree_rounds(u32 nranks);
-u32 coll_agree_before(const struct coll_member *member, u32 round);
-u32 coll_agree_after(const struct coll_member *member, u32 round);
-bool coll_agree_begin(struct coll_request *request, struct coll_failure *failure);
-void coll_agree_doom(struct coll_member *member, u64 instance,
+bool coll_match_waits(const struct coll_request *request);
+u32 coll_match_rounds(u32 nranks);
+u32 coll_match_prev_peer(const struct coll_member *member, u32 round);
+u32 coll_match_next_peer(const struct coll_member *member, u32 round);
+bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
+void coll_match_fail_started(struct coll_member *member, u64 instance,
 		     const struct coll_failure *failure);
-int coll_agree_heard(struct coll_member *member, u32 peer, const struct coll_control *control);
-struct coll_failure coll_agree_odd_failure(const struct coll_request *request);
-void coll_agree_odd(struct coll_member *member, u64 instance, u32 peer);
-void coll_agree_left(struct coll_member *member);
-void coll_agree_tick(struct coll_member *member, u64 now);
-u64 coll_agree_submitted(struct coll_member *member, u32 peer);
-void coll_agree_hear_submitted(struct coll_member *member, u32 peer, u64 count);
-void coll_agree_tell_submitted(struct coll_member *member, u64 now);
-void coll_agree_fail(struct coll_member *member, struct coll_request *request, u64 instance,
+int coll_match_receive_announce(struct coll_member *member, u32 peer, const struct coll_control *control);
+struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
+void coll_match_payload_mismatch(struct coll_member *member, u64 instance, u32 peer);
+void coll_match_peer_left(struct coll_member *member);
+void coll_match_heartbeat(struct coll_member *member, u64 now);
+u64 coll_match_submitted(struct coll_member *member, u32 peer);
+void coll_match_hear_submitted(struct coll_member *member, u32 peer, u64 count);
+void coll_match_send_submitted(struct coll_member *member, u64 now);
+void coll_match_fail(struct coll_member *member, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&member->lock);
-void coll_agree_abort(struct coll_member *member, u64 instance,
+void coll_match_abort(struct coll_member *member, u64 instance,
 		      const struct coll_failure *failure);
 
 /* unexpected.c */
-int coll_memo_setup(struct coll_member *member);
-void coll_memo_cleanup(struct coll_member *member);
-struct coll_memo *coll_memo_find(struct coll_member *member, u64 name);
-struct coll_memo *coll_memo_get(struct coll_member *member, u64 name);
-void coll_memo_drop(struct coll_member *member, u64 name);
-const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 name);
-bool coll_memo_failed(const struct coll_member *member, u64 name);
-bool coll_memo_expects(const struct coll_member *member, u64 name);
-int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure);
-bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at, u64 *name);
-bool coll_memo_full(const struct coll_member *member);
-void coll_memo_submitted(struct coll_member *member);
-void coll_memo_succeeded(struct coll_member *member, u64 name);
-void coll_memo_hear(struct coll_member *member, u32 round, u64 count);
-u64 coll_memo_told(struct coll_member *member, u32 round);
+int coll_unexpected_setup(struct coll_member *member);
+void coll_unexpected_cleanup(struct coll_member *member);
+struct coll_unexpected_call *coll_unexpected_find(struct coll_member *member, u64 name);
+struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_member *member, u64 name);
+void coll_unexpected_remove(struct coll_member *member, u64 name);
+const struct coll_failure *coll_failed_ops_find(struct coll_member *member, u64 name);
+bool coll_failed_ops_has(const struct coll_member *member, u64 name);
+bool coll_unexpected_expects(const struct coll_member *member, u64 name);
+int coll_failed_ops_add(struct coll_member *member, u64 name, const struct coll_failure *failure);
+bool coll_failed_ops_next(struct coll_member *member, struct coll_failures *at, u64 *name);
+bool coll_unexpected_full(const struct coll_member *member);
+void coll_unexpected_submitted(struct coll_member *member);
+void coll_unexpected_succeeded(struct coll_member *member, u64 name);
+void coll_unexpected_hear(struct coll_member *member, u32 round, u64 count);
+u64 coll_unexpected_told(struct coll_member *member, u32 round);
 
 /* absent.c */
-void coll_absent_blame(struct coll_member *member);
-void coll_absent_ask(struct coll_request *request);
-bool coll_absent_answered(struct coll_request *request);
-bool coll_absent_found(struct coll_member *member, u64 instance,
-		       const struct coll_cause *cause, struct coll_control *control);
-void coll_absent_tell(struct coll_member *member, const struct coll_control *control);
-void coll_absent_heard(struct coll_member *member, const struct coll_control *control);
+void coll_absent_attribute(struct coll_member *member);
+void coll_absent_hold_completion(struct coll_request *request);
+bool coll_absent_release_completion(struct coll_request *request);
+bool coll_absent_self_report(struct coll_member *member, u64 instance,
+		       const struct coll_reason *cause, struct coll_control *control);
+void coll_absent_broadcast(struct coll_member *member, const struct coll_control *control);
+void coll_absent_receive(struct coll_member *member, const struct coll_control *control);
 void coll_absent_status(const struct coll_member *member, struct collective_status *status);
 
 #endif /* COLL_AGREE_H */

@@ -65,13 +65,13 @@ void coll_request_free(struct coll_request *request)
 		if (request->part[i].scratch.bytes)
 			kvfree(request->part[i].scratch.bytes);
 	if (request->blocks)
-		coll_blocks_free(request->blocks);
+		coll_block_layout_free(request->blocks);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
 	if (request->charged)
 		coll_uncharge(&request->member->charges, request->charged);
 	request->charged = 0;
-	if (!coll_spare_put(request))
+	if (!coll_request_cache_put(request))
 		coll_request_release(request);
 }
 
@@ -99,7 +99,7 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 static int request_buffer(struct coll_request *request, enum coll_area area,
 			  u32 id, u64 addr, bool writable)
 {
-	const struct coll_touch *touch = &request->extent.touch[area];
+	const struct coll_byte_range *touch = &request->footprint.range[area];
 	const struct coll_mem *view;
 	struct coll_buffer *buffer;
 	int err;
@@ -113,8 +113,8 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 		if (err)
 			return err;
 	} else {
-		buffer = request->source && request->source->lend ?
-			 request->source->lend(request, addr, touch->bytes, writable) :
+		buffer = request->completion_ops && request->completion_ops->lend ?
+			 request->completion_ops->lend(request, addr, touch->bytes, writable) :
 			 coll_buffer_pin(request->member, addr, touch->bytes, writable);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
@@ -122,7 +122,7 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 	}
 
 	request->mem[area] = &request->buffer[area]->mem;
-	view = coll_blocks_over(request->blocks, area, request->mem[area], request->off[area]);
+	view = coll_block_layout_over(request->blocks, area, request->mem[area], request->off[area]);
 	if (view) {
 		request->mem[area] = view;
 		request->off[area] = 0;
@@ -142,7 +142,7 @@ static void request_share(struct coll_request *request, enum coll_area area,
 
 static int request_pin(struct coll_request *request)
 {
-	const struct coll_extent *extent = &request->extent;
+	const struct coll_footprint *extent = &request->footprint;
 	const struct collective_op *op = &request->op;
 	int err;
 
@@ -228,13 +228,13 @@ static struct coll_request *request_learn(struct coll_member *member,
 					  struct coll_request *old)
 {
 	struct coll_request *request;
-	struct coll_blocks *blocks;
-	struct coll_extent extent;
+	struct coll_block_layout *blocks;
+	struct coll_footprint extent;
 	struct coll_plan plan;
 	u32 nparts;
 	int err;
 
-	err = coll_call_check(op, member, &plan, &extent, &blocks);
+	err = coll_validate(op, member, &plan, &extent, &blocks);
 	if (err) {
 		if (old)
 			coll_request_release(old);
@@ -243,15 +243,15 @@ static struct coll_request *request_learn(struct coll_member *member,
 	nparts = coll_plan_lanes(&plan);
 	request = request_renew(member, nparts, old);
 	if (IS_ERR(request)) {
-		coll_blocks_free(blocks);
+		coll_block_layout_free(blocks);
 		return request;
 	}
 	request->op = *op;
 	request->plan = plan;
-	request->extent = extent;
+	request->footprint = extent;
 	request->blocks = blocks;
 	request->eager = coll_plan_eager(&plan);
-	request->telling = coll_plan_telling(&plan);
+	request->implicit_match = coll_plan_implicit_match(&plan);
 	request->signature = (struct coll_signature){
 		.collective = op->opcode,
 		.type = op->type,
@@ -264,7 +264,7 @@ static struct coll_request *request_learn(struct coll_member *member,
 	};
 	if (coll_signature_paired(&request->signature))
 		request->balance = coll_balance_own(&request->plan);
-	if (request->telling)
+	if (request->implicit_match)
 		request->digest = coll_signature_digest(&request->signature);
 	return request;
 }
@@ -276,11 +276,11 @@ static void request_arm(struct coll_request *request)
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
 						 request->member->timeout;
 
-	request->odd = COLL_NOBODY;
-	request->begun = ktime_get_ns();
+	request->mismatch_peer = COLL_NOBODY;
+	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET)
 		request->deadline = (jiffies + timeout) | 1;
-	atomic_set(&request->left, request->nparts + coll_agree_waits(request));
+	atomic_set(&request->parts_pending, request->nparts + coll_match_waits(request));
 }
 
 /* Steps may be as many as the bytes have segments, but the ranks that they meet are few. */
@@ -291,7 +291,7 @@ static int request_demand_met(struct coll_member *member, const struct coll_plan
 
 	for (peer = 0; !err && peer < plan->nranks; peer++)
 		if (peer != plan->rank && plan->schedule->meets(plan, peer))
-			err = coll_link_demand(member, peer);
+			err = coll_link_ensure(member, peer);
 	return err;
 }
 
@@ -308,10 +308,10 @@ static int request_demand(struct coll_member *member, const struct coll_plan *pl
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
-		if (step.to != COLL_NOBODY && (step.token || step.out.len))
-			err = coll_link_demand(member, step.to);
-		if (!err && step.from != COLL_NOBODY && (step.token || step.in.len))
-			err = coll_link_demand(member, step.from);
+		if (step.to != COLL_NOBODY && (step.signal || step.out.len))
+			err = coll_link_ensure(member, step.to);
+		if (!err && step.from != COLL_NOBODY && (step.signal || step.in.len))
+			err = coll_link_ensure(member, step.from);
 	}
 	return err;
 }
@@ -327,9 +327,9 @@ static int request_links(struct coll_request *request)
 	if (READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
 		return 0;
 	/* To neighbours there is one since CONNECT, and in a small group all are. */
-	if (!plan->schedule->ring && member->nring < member->nranks - 1)
+	if (!plan->schedule->ring && member->nr_required < member->nranks - 1)
 		err = request_demand(member, plan);
-	request->linked = !err;
+	request->links_ready = !err;
 	return err;
 }
 
@@ -345,22 +345,22 @@ static int request_links(struct coll_request *request)
  */
 struct coll_request *coll_request_new(struct coll_member *member,
 				      const struct collective_op *op,
-				      const struct coll_source *source, void *command)
+				      const struct coll_completion_ops *source, void *command)
 {
-	struct coll_request *request = coll_spare_take(member, op);
+	struct coll_request *request = coll_request_cache_get(member, op);
 	int err;
 
-	if (!coll_spare_again(request, op))
+	if (!coll_request_cache_hit(request, op))
 		request = request_learn(member, op, request);
 	if (IS_ERR(request))
 		return request;
 	request_arm(request);
-	request->source = source;
-	request->command = command;
+	request->completion_ops = source;
+	request->completion_ctx = command;
 	err = request_pin(request);
 	if (!err)
 		err = request_scratch(request);
-	if (!err && !request->linked)
+	if (!err && !request->links_ready)
 		err = request_links(request);
 	if (err) {
 		coll_request_free(request);

@@ -34,32 +34,32 @@ struct coll_scratch {
  * @request: that it is a part of
  * @inst: the engine's, with what is asked of it
  * @scratch: of the call
- * @odd: peer whose frame does not fit and is to be told of, or COLL_NOBODY [L]
+ * @mismatch_peer: peer whose frame does not fit and is to be told of, or COLL_NOBODY [L]
  * @error: how it ended
  */
 struct coll_part {
 	struct llist_node submitted;
 	struct list_head node;
 	struct coll_request *request;
-	struct coll_inst inst;
+	struct coll_task inst;
 	struct coll_scratch scratch;
-	u32 odd;
+	u32 mismatch_peer;
 	int error;
 };
 
 /**
- * struct coll_touch - what is touched of a buffer
+ * struct coll_byte_range - what is touched of a buffer
  * @skip: bytes from its address to the first one touched
  * @bytes: from there to behind the last one; 0: nothing
  */
-struct coll_touch {
+struct coll_byte_range {
 	u64 skip;
 	u64 bytes;
 };
 
 /**
- * struct coll_extent - what an operation does with its two buffers
- * @touch: what it reads of its input and writes of its result, by enum coll_area
+ * struct coll_footprint - what an operation does with its two buffers
+ * @range: what it reads of its input and writes of its result, by enum coll_area
  * @block: bytes of the vector, or of the longest block that we know of
  * @total: elements of the vector or of a block, on which ranks must agree; where
  *	blocks differ, of all of them, or 0 when some are known to some ranks only
@@ -68,8 +68,8 @@ struct coll_touch {
  *	input); bytes, the blocks one after the other
  * @in_place: it is
  */
-struct coll_extent {
-	struct coll_touch touch[COLL_AREA_COUNT];
+struct coll_footprint {
+	struct coll_byte_range range[COLL_AREA_COUNT];
 	u64 block;
 	u64 total;
 	u64 digest;
@@ -78,13 +78,13 @@ struct coll_extent {
 };
 
 /**
- * struct coll_source - where requests come from, if nobody waits for them
+ * struct coll_completion_ops - where requests come from, if nobody waits for them
  * @done: the request is complete: its member is locked, and somebody else has to call
  *	coll_wait_collect() soon
  * @lend: give the memory of a buffer that is not registered, or NULL when it is the
  *	process's own
  */
-struct coll_source {
+struct coll_completion_ops {
 	void (*done)(struct coll_request *request);
 	struct coll_buffer *(*lend)(const struct coll_request *request, u64 addr, u64 length,
 				    bool writable);
@@ -98,16 +98,16 @@ struct coll_source {
  * @member: [c]
  * @op: the call, as it came from user space [c]
  * @signature: what the ranks must agree on [c]
- * @digest: of that, if @telling [c]
+ * @digest: of that, if @implicit_match [c]
  * @balance: what we add to the sum of counts that only two ranks know [c]
- * @balances: what was heard of that sum, of the rounds in @heard; here because nothing has to
+ * @balances: what was heard of that sum, of the rounds in @rounds_heard; here because nothing has to
  *	clear it [l]
  * @plan: the same for the schedules, on any lane [c]
- * @extent: of its buffers [c]
+ * @footprint: of its buffers [c]
  * @nparts: how many [c]
  * @eager: it is sent on credit, by copy [c]
- * @telling: its frames and grants say what has been called: coll_plan_telling() [c]
- * @linked: the group was up before, so there is a link to each rank it needs [c]
+ * @implicit_match: its frames and grants say what has been called: coll_plan_implicit_match() [c]
+ * @links_ready: the group was up before, so there is a link to each rank it needs [c]
  * @node: in the member's list, until it is complete [l]
  * @named: by the hash of its name, if it has begun [l]
  * @same: those of its name that are behind it, in a ring [l]
@@ -119,32 +119,32 @@ struct coll_source {
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @mem: the same as the schedules see them: blocks one after the other [c]
  * @off: where in @mem it begins [c]
- * @begun: when, ns [c]
+ * @submit_ns: when, ns [c]
  * @deadline: jiffies, 0: none [c]
- * @aborted: it is to fail: a negative errno [a]
+ * @abort_error: it is to fail: a negative errno [a]
  * @failure: why [l]
  * @error: how it ended, once complete
  * @received: elements that came, once complete; with VARLEN perhaps more than there
  *	was room for, by which it fails on this rank alone
- * @queued: it has not begun: one of the same name is before it [l]
+ * @waits_for_instance: it has not begun: one of the same name is before it [l]
  * @cancelled: it is to fail when it begins [l]
- * @doomed: it began knowing why it fails; who began it sees to it that it does, and
+ * @fail_at_start: it began knowing why it fails; who began it sees to it that it does, and
  *	nobody is missed for it [l, then the lane's]
  * @complete: it is; no lane looks at it any more [l]
  * @waiter: of the one thread that waits for it, or NULL [l]
- * @source: whom else it is for: see struct coll_source; or NULL [c]
- * @command: of @source [c]
- * @user_data: by which @source knows it [c]
- * @quiet: its payload tells others of it, as yet [l]
- * @agreeing: it is not known yet whether all ranks have called the same, and
+ * @completion_ops: whom else it is for: see struct coll_completion_ops; or NULL [c]
+ * @completion_ctx: of @completion_ops [c]
+ * @user_data: by which @completion_ops knows it [c]
+ * @announce_deferred: its payload tells others of it, as yet [l]
+ * @match_pending: it is not known yet whether all ranks have called the same, and
  *	whoever learns it reports it [l]
- * @asking: it has failed, and one more part of it is to learn who was absent [l]
- * @told: rounds in which we have told our call [l]
- * @heard: bit (1 << round) in which the same was heard [l]
- * @odd: whose payload does not fit, or COLL_NOBODY [l]
- * @odd_since: when that was seen, ns [l]
- * @left: parts that are not complete, of them the agreement [a]
- * @first: lane of the first part [c]
+ * @absent_pending: it has failed, and one more part of it is to learn who was absent [l]
+ * @rounds_sent: rounds in which we have told our call [l]
+ * @rounds_heard: bit (1 << round) in which the same was heard [l]
+ * @mismatch_peer: whose payload does not fit, or COLL_NOBODY [l]
+ * @mismatch_ns: when that was seen, ns [l]
+ * @parts_pending: parts that are not complete, of them the agreement [a]
+ * @first_lane: lane of the first part [c]
  * @part: one a lane
  */
 struct coll_request {
@@ -155,11 +155,11 @@ struct coll_request {
 	u64 balance;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 	struct coll_plan plan;
-	struct coll_extent extent;
+	struct coll_footprint footprint;
 	u32 nparts;
 	bool eager;
-	bool telling;
-	bool linked;
+	bool implicit_match;
+	bool links_ready;
 
 	struct list_head node;
 	struct hlist_node named;
@@ -168,33 +168,33 @@ struct coll_request {
 	u64 id;
 	u64 instance;
 	u64 charged;
-	struct coll_blocks *blocks;
+	struct coll_block_layout *blocks;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	const struct coll_mem *mem[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];
-	u64 begun;
+	u64 submit_ns;
 	unsigned long deadline;
-	int aborted;
+	int abort_error;
 	struct coll_failure failure;
 	int error;
 	u64 received;
-	bool queued;
+	bool waits_for_instance;
 	bool cancelled;
-	bool doomed;
+	bool fail_at_start;
 	bool complete;
 	struct completion *waiter;
-	const struct coll_source *source;
-	void *command;
+	const struct coll_completion_ops *completion_ops;
+	void *completion_ctx;
 	u64 user_data;
-	bool quiet;
-	bool agreeing;
-	bool asking;
-	u32 told;
-	u32 heard;
-	u32 odd;
-	u64 odd_since;
-	atomic_t left;
-	u32 first;
+	bool announce_deferred;
+	bool match_pending;
+	bool absent_pending;
+	u32 rounds_sent;
+	u32 rounds_heard;
+	u32 mismatch_peer;
+	u64 mismatch_ns;
+	atomic_t parts_pending;
+	u32 first_lane;
 	struct coll_part part[];
 };
 
@@ -204,15 +204,15 @@ struct coll_request {
  * @n: how many
  * @timeout: jiffies, 0: only look
  * @end: when they are over
- * @news: one of them is complete, or a runner is handed to us
+ * @event: one of them is complete, or a runner is handed to us
  * @task: the thread
- * @told: one of them is complete, as we have seen to ourselves
+ * @self_notified: one of them is complete, as we have seen to ourselves
  * @cpu: where we are counted while we run, or are about to (exec/cpu.c); below 0: nowhere
- * @awake: 1: we are [a]
+ * @counted: 1: we are [a]
  * @nparts: lanes that they use, at most
  * @bytes: the largest one's
- * @eager: lane, as a bit, on which one that is small comes; 0: none does
- * @lent: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
+ * @eager_lanes: lane, as a bit, on which one that is small comes; 0: none does
+ * @redirected: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
  *	their workers
  * @helper: that we may be of others meanwhile
  * @index: out: which one was collected; @n: none
@@ -223,36 +223,36 @@ struct coll_wait {
 	u32 n;
 	long timeout;
 	unsigned long end;
-	struct completion news;
+	struct completion event;
 	struct task_struct *task;
-	bool told;
+	bool self_notified;
 	int cpu;
-	atomic_t awake;
+	atomic_t counted;
 	u32 nparts;
 	u64 bytes;
-	unsigned long eager;
-	unsigned long lent;
+	unsigned long eager_lanes;
+	unsigned long redirected;
 	struct coll_helper helper;
 	u32 index;
 	u64 received;
 };
 
 /* How a request is told from others. */
-enum coll_by {
-	COLL_BY_ID,
-	COLL_BY_USER_DATA,	/* what its source knows it by */
-	COLL_BY_COMMAND,	/* the address of the source's command */
+enum coll_find_by {
+	COLL_FIND_BY_ID,
+	COLL_FIND_BY_USER_DATA,	/* what its source knows it by */
+	COLL_FIND_BY_COMMAND,	/* the address of the source's command */
 };
 
 /* validate.c */
-int coll_call_check(const struct collective_op *op, struct coll_member *member,
-		    struct coll_plan *plan, struct coll_extent *extent,
-		    struct coll_blocks **blocks);
+int coll_validate(const struct collective_op *op, struct coll_member *member,
+		    struct coll_plan *plan, struct coll_footprint *extent,
+		    struct coll_block_layout **blocks);
 
 /* request.c */
 struct coll_request *coll_request_new(struct coll_member *member,
 				      const struct collective_op *op,
-				      const struct coll_source *source, void *command);
+				      const struct coll_completion_ops *source, void *command);
 struct coll_request *coll_request_alloc(struct coll_member *member, u32 nparts);
 void coll_request_release(struct coll_request *request);
 void coll_request_free(struct coll_request *request);
@@ -261,26 +261,26 @@ void coll_request_free(struct coll_request *request);
 int coll_request_start(struct coll_request *request, struct coll_wait *wait);
 int coll_request_submit(struct coll_member *member, const struct collective_op *op,
 			bool nowait, u64 *id, u64 *received);
-int coll_request_cancel(struct coll_member *member, enum coll_by by, u64 number);
+int coll_request_cancel(struct coll_member *member, enum coll_find_by by, u64 number);
 void coll_request_part_done(struct coll_part *part);
 void coll_request_report(struct coll_request *request, int error);
 struct coll_request *coll_request_find(struct coll_member *member, u64 instance);
 
 /* wait.c */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
-void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member);
-void coll_wait_rest(struct coll_wait *wait);
-void coll_wait_tell(struct coll_request *request);
-void coll_wait_release(struct coll_wait *wait, struct coll_member *member);
-int coll_wait_finish(struct coll_wait *wait, struct coll_member *member);
+void coll_wait_init(struct coll_wait *wait, const struct coll_member *member);
+void coll_wait_idle(struct coll_wait *wait);
+void coll_wait_notify(struct coll_request *request);
+void coll_wait_unclaim_all(struct coll_wait *wait, struct coll_member *member);
+int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_member *member);
 int coll_wait(struct coll_wait *wait, struct coll_member *member);
 int coll_wait_collect(struct coll_request *request, u64 *received);
-bool coll_wait_ready(struct coll_member *member);
-void coll_wait_drain(struct coll_member *member, unsigned long patience);
-void coll_wait_reap(struct coll_member *member);
+bool coll_wait_has_collectable(struct coll_member *member);
+void coll_wait_inflight(struct coll_member *member, unsigned long patience);
+void coll_wait_free_uncollected(struct coll_member *member);
 
 /* expire.c */
-void coll_deadline_arm(struct coll_request *request);
-void coll_deadline_work(struct work_struct *work);
+void coll_timer_arm(struct coll_request *request);
+void coll_timer_work(struct work_struct *work);
 
 #endif /* COLL_REQUEST_H */

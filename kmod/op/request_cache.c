@@ -24,17 +24,17 @@ static struct coll_request **spare_place(struct coll_member *member,
 {
 	u64 mix = op->send ^ op->count << 16 ^ op->opcode;
 
-	return &member->spare[hash_64(mix, ilog2(COLL_SPARES))];
+	return &member->request_cache[hash_64(mix, ilog2(COLL_SPARES))];
 }
 
 /**
- * coll_spare_take() - take out the request of a call, or memory for it
+ * coll_request_cache_get() - take out the request of a call, or memory for it
  * @member: the member
  * @op: the call, not checked
  *
  * Return: a request of a single part, of whatever call: the caller's; or NULL.
  */
-struct coll_request *coll_spare_take(struct coll_member *member, const struct collective_op *op)
+struct coll_request *coll_request_cache_get(struct coll_member *member, const struct collective_op *op)
 {
 	struct coll_request **place = spare_place(member, op);
 
@@ -42,13 +42,13 @@ struct coll_request *coll_spare_take(struct coll_member *member, const struct co
 }
 
 /**
- * coll_spare_again() - is a call the same?  Then make a new request of the old one
- * @request: from coll_spare_take()
+ * coll_request_cache_hit() - is a call the same?  Then make a new request of the old one
+ * @request: from coll_request_cache_get()
  * @op: the call, not checked
  *
  * Return: true: it is, and nothing is set of @request but what it knows of the call.
  */
-bool coll_spare_again(struct coll_request *request, const struct collective_op *op)
+bool coll_request_cache_hit(struct coll_request *request, const struct collective_op *op)
 {
 	if (!request || op->layout || memcmp(&request->op, op, sizeof(*op)))
 		return false;
@@ -69,13 +69,13 @@ static void spare_copy(struct coll_request **place, const struct coll_request *r
 }
 
 /**
- * coll_spare_put() - keep a request that is over, or what is known of its call
+ * coll_request_cache_put() - keep a request that is over, or what is known of its call
  * @request: nobody's any more
  *
  * Context: may sleep.
  * Return: false if it is still to be freed.
  */
-bool coll_spare_put(struct coll_request *request)
+bool coll_request_cache_put(struct coll_request *request)
 {
 	struct coll_request **place = spare_place(request->member, &request->op);
 
@@ -88,16 +88,16 @@ bool coll_spare_put(struct coll_request *request)
 }
 
 /**
- * coll_spare_clear() - give all memory back
+ * coll_request_cache_clear() - give all memory back
  * @member: one that has no requests any more
  */
-void coll_spare_clear(struct coll_member *member)
+void coll_request_cache_clear(struct coll_member *member)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_SPARES; i++) {
-		if (member->spare[i])
-			coll_request_release(member->spare[i]);
-		member->spare[i] = NULL;
+		if (member->request_cache[i])
+			coll_request_release(member->request_cache[i]);
+		member->request_cache[i] = NULL;
 	}
 }

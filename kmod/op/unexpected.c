@@ -47,7 +47,7 @@ static const struct rhashtable_params memo_failed_params = {
 /* Twice, for what has failed there already when we do not know it yet. */
 static u32 memos_max(const struct coll_member *member)
 {
-	return 2 * COLL_INFLIGHT * coll_agree_rounds(member->nranks);
+	return 2 * COLL_INFLIGHT * coll_match_rounds(member->nranks);
 }
 
 /* Beyond those that this rank has submitted there is what the others have in flight. */
@@ -57,15 +57,15 @@ static u32 memo_failed_max(const struct coll_member *member)
 }
 
 /**
- * coll_memo_setup() - make room for what is known
+ * coll_unexpected_setup() - make room for what is known
  * @member: the member
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int coll_memo_setup(struct coll_member *member)
+int coll_unexpected_setup(struct coll_member *member)
 {
-	struct coll_memos *memos = kvzalloc(sizeof(*memos), GFP_KERNEL_ACCOUNT);
+	struct coll_unexpected *memos = kvzalloc(sizeof(*memos), GFP_KERNEL_ACCOUNT);
 
 	if (!memos)
 		return -ENOMEM;
@@ -73,13 +73,13 @@ int coll_memo_setup(struct coll_member *member)
 		kvfree(memos);
 		return -ENOMEM;
 	}
-	coll_distance_init(&memos->distance, coll_agree_rounds(member->nranks),
+	coll_distance_init(&memos->distance, coll_match_rounds(member->nranks),
 			   COLL_AHEAD_MAX);
 	member->memos = memos;
 	return 0;
 }
 
-static void memo_free(struct coll_member *member, struct coll_memo *memo)
+static void memo_free(struct coll_member *member, struct coll_unexpected_call *memo)
 {
 	hlist_del(&memo->node);
 	member->memos->nkeyed--;
@@ -94,13 +94,13 @@ static void memo_free_failed(void *failed, void *member)
 }
 
 /**
- * coll_memo_cleanup() - undo coll_memo_setup()
+ * coll_unexpected_cleanup() - undo coll_unexpected_setup()
  * @member: the member; nobody tells it anything any more
  */
-void coll_memo_cleanup(struct coll_member *member)
+void coll_unexpected_cleanup(struct coll_member *member)
 {
-	struct coll_memos *memos = member->memos;
-	struct coll_memo *memo;
+	struct coll_unexpected *memos = member->memos;
+	struct coll_unexpected_call *memo;
 	struct hlist_node *next;
 	u32 i;
 
@@ -116,22 +116,22 @@ void coll_memo_cleanup(struct coll_member *member)
 
 static struct hlist_head *memo_bucket(struct coll_member *member, u64 name)
 {
-	return &member->memos->keyed[coll_name_hash(name, COLL_INFLIGHT)];
+	return &member->memos->keyed[coll_instance_hash(name, COLL_INFLIGHT)];
 }
 
 /**
- * coll_memo_find() - what others have called
+ * coll_unexpected_find() - what others have called
  * @member: the member, locked
  * @name: of an operation that is to be submitted
  *
  * Return: the memo, or NULL.
  */
-struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
+struct coll_unexpected_call *coll_unexpected_find(struct coll_member *member, u64 name)
 {
-	struct coll_memo *memo = &member->memos->counted[name & (COLL_AHEAD_MAX - 1)];
+	struct coll_unexpected_call *memo = &member->memos->counted[name & (COLL_AHEAD_MAX - 1)];
 
 	lockdep_assert_held(&member->lock);
-	if (coll_name_counted(name))
+	if (coll_instance_is_counted(name))
 		return memo->name == name && memo->heard ? memo : NULL;
 	/* memos_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(memo, memo_bucket(member, name), node)
@@ -141,24 +141,24 @@ struct coll_memo *coll_memo_find(struct coll_member *member, u64 name)
 }
 
 /**
- * coll_memo_get() - somebody has called an operation
+ * coll_unexpected_get_or_add() - somebody has called an operation
  * @member: the member, locked
  * @name: of the operation, which is not in flight here
  *
  * Return: the memo, a new one if there was none (nobody was heard yet); NULL when it
  * is over here or has failed; -EPROTO, -EDQUOT or -ENOMEM.
  */
-struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
+struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_member *member, u64 name)
 {
-	struct coll_memos *memos = member->memos;
-	struct coll_memo *memo = coll_memo_find(member, name);
+	struct coll_unexpected *memos = member->memos;
+	struct coll_unexpected_call *memo = coll_unexpected_find(member, name);
 	int err;
 
-	if (memo || coll_memo_failed(member, name) || !coll_memo_expects(member, name))
+	if (memo || coll_failed_ops_has(member, name) || !coll_unexpected_expects(member, name))
 		return memo;
-	if (coll_name_counted(name)) {
+	if (coll_instance_is_counted(name)) {
 		memo = &memos->counted[name & (COLL_AHEAD_MAX - 1)];
-		*memo = (struct coll_memo){ .name = name };
+		*memo = (struct coll_unexpected_call){ .name = name };
 		return memo;
 	}
 	if (memos->nkeyed >= memos_max(member))
@@ -178,92 +178,92 @@ struct coll_memo *coll_memo_get(struct coll_member *member, u64 name)
 }
 
 /**
- * coll_memo_drop() - an operation is submitted here, or has failed
+ * coll_unexpected_remove() - an operation is submitted here, or has failed
  * @member: the member, locked
  * @name: of the operation
  */
-void coll_memo_drop(struct coll_member *member, u64 name)
+void coll_unexpected_remove(struct coll_member *member, u64 name)
 {
-	struct coll_memo *memo = coll_memo_find(member, name);
+	struct coll_unexpected_call *memo = coll_unexpected_find(member, name);
 
 	if (!memo)
 		return;
-	if (coll_name_counted(name))
+	if (coll_instance_is_counted(name))
 		memo->heard = 0;
 	else
 		memo_free(member, memo);
 }
 
-static const struct coll_failed_name *memo_failed_find(struct coll_memos *memos, u64 name)
+static const struct coll_failed_name *memo_failed_find(struct coll_unexpected *memos, u64 name)
 {
 	return rhashtable_lookup_fast(&memos->failed, &name, memo_failed_params);
 }
 
 /**
- * coll_memo_failed() - has an operation failed?
+ * coll_failed_ops_has() - has an operation failed?
  * @member: the member
  * @name: of the operation; without a key, one that is not over here
  *
  * Context: any but interrupts; for lanes.
  */
-bool coll_memo_failed(const struct coll_member *member, u64 name)
+bool coll_failed_ops_has(const struct coll_member *member, u64 name)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 
-	if (coll_name_counted(name))
+	if (coll_instance_is_counted(name))
 		return READ_ONCE(memos->failed_counted[name & (COLL_AHEAD_MAX - 1)]) == name + 1;
 	return memo_failed_find(memos, name);
 }
 
 /**
- * coll_memo_failure() - why an operation has failed
+ * coll_failed_ops_find() - why an operation has failed
  * @member: the member, locked
  * @name: of the operation
  *
  * Return: why, or NULL when it has not, as far as is known.
  */
-const struct coll_failure *coll_memo_failure(struct coll_member *member, u64 name)
+const struct coll_failure *coll_failed_ops_find(struct coll_member *member, u64 name)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 	const struct coll_failed_name *failed;
 
 	lockdep_assert_held(&member->lock);
-	if (!coll_memo_failed(member, name))
+	if (!coll_failed_ops_has(member, name))
 		return NULL;
-	if (coll_name_counted(name))
+	if (coll_instance_is_counted(name))
 		return &memos->failure[name & (COLL_AHEAD_MAX - 1)];
 	failed = memo_failed_find(memos, name);
 	return failed ? &failed->failure : NULL;
 }
 
 /**
- * coll_memo_expects() - may an operation that is not in flight still be submitted?
+ * coll_unexpected_expects() - may an operation that is not in flight still be submitted?
  * @member: the member, locked
  * @name: of the operation
  *
  * No rank is so far ahead that its operation has no place here: see struct coll_distance.
  */
-bool coll_memo_expects(const struct coll_member *member, u64 name)
+bool coll_unexpected_expects(const struct coll_member *member, u64 name)
 {
 	lockdep_assert_held(&member->lock);
-	return !coll_name_counted(name) ||
-	       (name >= member->instances && name - member->instances < COLL_AHEAD_MAX);
+	return !coll_instance_is_counted(name) ||
+	       (name >= member->next_instance && name - member->next_instance < COLL_AHEAD_MAX);
 }
 
 /* Other ranks may wait because they know too little of what this one has submitted. */
 static void memo_tell(struct coll_member *member)
 {
-	if (!coll_distance_due(&member->memos->distance, member->instances))
+	if (!coll_distance_due(&member->memos->distance, member->next_instance))
 		return;
-	set_bit(COLL_CHORE_SUBMITTED, &member->chores);
-	coll_runner_kick(&member->control);
+	set_bit(COLL_CHORE_SUBMITTED, &member->control_events);
+	coll_runner_kick(&member->control_runner);
 }
 
 /* The failure of a later one must be known when that is submitted, so it is kept. */
 static void memo_fail_counted(struct coll_member *member, u64 name,
 			      const struct coll_failure *failure)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 	u64 *latest = &memos->failed_counted[name & (COLL_AHEAD_MAX - 1)];
 
 	memos->lapsed = true;
@@ -272,18 +272,18 @@ static void memo_fail_counted(struct coll_member *member, u64 name,
 		return;
 	memos->failure[name & (COLL_AHEAD_MAX - 1)] = *failure;
 	/* Whom others waited for need not be found out: this rank is one of them. */
-	if (name >= member->instances && failure->cause.kind == COLLECTIVE_REASON_DEADLINE &&
+	if (name >= member->next_instance && failure->cause.kind == COLLECTIVE_REASON_DEADLINE &&
 	    failure->cause.rank_b == COLLECTIVE_RANK_NONE)
 		memos->failure[name & (COLL_AHEAD_MAX - 1)].cause.rank_b = member->rank;
 	WRITE_ONCE(*latest, name + 1);
-	if (name >= member->instances)
+	if (name >= member->next_instance)
 		memos->ahead[memos->nahead++ & (ARRAY_SIZE(memos->ahead) - 1)] = name;
 }
 
 static int memo_fail_named(struct coll_member *member, u64 name,
 			   const struct coll_failure *failure)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 	struct coll_failed_name *failed;
 	int err;
 
@@ -317,7 +317,7 @@ uncharge:
 }
 
 /**
- * coll_memo_fail() - an operation has failed, which is in flight here or to come
+ * coll_failed_ops_add() - an operation has failed, which is in flight here or to come
  * @member: the member, locked
  * @name: of the operation
  * @failure: why
@@ -325,14 +325,14 @@ uncharge:
  * Return: 1; 0 when that was known; -EDQUOT, -ENOMEM, or -EPROTO when more have failed than can be
  * of honest ranks.
  */
-int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failure *failure)
+int coll_failed_ops_add(struct coll_member *member, u64 name, const struct coll_failure *failure)
 {
 	int err = 0;
 
-	if (coll_memo_failed(member, name))
+	if (coll_failed_ops_has(member, name))
 		return 0;
-	coll_memo_drop(member, name);
-	if (coll_name_counted(name))
+	coll_unexpected_remove(member, name);
+	if (coll_instance_is_counted(name))
 		memo_fail_counted(member, name, failure);
 	else
 		err = memo_fail_named(member, name, failure);
@@ -340,17 +340,17 @@ int coll_memo_fail(struct coll_member *member, u64 name, const struct coll_failu
 }
 
 /**
- * coll_memo_next_failed() - names that have failed, one after the other
+ * coll_failed_ops_next() - names that have failed, one after the other
  * @member: the member
  * @at: those that were given; moved on
  * @name: out: another one
  *
  * Return: false when there are no more.
  */
-noinline bool coll_memo_next_failed(struct coll_member *member, struct coll_failures *at,
+noinline bool coll_failed_ops_next(struct coll_member *member, struct coll_failures *at,
 				    u64 *name)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 	const struct coll_failed_name *next;
 	bool found = true;
 
@@ -371,24 +371,24 @@ noinline bool coll_memo_next_failed(struct coll_member *member, struct coll_fail
 }
 
 /**
- * coll_memo_full() - have so many names failed that no more may be used?
+ * coll_unexpected_full() - have so many names failed that no more may be used?
  * @member: the member, locked
  *
  * Those in flight may fail, too.
  */
-bool coll_memo_full(const struct coll_member *member)
+bool coll_unexpected_full(const struct coll_member *member)
 {
 	lockdep_assert_held(&member->lock);
 	return member->memos->nfailed + member->inflight >= COLL_FAILED_MAX;
 }
 
 /**
- * coll_memo_submitted() - a collective without a key was submitted here
+ * coll_unexpected_submitted() - a collective without a key was submitted here
  * @member: the member, locked
  *
  * While operations succeed no rank has to be told.
  */
-void coll_memo_submitted(struct coll_member *member)
+void coll_unexpected_submitted(struct coll_member *member)
 {
 	lockdep_assert_held(&member->lock);
 	if (member->memos->lapsed)
@@ -396,28 +396,28 @@ void coll_memo_submitted(struct coll_member *member)
 }
 
 /**
- * coll_memo_succeeded() - an operation has succeeded here, so all ranks have submitted it
+ * coll_unexpected_succeeded() - an operation has succeeded here, so all ranks have submitted it
  * @member: the member, locked
  * @name: of the operation
  */
-void coll_memo_succeeded(struct coll_member *member, u64 name)
+void coll_unexpected_succeeded(struct coll_member *member, u64 name)
 {
-	struct coll_memos *memos = member->memos;
+	struct coll_unexpected *memos = member->memos;
 
 	lockdep_assert_held(&member->lock);
-	if (!coll_name_counted(name))
+	if (!coll_instance_is_counted(name))
 		return;
 	memos->lapsed = false;
 	memos->distance.succeeded = max(memos->distance.succeeded, name + 1);
 }
 
 /**
- * coll_memo_hear() - a rank tells how many collectives without a key were submitted
+ * coll_unexpected_hear() - a rank tells how many collectives without a key were submitted
  * @member: the member, locked
  * @round: that rank is 2^@round before this one
  * @count: the least of the 2^@round ranks up to it
  */
-void coll_memo_hear(struct coll_member *member, u32 round, u64 count)
+void coll_unexpected_hear(struct coll_member *member, u32 round, u64 count)
 {
 	lockdep_assert_held(&member->lock);
 	coll_distance_hear(&member->memos->distance, round, count);
@@ -425,15 +425,15 @@ void coll_memo_hear(struct coll_member *member, u32 round, u64 count)
 }
 
 /**
- * coll_memo_told() - what is to be told of that
+ * coll_unexpected_told() - what is to be told of that
  * @member: the member, locked
  * @round: to the rank that is 2^@round further
  */
-u64 coll_memo_told(struct coll_member *member, u32 round)
+u64 coll_unexpected_told(struct coll_member *member, u32 round)
 {
 	struct coll_distance *distance = &member->memos->distance;
 
 	lockdep_assert_held(&member->lock);
-	distance->told[round] = coll_distance_least(distance, member->instances, round);
+	distance->told[round] = coll_distance_least(distance, member->next_instance, round);
 	return distance->told[round];
 }

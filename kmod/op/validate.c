@@ -88,7 +88,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.nranks = member->nranks,
 		.root = op->root,
 		.nlanes = member->nlanes,
-		.near = member->near,
+		.same_host = member->same_host,
 		.count = op->count,
 	};
 }
@@ -123,23 +123,23 @@ static const u8 *call_holds(const struct collective_op *op, const struct coll_me
 }
 
 /* What is touched of one buffer. */
-static struct coll_touch call_touch(const struct coll_blocks *blocks, u32 area, u8 holds,
+static struct coll_byte_range call_touch(const struct coll_block_layout *blocks, u32 area, u8 holds,
 				    u64 block, u64 all)
 {
 	if (blocks)
-		return (struct coll_touch){
+		return (struct coll_byte_range){
 			.skip = blocks->area[area].skip,
 			.bytes = blocks->area[area].span,
 		};
 	if (holds == COLL_HOLDS_NOTHING)
-		return (struct coll_touch){ 0 };
-	return (struct coll_touch){ .bytes = holds == COLL_HOLDS_BLOCK ? block : all };
+		return (struct coll_byte_range){ 0 };
+	return (struct coll_byte_range){ .bytes = holds == COLL_HOLDS_BLOCK ? block : all };
 }
 
 /* Blocks of different lengths. */
 static void call_extent_vector(const struct collective_op *op, const struct coll_member *member,
-			       const struct coll_blocks *blocks, struct coll_plan *plan,
-			       struct coll_extent *extent)
+			       const struct coll_block_layout *blocks, struct coll_plan *plan,
+			       struct coll_footprint *extent)
 {
 	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
 	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
@@ -159,14 +159,14 @@ static void call_extent_vector(const struct collective_op *op, const struct coll
 }
 
 static int call_extent(const struct collective_op *op, const struct coll_member *member,
-		       const u8 *holds, const struct coll_blocks *blocks,
-		       struct coll_plan *plan, struct coll_extent *extent)
+		       const u8 *holds, const struct coll_block_layout *blocks,
+		       struct coll_plan *plan, struct coll_footprint *extent)
 {
 	bool many = holds[COLL_AREA_SEND] == BLOCKS || holds[COLL_AREA_RECV] == BLOCKS;
 	u64 all = 0;
 	u32 i;
 
-	if (coll_blocks_vector(blocks)) {
+	if (coll_block_layout_vector(blocks)) {
 		call_extent_vector(op, member, blocks, plan, extent);
 	} else {
 		if (check_mul_overflow(op->count, (u64)plan->size, &extent->block) ||
@@ -181,15 +181,15 @@ static int call_extent(const struct collective_op *op, const struct coll_member 
 	}
 
 	for (i = 0; i < COLL_AREA_SCRATCH; i++)
-		extent->touch[i] = call_touch(blocks, i, holds[i], extent->block, all);
+		extent->range[i] = call_touch(blocks, i, holds[i], extent->block, all);
 	/* Nobody is before the first rank. */
 	if (op->opcode == COLLECTIVE_EXSCAN && !member->rank)
-		extent->touch[COLL_AREA_RECV].bytes = 0;
+		extent->range[COLL_AREA_RECV].bytes = 0;
 	return 0;
 }
 
-static bool touch_overlap(u64 a, const struct coll_touch *of_a,
-			  u64 b, const struct coll_touch *of_b)
+static bool touch_overlap(u64 a, const struct coll_byte_range *of_a,
+			  u64 b, const struct coll_byte_range *of_b)
 {
 	a += of_a->skip;
 	b += of_b->skip;
@@ -201,7 +201,7 @@ static bool touch_overlap(u64 a, const struct coll_touch *of_a,
  * one of them, and has no layout of its own.
  */
 static bool call_in_place(const struct collective_op *op, const u8 *holds,
-			  const struct coll_blocks *blocks)
+			  const struct coll_block_layout *blocks)
 {
 	u32 ours = holds[COLL_AREA_SEND] == COLL_HOLDS_BLOCK ? COLL_AREA_SEND : COLL_AREA_RECV;
 
@@ -209,20 +209,20 @@ static bool call_in_place(const struct collective_op *op, const u8 *holds,
 }
 
 /* In place is where our own block is: no other rank reads that. */
-static bool call_in_own_block(const struct collective_op *op, const struct coll_extent *extent,
-			      const struct coll_blocks *blocks, u32 rank)
+static bool call_in_own_block(const struct collective_op *op, const struct coll_footprint *extent,
+			      const struct coll_block_layout *blocks, u32 rank)
 {
 	u64 own = extent->own;
 
-	return (!blocks || coll_blocks_own(blocks, rank, &own)) && op->recv == op->send + own;
+	return (!blocks || coll_block_layout_own(blocks, rank, &own)) && op->recv == op->send + own;
 }
 
 static int call_check_spans(const struct collective_op *op, const struct coll_member *member,
-			    const u8 *holds, const struct coll_blocks *blocks,
-			    struct coll_extent *extent)
+			    const u8 *holds, const struct coll_block_layout *blocks,
+			    struct coll_footprint *extent)
 {
-	const struct coll_touch *send = &extent->touch[COLL_AREA_SEND];
-	const struct coll_touch *recv = &extent->touch[COLL_AREA_RECV];
+	const struct coll_byte_range *send = &extent->range[COLL_AREA_SEND];
+	const struct coll_byte_range *recv = &extent->range[COLL_AREA_RECV];
 	u64 align = coll_type_size(op->type) - 1;
 
 	if ((send->bytes && op->send & align) || (recv->bytes && op->recv & align))
@@ -232,7 +232,7 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	switch (op->opcode) {
 	case COLLECTIVE_ALLTOALL:
 		/* What goes to a rank is replaced by what comes from it. */
-		if (op->send != op->recv || (blocks && !coll_blocks_alike(blocks, member->nranks)))
+		if (op->send != op->recv || (blocks && !coll_block_layout_alike(blocks, member->nranks)))
 			break;
 		extent->in_place = true;
 		return 0;
@@ -247,7 +247,7 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 		extent->in_place = true;
 		/* What a root has in place already is only read. */
 		if (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER)
-			extent->touch[COLL_AREA_RECV].bytes = 0;
+			extent->range[COLL_AREA_RECV].bytes = 0;
 		return 0;
 	}
 	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
@@ -272,10 +272,10 @@ static const struct coll_schedule *call_schedule(const struct collective_op *op,
 
 /* What the schedules have to know of the buffers, and which of them it is. */
 static int call_resolve(const struct collective_op *op, const struct coll_member *member,
-			struct coll_plan *plan, const struct coll_extent *extent)
+			struct coll_plan *plan, const struct coll_footprint *extent)
 {
-	plan->in_place = extent->in_place && extent->touch[COLL_AREA_SEND].bytes &&
-			 extent->touch[COLL_AREA_RECV].bytes;
+	plan->in_place = extent->in_place && extent->range[COLL_AREA_SEND].bytes &&
+			 extent->range[COLL_AREA_RECV].bytes;
 	plan->schedule = call_schedule(op, member, plan);
 	if (!plan->schedule)
 		return -EOPNOTSUPP;
@@ -284,7 +284,7 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
 }
 
 /**
- * coll_call_check() - is an operation well formed?
+ * coll_validate() - is an operation well formed?
  * @op: the operation, as it came from user space
  * @member: that submits it
  * @plan: out: the operation, as the schedules see it, on any lane; with its schedule
@@ -295,9 +295,9 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
  * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT, -EDQUOT
  * or -ENOMEM.
  */
-int coll_call_check(const struct collective_op *op, struct coll_member *member,
-		    struct coll_plan *plan, struct coll_extent *extent,
-		    struct coll_blocks **blocks)
+int coll_validate(const struct collective_op *op, struct coll_member *member,
+		    struct coll_plan *plan, struct coll_footprint *extent,
+		    struct coll_block_layout **blocks)
 {
 	const struct call_kind *kind;
 	int err = call_check_enums(op, member->nranks);
@@ -311,12 +311,12 @@ int coll_call_check(const struct collective_op *op, struct coll_member *member,
 	*plan = call_plan(op, member);
 	kind = &call_kinds[op->opcode];
 	holds = call_holds(op, member, kind);
-	*extent = (struct coll_extent){ 0 };
+	*extent = (struct coll_footprint){ 0 };
 	err = call_check_unused(op, kind->traits);
 	if (kind->traits & CALL_PAIR && op->root == member->rank)
 		err = -EINVAL;
 	if (!err)
-		err = coll_blocks_read(blocks, op, member, holds);
+		err = coll_block_layout_read(blocks, op, member, holds);
 	if (!err)
 		err = call_extent(op, member, holds, *blocks, plan, extent);
 	if (!err)
@@ -324,7 +324,7 @@ int coll_call_check(const struct collective_op *op, struct coll_member *member,
 	if (!err)
 		err = call_resolve(op, member, plan, extent);
 	if (err) {
-		coll_blocks_free(*blocks);
+		coll_block_layout_free(*blocks);
 		*blocks = NULL;
 	}
 	return err;

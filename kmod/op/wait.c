@@ -54,51 +54,51 @@ static struct coll_request *wait_find(struct coll_member *member, u64 id)
 
 static void wait_rise(struct coll_wait *wait)
 {
-	if (wait->cpu >= 0 && !atomic_xchg(&wait->awake, 1))
-		coll_cpus_rise(wait->cpu);
+	if (wait->cpu >= 0 && !atomic_xchg(&wait->counted, 1))
+		coll_cpu_waiter_running(wait->cpu);
 }
 
 /**
- * coll_wait_begin() - a thread comes to submit something, or to wait
+ * coll_wait_init() - a thread comes to submit something, or to wait
  * @wait: its
  * @member: of the requests
  */
-void coll_wait_begin(struct coll_wait *wait, const struct coll_member *member)
+void coll_wait_init(struct coll_wait *wait, const struct coll_member *member)
 {
-	init_completion(&wait->news);
+	init_completion(&wait->event);
 	wait->task = current;
 	wait->index = wait->n;
-	wait->cpu = READ_ONCE(member->bulk) && !coll_cpus_exclusive(&member->lanes[0]) ?
+	wait->cpu = READ_ONCE(member->bulk) && !coll_cpu_exclusive(&member->lanes[0]) ?
 		    READ_ONCE(member->lanes[0].runner.cpu) : -1;
 	wait_rise(wait);
 }
 
 /**
- * coll_wait_rest() - it is about to sleep, or goes and has no claims
+ * coll_wait_idle() - it is about to sleep, or goes and has no claims
  * @wait: its
  */
-void coll_wait_rest(struct coll_wait *wait)
+void coll_wait_idle(struct coll_wait *wait)
 {
-	if (wait->cpu >= 0 && atomic_xchg(&wait->awake, 0))
-		coll_cpus_rest(wait->cpu);
+	if (wait->cpu >= 0 && atomic_xchg(&wait->counted, 0))
+		coll_cpu_waiter_idle(wait->cpu);
 }
 
 /**
- * coll_wait_tell() - what a thread waits for is complete
+ * coll_wait_notify() - what a thread waits for is complete
  * @request: one with a waiter; its member is locked
  */
-void coll_wait_tell(struct coll_request *request)
+void coll_wait_notify(struct coll_request *request)
 {
-	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, news);
+	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, event);
 
 	lockdep_assert_held(&request->member->lock);
 	/* A thread may run a lane itself. */
 	if (wait->task == current) {
-		wait->told = true;
+		wait->self_notified = true;
 		return;
 	}
 	wait_rise(wait);
-	complete(&wait->news);
+	complete(&wait->event);
 }
 
 /**
@@ -109,11 +109,11 @@ void coll_wait_tell(struct coll_request *request)
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 {
 	lockdep_assert_held(&request->member->lock);
-	request->waiter = &wait->news;
-	wait->nparts = max(wait->nparts, request->first + request->nparts);
+	request->waiter = &wait->event;
+	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
 	if (request->eager)
-		wait->eager |= BIT(request->first);
+		wait->eager_lanes |= BIT(request->first_lane);
 	request->member->nwaiting++;
 }
 
@@ -130,28 +130,28 @@ static void wait_release(struct coll_wait *wait, struct coll_member *member)
 
 	for (i = 0; i < wait->n; i++) {
 		request = wait_find(member, wait->ids[i]);
-		if (!request || request->waiter != &wait->news)
+		if (!request || request->waiter != &wait->event)
 			continue;
 		wait_unclaim(request);
 		/* Who polls has not been told. */
 		if (request->complete)
-			wake_up_all(&member->wait);
+			wake_up_all(&member->state_wait);
 	}
 }
 
 /**
- * coll_wait_release() - give up all claims
+ * coll_wait_unclaim_all() - give up all claims
  * @wait: whose
  * @member: of the requests
  */
-void coll_wait_release(struct coll_wait *wait, struct coll_member *member)
+void coll_wait_unclaim_all(struct coll_wait *wait, struct coll_member *member)
 {
 	spin_lock(&member->lock);
 	wait_release(wait, member);
 	spin_unlock(&member->lock);
 }
 
-static void wait_forget(struct coll_request *request)
+static void table_remove(struct coll_request *request)
 {
 	struct coll_member *member = request->member;
 
@@ -160,7 +160,7 @@ static void wait_forget(struct coll_request *request)
 }
 
 /* Out of the table with the first that is complete; what is not found is over. */
-static struct coll_request *wait_take(struct coll_wait *wait, struct coll_member *member)
+static struct coll_request *pop_complete(struct coll_wait *wait, struct coll_member *member)
 {
 	struct coll_request *request;
 
@@ -169,7 +169,7 @@ static struct coll_request *wait_take(struct coll_wait *wait, struct coll_member
 		if (!request || !request->complete)
 			continue;
 		wait_unclaim(request);
-		wait_forget(request);
+		table_remove(request);
 		wait_release(wait, member);
 		return request;
 	}
@@ -192,29 +192,29 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
  * lane has been dealt; where ranks share a CPU its one worker runs all their lanes in
  * turn; and with a thread that stands behind others (nice) its lane would stand there.
  */
-static bool wait_resident(const struct coll_lane *lane)
+static bool is_pinned(const struct coll_lane *lane)
 {
 	return current->nr_cpus_allowed == 1 && task_nice(current) <= 0 &&
 	       current->policy != SCHED_IDLE &&
 	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr) &&
-	       coll_cpus_exclusive(lane);
+	       coll_cpu_exclusive(lane);
 }
 
 static struct coll_runner *wait_runner(struct coll_member *member, u32 bit)
 {
-	return bit == COLL_WAIT_CONTROL ? &member->control :
+	return bit == COLL_WAIT_CONTROL ? &member->control_runner :
 					  &member->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
 /* The runners that this thread had better run than their workers. */
-static unsigned long wait_residence(const struct coll_wait *wait,
+static unsigned long pinned_runners(const struct coll_wait *wait,
 				    const struct coll_member *member)
 {
 	unsigned long runners = 0;
 	u32 i;
 
 	for (i = 0; i < wait->nparts; i++)
-		if (wait_resident(&member->lanes[i]))
+		if (is_pinned(&member->lanes[i]))
 			runners |= BIT(COLL_WAIT_LANES + i);
 	/* Control is where the first lane is. */
 	if (runners & BIT(COLL_WAIT_LANES))
@@ -223,55 +223,55 @@ static unsigned long wait_residence(const struct coll_wait *wait,
 }
 
 /* Run what they need, as far as nobody else does. */
-static void wait_help(struct coll_wait *wait, struct coll_member *member)
+static void run_lanes(struct coll_wait *wait, struct coll_member *member)
 {
 	u32 i;
 
 	for (i = 0; i < wait->nparts; i++)
-		coll_runner_poke(&member->lanes[i].runner);
-	if (READ_ONCE(member->posted))
-		coll_runner_poke(&member->control);
+		coll_runner_run_now(&member->lanes[i].runner);
+	if (READ_ONCE(member->control_tx_pending))
+		coll_runner_run_now(&member->control_runner);
 }
 
 /* Be told instead of the workers. */
-static void wait_lend(struct coll_wait *wait, struct coll_member *member,
+static void redirect_lanes(struct coll_wait *wait, struct coll_member *member,
 		      unsigned long runners)
 {
 	u32 i;
 
 	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		if (coll_runner_lend(wait_runner(member, i), &wait->news))
-			__set_bit(i, &wait->lent);
+		if (coll_runner_redirect(wait_runner(member, i), &wait->event))
+			__set_bit(i, &wait->redirected);
 }
 
 /* Run those that have been handed to us. */
-static void wait_turn(const struct coll_wait *wait, struct coll_member *member)
+static void redirect_run(const struct coll_wait *wait, struct coll_member *member)
 {
 	u32 i;
 
-	for_each_set_bit(i, &wait->lent, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		coll_runner_turn(wait_runner(member, i));
+	for_each_set_bit(i, &wait->redirected, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_run_redirected(wait_runner(member, i));
 	cond_resched();
 }
 
 /* The workers run them again. */
-static void wait_reclaim(struct coll_wait *wait, struct coll_member *member)
+static void redirect_stop(struct coll_wait *wait, struct coll_member *member)
 {
 	u32 i;
 
-	for_each_set_bit(i, &wait->lent, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		coll_runner_reclaim(wait_runner(member, i));
+	for_each_set_bit(i, &wait->redirected, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_stop_redirect(wait_runner(member, i));
 }
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
-static struct coll_request *wait_look(struct coll_wait *wait, struct coll_member *member,
+static struct coll_request *reap_one(struct coll_wait *wait, struct coll_member *member,
 				      bool last)
 {
 	struct coll_request *request;
 
-	wait->told = false;
+	wait->self_notified = false;
 	spin_lock(&member->lock);
-	request = wait_take(wait, member);
+	request = pop_complete(wait, member);
 	if (!request && last)
 		wait_release(wait, member);
 	spin_unlock(&member->lock);
@@ -287,7 +287,7 @@ static long wait_left(const struct coll_wait *wait)
 }
 
 /* How long to poll, ns.  While much is moved there is little to poll for. */
-static u64 wait_patience(const struct coll_wait *wait, unsigned long residence)
+static u64 poll_ns(const struct coll_wait *wait, unsigned long residence)
 {
 	int us = READ_ONCE(busy_poll_us);
 
@@ -312,67 +312,67 @@ static bool wait_may_poll(const struct coll_wait *wait)
 }
 
 /* Hold those that nobody runs now. */
-static unsigned long wait_hold(struct coll_member *member, unsigned long runners)
+static unsigned long acquire_lanes(struct coll_member *member, unsigned long runners)
 {
 	unsigned long held = 0;
 	u32 i;
 
 	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		if (coll_runner_hold(wait_runner(member, i)))
+		if (coll_runner_try_acquire(wait_runner(member, i)))
 			held |= BIT(i);
 	return held;
 }
 
 /* Run those of them that have news; whether any had. */
-static bool wait_serve(struct coll_member *member, unsigned long held)
+static bool poll_lanes(struct coll_member *member, unsigned long held)
 {
 	bool news = false;
 	u32 i;
 
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		news |= coll_runner_serve(wait_runner(member, i));
+		news |= coll_runner_poll(wait_runner(member, i));
 	return news;
 }
 
 /* Let go of them; what they have missed is done before. */
-static void wait_drop(struct coll_member *member, unsigned long held)
+static void release_lanes(struct coll_member *member, unsigned long held)
 {
 	u32 i;
 
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		coll_runner_drop(wait_runner(member, i));
+		coll_runner_release(wait_runner(member, i));
 }
 
 /* Of what is small all that we wait for comes at once: it is for us to take in. */
-static struct coll_conn *wait_watch(const struct coll_wait *wait, struct coll_member *member,
+static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_member *member,
 				    unsigned long held)
 {
-	unsigned long lane = wait->eager & (held >> COLL_WAIT_LANES);
+	unsigned long lane = wait->eager_lanes & (held >> COLL_WAIT_LANES);
 
-	return lane ? coll_move_watch(&member->lanes[__ffs(lane)]) : NULL;
+	return lane ? coll_progress_poll_begin(&member->lanes[__ffs(lane)]) : NULL;
 }
 
-static bool wait_quiet(struct coll_wait *wait, struct coll_member *member, unsigned long held,
+static bool has_no_event(struct coll_wait *wait, struct coll_member *member, unsigned long held,
 		       const struct coll_conn *watched)
 {
 	u32 i;
 
-	if ((watched && coll_move_stirs(watched)) || completion_done(&wait->news))
+	if ((watched && coll_progress_poll_pending(watched)) || completion_done(&wait->event))
 		return false;
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		if (coll_runner_missed(wait_runner(member, i)))
+		if (coll_runner_has_pending(wait_runner(member, i)))
 			return false;
 	return true;
 }
 
 /* Whether there may be news, before it is time to look at anything else. */
-static bool wait_stirs(struct coll_wait *wait, struct coll_member *member, unsigned long held,
+static bool has_event(struct coll_wait *wait, struct coll_member *member, unsigned long held,
 		       const struct coll_conn *watched)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_POLL_LOOKS; i++) {
-		if (!wait_quiet(wait, member, held, watched))
+		if (!has_no_event(wait, member, held, watched))
 			return true;
 		cpu_relax();
 	}
@@ -383,13 +383,13 @@ static bool wait_stirs(struct coll_wait *wait, struct coll_member *member, unsig
 static void wait_spin(struct coll_wait *wait, struct coll_member *member,
 		      unsigned long held, u64 until)
 {
-	struct coll_conn *watched = wait_watch(wait, member, held);
+	struct coll_conn *watched = poll_socket(wait, member, held);
 
-	while (!wait_stirs(wait, member, held, watched) && wait_may_poll(wait) &&
+	while (!has_event(wait, member, held, watched) && wait_may_poll(wait) &&
 	       ktime_get_ns() < until)
 		;
 	if (watched)
-		coll_move_unwatch(watched);
+		coll_progress_poll_end(watched);
 }
 
 /*
@@ -397,18 +397,18 @@ static void wait_spin(struct coll_wait *wait, struct coll_member *member,
  * and come back to who has; but not if somebody else wants this CPU, who would be interrupted
  * for each piece.
  */
-static void wait_crew(struct coll_wait *wait, struct coll_member *member, unsigned long held)
+static void offer_help(struct coll_wait *wait, struct coll_member *member, unsigned long held)
 {
 	if (!wait->helper.group)
 		return;
 	if (wait_may_poll(wait))
-		coll_helper_idle(&wait->helper);
-	while (wait_quiet(wait, member, held, NULL)) {
+		coll_helper_offer(&wait->helper);
+	while (has_no_event(wait, member, held, NULL)) {
 		if (!wait_may_poll(wait)) {
-			coll_helper_leave(&wait->helper);
+			coll_helper_detach(&wait->helper);
 			return;
 		}
-		if (!coll_helper_turn(&wait->helper))
+		if (!coll_helper_poll(&wait->helper))
 			return;
 		cpu_relax();
 	}
@@ -423,21 +423,21 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 {
 	unsigned long runners = READ_ONCE(busy_poll_us) > 0 ?
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : residence;
-	unsigned long held = wait_hold(member, runners);
+	unsigned long held = acquire_lanes(member, runners);
 	struct coll_request *request = NULL;
 	u64 now, until = 0;
 
-	wait_help(wait, member);
+	run_lanes(wait, member);
 	while (!request && wait_may_poll(wait)) {
-		coll_helper_busy(&wait->helper);
-		if (wait_serve(member, held) || wait->told ||
-		    try_wait_for_completion(&wait->news)) {
-			request = wait_look(wait, member, false);
+		coll_helper_withdraw(&wait->helper);
+		if (poll_lanes(member, held) || wait->self_notified ||
+		    try_wait_for_completion(&wait->event)) {
+			request = reap_one(wait, member, false);
 			until = 0;
 			continue;
 		}
 		if (held == runners)
-			wait_crew(wait, member, held);
+			offer_help(wait, member, held);
 		now = ktime_get_ns();
 		if (!until)
 			until = now + patience;
@@ -448,13 +448,13 @@ static struct coll_request *wait_poll(struct coll_wait *wait, struct coll_member
 			wait_spin(wait, member, held, min(until, now + COLL_POLL_NS));
 		} else {
 			cpu_relax();
-			held |= wait_hold(member, runners & ~held);
+			held |= acquire_lanes(member, runners & ~held);
 		}
 	}
-	coll_helper_busy(&wait->helper);
+	coll_helper_withdraw(&wait->helper);
 	if (!request)
-		wait_lend(wait, member, residence);
-	wait_drop(member, held);
+		redirect_lanes(wait, member, residence);
+	release_lanes(member, held);
 	return request;
 }
 
@@ -466,13 +466,13 @@ static long wait_sleep(struct coll_wait *wait, struct coll_member *member)
 {
 	long left;
 
-	if (wait->told)
+	if (wait->self_notified)
 		return 1;
-	coll_wait_rest(wait);
-	wait_crew(wait, member, 0);
-	left = wait_for_completion_interruptible_timeout(&wait->news, max(wait_left(wait), 1L));
-	coll_helper_busy(&wait->helper);
-	while (try_wait_for_completion(&wait->news))
+	coll_wait_idle(wait);
+	offer_help(wait, member, 0);
+	left = wait_for_completion_interruptible_timeout(&wait->event, max(wait_left(wait), 1L));
+	coll_helper_withdraw(&wait->helper);
+	while (try_wait_for_completion(&wait->event))
 		;
 	if (signal_pending(current))
 		return -ERESTARTSYS;
@@ -480,7 +480,7 @@ static long wait_sleep(struct coll_wait *wait, struct coll_member *member)
 }
 
 /**
- * coll_wait_finish() - wait for what was claimed, and collect one
+ * coll_wait_sleep_and_collect() - wait for what was claimed, and collect one
  * @wait: @ids, @n and @timeout are set, and the claims made; they are gone afterwards.
  *	What was complete before is not looked at until we are told of another
  * @member: of the requests
@@ -489,36 +489,36 @@ static long wait_sleep(struct coll_wait *wait, struct coll_member *member)
  * Return: how the request at @wait->index ended, or -EINPROGRESS or -ERESTARTSYS when
  * @wait->index is @wait->n.
  */
-int coll_wait_finish(struct coll_wait *wait, struct coll_member *member)
+int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_member *member)
 {
-	unsigned long residence = wait_residence(wait, member);
-	u64 patience = wait_patience(wait, residence);
+	unsigned long residence = pinned_runners(wait, member);
+	u64 patience = poll_ns(wait, residence);
 	struct coll_request *request = NULL;
 	long left = 1;
 
 	wait->end = jiffies + wait->timeout;
 	if (wait_may_help(wait, residence))
-		coll_helper_begin(&wait->helper, member->group, &wait->news);
+		coll_helper_begin(&wait->helper, member->group, &wait->event);
 	if (patience) {
 		request = wait_poll(wait, member, patience, residence);
 	} else {
-		wait_lend(wait, member, residence);
-		wait_help(wait, member);
+		redirect_lanes(wait, member, residence);
+		run_lanes(wait, member);
 	}
 	/* Once at least: that gives the claims up. */
 	while (!request && left > 0) {
 		left = wait_sleep(wait, member);
-		wait_turn(wait, member);
-		request = wait_look(wait, member, left <= 0);
+		redirect_run(wait, member);
+		request = reap_one(wait, member, left <= 0);
 	}
-	wait_reclaim(wait, member);
-	coll_helper_leave(&wait->helper);
+	redirect_stop(wait, member);
+	coll_helper_detach(&wait->helper);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)
 		return -EINPROGRESS;
 	if (fatal_signal_pending(current))
-		coll_death_tell(member);
+		coll_exit_report(member);
 	return -ERESTARTSYS;
 }
 
@@ -536,7 +536,7 @@ static int wait_claims(struct coll_wait *wait, struct coll_member *member)
 		request = wait_find(member, wait->ids[i]);
 		if (!request)
 			return -ENOENT;
-		if (request->waiter || request->source)
+		if (request->waiter || request->completion_ops)
 			return -EBUSY;
 		coll_wait_claim(wait, request);
 		any = true;
@@ -550,7 +550,7 @@ static int wait_claims(struct coll_wait *wait, struct coll_member *member)
  * @member: of the requests
  *
  * Context: process of the mm that joined.
- * Return: as coll_wait_finish(); or -ENOENT, -EBUSY, -ENOTCONN with @wait->index
+ * Return: as coll_wait_sleep_and_collect(); or -ENOENT, -EBUSY, -ENOTCONN with @wait->index
  * @wait->n.
  */
 int coll_wait(struct coll_wait *wait, struct coll_member *member)
@@ -558,12 +558,12 @@ int coll_wait(struct coll_wait *wait, struct coll_member *member)
 	struct coll_request *request = NULL;
 	int err;
 
-	coll_wait_begin(wait, member);
+	coll_wait_init(wait, member);
 	spin_lock(&member->lock);
 	err = wait_claims(wait, member);
 	/* What has come already costs no run. */
 	if (!err)
-		request = wait_take(wait, member);
+		request = pop_complete(wait, member);
 	if (!err && !request && !wait->timeout)
 		err = -EINPROGRESS;
 	if (err)
@@ -572,8 +572,8 @@ int coll_wait(struct coll_wait *wait, struct coll_member *member)
 	if (request)
 		err = wait_collect(wait, request);
 	else if (!err)
-		err = coll_wait_finish(wait, member);
-	coll_wait_rest(wait);
+		err = coll_wait_sleep_and_collect(wait, member);
+	coll_wait_idle(wait);
 	return err;
 }
 
@@ -592,7 +592,7 @@ int coll_wait_collect(struct coll_request *request, u64 *received)
 
 	spin_lock(&member->lock);
 	member->nwaiting--;
-	wait_forget(request);
+	table_remove(request);
 	spin_unlock(&member->lock);
 
 	error = request->error;
@@ -602,10 +602,10 @@ int coll_wait_collect(struct coll_request *request, u64 *received)
 }
 
 /**
- * coll_wait_ready() - is there anything to be collected that nobody waits for?
+ * coll_wait_has_collectable() - is there anything to be collected that nobody waits for?
  * @member: the member
  */
-bool coll_wait_ready(struct coll_member *member)
+bool coll_wait_has_collectable(struct coll_member *member)
 {
 	bool ready = false;
 	u32 i;
@@ -614,27 +614,27 @@ bool coll_wait_ready(struct coll_member *member)
 	for (i = 0; !ready && member->nrequests && i < COLL_INFLIGHT; i++) {
 		const struct coll_request *request = member->table[i];
 
-		ready = request && request->complete && !request->waiter && !request->source;
+		ready = request && request->complete && !request->waiter && !request->completion_ops;
 	}
 	spin_unlock(&member->lock);
 	return ready;
 }
 
 /**
- * coll_wait_drain() - wait until no request is in flight
+ * coll_wait_inflight() - wait until no request is in flight
  * @member: one whose group has failed
  * @patience: jiffies
  */
-void coll_wait_drain(struct coll_member *member, unsigned long patience)
+void coll_wait_inflight(struct coll_member *member, unsigned long patience)
 {
-	wait_event_timeout(member->wait, !READ_ONCE(member->inflight), patience);
+	wait_event_timeout(member->state_wait, !READ_ONCE(member->inflight), patience);
 }
 
 /**
- * coll_wait_reap() - give back what nobody has collected
+ * coll_wait_free_uncollected() - give back what nobody has collected
  * @member: no lane of it runs any more, nobody waits, and @stopped is set
  */
-void coll_wait_reap(struct coll_member *member)
+void coll_wait_free_uncollected(struct coll_member *member)
 {
 	struct coll_request *request;
 	u32 i;
@@ -643,7 +643,7 @@ void coll_wait_reap(struct coll_member *member)
 		spin_lock(&member->lock);
 		request = member->table[i];
 		if (request) {
-			wait_forget(request);
+			table_remove(request);
 			if (!request->complete) {
 				list_del(&request->node);
 				WRITE_ONCE(member->inflight, member->inflight - 1);

@@ -31,7 +31,7 @@ TRACE_EVENT(collective_state,
 
 /* A member learns a (better) reason why the group has failed. */
 TRACE_EVENT(collective_abort,
-	TP_PROTO(const struct coll_member *member, const struct coll_cause *cause),
+	TP_PROTO(const struct coll_member *member, const struct coll_reason *cause),
 	TP_ARGS(member, cause),
 	TP_STRUCT__entry(
 		__string(group, member->group ? member->group->name : "-")

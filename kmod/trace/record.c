@@ -83,7 +83,7 @@ static void show_operation(struct seq_file *seq, const char *kind, u64 instance)
 	seq_printf(seq, "%s op=", kind);
 	if (instance & COLL_NAME_PAIR) {
 		number &= COLLECTIVE_KEY_MAX;
-		seq_printf(seq, "%u>%u:", coll_name_from(instance), coll_name_to(instance));
+		seq_printf(seq, "%u>%u:", coll_instance_from(instance), coll_instance_to(instance));
 	}
 	seq_printf(seq, "%s%llu", key, number);
 }

@@ -126,7 +126,7 @@ static void recorder_add(const struct coll_member *member, const struct coll_rec
 }
 
 static void recorder_cause(const struct coll_member *member, enum coll_record_kind kind,
-			   u64 instance, int error, const struct coll_cause *cause)
+			   u64 instance, int error, const struct coll_reason *cause)
 {
 	recorder_add(member, &(struct coll_record) {
 		.kind = kind,
@@ -157,7 +157,7 @@ void coll_record_state(const struct coll_member *member, enum collective_state s
  * @member: the member, locked
  * @cause: the reason
  */
-void coll_record_abort(const struct coll_member *member, const struct coll_cause *cause)
+void coll_record_abort(const struct coll_member *member, const struct coll_reason *cause)
 {
 	trace_collective_abort(member, cause);
 	recorder_cause(member, COLL_RECORD_ABORT, 0, cause->error, cause);
@@ -179,7 +179,7 @@ void coll_record_submit(const struct coll_request *request)
 		.flags = request->signature.flags,
 		.rank_a = request->signature.root,
 		.count = request->signature.count,
-		.bytes = request->extent.block,
+		.bytes = request->footprint.block,
 	});
 }
 
@@ -214,7 +214,7 @@ void coll_record_agreed(const struct coll_request *request)
  * @cause: why
  */
 void coll_record_fail(const struct coll_member *member, u64 instance,
-		      const struct coll_cause *cause)
+		      const struct coll_reason *cause)
 {
 	recorder_cause(member, COLL_RECORD_FAIL, instance, cause->error, cause);
 }
@@ -240,12 +240,12 @@ void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank
  */
 void coll_record_done(const struct coll_request *request)
 {
-	static const struct coll_cause none = { .kind = COLLECTIVE_REASON_NONE };
+	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
 	const struct coll_member *member = request->member;
 	bool failed = request->error && request->error != -EMSGSIZE;
 
 	if (trace_collective_end_enabled())
-		trace_collective_end(request, ktime_get_ns() - request->begun);
+		trace_collective_end(request, ktime_get_ns() - request->submit_ns);
 	recorder_cause(member, COLL_RECORD_DONE, request->instance, request->error,
 		       failed ? &member->last : &none);
 }

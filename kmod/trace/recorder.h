@@ -4,7 +4,7 @@
 
 #include <linux/collective.h>
 
-struct coll_cause;
+struct coll_reason;
 struct coll_group;
 struct coll_link;
 struct coll_member;
@@ -19,12 +19,12 @@ enum coll_link_news {
 
 /* recorder.c */
 void coll_record_state(const struct coll_member *member, enum collective_state state);
-void coll_record_abort(const struct coll_member *member, const struct coll_cause *cause);
+void coll_record_abort(const struct coll_member *member, const struct coll_reason *cause);
 void coll_record_submit(const struct coll_request *request);
 void coll_record_begin(const struct coll_request *request);
 void coll_record_agreed(const struct coll_request *request);
 void coll_record_fail(const struct coll_member *member, u64 instance,
-		      const struct coll_cause *cause);
+		      const struct coll_reason *cause);
 void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank);
 void coll_record_done(const struct coll_request *request);
 void coll_record_link(const struct coll_link *link, enum coll_link_news news, int error);

@@ -31,16 +31,16 @@ enum coll_event {
 /**
  * struct coll_endpoint_ops - what a transport tells the owner of an endpoint
  * @event: something has changed; sets bits and kicks, from any context
- * @take: @len bytes have come, at @ptr until it returns; returns how many were
+ * @recv: @len bytes have come, at @ptr until it returns; returns how many were
  *	taken, fewer to leave the rest for later, or a negative errno that ends
  *	the connection
- * @pause: the transport goes on to do something else; what take() holds (the
+ * @recv_idle: the transport goes on to do something else; what take() holds (the
  *	vector registers) must be given back
  */
 struct coll_endpoint_ops {
 	void (*event)(struct coll_endpoint *ep, enum coll_event event);
-	int (*take)(struct coll_endpoint *ep, const void *ptr, u32 len);
-	void (*pause)(struct coll_endpoint *ep);
+	int (*recv)(struct coll_endpoint *ep, const void *ptr, u32 len);
+	void (*recv_idle)(struct coll_endpoint *ep);
 };
 
 /**
@@ -53,11 +53,11 @@ struct coll_endpoint_ops {
  * @linger: for the time after close()
  * @saved: the socket's own callbacks, put back by close()
  * @error: of take(), kept for the end of receive()
- * @defer: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
- * @taken: bytes that were received, and not acknowledged
+ * @defer_ack: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
+ * @unacked: bytes that were received, and not acknowledged
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
  * @headers: memory for what is copied, likewise
- * @until: how long the connection may go on after finish() and close(), in jiffies
+ * @close_deadline: how long the connection may go on after finish() and close(), in jiffies
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
@@ -73,11 +73,11 @@ struct coll_endpoint {
 		void (*error_report)(struct sock *sk);
 	} saved;
 	int error;
-	bool defer;
-	u32 taken;
+	bool defer_ack;
+	u32 unacked;
 	struct bio_vec *bvec;
 	struct page_frag headers;
-	unsigned long until;
+	unsigned long close_deadline;
 };
 
 /**
@@ -92,23 +92,23 @@ struct coll_endpoint {
  * @status: 0: connected, -EINPROGRESS: not yet; else why not
  * @send: send bytes by copy.  Returns how many were taken, -EAGAIN (an event follows), or
  *	a negative errno
- * @send_out: send what a stream has, a header and its payload in one go, payload without a copy
+ * @send_frame: send what a stream has, a header and its payload in one go, payload without a copy
  *	if it can and may.  Returns as @send; *@borrowed tells how many bytes were not copied
  * @receive: give take() what has come, about @budget bytes at most.  Returns
  *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno.  If bytes
  *	are returned, and they were the last ones, an event follows
- * @acknowledge: of what was received when take() had set @defer, which is told only for much of
+ * @send_ack: of what was received when take() had set @defer, which is told only for much of
  *	it: tell the peer's end, and give back the memory that it came in; the next receive()
  *	does so too
- * @keeps: may what has come wait to be received?  Not more than so many bytes, and
+ * @can_defer_rx: may what has come wait to be received?  Not more than so many bytes, and
  *	only with room for as many behind them, and if this is not the end.  A guess; in any
  *	context
- * @watch: keep what comes for @unwatch to take in, by who waits for it and not by who sends
+ * @poll_begin: keep what comes for @poll_end to take in, by who waits for it and not by who sends
  *	it; a moment only, and no other operation meanwhile; may sleep
- * @stirs: has anything come since @watch, or does the connection need @unwatch otherwise?
- * @unwatch: undo @watch; what has come is told now
- * @bulk: prepare for large payloads (data connections); may sleep
- * @finish: nothing more is sent; after close() the connection goes on without its endpoint
+ * @poll_pending: has anything come since @poll_begin, or does the connection need @poll_end otherwise?
+ * @poll_end: undo @poll_begin; what has come is told now
+ * @setup_bulk: prepare for large payloads (data connections); may sleep
+ * @shutdown: nothing more is sent; after close() the connection goes on without its endpoint
  *	until all that was sent has arrived, but not longer than @until, in jiffies; may sleep
  * @close: end it, without waiting; @reset: drop what is queued, both here and there
  */
@@ -120,15 +120,15 @@ struct coll_transport {
 	int (*accept)(struct coll_endpoint *listener, struct coll_endpoint *ep);
 	int (*status)(struct coll_endpoint *ep);
 	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len);
-	int (*send_out)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
+	int (*send_frame)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
-	void (*acknowledge)(struct coll_endpoint *ep);
-	bool (*keeps)(const struct coll_endpoint *ep, u32 bytes);
-	void (*watch)(struct coll_endpoint *ep);
-	bool (*stirs)(const struct coll_endpoint *ep);
-	void (*unwatch)(struct coll_endpoint *ep);
-	int (*bulk)(struct coll_endpoint *ep);
-	void (*finish)(struct coll_endpoint *ep, unsigned long until);
+	void (*send_ack)(struct coll_endpoint *ep);
+	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
+	void (*poll_begin)(struct coll_endpoint *ep);
+	bool (*poll_pending)(const struct coll_endpoint *ep);
+	void (*poll_end)(struct coll_endpoint *ep);
+	int (*setup_bulk)(struct coll_endpoint *ep);
+	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };
 

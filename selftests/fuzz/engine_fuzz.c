@@ -90,7 +90,7 @@ static void act_tick(struct rig *rig, struct input *in)
 {
 	rig->now += input_byte(in);
 	coll_engine_tick(&rig->engine, rig->now);
-	coll_engine_drain(&rig->engine);
+	coll_engine_deliver_unexpected(&rig->engine);
 }
 
 static void act_copy(struct rig *rig, struct input *in)
@@ -111,7 +111,7 @@ static bool is_odd(void *ctx, u32 peer)
 
 static void act_lacks(struct rig *rig, struct input *in)
 {
-	coll_engine_lacks(&rig->engine, input_byte(in) & 1, is_odd);
+	coll_engine_find_lacking(&rig->engine, input_byte(in) & 1, is_odd);
 }
 
 static void (* const acts[])(struct rig *rig, struct input *in) = {
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size)
 
 		acts[act % 32 % ARRAY_SIZE(acts)](rig, &in);
 		if (act < 192)
-			coll_engine_drain(&rig->engine);
+			coll_engine_deliver_unexpected(&rig->engine);
 		rig_check(rig);
 	}
 	rig_free(rig, released);

@@ -63,7 +63,7 @@ static void choose_plan(const struct rig *rig, struct input *in, struct coll_pla
 	plan->in_place = how & 16;
 	if (plan->collective == COLLECTIVE_BARRIER)
 		plan->count = 0;
-	if (coll_plan_pair(plan) && plan->root == plan->rank)
+	if (coll_plan_is_p2p(plan) && plan->root == plan->rank)
 		plan->root = (plan->root + 1) % plan->nranks;
 	if (plan->collective == COLLECTIVE_SEND)
 		plan->varlen = false;
@@ -190,7 +190,7 @@ static bool may_share(const struct coll_plan *plan, const struct extent *extent)
 	return true;
 }
 
-static void allocate_area(struct operation *operation, struct coll_call *call, u8 area,
+static void allocate_area(struct operation *operation, struct coll_task_args *call, u8 area,
 			  u64 elements, u64 piece)
 {
 	if (!elements)
@@ -200,7 +200,7 @@ static void allocate_area(struct operation *operation, struct coll_call *call, u
 	call->area_off[area] = AREA_MARGIN;
 }
 
-static void allocate(struct operation *operation, struct coll_call *call, u64 piece)
+static void allocate(struct operation *operation, struct coll_task_args *call, u64 piece)
 {
 	const struct coll_plan *plan = &call->plan;
 	struct extent extent = plan_extent(plan);
@@ -252,7 +252,7 @@ static bool plan_valid(const struct coll_plan *plan)
  * Return: the operation; NULL when it could not be submitted.
  */
 struct operation *operation_new(const struct rig *rig, struct input *in,
-				struct coll_call *call)
+				struct coll_task_args *call)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 	struct coll_plan *plan = &call->plan;
@@ -313,11 +313,11 @@ static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan
 	u32 key = how >> 1;
 
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_name_pair(plan->rank, plan->root, key % RIG_KEYS, keyed);
+		return coll_instance_is_p2p(plan->rank, plan->root, key % RIG_KEYS, keyed);
 	if (plan->collective == COLLECTIVE_RECV)
-		return coll_name_pair(plan->root, plan->rank, key % RIG_KEYS, keyed);
+		return coll_instance_is_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
 	if (keyed)
-		return coll_name_keyed(key % RIG_KEYS);
+		return coll_instance_keyed(key % RIG_KEYS);
 	/* Not all operations use this lane. */
 	rig->next += how >> 6 == 3;
 	return rig->next++;
@@ -332,7 +332,7 @@ void rig_submit(struct rig *rig, struct input *in)
 {
 	bool again = input_once_in(in, 2) && rig->again.left;
 	struct input same = rig->again;
-	struct coll_call call = { 0 };
+	struct coll_task_args call = { 0 };
 	struct operation *operation;
 	int err;
 
@@ -350,7 +350,7 @@ void rig_submit(struct rig *rig, struct input *in)
 	}
 	rig->call = coll_plan_call(&call.plan);
 	rig->submitted++;
-	operation->inst = (struct coll_inst){ .call = call };
+	operation->inst = (struct coll_task){ .args = call };
 	err = coll_engine_submit(&rig->engine, &operation->inst);
 	if (!err)
 		return;

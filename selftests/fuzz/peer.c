@@ -15,7 +15,7 @@ u64 rig_name(const struct rig *rig, struct input *in)
 	const struct coll_engine *engine = &rig->engine;
 	u8 how = input_byte(in);
 	u32 skip = how >> 3;
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
 	switch (how & 7) {
 	case 0:
@@ -23,17 +23,17 @@ u64 rig_name(const struct rig *rig, struct input *in)
 	case 1:
 		return rig->next + skip;
 	case 2:
-		return coll_name_keyed(skip % RIG_KEYS);
+		return coll_instance_keyed(skip % RIG_KEYS);
 	case 3:
-		return coll_name_pair(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
+		return coll_instance_is_p2p(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
 				      skip & 16);
 	case 4:
-		return coll_name_pair(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
+		return coll_instance_is_p2p(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
 				      skip & 16);
 	}
 	list_for_each_entry(inst, &engine->active, node)
 		if (!(skip-- % RIG_SLOTS))
-			return inst->call.instance;
+			return inst->args.instance;
 	return rig->next;
 }
 
@@ -103,7 +103,7 @@ static bool fitting(const struct rig *rig, const struct peer *peer, struct input
 		    struct coll_data *data)
 {
 	u32 skip = input_below(in, RIG_SLOTS);
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 	bool found = false;
 
 	list_for_each_entry(inst, &rig->engine.active, node) {
@@ -113,12 +113,12 @@ static bool fitting(const struct rig *rig, const struct peer *peer, struct input
 		    (inst->error && skip & 1))
 			continue;
 		*data = (struct coll_data){
-			.flags = inst->call.eager ? COLL_DATA_EAGER : 0,
-			.call = coll_plan_call(&inst->call.plan),
+			.flags = inst->args.eager ? COLL_DATA_EAGER : 0,
+			.call = coll_plan_call(&inst->args.plan),
 			.step = inst->rx.tag,
-			.instance = inst->call.instance,
+			.instance = inst->args.instance,
 			.offset = inst->rx_off,
-			.length = inst->rx.token ? 0 : min_t(u64, left, COLL_DATA_MAX),
+			.length = inst->rx.signal ? 0 : min_t(u64, left, COLL_DATA_MAX),
 		};
 		found = true;
 		if (!skip--)

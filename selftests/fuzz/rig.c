@@ -41,7 +41,7 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	require(stream->engine == &rig->engine);
 }
 
-static void on_complete(void *ctx, struct coll_inst *inst)
+static void on_complete(void *ctx, struct coll_task *inst)
 {
 	struct rig *rig = ctx;
 	struct operation *operation = container_of(inst, struct operation, inst);
@@ -52,7 +52,7 @@ static void on_complete(void *ctx, struct coll_inst *inst)
 	operation_free(operation);
 }
 
-static void on_mismatch(void *ctx, struct coll_inst *inst, u32 rank)
+static void on_mismatch(void *ctx, struct coll_task *inst, u32 rank)
 {
 	struct rig *rig = ctx;
 
@@ -96,7 +96,7 @@ static void peer_init(struct rig *rig, u32 rank)
 	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
 
 	if (!stage[rank]) {
-		stage[rank] = malloc(COLL_STAGE_SIZE);
+		stage[rank] = malloc(COLL_UNEXP_SIZE);
 		grants[rank] = malloc(table);
 	}
 	memset(grants[rank], 0, table);
@@ -137,11 +137,11 @@ static void stream_check(const struct coll_stream *stream)
 {
 	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
 
-	require(stream->staged <= COLL_CREDIT);
-	require(!open || stream->sink.stage + stream->sink.left <=
-			 stream->stage + COLL_STAGE_SIZE);
+	require(stream->unexp_len <= COLL_CREDIT);
+	require(!open || stream->sink.unexp_buf + stream->sink.left <=
+			 stream->unexp_buf + COLL_UNEXP_SIZE);
 	require(stream->grants.count < stream->grants.size);
-	require(stream->rx_freed <= stream->rx_eager && stream->rx_told <= stream->rx_freed);
+	require(stream->rx_consumed <= stream->rx_eager && stream->rx_returned <= stream->rx_consumed);
 	require(stream->tx_consumed <= stream->tx_position);
 	require(stream->tx_eager <= stream->tx_credit);
 }
@@ -152,7 +152,7 @@ static void stream_check(const struct coll_stream *stream)
  */
 void rig_check(struct rig *rig)
 {
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 	u32 rank, active = 0;
 
 	require(!rig->vector);
@@ -213,13 +213,13 @@ static void rig_release(struct rig *rig)
 void rig_free(struct rig *rig, bool released)
 {
 	rig_fail(rig);
-	coll_engine_drain(&rig->engine);
+	coll_engine_deliver_unexpected(&rig->engine);
 	if (released)
 		rig_release(rig);
 	else
 		rig_settle(rig);
 	rig_check(rig);
-	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.copying));
+	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.local_copies));
 	failed_names_free(&rig->failures);
 	free(rig);
 }

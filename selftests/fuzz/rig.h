@@ -40,7 +40,7 @@
  * @first: where blocks begin that differ, of input and result
  */
 struct operation {
-	struct coll_inst inst;
+	struct coll_task inst;
 	struct area *area[COLL_AREA_COUNT];
 	u64 send_len;
 	u64 first[2][RIG_RANKS + 1];
@@ -78,7 +78,7 @@ struct peer {
  */
 struct rig {
 	struct coll_engine engine;
-	struct coll_inst *hash[RIG_SLOTS];
+	struct coll_task *hash[RIG_SLOTS];
 	struct failed_names failures;
 	struct peer peer[RIG_RANKS];
 	u64 next;
@@ -100,7 +100,7 @@ void rig_free(struct rig *rig, bool released);
 
 /* operation.c */
 struct operation *operation_new(const struct rig *rig, struct input *in,
-				struct coll_call *call);
+				struct coll_task_args *call);
 void operation_check(const struct operation *operation);
 void operation_free(struct operation *operation);
 void rig_submit(struct rig *rig, struct input *in);

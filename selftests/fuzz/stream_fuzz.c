@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 /* The peers take all they can get. */
 static void answer(struct rig *rig)
 {
-	const struct coll_inst *inst, *next;
+	const struct coll_task *inst, *next;
 	u32 rank;
 
 	for (rank = 0; rank < rig->engine.nranks; rank++) {
@@ -22,7 +22,7 @@ static void answer(struct rig *rig)
 		if (!peer->up || peer->refused)
 			continue;
 		list_for_each_entry_safe(inst, next, &rig->engine.active, node)
-			coll_stream_granted(&peer->stream, inst->call.instance, COLL_GRANT_ALL, 0);
+			coll_stream_granted(&peer->stream, inst->args.instance, COLL_GRANT_ALL, 0);
 		while (peer_send(rig, peer, U32_MAX))
 			;
 		require(!coll_stream_consumed(&peer->stream, peer->stream.tx_position));
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size)
 	while (in.left) {
 		if (!receive_header(rig, peer, &in))
 			receive_bytes(rig, peer, &in, piece);
-		coll_engine_drain(&rig->engine);
+		coll_engine_deliver_unexpected(&rig->engine);
 		answer(rig);
 		rig_check(rig);
 	}

@@ -49,7 +49,7 @@ static bool rank_or_none(u32 rank)
 	return rank < COLLECTIVE_RANKS_MAX || rank == COLLECTIVE_RANK_NONE;
 }
 
-static void check_cause(const struct coll_cause *cause)
+static void check_cause(const struct coll_reason *cause)
 {
 	require(cause->kind > COLLECTIVE_REASON_NONE && cause->kind < COLLECTIVE_REASON_COUNT);
 	require(cause->error > 0 && cause->error < 4096);

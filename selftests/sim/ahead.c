@@ -27,7 +27,7 @@ static void ahead_advance(struct member *member, u32 number)
 {
 	const struct sim *sim = member->sim;
 
-	while (number < sim->config.nops && !coll_name_counted(sim->ops[number].name))
+	while (number < sim->config.nops && !coll_instance_is_counted(sim->ops[number].name))
 		number++;
 	member->next_counted = number;
 }
@@ -134,7 +134,7 @@ void ahead_fail(struct member *member, u64 name)
 	u64 *place = ahead_place(member, name);
 	u32 i;
 
-	if (coll_name_counted(name)) {
+	if (coll_instance_is_counted(name)) {
 		*place = max(*place, name + 1);
 		return;
 	}
@@ -154,7 +154,7 @@ bool ahead_failed(const struct member *member, u64 name)
 	const struct sim *sim = member->sim;
 	u32 i;
 
-	if (coll_name_counted(name))
+	if (coll_instance_is_counted(name))
 		return *ahead_place(member, name) == name + 1;
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].name == name)
@@ -172,7 +172,7 @@ bool ahead_remembers(const struct member *member, u64 name)
 	const struct sim *sim = member->sim;
 	u32 i;
 
-	if (sim->config.mutation == MUTATION_FORGET && !coll_name_counted(name))
+	if (sim->config.mutation == MUTATION_FORGET && !coll_instance_is_counted(name))
 		for (i = 0; i < sim->config.nops; i++)
 			if (sim->ops[i].name == name)
 				return member->parts[i].failure + FORGET_AFTER > member->failures &&

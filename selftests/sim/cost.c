@@ -20,7 +20,7 @@ struct cost {
 /* Elements of one rank's chunk of a vector. */
 static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
-	return coll_layout_chunk(part.count, size, sim->config.nranks, index,
+	return coll_partition_chunk(part.count, size, sim->config.nranks, index,
 				 sim->config.near).count;
 }
 
@@ -189,12 +189,12 @@ static u64 block_bytes(const struct sim *sim, const struct sim_op *op, u32 from,
 {
 	size_t size = coll_type_size(op->type);
 	u64 count = reference_block_count(op, from, to);
-	u32 lanes = coll_layout_lanes(count * size, sim->config.lanes);
+	u32 lanes = coll_partition_lanes(count * size, sim->config.lanes);
 
 	/* What tells its length is not cut. */
 	if (op->varlen)
 		return lane ? 0 : count * size;
-	return lane < lanes ? coll_layout_piece(count, size, lanes, lane).count * size : 0;
+	return lane < lanes ? coll_partition_piece(count, size, lanes, lane).count * size : 0;
 }
 
 /* Every block goes once to each rank that needs it; along a ring, by all before that. */
@@ -313,7 +313,7 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 	const struct member *member = &sim->members[rank];
 	const struct sim_part *part = &member->parts[0];
 	const struct coll_engine_stats *stats = &member->engine[lane].stats;
-	struct coll_range range = coll_layout_piece(op->count, coll_type_size(op->type),
+	struct coll_range range = coll_partition_piece(op->count, coll_type_size(op->type),
 						    lanes, lane);
 	bool blocks = op->vector || op->varlen;
 	struct coll_plan plan = part->plan;

@@ -35,7 +35,7 @@ static void release(struct member *member, u32 peer, bool reset)
 	}
 }
 
-static void flood(struct member *member, u64 instance, const struct coll_cause *cause)
+static void flood(struct member *member, u64 instance, const struct coll_reason *cause)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ABORT,
@@ -62,7 +62,7 @@ void member_abort(struct member *member, u64 name)
 	ahead_fail(member, name);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
-		coll_engine_drain(&member->engine[lane]);
+		coll_engine_deliver_unexpected(&member->engine[lane]);
 	}
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].name == name)
@@ -70,7 +70,7 @@ void member_abort(struct member *member, u64 name)
 }
 
 /* As in kmod/fail/failure.c. */
-static bool stronger(const struct coll_cause *a, const struct coll_cause *b)
+static bool stronger(const struct coll_reason *a, const struct coll_reason *b)
 {
 	if (b->kind == COLLECTIVE_REASON_NONE)
 		return true;
@@ -78,7 +78,7 @@ static bool stronger(const struct coll_cause *a, const struct coll_cause *b)
 }
 
 /* The group fails on one rank, or has failed for a better reason. */
-static void member_fail(struct member *member, const struct coll_cause *cause)
+static void member_fail(struct member *member, const struct coll_reason *cause)
 {
 	u32 lane;
 
@@ -95,9 +95,9 @@ static void member_fail(struct member *member, const struct coll_cause *cause)
 	flood(member, COLL_INSTANCE_GROUP, cause);
 }
 
-static struct coll_cause cause_alone(u32 kind, u32 error, u32 rank)
+static struct coll_reason cause_alone(u32 kind, u32 error, u32 rank)
 {
-	return (struct coll_cause){
+	return (struct coll_reason){
 		.kind = kind,
 		.error = error,
 		.rank_a = rank,
@@ -107,7 +107,7 @@ static struct coll_cause cause_alone(u32 kind, u32 error, u32 rank)
 
 static void link_fail(struct member *member, u32 kind, u32 peer)
 {
-	struct coll_cause cause = {
+	struct coll_reason cause = {
 		.kind = kind,
 		.error = ECONNRESET,
 		.rank_a = min(member->rank, peer),
@@ -120,7 +120,7 @@ static void link_fail(struct member *member, u32 kind, u32 peer)
 /* A rank does nothing any more. */
 static void member_die(struct member *member, bool lost)
 {
-	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
+	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
 					      member->rank);
 	struct sim *sim = member->sim;
 	u32 lane, peer;
@@ -160,7 +160,7 @@ static void delay_readers(struct member *victim)
 /* An operation that is in progress, or the next one, fails. */
 static void cancel(struct member *member)
 {
-	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
+	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
 					      member->rank);
 	struct sim *sim = member->sim;
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
@@ -173,7 +173,7 @@ static void cancel(struct member *member)
 		return;
 	/* What it may not submit yet it cannot have called. */
 	name = sim->ops[number].name;
-	if (coll_name_counted(name) && !member->parts[number].submitted &&
+	if (coll_instance_is_counted(name) && !member->parts[number].submitted &&
 	    !ahead_may(member, name))
 		return;
 	member_abort(member, name);
@@ -188,7 +188,7 @@ void fault_strike(struct sim *sim)
 {
 	u32 any = rng_below(&sim->rng, sim->config.nranks);
 	struct member *member = &sim->members[sim->config.strike ? sim->config.victim : any];
-	struct coll_cause cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
+	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
 					      member->rank);
 	u32 often = sim->config.faults > 10 ? 4000 / sim->config.faults : 2000;
 
@@ -300,7 +300,7 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 /* Is it of an operation that is too far ahead for a table of what may be in progress? */
 static bool abort_lost(const struct member *member, u64 name)
 {
-	return member->sim->config.mutation == MUTATION_LATE && coll_name_counted(name) &&
+	return member->sim->config.mutation == MUTATION_LATE && coll_instance_is_counted(name) &&
 	       name >= member->counted + member->sim->config.nslots;
 }
 
@@ -370,7 +370,7 @@ void fault_refused(struct member *member, u32 peer)
  */
 bool fault_explained(const struct member *member)
 {
-	const struct coll_cause *cause = &member->cause;
+	const struct coll_reason *cause = &member->cause;
 	u32 dead = member->sim->dead;
 
 	switch (member->sim->config.fault) {

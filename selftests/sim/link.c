@@ -20,8 +20,8 @@ static void endpoint_count(struct coll_stream *stream, const struct origin *orig
 	stream->tx_credit = origin->eager + COLL_CREDIT;
 	stream->tx_credited = origin->eager;
 	stream->rx_eager = origin->eager;
-	stream->rx_freed = origin->eager;
-	stream->rx_told = origin->eager;
+	stream->rx_consumed = origin->eager;
+	stream->rx_returned = origin->eager;
 	stream->rx_credited = origin->eager;
 }
 
@@ -57,7 +57,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	if (sim->config.packet)
 		ep->capacity = max_t(u64, ep->capacity, 2 * sim->config.packet);
 	/* Exactly what was promised, so that the sanitizer sees one byte more. */
-	ep->stage = malloc(COLL_STAGE_SIZE);
+	ep->stage = malloc(COLL_UNEXP_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
 	endpoint_count(&ep->stream, &sim->config.origin);
@@ -101,7 +101,7 @@ static void endpoint_pop(struct endpoint *ep)
  * @lane: the lane
  * @inst: the instance
  */
-bool endpoint_opens(const struct member *member, u32 lane, const struct coll_inst *inst)
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *inst)
 {
 	u32 peer;
 
@@ -202,7 +202,7 @@ bool endpoint_send(struct endpoint *ep)
 
 	if (sim->config.mutation == MUTATION_CONSUMED && len > head && !out.copy)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
-	coll_engine_drain(ep->stream.engine);
+	coll_engine_deliver_unexpected(ep->stream.engine);
 	return true;
 }
 
@@ -214,11 +214,11 @@ static void endpoint_bounded(struct endpoint *ep)
 {
 	const struct coll_stream *s = &ep->stream;
 	bool open = s->rx_open && s->sink.kind == COLL_SINK_STAGE;
-	u64 kept = s->staged + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
+	u64 kept = s->unexp_len + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
 
 	if (kept > COLL_CREDIT ||
-	    (open && s->sink.stage + s->sink.left > s->stage + COLL_STAGE_SIZE) ||
-	    s->rx_eager - s->rx_told > COLL_CREDIT)
+	    (open && s->sink.stage + s->sink.left > s->unexp_buf + COLL_UNEXP_SIZE) ||
+	    s->rx_eager - s->rx_returned > COLL_CREDIT)
 		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);
@@ -307,7 +307,7 @@ bool endpoint_receive(struct endpoint *ep)
 	while (fragments-- && ep->other->first && !sim->broken)
 		endpoint_fragment(ep);
 	coll_stream_pause(&ep->stream);
-	coll_engine_drain(ep->stream.engine);
+	coll_engine_deliver_unexpected(ep->stream.engine);
 	return ep->other->first;
 }
 
@@ -393,7 +393,7 @@ static void control_mutate(const struct sim *sim, struct coll_control *control)
 		control->position = COLL_GRANT_ALL;
 	if (sim->config.mutation == MUTATION_POSITION && consumed)
 		control->position = (u32)control->position;
-	if (sim->config.mutation == MUTATION_NAME && grant && coll_name_counted(control->instance))
+	if (sim->config.mutation == MUTATION_NAME && grant && coll_instance_is_counted(control->instance))
 		control->instance = (u32)control->instance;
 }
 
@@ -527,7 +527,7 @@ bool control_receive(struct queue *queue)
 		member_tick(queue->to);
 		err = control_dispatch(queue->to, queue->from->rank, &control);
 		if (control.lane < sim->config.lanes)
-			coll_engine_drain(&queue->to->engine[control.lane]);
+			coll_engine_deliver_unexpected(&queue->to->engine[control.lane]);
 	}
 	if (err)
 		sim_fail(sim, "rank %u refuses a control frame %u of rank %u: %d",

@@ -19,11 +19,11 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 {
-	const struct coll_inst *inst = coll_inst_find(ctx, control->instance);
+	const struct coll_task *inst = coll_task_find(ctx, control->instance);
 	struct coll_control early = *control;
 
 	if (member_of(ctx)->sim->config.mutation == MUTATION_SWAP && inst &&
-	    inst->rx.swap && control->kind == COLL_CONTROL_GRANT)
+	    inst->rx.exchange && control->kind == COLL_CONTROL_GRANT)
 		early.position = COLL_GRANT_ALL;
 	control_send(member_of(ctx), peer, &early);
 }
@@ -37,9 +37,9 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
-static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+static void on_mismatch(void *ctx, struct coll_task *inst, u32 peer)
 {
-	const struct sim_part *part = inst->call.user;
+	const struct sim_part *part = inst->args.user;
 	u32 greedy = member_of(ctx)->sim->greedy;
 
 	/* All ranks find out by themselves. */
@@ -51,7 +51,7 @@ static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
 		return;
 	}
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
-		 member_of(ctx)->rank, (unsigned long long)inst->call.instance, peer);
+		 member_of(ctx)->rank, (unsigned long long)inst->args.instance, peer);
 }
 
 static void on_vector(void *ctx, bool begin)
@@ -63,10 +63,10 @@ static void on_vector(void *ctx, bool begin)
 	member->vector = begin;
 }
 
-static void on_complete(void *ctx, struct coll_inst *inst)
+static void on_complete(void *ctx, struct coll_task *inst)
 {
 	struct member *member = member_of(ctx);
-	struct sim_part *part = inst->call.user;
+	struct sim_part *part = inst->args.user;
 	u32 number = part->number, lane = inst->engine->lane;
 	int error;
 
@@ -135,7 +135,7 @@ void member_init(struct sim *sim, u32 rank)
 			.incarnation = 0x1234,
 		};
 		engine->ctx = engine;
-		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_inst *));
+		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_task *));
 		coll_engine_init(engine, member->hash[lane], sim->config.nslots);
 	}
 	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
@@ -154,8 +154,8 @@ void member_free(struct member *member)
 	}
 	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		while (!list_empty(&member->engine[lane].active)) {
-			struct coll_inst *inst = list_first_entry(&member->engine[lane].active,
-								  struct coll_inst, node);
+			struct coll_task *inst = list_first_entry(&member->engine[lane].active,
+								  struct coll_task, node);
 
 			list_del(&inst->node);
 			free(inst);
@@ -184,7 +184,7 @@ void member_tick(struct member *member)
 		return;
 	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		coll_engine_tick(&member->engine[lane], member->sim->now);
-		coll_engine_drain(&member->engine[lane]);
+		coll_engine_deliver_unexpected(&member->engine[lane]);
 	}
 }
 
@@ -477,7 +477,7 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 }
 
 /* Exactly what is asked for. */
-static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_call *call)
+static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_task_args *call)
 {
 	u32 lane = call->plan.lane;
 	u64 bytes = coll_plan_scratch(&call->plan);
@@ -537,13 +537,13 @@ static void member_submit(struct member *member, u32 number)
 
 	for (lane = 0; lane < lanes; lane++) {
 		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
-		struct coll_call call = {
+		struct coll_task_args call = {
 			.plan = plan,
 			.instance = op->name,
-			.digest = coll_plan_telling(&plan) ? op->seed : 0,
+			.digest = coll_plan_implicit_match(&plan) ? op->seed : 0,
 			.user = part,
 		};
-		struct coll_inst *inst = malloc(sizeof(*inst));
+		struct coll_task *inst = malloc(sizeof(*inst));
 		int err;
 
 		call.plan.lane = lane;
@@ -560,7 +560,7 @@ static void member_submit(struct member *member, u32 number)
 		if (++member->instances[on] > sim->config.window)
 			sim_fail(sim, "rank %u: %u instances on a lane", member->rank,
 				 member->instances[on]);
-		*inst = (struct coll_inst){ .call = call };
+		*inst = (struct coll_task){ .args = call };
 		err = coll_engine_submit(&member->engine[on], inst);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
@@ -583,7 +583,7 @@ static bool member_may(const struct member *member, u32 number)
 
 	if (member->parts[number].submitted || member->parts[number].done)
 		return false;
-	if (coll_name_counted(op->name))
+	if (coll_instance_is_counted(op->name))
 		return number == member->next_counted && ahead_may(member, op->name);
 	return op->before == OP_NONE || member->parts[op->before].done;
 }
@@ -620,8 +620,8 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
-	coll_engine_drain(&member->engine[lane]);
+	coll_engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		more |= !list_empty(&member->engine[lane].copying);
+		more |= !list_empty(&member->engine[lane].local_copies);
 	return more;
 }

@@ -34,18 +34,18 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_BALANCE]	= "counts that differ are taken for the same",
 };
 
-u64 __real_coll_inst_sendable(const struct coll_inst *inst);
-u64 __wrap_coll_inst_sendable(const struct coll_inst *inst);
+u64 __real_coll_task_sendable(const struct coll_task *inst);
+u64 __wrap_coll_task_sendable(const struct coll_task *inst);
 
-u64 __wrap_coll_inst_sendable(const struct coll_inst *inst)
+u64 __wrap_coll_task_sendable(const struct coll_task *inst)
 {
 	const struct member *member = member_of(inst->engine);
-	u64 honest = __real_coll_inst_sendable(inst);
+	u64 honest = __real_coll_task_sendable(inst);
 
 	if (member->sim->config.mutation != MUTATION_FORWARD || inst->error ||
 	    inst->tx_step == inst->nsteps)
 		return honest;
-	return (inst->tx.token ? 1 : inst->tx.out.len) - inst->tx_off;
+	return (inst->tx.signal ? 1 : inst->tx.out.len) - inst->tx_off;
 }
 
 void __real_coll_grants_drop(struct coll_grants *grants, u64 instance);
@@ -60,80 +60,80 @@ void __wrap_coll_grants_drop(struct coll_grants *grants, u64 instance)
 }
 
 /* Called by streams only when a request has come. */
-void __real_coll_inst_grant(struct coll_inst *inst);
-void __wrap_coll_inst_grant(struct coll_inst *inst);
+void __real_coll_task_grant(struct coll_task *inst);
+void __wrap_coll_task_grant(struct coll_task *inst);
 
-void __wrap_coll_inst_grant(struct coll_inst *inst)
+void __wrap_coll_task_grant(struct coll_task *inst)
 {
 	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
-		__real_coll_inst_grant(inst);
+		__real_coll_task_grant(inst);
 }
 
-void __real_coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
-void __wrap_coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
+void __real_coll_task_size(struct coll_task *inst, const struct coll_data *data);
+void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data);
 
-void __wrap_coll_inst_size(struct coll_inst *inst, const struct coll_data *data)
+void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data)
 {
-	bool first = inst->rx.roomy && !inst->sized;
+	bool first = inst->rx.length_from_sender && !inst->sized;
 
-	__real_coll_inst_size(inst, data);
+	__real_coll_task_size(inst, data);
 	/* By one element: behind the buffer there is a margin, but no more. */
 	if (first && member_of(inst->engine)->sim->config.mutation == MUTATION_ROOM)
-		inst->room += inst->call.plan.size;
+		inst->room += inst->args.plan.size;
 }
 
-void __real_coll_inst_left(struct coll_inst *inst, u64 left);
-void __wrap_coll_inst_left(struct coll_inst *inst, u64 left);
+void __real_coll_task_left(struct coll_task *inst, u64 left);
+void __wrap_coll_task_left(struct coll_task *inst, u64 left);
 
-void __wrap_coll_inst_left(struct coll_inst *inst, u64 left)
+void __wrap_coll_task_left(struct coll_task *inst, u64 left)
 {
 	const struct member *member = member_of(inst->engine);
 
 	if (member->sim->config.mutation == MUTATION_LEFT)
-		left += inst->call.area[COLL_AREA_SCRATCH]->length / 2;
-	__real_coll_inst_left(inst, left);
+		left += inst->args.area[COLL_AREA_SCRATCH]->length / 2;
+	__real_coll_task_left(inst, left);
 }
 
 /* Called by streams as a frame begins, when it has been counted. */
-void __real_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
-void __wrap_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
+void __real_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
+void __wrap_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
 
-void __wrap_coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len)
+void __wrap_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len)
 {
 	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING)
-		inst->framing = (u8)inst->framing;
-	__real_coll_inst_framed(inst, stream, len);
+		inst->open_frames = (u8)inst->open_frames;
+	__real_coll_task_tx_advance(inst, stream, len);
 }
 
-void __real_coll_inst_unframed(struct coll_inst *inst);
-void __wrap_coll_inst_unframed(struct coll_inst *inst);
+void __real_coll_task_unframed(struct coll_task *inst);
+void __wrap_coll_task_unframed(struct coll_task *inst);
 
-void __wrap_coll_inst_unframed(struct coll_inst *inst)
+void __wrap_coll_task_unframed(struct coll_task *inst)
 {
-	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING && !inst->framing)
-		inst->framing = U8_MAX + 1;
-	__real_coll_inst_unframed(inst);
+	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING && !inst->open_frames)
+		inst->open_frames = U8_MAX + 1;
+	__real_coll_task_unframed(inst);
 }
 
-u64 __real_coll_stream_unstage(struct coll_stream *stream, u64 instance);
-u64 __wrap_coll_stream_unstage(struct coll_stream *stream, u64 instance);
+u64 __real_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
+u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
 
-u64 __wrap_coll_stream_unstage(struct coll_stream *stream, u64 instance)
+u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance)
 {
 	const struct member *member = member_of(stream->engine);
 
 	if (member->sim->config.mutation == MUTATION_SIFT && ahead_failed(member, instance))
 		return 0;
-	return __real_coll_stream_unstage(stream, instance);
+	return __real_coll_stream_deliver_unexpected(stream, instance);
 }
 
-bool __real_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
-bool __wrap_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
+bool __real_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
+bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
 
-bool __wrap_coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data)
+bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data)
 {
 	return member_of(inst->engine)->sim->config.mutation == MUTATION_ENFORCE ||
-	       __real_coll_inst_granted(inst, data);
+	       __real_coll_task_granted(inst, data);
 }
 
 static u64 narrow_steps(const struct coll_plan *plan)

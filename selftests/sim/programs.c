@@ -183,9 +183,9 @@ void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 		u64 number = origin->key + (keyed ? rng_below(rng, config->keys) : i);
 
 		if (ops[i].collective == COLLECTIVE_SEND)
-			ops[i].name = coll_name_pair(ops[i].root, ops[i].to, number, keyed);
+			ops[i].name = coll_instance_is_p2p(ops[i].root, ops[i].to, number, keyed);
 		else
-			ops[i].name = keyed ? coll_name_keyed(number) : counted++;
+			ops[i].name = keyed ? coll_instance_keyed(number) : counted++;
 	}
 }
 
@@ -337,7 +337,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
 	while (!list_empty(&sim->wrecks)) {
-		struct coll_inst *inst = list_first_entry(&sim->wrecks, struct coll_inst, node);
+		struct coll_task *inst = list_first_entry(&sim->wrecks, struct coll_task, node);
 
 		list_del(&inst->node);
 		free(inst);

@@ -532,14 +532,14 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 {
 	size_t size = coll_type_size(op->type);
 	u32 n = sim->config.nranks;
-	u32 lanes = coll_layout_lanes(op->count * size, sim->config.lanes);
+	u32 lanes = coll_partition_lanes(op->count * size, sim->config.lanes);
 	u32 lane, c;
 
 	for (lane = 0; lane < lanes; lane++) {
-		struct coll_range part = coll_layout_piece(op->count, size, lanes, lane);
+		struct coll_range part = coll_partition_piece(op->count, size, lanes, lane);
 
 		for (c = 0; c < n; c++) {
-			struct coll_range chunk = coll_layout_chunk(part.count, size, n, c,
+			struct coll_range chunk = coll_partition_chunk(part.count, size, n, c,
 								    sim->config.near);
 			u64 off = (part.first + chunk.first) * size;
 

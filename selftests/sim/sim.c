@@ -155,16 +155,16 @@ static bool sim_finished(const struct sim *sim)
 
 static void dump_lane(const struct member *m, u32 lane)
 {
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 	u32 peer;
 
 	list_for_each_entry(inst, &m->engine[lane].active, node) {
 		printf("#   lane %u: operation %llx: tx %llu+%llu rx %llu+%llu of %llu, ", lane,
-		       (unsigned long long)inst->call.instance,
+		       (unsigned long long)inst->args.instance,
 		       (unsigned long long)inst->tx_step, (unsigned long long)inst->tx_off,
 		       (unsigned long long)inst->rx_step, (unsigned long long)inst->rx_off,
 		       (unsigned long long)inst->nsteps);
-		printf("error %d, mark %llu\n", inst->error, (unsigned long long)inst->mark);
+		printf("error %d, mark %llu\n", inst->error, (unsigned long long)inst->zc_ref);
 	}
 	for (peer = 0; peer < m->sim->config.nranks; peer++) {
 		const struct endpoint *ep = m->ep[lane][peer];
@@ -177,7 +177,7 @@ static void dump_lane(const struct member *m, u32 lane)
 		       (unsigned long long)ep->stream.tx_eager,
 		       (unsigned long long)ep->stream.tx_credit);
 		printf("queued %llu staged %u\n", (unsigned long long)ep->queued,
-		       ep->stream.staged);
+		       ep->stream.unexp_len);
 	}
 }
 
@@ -205,10 +205,10 @@ static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 	const struct coll_stream *s = &ep->stream, *o = &ep->other->stream;
 
 	if (ep->first || !coll_stream_idle(s) || !list_empty(&s->sending) ||
-	    s->staged || (s->grants.count && !sim->config.fault))
+	    s->unexp_len || (s->grants.count && !sim->config.fault))
 		sim_fail(sim, "rank %u to %u: not idle in the end", ep->member->rank, s->peer);
 	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
-	    o->rx_eager != o->rx_freed + o->staged || s->tx_credit != o->rx_told + COLL_CREDIT)
+	    o->rx_eager != o->rx_consumed + o->unexp_len || s->tx_credit != o->rx_returned + COLL_CREDIT)
 		sim_fail(sim, "rank %u to %u: the ends disagree", ep->member->rank, s->peer);
 }
 
@@ -292,7 +292,7 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
-		.near = sim->config.near,
+		.same_host = sim->config.near,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};

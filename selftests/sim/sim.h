@@ -344,7 +344,7 @@ struct member {
 	u64 lent[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
 	u32 instances[SIM_LANES_MAX];
-	struct coll_inst **hash[SIM_LANES_MAX];
+	struct coll_task **hash[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
 	struct sim_part *parts;
@@ -357,7 +357,7 @@ struct member {
 	u32 failures;
 	bool vector;
 	int failed;
-	struct coll_cause cause;
+	struct coll_reason cause;
 	u64 failed_at;
 	u64 pinged_at;
 	u64 heard[SIM_RANKS_MAX];
@@ -516,7 +516,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
 bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
 bool endpoint_connect(struct endpoint *ep);
-bool endpoint_opens(const struct member *member, u32 lane, const struct coll_inst *inst);
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *inst);
 void endpoint_reset(struct endpoint *ep);
 void endpoint_die(struct endpoint *ep);
 void endpoint_free(struct endpoint *ep);

@@ -64,9 +64,9 @@ static struct coll_plan plan_of(u8 collective, u64 count, u32 rank, u32 nranks)
 	};
 }
 
-static struct coll_call call_of(struct fixture *f, const struct coll_plan *plan)
+static struct coll_task_args call_of(struct fixture *f, const struct coll_plan *plan)
 {
-	return (struct coll_call){
+	return (struct coll_task_args){
 		.plan = *plan,
 		.eager = coll_plan_eager(plan),
 		.area = { &f->send.mem, &f->recv.mem, &f->send.mem },
@@ -82,7 +82,7 @@ static void test_not_eager(void)
 	struct coll_data data = {
 		.flags = EAGER | COLL_DATA_REQUEST, .step = 5, .call = coll_plan_call(&plan),
 	};
-	struct coll_call call;
+	struct coll_task_args call;
 	bool taken = true;
 	u32 i;
 
@@ -96,7 +96,7 @@ static void test_not_eager(void)
 	}
 	tap_ok(taken && f->mismatches == 1, "eager frames of what is large: a mismatch, told once");
 	tap_ok(!asked, "for which no step is looked at (%llu)", (unsigned long long)asked);
-	tap_ok(f->stream[3].rx_freed == f->stream[3].rx_eager, "and their credit is given back");
+	tap_ok(f->stream[3].rx_consumed == f->stream[3].rx_eager, "and their credit is given back");
 	fixture_free(f);
 }
 
@@ -116,7 +116,7 @@ static void test_early(void)
 		struct coll_data data = {
 			.flags = EAGER | COLL_DATA_REQUEST, .call = coll_plan_call(&plan),
 		};
-		struct coll_call call;
+		struct coll_task_args call;
 
 		plan.schedule = &counting;
 		call = call_of(f, &plan);
@@ -130,14 +130,14 @@ static void test_early(void)
 	}
 }
 
-/* As coll_inst_awaits() was: one step after the other. */
-static bool awaits(const struct coll_inst *inst, u32 peer)
+/* As coll_task_next_source() was: one step after the other. */
+static bool awaits(const struct coll_task *inst, u32 peer)
 {
 	struct coll_step step;
 	u64 i;
 
 	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
+		coll_schedule_step(inst->schedule, &inst->args.plan, i, &step);
 		if (step.from == peer && coll_half_moves(&step, step.from, &step.in))
 			return true;
 	}
@@ -146,8 +146,8 @@ static bool awaits(const struct coll_inst *inst, u32 peer)
 
 static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedule *schedule)
 {
-	struct coll_inst inst = {
-		.call = { .plan = *plan, .eager = true },
+	struct coll_task inst = {
+		.args = { .plan = *plan, .eager = true },
 		.schedule = schedule,
 		.nsteps = schedule->steps(plan),
 	};
@@ -157,7 +157,7 @@ static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedu
 		inst.rx_step = coll_schedule_next(schedule, plan, inst.rx_step, inst.nsteps, false,
 						  &inst.rx);
 		for (peer = 0; peer < plan->nranks; peer++)
-			if (coll_inst_awaits(&inst, peer) != awaits(&inst, peer))
+			if (coll_task_next_source(&inst, peer) != awaits(&inst, peer))
 				return false;
 		if (inst.rx_step == inst.nsteps)
 			return true;
@@ -242,7 +242,7 @@ static void test_grants(void)
 	plan.root = 2;
 	/* The chain is 0, 1, 2: what comes goes through a window of 4 KiB here. */
 	{
-		struct coll_call call = call_of(f, &plan);
+		struct coll_task_args call = call_of(f, &plan);
 		struct flat window;
 
 		flat_init(&window, 4096, 0);
@@ -312,9 +312,9 @@ static void test_odd(void)
 
 #define NAMES		20U
 
-static struct coll_call broadcast_of(struct fixture *f, u64 name, u64 count)
+static struct coll_task_args broadcast_of(struct fixture *f, u64 name, u64 count)
 {
-	return (struct coll_call){
+	return (struct coll_task_args){
 		.plan = {
 			.collective = COLLECTIVE_BROADCAST,
 			.type = COLLECTIVE_UINT8,
@@ -347,7 +347,7 @@ static void test_stage(void)
 		k = (seed >> 16) % NAMES;
 		step = (seed >> 8) % 8;
 		if (!length[k]) {
-			struct coll_call call = broadcast_of(f, coll_name_keyed(++names), 0);
+			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++names), 0);
 			struct coll_data data = {
 				.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1,
 				.length = 1 + (seed >> 4) % 5000, .instance = call.instance,
@@ -359,7 +359,7 @@ static void test_stage(void)
 			length[k] = data.length;
 			kept += COLL_DATA_SIZE + data.length;
 		} else {
-			struct coll_call call = broadcast_of(f, name[k], length[k]);
+			struct coll_task_args call = broadcast_of(f, name[k], length[k]);
 
 			kept -= COLL_DATA_SIZE + length[k];
 			if (step) {
@@ -372,7 +372,7 @@ static void test_stage(void)
 			}
 			length[k] = 0;
 		}
-		good &= f->stream[1].staged == kept && f->stream[1].stage_end <= COLL_STAGE_SIZE;
+		good &= f->stream[1].unexp_len == kept && f->stream[1].stage_end <= COLL_UNEXP_SIZE;
 	}
 	tap_ok(good && f->completed == taken && failed > 100 && !f->mismatches,
 	       "%u frames are taken from a stage in any order, %u dropped", taken, failed);
@@ -387,13 +387,13 @@ static void test_stage_full(void)
 	bool staged = true;
 
 	for (i = 0; i < most; i++)
-		staged &= !arrive_frame(f, 1, coll_name_keyed(i / 2), 0, 0, 0,
+		staged &= !arrive_frame(f, 1, coll_instance_keyed(i / 2), 0, 0, 0,
 					EAGER | COLL_DATA_REQUEST, 0);
-	tap_ok(staged && f->stream[1].staged == most * COLL_DATA_SIZE,
+	tap_ok(staged && f->stream[1].unexp_len == most * COLL_DATA_SIZE,
 	       "a stage holds as many frames as the credit pays for");
 	for (i = 0; i < most / 2; i++, f->controls = 0)
-		fail(f, coll_name_keyed(i));
-	tap_ok(!f->stream[1].staged, "and gives all of them back");
+		fail(f, coll_instance_keyed(i));
+	tap_ok(!f->stream[1].unexp_len, "and gives all of them back");
 	fixture_free(f);
 }
 
@@ -518,7 +518,7 @@ static void test_sections(void)
 	struct fixture *f = fixture_new(1, 2);
 	struct grains dst;
 	u64 used, all = 0, most = 0;
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_SCAN, .type = COLLECTIVE_UINT8,
 			.algorithm = COLLECTIVE_ALGORITHM_RING, .size = 1, .rank = 1,
@@ -529,7 +529,7 @@ static void test_sections(void)
 	struct coll_data data = {
 		.flags = EAGER, .call = coll_plan_call(&call.plan), .length = 30000,
 	};
-	struct coll_inst *inst = calloc(1, sizeof(*inst));
+	struct coll_task *inst = calloc(1, sizeof(*inst));
 
 	impl = coll_reduce_scalar;
 	impl.registers = true;
@@ -541,11 +541,11 @@ static void test_sections(void)
 	call.area[COLL_AREA_RECV] = &dst.mem;
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 30000);
-	inst->call = call;
+	inst->args = call;
 	coll_engine_begin(&f->engine, inst);
 	looks_most = 0;
 	tap_ok(!f->completed, "what came early is not taken as its operation begins");
-	while ((used = coll_engine_unstage(&f->engine, 1))) {
+	while ((used = coll_engine_deliver_some(&f->engine, 1))) {
 		all += used;
 		most = max(most, used);
 	}
@@ -563,7 +563,7 @@ static void test_copies(void)
 {
 	struct fixture *f = fixture_new(0, 1);
 	struct grains src, dst;
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_UINT8,
 			.algorithm = COLLECTIVE_ALGORITHM_RING, .size = 1, .nranks = 1,
@@ -598,7 +598,7 @@ static void test_aside(void)
 	struct fixture *f = fixture_new(0, 4);
 	struct grains mem;
 	struct flat scratch;
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_ALLTOALL, .type = COLLECTIVE_UINT8,
 			.size = 1, .nranks = 4, .nlanes = 1, .count = 1000, .in_place = true,
@@ -621,12 +621,12 @@ static void test_aside(void)
 	tap_ok(first <= LOOKS_MAX && !depart(f, 1), "what is set aside is, as far as it is short");
 	arrive_head(f, 1, &data);
 	arrive_bytes(f, 1, 1, 1000);
-	tap_ok(f->stream[1].staged && mem.bytes[1000] == 7 && !f->mismatches,
+	tap_ok(f->stream[1].unexp_len && mem.bytes[1000] == 7 && !f->mismatches,
 	       "nothing is overwritten meanwhile");
 	while (coll_engine_copy(&f->engine, 1000))
 		turns++;
-	coll_engine_drain(&f->engine);
-	tap_ok(turns > 10 && !f->stream[1].staged && mem.bytes[1000] == 1 && depart(f, 1) == 1,
+	coll_engine_deliver_unexpected(&f->engine);
+	tap_ok(turns > 10 && !f->stream[1].unexp_len && mem.bytes[1000] == 1 && depart(f, 1) == 1,
 	       "until all of it has been");
 	for (peer = 2; peer < 4; peer++) {
 		data.step = peer;
@@ -676,18 +676,18 @@ static void test_gone(void)
 	for (i = 0; i < 10; i++)
 		submit(f, i, LARGE);
 	gone_asked = 0;
-	tap_ok(coll_engine_lacks(&f->engine, false, gone_none) == COLL_NOBODY &&
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NOBODY &&
 	       gone_asked == 2 * 10, "nothing is lacking, and each operation was looked at");
-	tap_ok(coll_engine_lacks(&f->engine, false, gone_one) == 1, "a peer that is gone is");
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1, "a peer that is gone is");
 	for (i = 0; i < 10; i++)
 		grant(f, 1, i, 1000);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -EIO);
-	tap_ok(coll_engine_lacks(&f->engine, false, gone_one) == COLL_NOBODY &&
-	       coll_engine_lacks(&f->engine, true, gone_one) == 1,
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NOBODY &&
+	       coll_engine_find_lacking(&f->engine, true, gone_one) == 1,
 	       "for what has failed only if it was lent memory");
 	coll_stream_consumed(&f->stream[1], 10000);
-	tap_ok(f->completed == 10 && coll_engine_lacks(&f->engine, true, gone_one) == COLL_NOBODY,
+	tap_ok(f->completed == 10 && coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
 	       "until it has been consumed");
 	fixture_free(f);
 }
@@ -698,9 +698,9 @@ static void test_many(void)
 	struct fixture *f = fixture_new(1, 2);
 	struct coll_plan plan = broadcast_of(f, 0, 100000).plan;
 	struct coll_schedule counting;
-	struct coll_call call;
+	struct coll_task_args call;
 	struct coll_out out;
-	struct coll_inst *inst;
+	struct coll_task *inst;
 	u32 i, waiting = 0, order = 0;
 	bool sorted = true;
 
@@ -708,7 +708,7 @@ static void test_many(void)
 	counting = counting_of(&plan);
 	plan.schedule = &counting;
 	for (i = 0; i < SLOTS - 2; i++) {
-		call = broadcast_of(f, coll_name_keyed(i), 100000);
+		call = broadcast_of(f, coll_instance_keyed(i), 100000);
 		call.plan = plan;
 		call.eager = false;
 		submit_call(f, &call);
@@ -721,19 +721,19 @@ static void test_many(void)
 
 	/* The grants come in another order than the calls. */
 	for (i = SLOTS - 2; i--;)
-		grant(f, 0, coll_name_keyed(i), 1000);
+		grant(f, 0, coll_instance_keyed(i), 1000);
 	list_for_each_entry(inst, &f->stream[0].sending, tx_node)
-		sorted &= inst->call.instance == coll_name_keyed(order++);
+		sorted &= inst->args.instance == coll_instance_keyed(order++);
 	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
-	grant(f, 0, coll_name_keyed(3), 2000);
+	grant(f, 0, coll_instance_keyed(3), 2000);
 	tap_ok(coll_stream_next(&f->stream[0], &out) &&
-	       f->stream[0].tx_inst->call.instance == coll_name_keyed(0), "and the first goes");
+	       f->stream[0].tx_inst->args.instance == coll_instance_keyed(0), "and the first goes");
 	depart(f, 0);
 
 	f->controls = 0;
 	f->completed = 0;
 	for (i = 0; i < SLOTS - 2; i++)
-		grant(f, 0, coll_name_keyed(i), COLL_GRANT_ALL);
+		grant(f, 0, coll_instance_keyed(i), COLL_GRANT_ALL);
 	depart(f, 0);
 	while (coll_engine_copy(&f->engine, 1 << 20))
 		;

@@ -31,14 +31,14 @@ static bool last;
 static u64 pieces;
 
 /* One operation: how many of its bytes were stored past the caches. */
-static u64 operation(struct coll_cachings *cachings, const struct model *model, u64 volume,
-		     enum coll_caching_source source)
+static u64 operation(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
+		     enum coll_nt_policy_source source)
 {
-	struct coll_caching *caching = coll_caching_find(cachings, volume, source);
+	struct coll_nt_policy *caching = coll_nt_policy_find(cachings, volume, source);
 	u64 past = 0, off;
 
 	for (off = 0; off < volume; off += PIECE) {
-		bool way = coll_caching_past(caching);
+		bool way = coll_nt_policy_use(caching);
 		u64 ns;
 
 		run = way == last ? run + PIECE : PIECE;
@@ -47,13 +47,13 @@ static u64 operation(struct coll_cachings *cachings, const struct model *model, 
 		if (model->stall && !(++pieces % model->stall))
 			ns *= 1000;
 		past += way ? PIECE : 0;
-		coll_caching_copied(caching, PIECE, coll_caching_times(caching) ? ns : 0);
+		coll_nt_policy_update(caching, PIECE, coll_nt_policy_timing(caching) ? ns : 0);
 	}
 	return past;
 }
 
 /* Of so many operations, percent of what was stored past the caches. */
-static u64 operations(struct coll_cachings *cachings, const struct model *model, u64 volume,
+static u64 operations(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
 		      u32 count)
 {
 	u64 past = 0;
@@ -78,7 +78,7 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 	bool passed = true;
 
 	for (volume = MIB; volume <= 300 * MIB; volume += 23 * MIB) {
-		struct coll_cachings cachings = { 0 };
+		struct coll_nt_policies cachings = { 0 };
 
 		run = 0;
 		operations(&cachings, model, volume, 60);
@@ -90,7 +90,7 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 /* It is known after a few operations, and not doubted soon. */
 static bool test_soon(void)
 {
-	struct coll_cachings cachings = { 0 };
+	struct coll_nt_policies cachings = { 0 };
 
 	operations(&cachings, &large, 64 * MIB, 4);
 	return within("soon", operations(&cachings, &large, 64 * MIB, 100), 100, 100);
@@ -99,7 +99,7 @@ static bool test_soon(void)
 /* What takes long is not tried for long. */
 static bool test_given_up(void)
 {
-	struct coll_cachings cachings = { 0 };
+	struct coll_nt_policies cachings = { 0 };
 
 	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 6);
 }
@@ -107,7 +107,7 @@ static bool test_given_up(void)
 /* Somebody else comes, and takes the caches; and goes. */
 static bool test_change(void)
 {
-	struct coll_cachings cachings = { 0 };
+	struct coll_nt_policies cachings = { 0 };
 	bool passed;
 
 	operations(&cachings, &fitting, 16 * MIB, 500);
@@ -120,7 +120,7 @@ static bool test_change(void)
 /* Of one size and source nothing is known from another. */
 static bool test_apart(void)
 {
-	struct coll_cachings cachings = { 0 };
+	struct coll_nt_policies cachings = { 0 };
 	bool passed;
 	u32 i;
 
@@ -133,17 +133,17 @@ static bool test_apart(void)
 
 static bool test_find(void)
 {
-	struct coll_cachings cachings = { 0 };
+	struct coll_nt_policies cachings = { 0 };
 
-	return !coll_caching_find(&cachings, 0, COLL_CACHING_LOCAL) &&
-	       !coll_caching_find(&cachings, COLL_CACHING_MIN - 1, COLL_CACHING_LOCAL) &&
-	       coll_caching_find(&cachings, COLL_CACHING_MIN, COLL_CACHING_LOCAL) ==
+	return !coll_nt_policy_find(&cachings, 0, COLL_CACHING_LOCAL) &&
+	       !coll_nt_policy_find(&cachings, COLL_CACHING_MIN - 1, COLL_CACHING_LOCAL) &&
+	       coll_nt_policy_find(&cachings, COLL_CACHING_MIN, COLL_CACHING_LOCAL) ==
 	       &cachings.of[0][COLL_CACHING_LOCAL] &&
-	       coll_caching_find(&cachings, 2 * COLL_CACHING_MIN - 1, COLL_CACHING_RELAYED) ==
+	       coll_nt_policy_find(&cachings, 2 * COLL_CACHING_MIN - 1, COLL_CACHING_RELAYED) ==
 	       &cachings.of[0][COLL_CACHING_RELAYED] &&
-	       coll_caching_find(&cachings, 2 * COLL_CACHING_MIN, COLL_CACHING_RELAYED) ==
+	       coll_nt_policy_find(&cachings, 2 * COLL_CACHING_MIN, COLL_CACHING_RELAYED) ==
 	       &cachings.of[1][COLL_CACHING_RELAYED] &&
-	       coll_caching_find(&cachings, U64_MAX, COLL_CACHING_ARRIVING) ==
+	       coll_nt_policy_find(&cachings, U64_MAX, COLL_CACHING_ARRIVING) ==
 	       &cachings.of[COLL_CACHING_SIZES - 1][COLL_CACHING_ARRIVING];
 }
 

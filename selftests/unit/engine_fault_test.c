@@ -101,8 +101,8 @@ static void test_abort_receiving(void)
 	submit(f, 0, 8192);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	submit(f, 4, 8192);
-	tap_ok(!arrive_frame(f, 1, 2, 0, 0, 100, EAGER, 2) && !f->stream[1].staged &&
-	       f->stream[1].rx_freed == 100 + COLL_DATA_SIZE,
+	tap_ok(!arrive_frame(f, 1, 2, 0, 0, 100, EAGER, 2) && !f->stream[1].unexp_len &&
+	       f->stream[1].rx_consumed == 100 + COLL_DATA_SIZE,
 	       "what was never submitted is discarded, and its credit given back");
 	fixture_free(f);
 }
@@ -224,7 +224,7 @@ static void test_protocol(void)
 	f = fixture_new(0, 2);
 	for (i = 0; i < COLL_CREDIT / (8192 + COLL_DATA_SIZE); i++)
 		passed &= !arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2);
-	passed &= f->stream[1].staged <= COLL_CREDIT;
+	passed &= f->stream[1].unexp_len <= COLL_CREDIT;
 	tap_ok(passed && arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2) == -EPROTO,
 	       "credit must not be overdrawn");
 	fixture_free(f);
@@ -286,8 +286,8 @@ static void test_grant_digest(void)
 	submit(f, 1, LARGE);
 	coll_stream_granted(&f->stream[3], 1, COLL_GRANT_ALL, 6);
 	tap_ok(f->mismatches == 2, "whenever it comes");
-	submit(f, coll_name_keyed(1), LARGE);
-	coll_stream_granted(&f->stream[2], coll_name_keyed(1), COLL_GRANT_ALL, 6);
+	submit(f, coll_instance_keyed(1), LARGE);
+	coll_stream_granted(&f->stream[2], coll_instance_keyed(1), COLL_GRANT_ALL, 6);
 	tap_ok(f->mismatches == 2, "but of a key it may be for the next use");
 	fixture_free(f);
 }
@@ -335,7 +335,7 @@ static void test_mismatch(void)
 	f = fixture_new(0, 2);
 	arrive_frame(f, 1, 0, 0, 0, 7, EAGER, 2);
 	submit(f, 0, 8);
-	tap_ok(f->mismatches == 1 && !f->stream[1].staged, "an early frame is looked at later");
+	tap_ok(f->mismatches == 1 && !f->stream[1].unexp_len, "an early frame is looked at later");
 	fixture_free(f);
 }
 

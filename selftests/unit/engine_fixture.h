@@ -27,7 +27,7 @@ struct flat {
 
 struct fixture {
 	struct coll_engine engine;
-	struct coll_inst *hash[SLOTS];
+	struct coll_task *hash[SLOTS];
 	struct failed_names failed;
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
@@ -82,17 +82,17 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	f->kicks[stream->peer]++;
 }
 
-static void on_complete(void *ctx, struct coll_inst *inst)
+static void on_complete(void *ctx, struct coll_task *inst)
 {
 	struct fixture *f = ctx;
 
 	f->completed++;
-	f->last = inst->call.instance;
+	f->last = inst->args.instance;
 	f->error = inst->error;
 	free(inst);		/* the engine does not look at it any more */
 }
 
-static void on_mismatch(void *ctx, struct coll_inst *inst, u32 peer)
+static void on_mismatch(void *ctx, struct coll_task *inst, u32 peer)
 {
 	struct fixture *f = ctx;
 
@@ -149,7 +149,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 	};
 	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
-		f->stage[i] = malloc(COLL_STAGE_SIZE);
+		f->stage[i] = malloc(COLL_UNEXP_SIZE);
 		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
 		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
@@ -160,7 +160,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 
 static inline void fixture_free(struct fixture *f)
 {
-	struct coll_inst *inst, *next;
+	struct coll_task *inst, *next;
 	u32 i;
 
 	list_for_each_entry_safe(inst, next, &f->engine.active, node)
@@ -173,12 +173,12 @@ static inline void fixture_free(struct fixture *f)
 	free(f);
 }
 
-static inline int submit_call(struct fixture *f, const struct coll_call *call)
+static inline int submit_call(struct fixture *f, const struct coll_task_args *call)
 {
-	struct coll_inst *inst = malloc(sizeof(*inst));
+	struct coll_task *inst = malloc(sizeof(*inst));
 	int err;
 
-	*inst = (struct coll_inst){ .call = *call };
+	*inst = (struct coll_task){ .args = *call };
 	err = coll_engine_submit(&f->engine, inst);
 	if (err)
 		free(inst);
@@ -190,7 +190,7 @@ static inline void fail(struct fixture *f, u64 instance)
 {
 	failed_names_add(&f->failed, instance);
 	coll_engine_abort(&f->engine, instance, -ECANCELED);
-	coll_engine_drain(&f->engine);
+	coll_engine_deliver_unexpected(&f->engine);
 }
 
 static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
@@ -201,7 +201,7 @@ static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
 /* A sum of @count bytes; what is large goes without a copy. */
 static inline int submit(struct fixture *f, u64 instance, u64 count)
 {
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_ALLREDUCE,
 			.type = COLLECTIVE_UINT8,
@@ -224,7 +224,7 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 
 static inline int submit_barrier(struct fixture *f, u64 instance)
 {
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_BARRIER,
 			.algorithm = COLLECTIVE_ALGORITHM_RING,
@@ -254,7 +254,7 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 		len -= n;
 	}
 	coll_stream_pause(&f->stream[peer]);
-	coll_engine_drain(&f->engine);
+	coll_engine_deliver_unexpected(&f->engine);
 	return 0;
 }
 

@@ -147,15 +147,15 @@ static void test_stage(void)
 	};
 
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
-	tap_ok(f->stream[1].staged == 4096 + COLL_DATA_SIZE && result(f, 0, 8192, 0x99),
+	tap_ok(f->stream[1].unexp_len == 4096 + COLL_DATA_SIZE && result(f, 0, 8192, 0x99),
 	       "what comes before its operation waits");
 	arrive_head(f, 1, &data);
 	arrive_bytes(f, 1, 3, 4000);
 	submit(f, 0, 8192);
-	tap_ok(!f->stream[1].staged && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
+	tap_ok(!f->stream[1].unexp_len && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
 	       !f->vector, "and is used with it");
 	arrive_bytes(f, 1, 3, 96);
-	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].staged, "even when half of a frame had come");
+	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].unexp_len, "even when half of a frame had come");
 	depart(f, 1);
 	tap_ok(f->completed == 1, "and all is well");
 	fixture_free(f);
@@ -210,7 +210,7 @@ static void test_credit(void)
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
 	tap_ok(next_header(f, 1, &data) && data.credit == once &&
 	       !told(f, 1, COLL_CONTROL_CREDIT, NULL) &&
-	       f->stream[1].rx_told == once * unit, "less by a frame that leaves anyhow");
+	       f->stream[1].rx_returned == once * unit, "less by a frame that leaves anyhow");
 	depart(f, 1);
 	submit(f, 1, 8192);
 	tap_ok(next_header(f, 1, &data) && !data.credit, "once");
@@ -261,7 +261,7 @@ static void test_barrier(void)
 static void test_names(void)
 {
 	struct fixture *f = fixture_new(0, 2);
-	u64 key = coll_name_keyed(SLOTS);
+	u64 key = coll_instance_keyed(SLOTS);
 	bool passed = true;
 	u32 i;
 
@@ -269,15 +269,15 @@ static void test_names(void)
 		passed &= !submit(f, i, LARGE);
 	tap_ok(passed && !submit(f, key, LARGE), "many operations are in progress");
 	for (i = 0; i < 2 * SLOTS; i++)
-		passed &= coll_inst_find(&f->engine, i)->call.instance == i;
-	tap_ok(passed && coll_inst_find(&f->engine, key)->call.instance == key,
+		passed &= coll_task_find(&f->engine, i)->args.instance == i;
+	tap_ok(passed && coll_task_find(&f->engine, key)->args.instance == key,
 	       "each is found by its name");
 	tap_ok(submit(f, key, LARGE) == -EEXIST, "which belongs to one at a time");
 	for (i = 0; i < 2 * SLOTS; i += 2)
 		coll_engine_abort(&f->engine, i, -ECANCELED);
 	for (i = 0; i < 2 * SLOTS; i++)
-		passed &= !coll_inst_find(&f->engine, i) == !(i & 1);
-	tap_ok(passed && f->completed == SLOTS && coll_inst_find(&f->engine, key),
+		passed &= !coll_task_find(&f->engine, i) == !(i & 1);
+	tap_ok(passed && f->completed == SLOTS && coll_task_find(&f->engine, key),
 	       "until that is over");
 	tap_ok(!coll_engine_expects(&f->engine, 2 * SLOTS - 1) &&
 	       coll_engine_expects(&f->engine, 2 * SLOTS), "numbers come in order");
@@ -288,32 +288,32 @@ static void test_names(void)
 static void test_key(void)
 {
 	struct fixture *f = fixture_new(0, 2);
-	u64 key = coll_name_keyed(5);
+	u64 key = coll_instance_keyed(5);
 
 	submit(f, key, 8192);
 	depart(f, 1);
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 2);
 	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 3);
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
-	tap_ok(!f->completed && !f->mismatches && f->stream[1].staged == 4096 + COLL_DATA_SIZE,
+	tap_ok(!f->completed && !f->mismatches && f->stream[1].unexp_len == 4096 + COLL_DATA_SIZE,
 	       "what comes when the run is over waits for the next use");
 	depart(f, 1);
 	tap_ok(f->completed == 1 && result(f, 0, 4096, 3) == result(f, 4096, 4096, 3) &&
-	       f->stream[1].staged, "even when this one is complete");
+	       f->stream[1].unexp_len, "even when this one is complete");
 	submit(f, key, 8192);
 	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 4);
 	depart(f, 1);
-	tap_ok(f->completed == 2 && !f->error && !f->stream[1].staged, "which has it");
+	tap_ok(f->completed == 2 && !f->error && !f->stream[1].unexp_len, "which has it");
 
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
 	grant(f, 1, key, COLL_GRANT_ALL);
 	fail(f, key);
-	tap_ok(!f->stream[1].staged && f->completed == 2 &&
-	       f->stream[1].rx_freed == f->stream[1].rx_eager,
+	tap_ok(!f->stream[1].unexp_len && f->completed == 2 &&
+	       f->stream[1].rx_consumed == f->stream[1].rx_eager,
 	       "what failed elsewhere is dropped");
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
-	tap_ok(!grant(f, 1, key, COLL_GRANT_ALL) && !f->stream[1].staged && !f->mismatches &&
-	       f->stream[1].rx_freed == f->stream[1].rx_eager,
+	tap_ok(!grant(f, 1, key, COLL_GRANT_ALL) && !f->stream[1].unexp_len && !f->mismatches &&
+	       f->stream[1].rx_consumed == f->stream[1].rx_eager,
 	       "and so is what comes of it");
 	fixture_free(f);
 }
@@ -345,7 +345,7 @@ static void test_grants(void)
 static void test_failed(void)
 {
 	struct fixture *f = fixture_new(1, 2);
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_BROADCAST,
 			.type = COLLECTIVE_UINT8,
@@ -356,7 +356,7 @@ static void test_failed(void)
 			.nlanes = 1,
 			.count = LARGE,
 		},
-		.instance = coll_name_keyed(7),
+		.instance = coll_instance_keyed(7),
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 	struct coll_data data = {
@@ -366,17 +366,17 @@ static void test_failed(void)
 	bool passed = true;
 	u64 i;
 
-	tap_ok(coll_engine_expects(&f->engine, coll_name_keyed(7)) &&
-	       coll_engine_expects(&f->engine, coll_name_keyed(3)), "keys in any order");
+	tap_ok(coll_engine_expects(&f->engine, coll_instance_keyed(7)) &&
+	       coll_engine_expects(&f->engine, coll_instance_keyed(3)), "keys in any order");
 	submit_call(f, &call);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "what is large is granted");
 	fail(f, call.instance);
 	for (i = 0; i < FAILURES; i++)
-		fail(f, coll_name_keyed(1000 + i * i));
+		fail(f, coll_instance_keyed(1000 + i * i));
 	for (i = 0; i < FAILURES; i++)
-		passed &= !coll_engine_expects(&f->engine, coll_name_keyed(1000 + i * i));
+		passed &= !coll_engine_expects(&f->engine, coll_instance_keyed(1000 + i * i));
 	tap_ok(passed && !coll_engine_expects(&f->engine, call.instance) &&
-	       coll_engine_expects(&f->engine, coll_name_keyed(2)),
+	       coll_engine_expects(&f->engine, coll_instance_keyed(2)),
 	       "all that have failed are remembered");
 
 	tap_ok(!arrive_head(f, 0, &data), "a frame that was granted before is read");
@@ -384,8 +384,8 @@ static void test_failed(void)
 	data.flags = EAGER;
 	tap_ok(!arrive_head(f, 0, &data), "and so is one that needs no grant");
 	arrive_bytes(f, 0, 3, 1000);
-	tap_ok(f->recv.bytes[0] == 0x99 && !f->stream[0].staged && !f->mismatches &&
-	       f->stream[0].rx_freed == f->stream[0].rx_eager,
+	tap_ok(f->recv.bytes[0] == 0x99 && !f->stream[0].unexp_len && !f->mismatches &&
+	       f->stream[0].rx_consumed == f->stream[0].rx_eager,
 	       "it is stored nowhere, and its credit is given back");
 	fixture_free(f);
 }
@@ -405,7 +405,7 @@ static void test_failed_ahead(void)
 		else if (i)
 			fail(f, i - 2);
 	}
-	tap_ok(passed && f->stream[1].staged == 8 + COLL_DATA_SIZE,
+	tap_ok(passed && f->stream[1].unexp_len == 8 + COLL_DATA_SIZE,
 	       "what is staged for operations that failed is dropped");
 	fixture_free(f);
 }
@@ -414,7 +414,7 @@ static void test_failed_ahead(void)
 static void test_window(void)
 {
 	struct fixture *f = fixture_new(1, 3);
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = COLLECTIVE_REDUCE,
 			.type = COLLECTIVE_UINT8,
@@ -432,7 +432,7 @@ static void test_window(void)
 		.step = 2, .length = 1024,
 	};
 	struct coll_out out;
-	struct coll_inst *inst = malloc(sizeof(*inst));
+	struct coll_task *inst = malloc(sizeof(*inst));
 	struct flat window;
 	u64 position = 0;
 
@@ -441,7 +441,7 @@ static void test_window(void)
 	call.area[COLL_AREA_SEND] = &f->send.mem;
 	call.area[COLL_AREA_SCRATCH] = &window.mem;
 
-	*inst = (struct coll_inst){ .call = call };
+	*inst = (struct coll_task){ .args = call };
 	coll_engine_submit(&f->engine, inst);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "no more is granted than a window takes");
@@ -477,7 +477,7 @@ static void test_window(void)
 static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
 {
 	struct fixture *f = fixture_new(rank, 4);
-	struct coll_inst inst = { .engine = &f->engine };
+	struct coll_task inst = { .engine = &f->engine };
 	char got[16] = { 0 }, *at = got;
 	bool passed = true;
 
@@ -487,7 +487,7 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 	plan.nranks = 4;
 	plan.nlanes = 1;
 	plan.count = 1 << 20;
-	inst.call.plan = plan;
+	inst.args.plan = plan;
 	inst.schedule = coll_plan_schedule(&plan);
 	inst.nsteps = inst.schedule->steps(&plan);
 	for (; inst.rx_step < inst.nsteps; inst.rx_step++) {
@@ -497,7 +497,7 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 		coll_schedule_step(inst.schedule, &plan, inst.rx_step, &inst.rx);
 		if (inst.rx.from == COLL_NOBODY)
 			continue;
-		coll_inst_sink(&inst, &sink, 1000);
+		coll_task_sink(&inst, &sink, 1000);
 		*at++ = !sink.haul.volume ? '-' :
 			sink.haul.source == COLL_CACHING_RELAYED ? 'r' : 'a';
 		passed &= !sink.haul.volume || sink.haul.volume == volume;

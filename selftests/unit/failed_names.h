@@ -21,7 +21,7 @@ struct failed_names {
 
 static inline u64 *failed_names_at(const struct failed_names *names, u64 name)
 {
-	u32 at = coll_name_hash(name, names->size);
+	u32 at = coll_instance_hash(name, names->size);
 
 	while (names->entry[at] && names->entry[at] != name + 1)
 		at = (at + 1) & (names->size - 1);

@@ -18,7 +18,7 @@ static bool is_partition(u64 count, size_t size, u32 n)
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		struct coll_range piece = coll_layout_piece(count, size, n, i);
+		struct coll_range piece = coll_partition_piece(count, size, n, i);
 
 		if (piece.first != at || piece.count > count - at)
 			return false;
@@ -38,7 +38,7 @@ static bool is_even(u64 count, size_t size, u32 n)
 	else if (each * size >= 4 * 64)
 		unit = 64 / size;
 	for (i = 0; i < n; i++) {
-		struct coll_range piece = coll_layout_piece(count, size, n, i);
+		struct coll_range piece = coll_partition_piece(count, size, n, i);
 
 		low = min(low, piece.count);
 		high = max(high, piece.count);
@@ -55,7 +55,7 @@ static bool is_aligned(u64 count, size_t size, u32 n)
 	if (count / n * size < 4 * 4096)
 		return true;
 	for (i = 0; i < n; i++)
-		if (coll_layout_piece(count, size, n, i).first * size % 4096)
+		if (coll_partition_piece(count, size, n, i).first * size % 4096)
 			return false;
 	return true;
 }
@@ -88,13 +88,13 @@ static u64 packets_left(u64 bytes)
 /* What the chunks of one host are to be, wherever they are cut for packets. */
 static bool is_chunked(u64 count, size_t size, u32 n, bool *fills)
 {
-	u64 longest = coll_layout_chunk(count, size, n, 0, true).count, at = 0;
+	u64 longest = coll_partition_chunk(count, size, n, 0, true).count, at = 0;
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		struct coll_range chunk = coll_layout_chunk(count, size, n, i, true);
-		struct coll_range piece = coll_layout_piece(count, size, n, i);
-		struct coll_range far = coll_layout_chunk(count, size, n, i, false);
+		struct coll_range chunk = coll_partition_chunk(count, size, n, i, true);
+		struct coll_range piece = coll_partition_piece(count, size, n, i);
+		struct coll_range far = coll_partition_chunk(count, size, n, i, false);
 
 		if (far.first != piece.first || far.count != piece.count)
 			return false;
@@ -115,7 +115,7 @@ static bool is_chunked(u64 count, size_t size, u32 n, bool *fills)
 
 static u64 chunk_bytes(u64 bytes, u32 n, u32 index)
 {
-	return coll_layout_chunk(bytes / 4, 4, n, index, true).count * 4;
+	return coll_partition_chunk(bytes / 4, 4, n, index, true).count * 4;
 }
 
 static void test_chunks(void)
@@ -149,7 +149,7 @@ static void test_small(void)
 	u32 i;
 
 	for (i = 0; i < 8; i++) {
-		piece = coll_layout_piece(5, 4, 8, i);
+		piece = coll_partition_piece(5, 4, 8, i);
 		passed &= piece.count == (i < 5) && (i >= 5 || piece.first == i);
 	}
 	tap_ok(passed, "with fewer elements than pieces the first ones get them");
@@ -165,13 +165,13 @@ static void test_lanes(void)
 		u32 before = 1;
 
 		for (bytes = 0; bytes < 4 << 20; bytes += 4093) {
-			u32 used = coll_layout_lanes(bytes, lanes);
+			u32 used = coll_partition_lanes(bytes, lanes);
 
 			passed &= used >= before && used <= lanes;
 			passed &= used == 1 || bytes / used >= 256 * 1024;
 			before = used;
 		}
-		passed &= coll_layout_lanes(U64_MAX, lanes) == lanes;
+		passed &= coll_partition_lanes(U64_MAX, lanes) == lanes;
 	}
 	tap_ok(passed, "a lane is used for what is worth it");
 }

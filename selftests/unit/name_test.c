@@ -12,7 +12,7 @@ static unsigned int fullest(u64 from, u64 apart, unsigned int names)
 	unsigned int at[SIZE] = { 0 }, most = 0, i;
 
 	for (i = 0; i < names; i++) {
-		u32 hash = coll_name_hash(from + i * apart, SIZE);
+		u32 hash = coll_instance_hash(from + i * apart, SIZE);
 
 		if (hash >= SIZE)
 			return ~0U;
@@ -28,7 +28,7 @@ static void test_neighbours(void)
 	u64 name;
 
 	for (name = 1; name < 1 << 20; name++) {
-		u32 here = coll_name_hash(name, SIZE), before = coll_name_hash(name - 1, SIZE);
+		u32 here = coll_instance_hash(name, SIZE), before = coll_instance_hash(name - 1, SIZE);
 
 		passed &= name % COLL_NAME_NEIGHBOURS == 0 ||
 			  (here != before &&
@@ -45,7 +45,7 @@ static void test_spread(void)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
-		u64 from = coll_name_keyed(0);
+		u64 from = coll_instance_keyed(0);
 		unsigned int most = fullest(from, apart[i], SIZE);
 
 		tap_ok(most <= 6, "names %llu apart: %u at the fullest of as many places",

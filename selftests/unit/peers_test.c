@@ -9,7 +9,7 @@
 
 static int submit_root(struct fixture *f, u8 collective, u32 nranks)
 {
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.plan = {
 			.collective = collective,
 			.type = COLLECTIVE_UINT8,

@@ -633,7 +633,7 @@ static void test_copy(void)
 		else
 			tap_skip("this CPU cannot", "copy %s", impls[i]->name);
 	}
-	tap_ok(copy_pieces(coll_copy_past), "copy past the caches");
+	tap_ok(copy_pieces(coll_copy_nontemporal), "copy past the caches");
 }
 
 static void test_table(void)

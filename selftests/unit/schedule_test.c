@@ -21,7 +21,7 @@ static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, 
 		.type = way & 1 ? COLLECTIVE_BFLOAT16 : COLLECTIVE_FLOAT64,
 		.algorithm = way & 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO,
 		.reproducible = way & 4,
-		.near = !(way & 2),
+		.same_host = !(way & 2),
 		.wide = way & 1,
 		.size = way & 1 ? 2 : 8,
 		.rank = rank,
@@ -34,7 +34,7 @@ static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, 
 
 static u64 moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
 {
-	return peer == COLL_NOBODY ? 0 : step->token ? 1 : span->len;
+	return peer == COLL_NOBODY ? 0 : step->signal ? 1 : span->len;
 }
 
 /* The next step from @i on that sends to (or receives from) @peer. */

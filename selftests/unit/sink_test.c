@@ -111,7 +111,7 @@ static u32 helped;
 
 /* Every other time two copy, who is not first in memory first. */
 static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			const void *ptr, size_t len, const struct coll_haul *haul)
+			const void *ptr, size_t len, const struct coll_copy_hint *haul)
 {
 	size_t half = len / 2;
 

@@ -219,7 +219,7 @@ static bool is_cheap(u64 bytes, u32 rank, bool ordered)
 	struct coll_plan plan = huge(bytes, rank, ordered);
 	struct coll_schedule counting;
 	struct fixture *f = fixture_new(rank, RANKS);
-	struct coll_call call = {
+	struct coll_task_args call = {
 		.area = { &f->send.mem, &f->recv.mem, &f->send.mem },
 	};
 	bool cheap;

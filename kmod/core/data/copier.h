@@ -7,12 +7,12 @@
 #include "core/data/mem.h"
 
 /**
- * struct coll_haul - what some bytes are part of
+ * struct coll_copy_hint - what some bytes are part of
  * @volume: bytes of the operation whose result they are; 0: they are none
  * @left: how many follow at once
- * @source: enum coll_caching_source
+ * @source: enum coll_nt_policy_source
  */
-struct coll_haul {
+struct coll_copy_hint {
 	u64 volume;
 	u64 left;
 	u8 source;
@@ -24,7 +24,7 @@ struct coll_haul {
  */
 struct coll_copier {
 	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-		      const void *ptr, size_t len, const struct coll_haul *haul);
+		      const void *ptr, size_t len, const struct coll_copy_hint *haul);
 };
 
 /**
@@ -39,7 +39,7 @@ struct coll_copier {
  */
 static inline void coll_copier_store(struct coll_copier *copier, coll_copy_fn copy,
 				     const struct coll_mem *dst, u64 off, const void *ptr,
-				     size_t len, const struct coll_haul *haul)
+				     size_t len, const struct coll_copy_hint *haul)
 {
 	if (!copier || !copier->store(copier, dst, off, ptr, len, haul))
 		coll_mem_store(copy, dst, off, ptr, len);

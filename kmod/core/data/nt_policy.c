@@ -31,17 +31,17 @@
 #define CACHING_GIVE_UP_IN	(3 * COLL_CACHING_SAMPLES)
 
 /**
- * coll_caching_find() - what holds for an operation
+ * coll_nt_policy_find() - what holds for an operation
  * @cachings: where
  * @volume: bytes of it
  * @source: of what is copied
  *
  * Return: that; NULL: its bytes are stored in the caches.
  */
-struct coll_caching *coll_caching_find(struct coll_cachings *cachings, u64 volume,
-				       enum coll_caching_source source)
+struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *cachings, u64 volume,
+				       enum coll_nt_policy_source source)
 {
-	struct coll_caching *caching;
+	struct coll_nt_policy *caching;
 	u32 size = 0;
 
 	if (volume < COLL_CACHING_MIN)
@@ -53,30 +53,30 @@ struct coll_caching *coll_caching_find(struct coll_cachings *cachings, u64 volum
 	return caching;
 }
 
-static bool caching_other(const struct coll_caching *caching)
+static bool caching_other(const struct coll_nt_policy *caching)
 {
 	return caching->round > COLL_CACHING_AS_EVER;
 }
 
 /**
- * coll_caching_past() - are the next bytes stored past the caches?
+ * coll_nt_policy_use() - are the next bytes stored past the caches?
  * @caching: of their operation
  */
-bool coll_caching_past(const struct coll_caching *caching)
+bool coll_nt_policy_use(const struct coll_nt_policy *caching)
 {
 	return caching->past != caching_other(caching);
 }
 
 /**
- * coll_caching_times() - does it matter how long the next bytes take?
+ * coll_nt_policy_timing() - does it matter how long the next bytes take?
  * @caching: of their operation
  */
-bool coll_caching_times(const struct coll_caching *caching)
+bool coll_nt_policy_timing(const struct coll_nt_policy *caching)
 {
 	return caching->round != COLL_CACHING_SETTLED;
 }
 
-static void caching_round(struct coll_caching *caching, enum coll_caching_round round)
+static void caching_round(struct coll_nt_policy *caching, enum coll_nt_policy_round round)
 {
 	caching->round = round;
 	caching->samples = 0;
@@ -85,7 +85,7 @@ static void caching_round(struct coll_caching *caching, enum coll_caching_round 
 }
 
 /* Bytes until the next trial, or sample. */
-static u64 caching_interval(const struct coll_caching *caching)
+static u64 caching_interval(const struct coll_nt_policy *caching)
 {
 	if (caching->round != COLL_CACHING_SETTLED)
 		return caching->unit / COLL_CACHING_SAMPLES;
@@ -93,7 +93,7 @@ static u64 caching_interval(const struct coll_caching *caching)
 }
 
 /* Did the other way take so much of the time, or less? */
-static bool caching_within(const struct coll_caching *caching, u32 num, u32 den)
+static bool caching_within(const struct coll_nt_policy *caching, u32 num, u32 den)
 {
 	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
 	u64 other = caching->cost[true][COLL_CACHING_SAMPLES / 2];
@@ -101,7 +101,7 @@ static bool caching_within(const struct coll_caching *caching, u32 num, u32 den)
 	return other * den < as_ever * num;
 }
 
-static void caching_settle(struct coll_caching *caching, bool change)
+static void caching_settle(struct coll_nt_policy *caching, bool change)
 {
 	caching->past ^= change;
 	if (!change)
@@ -113,14 +113,14 @@ static void caching_settle(struct coll_caching *caching, bool change)
 }
 
 /* Is the other way better? */
-static bool caching_better(const struct coll_caching *caching)
+static bool caching_better(const struct coll_nt_policy *caching)
 {
 	if (caching->past)
 		return caching_within(caching, CACHING_GAIN_DEN, CACHING_GAIN_NUM);
 	return caching_within(caching, CACHING_GAIN_NUM, CACHING_GAIN_DEN);
 }
 
-static bool caching_hopeless(const struct coll_caching *caching)
+static bool caching_hopeless(const struct coll_nt_policy *caching)
 {
 	u64 as_ever = caching->cost[false][COLL_CACHING_SAMPLES / 2];
 
@@ -130,7 +130,7 @@ static bool caching_hopeless(const struct coll_caching *caching)
 }
 
 /* One sample while memory is on its way. */
-static void caching_fill(struct coll_caching *caching, u32 cost)
+static void caching_fill(struct coll_nt_policy *caching, u32 cost)
 {
 	u8 fill = caching->again ? CACHING_FILL : CACHING_FILL_FIRST;
 
@@ -142,7 +142,7 @@ static void caching_fill(struct coll_caching *caching, u32 cost)
 }
 
 /* One that counts. */
-static void caching_count(struct coll_caching *caching, u32 now)
+static void caching_count(struct coll_nt_policy *caching, u32 now)
 {
 	u32 *cost = caching->cost[caching_other(caching)];
 	u8 at;
@@ -158,7 +158,7 @@ static void caching_count(struct coll_caching *caching, u32 now)
 		caching_settle(caching, caching_better(caching));
 }
 
-static void caching_sample(struct coll_caching *caching)
+static void caching_sample(struct coll_nt_policy *caching)
 {
 	u32 cost = min_t(u64, div_u64(caching->ns << 14, caching->bytes), U32_MAX);
 
@@ -171,12 +171,12 @@ static void caching_sample(struct coll_caching *caching)
 }
 
 /**
- * coll_caching_copied() - bytes have been copied, as was wanted
+ * coll_nt_policy_update() - bytes have been copied, as was wanted
  * @caching: of their operation
  * @len: how many, less than 1 GiB
- * @ns: time that it took, if coll_caching_times(); else 0
+ * @ns: time that it took, if coll_nt_policy_timing(); else 0
  */
-void coll_caching_copied(struct coll_caching *caching, size_t len, u64 ns)
+void coll_nt_policy_update(struct coll_nt_policy *caching, size_t len, u64 ns)
 {
 	caching->bytes += len;
 	caching->ns += min_t(u64, ns, U32_MAX);

@@ -24,7 +24,7 @@
 /* What is told apart: sizes of operations, twice as large each; and sources of bytes. */
 #define COLL_CACHING_SIZES	8
 
-enum coll_caching_source {
+enum coll_nt_policy_source {
 	COLL_CACHING_ARRIVING,	/* from another rank */
 	COLL_CACHING_RELAYED,	/* likewise, and sent on from where they are stored */
 	COLL_CACHING_LOCAL,	/* from this rank's own memory */
@@ -34,7 +34,7 @@ enum coll_caching_source {
 /* As many samples are as much as the smallest of operations. */
 #define COLL_CACHING_SAMPLES	15
 
-enum coll_caching_round {
+enum coll_nt_policy_round {
 	COLL_CACHING_SETTLED,	/* no trial is under way */
 	COLL_CACHING_AS_EVER,
 	COLL_CACHING_FILL,	/* the other way, until memory is where that leaves it */
@@ -42,19 +42,19 @@ enum coll_caching_round {
 };
 
 /**
- * struct coll_caching - what is known of operations of one size, and one source
+ * struct coll_nt_policy - what is known of operations of one size, and one source
  * @unit: bytes of the smallest of them
  * @past: their bytes are stored past the caches
  * @again: how often that was found to be right in a row, up to a limit, or how much that counts
  *	for; 0: never tried
- * @round: enum coll_caching_round
+ * @round: enum coll_nt_policy_round
  * @samples: of this round
  * @bytes: copied since the last trial, or sample
  * @ns: that they took; of a sample
  * @best: cost of the best sample of FILL
  * @cost: of AS_EVER and OTHER: time for a byte of each sample, in ns / 2^14, sorted
  */
-struct coll_caching {
+struct coll_nt_policy {
 	u64 unit;
 	bool past;
 	u8 again;
@@ -67,17 +67,17 @@ struct coll_caching {
 };
 
 /**
- * struct coll_cachings - what is known of all
+ * struct coll_nt_policies - what is known of all
  * @of: by size, and by source
  */
-struct coll_cachings {
-	struct coll_caching of[COLL_CACHING_SIZES][COLL_CACHING_SOURCES];
+struct coll_nt_policies {
+	struct coll_nt_policy of[COLL_CACHING_SIZES][COLL_CACHING_SOURCES];
 };
 
-struct coll_caching *coll_caching_find(struct coll_cachings *cachings, u64 volume,
-				       enum coll_caching_source source);
-bool coll_caching_past(const struct coll_caching *caching);
-bool coll_caching_times(const struct coll_caching *caching);
-void coll_caching_copied(struct coll_caching *caching, size_t len, u64 ns);
+struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *cachings, u64 volume,
+				       enum coll_nt_policy_source source);
+bool coll_nt_policy_use(const struct coll_nt_policy *caching);
+bool coll_nt_policy_timing(const struct coll_nt_policy *caching);
+void coll_nt_policy_update(struct coll_nt_policy *caching, size_t len, u64 ns);
 
 #endif /* COLL_CACHING_H */

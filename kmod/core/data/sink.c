@@ -11,7 +11,7 @@ static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u
 static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		      const u8 *ptr, size_t len)
 {
-	struct coll_haul haul = sink->haul;
+	struct coll_copy_hint haul = sink->haul;
 
 	haul.left = sink->left;
 	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &haul);

@@ -79,7 +79,7 @@ struct coll_sink {
 	u64 tee_off;
 	u64 left;
 	u64 cost;
-	struct coll_haul haul;
+	struct coll_copy_hint haul;
 	u64 excess;
 	const struct coll_reduce_impl *impl;
 	struct coll_copier *copier;

@@ -11,50 +11,50 @@
  * @hash: zeroed memory of a table
  * @nhash: its size, a power of two: instances that any rank may have in progress
  */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash)
+void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash)
 {
 	engine->hash = hash;
 	engine->nhash = nhash;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->leased);
-	INIT_LIST_HEAD(&engine->waking);
-	INIT_LIST_HEAD(&engine->copying);
+	INIT_LIST_HEAD(&engine->unexp_ready);
+	INIT_LIST_HEAD(&engine->local_copies);
 	INIT_LIST_HEAD(&engine->streams);
 }
 
-static struct coll_inst **engine_bucket(const struct coll_engine *engine, u64 instance)
+static struct coll_task **engine_bucket(const struct coll_engine *engine, u64 instance)
 {
-	return &engine->hash[coll_name_hash(instance, engine->nhash)];
+	return &engine->hash[coll_instance_hash(instance, engine->nhash)];
 }
 
 /**
- * coll_inst_find() - the instance of a name
+ * coll_task_find() - the instance of a name
  * @engine: the engine
  * @instance: the name
  *
  * Return: the instance, or NULL when it is not in progress.
  */
-struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance)
+struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance)
 {
-	struct coll_inst *inst = *engine_bucket(engine, instance);
+	struct coll_task *inst = *engine_bucket(engine, instance);
 
 	/* nhash names of ours. */
-	while (inst && inst->call.instance != instance)
+	while (inst && inst->args.instance != instance)
 		inst = inst->namesake;
 	return inst;
 }
 
-static void inst_hash(struct coll_inst *inst)
+static void inst_hash(struct coll_task *inst)
 {
-	struct coll_inst **bucket = engine_bucket(inst->engine, inst->call.instance);
+	struct coll_task **bucket = engine_bucket(inst->engine, inst->args.instance);
 
 	inst->namesake = *bucket;
 	*bucket = inst;
 }
 
-static void inst_unhash(struct coll_inst *inst)
+static void inst_unhash(struct coll_task *inst)
 {
-	struct coll_inst **link = engine_bucket(inst->engine, inst->call.instance);
+	struct coll_task **link = engine_bucket(inst->engine, inst->args.instance);
 
 	while (*link != inst)
 		link = &(*link)->namesake;
@@ -65,7 +65,7 @@ static void inst_unhash(struct coll_inst *inst)
  * coll_engine_remove() - an instance is not in progress any more
  * @inst: the instance
  */
-void coll_engine_remove(struct coll_inst *inst)
+void coll_engine_remove(struct coll_task *inst)
 {
 	list_del(&inst->node);
 	list_del_init(&inst->leased);
@@ -78,20 +78,20 @@ void coll_engine_remove(struct coll_inst *inst)
  * coll_engine_copying() - an instance has something to copy, when nothing else is to be done
  * @inst: the instance
  */
-void coll_engine_copying(struct coll_inst *inst)
+void coll_engine_copying(struct coll_task *inst)
 {
 	if (list_empty(&inst->copying))
-		list_add_tail(&inst->copying, &inst->engine->copying);
+		list_add_tail(&inst->copying, &inst->engine->local_copies);
 }
 
 /**
  * coll_engine_wake() - an instance may take what came early
  * @inst: the instance
  */
-void coll_engine_wake(struct coll_inst *inst)
+void coll_engine_wake(struct coll_task *inst)
 {
 	if (list_empty(&inst->waking))
-		list_add_tail(&inst->waking, &inst->engine->waking);
+		list_add_tail(&inst->waking, &inst->engine->unexp_ready);
 }
 
 /**
@@ -103,7 +103,7 @@ void coll_engine_wake(struct coll_inst *inst)
  */
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 {
-	if (engine->failed || (coll_name_counted(instance) && instance < engine->next))
+	if (engine->failed || (coll_instance_is_counted(instance) && instance < engine->next))
 		return false;
 	return !engine->ops->failed(engine->ctx, instance);
 }
@@ -114,27 +114,27 @@ bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
  * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
  *	key the number of that is above any earlier one's
  *
- * May complete inline.  coll_engine_unstage() has to follow.
+ * May complete inline.  coll_engine_deliver_some() has to follow.
  *
  * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst)
 {
-	u64 instance = inst->call.instance;
+	u64 instance = inst->args.instance;
 
-	if (coll_inst_find(engine, instance))
+	if (coll_task_find(engine, instance))
 		return -EEXIST;
 
 	inst->engine = engine;
-	inst->call.plan.lane = engine->lane;
-	inst->schedule = coll_plan_schedule(&inst->call.plan);
+	inst->args.plan.lane = engine->lane;
+	inst->schedule = coll_plan_schedule(&inst->args.plan);
 	if (!inst->schedule)
 		return -EOPNOTSUPP;
-	if (coll_name_counted(instance))
+	if (coll_instance_is_counted(instance))
 		engine->next = instance + 1;
 	inst_hash(inst);
 	list_add_tail(&inst->node, &engine->active);
-	coll_inst_begin(inst);
+	coll_task_start_run(inst);
 	return 0;
 }
 
@@ -143,39 +143,39 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst)
  * @engine: the engine
  * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
  *
- * Copying waits until nothing can be sent or received.  coll_engine_unstage() has to follow,
+ * Copying waits until nothing can be sent or received.  coll_engine_deliver_some() has to follow,
  * as what was set aside may let an operation begin.
  *
  * Return: false when there was nothing to copy.
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 	bool any = false;
 
-	while (budget && (inst = list_first_entry_or_null(&engine->copying, struct coll_inst,
+	while (budget && (inst = list_first_entry_or_null(&engine->local_copies, struct coll_task,
 							  copying))) {
-		budget -= min(coll_inst_copy(inst, budget), budget);
+		budget -= min(coll_task_copy(inst, budget), budget);
 		any = true;
 	}
 	return any;
 }
 
 /**
- * coll_engine_sift() - a name has failed
+ * coll_engine_drop_unexpected() - a name has failed
  * @engine: the engine
  * @instance: the name: see struct coll_engine_ops
  *
  * What was staged for it is dropped, which gives its credit back: frames of what has failed
  * never stand in the way of what has not.
  */
-noinline void coll_engine_sift(struct coll_engine *engine, u64 instance)
+noinline void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
 	/* A look at each stream, and at what it has staged of the name. */
 	list_for_each_entry(stream, &engine->streams, node)
-		while (coll_stream_unstage(stream, instance))
+		while (coll_stream_deliver_unexpected(stream, instance))
 			;
 }
 
@@ -192,19 +192,19 @@ noinline void coll_engine_sift(struct coll_engine *engine, u64 instance)
  */
 noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
-	struct coll_inst *inst, *next;
+	struct coll_task *inst, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		inst = coll_inst_find(engine, instance);
+		inst = coll_task_find(engine, instance);
 		if (inst)
-			coll_inst_abort(inst, error);
+			coll_task_abort(inst, error);
 		else
-			coll_engine_sift(engine, instance);
+			coll_engine_drop_unexpected(engine, instance);
 		return;
 	}
 	engine->failed = true;
 	list_for_each_entry_safe(inst, next, &engine->active, node)
-		coll_inst_abort(inst, error);
+		coll_task_abort(inst, error);
 }
 
 /**
@@ -212,16 +212,16 @@ noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int er
  * @engine: the engine
  * @now: ns, not before what was told last
  *
- * coll_engine_unstage() has to follow.
+ * coll_engine_deliver_some() has to follow.
  */
 noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
-	struct coll_inst *inst, *next;
+	struct coll_task *inst, *next;
 
 	engine->now = now;
 	/* Those that receive what was sent without a copy: nhash at most. */
 	list_for_each_entry_safe(inst, next, &engine->leased, leased)
-		coll_inst_tick(inst);
+		coll_task_tick(inst);
 }
 
 /**
@@ -231,38 +231,38 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
  */
 noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 
 	list_add_tail(&stream->node, &engine->streams);
 	list_for_each_entry(inst, &engine->active, node)
-		coll_inst_connected(inst, stream);
+		coll_task_connected(inst, stream);
 }
 
 /* What the run that is received finds in the stage; @inst may be gone then. */
-static u64 inst_unstage(struct coll_inst *inst)
+static u64 inst_unstage(struct coll_task *inst)
 {
 	struct coll_stream *stream = NULL;
 
 	if (!inst_received(inst))
 		stream = inst->engine->ops->stream(inst->engine->ctx, inst->rx.from);
-	return stream ? coll_stream_unstage(stream, inst->call.instance) : 0;
+	return stream ? coll_stream_deliver_unexpected(stream, inst->args.instance) : 0;
 }
 
 /**
- * coll_engine_unstage() - take some of what came early for runs that have begun
+ * coll_engine_deliver_some() - take some of what came early for runs that have begun
  * @engine: the engine
  * @budget: bytes at most, roughly; a frame, or a short piece of memory, counts for some
  *
- * Context: see coll_engine_drain().
+ * Context: see coll_engine_deliver_unexpected().
  * Return: how much of the budget was used; 0: there is no more.
  */
-u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
+u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 	u64 used = 0;
 
 	while (used < budget &&
-	       (inst = list_first_entry_or_null(&engine->waking, struct coll_inst, waking))) {
+	       (inst = list_first_entry_or_null(&engine->unexp_ready, struct coll_task, waking))) {
 		u64 cost = inst_unstage(inst);
 
 		used += cost;
@@ -273,7 +273,7 @@ u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
 }
 
 /**
- * coll_engine_lacks() - does an operation need a peer that is gone?
+ * coll_engine_find_lacking() - does an operation need a peer that is gone?
  * @engine: the engine
  * @failed: also one that has failed, which may need it for memory that it was lent
  * @gone: says which are, given the engine's @ctx
@@ -282,18 +282,18 @@ u64 coll_engine_unstage(struct coll_engine *engine, u64 budget)
  *
  * Return: such a peer, or COLL_NOBODY.
  */
-noinline u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			       bool (*gone)(void *ctx, u32 peer))
 {
 	const struct coll_stream *stream;
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
 	list_for_each_entry(stream, &engine->streams, node)
 		if (stream->tx_inst && (failed || !stream->tx_inst->error) &&
 		    gone(engine->ctx, stream->peer))
 			return stream->peer;
 	list_for_each_entry(inst, &engine->active, node) {
-		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_inst_lacks(inst, gone);
+		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_task_lacks(inst, gone);
 
 		if (peer != COLL_NOBODY)
 			return peer;
@@ -302,14 +302,14 @@ noinline u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
 }
 
 /**
- * coll_engine_awaits() - who sends what the oldest instance receives next
+ * coll_engine_next_source() - who sends what the oldest instance receives next
  * @engine: the engine
  *
  * Return: the rank, or COLL_NOBODY when nothing is to come.
  */
-u32 coll_engine_awaits(const struct coll_engine *engine)
+u32 coll_engine_next_source(const struct coll_engine *engine)
 {
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
 	list_for_each_entry(inst, &engine->active, node)
 		if (!inst->error && !inst_received(inst))

@@ -13,7 +13,7 @@
  * Nothing here is locked: whoever owns the lane calls.
  *
  *	struct coll_engine	one lane of one member
- *	struct coll_inst	one operation's part on that lane
+ *	struct coll_task	one operation's part on that lane
  *	struct coll_stream	the data connection to one peer, both directions
  */
 #ifndef COLL_ENGINE_H
@@ -25,7 +25,7 @@
 #include "core/wire/wire.h"
 
 struct coll_engine;
-struct coll_inst;
+struct coll_task;
 struct coll_stream;
 
 /**
@@ -46,14 +46,14 @@ struct coll_engine_ops {
 	struct coll_stream *(*stream)(void *ctx, u32 peer);
 	void (*control)(void *ctx, u32 peer, const struct coll_control *control);
 	void (*kick)(void *ctx, struct coll_stream *stream);
-	void (*complete)(void *ctx, struct coll_inst *inst);
-	void (*mismatch)(void *ctx, struct coll_inst *inst, u32 peer);
+	void (*complete)(void *ctx, struct coll_task *inst);
+	void (*mismatch)(void *ctx, struct coll_task *inst, u32 peer);
 	void (*vector)(void *ctx, bool begin);
 	bool (*failed)(void *ctx, u64 instance);
 };
 
 /**
- * struct coll_call - one operation, as it is submitted to every lane it uses
+ * struct coll_task_args - one operation, as it is submitted to every lane it uses
  * @plan: for the schedule; its lane is filled in
  * @eager: small: payload goes at once, on credit, by copy
  * @instance: its name
@@ -65,7 +65,7 @@ struct coll_engine_ops {
  * @area_off: where in it the operation's buffer begins, in bytes
  * @user: for the surroundings
  */
-struct coll_call {
+struct coll_task_args {
 	struct coll_plan plan;
 	bool eager;
 	u64 instance;
@@ -76,23 +76,23 @@ struct coll_call {
 };
 
 /* Bytes of a stage, and how many hashes of names it tells apart: see unexpected.c. */
-#define COLL_STAGE_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
+#define COLL_UNEXP_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
 #define COLL_STAGE_HASH		64
 
 /* Streams that may read our memory on behalf of one instance at a time. */
 #define COLL_MARKS	8
 
 /**
- * struct coll_mark - how far a peer reads our memory
+ * struct coll_zc_ref - how far a peer reads our memory
  * @stream: to that peer; NULL: it has consumed all of it
  * @position: it must have consumed up to here, as a position on @stream
  * @inst: whose memory it is
  * @node: in the list of @stream
  */
-struct coll_mark {
+struct coll_zc_ref {
 	struct coll_stream *stream;
 	u64 position;
-	struct coll_inst *inst;
+	struct coll_task *inst;
 	struct list_head node;
 };
 
@@ -107,25 +107,25 @@ struct coll_turn {
 };
 
 /**
- * struct coll_inst - an operation's part on one lane
+ * struct coll_task - an operation's part on one lane
  *
  * Consecutive steps that send to (receive from) the same peer are a *run*.  A
  * schedule has one run to each peer, and one from each; but if its scratch is
  * windowed, runs from two peers may take turns.
  *
  * @engine: of the lane
- * @call: what was asked for
+ * @args: what was asked for
  * @schedule: how it is done
  * @nsteps: its number of steps
  * @local: what is to be copied here, and has not been
- * @aside: what is to be copied before it begins, likewise
- * @swapping: the window is to be filled further: see scratch_window.c
+ * @save_input: what is to be copied before it begins, likewise
+ * @exchanging: the window is to be filled further: see scratch_window.c
  * @error: 0, or the negative errno that it was aborted with
- * @framing: streams that have begun a frame of it and not ended it: each has one frame open
+ * @open_frames: streams that have begun a frame of it and not ended it: each has one frame open
  *	at most, so this is below the number of ranks
  * @granted: the sender of this run has been granted all of it
- * @begun: what comes for this run may be taken
- * @requested: the receiver of the run that is sent was asked for a grant
+ * @run_started: what comes for this run may be taken
+ * @rts_sent: the receiver of the run that is sent was asked for a grant
  * @odd: a peer has called something else, and it will be aborted: nothing more of it is
  *	taken or sent
  * @sized: @rx is roomy, and has the length that was told now...
@@ -146,33 +146,33 @@ struct coll_turn {
  * @grant_limit: which makes so many bytes that its sender may send us
  * @grant_scratch: bytes of scratch for all that has been granted
  * @turn: of peers that may have another run
- * @mark: what was sent without a copy
- * @lender: stream that lent us bytes without a copy; its lease must be valid
+ * @zc_ref: what was sent without a copy
+ * @zc_source: stream that lent us bytes without a copy; its lease must be valid
  *	when we succeed, when we forward them, and before the next run begins
- * @lapsed: it is not
+ * @lease_expired: it is not
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
  * @tx_node: in one of its lists
  * @tx_turn: its place among those that send there
  * @tx_parked: it was found that nothing may be sent, and nothing has happened since
- * @leased: in the engine's list, if it has a @lender
+ * @leased: in the engine's list, if it has a @zc_source
  * @waking: in the engine's list
  * @copying: in the engine's list, if there is anything to copy
  * @node: in the engine's list of instances
  * @namesake: the next one of the same hash
  */
-struct coll_inst {
+struct coll_task {
 	struct coll_engine *engine;
-	struct coll_call call;
+	struct coll_task_args args;
 	const struct coll_schedule *schedule;
 	u64 nsteps;
 	struct coll_local local;
-	struct coll_local aside;
-	bool swapping;
+	struct coll_local save_input;
+	bool exchanging;
 	int error;
-	u32 framing;
+	u32 open_frames;
 	bool granted;
-	bool begun;
-	bool requested;
+	bool run_started;
+	bool rts_sent;
 	bool odd;
 	bool sized;
 
@@ -196,9 +196,9 @@ struct coll_inst {
 	u64 grant_scratch;
 	struct coll_turn turn[2];
 
-	struct coll_mark mark[COLL_MARKS];
-	struct coll_stream *lender;
-	bool lapsed;
+	struct coll_zc_ref zc_ref[COLL_MARKS];
+	struct coll_stream *zc_source;
+	bool lease_expired;
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
@@ -208,7 +208,7 @@ struct coll_inst {
 	struct list_head waking;
 	struct list_head copying;
 	struct list_head node;
-	struct coll_inst *namesake;
+	struct coll_task *namesake;
 };
 
 /**
@@ -239,9 +239,9 @@ struct coll_engine_stats {
  * @hash: instances, by the hash of their name
  * @nhash: size of that, a power of two: what a rank may have in progress
  * @active: instances, oldest first
- * @copying: of these, those that have something to copy here, by themselves
+ * @local_copies: of these, those that have something to copy here, by themselves
  * @leased: of these, those to which a peer has lent bytes
- * @waking: instances that may take what came early
+ * @unexp_ready: instances that may take what came early
  * @streams: all of them
  * @stats: see there
  */
@@ -257,12 +257,12 @@ struct coll_engine {
 	u64 next;
 	bool failed;
 	u64 now;
-	struct coll_inst **hash;
+	struct coll_task **hash;
 	u32 nhash;
 	struct list_head active;
-	struct list_head copying;
+	struct list_head local_copies;
 	struct list_head leased;
-	struct list_head waking;
+	struct list_head unexp_ready;
 	struct list_head streams;
 	struct coll_engine_stats stats;
 };
@@ -303,11 +303,11 @@ struct coll_engine {
  * @sink: what becomes of its payload
  * @rx_position: payload bytes consumed so far
  * @rx_eager: eager bytes received so far
- * @rx_freed: of these, consumed
- * @rx_told: of these, told to the peer
+ * @rx_consumed: of these, consumed
+ * @rx_returned: of these, told to the peer
  * @rx_credited: of these, by control frames
- * @stage: eager frames that came before their turn, COLL_STAGE_SIZE bytes: see unexpected.c
- * @staged: bytes of complete ones
+ * @unexp_buf: eager frames that came before their turn, COLL_UNEXP_SIZE bytes: see unexpected.c
+ * @unexp_len: bytes of complete ones
  * @stage_end: where the next one goes
  * @stage_head: by hash of their names: where the first of them is, plus one; 0: none
  * @stage_tail: likewise, the last one
@@ -329,7 +329,7 @@ struct coll_stream {
 	u32 tx_left;
 	u64 tx_off;
 	const struct coll_mem *tx_mem;
-	struct coll_inst *tx_inst;
+	struct coll_task *tx_inst;
 	bool tx_copy;
 	bool tx_scratch;
 	u64 tx_position;
@@ -345,45 +345,45 @@ struct coll_stream {
 	bool rx_open;
 	bool rx_last;
 	u64 rx_cost;
-	struct coll_inst *rx_inst;
+	struct coll_task *rx_inst;
 	struct coll_sink sink;
 	u64 rx_position;
 	u64 rx_eager;
-	u64 rx_freed;
-	u64 rx_told;
+	u64 rx_consumed;
+	u64 rx_returned;
 	u64 rx_credited;
-	u8 *stage;
-	u32 staged;
+	u8 *unexp_buf;
+	u32 unexp_len;
 	u32 stage_end;
 	u32 stage_head[COLL_STAGE_HASH];
 	u32 stage_tail[COLL_STAGE_HASH];
 };
 
 /* engine.c: instances */
-void coll_engine_init(struct coll_engine *engine, struct coll_inst **hash, u32 nhash);
-int coll_engine_begin(struct coll_engine *engine, struct coll_inst *inst);
+void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash);
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
-void coll_engine_sift(struct coll_engine *engine, u64 instance);
+void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
-u64 coll_engine_unstage(struct coll_engine *engine, u64 budget);
-u32 coll_engine_lacks(const struct coll_engine *engine, bool failed,
+u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
+u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 		      bool (*gone)(void *ctx, u32 peer));
-u32 coll_engine_awaits(const struct coll_engine *engine);
+u32 coll_engine_next_source(const struct coll_engine *engine);
 
 /**
- * coll_engine_drain() - take what came early, if there is any
+ * coll_engine_deliver_unexpected() - take what came early, if there is any
  * @engine: the engine; an operation was submitted, bytes were received, or time has passed
  *
- * All of it: see coll_engine_unstage() for some of it.
+ * All of it: see coll_engine_deliver_some() for some of it.
  *
  * Context: the vector registers are not in use.
  */
-static inline void coll_engine_drain(struct coll_engine *engine)
+static inline void coll_engine_deliver_unexpected(struct coll_engine *engine)
 {
-	while (!list_empty(&engine->waking))
-		coll_engine_unstage(engine, U64_MAX);
+	while (!list_empty(&engine->unexp_ready))
+		coll_engine_deliver_some(engine, U64_MAX);
 }
 
 /**
@@ -393,11 +393,11 @@ static inline void coll_engine_drain(struct coll_engine *engine)
  *
  * Return: as that.
  */
-static inline int coll_engine_submit(struct coll_engine *engine, struct coll_inst *inst)
+static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *inst)
 {
 	int err = coll_engine_begin(engine, inst);
 
-	coll_engine_drain(engine);
+	coll_engine_deliver_unexpected(engine);
 	return err;
 }
 
@@ -451,7 +451,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
  */
 static inline bool coll_stream_lent(const struct coll_stream *stream)
 {
-	return stream->rx_open && stream->rx_inst && stream->rx_inst->lender;
+	return stream->rx_open && stream->rx_inst && stream->rx_inst->zc_source;
 }
 
 /**

@@ -4,7 +4,7 @@
 /* Where a name is, or would be. */
 static struct coll_grant *grant_find(const struct coll_grants *grants, u64 instance)
 {
-	u32 at = coll_name_hash(instance, grants->size);
+	u32 at = coll_instance_hash(instance, grants->size);
 
 	/* Ends at an entry that is free; there is one. */
 	while (grants->entry[at].instance && grants->entry[at].instance != instance + 1)
@@ -75,7 +75,7 @@ noinline void coll_grants_drop(struct coll_grants *grants, u64 instance)
 		next = &grants->entry[at];
 		if (!next->instance)
 			break;
-		home = coll_name_hash(next->instance - 1, grants->size);
+		home = coll_instance_hash(next->instance - 1, grants->size);
 		if (((at - home) & mask) < ((at - gap) & mask))
 			continue;
 		grants->entry[gap] = *next;

@@ -17,7 +17,7 @@
  * struct coll_grant - how much of an instance a peer can take
  * @instance: its name plus one, 0: none
  * @limit: bytes of what it sends to that peer, in order; a token counts for one
- * @digest: of what the peer has called: see struct coll_call
+ * @digest: of what the peer has called: see struct coll_task_args
  */
 struct coll_grant {
 	u64 instance;

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/engine/instance.h"
 
-u64 coll_name_factor = 0x9e3779b97f4a7c15ULL;
+u64 coll_instance_hash_factor = 0x9e3779b97f4a7c15ULL;

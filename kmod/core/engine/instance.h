@@ -43,33 +43,33 @@
 static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_NAME_RANK_BITS);
 
 /**
- * coll_name_counted() - does the order of calls name it?
+ * coll_instance_is_counted() - does the order of calls name it?
  * @name: of an operation
  *
  * Return: true for a collective without a key.
  */
-static inline bool coll_name_counted(u64 name)
+static inline bool coll_instance_is_counted(u64 name)
 {
 	return !(name & (COLL_NAME_KEYED | COLL_NAME_PAIR));
 }
 
 /**
- * coll_name_keyed() - the name of a collective with a key
+ * coll_instance_keyed() - the name of a collective with a key
  * @key: up to COLLECTIVE_KEY_MAX
  */
-static inline u64 coll_name_keyed(u64 key)
+static inline u64 coll_instance_keyed(u64 key)
 {
 	return COLL_NAME_KEYED | key;
 }
 
 /**
- * coll_name_pair() - the name of a message
+ * coll_instance_is_p2p() - the name of a message
  * @from: rank of the sender
  * @to: rank of the receiver
  * @number: its key, or how many went before it
  * @keyed: it is a key
  */
-static inline u64 coll_name_pair(u32 from, u32 to, u64 number, bool keyed)
+static inline u64 coll_instance_is_p2p(u32 from, u32 to, u64 number, bool keyed)
 {
 	u64 mask = BIT_ULL(COLL_NAME_NUMBER_BITS) - 1;
 
@@ -79,34 +79,34 @@ static inline u64 coll_name_pair(u32 from, u32 to, u64 number, bool keyed)
 }
 
 /**
- * coll_name_from() - who sends
+ * coll_instance_from() - who sends
  * @name: of a message
  */
-static inline u32 coll_name_from(u64 name)
+static inline u32 coll_instance_from(u64 name)
 {
 	return COLLECTIVE_INSTANCE_FROM(name);
 }
 
 /**
- * coll_name_to() - who receives
+ * coll_instance_to() - who receives
  * @name: of a message
  */
-static inline u32 coll_name_to(u64 name)
+static inline u32 coll_instance_to(u64 name)
 {
 	return COLLECTIVE_INSTANCE_TO(name);
 }
 
 /**
- * coll_name_between() - is it a message between two ranks?
+ * coll_instance_p2p() - is it a message between two ranks?
  * @name: of an operation
  * @a: rank
  * @b: rank
  *
  * Return: true when it is a message and these are its ends.
  */
-static inline bool coll_name_between(u64 name, u32 a, u32 b)
+static inline bool coll_instance_p2p(u64 name, u32 a, u32 b)
 {
-	u32 from = coll_name_from(name), to = coll_name_to(name);
+	u32 from = coll_instance_from(name), to = coll_instance_to(name);
 
 	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
 }
@@ -115,22 +115,22 @@ static inline bool coll_name_between(u64 name, u32 a, u32 b)
  * By which names are spread over tables: odd, and better not known to others, who choose some
  * of the names that we look for.
  */
-extern u64 coll_name_factor;
+extern u64 coll_instance_hash_factor;
 
 /* Names of operations that follow each other are kept together, so many of them. */
 #define COLL_NAME_NEIGHBOURS	8
 
 /**
- * coll_name_hash() - spread names over a table
+ * coll_instance_hash() - spread names over a table
  * @name: the name
  * @size: of the table, a power of two
  *
  * Return: a number below @size, in the same block of COLL_NAME_NEIGHBOURS for names between two
  * multiples of it.
  */
-static inline u32 coll_name_hash(u64 name, u32 size)
+static inline u32 coll_instance_hash(u64 name, u32 size)
 {
-	u64 spread = name / COLL_NAME_NEIGHBOURS * coll_name_factor >> 32;
+	u64 spread = name / COLL_NAME_NEIGHBOURS * coll_instance_hash_factor >> 32;
 
 	return ((spread * size >> 32) ^ name % COLL_NAME_NEIGHBOURS) & (size - 1);
 }

@@ -6,18 +6,18 @@
 #include "core/engine/task.h"
 
 /* Where in scratch a step needs room for what it has not been granted yet. */
-static u64 inst_grant_place(const struct coll_inst *inst, const struct coll_step *step)
+static u64 inst_grant_place(const struct coll_task *inst, const struct coll_step *step)
 {
-	return (step->swap ? step->out.off : step->in.off) + step_stored(step, inst->grant_off);
+	return (step->exchange ? step->out.off : step->in.off) + step_stored(step, inst->grant_off);
 }
 
 /*
  * How much of what comes in a step finds room in scratch, as far as that has been
  * left.
  */
-static u64 inst_room(const struct coll_inst *inst, const struct coll_step *step)
+static u64 inst_room(const struct coll_task *inst, const struct coll_step *step)
 {
-	u64 window = inst->call.area[COLL_AREA_SCRATCH]->length;
+	u64 window = inst->args.area[COLL_AREA_SCRATCH]->length;
 	u64 from = inst_grant_place(inst, step);
 	u64 end = (inst->left & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
 	u64 room = end > from ? end - from : 0;
@@ -31,16 +31,16 @@ static u64 inst_room(const struct coll_inst *inst, const struct coll_step *step)
  * What will be overwritten is copied to where it is sent from: a window at most, or of
  * short pieces some, and the rest when there is nothing else to do.
  */
-static u64 inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 len)
+static u64 inst_swap(struct coll_task *inst, const struct coll_step *step, u64 len)
 {
-	const struct coll_call *call = &inst->call;
+	const struct coll_task_args *call = &inst->args;
 	const struct coll_mem *mem = call->area[step->in.area];
 	u64 from = call->area_off[step->in.area] + step->in.off + inst->grant_off;
 	u64 some = len ? coll_piece_bound(coll_mem_piece(mem, from), len) : 0;
 
 	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH],
 		      inst_grant_place(inst, step), mem, from, some);
-	inst->swapping = some < len;
+	inst->exchanging = some < len;
 	return some;
 }
 
@@ -50,7 +50,7 @@ static u64 inst_swap(struct coll_inst *inst, const struct coll_step *step, u64 l
  *
  * Return: bytes.
  */
-noinline u64 coll_window_swapped(const struct coll_inst *inst)
+noinline u64 coll_window_swapped(const struct coll_task *inst)
 {
 	if (inst->tx_step == inst->grant_step)
 		return inst->grant_off;
@@ -61,14 +61,14 @@ noinline u64 coll_window_swapped(const struct coll_inst *inst)
  * Go through the steps of the run as far as there is room for what comes: those of a window,
  * or, where blocks are shorter than a segment, one a block.
  */
-static void inst_allow(struct coll_inst *inst)
+static void inst_allow(struct coll_task *inst)
 {
 	struct coll_step step;
 
-	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
+	coll_schedule_step(inst->schedule, &inst->args.plan, inst->grant_step, &step);
 	/* What the window has room for: four segments, or a block a turn. */
 	while (!inst->granted) {
-		bool scratch = step.swap || step.in.area == COLL_AREA_SCRATCH;
+		bool scratch = step.exchange || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - inst->grant_off;
 
 		if (step.clear) {
@@ -78,7 +78,7 @@ static void inst_allow(struct coll_inst *inst)
 		}
 		if (step_in(&step) && scratch)
 			more = min(more, inst_room(inst, &step));
-		if (step_in(&step) && step.swap)
+		if (step_in(&step) && step.exchange)
 			more = inst_swap(inst, &step, more);
 		inst->grant_off += more;
 		inst->grant_limit += more;
@@ -86,7 +86,7 @@ static void inst_allow(struct coll_inst *inst)
 			return;
 
 		inst->grant_off = 0;
-		inst->grant_step = coll_schedule_next(inst->schedule, &inst->call.plan,
+		inst->grant_step = coll_schedule_next(inst->schedule, &inst->args.plan,
 						      inst->grant_step + 1, inst->nsteps,
 						      false, &step);
 		inst->granted = inst->grant_step == inst->nsteps || step.from != inst->rx.from;
@@ -94,13 +94,13 @@ static void inst_allow(struct coll_inst *inst)
 }
 
 /* Where in scratch that ends: its steps have their places there in order. */
-static u64 inst_allowed(const struct coll_inst *inst)
+static u64 inst_allowed(const struct coll_task *inst)
 {
 	struct coll_step step;
 
 	if (inst->granted)
 		return ~0ULL;
-	coll_schedule_step(inst->schedule, &inst->call.plan, inst->grant_step, &step);
+	coll_schedule_step(inst->schedule, &inst->args.plan, inst->grant_step, &step);
 	return inst_grant_place(inst, &step);
 }
 
@@ -112,33 +112,33 @@ static u64 inst_allowed(const struct coll_inst *inst)
  * What is not told yet is less than a quarter of it, so there is always more to be
  * told when all that has come has left.
  */
-noinline void coll_window_grant(struct coll_inst *inst, bool first)
+noinline void coll_window_grant(struct coll_task *inst, bool first)
 {
-	u64 window = inst->call.area[COLL_AREA_SCRATCH] ?
-		     inst->call.area[COLL_AREA_SCRATCH]->length : 0;
+	u64 window = inst->args.area[COLL_AREA_SCRATCH] ?
+		     inst->args.area[COLL_AREA_SCRATCH]->length : 0;
 	u64 allowed;
 
 	inst_allow(inst);
-	if (inst->swapping)
+	if (inst->exchanging)
 		coll_engine_copying(inst);
-	coll_inst_kick(inst);
+	coll_task_kick(inst);
 	allowed = inst_allowed(inst);
 	if (!first && !inst->granted && allowed - inst->grant_scratch < window / 4)
 		return;
 	inst->grant_scratch = allowed;
-	coll_inst_tell_grant(inst, inst->grant_limit);
+	coll_task_send_grant(inst, inst->grant_limit);
 }
 
 /**
  * coll_window_swap() - fill the window further with what is swapped
  * @inst: the instance, that is swapping
  */
-void coll_window_swap(struct coll_inst *inst)
+void coll_window_swap(struct coll_task *inst)
 {
-	inst->swapping = false;
+	inst->exchanging = false;
 	list_del_init(&inst->copying);
 	if (inst->local.len)
 		coll_engine_copying(inst);
-	if (inst->begun && !inst->granted)
+	if (inst->run_started && !inst->granted)
 		coll_window_grant(inst, false);
 }

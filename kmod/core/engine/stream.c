@@ -22,7 +22,7 @@ static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
  * @stream: the stream
  * @engine: that it belongs to
  * @peer: rank at the other end
- * @stage: COLL_STAGE_SIZE bytes
+ * @stage: COLL_UNEXP_SIZE bytes
  * @grants: COLL_GRANTS(engine->nhash) of them, zeroed
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
@@ -32,7 +32,7 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	stream->peer = peer;
 	stream->lease = ~0ULL;
 	stream->tx_credit = COLL_CREDIT;
-	stream->stage = stage;
+	stream->unexp_buf = stage;
 	stream->grants.entry = grants;
 	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
@@ -43,27 +43,27 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 }
 
 /* A peer has called something else than what is in progress here. */
-static void stream_mismatch(const struct coll_stream *stream, struct coll_inst *inst)
+static void stream_mismatch(const struct coll_stream *stream, struct coll_task *inst)
 {
 	inst->odd = true;
 	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
 }
 
 /* Has the peer called something else, which he granted? */
-static bool stream_differs(const struct coll_stream *stream, struct coll_inst *inst)
+static bool stream_differs(const struct coll_stream *stream, struct coll_task *inst)
 {
-	const struct coll_grant *grant = coll_grants_get(&stream->grants, inst->call.instance);
+	const struct coll_grant *grant = coll_grants_get(&stream->grants, inst->args.instance);
 
-	if (!grant->limit || grant->digest == inst->call.digest)
+	if (!grant->limit || grant->digest == inst->args.digest)
 		return false;
 	stream_mismatch(stream, inst);
 	return true;
 }
 
 /* How much more of the present run the peer can take. */
-static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *inst)
+static u64 stream_granted(const struct coll_stream *stream, struct coll_task *inst)
 {
-	u64 limit = coll_grants_get(&stream->grants, inst->call.instance)->limit;
+	u64 limit = coll_grants_get(&stream->grants, inst->args.instance)->limit;
 
 	return limit <= inst->tx_run || stream_differs(stream, inst) ? 0 : limit - inst->tx_run;
 }
@@ -73,11 +73,11 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_inst *in
  * @stream: the stream
  * @inst: an operation in progress, which may have nothing to send there
  */
-void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst)
+void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst)
 {
 	/* With a key it may be the next use of it that is granted. */
-	if (!inst->error && !inst->odd && inst->call.digest &&
-	    coll_name_counted(inst->call.instance))
+	if (!inst->error && !inst->odd && inst->args.digest &&
+	    coll_instance_is_counted(inst->args.instance))
 		stream_differs(stream, inst);
 }
 
@@ -96,9 +96,9 @@ static u32 eager_cost(u32 len)
 /* A data frame leaves: in it. */
 static u8 stream_tell(struct coll_stream *stream)
 {
-	u8 units = (stream->rx_freed - stream->rx_told) / COLL_CREDIT_UNIT;
+	u8 units = (stream->rx_consumed - stream->rx_returned) / COLL_CREDIT_UNIT;
 
-	stream->rx_told += units * COLL_CREDIT_UNIT;
+	stream->rx_returned += units * COLL_CREDIT_UNIT;
 	return units;
 }
 
@@ -106,7 +106,7 @@ static u8 stream_tell(struct coll_stream *stream)
 static int stream_repaid(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst, *next;
+	struct coll_task *inst, *next;
 
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
@@ -115,7 +115,7 @@ static int stream_repaid(struct coll_stream *stream, u64 bytes)
 	stream->tx_credit += bytes;
 	/* Few: there is credit kept to ask for grants for all that may be in progress. */
 	list_for_each_entry_safe(inst, next, &stream->starving, tx_node)
-		coll_inst_ready(inst);
+		coll_task_ready(inst);
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
@@ -129,13 +129,13 @@ static int stream_repaid(struct coll_stream *stream, u64 bytes)
  * cut it smaller yet.  The end of a step, or of what is granted, never waits, nor
  * does what takes up much of a window.
  */
-static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
+static bool worthwhile(const struct coll_task *inst, u64 ready, u64 granted)
 {
 	u64 enough = COLL_DATA_MIN;
 
 	if (inst->tx.out.area == COLL_AREA_SCRATCH)
-		enough = min(enough, inst->call.area[COLL_AREA_SCRATCH]->length / 4);
-	return inst->tx.token || ready >= enough || ready == granted ||
+		enough = min(enough, inst->args.area[COLL_AREA_SCRATCH]->length / 4);
+	return inst->tx.signal || ready >= enough || ready == granted ||
 	       inst->tx_off + ready == inst->tx.out.len;
 }
 
@@ -145,68 +145,68 @@ static bool worthwhile(const struct coll_inst *inst, u64 ready, u64 granted)
  * a part of the credit is kept for asking for a grant, with a header alone, and
  * it is enough for all that we may have in progress.
  */
-static bool stream_eager(struct coll_stream *stream, struct coll_inst *inst,
+static bool stream_eager(struct coll_stream *stream, struct coll_task *inst,
 			 struct coll_data *data)
 {
 	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
 	u64 room = stream->tx_credit - stream->tx_eager;
 
-	if (inst->requested)
+	if (inst->rts_sent)
 		return false;
 	data->flags = COLL_DATA_EAGER;
-	if (!inst->call.eager || room < eager_cost(data->length) + kept) {
+	if (!inst->args.eager || room < eager_cost(data->length) + kept) {
 		if (room < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
-		if (inst->tx.whole)
+		if (inst->tx.single_frame)
 			data->offset = inst->tx.out.len;
-		inst->requested = true;
+		inst->rts_sent = true;
 	}
 	stream->tx_eager += eager_cost(data->length);
 	return true;
 }
 
-/* It is looked at again when something has happened: coll_inst_ready(). */
-static void stream_park(struct coll_inst *inst, struct list_head *list)
+/* It is looked at again when something has happened: coll_task_ready(). */
+static void stream_park(struct coll_task *inst, struct list_head *list)
 {
 	inst->tx_parked = true;
 	list_move_tail(&inst->tx_node, list);
 }
 
 /* Begin a frame of @inst, if there is something final that may go; else it is parked. */
-static void stream_frame(struct coll_stream *stream, struct coll_inst *inst)
+static void stream_frame(struct coll_stream *stream, struct coll_task *inst)
 {
 	struct coll_engine *engine = stream->engine;
 	const struct coll_span *out = &inst->tx.out;
-	u64 ready = coll_inst_sendable(inst);
+	u64 ready = coll_task_sendable(inst);
 	u64 granted = stream_granted(stream, inst);
 	struct coll_data data = {
 		.lane = engine->lane,
-		.call = coll_plan_call(&inst->call.plan),
+		.call = coll_plan_call(&inst->args.plan),
 		.step = inst->tx.tag,
-		.instance = inst->call.instance,
+		.instance = inst->args.instance,
 		.offset = inst->tx_off,
 	};
 	bool ask;
 
-	granted &= ~(u64)(inst->tx.token ? 0 : inst->call.plan.size - 1);
-	ask = inst->tx.whole && !granted;
-	if (!inst->call.eager && !ask)
+	granted &= ~(u64)(inst->tx.signal ? 0 : inst->args.plan.size - 1);
+	ask = inst->tx.single_frame && !granted;
+	if (!inst->args.eager && !ask)
 		ready = min(ready, granted);
-	if (!ready || !worthwhile(inst, ready, granted) || !coll_inst_may_lend(inst, stream)) {
+	if (!ready || !worthwhile(inst, ready, granted) || !coll_task_may_zerocopy(inst, stream)) {
 		stream_park(inst, &stream->waiting);
 		return;
 	}
-	data.length = inst->tx.token ? 0 : min_t(u64, ready, COLL_DATA_FULL);
+	data.length = inst->tx.signal ? 0 : min_t(u64, ready, COLL_DATA_FULL);
 
-	if (ask || (inst->call.eager && granted < ready)) {
+	if (ask || (inst->args.eager && granted < ready)) {
 		if (!stream_eager(stream, inst, &data)) {
-			stream_park(inst, inst->requested ? &stream->waiting :
+			stream_park(inst, inst->rts_sent ? &stream->waiting :
 					  &stream->starving);
 			return;
 		}
-	} else if (!inst->call.eager && out->area != COLL_AREA_SCRATCH) {
+	} else if (!inst->args.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
 	}
 
@@ -214,15 +214,15 @@ static void stream_frame(struct coll_stream *stream, struct coll_inst *inst)
 	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);
 	stream->tx_head_left = COLL_DATA_SIZE;
 	stream->tx_left = data.length;
-	stream->tx_mem = inst->call.area[out->area];
-	stream->tx_off = inst->call.area_off[out->area] + out->off + inst->tx_off;
+	stream->tx_mem = inst->args.area[out->area];
+	stream->tx_off = inst->args.area_off[out->area] + out->off + inst->tx_off;
 	stream->tx_scratch = out->area == COLL_AREA_SCRATCH;
-	stream->tx_copy = inst->call.eager || stream->tx_scratch;
+	stream->tx_copy = inst->args.eager || stream->tx_scratch;
 	stream->tx_inst = inst;
 	stream->tx_position += data.length;
-	inst->framing++;
+	inst->open_frames++;
 	if (!(data.flags & COLL_DATA_REQUEST))
-		coll_inst_framed(inst, stream, data.length);
+		coll_task_tx_advance(inst, stream, data.length);
 }
 
 /**
@@ -236,14 +236,14 @@ static void stream_frame(struct coll_stream *stream, struct coll_inst *inst)
  */
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 
 	if (stream->released)
 		return false;
 
 	/* Each is looked at once, until something happens that may let it send. */
 	while (!stream->tx_inst) {
-		inst = list_first_entry_or_null(&stream->sending, struct coll_inst, tx_node);
+		inst = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
 		if (!inst)
 			return false;
 		stream_frame(stream, inst);
@@ -271,13 +271,13 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 /* The transport has taken the whole frame, or will never. */
 static void stream_unframe(struct coll_stream *stream)
 {
-	struct coll_inst *inst = stream->tx_inst;
+	struct coll_task *inst = stream->tx_inst;
 
 	stream->tx_inst = NULL;
 	stream->tx_head_left = 0;
 	stream->tx_left = 0;
 	if (inst)
-		coll_inst_unframed(inst);
+		coll_task_unframed(inst);
 }
 
 /**
@@ -295,14 +295,14 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
 	stream->tx_off += len;
 	stream->engine->stats.sent += len;
 	if (stream->tx_scratch && stream->tx_inst->schedule->windowed && len)
-		coll_inst_left(stream->tx_inst, stream->tx_off);
+		coll_task_left(stream->tx_inst, stream->tx_off);
 	if (!stream->tx_head_left && !stream->tx_left)
 		stream_unframe(stream);
 }
 
 static bool grant_useless(const struct coll_engine *engine, u64 instance)
 {
-	const struct coll_inst *inst = coll_inst_find(engine, instance);
+	const struct coll_task *inst = coll_task_find(engine, instance);
 
 	return inst ? inst->error : !coll_engine_expects(engine, instance);
 }
@@ -313,7 +313,7 @@ static bool grant_useless(const struct coll_engine *engine, u64 instance)
  */
 static bool grant_past(const struct coll_engine *engine, u64 instance, u64 latest)
 {
-	return coll_name_counted(instance) && coll_name_counted(latest) &&
+	return coll_instance_is_counted(instance) && coll_instance_is_counted(latest) &&
 	       instance + engine->nhash <= latest;
 }
 
@@ -367,7 +367,7 @@ static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst = coll_inst_find(engine, instance);
+	struct coll_task *inst = coll_task_find(engine, instance);
 	int err;
 
 	if (instance == COLL_INSTANCE_GROUP)
@@ -382,7 +382,7 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
 	if (inst) {
 		coll_stream_compare(stream, inst);
 		if (inst->tx_stream == stream && !list_empty(&inst->tx_node))
-			coll_inst_ready(inst);
+			coll_task_ready(inst);
 	}
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
@@ -391,14 +391,14 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
 /* What was lent up to a position is not read any more. */
 static void stream_covered(struct coll_stream *stream, u64 position)
 {
-	struct coll_mark *mark;
+	struct coll_zc_ref *mark;
 
 	/* Each was put there by a frame of ours. */
-	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_mark, node)) &&
+	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_zc_ref, node)) &&
 	       mark->position <= position) {
 		list_del(&mark->node);
 		mark->stream = NULL;
-		coll_inst_consumed(mark->inst);
+		coll_task_consumed(mark->inst);
 	}
 }
 
@@ -462,8 +462,8 @@ static void stream_tell_credit(struct coll_stream *stream)
 		.lane = engine->lane,
 	};
 
-	stream->rx_credited += stream->rx_freed - stream->rx_told;
-	stream->rx_told = stream->rx_freed;
+	stream->rx_credited += stream->rx_consumed - stream->rx_returned;
+	stream->rx_returned = stream->rx_consumed;
 	control.position = stream->rx_credited;
 	engine->ops->control(engine->ctx, stream->peer, &control);
 }
@@ -475,8 +475,8 @@ static void stream_tell_credit(struct coll_stream *stream)
  */
 static void stream_credit(struct coll_stream *stream, const struct coll_data *data)
 {
-	stream->rx_freed += eager_cost(data->length);
-	if (stream->rx_freed - stream->rx_told >= COLL_CREDIT_UNTOLD ||
+	stream->rx_consumed += eager_cost(data->length);
+	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD ||
 	    data->flags & COLL_DATA_REQUEST)
 		stream_tell_credit(stream);
 }
@@ -496,32 +496,32 @@ noinline void coll_stream_detach(struct coll_stream *stream)
 static bool stream_early(const struct coll_stream *stream, const struct coll_data *data)
 {
 	const struct coll_engine *engine = stream->engine;
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
-	inst = coll_inst_find(engine, data->instance);
+	inst = coll_task_find(engine, data->instance);
 	if (!inst)
 		return coll_engine_expects(engine, data->instance);
 	if (inst->error || inst->odd || !(data->flags & COLL_DATA_EAGER) ||
-	    coll_inst_receives(inst, stream->peer))
+	    coll_task_receives(inst, stream->peer))
 		return false;
 	/* Either its turn is to come, or its run is over: for the next use of a key. */
-	if (!coll_name_counted(data->instance))
+	if (!coll_instance_is_counted(data->instance))
 		return true;
-	return data->call == coll_plan_call(&inst->call.plan) &&
-	       coll_inst_awaits(inst, stream->peer);
+	return data->call == coll_plan_call(&inst->args.plan) &&
+	       coll_task_next_source(inst, stream->peer);
 }
 
 /* Its turn has come, but what came before it has not been taken: see unexpected.c. */
 static bool stream_behind(const struct coll_stream *stream, const struct coll_data *data)
 {
-	const struct coll_inst *inst;
+	const struct coll_task *inst;
 
-	if (!stream->staged || !(data->flags & COLL_DATA_EAGER) ||
-	    !coll_stage_holds(stream, data->instance))
+	if (!stream->unexp_len || !(data->flags & COLL_DATA_EAGER) ||
+	    !coll_unexp_holds(stream, data->instance))
 		return false;
-	inst = coll_inst_find(stream->engine, data->instance);
+	inst = coll_task_find(stream->engine, data->instance);
 	return inst && !inst->error && !list_empty(&inst->waking) &&
-	       coll_inst_receives(inst, stream->peer);
+	       coll_task_receives(inst, stream->peer);
 }
 
 /*
@@ -530,27 +530,27 @@ static bool stream_behind(const struct coll_stream *stream, const struct coll_da
  * error.
  */
 static int stream_taker(struct coll_stream *stream, const struct coll_data *data,
-			struct coll_inst **taker)
+			struct coll_task **taker)
 {
-	struct coll_inst *inst = coll_inst_find(stream->engine, data->instance);
+	struct coll_task *inst = coll_task_find(stream->engine, data->instance);
 
 	*taker = NULL;
 	if (!inst || inst->error || inst->odd)
 		return 0;
-	if (data->call != coll_plan_call(&inst->call.plan) ||
-	    !coll_inst_receives(inst, stream->peer) || !coll_inst_expects(inst, data)) {
+	if (data->call != coll_plan_call(&inst->args.plan) ||
+	    !coll_task_receives(inst, stream->peer) || !coll_task_expects(inst, data)) {
 		stream_mismatch(stream, inst);
 		return 0;
 	}
-	if (!(data->flags & COLL_DATA_EAGER) && !coll_inst_granted(inst, data))
+	if (!(data->flags & COLL_DATA_EAGER) && !coll_task_granted(inst, data))
 		return -EPROTO;
-	coll_inst_size(inst, data);
+	coll_task_size(inst, data);
 	if (data->flags & COLL_DATA_REQUEST) {
-		coll_inst_grant(inst);
+		coll_task_grant(inst);
 		return 0;
 	}
 	if (data->flags & COLL_DATA_BORROWED)
-		coll_inst_lent(inst, stream);
+		coll_task_sent_zerocopy(inst, stream);
 	*taker = inst;
 	return 0;
 }
@@ -570,7 +570,7 @@ static int stream_begin(struct coll_stream *stream)
 
 	if (data->flags & COLL_DATA_EAGER) {
 		stream->rx_eager += eager_cost(data->length);
-		if (stream->rx_eager - stream->rx_told > COLL_CREDIT)
+		if (stream->rx_eager - stream->rx_returned > COLL_CREDIT)
 			return -EPROTO;
 	}
 
@@ -591,12 +591,12 @@ static int stream_begin(struct coll_stream *stream)
 
 	if (early) {
 		stream->sink.kind = COLL_SINK_STAGE;
-		stream->sink.stage = coll_stage_room(stream, data->length);
+		stream->sink.stage = coll_unexp_room(stream, data->length);
 		return 0;
 	}
 
 	if (stream->rx_inst) {
-		coll_inst_sink(stream->rx_inst, &stream->sink, data->length);
+		coll_task_sink(stream->rx_inst, &stream->sink, data->length);
 		stream->rx_inst->rx_stream = stream;
 	}
 	return 0;
@@ -620,15 +620,15 @@ static u64 stream_stored(const struct coll_data *data, const struct coll_sink *s
 /* Meanwhile its turn may have come, or its operation may have failed. */
 static void stream_staged(struct coll_stream *stream, const struct coll_data *data)
 {
-	struct coll_inst *inst;
+	struct coll_task *inst;
 
 	if (stream_early(stream, data))
 		return;
-	inst = coll_inst_find(stream->engine, data->instance);
-	if (inst && coll_inst_receives(inst, stream->peer))
+	inst = coll_task_find(stream->engine, data->instance);
+	if (inst && coll_task_receives(inst, stream->peer))
 		coll_engine_wake(inst);
 	else
-		coll_stream_unstage(stream, data->instance);
+		coll_stream_deliver_unexpected(stream, data->instance);
 }
 
 /* The last byte of a frame has come. */
@@ -636,13 +636,13 @@ static void stream_close(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_data data = stream->rx_data;
-	struct coll_inst *inst = stream->rx_inst;
+	struct coll_task *inst = stream->rx_inst;
 
 	stream->rx_open = false;
 	stream->rx_inst = NULL;
 
 	if (stream->sink.kind == COLL_SINK_STAGE) {
-		coll_stage_add(stream, &data);
+		coll_unexp_add(stream, &data);
 		stream_staged(stream, &data);
 		return;
 	}
@@ -653,7 +653,7 @@ static void stream_close(struct coll_stream *stream)
 	if (inst) {
 		stream->rx_last = data.offset + data.length == inst->rx.in.len;
 		inst->rx_stream = NULL;
-		coll_inst_stored(inst, stream_stored(&data, &stream->sink));
+		coll_task_rx_advance(inst, stream_stored(&data, &stream->sink));
 	} else if (data.flags & COLL_DATA_BORROWED) {
 		struct coll_control control = {
 			.kind = COLL_CONTROL_CONSUMED,
@@ -728,7 +728,7 @@ void coll_stream_pause(struct coll_stream *stream)
 	if (coll_stream_whole(stream))
 		stream_close(stream);
 	else if (stream->rx_open && stream->rx_inst)
-		coll_inst_stored(stream->rx_inst,
+		coll_task_rx_advance(stream->rx_inst,
 				 stream_stored(&stream->rx_data, &stream->sink));
 }
 
@@ -737,7 +737,7 @@ static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *da
 			  const u8 *payload)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_inst *inst;
+	struct coll_task *inst;
 	struct coll_sink sink;
 	u64 cost = 0;
 	u32 done = 0;
@@ -745,7 +745,7 @@ static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *da
 	/* Nothing is in the stage that needs a grant. */
 	if (stream_taker(stream, data, &inst) || !inst)
 		return 0;
-	coll_inst_sink(inst, &sink, data->length);
+	coll_task_sink(inst, &sink, data->length);
 	while (done < data->length) {
 		if (coll_sink_computes(&sink))
 			engine->ops->vector(engine->ctx, true);
@@ -756,33 +756,33 @@ static u64 stream_deliver(struct coll_stream *stream, const struct coll_data *da
 	}
 	if (sink.kind == COLL_SINK_REDUCE)
 		engine->stats.reduced += data->length;
-	coll_inst_stored(inst, stream_stored(data, &sink));
+	coll_task_rx_advance(inst, stream_stored(data, &sink));
 	return cost;
 }
 
 /**
- * coll_stream_unstage() - use the next frame of a name that came early, or drop it
+ * coll_stream_deliver_unexpected() - use the next frame of a name that came early, or drop it
  * @stream: the stream
  * @instance: the name
  *
  * Return: what that costs of a budget; 0: there is none whose turn has come, or that nobody
  * waits for any more.
  */
-u64 coll_stream_unstage(struct coll_stream *stream, u64 instance)
+u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance)
 {
-	struct coll_stage_place place = { 0 };
+	struct coll_unexp_place place = { 0 };
 	struct coll_data data;
 	const u8 *payload;
 	u64 cost;
 
-	/* Those of the name that are not to be taken yet: see coll_stage_next(). */
+	/* Those of the name that are not to be taken yet: see coll_unexp_next(). */
 	do {
-		payload = coll_stage_next(stream, instance, &place, &data);
+		payload = coll_unexp_next(stream, instance, &place, &data);
 		if (!payload)
 			return 0;
 	} while (stream_early(stream, &data));
 
-	coll_stage_remove(stream, &place);
+	coll_unexp_remove(stream, &place);
 	cost = stream_deliver(stream, &data, payload);
 	stream_credit(stream, &data);
 	return max_t(u64, cost, COLL_PIECE_COST);

@@ -26,78 +26,78 @@ static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 	return step->wide_out ? 2 * arrived : arrived / 2;
 }
 
-static inline bool inst_sent(const struct coll_inst *inst)
+static inline bool inst_sent(const struct coll_task *inst)
 {
 	return inst->tx_step == inst->nsteps;
 }
 
-static inline bool inst_received(const struct coll_inst *inst)
+static inline bool inst_received(const struct coll_task *inst)
 {
 	return inst->rx_step == inst->nsteps;
 }
 
 /**
- * struct coll_stage_place - a frame in a stage
+ * struct coll_unexp_place - a frame in a stage
  * @at: where it is, plus one; 0: none
  * @before: likewise, the one before it of the same hash
  */
-struct coll_stage_place {
+struct coll_unexp_place {
 	u32 at;
 	u32 before;
 };
 
 /* engine.c */
-void coll_engine_wake(struct coll_inst *inst);
-void coll_engine_copying(struct coll_inst *inst);
-struct coll_inst *coll_inst_find(const struct coll_engine *engine, u64 instance);
+void coll_engine_wake(struct coll_task *inst);
+void coll_engine_copying(struct coll_task *inst);
+struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
-void coll_engine_remove(struct coll_inst *inst);
+void coll_engine_remove(struct coll_task *inst);
 
 /* task.c */
-void coll_inst_begin(struct coll_inst *inst);
-u64 coll_inst_copy(struct coll_inst *inst, u64 budget);
-void coll_inst_abort(struct coll_inst *inst, int error);
-void coll_inst_tick(struct coll_inst *inst);
-void coll_inst_connected(struct coll_inst *inst, const struct coll_stream *stream);
-u32 coll_inst_lacks(const struct coll_inst *inst, bool (*gone)(void *ctx, u32 peer));
-void coll_inst_lent(struct coll_inst *inst, struct coll_stream *stream);
-bool coll_inst_may_lend(struct coll_inst *inst, struct coll_stream *stream);
-void coll_inst_consumed(struct coll_inst *inst);
-void coll_inst_ready(struct coll_inst *inst);
-u64 coll_inst_sendable(const struct coll_inst *inst);
-void coll_inst_framed(struct coll_inst *inst, struct coll_stream *stream, u32 len);
-void coll_inst_stored(struct coll_inst *inst, u64 until);
-void coll_inst_left(struct coll_inst *inst, u64 left);
-void coll_inst_unframed(struct coll_inst *inst);
-void coll_inst_settle(struct coll_inst *inst);
-void coll_inst_grant(struct coll_inst *inst);
-void coll_inst_kick(struct coll_inst *inst);
-void coll_inst_tell_grant(struct coll_inst *inst, u64 limit);
+void coll_task_start_run(struct coll_task *inst);
+u64 coll_task_copy(struct coll_task *inst, u64 budget);
+void coll_task_abort(struct coll_task *inst, int error);
+void coll_task_tick(struct coll_task *inst);
+void coll_task_connected(struct coll_task *inst, const struct coll_stream *stream);
+u32 coll_task_lacks(const struct coll_task *inst, bool (*gone)(void *ctx, u32 peer));
+void coll_task_sent_zerocopy(struct coll_task *inst, struct coll_stream *stream);
+bool coll_task_may_zerocopy(struct coll_task *inst, struct coll_stream *stream);
+void coll_task_consumed(struct coll_task *inst);
+void coll_task_ready(struct coll_task *inst);
+u64 coll_task_sendable(const struct coll_task *inst);
+void coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
+void coll_task_rx_advance(struct coll_task *inst, u64 until);
+void coll_task_left(struct coll_task *inst, u64 left);
+void coll_task_unframed(struct coll_task *inst);
+void coll_task_try_complete(struct coll_task *inst);
+void coll_task_grant(struct coll_task *inst);
+void coll_task_kick(struct coll_task *inst);
+void coll_task_send_grant(struct coll_task *inst, u64 limit);
 
 /* scratch_window.c */
-void coll_window_grant(struct coll_inst *inst, bool first);
-void coll_window_swap(struct coll_inst *inst);
-u64 coll_window_swapped(const struct coll_inst *inst);
+void coll_window_grant(struct coll_task *inst, bool first);
+void coll_window_swap(struct coll_task *inst);
+u64 coll_window_swapped(const struct coll_task *inst);
 
 /* task_rx.c: a frame and the step that it is of */
-bool coll_inst_awaits(const struct coll_inst *inst, u32 peer);
-bool coll_inst_receives(const struct coll_inst *inst, u32 peer);
-bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data);
-bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data);
-void coll_inst_size(struct coll_inst *inst, const struct coll_data *data);
-void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len);
+bool coll_task_next_source(const struct coll_task *inst, u32 peer);
+bool coll_task_receives(const struct coll_task *inst, u32 peer);
+bool coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
+bool coll_task_expects(const struct coll_task *inst, const struct coll_data *data);
+void coll_task_size(struct coll_task *inst, const struct coll_data *data);
+void coll_task_sink(const struct coll_task *inst, struct coll_sink *sink, u32 len);
 
 /* stream.c */
-u64 coll_stream_unstage(struct coll_stream *stream, u64 instance);
+u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
 void coll_stream_detach(struct coll_stream *stream);
-void coll_stream_compare(const struct coll_stream *stream, struct coll_inst *inst);
+void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst);
 
 /* unexpected.c */
-u8 *coll_stage_room(struct coll_stream *stream, u32 length);
-void coll_stage_add(struct coll_stream *stream, const struct coll_data *data);
-const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
-			  struct coll_stage_place *place, struct coll_data *data);
-void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place *place);
-bool coll_stage_holds(const struct coll_stream *stream, u64 instance);
+u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
+void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data);
+const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
+			  struct coll_unexp_place *place, struct coll_data *data);
+void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place);
+bool coll_unexp_holds(const struct coll_stream *stream, u64 instance);
 
 #endif /* COLL_INST_H */

@@ -5,7 +5,7 @@
 #include <linux/collective.h>
 
 /**
- * coll_inst_awaits() - is a peer's turn still to come?
+ * coll_task_next_source() - is a peer's turn still to come?
  * @inst: the instance
  * @peer: the peer
  *
@@ -14,10 +14,10 @@
  *
  * Return: true when something is taken from there later.
  */
-bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
+bool coll_task_next_source(const struct coll_task *inst, u32 peer)
 {
 	const struct coll_schedule *schedule = inst->schedule;
-	const struct coll_plan *plan = &inst->call.plan;
+	const struct coll_plan *plan = &inst->args.plan;
 	u64 i = inst->rx_step, end = inst->nsteps;
 	struct coll_step step;
 
@@ -26,7 +26,7 @@ bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
 	/* It has not begun. */
 	if (inst->rx.from == peer)
 		return true;
-	if (!inst->call.eager || schedule->ring)
+	if (!inst->args.eager || schedule->ring)
 		return false;
 	if (schedule->turn) {
 		u64 turn = schedule->turn(plan, peer);
@@ -45,68 +45,68 @@ bool coll_inst_awaits(const struct coll_inst *inst, u32 peer)
 }
 
 /**
- * coll_inst_receives() - is it a peer's turn?
+ * coll_task_receives() - is it a peer's turn?
  * @inst: the instance
  * @peer: the peer
  *
  * Return: true when what comes from there is taken now.
  */
-bool coll_inst_receives(const struct coll_inst *inst, u32 peer)
+bool coll_task_receives(const struct coll_task *inst, u32 peer)
 {
-	return !inst_received(inst) && inst->begun && inst->rx.from == peer;
+	return !inst_received(inst) && inst->run_started && inst->rx.from == peer;
 }
 
 /*
  * The first frame of a step whose length has not been agreed on: all of it, or what
  * asks for a grant of as much.
  */
-static bool inst_expects_whole(const struct coll_inst *inst, const struct coll_data *data)
+static bool inst_expects_whole(const struct coll_task *inst, const struct coll_data *data)
 {
 	u64 whole = coll_data_whole(data);
 
 	if (inst->rx_off || (data->offset && !(data->flags & COLL_DATA_REQUEST)))
 		return false;
-	if (inst->rx.roomy && !inst->sized)
-		return !(whole & (inst->call.plan.size - 1));
+	if (inst->rx.length_from_sender && !inst->sized)
+		return !(whole & (inst->args.plan.size - 1));
 	return inst->rx.in.len == whole;
 }
 
 /**
- * coll_inst_expects() - does a frame of the peer whose turn it is fit?
+ * coll_task_expects() - does a frame of the peer whose turn it is fit?
  * @inst: the instance
  * @data: its header
  *
  * Return: true when it does.
  */
-bool coll_inst_expects(const struct coll_inst *inst, const struct coll_data *data)
+bool coll_task_expects(const struct coll_task *inst, const struct coll_data *data)
 {
 	if (data->step != (u16)inst->rx.tag)
 		return false;
 	/* Nothing of what is large is sent on credit; of some only the sender knows how large. */
-	if (data->flags & COLL_DATA_EAGER && !inst->call.eager && !inst->rx.whole)
+	if (data->flags & COLL_DATA_EAGER && !inst->args.eager && !inst->rx.single_frame)
 		return false;
-	if (inst->rx.whole && data->flags & COLL_DATA_EAGER)
+	if (inst->rx.single_frame && data->flags & COLL_DATA_EAGER)
 		return inst_expects_whole(inst, data);
-	if (data->offset != inst->rx_off || (inst->rx.roomy && !inst->sized))
+	if (data->offset != inst->rx_off || (inst->rx.length_from_sender && !inst->sized))
 		return false;
 	if (data->flags & COLL_DATA_REQUEST)
 		return true;
-	if (inst->rx.token)
+	if (inst->rx.signal)
 		return !data->length;
 	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
-	       !(data->length & ((inst->call.plan.size << inst->rx.wide_in) - 1));
+	       !(data->length & ((inst->args.plan.size << inst->rx.wide_in) - 1));
 }
 
 /**
- * coll_inst_granted() - has the sender of a frame that fits been granted it?
+ * coll_task_granted() - has the sender of a frame that fits been granted it?
  * @inst: the instance
  * @data: its header, which is not of an eager frame
  *
  * Return: false: no honest peer sends it, whatever it has called.
  */
-bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *data)
+bool coll_task_granted(const struct coll_task *inst, const struct coll_data *data)
 {
-	u64 end = inst->rx_off + (inst->rx.token ? 1 : data->length);
+	u64 end = inst->rx_off + (inst->rx.signal ? 1 : data->length);
 
 	if (inst->granted)
 		return true;
@@ -117,30 +117,30 @@ bool coll_inst_granted(const struct coll_inst *inst, const struct coll_data *dat
 }
 
 /**
- * coll_inst_size() - a frame that fits has come, and may be the first to tell a length
+ * coll_task_size() - a frame that fits has come, and may be the first to tell a length
  * @inst: the instance
  * @data: the header of the frame
  *
  * From here on the step that is received has that length; of what is beyond the room
  * that it had nothing is stored.
  */
-void coll_inst_size(struct coll_inst *inst, const struct coll_data *data)
+void coll_task_size(struct coll_task *inst, const struct coll_data *data)
 {
-	if (!inst->rx.roomy || inst->sized)
+	if (!inst->rx.length_from_sender || inst->sized)
 		return;
 	inst->sized = true;
 	inst->room = inst->rx.in.len;
 	inst->received = coll_data_whole(data);
 	inst->rx.in.len = inst->received;
-	inst->rx.token = !inst->received;
+	inst->rx.signal = !inst->received;
 }
 
 /* How many of the next bytes of a step are beyond the room that there is. */
-static u64 inst_excess(const struct coll_inst *inst, u32 len)
+static u64 inst_excess(const struct coll_task *inst, u32 len)
 {
 	u64 end = inst->rx_off + len;
 
-	if (!inst->rx.roomy || end <= inst->room)
+	if (!inst->rx.length_from_sender || end <= inst->room)
 		return 0;
 	return min_t(u64, len, end - inst->room);
 }
@@ -149,7 +149,7 @@ static u64 inst_excess(const struct coll_inst *inst, u32 len)
 #define INST_AHEAD	16
 
 /* Is what the current step receives sent on? */
-static bool inst_relays(const struct coll_inst *inst)
+static bool inst_relays(const struct coll_task *inst)
 {
 	u64 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
 
@@ -157,21 +157,21 @@ static bool inst_relays(const struct coll_inst *inst)
 	for (i = inst->rx_step; i < end; i++) {
 		struct coll_step step;
 
-		coll_schedule_step(inst->schedule, &inst->call.plan, i, &step);
-		if (step.to != COLL_NOBODY && step.need > inst->rx_step)
-			return step.forward && step.need == inst->rx_step + 1;
+		coll_schedule_step(inst->schedule, &inst->args.plan, i, &step);
+		if (step.to != COLL_NOBODY && step.depends_on > inst->rx_step)
+			return step.cut_through && step.depends_on == inst->rx_step + 1;
 	}
 	return false;
 }
 
 /* What the bytes of the current step are part of: a result, or nothing that is large. */
-static struct coll_haul inst_haul(const struct coll_inst *inst)
+static struct coll_copy_hint inst_haul(const struct coll_task *inst)
 {
-	struct coll_haul haul = { .volume = coll_plan_result(&inst->call.plan) };
+	struct coll_copy_hint haul = { .volume = coll_plan_result(&inst->args.plan) };
 
 	if (inst->rx.reduce || inst->rx.in.area != COLL_AREA_RECV)
 		haul.volume = 0;
-	else if (inst->rx.roomy)
+	else if (inst->rx.length_from_sender)
 		haul.volume = inst->rx.in.len;
 	if (haul.volume >= COLL_CACHING_MIN)
 		haul.source = inst_relays(inst) ? COLL_CACHING_RELAYED : COLL_CACHING_ARRIVING;
@@ -179,14 +179,14 @@ static struct coll_haul inst_haul(const struct coll_inst *inst)
 }
 
 /**
- * coll_inst_sink() - the sink for a frame that fits
+ * coll_task_sink() - the sink for a frame that fits
  * @inst: the instance
  * @sink: filled in
  * @len: bytes of the frame
  */
-void coll_inst_sink(const struct coll_inst *inst, struct coll_sink *sink, u32 len)
+void coll_task_sink(const struct coll_task *inst, struct coll_sink *sink, u32 len)
 {
-	const struct coll_call *call = &inst->call;
+	const struct coll_task_args *call = &inst->args;
 	const struct coll_step *step = &inst->rx;
 	u64 in = step->in.off + step_stored(step, inst->rx_off);
 	u64 own = step->own_off + (inst->rx_off >> step->wide_in);

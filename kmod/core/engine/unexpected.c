@@ -5,7 +5,7 @@
  * Frames lie in the order in which they came, each behind a header of as many bytes as on the
  * wire, and those whose names have the same hash are linked.  So a name's frames are found
  * without a look at all others, and what has been taken leaves a hole.  Holes are closed when
- * there is no room at the end: there are COLL_STAGE_SIZE - COLL_CREDIT bytes of them then, and
+ * there is no room at the end: there are COLL_UNEXP_SIZE - COLL_CREDIT bytes of them then, and
  * at most COLL_CREDIT bytes are moved, so that it costs eight bytes for each that came.
  */
 #include "core/engine/task.h"
@@ -36,17 +36,17 @@ static_assert(sizeof(struct stage_frame) <= COLL_DATA_SIZE);
 
 static void frame_read(const struct coll_stream *stream, u32 at, struct stage_frame *frame)
 {
-	memcpy(frame, stream->stage + at, sizeof(*frame));
+	memcpy(frame, stream->unexp_buf + at, sizeof(*frame));
 }
 
 static void frame_write(struct coll_stream *stream, u32 at, const struct stage_frame *frame)
 {
-	memcpy(stream->stage + at, frame, sizeof(*frame));
+	memcpy(stream->unexp_buf + at, frame, sizeof(*frame));
 }
 
 static u32 stage_bucket(u64 instance)
 {
-	return coll_name_hash(instance, COLL_STAGE_HASH);
+	return coll_instance_hash(instance, COLL_STAGE_HASH);
 }
 
 /* Link the frame at @at, the last one so far. */
@@ -81,7 +81,7 @@ static noinline void stage_compact(struct coll_stream *stream)
 		frame_read(stream, from, &frame);
 		cost = COLL_DATA_SIZE + frame.length;
 		if (!frame.gone) {
-			memmove(stream->stage + to, stream->stage + from, cost);
+			memmove(stream->unexp_buf + to, stream->unexp_buf + from, cost);
 			stage_link(stream, to, &frame);
 			to += cost;
 		}
@@ -91,27 +91,27 @@ static noinline void stage_compact(struct coll_stream *stream)
 }
 
 /**
- * coll_stage_room() - where the payload of the next frame goes
+ * coll_unexp_room() - where the payload of the next frame goes
  * @stream: the stream; what is in its stage and the frame are within COLL_CREDIT
  * @length: bytes of it
  *
- * Return: the memory, until coll_stage_add().
+ * Return: the memory, until coll_unexp_add().
  */
-u8 *coll_stage_room(struct coll_stream *stream, u32 length)
+u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 {
-	if (!stream->staged)
+	if (!stream->unexp_len)
 		stream->stage_end = 0;
-	if (stream->stage_end + COLL_DATA_SIZE + length > COLL_STAGE_SIZE)
+	if (stream->stage_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
 		stage_compact(stream);
-	return stream->stage + stream->stage_end + COLL_DATA_SIZE;
+	return stream->unexp_buf + stream->stage_end + COLL_DATA_SIZE;
 }
 
 /**
- * coll_stage_add() - a frame is complete
+ * coll_unexp_add() - a frame is complete
  * @stream: the stream
- * @data: its header; its payload is where coll_stage_room() has said
+ * @data: its header; its payload is where coll_unexp_room() has said
  */
-void coll_stage_add(struct coll_stream *stream, const struct coll_data *data)
+void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 {
 	struct stage_frame frame = {
 		.instance = data->instance,
@@ -124,11 +124,11 @@ void coll_stage_add(struct coll_stream *stream, const struct coll_data *data)
 
 	stage_link(stream, stream->stage_end, &frame);
 	stream->stage_end += COLL_DATA_SIZE + data->length;
-	stream->staged += COLL_DATA_SIZE + data->length;
+	stream->unexp_len += COLL_DATA_SIZE + data->length;
 }
 
 /**
- * coll_stage_next() - the next frame of a name
+ * coll_unexp_next() - the next frame of a name
  * @stream: the stream
  * @instance: the name
  * @place: in: zeroed, or the frame before it; out: where it is
@@ -139,8 +139,8 @@ void coll_stage_add(struct coll_stream *stream, const struct coll_data *data)
  *
  * Return: its payload, or NULL when there is no more.
  */
-const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
-			  struct coll_stage_place *place, struct coll_data *data)
+const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
+			  struct coll_unexp_place *place, struct coll_data *data)
 {
 	struct stage_frame frame;
 
@@ -166,15 +166,15 @@ const u8 *coll_stage_next(const struct coll_stream *stream, u64 instance,
 		.instance = instance,
 		.offset = frame.offset,
 	};
-	return stream->stage + place->at - 1 + COLL_DATA_SIZE;
+	return stream->unexp_buf + place->at - 1 + COLL_DATA_SIZE;
 }
 
 /**
- * coll_stage_remove() - a frame has been taken
+ * coll_unexp_remove() - a frame has been taken
  * @stream: the stream
  * @place: of the frame, as it was found; nothing was removed since
  */
-void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place *place)
+void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place)
 {
 	struct stage_frame frame, before;
 	u32 bucket;
@@ -192,17 +192,17 @@ void coll_stage_remove(struct coll_stream *stream, const struct coll_stage_place
 		stream->stage_tail[bucket] = place->before;
 	frame.gone = true;
 	frame_write(stream, place->at - 1, &frame);
-	stream->staged -= COLL_DATA_SIZE + frame.length;
+	stream->unexp_len -= COLL_DATA_SIZE + frame.length;
 }
 
 /**
- * coll_stage_holds() - may there be frames of a name?
+ * coll_unexp_holds() - may there be frames of a name?
  * @stream: the stream
  * @instance: the name
  *
  * Return: false: there are none.
  */
-bool coll_stage_holds(const struct coll_stream *stream, u64 instance)
+bool coll_unexp_holds(const struct coll_stream *stream, u64 instance)
 {
 	return stream->stage_head[stage_bucket(instance)];
 }

@@ -35,7 +35,7 @@ static u64 balance_block(const u64 *first, u32 block)
 /* Elements that a rank sends to another; false: none whose number these two only know. */
 static bool balance_sent(const struct coll_plan *plan, u32 to, u64 *count)
 {
-	bool root = coll_plan_at_root(plan);
+	bool root = coll_plan_is_root(plan);
 
 	switch (plan->collective) {
 	case COLLECTIVE_GATHER:
@@ -54,7 +54,7 @@ static bool balance_sent(const struct coll_plan *plan, u32 to, u64 *count)
 /* Likewise, elements that it expects from another. */
 static bool balance_expected(const struct coll_plan *plan, u32 from, u64 *count)
 {
-	bool root = coll_plan_at_root(plan);
+	bool root = coll_plan_is_root(plan);
 
 	switch (plan->collective) {
 	case COLLECTIVE_SCATTER:

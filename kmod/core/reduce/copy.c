@@ -58,7 +58,7 @@ static void copy_lines(void *dst, const void *src, size_t len)
 #endif
 
 /**
- * coll_copy_past() - copy past the caches
+ * coll_copy_nontemporal() - copy past the caches
  * @dst: where to
  * @src: where from; the two do not overlap
  * @len: bytes
@@ -66,7 +66,7 @@ static void copy_lines(void *dst, const void *src, size_t len)
  * A CPU that copies what is in no cache waits for memory most of the time, and what fetches
  * ahead by itself does so within a page only: so it is done in several places at once.
  */
-void coll_copy_past(void *dst, const void *src, size_t len)
+void coll_copy_nontemporal(void *dst, const void *src, size_t len)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 	if (len >= COPY_PAST_MIN) {

@@ -71,7 +71,7 @@ struct coll_reduce_impl {
 };
 
 void coll_copy_words(void *dst, const void *src, size_t len);
-void coll_copy_past(void *dst, const void *src, size_t len);
+void coll_copy_nontemporal(void *dst, const void *src, size_t len);
 #if defined(__x86_64__)
 void coll_copy_string(void *dst, const void *src, size_t len);
 #endif

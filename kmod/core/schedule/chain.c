@@ -38,8 +38,8 @@ static void chain_up(const struct coll_plan *plan, struct coll_step *step)
 		step->from = plan->rank - 1;
 	step->out = chain_vector(plan, chain_first(plan) ? COLL_AREA_SEND : COLL_AREA_RECV);
 	step->in = chain_vector(plan, COLL_AREA_RECV);
-	step->need = chain_first(plan) ? 0 : 1;
-	step->forward = !chain_first(plan);
+	step->depends_on = chain_first(plan) ? 0 : 1;
+	step->cut_through = !chain_first(plan);
 	step->reduce = true;
 	step->own = COLL_AREA_SEND;
 	step->own_off = step->in.off;
@@ -82,12 +82,12 @@ static void chain_around(const struct coll_plan *plan, struct coll_step *step)
 	if (plan->rank + 2 != n)
 		step->to = (plan->rank + 1) % n;
 	if (chain_last(plan)) {
-		step->need = 1;
+		step->depends_on = 1;
 	} else {
 		step->from = (plan->rank + n - 1) % n;
-		step->need = 2;
+		step->depends_on = 2;
 	}
-	step->forward = true;
+	step->cut_through = true;
 }
 
 static void chain_allreduce_step(const struct coll_plan *plan, u64 i,
@@ -105,7 +105,7 @@ const struct coll_schedule coll_chain_allreduce = {
 	.name	= "chain allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_step,
 	.local	= coll_local_alone,
@@ -142,7 +142,7 @@ void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span o
 	step->out.len = own.len << wide;
 	if (!place)
 		step->out = own;
-	step->forward = place;
+	step->cut_through = place;
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
@@ -151,7 +151,7 @@ static u64 chain_through(const struct coll_plan *plan, u32 place)
 {
 	if (!place || place + 1 == plan->nranks)
 		return 0;
-	return coll_plan_vector(plan).count * coll_plan_wider(plan);
+	return coll_plan_vector(plan).count * coll_plan_scratch_elem_size(plan);
 }
 
 static u64 chain_scratch(const struct coll_plan *plan)
@@ -180,7 +180,7 @@ static void chain_reduce_step(const struct coll_plan *plan, u64 i __maybe_unused
 	}
 	if (place)
 		step->from = (plan->rank + n - 1) % n;
-	step->need = place ? 1 : 0;
+	step->depends_on = place ? 1 : 0;
 	step->tag = plan->root;
 }
 
@@ -210,7 +210,7 @@ static void chain_exscan_step(const struct coll_plan *plan, u64 i __maybe_unused
 	step->last = false;
 	if (!chain_first(plan))
 		step->from = plan->rank - 1;
-	step->need = chain_first(plan) ? 0 : 1;
+	step->depends_on = chain_first(plan) ? 0 : 1;
 	if (chain_last(plan)) {
 		step->in = chain_vector(plan, COLL_AREA_RECV);
 		step->reduce = false;
@@ -242,7 +242,7 @@ static void chain_allreduce_wide_step(const struct coll_plan *plan, u64 i,
 	coll_chain_link(plan, plan->rank, chain_vector(plan, COLL_AREA_SEND), at, step);
 	if (!chain_first(plan))
 		step->from = plan->rank - 1;
-	step->need = chain_first(plan) ? 0 : 1;
+	step->depends_on = chain_first(plan) ? 0 : 1;
 	if (chain_last(plan)) {
 		step->in.area = COLL_AREA_RECV;
 		step->in.off = step->own_off;
@@ -255,7 +255,7 @@ const struct coll_schedule coll_chain_allreduce_wide = {
 	.name	= "wide chain allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.windowed = true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_wide_step,

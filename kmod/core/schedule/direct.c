@@ -56,7 +56,7 @@ static u64 rooted_steps(const struct coll_plan *plan)
 {
 	if (!coll_plan_moves(plan))
 		return 0;
-	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
+	return coll_plan_is_root(plan) ? plan->nranks - 1 : 1;
 }
 
 static u64 paired_steps(const struct coll_plan *plan)
@@ -67,14 +67,14 @@ static u64 paired_steps(const struct coll_plan *plan)
 /* What a root takes comes from the others in turn; nobody else takes anything. */
 static u64 gather_turn(const struct coll_plan *plan, u32 peer)
 {
-	if (!coll_plan_at_root(plan))
+	if (!coll_plan_is_root(plan))
 		return U64_MAX;
 	return (peer + plan->nranks - plan->root - 1) % plan->nranks;
 }
 
 static u64 scatter_turn(const struct coll_plan *plan, u32 peer)
 {
-	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+	return !coll_plan_is_root(plan) && peer == plan->root ? 0 : U64_MAX;
 }
 
 static u64 paired_turn(const struct coll_plan *plan, u32 peer)
@@ -85,7 +85,7 @@ static u64 paired_turn(const struct coll_plan *plan, u32 peer)
 static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (coll_plan_at_root(plan)) {
+	if (coll_plan_is_root(plan)) {
 		step->from = direct_other(plan, i);
 		step->in = direct_block(plan, step->from, COLL_AREA_RECV);
 	} else {
@@ -96,7 +96,7 @@ static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *s
 
 static void gather_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
 				direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
@@ -113,7 +113,7 @@ const struct coll_schedule coll_direct_gather = {
 static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (coll_plan_at_root(plan)) {
+	if (coll_plan_is_root(plan)) {
 		step->to = direct_other(plan, i);
 		step->out = direct_block(plan, step->to, COLL_AREA_SEND);
 	} else {
@@ -124,7 +124,7 @@ static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *
 
 static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
 				coll_plan_single(plan, plan->send_first, plan->rank), local);
 }
@@ -142,7 +142,7 @@ const struct coll_schedule coll_direct_scatter = {
 static void reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (!coll_plan_at_root(plan)) {
+	if (!coll_plan_is_root(plan)) {
 		step->to = plan->root;
 		step->out = direct_vector(plan, COLL_AREA_SEND);
 		return;
@@ -199,12 +199,12 @@ static void alltoall_local(const struct coll_plan *plan, struct coll_local *loca
 const struct coll_schedule coll_direct_alltoall = {
 	.name	= "direct alltoall",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
 	.turn	= paired_turn,
 	.local	= alltoall_local,
-	.aside	= alltoall_aside,
+	.save_input	= alltoall_aside,
 	.scratch = alltoall_scratch,
 };
 
@@ -225,13 +225,13 @@ static void swap_step(const struct coll_plan *plan, u64 i, struct coll_step *ste
 	if (step->to == COLL_NOBODY)
 		return;
 	step->out.off = swap_before(plan, step->to);
-	step->swap = true;
+	step->exchange = true;
 }
 
 const struct coll_schedule coll_direct_swap = {
 	.name	= "direct alltoall in place",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.gathers = true,
+	.covers_all = true,
 	.windowed = true,
 	.steps	= paired_steps,
 	.step	= swap_step,
@@ -271,7 +271,7 @@ static void reduce_scatter_step(const struct coll_plan *plan, u64 i, struct coll
 const struct coll_schedule coll_direct_reduce_scatter = {
 	.name	= "direct reduce_scatter",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
 	.turn	= paired_turn,
@@ -304,8 +304,8 @@ static void allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step
 	} else {
 		step->out = direct_chunk(plan, plan->rank, COLL_AREA_RECV);
 		step->in = direct_chunk(plan, step->from, COLL_AREA_RECV);
-		step->need = reducing;
-		step->forward = true;
+		step->depends_on = reducing;
+		step->cut_through = true;
 		step->hazard = COLL_HAZARD_COVERED;
 	}
 }
@@ -313,7 +313,7 @@ static void allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step
 const struct coll_schedule coll_direct_allreduce = {
 	.name	= "direct allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= allreduce_steps,
 	.step	= allreduce_step,
 	.local	= coll_local_alone,

@@ -30,7 +30,7 @@ static struct coll_range ordered_block(const struct coll_plan *plan, u32 owner)
 
 static u64 ordered_segments(const struct coll_plan *plan)
 {
-	return coll_plan_segments(plan, coll_plan_longest(plan));
+	return coll_plan_segments(plan, coll_plan_max_block(plan));
 }
 
 /* How many blocks go through the chain, one after the other. */
@@ -113,7 +113,7 @@ static void ordered_step(const struct coll_plan *plan, u64 i, struct coll_step *
 	struct coll_range elements = coll_plan_segment(plan, ordered_block(plan, owner),
 						       segment);
 	struct coll_span own = coll_plan_span(plan, elements, COLL_AREA_SEND), result = own;
-	struct coll_span at = coll_plan_place(plan, coll_plan_longest(plan), unit);
+	struct coll_span at = coll_plan_scratch_slot(plan, coll_plan_max_block(plan), unit);
 
 	result.area = COLL_AREA_RECV;
 	if (!ordered_rooted(plan))
@@ -128,7 +128,7 @@ static void ordered_step(const struct coll_plan *plan, u64 i, struct coll_step *
 			step->in.area = COLL_AREA_RECV;
 			step->in.off = result.off;
 		}
-		step->need = plan->rank ? i + 1 : 0;
+		step->depends_on = plan->rank ? i + 1 : 0;
 	} else if (owner != last) {
 		if (plan->rank == last)
 			step->to = owner;
@@ -137,8 +137,8 @@ static void ordered_step(const struct coll_plan *plan, u64 i, struct coll_step *
 		step->out = at;
 		step->out.len = own.len;
 		step->in = result;
-		step->need = i;
-		step->forward = true;
+		step->depends_on = i;
+		step->cut_through = true;
 		step->hazard = COLL_HAZARD_COVERED;
 	}
 	step->clear = !plan->rank || (plan->rank == last && owner == last);
@@ -149,7 +149,7 @@ static u64 ordered_scratch(const struct coll_plan *plan)
 {
 	if (plan->nranks == 1 || !plan->rank)
 		return 0;
-	return coll_plan_place(plan, coll_plan_longest(plan), ordered_units(plan)).off;
+	return coll_plan_scratch_slot(plan, coll_plan_max_block(plan), ordered_units(plan)).off;
 }
 
 const struct coll_schedule coll_ordered_reduce = {
@@ -167,7 +167,7 @@ const struct coll_schedule coll_ordered_reduce = {
 const struct coll_schedule coll_ordered_reduce_scatter = {
 	.name	= "ordered reduce_scatter",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
-	.gathers = true,
+	.covers_all = true,
 	.windowed = true,
 	.steps	= ordered_steps,
 	.step	= ordered_step,

@@ -30,8 +30,8 @@ static void send_step(const struct coll_plan *plan, u64 i __maybe_unused,
 {
 	step->to = plan->root;
 	step->out = pair_vector(plan, COLL_AREA_SEND);
-	step->token = !plan->count;
-	step->whole = true;
+	step->signal = !plan->count;
+	step->single_frame = true;
 }
 
 const struct coll_schedule coll_pair_send = {
@@ -46,9 +46,9 @@ static void recv_step(const struct coll_plan *plan, u64 i __maybe_unused,
 {
 	step->from = plan->root;
 	step->in = pair_vector(plan, COLL_AREA_RECV);
-	step->token = !plan->count;
-	step->whole = true;
-	step->roomy = plan->varlen;
+	step->signal = !plan->count;
+	step->single_frame = true;
+	step->length_from_sender = plan->varlen;
 }
 
 const struct coll_schedule coll_pair_recv = {

@@ -11,7 +11,7 @@
 #define COLL_CUT_UNEVEN		32
 
 /**
- * coll_layout_piece() - one of several nearly equal pieces
+ * coll_partition_piece() - one of several nearly equal pieces
  * @count: elements to cut
  * @size: bytes of an element, a power of two up to 64
  * @pieces: how many pieces, not 0
@@ -23,7 +23,7 @@
  *
  * Return: the elements of piece @index.
  */
-struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 index)
+struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 index)
 {
 	u64 unit = 1, units, each, rest, first, last;
 
@@ -50,7 +50,7 @@ struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 inde
 }
 
 /*
- * Of how many bytes all chunks but the first one are; 0: as coll_layout_piece() cuts them.
+ * Of how many bytes all chunks but the first one are; 0: as coll_partition_piece() cuts them.
  *
  * A packet costs as much as moving some ten thousand bytes, and a round number of bytes with a
  * header is a little more than so many packets hold.  That little goes to the first chunk,
@@ -69,25 +69,25 @@ static u64 layout_packets(u64 bytes, u32 chunks)
 }
 
 /**
- * coll_layout_chunk() - one of several nearly equal pieces, to be sent one by one
+ * coll_partition_chunk() - one of several nearly equal pieces, to be sent one by one
  * @count: elements to cut
  * @size: bytes of an element, a power of two up to 64
  * @chunks: how many pieces, not 0
  * @index: which one, below @chunks
  * @near: between ranks of one host
  *
- * As coll_layout_piece() cuts them, or, on one host, so that each fills packets: cut at
+ * As coll_partition_piece() cuts them, or, on one host, so that each fills packets: cut at
  * multiples of a cache line.  No piece is longer than the first one.
  *
  * Return: the elements of piece @index.
  */
-struct coll_range coll_layout_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near)
+struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near)
 {
 	u64 bytes = near && chunks > 1 ? layout_packets(count * size, chunks) : 0;
 	u64 each, tail, first;
 
 	if (!bytes)
-		return coll_layout_piece(count, size, chunks, index);
+		return coll_partition_piece(count, size, chunks, index);
 
 	/* What is not a line is the last one's. */
 	each = div_u64(bytes, size);
@@ -102,13 +102,13 @@ struct coll_range coll_layout_chunk(u64 count, size_t size, u32 chunks, u32 inde
 }
 
 /**
- * coll_layout_lanes() - how many of a group's lanes an operation uses
+ * coll_partition_lanes() - how many of a group's lanes an operation uses
  * @bytes: size of the operation
  * @lanes: lanes that the group has
  *
  * Return: 1 .. @lanes, always the first ones.
  */
-u32 coll_layout_lanes(u64 bytes, u32 lanes)
+u32 coll_partition_lanes(u64 bytes, u32 lanes)
 {
 	u64 worth = bytes / COLL_LANE_MIN;
 

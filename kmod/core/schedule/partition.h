@@ -22,8 +22,8 @@ struct coll_range {
 	u64 count;
 };
 
-struct coll_range coll_layout_piece(u64 count, size_t size, u32 pieces, u32 index);
-struct coll_range coll_layout_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near);
-u32 coll_layout_lanes(u64 bytes, u32 lanes);
+struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 index);
+struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near);
+u32 coll_partition_lanes(u64 bytes, u32 lanes);
 
 #endif /* COLL_LAYOUT_H */

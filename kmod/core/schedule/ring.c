@@ -57,8 +57,8 @@ static void ring_allreduce_step(const struct coll_plan *plan, u64 i,
 	step->from = ring_previous(plan);
 	step->out = ring_chunk(plan, i, i ? COLL_AREA_RECV : COLL_AREA_SEND);
 	step->in = ring_chunk(plan, i + 1, COLL_AREA_RECV);
-	step->need = i;
-	step->forward = i > 0;
+	step->depends_on = i;
+	step->cut_through = i > 0;
 	step->reduce = i < reducing;
 	step->own = COLL_AREA_SEND;
 	step->own_off = step->in.off;
@@ -70,7 +70,7 @@ const struct coll_schedule coll_ring_allreduce = {
 	.name	= "ring allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
 	.local	= coll_local_alone,
@@ -90,16 +90,16 @@ static void ring_barrier_step(const struct coll_plan *plan, u64 i,
 {
 	step->to = ring_next(plan);
 	step->from = ring_previous(plan);
-	step->need = i;
-	step->token = true;
+	step->depends_on = i;
+	step->signal = true;
 }
 
 const struct coll_schedule coll_ring_barrier = {
 	.name	= "ring barrier",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
-	.telling = true,
+	.covers_all = true,
+	.implicit_match = true,
 	.steps	= ring_barrier_steps,
 	.step	= ring_barrier_step,
 };
@@ -116,7 +116,7 @@ static u64 ring_broadcast_steps(const struct coll_plan *plan)
 static void ring_broadcast_step(const struct coll_plan *plan, u64 i __maybe_unused,
 				struct coll_step *step)
 {
-	bool root = coll_plan_at_root(plan);
+	bool root = coll_plan_is_root(plan);
 
 	if (ring_next(plan) != plan->root)
 		step->to = ring_next(plan);
@@ -126,8 +126,8 @@ static void ring_broadcast_step(const struct coll_plan *plan, u64 i __maybe_unus
 				   root ? COLL_AREA_SEND : COLL_AREA_RECV);
 	step->in = coll_plan_span(plan, coll_plan_vector(plan), COLL_AREA_RECV);
 	step->tag = plan->root;
-	step->need = root ? 0 : 1;
-	step->forward = !root;
+	step->depends_on = root ? 0 : 1;
+	step->cut_through = !root;
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
@@ -167,8 +167,8 @@ static void ring_allgather_step(const struct coll_plan *plan, u64 i,
 		step->out = coll_plan_span(plan, coll_plan_single(plan, plan->recv_first,
 								  plan->rank), COLL_AREA_SEND);
 	step->in = ring_block(plan, i + 1);
-	step->need = i;
-	step->forward = i > 0;
+	step->depends_on = i;
+	step->cut_through = i > 0;
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
@@ -182,7 +182,7 @@ const struct coll_schedule coll_ring_allgather = {
 	.name	= "ring allgather",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
 	.local	= ring_allgather_local,
@@ -207,10 +207,10 @@ static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
 	step->from = ring_previous(plan);
 	step->out = coll_plan_span(plan, out, COLL_AREA_SEND);
 	if (round) {
-		step->out = coll_plan_place(plan, longest, place - 1);
-		step->out.len = out.count * coll_plan_wider(plan);
-		step->need = i;
-		step->forward = true;
+		step->out = coll_plan_scratch_slot(plan, longest, place - 1);
+		step->out.len = out.count * coll_plan_scratch_elem_size(plan);
+		step->depends_on = i;
+		step->cut_through = true;
 	}
 	step->reduce = true;
 	step->own = COLL_AREA_SEND;
@@ -219,7 +219,7 @@ static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
 	step->wide_in = wide && round;
 	step->wide_out = wide && !step->last;
 	if (!step->last)
-		step->in = coll_plan_place(plan, longest, place);
+		step->in = coll_plan_scratch_slot(plan, longest, place);
 	step->in.len = in.count * plan->size << step->wide_in;
 	step->clear = !last;
 	step->hazard = COLL_HAZARD_NEVER_SENT;
@@ -252,7 +252,7 @@ static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
 {
 	u64 places = coll_plan_segments(plan, longest) * (plan->nranks - 2);
 
-	return plan->nranks > 2 ? coll_plan_place(plan, longest, places).off : 0;
+	return plan->nranks > 2 ? coll_plan_scratch_slot(plan, longest, places).off : 0;
 }
 
 /*
@@ -261,7 +261,7 @@ static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
  */
 static u64 ring_reduce_scatter_steps(const struct coll_plan *plan)
 {
-	return (plan->nranks - 1) * coll_plan_segments(plan, coll_plan_longest(plan));
+	return (plan->nranks - 1) * coll_plan_segments(plan, coll_plan_max_block(plan));
 }
 
 static struct coll_range ring_block_of(const struct coll_plan *plan, u32 back)
@@ -279,7 +279,7 @@ static void ring_reduce_scatter_step(const struct coll_plan *plan, u64 i,
 
 	div_u64_rem(i, plan->nranks - 1, &round);
 	in = ring_block_of(plan, round + 2);
-	ring_round(plan, coll_plan_longest(plan), i, ring_block_of(plan, round + 1), in, step);
+	ring_round(plan, coll_plan_max_block(plan), i, ring_block_of(plan, round + 1), in, step);
 	if (step->last) {
 		step->in.area = COLL_AREA_RECV;
 		step->in.off = step->own_off - coll_plan_before(plan, plan->rank);
@@ -293,14 +293,14 @@ static u64 ring_reduce_scatter_next(const struct coll_plan *plan, u64 i, bool se
 
 static u64 ring_reduce_scatter_scratch(const struct coll_plan *plan)
 {
-	return ring_scratch(plan, coll_plan_longest(plan));
+	return ring_scratch(plan, coll_plan_max_block(plan));
 }
 
 const struct coll_schedule coll_ring_reduce_scatter = {
 	.name	= "ring reduce_scatter",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.windowed = true,
 	.steps	= ring_reduce_scatter_steps,
 	.step	= ring_reduce_scatter_step,
@@ -350,8 +350,8 @@ static void ring_allreduce_wide_step(const struct coll_plan *plan, u64 i,
 	step->from = ring_previous(plan);
 	step->out = coll_plan_span(plan, ring_piece(plan, n - 1 + round), COLL_AREA_RECV);
 	step->in = coll_plan_span(plan, ring_piece(plan, n + round), COLL_AREA_RECV);
-	step->need = i;
-	step->forward = round > 0;
+	step->depends_on = i;
+	step->cut_through = round > 0;
 	step->hazard = COLL_HAZARD_COVERED;
 }
 
@@ -371,7 +371,7 @@ const struct coll_schedule coll_ring_allreduce_wide = {
 	.name	= "wide ring allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_RING,
 	.ring	= true,
-	.gathers = true,
+	.covers_all = true,
 	.windowed = true,
 	.steps	= ring_allreduce_wide_steps,
 	.step	= ring_allreduce_wide_step,

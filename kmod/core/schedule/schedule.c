@@ -139,7 +139,7 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
  */
 static bool beyond_caches(const struct coll_plan *plan)
 {
-	return plan->near && plan->nranks > 2 && plan->nranks <= COLL_NEAR_RANKS &&
+	return plan->same_host && plan->nranks > 2 && plan->nranks <= COLL_NEAR_RANKS &&
 	       plan->count / plan->nranks >= COLL_NEAR_CHUNK / plan->size;
 }
 
@@ -273,7 +273,7 @@ bool coll_plan_eager(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_telling() - do an operation's frames and grants say what every rank has called?
+ * coll_plan_implicit_match() - do an operation's frames and grants say what every rank has called?
  * @plan: one that has a schedule
  *
  * If so then who has received all of his knows that all ranks have called the same: what
@@ -282,12 +282,12 @@ bool coll_plan_eager(const struct coll_plan *plan)
  *
  * Return: the same on every rank that calls the same.
  */
-bool coll_plan_telling(const struct coll_plan *plan)
+bool coll_plan_implicit_match(const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = coll_plan_schedule(plan);
 
-	if (!schedule->gathers || plan->vector ||
-	    (coll_plan_eager(plan) && !schedule->telling))
+	if (!schedule->covers_all || plan->vector ||
+	    (coll_plan_eager(plan) && !schedule->implicit_match))
 		return false;
 	return plan->collective == COLLECTIVE_BARRIER || plan->count;
 }
@@ -298,10 +298,10 @@ static u64 plan_segment(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_wider() - bytes of an element that goes through scratch
+ * coll_plan_scratch_elem_size() - bytes of an element that goes through scratch
  * @plan: the operation
  */
-u32 coll_plan_wider(const struct coll_plan *plan)
+u32 coll_plan_scratch_elem_size(const struct coll_plan *plan)
 {
 	return plan->size << coll_plan_wide(plan);
 }
@@ -313,7 +313,7 @@ u32 coll_plan_wider(const struct coll_plan *plan)
  */
 u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
 {
-	return div_u64(count * coll_plan_wider(plan) + plan_segment(plan) - 1,
+	return div_u64(count * coll_plan_scratch_elem_size(plan) + plan_segment(plan) - 1,
 		       plan_segment(plan));
 }
 
@@ -328,7 +328,7 @@ u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
 struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
 				    u64 index)
 {
-	u64 each = div_u64(plan_segment(plan), coll_plan_wider(plan));
+	u64 each = div_u64(plan_segment(plan), coll_plan_scratch_elem_size(plan));
 	u64 from = min(index * each, range.count);
 
 	return (struct coll_range){
@@ -338,18 +338,18 @@ struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_ra
 }
 
 /**
- * coll_plan_place() - where in scratch something has its place
+ * coll_plan_scratch_slot() - where in scratch something has its place
  * @plan: the operation
  * @count: elements of the longest of its kind
  * @index: of those that go through scratch before it
  *
  * Return: a span of no bytes yet.
  */
-struct coll_span coll_plan_place(const struct coll_plan *plan, u64 count, u64 index)
+struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count, u64 index)
 {
 	u64 each = plan_segment(plan);
 
-	while (each / 2 >= count * coll_plan_wider(plan) && each > COLL_ELEMENT_MAX)
+	while (each / 2 >= count * coll_plan_scratch_elem_size(plan) && each > COLL_ELEMENT_MAX)
 		each /= 2;
 	return (struct coll_span){ .area = COLL_AREA_SCRATCH, .off = index * each };
 }
@@ -437,11 +437,11 @@ u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block)
 /* What this lane carries of some elements. */
 static struct coll_range plan_piece(const struct coll_plan *plan, u64 from, u64 count)
 {
-	u32 lanes = coll_layout_lanes(count * plan->size, plan->nlanes);
+	u32 lanes = coll_partition_lanes(count * plan->size, plan->nlanes);
 	struct coll_range range = { 0 };
 
 	if (plan->lane < lanes)
-		range = coll_layout_piece(count, plan->size, lanes, plan->lane);
+		range = coll_partition_piece(count, plan->size, lanes, plan->lane);
 	range.first += from;
 	return range;
 }
@@ -496,20 +496,20 @@ struct coll_range coll_plan_vector(const struct coll_plan *plan)
 struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
 {
 	struct coll_range part = coll_plan_vector(plan);
-	struct coll_range chunk = coll_layout_chunk(part.count, plan->size, plan->nranks, index,
-						    plan->near);
+	struct coll_range chunk = coll_partition_chunk(part.count, plan->size, plan->nranks, index,
+						    plan->same_host);
 
 	chunk.first += part.first;
 	return chunk;
 }
 
 /**
- * coll_plan_longest() - the most that this lane carries of a block
+ * coll_plan_max_block() - the most that this lane carries of a block
  * @plan: an operation whose blocks all ranks know
  *
  * Return: elements; if blocks differ, not less than it is.
  */
-u64 coll_plan_longest(const struct coll_plan *plan)
+u64 coll_plan_max_block(const struct coll_plan *plan)
 {
 	return plan->vector ? plan->count : coll_plan_vector(plan).count;
 }
@@ -536,9 +536,9 @@ u32 coll_plan_lanes(const struct coll_plan *plan)
 	u64 longest = max(blocks_longest(plan, plan->send_first),
 			  blocks_longest(plan, plan->recv_first));
 
-	if (coll_plan_pair(plan) || plan->varlen)
+	if (coll_plan_is_p2p(plan) || plan->varlen)
 		return 1;
-	return coll_layout_lanes(max(longest, plan->count) * plan->size, plan->nlanes);
+	return coll_partition_lanes(max(longest, plan->count) * plan->size, plan->nlanes);
 }
 
 /**
@@ -623,6 +623,6 @@ void coll_local_first(const struct coll_plan *plan, struct coll_local *local)
  */
 void coll_local_root(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		coll_plan_local(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
 }

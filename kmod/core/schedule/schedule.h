@@ -50,7 +50,7 @@ enum coll_hazard {
  * @reproducible: reduce in the order of ranks
  * @wide: sums of 16-bit floats are kept and passed on as binary32
  * @in_place: the input is where the result goes
- * @near: all ranks are on one host, on every rank
+ * @same_host: all ranks are on one host, on every rank
  * @vector: blocks differ
  * @varlen: the length of what arrives is told by who sends it, and @count of who
  *	receives is the room that there is
@@ -83,7 +83,7 @@ struct coll_plan {
 	bool reproducible;
 	bool wide;
 	bool in_place;
-	bool near;
+	bool same_host;
 	bool vector;
 	bool varlen;
 	u32 size;
@@ -128,19 +128,19 @@ static inline u16 coll_plan_call(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_pair() - is it a message, of which only two ranks know?
+ * coll_plan_is_p2p() - is it a message, of which only two ranks know?
  * @plan: the operation
  */
-static inline bool coll_plan_pair(const struct coll_plan *plan)
+static inline bool coll_plan_is_p2p(const struct coll_plan *plan)
 {
 	return plan->collective == COLLECTIVE_SEND || plan->collective == COLLECTIVE_RECV;
 }
 
 /**
- * coll_plan_at_root() - is this rank the root?
+ * coll_plan_is_root() - is this rank the root?
  * @plan: the operation, of which one rank is
  */
-static inline bool coll_plan_at_root(const struct coll_plan *plan)
+static inline bool coll_plan_is_root(const struct coll_plan *plan)
 {
 	return plan->rank == plan->root;
 }
@@ -170,21 +170,21 @@ struct coll_span {
  * @wide_in: binary32 sums arrive, twice as long as our own operand
  * @wide_out: binary32 sums are stored
  * @last: the reduction is complete after this step (an average divides here)
- * @need: so many steps must be received before @out may be sent
- * @forward: @out is what the last of these receives: it may be sent as it comes
+ * @depends_on: so many steps must be received before @out may be sent
+ * @cut_through: @out is what the last of these receives: it may be sent as it comes
  * @tag: its number on the wire, the same for who sends and who receives; what
  *	belongs to another step, or has another root, in a call that does not match
  *	has another one.  At first the number of the step; 16 bits of it are sent
- * @token: this step is a signal and has no payload
- * @swap: @out is in windowed scratch and as long as @in.  What @in has is copied there
+ * @signal: this step is a signal and has no payload
+ * @exchange: @out is in windowed scratch and as long as @in.  What @in has is copied there
  *	first: the other may send as far as that has been done, and so may we
  * @clear: all that still arrives comes from @from, and goes nowhere else than to the result:
  *	no room has to be waited for
- * @whole: the two have not agreed how long it is: what is eager is all in one frame,
+ * @single_frame: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
- * @roomy: what arrives in this step, a @whole one, has the length that it has: that
+ * @length_from_sender: what arrives in this step, a @single_frame one, has the length that it has: that
  *	of @in is the room that there is, and what is beyond it is dropped.  There
- *	is one at most, and its @token means no room
+ *	is one at most, and its @signal means no room
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
@@ -199,14 +199,14 @@ struct coll_step {
 	bool wide_in;
 	bool wide_out;
 	bool last;
-	u64 need;
-	bool forward;
+	u64 depends_on;
+	bool cut_through;
 	u32 tag;
-	bool token;
-	bool swap;
+	bool signal;
+	bool exchange;
 	bool clear;
-	bool whole;
-	bool roomy;
+	bool single_frame;
+	bool length_from_sender;
 	u8 hazard;
 };
 
@@ -216,7 +216,7 @@ static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
 {
 	if (peer == COLL_NOBODY)
 		return 0;
-	return step->token ? 1 : span->len;
+	return step->signal ? 1 : span->len;
 }
 
 /**
@@ -253,9 +253,9 @@ struct coll_local {
  *	finds it.  Ranks that call it by another one, or leave it to AUTO, do the same
  * @ring: it needs no links but those of the ring
  * @eager: only for what is small enough to be sent on credit
- * @gathers: who has received all of his has received something of every rank, from itself
+ * @covers_all: who has received all of his has received something of every rank, from itself
  *	or handed on by others
- * @telling: and what is sent on credit says all that its sender has called
+ * @implicit_match: and what is sent on credit says all that its sender has called
  * @windowed: its scratch is; it is never sent on credit
  * @steps: number of steps of a plan.  Where it grows with the bytes, in segments, @next
  *	is there; all others have at most COLL_STEPS_MAX()
@@ -268,7 +268,7 @@ struct coll_local {
  *	the steps there are COLL_STEPS_FEW at most
  * @meets: does any step send to @peer, or receive from it?  NULL: the steps are few
  * @local: what is copied here besides; @local is zeroed; NULL: nothing
- * @aside: what is copied before anything is sent, so that it can be sent although
+ * @save_input: what is copied before anything is sent, so that it can be sent although
  *	it is overwritten: a small block, of each rank at most, from
  *	COLL_AREA_SEND to COLL_AREA_SCRATCH; NULL: nothing
  * @scratch: bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
@@ -278,8 +278,8 @@ struct coll_schedule {
 	u8 algorithm;
 	bool ring;
 	bool eager;
-	bool gathers;
-	bool telling;
+	bool covers_all;
+	bool implicit_match;
 	bool windowed;
 	u64 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
@@ -287,7 +287,7 @@ struct coll_schedule {
 	u64 (*turn)(const struct coll_plan *plan, u32 peer);
 	bool (*meets)(const struct coll_plan *plan, u32 peer);
 	void (*local)(const struct coll_plan *plan, struct coll_local *local);
-	void (*aside)(const struct coll_plan *plan, struct coll_local *local);
+	void (*save_input)(const struct coll_plan *plan, struct coll_local *local);
 	u64 (*scratch)(const struct coll_plan *plan);
 };
 
@@ -334,23 +334,23 @@ struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *firs
 struct coll_range coll_plan_vector(const struct coll_plan *plan);
 struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index);
 u32 coll_plan_lanes(const struct coll_plan *plan);
-u64 coll_plan_longest(const struct coll_plan *plan);
+u64 coll_plan_max_block(const struct coll_plan *plan);
 bool coll_plan_wide(const struct coll_plan *plan);
 u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block);
 u64 coll_plan_total(const struct coll_plan *plan);
 u64 coll_plan_result(const struct coll_plan *plan);
 bool coll_plan_eager(const struct coll_plan *plan);
-bool coll_plan_telling(const struct coll_plan *plan);
+bool coll_plan_implicit_match(const struct coll_plan *plan);
 u64 coll_plan_scratch(const struct coll_plan *plan);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);
 
 u64 coll_plan_before(const struct coll_plan *plan, u32 block);
-u32 coll_plan_wider(const struct coll_plan *plan);
+u32 coll_plan_scratch_elem_size(const struct coll_plan *plan);
 u64 coll_plan_segments(const struct coll_plan *plan, u64 count);
 struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
 				    u64 index);
-struct coll_span coll_plan_place(const struct coll_plan *plan, u64 count, u64 index);
+struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count, u64 index);
 void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span own,
 		     struct coll_span at, struct coll_step *step);
 

@@ -72,15 +72,15 @@ static void tree_barrier_step(const struct coll_plan *plan, u64 i, struct coll_s
 		step->to = doubling_partner(plan, i);
 		step->from = step->to;
 	}
-	step->need = i;
-	step->token = true;
+	step->depends_on = i;
+	step->signal = true;
 }
 
 const struct coll_schedule coll_tree_barrier = {
 	.name	= "dissemination barrier",
 	.algorithm = COLLECTIVE_ALGORITHM_TREE,
-	.gathers = true,
-	.telling = true,
+	.covers_all = true,
+	.implicit_match = true,
 	.steps	= tree_barrier_steps,
 	.step	= tree_barrier_step,
 };
@@ -105,8 +105,8 @@ static void tree_broadcast_step(const struct coll_plan *plan, u64 i, struct coll
 	else if (i && far < low && me + far < n)
 		step->to = (me + far + plan->root) % n;
 	step->tag = plan->root;
-	step->need = 1;
-	step->forward = true;
+	step->depends_on = 1;
+	step->cut_through = true;
 }
 
 const struct coll_schedule coll_tree_broadcast = {
@@ -171,7 +171,7 @@ static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_st
 	if (me & far) {
 		step->to = (me - far + plan->root) % n;
 		step->out = i && me + 1 < n ? sum : input;
-		step->need = i;
+		step->depends_on = i;
 	} else if (me + far < n) {
 		step->from = (me + far + plan->root) % n;
 		step->in = sum;
@@ -182,7 +182,7 @@ static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_st
 
 static u64 tree_reduce_scratch(const struct coll_plan *plan)
 {
-	return coll_plan_at_root(plan) ? 0 : tree_place(plan, 0).len;
+	return coll_plan_is_root(plan) ? 0 : tree_place(plan, 0).len;
 }
 
 const struct coll_schedule coll_tree_reduce = {
@@ -234,8 +234,8 @@ static void tree_allreduce_step(const struct coll_plan *plan, u64 i, struct coll
 	bool paired = doubling_paired(plan), silent = paired && !(plan->rank & 1);
 	u32 k = i - !!extra, made = k + paired;
 
-	step->need = i;
-	step->whole = true;
+	step->depends_on = i;
+	step->single_frame = true;
 	if (extra && !i) {
 		if (silent) {
 			step->to = plan->rank + 1;
@@ -271,12 +271,12 @@ const struct coll_schedule coll_tree_allreduce = {
 	.name	= "recursive doubling allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
-	.gathers = true,
-	.telling = true,
+	.covers_all = true,
+	.implicit_match = true,
 	.steps	= tree_allreduce_steps,
 	.step	= tree_allreduce_step,
 	.local	= coll_local_alone,
-	.aside	= tree_aside,
+	.save_input	= tree_aside,
 	.scratch = tree_allreduce_scratch,
 };
 
@@ -295,7 +295,7 @@ static void tree_scan_step(const struct coll_plan *plan, u64 i, struct coll_step
 {
 	u32 far = 1U << i, all = scan_receives(plan->rank);
 
-	step->need = i;
+	step->depends_on = i;
 	step->out = doubling_partial(plan, min(i, all), all);
 	if (plan->rank + far < plan->nranks)
 		step->to = plan->rank + far;
@@ -318,7 +318,7 @@ const struct coll_schedule coll_tree_scan = {
 	.steps	= tree_scan_steps,
 	.step	= tree_scan_step,
 	.local	= coll_local_first,
-	.aside	= tree_aside,
+	.save_input	= tree_aside,
 	.scratch = tree_scan_scratch,
 };
 
@@ -337,7 +337,7 @@ static void tree_exscan_step(const struct coll_plan *plan, u64 i, struct coll_st
 {
 	u32 far = i ? 1U << (i - 1) : 1, all = exscan_receives(plan);
 
-	step->need = i;
+	step->depends_on = i;
 	if (plan->rank + far < plan->nranks && (plan->rank || !i))
 		step->to = plan->rank + far;
 	step->out = doubling_partial(plan, min(i, all), all);
@@ -360,7 +360,7 @@ const struct coll_schedule coll_tree_exscan = {
 	.eager	= true,
 	.steps	= tree_exscan_steps,
 	.step	= tree_exscan_step,
-	.aside	= tree_aside,
+	.save_input	= tree_aside,
 	.scratch = tree_exscan_scratch,
 };
 
@@ -405,13 +405,13 @@ static void tree_allgather_step(const struct coll_plan *plan, u64 i, struct coll
 	u32 n = plan->nranks, far = 1U << i / 3, part = i % 3;
 	u32 blocks = min(far, n - far);
 
-	step->whole = true;
+	step->single_frame = true;
 	step->to = (plan->rank + n - far) % n;
 	step->from = (plan->rank + far) % n;
 	step->out = tree_gathered(plan, plan->rank, blocks, part);
 	step->in = tree_gathered(plan, step->from, blocks, part);
 	if (part) {
-		step->need = i - part;
+		step->depends_on = i - part;
 	} else {
 		step->out.area = COLL_AREA_SEND;
 		step->out.off = 0;
@@ -430,8 +430,8 @@ const struct coll_schedule coll_tree_allgather = {
 	.name	= "doubling allgather",
 	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.eager	= true,
-	.gathers = true,
-	.telling = true,
+	.covers_all = true,
+	.implicit_match = true,
 	.steps	= tree_allgather_steps,
 	.step	= tree_allgather_step,
 	.local	= tree_allgather_local,

@@ -30,7 +30,7 @@ static struct coll_range varlen_block(const struct coll_plan *plan, u32 rank)
 
 static u64 varlen_steps(const struct coll_plan *plan)
 {
-	return coll_plan_at_root(plan) ? plan->nranks - 1 : 1;
+	return coll_plan_is_root(plan) ? plan->nranks - 1 : 1;
 }
 
 static void varlen_send(const struct coll_plan *plan, u32 to, struct coll_range range,
@@ -38,28 +38,28 @@ static void varlen_send(const struct coll_plan *plan, u32 to, struct coll_range 
 {
 	step->to = to;
 	step->out = coll_plan_span(plan, range, COLL_AREA_SEND);
-	step->token = !range.count;
-	step->whole = true;
+	step->signal = !range.count;
+	step->single_frame = true;
 }
 
 static void varlen_receive(const struct coll_plan *plan, struct coll_step *step)
 {
 	step->from = plan->root;
 	step->in = coll_plan_span(plan, varlen_all(plan), COLL_AREA_RECV);
-	step->token = !plan->count;
-	step->whole = true;
-	step->roomy = true;
+	step->signal = !plan->count;
+	step->single_frame = true;
+	step->length_from_sender = true;
 }
 
 static u64 varlen_turn(const struct coll_plan *plan, u32 peer)
 {
-	return !coll_plan_at_root(plan) && peer == plan->root ? 0 : U64_MAX;
+	return !coll_plan_is_root(plan) && peer == plan->root ? 0 : U64_MAX;
 }
 
 static void varlen_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	step->tag = plan->root;
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		varlen_send(plan, (plan->root + 1 + i) % plan->nranks, varlen_all(plan), step);
 	else
 		varlen_receive(plan, step);
@@ -67,7 +67,7 @@ static void varlen_broadcast_step(const struct coll_plan *plan, u64 i, struct co
 
 static void varlen_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		coll_plan_local(plan, varlen_all(plan), varlen_all(plan), local);
 }
 
@@ -85,7 +85,7 @@ static void varlen_scatter_step(const struct coll_plan *plan, u64 i, struct coll
 	u32 to = (plan->root + 1 + i) % plan->nranks;
 
 	step->tag = plan->root;
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		varlen_send(plan, to, varlen_block(plan, to), step);
 	else
 		varlen_receive(plan, step);
@@ -93,7 +93,7 @@ static void varlen_scatter_step(const struct coll_plan *plan, u64 i, struct coll
 
 static void varlen_scatter_local(const struct coll_plan *plan, struct coll_local *local)
 {
-	if (coll_plan_at_root(plan))
+	if (coll_plan_is_root(plan))
 		coll_plan_local(plan, varlen_block(plan, plan->rank), varlen_all(plan), local);
 }
 

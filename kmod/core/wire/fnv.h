@@ -6,7 +6,7 @@
 #include "core/env.h"
 
 /**
- * coll_digest() - a number for a list of numbers
+ * coll_fnv() - a number for a list of numbers
  * @words: the list
  * @n: how many
  *
@@ -14,7 +14,7 @@
  *
  * Return: the number, never 0, which stands for no list.
  */
-static inline u64 coll_digest(const u64 *words, u32 n)
+static inline u64 coll_fnv(const u64 *words, u32 n)
 {
 	/* The prime, and what so many bytes of 0 come to. */
 	static const u64 power[] = {

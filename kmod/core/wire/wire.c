@@ -122,7 +122,7 @@ u64 coll_signature_digest(const struct coll_signature *signature)
 		signature->root, signature->count, signature->layout,
 	};
 
-	return coll_digest(words, ARRAY_SIZE(words));
+	return coll_fnv(words, ARRAY_SIZE(words));
 }
 
 /**
@@ -304,7 +304,7 @@ static bool signature_valid(const struct coll_signature *signature)
 	       signature->root < COLLECTIVE_RANKS_MAX;
 }
 
-static bool cause_valid(const struct coll_cause *cause)
+static bool cause_valid(const struct coll_reason *cause)
 {
 	return cause->kind > COLLECTIVE_REASON_NONE &&
 	       cause->kind < COLLECTIVE_REASON_COUNT &&
@@ -362,7 +362,7 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_ABORT:
-		control->cause = (struct coll_cause){
+		control->cause = (struct coll_reason){
 			.kind = le32_to_cpu(w.cause.kind),
 			.error = le32_to_cpu(w.cause.error),
 			.rank_a = le32_to_cpu(w.cause.rank_a),

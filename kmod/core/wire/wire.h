@@ -144,13 +144,13 @@ struct coll_signature {
 };
 
 /**
- * struct coll_cause - why something failed, as it travels
+ * struct coll_reason - why something failed, as it travels
  * @kind: enum collective_reason_kind
  * @error: positive errno
  * @rank_a: see struct collective_reason
  * @rank_b: likewise
  */
-struct coll_cause {
+struct coll_reason {
 	u32 kind;
 	u32 error;
 	u32 rank_a;
@@ -165,7 +165,7 @@ struct coll_cause {
  * @position: a cumulative count of bytes, a clock, a round or a rank
  * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
- * @digest: of GRANT: struct coll_call, @digest
+ * @digest: of GRANT: struct coll_task_args, @digest
  * @submitted: of PING and PONG to the rank 2^k further: the least number of collectives without
  *	a key that the 2^k ranks up to the sender are known to have submitted; else 0
  */
@@ -176,7 +176,7 @@ struct coll_control {
 	u64 position;
 	union {
 		struct coll_signature signature;
-		struct coll_cause cause;
+		struct coll_reason cause;
 		u64 digest;
 		u64 submitted;
 	};

@@ -86,9 +86,9 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->transport = &coll_tcp;
 	ep->sock = sock;
 	ep->error = 0;
-	ep->defer = false;
-	ep->taken = 0;
-	ep->until = jiffies;
+	ep->defer_ack = false;
+	ep->unacked = 0;
+	ep->close_deadline = jiffies;
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
@@ -353,12 +353,12 @@ int coll_tcp_status(struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_bulk() - see struct coll_transport
+ * coll_tcp_setup_bulk() - see struct coll_transport
  * @ep: the endpoint of a data connection
  *
  * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_tcp_bulk(struct coll_endpoint *ep)
+int coll_tcp_setup_bulk(struct coll_endpoint *ep)
 {
 	struct sock *sk = ep->sock->sk;
 	int err = coll_charge(ep->charges, COLL_TCP_BULK);
@@ -379,15 +379,15 @@ int coll_tcp_bulk(struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_finish() - see struct coll_transport
+ * coll_tcp_shutdown() - see struct coll_transport
  * @ep: the endpoint
  * @until: when the socket is given up, in jiffies
  */
-void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until)
+void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until)
 {
 	/* Cannot fail but where nothing is to be waited for. */
 	kernel_sock_shutdown(ep->sock, SHUT_WR);
-	ep->until = until;
+	ep->close_deadline = until;
 }
 
 /**

@@ -94,7 +94,7 @@ struct coll_tcp_linger *coll_tcp_linger_new(void)
  */
 bool coll_tcp_lingers(const struct coll_endpoint *ep)
 {
-	return linger_pending(ep->sock->sk) && time_before(jiffies, ep->until);
+	return linger_pending(ep->sock->sk) && time_before(jiffies, ep->close_deadline);
 }
 
 /**
@@ -108,7 +108,7 @@ void coll_tcp_linger(struct coll_endpoint *ep)
 {
 	struct coll_tcp_linger *linger = ep->linger;
 	struct sock *sk = ep->sock->sk;
-	long left = ep->until - jiffies;
+	long left = ep->close_deadline - jiffies;
 
 	linger->sock = ep->sock;
 	linger->account = coll_charge_detach(ep->charges, COLL_CHARGE_SOCKET);

@@ -18,9 +18,9 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 {
 	u32 done = 0;
 
-	/* take() says when it is enough: see coll_move_take(); a control frame is 48 bytes. */
+	/* take() says when it is enough: see coll_progress_receive_frame_bytes(); a control frame is 48 bytes. */
 	while (done < len) {
-		int n = ep->ops->take(ep, ptr + done, len - done);
+		int n = ep->ops->recv(ep, ptr + done, len - done);
 
 		if (n < 0)
 			ep->error = n;
@@ -102,10 +102,10 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 /* What has been taken is the socket's to forget, and to tell the peer's. */
 static void receive_acknowledge(struct coll_endpoint *ep)
 {
-	if (!ep->taken)
+	if (!ep->unacked)
 		return;
-	tcp_read_done(ep->sock->sk, ep->taken);
-	WRITE_ONCE(ep->taken, 0);
+	tcp_read_done(ep->sock->sk, ep->unacked);
+	WRITE_ONCE(ep->unacked, 0);
 }
 
 /* Take what is queued, under the socket lock. */
@@ -127,7 +127,7 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 			continue;
 		n = min(skb->len - off, budget - done);
 		taken = receive_skb(ep, skb, off, n);
-		ep->ops->pause(ep);
+		ep->ops->recv_idle(ep);
 		done += taken;
 		if (taken < n || done == budget)
 			break;
@@ -151,8 +151,8 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 	lock_sock(sk);
 	receive_acknowledge(ep);
 	n = receive_queue(ep, budget);
-	WRITE_ONCE(ep->taken, n);
-	if (n < TCP_DEFER_MIN || !ep->defer)
+	WRITE_ONCE(ep->unacked, n);
+	if (n < TCP_DEFER_MIN || !ep->defer_ack)
 		receive_acknowledge(ep);
 	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
 	/* A reset may have been told already, to a sender; it sends no FIN. */
@@ -183,14 +183,14 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 }
 
 /**
- * coll_tcp_acknowledge() - see struct coll_transport
+ * coll_tcp_send_ack() - see struct coll_transport
  * @ep: the endpoint
  */
-void coll_tcp_acknowledge(struct coll_endpoint *ep)
+void coll_tcp_send_ack(struct coll_endpoint *ep)
 {
 	struct sock *sk = ep->sock->sk;
 
-	if (!ep->taken)
+	if (!ep->unacked)
 		return;
 	lock_sock(sk);
 	receive_acknowledge(ep);
@@ -198,13 +198,13 @@ void coll_tcp_acknowledge(struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_keeps() - see struct coll_transport
+ * coll_tcp_can_defer_rx() - see struct coll_transport
  * @ep: the endpoint
  * @bytes: what may wait
  *
  * Return: whether it may.
  */
-bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
+bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 {
 	const struct sock *sk = ep->sock->sk;
 	const struct tcp_sock *tcp = tcp_sk(sk);
@@ -212,7 +212,7 @@ bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
 	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
 		return false;
-	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) - READ_ONCE(ep->taken) <=
+	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) - READ_ONCE(ep->unacked) <=
 	       bytes &&
 	       tcp_receive_window(tcp) >= bytes;
 }
@@ -226,21 +226,21 @@ bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes)
 			 TCPF_ACK_DEFERRED)
 
 /**
- * coll_tcp_watch() - see struct coll_transport
+ * coll_tcp_poll_begin() - see struct coll_transport
  * @ep: the endpoint
  */
-void coll_tcp_watch(struct coll_endpoint *ep)
+void coll_tcp_poll_begin(struct coll_endpoint *ep)
 {
 	lock_sock(ep->sock->sk);
 }
 
 /**
- * coll_tcp_stirs() - see struct coll_transport
+ * coll_tcp_poll_pending() - see struct coll_transport
  * @ep: the endpoint
  *
  * Return: whether anything has come, or is due.
  */
-bool coll_tcp_stirs(const struct coll_endpoint *ep)
+bool coll_tcp_poll_pending(const struct coll_endpoint *ep)
 {
 	const struct sock *sk = ep->sock->sk;
 
@@ -248,10 +248,10 @@ bool coll_tcp_stirs(const struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_unwatch() - see struct coll_transport
+ * coll_tcp_poll_end() - see struct coll_transport
  * @ep: the endpoint
  */
-void coll_tcp_unwatch(struct coll_endpoint *ep)
+void coll_tcp_poll_end(struct coll_endpoint *ep)
 {
 	release_sock(ep->sock->sk);
 }

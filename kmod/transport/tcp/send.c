@@ -211,14 +211,14 @@ static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bo
 }
 
 /**
- * coll_tcp_send_out() - see struct coll_transport
- * @ep: the endpoint, prepared by coll_tcp_bulk()
+ * coll_tcp_send_frame() - see struct coll_transport
+ * @ep: the endpoint, prepared by coll_tcp_setup_bulk()
  * @out: what to send
  * @borrowed: out: bytes that were not copied
  *
  * Return: bytes taken, or a negative errno.
  */
-int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
+int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed)
 {
 	u32 head = out->ptr ? out->len : 0;
 	u32 payload = out->ptr ? out->more : out->len;

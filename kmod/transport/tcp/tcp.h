@@ -12,8 +12,8 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 		     const struct sockaddr_storage *local);
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 int coll_tcp_status(struct coll_endpoint *ep);
-int coll_tcp_bulk(struct coll_endpoint *ep);
-void coll_tcp_finish(struct coll_endpoint *ep, unsigned long until);
+int coll_tcp_setup_bulk(struct coll_endpoint *ep);
+void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 void coll_tcp_release(struct socket *sock, bool reset);
 
@@ -24,14 +24,14 @@ void coll_tcp_linger(struct coll_endpoint *ep);
 
 /* send.c */
 int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);
-int coll_tcp_send_out(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
+int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
 
 /* recv.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
-void coll_tcp_acknowledge(struct coll_endpoint *ep);
-bool coll_tcp_keeps(const struct coll_endpoint *ep, u32 bytes);
-void coll_tcp_watch(struct coll_endpoint *ep);
-bool coll_tcp_stirs(const struct coll_endpoint *ep);
-void coll_tcp_unwatch(struct coll_endpoint *ep);
+void coll_tcp_send_ack(struct coll_endpoint *ep);
+bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes);
+void coll_tcp_poll_begin(struct coll_endpoint *ep);
+bool coll_tcp_poll_pending(const struct coll_endpoint *ep);
+void coll_tcp_poll_end(struct coll_endpoint *ep);
 
 #endif /* COLL_TCP_H */
