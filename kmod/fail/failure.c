@@ -57,7 +57,8 @@ void coll_fail_set_state(struct coll_member *member, enum collective_state state
 void coll_fail_try_up(struct coll_member *member)
 {
 	spin_lock(&member->lock);
-	if (member->state == COLLECTIVE_STATE_CONNECTING && member->nr_required_open == member->nr_required)
+	if (member->state == COLLECTIVE_STATE_CONNECTING &&
+	    member->nr_required_open == member->nr_required)
 		coll_fail_set_state(member, COLLECTIVE_STATE_UP);
 	spin_unlock(&member->lock);
 }

@@ -13,10 +13,12 @@
 
 static int nontemporal = -1;
 module_param(nontemporal, int, 0644);
-MODULE_PARM_DESC(nontemporal, "whether results of 1 MiB and more are stored past the caches; -1 (default): if that is found to be quicker, 0: no, 1: yes");
+MODULE_PARM_DESC(nontemporal,
+		 "whether results of 1 MiB and more are stored past the caches; -1 (default): if that is found to be quicker, 0: no, 1: yes");
 
 /* What is found out; NULL: nothing is. */
-static struct coll_nt_policy *copier_caching(struct coll_lane *lane, const struct coll_copy_hint *haul)
+static struct coll_nt_policy *copier_caching(struct coll_lane *lane,
+					     const struct coll_copy_hint *haul)
 {
 	if (READ_ONCE(nontemporal) >= 0)
 		return NULL;

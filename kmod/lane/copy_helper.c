@@ -132,8 +132,9 @@ static bool is_worthwhile(const struct coll_mem *dst, u64 off, size_t len)
  *
  * Return: false: nothing was copied, for nobody helps.
  */
-bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy, const struct coll_mem *dst,
-		     u64 off, const void *ptr, size_t len, u64 left)
+bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy,
+			    const struct coll_mem *dst,
+			    u64 off, const void *ptr, size_t len, u64 left)
 {
 	size_t first;
 
@@ -247,7 +248,8 @@ static bool helper_copy(struct coll_helper *helper)
 	taken = take_half(crew);
 	if (taken) {
 		copy_halves(crew);
-		atomic_set_release(&crew->half, CREW_DONE);	/* pairs with coll_copy_helper_split() */
+		/* Pairs with the acquire in coll_copy_helper_split(). */
+		atomic_set_release(&crew->half, CREW_DONE);
 	}
 	preempt_enable();
 	return taken;

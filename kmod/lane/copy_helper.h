@@ -72,8 +72,9 @@ struct coll_helper {
 
 struct coll_copy_helper *coll_copy_helper_new(struct coll_lane *lane);
 void coll_copy_helper_put(struct coll_copy_helper *crew);
-bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy, const struct coll_mem *dst,
-		     u64 off, const void *ptr, size_t len, u64 left);
+bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy,
+			    const struct coll_mem *dst,
+			    u64 off, const void *ptr, size_t len, u64 left);
 void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
 		       struct completion *news);
 void coll_helper_offer(struct coll_helper *helper);

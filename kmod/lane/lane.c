@@ -246,7 +246,8 @@ static noinline bool lane_has_failing_start(const struct coll_lane *lane)
 /* Has a peer left, and is all that it had to say here? */
 static bool conn_departed(const struct coll_conn *conn)
 {
-	return conn->peer_departed && (READ_ONCE(conn->down) || READ_ONCE(conn->link->leave_timed_out));
+	return conn->peer_departed &&
+		(READ_ONCE(conn->down) || READ_ONCE(conn->link->leave_timed_out));
 }
 
 static bool lane_peer_departed(void *ctx, u32 peer)
@@ -297,7 +298,8 @@ static noinline bool lane_link_unusable(const struct coll_lane *lane, const stru
 	if (test_bit(lane->engine.lane, &link->refused_mask))
 		return true;
 	/* What it has sent already counts. */
-	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) && (!conn || READ_ONCE(conn->down));
+	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) &&
+		(!conn || READ_ONCE(conn->down));
 }
 
 static bool lane_unreachable(void *ctx, u32 peer)

@@ -24,8 +24,8 @@
  * @len: how many
  *
  * Takes the vector registers when it needs them, and keeps them for what comes next in the
- * same socket buffer: see coll_progress_release_fpu().  Of a part of a frame the engine is told when
- * no more is taken: see move_taken().
+ * same socket buffer: see coll_progress_release_fpu().  Of a part of a frame the engine is
+ * told when no more is taken: see end_receive().
  *
  * Return: how many were taken, 0 when it is another's turn, or -EPROTO.
  */
@@ -107,7 +107,7 @@ struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 }
 
 /**
- * coll_progress_poll_pending() - has anything come since coll_progress_poll_begin(), or is it time otherwise?
+ * coll_progress_poll_pending() - must the poll of a connection end?
  * @conn: what that returned
  */
 bool coll_progress_poll_pending(const struct coll_conn *conn)

@@ -403,7 +403,7 @@ static unsigned long connect_deadline(u32 timeout_ms)
 static void connect_fail(struct coll_member *member)
 {
 	coll_fail_report_kind(member, COLLECTIVE_REASON_DEADLINE, member->rank,
-			 connect_missing(member));
+			      connect_missing(member));
 }
 
 /**
@@ -479,7 +479,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (err) {
 			if (!connect_may_pass(err))
 				coll_fail_report_kind(member, COLLECTIVE_REASON_RESET, member->rank,
-						 connect_missing(member));
+						      connect_missing(member));
 			return err;
 		}
 		coll_fail_try_up(member);
@@ -615,7 +615,7 @@ int coll_member_leave(struct coll_member *member)
 	 */
 	if (busy || early)
 		coll_fail_report_kind(member, COLLECTIVE_REASON_LEFT, member->rank,
-				 COLLECTIVE_RANK_NONE);
+				      COLLECTIVE_RANK_NONE);
 	if (busy)
 		return 0;
 	member_stop(member, member->aborted);
@@ -638,7 +638,7 @@ static void member_end(struct coll_member *member)
 		coll_member_leave(member);
 	if (member->state != COLLECTIVE_STATE_NEW && !member->stopped) {
 		coll_fail_report_kind(member, alive ? COLLECTIVE_REASON_LEFT :
-				 COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+				      COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
 		if (alive)
 			coll_wait_inflight(member, HZ + member_silence(member));
 		member_stop(member, true);

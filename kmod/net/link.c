@@ -277,7 +277,7 @@ bool coll_link_has_space(struct coll_link *link)
  * Context: any but interrupts.
  */
 void coll_link_queue_calls(struct coll_link *link, u64 instance,
-			const struct coll_rank_call *calls)
+			   const struct coll_rank_call *calls)
 {
 	u8 i;
 
@@ -447,7 +447,7 @@ static void link_down(struct coll_link *link, int err)
 		coll_fail_report_kind(member, COLLECTIVE_REASON_PROTOCOL, link->peer, member->rank);
 	else if (!expected)
 		coll_fail_report_kind(member, COLLECTIVE_REASON_RESET,
-				 min(link->peer, member->rank), max(link->peer, member->rank));
+				      min(link->peer, member->rank), max(link->peer, member->rank));
 	link_notify_lanes(link);
 }
 
@@ -511,8 +511,8 @@ void coll_link_run(struct coll_link *link)
 		return;
 	if (READ_ONCE(link->tx_overflow))
 		coll_fail_report_kind(link->member, COLLECTIVE_REASON_SILENCE,
-				 min(link->peer, link->member->rank),
-				 max(link->peer, link->member->rank));
+				      min(link->peer, link->member->rank),
+				      max(link->peer, link->member->rank));
 	/* Somebody waits for what has been posted. */
 	link_send(link);
 	link_receive(link);

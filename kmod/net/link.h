@@ -133,7 +133,7 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn);
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);
 bool coll_link_has_space(struct coll_link *link);
 void coll_link_queue_calls(struct coll_link *link, u64 instance,
-			const struct coll_rank_call *calls);
+			   const struct coll_rank_call *calls);
 void coll_link_run(struct coll_link *link);
 void coll_link_ping(struct coll_link *link, u64 now);
 void coll_link_tick(struct coll_link *link, u64 now);

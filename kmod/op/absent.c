@@ -47,7 +47,7 @@ void coll_absent_attribute(struct coll_member *member)
 }
 
 /**
- * coll_absent_hold_completion() - have a request that has failed wait until it is known who was absent
+ * coll_absent_hold_completion() - delay a failed request until the absent ranks are known
  * @request: in flight, failed; its member is locked
  *
  * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (expire.c).
@@ -124,7 +124,7 @@ static void absent_flood(struct coll_member *member, const struct coll_control *
  * Return: whether that is to be told.
  */
 bool coll_absent_self_report(struct coll_member *member, u64 instance,
-		       const struct coll_reason *cause, struct coll_control *control)
+			     const struct coll_reason *cause, struct coll_control *control)
 {
 	u64 now = ktime_get_ns(), before = 0;
 

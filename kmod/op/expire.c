@@ -53,7 +53,8 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
 	member->expire_by = 0;
 	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &member->requests, node) {
-		if (!request->deadline || request->waits_for_instance || !atomic_read(&request->parts_pending))
+		if (!request->deadline || request->waits_for_instance ||
+		    !atomic_read(&request->parts_pending))
 			continue;
 		next = deadline_next(request);
 		if (time_after_eq(now, next))

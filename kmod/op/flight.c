@@ -98,13 +98,14 @@ static u64 make_instance(const struct coll_request *request)
 	const struct coll_link *link;
 
 	if (!coll_plan_is_p2p(plan))
-		return keyed ? coll_instance_keyed(request->op.key) : request->member->next_instance;
+		return keyed ?
+			coll_instance_keyed(request->op.key) : request->member->next_instance;
 	link = coll_link_get(request->member, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
 		return coll_instance_is_p2p(plan->rank, plan->root,
-				      keyed ? request->op.key : link->next_tx_msg, keyed);
+					    keyed ? request->op.key : link->next_tx_msg, keyed);
 	return coll_instance_is_p2p(plan->root, plan->rank,
-			      keyed ? request->op.key : link->next_rx_msg, keyed);
+				    keyed ? request->op.key : link->next_rx_msg, keyed);
 }
 
 /* What has no key is counted: all of it, or what goes one way between two ranks. */
@@ -159,7 +160,7 @@ static void assign_id(struct coll_request *request)
  * that lanes know its number to be over.
  */
 static bool never_starts(const struct coll_request *request,
-			      const struct coll_failure *doom)
+			 const struct coll_failure *doom)
 {
 	return !coll_instance_is_counted(request->instance) &&
 	       doom->cause.kind != COLLECTIVE_REASON_NONE &&
@@ -297,7 +298,7 @@ static noinline void kick_lanes(struct coll_request *request)
  * It is the caller's until he lets others wait for it; without @wait, its source's.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
-			  struct turn *turn)
+		 struct turn *turn)
 {
 	struct coll_member *member = request->member;
 	int err = 0;
@@ -606,7 +607,8 @@ struct coll_request *coll_request_find(struct coll_member *member, u64 instance)
 
 	lockdep_assert_held(&member->lock);
 	request = find_oldest(member, instance);
-	return request && !request->waits_for_instance && atomic_read(&request->parts_pending) ? request : NULL;
+	return request && !request->waits_for_instance &&
+		atomic_read(&request->parts_pending) ? request : NULL;
 }
 
 /**

@@ -306,8 +306,9 @@ static int blocks_new(struct coll_block_layout **blocks, struct coll_member *mem
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
  */
-noinline int coll_block_layout_read(struct coll_block_layout **blocks, const struct collective_op *op,
-			      struct coll_member *member, const u8 *holds)
+noinline int coll_block_layout_read(struct coll_block_layout **blocks,
+				    const struct collective_op *op,
+				    struct coll_member *member, const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;
 	u32 rank = member->rank, nranks = member->nranks;
@@ -417,7 +418,7 @@ bool coll_block_layout_alike(const struct coll_block_layout *blocks, u32 nranks)
  * Return: its view, or NULL when it needs none.
  */
 const struct coll_mem *coll_block_layout_over(struct coll_block_layout *blocks, u32 area,
-					const struct coll_mem *under, u64 off)
+					      const struct coll_mem *under, u64 off)
 {
 	struct coll_placing *placing;
 

@@ -54,12 +54,12 @@ struct coll_block_layout {
 };
 
 int coll_block_layout_read(struct coll_block_layout **blocks, const struct collective_op *op,
-		     struct coll_member *member, const u8 *holds);
+			   struct coll_member *member, const u8 *holds);
 void coll_block_layout_free(struct coll_block_layout *blocks);
 bool coll_block_layout_vector(const struct coll_block_layout *blocks);
 bool coll_block_layout_own(const struct coll_block_layout *blocks, u32 rank, u64 *off);
 bool coll_block_layout_alike(const struct coll_block_layout *blocks, u32 nranks);
 const struct coll_mem *coll_block_layout_over(struct coll_block_layout *blocks, u32 area,
-					const struct coll_mem *under, u64 off);
+					      const struct coll_mem *under, u64 off);
 
 #endif /* COLL_BLOCKS_H */

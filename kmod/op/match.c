@@ -174,14 +174,15 @@ static void send_rounds(struct coll_request *request)
 			.signature = request->signature,
 		};
 		u32 needed = BIT(request->rounds_sent) - 1;
+		u32 next;
 
 		if ((request->rounds_heard & needed) != needed)
 			return;
 		if (coll_signature_paired(&request->signature))
 			coll_balance_tell(request->balances, request->balance, member->nranks,
 					  request->rounds_sent, &control.signature);
-		coll_link_queue_frame(coll_link_get(member, coll_match_next_peer(member, request->rounds_sent)),
-			       &control);
+		next = coll_match_next_peer(member, request->rounds_sent);
+		coll_link_queue_frame(coll_link_get(member, next), &control);
 	}
 }
 
@@ -303,7 +304,7 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
  * @failure: why
  */
 noinline void coll_match_fail_started(struct coll_member *member, u64 instance,
-			      const struct coll_failure *failure)
+				      const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
 		coll_fail_report(member, &failure->cause);
@@ -313,8 +314,8 @@ noinline void coll_match_fail_started(struct coll_member *member, u64 instance,
 
 /* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
 static int unexpected_heard(struct coll_member *member, u64 instance, u32 round,
-		      const struct coll_signature *signature,
-		      const struct coll_balance *balance, struct coll_failure *failure)
+			    const struct coll_signature *signature,
+			    const struct coll_balance *balance, struct coll_failure *failure)
 {
 	struct coll_unexpected_call *memo = coll_unexpected_get_or_add(member, instance);
 
@@ -343,7 +344,8 @@ static bool request_heard(struct coll_request *request, u32 round,
 
 	if (signatures_differ(&request->signature, signature)) {
 		*failure = failure_differ(coll_match_prev_peer(member, round), signature,
-					  known_caller(member, request->rounds_heard & first, round),
+					  known_caller(member, request->rounds_heard & first,
+						       round),
 					  &request->signature);
 		return true;
 	}
@@ -361,7 +363,7 @@ static bool request_heard(struct coll_request *request, u32 round,
 }
 
 static void send_failure(struct coll_link *link, u64 instance,
-			       const struct coll_failure *failure)
+			 const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
 		coll_link_queue_calls(link, instance, failure->calls);
@@ -381,7 +383,8 @@ static void send_failure(struct coll_link *link, u64 instance,
  * Context: control runner.
  * Return: 0; -EPROTO when it is not for that rank to say, or too much is said.
  */
-int coll_match_receive_announce(struct coll_member *member, u32 peer, const struct coll_control *control)
+int coll_match_receive_announce(struct coll_member *member, u32 peer,
+				const struct coll_control *control)
 {
 	u64 instance = control->instance;
 	const struct coll_failure *failed = NULL;
@@ -406,7 +409,7 @@ int coll_match_receive_announce(struct coll_member *member, u32 peer, const stru
 		reached = !fails && is_decided(request);
 	} else {
 		fails = unexpected_heard(member, instance, control->position, &signature, &balance,
-				   &failure);
+					 &failure);
 		if (!request)
 			failed = coll_failed_ops_find(member, instance);
 	}
@@ -423,7 +426,7 @@ int coll_match_receive_announce(struct coll_member *member, u32 peer, const stru
 		send_failure(coll_link_get(member, peer), instance, &failure);
 	if (fails == -ENOMEM)
 		coll_fail_report_kind(member, COLLECTIVE_REASON_RESOURCES, member->rank,
-				 COLLECTIVE_RANK_NONE);
+				      COLLECTIVE_RANK_NONE);
 	else if (reached)
 		coll_request_report(request, 0);
 	return fails == -EPROTO ? fails : 0;
@@ -513,7 +516,8 @@ static bool is_unexplained(const struct coll_request *request, u64 now)
 {
 	u64 quiet = min_t(u64, coll_fail_heartbeats_ns(request->member, 1), NSEC_PER_SEC);
 
-	return request->mismatch_peer != COLL_NOBODY && !request->abort_error && atomic_read(&request->parts_pending) &&
+	return request->mismatch_peer != COLL_NOBODY && !request->abort_error &&
+		atomic_read(&request->parts_pending) &&
 	       now >= request->mismatch_ns + quiet + AGREE_PATIENCE_NS;
 }
 
@@ -570,7 +574,7 @@ void coll_match_heartbeat(struct coll_member *member, u64 now)
  * sum and fails by itself, and the two ranks, which may have it later, can say more.
  */
 static void broadcast_abort(struct coll_member *member, u64 instance,
-			const struct coll_failure *failure)
+			    const struct coll_failure *failure)
 {
 	bool known = failure->cause.rank_a != COLLECTIVE_RANK_NONE;
 	struct coll_link *link;
@@ -630,7 +634,7 @@ void coll_match_fail(struct coll_member *member, struct coll_request *request, u
 
 	if (known < 0)
 		coll_fail_report_kind(member, COLLECTIVE_REASON_RESOURCES, member->rank,
-				 COLLECTIVE_RANK_NONE);
+				      COLLECTIVE_RANK_NONE);
 	if (news)
 		broadcast_abort(member, instance, failure);
 	if (absent)

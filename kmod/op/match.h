@@ -133,8 +133,9 @@ u32 coll_match_prev_peer(const struct coll_member *member, u32 round);
 u32 coll_match_next_peer(const struct coll_member *member, u32 round);
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
 void coll_match_fail_started(struct coll_member *member, u64 instance,
-		     const struct coll_failure *failure);
-int coll_match_receive_announce(struct coll_member *member, u32 peer, const struct coll_control *control);
+			     const struct coll_failure *failure);
+int coll_match_receive_announce(struct coll_member *member, u32 peer,
+				const struct coll_control *control);
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
 void coll_match_payload_mismatch(struct coll_member *member, u64 instance, u32 peer);
 void coll_match_peer_left(struct coll_member *member);
@@ -169,7 +170,7 @@ void coll_absent_attribute(struct coll_member *member);
 void coll_absent_hold_completion(struct coll_request *request);
 bool coll_absent_release_completion(struct coll_request *request);
 bool coll_absent_self_report(struct coll_member *member, u64 instance,
-		       const struct coll_reason *cause, struct coll_control *control);
+			     const struct coll_reason *cause, struct coll_control *control);
 void coll_absent_broadcast(struct coll_member *member, const struct coll_control *control);
 void coll_absent_receive(struct coll_member *member, const struct coll_control *control);
 void coll_absent_status(const struct coll_member *member, struct collective_status *status);

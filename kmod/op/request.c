@@ -122,7 +122,8 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 	}
 
 	request->mem[area] = &request->buffer[area]->mem;
-	view = coll_block_layout_over(request->blocks, area, request->mem[area], request->off[area]);
+	view = coll_block_layout_over(request->blocks, area, request->mem[area],
+				      request->off[area]);
 	if (view) {
 		request->mem[area] = view;
 		request->off[area] = 0;

@@ -100,8 +100,8 @@ struct coll_completion_ops {
  * @signature: what the ranks must agree on [c]
  * @digest: of that, if @implicit_match [c]
  * @balance: what we add to the sum of counts that only two ranks know [c]
- * @balances: what was heard of that sum, of the rounds in @rounds_heard; here because nothing has to
- *	clear it [l]
+ * @balances: what was heard of that sum, of the rounds in @rounds_heard; here because
+ *	nothing has to clear it [l]
  * @plan: the same for the schedules, on any lane [c]
  * @footprint: of its buffers [c]
  * @nparts: how many [c]
@@ -246,8 +246,8 @@ enum coll_find_by {
 
 /* validate.c */
 int coll_validate(const struct collective_op *op, struct coll_member *member,
-		    struct coll_plan *plan, struct coll_footprint *extent,
-		    struct coll_block_layout **blocks);
+		  struct coll_plan *plan, struct coll_footprint *extent,
+		  struct coll_block_layout **blocks);
 
 /* request.c */
 struct coll_request *coll_request_new(struct coll_member *member,

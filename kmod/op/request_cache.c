@@ -34,7 +34,8 @@ static struct coll_request **spare_place(struct coll_member *member,
  *
  * Return: a request of a single part, of whatever call: the caller's; or NULL.
  */
-struct coll_request *coll_request_cache_get(struct coll_member *member, const struct collective_op *op)
+struct coll_request *coll_request_cache_get(struct coll_member *member,
+					    const struct collective_op *op)
 {
 	struct coll_request **place = spare_place(member, op);
 

@@ -12,7 +12,8 @@ struct coll_request;
 /* So many calls are known to a member, a power of two. */
 #define COLL_SPARES	8
 
-struct coll_request *coll_request_cache_get(struct coll_member *member, const struct collective_op *op);
+struct coll_request *coll_request_cache_get(struct coll_member *member,
+					    const struct collective_op *op);
 bool coll_request_cache_hit(struct coll_request *request, const struct collective_op *op);
 bool coll_request_cache_put(struct coll_request *request);
 void coll_request_cache_clear(struct coll_member *member);

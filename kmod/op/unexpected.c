@@ -348,7 +348,7 @@ int coll_failed_ops_add(struct coll_member *member, u64 name, const struct coll_
  * Return: false when there are no more.
  */
 noinline bool coll_failed_ops_next(struct coll_member *member, struct coll_failures *at,
-				    u64 *name)
+				   u64 *name)
 {
 	struct coll_unexpected *memos = member->memos;
 	const struct coll_failed_name *next;

@@ -124,7 +124,7 @@ static const u8 *call_holds(const struct collective_op *op, const struct coll_me
 
 /* What is touched of one buffer. */
 static struct coll_byte_range call_touch(const struct coll_block_layout *blocks, u32 area, u8 holds,
-				    u64 block, u64 all)
+					 u64 block, u64 all)
 {
 	if (blocks)
 		return (struct coll_byte_range){
@@ -232,7 +232,8 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	switch (op->opcode) {
 	case COLLECTIVE_ALLTOALL:
 		/* What goes to a rank is replaced by what comes from it. */
-		if (op->send != op->recv || (blocks && !coll_block_layout_alike(blocks, member->nranks)))
+		if (op->send != op->recv ||
+		    (blocks && !coll_block_layout_alike(blocks, member->nranks)))
 			break;
 		extent->in_place = true;
 		return 0;
@@ -296,8 +297,8 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
  * or -ENOMEM.
  */
 int coll_validate(const struct collective_op *op, struct coll_member *member,
-		    struct coll_plan *plan, struct coll_footprint *extent,
-		    struct coll_block_layout **blocks)
+		  struct coll_plan *plan, struct coll_footprint *extent,
+		  struct coll_block_layout **blocks)
 {
 	const struct call_kind *kind;
 	int err = call_check_enums(op, member->nranks);

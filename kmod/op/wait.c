@@ -31,7 +31,8 @@
 
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
-MODULE_PARM_DESC(busy_poll_us, "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0; 0: nor does it help others copy");
+MODULE_PARM_DESC(busy_poll_us,
+		 "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0; 0: nor does it help others copy");
 
 /* Bits of what a thread has lent itself to: control first, which has news for lanes. */
 enum {
@@ -235,7 +236,7 @@ static void run_lanes(struct coll_wait *wait, struct coll_member *member)
 
 /* Be told instead of the workers. */
 static void redirect_lanes(struct coll_wait *wait, struct coll_member *member,
-		      unsigned long runners)
+			   unsigned long runners)
 {
 	u32 i;
 
@@ -265,7 +266,7 @@ static void redirect_stop(struct coll_wait *wait, struct coll_member *member)
 
 /* All that is to be known under the lock: one that is complete, or no claim is left. */
 static struct coll_request *reap_one(struct coll_wait *wait, struct coll_member *member,
-				      bool last)
+				     bool last)
 {
 	struct coll_request *request;
 
@@ -345,7 +346,7 @@ static void release_lanes(struct coll_member *member, unsigned long held)
 
 /* Of what is small all that we wait for comes at once: it is for us to take in. */
 static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_member *member,
-				    unsigned long held)
+				     unsigned long held)
 {
 	unsigned long lane = wait->eager_lanes & (held >> COLL_WAIT_LANES);
 
@@ -353,7 +354,7 @@ static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_m
 }
 
 static bool has_no_event(struct coll_wait *wait, struct coll_member *member, unsigned long held,
-		       const struct coll_conn *watched)
+			 const struct coll_conn *watched)
 {
 	u32 i;
 
@@ -367,7 +368,7 @@ static bool has_no_event(struct coll_wait *wait, struct coll_member *member, uns
 
 /* Whether there may be news, before it is time to look at anything else. */
 static bool has_event(struct coll_wait *wait, struct coll_member *member, unsigned long held,
-		       const struct coll_conn *watched)
+		      const struct coll_conn *watched)
 {
 	u32 i;
 
@@ -614,7 +615,8 @@ bool coll_wait_has_collectable(struct coll_member *member)
 	for (i = 0; !ready && member->nrequests && i < COLL_INFLIGHT; i++) {
 		const struct coll_request *request = member->table[i];
 
-		ready = request && request->complete && !request->waiter && !request->completion_ops;
+		ready = request && request->complete && !request->waiter &&
+			!request->completion_ops;
 	}
 	spin_unlock(&member->lock);
 	return ready;

@@ -68,7 +68,7 @@ TRACE_EVENT(collective_begin,
 		__entry->rank = request->member->rank;
 		__entry->instance = request->instance;
 		__entry->opcode = request->signature.collective;
-		__entry->bytes = request->extent.block;
+		__entry->bytes = request->footprint.block;
 		__entry->lanes = request->nparts;
 	),
 	TP_printk("group=%s rank=%u instance=%llu opcode=%u bytes=%llu lanes=%u",

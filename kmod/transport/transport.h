@@ -53,7 +53,8 @@ struct coll_endpoint_ops {
  * @linger: for the time after close()
  * @saved: the socket's own callbacks, put back by close()
  * @error: of take(), kept for the end of receive()
- * @defer_ack: set or cleared by take(): acknowledge later what receive() gives it, unless it is little
+ * @defer_ack: set or cleared by recv(): acknowledge later what receive() gives it, unless
+ *	it is little
  * @unacked: bytes that were received, and not acknowledged
  * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
  * @headers: memory for what is copied, likewise
@@ -105,7 +106,8 @@ struct coll_endpoint {
  *	context
  * @poll_begin: keep what comes for @poll_end to take in, by who waits for it and not by who sends
  *	it; a moment only, and no other operation meanwhile; may sleep
- * @poll_pending: has anything come since @poll_begin, or does the connection need @poll_end otherwise?
+ * @poll_pending: has anything come since @poll_begin, or does the connection need @poll_end
+ *	for another reason?
  * @poll_end: undo @poll_begin; what has come is told now
  * @setup_bulk: prepare for large payloads (data connections); may sleep
  * @shutdown: nothing more is sent; after close() the connection goes on without its endpoint

@@ -141,7 +141,8 @@ static void stream_check(const struct coll_stream *stream)
 	require(!open || stream->sink.unexp_buf + stream->sink.left <=
 			 stream->unexp_buf + COLL_UNEXP_SIZE);
 	require(stream->grants.count < stream->grants.size);
-	require(stream->rx_consumed <= stream->rx_eager && stream->rx_returned <= stream->rx_consumed);
+	require(stream->rx_consumed <= stream->rx_eager &&
+		stream->rx_returned <= stream->rx_consumed);
 	require(stream->tx_consumed <= stream->tx_position);
 	require(stream->tx_eager <= stream->tx_credit);
 }

@@ -21,7 +21,7 @@ struct cost {
 static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
 	return coll_partition_chunk(part.count, size, sim->config.nranks, index,
-				 sim->config.near).count;
+				    sim->config.near).count;
 }
 
 static struct cost allreduce_cost(const struct sim *sim, struct coll_range part, size_t size,
@@ -314,7 +314,7 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 	const struct sim_part *part = &member->parts[0];
 	const struct coll_engine_stats *stats = &member->engine[lane].stats;
 	struct coll_range range = coll_partition_piece(op->count, coll_type_size(op->type),
-						    lanes, lane);
+						       lanes, lane);
 	bool blocks = op->vector || op->varlen;
 	struct coll_plan plan = part->plan;
 	struct cost cost;

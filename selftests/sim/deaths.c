@@ -109,7 +109,7 @@ static void story_op(struct story *story, u32 number)
 	op->name = story->config.origin.name + number;
 	if (op->collective == COLLECTIVE_SEND)
 		op->name = coll_instance_is_p2p(op->root, op->to, story->config.origin.key + number,
-					  false);
+						false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
 	op->count = FEW_ELEMENTS;

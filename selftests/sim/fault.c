@@ -121,7 +121,7 @@ static void link_fail(struct member *member, u32 kind, u32 peer)
 static void member_die(struct member *member, bool lost)
 {
 	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
-					      member->rank);
+					       member->rank);
 	struct sim *sim = member->sim;
 	u32 lane, peer;
 
@@ -161,7 +161,7 @@ static void delay_readers(struct member *victim)
 static void cancel(struct member *member)
 {
 	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
-					      member->rank);
+					       member->rank);
 	struct sim *sim = member->sim;
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
 	u64 name;
@@ -189,7 +189,7 @@ void fault_strike(struct sim *sim)
 	u32 any = rng_below(&sim->rng, sim->config.nranks);
 	struct member *member = &sim->members[sim->config.strike ? sim->config.victim : any];
 	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
-					      member->rank);
+					       member->rank);
 	u32 often = sim->config.faults > 10 ? 4000 / sim->config.faults : 2000;
 
 	sim->faults_left--;

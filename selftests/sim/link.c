@@ -393,7 +393,8 @@ static void control_mutate(const struct sim *sim, struct coll_control *control)
 		control->position = COLL_GRANT_ALL;
 	if (sim->config.mutation == MUTATION_POSITION && consumed)
 		control->position = (u32)control->position;
-	if (sim->config.mutation == MUTATION_NAME && grant && coll_instance_is_counted(control->instance))
+	if (sim->config.mutation == MUTATION_NAME && grant &&
+	    coll_instance_is_counted(control->instance))
 		control->instance = (u32)control->instance;
 }
 

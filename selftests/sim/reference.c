@@ -540,7 +540,7 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 
 		for (c = 0; c < n; c++) {
 			struct coll_range chunk = coll_partition_chunk(part.count, size, n, c,
-								    sim->config.near);
+								       sim->config.near);
 			u64 off = (part.first + chunk.first) * size;
 
 			reference_round(op, n, c, off, chunk.count * size, result + off);

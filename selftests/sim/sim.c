@@ -208,7 +208,8 @@ static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 	    s->unexp_len || (s->grants.count && !sim->config.fault))
 		sim_fail(sim, "rank %u to %u: not idle in the end", ep->member->rank, s->peer);
 	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
-	    o->rx_eager != o->rx_consumed + o->unexp_len || s->tx_credit != o->rx_returned + COLL_CREDIT)
+	    o->rx_eager != o->rx_consumed + o->unexp_len ||
+	    s->tx_credit != o->rx_returned + COLL_CREDIT)
 		sim_fail(sim, "rank %u to %u: the ends disagree", ep->member->rank, s->peer);
 }
 

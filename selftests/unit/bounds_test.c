@@ -347,7 +347,8 @@ static void test_stage(void)
 		k = (seed >> 16) % NAMES;
 		step = (seed >> 8) % 8;
 		if (!length[k]) {
-			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++names), 0);
+			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++names),
+								  0);
 			struct coll_data data = {
 				.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1,
 				.length = 1 + (seed >> 4) % 5000, .instance = call.instance,
@@ -678,7 +679,8 @@ static void test_gone(void)
 	gone_asked = 0;
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NOBODY &&
 	       gone_asked == 2 * 10, "nothing is lacking, and each operation was looked at");
-	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1, "a peer that is gone is");
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1,
+	       "a peer that is gone is");
 	for (i = 0; i < 10; i++)
 		grant(f, 1, i, 1000);
 	depart(f, 1);
@@ -687,7 +689,8 @@ static void test_gone(void)
 	       coll_engine_find_lacking(&f->engine, true, gone_one) == 1,
 	       "for what has failed only if it was lent memory");
 	coll_stream_consumed(&f->stream[1], 10000);
-	tap_ok(f->completed == 10 && coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
+	tap_ok(f->completed == 10 &&
+	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
 	       "until it has been consumed");
 	fixture_free(f);
 }

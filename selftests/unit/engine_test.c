@@ -155,7 +155,8 @@ static void test_stage(void)
 	tap_ok(!f->stream[1].unexp_len && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
 	       !f->vector, "and is used with it");
 	arrive_bytes(f, 1, 3, 96);
-	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].unexp_len, "even when half of a frame had come");
+	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].unexp_len,
+	       "even when half of a frame had come");
 	depart(f, 1);
 	tap_ok(f->completed == 1, "and all is well");
 	fixture_free(f);

@@ -28,7 +28,8 @@ static void test_neighbours(void)
 	u64 name;
 
 	for (name = 1; name < 1 << 20; name++) {
-		u32 here = coll_instance_hash(name, SIZE), before = coll_instance_hash(name - 1, SIZE);
+		u32 here = coll_instance_hash(name, SIZE),
+			before = coll_instance_hash(name - 1, SIZE);
 
 		passed &= name % COLL_NAME_NEIGHBOURS == 0 ||
 			  (here != before &&

@@ -39,7 +39,7 @@
  * Return: that; NULL: its bytes are stored in the caches.
  */
 struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *cachings, u64 volume,
-				       enum coll_nt_policy_source source)
+					   enum coll_nt_policy_source source)
 {
 	struct coll_nt_policy *caching;
 	u32 size = 0;

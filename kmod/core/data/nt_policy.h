@@ -75,7 +75,7 @@ struct coll_nt_policies {
 };
 
 struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *cachings, u64 volume,
-				       enum coll_nt_policy_source source);
+					   enum coll_nt_policy_source source);
 bool coll_nt_policy_use(const struct coll_nt_policy *caching);
 bool coll_nt_policy_timing(const struct coll_nt_policy *caching);
 void coll_nt_policy_update(struct coll_nt_policy *caching, size_t len, u64 ns);

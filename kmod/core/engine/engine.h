@@ -369,7 +369,7 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
-		      bool (*gone)(void *ctx, u32 peer));
+			     bool (*gone)(void *ctx, u32 peer));
 u32 coll_engine_next_source(const struct coll_engine *engine);
 
 /**

@@ -729,7 +729,7 @@ void coll_stream_pause(struct coll_stream *stream)
 		stream_close(stream);
 	else if (stream->rx_open && stream->rx_inst)
 		coll_task_rx_advance(stream->rx_inst,
-				 stream_stored(&stream->rx_data, &stream->sink));
+				     stream_stored(&stream->rx_data, &stream->sink));
 }
 
 /* Give a staged frame to its instance, now that there is one; at what cost. */

@@ -497,7 +497,7 @@ struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
 {
 	struct coll_range part = coll_plan_vector(plan);
 	struct coll_range chunk = coll_partition_chunk(part.count, plan->size, plan->nranks, index,
-						    plan->same_host);
+						       plan->same_host);
 
 	chunk.first += part.first;
 	return chunk;

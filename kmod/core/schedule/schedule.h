@@ -182,9 +182,9 @@ struct coll_span {
  *	no room has to be waited for
  * @single_frame: the two have not agreed how long it is: what is eager is all in one frame,
  *	and for what is not a grant is asked, telling the length
- * @length_from_sender: what arrives in this step, a @single_frame one, has the length that it has: that
- *	of @in is the room that there is, and what is beyond it is dropped.  There
- *	is one at most, and its @signal means no room
+ * @length_from_sender: the sender of this @single_frame step decides its length; @in is the
+ *	capacity, and bytes beyond it are dropped.  A plan has one such step at most, and its
+ *	@signal means a capacity of zero
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {

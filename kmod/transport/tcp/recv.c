@@ -18,7 +18,7 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 {
 	u32 done = 0;
 
-	/* take() says when it is enough: see coll_progress_receive_frame_bytes(); a control frame is 48 bytes. */
+	/* Bounded by coll_progress_receive_frame_bytes(); a control frame is 48 bytes. */
 	while (done < len) {
 		int n = ep->ops->recv(ep, ptr + done, len - done);
 
