@@ -6,8 +6,6 @@
 
 #include <linux/collective.h>
 
-struct coll_recorder;
-
 /* Bytes of a group name with its padding, as in a HELLO. */
 #define COLL_GROUP_NAME_SIZE	40
 
@@ -24,7 +22,6 @@ struct coll_recorder;
  * @algorithm: by enum collective_opcode, what AUTO means
  * @same_host: true if all ranks have the same address; written by CONNECT before the state
  *	becomes CONNECTING
- * @recorder: flight recorder of this rank; NULL: none
  */
 struct coll_ident {
 	u32 rank;
@@ -37,7 +34,6 @@ struct coll_ident {
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool same_host;
-	struct coll_recorder *recorder;
 };
 
 #endif /* COLL_IDENT_H */

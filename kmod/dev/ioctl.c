@@ -286,7 +286,8 @@ int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = coll_request_cancel(&member->requests, user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
+	err = coll_request_cancel(&member->requests,
+				  user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
 				  cancel->request);
 	coll_member_unuse(member);
 	return err;

@@ -65,8 +65,10 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 	/* The node that it finds is kept with the command, for which we are called. */
 	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
 				uring_pdu(cmd)->issue_flags);
-	return err ? ERR_PTR(err) : coll_buffer_lend(request->reqs->charges, request->reqs->pinned, &iter,
-							addr, length, writable);
+	if (err)
+		return ERR_PTR(err);
+	return coll_buffer_lend(request->reqs->charges, request->reqs->pinned, &iter, addr,
+				length, writable);
 }
 
 static const struct coll_completion_ops uring_own = {

@@ -122,7 +122,7 @@ void coll_cpu_waiter_running(int cpu)
 }
 
 /**
- * coll_cpu_waiter_idle() - undo coll_cpu_waiter_running(): it sleeps, or has returned to its program
+ * coll_cpu_waiter_idle() - a thread of a rank sleeps, or has returned to its program
  * @cpu: as given there
  */
 void coll_cpu_waiter_idle(int cpu)

@@ -29,6 +29,7 @@ void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
 	spin_lock_init(&fail->lock);
 	init_waitqueue_head(&fail->state_wait);
 	fail->id = id;
+	fail->trace.id = id;
 	fail->notify = notify;
 }
 
@@ -63,7 +64,7 @@ int coll_reason_error(u32 kind)
 void coll_fail_set_state(struct coll_fail *fail, enum collective_state state)
 {
 	lockdep_assert_held(&fail->lock);
-	coll_record_state(fail->id, fail->state, state);
+	coll_record_state(&fail->trace, fail->state, state);
 	WRITE_ONCE(fail->state, state);
 	wake_up_all(&fail->state_wait);
 }
@@ -160,7 +161,7 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
 	cause = reason_refine(fail, reported);
 	if (reason_is_consequence(fail, &cause) || !reason_outranks(&cause, &fail->reason))
 		return;
-	coll_record_abort(fail->id, &cause);
+	coll_record_abort(&fail->trace, &cause);
 	fail->reason = cause;
 	if (first)
 		fail->aborted_at = now;

@@ -17,6 +17,7 @@
 
 #include "core/wire/wire.h"
 #include "ident.h"
+#include "trace/recorder.h"
 
 struct coll_failed_ops;
 
@@ -44,6 +45,7 @@ struct coll_failure {
  * struct coll_fail - state of a member, and the reason of its failure
  * @lock: the member's spinlock [l]
  * @id: of the member [c]
+ * @trace: of the member
  * @state: enum collective_state; changed by coll_fail_set_state() only [l]
  * @reason: why the group failed [l]
  * @aborted: negative errno with which operations fail; 0: the group has not failed [a]
@@ -62,6 +64,7 @@ struct coll_failure {
 struct coll_fail {
 	spinlock_t lock;
 	const struct coll_ident *id;
+	struct coll_trace trace;
 	enum collective_state state;
 	struct coll_reason reason;
 	int aborted;

@@ -102,7 +102,8 @@ static bool take_half(struct coll_copy_helper *copy_helper)
 
 static void copy_halves(const struct coll_copy_helper *copy_helper)
 {
-	coll_mem_store(copy_helper->copy, copy_helper->mem, copy_helper->off, copy_helper->ptr, copy_helper->len);
+	coll_mem_store(copy_helper->copy, copy_helper->mem, copy_helper->off, copy_helper->ptr,
+		       copy_helper->len);
 }
 
 /*

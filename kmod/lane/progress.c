@@ -163,7 +163,8 @@ static u32 progress_budget(const struct coll_lane *lane, const struct coll_conn 
 	u32 times = 1;
 
 	if (list_is_singular(&lane->conns))
-		times = coll_stream_reduced(conn->stream) || !coll_cpu_exclusive(&lane->cpu_user) ? 2 : 4;
+		times = coll_stream_reduced(conn->stream) ||
+			!coll_cpu_exclusive(&lane->cpu_user) ? 2 : 4;
 	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 

@@ -133,7 +133,8 @@ static void buffer_free(struct coll_buffer *buffer)
 }
 
 /* Without its pages; @addr + @length is an address. */
-static struct coll_buffer *buffer_new(struct coll_charges *charges, atomic64_t *pinned, u64 addr, u64 length,
+static struct coll_buffer *buffer_new(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				      u64 length,
 				      bool writable)
 {
 	unsigned long npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
@@ -176,7 +177,8 @@ static struct coll_buffer *buffer_new(struct coll_charges *charges, atomic64_t *
  * Context: process; may sleep.
  * Return: the buffer, or -EFAULT, -EOVERFLOW, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr, u64 length,
+struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				    u64 length,
 				    bool writable)
 {
 	unsigned int flags = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
@@ -266,7 +268,8 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
  * Context: process; may sleep.
  * Return: the buffer, or -EINVAL (not the pages of @addr), -EDQUOT, -ENOMEM.
  */
-struct coll_buffer *coll_buffer_lend(struct coll_charges *charges, atomic64_t *pinned, struct iov_iter *iter,
+struct coll_buffer *coll_buffer_lend(struct coll_charges *charges, atomic64_t *pinned,
+				     struct iov_iter *iter,
 				     u64 addr, u64 length, bool writable)
 {
 	struct coll_buffer *buffer = buffer_new(charges, pinned, addr, length, writable);

@@ -62,7 +62,7 @@ static bool connect_near(const struct coll_member *member)
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
 	member->net.peers = kvmemdup(peers, array_size(member->id.nranks, sizeof(*peers)),
-				 GFP_KERNEL_ACCOUNT);
+				     GFP_KERNEL_ACCOUNT);
 	if (!member->net.peers)
 		return -ENOMEM;
 	member->id.same_host = connect_near(member);
@@ -140,7 +140,8 @@ static int connect_wait(struct coll_member *member)
 
 	if (member->connect_deadline)
 		left = max_t(long, member->connect_deadline - jiffies, 0);
-	left = wait_event_interruptible_timeout(member->fail.state_wait, connect_done(member), left);
+	left = wait_event_interruptible_timeout(member->fail.state_wait, connect_done(member),
+						left);
 	if (left < 0)
 		return left;
 	if (!left)
@@ -192,7 +193,8 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		err = connect_call(member);
 		if (err) {
 			if (!connect_may_pass(err))
-				coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_RESET, member->id.rank,
+				coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_RESET,
+						      member->id.rank,
 						      connect_missing(member));
 			return err;
 		}

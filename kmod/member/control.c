@@ -118,7 +118,8 @@ static bool control_iterate(struct coll_member *member)
 /* Whatever thread runs it, memory is charged to the cgroup of the process that joined. */
 static bool control_run(struct coll_runner *runner)
 {
-	struct coll_member_control *control = container_of(runner, struct coll_member_control, runner);
+	struct coll_member_control *control = container_of(runner, struct coll_member_control,
+							   runner);
 	struct coll_member *member = control_member(control);
 	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
 	bool more = control_iterate(member);
@@ -129,7 +130,8 @@ static bool control_run(struct coll_runner *runner)
 
 static void control_tick(struct work_struct *work)
 {
-	struct coll_member_control *control = container_of(to_delayed_work(work), struct coll_member_control,
+	struct coll_member_control *control = container_of(to_delayed_work(work),
+							   struct coll_member_control,
 						    tick);
 	struct coll_member *member = control_member(control);
 	u32 i;

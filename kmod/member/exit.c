@@ -60,7 +60,8 @@ static DEFINE_RAW_SPINLOCK(watches_lock);
  */
 noinline void coll_exit_report(struct coll_member *member)
 {
-	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank, COLLECTIVE_RANK_NONE);
+	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank,
+			      COLLECTIVE_RANK_NONE);
 }
 
 /**

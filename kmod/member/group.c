@@ -106,8 +106,8 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 		goto unlock;
 
 	member->group = group;
-	err = coll_recorder_enter(&group->recorders, &member->charges, &member->id,
-				  member->owner.pid);
+	err = coll_recorder_enter(&group->recorders, &member->charges,
+				  &member->fail.trace, member->owner.pid);
 	if (err)
 		goto end;
 	err = kobject_add(&member->kobj, &group->kobj, "%u", member->id.rank);
@@ -119,7 +119,7 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 	goto unlock;
 
 recorder:
-	coll_recorder_leave(&member->id);
+	coll_recorder_leave(&member->fail.trace);
 end:
 	member->group = NULL;
 	if (list_empty(&group->members))
@@ -140,7 +140,7 @@ void coll_group_leave(struct coll_member *member)
 	kobject_del(&member->kobj);
 	mutex_lock(&groups_mutex);
 	list_del_init(&member->group_node);
-	coll_recorder_leave(&member->id);
+	coll_recorder_leave(&member->fail.trace);
 	if (list_empty(&group->members))
 		group_end(group);
 	mutex_unlock(&groups_mutex);

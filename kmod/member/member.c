@@ -178,7 +178,8 @@ static void member_end(struct coll_member *member)
 		coll_member_leave(member);
 	if (member->fail.state != COLLECTIVE_STATE_NEW && !member->fail.stopped) {
 		coll_fail_report_kind(&member->fail, alive ? COLLECTIVE_REASON_LEFT :
-				      COLLECTIVE_REASON_DEATH, member->id.rank, COLLECTIVE_RANK_NONE);
+				      COLLECTIVE_REASON_DEATH, member->id.rank,
+				      COLLECTIVE_RANK_NONE);
 		if (alive)
 			coll_wait_inflight(&member->requests, HZ + member_silence(member));
 		member_stop(member, true);
@@ -207,7 +208,8 @@ static void member_close_work(struct work_struct *work)
  */
 void coll_member_close(struct coll_member *member)
 {
-	if (!(current->flags & PF_KTHREAD) || !member->requests.inflight || READ_ONCE(member->owner.mm_released)) {
+	if (!(current->flags & PF_KTHREAD) || !member->requests.inflight ||
+	    READ_ONCE(member->owner.mm_released)) {
 		member_end(member);
 		return;
 	}

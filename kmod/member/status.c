@@ -67,7 +67,8 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status->submitted = atomic64_read(&member->requests.counters.submitted);
 	status->completed = atomic64_read(&member->requests.counters.completed);
 	status_reason(&status->group, &member->fail.reason, COLL_INSTANCE_GROUP);
-	status_reason(&status->last, &member->requests.last_failure.reason, member->requests.last_failure.instance);
+	status_reason(&status->last, &member->requests.last_failure.reason,
+		      member->requests.last_failure.instance);
 	status_call(&status->calls[0], &member->requests.last_failure.calls[0]);
 	status_call(&status->calls[1], &member->requests.last_failure.calls[1]);
 	coll_absent_status(&member->requests, status);

@@ -198,12 +198,14 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 	int err;
 
 	link->missed_heartbeats = 0;
-	WRITE_ONCE(link->lease, ktime_get_ns() + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS));
+	WRITE_ONCE(link->lease,
+		   ktime_get_ns() + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS));
 
 	if (conn->kind == COLL_CONN_CONTROL) {
 		if (link->control)
 			return -EBUSY;
 		link->control = conn;
+		/* Publishes the link: pairs with coll_endpoint_event(). */
 		smp_store_release(&conn->ep.ops, &coll_link_endpoint_ops);
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		coll_runner_kick(net->control);
@@ -217,7 +219,7 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 
 	if (++link->nr_open < 1 + net->id->nlanes)
 		return 0;
-	coll_record_link(net->id, link->peer, COLL_LINK_UP, 0);
+	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_UP, 0);
 	if (link->required) {
 		spin_lock(&net->fail->lock);
 		net->nr_required_open++;

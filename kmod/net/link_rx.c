@@ -122,7 +122,7 @@ static int receive_leave(struct coll_link *link)
 	set_bit(link->peer, net->fail->peers_left);
 	/* After the mailbox writes of earlier frames: pairs with lane_iterate(). */
 	smp_store_release(&link->peer_left, true);
-	coll_record_link(net->id, link->peer, COLL_LINK_LEFT, 0);
+	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_LEFT, 0);
 	net->ops->peer_left(net);
 	coll_fail_peer_left(net->fail);
 	return 0;
@@ -199,7 +199,7 @@ static void link_down(struct coll_link *link, int err)
 	u32 rank = net->id->rank;
 
 	link->control->state = COLL_CONN_DOWN;
-	coll_record_link(net->id, link->peer, COLL_LINK_DOWN, err);
+	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_DOWN, err);
 	/* An end in order comes after all that the peer could complete. */
 	if (!err)
 		WRITE_ONCE(link->peer_fenced, true);

@@ -48,7 +48,8 @@ static bool absent_known(const struct coll_requests *reqs, u64 instance)
 void coll_absent_attribute(struct coll_requests *reqs)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	if (absent_nobody(&reqs->last_failure.reason) && absent_known(reqs, reqs->last_failure.instance))
+	if (absent_nobody(&reqs->last_failure.reason) &&
+	    absent_known(reqs, reqs->last_failure.instance))
 		reqs->last_failure.reason.rank_b = reqs->match.absent.last[0].rank;
 }
 
@@ -104,7 +105,7 @@ static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 p
 		};
 	absents->n++;
 	coll_absent_attribute(reqs);
-	coll_record_absent(reqs->id, instance, rank);
+	coll_record_absent(&reqs->fail->trace, instance, rank);
 	return true;
 }
 

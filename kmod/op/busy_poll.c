@@ -59,7 +59,7 @@ static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
 
 /* The runners that this thread had better run than their workers. */
 unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
-				    const struct coll_requests *reqs)
+				       const struct coll_requests *reqs)
 {
 	unsigned long runners = 0;
 	u32 i;
@@ -86,7 +86,7 @@ void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
 
 /* Be told instead of the workers. */
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
-			   unsigned long runners)
+			unsigned long runners)
 {
 	u32 i;
 
@@ -247,7 +247,7 @@ void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, un
  * as there is any; before we sleep those of our pinned are lent.
  */
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
-				      u64 poll_ns, unsigned long pinned)
+			       u64 poll_ns, unsigned long pinned)
 {
 	unsigned long runners = READ_ONCE(busy_poll_us) > 0 ?
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : pinned;

@@ -32,12 +32,14 @@ static noinline void request_failed(struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	reqs->last_failure.reason = request->abort.error ? request->failure.cause : reqs->fail->reason;
+	reqs->last_failure.reason = request->abort.error ?
+		request->failure.cause : reqs->fail->reason;
 	reqs->last_failure.instance = request->instance;
 	coll_absent_attribute(reqs);
 	reqs->last_failure.at = ktime_get_ns();
 	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH)
-		memcpy(reqs->last_failure.calls, request->failure.calls, sizeof(reqs->last_failure.calls));
+		memcpy(reqs->last_failure.calls, request->failure.calls,
+		       sizeof(reqs->last_failure.calls));
 	atomic64_inc(&reqs->counters.failed[reqs->last_failure.reason.kind]);
 }
 
@@ -61,7 +63,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	failed = request->error && request->error != -EMSGSIZE;
-	coll_record_done(reqs->id, request->instance, request->error,
+	coll_record_done(&reqs->fail->trace, request->instance, request->error,
 			 failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
 	next = coll_table_end(request);
 	request->complete = true;

@@ -229,7 +229,7 @@ static bool is_decided(struct coll_request *request)
 	if (!request->match_pending || !match_complete(request))
 		return false;
 	request->match_pending = false;
-	coll_record_agreed(request->reqs->id, request->instance);
+	coll_record_agreed(&request->reqs->fail->trace, request->instance);
 	return true;
 }
 
@@ -255,7 +255,8 @@ static u32 departed_peer(const struct coll_request *request)
 static void apply_unexpected(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_requests *reqs = request->reqs;
-	const struct coll_failure *failed = coll_failed_ops_find(reqs->fail->failed_ops, request->instance);
+	const struct coll_failure *failed = coll_failed_ops_find(reqs->fail->failed_ops,
+								 request->instance);
 	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, request->instance);
 
 	if (failed)
@@ -635,7 +636,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		known = coll_unexpected_fail(reqs, instance, failure);
 	news |= known > 0;
 	if (news)
-		coll_record_fail(reqs->id, instance, &failure->cause);
+		coll_record_fail(&reqs->fail->trace, instance, &failure->cause);
 	if (news && !request)
 		absent = coll_absent_self_report(reqs, instance, &failure->cause, &control);
 	spin_unlock(&reqs->fail->lock);

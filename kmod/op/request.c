@@ -123,7 +123,8 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 	} else {
 		buffer = request->completion_ops && request->completion_ops->lend ?
 			 request->completion_ops->lend(request, addr, touch->bytes, writable) :
-			 coll_buffer_pin(request->reqs->charges, request->reqs->pinned, addr, touch->bytes, writable);
+			 coll_buffer_pin(request->reqs->charges, request->reqs->pinned, addr,
+					 touch->bytes, writable);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		request->buffer[area] = buffer;

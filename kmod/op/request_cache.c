@@ -22,7 +22,7 @@
 #define CACHE_CALL_BYTES	offsetof(struct coll_request, node)
 
 static struct coll_request **cache_slot(struct coll_requests *reqs,
-					 const struct collective_op *op)
+					const struct collective_op *op)
 {
 	u64 mix = op->send ^ op->count << 16 ^ op->opcode;
 
@@ -55,7 +55,8 @@ bool coll_request_cache_hit(struct coll_request *request, const struct collectiv
 {
 	if (!request || op->layout || memcmp(&request->op, op, sizeof(*op)))
 		return false;
-	memset((void *)request + CACHE_CALL_BYTES, 0, struct_size(request, part, 1) - CACHE_CALL_BYTES);
+	memset((void *)request + CACHE_CALL_BYTES, 0,
+	       struct_size(request, part, 1) - CACHE_CALL_BYTES);
 	return true;
 }
 

@@ -226,7 +226,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 		request->first_lane = request->instance % reqs->id->nlanes;
 	turn_init(turn);
 	atomic64_inc(&reqs->counters.submitted);
-	coll_record_submit(reqs->id, request->instance, &request->signature,
+	coll_record_submit(&reqs->fail->trace, request->instance, &request->signature,
 			   request->footprint.block, request->nparts);
 	coll_table_start(request);
 	coll_table_insert(request);
@@ -253,7 +253,7 @@ static noinline u32 start_next(struct coll_request *request, struct turn *turn)
 		request->waits_for_instance = false;
 		turn->ended = atomic_read(&request->parts_pending);
 	} else {
-		coll_record_begin(reqs->id, request->instance);
+		coll_record_begin(&reqs->fail->trace, request->instance);
 		request_begin(request, turn);
 		kick_lanes(request);
 	}
@@ -375,7 +375,6 @@ int coll_request_submit(struct coll_requests *reqs, const struct collective_op *
 	*received = wait.received;
 	return err;
 }
-
 
 static void request_part_done(struct coll_part *part)
 {

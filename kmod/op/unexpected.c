@@ -91,7 +91,8 @@ static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 name
  */
 struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 name)
 {
-	struct coll_unexpected_call *call = &reqs->match.unexpected->counted[name & (COLL_AHEAD_MAX - 1)];
+	struct coll_unexpected_call *call =
+		&reqs->match.unexpected->counted[name & (COLL_AHEAD_MAX - 1)];
 
 	lockdep_assert_held(&reqs->fail->lock);
 	if (coll_instance_is_counted(name))
@@ -117,7 +118,8 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 	struct coll_unexpected_call *call = coll_unexpected_find(reqs, name);
 	int err;
 
-	if (call || coll_failed_ops_has(reqs->fail->failed_ops, name) || !coll_unexpected_expects(reqs, name))
+	if (call || coll_failed_ops_has(reqs->fail->failed_ops, name) ||
+	    !coll_unexpected_expects(reqs, name))
 		return call;
 	if (coll_instance_is_counted(name)) {
 		call = &unexpected->counted[name & (COLL_AHEAD_MAX - 1)];

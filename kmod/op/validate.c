@@ -140,7 +140,7 @@ static struct coll_byte_range call_touch(const struct coll_block_layout *blocks,
 
 /* Blocks of different lengths. */
 static void call_footprint_vector(const struct collective_op *op, const struct coll_requests *reqs,
-			       const struct coll_block_layout *blocks, struct coll_plan *plan,
+				  const struct coll_block_layout *blocks, struct coll_plan *plan,
 			       struct coll_footprint *footprint)
 {
 	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
@@ -161,7 +161,7 @@ static void call_footprint_vector(const struct collective_op *op, const struct c
 }
 
 static int call_footprint(const struct collective_op *op, const struct coll_requests *reqs,
-		       const u8 *holds, const struct coll_block_layout *blocks,
+			  const u8 *holds, const struct coll_block_layout *blocks,
 		       struct coll_plan *plan, struct coll_footprint *footprint)
 {
 	bool many = holds[COLL_AREA_SEND] == BLOCKS || holds[COLL_AREA_RECV] == BLOCKS;
@@ -211,7 +211,8 @@ static bool call_in_place(const struct collective_op *op, const u8 *holds,
 }
 
 /* In place is where our own block is: no other rank reads that. */
-static bool call_in_own_block(const struct collective_op *op, const struct coll_footprint *footprint,
+static bool call_in_own_block(const struct collective_op *op,
+			      const struct coll_footprint *footprint,
 			      const struct coll_block_layout *blocks, u32 rank)
 {
 	u64 own = footprint->own;

@@ -39,7 +39,8 @@ static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
 		return 1;
 	coll_wait_idle(wait);
 	coll_poll_offer_help(wait, reqs, 0);
-	left = wait_for_completion_interruptible_timeout(&wait->event, max(coll_wait_left(wait), 1L));
+	left = wait_for_completion_interruptible_timeout(&wait->event,
+							 max(coll_wait_left(wait), 1L));
 	coll_helper_withdraw(&wait->helper);
 	while (try_wait_for_completion(&wait->event))
 		;

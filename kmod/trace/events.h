@@ -99,21 +99,6 @@ TRACE_EVENT(collective_end,
 		  __entry->rank, __entry->instance, __entry->error, __entry->ns)
 );
 
-/* The vector registers are given back: until then the CPU was not preempted. */
-TRACE_EVENT(collective_vector,
-	TP_PROTO(u64 cost, u64 ns),
-	TP_ARGS(cost, ns),
-	TP_STRUCT__entry(
-		__field(u64, cost)
-		__field(u64, ns)
-	),
-	TP_fast_assign(
-		__entry->cost = cost;
-		__entry->ns = ns;
-	),
-	TP_printk("cost=%llu ns=%llu", __entry->cost, __entry->ns)
-);
-
 #endif /* COLL_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -91,9 +91,9 @@ static struct dentry *recorder_root;
  * Recording
  */
 
-static void recorder_add(const struct coll_ident *id, const struct coll_record *record)
+static void recorder_add(const struct coll_trace *trace, const struct coll_record *record)
 {
-	struct coll_recorder *recorder = id->recorder;
+	struct coll_recorder *recorder = trace->recorder;
 	struct coll_recording *recording;
 	struct coll_record *slot;
 
@@ -119,10 +119,10 @@ static void recorder_add(const struct coll_ident *id, const struct coll_record *
 	spin_unlock(&recorder->lock);
 }
 
-static void recorder_add_reason(const struct coll_ident *id, enum coll_record_kind kind,
+static void recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
 				u64 instance, int error, const struct coll_reason *cause)
 {
-	recorder_add(id, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = kind,
 		.instance = instance,
 		.error = error < 0 ? -error : error,
@@ -134,15 +134,15 @@ static void recorder_add_reason(const struct coll_ident *id, enum coll_record_ki
 
 /**
  * coll_record_state() - a member changes its state
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @from: enum collective_state
  * @to: enum collective_state
  */
-void coll_record_state(const struct coll_ident *id, enum collective_state from,
+void coll_record_state(const struct coll_trace *trace, enum collective_state from,
 		       enum collective_state to)
 {
-	trace_collective_state(id, from, to);
-	recorder_add(id, &(struct coll_record) {
+	trace_collective_state(trace->id, from, to);
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_STATE,
 		.state = to,
 	});
@@ -150,28 +150,28 @@ void coll_record_state(const struct coll_ident *id, enum collective_state from,
 
 /**
  * coll_record_abort() - a member has a new reason why the group has failed
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @cause: the reason
  */
-void coll_record_abort(const struct coll_ident *id, const struct coll_reason *cause)
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *cause)
 {
-	trace_collective_abort(id, cause);
-	recorder_add_reason(id, COLL_RECORD_ABORT, 0, cause->error, cause);
+	trace_collective_abort(trace->id, cause);
+	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, cause->error, cause);
 }
 
 /**
  * coll_record_submit() - an operation was submitted
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation
  * @signature: of the call
  * @bytes: of the vector, or of the longest block that is known
  * @lanes: lanes that take part
  */
-void coll_record_submit(const struct coll_ident *id, u64 instance,
+void coll_record_submit(const struct coll_trace *trace, u64 instance,
 			const struct coll_signature *signature, u64 bytes, u32 lanes)
 {
-	trace_collective_begin(id, instance, signature->collective, bytes, lanes);
-	recorder_add(id, &(struct coll_record) {
+	trace_collective_begin(trace->id, instance, signature->collective, bytes, lanes);
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_SUBMIT,
 		.instance = instance,
 		.opcode = signature->collective,
@@ -186,12 +186,12 @@ void coll_record_submit(const struct coll_ident *id, u64 instance,
 
 /**
  * coll_record_begin() - an operation starts that waited for an earlier one of its instance
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation
  */
-void coll_record_begin(const struct coll_ident *id, u64 instance)
+void coll_record_begin(const struct coll_trace *trace, u64 instance)
 {
-	recorder_add(id, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_BEGIN,
 		.instance = instance,
 	});
@@ -199,12 +199,12 @@ void coll_record_begin(const struct coll_ident *id, u64 instance)
 
 /**
  * coll_record_agreed() - all ranks have called the same
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation
  */
-void coll_record_agreed(const struct coll_ident *id, u64 instance)
+void coll_record_agreed(const struct coll_trace *trace, u64 instance)
 {
-	recorder_add(id, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_AGREED,
 		.instance = instance,
 	});
@@ -212,24 +212,24 @@ void coll_record_agreed(const struct coll_ident *id, u64 instance)
 
 /**
  * coll_record_fail() - an operation is to fail
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation, which need not be submitted here
  * @cause: the reason
  */
-void coll_record_fail(const struct coll_ident *id, u64 instance, const struct coll_reason *cause)
+void coll_record_fail(const struct coll_trace *trace, u64 instance, const struct coll_reason *cause)
 {
-	recorder_add_reason(id, COLL_RECORD_FAIL, instance, cause->error, cause);
+	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, cause->error, cause);
 }
 
 /**
  * coll_record_absent() - a rank has not submitted an operation that was late
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation
  * @rank: which rank
  */
-void coll_record_absent(const struct coll_ident *id, u64 instance, u32 rank)
+void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
 {
-	recorder_add(id, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_ABSENT,
 		.instance = instance,
 		.rank_a = rank,
@@ -238,35 +238,35 @@ void coll_record_absent(const struct coll_ident *id, u64 instance, u32 rank)
 
 /**
  * coll_record_done() - an operation is complete
- * @id: of the member, which is locked
+ * @trace: of the member, which is locked
  * @instance: of the operation
  * @error: negative errno or 0
  * @cause: reason of the failure; NULL: none
  * @submit_ns: when it was submitted, ns
  */
-void coll_record_done(const struct coll_ident *id, u64 instance, int error,
+void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
 		      const struct coll_reason *cause, u64 submit_ns)
 {
 	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
 
 	if (trace_collective_end_enabled())
-		trace_collective_end(id, instance, error, ktime_get_ns() - submit_ns);
-	recorder_add_reason(id, COLL_RECORD_DONE, instance, error, cause ?: &none);
+		trace_collective_end(trace->id, instance, error, ktime_get_ns() - submit_ns);
+	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, cause ?: &none);
 }
 
 /**
  * coll_record_link() - a link has changed
- * @id: of the member
+ * @trace: of the member
  * @peer: rank of the peer
  * @event: what has happened
  * @error: of a link that is down: negative errno; 0: it has ended in order
  *
  * Context: control runner.
  */
-void coll_record_link(const struct coll_ident *id, u32 peer, enum coll_link_event event,
+void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
 		      int error)
 {
-	recorder_add(id, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_LINK,
 		.state = event,
 		.rank_a = peer,
@@ -415,50 +415,50 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
  * coll_recorder_enter() - record a member from now on
  * @dir: of its group
  * @charges: a new recorder is charged to
- * @id: of the member; @recorder is set
+ * @trace: of the member; its @recorder is set
  * @pid: process that joins
  *
  * Context: process; one caller per group at a time.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
-			struct coll_ident *id, pid_t pid)
+			struct coll_trace *trace, pid_t pid)
 {
 	struct coll_recorder *recorder;
 
 	/* Nothing could be read. */
 	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		return 0;
-	recorder = recorder_find(dir, id->rank);
+	recorder = recorder_find(dir, trace->id->rank);
 	if (!recorder)
-		recorder = recorder_new(dir, charges, id);
+		recorder = recorder_new(dir, charges, trace->id);
 	if (IS_ERR(recorder))
 		return PTR_ERR(recorder);
 	spin_lock(&recorder->lock);
 	recorder->recording.pid = pid;
 	recorder->recording.present = true;
 	spin_unlock(&recorder->lock);
-	id->recorder = recorder;
+	trace->recorder = recorder;
 	return 0;
 }
 
 /**
  * coll_recorder_leave() - record a member no longer
- * @id: of the member; all that could record has ended
+ * @trace: of the member; all that could record has ended
  *
  * Context: process; one caller per group at a time.
  */
-void coll_recorder_leave(struct coll_ident *id)
+void coll_recorder_leave(struct coll_trace *trace)
 {
-	struct coll_recorder *recorder = id->recorder;
+	struct coll_recorder *recorder = trace->recorder;
 
 	if (!recorder)
 		return;
-	recorder_add(id, &(struct coll_record) { .kind = COLL_RECORD_GONE });
+	recorder_add(trace, &(struct coll_record) { .kind = COLL_RECORD_GONE });
 	spin_lock(&recorder->lock);
 	recorder->recording.present = false;
 	spin_unlock(&recorder->lock);
-	id->recorder = NULL;
+	trace->recorder = NULL;
 }
 
 /**

@@ -11,8 +11,19 @@
 
 struct coll_charges;
 struct coll_reason;
+struct coll_recorder;
 struct coll_signature;
 struct dentry;
+
+/**
+ * struct coll_trace - where trace events and records of a member come from
+ * @id: of the member [c]
+ * @recorder: flight recorder of this rank, from JOIN to the teardown; NULL: none
+ */
+struct coll_trace {
+	const struct coll_ident *id;
+	struct coll_recorder *recorder;
+};
 
 /* What happens to a link. */
 enum coll_link_event {
@@ -31,23 +42,23 @@ struct coll_recorder_dir {
 	struct list_head recorders;
 };
 
-void coll_record_state(const struct coll_ident *id, enum collective_state from,
+void coll_record_state(const struct coll_trace *trace, enum collective_state from,
 		       enum collective_state to);
-void coll_record_abort(const struct coll_ident *id, const struct coll_reason *cause);
-void coll_record_submit(const struct coll_ident *id, u64 instance,
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *cause);
+void coll_record_submit(const struct coll_trace *trace, u64 instance,
 			const struct coll_signature *signature, u64 bytes, u32 lanes);
-void coll_record_begin(const struct coll_ident *id, u64 instance);
-void coll_record_agreed(const struct coll_ident *id, u64 instance);
-void coll_record_fail(const struct coll_ident *id, u64 instance,
+void coll_record_begin(const struct coll_trace *trace, u64 instance);
+void coll_record_agreed(const struct coll_trace *trace, u64 instance);
+void coll_record_fail(const struct coll_trace *trace, u64 instance,
 		      const struct coll_reason *cause);
-void coll_record_absent(const struct coll_ident *id, u64 instance, u32 rank);
-void coll_record_done(const struct coll_ident *id, u64 instance, int error,
+void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank);
+void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
 		      const struct coll_reason *cause, u64 submit_ns);
-void coll_record_link(const struct coll_ident *id, u32 peer, enum coll_link_event event,
+void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
 		      int error);
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
-			struct coll_ident *id, pid_t pid);
-void coll_recorder_leave(struct coll_ident *id);
+			struct coll_trace *trace, pid_t pid);
+void coll_recorder_leave(struct coll_trace *trace);
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns);
 void coll_recorder_dir_remove(struct coll_recorder_dir *dir);
 void coll_recorder_setup(void);
