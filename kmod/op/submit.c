@@ -118,7 +118,7 @@ static void update_recent_bulk(const struct coll_request *request)
 	u32 *bulk = &request->reqs->recent_bulk;
 
 	if (!request->eager)
-		WRITE_ONCE(*bulk, COLL_BULK_LASTS);
+		WRITE_ONCE(*bulk, COLL_BULK_DECAY_OPS);
 	else if (*bulk)
 		WRITE_ONCE(*bulk, *bulk - 1);
 }
