@@ -26,6 +26,12 @@ static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 	return step->wide_out ? 2 * arrived : arrived / 2;
 }
 
+/* What an eager frame costs of the credit. */
+static inline u32 coll_eager_cost(u32 len)
+{
+	return COLL_DATA_SIZE + len;
+}
+
 static inline bool inst_sent(const struct coll_task *inst)
 {
 	return inst->tx_step == inst->nsteps;
@@ -87,10 +93,14 @@ bool coll_task_expects(const struct coll_task *inst, const struct coll_data *dat
 void coll_task_size(struct coll_task *inst, const struct coll_data *data);
 void coll_task_sink(const struct coll_task *inst, struct coll_sink *sink, u32 len);
 
-/* stream.c */
+/* stream_tx.c */
+void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *inst);
+int coll_stream_repaid(struct coll_stream *stream, u64 bytes);
+void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst);
+
+/* stream_rx.c */
 u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
 void coll_stream_detach(struct coll_stream *stream);
-void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst);
 
 /* unexpected.c */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
