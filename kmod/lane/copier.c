@@ -29,7 +29,7 @@ static bool copier_past(const struct coll_nt_policy *caching, const struct coll_
 {
 	if (caching)
 		return coll_nt_policy_use(caching);
-	return READ_ONCE(nontemporal) > 0 && haul->volume >= COLL_CACHING_MIN;
+	return READ_ONCE(nontemporal) > 0 && haul->volume >= COLL_NT_MIN;
 }
 
 /* See struct coll_copier. */

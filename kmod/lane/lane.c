@@ -107,7 +107,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
-	.vector		= lane_vector,
+	.fpu		= lane_vector,
 	.failed		= lane_failed,
 };
 

@@ -55,7 +55,7 @@ int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer_ack = conn->stream->rx_last;
+	conn->ep.defer_ack = conn->stream->rx_step_end;
 	return n;
 }
 

@@ -376,8 +376,8 @@ static int link_handle(struct coll_link *link, const struct coll_control *contro
 		/* The number is ours to choose, not the peer's. */
 		cause.error = -coll_reason_error(cause.kind);
 		if (control->instance != COLL_INSTANCE_GROUP) {
-			if (control->instance & COLL_NAME_PAIR &&
-			    !coll_instance_p2p(control->instance, link->peer, member->rank))
+			if (control->instance & COLL_INSTANCE_P2P &&
+			    !coll_instance_is_between(control->instance, link->peer, member->rank))
 				return -EPROTO;
 			link_abort(link, control->instance, &cause);
 			coll_absent_receive(member, control);

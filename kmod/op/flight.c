@@ -102,10 +102,10 @@ static u64 make_instance(const struct coll_request *request)
 			coll_instance_keyed(request->op.key) : request->member->next_instance;
 	link = coll_link_get(request->member, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_instance_is_p2p(plan->rank, plan->root,
-					    keyed ? request->op.key : link->next_tx_msg, keyed);
-	return coll_instance_is_p2p(plan->root, plan->rank,
-				    keyed ? request->op.key : link->next_rx_msg, keyed);
+		return coll_instance_p2p(plan->rank, plan->root,
+					 keyed ? request->op.key : link->next_tx_msg, keyed);
+	return coll_instance_p2p(plan->root, plan->rank,
+				 keyed ? request->op.key : link->next_rx_msg, keyed);
 }
 
 /* What has no key is counted: all of it, or what goes one way between two ranks. */

@@ -291,7 +291,7 @@ static int request_demand_met(struct coll_member *member, const struct coll_plan
 	int err = 0;
 
 	for (peer = 0; !err && peer < plan->nranks; peer++)
-		if (peer != plan->rank && plan->schedule->meets(plan, peer))
+		if (peer != plan->rank && plan->schedule->has_peer(plan, peer))
 			err = coll_link_ensure(member, peer);
 	return err;
 }
@@ -303,7 +303,7 @@ static int request_demand(struct coll_member *member, const struct coll_plan *pl
 	u64 i, n;
 	int err = 0;
 
-	if (schedule->meets)
+	if (schedule->has_peer)
 		return schedule->steps(plan) ? request_demand_met(member, plan) : 0;
 	/* COLL_STEPS_MAX() at most. */
 	n = schedule->steps(plan);

@@ -420,7 +420,7 @@ void coll_unexpected_succeeded(struct coll_member *member, u64 name)
 void coll_unexpected_hear(struct coll_member *member, u32 round, u64 count)
 {
 	lockdep_assert_held(&member->lock);
-	coll_distance_hear(&member->memos->distance, round, count);
+	coll_distance_receive(&member->memos->distance, round, count);
 	memo_tell(member);
 }
 
@@ -434,6 +434,6 @@ u64 coll_unexpected_told(struct coll_member *member, u32 round)
 	struct coll_distance *distance = &member->memos->distance;
 
 	lockdep_assert_held(&member->lock);
-	distance->told[round] = coll_distance_least(distance, member->next_instance, round);
-	return distance->told[round];
+	distance->sent[round] = coll_distance_least(distance, member->next_instance, round);
+	return distance->sent[round];
 }

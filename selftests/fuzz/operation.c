@@ -313,9 +313,9 @@ static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan
 	u32 key = how >> 1;
 
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_instance_is_p2p(plan->rank, plan->root, key % RIG_KEYS, keyed);
+		return coll_instance_p2p(plan->rank, plan->root, key % RIG_KEYS, keyed);
 	if (plan->collective == COLLECTIVE_RECV)
-		return coll_instance_is_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
+		return coll_instance_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
 	if (keyed)
 		return coll_instance_keyed(key % RIG_KEYS);
 	/* Not all operations use this lane. */

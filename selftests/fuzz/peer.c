@@ -25,11 +25,11 @@ u64 rig_name(const struct rig *rig, struct input *in)
 	case 2:
 		return coll_instance_keyed(skip % RIG_KEYS);
 	case 3:
-		return coll_instance_is_p2p(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
-					    skip & 16);
+		return coll_instance_p2p(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
+					 skip & 16);
 	case 4:
-		return coll_instance_is_p2p(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
-					    skip & 16);
+		return coll_instance_p2p(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
+					 skip & 16);
 	}
 	list_for_each_entry(inst, &engine->active, node)
 		if (!(skip-- % RIG_SLOTS))

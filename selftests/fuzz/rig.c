@@ -81,7 +81,7 @@ static const struct coll_engine_ops rig_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.vector		= on_vector,
+	.fpu		= on_vector,
 	.failed		= on_failed,
 };
 
@@ -135,10 +135,10 @@ struct rig *rig_new(struct input *in)
 
 static void stream_check(const struct coll_stream *stream)
 {
-	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
+	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_UNEXP;
 
 	require(stream->unexp_len <= COLL_CREDIT);
-	require(!open || stream->sink.unexp_buf + stream->sink.left <=
+	require(!open || stream->sink.unexp + stream->sink.left <=
 			 stream->unexp_buf + COLL_UNEXP_SIZE);
 	require(stream->grants.count < stream->grants.size);
 	require(stream->rx_consumed <= stream->rx_eager &&

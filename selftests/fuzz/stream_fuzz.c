@@ -39,7 +39,7 @@ static bool receive_header(struct rig *rig, struct peer *peer, struct input *in)
 	struct coll_data data;
 	u64 instance;
 
-	if (stream->rx_open || stream->rx_head_got || in->left < sizeof(head) || in->at[0] & 1)
+	if (stream->rx_open || stream->rx_hdr_len || in->left < sizeof(head) || in->at[0] & 1)
 		return false;
 	memcpy(head, in->at, sizeof(head));
 	instance = rig_name(rig, &name);

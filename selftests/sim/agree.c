@@ -82,8 +82,8 @@ static void agree_tell(struct member *member, u32 number)
 
 		if ((part->heard & needed) != needed)
 			return;
-		coll_balance_tell(part->balances, part->balance, sim->config.nranks, part->told,
-				  &control.signature);
+		coll_balance_put(part->balances, part->balance, sim->config.nranks, part->told,
+				 &control.signature);
 		control_send(member, (member->rank + (1U << part->told)) % sim->config.nranks,
 			     &control);
 	}
@@ -142,7 +142,7 @@ void agree_heard(struct member *member, const struct coll_control *control)
 	}
 	part = &member->parts[i];
 	part->heard |= bit;
-	part->balances[control->position] = coll_balance_take(&signature);
+	part->balances[control->position] = coll_balance_get(&signature);
 	if (!part->submitted || part->done || part->aborted)
 		return;
 	agree_tell(member, i);

@@ -48,8 +48,8 @@ void ahead_init(struct member *member)
 	member->counted = config->origin.name;
 	distance->succeeded = config->origin.name;
 	for (k = 0; k < rounds; k++) {
-		distance->heard[k] = config->origin.name;
-		distance->told[k] = config->origin.name;
+		distance->received[k] = config->origin.name;
+		distance->sent[k] = config->origin.name;
 	}
 	member->failed_counted = calloc(ahead_bound(member->sim),
 					sizeof(*member->failed_counted));
@@ -87,7 +87,7 @@ static void ahead_tell(struct member *member)
 			.submitted = coll_distance_least(distance, member->counted, round),
 		};
 
-		distance->told[round] = control.submitted;
+		distance->sent[round] = control.submitted;
 		control_send(member, (member->rank + (1U << round)) % sim->config.nranks, &control);
 	}
 }
@@ -118,7 +118,7 @@ void ahead_hear(struct member *member, u32 from, u64 count)
 
 	for (round = 0; round < member->distance.rounds; round++)
 		if ((from + (1U << round)) % nranks == member->rank)
-			coll_distance_hear(&member->distance, round, count);
+			coll_distance_receive(&member->distance, round, count);
 	ahead_tell(member);
 	sim_wake(member->sim, &member->actor);
 }

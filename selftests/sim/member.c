@@ -100,7 +100,7 @@ const struct coll_engine_ops member_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.vector		= on_vector,
+	.fpu		= on_vector,
 	.failed		= on_failed,
 };
 

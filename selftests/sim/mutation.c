@@ -69,29 +69,29 @@ void __wrap_coll_task_grant(struct coll_task *inst)
 		__real_coll_task_grant(inst);
 }
 
-void __real_coll_task_size(struct coll_task *inst, const struct coll_data *data);
-void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data);
+void __real_coll_task_set_length(struct coll_task *inst, const struct coll_data *data);
+void __wrap_coll_task_set_length(struct coll_task *inst, const struct coll_data *data);
 
-void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data)
+void __wrap_coll_task_set_length(struct coll_task *inst, const struct coll_data *data)
 {
-	bool first = inst->rx.length_from_sender && !inst->sized;
+	bool first = inst->rx.length_from_sender && !inst->length_known;
 
-	__real_coll_task_size(inst, data);
+	__real_coll_task_set_length(inst, data);
 	/* By one element: behind the buffer there is a margin, but no more. */
 	if (first && member_of(inst->engine)->sim->config.mutation == MUTATION_ROOM)
-		inst->room += inst->args.plan.size;
+		inst->capacity += inst->args.plan.size;
 }
 
-void __real_coll_task_left(struct coll_task *inst, u64 left);
-void __wrap_coll_task_left(struct coll_task *inst, u64 left);
+void __real_coll_task_scratch_freed(struct coll_task *inst, u64 left);
+void __wrap_coll_task_scratch_freed(struct coll_task *inst, u64 left);
 
-void __wrap_coll_task_left(struct coll_task *inst, u64 left)
+void __wrap_coll_task_scratch_freed(struct coll_task *inst, u64 left)
 {
 	const struct member *member = member_of(inst->engine);
 
 	if (member->sim->config.mutation == MUTATION_LEFT)
 		left += inst->args.area[COLL_AREA_SCRATCH]->length / 2;
-	__real_coll_task_left(inst, left);
+	__real_coll_task_scratch_freed(inst, left);
 }
 
 /* Called by streams as a frame begins, when it has been counted. */
@@ -105,14 +105,14 @@ void __wrap_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *str
 	__real_coll_task_tx_advance(inst, stream, len);
 }
 
-void __real_coll_task_unframed(struct coll_task *inst);
-void __wrap_coll_task_unframed(struct coll_task *inst);
+void __real_coll_task_frame_sent(struct coll_task *inst);
+void __wrap_coll_task_frame_sent(struct coll_task *inst);
 
-void __wrap_coll_task_unframed(struct coll_task *inst)
+void __wrap_coll_task_frame_sent(struct coll_task *inst)
 {
 	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING && !inst->open_frames)
 		inst->open_frames = U8_MAX + 1;
-	__real_coll_task_unframed(inst);
+	__real_coll_task_frame_sent(inst);
 }
 
 u64 __real_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
@@ -127,13 +127,13 @@ u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instan
 	return __real_coll_stream_deliver_unexpected(stream, instance);
 }
 
-bool __real_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
-bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
+bool __real_coll_task_is_granted(const struct coll_task *inst, const struct coll_data *data);
+bool __wrap_coll_task_is_granted(const struct coll_task *inst, const struct coll_data *data);
 
-bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data)
+bool __wrap_coll_task_is_granted(const struct coll_task *inst, const struct coll_data *data)
 {
 	return member_of(inst->engine)->sim->config.mutation == MUTATION_ENFORCE ||
-	       __real_coll_task_granted(inst, data);
+	       __real_coll_task_is_granted(inst, data);
 }
 
 static u64 narrow_steps(const struct coll_plan *plan)

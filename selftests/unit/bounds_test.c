@@ -130,7 +130,7 @@ static void test_early(void)
 	}
 }
 
-/* As coll_task_next_source() was: one step after the other. */
+/* As coll_task_awaits() was: one step after the other. */
 static bool awaits(const struct coll_task *inst, u32 peer)
 {
 	struct coll_step step;
@@ -157,7 +157,7 @@ static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedu
 		inst.rx_step = coll_schedule_next(schedule, plan, inst.rx_step, inst.nsteps, false,
 						  &inst.rx);
 		for (peer = 0; peer < plan->nranks; peer++)
-			if (coll_task_next_source(&inst, peer) != awaits(&inst, peer))
+			if (coll_task_awaits(&inst, peer) != awaits(&inst, peer))
 				return false;
 		if (inst.rx_step == inst.nsteps)
 			return true;
@@ -207,7 +207,7 @@ static bool steps_few(u8 collective)
 		struct coll_plan plan = plan_of(collective, 5, 77, COLLECTIVE_RANKS_MAX);
 		const struct coll_schedule *schedule = way_of(&plan, way);
 
-		if (schedule && !schedule->ring && !schedule->turn &&
+		if (schedule && !schedule->ring && !schedule->last_from &&
 		    schedule->steps(&plan) > COLL_STEPS_FEW)
 			return false;
 	}
@@ -373,7 +373,7 @@ static void test_stage(void)
 			}
 			length[k] = 0;
 		}
-		good &= f->stream[1].unexp_len == kept && f->stream[1].stage_end <= COLL_UNEXP_SIZE;
+		good &= f->stream[1].unexp_len == kept && f->stream[1].unexp_end <= COLL_UNEXP_SIZE;
 	}
 	tap_ok(good && f->completed == taken && failed > 100 && !f->mismatches,
 	       "%u frames are taken from a stage in any order, %u dropped", taken, failed);
@@ -534,7 +534,7 @@ static void test_sections(void)
 
 	impl = coll_reduce_scalar;
 	impl.registers = true;
-	ops.vector = grains_vector;
+	ops.fpu = grains_vector;
 	f->engine.ops = &ops;
 	f->engine.impl = &impl;
 	grains_init(&dst, 30000, 0);
@@ -730,7 +730,7 @@ static void test_many(void)
 	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
 	grant(f, 0, coll_instance_keyed(3), 2000);
 	tap_ok(coll_stream_next(&f->stream[0], &out) &&
-	       f->stream[0].tx_inst->args.instance == coll_instance_keyed(0), "and the first goes");
+	       f->stream[0].tx_task->args.instance == coll_instance_keyed(0), "and the first goes");
 	depart(f, 0);
 
 	f->controls = 0;
@@ -742,12 +742,12 @@ static void test_many(void)
 		;
 	order = 0;
 	for (i = 0; i < SLOTS - 2; i++)
-		order += !list_empty(&f->stream[0].lent);
+		order += !list_empty(&f->stream[0].zc_refs);
 	tap_ok(order && !f->completed, "what is lent is in a list, by position");
 	coll_stream_consumed(&f->stream[0], 1000 * (SLOTS - 1) + 99000);
 	tap_ok(f->completed == 1, "so what is consumed is found at its beginning");
 	coll_stream_consumed(&f->stream[0], f->stream[0].tx_position);
-	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].lent), "one after another");
+	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].zc_refs), "one after another");
 	fixture_free(f);
 }
 

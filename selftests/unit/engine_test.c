@@ -74,9 +74,9 @@ static void test_grant(void)
 	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
 	arrive_frame(f, 1, 0, 0, 0, HALF - 8, BORROWED, 2);
-	tap_ok(!f->stream[1].rx_last, "a frame that is not the end of a step");
+	tap_ok(!f->stream[1].rx_step_end, "a frame that is not the end of a step");
 	arrive_frame(f, 1, 0, 0, HALF - 8, 8, BORROWED, 2);
-	tap_ok(f->stream[1].rx_last, "one that is");
+	tap_ok(f->stream[1].rx_step_end, "one that is");
 	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
 	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
 	tap_ok(grant(f, 1, 0, HALF + 4) == -EPROTO,
@@ -499,9 +499,9 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 		if (inst.rx.from == COLL_NOBODY)
 			continue;
 		coll_task_sink(&inst, &sink, 1000);
-		*at++ = !sink.haul.volume ? '-' :
-			sink.haul.source == COLL_CACHING_RELAYED ? 'r' : 'a';
-		passed &= !sink.haul.volume || sink.haul.volume == volume;
+		*at++ = !sink.hint.volume ? '-' :
+			sink.hint.source == COLL_NT_FORWARDED ? 'r' : 'a';
+		passed &= !sink.hint.volume || sink.hint.volume == volume;
 	}
 	passed &= !strcmp(got, want);
 	if (!passed)

@@ -14,7 +14,7 @@
 #include <linux/collective.h>
 
 static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
-/* What a data frame tells of credit is never more than there is: stream_tell(). */
+/* What a data frame tells of credit is never more than there is: stream_piggyback_credit(). */
 static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
 
 /**
@@ -38,47 +38,48 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->sending);
 	INIT_LIST_HEAD(&stream->waiting);
 	INIT_LIST_HEAD(&stream->starving);
-	INIT_LIST_HEAD(&stream->lent);
+	INIT_LIST_HEAD(&stream->zc_refs);
 	INIT_LIST_HEAD(&stream->node);
 }
 
 /* A peer has called something else than what is in progress here. */
-void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *inst)
+void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task)
 {
-	inst->odd = true;
-	stream->engine->ops->mismatch(stream->engine->ctx, inst, stream->peer);
+	task->mismatched = true;
+	stream->engine->ops->mismatch(stream->engine->ctx, task, stream->peer);
 }
 
 /* Has the peer called something else, which he granted? */
-static bool stream_differs(const struct coll_stream *stream, struct coll_task *inst)
+static bool stream_granted_other_call(const struct coll_stream *stream, struct coll_task *task)
 {
-	const struct coll_grant *grant = coll_grants_get(&stream->grants, inst->args.instance);
+	const struct coll_grant *grant = coll_grants_get(&stream->grants, task->args.instance);
 
-	if (!grant->limit || grant->digest == inst->args.digest)
+	if (!grant->limit || grant->digest == task->args.digest)
 		return false;
-	coll_stream_mismatch(stream, inst);
+	coll_stream_mismatch(stream, task);
 	return true;
 }
 
 /* How much more of the present run the peer can take. */
-static u64 stream_granted(const struct coll_stream *stream, struct coll_task *inst)
+static u64 stream_granted(const struct coll_stream *stream, struct coll_task *task)
 {
-	u64 limit = coll_grants_get(&stream->grants, inst->args.instance)->limit;
+	u64 limit = coll_grants_get(&stream->grants, task->args.instance)->limit;
 
-	return limit <= inst->tx_run || stream_differs(stream, inst) ? 0 : limit - inst->tx_run;
+	return limit <= task->tx_run ||
+		stream_granted_other_call(stream, task) ? 0 : limit - task->tx_run;
 }
 
 /**
- * coll_stream_compare() - see whether a peer has granted something else
+ * coll_stream_check_granted_call() - see whether a peer has granted something else
  * @stream: the stream
- * @inst: an operation in progress, which may have nothing to send there
+ * @task: an operation in progress, which may have nothing to send there
  */
-void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst)
+void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task)
 {
 	/* With a key it may be the next use of it that is granted. */
-	if (!inst->error && !inst->odd && inst->args.digest &&
-	    coll_instance_is_counted(inst->args.instance))
-		stream_differs(stream, inst);
+	if (!task->error && !task->mismatched && task->args.digest &&
+	    coll_instance_is_counted(task->args.instance))
+		stream_granted_other_call(stream, task);
 }
 
 /*
@@ -88,7 +89,7 @@ void coll_stream_compare(const struct coll_stream *stream, struct coll_task *ins
  */
 
 /* A data frame leaves: in it. */
-static u8 stream_tell(struct coll_stream *stream)
+static u8 stream_piggyback_credit(struct coll_stream *stream)
 {
 	u8 units = (stream->rx_consumed - stream->rx_returned) / COLL_CREDIT_UNIT;
 
@@ -97,10 +98,10 @@ static u8 stream_tell(struct coll_stream *stream)
 }
 
 /* The peer has consumed so much more. */
-int coll_stream_repaid(struct coll_stream *stream, u64 bytes)
+int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
@@ -108,8 +109,8 @@ int coll_stream_repaid(struct coll_stream *stream, u64 bytes)
 		return 0;
 	stream->tx_credit += bytes;
 	/* Few: there is credit kept to ask for grants for all that may be in progress. */
-	list_for_each_entry_safe(inst, next, &stream->starving, tx_node)
-		coll_task_ready(inst);
+	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
+		coll_task_ready(task);
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
@@ -119,14 +120,14 @@ int coll_stream_repaid(struct coll_stream *stream, u64 bytes)
  * cut it smaller yet.  The end of a step, or of what is granted, never waits, nor
  * does what takes up much of a window.
  */
-static bool worthwhile(const struct coll_task *inst, u64 ready, u64 granted)
+static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 granted)
 {
 	u64 enough = COLL_DATA_MIN;
 
-	if (inst->tx.out.area == COLL_AREA_SCRATCH)
-		enough = min(enough, inst->args.area[COLL_AREA_SCRATCH]->length / 4);
-	return inst->tx.signal || ready >= enough || ready == granted ||
-	       inst->tx_off + ready == inst->tx.out.len;
+	if (task->tx.out.area == COLL_AREA_SCRATCH)
+		enough = min(enough, task->args.area[COLL_AREA_SCRATCH]->length / 4);
+	return task->tx.signal || ready >= enough || ready == granted ||
+	       task->tx_off + ready == task->tx.out.len;
 }
 
 /*
@@ -135,84 +136,85 @@ static bool worthwhile(const struct coll_task *inst, u64 ready, u64 granted)
  * a part of the credit is kept for asking for a grant, with a header alone, and
  * it is enough for all that we may have in progress.
  */
-static bool stream_eager(struct coll_stream *stream, struct coll_task *inst,
-			 struct coll_data *data)
+static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *task,
+				 struct coll_data *data)
 {
 	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
 	u64 room = stream->tx_credit - stream->tx_eager;
 
-	if (inst->rts_sent)
+	if (task->rts_sent)
 		return false;
 	data->flags = COLL_DATA_EAGER;
-	if (!inst->args.eager || room < coll_eager_cost(data->length) + kept) {
+	if (!task->args.eager || room < coll_eager_cost(data->length) + kept) {
 		if (room < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
-		if (inst->tx.single_frame)
-			data->offset = inst->tx.out.len;
-		inst->rts_sent = true;
+		if (task->tx.single_frame)
+			data->offset = task->tx.out.len;
+		task->rts_sent = true;
 	}
 	stream->tx_eager += coll_eager_cost(data->length);
 	return true;
 }
 
 /* It is looked at again when something has happened: coll_task_ready(). */
-static void stream_park(struct coll_task *inst, struct list_head *list)
+static void stream_park(struct coll_task *task, struct list_head *list)
 {
-	inst->tx_parked = true;
-	list_move_tail(&inst->tx_node, list);
+	task->tx_parked = true;
+	list_move_tail(&task->tx_node, list);
 }
 
-/* Begin a frame of @inst, if there is something final that may go; else it is parked. */
-static void stream_frame(struct coll_stream *stream, struct coll_task *inst)
+/* Begin a frame of @task, if there is something final that may go; else it is parked. */
+static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *task)
 {
 	struct coll_engine *engine = stream->engine;
-	const struct coll_span *out = &inst->tx.out;
-	u64 ready = coll_task_sendable(inst);
-	u64 granted = stream_granted(stream, inst);
+	const struct coll_span *out = &task->tx.out;
+	u64 ready = coll_task_sendable(task);
+	u64 granted = stream_granted(stream, task);
 	struct coll_data data = {
 		.lane = engine->lane,
-		.call = coll_plan_call(&inst->args.plan),
-		.step = inst->tx.tag,
-		.instance = inst->args.instance,
-		.offset = inst->tx_off,
+		.call = coll_plan_call(&task->args.plan),
+		.step = task->tx.tag,
+		.instance = task->args.instance,
+		.offset = task->tx_off,
 	};
 	bool ask;
 
-	granted &= ~(u64)(inst->tx.signal ? 0 : inst->args.plan.size - 1);
-	ask = inst->tx.single_frame && !granted;
-	if (!inst->args.eager && !ask)
+	granted &= ~(u64)(task->tx.signal ? 0 : task->args.plan.size - 1);
+	ask = task->tx.single_frame && !granted;
+	if (!task->args.eager && !ask)
 		ready = min(ready, granted);
-	if (!ready || !worthwhile(inst, ready, granted) || !coll_task_may_zerocopy(inst, stream)) {
-		stream_park(inst, &stream->waiting);
+	if (!ready || !frame_is_worthwhile(task, ready, granted) ||
+	    !coll_task_may_zerocopy(task, stream)) {
+		stream_park(task, &stream->waiting);
 		return;
 	}
-	data.length = inst->tx.signal ? 0 : min_t(u64, ready, COLL_DATA_FULL);
+	data.length = task->tx.signal ? 0 : min_t(u64, ready, COLL_DATA_FULL);
 
-	if (ask || (inst->args.eager && granted < ready)) {
-		if (!stream_eager(stream, inst, &data)) {
-			stream_park(inst, inst->rts_sent ? &stream->waiting :
+	if (ask || (task->args.eager && granted < ready)) {
+		if (!stream_charge_credit(stream, task, &data)) {
+			stream_park(task, task->rts_sent ? &stream->waiting :
 					  &stream->starving);
 			return;
 		}
-	} else if (!inst->args.eager && out->area != COLL_AREA_SCRATCH) {
+	} else if (!task->args.eager && out->area != COLL_AREA_SCRATCH) {
 		data.flags = COLL_DATA_BORROWED;
 	}
 
-	data.credit = stream_tell(stream);
-	coll_wire_put_data(stream->tx_head, &data, engine->incarnation);
-	stream->tx_head_left = COLL_DATA_SIZE;
+	data.credit = stream_piggyback_credit(stream);
+	coll_wire_put_data(stream->tx_hdr, &data, engine->incarnation);
+	stream->tx_hdr_left = COLL_DATA_SIZE;
 	stream->tx_left = data.length;
-	stream->tx_mem = inst->args.area[out->area];
-	stream->tx_off = inst->args.area_off[out->area] + out->off + inst->tx_off;
+	stream->tx_mem = task->args.area[out->area];
+	stream->tx_off = task->args.area_off[out->area] + out->off + task->tx_off;
 	stream->tx_scratch = out->area == COLL_AREA_SCRATCH;
-	stream->tx_copy = inst->args.eager || stream->tx_scratch;
-	stream->tx_inst = inst;
+	stream->tx_copy = task->args.eager || stream->tx_scratch;
+	stream->tx_task = task;
 	stream->tx_position += data.length;
-	inst->open_frames++;
+	task->open_frames++;
 	if (!(data.flags & COLL_DATA_REQUEST))
-		coll_task_tx_advance(inst, stream, data.length);
+		coll_task_tx_advance(task, stream, data.length);
 }
 
 /**
@@ -226,23 +228,23 @@ static void stream_frame(struct coll_stream *stream, struct coll_task *inst)
  */
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 
 	if (stream->released)
 		return false;
 
 	/* Each is looked at once, until something happens that may let it send. */
-	while (!stream->tx_inst) {
-		inst = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
-		if (!inst)
+	while (!stream->tx_task) {
+		task = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
+		if (!task)
 			return false;
-		stream_frame(stream, inst);
+		stream_open_tx_frame(stream, task);
 	}
 
-	if (stream->tx_head_left)
+	if (stream->tx_hdr_left)
 		*out = (struct coll_out){
-			.ptr = stream->tx_head + COLL_DATA_SIZE - stream->tx_head_left,
-			.len = stream->tx_head_left,
+			.ptr = stream->tx_hdr + COLL_DATA_SIZE - stream->tx_hdr_left,
+			.len = stream->tx_hdr_left,
 			.mem = stream->tx_mem,
 			.off = stream->tx_off,
 			.more = stream->tx_left,
@@ -259,15 +261,15 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 }
 
 /* The transport has taken the whole frame, or will never. */
-static void stream_unframe(struct coll_stream *stream)
+static void stream_close_tx_frame(struct coll_stream *stream)
 {
-	struct coll_task *inst = stream->tx_inst;
+	struct coll_task *task = stream->tx_task;
 
-	stream->tx_inst = NULL;
-	stream->tx_head_left = 0;
+	stream->tx_task = NULL;
+	stream->tx_hdr_left = 0;
 	stream->tx_left = 0;
-	if (inst)
-		coll_task_unframed(inst);
+	if (task)
+		coll_task_frame_sent(task);
 }
 
 /**
@@ -277,31 +279,31 @@ static void stream_unframe(struct coll_stream *stream)
  */
 void coll_stream_sent(struct coll_stream *stream, u32 len)
 {
-	u32 head = min(len, stream->tx_head_left);
+	u32 head = min(len, stream->tx_hdr_left);
 
 	len -= head;
-	stream->tx_head_left -= head;
+	stream->tx_hdr_left -= head;
 	stream->tx_left -= len;
 	stream->tx_off += len;
 	stream->engine->stats.sent += len;
-	if (stream->tx_scratch && stream->tx_inst->schedule->windowed && len)
-		coll_task_left(stream->tx_inst, stream->tx_off);
-	if (!stream->tx_head_left && !stream->tx_left)
-		stream_unframe(stream);
+	if (stream->tx_scratch && stream->tx_task->schedule->windowed && len)
+		coll_task_scratch_freed(stream->tx_task, stream->tx_off);
+	if (!stream->tx_hdr_left && !stream->tx_left)
+		stream_close_tx_frame(stream);
 }
 
-static bool grant_useless(const struct coll_engine *engine, u64 instance)
+static bool grant_is_useless(const struct coll_engine *engine, u64 instance)
 {
-	const struct coll_task *inst = coll_task_find(engine, instance);
+	const struct coll_task *task = coll_task_find(engine, instance);
 
-	return inst ? inst->error : !coll_engine_expects(engine, instance);
+	return task ? task->error : !coll_engine_expects(engine, instance);
 }
 
 /*
  * The peer has failed many operations that have not begun here.  Of those that
  * come in order it has no two in progress that are further apart than nhash.
  */
-static bool grant_past(const struct coll_engine *engine, u64 instance, u64 latest)
+static bool grant_is_old(const struct coll_engine *engine, u64 instance, u64 latest)
 {
 	return coll_instance_is_counted(instance) && coll_instance_is_counted(latest) &&
 	       instance + engine->nhash <= latest;
@@ -319,8 +321,8 @@ static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 
 		/* Another one may be moved to its place. */
 		if (stream->grants.entry[i].instance &&
-		    (useless ? grant_useless(engine, instance) :
-			       grant_past(engine, instance, latest)))
+		    (useless ? grant_is_useless(engine, instance) :
+			       grant_is_old(engine, instance, latest)))
 			coll_grants_drop(&stream->grants, instance);
 		else
 			i++;
@@ -357,38 +359,38 @@ static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
-	struct coll_task *inst = coll_task_find(engine, instance);
+	struct coll_task *task = coll_task_find(engine, instance);
 	int err;
 
 	if (instance == COLL_INSTANCE_GROUP)
 		return -EPROTO;
-	if (grant_useless(engine, instance))
+	if (grant_is_useless(engine, instance))
 		return 0;
 	if (stream->grants.count + 1 == stream->grants.size)
 		stream_sweep_grants(stream, instance);
 	err = coll_grants_raise(&stream->grants, instance, limit, digest);
 	if (err)
 		return -EPROTO;
-	if (inst) {
-		coll_stream_compare(stream, inst);
-		if (inst->tx_stream == stream && !list_empty(&inst->tx_node))
-			coll_task_ready(inst);
+	if (task) {
+		coll_stream_check_granted_call(stream, task);
+		if (task->tx_stream == stream && !list_empty(&task->tx_node))
+			coll_task_ready(task);
 	}
 	engine->ops->kick(engine->ctx, stream);
 	return 0;
 }
 
 /* What was lent up to a position is not read any more. */
-static void stream_covered(struct coll_stream *stream, u64 position)
+static void stream_drop_zc_refs(struct coll_stream *stream, u64 position)
 {
-	struct coll_zc_ref *mark;
+	struct coll_zc_ref *ref;
 
 	/* Each was put there by a frame of ours. */
-	while ((mark = list_first_entry_or_null(&stream->lent, struct coll_zc_ref, node)) &&
-	       mark->position <= position) {
-		list_del(&mark->node);
-		mark->stream = NULL;
-		coll_task_consumed(mark->inst);
+	while ((ref = list_first_entry_or_null(&stream->zc_refs, struct coll_zc_ref, node)) &&
+	       ref->position <= position) {
+		list_del(&ref->node);
+		ref->stream = NULL;
+		coll_task_consumed(ref->task);
 	}
 }
 
@@ -404,7 +406,7 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 	if (position < stream->tx_consumed || position > stream->tx_position)
 		return -EPROTO;
 	stream->tx_consumed = position;
-	stream_covered(stream, position);
+	stream_drop_zc_refs(stream, position);
 	return 0;
 }
 
@@ -420,7 +422,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
 	int err = -EPROTO;
 
 	if (position >= stream->tx_credited)
-		err = coll_stream_repaid(stream, position - stream->tx_credited);
+		err = coll_stream_add_credit(stream, position - stream->tx_credited);
 	if (!err)
 		stream->tx_credited = position;
 	return err;
@@ -435,7 +437,7 @@ noinline void coll_stream_release(struct coll_stream *stream)
 	if (stream->released)
 		return;
 	stream->released = true;
-	stream_unframe(stream);
-	stream_covered(stream, U64_MAX);
+	stream_close_tx_frame(stream);
+	stream_drop_zc_refs(stream, U64_MAX);
 }
 

@@ -267,14 +267,14 @@ struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range 
 }
 
 /**
- * coll_plan_local() - some of the input is some of the result
+ * coll_plan_local_copy() - some of the input is some of the result
  * @plan: the operation
  * @from: elements of COLL_AREA_SEND
  * @to: as many of COLL_AREA_RECV
  * @local: filled in
  */
-void coll_plan_local(const struct coll_plan *plan, struct coll_range from,
-		     struct coll_range to, struct coll_local *local)
+void coll_plan_local_copy(const struct coll_plan *plan, struct coll_range from,
+			  struct coll_range to, struct coll_local_copy *local)
 {
 	local->from = from.first * plan->size;
 	local->to = to.first * plan->size;
@@ -296,10 +296,10 @@ bool coll_plan_moves(const struct coll_plan *plan)
  * @plan: the operation
  * @local: filled in
  */
-void coll_local_alone(const struct coll_plan *plan, struct coll_local *local)
+void coll_local_alone(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (plan->nranks == 1)
-		coll_plan_local(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
 }
 
 /**
@@ -307,10 +307,10 @@ void coll_local_alone(const struct coll_plan *plan, struct coll_local *local)
  * @plan: the operation
  * @local: filled in
  */
-void coll_local_first(const struct coll_plan *plan, struct coll_local *local)
+void coll_local_first(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (!plan->rank)
-		coll_plan_local(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
 }
 
 /**
@@ -318,8 +318,8 @@ void coll_local_first(const struct coll_plan *plan, struct coll_local *local)
  * @plan: the operation
  * @local: filled in
  */
-void coll_local_root(const struct coll_plan *plan, struct coll_local *local)
+void coll_local_root(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (coll_plan_is_root(plan))
-		coll_plan_local(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
 }

@@ -142,10 +142,10 @@ struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_ra
 struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count, u64 index);
 
 bool coll_plan_moves(const struct coll_plan *plan);
-void coll_plan_local(const struct coll_plan *plan, struct coll_range from,
-		     struct coll_range to, struct coll_local *local);
-void coll_local_alone(const struct coll_plan *plan, struct coll_local *local);
-void coll_local_first(const struct coll_plan *plan, struct coll_local *local);
-void coll_local_root(const struct coll_plan *plan, struct coll_local *local);
+void coll_plan_local_copy(const struct coll_plan *plan, struct coll_range from,
+			  struct coll_range to, struct coll_local_copy *local);
+void coll_local_alone(const struct coll_plan *plan, struct coll_local_copy *local);
+void coll_local_first(const struct coll_plan *plan, struct coll_local_copy *local);
+void coll_local_root(const struct coll_plan *plan, struct coll_local_copy *local);
 
 #endif /* COLL_PLAN_H */

@@ -27,7 +27,7 @@
  * scratch is cut into segments, each a quarter of the window at most: a segment is
  * granted at the latest when all but the one before it have left.  So no rank
  * waits for what comes later at another one, and nobody waits in a circle.  Two ranks
- * that swap need no segments: each can take as much as it has set aside, and what it
+ * that swap need no segments: each can take as much as it has set saved, and what it
  * has sent of that makes room for more.
  *
  * @name: for people
@@ -45,11 +45,11 @@
  * @next: the first step from @i on whose half that @sends, or that receives, may move
  *	something; U64_MAX: there is none.  It takes time by the ranks, not by the steps.
  *	NULL: any step may
- * @turn: the last step that takes something from @peer, of what is sent on credit; any
+ * @last_from: the last step that takes something from @peer, of what is sent on credit; any
  *	other number: there is none.  NULL: all comes from the rank before (@ring), or of
  *	the steps there are COLL_STEPS_FEW at most
- * @meets: does any step send to @peer, or receive from it?  NULL: the steps are few
- * @local: what is copied here besides; @local is zeroed; NULL: nothing
+ * @has_peer: does any step send to @peer, or receive from it?  NULL: the steps are few
+ * @local_copy: what is copied here besides; @local_copy is zeroed; NULL: nothing
  * @save_input: what is copied before anything is sent, so that it can be sent although
  *	it is overwritten: a small block, of each rank at most, from
  *	COLL_AREA_SEND to COLL_AREA_SCRATCH; NULL: nothing
@@ -66,10 +66,10 @@ struct coll_schedule {
 	u64 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
 	u64 (*next)(const struct coll_plan *plan, u64 i, bool sends);
-	u64 (*turn)(const struct coll_plan *plan, u32 peer);
-	bool (*meets)(const struct coll_plan *plan, u32 peer);
-	void (*local)(const struct coll_plan *plan, struct coll_local *local);
-	void (*save_input)(const struct coll_plan *plan, struct coll_local *local);
+	u64 (*last_from)(const struct coll_plan *plan, u32 peer);
+	bool (*has_peer)(const struct coll_plan *plan, u32 peer);
+	void (*local_copy)(const struct coll_plan *plan, struct coll_local_copy *local);
+	void (*save_input)(const struct coll_plan *plan, struct coll_local_copy *local);
 	u64 (*scratch)(const struct coll_plan *plan);
 };
 
@@ -99,15 +99,15 @@ extern const struct coll_schedule coll_tree_allreduce;
 extern const struct coll_schedule coll_tree_scan;
 extern const struct coll_schedule coll_tree_exscan;
 extern const struct coll_schedule coll_tree_allgather;
-extern const struct coll_schedule coll_pair_send;
-extern const struct coll_schedule coll_pair_recv;
+extern const struct coll_schedule coll_p2p_send;
+extern const struct coll_schedule coll_p2p_recv;
 extern const struct coll_schedule coll_varlen_broadcast;
 extern const struct coll_schedule coll_varlen_scatter;
 extern const struct coll_schedule coll_direct_gather;
 extern const struct coll_schedule coll_direct_scatter;
 extern const struct coll_schedule coll_direct_reduce;
 extern const struct coll_schedule coll_direct_alltoall;
-extern const struct coll_schedule coll_direct_swap;
+extern const struct coll_schedule coll_direct_exchange;
 extern const struct coll_schedule coll_direct_reduce_scatter;
 extern const struct coll_schedule coll_direct_allreduce;
 

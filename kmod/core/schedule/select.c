@@ -12,9 +12,9 @@ static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
 
 /* Each rank has a connection to every other one. */
-#define COLL_NEAR_RANKS		16
+#define COLL_SAME_HOST_RANKS		16
 /* Of this size a rank's second-level cache holds one chunk and no two, or none. */
-#define COLL_NEAR_CHUNK		(1024 * 1024U)
+#define COLL_SAME_HOST_CHUNK		(1024 * 1024U)
 
 /**
  * struct schedule_row - the schedules of a collective
@@ -73,10 +73,10 @@ static const struct schedule_row schedules[COLLECTIVE_OPCODE_COUNT] = {
 		.tree	= &coll_tree_exscan,
 	},
 	[COLLECTIVE_SEND]	= {
-		.direct	= &coll_pair_send,
+		.direct	= &coll_p2p_send,
 	},
 	[COLLECTIVE_RECV]	= {
-		.direct	= &coll_pair_recv,
+		.direct	= &coll_p2p_recv,
 	},
 };
 
@@ -126,8 +126,8 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
  */
 static bool beyond_caches(const struct coll_plan *plan)
 {
-	return plan->same_host && plan->nranks > 2 && plan->nranks <= COLL_NEAR_RANKS &&
-	       plan->count / plan->nranks >= COLL_NEAR_CHUNK / plan->size;
+	return plan->same_host && plan->nranks > 2 && plan->nranks <= COLL_SAME_HOST_RANKS &&
+	       plan->count / plan->nranks >= COLL_SAME_HOST_CHUNK / plan->size;
 }
 
 /* The length comes with the elements, from who knows it. */
@@ -142,18 +142,18 @@ static const struct coll_schedule *varlen(const struct coll_plan *plan)
 	case COLLECTIVE_SCATTER:
 		return &coll_varlen_scatter;
 	case COLLECTIVE_RECV:
-		return &coll_pair_recv;
+		return &coll_p2p_recv;
 	}
 	return NULL;
 }
 
-/* From who works in place small blocks are all set aside at once. */
+/* From who works in place small blocks are all set saved at once. */
 static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
 {
 	if (plan->collective == COLLECTIVE_ALLREDUCE && few)
 		return NULL;
 	if (plan->collective == COLLECTIVE_ALLTOALL && plan->in_place && (plan->vector || !few))
-		return &coll_direct_swap;
+		return &coll_direct_exchange;
 	return schedules[plan->collective].direct;
 }
 

@@ -106,12 +106,12 @@ static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
 }
 
 /**
- * struct coll_local - what a rank copies from its input to its result
+ * struct coll_local_copy - what a rank copies from its input to its result
  * @from: offset in COLL_AREA_SEND, bytes
  * @to: offset in COLL_AREA_RECV
  * @len: bytes, may be 0
  */
-struct coll_local {
+struct coll_local_copy {
 	u64 from;
 	u64 to;
 	u64 len;
