@@ -344,14 +344,14 @@ void rig_submit(struct rig *rig, struct input *in)
 	if (!operation)
 		return;
 	call.instance = choose_name(rig, in, &call.plan);
-	if (failed_names_have(&rig->failures, call.instance)) {
+	if (failed_set_have(&rig->failures, call.instance)) {
 		operation_free(operation);
 		return;
 	}
 	rig->call = coll_plan_call(&call.plan);
 	rig->submitted++;
-	operation->inst = (struct coll_task){ .args = call };
-	err = coll_engine_submit(&rig->engine, &operation->inst);
+	operation->task = (struct coll_task){ .args = call };
+	err = coll_engine_submit(&rig->engine, &operation->task);
 	if (!err)
 		return;
 	require(err == -EEXIST);

@@ -99,14 +99,14 @@ static void endpoint_pop(struct endpoint *ep)
  * endpoint_opens() - is a frame of an instance open?
  * @member: the rank
  * @lane: the lane
- * @inst: the instance
+ * @task: the instance
  */
-bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *inst)
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *task)
 {
 	u32 peer;
 
 	for (peer = 0; peer < member->sim->config.nranks; peer++)
-		if (member->ep[lane][peer] && member->ep[lane][peer]->stream.tx_task == inst)
+		if (member->ep[lane][peer] && member->ep[lane][peer]->stream.tx_task == task)
 			return true;
 	return false;
 }

@@ -337,10 +337,10 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
 	while (!list_empty(&sim->wrecks)) {
-		struct coll_task *inst = list_first_entry(&sim->wrecks, struct coll_task, node);
+		struct coll_task *task = list_first_entry(&sim->wrecks, struct coll_task, node);
 
-		list_del(&inst->node);
-		free(inst);
+		list_del(&task->node);
+		free(task);
 	}
 	for (i = 0; i < config->nops; i++)
 		reference_free(&sim->ops[i], config->nranks);

@@ -131,13 +131,13 @@ static void test_early(void)
 }
 
 /* As coll_task_awaits() was: one step after the other. */
-static bool awaits(const struct coll_task *inst, u32 peer)
+static bool awaits(const struct coll_task *task, u32 peer)
 {
 	struct coll_step step;
 	u64 i;
 
-	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->args.plan, i, &step);
+	for (i = task->rx_step; i < task->nsteps; i++) {
+		coll_schedule_step(task->schedule, &task->args.plan, i, &step);
 		if (step.from == peer && coll_half_moves(&step, step.from, &step.in))
 			return true;
 	}
@@ -146,20 +146,20 @@ static bool awaits(const struct coll_task *inst, u32 peer)
 
 static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedule *schedule)
 {
-	struct coll_task inst = {
+	struct coll_task task = {
 		.args = { .plan = *plan, .eager = true },
 		.schedule = schedule,
 		.nsteps = schedule->steps(plan),
 	};
 	u32 peer;
 
-	for (;; inst.rx_step++) {
-		inst.rx_step = coll_schedule_next(schedule, plan, inst.rx_step, inst.nsteps, false,
-						  &inst.rx);
+	for (;; task.rx_step++) {
+		task.rx_step = coll_schedule_next(schedule, plan, task.rx_step, task.nsteps, false,
+						  &task.rx);
 		for (peer = 0; peer < plan->nranks; peer++)
-			if (coll_task_awaits(&inst, peer) != awaits(&inst, peer))
+			if (coll_task_awaits(&task, peer) != awaits(&task, peer))
 				return false;
-		if (inst.rx_step == inst.nsteps)
+		if (task.rx_step == task.nsteps)
 			return true;
 	}
 }
@@ -530,7 +530,7 @@ static void test_sections(void)
 	struct coll_data data = {
 		.flags = EAGER, .call = coll_plan_call(&call.plan), .length = 30000,
 	};
-	struct coll_task *inst = calloc(1, sizeof(*inst));
+	struct coll_task *task = calloc(1, sizeof(*task));
 
 	impl = coll_reduce_scalar;
 	impl.registers = true;
@@ -542,8 +542,8 @@ static void test_sections(void)
 	call.area[COLL_AREA_RECV] = &dst.mem;
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 30000);
-	inst->args = call;
-	coll_engine_begin(&f->engine, inst);
+	task->args = call;
+	coll_engine_begin(&f->engine, task);
 	looks_most = 0;
 	tap_ok(!f->completed, "what came early is not taken as its operation begins");
 	while ((used = coll_engine_deliver_some(&f->engine, 1))) {
@@ -703,7 +703,7 @@ static void test_many(void)
 	struct coll_schedule counting;
 	struct coll_task_args call;
 	struct coll_out out;
-	struct coll_task *inst;
+	struct coll_task *task;
 	u32 i, waiting = 0, order = 0;
 	bool sorted = true;
 
@@ -718,15 +718,15 @@ static void test_many(void)
 	}
 	tap_ok(!depart(f, 0) && list_empty(&f->stream[0].sending),
 	       "what has no grant is looked at once");
-	list_for_each_entry(inst, &f->stream[0].waiting, tx_node)
+	list_for_each_entry(task, &f->stream[0].waiting, tx_node)
 		waiting++;
 	tap_ok(waiting == SLOTS - 2, "and waits elsewhere");
 
 	/* The grants come in another order than the calls. */
 	for (i = SLOTS - 2; i--;)
 		grant(f, 0, coll_instance_keyed(i), 1000);
-	list_for_each_entry(inst, &f->stream[0].sending, tx_node)
-		sorted &= inst->args.instance == coll_instance_keyed(order++);
+	list_for_each_entry(task, &f->stream[0].sending, tx_node)
+		sorted &= task->args.instance == coll_instance_keyed(order++);
 	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
 	grant(f, 0, coll_instance_keyed(3), 2000);
 	tap_ok(coll_stream_next(&f->stream[0], &out) &&
