@@ -329,7 +329,7 @@ static int announces_message(struct scene *scene, struct foe *foe)
 	CHECK_EQ(0, member_start(scene->fd[1], &op, &request));
 	CHECK_EQ(0, peer_tell(&foe->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = coll_instance_is_p2p(1, 2, 0, false),
+		.instance = coll_instance_p2p(1, 2, 0, false),
 		.signature = {
 			.collective = COLLECTIVE_SEND,
 			.type = COLLECTIVE_UINT32,

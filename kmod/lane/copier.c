@@ -30,7 +30,7 @@ static bool use_nontemporal(const struct coll_nt_policy *policy, const struct co
 {
 	if (policy)
 		return coll_nt_policy_use(policy);
-	return READ_ONCE(nontemporal) > 0 && hint->volume >= COLL_CACHING_MIN;
+	return READ_ONCE(nontemporal) > 0 && hint->volume >= COLL_NT_MIN;
 }
 
 /* See struct coll_copier. */

@@ -90,7 +90,7 @@ static void lane_mismatch(void *ctx, struct coll_task *task, u32 peer)
 	lane->mismatch_pending = true;
 }
 
-static void lane_vector(void *ctx, bool begin)
+static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
 
@@ -113,7 +113,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
-	.vector		= lane_vector,
+	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
 

@@ -59,7 +59,7 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer_ack = conn->stream->rx_last;
+	conn->ep.defer_ack = conn->stream->rx_step_end;
 	return n;
 }
 

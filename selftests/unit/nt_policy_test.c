@@ -60,7 +60,7 @@ static u64 operations(struct coll_nt_policies *cachings, const struct model *mod
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		past += operation(cachings, model, volume, COLL_CACHING_ARRIVING);
+		past += operation(cachings, model, volume, COLL_NT_RECEIVED);
 	return past * 100 / (volume * count);
 }
 
@@ -127,7 +127,7 @@ static bool test_apart(void)
 	operations(&cachings, &large, 64 * MIB, 20);
 	passed = within("half", operations(&cachings, &fitting, 32 * MIB, 3), 0, 40);
 	for (i = 0; i < 3; i++)
-		passed &= operation(&cachings, &large, 64 * MIB, COLL_CACHING_LOCAL) < 64 * MIB;
+		passed &= operation(&cachings, &large, 64 * MIB, COLL_NT_LOCAL) < 64 * MIB;
 	return passed && within("as it was", operations(&cachings, &large, 64 * MIB, 3), 100, 100);
 }
 
@@ -135,16 +135,16 @@ static bool test_find(void)
 {
 	struct coll_nt_policies cachings = { 0 };
 
-	return !coll_nt_policy_find(&cachings, 0, COLL_CACHING_LOCAL) &&
-	       !coll_nt_policy_find(&cachings, COLL_CACHING_MIN - 1, COLL_CACHING_LOCAL) &&
-	       coll_nt_policy_find(&cachings, COLL_CACHING_MIN, COLL_CACHING_LOCAL) ==
-	       &cachings.of[0][COLL_CACHING_LOCAL] &&
-	       coll_nt_policy_find(&cachings, 2 * COLL_CACHING_MIN - 1, COLL_CACHING_RELAYED) ==
-	       &cachings.of[0][COLL_CACHING_RELAYED] &&
-	       coll_nt_policy_find(&cachings, 2 * COLL_CACHING_MIN, COLL_CACHING_RELAYED) ==
-	       &cachings.of[1][COLL_CACHING_RELAYED] &&
-	       coll_nt_policy_find(&cachings, U64_MAX, COLL_CACHING_ARRIVING) ==
-	       &cachings.of[COLL_CACHING_SIZES - 1][COLL_CACHING_ARRIVING];
+	return !coll_nt_policy_find(&cachings, 0, COLL_NT_LOCAL) &&
+	       !coll_nt_policy_find(&cachings, COLL_NT_MIN - 1, COLL_NT_LOCAL) &&
+	       coll_nt_policy_find(&cachings, COLL_NT_MIN, COLL_NT_LOCAL) ==
+	       &cachings.policy[0][COLL_NT_LOCAL] &&
+	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN - 1, COLL_NT_FORWARDED) ==
+	       &cachings.policy[0][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN, COLL_NT_FORWARDED) ==
+	       &cachings.policy[1][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&cachings, U64_MAX, COLL_NT_RECEIVED) ==
+	       &cachings.policy[COLL_NT_SIZES - 1][COLL_NT_RECEIVED];
 }
 
 int main(void)

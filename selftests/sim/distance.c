@@ -12,18 +12,18 @@
 /* The latest failures that MUTATION_FORGET remembers. */
 #define FORGET_AFTER	8
 
-static u32 ahead_bound(const struct sim *sim)
+static u32 distance_bound(const struct sim *sim)
 {
 	return 2 * sim->config.nslots;
 }
 
-static u64 *ahead_place(const struct member *member, u64 name)
+static u64 *distance_place(const struct member *member, u64 name)
 {
-	return &member->failed_counted[name & (ahead_bound(member->sim) - 1)];
+	return &member->failed_counted[name & (distance_bound(member->sim) - 1)];
 }
 
 /* The next operation without a key, from a place in the program. */
-static void ahead_advance(struct member *member, u32 number)
+static void distance_advance(struct member *member, u32 number)
 {
 	const struct sim *sim = member->sim;
 
@@ -33,10 +33,10 @@ static void ahead_advance(struct member *member, u32 number)
 }
 
 /**
- * ahead_init() - nothing was submitted yet
+ * distance_init() - nothing was submitted yet
  * @member: the rank
  */
-void ahead_init(struct member *member)
+void distance_init(struct member *member)
 {
 	const struct config *config = &member->sim->config;
 	struct coll_distance *distance = &member->distance;
@@ -44,34 +44,34 @@ void ahead_init(struct member *member)
 
 	while (1U << rounds < config->nranks)
 		rounds++;
-	coll_distance_init(distance, rounds, ahead_bound(member->sim));
+	coll_distance_init(distance, rounds, distance_bound(member->sim));
 	member->counted = config->origin.name;
 	distance->succeeded = config->origin.name;
 	for (k = 0; k < rounds; k++) {
-		distance->heard[k] = config->origin.name;
-		distance->told[k] = config->origin.name;
+		distance->received[k] = config->origin.name;
+		distance->sent[k] = config->origin.name;
 	}
-	member->failed_counted = calloc(ahead_bound(member->sim),
+	member->failed_counted = calloc(distance_bound(member->sim),
 					sizeof(*member->failed_counted));
-	ahead_advance(member, 0);
+	distance_advance(member, 0);
 }
 
 /**
- * ahead_may() - is a rank not too far ahead of the others?
+ * distance_may() - is a rank not too far ahead of the others?
  * @member: the rank
  * @name: of an operation without a key that it would submit
  */
-bool ahead_may(const struct member *member, u64 name)
+bool distance_may(const struct member *member, u64 name)
 {
 	const struct config *config = &member->sim->config;
 
 	if (config->fault != FAULT_INSTANCE || config->mutation == MUTATION_AHEAD)
 		return true;
-	return name - coll_distance_known(&member->distance, name) < ahead_bound(member->sim);
+	return name - coll_distance_known(&member->distance, name) < distance_bound(member->sim);
 }
 
 /* Other ranks may wait because they know too little. */
-static void ahead_tell(struct member *member)
+static void distance_send(struct member *member)
 {
 	struct coll_distance *distance = &member->distance;
 	const struct sim *sim = member->sim;
@@ -87,51 +87,51 @@ static void ahead_tell(struct member *member)
 			.submitted = coll_distance_least(distance, member->counted, round),
 		};
 
-		distance->told[round] = control.submitted;
+		distance->sent[round] = control.submitted;
 		control_send(member, (member->rank + (1U << round)) % sim->config.nranks, &control);
 	}
 }
 
 /**
- * ahead_submitted() - a rank has submitted an operation
+ * distance_submitted() - a rank has submitted an operation
  * @member: the rank
  * @number: of the operation; without a key, the next one
  */
-void ahead_submitted(struct member *member, u32 number)
+void distance_submitted(struct member *member, u32 number)
 {
 	if (number != member->next_counted)
 		return;
 	member->counted = member->sim->ops[number].name + 1;
-	ahead_advance(member, number + 1);
-	ahead_tell(member);
+	distance_advance(member, number + 1);
+	distance_send(member);
 }
 
 /**
- * ahead_hear() - another rank tells how far it is
+ * distance_receive() - another rank tells how far it is
  * @member: it is heard there
  * @from: the other rank
  * @count: what it tells: see struct coll_control
  */
-void ahead_hear(struct member *member, u32 from, u64 count)
+void distance_receive(struct member *member, u32 from, u64 count)
 {
 	u32 nranks = member->sim->config.nranks, round;
 
 	for (round = 0; round < member->distance.rounds; round++)
 		if ((from + (1U << round)) % nranks == member->rank)
-			coll_distance_hear(&member->distance, round, count);
-	ahead_tell(member);
+			coll_distance_receive(&member->distance, round, count);
+	distance_send(member);
 	sim_wake(member->sim, &member->actor);
 }
 
 /**
- * ahead_fail() - an operation has failed, as a rank hears
+ * distance_fail() - an operation has failed, as a rank hears
  * @member: the rank
  * @name: of the operation
  */
-void ahead_fail(struct member *member, u64 name)
+void distance_fail(struct member *member, u64 name)
 {
 	const struct sim *sim = member->sim;
-	u64 *place = ahead_place(member, name);
+	u64 *place = distance_place(member, name);
 	u32 i;
 
 	if (coll_instance_is_counted(name)) {
@@ -145,17 +145,17 @@ void ahead_fail(struct member *member, u64 name)
 }
 
 /**
- * ahead_failed() - has an operation that is not over failed, as far as a rank has heard?
+ * distance_failed() - has an operation that is not over failed, as far as a rank has heard?
  * @member: the rank
  * @name: of the operation
  */
-bool ahead_failed(const struct member *member, u64 name)
+bool distance_failed(const struct member *member, u64 name)
 {
 	const struct sim *sim = member->sim;
 	u32 i;
 
 	if (coll_instance_is_counted(name))
-		return *ahead_place(member, name) == name + 1;
+		return *distance_place(member, name) == name + 1;
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].name == name)
 			return member->parts[i].failure;
@@ -163,11 +163,11 @@ bool ahead_failed(const struct member *member, u64 name)
 }
 
 /**
- * ahead_remembers() - likewise, as the engine is told
+ * distance_remembers() - likewise, as the engine is told
  * @member: the rank
  * @name: of the operation
  */
-bool ahead_remembers(const struct member *member, u64 name)
+bool distance_remembers(const struct member *member, u64 name)
 {
 	const struct sim *sim = member->sim;
 	u32 i;
@@ -177,5 +177,5 @@ bool ahead_remembers(const struct member *member, u64 name)
 			if (sim->ops[i].name == name)
 				return member->parts[i].failure + FORGET_AFTER > member->failures &&
 				       member->parts[i].failure;
-	return ahead_failed(member, name);
+	return distance_failed(member, name);
 }

@@ -31,9 +31,9 @@ static void test_neighbours(void)
 		u32 here = coll_instance_hash(name, SIZE),
 			before = coll_instance_hash(name - 1, SIZE);
 
-		passed &= name % COLL_NAME_NEIGHBOURS == 0 ||
+		passed &= name % COLL_INSTANCE_NEIGHBOURS == 0 ||
 			  (here != before &&
-			   here / COLL_NAME_NEIGHBOURS == before / COLL_NAME_NEIGHBOURS);
+			   here / COLL_INSTANCE_NEIGHBOURS == before / COLL_INSTANCE_NEIGHBOURS);
 	}
 	tap_ok(passed, "neighbours are together, and apart");
 }

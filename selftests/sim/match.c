@@ -6,7 +6,7 @@
  */
 #include "sim.h"
 
-static u32 agree_rounds(const struct sim *sim)
+static u32 match_rounds(const struct sim *sim)
 {
 	u32 rounds = 0;
 
@@ -15,7 +15,7 @@ static u32 agree_rounds(const struct sim *sim)
 	return rounds;
 }
 
-static struct coll_signature agree_signature(const struct sim_op *op)
+static struct coll_signature match_signature(const struct sim_op *op)
 {
 	return (struct coll_signature){
 		.collective = op->collective,
@@ -28,27 +28,27 @@ static struct coll_signature agree_signature(const struct sim_op *op)
 }
 
 /**
- * agree_waits() - does an operation wait for the announcements of all ranks?
+ * match_waits() - does an operation wait for the announcements of all ranks?
  * @sim: the world
  * @op: the operation
  */
-bool agree_waits(const struct sim *sim, const struct sim_op *op)
+bool match_waits(const struct sim *sim, const struct sim_op *op)
 {
-	struct coll_signature signature = agree_signature(op);
+	struct coll_signature signature = match_signature(op);
 
 	return sim->config.fault == FAULT_COUNTS && op->vector && !op->varlen &&
 	       coll_signature_paired(&signature);
 }
 
 /* All ranks have been heard. */
-static void agree_end(struct member *member, u32 number)
+static void match_end(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
 	struct sim_part *part = &member->parts[number];
 	struct coll_imbalance found;
 	u64 total = coll_balance_total(part->balances, part->balance, sim->config.nranks);
 
-	part->agreed = true;
+	part->matched = true;
 	if (sim->config.mutation == MUTATION_BALANCE)
 		total = 0;
 	if (total) {
@@ -65,67 +65,69 @@ static void agree_end(struct member *member, u32 number)
 }
 
 /* Tell what may be told. */
-static void agree_tell(struct member *member, u32 number)
+static void match_send(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
 	struct sim_part *part = &member->parts[number];
-	u32 rounds = agree_rounds(sim);
+	u32 rounds = match_rounds(sim);
 
-	for (; part->told < rounds; part->told++) {
-		u32 needed = (1U << part->told) - 1;
+	for (; part->rounds_sent < rounds; part->rounds_sent++) {
+		u32 needed = (1U << part->rounds_sent) - 1;
 		struct coll_control control = {
 			.kind = COLL_CONTROL_ANNOUNCE,
 			.instance = sim->ops[number].name,
-			.position = part->told,
-			.signature = agree_signature(&sim->ops[number]),
+			.position = part->rounds_sent,
+			.signature = match_signature(&sim->ops[number]),
 		};
 
-		if ((part->heard & needed) != needed)
+		if ((part->rounds_heard & needed) != needed)
 			return;
-		coll_balance_tell(part->balances, part->balance, sim->config.nranks, part->told,
-				  &control.signature);
-		control_send(member, (member->rank + (1U << part->told)) % sim->config.nranks,
+		coll_balance_put(part->balances, part->balance, sim->config.nranks,
+				 part->rounds_sent,
+				 &control.signature);
+		control_send(member,
+			     (member->rank + (1U << part->rounds_sent)) % sim->config.nranks,
 			     &control);
 	}
 }
 
 /**
- * agree_begin() - an operation was submitted
+ * match_begin() - an operation was submitted
  * @member: on that rank
  * @number: of the operation, whose plan is set
  */
-void agree_begin(struct member *member, u32 number)
+void match_begin(struct member *member, u32 number)
 {
 	struct sim_part *part = &member->parts[number];
 
 	part->balance = coll_balance_own(&part->plan);
-	agree_tell(member, number);
-	if (part->heard == (1U << agree_rounds(member->sim)) - 1)
-		agree_end(member, number);
+	match_send(member, number);
+	if (part->rounds_heard == (1U << match_rounds(member->sim)) - 1)
+		match_end(member, number);
 }
 
 /**
- * agree_abort() - an operation fails: nobody is waited for any more
+ * match_abort() - an operation fails: nobody is waited for any more
  * @member: on that rank
  * @number: of the operation
  */
-void agree_abort(struct member *member, u32 number)
+void match_abort(struct member *member, u32 number)
 {
 	struct sim_part *part = &member->parts[number];
 
-	if (!part->submitted || part->done || part->agreed ||
-	    !agree_waits(member->sim, &member->sim->ops[number]))
+	if (!part->submitted || part->done || part->matched ||
+	    !match_waits(member->sim, &member->sim->ops[number]))
 		return;
-	part->agreed = true;
+	part->matched = true;
 	member_part_done(member, number, -ECANCELED);
 }
 
 /**
- * agree_heard() - another rank announces an operation
+ * match_receive() - another rank announces an operation
  * @member: it arrives there
  * @control: the frame
  */
-void agree_heard(struct member *member, const struct coll_control *control)
+void match_receive(struct member *member, const struct coll_control *control)
 {
 	struct sim *sim = member->sim;
 	struct coll_signature signature = control->signature;
@@ -133,31 +135,31 @@ void agree_heard(struct member *member, const struct coll_control *control)
 	struct sim_part *part;
 
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == control->instance && agree_waits(sim, &sim->ops[i]) &&
-		    !(member->parts[i].heard & bit))
+		if (sim->ops[i].name == control->instance && match_waits(sim, &sim->ops[i]) &&
+		    !(member->parts[i].rounds_heard & bit))
 			break;
 	if (i == sim->config.nops) {
 		sim_fail(sim, "rank %u: what nobody calls is announced", member->rank);
 		return;
 	}
 	part = &member->parts[i];
-	part->heard |= bit;
-	part->balances[control->position] = coll_balance_take(&signature);
+	part->rounds_heard |= bit;
+	part->balances[control->position] = coll_balance_get(&signature);
 	if (!part->submitted || part->done || part->aborted)
 		return;
-	agree_tell(member, i);
-	if (part->heard == (1U << agree_rounds(sim)) - 1)
-		agree_end(member, i);
+	match_send(member, i);
+	if (part->rounds_heard == (1U << match_rounds(sim)) - 1)
+		match_end(member, i);
 }
 
 /**
- * agree_explained() - may an operation fail?
+ * match_explained() - may an operation fail?
  * @sim: the world
  * @number: the operation
  *
  * Return: false unless counts of it, or of another use of its key, differ.
  */
-bool agree_explained(const struct sim *sim, u32 number)
+bool match_explained(const struct sim *sim, u32 number)
 {
 	u32 i;
 
