@@ -24,6 +24,7 @@ help:
 	@echo "make check-kernels  build against all kernel headers of the distribution's suites"
 	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
+	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -70,6 +71,9 @@ bench:
 style:
 	@scripts/style
 
+docs:
+	@scripts/docs
+
 install: all
 	@$(MAKE) modules KERNEL=host
 	$(MAKE) -C /lib/modules/$(shell uname -r)/build M=$(BUILD)/kmod-host \
@@ -83,4 +87,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style docs install clean
