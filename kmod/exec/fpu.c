@@ -188,7 +188,7 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: the fastest in a trial when the module is loaded");
+MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
 
 /**
  * coll_fpu_begin() - take the vector registers, if they are not held
