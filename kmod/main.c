@@ -4,7 +4,11 @@
 
 #include "dev/dev.h"
 #include "exec/closing.h"
-#include "coll.h"
+#include "core/engine/instance.h"
+#include "exec/fpu.h"
+#include "exec/runner.h"
+#include "member/exit.h"
+#include "trace/recorder.h"
 
 static int __init collective_init(void)
 {

@@ -13,7 +13,11 @@
 #include <linux/uaccess.h>
 
 #include "dev/dev.h"
-#include "coll.h"
+#include "mem/pin.h"
+#include "member/group.h"
+#include "member/member.h"
+#include "op/request.h"
+#include "op/wait.h"
 
 /* All ioctl arguments; each begins with its size. */
 union ioc_arg {
@@ -32,7 +36,7 @@ union ioc_arg {
 
 static bool ioc_mine(const struct coll_member *member)
 {
-	return member->mm == current->mm;
+	return member->owner.mm == current->mm;
 }
 
 /* The mutex of a member that has joined, for the process that did. */
@@ -42,7 +46,7 @@ static int ioc_lock(struct coll_member *member)
 
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+	if (member->fail.state == COLLECTIVE_STATE_NEW || member->fail.stopped)
 		err = -ENOTCONN;
 	else if (!ioc_mine(member))
 		err = -EPERM;
@@ -116,7 +120,7 @@ static int ioc_connect(struct file *file, union ioc_arg *arg)
 	if (err)
 		return err;
 	err = -EINVAL;
-	if (connect->npeers != member->nranks)
+	if (connect->npeers != member->id.nranks)
 		goto unlock;
 	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
 	err = PTR_ERR_OR_ZERO(peers);
@@ -143,7 +147,7 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	err = ioc_lock(member);
 	if (err)
 		return err;
-	buffer = coll_buffer_pin(member, reg->addr, reg->length,
+	buffer = coll_buffer_pin(&member->charges, &member->pinned, reg->addr, reg->length,
 				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY));
 	err = PTR_ERR_OR_ZERO(buffer);
 	if (err)
@@ -163,7 +167,7 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->mm && !ioc_mine(member)) {
+	if (member->owner.mm && !ioc_mine(member)) {
 		mutex_unlock(&member->mutex);
 		return -EPERM;
 	}
@@ -183,7 +187,7 @@ static int submit_resume(struct coll_member *member, struct collective_submit *s
 		.n = 1,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 	};
-	int err = coll_wait(&wait, member);
+	int err = coll_wait(&wait, &member->requests);
 
 	submit->received = wait.received;
 	if (err != -ERESTARTSYS)
@@ -206,7 +210,7 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 		return err;
 
 	if (!submit->request)
-		err = coll_request_submit(member, &submit->op, nowait, &submit->request,
+		err = coll_request_submit(&member->requests, &submit->op, nowait, &submit->request,
 					  &submit->received);
 	else
 		err = submit_resume(member, submit);
@@ -250,7 +254,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 
 	err = coll_member_use(member);
 	if (!err) {
-		err = coll_wait(&wait, member);
+		err = coll_wait(&wait, &member->requests);
 		coll_member_unuse(member);
 	} else {
 		wait.index = wait.n;
@@ -282,7 +286,8 @@ int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = coll_request_cancel(member, user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
+	err = coll_request_cancel(&member->requests,
+				  user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
 				  cancel->request);
 	coll_member_unuse(member);
 	return err;
@@ -311,7 +316,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 		return -EINVAL;
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
+	if (member->fail.state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
 		err = -EPERM;
 	else
 		err = coll_member_leave(member);
@@ -416,8 +421,8 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 	struct coll_member *member = file->private_data;
 	__poll_t events = 0;
 
-	poll_wait(file, &member->state_wait, table);
-	switch (READ_ONCE(member->state)) {
+	poll_wait(file, &member->fail.state_wait, table);
+	switch (READ_ONCE(member->fail.state)) {
 	case COLLECTIVE_STATE_UP:
 		events = EPOLLOUT | EPOLLWRNORM;
 		break;
@@ -431,7 +436,7 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 		return 0;
 	}
 	/* WAIT has something to tell. */
-	if (coll_wait_has_collectable(member))
+	if (coll_wait_has_collectable(&member->requests))
 		events |= EPOLLIN | EPOLLRDNORM;
 	return events;
 }

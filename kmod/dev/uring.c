@@ -14,9 +14,12 @@
  * Once a command is cancelable io_uring forgets it only when it is done: from there on
  * an error is told as a completion, too.
  */
-#include "dev/dev.h"
-#include "coll.h"
 #include "compat/uring.h"
+#include "dev/dev.h"
+#include "mem/pin.h"
+#include "member/member.h"
+#include "op/request.h"
+#include "op/wait.h"
 
 /**
  * struct uring_pdu - what a command keeps of ours
@@ -62,8 +65,10 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 	/* The node that it finds is kept with the command, for which we are called. */
 	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
 				uring_pdu(cmd)->issue_flags);
-	return err ? ERR_PTR(err) : coll_buffer_lend(request->member, &iter,
-							addr, length, writable);
+	if (err)
+		return ERR_PTR(err);
+	return coll_buffer_lend(request->reqs->charges, request->reqs->pinned, &iter, addr,
+				length, writable);
 }
 
 static const struct coll_completion_ops uring_own = {
@@ -93,7 +98,7 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
 	    (fixed && (op.send_buffer || op.recv_buffer)))
 		return -EINVAL;
-	request = coll_request_new(member, &op, fixed ? &uring_fixed : &uring_own, cmd);
+	request = coll_request_new(&member->requests, &op, fixed ? &uring_fixed : &uring_own, cmd);
 	if (IS_ERR(request))
 		return PTR_ERR(request);
 
@@ -124,7 +129,7 @@ static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 	if (coll_exit_of(member))
 		coll_exit_report(member);
 	else
-		coll_request_cancel(member, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
+		coll_request_cancel(&member->requests, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
 	return 0;
 }
 

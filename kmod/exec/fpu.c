@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "trace/events.h"
-#include "exec/fpu.h"
-
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/delay.h>
@@ -17,6 +14,9 @@
 #else
 #include <linux/fpu.h>
 #endif
+
+#include "exec/fpu.h"
+#include "exec/fpu_events.h"
 
 #define TRIAL_BYTES	8192U	/* of one operand */
 #define TRIAL_REPEATS	4	/* in a turn */

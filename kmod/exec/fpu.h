@@ -2,6 +2,7 @@
 #ifndef COLL_VECTOR_H
 #define COLL_VECTOR_H
 
+#include "core/data/mem.h"
 #include "core/reduce/reduce.h"
 
 /**

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "exec/cpu.h"
 #include "exec/runner.h"
 
 #include <linux/delay.h>

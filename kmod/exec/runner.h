@@ -54,9 +54,6 @@ void coll_runner_run_redirected(struct coll_runner *runner);
 void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
-/* cpu.c */
-void coll_cpu_yield_to_waiters(void);
-
 /* All work items of the module. */
 extern struct workqueue_struct *coll_wq;
 

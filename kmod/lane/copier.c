@@ -6,7 +6,8 @@
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 
-#include "coll.h"
+#include "lane/copy_helper.h"
+#include "lane/lane.h"
 
 /* Bytes; less is done as usual. */
 #define COPIER_MIN	4096

@@ -5,7 +5,11 @@
 #include <linux/ktime.h>
 #include <linux/sched.h>
 
-#include "coll.h"
+#include "fail/failure.h"
+#include "lane/lane.h"
+#include "lane/progress.h"
+#include "net/conn.h"
+#include "net/link.h"
 
 /*
  * Bytes taken from one connection before others have their turn, under the lock of its
@@ -17,21 +21,21 @@
 /* ...and turns of a run, before other work on this CPU has its. */
 #define COLL_TURNS		4
 
-/**
- * coll_progress_receive_frame_bytes() - bytes have come on a data connection
- * @conn: the connection
- * @ptr: the bytes
- * @len: how many
- *
- * Takes the vector registers when it needs them, and keeps them for what comes next in the
- * same socket buffer: see coll_progress_release_fpu().  Of a part of a frame the engine is
- * told when no more is taken: see end_receive().
- *
- * Return: how many were taken, 0 when it is another's turn, or -EPROTO.
- */
-int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u32 len)
+static struct coll_lane *conn_lane(const struct coll_conn *conn)
 {
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+	return container_of(READ_ONCE(conn->runner), struct coll_lane, runner);
+}
+
+/*
+ * Gives the engine bytes of a data connection.  An FPU section that they need stays open for the
+ * following bytes of the same socket buffer: see lane_recv_idle().  The engine is told of a part
+ * of a frame when no more is taken: see progress_end_receive().  0 means: another connection's
+ * turn.
+ */
+static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
@@ -59,16 +63,30 @@ int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u
 	return n;
 }
 
-/**
- * coll_progress_release_fpu() - a socket buffer has been taken, as far as it could be
- * @conn: a data connection of the lane
- *
- * Gives the vector registers back.
- */
-void coll_progress_release_fpu(struct coll_conn *conn)
+/* A socket buffer has been consumed as far as possible. */
+static void lane_recv_idle(struct coll_endpoint *ep)
 {
-	coll_fpu_end(&conn->member->lanes[conn->lane].fpu);
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	coll_fpu_end(&conn_lane(conn)->fpu);
 }
+
+static void lane_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
+
+	set_bit(event, &conn->events);
+	if (!coll_lane_may_defer_rx(lane, conn))
+		coll_runner_kick(&lane->runner);
+}
+
+/* Of a data connection that is open. */
+const struct coll_endpoint_ops coll_lane_endpoint_ops = {
+	.event		= lane_event,
+	.recv		= lane_recv,
+	.recv_idle	= lane_recv_idle,
+};
 
 /**
  * coll_progress_conn_down() - nothing more comes on a data connection, or is taken
@@ -77,11 +95,12 @@ void coll_progress_release_fpu(struct coll_conn *conn)
  */
 void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
-	struct coll_member *member = conn->member;
+	struct coll_net *net = conn->net;
 
 	WRITE_ONCE(conn->down, true);
 	if (err == -EPROTO)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
+				      net->id->rank);
 }
 
 /**
@@ -97,7 +116,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 {
 	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->member, peer);
+	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->net, peer);
 	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
 	if (!conn || conn->down)
@@ -144,7 +163,8 @@ static u32 progress_budget(const struct coll_lane *lane, const struct coll_conn 
 	u32 times = 1;
 
 	if (list_is_singular(&lane->conns))
-		times = coll_stream_reduced(conn->stream) || !coll_cpu_exclusive(lane) ? 2 : 4;
+		times = coll_stream_reduced(conn->stream) ||
+			!coll_cpu_exclusive(&lane->cpu_user) ? 2 : 4;
 	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 
@@ -299,7 +319,7 @@ static u64 progress_round(struct coll_lane *lane)
  */
 bool coll_lane_progress(struct coll_lane *lane)
 {
-	u64 left = coll_cpu_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	u64 left = coll_cpu_exclusive(&lane->cpu_user) ? U64_MAX : COLL_RECEIVE_BUDGET;
 	u64 moved;
 	int turn;
 

@@ -33,7 +33,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "mem/account.h"
+#include "mem/pin.h"
 #include "mem/pin.h"
 
 /* Pin so many pages in one go that a signal is noticed in good time. */
@@ -112,13 +113,13 @@ static int buffer_account(struct coll_buffer *buffer)
 	mmgrab(current->mm);
 	buffer->mm = current->mm;
 	atomic64_add(buffer->npages, &buffer->mm->pinned_vm);
-	atomic64_add(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
+	atomic64_add(buffer->npages << PAGE_SHIFT, buffer->pinned);
 	return 0;
 }
 
 static void buffer_unaccount(struct coll_buffer *buffer)
 {
-	atomic64_sub(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
+	atomic64_sub(buffer->npages << PAGE_SHIFT, buffer->pinned);
 	atomic64_sub(buffer->npages, &buffer->mm->pinned_vm);
 	mmdrop(buffer->mm);
 	coll_memlock_uncharge(buffer->npages, buffer->user);
@@ -126,13 +127,14 @@ static void buffer_unaccount(struct coll_buffer *buffer)
 
 static void buffer_free(struct coll_buffer *buffer)
 {
-	coll_uncharge(&buffer->member->charges, buffer->charged);
+	coll_uncharge(buffer->charges, buffer->charged);
 	kvfree(buffer->pages);
 	kfree(buffer);
 }
 
 /* Without its pages; @addr + @length is an address. */
-static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 length,
+static struct coll_buffer *buffer_new(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				      u64 length,
 				      bool writable)
 {
 	unsigned long npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
@@ -143,15 +145,16 @@ static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 
 	/* Memory is not filled with the list of more pages than there are. */
 	if (npages > totalram_pages())
 		return ERR_PTR(-ENOMEM);
-	err = coll_charge(&member->charges, bytes);
+	err = coll_charge(charges, bytes);
 	if (err)
 		return ERR_PTR(err);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	if (!buffer) {
-		coll_uncharge(&member->charges, bytes);
+		coll_uncharge(charges, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
-	buffer->member = member;
+	buffer->charges = charges;
+	buffer->pinned = pinned;
 	buffer->charged = bytes;
 	buffer->mem.at = buffer_at;
 	buffer->mem.length = length;
@@ -165,7 +168,8 @@ static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 
 
 /**
  * coll_buffer_pin() - pin some of the calling process's memory
- * @member: the member
+ * @charges: its memory is charged to; outlives it
+ * @pinned: counts pinned bytes; outlives it
  * @addr: where it begins
  * @length: bytes, not 0
  * @writable: results will be stored in it
@@ -173,7 +177,8 @@ static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 
  * Context: process; may sleep.
  * Return: the buffer, or -EFAULT, -EOVERFLOW, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 length,
+struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				    u64 length,
 				    bool writable)
 {
 	unsigned int flags = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
@@ -185,7 +190,7 @@ struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 le
 	if (check_add_overflow(addr, length, &end) || end > TASK_SIZE_MAX)
 		return ERR_PTR(addr > TASK_SIZE_MAX || !length ? -EFAULT : -EOVERFLOW);
 
-	buffer = buffer_new(member, addr, length, writable);
+	buffer = buffer_new(charges, pinned, addr, length, writable);
 	if (IS_ERR(buffer))
 		return buffer;
 	err = buffer_account(buffer);
@@ -253,7 +258,8 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 
 /**
  * coll_buffer_lend() - make a buffer of memory that is pinned already
- * @member: the member
+ * @charges: its memory is charged to; outlives it
+ * @pinned: counts pinned bytes; outlives it
  * @iter: goes through it; it stays pinned until the buffer is put
  * @addr: where the user has it
  * @length: bytes, not 0
@@ -262,10 +268,11 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
  * Context: process; may sleep.
  * Return: the buffer, or -EINVAL (not the pages of @addr), -EDQUOT, -ENOMEM.
  */
-struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter *iter,
+struct coll_buffer *coll_buffer_lend(struct coll_charges *charges, atomic64_t *pinned,
+				     struct iov_iter *iter,
 				     u64 addr, u64 length, bool writable)
 {
-	struct coll_buffer *buffer = buffer_new(member, addr, length, writable);
+	struct coll_buffer *buffer = buffer_new(charges, pinned, addr, length, writable);
 	int err;
 
 	if (IS_ERR(buffer))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_PINNED_H
-#define COLL_PINNED_H
+#ifndef COLL_PIN_H
+#define COLL_PIN_H
 
 #include <linux/mm_types.h>
 #include <linux/refcount.h>
@@ -9,7 +9,7 @@
 
 #include "core/data/mem.h"
 
-struct coll_member;
+struct coll_charges;
 
 /**
  * struct coll_buffer - pinned user memory
@@ -23,7 +23,8 @@ struct coll_member;
  * @pages: the pages
  * @user: whose locked memory it counts as, NULL: nobody's
  * @mm: whose pinned memory it counts as
- * @member: that it was pinned for, which counts pinned bytes; outlives the buffer
+ * @charges: it was charged to; outlives it
+ * @pinned: counts pinned bytes; outlives it
  * @charged: bytes charged for it and @pages; returned when it is freed
  */
 struct coll_buffer {
@@ -37,20 +38,21 @@ struct coll_buffer {
 	struct page **pages;
 	struct user_struct *user;
 	struct mm_struct *mm;
-	struct coll_member *member;
+	struct coll_charges *charges;
+	atomic64_t *pinned;
 	u64 charged;
 };
 
 int coll_memlock_charge(unsigned long npages, struct user_struct **user);
 int coll_memlock_more(unsigned long npages, struct user_struct *user);
 void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
-struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 length,
-				    bool writable);
-struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter *iter,
-				     u64 addr, u64 length, bool writable);
+struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				    u64 length, bool writable);
+struct coll_buffer *coll_buffer_lend(struct coll_charges *charges, atomic64_t *pinned,
+				     struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
 /* user_map.c */
 int coll_map(struct vm_area_struct *vma);
 
-#endif /* COLL_PINNED_H */
+#endif /* COLL_PIN_H */

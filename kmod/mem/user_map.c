@@ -25,7 +25,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "mem/pin.h"
 
 /* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
 #define COLL_MAP_ORDER		9

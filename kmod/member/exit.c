@@ -19,7 +19,9 @@
 #include <linux/workqueue.h>
 #include <trace/events/signal.h>
 
-#include "coll.h"
+#include "exec/runner.h"
+#include "member/exit.h"
+#include "member/member.h"
 
 /**
  * struct coll_exit_watch - a process that has joined, once for all its members
@@ -58,7 +60,8 @@ static DEFINE_RAW_SPINLOCK(watches_lock);
  */
 noinline void coll_exit_report(struct coll_member *member)
 {
-	coll_fail_report_kind(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank,
+			      COLLECTIVE_RANK_NONE);
 }
 
 /**
@@ -73,18 +76,18 @@ noinline void coll_exit_report(struct coll_member *member)
  */
 bool coll_exit_of(const struct coll_member *member)
 {
-	return member->mm == current->mm && member->pid == task_tgid_nr(current) &&
+	return member->owner.mm == current->mm && member->owner.pid == task_tgid_nr(current) &&
 	       current->signal->flags & SIGNAL_GROUP_EXIT;
 }
 
 static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
+	struct coll_member *member = container_of(notifier, struct coll_member, owner.notifier);
 
 	/* Unregistering calls this, too. */
-	if (!READ_ONCE(member->watch))
+	if (!READ_ONCE(member->owner.exit_watch))
 		return;
-	WRITE_ONCE(member->mm_released, true);
+	WRITE_ONCE(member->owner.mm_released, true);
 	coll_exit_report(member);
 }
 
@@ -98,7 +101,7 @@ static void death_work(struct work_struct *work)
 	struct coll_member *member;
 
 	mutex_lock(&watches_mutex);
-	list_for_each_entry(member, &watch->traced, watched)
+	list_for_each_entry(member, &watch->traced, owner.exit_node)
 		coll_exit_report(member);
 	mutex_unlock(&watches_mutex);
 }
@@ -119,8 +122,8 @@ static struct coll_exit_watch *watch_new(const struct coll_member *member)
 
 	if (!watch)
 		return NULL;
-	watch->mm = member->mm;
-	watch->pid = member->pid;
+	watch->mm = member->owner.mm;
+	watch->pid = member->owner.pid;
 	INIT_LIST_HEAD(&watch->traced);
 	INIT_WORK(&watch->work, death_work);
 	raw_spin_lock_irq(&watches_lock);
@@ -134,13 +137,13 @@ static int watch_enter(struct coll_member *member)
 	struct coll_exit_watch *watch;
 
 	mutex_lock(&watches_mutex);
-	watch = watch_find(member->mm, member->pid);
+	watch = watch_find(member->owner.mm, member->owner.pid);
 	if (!watch)
 		watch = watch_new(member);
 	if (watch) {
 		watch->users++;
-		INIT_LIST_HEAD(&member->watched);
-		WRITE_ONCE(member->watch, watch);
+		INIT_LIST_HEAD(&member->owner.exit_node);
+		WRITE_ONCE(member->owner.exit_watch, watch);
 	}
 	mutex_unlock(&watches_mutex);
 	return watch ? 0 : -ENOMEM;
@@ -148,12 +151,12 @@ static int watch_enter(struct coll_member *member)
 
 static void watch_leave(struct coll_member *member)
 {
-	struct coll_exit_watch *watch = member->watch;
+	struct coll_exit_watch *watch = member->owner.exit_watch;
 	bool last;
 
 	mutex_lock(&watches_mutex);
-	list_del(&member->watched);
-	WRITE_ONCE(member->watch, NULL);
+	list_del(&member->owner.exit_node);
+	WRITE_ONCE(member->owner.exit_watch, NULL);
 	last = !--watch->users;
 	if (last) {
 		raw_spin_lock_irq(&watches_lock);
@@ -184,9 +187,9 @@ static void death_register(struct work_struct *work)
 	struct death_registration *registration =
 		container_of(work, struct death_registration, work);
 	struct coll_member *member = registration->member;
-	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
 
-	registration->err = mmu_notifier_register(&member->notifier, member->mm);
+	registration->err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
 	set_active_memcg(memcg);
 }
 
@@ -216,11 +219,11 @@ int coll_exit_watch_begin(struct coll_member *member)
 {
 	int err;
 
-	member->notifier.ops = &death_notifier_ops;
+	member->owner.notifier.ops = &death_notifier_ops;
 	err = watch_enter(member);
 	if (err)
 		return err;
-	err = mmu_notifier_register(&member->notifier, member->mm);
+	err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
 	if (err == -EINTR)
 		err = death_register_elsewhere(member);
 	if (err)
@@ -237,7 +240,7 @@ int coll_exit_watch_begin(struct coll_member *member)
 void coll_exit_trace(struct coll_member *member)
 {
 	mutex_lock(&watches_mutex);
-	list_add(&member->watched, &member->watch->traced);
+	list_add(&member->owner.exit_node, &member->owner.exit_watch->traced);
 	mutex_unlock(&watches_mutex);
 }
 
@@ -250,7 +253,7 @@ void coll_exit_trace(struct coll_member *member)
 void coll_exit_watch_end(struct coll_member *member)
 {
 	watch_leave(member);
-	mmu_notifier_unregister(&member->notifier, member->mm);
+	mmu_notifier_unregister(&member->owner.notifier, member->owner.mm);
 }
 
 #ifdef CONFIG_TRACEPOINTS

@@ -14,8 +14,10 @@
 #include <linux/sort.h>
 #include <linux/uaccess.h>
 
+#include "core/data/view.h"
+#include "core/reduce/reduce.h"
+#include "mem/account.h"
 #include "op/layout.h"
-#include "coll.h"
 #include "core/wire/fnv.h"
 #include "core/reduce/reduce.h"
 
@@ -279,19 +281,19 @@ static int layout_views(struct coll_block_layout *blocks, const struct collectiv
 	return 0;
 }
 
-static int blocks_new(struct coll_block_layout **blocks, struct coll_member *member, u32 n)
+static int blocks_new(struct coll_block_layout **blocks, struct coll_charges *charges, u32 n)
 {
 	u32 bytes = struct_size(*blocks, numbers, n);
-	int err = coll_charge(&member->charges, bytes);
+	int err = coll_charge(charges, bytes);
 
 	if (err)
 		return err;
 	*blocks = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
 	if (!*blocks) {
-		coll_uncharge(&member->charges, bytes);
+		coll_uncharge(charges, bytes);
 		return -ENOMEM;
 	}
-	(*blocks)->member = member;
+	(*blocks)->charges = charges;
 	(*blocks)->charged = bytes;
 	return 0;
 }
@@ -300,7 +302,9 @@ static int blocks_new(struct coll_block_layout **blocks, struct coll_member *mem
  * coll_block_layout_read() - take an operation's layout
  * @blocks: out: the layout, or NULL: one block follows the other
  * @op: the operation; its collective takes a layout, its type is one
- * @member: that submits it
+ * @charges: its memory is charged to
+ * @rank: that submits the operation
+ * @nranks: of the group
  * @holds: what its buffers hold, enum coll_holds by enum coll_area
  *
  * Context: process that submits; may sleep.
@@ -308,10 +312,10 @@ static int blocks_new(struct coll_block_layout **blocks, struct coll_member *mem
  */
 noinline int coll_block_layout_read(struct coll_block_layout **blocks,
 				    const struct collective_op *op,
-				    struct coll_member *member, const u8 *holds)
+				    struct coll_charges *charges, u32 rank, u32 nranks,
+				    const u8 *holds)
 {
 	bool vector = op->flags & COLLECTIVE_F_VECTOR;
-	u32 rank = member->rank, nranks = member->nranks;
 	struct collective_layout layout;
 	int err;
 
@@ -322,7 +326,7 @@ noinline int coll_block_layout_read(struct coll_block_layout **blocks,
 	err = layout_read(&layout, op->layout);
 	if (err)
 		return err;
-	err = blocks_new(blocks, member, vector ? 4 * nranks + 2 : 0);
+	err = blocks_new(blocks, charges, vector ? 4 * nranks + 2 : 0);
 	if (err)
 		return err;
 	if (!vector)
@@ -346,7 +350,7 @@ void coll_block_layout_free(struct coll_block_layout *blocks)
 {
 	if (!blocks)
 		return;
-	coll_uncharge(&blocks->member->charges, blocks->charged);
+	coll_uncharge(blocks->charges, blocks->charged);
 	kvfree(blocks);
 }
 

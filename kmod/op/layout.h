@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_BLOCKS_H
-#define COLL_BLOCKS_H
+#ifndef COLL_OP_LAYOUT_H
+#define COLL_OP_LAYOUT_H
 
 #include <linux/collective.h>
 
 #include "core/schedule/schedule.h"
 #include "core/data/view.h"
 
-struct coll_member;
+struct coll_charges;
 
 /* What one of an operation's buffers holds on this rank. */
 enum coll_holds {
@@ -39,7 +39,7 @@ struct coll_placing {
  * struct coll_block_layout - the layout of an operation, checked
  * @area: of each enum coll_area; of one that holds nothing, zero
  * @digest: of the counts that all ranks must have given; 0: there are none
- * @member: that it is charged to; outlives it
+ * @charges: its memory is charged to; outlives it
  * @charged: bytes charged for it; returned when it is freed
  * @numbers: that @area points to
  *
@@ -48,13 +48,14 @@ struct coll_placing {
 struct coll_block_layout {
 	struct coll_placing area[COLL_AREA_COUNT];
 	u64 digest;
-	struct coll_member *member;
+	struct coll_charges *charges;
 	u32 charged;
 	u64 numbers[];
 };
 
 int coll_block_layout_read(struct coll_block_layout **blocks, const struct collective_op *op,
-			   struct coll_member *member, const u8 *holds);
+			   struct coll_charges *charges, u32 rank, u32 nranks,
+			   const u8 *holds);
 void coll_block_layout_free(struct coll_block_layout *blocks);
 bool coll_block_layout_vector(const struct coll_block_layout *blocks);
 bool coll_block_layout_own(const struct coll_block_layout *blocks, u32 rank, u64 *off);
@@ -62,4 +63,4 @@ bool coll_block_layout_alike(const struct coll_block_layout *blocks, u32 nranks)
 const struct coll_mem *coll_block_layout_over(struct coll_block_layout *blocks, u32 area,
 					      const struct coll_mem *under, u64 off);
 
-#endif /* COLL_BLOCKS_H */
+#endif /* COLL_OP_LAYOUT_H */

@@ -4,7 +4,9 @@
  */
 #include <linux/mm.h>
 
-#include "coll.h"
+#include "op/footprint.h"
+#include "op/layout.h"
+#include "op/requests.h"
 
 /* What of a struct collective_op a collective looks at. */
 enum {
@@ -72,7 +74,7 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 }
 
 static struct coll_plan call_plan(const struct collective_op *op,
-				  const struct coll_member *member)
+				  const struct coll_requests *reqs)
 {
 	return (struct coll_plan){
 		.collective = op->opcode,
@@ -84,11 +86,11 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.varlen = op->flags & COLLECTIVE_F_VARLEN &&
 			  call_kinds[op->opcode].traits & CALL_VARLEN,
 		.size = coll_type_size(op->type),
-		.rank = member->rank,
-		.nranks = member->nranks,
+		.rank = reqs->id->rank,
+		.nranks = reqs->id->nranks,
 		.root = op->root,
-		.nlanes = member->nlanes,
-		.same_host = member->same_host,
+		.nlanes = reqs->id->nlanes,
+		.same_host = reqs->id->same_host,
 		.count = op->count,
 	};
 }
@@ -114,10 +116,10 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 	return coll_reduce_valid(op->type, op->reduction) ? 0 : -EINVAL;
 }
 
-static const u8 *call_holds(const struct collective_op *op, const struct coll_member *member,
+static const u8 *call_holds(const struct collective_op *op, const struct coll_requests *reqs,
 			    const struct call_kind *kind)
 {
-	bool leaf = kind->traits & CALL_ROOTED && member->rank != op->root;
+	bool leaf = kind->traits & CALL_ROOTED && reqs->id->rank != op->root;
 
 	return leaf ? kind->leaf : kind->holds;
 }
@@ -137,9 +139,9 @@ static struct coll_byte_range call_touch(const struct coll_block_layout *blocks,
 }
 
 /* Blocks of different lengths. */
-static void call_extent_vector(const struct collective_op *op, const struct coll_member *member,
-			       const struct coll_block_layout *blocks, struct coll_plan *plan,
-			       struct coll_footprint *extent)
+static void call_footprint_vector(const struct collective_op *op, const struct coll_requests *reqs,
+				  const struct coll_block_layout *blocks, struct coll_plan *plan,
+			       struct coll_footprint *footprint)
 {
 	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
 	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
@@ -149,42 +151,42 @@ static void call_extent_vector(const struct collective_op *op, const struct coll
 	plan->recv_first = recv->first;
 	if (blocks->digest) {
 		plan->count = max(send->longest, recv->longest);
-		extent->total = all[member->nranks];
+		footprint->total = all[reqs->id->nranks];
 	}
-	extent->digest = blocks->digest;
-	extent->block = max3(op->count, send->longest, recv->longest) * plan->size;
+	footprint->digest = blocks->digest;
+	footprint->block = max3(op->count, send->longest, recv->longest) * plan->size;
 	/* Of an alltoall both have all blocks. */
 	if (!send->first || !recv->first)
-		extent->own = all[member->rank] * plan->size;
+		footprint->own = all[reqs->id->rank] * plan->size;
 }
 
-static int call_extent(const struct collective_op *op, const struct coll_member *member,
-		       const u8 *holds, const struct coll_block_layout *blocks,
-		       struct coll_plan *plan, struct coll_footprint *extent)
+static int call_footprint(const struct collective_op *op, const struct coll_requests *reqs,
+			  const u8 *holds, const struct coll_block_layout *blocks,
+		       struct coll_plan *plan, struct coll_footprint *footprint)
 {
 	bool many = holds[COLL_AREA_SEND] == BLOCKS || holds[COLL_AREA_RECV] == BLOCKS;
 	u64 all = 0;
 	u32 i;
 
 	if (coll_block_layout_vector(blocks)) {
-		call_extent_vector(op, member, blocks, plan, extent);
+		call_footprint_vector(op, reqs, blocks, plan, footprint);
 	} else {
-		if (check_mul_overflow(op->count, (u64)plan->size, &extent->block) ||
-		    check_mul_overflow(extent->block, many ? member->nranks : 1ULL, &all) ||
+		if (check_mul_overflow(op->count, (u64)plan->size, &footprint->block) ||
+		    check_mul_overflow(footprint->block, many ? reqs->id->nranks : 1ULL, &all) ||
 		    all > TASK_SIZE_MAX)
 			return -EOVERFLOW;
 		if (holds[COLL_AREA_SEND] != holds[COLL_AREA_RECV])
-			extent->own = member->rank * extent->block;
+			footprint->own = reqs->id->rank * footprint->block;
 		/* With these how much each sends is known to some of the ranks only. */
-		extent->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
+		footprint->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
 				0 : op->count;
 	}
 
 	for (i = 0; i < COLL_AREA_SCRATCH; i++)
-		extent->range[i] = call_touch(blocks, i, holds[i], extent->block, all);
+		footprint->range[i] = call_touch(blocks, i, holds[i], footprint->block, all);
 	/* Nobody is before the first rank. */
-	if (op->opcode == COLLECTIVE_EXSCAN && !member->rank)
-		extent->range[COLL_AREA_RECV].bytes = 0;
+	if (op->opcode == COLLECTIVE_EXSCAN && !reqs->id->rank)
+		footprint->range[COLL_AREA_RECV].bytes = 0;
 	return 0;
 }
 
@@ -209,20 +211,21 @@ static bool call_in_place(const struct collective_op *op, const u8 *holds,
 }
 
 /* In place is where our own block is: no other rank reads that. */
-static bool call_in_own_block(const struct collective_op *op, const struct coll_footprint *extent,
+static bool call_in_own_block(const struct collective_op *op,
+			      const struct coll_footprint *footprint,
 			      const struct coll_block_layout *blocks, u32 rank)
 {
-	u64 own = extent->own;
+	u64 own = footprint->own;
 
 	return (!blocks || coll_block_layout_own(blocks, rank, &own)) && op->recv == op->send + own;
 }
 
-static int call_check_spans(const struct collective_op *op, const struct coll_member *member,
+static int call_check_spans(const struct collective_op *op, const struct coll_requests *reqs,
 			    const u8 *holds, const struct coll_block_layout *blocks,
-			    struct coll_footprint *extent)
+			    struct coll_footprint *footprint)
 {
-	const struct coll_byte_range *send = &extent->range[COLL_AREA_SEND];
-	const struct coll_byte_range *recv = &extent->range[COLL_AREA_RECV];
+	const struct coll_byte_range *send = &footprint->range[COLL_AREA_SEND];
+	const struct coll_byte_range *recv = &footprint->range[COLL_AREA_RECV];
 	u64 align = coll_type_size(op->type) - 1;
 
 	if ((send->bytes && op->send & align) || (recv->bytes && op->recv & align))
@@ -233,22 +236,22 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	case COLLECTIVE_ALLTOALL:
 		/* What goes to a rank is replaced by what comes from it. */
 		if (op->send != op->recv ||
-		    (blocks && !coll_block_layout_alike(blocks, member->nranks)))
+		    (blocks && !coll_block_layout_alike(blocks, reqs->id->nranks)))
 			break;
-		extent->in_place = true;
+		footprint->in_place = true;
 		return 0;
 	case COLLECTIVE_REDUCE_SCATTER:
-		if (!call_in_own_block(op, extent, blocks, member->rank))
+		if (!call_in_own_block(op, footprint, blocks, reqs->id->rank))
 			break;
-		extent->in_place = member->nranks == 1;
+		footprint->in_place = reqs->id->nranks == 1;
 		return 0;
 	default:
 		if (!call_in_place(op, holds, blocks))
 			break;
-		extent->in_place = true;
+		footprint->in_place = true;
 		/* What a root has in place already is only read. */
 		if (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER)
-			extent->range[COLL_AREA_RECV].bytes = 0;
+			footprint->range[COLL_AREA_RECV].bytes = 0;
 		return 0;
 	}
 	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
@@ -256,14 +259,14 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 
 /* AUTO is what the group was told, as far as there is such a schedule. */
 static const struct coll_schedule *call_schedule(const struct collective_op *op,
-						 const struct coll_member *member,
+						 const struct coll_requests *reqs,
 						 struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule;
 
 	plan->algorithm = op->algorithm;
 	if (plan->algorithm == COLLECTIVE_ALGORITHM_AUTO)
-		plan->algorithm = member->algorithm[op->opcode];
+		plan->algorithm = reqs->id->algorithm[op->opcode];
 	schedule = coll_schedule_find(plan);
 	if (schedule || op->algorithm != COLLECTIVE_ALGORITHM_AUTO)
 		return schedule;
@@ -272,12 +275,12 @@ static const struct coll_schedule *call_schedule(const struct collective_op *op,
 }
 
 /* What the schedules have to know of the buffers, and which of them it is. */
-static int call_resolve(const struct collective_op *op, const struct coll_member *member,
-			struct coll_plan *plan, const struct coll_footprint *extent)
+static int call_resolve(const struct collective_op *op, const struct coll_requests *reqs,
+			struct coll_plan *plan, const struct coll_footprint *footprint)
 {
-	plan->in_place = extent->in_place && extent->range[COLL_AREA_SEND].bytes &&
-			 extent->range[COLL_AREA_RECV].bytes;
-	plan->schedule = call_schedule(op, member, plan);
+	plan->in_place = footprint->in_place && footprint->range[COLL_AREA_SEND].bytes &&
+			 footprint->range[COLL_AREA_RECV].bytes;
+	plan->schedule = call_schedule(op, reqs, plan);
 	if (!plan->schedule)
 		return -EOPNOTSUPP;
 	plan->algorithm = plan->schedule->algorithm;
@@ -287,21 +290,21 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
 /**
  * coll_validate() - is an operation well formed?
  * @op: the operation, as it came from user space
- * @member: that submits it
+ * @reqs: that submits it
  * @plan: out: the operation, as the schedules see it, on any lane; with its schedule
- * @extent: out: of its buffers
+ * @footprint: out: of its buffers
  * @blocks: out: its layout, for the caller to free; NULL: one block follows the other
  *
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT, -EDQUOT
  * or -ENOMEM.
  */
-int coll_validate(const struct collective_op *op, struct coll_member *member,
-		  struct coll_plan *plan, struct coll_footprint *extent,
+int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
+		  struct coll_plan *plan, struct coll_footprint *footprint,
 		  struct coll_block_layout **blocks)
 {
 	const struct call_kind *kind;
-	int err = call_check_enums(op, member->nranks);
+	int err = call_check_enums(op, reqs->id->nranks);
 	const u8 *holds;
 
 	*blocks = NULL;
@@ -309,21 +312,22 @@ int coll_validate(const struct collective_op *op, struct coll_member *member,
 		return err;
 	if (op->flags & ~CALL_FLAGS)
 		return -EOPNOTSUPP;
-	*plan = call_plan(op, member);
+	*plan = call_plan(op, reqs);
 	kind = &call_kinds[op->opcode];
-	holds = call_holds(op, member, kind);
-	*extent = (struct coll_footprint){ 0 };
+	holds = call_holds(op, reqs, kind);
+	*footprint = (struct coll_footprint){ 0 };
 	err = call_check_unused(op, kind->traits);
-	if (kind->traits & CALL_PAIR && op->root == member->rank)
+	if (kind->traits & CALL_PAIR && op->root == reqs->id->rank)
 		err = -EINVAL;
 	if (!err)
-		err = coll_block_layout_read(blocks, op, member, holds);
+		err = coll_block_layout_read(blocks, op, reqs->charges, reqs->id->rank,
+					     reqs->id->nranks, holds);
 	if (!err)
-		err = call_extent(op, member, holds, *blocks, plan, extent);
+		err = call_footprint(op, reqs, holds, *blocks, plan, footprint);
 	if (!err)
-		err = call_check_spans(op, member, holds, *blocks, extent);
+		err = call_check_spans(op, reqs, holds, *blocks, footprint);
 	if (!err)
-		err = call_resolve(op, member, plan, extent);
+		err = call_resolve(op, reqs, plan, footprint);
 	if (err) {
 		coll_block_layout_free(*blocks);
 		*blocks = NULL;

@@ -7,23 +7,24 @@
 
 #include <linux/tracepoint.h>
 
-#include "coll.h"
+#include "core/wire/wire.h"
+#include "ident.h"
 
 /* A member goes from one state to the next. */
 TRACE_EVENT(collective_state,
-	TP_PROTO(const struct coll_member *member, unsigned int state),
-	TP_ARGS(member, state),
+	TP_PROTO(const struct coll_ident *id, u32 from, u32 to),
+	TP_ARGS(id, from, to),
 	TP_STRUCT__entry(
-		__string(group, member->group ? member->group->name : "-")
+		__string(group, id->group_name)
 		__field(u32, rank)
 		__field(u32, from)
 		__field(u32, to)
 	),
 	TP_fast_assign(
 		__assign_str(group);
-		__entry->rank = member->rank;
-		__entry->from = member->state;
-		__entry->to = state;
+		__entry->rank = id->rank;
+		__entry->from = from;
+		__entry->to = to;
 	),
 	TP_printk("group=%s rank=%u from=%u to=%u", __get_str(group),
 		  __entry->rank, __entry->from, __entry->to)
@@ -31,10 +32,10 @@ TRACE_EVENT(collective_state,
 
 /* A member learns a (better) reason why the group has failed. */
 TRACE_EVENT(collective_abort,
-	TP_PROTO(const struct coll_member *member, const struct coll_reason *cause),
-	TP_ARGS(member, cause),
+	TP_PROTO(const struct coll_ident *id, const struct coll_reason *cause),
+	TP_ARGS(id, cause),
 	TP_STRUCT__entry(
-		__string(group, member->group ? member->group->name : "-")
+		__string(group, id->group_name)
 		__field(u32, rank)
 		__field(u32, kind)
 		__field(u32, rank_a)
@@ -42,7 +43,7 @@ TRACE_EVENT(collective_abort,
 	),
 	TP_fast_assign(
 		__assign_str(group);
-		__entry->rank = member->rank;
+		__entry->rank = id->rank;
 		__entry->kind = cause->kind;
 		__entry->rank_a = cause->rank_a;
 		__entry->rank_b = cause->rank_b;
@@ -53,10 +54,10 @@ TRACE_EVENT(collective_abort,
 
 /* A request begins. */
 TRACE_EVENT(collective_begin,
-	TP_PROTO(const struct coll_request *request),
-	TP_ARGS(request),
+	TP_PROTO(const struct coll_ident *id, u64 instance, u32 opcode, u64 bytes, u32 lanes),
+	TP_ARGS(id, instance, opcode, bytes, lanes),
 	TP_STRUCT__entry(
-		__string(group, request->member->group->name)
+		__string(group, id->group_name)
 		__field(u32, rank)
 		__field(u64, instance)
 		__field(u32, opcode)
@@ -65,11 +66,11 @@ TRACE_EVENT(collective_begin,
 	),
 	TP_fast_assign(
 		__assign_str(group);
-		__entry->rank = request->member->rank;
-		__entry->instance = request->instance;
-		__entry->opcode = request->signature.collective;
-		__entry->bytes = request->footprint.block;
-		__entry->lanes = request->nparts;
+		__entry->rank = id->rank;
+		__entry->instance = instance;
+		__entry->opcode = opcode;
+		__entry->bytes = bytes;
+		__entry->lanes = lanes;
 	),
 	TP_printk("group=%s rank=%u instance=%llu opcode=%u bytes=%llu lanes=%u",
 		  __get_str(group), __entry->rank, __entry->instance,
@@ -78,10 +79,10 @@ TRACE_EVENT(collective_begin,
 
 /* A request is complete. */
 TRACE_EVENT(collective_end,
-	TP_PROTO(const struct coll_request *request, u64 ns),
-	TP_ARGS(request, ns),
+	TP_PROTO(const struct coll_ident *id, u64 instance, int error, u64 ns),
+	TP_ARGS(id, instance, error, ns),
 	TP_STRUCT__entry(
-		__string(group, request->member->group->name)
+		__string(group, id->group_name)
 		__field(u32, rank)
 		__field(u64, instance)
 		__field(int, error)
@@ -89,28 +90,13 @@ TRACE_EVENT(collective_end,
 	),
 	TP_fast_assign(
 		__assign_str(group);
-		__entry->rank = request->member->rank;
-		__entry->instance = request->instance;
-		__entry->error = request->error;
+		__entry->rank = id->rank;
+		__entry->instance = instance;
+		__entry->error = error;
 		__entry->ns = ns;
 	),
 	TP_printk("group=%s rank=%u instance=%llu error=%d ns=%llu", __get_str(group),
 		  __entry->rank, __entry->instance, __entry->error, __entry->ns)
-);
-
-/* The vector registers are given back: until then the CPU was not preempted. */
-TRACE_EVENT(collective_vector,
-	TP_PROTO(u64 cost, u64 ns),
-	TP_ARGS(cost, ns),
-	TP_STRUCT__entry(
-		__field(u64, cost)
-		__field(u64, ns)
-	),
-	TP_fast_assign(
-		__entry->cost = cost;
-		__entry->ns = ns;
-	),
-	TP_printk("cost=%llu ns=%llu", __entry->cost, __entry->ns)
 );
 
 #endif /* COLL_TRACE_H */

@@ -81,6 +81,13 @@ struct coll_endpoint {
 	unsigned long close_deadline;
 };
 
+/* Tell the owner; its operations change when a connection opens, so they are published. */
+static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	/* Pairs with the release where the owner changes: then what belongs to it. */
+	smp_load_acquire(&ep->ops)->event(ep, event);
+}
+
 /**
  * struct coll_transport - a way to move bytes between ranks
  * @name: for people

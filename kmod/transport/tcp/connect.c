@@ -49,7 +49,7 @@ static void endpoint_event(struct sock *sk, enum coll_event event)
 	read_lock_bh(&sk->sk_callback_lock);
 	ep = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 	if (ep)
-		ep->ops->event(ep, event);
+		coll_endpoint_event(ep, event);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 

@@ -168,7 +168,7 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 	if (n > 0) {
 		/* It may have come with them, and then is not told again. */
 		if (end || err)
-			ep->ops->event(ep, COLL_EVENT_READABLE);
+			coll_endpoint_event(ep, COLL_EVENT_READABLE);
 		return n;
 	}
 	/* All of it has come, whatever was reset by what we have sent after it. */
