@@ -186,7 +186,7 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "by which instructions to reduce and copy: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
+MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
 
 /**
  * coll_fpu_begin() - begin an FPU section, unless one has begun

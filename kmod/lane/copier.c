@@ -15,7 +15,7 @@
 static int nontemporal = -1;
 module_param(nontemporal, int, 0644);
 MODULE_PARM_DESC(nontemporal,
-		 "whether results of 1 MiB and more are stored past the caches; -1 (default): if that is found to be quicker, 0: no, 1: yes");
+		 "Store copied results of 1 MiB and more with non-temporal stores, which bypass the CPU caches. -1 (default): if each lane measures them to be faster, 0: never, 1: always");
 
 /* The policy that decides; NULL: the parameter does. */
 static struct coll_nt_policy *find_policy(struct coll_lane *lane,
