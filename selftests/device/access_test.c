@@ -18,8 +18,8 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
-#include "lib/pair.h"
+#include "lib/open_device.h"
+#include "lib/two_ranks.h"
 
 #define NOBODY	65534
 
@@ -42,37 +42,37 @@ struct visit {
 };
 
 /* To be the rank that is missing; then a group of one's own, which is allowed. */
-static int intrude(const void *arg)
+static int dial_unauthenticated(const void *arg)
 {
 	const struct visit *visit = arg;
 	struct collective_join join;
 	int fd = member_open();
 
 	CHECK(fd >= 0);
-	join_good(&join, visit->name, visit->id);
+	join_valid(&join, visit->name, visit->id);
 	join.rank = 1;
 	CHECK_EQ(-EACCES, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
-	join_good(&join, "nobodys", visit->id);
+	join_valid(&join, "nobodys", visit->id);
 	join.nranks = 1;
 	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
 	CHECK_EQ(0, member_leave(fd));
 	return 0;
 }
 
-TEST_F(fresh, another_user_does_not_join)
+TEST_F(open_device, another_user_does_not_join)
 {
 	struct visit visit = { .name = self->name, .id = self->id };
 	struct collective_status status;
 	struct collective_join join;
 	int other = member_open();
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
-	EXPECT_EQ(0, as_nobody(intrude, &visit));
+	EXPECT_EQ(0, as_nobody(dial_unauthenticated, &visit));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
 	/* The place is still there for whom it is meant. */
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
 	close(other);
@@ -95,12 +95,12 @@ static int meddle(const void *arg)
 	return 0;
 }
 
-TEST_F(pair, another_user_does_not_meddle)
+TEST_F(two_ranks, another_user_does_not_meddle)
 {
 	__u64 request;
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
 	EXPECT_EQ(0, as_nobody(meddle, self->fd));
 	EXPECT_EQ(0, member_barrier(self->fd[1]));
@@ -116,7 +116,7 @@ static int elsewhere(const struct visit *visit)
 	CHECK_EQ(0, unshare(CLONE_NEWNET));
 	CHECK_EQ(0, loopback_set(true));
 	fd = member_open();
-	join_good(&join, visit->name, visit->id);
+	join_valid(&join, visit->name, visit->id);
 	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
 	/* Nor can those be called from here. */
 	CHECK_EQ(-ECONNRESET, member_connect(fd, visit->addr, 2, 5000));
@@ -124,7 +124,7 @@ static int elsewhere(const struct visit *visit)
 	return 0;
 }
 
-TEST_F(fresh, namespaces)
+TEST_F(open_device, namespaces)
 {
 	struct sockaddr_storage addr[2];
 	struct visit visit = { .name = self->name, .id = self->id, .addr = addr };

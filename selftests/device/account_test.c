@@ -16,8 +16,8 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/pair.h"
-#include "lib/peer.h"
+#include "lib/two_ranks.h"
+#include "lib/raw_peer.h"
 
 #define LIMIT		"/sys/module/collective/parameters/user_memory_mib"
 #define OTHER_USER	65534
@@ -108,7 +108,7 @@ static int large_join(struct large *large)
 /* Call as other ranks do, until one is refused; how many were not. */
 static unsigned int large_call(const struct large *large, int *fds, unsigned int n)
 {
-	struct peer_call call = {
+	struct raw_peer_config call = {
 		.addr = &large->addr,
 		.name = large->name,
 		.id = large->id,
@@ -121,8 +121,8 @@ static unsigned int large_call(const struct large *large, int *fds, unsigned int
 
 	/* Those at distances that are powers of two have links since JOIN. */
 	for (call.from = 0; call.from < n; call.from++) {
-		peer_hello(&call, 0, 0, hello);
-		fds[call.from] = peer_dial(&call, hello);
+		raw_peer_hello(&call, 0, 0, hello);
+		fds[call.from] = raw_peer_dial(&call, hello);
 		if (fds[call.from] < 0)
 			break;
 	}
@@ -221,7 +221,7 @@ static int scratch_is_limited(int limit)
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(memory[i] != MAP_FAILED);
 	}
-	CHECK_EQ(0, pair_connect(fd, addr));
+	CHECK_EQ(0, two_ranks_connect(fd, addr));
 	needed = member_value(name, 0, "memory_bytes");
 	CHECK_EQ(0, scratch_submit(fd, memory, request));
 	needed = member_value(name, 0, "memory_bytes") - needed;

@@ -13,8 +13,8 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
-#include "lib/proof.h"
+#include "lib/open_device.h"
+#include "lib/hello_auth.h"
 
 static const __u8 right[COLLECTIVE_SECRET_SIZE] = "the right one";
 static const __u8 wrong[COLLECTIVE_SECRET_SIZE] = "the wrong one";
@@ -47,7 +47,7 @@ static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 	struct collective_join join;
 	int err;
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = rank;
 	join.lanes = 1;
 	memcpy(join.secret, secret, sizeof(join.secret));
@@ -99,7 +99,7 @@ static long long refused(FIXTURE_DATA(secret) *self)
 	return member_value(self->name, 1, "refused_connections");
 }
 
-static bool refused_are(FIXTURE_DATA(secret) *self, long long count)
+static bool wait_rejected(FIXTURE_DATA(secret) *self, long long count)
 {
 	const __u64 end = now_ms() + 15000;
 
@@ -130,7 +130,7 @@ static void refuses(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *sel
 	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
 	/* Who called is the one who knows. */
 	EXPECT_EQ(1, status.group.rank_a);
-	EXPECT_TRUE(refused_are(self, 2));
+	EXPECT_TRUE(wait_rejected(self, 2));
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
 	EXPECT_EQ(COLLECTIVE_STATE_CONNECTING, status.state);
 }
@@ -155,9 +155,9 @@ TEST_F(secret, only_caller_has_one)
  */
 
 struct talk {
-	__u8 call[HELLO];
-	__u8 answer[HELLO];
-	__u8 confirm[HELLO];
+	__u8 call[HELLO_SIZE];
+	__u8 answer[HELLO_SIZE];
+	__u8 confirm[HELLO_SIZE];
 };
 
 /* Rank 0's call of rank 1 for its control connection. */
@@ -169,17 +169,17 @@ static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 
 	member_ioctl(self->fd[0], COLLECTIVE_IOC_QUERY, &query);
 	inflight = query.inflight_max;
-	memset(c, 0, HELLO);
+	memset(c, 0, HELLO_SIZE);
 	memcpy(c, "COLL", 4);
 	c[4] = 5;
-	c[SECURED_AT] = 1;
+	c[HELLO_SECURED] = 1;
 	memcpy(c + 16, &self->id, 8);
 	strcpy((char *)c + 24, self->name);
 	memcpy(c + 68, &one, 4);
 	memcpy(c + 72, &two, 4);
 	memcpy(c + 76, &one, 4);
 	memcpy(c + 80, &inflight, 4);
-	memset(c + NONCE_AT, nonce, 32);
+	memset(c + HELLO_NONCE, nonce, 32);
 }
 
 static void confirm_make(struct talk *talk, const __u8 *secret)
@@ -194,8 +194,8 @@ static int converse(FIXTURE_DATA(secret) *self, struct talk *talk)
 
 	if (fd >= 0 &&
 	    !connect(fd, (struct sockaddr *)&self->addr[1], sizeof(struct sockaddr_in)) &&
-	    send(fd, talk->call, HELLO, MSG_NOSIGNAL) == HELLO &&
-	    recv(fd, talk->answer, HELLO, MSG_WAITALL) == HELLO)
+	    send(fd, talk->call, HELLO_SIZE, MSG_NOSIGNAL) == HELLO_SIZE &&
+	    recv(fd, talk->answer, HELLO_SIZE, MSG_WAITALL) == HELLO_SIZE)
 		return fd;
 	close(fd);
 	return -1;
@@ -224,33 +224,33 @@ TEST_F(secret, impostors)
 
 	/* Without a secret: told so. */
 	call_make(self, &talk, 0);
-	talk.call[SECURED_AT] = 0;
+	talk.call[HELLO_SECURED] = 0;
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(EACCES, talk.answer[ERROR_AT]);
+	EXPECT_EQ(EACCES, talk.answer[HELLO_ERROR]);
 	EXPECT_TRUE(hung_up(fd));
 
 	/* Who is called proves it first, of these very words. */
 	call_make(self, &talk, 7);
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, talk.answer[ERROR_AT]);
-	EXPECT_EQ(1, talk.answer[STAGE_AT]);
+	EXPECT_EQ(0, talk.answer[HELLO_ERROR]);
+	EXPECT_EQ(1, talk.answer[HELLO_STAGE]);
 	hello_prove(talk.call, talk.answer, 1, right, proof);
-	EXPECT_EQ(0, memcmp(proof, talk.answer + PROOF_AT, 32));
+	EXPECT_EQ(0, memcmp(proof, talk.answer + HELLO_PROOF, 32));
 
 	/* A wrong proof; the answer's own; none; garbage. */
 	confirm_make(&talk, wrong);
-	EXPECT_EQ(HELLO, send(fd, talk.confirm, HELLO, MSG_NOSIGNAL));
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	EXPECT_TRUE(hung_up(fd));
 	for (i = 0; i < 3; i++) {
 		fd = converse(self, &talk);
 		ASSERT_LE(0, fd);
 		confirm_make(&talk, right);
-		memcpy(talk.confirm + PROOF_AT, talk.answer + PROOF_AT, 32);
+		memcpy(talk.confirm + HELLO_PROOF, talk.answer + HELLO_PROOF, 32);
 		if (i)
-			memset(talk.confirm + (i == 1 ? PROOF_AT : 0), i - 1, 32);
-		EXPECT_EQ(HELLO, send(fd, talk.confirm, HELLO, MSG_NOSIGNAL));
+			memset(talk.confirm + (i == 1 ? HELLO_PROOF : 0), i - 1, 32);
+		EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 		EXPECT_TRUE(hung_up(fd));
 	}
 
@@ -260,7 +260,7 @@ TEST_F(secret, impostors)
 	ASSERT_LE(0, fd);
 	confirm_make(&talk, right);
 	talk.confirm[7] = 1;
-	EXPECT_EQ(HELLO, send(fd, talk.confirm, HELLO, MSG_NOSIGNAL));
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	EXPECT_TRUE(hung_up(fd));
 
 	/* What was right once is not again. */
@@ -272,11 +272,11 @@ TEST_F(secret, impostors)
 	close(fd);
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
-	EXPECT_NE(0, memcmp(old.answer + NONCE_AT, talk.answer + NONCE_AT, 32));
-	EXPECT_EQ(HELLO, send(fd, old.confirm, HELLO, MSG_NOSIGNAL));
+	EXPECT_NE(0, memcmp(old.answer + HELLO_NONCE, talk.answer + HELLO_NONCE, 32));
+	EXPECT_EQ(HELLO_SIZE, send(fd, old.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	EXPECT_TRUE(hung_up(fd));
 
-	EXPECT_TRUE(refused_are(self, 8));
+	EXPECT_TRUE(wait_rejected(self, 8));
 	/* And nobody is the worse for it. */
 	EXPECT_EQ(0, meet(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
@@ -284,7 +284,7 @@ TEST_F(secret, impostors)
 }
 
 /* Who knows the secret is let in, whoever wrote him: it is the protocol as documented. */
-TEST_F(secret, stranger_who_knows)
+TEST_F(secret, client_with_secret)
 {
 	struct talk talk;
 	__u8 frame[48];
@@ -298,7 +298,7 @@ TEST_F(secret, stranger_who_knows)
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
 	confirm_make(&talk, right);
-	EXPECT_EQ(HELLO, send(fd, talk.confirm, HELLO, MSG_NOSIGNAL));
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	/* A heartbeat: it is a control connection now. */
 	EXPECT_EQ(sizeof(frame), recv(fd, frame, sizeof(frame), MSG_WAITALL));
 	EXPECT_EQ(0xc7, frame[0]);
@@ -318,7 +318,7 @@ TEST_F(secret, crowd)
 		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		ASSERT_EQ(0, connect(fd[i], (struct sockaddr *)&self->addr[1],
 				     sizeof(struct sockaddr_in)));
-		ASSERT_EQ(HELLO, send(fd[i], talk.call, HELLO, MSG_NOSIGNAL));
+		ASSERT_EQ(HELLO_SIZE, send(fd[i], talk.call, HELLO_SIZE, MSG_NOSIGNAL));
 	}
 	EXPECT_EQ(0, meet(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
@@ -334,18 +334,18 @@ TEST_F(secret, crowd)
 /* An answer is the call but for its stage and an errno, which is @error; or any, if that is 0. */
 static int echoed(const struct talk *talk, int error)
 {
-	__u8 answer[HELLO];
+	__u8 answer[HELLO_SIZE];
 	__u32 told;
 
-	memcpy(&told, talk->answer + ERROR_AT, sizeof(told));
+	memcpy(&told, talk->answer + HELLO_ERROR, sizeof(told));
 	CHECK(told);
 	if (error)
 		CHECK_EQ(error, told);
-	CHECK_EQ(1, talk->answer[STAGE_AT]);
-	memcpy(answer, talk->answer, HELLO);
-	answer[STAGE_AT] = talk->call[STAGE_AT];
-	memcpy(answer + ERROR_AT, talk->call + ERROR_AT, sizeof(told));
-	CHECK(!memcmp(answer, talk->call, HELLO));
+	CHECK_EQ(1, talk->answer[HELLO_STAGE]);
+	memcpy(answer, talk->answer, HELLO_SIZE);
+	answer[HELLO_STAGE] = talk->call[HELLO_STAGE];
+	memcpy(answer + HELLO_ERROR, talk->call + HELLO_ERROR, sizeof(told));
+	CHECK(!memcmp(answer, talk->call, HELLO_SIZE));
 	return 0;
 }
 
@@ -372,7 +372,7 @@ static const struct {
 	{ 72, 1, EINVAL, { 3 } },		/* ranks */
 	{ 76, 1, EINVAL, { 2 } },		/* lanes */
 	{ 80, 1, EINVAL, { 7 } },		/* requests in flight */
-	{ STAGE_AT, 1, EACCES, { 1 } },
+	{ HELLO_STAGE, 1, EACCES, { 1 } },
 };
 
 static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
@@ -385,23 +385,23 @@ static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
 	CHECK_EQ(0, enter(self, 1, secret));
 	for (i = 0; i < ARRAY_SIZE(lies); i++) {
 		call_make(self, &talk, secured ? 5 : 0);
-		talk.call[SECURED_AT] = secured;
+		talk.call[HELLO_SECURED] = secured;
 		memcpy(talk.call + lies[i].at, lies[i].bytes, lies[i].len);
 		/* An answer of a group with a secret has a proof. */
-		if (lies[i].at == STAGE_AT && secured)
-			memset(talk.call + PROOF_AT, 3, PROOF);
+		if (lies[i].at == HELLO_STAGE && secured)
+			memset(talk.call + HELLO_PROOF, 3, PROOF_SIZE);
 		CHECK_EQ(0, refused_with(self, &talk, lies[i].error));
 	}
 	/* One side only has a secret. */
 	call_make(self, &talk, secured ? 0 : 5);
-	talk.call[SECURED_AT] = !secured;
+	talk.call[HELLO_SECURED] = !secured;
 	CHECK_EQ(0, refused_with(self, &talk, EACCES));
 	/* All is well but that nothing is known of the group. */
 	call_make(self, &talk, secured ? 5 : 0);
-	talk.call[SECURED_AT] = secured;
+	talk.call[HELLO_SECURED] = secured;
 	memset(talk.call + 16, 0, 48);
 	CHECK_EQ(0, refused_with(self, &talk, EACCES));
-	CHECK(refused_are(self, ARRAY_SIZE(lies) + 2));
+	CHECK(wait_rejected(self, ARRAY_SIZE(lies) + 2));
 	CHECK_EQ(0, meet(self));
 	CHECK_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
 	return works(self);
@@ -427,7 +427,7 @@ TEST_F(secret, refusal_of_second)
 	ASSERT_EQ(0, meet(self));
 	ASSERT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
 	call_make(self, &talk, 0);
-	talk.call[SECURED_AT] = 0;
+	talk.call[HELLO_SECURED] = 0;
 	EXPECT_EQ(0, refused_with(self, &talk, EBUSY));
 	EXPECT_EQ(0, works(self));
 }
@@ -459,10 +459,10 @@ TEST_F(secret, byte_order_of_caller)
 	/* One refusal a second is logged. */
 	sleep_ms(1200);
 	call_make(self, &talk, 0);
-	talk.call[SECURED_AT] = 0;
+	talk.call[HELLO_SECURED] = 0;
 	magic_swap(talk.call);
 	EXPECT_EQ(0, refused_with(self, &talk, EOPNOTSUPP));
-	EXPECT_TRUE(refused_are(self, 1));
+	EXPECT_TRUE(wait_rejected(self, 1));
 	EXPECT_TRUE(kernel_says("byte order"));
 	EXPECT_EQ(0, meet(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
@@ -487,7 +487,7 @@ static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
 		   struct collective_status *status)
 {
 	struct pollfd poll_fd = { .fd = self->fd[0], .events = POLLOUT };
-	__u8 hello[HELLO];
+	__u8 hello[HELLO_SIZE];
 	int fd, conn;
 
 	CHECK_EQ(0, enter(self, 0, none));
@@ -496,12 +496,12 @@ static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
 	fcntl(self->fd[0], F_SETFL, O_NONBLOCK);
 	CHECK_EQ(-EINPROGRESS, member_connect(self->fd[0], self->addr, 2, 20000));
 	conn = accept(fd, NULL, NULL);
-	CHECK_EQ(HELLO, recv(conn, hello, HELLO, MSG_WAITALL));
-	hello[STAGE_AT] = 1;
-	memcpy(hello + ERROR_AT, &error, sizeof(error));
+	CHECK_EQ(HELLO_SIZE, recv(conn, hello, HELLO_SIZE, MSG_WAITALL));
+	hello[HELLO_STAGE] = 1;
+	memcpy(hello + HELLO_ERROR, &error, sizeof(error));
 	if (swapped)
 		magic_swap(hello);
-	CHECK_EQ(HELLO, send(conn, hello, HELLO, MSG_NOSIGNAL));
+	CHECK_EQ(HELLO_SIZE, send(conn, hello, HELLO_SIZE, MSG_NOSIGNAL));
 	CHECK_EQ(1, poll(&poll_fd, 1, 15000));
 	CHECK_EQ(0, member_status(self->fd[0], status));
 	close(conn);

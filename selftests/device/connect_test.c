@@ -10,10 +10,10 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
-#include "lib/pair.h"
+#include "lib/open_device.h"
+#include "lib/two_ranks.h"
 
-TEST_F(fresh, connect_values)
+TEST_F(open_device, connect_values)
 {
 	struct sockaddr_storage peers[3] = {}, bad[2];
 	struct collective_status before, after;
@@ -42,7 +42,7 @@ TEST_F(fresh, connect_values)
 }
 
 /* Nobody listens where rank 1 should be. */
-TEST_F(fresh, connect_refused)
+TEST_F(open_device, connect_refused)
 {
 	struct sockaddr_storage peers[2];
 	struct collective_status status;
@@ -59,7 +59,7 @@ TEST_F(fresh, connect_refused)
 }
 
 /* Somebody is there, but not who should be. */
-TEST_F(fresh, connect_to_another_group)
+TEST_F(open_device, connect_to_another_group)
 {
 	struct sockaddr_storage peers[2];
 	struct collective_status status;
@@ -78,7 +78,7 @@ TEST_F(fresh, connect_to_another_group)
 	close(other);
 }
 
-TEST_F(pair, nonblocking_connect)
+TEST_F(two_ranks, nonblocking_connect)
 {
 	struct pollfd poll_fd = { .fd = self->fd[1], .events = POLLOUT };
 	struct collective_status status;
@@ -99,7 +99,7 @@ TEST_F(pair, nonblocking_connect)
 	EXPECT_EQ(-EISCONN, member_connect(self->fd[0], self->addr, 2, 0));
 }
 
-TEST_F(pair, connect_timeout)
+TEST_F(two_ranks, connect_timeout)
 {
 	struct pollfd poll_fd = { .fd = self->fd[1], .events = POLLOUT };
 	struct collective_status status;
@@ -125,7 +125,7 @@ static void on_signal(int signal)
 {
 }
 
-TEST_F(pair, connect_interrupted)
+TEST_F(two_ranks, connect_interrupted)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	struct itimerval timer = { .it_value.tv_usec = 100000 };
@@ -136,7 +136,7 @@ TEST_F(pair, connect_interrupted)
 	EXPECT_EQ(-EINTR, member_connect(self->fd[1], self->addr, 2, 5000));
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
 	EXPECT_EQ(COLLECTIVE_STATE_CONNECTING, status.state);
-	EXPECT_EQ(0, pair_connect(self->fd, self->addr));
+	EXPECT_EQ(0, two_ranks_connect(self->fd, self->addr));
 }
 
 TEST_HARNESS_MAIN

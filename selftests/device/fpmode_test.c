@@ -84,8 +84,8 @@ static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain
 		mode_default();
 		CHECK_EQ(0, err);
 		if (memcmp(plain, odd, fpmode_bytes[i])) {
-			group_complain(__FILE__, __LINE__, "bits of a type and bytes", type,
-				       fpmode_bytes[i]);
+			group_report_failure(__FILE__, __LINE__, "bits of a type and bytes", type,
+					     fpmode_bytes[i]);
 			return 1;
 		}
 	}

@@ -11,10 +11,10 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
+#include "lib/open_device.h"
 #include "lib/machine.h"
 
-TEST_F(fresh, join_names)
+TEST_F(open_device, join_names)
 {
 	static const char * const bad[] = {
 		"", ".", "..", "a b", "a/b", "/", "a\n", "\x7f", "\xc3\xa9", "a:b", "%s", "~",
@@ -30,13 +30,13 @@ TEST_F(fresh, join_names)
 
 	ASSERT_EQ(0, member_status(self->fd, &before));
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		join_good(&join, "", self->id);
+		join_valid(&join, "", self->id);
 		memcpy(join.name, bad[i], strnlen(bad[i], sizeof(join.name)));
 		EXPECT_EQ(-EINVAL, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join))
 			TH_LOG("name \"%s\"", bad[i]);
 	}
 	/* Something behind the end. */
-	join_good(&join, "a", self->id);
+	join_valid(&join, "a", self->id);
 	join.name[39] = 'x';
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
 	ASSERT_EQ(0, member_status(self->fd, &after));
@@ -44,21 +44,21 @@ TEST_F(fresh, join_names)
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		fd = member_open();
-		join_good(&join, good[i], self->id);
+		join_valid(&join, good[i], self->id);
 		EXPECT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join))
 			TH_LOG("name \"%s\"", good[i]);
 		close(fd);
 	}
 }
 
-TEST_F(fresh, join_values)
+TEST_F(open_device, join_values)
 {
 	struct collective_status before, after;
 	struct collective_join join;
 
 	ASSERT_EQ(0, member_status(self->fd, &before));
 #define EXPECT_JOIN(_error, _change) do {						\
-	join_good(&join, self->name, self->id);						\
+	join_valid(&join, self->name, self->id);						\
 	_change;									\
 	EXPECT_EQ(_error, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join))		\
 		TH_LOG("%s", #_change);							\
@@ -100,25 +100,25 @@ TEST_F(fresh, join_values)
 	EXPECT_EQ(COLLECTIVE_LANES_MAX, after.lanes);
 }
 
-TEST_F(fresh, join_largest)
+TEST_F(open_device, join_largest)
 {
 	struct collective_join join;
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.nranks = COLLECTIVE_RANKS_MAX;
 	join.rank = COLLECTIVE_RANKS_MAX - 1;
 	EXPECT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
 	EXPECT_EQ(0, member_leave(self->fd));
 }
 
-TEST_F(fresh, join_ports)
+TEST_F(open_device, join_ports)
 {
 	struct sockaddr_in *addr;
 	struct collective_join join;
 	char name[40];
 	int fd = member_open();
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	ASSERT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
 	addr = (struct sockaddr_in *)join.addr;
 	/* Another group, the same port. */
@@ -133,7 +133,7 @@ TEST_F(fresh, join_ports)
 }
 
 /* Two files want one place; where they come from does not matter. */
-TEST_F(fresh, join_taken)
+TEST_F(open_device, join_taken)
 {
 	struct collective_status status;
 	struct collective_join join;
@@ -141,29 +141,29 @@ TEST_F(fresh, join_taken)
 	int code;
 	pid_t pid;
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
 
 	pid = fork();
 	if (!pid) {
 		int fd = member_open();
 
-		join_good(&join, self->name, self->id);
+		join_valid(&join, self->name, self->id);
 		_exit(member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join) == -EBUSY ? 0 : 1);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &code, 0));
 	EXPECT_EQ(0, code);
 
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	EXPECT_EQ(-EBUSY, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
-	join_good(&join, self->name, self->id + 1);
+	join_valid(&join, self->name, self->id + 1);
 	join.rank = 1;
 	EXPECT_EQ(-EEXIST, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	join.nranks = 3;
 	EXPECT_EQ(-EEXIST, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	join.lanes = 2;
 	EXPECT_EQ(-EEXIST, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
@@ -171,20 +171,20 @@ TEST_F(fresh, join_taken)
 	EXPECT_EQ(COLLECTIVE_STATE_NEW, status.state);
 
 	/* The refused one may still become something else. */
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
 	/* A place is free again once its file is closed, or has left. */
 	EXPECT_EQ(0, member_leave(other));
 	close(other);
 	other = member_open();
-	join_good(&join, self->name, self->id);
+	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
 	close(other);
 }
 
-TEST_F(fresh, join_two_names)
+TEST_F(open_device, join_two_names)
 {
 	struct sockaddr_storage addr;
 	char name[40];

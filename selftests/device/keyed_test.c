@@ -285,7 +285,7 @@ static int rank_turns_end(struct rank *r)
 
 	if (r->rank == 2) {
 		CHECK(flag_wait(r->shared, 0, 2, 10000));
-		_exit(GROUP_GONE);
+		_exit(GROUP_SILENT_EXIT);
 	}
 	for (i = 0; i < TURNS; i++) {
 		op = sum_op(79, data[i], 8);

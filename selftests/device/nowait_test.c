@@ -10,7 +10,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/pair.h"
+#include "lib/two_ranks.h"
 #include "lib/values.h"
 
 #define INFLIGHT	512
@@ -81,14 +81,14 @@ static bool summed(const __u32 *data, __u64 count)
  * Order
  */
 
-TEST_F(pair, one_after_the_other)
+TEST_F(two_ranks, one_after_the_other)
 {
 	enum { N = 20 };
 	static __u32 memory[N][2][WORDS];
 	__u64 request[N][2];
 	int i, r;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < N; i++) {
 		__u32 *data[2] = { memory[i][0], memory[i][1] };
 
@@ -107,14 +107,14 @@ TEST_F(pair, one_after_the_other)
 	EXPECT_EQ(-ENOENT, member_wait(self->fd[0], INFLIGHT + 1, 0));
 }
 
-TEST_F(pair, last_first)
+TEST_F(two_ranks, last_first)
 {
 	enum { N = 20 };
 	static __u32 memory[N][2][WORDS];
 	__u64 request[N][2];
 	int i, r;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < N; i++) {
 		__u32 *data[2] = { memory[i][0], memory[i][1] };
 
@@ -128,7 +128,7 @@ TEST_F(pair, last_first)
 }
 
 /* All is done when somebody looks, for nobody has to. */
-TEST_F(pair, nobody_waits)
+TEST_F(two_ranks, nobody_waits)
 {
 	const size_t bytes = 4 << 20;
 	__u32 *data[2] = { memory(bytes), memory(bytes) };
@@ -138,7 +138,7 @@ TEST_F(pair, nobody_waits)
 
 	ASSERT_NE(NULL, data[0]);
 	ASSERT_NE(NULL, data[1]);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, pair_start(self->fd, data, bytes / 4, request));
 	for (r = 0; r < 2; r++) {
 		ASSERT_TRUE(all_complete(self->fd[r], 10000));
@@ -163,7 +163,7 @@ TEST_F(pair, nobody_waits)
 	EXPECT_GT(15000, now_ms() - begin);
 }
 
-TEST_F(pair, only_look)
+TEST_F(two_ranks, only_look)
 {
 	struct collective_submit submit = {
 		.size = sizeof(submit), .flags = COLLECTIVE_SUBMIT_NOWAIT, .op = barrier,
@@ -171,7 +171,7 @@ TEST_F(pair, only_look)
 	struct collective_wait wait = { .size = sizeof(wait) };
 	__u64 request[2];
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &request[0]));
 	EXPECT_EQ(-EINPROGRESS, member_wait(self->fd[0], request[0], COLLECTIVE_WAIT_NOWAIT));
 	EXPECT_EQ(-EINPROGRESS, member_wait(self->fd[0], request[0], COLLECTIVE_WAIT_NOWAIT));
@@ -246,13 +246,13 @@ TEST(many_in_flight)
 }
 
 /* Those in flight count, and then those that nobody has collected. */
-TEST_F(pair, limit)
+TEST_F(two_ranks, limit)
 {
 	static __u64 request[2][INFLIGHT];
 	__u64 more[2];
 	int i, r;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < INFLIGHT; i++)
 		ASSERT_EQ(0, member_start(self->fd[0], &barrier, &request[0][i]));
 	EXPECT_EQ(-EAGAIN, member_start(self->fd[0], &barrier, &more[0]));
@@ -285,7 +285,7 @@ TEST_F(pair, limit)
  * Deadlines
  */
 
-TEST_F(pair, deadline_without_a_waiter)
+TEST_F(two_ranks, deadline_without_a_waiter)
 {
 	static __u32 data[2][WORDS];
 	struct collective_op late = sum_of(data[0], WORDS), patient = sum_of(data[1], WORDS);
@@ -294,7 +294,7 @@ TEST_F(pair, deadline_without_a_waiter)
 
 	late.timeout_ms = 300;
 	patient.timeout_ms = 60000;
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	/* The later one's passes first. */
 	ASSERT_EQ(0, member_start(self->fd[0], &patient, &request[0]));
 	ASSERT_EQ(0, member_start(self->fd[0], &late, &request[1]));
@@ -322,12 +322,12 @@ TEST_F(pair, deadline_without_a_waiter)
 	EXPECT_EQ(0, member_wait(self->fd[0], request[2], 0));
 }
 
-TEST_F(pair, deadline_with_a_waiter)
+TEST_F(two_ranks, deadline_with_a_waiter)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 200 };
 	__u64 request, begin;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	begin = now_ms();
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
 	EXPECT_EQ(-ETIMEDOUT, member_wait(self->fd[0], request, 0));
@@ -362,7 +362,7 @@ static void ring(int flags, bool on)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-TEST_F(pair, signal)
+TEST_F(two_ranks, signal)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 400 };
 	struct collective_wait wait = { .size = sizeof(wait), .timeout_ms = 5000 };
@@ -370,7 +370,7 @@ TEST_F(pair, signal)
 	__u64 request[2];
 	int i;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &request[0]));
 	ring(0, true);
 	for (i = 0; i < 3; i++)
@@ -413,7 +413,7 @@ static void *waiter_thread(void *arg)
 	return NULL;
 }
 
-TEST_F(pair, two_waiters)
+TEST_F(two_ranks, two_waiters)
 {
 	struct collective_submit submit = { .size = sizeof(submit) };
 	struct collective_wait wait = {};
@@ -421,7 +421,7 @@ TEST_F(pair, two_waiters)
 	__u64 request[3] = {};
 	int i;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &waiter.request));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &request[0]));
 	ASSERT_EQ(0, pthread_create(&waiter.thread, NULL, waiter_thread, &waiter));
@@ -453,14 +453,14 @@ TEST_F(pair, two_waiters)
 }
 
 /* A thread for each request, all at once. */
-TEST_F(pair, many_waiters)
+TEST_F(two_ranks, many_waiters)
 {
 	enum { N = 64 };
 	static __u32 memory[N][2][WORDS];
 	static struct waiter waiter[N][2];
 	int i, r, round;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < N; i++) {
 			__u32 *data[2] = { memory[i][0], memory[i][1] };
@@ -483,7 +483,7 @@ TEST_F(pair, many_waiters)
 	}
 }
 
-TEST_F(pair, any)
+TEST_F(two_ranks, any)
 {
 	struct collective_op late = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 100 };
 	struct collective_wait wait = {};
@@ -491,7 +491,7 @@ TEST_F(pair, any)
 	unsigned int i, seen = 0;
 	__u64 begin;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	EXPECT_EQ(-ENOENT, member_wait_any(self->fd[0], &wait, request, 3));
 	EXPECT_EQ(-EINVAL, member_wait_any(self->fd[0], &wait, request, INFLIGHT + 1));
 	EXPECT_EQ(-EINVAL, member_wait_any(self->fd[0], &wait, request, 0));
@@ -533,7 +533,7 @@ TEST_F(pair, any)
  * The end
  */
 
-TEST_F(pair, leave_uncollected)
+TEST_F(two_ranks, leave_uncollected)
 {
 	static __u32 memory[2][WORDS];
 	__u32 *data[2] = { memory[0], memory[1] };
@@ -542,7 +542,7 @@ TEST_F(pair, leave_uncollected)
 	__u64 request[2];
 	int i, r;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < 10; i++)
 		ASSERT_EQ(0, pair_start(self->fd, data, WORDS, request));
 	for (r = 0; r < 2; r++)
@@ -562,7 +562,7 @@ TEST_F(pair, leave_uncollected)
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 }
 
-TEST_F(pair, leave_in_flight)
+TEST_F(two_ranks, leave_in_flight)
 {
 	const size_t bytes = 1 << 20;
 	__u32 *data = memory(bytes);
@@ -572,7 +572,7 @@ TEST_F(pair, leave_in_flight)
 	int i;
 
 	ASSERT_NE(NULL, data);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, member_start(self->fd[0], &op, &request[i]));
 	EXPECT_EQ(0, member_leave(self->fd[0]));
@@ -590,7 +590,7 @@ TEST_F(pair, leave_in_flight)
 	self->fd[1] = -1;
 }
 
-TEST_F(pair, close_in_flight)
+TEST_F(two_ranks, close_in_flight)
 {
 	const size_t bytes = 1 << 20;
 	__u32 *data = memory(bytes);
@@ -600,7 +600,7 @@ TEST_F(pair, close_in_flight)
 	int i;
 
 	ASSERT_NE(NULL, data);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < 100; i++)
 		ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
 	/* In the middle of one. */
@@ -617,7 +617,7 @@ TEST_F(pair, close_in_flight)
 }
 
 /* A child has the file, and nothing else. */
-TEST_F(pair, other_process)
+TEST_F(two_ranks, other_process)
 {
 	static __u32 memory[2][WORDS];
 	__u32 *data[2] = { memory[0], memory[1] };
@@ -625,7 +625,7 @@ TEST_F(pair, other_process)
 	int code, r;
 	pid_t pid;
 
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, pair_start(self->fd, data, WORDS, request));
 	pid = fork();
 	if (!pid)

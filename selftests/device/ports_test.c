@@ -16,7 +16,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
+#include "lib/open_device.h"
 #include "lib/machine.h"
 
 /* Where the ports are that a test leaves to the kernel. */
@@ -77,7 +77,7 @@ static int crowd_join(struct crowd *crowd, unsigned int n, unsigned int lanes)
 		crowd->fd[i] = member_open();
 		CHECK(crowd->fd[i] >= 0);
 		crowd->n++;
-		join_good(&join, name, id);
+		join_valid(&join, name, id);
 		join.rank = i;
 		join.nranks = n;
 		join.lanes = lanes;

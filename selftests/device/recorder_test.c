@@ -15,7 +15,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/pair.h"
+#include "lib/two_ranks.h"
 
 #define RECORDERS	"/sys/kernel/debug/collective"
 #define KEPT		256
@@ -196,7 +196,7 @@ static int well_formed(char *text, unsigned int *lines)
 	return 0;
 }
 
-TEST_F(pair, order)
+TEST_F(two_ranks, order)
 {
 	static const char * const words[] = {
 		" state to=joined\n", " state to=connecting\n", " state to=up\n",
@@ -212,7 +212,7 @@ TEST_F(pair, order)
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	/* The second one is announced. */
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, both_call(self->fd, i == 1 ? COLLECTIVE_REDUCE :
@@ -244,7 +244,7 @@ TEST_F(pair, order)
 }
 
 /* Those of a key and messages have their names; what waits for its turn begins later. */
-TEST_F(pair, names)
+TEST_F(two_ranks, names)
 {
 	struct collective_op keyed[2] = {
 		{ .opcode = COLLECTIVE_BARRIER, .flags = COLLECTIVE_F_KEYED, .key = 77 },
@@ -266,7 +266,7 @@ TEST_F(pair, names)
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, both(self->fd, message));
 	/* The second use of the key waits for the first one. */
 	ASSERT_EQ(0, member_start(self->fd[0], &keyed[0], &id[0]));
@@ -293,14 +293,14 @@ TEST_F(pair, names)
 	free(text);
 }
 
-TEST_F(pair, deadline)
+TEST_F(two_ranks, deadline)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 20 };
 	char *text;
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	EXPECT_EQ(-ETIMEDOUT, member_submit(self->fd[0], &barrier));
 	text = record_text(self->name, 0);
 	EXPECT_EQ(1, lines_with(text, " fail op=0 error=110 reason=deadline ranks=0,"));
@@ -316,7 +316,7 @@ TEST_F(pair, deadline)
 	free(text);
 }
 
-TEST_F(pair, cancelled)
+TEST_F(two_ranks, cancelled)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
 	struct collective_cancel cancel = { .size = sizeof(cancel) };
@@ -325,7 +325,7 @@ TEST_F(pair, cancelled)
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	cancel.request = id;
 	ASSERT_EQ(0, member_ioctl(self->fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
@@ -337,13 +337,13 @@ TEST_F(pair, cancelled)
 }
 
 /* Who leaves is remembered while others are there; who joins again goes on. */
-TEST_F(pair, leave_and_join_again)
+TEST_F(two_ranks, leave_and_join_again)
 {
 	char *text;
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, both_allreduce(self->fd));
 	ASSERT_EQ(0, member_leave(self->fd[1]));
 	text = record_text(self->name, 1);
@@ -367,14 +367,14 @@ TEST_F(pair, leave_and_join_again)
 }
 
 /* With the group all of it goes, but for whoever has it open. */
-TEST_F(pair, gone_with_the_group)
+TEST_F(two_ranks, gone_with_the_group)
 {
 	char *text, *again;
 	int fd;
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, both_allreduce(self->fd));
 	fd = record_open(self->name, 0);
 	ASSERT_LE(0, fd);
@@ -398,7 +398,7 @@ TEST_F(pair, gone_with_the_group)
 	close(fd);
 }
 
-TEST_F(pair, root_only)
+TEST_F(two_ranks, root_only)
 {
 	char path[256];
 	struct stat info;
@@ -454,7 +454,7 @@ static int rank_die(struct rank *r)
 	int err;
 
 	CHECK_EQ(0, member_barrier(r->fd));
-	CHECK(flag_meet(r->shared, 0, r->nranks));
+	CHECK(flag_barrier(r->shared, 0, r->nranks));
 	if (r->rank == 1) {
 		kill(getpid(), SIGKILL);
 		return 1;
@@ -478,7 +478,7 @@ static int rank_die(struct rank *r)
 	CHECK(line_with(text, " abort error=104 reason=death ranks=1,-\n"));
 	CHECK(!line_with(text, " submit op=1 "));
 	free(text);
-	CHECK(flag_meet(r->shared, 1, r->nranks - 1));
+	CHECK(flag_barrier(r->shared, 1, r->nranks - 1));
 	return 0;
 }
 
@@ -525,7 +525,7 @@ static int elsewhere(const char *name, __u64 id)
 	return 0;
 }
 
-TEST_F(pair, network_namespaces)
+TEST_F(two_ranks, network_namespaces)
 {
 	char *text;
 	int code;
@@ -557,7 +557,7 @@ static char *command(const char *line, int *status)
 	return text;
 }
 
-TEST_F(pair, combined)
+TEST_F(two_ranks, combined)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
 	const char *joined[2], *done;
@@ -569,7 +569,7 @@ TEST_F(pair, combined)
 		SKIP(return, UNREADABLE);
 	if (system("collectivectl --help >/dev/null 2>&1"))
 		SKIP(return, "no collectivectl in PATH");
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, both_allreduce(self->fd));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	snprintf(line, sizeof(line), "collectivectl record %s", self->name);

@@ -6,10 +6,10 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/solo.h"
+#include "lib/one_rank.h"
 
 /* What no machine has is refused without a try to describe it. */
-TEST_F(solo, enormous)
+TEST_F(one_rank, enormous)
 {
 	__u32 buffer;
 	__u64 length;
@@ -29,7 +29,7 @@ TEST_F(solo, enormous)
 	EXPECT_EQ(0, member_barrier(self->fd));
 }
 
-TEST_F(solo, bad_registration)
+TEST_F(one_rank, bad_registration)
 {
 	struct collective_register reg;
 	__u32 buffer;

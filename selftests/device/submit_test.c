@@ -6,10 +6,10 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
-#include "lib/solo.h"
+#include "lib/open_device.h"
+#include "lib/one_rank.h"
 
-TEST_F(fresh, submit_before_connect)
+TEST_F(open_device, submit_before_connect)
 {
 	struct sockaddr_storage addr;
 
@@ -20,7 +20,7 @@ TEST_F(fresh, submit_before_connect)
 	EXPECT_EQ(-ENOTCONN, member_barrier(self->fd));
 }
 
-TEST_F(solo, life)
+TEST_F(one_rank, life)
 {
 	struct collective_status status;
 	int *send = (int *)self->memory, *recv = send + 5000, i;
@@ -42,10 +42,10 @@ TEST_F(solo, life)
 	EXPECT_EQ(0, member_leave(self->fd));
 }
 
-TEST_F(solo, bad_operations)
+TEST_F(one_rank, bad_operations)
 {
 	struct collective_status before, after;
-	const __u64 send = (uintptr_t)self->memory, recv = send + SOLO_MEMORY / 2;
+	const __u64 send = (uintptr_t)self->memory, recv = send + ONE_RANK_MEMORY / 2;
 	struct collective_op op;
 
 	ASSERT_EQ(0, member_status(self->fd, &before));
@@ -126,7 +126,7 @@ TEST_F(solo, bad_operations)
 	EXPECT_OP(0, op.timeout_ms = ~0U);
 }
 
-TEST_F(solo, bad_submit)
+TEST_F(one_rank, bad_submit)
 {
 	struct collective_submit submit = {
 		.size = sizeof(submit),
@@ -150,14 +150,14 @@ TEST_F(solo, bad_submit)
 	EXPECT_EQ(-ENOENT, member_ioctl(self->fd, COLLECTIVE_IOC_SUBMIT, &submit));
 }
 
-TEST_F(solo, bad_memory)
+TEST_F(one_rank, bad_memory)
 {
 	const size_t page = getpagesize();
 	struct collective_status before, after;
 	__u8 *memory = self->memory;
 	long long pinned = process_value(0, "VmPin:");
 
-	memset(memory, 1, SOLO_MEMORY);
+	memset(memory, 1, ONE_RANK_MEMORY);
 	ASSERT_EQ(0, member_status(self->fd, &before));
 	/* The second page is for reading, the fourth is not there. */
 	ASSERT_EQ(0, mprotect(memory + page, page, PROT_READ));

@@ -10,7 +10,7 @@
 #include "lib/argument.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
+#include "lib/open_device.h"
 
 #define IOC_NONE(_nr)	_IO(COLLECTIVE_IOC_MAGIC, _nr)
 
@@ -50,7 +50,7 @@ static const struct ioctl_case {
 #define for_each_ioctl(_c) \
 	for ((_c) = ioctl_cases; (_c) < ioctl_cases + ARRAY_SIZE(ioctl_cases); (_c)++)
 
-TEST_F(fresh, unknown_ioctl)
+TEST_F(open_device, unknown_ioctl)
 {
 	static const unsigned int cmds[] = {
 		IOC_NONE(0x0a), IOC_NONE(0x40), IOC_NONE(0xff),
@@ -67,7 +67,7 @@ TEST_F(fresh, unknown_ioctl)
 	}
 }
 
-TEST_F(fresh, sizes)
+TEST_F(open_device, sizes)
 {
 	const struct ioctl_case *c;
 	union argument arg;
@@ -104,7 +104,7 @@ TEST_F(fresh, sizes)
 }
 
 /* Whatever is reserved is zero, in every struct. */
-TEST_F(fresh, reserved)
+TEST_F(open_device, reserved)
 {
 	static const struct {
 		const char *name;
@@ -137,7 +137,7 @@ TEST_F(fresh, reserved)
 }
 
 /* What the caller had in the struct is not in the answer. */
-TEST_F(fresh, answers_are_whole)
+TEST_F(open_device, answers_are_whole)
 {
 	struct collective_query query[2] = { { .size = sizeof(*query) } };
 	struct collective_status status[2] = { { .size = sizeof(*status) } };
@@ -165,7 +165,7 @@ TEST_F(fresh, answers_are_whole)
 	EXPECT_EQ(0, wait.index);
 }
 
-TEST_F(fresh, bad_pointers)
+TEST_F(open_device, bad_pointers)
 {
 	const size_t page = getpagesize();
 	const struct ioctl_case *c;
@@ -190,7 +190,7 @@ TEST_F(fresh, bad_pointers)
 }
 
 /* An answer that cannot be given is found before anything is done. */
-TEST_F(fresh, read_only_answer)
+TEST_F(open_device, read_only_answer)
 {
 	const size_t page = getpagesize();
 	struct collective_status status;
@@ -206,7 +206,7 @@ TEST_F(fresh, read_only_answer)
 		memset(arg, 0, page);
 		arg->size = c->size;
 		if (c->cmd == COLLECTIVE_IOC_JOIN)
-			join_good(&arg->join, self->name, self->id);
+			join_valid(&arg->join, self->name, self->id);
 		ASSERT_EQ(0, mprotect(arg, page, PROT_READ));
 		EXPECT_EQ(-EFAULT, member_ioctl(self->fd, c->cmd, arg))
 			TH_LOG("%s into a read-only page", c->name);
@@ -216,7 +216,7 @@ TEST_F(fresh, read_only_answer)
 	munmap(arg, 2 * page);
 }
 
-TEST_F(fresh, flags)
+TEST_F(open_device, flags)
 {
 	const struct ioctl_case *c;
 	union argument arg;
@@ -229,7 +229,7 @@ TEST_F(fresh, flags)
 			memset(&arg, 0, sizeof(arg));
 			arg.size = c->size;
 			if (c->cmd == COLLECTIVE_IOC_JOIN)
-				join_good(&arg.join, self->name, self->id);
+				join_valid(&arg.join, self->name, self->id);
 			arg.query.flags = 1U << bit;
 			ASSERT_EQ(c->flags & 1U << bit ? c->zeros : -EINVAL,
 				  member_ioctl(self->fd, c->cmd, &arg))
@@ -238,7 +238,7 @@ TEST_F(fresh, flags)
 	}
 }
 
-TEST_F(fresh, query)
+TEST_F(open_device, query)
 {
 	struct collective_query query = { .size = sizeof(query) };
 
@@ -256,7 +256,7 @@ TEST_F(fresh, query)
 	EXPECT_EQ((1ULL << COLLECTIVE_REDUCTION_COUNT) - 1, query.reductions);
 }
 
-TEST_F(fresh, status)
+TEST_F(open_device, status)
 {
 	struct collective_status status;
 
@@ -271,7 +271,7 @@ TEST_F(fresh, status)
 	EXPECT_EQ(~0ULL, status.last.instance);
 }
 
-TEST_F(fresh, nothing_before_join)
+TEST_F(open_device, nothing_before_join)
 {
 	struct sockaddr_storage peers[2] = {};
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };

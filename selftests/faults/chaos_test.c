@@ -15,7 +15,7 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/machine.h"
-#include "lib/residue.h"
+#include "lib/leak_check.h"
 
 #define RANKS_MOST	6
 #define ELEMENTS	(1 << 16)
@@ -218,7 +218,7 @@ static int rank_live(struct rank *r)
 
 	CHECK(f.send && f.recv);
 	dooms = chaos->fate != FATE_CANCEL && chaos->fate != FATE_UNMAP;
-	CHECK(flag_meet(r->shared, FLAG_READY, r->nranks));
+	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
 	for (n = 0; n < chaos->operations || dooms; n++) {
 		operation(&f, &seed, &op);
 		if (mine && !met && fate_has_come(&f)) {
@@ -250,7 +250,7 @@ static int rank_live(struct rank *r)
 	}
 	/* So that nobody's leaving is what another one sees first. */
 	if (chaos->fate != FATE_STOP || !mine)
-		CHECK(flag_meet(r->shared, FLAG_MEET, r->nranks - 1));
+		CHECK(flag_barrier(r->shared, FLAG_MEET, r->nranks - 1));
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 	return 0;
 }
@@ -319,15 +319,15 @@ FIXTURE_TEARDOWN(slow) {}
 
 TEST_F_TIMEOUT(slow, chaos, 280)
 {
-	unsigned int seed = variable("CHAOS_SEED", 1);
-	unsigned int rounds = variable("CHAOS_ROUNDS", emulated() ? 40 : 300), i;
-	const int before = residue_sockets();
+	unsigned int seed = env_number("CHAOS_SEED", 1);
+	unsigned int rounds = env_number("CHAOS_ROUNDS", emulated() ? 40 : 300), i;
+	const int before = tcp_sockets();
 	int bad = 0;
 
 	for (i = 0; i < rounds && bad < 3; i++)
 		bad += round_run(seed + i);
 	EXPECT_EQ(0, bad);
-	EXPECT_TRUE(residue_none(before));
+	EXPECT_TRUE(nothing_leaked(before));
 }
 
 /* Rank 0 ends while its first operation calls the others, or is called by them. */
@@ -346,7 +346,7 @@ static int rank_call(struct rank *r)
 	int err;
 
 	CHECK(memory);
-	CHECK(flag_meet(r->shared, FLAG_READY, r->nranks));
+	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
 	if (r->rank) {
 		err = member_submit(r->fd, &op);
 		CHECK(!err || err == -ECONNRESET);
@@ -360,12 +360,12 @@ static int rank_call(struct rank *r)
 TEST_F_TIMEOUT(slow, first_calls, 280)
 {
 	const struct group_config config = { .nranks = 6, .lanes = 8, .heartbeat_ms = 100 };
-	unsigned int rounds = variable("CHAOS_ROUNDS", emulated() ? 20 : 150), i;
-	const int before = residue_sockets();
+	unsigned int rounds = env_number("CHAOS_ROUNDS", emulated() ? 20 : 150), i;
+	const int before = tcp_sockets();
 
 	for (i = 0; i < rounds; i++)
 		ASSERT_EQ(0, group_run(&config, rank_call, &i));
-	EXPECT_TRUE(residue_none(before));
+	EXPECT_TRUE(nothing_leaked(before));
 }
 
 TEST_HARNESS_MAIN

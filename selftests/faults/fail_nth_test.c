@@ -12,40 +12,40 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fault.h"
-#include "lib/fresh.h"
+#include "lib/fail_nth.h"
+#include "lib/open_device.h"
 #include "lib/memlock.h"
-#include "lib/pair.h"
-#include "lib/team.h"
+#include "lib/two_ranks.h"
+#include "lib/lib_group.h"
 
 #define COUNT	(1 << 18)
 
-TEST_F_TIMEOUT(fresh, join, 100)
+TEST_F_TIMEOUT(open_device, join, 100)
 {
 	struct collective_join join;
 	unsigned int nth, failed = 0;
 	bool more = true;
 	int err, fd;
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
 		fd = member_open();
-		join_good(&join, self->name, self->id);
+		join_valid(&join, self->name, self->id);
 		join.nranks = 9;
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		failed += !!err;
 		if (err) {
 			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
-			join_good(&join, self->name, self->id);
+			join_valid(&join, self->name, self->id);
 			join.nranks = 9;
 			ASSERT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join))
 				TH_LOG("after allocation %u", nth);
 		}
 		close(fd);
-		ASSERT_EQ(0, team_groups());
+		ASSERT_EQ(0, group_count());
 	}
 	EXPECT_FALSE(more);
 	EXPECT_LT(10, failed);
@@ -53,7 +53,7 @@ TEST_F_TIMEOUT(fresh, join, 100)
 }
 
 /* The same call goes on where the one that failed has stopped. */
-TEST_F_TIMEOUT(fresh, connect, 200)
+TEST_F_TIMEOUT(open_device, connect, 200)
 {
 	struct sockaddr_storage addr[2];
 	unsigned int nth, failed = 0;
@@ -62,26 +62,26 @@ TEST_F_TIMEOUT(fresh, connect, 200)
 	char name[33];
 	__u64 id;
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
-		ASSERT_EQ(0, pair_join(fd, addr, name, &id));
+		ASSERT_EQ(0, two_ranks_join(fd, addr, name, &id));
 		fcntl(fd[0], F_SETFL, O_NONBLOCK);
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		err = member_connect(fd[0], addr, 2, 20000);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		if (err && err != -EINPROGRESS) {
 			failed++;
 			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
 		}
 		if (err) {
-			err = pair_connect(fd, addr);
+			err = two_ranks_connect(fd, addr);
 			/* A packet that could not be made is sent again. */
 			ASSERT_EQ(0, err) TH_LOG("allocation %u", nth);
 		}
 		close(fd[0]);
 		close(fd[1]);
-		ASSERT_EQ(0, team_groups());
+		ASSERT_EQ(0, group_count());
 	}
 	EXPECT_FALSE(more);
 	EXPECT_LE(2, failed);
@@ -137,9 +137,9 @@ static int demand(const int *fd, unsigned int nth, bool *more, unsigned int *fai
 	int err;
 
 	CHECK_EQ(0, member_start(fd[3], &recv, &other));
-	fault_arm(nth);
+	fail_nth_arm(nth);
 	err = member_start(fd[0], &send, &request);
-	*more = fault_disarm();
+	*more = fail_nth_disarm();
 	if (err) {
 		++*failed;
 		CHECK(no_memory(err));
@@ -151,20 +151,20 @@ static int demand(const int *fd, unsigned int nth, bool *more, unsigned int *fai
 	return 0;
 }
 
-TEST_F_TIMEOUT(fresh, demand, 200)
+TEST_F_TIMEOUT(open_device, demand, 200)
 {
 	unsigned int nth, i, failed = 0;
 	bool more = true;
 	int fd[RANKS];
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
 		ASSERT_EQ(0, crowd_connect(fd, self->name, self->id + nth));
 		ASSERT_EQ(0, demand(fd, nth, &more, &failed)) TH_LOG("allocation %u", nth);
 		for (i = 0; i < RANKS; i++)
 			close(fd[i]);
-		ASSERT_EQ(0, team_groups());
+		ASSERT_EQ(0, group_count());
 	}
 	EXPECT_FALSE(more);
 	EXPECT_LT(10, failed);
@@ -190,9 +190,9 @@ static void register_each(struct __test_metadata *_metadata, int fd, float *memo
 
 	*failed = 0;
 	for (nth = 1; more && nth < MOST; nth++) {
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		err = member_register(fd, memory, COUNT * sizeof(float), 0, &buffer);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		*failed += !!err;
 		if (err) {
 			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
@@ -206,12 +206,12 @@ static void register_each(struct __test_metadata *_metadata, int fd, float *memo
 	TH_LOG("%u allocations, %u of them needed", nth - 2, *failed);
 }
 
-TEST_F_TIMEOUT(pair, register, 100)
+TEST_F_TIMEOUT(two_ranks, register, 100)
 {
 	unsigned int round, failed = 0;
 	float *memory = area();
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	/* When a slab needs pages these fail instead, and are had in a smaller order. */
 	for (round = 0; round < 5 && failed < 2; round++)
@@ -220,20 +220,20 @@ TEST_F_TIMEOUT(pair, register, 100)
 }
 
 /* Under a limit, so that what would go on counting after a failure shows. */
-TEST_F_TIMEOUT(pair, map, 100)
+TEST_F_TIMEOUT(two_ranks, map, 100)
 {
 	const size_t size = 4 << 20;
 	unsigned int nth, failed = 0;
 	bool more = true;
 	void *at;
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
-	ASSERT_TRUE(memlock_limit(size) && memlock_drop());
+	ASSERT_TRUE(memlock_limit(size) && drop_ipc_lock());
 	for (nth = 1; more && nth < MOST; nth++) {
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd[0], 0);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		if (at == MAP_FAILED) {
 			failed++;
 			ASSERT_EQ(ENOMEM, errno) TH_LOG("allocation %u", nth);
@@ -277,7 +277,7 @@ static int sum_together(const int *fd, float *const *send, float *const *recv)
 	return 0;
 }
 
-TEST_F_TIMEOUT(pair, submit, 200)
+TEST_F_TIMEOUT(two_ranks, submit, 200)
 {
 	float *send[2] = { area(), area() }, *recv[2] = { area(), area() };
 	unsigned int nth, failed = 0;
@@ -286,16 +286,16 @@ TEST_F_TIMEOUT(pair, submit, 200)
 	bool more = true;
 	int err;
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	send[0][COUNT - 1] = 1;
 	send[1][COUNT - 1] = 2;
 	for (nth = 1; more && nth < MOST; nth++) {
 		op = sum_op(send[0], recv[0]);
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		err = member_start(self->fd[0], &op, &request);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		failed += !!err;
 		if (err) {
 			ASSERT_TRUE(no_memory(err)) TH_LOG("allocation %u: %d", nth, err);
@@ -317,7 +317,7 @@ TEST_F_TIMEOUT(pair, submit, 200)
 }
 
 /* By a command on a ring, where io_uring's own allocations are among them. */
-TEST_F_TIMEOUT(pair, uring, 200)
+TEST_F_TIMEOUT(two_ranks, uring, 200)
 {
 	float *send[2] = { area(), area() }, *recv[2] = { area(), area() };
 	unsigned int nth, failed = 0;
@@ -329,9 +329,9 @@ TEST_F_TIMEOUT(pair, uring, 200)
 	__u64 other;
 	int err;
 
-	if (!faults_ready())
+	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	send[0][COUNT - 1] = 1;
 	send[1][COUNT - 1] = 2;
 	for (nth = 1; more && nth < MOST; nth++) {
@@ -343,9 +343,9 @@ TEST_F_TIMEOUT(pair, uring, 200)
 		sqe->fd = self->fd[0];
 		sqe->cmd_op = COLLECTIVE_IOC_SUBMIT;
 		memcpy(sqe->cmd, &op, sizeof(op));
-		fault_arm(nth);
+		fail_nth_arm(nth);
 		err = io_uring_submit(&ring);
-		more = fault_disarm();
+		more = fail_nth_disarm();
 		/* What io_uring has no memory for it says itself, in one way or another. */
 		if (err == 1 && !io_uring_peek_cqe(&ring, &cqe) && cqe->res < 0)
 			err = cqe->res;

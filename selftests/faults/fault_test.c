@@ -15,7 +15,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/peer.h"
+#include "lib/raw_peer.h"
 
 /* A death is told at once; this is for slow machines. */
 #define TOLD_MS		2000
@@ -205,7 +205,7 @@ static int rank_waits(struct rank *r)
 	const struct death *death = r->arg;
 
 	CHECK_EQ(0, member_barrier(r->fd));
-	CHECK(flag_meet(r->shared, FLAG_DONE, r->nranks));
+	CHECK(flag_barrier(r->shared, FLAG_DONE, r->nranks));
 	if (r->rank == death->victim) {
 		sleep_ms(50);
 		if (death->kind == COLLECTIVE_REASON_DEATH)
@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(slow, leave_after_the_last_operation, 100)
  */
 FIXTURE(deceived) {
 	int fd;
-	struct peer peer;
+	struct raw_peer peer;
 };
 
 FIXTURE_SETUP(deceived)
@@ -278,7 +278,7 @@ FIXTURE_SETUP(deceived)
 	struct sockaddr_storage addr[2];
 	struct pollfd poll_fd;
 	char name[33];
-	struct peer_call call = { .addr = &addr[1], .name = name, .to = 1, .nranks = 2 };
+	struct raw_peer_config call = { .addr = &addr[1], .name = name, .to = 1, .nranks = 2 };
 
 	group_unique(name, sizeof(name), &call.id);
 	self->fd = member_open();
@@ -289,7 +289,7 @@ FIXTURE_SETUP(deceived)
 	ASSERT_EQ(0, member_join(self->fd, name, call.id, 1, 2, &addr[1]));
 	fcntl(self->fd, F_SETFL, O_NONBLOCK);
 	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd, addr, 2, 10000));
-	ASSERT_EQ(0, peer_call(&self->peer, &call));
+	ASSERT_EQ(0, raw_peer_connect(&self->peer, &call));
 	poll_fd = (struct pollfd){ .fd = self->fd, .events = POLLOUT };
 	ASSERT_EQ(1, poll(&poll_fd, 1, 10000));
 	ASSERT_EQ(POLLOUT, poll_fd.revents);
@@ -297,7 +297,7 @@ FIXTURE_SETUP(deceived)
 
 FIXTURE_TEARDOWN(deceived)
 {
-	peer_close(&self->peer);
+	raw_peer_close(&self->peer);
 	close(self->fd);
 }
 
@@ -307,7 +307,7 @@ TEST_F(deceived, leave_and_vanish)
 	struct collective_status status;
 	__u64 begin = now_ms();
 
-	ASSERT_EQ(0, peer_leave(&self->peer));
+	ASSERT_EQ(0, raw_peer_leave(&self->peer));
 	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd));
 	/* Six heartbeats, not five minutes. */
 	EXPECT_GT(15000, now_ms() - begin);
@@ -324,7 +324,7 @@ TEST_F(deceived, leave_without_a_call)
 	struct collective_status status;
 	__u64 begin = now_ms();
 
-	ASSERT_EQ(0, peer_leave(&self->peer));
+	ASSERT_EQ(0, raw_peer_leave(&self->peer));
 	EXPECT_EQ(-ECONNRESET, member_submit(self->fd, &op));
 	EXPECT_GT(1000, now_ms() - begin);
 	ASSERT_EQ(0, member_status(self->fd, &status));
@@ -335,7 +335,7 @@ TEST_F(deceived, leave_without_a_call)
 static void *leave_soon(void *arg)
 {
 	sleep_ms(100);
-	return (void *)(intptr_t)peer_leave(arg);
+	return (void *)(intptr_t)raw_peer_leave(arg);
 }
 
 TEST_F(deceived, leave_during_a_call)
@@ -361,7 +361,7 @@ TEST_F(deceived, speaks_for_too_many)
 {
 	struct collective_status status;
 
-	ASSERT_EQ(0, peer_announce(&self->peer, 1));
+	ASSERT_EQ(0, raw_peer_announce(&self->peer, 1));
 	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
@@ -382,7 +382,7 @@ TEST_F(deceived, payload_without_a_call)
 	__u64 begin = now_ms();
 
 	ASSERT_NE(NULL, area);
-	ASSERT_EQ(0, peer_payload(&self->peer, 0));
+	ASSERT_EQ(0, raw_peer_payload(&self->peer, 0));
 	EXPECT_EQ(-EBADMSG, member_submit(self->fd, &op));
 	/* Two heartbeats. */
 	EXPECT_GT(4000, now_ms() - begin);
@@ -412,7 +412,7 @@ TEST_F(deceived, deadline_ends_the_group)
 	struct collective_status status;
 
 	ASSERT_NE(NULL, area);
-	ASSERT_EQ(0, peer_grant(&self->peer, 0, &op));
+	ASSERT_EQ(0, raw_peer_grant(&self->peer, 0, &op));
 	EXPECT_EQ(-ETIMEDOUT, member_submit(self->fd, &op));
 	EXPECT_EQ(-ETIMEDOUT, member_barrier(self->fd));
 	ASSERT_EQ(0, member_status(self->fd, &status));
@@ -439,9 +439,9 @@ TEST_F(deceived, leave_is_no_reset)
 	void *left;
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, leave_thread, &self->fd));
-	EXPECT_EQ(0, peer_wait_leave(&self->peer));
-	EXPECT_EQ(0, peer_ping(&self->peer));
-	EXPECT_EQ(0, peer_wait_end(&self->peer));
+	EXPECT_EQ(0, raw_peer_wait_leave(&self->peer));
+	EXPECT_EQ(0, raw_peer_ping(&self->peer));
+	EXPECT_EQ(0, raw_peer_wait_end(&self->peer));
 	pthread_join(thread, &left);
 	EXPECT_EQ(NULL, left);
 }
@@ -473,7 +473,7 @@ TEST_F(deceived, close_with_memory_lent)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	for (i = 0; i < REQUESTS; i++) {
-		ASSERT_EQ(0, peer_grant(&self->peer, i, &submit.op));
+		ASSERT_EQ(0, raw_peer_grant(&self->peer, i, &submit.op));
 		s = submit;
 		ASSERT_EQ(-EINTR, member_ioctl(self->fd, COLLECTIVE_IOC_SUBMIT, &s));
 		ASSERT_EQ(i + 1, s.request);
@@ -556,7 +556,7 @@ static int rank_absent(struct rank *r)
 
 	CHECK_EQ(0, member_barrier(r->fd));
 	/* In time, so that there is something that was submitted last. */
-	CHECK(flag_meet(r->shared, 0, r->nranks));
+	CHECK(flag_barrier(r->shared, 0, r->nranks));
 	if (!late) {
 		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
 		CHECK_EQ(0, absent_await(r, 1, &status));
@@ -578,7 +578,7 @@ static int rank_absent(struct rank *r)
 		CHECK(absent->ms >= 250);
 	}
 	CHECK(status.absent[0].rank != status.absent[1].rank);
-	CHECK(flag_meet(r->shared, 1, r->nranks));
+	CHECK(flag_barrier(r->shared, 1, r->nranks));
 	if (late)
 		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
 	return member_barrier(r->fd);
@@ -715,7 +715,7 @@ TEST_F_TIMEOUT(slow, stopped, 100)
  * Strangers at the door
  */
 
-static int stranger_call(const struct sockaddr_storage *addr, size_t bytes, unsigned int seed)
+static int unauth_dial(const struct sockaddr_storage *addr, size_t bytes, unsigned int seed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	__u8 data[512];
@@ -742,14 +742,14 @@ static int rank_besieged(struct rank *r)
 	CHECK(area);
 	/* Some are there before anybody else. */
 	if (!r->rank) {
-		stranger_call(&r->shared->addr[1], 0, 0);
-		stranger_call(&r->shared->addr[2], 10, 1);
-		stranger_call(&r->shared->addr[0], 300, 2);
+		unauth_dial(&r->shared->addr[1], 0, 0);
+		unauth_dial(&r->shared->addr[2], 10, 1);
+		unauth_dial(&r->shared->addr[0], 300, 2);
 	}
 	CHECK_EQ(0, rank_connect(r));
 	for (round = 0; round < 30; round++) {
 		if (!r->rank) {
-			int fd = stranger_call(&r->shared->addr[round % r->nranks],
+			int fd = unauth_dial(&r->shared->addr[round % r->nranks],
 					       round * 17, round % 3);
 
 			if (round % 2 && fd >= 0)
@@ -761,7 +761,7 @@ static int rank_besieged(struct rank *r)
 	return 0;
 }
 
-TEST_F_TIMEOUT(slow, strangers, 100)
+TEST_F_TIMEOUT(slow, unauthenticated_clients, 100)
 {
 	const struct group_config config = { .nranks = 3, .unconnected = true };
 
@@ -776,7 +776,7 @@ static int rank_crowded(struct rank *r)
 
 	if (r->rank == 2) {
 		for (i = 0; i < 100; i++)
-			CHECK(stranger_call(&r->shared->addr[2], 0, 0) >= 0);
+			CHECK(unauth_dial(&r->shared->addr[2], 0, 0) >= 0);
 		flag_set(r->shared, FLAG_BUSY, 1);
 	}
 	CHECK(flag_wait(r->shared, FLAG_BUSY, 1, 20000));

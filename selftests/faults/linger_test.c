@@ -16,7 +16,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/pair.h"
+#include "lib/two_ranks.h"
 
 /* After six of them a peer is given up. */
 #define HEARTBEAT_MS	20000
@@ -66,7 +66,7 @@ FIXTURE_SETUP(far)
 		ASSERT_EQ(0, far_join(self->fd[i], self->name, self->id, i, HEARTBEAT_MS,
 				      &self->addr[i]));
 	}
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	self->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			    -1, 0);
 	ASSERT_NE(MAP_FAILED, self->memory);
@@ -215,7 +215,7 @@ TEST(exit_waits)
 		fd[i] = member_open();
 		ASSERT_EQ(0, far_join(fd[i], name, id, i, 2000, &addr[i]));
 	}
-	ASSERT_EQ(0, pair_connect(fd, addr));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
 	sleep_ms(300);
 	ASSERT_EQ(0, loopback_set(false));
 	begin = now_ms();

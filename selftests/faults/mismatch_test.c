@@ -255,7 +255,7 @@ FIXTURE_VARIANT_ADD(mismatch, five) { .config = { .nranks = 5 } };
 
 FIXTURE_SETUP(mismatch)
 {
-	if (variant->config.nranks > ranks_enough())
+	if (variant->config.nranks > max_ranks())
 		SKIP((void)0, "left to User-Mode Linux");
 }
 

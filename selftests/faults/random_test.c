@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any calls with any arguments (havoc.h), by ioctl and io_uring, from several processes
+ * Any calls with any arguments (random_calls.h), by ioctl and io_uring, from several processes
  * with several threads each, of which many are killed.  Every call returns in time, with
  * an errno that is written down; afterwards nothing is left, and groups work.
  *
@@ -16,9 +16,9 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "faults/havoc.h"
+#include "faults/random_calls.h"
 #include "lib/machine.h"
-#include "lib/residue.h"
+#include "lib/leak_check.h"
 
 /* A life and its end take seconds; on slow machines all that many take longer. */
 static unsigned int bound_ms(void)
@@ -40,7 +40,7 @@ struct place {
 	__u64 kill_at;
 };
 
-static void place_fill(struct place *place, struct havoc_shared *shared, unsigned int worker,
+static void place_fill(struct place *place, struct random_shared *shared, unsigned int worker,
 		       struct rng *rng)
 {
 	const unsigned int ms = (20 + rng_below(rng, 400)) * (slow_machine() ? 5 : 1);
@@ -53,31 +53,31 @@ static void place_fill(struct place *place, struct havoc_shared *shared, unsigne
 	if (!place->pid) {
 		/* What is killed takes its children along. */
 		setpgid(0, 0);
-		havoc_run(shared, worker, place->seed, ms);
+		random_process_run(shared, worker, place->seed, ms);
 		_exit(0);
 	}
 	if (place->pid > 0)
 		setpgid(place->pid, place->pid);
 }
 
-static void place_complain(const struct place *place, const struct havoc_shared *shared,
+static void place_complain(const struct place *place, const struct random_shared *shared,
 			   unsigned int worker, const char *what, int value)
 {
 	unsigned int i;
 
 	dprintf(STDOUT_FILENO, "# life %llu: %s %d, after %llu ms\n", place->seed, what, value,
 		now_ms() - place->since);
-	for (i = 0; i < HAVOC_THREADS; i++) {
-		const struct havoc_watch *watch = &shared->watch[worker][i];
+	for (i = 0; i < RANDOM_THREADS; i++) {
+		const struct random_watch *watch = &shared->watch[worker][i];
 
 		if (watch->since)
 			dprintf(STDOUT_FILENO, "#   thread %u: %s since %llu ms\n", i,
-				havoc_calls[watch->call], now_ms() - watch->since);
+				random_call_names[watch->call], now_ms() - watch->since);
 	}
 }
 
 /* Has it ended as it should?  Return: 0, or 1 if there is something wrong. */
-static int place_look(struct place *place, const struct havoc_shared *shared, unsigned int worker)
+static int place_look(struct place *place, const struct random_shared *shared, unsigned int worker)
 {
 	const __u64 now = now_ms();
 	int status, bad = 0;
@@ -106,11 +106,12 @@ static int place_look(struct place *place, const struct havoc_shared *shared, un
 }
 
 /* Return: how many lives went wrong. */
-static int lives(struct havoc_shared *shared, __u64 seed, unsigned int seconds, unsigned int *count)
+static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
+		 unsigned int *count)
 {
 	const __u64 end = now_ms() + seconds * 1000ULL;
-	const unsigned int workers = slow_machine() ? 2 : HAVOC_WORKERS;
-	struct place place[HAVOC_WORKERS] = {};
+	const unsigned int workers = slow_machine() ? 2 : RANDOM_WORKERS;
+	struct place place[RANDOM_WORKERS] = {};
 	struct rng rng = { seed };
 	unsigned int i, busy;
 	int bad = 0;
@@ -221,18 +222,18 @@ static int rank_sum(struct rank *r)
 	return 0;
 }
 
-static void tell(const struct havoc_shared *shared, unsigned int count)
+static void tell(const struct random_shared *shared, unsigned int count)
 {
 	unsigned int i;
 
 	dprintf(STDOUT_FILENO, "# %u lives;", count);
-	for (i = 0; i < HAVOC_CALLS; i++)
-		dprintf(STDOUT_FILENO, " %s %llu/%llu", havoc_calls[i], shared->good[i],
+	for (i = 0; i < RANDOM_CALLS; i++)
+		dprintf(STDOUT_FILENO, " %s %llu/%llu", random_call_names[i], shared->good[i],
 			shared->done[i]);
 	dprintf(STDOUT_FILENO, "\n");
-	for (i = 0; i < shared->nstrange && i < HAVOC_STRANGE; i++)
+	for (i = 0; i < shared->nunexpected && i < RANDOM_UNEXPECTED; i++)
 		dprintf(STDOUT_FILENO, "# %s: errno %d is not in its list\n",
-			havoc_calls[shared->strange[i].call], shared->strange[i].error);
+			random_call_names[shared->unexpected[i].call], shared->unexpected[i].error);
 }
 
 FIXTURE(slow) {};
@@ -242,13 +243,13 @@ FIXTURE_TEARDOWN(slow) {}
 TEST_F_TIMEOUT(slow, random, 4000)
 {
 	const struct group_config config = { .nranks = 2 };
-	const int before = residue_sockets();
+	const int before = tcp_sockets();
 	const long long pins = pinned();
-	struct havoc_shared *shared;
+	struct random_shared *shared;
 	unsigned int seed, seconds, count = 0;
 
-	seed = variable("RANDOM_SEED", 1);
-	seconds = variable("RANDOM_SECONDS", slow_machine() ? 10 : 5);
+	seed = env_number("RANDOM_SEED", 1);
+	seconds = env_number("RANDOM_SECONDS", slow_machine() ? 10 : 5);
 	TH_LOG("RANDOM_SEED=%u RANDOM_SECONDS=%u", seed, seconds);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
@@ -256,17 +257,17 @@ TEST_F_TIMEOUT(slow, random, 4000)
 
 	EXPECT_EQ(0, lives(shared, seed, seconds, &count));
 	tell(shared, count);
-	EXPECT_EQ(0, shared->nstrange);
+	EXPECT_EQ(0, shared->nunexpected);
 	/* Otherwise it proves nothing. */
 	EXPECT_LT(0, shared->good[5]);
 	EXPECT_LT(0, shared->good[6]);
-	EXPECT_LT(0, shared->good[HAVOC_SQE_SUBMIT]);
+	EXPECT_LT(0, shared->good[RANDOM_SQE_SUBMIT]);
 
-	EXPECT_TRUE(residue_none(before));
+	EXPECT_TRUE(nothing_leaked(before));
 	EXPECT_TRUE(pinned_no_more(pins));
 	EXPECT_EQ(0, limit_check());
 	EXPECT_EQ(0, group_run(&config, rank_sum, NULL));
-	EXPECT_TRUE(residue_none(before));
+	EXPECT_TRUE(nothing_leaked(before));
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 }
 

@@ -12,7 +12,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/pair.h"
+#include "lib/two_ranks.h"
 
 #define SIZE	(1 << 20)
 #define COUNT	(SIZE / sizeof(__u32))
@@ -148,10 +148,10 @@ static int happen(const int *fd, struct memory *m, deed_fn deed)
 	return 0;
 }
 
-static void run(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self, struct memory *m,
+static void run(struct __test_metadata *_metadata, FIXTURE_DATA(two_ranks) *self, struct memory *m,
 		deed_fn deed)
 {
-	ASSERT_EQ(0, pair_connect(self->fd, self->addr));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, happen(self->fd, m, deed));
 }
 
@@ -170,14 +170,14 @@ static struct memory of_file(void)
 	return (struct memory){ .send = map(file), .recv = map(-1), .file = file };
 }
 
-TEST_F(pair, unmapped)
+TEST_F(two_ranks, unmapped)
 {
 	struct memory m = anonymous();
 
 	run(_metadata, self, &m, deed_unmap);
 }
 
-TEST_F(pair, moved)
+TEST_F(two_ranks, moved)
 {
 	struct memory m = anonymous();
 
@@ -185,7 +185,7 @@ TEST_F(pair, moved)
 	EXPECT_TRUE(holds(m.recv, 7));
 }
 
-TEST_F(pair, forked)
+TEST_F(two_ranks, forked)
 {
 	struct memory m = anonymous();
 
@@ -194,7 +194,7 @@ TEST_F(pair, forked)
 	EXPECT_TRUE(holds(m.send, 3));
 }
 
-TEST_F(pair, dropped)
+TEST_F(two_ranks, dropped)
 {
 	struct memory m = anonymous();
 
@@ -203,7 +203,7 @@ TEST_F(pair, dropped)
 	EXPECT_TRUE(holds(m.send, 0));
 }
 
-TEST_F(pair, protected)
+TEST_F(two_ranks, protected)
 {
 	struct memory m = anonymous();
 
@@ -212,7 +212,7 @@ TEST_F(pair, protected)
 	EXPECT_TRUE(holds(m.recv, 7));
 }
 
-TEST_F(pair, truncated)
+TEST_F(two_ranks, truncated)
 {
 	struct memory m = of_file();
 
@@ -221,7 +221,7 @@ TEST_F(pair, truncated)
 	close(m.file);
 }
 
-TEST_F(pair, punched)
+TEST_F(two_ranks, punched)
 {
 	struct memory m = of_file();
 

@@ -14,8 +14,8 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/fresh.h"
-#include "lib/team.h"
+#include "lib/open_device.h"
+#include "lib/lib_group.h"
 
 #define PERIOD_US	500
 
@@ -127,7 +127,7 @@ static int join_large(int fd, const char *name, __u64 id)
 {
 	struct collective_join join;
 
-	join_good(&join, name, id);
+	join_valid(&join, name, id);
 	join.nranks = COLLECTIVE_RANKS_MAX;
 	join.rank = COLLECTIVE_RANKS_MAX - 1;
 	join.lanes = COLLECTIVE_LANES_MAX;
@@ -146,7 +146,7 @@ static int join_two(int *fd, struct sockaddr_storage *addr)
 	for (i = 0; i < 2; i++) {
 		fd[i] = member_open();
 		CHECK(fd[i] >= 0);
-		join_good(&join, name, id);
+		join_valid(&join, name, id);
 		join.rank = i;
 		CHECK_EQ(0, persist(fd[i], COLLECTIVE_IOC_JOIN, &join));
 		memcpy(&addr[i], join.addr, sizeof(addr[i]));
@@ -316,9 +316,9 @@ static int use(struct coll_comm *comm)
 	return 0;
 }
 
-static int mate_signals(struct mate *mate)
+static int lib_rank_signals(struct lib_rank *me)
 {
-	const struct plan *plan = mate->arg;
+	const struct plan *plan = me->arg;
 	struct coll_config config = { .size = sizeof(config) };
 	char rendezvous[32];
 	struct coll_comm *new;
@@ -327,16 +327,16 @@ static int mate_signals(struct mate *mate)
 	CHECK_EQ(0, mappings_make());
 	signals_begin(plan->flags);
 	for (i = 0; i < 3; i++) {
-		CHECK_EQ(0, coll_dup(mate->comm, &new));
+		CHECK_EQ(0, coll_dup(me->comm, &new));
 		CHECK_EQ(0, use(new));
 		CHECK_EQ(0, coll_finalize(new));
-		CHECK_EQ(0, coll_split(mate->comm, mate->rank % 2, 0, &new));
+		CHECK_EQ(0, coll_split(me->comm, me->rank % 2, 0, &new));
 		CHECK_EQ(0, use(new));
 		CHECK_EQ(0, coll_finalize(new));
 	}
 	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", plan->port);
-	config.rank = mate->rank;
-	config.nranks = mate->nranks;
+	config.rank = me->rank;
+	config.nranks = me->nranks;
 	config.rendezvous = rendezvous;
 	CHECK_EQ(0, coll_init(&new, &config));
 	CHECK_EQ(0, use(new));
@@ -348,9 +348,9 @@ static int mate_signals(struct mate *mate)
 
 static int library(int flags)
 {
-	struct plan plan = { .flags = flags, .port = team_port() };
+	struct plan plan = { .flags = flags, .port = free_port() };
 
-	return team_run(3, NULL, mate_signals, &plan);
+	return lib_group_run(3, NULL, lib_rank_signals, &plan);
 }
 
 TEST_F_TIMEOUT(signals, library_restart, 60)

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 #include "lib/values.h"
 
 /* What is bounded by a time limit of 2 s takes less than this. */
@@ -58,12 +58,12 @@ FIXTURE(faults) {
 
 FIXTURE_SETUP(faults)
 {
-	self->groups = team_groups();
+	self->groups = group_count();
 }
 
 FIXTURE_TEARDOWN(faults)
 {
-	EXPECT_EQ(self->groups, team_groups());
+	EXPECT_EQ(self->groups, group_count());
 }
 
 /* No file more than there are. */
@@ -77,110 +77,110 @@ static void files_limit(bool limited)
 }
 
 /* Evens and odds; rank 2 has no file left for its group. */
-static int rank_files(struct mate *mate)
+static int rank_files(struct lib_rank *me)
 {
-	const int files = team_files();
-	const bool even = mate->rank % 2 == 0;
+	const int files = open_file_count();
+	const bool even = me->rank % 2 == 0;
 	struct coll_comm *new;
 	__u64 begun;
 	int round;
 
 	for (round = 0; round < 10; round++) {
-		CHECK_EQ(0, coll_barrier(mate->comm));
+		CHECK_EQ(0, coll_barrier(me->comm));
 		begun = now_ms();
-		if (mate->rank == 2)
+		if (me->rank == 2)
 			files_limit(true);
-		CHECK_EQ(even ? -EMFILE : 0, coll_split(mate->comm, !even, 0, &new));
-		if (mate->rank == 2)
+		CHECK_EQ(even ? -EMFILE : 0, coll_split(me->comm, !even, 0, &new));
+		if (me->rank == 2)
 			files_limit(false);
 		CHECK(now_ms() - begun < LIMIT_MS);
 		CHECK_EQ(even, !new);
 		if (even)
-			CHECK(strstr(coll_error_detail(mate->comm),
-				     mate->rank == 2 ? "/dev/collective" : "rank 2"));
+			CHECK(strstr(coll_error_detail(me->comm),
+				     me->rank == 2 ? "/dev/collective" : "rank 2"));
 		else
 			CHECK_EQ(0, coll_barrier(new));
 		CHECK_EQ(0, coll_finalize(new));
 
 		/* The parent is as good as before, and knows of no failure. */
-		CHECK_EQ(0, coll_split(mate->comm, !even, 0, &new));
+		CHECK_EQ(0, coll_split(me->comm, !even, 0, &new));
 		CHECK_EQ(0, coll_barrier(new));
 		CHECK_EQ(0, coll_finalize(new));
-		CHECK(!*coll_error_detail(mate->comm));
+		CHECK(!*coll_error_detail(me->comm));
 	}
-	CHECK_EQ(files, team_files());
+	CHECK_EQ(files, open_file_count());
 	return 0;
 }
 
 TEST_F_TIMEOUT(faults, files, 60)
 {
-	EXPECT_EQ(0, team_run(5, NULL, rank_files, NULL));
+	EXPECT_EQ(0, lib_group_run(5, NULL, rank_files, NULL));
 }
 
 /* A colour that is none is an error of those who gave it only. */
-static int rank_color(struct mate *mate)
+static int rank_color(struct lib_rank *me)
 {
 	struct coll_comm *new;
-	const bool bad = mate->rank == 1;
+	const bool bad = me->rank == 1;
 
-	CHECK_EQ(bad ? -EINVAL : 0, coll_split(mate->comm, bad ? -2 : 0, 0, &new));
+	CHECK_EQ(bad ? -EINVAL : 0, coll_split(me->comm, bad ? -2 : 0, 0, &new));
 	CHECK_EQ(bad, !new);
-	CHECK_EQ(bad, !!strstr(coll_error_detail(mate->comm), "-2"));
+	CHECK_EQ(bad, !!strstr(coll_error_detail(me->comm), "-2"));
 	if (new)
 		CHECK_EQ(2, coll_size(new));
 	CHECK_EQ(0, coll_finalize(new));
-	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK_EQ(0, coll_barrier(me->comm));
 	return 0;
 }
 
 TEST_F(faults, color)
 {
-	EXPECT_EQ(0, team_run(3, NULL, rank_color, NULL));
+	EXPECT_EQ(0, lib_group_run(3, NULL, rank_color, NULL));
 }
 
 /* One rank does something else, which is a failed operation like any other. */
-static int rank_mismatch(struct mate *mate)
+static int rank_mismatch(struct lib_rank *me)
 {
 	struct coll_comm *new = NULL;
 
-	if (mate->rank == 1)
-		CHECK_EQ(-EBADMSG, coll_barrier(mate->comm));
+	if (me->rank == 1)
+		CHECK_EQ(-EBADMSG, coll_barrier(me->comm));
 	else
-		CHECK_EQ(-EBADMSG, coll_split(mate->comm, 0, 0, &new));
+		CHECK_EQ(-EBADMSG, coll_split(me->comm, 0, 0, &new));
 	CHECK(!new);
-	CHECK(strstr(coll_error_detail(mate->comm), "different calls"));
-	CHECK_EQ(0, coll_dup(mate->comm, &new));
+	CHECK(strstr(coll_error_detail(me->comm), "different calls"));
+	CHECK_EQ(0, coll_dup(me->comm, &new));
 	return -coll_finalize(new);
 }
 
 TEST_F(faults, mismatch)
 {
-	EXPECT_EQ(0, team_run(3, NULL, rank_mismatch, NULL));
+	EXPECT_EQ(0, lib_group_run(3, NULL, rank_mismatch, NULL));
 }
 
 /* One rank is killed while the others split. */
-static int rank_death(struct mate *mate)
+static int rank_death(struct lib_rank *me)
 {
 	struct coll_comm *new = NULL;
 	__u64 begun;
 
-	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	CHECK(flag_barrier(me->shared, 0, me->nranks));
 	begun = now_ms();
-	if (mate->rank == 1) {
+	if (me->rank == 1) {
 		sleep_ms(200);
 		/* The others are right if this is the only one that fails. */
 		kill(getpid(), SIGKILL);
 	}
-	CHECK_EQ(-ECONNRESET, coll_split(mate->comm, 0, 0, &new));
+	CHECK_EQ(-ECONNRESET, coll_split(me->comm, 0, 0, &new));
 	CHECK(!new);
 	CHECK(now_ms() - begun < LIMIT_MS);
-	CHECK(strstr(coll_error_detail(mate->comm), "rank 1 died"));
+	CHECK(strstr(coll_error_detail(me->comm), "rank 1 died"));
 	return 0;
 }
 
 TEST_F(faults, death)
 {
-	EXPECT_EQ(1, team_run(4, NULL, rank_death, NULL));
+	EXPECT_EQ(1, lib_group_run(4, NULL, rank_death, NULL));
 }
 
 /* Ioctls before the exchanges. */
@@ -205,28 +205,28 @@ struct step {
  * all that is needed of it, finds out with the next operation.  An exchange that is refused is
  * tried again.  Whatever has failed, the ranks are in step.
  */
-static int rank_steps(struct mate *mate)
+static int rank_steps(struct lib_rank *me)
 {
-	struct step *step = mate->arg;
-	const int files = team_files();
+	struct step *step = me->arg;
+	const int files = open_file_count();
 	struct coll_comm *new;
 	__u64 begun = now_ms();
 	int err;
 
-	if (mate->rank == step->failing)
+	if (me->rank == step->failing)
 		fail_after = step->after;
-	err = coll_split(mate->comm, 0, -mate->rank, &new);
+	err = coll_split(me->comm, 0, -me->rank, &new);
 	fail_after = -1;
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK_EQ(!!err, !new);
-	if (mate->rank == step->failing) {
+	if (me->rank == step->failing) {
 		if (failed_request && step->after != FIRST && step->after != SECOND)
 			CHECK_EQ(-ENOMEM, err);
 		step->request = failed_request;
 	}
-	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	CHECK(flag_barrier(me->shared, 0, me->nranks));
 
-	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK_EQ(0, coll_barrier(me->comm));
 	switch (step->after == FIRST || step->after == SECOND ? 0 : step->request) {
 	case 0:
 		CHECK_EQ(0, err);
@@ -242,7 +242,7 @@ static int rank_steps(struct mate *mate)
 		CHECK(err || coll_barrier(new));
 	}
 	CHECK_EQ(0, coll_finalize(new));
-	CHECK_EQ(files, team_files());
+	CHECK_EQ(files, open_file_count());
 	return 0;
 }
 
@@ -260,29 +260,29 @@ TEST_F_TIMEOUT(faults, steps, 100)
 	for (step->failing = 0; step->failing < 3; step->failing++)
 		for (step->after = 0; step->after < (int)ARRAY_SIZE(requests); step->after++) {
 			step->request = ~0UL;
-			EXPECT_EQ(0, team_run(3, &config, rank_steps, step))
+			EXPECT_EQ(0, lib_group_run(3, &config, rank_steps, step))
 				TH_LOG("rank %d, ioctl %d", step->failing, step->after);
 			EXPECT_EQ(requests[step->after], step->request);
 		}
 }
 
 /* Ports that are there a moment later are waited for; if there are none, that is the reason. */
-static int rank_ports(struct mate *mate)
+static int rank_ports(struct lib_rank *me)
 {
 	struct coll_comm *new;
 
-	fail_connects = mate->rank == 1 ? 8 : 0;
-	CHECK_EQ(0, coll_dup(mate->comm, &new));
+	fail_connects = me->rank == 1 ? 8 : 0;
+	CHECK_EQ(0, coll_dup(me->comm, &new));
 	CHECK_EQ(0, fail_connects);
 	CHECK_EQ(0, coll_barrier(new));
 	CHECK_EQ(0, coll_finalize(new));
 
-	fail_connects = mate->rank == 1 ? 100000 : 0;
-	CHECK(coll_dup(mate->comm, &new));
-	if (mate->rank == 1)
-		CHECK(strstr(coll_error_detail(mate->comm), coll_strerror(-EADDRNOTAVAIL)));
+	fail_connects = me->rank == 1 ? 100000 : 0;
+	CHECK(coll_dup(me->comm, &new));
+	if (me->rank == 1)
+		CHECK(strstr(coll_error_detail(me->comm), coll_strerror(-EADDRNOTAVAIL)));
 	fail_connects = 0;
-	CHECK_EQ(0, coll_barrier(mate->comm));
+	CHECK_EQ(0, coll_barrier(me->comm));
 	return 0;
 }
 
@@ -290,7 +290,7 @@ TEST_F_TIMEOUT(faults, ports, 60)
 {
 	const struct coll_config config = { .timeout_ms = 3000, .init_timeout_ms = 3000 };
 
-	EXPECT_EQ(0, team_run(3, &config, rank_ports, NULL));
+	EXPECT_EQ(0, lib_group_run(3, &config, rank_ports, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -34,8 +34,8 @@ void sleep_ms(unsigned int ms)
 }
 
 /* One write, so that the lines of several ranks stay whole. */
-void group_complain(const char *file, int line, const char *what, long long want,
-		    long long got)
+void group_report_failure(const char *file, int line, const char *what, long long want,
+			  long long got)
 {
 	if (want || got)
 		dprintf(STDOUT_FILENO, "# %s:%d: pid %d: %s: want %lld, have %lld\n", file, line,
@@ -263,7 +263,7 @@ bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int valu
 }
 
 /* Wait until so many have come here, this one among them. */
-bool flag_meet(struct group_shared *shared, unsigned int flag, unsigned int nranks)
+bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks)
 {
 	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
 	return flag_wait(shared, flag, nranks, 20000);

@@ -22,7 +22,7 @@
 #define GROUP_FLAGS_MAX		64
 
 /* Exit status of a rank that was told to go without a word. */
-#define GROUP_GONE		77
+#define GROUP_SILENT_EXIT		77
 
 /**
  * struct group_config - what kind of group
@@ -91,7 +91,7 @@ typedef int (*rank_fn)(struct rank *r);
 
 #define CHECK(_cond) do {							\
 	if (!(_cond)) {								\
-		group_complain(__FILE__, __LINE__, #_cond, 0, 0);		\
+		group_report_failure(__FILE__, __LINE__, #_cond, 0, 0);		\
 		return 1;							\
 	}									\
 } while (0)
@@ -100,13 +100,13 @@ typedef int (*rank_fn)(struct rank *r);
 	long long _w = (long long)(_want), _g = (long long)(_got);		\
 										\
 	if (_w != _g) {								\
-		group_complain(__FILE__, __LINE__, #_got, _w, _g);		\
+		group_report_failure(__FILE__, __LINE__, #_got, _w, _g);		\
 		return 1;							\
 	}									\
 } while (0)
 
-void group_complain(const char *file, int line, const char *what, long long want,
-		    long long got);
+void group_report_failure(const char *file, int line, const char *what, long long want,
+			  long long got);
 
 int group_start(struct group *group, const struct group_config *config, rank_fn fn, void *arg);
 int group_wait(struct group *group);
@@ -142,7 +142,7 @@ int member_set(const char *name, unsigned int rank, const char *file, const char
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
 	       unsigned int timeout_ms);
-bool flag_meet(struct group_shared *shared, unsigned int flag, unsigned int nranks);
+bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks);
 
 long long process_value(pid_t pid, const char *key);
 __u64 now_ms(void);

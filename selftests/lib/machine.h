@@ -22,13 +22,13 @@ static inline bool slow_machine(void)
 }
 
 /* Larger groups are left to User-Mode Linux. */
-static inline unsigned int ranks_enough(void)
+static inline unsigned int max_ranks(void)
 {
 	return emulated() ? 4 : ~0U;
 }
 
 /* What the environment says instead. */
-static inline unsigned int variable(const char *name, unsigned int value)
+static inline unsigned int env_number(const char *name, unsigned int value)
 {
 	const char *text = getenv(name);
 

@@ -17,7 +17,7 @@ static inline bool memlock_limit(size_t bytes)
 }
 
 /* From now on there is a limit. */
-static inline bool memlock_drop(void)
+static inline bool drop_ipc_lock(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];

@@ -15,7 +15,7 @@
 	FIXTURE_VARIANT(_fixture) { struct group_config config; };		\
 	FIXTURE_SETUP(_fixture)							\
 	{									\
-		if (variant->config.nranks > ranks_enough())			\
+		if (variant->config.nranks > max_ranks())			\
 			SKIP((void)0, "left to User-Mode Linux");		\
 	}									\
 	FIXTURE_TEARDOWN(_fixture) {}						\

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 
 /* What struct coll_config was once, and what it may be one day. */
 struct older {
@@ -140,30 +140,30 @@ struct newer_view {
 	size_t more;
 };
 
-static int rank_views(struct mate *mate)
+static int rank_views(struct lib_rank *me)
 {
 	struct newer_view view = { .known = { .rows = 1, .stride = 4, .distance = 4 } };
 	__u32 mine[4] = { 0 }, all[8] = { 0 };
 
 	/* As compiled with version 0.1, and as one that says so. */
-	CHECK_EQ(0, coll_allgather_view(mate->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
+	CHECK_EQ(0, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
 	view.known.size = sizeof(view.known);
-	CHECK_EQ(0, coll_allgather_view(mate->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
+	CHECK_EQ(0, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
 	view.known.size = sizeof(view);
-	CHECK_EQ(0, coll_allgather_view(mate->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
+	CHECK_EQ(0, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
 	view.more = 1;
-	CHECK_EQ(-E2BIG, coll_allgather_view(mate->comm, mine, NULL, all, &view.known, 4,
+	CHECK_EQ(-E2BIG, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4,
 					     COLL_UINT32));
-	CHECK(strstr(coll_error_detail(mate->comm), "more than this library knows"));
+	CHECK(strstr(coll_error_detail(me->comm), "more than this library knows"));
 	view.known.size = 8;
-	CHECK_EQ(-EINVAL, coll_alltoall_view(mate->comm, mine, &view.known, all, NULL, 2,
+	CHECK_EQ(-EINVAL, coll_alltoall_view(me->comm, mine, &view.known, all, NULL, 2,
 					     COLL_UINT32));
-	return coll_barrier(mate->comm);
+	return coll_barrier(me->comm);
 }
 
 TEST(views)
 {
-	EXPECT_EQ(0, team_run(2, NULL, rank_views, NULL));
+	EXPECT_EQ(0, lib_group_run(2, NULL, rank_views, NULL));
 }
 
 TEST(adjoint)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 #include "lib/values.h"
 
 /* A block; of 4 ranks, and any group whose size is a power of two, averages are exact. */
@@ -78,49 +78,49 @@ static void draw(double *x, int seed, int rank)
 }
 
 /* What this rank has no part in does not count. */
-static int part(const struct mate *mate, int blocks, bool root_only)
+static int part(const struct lib_rank *me, int blocks, bool root_only)
 {
-	if (root_only && mate->rank != ROOT)
+	if (root_only && me->rank != ROOT)
 		return 0;
-	return (blocks ? blocks : mate->nranks) * COUNT;
+	return (blocks ? blocks : me->nranks) * COUNT;
 }
 
-static int product(struct mate *mate, const double *a, const double *b, int n, double *sum)
+static int product(struct lib_rank *me, const double *a, const double *b, int n, double *sum)
 {
 	double own = 0;
 	int i;
 
 	for (i = 0; i < n; i++)
 		own += a[i] * b[i];
-	return coll_allreduce(mate->comm, &own, sum, 1, COLL_FLOAT64, COLL_SUM);
+	return coll_allreduce(me->comm, &own, sum, 1, COLL_FLOAT64, COLL_SUM);
 }
 
 static double x[GROUP_RANKS_MAX * COUNT], y[GROUP_RANKS_MAX * COUNT];
 static double ax[GROUP_RANKS_MAX * COUNT], aty[GROUP_RANKS_MAX * COUNT];
 
 /* <A x, y> and <x, A' y>; @back: where A' is called. */
-static int transpose(struct mate *mate, struct coll_comm *back, enum coll_collective what,
+static int transpose(struct lib_rank *me, struct coll_comm *back, enum coll_collective what,
 		     enum coll_op op, const struct coll_adjoint *adjoint)
 {
 	const struct shape *s = &shapes[what];
-	const int in = part(mate, s->in, s->in_root), out = part(mate, s->out, s->out_root);
+	const int in = part(me, s->in, s->in_root), out = part(me, s->out, s->out_root);
 	double left, right;
 
-	draw(x, what, mate->rank);
-	draw(y, what + 100, mate->rank);
-	CHECK_EQ(0, apply(mate->comm, what, op, x, ax));
+	draw(x, what, me->rank);
+	draw(y, what + 100, me->rank);
+	CHECK_EQ(0, apply(me->comm, what, op, x, ax));
 	CHECK_EQ(0, apply(back, adjoint->collective, adjoint->op, y, aty));
-	CHECK_EQ(0, product(mate, ax, y, out, &left));
-	CHECK_EQ(0, product(mate, x, aty, in, &right));
+	CHECK_EQ(0, product(me, ax, y, out, &left));
+	CHECK_EQ(0, product(me, x, aty, in, &right));
 	if (adjoint->divide)
-		right /= mate->nranks;
+		right /= me->nranks;
 	/* By chance it would hardly be 0. */
 	CHECK(left != 0);
 	CHECK_EQ(left * 1024, right * 1024);
 	return 0;
 }
 
-static int rank_pairs(struct mate *mate)
+static int rank_pairs(struct lib_rank *me)
 {
 	static const enum coll_op ops[] = { COLL_SUM, COLL_AVG };
 	struct coll_adjoint adjoint;
@@ -130,7 +130,7 @@ static int rank_pairs(struct mate *mate)
 	for (c = COLL_ALLREDUCE; c <= COLL_ALLTOALL; c++) {
 		for (i = 0; i < ARRAY_SIZE(ops); i++) {
 			CHECK_EQ(0, coll_adjoint(c, ops[i], &adjoint));
-			if (transpose(mate, mate->comm, c, ops[i], &adjoint)) {
+			if (transpose(me, me->comm, c, ops[i], &adjoint)) {
 				dprintf(STDOUT_FILENO, "# collective %d, reduction %d\n", c,
 					ops[i]);
 				return 1;
@@ -142,26 +142,26 @@ static int rank_pairs(struct mate *mate)
 
 TEST(pairs)
 {
-	EXPECT_EQ(0, team_run(4, NULL, rank_pairs, NULL));
-	EXPECT_EQ(0, team_run(2, NULL, rank_pairs, NULL));
+	EXPECT_EQ(0, lib_group_run(4, NULL, rank_pairs, NULL));
+	EXPECT_EQ(0, lib_group_run(2, NULL, rank_pairs, NULL));
 }
 
 /* What the manual says about scans. */
-static int rank_scan(struct mate *mate)
+static int rank_scan(struct lib_rank *me)
 {
 	const struct coll_adjoint adjoint = { .collective = COLL_SCAN, .op = COLL_SUM };
 	struct coll_comm *reverse;
 	int err;
 
-	CHECK_EQ(0, coll_split(mate->comm, 0, -mate->rank, &reverse));
-	err = transpose(mate, reverse, COLL_SCAN, COLL_SUM, &adjoint);
+	CHECK_EQ(0, coll_split(me->comm, 0, -me->rank, &reverse));
+	err = transpose(me, reverse, COLL_SCAN, COLL_SUM, &adjoint);
 	CHECK_EQ(0, coll_finalize(reverse));
 	return err;
 }
 
 TEST(scan)
 {
-	EXPECT_EQ(0, team_run(5, NULL, rank_scan, NULL));
+	EXPECT_EQ(0, lib_group_run(5, NULL, rank_scan, NULL));
 }
 
 /* The table, and that it is symmetric but for the averages. */

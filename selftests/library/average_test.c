@@ -9,7 +9,7 @@
 #include <linux/collective.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 #include "lib/values.h"
 
 #define MOST	70000
@@ -52,7 +52,7 @@ static u64 divided(int type, u64 bits, int n)
 	return reference_encode(t, t->size == 8 ? x / n : (double)((float)x / (float)n));
 }
 
-static int averages(struct mate *mate, struct collective_op *op)
+static int averages(struct lib_rank *me, struct collective_op *op)
 {
 	const int size = reference_types[op->type].size;
 	size_t i;
@@ -61,30 +61,30 @@ static int averages(struct mate *mate, struct collective_op *op)
 	op->send = (uintptr_t)in;
 	op->recv = (uintptr_t)sum;
 	op->reduction = COLLECTIVE_SUM;
-	CHECK_EQ(0, coll_submit(mate->comm, op));
+	CHECK_EQ(0, coll_submit(me->comm, op));
 	op->recv = (uintptr_t)avg;
 	op->reduction = COLLECTIVE_AVG;
-	CHECK_EQ(0, coll_submit(mate->comm, op));
+	CHECK_EQ(0, coll_submit(me->comm, op));
 	for (i = 0; i < op->count; i++)
-		CHECK_EQ(divided(op->type, element(sum, i, size), mate->nranks),
+		CHECK_EQ(divided(op->type, element(sum, i, size), me->nranks),
 			 element(avg, i, size));
 	return 0;
 }
 
-static int rank_divides(struct mate *mate)
+static int rank_divides(struct lib_rank *me)
 {
 	struct collective_op op = { 0 };
 	size_t i;
 	int err = 0;
 
 	for (op.type = 0; op.type < COLLECTIVE_TYPE_COUNT && !err; op.type++) {
-		elements_make(op.type, mate->rank);
+		elements_make(op.type, me->rank);
 		for (i = 0; i < 3 && !err; i++) {
 			op.count = counts[i];
 			op.flags = 0;
-			err = averages(mate, &op);
+			err = averages(me, &op);
 			op.flags = COLLECTIVE_F_REPRODUCIBLE;
-			err = err ?: averages(mate, &op);
+			err = err ?: averages(me, &op);
 		}
 	}
 	return err;
@@ -95,11 +95,11 @@ TEST(sum_divided)
 	int n;
 
 	for (n = 2; n <= 4; n++)
-		EXPECT_EQ(0, team_run(n, NULL, rank_divides, NULL));
+		EXPECT_EQ(0, lib_group_run(n, NULL, rank_divides, NULL));
 }
 
 /* The sum of 60,000 and 60,000 is no binary16; with WIDE it is kept as it is. */
-static int rank_overflows(struct mate *mate)
+static int rank_overflows(struct lib_rank *me)
 {
 	struct collective_op op = {
 		.opcode = COLLECTIVE_ALLREDUCE,
@@ -116,7 +116,7 @@ static int rank_overflows(struct mate *mate)
 	for (k = 0; k < 6; k++) {
 		op.count = counts[k / 2];
 		op.flags = k % 2 ? COLLECTIVE_F_WIDE : 0;
-		CHECK_EQ(0, coll_submit(mate->comm, &op));
+		CHECK_EQ(0, coll_submit(me->comm, &op));
 		for (i = 0; i < op.count; i++)
 			CHECK_EQ(op.flags ? large : 0x7c00, element(avg, i, 2));
 	}
@@ -128,7 +128,7 @@ TEST(overflow)
 	int n;
 
 	for (n = 2; n <= 4; n++)
-		EXPECT_EQ(0, team_run(n, NULL, rank_overflows, NULL));
+		EXPECT_EQ(0, lib_group_run(n, NULL, rank_overflows, NULL));
 }
 
 TEST_HARNESS_MAIN

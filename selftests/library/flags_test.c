@@ -16,7 +16,7 @@
 #include <linux/io_uring.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 
 #define NRANKS	4
 #define FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
@@ -222,19 +222,19 @@ static float in_order(int end, size_t i)
 }
 
 /* How many elements of the result, of a rank that has one, are others than in order. */
-static size_t out_of_order(const struct mate *mate, const struct form *form,
+static size_t out_of_order(const struct lib_rank *me, const struct form *form,
 			   const struct job *job)
 {
 	const float *recv = job->recv;
 	int end = NRANKS;
 	size_t from = 0, i, bad = 0;
 
-	if (form->opcode == COLLECTIVE_REDUCE && mate->rank != 1)
+	if (form->opcode == COLLECTIVE_REDUCE && me->rank != 1)
 		return 0;
 	if (scans(form->opcode))
-		end = mate->rank + (form->opcode == COLLECTIVE_SCAN);
+		end = me->rank + (form->opcode == COLLECTIVE_SCAN);
 	if (form->opcode == COLLECTIVE_REDUCE_SCATTER)
-		from = mate->rank * job->count;
+		from = me->rank * job->count;
 	if (!end)
 		return 0;
 	for (i = 0; i < job->count; i++) {
@@ -250,13 +250,13 @@ static size_t out_of_order(const struct mate *mate, const struct form *form,
 #define BF16_256	0x4380
 #define BF16_260	0x4382
 
-static size_t too_narrow(const struct mate *mate, const struct form *form,
+static size_t too_narrow(const struct lib_rank *me, const struct form *form,
 			 const struct job *job)
 {
 	const __u16 *recv = job->recv;
 	size_t i, bad = 0;
 
-	if (form->opcode == COLLECTIVE_REDUCE && mate->rank != 1)
+	if (form->opcode == COLLECTIVE_REDUCE && me->rank != 1)
 		return 0;
 	for (i = 0; i < job->count; i++)
 		bad += recv[i] != BF16_260;
@@ -284,7 +284,7 @@ static int memory_fill(struct memory *memory, int rank)
 	return 0;
 }
 
-static int form_check(struct mate *mate, struct coll_comm *comm, const struct form *form,
+static int form_check(struct lib_rank *me, struct coll_comm *comm, const struct form *form,
 		      enum how how, size_t count, __u32 want, const struct memory *memory)
 {
 	struct job job = {
@@ -299,7 +299,7 @@ static int form_check(struct mate *mate, struct coll_comm *comm, const struct fo
 	CHECK_EQ(form->opcode, submitted.opcode);
 	CHECK_EQ(want, submitted.flags & FLAGS);
 	if (want & COLLECTIVE_F_REPRODUCIBLE && how != SQE)
-		CHECK_EQ(0, out_of_order(mate, form, &job));
+		CHECK_EQ(0, out_of_order(me, form, &job));
 
 	job.send = memory->send16;
 	job.type = COLL_BFLOAT16;
@@ -312,22 +312,22 @@ static int form_check(struct mate *mate, struct coll_comm *comm, const struct fo
 	CHECK_EQ(0, err);
 	CHECK_EQ(want, submitted.flags & FLAGS);
 	if (want & COLLECTIVE_F_WIDE && how != SQE)
-		CHECK_EQ(0, too_narrow(mate, form, &job));
+		CHECK_EQ(0, too_narrow(me, form, &job));
 	return 0;
 }
 
-static int rank_forms(struct mate *mate)
+static int rank_forms(struct lib_rank *me)
 {
-	const __u32 want = *(const __u32 *)mate->arg;
+	const __u32 want = *(const __u32 *)me->arg;
 	struct memory memory;
 	unsigned int f, c;
 	enum how how;
 
-	CHECK_EQ(0, memory_fill(&memory, mate->rank));
+	CHECK_EQ(0, memory_fill(&memory, me->rank));
 	for (f = 0; f < ARRAY_SIZE(forms); f++)
 		for (how = 0; how < HOWS; how++)
 			for (c = 0; c < ARRAY_SIZE(counts); c++)
-				if (form_check(mate, mate->comm, &forms[f], how, counts[c], want,
+				if (form_check(me, me->comm, &forms[f], how, counts[c], want,
 					       &memory)) {
 					dprintf(STDOUT_FILENO, "# %s, %s, %zu elements\n",
 						forms[f].name, hows[how], counts[c]);
@@ -354,53 +354,53 @@ TEST(every_form)
 		struct coll_config config = { .size = sizeof(config), .flags = flags[i].config };
 		__u32 want = flags[i].want;
 
-		EXPECT_EQ(0, team_run(NRANKS, &config, rank_forms, &want))
+		EXPECT_EQ(0, lib_group_run(NRANKS, &config, rank_forms, &want))
 			TH_LOG("flags %#x", flags[i].config);
 	}
 }
 
 /* Without flags the same inputs give other bits, or what is checked shows nothing. */
-static int rank_differs(struct mate *mate)
+static int rank_differs(struct lib_rank *me)
 {
 	struct memory memory;
-	struct job job = { .comm = mate->comm, .count = COUNT_MAX, .how = BLOCKING };
+	struct job job = { .comm = me->comm, .count = COUNT_MAX, .how = BLOCKING };
 
-	CHECK_EQ(0, memory_fill(&memory, mate->rank));
+	CHECK_EQ(0, memory_fill(&memory, me->rank));
 	job.recv = memory.recv;
 	job.send = memory.send32;
 	job.type = COLL_FLOAT32;
 	CHECK_EQ(0, job_run(&job, &forms[0]));
-	CHECK(out_of_order(mate, &forms[0], &job));
+	CHECK(out_of_order(me, &forms[0], &job));
 	job.send = memory.send16;
 	job.type = COLL_BFLOAT16;
 	CHECK_EQ(0, job_run(&job, &forms[0]));
-	CHECK(too_narrow(mate, &forms[0], &job));
+	CHECK(too_narrow(me, &forms[0], &job));
 	return 0;
 }
 
 TEST(nothing_without)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_differs, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_differs, NULL));
 }
 
 /* What is made of a communicator has its flags, and what does not reduce takes none. */
-static int rank_children(struct mate *mate)
+static int rank_children(struct lib_rank *me)
 {
-	const __u32 want = *(const __u32 *)mate->arg;
+	const __u32 want = *(const __u32 *)me->arg;
 	struct coll_comm *twin;
 	struct memory memory;
 	__u32 one = 1, all[NRANKS];
 
-	CHECK_EQ(0, memory_fill(&memory, mate->rank));
-	CHECK_EQ(0, coll_dup(mate->comm, &twin));
-	CHECK_EQ(0, form_check(mate, twin, &forms[0], BLOCKING, counts[0], want, &memory));
+	CHECK_EQ(0, memory_fill(&memory, me->rank));
+	CHECK_EQ(0, coll_dup(me->comm, &twin));
+	CHECK_EQ(0, form_check(me, twin, &forms[0], BLOCKING, counts[0], want, &memory));
 	CHECK_EQ(0, coll_allgather(twin, &one, all, 1, COLL_UINT32));
 	CHECK_EQ(0, submitted.flags & FLAGS);
 	CHECK_EQ(0, coll_barrier(twin));
 	CHECK_EQ(0, submitted.flags & FLAGS);
 	CHECK_EQ(0, coll_finalize(twin));
-	CHECK_EQ(0, coll_shrink(mate->comm, &twin));
-	CHECK_EQ(0, form_check(mate, twin, &forms[0], BLOCKING, counts[0], want, &memory));
+	CHECK_EQ(0, coll_shrink(me->comm, &twin));
+	CHECK_EQ(0, form_check(me, twin, &forms[0], BLOCKING, counts[0], want, &memory));
 	return coll_finalize(twin);
 }
 
@@ -409,7 +409,7 @@ TEST(children)
 	struct coll_config config = { .size = sizeof(config), .flags = flags[3].config };
 	__u32 want = flags[3].want;
 
-	EXPECT_EQ(0, team_run(NRANKS, &config, rank_children, &want));
+	EXPECT_EQ(0, lib_group_run(NRANKS, &config, rank_children, &want));
 }
 
 TEST(environment)
@@ -418,13 +418,13 @@ TEST(environment)
 
 	setenv("COLL_WIDE", "1", 1);
 	want = COLLECTIVE_F_WIDE;
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_children, &want));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_children, &want));
 	setenv("COLL_REPRODUCIBLE", "1", 1);
 	want = FLAGS;
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_children, &want));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_children, &want));
 	setenv("COLL_WIDE", "0", 1);
 	want = COLLECTIVE_F_REPRODUCIBLE;
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_children, &want));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_children, &want));
 }
 
 TEST(environment_refused)

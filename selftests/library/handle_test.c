@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 
 #define NRANKS	2
 #define TURNS	500
@@ -35,37 +35,37 @@ static int ended(struct coll_request *request)
 	return 0;
 }
 
-static int rank_end(struct mate *mate)
+static int rank_end(struct lib_rank *me)
 {
 	struct coll_request *request, *second;
 	__u32 x = 1;
 	int err;
 
-	CHECK_EQ(0, coll_iallreduce(mate->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_SUM,
+	CHECK_EQ(0, coll_iallreduce(me->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_SUM,
 				    &request));
 	CHECK_EQ(0, coll_wait(request));
 	err = ended(request);
 	/* Its place is taken by another one, which is not it. */
-	CHECK_EQ(0, coll_iallreduce(mate->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_SUM,
+	CHECK_EQ(0, coll_iallreduce(me->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_SUM,
 				    &second));
 	err = err ?: ended(request);
 	CHECK_EQ(0, coll_wait(second));
-	CHECK_EQ(0, coll_barrier_init(mate->comm, &request));
+	CHECK_EQ(0, coll_barrier_init(me->comm, &request));
 	CHECK_EQ(0, coll_request_free(request));
 	err = err ?: ended(request);
-	CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
+	CHECK_EQ(0, coll_ibarrier(me->comm, &request));
 	CHECK_EQ(0, coll_wait(request));
-	CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
+	CHECK_EQ(0, coll_ibarrier(me->comm, &request));
 	/* What is in flight fails the group of the other rank, too. */
-	CHECK(flag_meet(mate->shared, 0, NRANKS));
-	CHECK_EQ(0, coll_finalize(mate->comm));
-	mate->comm = NULL;
+	CHECK(flag_barrier(me->shared, 0, NRANKS));
+	CHECK_EQ(0, coll_finalize(me->comm));
+	me->comm = NULL;
 	return err ?: ended(request) ?: ended((void *)0x1234) ?: ended((void *)-1L);
 }
 
 TEST(end)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_end, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_end, NULL));
 }
 
 static void *waits(void *request)
@@ -74,7 +74,7 @@ static void *waits(void *request)
 }
 
 /* The operation ends, or is cancelled, while another thread waits. */
-static int rank_beside(struct mate *mate)
+static int rank_beside(struct lib_rank *me)
 {
 	struct coll_request *request;
 	pthread_t thread;
@@ -82,9 +82,9 @@ static int rank_beside(struct mate *mate)
 	int i, err;
 
 	for (i = 0; i < TURNS; i++) {
-		err = coll_ibarrier(mate->comm, &request);
+		err = coll_ibarrier(me->comm, &request);
 		CHECK_EQ(0, err);
-		if (mate->rank) {
+		if (me->rank) {
 			err = coll_wait(request);
 			CHECK(!err || err == -ECANCELED);
 			continue;
@@ -97,27 +97,27 @@ static int rank_beside(struct mate *mate)
 		CHECK(!err || err == -ECANCELED);
 		CHECK_EQ(-ENOENT, coll_cancel(request));
 	}
-	CHECK_EQ(0, coll_comm_failed(mate->comm));
-	return coll_barrier(mate->comm);
+	CHECK_EQ(0, coll_comm_failed(me->comm));
+	return coll_barrier(me->comm);
 }
 
 TEST(cancel_beside_wait)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_beside, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_beside, NULL));
 }
 
 #define MEGABYTE	(1 << 20)
 
 /* What a persistent operation found registered is taken back, and other memory registered. */
-static int rank_persists(struct mate *mate)
+static int rank_persists(struct lib_rank *me)
 {
 	static __u32 mine[MEGABYTE / 4] __attribute__((aligned(4096)));
 	static __u32 other[MEGABYTE / 4] __attribute__((aligned(4096)));
 	struct coll_request *request;
 	int i;
 
-	CHECK_EQ(0, coll_register(mate->comm, mine, MEGABYTE, 0));
-	CHECK_EQ(0, coll_allreduce_init(mate->comm, COLL_IN_PLACE, mine, MEGABYTE / 4, COLL_UINT32,
+	CHECK_EQ(0, coll_register(me->comm, mine, MEGABYTE, 0));
+	CHECK_EQ(0, coll_allreduce_init(me->comm, COLL_IN_PLACE, mine, MEGABYTE / 4, COLL_UINT32,
 					COLL_SUM, &request));
 	for (i = 0; i < 4; i++) {
 		mine[0] = 1;
@@ -128,17 +128,17 @@ static int rank_persists(struct mate *mate)
 		CHECK_EQ(NRANKS, mine[0]);
 		CHECK_EQ(2 * NRANKS, mine[MEGABYTE / 4 - 1]);
 		if (i == 0)
-			CHECK_EQ(0, coll_unregister(mate->comm, mine));
+			CHECK_EQ(0, coll_unregister(me->comm, mine));
 		if (i == 1)
-			CHECK_EQ(0, coll_register(mate->comm, other, MEGABYTE, 0));
+			CHECK_EQ(0, coll_register(me->comm, other, MEGABYTE, 0));
 	}
 	CHECK_EQ(0, coll_request_free(request));
-	return coll_barrier(mate->comm);
+	return coll_barrier(me->comm);
 }
 
 TEST(persistent)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_persists, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_persists, NULL));
 }
 
 static void *registers(void *arg)
@@ -183,33 +183,33 @@ static int child_uses(struct coll_comm *comm, struct coll_request *request)
 	return 0;
 }
 
-static int rank_forks(struct mate *mate)
+static int rank_forks(struct lib_rank *me)
 {
 	struct coll_request *request;
 	pthread_t thread;
 	int i, status;
 
-	CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
+	CHECK_EQ(0, coll_ibarrier(me->comm, &request));
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(0, pthread_create(&thread, NULL, registers, mate->comm));
+		CHECK_EQ(0, pthread_create(&thread, NULL, registers, me->comm));
 	for (i = 0; i < 100; i++) {
 		pid_t pid = fork();
 
 		if (!pid)
-			_exit(child_uses(mate->comm, request));
+			_exit(child_uses(me->comm, request));
 		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
 		CHECK_EQ(0, status);
 	}
 	CHECK_EQ(0, coll_wait(request));
 	/* Those threads have no end. */
-	CHECK_EQ(0, coll_barrier(mate->comm));
-	CHECK(flag_meet(mate->shared, 0, NRANKS));
+	CHECK_EQ(0, coll_barrier(me->comm));
+	CHECK(flag_barrier(me->shared, 0, NRANKS));
 	_exit(0);
 }
 
 TEST(forked)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_forks, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_forks, NULL));
 }
 
 static void *inits(void *arg)
@@ -228,13 +228,13 @@ TEST(cancelled_init)
 	struct coll_config config = {
 		.size = sizeof(config), .nranks = 2, .init_timeout_ms = 500,
 	};
-	const int files = team_files(), groups = team_groups();
+	const int files = open_file_count(), groups = group_count();
 	char rendezvous[32];
 	pthread_t thread;
 	void *result;
 	int rank;
 
-	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", team_port());
+	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", free_port());
 	config.rendezvous = rendezvous;
 	for (rank = 0; rank < 2; rank++) {
 		config.rank = rank;
@@ -243,8 +243,8 @@ TEST(cancelled_init)
 		ASSERT_EQ(0, pthread_cancel(thread));
 		ASSERT_EQ(0, pthread_join(thread, &result));
 		EXPECT_EQ(PTHREAD_CANCELED, result);
-		EXPECT_EQ(files, team_files());
-		EXPECT_EQ(groups, team_groups());
+		EXPECT_EQ(files, open_file_count());
+		EXPECT_EQ(groups, group_count());
 	}
 }
 
@@ -259,64 +259,64 @@ static void *splits(void *arg)
 }
 
 /* Nor does one that is cancelled in a split keep its locks. */
-static int rank_cancels(struct mate *mate)
+static int rank_cancels(struct lib_rank *me)
 {
-	const int files = team_files();
+	const int files = open_file_count();
 	struct coll_comm *newcomm;
 	pthread_t thread;
 	void *result;
 
-	if (mate->rank) {
+	if (me->rank) {
 		sleep_ms(300);
-		CHECK_EQ(0, coll_dup(mate->comm, &newcomm));
+		CHECK_EQ(0, coll_dup(me->comm, &newcomm));
 		CHECK_EQ(0, coll_finalize(newcomm));
 	} else {
-		CHECK_EQ(0, pthread_create(&thread, NULL, splits, mate->comm));
+		CHECK_EQ(0, pthread_create(&thread, NULL, splits, me->comm));
 		sleep_ms(50);
 		CHECK_EQ(0, pthread_cancel(thread));
 		pthread_join(thread, &result);
 		CHECK(result == PTHREAD_CANCELED);
-		CHECK_EQ(files, team_files());
+		CHECK_EQ(files, open_file_count());
 	}
-	CHECK_EQ(0, coll_dup(mate->comm, &newcomm));
+	CHECK_EQ(0, coll_dup(me->comm, &newcomm));
 	CHECK_EQ(0, coll_finalize(newcomm));
-	return coll_barrier(mate->comm);
+	return coll_barrier(me->comm);
 }
 
 TEST(cancelled_split)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_cancels, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_cancels, NULL));
 }
 
 /* One operation is cancelled, which every rank is told alike; then the group fails. */
-static int rank_fails(struct mate *mate)
+static int rank_fails(struct lib_rank *me)
 {
 	struct coll_request *request;
 	struct pollfd poll_fd;
 
-	CHECK_EQ(0, coll_comm_failed(mate->comm));
-	if (!mate->rank) {
-		CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
+	CHECK_EQ(0, coll_comm_failed(me->comm));
+	if (!me->rank) {
+		CHECK_EQ(0, coll_ibarrier(me->comm, &request));
 		CHECK_EQ(0, coll_cancel(request));
 		CHECK_EQ(-ECANCELED, coll_wait(request));
-		flag_set(mate->shared, 0, 1);
+		flag_set(me->shared, 0, 1);
 	} else {
-		CHECK(flag_wait(mate->shared, 0, 1, 10000));
-		CHECK_EQ(-ECANCELED, coll_barrier(mate->comm));
-		CHECK(strstr(coll_error_detail(mate->comm), "rank 0 cancelled"));
+		CHECK(flag_wait(me->shared, 0, 1, 10000));
+		CHECK_EQ(-ECANCELED, coll_barrier(me->comm));
+		CHECK(strstr(coll_error_detail(me->comm), "rank 0 cancelled"));
 	}
-	CHECK_EQ(0, coll_comm_failed(mate->comm));
-	CHECK_EQ(0, coll_barrier(mate->comm));
-	if (!mate->rank)
-		CHECK_EQ(0, coll_ibarrier(mate->comm, &request));
-	CHECK(flag_meet(mate->shared, 1, NRANKS));
-	if (mate->rank)
+	CHECK_EQ(0, coll_comm_failed(me->comm));
+	CHECK_EQ(0, coll_barrier(me->comm));
+	if (!me->rank)
+		CHECK_EQ(0, coll_ibarrier(me->comm, &request));
+	CHECK(flag_barrier(me->shared, 1, NRANKS));
+	if (me->rank)
 		_exit(0);
 	poll_fd = (struct pollfd){ .fd = coll_req_fd(request), .events = POLLIN };
 	CHECK_EQ(1, poll(&poll_fd, 1, 10000));
 	CHECK(poll_fd.revents & (POLLIN | POLLERR));
 	CHECK_EQ(-ECONNRESET, coll_wait(request));
-	CHECK_EQ(-ECONNRESET, coll_comm_failed(mate->comm));
+	CHECK_EQ(-ECONNRESET, coll_comm_failed(me->comm));
 	CHECK_EQ(1, poll(&poll_fd, 1, 0));
 	CHECK_EQ(POLLERR, poll_fd.revents);
 	return 0;
@@ -324,7 +324,7 @@ static int rank_fails(struct mate *mate)
 
 TEST(failed)
 {
-	EXPECT_EQ(0, team_run(NRANKS, NULL, rank_fails, NULL));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_fails, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -12,7 +12,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 
 #define RIGHT	"00112233445566778899AABBCCDDEEFF00112233445566778899aabbccddeeff"
 #define WRONG	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeefe"
@@ -56,7 +56,7 @@ static int ranks_run(const char * const secrets[NRANKS], unsigned int timeout_ms
 	pid_t pid[NRANKS];
 	int i, status, failed = 0;
 
-	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", team_port());
+	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", free_port());
 	for (i = 0; i < NRANKS; i++) {
 		pid[i] = fork();
 		if (pid[i])

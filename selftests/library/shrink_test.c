@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 #include "lib/values.h"
 
 /* A quarter of the default time, which is spent only where a rank is silent. */
@@ -84,12 +84,12 @@ FIXTURE(shrink) {
 
 FIXTURE_SETUP(shrink)
 {
-	self->groups = team_groups();
+	self->groups = group_count();
 }
 
 FIXTURE_TEARDOWN(shrink)
 {
-	EXPECT_EQ(self->groups, team_groups());
+	EXPECT_EQ(self->groups, group_count());
 }
 
 /**
@@ -119,7 +119,7 @@ static struct plan *plan_new(void)
 /* All have called; then one dies, and the others notice. */
 static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, int n, bool mine)
 {
-	CHECK(flag_meet(shared, flag, n));
+	CHECK(flag_barrier(shared, flag, n));
 	if (mine)
 		kill(getpid(), SIGKILL);
 	CHECK(coll_barrier(comm));
@@ -155,59 +155,59 @@ static int works(struct coll_comm *comm)
  * Shrink until there is a group that works.  A rank that died late may be a rank of the
  * first one, which is of no use then, as all of its ranks must call.
  */
-static int survive(struct mate *mate, int *ranks, int *n)
+static int survive(struct lib_rank *me, int *ranks, int *n)
 {
-	const int files = team_files();
+	const int files = open_file_count();
 	struct coll_comm *new;
 	__u64 begun = now_ms();
 	int round, err;
 
 	for (round = 0; round < 4; round++) {
-		err = coll_shrink(mate->comm, &new);
+		err = coll_shrink(me->comm, &new);
 		die_after = -1;
 		if (err)
-			dprintf(STDOUT_FILENO, "# rank %d: %s\n", mate->rank,
-				coll_error_detail(mate->comm));
+			dprintf(STDOUT_FILENO, "# rank %d: %s\n", me->rank,
+				coll_error_detail(me->comm));
 		CHECK_EQ(0, err);
 		CHECK(new);
-		CHECK(strcmp(coll_name(mate->comm), coll_name(new)));
-		CHECK_EQ(0, coll_finalize(mate->comm));
-		mate->comm = new;
-		*n = members(new, mate->rank, ranks);
+		CHECK(strcmp(coll_name(me->comm), coll_name(new)));
+		CHECK_EQ(0, coll_finalize(me->comm));
+		me->comm = new;
+		*n = members(new, me->rank, ranks);
 		if (*n > 0)
 			break;
 	}
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK(*n > 0);
-	CHECK(!*coll_error_detail(mate->comm));
-	CHECK_EQ(files, team_files());
+	CHECK(!*coll_error_detail(me->comm));
+	CHECK_EQ(files, open_file_count());
 	return 0;
 }
 
 /* All ranks but the dead ones are there, in their order. */
-static int rank_survive(struct mate *mate)
+static int rank_survive(struct lib_rank *me)
 {
-	struct plan *plan = mate->arg;
+	struct plan *plan = me->arg;
 	int ranks[GROUP_RANKS_MAX], n, i, want = 0;
 
-	if (lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == plan->first))
+	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
 		return 1;
-	if (mate->rank == plan->victim)
+	if (me->rank == plan->victim)
 		die_after = plan->after;
-	if (mate->rank == plan->other)
+	if (me->rank == plan->other)
 		die_after = plan->other_after;
-	if (survive(mate, ranks, &n) || works(mate->comm))
+	if (survive(me, ranks, &n) || works(me->comm))
 		return 1;
-	__atomic_or_fetch(&plan->through, 1U << mate->rank, __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&plan->through, 1U << me->rank, __ATOMIC_SEQ_CST);
 	for (i = 0; i < n; i++) {
 		for (; want < ranks[i]; want++)
 			CHECK(want == plan->first || want == plan->victim ||
 			      want == plan->other);
 		CHECK_EQ(want, ranks[i]);
 		want++;
-		CHECK_EQ(i == coll_rank(mate->comm), ranks[i] == mate->rank);
+		CHECK_EQ(i == coll_rank(me->comm), ranks[i] == me->rank);
 	}
-	for (; want < mate->nranks; want++)
+	for (; want < me->nranks; want++)
 		CHECK(want == plan->first || want == plan->victim || want == plan->other);
 	return 0;
 }
@@ -222,7 +222,7 @@ TEST_F_TIMEOUT(shrink, one, 100)
 		for (plan->first = 0; plan->first < n; plan->first++) {
 			plan->victim = -1;
 			plan->other = -1;
-			EXPECT_EQ(1, team_run(n, NULL, rank_survive, plan))
+			EXPECT_EQ(1, lib_group_run(n, NULL, rank_survive, plan))
 				TH_LOG("rank %d of %d", plan->first, n);
 		}
 }
@@ -238,7 +238,7 @@ static int run_steps(int nranks, int first, int victim)
 	plan->other = -1;
 	for (plan->after = 0; plan->after < 200; plan->after++) {
 		plan->through = 0;
-		dead = team_run(nranks, NULL, rank_survive, plan);
+		dead = lib_group_run(nranks, NULL, rank_survive, plan);
 		if (plan->through & 1U << victim && dead == 1)
 			break;	/* it had fewer */
 		if (dead != 2 || plan->through & 1U << victim) {
@@ -284,7 +284,7 @@ TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 		plan->other = 1;
 		plan->other_after = hash(round, 1, 0) % 50;
 		plan->through = 0;
-		dead = team_run(6, NULL, rank_survive, plan);
+		dead = lib_group_run(6, NULL, rank_survive, plan);
 		EXPECT_EQ(6, dead + __builtin_popcount(plan->through));
 		EXPECT_EQ(0x2c, plan->through & 0x2c)
 			TH_LOG("steps %d and %d", plan->after, plan->other_after);
@@ -292,20 +292,20 @@ TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 }
 
 /* One after the other, until one is left. */
-static int rank_chain(struct mate *mate)
+static int rank_chain(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], n, i;
 
-	for (n = mate->nranks; n > 1; n--) {
+	for (n = me->nranks; n > 1; n--) {
 		/* The first, the last, one in the middle. */
 		const int victim = n % 3 == 0 ? 0 : n % 3 == 1 ? n - 1 : n / 2;
 
-		if (lose(mate->comm, mate->shared, n, n, coll_rank(mate->comm) == victim) ||
-		    survive(mate, ranks, &i) || works(mate->comm))
+		if (lose(me->comm, me->shared, n, n, coll_rank(me->comm) == victim) ||
+		    survive(me, ranks, &i) || works(me->comm))
 			return 1;
 		CHECK_EQ(n - 1, i);
 	}
-	CHECK(strlen(coll_name(mate->comm)) <= COLLECTIVE_NAME_MAX);
+	CHECK(strlen(coll_name(me->comm)) <= COLLECTIVE_NAME_MAX);
 	return 0;
 }
 
@@ -315,36 +315,36 @@ TEST_F_TIMEOUT(shrink, chain, 60)
 	const struct coll_config secured = { .secret = secret };
 	const struct coll_config v6 = { .local_addr = "::1" };
 
-	EXPECT_EQ(6, team_run(7, NULL, rank_chain, NULL));
-	EXPECT_EQ(6, team_run(7, &v6, rank_chain, NULL));
+	EXPECT_EQ(6, lib_group_run(7, NULL, rank_chain, NULL));
+	EXPECT_EQ(6, lib_group_run(7, &v6, rank_chain, NULL));
 	/* Each of the others proves that it was of the group. */
-	EXPECT_EQ(6, team_run(7, &secured, rank_chain, NULL));
+	EXPECT_EQ(6, lib_group_run(7, &secured, rank_chain, NULL));
 }
 
 /* No rank has died; a group can be shrunk once; what is split and dupped can be, too. */
-static int rank_healthy(struct mate *mate)
+static int rank_healthy(struct lib_rank *me)
 {
-	struct coll_comm *new, *again = mate->comm, *dup;
-	const int files = team_files();
+	struct coll_comm *new, *again = me->comm, *dup;
+	const int files = open_file_count();
 	pid_t child;
 	int status;
 
 	child = fork();
 	if (!child)
-		_exit(coll_shrink(mate->comm, &new) != -EPERM);
+		_exit(coll_shrink(me->comm, &new) != -EPERM);
 	CHECK_EQ(child, waitpid(child, &status, 0));
 	CHECK_EQ(0, status);
-	CHECK(flag_meet(mate->shared, 0, mate->nranks));
+	CHECK(flag_barrier(me->shared, 0, me->nranks));
 
-	CHECK_EQ(0, coll_shrink(mate->comm, &new));
-	CHECK_EQ(mate->nranks, coll_size(new));
-	CHECK_EQ(mate->rank, coll_rank(new));
-	if (works(new) || works(mate->comm))
+	CHECK_EQ(0, coll_shrink(me->comm, &new));
+	CHECK_EQ(me->nranks, coll_size(new));
+	CHECK_EQ(me->rank, coll_rank(new));
+	if (works(new) || works(me->comm))
 		return 1;
-	if (mate->nranks > 1) {
-		CHECK_EQ(-EINVAL, coll_shrink(mate->comm, &again));
+	if (me->nranks > 1) {
+		CHECK_EQ(-EINVAL, coll_shrink(me->comm, &again));
 		CHECK(!again);
-		CHECK(strstr(coll_error_detail(mate->comm), "shrunk before"));
+		CHECK(strstr(coll_error_detail(me->comm), "shrunk before"));
 	}
 	CHECK_EQ(0, coll_dup(new, &dup));
 	CHECK_EQ(0, coll_finalize(new));
@@ -353,32 +353,32 @@ static int rank_healthy(struct mate *mate)
 	if (works(new))
 		return 1;
 	CHECK_EQ(0, coll_finalize(new));
-	CHECK_EQ(files - (mate->nranks > 1), team_files());
+	CHECK_EQ(files - (me->nranks > 1), open_file_count());
 	return 0;
 }
 
 TEST_F_TIMEOUT(shrink, healthy, 60)
 {
-	EXPECT_EQ(0, team_run(1, NULL, rank_healthy, NULL));
-	EXPECT_EQ(0, team_run(2, NULL, rank_healthy, NULL));
-	EXPECT_EQ(0, team_run(5, NULL, rank_healthy, NULL));
+	EXPECT_EQ(0, lib_group_run(1, NULL, rank_healthy, NULL));
+	EXPECT_EQ(0, lib_group_run(2, NULL, rank_healthy, NULL));
+	EXPECT_EQ(0, lib_group_run(5, NULL, rank_healthy, NULL));
 }
 
 /* An ioctl fails: all learn it, and may call again. */
-static int rank_fail(struct mate *mate)
+static int rank_fail(struct lib_rank *me)
 {
-	struct plan *plan = mate->arg;
+	struct plan *plan = me->arg;
 	struct coll_comm *new;
 
-	if (lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == plan->first))
+	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
 		return 1;
-	if (mate->rank == plan->victim)
+	if (me->rank == plan->victim)
 		fail_after = plan->after;
-	CHECK_EQ(-ENOMEM, coll_shrink(mate->comm, &new));
+	CHECK_EQ(-ENOMEM, coll_shrink(me->comm, &new));
 	CHECK(!new);
-	CHECK(strstr(coll_error_detail(mate->comm), plan->after ? "rank" : "/dev/collective"));
-	CHECK_EQ(0, coll_shrink(mate->comm, &new));
-	CHECK_EQ(mate->nranks - 1, coll_size(new));
+	CHECK(strstr(coll_error_detail(me->comm), plan->after ? "rank" : "/dev/collective"));
+	CHECK_EQ(0, coll_shrink(me->comm, &new));
+	CHECK_EQ(me->nranks - 1, coll_size(new));
 	if (works(new))
 		return 1;
 	return -coll_finalize(new);
@@ -391,7 +391,7 @@ TEST_F_TIMEOUT(shrink, fails, 100)
 	plan->first = 2;
 	for (plan->victim = 0; plan->victim < 4; plan->victim++)
 		for (plan->after = 0; plan->after < 3 && plan->victim != 2; plan->after++)
-			EXPECT_EQ(1, team_run(4, NULL, rank_fail, plan))
+			EXPECT_EQ(1, lib_group_run(4, NULL, rank_fail, plan))
 				TH_LOG("rank %d, ioctl %d", plan->victim, plan->after);
 }
 
@@ -412,7 +412,7 @@ static int find_doors(struct sockaddr_in *addr, int max)
 }
 
 /* What comes to the door and is of no rank: noise, and what is nearly right; far too much. */
-static int strangers(void)
+static int unauth_clients(void)
 {
 	struct sockaddr_in addr;
 	char bytes[1400];
@@ -439,21 +439,21 @@ static int strangers(void)
 	return 0;
 }
 
-static int rank_strangers(struct mate *mate)
+static int rank_strangers(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], n;
 
-	if (strangers() ||
-	    lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == 1) ||
-	    survive(mate, ranks, &n) || works(mate->comm))
+	if (unauth_clients() ||
+	    lose(me->comm, me->shared, 0, me->nranks, me->rank == 1) ||
+	    survive(me, ranks, &n) || works(me->comm))
 		return 1;
-	CHECK_EQ(mate->nranks - 1, n);
+	CHECK_EQ(me->nranks - 1, n);
 	return 0;
 }
 
-TEST_F_TIMEOUT(shrink, strangers, 60)
+TEST_F_TIMEOUT(shrink, unauthenticated_clients, 60)
 {
-	EXPECT_EQ(1, team_run(5, NULL, rank_strangers, NULL));
+	EXPECT_EQ(1, lib_group_run(5, NULL, rank_strangers, NULL));
 }
 
 /*
@@ -484,31 +484,31 @@ static void relay(struct group_shared *shared, int nranks)
 	_exit(0);
 }
 
-static int rank_relayed(struct mate *mate)
+static int rank_relayed(struct lib_rank *me)
 {
-	struct group_shared *shared = mate->shared;
+	struct group_shared *shared = me->shared;
 	int ranks[GROUP_RANKS_MAX], n;
 	struct sockaddr_in addr;
 
 	CHECK_EQ(1, find_doors(&addr, 1));
-	shared->value[mate->rank] = addr.sin_port;
-	if (!mate->rank)
+	shared->value[me->rank] = addr.sin_port;
+	if (!me->rank)
 		shared->value[GROUP_RANKS_MAX] = addr.sin_port;
-	CHECK(flag_meet(shared, 0, mate->nranks));
-	if (mate->rank == 1 && !fork()) {
+	CHECK(flag_barrier(shared, 0, me->nranks));
+	if (me->rank == 1 && !fork()) {
 		int i;
 
 		for (i = 3; i < 64; i++)
 			syscall(SYS_close, i);
-		relay(shared, mate->nranks);
+		relay(shared, me->nranks);
 	}
-	if (lose(mate->comm, shared, 1, mate->nranks, !mate->rank))
+	if (lose(me->comm, shared, 1, me->nranks, !me->rank))
 		return 1;
 	CHECK(flag_wait(shared, 2, 1, 10000));
-	if (survive(mate, ranks, &n) || works(mate->comm))
+	if (survive(me, ranks, &n) || works(me->comm))
 		return 1;
-	CHECK_EQ(mate->nranks - 1, n);
-	CHECK(flag_meet(shared, 4, mate->nranks - 1));
+	CHECK_EQ(me->nranks - 1, n);
+	CHECK(flag_barrier(shared, 4, me->nranks - 1));
 	flag_set(shared, 3, 1);
 	return 0;
 }
@@ -518,25 +518,25 @@ TEST_F_TIMEOUT(shrink, relay, 60)
 	static const unsigned char secret[32] = "which a stranger does not know";
 	const struct coll_config secured = { .secret = secret };
 
-	EXPECT_EQ(1, team_run(4, &secured, rank_relayed, NULL));
-	EXPECT_EQ(1, team_run(2, &secured, rank_relayed, NULL));
-	EXPECT_EQ(1, team_run(3, NULL, rank_relayed, NULL));
+	EXPECT_EQ(1, lib_group_run(4, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, lib_group_run(2, &secured, rank_relayed, NULL));
+	EXPECT_EQ(1, lib_group_run(3, NULL, rank_relayed, NULL));
 }
 
 /* A child has the sockets of the one that dies: the group knows that it is dead. */
-static int rank_orphan(struct mate *mate)
+static int rank_orphan(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], n;
 
-	if (mate->rank == 0 && !fork()) {
-		flag_wait(mate->shared, 1, 1, 60000);
+	if (me->rank == 0 && !fork()) {
+		flag_wait(me->shared, 1, 1, 60000);
 		_exit(0);
 	}
-	if (lose(mate->comm, mate->shared, 0, mate->nranks, mate->rank == 0) ||
-	    survive(mate, ranks, &n) || works(mate->comm))
+	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == 0) ||
+	    survive(me, ranks, &n) || works(me->comm))
 		return 1;
-	flag_set(mate->shared, 1, 1);
-	CHECK_EQ(mate->nranks - 1, n);
+	flag_set(me->shared, 1, 1);
+	CHECK_EQ(me->nranks - 1, n);
 	return 0;
 }
 
@@ -544,44 +544,44 @@ TEST_F_TIMEOUT(shrink, orphan, 60)
 {
 	int tries;
 
-	EXPECT_EQ(1, team_run(4, NULL, rank_orphan, NULL));
+	EXPECT_EQ(1, lib_group_run(4, NULL, rank_orphan, NULL));
 	/* The child, which still has the file, is not waited for. */
-	for (tries = 0; tries < 100 && team_groups() != self->groups; tries++)
+	for (tries = 0; tries < 100 && group_count() != self->groups; tries++)
 		sleep_ms(100);
 }
 
 /* One is frozen, and too late when it goes on. */
-static int rank_frozen(struct mate *mate)
+static int rank_frozen(struct lib_rank *me)
 {
-	const int frozen = *(int *)mate->arg;
-	struct group_shared *shared = mate->shared;
+	const int frozen = *(int *)me->arg;
+	struct group_shared *shared = me->shared;
 	char name[16];
 	struct coll_comm *new;
 	__u64 begun;
 
-	if (mate->rank == frozen)
+	if (me->rank == frozen)
 		shared->value[0] = getpid();
-	CHECK(flag_meet(shared, 0, mate->nranks));
-	if (mate->rank == frozen) {
+	CHECK(flag_barrier(shared, 0, me->nranks));
+	if (me->rank == frozen) {
 		raise(SIGSTOP);
-		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &new));
 		CHECK(!new);
-		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		CHECK(strstr(coll_error_detail(me->comm), "too late"));
 		flag_set(shared, 2, 1);
 		return 0;
 	}
 	begun = now_ms();
-	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(0, coll_shrink(me->comm, &new));
 	CHECK(now_ms() - begun < 10000);
-	CHECK_EQ(mate->nranks - 1, coll_size(new));
+	CHECK_EQ(me->nranks - 1, coll_size(new));
 	snprintf(name, sizeof(name), "rank %d of", frozen);
 	CHECK(strstr(coll_error_detail(new), name));
 	CHECK(strstr(coll_error_detail(new), "left out"));
-	CHECK_EQ(0, coll_finalize(mate->comm));
-	mate->comm = new;
+	CHECK_EQ(0, coll_finalize(me->comm));
+	me->comm = new;
 	if (works(new))
 		return 1;
-	CHECK(flag_meet(shared, 1, mate->nranks - 1));
+	CHECK(flag_barrier(shared, 1, me->nranks - 1));
 	if (!coll_rank(new))
 		kill(shared->value[0], SIGCONT);
 	CHECK(flag_wait(shared, 2, 1, 30000));
@@ -594,7 +594,7 @@ TEST_F_TIMEOUT(shrink, frozen, 200)
 	int frozen;
 
 	for (frozen = 0; frozen < 4; frozen += 3)
-		EXPECT_EQ(0, team_run(4, &config, rank_frozen, &frozen))
+		EXPECT_EQ(0, lib_group_run(4, &config, rank_frozen, &frozen))
 			TH_LOG("rank %d", frozen);
 }
 
@@ -610,36 +610,36 @@ struct outcome {
 	int go_on_ms;
 };
 
-static int rank_leads_stopped(struct mate *mate)
+static int rank_leads_stopped(struct lib_rank *me)
 {
-	struct outcome *outcome = mate->arg;
-	struct group_shared *shared = mate->shared;
+	struct outcome *outcome = me->arg;
+	struct group_shared *shared = me->shared;
 	struct coll_comm *new;
 	int err;
 
-	if (!mate->rank)
+	if (!me->rank)
 		shared->value[0] = getpid();
-	CHECK(flag_meet(shared, 0, mate->nranks));
-	if (outcome->dead && lose(mate->comm, shared, 2, mate->nranks,
-				  mate->rank == outcome->dead))
+	CHECK(flag_barrier(shared, 0, me->nranks));
+	if (outcome->dead && lose(me->comm, shared, 2, me->nranks,
+				  me->rank == outcome->dead))
 		return 1;
-	if (!mate->rank && !fork()) {
+	if (!me->rank && !fork()) {
 		sleep_ms(outcome->stop_ms);
 		kill(shared->value[0], SIGSTOP);
 		sleep_ms(outcome->go_on_ms - outcome->stop_ms);
 		kill(shared->value[0], SIGCONT);
 		_exit(0);
 	}
-	if (mate->rank % 2)
+	if (me->rank % 2)
 		sleep_ms(outcome->stop_ms + 200);
-	err = coll_shrink(mate->comm, &new);
-	outcome->err[mate->rank] = err;
+	err = coll_shrink(me->comm, &new);
+	outcome->err[me->rank] = err;
 	if (!err)
-		strcpy(outcome->name[mate->rank], coll_name(new));
+		strcpy(outcome->name[me->rank], coll_name(new));
 	else
 		CHECK_EQ(-ETIMEDOUT, err);
 	/* Neither a group's end nor a finalized door is taken for a death. */
-	CHECK(flag_meet(shared, 1, mate->nranks - !!outcome->dead));
+	CHECK(flag_barrier(shared, 1, me->nranks - !!outcome->dead));
 	return err ? 0 : -coll_finalize(new);
 }
 
@@ -671,36 +671,36 @@ TEST_F_TIMEOUT(shrink, stopped_leader, 100)
 		outcome->dead = i % 2 ? 2 : 0;
 		outcome->stop_ms = 300;
 		outcome->go_on_ms = go_on[i / 2];
-		EXPECT_EQ(i % 2, team_run(4, &config, rank_leads_stopped, outcome));
+		EXPECT_EQ(i % 2, lib_group_run(4, &config, rank_leads_stopped, outcome));
 		one_group(_metadata, outcome, 4);
 	}
 }
 
 /* A rank that comes too late does not get a group of one, however often it calls. */
-static int rank_late(struct mate *mate)
+static int rank_late(struct lib_rank *me)
 {
 	struct coll_comm *new;
 	int i;
 
-	CHECK(flag_meet(mate->shared, 0, mate->nranks));
-	if (!mate->rank) {
-		CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK(flag_barrier(me->shared, 0, me->nranks));
+	if (!me->rank) {
+		CHECK_EQ(0, coll_shrink(me->comm, &new));
 		CHECK_EQ(1, coll_size(new));
-		flag_set(mate->shared, 1, 1);
-		CHECK_EQ(0, coll_finalize(mate->comm));
+		flag_set(me->shared, 1, 1);
+		CHECK_EQ(0, coll_finalize(me->comm));
 		/* Nor when the others are gone. */
 		CHECK_EQ(0, coll_finalize(new));
-		mate->comm = NULL;
-		flag_set(mate->shared, 2, 1);
+		me->comm = NULL;
+		flag_set(me->shared, 2, 1);
 		return 0;
 	}
-	CHECK(flag_wait(mate->shared, 1, 1, 20000));
+	CHECK(flag_wait(me->shared, 1, 1, 20000));
 	for (i = 0; i < 4; i++) {
-		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &new));
 		CHECK(!new);
-		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		CHECK(strstr(coll_error_detail(me->comm), "too late"));
 		if (!i)
-			CHECK(flag_wait(mate->shared, 2, 1, 20000));
+			CHECK(flag_wait(me->shared, 2, 1, 20000));
 	}
 	return 0;
 }
@@ -709,38 +709,38 @@ TEST_F_TIMEOUT(shrink, late, 60)
 {
 	const struct coll_config config = { .init_timeout_ms = 1500 };
 
-	EXPECT_EQ(0, team_run(2, &config, rank_late, NULL));
+	EXPECT_EQ(0, lib_group_run(2, &config, rank_late, NULL));
 }
 
 /*
  * The network between the doors is cut, and whole again at last: the part with more ranks has a
  * group, or of two halves that with the lowest rank, and the other part has none.
  */
-static int rank_cut(struct mate *mate)
+static int rank_cut(struct lib_rank *me)
 {
-	const unsigned int side = *(unsigned int *)mate->arg, mine = side >> mate->rank & 1;
-	struct group_shared *shared = mate->shared;
+	const unsigned int side = *(unsigned int *)me->arg, mine = side >> me->rank & 1;
+	struct group_shared *shared = me->shared;
 	struct coll_comm *new, *none;
 	struct sockaddr_in addr;
 	int rank, n = 0, err;
 
 	CHECK_EQ(1, find_doors(&addr, 1));
-	shared->value[mate->rank] = addr.sin_port;
-	CHECK(flag_meet(shared, 0, mate->nranks));
-	for (rank = 0; rank < mate->nranks; rank++)
+	shared->value[me->rank] = addr.sin_port;
+	CHECK(flag_barrier(shared, 0, me->nranks));
+	for (rank = 0; rank < me->nranks; rank++)
 		if ((side >> rank & 1) != mine)
 			cut_off[n++] = shared->value[rank];
-	err = coll_shrink(mate->comm, &new);
+	err = coll_shrink(me->comm, &new);
 	CHECK_EQ(mine ? 0 : -ETIMEDOUT, err);
-	CHECK(flag_meet(shared, 1, mate->nranks));
+	CHECK(flag_barrier(shared, 1, me->nranks));
 	memset(cut_off, 0, sizeof(cut_off));
 	if (mine) {
-		CHECK_EQ(mate->nranks - n, coll_size(new));
+		CHECK_EQ(me->nranks - n, coll_size(new));
 		err = works(new);
 	} else {
-		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &none));
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &none));
 	}
-	CHECK(flag_meet(shared, 2, mate->nranks));
+	CHECK(flag_barrier(shared, 2, me->nranks));
 	return err && mine ? err : mine ? -coll_finalize(new) : 0;
 }
 
@@ -750,36 +750,36 @@ TEST_F_TIMEOUT(shrink, cut, 100)
 	unsigned int side;
 
 	side = 0x1c;	/* 2, 3 and 4 of 5 */
-	EXPECT_EQ(0, team_run(5, &config, rank_cut, &side));
+	EXPECT_EQ(0, lib_group_run(5, &config, rank_cut, &side));
 	side = 0x09;	/* 0 and 3 of 4 */
-	EXPECT_EQ(0, team_run(4, &config, rank_cut, &side));
+	EXPECT_EQ(0, lib_group_run(4, &config, rank_cut, &side));
 	side = 0x01;	/* 0 of 2 */
-	EXPECT_EQ(0, team_run(2, &config, rank_cut, &side));
+	EXPECT_EQ(0, lib_group_run(2, &config, rank_cut, &side));
 }
 
 /*
  * A rank is stopped until the others have ended, while a stranger fills its socket as far as it
  * can: still it finds that they had a group.
  */
-static int rank_flooded(struct mate *mate)
+static int rank_flooded(struct lib_rank *me)
 {
-	struct group_shared *shared = mate->shared;
-	const int last = mate->nranks - 1;
+	struct group_shared *shared = me->shared;
+	const int last = me->nranks - 1;
 	static const char noise[1000];
 	struct sockaddr_in addr;
 	struct coll_comm *new;
 	int i, fd;
 
-	if (mate->rank == last) {
+	if (me->rank == last) {
 		CHECK_EQ(1, find_doors(&addr, 1));
 		shared->value[0] = getpid();
 		shared->value[1] = addr.sin_port;
 	}
-	CHECK(flag_meet(shared, 0, mate->nranks));
-	if (mate->rank == last) {
+	CHECK(flag_barrier(shared, 0, me->nranks));
+	if (me->rank == last) {
 		raise(SIGSTOP);
-		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
-		CHECK(strstr(coll_error_detail(mate->comm), "too late"));
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &new));
+		CHECK(strstr(coll_error_detail(me->comm), "too late"));
 		return 0;
 	}
 	addr = (struct sockaddr_in){
@@ -792,13 +792,13 @@ static int rank_flooded(struct mate *mate)
 	for (i = 0; i < 3000; i++)
 		syscall(SYS_sendto, fd, noise, sizeof(noise), MSG_DONTWAIT, &addr, sizeof(addr));
 	syscall(SYS_close, fd);
-	CHECK_EQ(0, coll_shrink(mate->comm, &new));
+	CHECK_EQ(0, coll_shrink(me->comm, &new));
 	CHECK_EQ(last, coll_size(new));
-	CHECK_EQ(0, coll_finalize(mate->comm));
-	mate->comm = NULL;
+	CHECK_EQ(0, coll_finalize(me->comm));
+	me->comm = NULL;
 	CHECK_EQ(0, coll_finalize(new));
-	CHECK(flag_meet(shared, 1, last));
-	if (!mate->rank)
+	CHECK(flag_barrier(shared, 1, last));
+	if (!me->rank)
 		kill(shared->value[0], SIGCONT);
 	return 0;
 }
@@ -807,27 +807,27 @@ TEST_F_TIMEOUT(shrink, flooded, 60)
 {
 	const struct coll_config config = { .init_timeout_ms = 2000 };
 
-	EXPECT_EQ(0, team_run(3, &config, rank_flooded, NULL));
+	EXPECT_EQ(0, lib_group_run(3, &config, rank_flooded, NULL));
 }
 
 /* A rank too few: not without the flag, and then with it. */
-static int rank_few(struct mate *mate)
+static int rank_few(struct lib_rank *me)
 {
 	struct coll_comm *new;
 
-	if (!mate->rank)
-		mate->shared->value[0] = getpid();
-	CHECK(flag_meet(mate->shared, 0, mate->nranks));
-	if (!mate->rank) {
+	if (!me->rank)
+		me->shared->value[0] = getpid();
+	CHECK(flag_barrier(me->shared, 0, me->nranks));
+	if (!me->rank) {
 		raise(SIGSTOP);
 		return 0;
 	}
-	CHECK_EQ(-EINVAL, coll_shrink_flags(mate->comm, ~0U, &new));
-	CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
-	CHECK(strstr(coll_error_detail(mate->comm), "rank 0"));
-	CHECK_EQ(0, coll_shrink_flags(mate->comm, COLL_SHRINK_MINORITY, &new));
+	CHECK_EQ(-EINVAL, coll_shrink_flags(me->comm, ~0U, &new));
+	CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &new));
+	CHECK(strstr(coll_error_detail(me->comm), "rank 0"));
+	CHECK_EQ(0, coll_shrink_flags(me->comm, COLL_SHRINK_MINORITY, &new));
 	CHECK_EQ(1, coll_size(new));
-	kill(mate->shared->value[0], SIGCONT);
+	kill(me->shared->value[0], SIGCONT);
 	return -coll_finalize(new);
 }
 
@@ -835,30 +835,30 @@ TEST_F_TIMEOUT(shrink, few, 60)
 {
 	const struct coll_config config = { .init_timeout_ms = 1500 };
 
-	EXPECT_EQ(0, team_run(2, &config, rank_few, NULL));
+	EXPECT_EQ(0, lib_group_run(2, &config, rank_few, NULL));
 }
 
 /* One dies and one is stopped: the other two have a group, the stopped one is told so. */
-static int rank_dead_and_stopped(struct mate *mate)
+static int rank_dead_and_stopped(struct lib_rank *me)
 {
-	const int stopped = *(int *)mate->arg;
-	struct group_shared *shared = mate->shared;
+	const int stopped = *(int *)me->arg;
+	struct group_shared *shared = me->shared;
 	struct coll_comm *new;
-	int me = mate->rank, ranks[GROUP_RANKS_MAX];
+	int rank = me->rank, ranks[GROUP_RANKS_MAX];
 
-	if (me == stopped)
+	if (rank == stopped)
 		shared->value[0] = getpid();
-	if (lose(mate->comm, shared, 0, mate->nranks, me == 1))
+	if (lose(me->comm, shared, 0, me->nranks, rank == 1))
 		return 1;
-	CHECK(flag_meet(shared, 1, mate->nranks - 1));
-	if (me == stopped) {
+	CHECK(flag_barrier(shared, 1, me->nranks - 1));
+	if (rank == stopped) {
 		raise(SIGSTOP);
-		CHECK_EQ(-ETIMEDOUT, coll_shrink(mate->comm, &new));
+		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &new));
 		flag_set(shared, 2, 1);
 		return 0;
 	}
-	CHECK_EQ(0, coll_shrink(mate->comm, &new));
-	CHECK_EQ(2, members(new, me, ranks));
+	CHECK_EQ(0, coll_shrink(me->comm, &new));
+	CHECK_EQ(2, members(new, rank, ranks));
 	CHECK(ranks[0] != stopped && ranks[1] != stopped);
 	if (!coll_rank(new))
 		kill(shared->value[0], SIGCONT);
@@ -873,7 +873,7 @@ TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)
 
 	for (stopped = 0; stopped < 4; stopped++)
 		if (stopped != 1)
-			EXPECT_EQ(1, team_run(4, &config, rank_dead_and_stopped, &stopped))
+			EXPECT_EQ(1, lib_group_run(4, &config, rank_dead_and_stopped, &stopped))
 				TH_LOG("rank %d", stopped);
 }
 
@@ -893,33 +893,33 @@ static int leave_files(int room)
 }
 
 /* With few files all have the same group, or all the same error, at once. */
-static int rank_files(struct mate *mate)
+static int rank_files(struct lib_rank *me)
 {
-	const int room = *(int *)mate->arg;
+	const int room = *(int *)me->arg;
 	struct coll_comm *new;
 	__u64 begun;
 	int i, err;
 
 	/* Rank 1 alone, or every rank, has no more than this. */
-	if (room >= 0 || mate->rank == 1)
+	if (room >= 0 || me->rank == 1)
 		CHECK_EQ(0, leave_files(room < 0 ? -room - 1 : room));
 	for (i = 0; i < 3; i++) {
-		CHECK(flag_meet(mate->shared, 2 * i, mate->nranks));
+		CHECK(flag_barrier(me->shared, 2 * i, me->nranks));
 		begun = now_ms();
-		err = coll_shrink(mate->comm, &new);
+		err = coll_shrink(me->comm, &new);
 		CHECK(now_ms() - begun < 5000);
-		mate->shared->value[mate->rank] = err;
-		CHECK(flag_meet(mate->shared, 2 * i + 1, mate->nranks));
-		CHECK_EQ(mate->shared->value[0], mate->shared->value[mate->rank]);
+		me->shared->value[me->rank] = err;
+		CHECK(flag_barrier(me->shared, 2 * i + 1, me->nranks));
+		CHECK_EQ(me->shared->value[0], me->shared->value[me->rank]);
 		if (room >= 2 || room <= -3) {
 			CHECK_EQ(0, err);
-			CHECK_EQ(mate->nranks, coll_size(new));
-			CHECK_EQ(0, coll_finalize(mate->comm));
-			mate->comm = new;
+			CHECK_EQ(me->nranks, coll_size(new));
+			CHECK_EQ(0, coll_finalize(me->comm));
+			me->comm = new;
 			continue;
 		}
 		CHECK_EQ(-EMFILE, err);
-		CHECK(strstr(coll_error_detail(mate->comm), "2 files"));
+		CHECK(strstr(coll_error_detail(me->comm), "2 files"));
 	}
 	return 0;
 }
@@ -929,7 +929,7 @@ TEST_F_TIMEOUT(shrink, files, 100)
 	int room;
 
 	for (room = -3; room <= 4; room++)
-		EXPECT_EQ(0, team_run(3, NULL, rank_files, &room))
+		EXPECT_EQ(0, lib_group_run(3, NULL, rank_files, &room))
 			TH_LOG("room for %d files", room);
 }
 

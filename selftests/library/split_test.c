@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kselftest_harness.h"
-#include "lib/team.h"
+#include "lib/lib_group.h"
 #include "lib/values.h"
 
 #define THREADS		4
@@ -35,20 +35,20 @@ FIXTURE_VARIANT_ADD(split, eight) { .nranks = 8 };
 
 FIXTURE_SETUP(split)
 {
-	self->groups = team_groups();
+	self->groups = group_count();
 	ASSERT_LE(0, self->groups);
 }
 
 /* Nothing is left of any group. */
 FIXTURE_TEARDOWN(split)
 {
-	EXPECT_EQ(self->groups, team_groups());
+	EXPECT_EQ(self->groups, group_count());
 }
 
 #define RUN(_fn) do {							\
 	const struct coll_config config = { .lanes = variant->lanes };	\
 									\
-	EXPECT_EQ(0, team_run(variant->nranks, &config, _fn, NULL));	\
+	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, _fn, NULL));	\
 } while (0)
 
 /* The communicator consists of these ranks of the world, in this order. */
@@ -89,19 +89,19 @@ static int expect(const int *color, const int *key, int nranks, int mine, int *r
 	return n;
 }
 
-static int check_split(struct mate *mate, const int *color, const int *key)
+static int check_split(struct lib_rank *me, const int *color, const int *key)
 {
-	struct coll_comm *comm = mate->comm, *new = comm;
+	struct coll_comm *comm = me->comm, *new = comm;
 	int ranks[GROUP_RANKS_MAX], n;
 
-	CHECK_EQ(0, coll_split(comm, color[mate->rank], key[mate->rank], &new));
-	if (color[mate->rank] == COLL_UNDEFINED) {
+	CHECK_EQ(0, coll_split(comm, color[me->rank], key[me->rank], &new));
+	if (color[me->rank] == COLL_UNDEFINED) {
 		CHECK(!new);
 	} else {
 		CHECK(new);
 		CHECK(strcmp(coll_name(new), coll_name(comm)));
-		n = expect(color, key, mate->nranks, color[mate->rank], ranks);
-		if (consists(new, mate->rank, ranks, n))
+		n = expect(color, key, me->nranks, color[me->rank], ranks);
+		if (consists(new, me->rank, ranks, n))
 			return 1;
 	}
 	CHECK_EQ(0, coll_barrier(comm));
@@ -110,28 +110,28 @@ static int check_split(struct mate *mate, const int *color, const int *key)
 	return 0;
 }
 
-static int rank_colors(struct mate *mate)
+static int rank_colors(struct lib_rank *me)
 {
 	int color[GROUP_RANKS_MAX], key[GROUP_RANKS_MAX], round, i;
 
 	for (round = 0; round < 8; round++) {
-		for (i = 0; i < mate->nranks; i++) {
+		for (i = 0; i < me->nranks; i++) {
 			color[i] = (int)(hash(round, i, 1) % 4) - 1;
 			key[i] = (int)(hash(round, i, 2) % 3) - 1;
 		}
-		if (check_split(mate, color, key))
+		if (check_split(me, color, key))
 			return 1;
 	}
 	/* Everybody, backwards; large numbers; nobody. */
-	for (i = 0; i < mate->nranks; i++) {
+	for (i = 0; i < me->nranks; i++) {
 		color[i] = INT32_MAX;
-		key[i] = i ? INT32_MIN + mate->nranks - i : INT32_MAX;
+		key[i] = i ? INT32_MIN + me->nranks - i : INT32_MAX;
 	}
-	if (check_split(mate, color, key))
+	if (check_split(me, color, key))
 		return 1;
-	for (i = 0; i < mate->nranks; i++)
+	for (i = 0; i < me->nranks; i++)
 		color[i] = COLL_UNDEFINED;
-	return check_split(mate, color, key);
+	return check_split(me, color, key);
 }
 
 TEST_F_TIMEOUT(split, colors, 60)
@@ -140,12 +140,12 @@ TEST_F_TIMEOUT(split, colors, 60)
 }
 
 /* Halves of halves; parents and children end in any order. */
-static int rank_nested(struct mate *mate)
+static int rank_nested(struct lib_rank *me)
 {
-	struct coll_comm *comm = mate->comm, *line[GROUP_RANKS_MAX];
-	int first = 0, n = mate->nranks, depth = 0, ranks[GROUP_RANKS_MAX], i;
+	struct coll_comm *comm = me->comm, *line[GROUP_RANKS_MAX];
+	int first = 0, n = me->nranks, depth = 0, ranks[GROUP_RANKS_MAX], i;
 
-	mate->comm = NULL;
+	me->comm = NULL;
 	line[depth++] = comm;
 	while (n > 1) {
 		bool upper = coll_rank(comm) >= n / 2;
@@ -155,17 +155,17 @@ static int rank_nested(struct mate *mate)
 		n = upper ? n - n / 2 : n / 2;
 		for (i = 0; i < n; i++)
 			ranks[i] = first + i;
-		if (consists(comm, mate->rank, ranks, n))
+		if (consists(comm, me->rank, ranks, n))
 			return 1;
 		line[depth++] = comm;
 	}
 	for (i = 0; i < depth; i++) {
-		int at = mate->rank % 2 ? i : depth - 1 - i;
+		int at = me->rank % 2 ? i : depth - 1 - i;
 
 		CHECK_EQ(0, coll_finalize(line[at]));
 		line[at] = NULL;
 		/* Those that are left still work, if all their ranks have them. */
-		if (i == depth - 2 && mate->rank % 2)
+		if (i == depth - 2 && me->rank % 2)
 			CHECK_EQ(0, coll_barrier(line[depth - 1]));
 	}
 	return 0;
@@ -177,17 +177,17 @@ TEST_F_TIMEOUT(split, nested, 60)
 }
 
 /* The child is used when the parent is gone. */
-static int rank_orphan(struct mate *mate)
+static int rank_orphan(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], i;
 	struct coll_comm *new;
 
-	CHECK_EQ(0, coll_dup(mate->comm, &new));
-	CHECK_EQ(0, coll_finalize(mate->comm));
-	mate->comm = new;
-	for (i = 0; i < mate->nranks; i++)
+	CHECK_EQ(0, coll_dup(me->comm, &new));
+	CHECK_EQ(0, coll_finalize(me->comm));
+	me->comm = new;
+	for (i = 0; i < me->nranks; i++)
 		ranks[i] = i;
-	return consists(new, mate->rank, ranks, mate->nranks);
+	return consists(new, me->rank, ranks, me->nranks);
 }
 
 TEST_F_TIMEOUT(split, orphan, 30)
@@ -197,13 +197,13 @@ TEST_F_TIMEOUT(split, orphan, 30)
 
 /**
  * struct worker - a thread of a rank
- * @mate: the rank
+ * @me: the rank
  * @comm: its communicator, its alone; or NULL: it makes one by coll_dup()
  * @number: which thread
  * @failed: something was wrong
  */
 struct worker {
-	struct mate *mate;
+	struct lib_rank *me;
 	struct coll_comm *comm;
 	int number;
 	int failed;
@@ -250,7 +250,7 @@ static void *worker_main(void *arg)
 	struct worker *w = arg;
 
 	if (!w->comm) {
-		w->failed = coll_dup(w->mate->comm, &w->comm) || work(w) ||
+		w->failed = coll_dup(w->me->comm, &w->comm) || work(w) ||
 			    coll_finalize(w->comm);
 		return NULL;
 	}
@@ -273,15 +273,15 @@ static int run_workers(struct worker *workers, int n)
 }
 
 /* Each thread has a group, made in their common order; one has the parent. */
-static int rank_threads(struct mate *mate)
+static int rank_threads(struct lib_rank *me)
 {
 	struct worker w[THREADS + 1];
 	int i;
 
 	for (i = 0; i <= THREADS; i++) {
-		w[i] = (struct worker) { .mate = mate, .comm = mate->comm, .number = i };
+		w[i] = (struct worker) { .me = me, .comm = me->comm, .number = i };
 		if (i < THREADS)
-			CHECK_EQ(0, coll_dup(mate->comm, &w[i].comm));
+			CHECK_EQ(0, coll_dup(me->comm, &w[i].comm));
 	}
 	CHECK_EQ(0, run_workers(w, THREADS + 1));
 	for (i = 0; i < THREADS; i++)
@@ -295,13 +295,13 @@ TEST_F_TIMEOUT(split, threads, 100)
 }
 
 /* All threads split the same communicator at once, with the same arguments. */
-static int rank_together(struct mate *mate)
+static int rank_together(struct lib_rank *me)
 {
 	struct worker w[THREADS];
 	int i;
 
 	for (i = 0; i < THREADS; i++)
-		w[i] = (struct worker) { .mate = mate };
+		w[i] = (struct worker) { .me = me };
 	return run_workers(w, THREADS);
 }
 
@@ -311,28 +311,28 @@ TEST_F_TIMEOUT(split, together, 100)
 }
 
 /* One process in many groups, each with other ranks in another order. */
-static int rank_many(struct mate *mate)
+static int rank_many(struct lib_rank *me)
 {
-	int ranks[GROUPS][GROUP_RANKS_MAX], n = mate->nranks, g, h, i;
+	int ranks[GROUPS][GROUP_RANKS_MAX], n = me->nranks, g, h, i;
 	struct coll_comm *comm[GROUPS];
-	const int files = team_files();
+	const int files = open_file_count();
 
 	for (g = 0; g < GROUPS; g++) {
-		CHECK_EQ(0, coll_split(mate->comm, 0, (mate->rank + g) % n, &comm[g]));
+		CHECK_EQ(0, coll_split(me->comm, 0, (me->rank + g) % n, &comm[g]));
 		for (i = 0; i < n; i++)
 			ranks[g][(i + g) % n] = i;
 		for (h = 0; h < g; h++)
 			CHECK(strcmp(coll_name(comm[g]), coll_name(comm[h])));
 	}
 	/* A device each and, to find the ranks that are left, a door. */
-	CHECK_EQ(files + GROUPS * (n > 1 ? 2 : 1), team_files());
+	CHECK_EQ(files + GROUPS * (n > 1 ? 2 : 1), open_file_count());
 	for (i = 0; i < 3; i++)
 		for (g = GROUPS; g--;)
-			if (consists(comm[g], mate->rank, ranks[g], n))
+			if (consists(comm[g], me->rank, ranks[g], n))
 				return 1;
 	for (g = 0; g < GROUPS; g++)
 		CHECK_EQ(0, coll_finalize(comm[g]));
-	CHECK_EQ(files, team_files());
+	CHECK_EQ(files, open_file_count());
 	return 0;
 }
 
@@ -342,24 +342,24 @@ TEST_F_TIMEOUT(split, many, 60)
 }
 
 /* What the parent was made with goes on to the children. */
-static int rank_inherits(struct mate *mate)
+static int rank_inherits(struct lib_rank *me)
 {
-	__u32 round, last = mate->rank + 1 == mate->nranks;
+	__u32 round, last = me->rank + 1 == me->nranks;
 	float x[257], sum[2][257];
 	struct coll_comm *new;
 	__u64 begun;
 	int i;
 
-	CHECK_EQ(0, coll_dup(mate->comm, &new));
-	CHECK_EQ(0, coll_finalize(mate->comm));
-	CHECK_EQ(0, coll_dup(new, &mate->comm));
+	CHECK_EQ(0, coll_dup(me->comm, &new));
+	CHECK_EQ(0, coll_finalize(me->comm));
+	CHECK_EQ(0, coll_dup(new, &me->comm));
 	CHECK(!strncmp(coll_name(new), "heirs.", 6));
-	CHECK(!strncmp(coll_name(mate->comm), "heirs.", 6));
-	CHECK_EQ(22, strlen(coll_name(mate->comm)));
+	CHECK(!strncmp(coll_name(me->comm), "heirs.", 6));
+	CHECK_EQ(22, strlen(coll_name(me->comm)));
 
 	/* Reproducible: another number of elements changes no rounding. */
 	for (i = 0; i < 257; i++)
-		x[i] = 1.0f / (1 + i + 300 * mate->rank);
+		x[i] = 1.0f / (1 + i + 300 * me->rank);
 	for (round = 0; round < 2; round++)
 		CHECK_EQ(0, coll_allreduce(new, x, sum[round], round ? 257 : 101, COLL_FLOAT32,
 					   COLL_SUM));
@@ -368,12 +368,12 @@ static int rank_inherits(struct mate *mate)
 	/* The time limit of operations. */
 	begun = now_ms();
 	if (!last)
-		CHECK_EQ(-ETIMEDOUT, coll_barrier(mate->comm));
+		CHECK_EQ(-ETIMEDOUT, coll_barrier(me->comm));
 	else
-		CHECK(flag_wait(mate->shared, 0, mate->nranks - 1, 10000));
-	__atomic_add_fetch(&mate->shared->flag[0], 1, __ATOMIC_SEQ_CST);
+		CHECK(flag_wait(me->shared, 0, me->nranks - 1, 10000));
+	__atomic_add_fetch(&me->shared->flag[0], 1, __ATOMIC_SEQ_CST);
 	CHECK(now_ms() - begun < 5000);
-	CHECK(flag_wait(mate->shared, 0, mate->nranks, 10000));
+	CHECK(flag_wait(me->shared, 0, me->nranks, 10000));
 	CHECK_EQ(0, coll_finalize(new));
 	return 0;
 }
@@ -387,7 +387,7 @@ TEST(inherits)
 		.lanes = 2,
 	};
 
-	EXPECT_EQ(0, team_run(3, &config, rank_inherits, NULL));
+	EXPECT_EQ(0, lib_group_run(3, &config, rank_inherits, NULL));
 }
 
 TEST_HARNESS_MAIN
