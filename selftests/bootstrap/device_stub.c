@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "device.h"
+#include "bootstrap/address.h"
+#include "comm/config.h"
+#include "comm/device.h"
 #include "device_stub.h"
-#include "setup.h"
 
 int stub_open_error;
 bool stub_without_sockets;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "secret.h"
-#include "setup.h"
+#include "bootstrap/secret.h"
+#include "comm/config.h"
 #include "tap.h"
 
 #define SECRET	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

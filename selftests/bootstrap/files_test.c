@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "deadline.h"
+#include "bootstrap/address.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/rejoin_port.h"
+#include "comm/deadline.h"
 #include "device_stub.h"
-#include "lifeline.h"
-#include "rendezvous.h"
 #include "tap.h"
 
 #define RANKS_MAX	1024

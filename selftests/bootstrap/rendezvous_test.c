@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "deadline.h"
-#include "message.h"
+#include "bootstrap/address.h"
+#include "bootstrap/message.h"
+#include "comm/deadline.h"
 #include "session.h"
 #include "tap.h"
 

@@ -12,8 +12,8 @@
 
 #include <collective.h>
 
-#include "comm.h"
-#include "secret.h"
+#include "bootstrap/secret.h"
+#include "comm/comm.h"
 #include "tap.h"
 
 #define DIGITS	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rendezvous' messages.  All numbers are little-endian.
+ *
+ *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
+ *		 8 length u32 of what follows the head  12 0 u32
+ *	HELLO	 0 rank u32  4 nranks u32  8 lanes u32  12 time left, ms u32
+ *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
+ *		88 job u64, 0: unknown  96 process u64  104 attempt u32
+ *		108 1: knows the rendezvous, of 112  112 id u64
+ *	CHALLENGE 0 nonce, 32 bytes  32 proof of rank 0, 32 bytes
+ *	PROOF	 0 proof, 32 bytes
+ *	WAIT	 0 id u64  8 pause, ms u32, 0: stay connected  12 0 u32
+ *	WELCOME	 0 id u64  8 lanes u32  12 0 u32  16 name, 40 bytes
+ *		56 entry of rank 0
+ *	ADDRESS	 0 entry
+ *	TABLE	 0 entries, in the order of ranks
+ *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
+ *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
+ *		 4 port of the door u16 (lifeline.h; 0: none)  6 0 u16
+ *		 8 address, 16 bytes (IPv4: the first 4)
+ *
+ * Those of coll_shrink() are others: see shrink_message.h.
+ */
+#ifndef COLL_MESSAGE_H
+#define COLL_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "bootstrap/secret.h"
+#include "comm/config.h"
+
+#define COLL_MESSAGE_VERSION	3
+
+#define COLL_HEAD_SIZE		16
+#define COLL_ENTRY_SIZE		24
+#define COLL_NAME_FIELD		40
+#define COLL_HELLO_SIZE		(16 + COLL_NAME_FIELD + COLL_NONCE_SIZE + 32)
+#define COLL_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
+#define COLL_WAIT_SIZE		16
+#define COLL_WELCOME_SIZE	(16 + COLL_NAME_FIELD + COLL_ENTRY_SIZE)
+#define COLL_FAIL_MAX		(4 + 500)
+/* Any message but a TABLE, head included. */
+#define COLL_MESSAGE_MAX	(COLL_HEAD_SIZE + COLL_FAIL_MAX)
+
+enum coll_message_kind {
+	COLL_MESSAGE_HELLO = 1,
+	COLL_MESSAGE_WELCOME,
+	COLL_MESSAGE_ADDRESS,
+	COLL_MESSAGE_TABLE,
+	COLL_MESSAGE_FAIL,
+	COLL_MESSAGE_CHALLENGE,
+	COLL_MESSAGE_PROOF,
+	COLL_MESSAGE_WAIT,
+};
+
+/**
+ * struct coll_hello - what a rank says of itself
+ * @rank: its rank
+ * @nranks: ranks of the group
+ * @lanes: that it wants; 0: any
+ * @left_ms: until its deadline
+ * @name: of the group; empty: any
+ * @nonce: random, or zero: it has no secret
+ * @job: number of the launcher's job; 0: unknown
+ * @process: random number of the process, the same in all its attempts
+ * @attempt: how often the process has said HELLO before
+ * @returns: it has been told to WAIT by the rendezvous @id, and called again
+ * @id: that rendezvous
+ */
+struct coll_hello {
+	uint32_t rank;
+	uint32_t nranks;
+	uint32_t lanes;
+	uint32_t left_ms;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	uint8_t nonce[COLL_NONCE_SIZE];
+	uint64_t job;
+	uint64_t process;
+	uint32_t attempt;
+	bool returns;
+	uint64_t id;
+};
+
+/**
+ * struct coll_welcome - what rank 0 says of the group
+ * @id: its number
+ * @lanes: of each pair of ranks
+ * @name: its name
+ * @addr: where rank 0 can be reached
+ */
+struct coll_welcome {
+	uint64_t id;
+	uint32_t lanes;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	struct sockaddr_storage addr;
+};
+
+/**
+ * struct coll_wait - rank 0 knows the rank now
+ * @id: number of the rendezvous
+ * @pause_ms: 0: stay connected; else the connection is closed, call again then
+ */
+struct coll_wait {
+	uint64_t id;
+	uint32_t pause_ms;
+};
+
+/*
+ * Writers return the bytes of the whole message; @to has room for it.
+ * Readers take a body of @length bytes and return 0 or -EPROTO.
+ */
+size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello);
+size_t coll_message_wait(uint8_t *to, const struct coll_wait *wait);
+size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome);
+size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr);
+size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
+			  unsigned int n);
+size_t coll_message_fail(uint8_t *to, int err, const char *text);
+size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
+size_t coll_message_proof(uint8_t *to, const uint8_t *proof);
+
+/* The head of a message of @length bytes behind it; returns the bytes of all. */
+size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length);
+
+/* An entry by itself, COLL_ENTRY_SIZE bytes. */
+void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr);
+
+/* The kind, with the body's @length at most @max; or -EPROTO. */
+int coll_message_head(const uint8_t *from, size_t max, size_t *length);
+int coll_message_read_hello(const uint8_t *from, size_t length,
+			    struct coll_hello *hello);
+int coll_message_read_wait(const uint8_t *from, size_t length, struct coll_wait *wait);
+int coll_message_read_welcome(const uint8_t *from, size_t length,
+			      struct coll_welcome *welcome);
+int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr);
+/* Returns the negative errno that the sender gives. */
+int coll_message_read_fail(const uint8_t *from, size_t length, char *text,
+			   size_t size);
+
+#endif /* COLL_MESSAGE_H */

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+
+#include "bootstrap/address.h"
+#include "bootstrap/rejoin_port.h"
+#include "comm/device.h"
+#include "shrink/message.h"
+
+/* Behind the largest of the addresses (address.h). */
+#define PORT_AT		sizeof(struct sockaddr_in6)
+
+/* For messages that arrive while the process is elsewhere; the kernel may allow less. */
+#define ROOM		(1 << 20)
+
+_Static_assert(PORT_AT + sizeof(uint16_t) <= sizeof(struct sockaddr_storage), "port");
+
+uint16_t coll_lifeline_port(const struct sockaddr_storage *addr)
+{
+	uint16_t port;
+
+	memcpy(&port, (const char *)addr + PORT_AT, sizeof(port));
+	return port;
+}
+
+void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port)
+{
+	memcpy((char *)addr + PORT_AT, &port, sizeof(port));
+}
+
+/*
+ * What is no message of coll_shrink() takes no room.  The filter sees the datagram from its UDP
+ * header on.  A stranger that knows the format can still fill the socket.
+ */
+static void filter(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COLL_SHRINK_MAGIC, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, ~0U),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = code };
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+/* A socket at @addr, on a port that is free, which is told what is refused. */
+static int open_at(struct sockaddr_storage *addr)
+{
+	const bool v6 = addr->ss_family == AF_INET6;
+	const int yes = 1, room = ROOM;
+	int fd, err;
+
+	coll_address_set_port(addr, 0);
+	fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* Both are only a help. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	filter(fd);
+	if (!setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
+			sizeof(yes)) &&
+	    !bind(fd, (struct sockaddr *)addr, coll_address_length(addr)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int open_door(struct coll_setup *setup, struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage own = *addr;
+	socklen_t length = sizeof(own);
+
+	if (setup->door < 0)
+		setup->door = open_at(&own);
+	if (setup->door < 0)
+		return setup->door;
+	if (getsockname(setup->door, (struct sockaddr *)&own, &length))
+		return -errno;
+	coll_lifeline_set_port(addr, coll_address_port(&own));
+	return 0;
+}
+
+int coll_lifeline_join(int fd, struct coll_setup *setup, struct sockaddr_storage *addr,
+		       struct coll_detail *detail)
+{
+	int err = coll_device_join(fd, setup, addr, detail);
+
+	if (err)
+		return err;
+	coll_lifeline_set_port(addr, 0);
+	if (setup->nranks > 1)
+		err = open_door(setup, addr);
+	return err ? coll_fail(detail, err, "rank %d cannot open a socket: %s", setup->rank,
+			       strerrordesc_np(-err)) : 0;
+}
+
+void coll_lifeline_close(struct coll_setup *setup)
+{
+	if (setup->door >= 0)
+		close(setup->door);
+	setup->door = -1;
+}

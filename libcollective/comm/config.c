@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Who am I?  The caller's configuration says, or the launcher's environment.
+ *
+ * Rank and size are taken together from the first of our own variables,
+ * torchrun, Open MPI, MVAPICH2, PMI (MPICH and Intel MPI), Slurm.  The more specific
+ * come first: under mpirun inside a Slurm job both sets are there, and only Open
+ * MPI's are about this process.  A process that is told anything less is not a group
+ * of one: it is an error that names what is missing.
+ *
+ * Where rank 0 is: COLL_RENDEZVOUS, or else MASTER_ADDR with the port *after*
+ * MASTER_PORT, since torch's own store listens on MASTER_PORT itself.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/address.h"
+#include "bootstrap/secret.h"
+#include "comm/config.h"
+#include "comm/deadline.h"
+
+#define INIT_TIMEOUT_MS	60000
+#define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/**
+ * struct launcher - what a launcher tells each process
+ * @name: for messages
+ * @rank: variable with the rank
+ * @size: variable with the number of ranks
+ * @jobs: variables that are the same in all processes of a job, and others in the next job;
+ *	those that are not set are left out
+ */
+static const struct launcher {
+	const char *name;
+	const char *rank;
+	const char *size;
+	const char *jobs[2];
+} launchers[] = {
+	{ "libcollective", "COLL_RANK", "COLL_SIZE", { NULL } },
+	{ "torchrun", "RANK", "WORLD_SIZE", { "TORCHELASTIC_RUN_ID" } },
+	{ "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", { "PMIX_NAMESPACE" } },
+	{ "MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", { NULL } },
+	{ "PMI", "PMI_RANK", "PMI_SIZE", { "PMI_JOBID" } },
+	{ "Slurm", "SLURM_PROCID", "SLURM_NTASKS", { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
+};
+
+#define N_LAUNCHERS	(sizeof(launchers) / sizeof(*launchers))
+
+/* Variables of launched processes that say neither which rank nor of how many. */
+static const char * const hints[] = {
+	"PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
+	"LOCAL_RANK", "MPI_LOCALRANKID",
+	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+	"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE",
+	"COLL_RENDEZVOUS", "MASTER_ADDR", "MASTER_PORT",
+};
+
+static const char *raw(const char *name)
+{
+	return secure_getenv(name);
+}
+
+/* A variable's text; one that is set but empty counts as not set. */
+static const char *text(const char *name)
+{
+	const char *value = raw(name);
+
+	return value && *value ? value : NULL;
+}
+
+static int number(const char *name, unsigned long max, unsigned long *value,
+		  struct coll_detail *detail)
+{
+	const char *at = text(name);
+	char *end;
+
+	if (!at)
+		return 0;
+	errno = 0;
+	*value = strtoul(at, &end, 10);
+	if (*at < '0' || *at > '9' || *end || errno || *value > max)
+		return coll_fail(detail, -EINVAL,
+				 "%s=%s is not a number from 0 to %lu", name,
+				 at, max);
+	return 0;
+}
+
+static int copy(char *to, size_t size, const char *from, const char *what,
+		struct coll_detail *detail)
+{
+	if (strlen(from) >= size)
+		return coll_fail(detail, -EINVAL, "%s is too long: %s", what,
+				 from);
+	strcpy(to, from);
+	return 0;
+}
+
+bool coll_setup_name_ok(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length && length <= COLLECTIVE_NAME_MAX &&
+	       strcmp(name, ".") && strcmp(name, "..") &&
+	       strspn(name, NAME_CHARACTERS) == length;
+}
+
+/* One of the two is set, or both are and one is empty: which is missing? */
+static int half(const struct launcher *launcher, struct coll_detail *detail)
+{
+	const char *there = text(launcher->rank) ? launcher->rank : launcher->size;
+	const char *missing = there == launcher->rank ? launcher->size : launcher->rank;
+
+	if (!text(there))
+		return coll_fail(detail, -EINVAL,
+				 "%s is %s and %s is %s: set both, or neither",
+				 launcher->rank, raw(launcher->rank) ? "empty" : "not set",
+				 launcher->size, raw(launcher->size) ? "empty" : "not set");
+	return coll_fail(detail, -EINVAL,
+			 "%s=%s is set (as by %s), but %s is %s: set both, or COLL_RANK and COLL_SIZE",
+			 there, text(there), launcher->name, missing,
+			 raw(missing) ? "empty" : "not set");
+}
+
+/*
+ * The launcher whose two variables are both there.  With none it is a group of one, unless
+ * anything says that this process is one of several.
+ */
+static int find_launcher(const struct coll_config *config, const struct launcher **found,
+			 struct coll_detail *detail)
+{
+	size_t i;
+
+	*found = NULL;
+	for (i = 0; i < N_LAUNCHERS; i++) {
+		const struct launcher *at = &launchers[i];
+
+		if (text(at->rank) && text(at->size)) {
+			*found = at;
+			return 0;
+		}
+		/* Our own are set on purpose. */
+		if (!i && (raw(at->rank) || raw(at->size)))
+			return half(at, detail);
+	}
+	for (i = 0; i < N_LAUNCHERS; i++)
+		if (raw(launchers[i].rank) || raw(launchers[i].size))
+			return half(&launchers[i], detail);
+	if (config->rendezvous)
+		return coll_fail(detail, -EINVAL,
+				 "there is a rendezvous, %s, but neither rank nor size: set COLL_RANK and COLL_SIZE",
+				 config->rendezvous);
+	if (config->rank)
+		return coll_fail(detail, -EINVAL,
+				 "the configuration has rank %d, but no number of ranks",
+				 config->rank);
+	for (i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+		if (raw(hints[i]))
+			return coll_fail(detail, -EINVAL,
+					 "%s is %s, but neither rank nor size is known: set COLL_RANK and COLL_SIZE (0 and 1 for a group of one)",
+					 hints[i], text(hints[i]) ? "set" : "empty");
+	return 0;
+}
+
+/* FNV-1a of what names the job; 0: nothing does. */
+static uint64_t job_number(const struct launcher *launcher)
+{
+	uint64_t hash = 14695981039346656037ULL;
+	bool known = false;
+	const char *at;
+	size_t i;
+
+	/* Each component of a heterogeneous job has another number. */
+	if (raw("SLURM_HET_SIZE"))
+		return 0;
+	for (i = 0; i < 2; i++) {
+		at = launcher->jobs[i] ? text(launcher->jobs[i]) : NULL;
+		known |= !!at;
+		for (; at && *at; at++)
+			hash = (hash ^ (unsigned char)*at) * 1099511628211ULL;
+		hash *= 1099511628211ULL;
+	}
+	return known ? hash | 1 : 0;
+}
+
+static int identity(struct coll_setup *setup, const struct coll_config *config,
+		    const char **launcher, struct coll_detail *detail)
+{
+	unsigned long rank = 0, size = 0;
+	const struct launcher *found;
+	int err;
+
+	*launcher = NULL;
+	if (config->nranks) {
+		setup->rank = config->rank;
+		setup->nranks = config->nranks;
+	} else {
+		err = find_launcher(config, &found, detail);
+		if (err)
+			return err;
+		if (!found) {
+			setup->rank = 0;
+			setup->nranks = 1;
+			return 0;
+		}
+		*launcher = found->name;
+		err = number(found->rank, INT_MAX, &rank, detail) ?:
+		      number(found->size, INT_MAX, &size, detail);
+		if (err)
+			return err;
+		setup->rank = rank;
+		setup->nranks = size;
+		setup->job = job_number(found);
+	}
+	if (setup->nranks < 1 || setup->nranks > COLLECTIVE_RANKS_MAX)
+		return coll_fail(detail, -EINVAL,
+				 "%d ranks: a group has 1 to %d", setup->nranks,
+				 COLLECTIVE_RANKS_MAX);
+	if (setup->rank < 0 || setup->rank >= setup->nranks)
+		return coll_fail(detail, -EINVAL,
+				 "rank %d is outside a group of %d",
+				 setup->rank, setup->nranks);
+	return 0;
+}
+
+static int empty(const char *name, struct coll_detail *detail)
+{
+	return coll_fail(detail, -EINVAL, "%s is empty", name);
+}
+
+static int where(struct coll_setup *setup, const struct coll_config *config,
+		 const char *launcher, struct coll_detail *detail)
+{
+	const char *rendezvous = config->rendezvous ?: raw("COLL_RENDEZVOUS");
+	const char *master = raw("MASTER_ADDR");
+	unsigned long port = COLL_PORT_DEFAULT - 1;
+	int err;
+
+	if (setup->nranks == 1)
+		return 0;
+	if (rendezvous) {
+		if (!*rendezvous)
+			return empty(config->rendezvous ? "the configuration's rendezvous" :
+				     "COLL_RENDEZVOUS", detail);
+		setup->port = coll_address_split(rendezvous, setup->host,
+						 sizeof(setup->host));
+		if (setup->port < 0)
+			return coll_fail(detail, -EINVAL,
+					 "rendezvous %s is not host:port or [address]:port",
+					 rendezvous);
+		return 0;
+	}
+	if (!master)
+		return coll_fail(detail, -EINVAL,
+				 "rank %d of %d comes from %s: say where rank 0 is with COLL_RENDEZVOUS=host:port",
+				 setup->rank, setup->nranks,
+				 launcher ?: "the configuration");
+	if (!*master)
+		return empty("MASTER_ADDR", detail);
+	if (raw("MASTER_PORT") && !text("MASTER_PORT"))
+		return empty("MASTER_PORT", detail);
+	err = copy(setup->host, sizeof(setup->host), master, "MASTER_ADDR",
+		   detail) ?:
+	      number("MASTER_PORT", 65534, &port, detail);
+	setup->port = port + 1;
+	return err;
+}
+
+int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
+		    struct coll_detail *detail)
+{
+	unsigned long lanes = 0, init_ms = INIT_TIMEOUT_MS, ms = 0, beat = 0;
+	unsigned long insecure = 0, reproducible = 0, wide = 0;
+	const char *name = config->name ?: text("COLL_NAME");
+	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
+	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
+	const char *launcher;
+	int err;
+
+	memset(setup, 0, sizeof(*setup));
+	setup->door = -1;
+	err = identity(setup, config, &launcher, detail) ?:
+	      where(setup, config, launcher, detail) ?:
+	      number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
+	      number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
+	      number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
+	      number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
+	      number("COLL_INSECURE", 1, &insecure, detail) ?:
+	      number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
+	      number("COLL_WIDE", 1, &wide, detail);
+	if (err)
+		return err;
+	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
+		return coll_fail(detail, -EINVAL, "%d lanes: 1 to %d can be had",
+				 config->lanes, COLLECTIVE_LANES_MAX);
+	if (name && !coll_setup_name_ok(name))
+		return coll_fail(detail, -EINVAL,
+				 "group name %s is not 1 to %d of [A-Za-z0-9._-]",
+				 name, COLLECTIVE_NAME_MAX);
+	err = copy(setup->name, sizeof(setup->name), name ?: "", "name",
+		   detail) ?:
+	      copy(setup->local, sizeof(setup->local), local ?: "",
+		   "local address", detail);
+	if (!err && algorithm)
+		err = coll_setup_algorithms(setup, algorithm, detail);
+	setup->lanes = config->lanes ?: (int)lanes;
+	setup->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
+	setup->reproducible = reproducible ||
+			      config->flags & COLL_CONFIG_REPRODUCIBLE;
+	setup->wide = wide || config->flags & COLL_CONFIG_WIDE;
+	setup->init_timeout_ms = config->init_timeout_ms ?: init_ms;
+	/* 0 of either is the default. */
+	if (!setup->init_timeout_ms)
+		setup->init_timeout_ms = INIT_TIMEOUT_MS;
+	if (setup->init_timeout_ms > INT_MAX)
+		setup->init_timeout_ms = INT_MAX;
+	setup->timeout_ms = config->timeout_ms ?: ms;
+	setup->heartbeat_ms = config->heartbeat_ms ?: beat;
+	setup->deadline = coll_deadline_in(setup->init_timeout_ms);
+	/* Last, so that nothing that fails has a secret to give back. */
+	return err ?: coll_secret_fill(setup, config, detail);
+}

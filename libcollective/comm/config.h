@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef COLL_SETUP_H
+#define COLL_SETUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/collective.h>
+
+#include "collective.h"
+#include "error/detail.h"
+
+struct coll_secret;
+
+#define COLL_HOST_SIZE		256
+#define COLL_PORT_DEFAULT	27182
+
+/**
+ * struct coll_setup - what the configuration and the environment came to
+ * @rank: 0 .. @nranks - 1
+ * @nranks: size of the group
+ * @lanes: 0: rank 0's, or the kernel's default
+ * @insecure: addresses other than loopback allowed, secret or not
+ * @secured: there is a secret
+ * @secret: it (secret.h), or NULL; a communicator's setup has a reference, copies have none
+ * @reproducible: reductions take the elements in the order of ranks
+ * @wide: reductions keep sums of 16-bit floats in 32 bits
+ * @name: the group's; empty: rank 0 chooses
+ * @id: the group's number, which rank 0 chooses
+ * @job: number of the launcher's job; 0: unknown
+ * @host: of the rendezvous; empty with one rank
+ * @port: of the rendezvous
+ * @local: address or interface; empty: the one that leads to rank 0
+ * @init_timeout_ms: milliseconds for everything
+ * @timeout_ms: for an operation
+ * @heartbeat_ms: 0: the kernel's default
+ * @algorithm: what AUTO means, by enum collective_opcode
+ * @deadline: when @init_timeout_ms is over (deadline.h)
+ * @door: socket for coll_shrink() (lifeline.h); -1: none
+ */
+struct coll_setup {
+	int rank;
+	int nranks;
+	int lanes;
+	bool insecure;
+	bool secured;
+	struct coll_secret *secret;
+	bool reproducible;
+	bool wide;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	__u64 id;
+	uint64_t job;
+	char host[COLL_HOST_SIZE];
+	int port;
+	char local[COLL_HOST_SIZE];
+	unsigned int init_timeout_ms;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
+	uint64_t deadline;
+	int door;
+};
+
+/**
+ * coll_setup_fill - read configuration and environment
+ * @setup: filled in; a reference to its @secret is the caller's, unless it fails
+ * @config: of a published size already; not NULL
+ * @detail: texts
+ *
+ * Return: 0, -EINVAL, or why the file of the secret cannot be read.
+ */
+int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
+		    struct coll_detail *detail);
+
+/**
+ * coll_setup_algorithms - read how collectives are to be done
+ * @setup: its @algorithm is filled in, where @text says so
+ * @text: ring, tree or direct, of all collectives, or COLLECTIVE:ring and so on of
+ *	one, with commas between
+ * @detail: texts
+ *
+ * Return: 0 or -EINVAL.
+ */
+int coll_setup_algorithms(struct coll_setup *setup, const char *text,
+			  struct coll_detail *detail);
+
+/** coll_setup_name_ok - may a group have this name? */
+bool coll_setup_name_ok(const char *name);
+
+#endif /* COLL_SETUP_H */

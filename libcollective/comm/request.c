@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Operations under way.
+ *
+ * The kernel knows them by numbers that are never used again.  The caller knows them by
+ * handles (handle.h), so that coll_cancel() may run while another thread waits, and a handle
+ * whose operation is over is told apart from one that is under way.  The owner of a request is
+ * its communicator, in whose list it is until a wait or test has told its end; of a
+ * persistent one until coll_request_free(); and at the latest until coll_finalize().
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "comm/deadline.h"
+#include "comm/device.h"
+#include "comm/handle.h"
+#include "comm/operation.h"
+
+/**
+ * struct request - an operation under way, or to be
+ * @comm: communicator
+ * @handle: what the caller has
+ * @number: the kernel's; 0: it is not under way; read by coll_cancel() at any time
+ * @persistent: it can be begun again
+ * @buffer: registered for it alone, for @operation.op.recv and send; 0: was not needed
+ * @operation: what it is
+ * @next: in the communicator's list
+ * @prev: likewise, where the one before points here
+ */
+struct request {
+	struct coll_comm *comm;
+	struct coll_request *handle;
+	atomic_ullong number;
+	bool persistent;
+	__u32 buffer[2];
+	struct coll_operation operation;
+	struct request *next;
+	struct request **prev;
+};
+
+/* A request without an operation, that only its owner knows; NULL: no memory. */
+static struct request *request_new(struct coll_comm *comm, const struct coll_operation *operation)
+{
+	struct request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	request->comm = comm;
+	request->operation = *operation;
+	request->handle = coll_handle_new(request);
+	if (request->handle)
+		return request;
+	free(request);
+	return NULL;
+}
+
+static void request_put(struct request *request)
+{
+	if (request && coll_handle_put(request->handle))
+		free(request);
+}
+
+static void request_retire(struct request *request)
+{
+	if (coll_handle_retire(request->handle))
+		free(request);
+}
+
+/* @comm is this process's own, so that its lock can be had. */
+static void request_link(struct request *request)
+{
+	struct coll_comm *comm = request->comm;
+
+	pthread_mutex_lock(&comm->lock);
+	request->next = comm->requests;
+	request->prev = &comm->requests;
+	if (request->next)
+		request->next->prev = &request->next;
+	comm->requests = request;
+	pthread_mutex_unlock(&comm->lock);
+}
+
+static void request_unlink(struct request *request)
+{
+	struct coll_comm *comm = request->comm;
+
+	pthread_mutex_lock(&comm->lock);
+	*request->prev = request->next;
+	if (request->next)
+		request->next->prev = request->prev;
+	pthread_mutex_unlock(&comm->lock);
+}
+
+int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
+			 struct coll_request **request, int err)
+{
+	struct request *new = NULL;
+	__u64 number;
+
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	if (!err) {
+		new = request_new(comm, operation);
+		err = new ? 0 : -ENOMEM;
+	}
+	if (err)
+		return coll_operation_failed(comm, operation, err);
+	coll_operation_begin(comm, &new->operation);
+	err = coll_device_start(comm->fd, &new->operation.op, &number);
+	if (err) {
+		request_retire(new);
+		return coll_operation_failed(comm, operation, err);
+	}
+	new->number = number;
+	request_link(new);
+	*request = new->handle;
+	return 0;
+}
+
+/* The kernel's number of memory of an operation that is registered for it alone. */
+static int request_register(struct request *request, int which, __u64 addr, size_t size,
+			    bool writable, __u32 *number)
+{
+	int err = 0;
+
+	if (!size || *number)
+		return 0;
+	if (!request->buffer[which])
+		err = coll_device_register(request->comm->fd, (void *)(uintptr_t)addr, size,
+					   writable ? 0 : COLL_REGISTER_READ_ONLY,
+					   &request->buffer[which]);
+	if (err)
+		request->buffer[which] = 0;
+	*number = request->buffer[which];
+	return err;
+}
+
+/*
+ * Fill the buffers of @operation in: what the caller has registered now, which may have
+ * changed since it was begun last, and of the rest our own.
+ */
+static int request_buffers(struct request *request, struct coll_operation *operation)
+{
+	struct collective_op *op = &operation->op;
+	int err;
+
+	coll_operation_begin(request->comm, operation);
+	err = request_register(request, 0, op->recv, operation->recv_size, true,
+			       &op->recv_buffer);
+	if (err)
+		return err;
+	if (operation->send_size && !op->send_buffer && op->send == op->recv &&
+	    operation->send_size <= operation->recv_size) {
+		op->send_buffer = op->recv_buffer;
+		return 0;
+	}
+	return request_register(request, 1, op->send, operation->send_size, false,
+				&op->send_buffer);
+}
+
+static void request_unregister(struct request *request)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (request->buffer[i])
+			coll_device_unregister(request->comm->fd, request->buffer[i]);
+}
+
+int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
+			struct coll_request **request, int err)
+{
+	struct request *new = NULL;
+
+	if (coll_comm_foreign(comm))
+		return -EPERM;
+	if (!err) {
+		new = request_new(comm, operation);
+		err = new ? request_buffers(new, operation) : -ENOMEM;
+	}
+	if (err) {
+		if (new) {
+			request_unregister(new);
+			request_retire(new);
+		}
+		return coll_operation_failed(comm, operation, err);
+	}
+	new->persistent = true;
+	request_link(new);
+	*request = new->handle;
+	return 0;
+}
+
+static int request_start(struct request *request)
+{
+	struct coll_operation operation = request->operation;
+	__u64 number;
+	int err;
+
+	if (coll_comm_foreign(request->comm))
+		return -EPERM;
+	if (!request->persistent)
+		return -EINVAL;
+	if (request->number)
+		return -EBUSY;
+	/* What cannot be registered any more is pinned by the operation itself, or not at all. */
+	request_buffers(request, &operation);
+	err = coll_device_start(request->comm->fd, &operation.op, &number);
+	if (err)
+		return coll_operation_failed(request->comm, &operation, err);
+	request->number = number;
+	return 0;
+}
+
+int coll_start(struct coll_request *handle)
+{
+	struct request *request;
+	int err;
+
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	err = request ? request_start(request) : -ENOENT;
+	request_put(request);
+	return err;
+}
+
+int coll_cancel(struct coll_request *handle)
+{
+	struct request *request = coll_handle_get(handle);
+	__u64 number = request ? request->number : 0;
+	int err = -ENOENT;
+
+	if (number)
+		err = coll_comm_foreign(request->comm) ? -EPERM :
+		      coll_device_cancel(request->comm->fd, number);
+	request_put(request);
+	return err;
+}
+
+int coll_request_free(struct coll_request *handle)
+{
+	struct request *request;
+	int err = 0;
+
+	if (!handle)
+		return 0;
+	request = coll_handle_get(handle);
+	if (!request)
+		return -ENOENT;
+	if (coll_comm_foreign(request->comm))
+		err = -EPERM;
+	else if (!request->persistent)
+		err = -EINVAL;
+	else if (request->number)
+		err = -EBUSY;
+	if (!err) {
+		request_unregister(request);
+		request_unlink(request);
+		request_retire(request);
+	}
+	request_put(request);
+	return err;
+}
+
+int coll_req_fd(const struct coll_request *handle)
+{
+	struct request *request;
+	int fd;
+
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	if (!request)
+		return -ENOENT;
+	fd = coll_comm_foreign(request->comm) ? -EPERM : request->comm->fd;
+	request_put(request);
+	return fd;
+}
+
+/* How an operation has ended; unless it is persistent its handle is no more. */
+static int request_done(struct request *request, int err, __u64 received)
+{
+	err = coll_operation_end(&request->operation, err, received);
+	coll_operation_failed(request->comm, &request->operation, err);
+	request->number = 0;
+	if (request->persistent)
+		return err;
+	request_unlink(request);
+	request_retire(request);
+	return err;
+}
+
+void coll_request_free_all(struct coll_comm *comm)
+{
+	struct request *request;
+
+	while ((request = comm->requests)) {
+		comm->requests = request->next;
+		request_retire(request);
+	}
+}
+
+int coll_test(struct coll_request *request, int *done)
+{
+	int index, err;
+
+	err = coll_wait_any(&request, 1, &index, 0);
+	/* It is, or nothing is under way that could be waited for. */
+	*done = !index || !err || err == -ENOENT;
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+int coll_wait(struct coll_request *request)
+{
+	int index;
+
+	return coll_wait_any(&request, 1, &index, -1);
+}
+
+int coll_wait_all(struct coll_request **requests, int count)
+{
+	int i, index, err, first = 0;
+
+	for (i = 0; i < count; i++) {
+		err = coll_wait_any(&requests[i], 1, &index, -1);
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+/* Requests at once for which a wait needs no memory. */
+#define FEW	8
+
+/**
+ * struct waiting - what a thread waits for
+ * @requests: by the caller's index, with a reference; NULL: skipped
+ * @numbers: of those that are under way
+ * @count: of @requests
+ * @n: of @numbers
+ * @comm: communicator of all of them
+ */
+struct waiting {
+	struct request **requests;
+	__u64 *numbers;
+	int count;
+	int n;
+	struct coll_comm *comm;
+};
+
+/* Refer to all that are under way; waiting_put() is to be called whatever it returns. */
+static int waiting_get(struct waiting *waiting, struct coll_request **handles, int count)
+{
+	struct request *request;
+	__u64 number;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		request = handles[i] ? coll_handle_get(handles[i]) : NULL;
+		waiting->requests[waiting->count++] = request;
+		if (handles[i] && !request)
+			return -ENOENT;
+		number = request ? request->number : 0;
+		if (!number)
+			continue;
+		if (waiting->n && request->comm != waiting->comm)
+			return -EINVAL;
+		if (coll_comm_foreign(request->comm))
+			return -EPERM;
+		waiting->comm = request->comm;
+		waiting->numbers[waiting->n++] = number;
+	}
+	return 0;
+}
+
+static void waiting_put(struct waiting *waiting)
+{
+	int i;
+
+	for (i = 0; i < waiting->count; i++)
+		request_put(waiting->requests[i]);
+}
+
+static int waiting_index(const struct waiting *waiting, __u64 number)
+{
+	int i = 0;
+
+	while (!waiting->requests[i] || waiting->requests[i]->number != number)
+		i++;
+	return i;
+}
+
+int coll_wait_any(struct coll_request **requests, int count, int *index,
+		  int timeout_ms)
+{
+	struct request *held[FEW];
+	__u64 few[FEW], which = 0, received = 0;
+	struct waiting waiting = { .requests = held, .numbers = few };
+	void *room = NULL;
+	int err;
+
+	*index = -1;
+	if (count < 0)
+		return -EINVAL;
+	if (count > FEW) {
+		room = calloc(count, sizeof(*held) + sizeof(*few));
+		if (!room)
+			return -ENOMEM;
+		waiting.numbers = room;
+		waiting.requests = (void *)(waiting.numbers + count);
+	}
+	err = waiting_get(&waiting, requests, count);
+	if (!err && waiting.n)
+		err = coll_device_wait(waiting.comm->fd, waiting.numbers, waiting.n, timeout_ms,
+				       &which, &received);
+	if (which) {
+		struct request *request;
+
+		*index = waiting_index(&waiting, which);
+		request = waiting.requests[*index];
+		if (!request->persistent)
+			requests[*index] = NULL;
+		err = request_done(request, err, received);
+	}
+	waiting_put(&waiting);
+	free(room);
+	return err;
+}

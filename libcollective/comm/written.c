@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+
+#include "comm/written.h"
+
+/* Of the program's MemorySanitizer, if it has one. */
+void __msan_unpoison(const void *at, size_t size) __attribute__((weak));
+
+static bool checked(void)
+{
+#ifdef RUNNING_ON_VALGRIND
+	if (RUNNING_ON_VALGRIND)
+		return true;
+#endif
+	return __msan_unpoison;
+}
+
+static void written(uintptr_t at, size_t size)
+{
+	if (!size)
+		return;
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+	VALGRIND_MAKE_MEM_DEFINED(at, size);
+#endif
+	if (__msan_unpoison)
+		__msan_unpoison((void *)at, size);
+}
+
+void coll_written(const void *at, size_t size)
+{
+	written((uintptr_t)at, size);
+}
+
+/* Blocks of the operation's count that this rank's result has. */
+static size_t blocks(const struct coll_comm *comm, const struct collective_op *op)
+{
+	const bool root = op->root == (__u32)comm->rank;
+
+	switch (op->opcode) {
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_SCAN:
+	case COLLECTIVE_RECV:
+		return 1;
+	case COLLECTIVE_EXSCAN:
+		return comm->rank > 0;
+	case COLLECTIVE_REDUCE:
+		return root;
+	case COLLECTIVE_BROADCAST:
+		return !root;
+	case COLLECTIVE_SCATTER:
+		return !root || op->send != op->recv;
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+		return comm->nranks;
+	case COLLECTIVE_GATHER:
+		return root ? comm->nranks : 0;
+	}
+	return 0;
+}
+
+/* The arrays are the caller's, and may be gone at the end. */
+static void written_vector(const struct coll_comm *comm, const struct coll_operation *operation)
+{
+	const struct collective_layout *layout = &operation->layout;
+	const struct collective_op *op = &operation->op;
+	const size_t *counts = (void *)(uintptr_t)layout->recv_counts;
+	const size_t *displs = (void *)(uintptr_t)layout->recv_displs;
+	const size_t element = coll_type_size(op->type);
+	size_t at = 0;
+	int i;
+
+	if (op->opcode == COLLECTIVE_REDUCE_SCATTER || op->opcode == COLLECTIVE_SCATTER) {
+		written(op->recv, op->count * blocks(comm, op) * element);
+		return;
+	}
+	for (i = 0; counts && i < comm->nranks; i++) {
+		at = displs ? displs[i] : at;
+		written(op->recv + at * element, counts[i] * element);
+		at += counts[i];
+	}
+}
+
+void coll_written_begin(const struct coll_comm *comm, struct coll_operation *operation)
+{
+	const struct collective_op *op = &operation->op;
+
+	operation->written = 0;
+	if (!checked())
+		return;
+	if (op->flags & COLLECTIVE_F_VECTOR && !(op->flags & COLLECTIVE_F_VARLEN))
+		written_vector(comm, operation);
+	else
+		operation->written = blocks(comm, op);
+}
+
+void coll_written_end(const struct coll_operation *operation, __u64 received)
+{
+	const struct collective_op *op = &operation->op;
+	const struct collective_view *view = &operation->layout.recv;
+	const size_t rows = view->rows ? view->rows : 1, element = coll_type_size(op->type);
+	size_t count = op->count, block, row;
+
+	if (!operation->written)
+		return;
+	if (op->flags & COLLECTIVE_F_VARLEN && received < count)
+		count = received;
+	if (!view->rows && !view->distance) {
+		written(op->recv, operation->written * count * element);
+		return;
+	}
+	for (block = 0; block < operation->written; block++)
+		for (row = 0; row < rows; row++)
+			written(op->recv + (block * view->distance + row * view->stride) * element,
+				count / rows * element);
+}
