@@ -48,7 +48,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm, int o
 
 	*operation = (struct coll_operation){ .op.opcode = opcode };
 	if (!shape || axis < 0 || axis >= ndims)
-		return coll_operation_refuse(operation, -EINVAL, "the array has no such axis");
+		return coll_operation_arg_error(operation, -EINVAL, "the array has no such axis");
 	err = product(shape, 0, ndims, &count) ?: along(comm, shape, ndims, axis, &view);
 	if (err)
 		return err;
@@ -67,13 +67,13 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	*operation = (struct coll_operation){ .op.opcode = COLLECTIVE_ALLTOALL };
 	if (!shape || ndims > COLL_DIMS_MAX || split < 0 || split >= ndims || concat < 0 ||
 	    concat >= ndims)
-		return coll_operation_refuse(operation, -EINVAL, "the array has no such axis");
+		return coll_operation_arg_error(operation, -EINVAL, "the array has no such axis");
 	if (shape[split] % comm->nranks)
-		return coll_operation_refuse(operation, -EINVAL,
-					     "the axis cannot be divided by the number of ranks");
+		return coll_operation_arg_error(operation, -EINVAL,
+						"the axis cannot be divided by the number of ranks");
 	if (send == COLL_IN_PLACE && split != concat)
-		return coll_operation_refuse(operation, -EINVAL,
-					     "in place both axes are the same");
+		return coll_operation_arg_error(operation, -EINVAL,
+						"in place both axes are the same");
 	for (i = 0; i < ndims; i++)
 		block[i] = shape[i];
 	block[split] /= comm->nranks;

@@ -6,8 +6,8 @@
 #include <linux/io_uring.h>
 
 #include "collective_uring.h"
+#include "comm/memcheck.h"
 #include "comm/operation.h"
-#include "comm/written.h"
 
 #define SQE_SIZE	128
 
@@ -27,17 +27,17 @@ int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation
 	_Static_assert(offsetof(struct io_uring_sqe, cmd) + sizeof(operation->op) <= SQE_SIZE,
 		       "the operation fits an SQE");
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (!err && (operation->move_size || operation->layout.size))
-		err = coll_operation_refuse(operation, -EOPNOTSUPP,
-					    "an SQE cannot tell where the blocks are");
+		err = coll_operation_arg_error(operation, -EOPNOTSUPP,
+					       "an SQE cannot tell where the blocks are");
 	if (err)
 		return coll_operation_failed(comm, operation, err);
 	coll_operation_begin(comm, operation);
 	sqe_fill(sqe, comm, COLLECTIVE_IOC_SUBMIT, &operation->op, sizeof(operation->op));
 	/* Its completion is the caller's: this is the last that is seen of it here. */
-	coll_written_end(operation, operation->op.count);
+	coll_memcheck_end(operation, operation->op.count);
 	return 0;
 }
 

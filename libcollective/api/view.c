@@ -19,12 +19,12 @@ static int view_check(struct coll_operation *operation, const struct coll_view *
 	if (!view || !view->size)
 		return 0;
 	if (view->size < VIEW_SIZE_MIN)
-		return coll_operation_refuse(operation, -EINVAL,
-					     "the size of a struct coll_view is too small");
+		return coll_operation_arg_error(operation, -EINVAL,
+						"the size of a struct coll_view is too small");
 	for (i = sizeof(*view); i < view->size; i++)
 		if (((const char *)view)[i])
-			return coll_operation_refuse(operation, -E2BIG,
-						     "a struct coll_view has more than this library knows");
+			return coll_operation_arg_error(operation, -E2BIG,
+							"a struct coll_view has more than this library knows");
 	return 0;
 }
 
@@ -90,8 +90,8 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 	if (send != COLL_IN_PLACE)
 		return 0;
 	if (opcode == COLLECTIVE_REDUCE_SCATTER)
-		return coll_operation_refuse(operation, -EOPNOTSUPP,
-					     "blocks in rows are not reduced in place");
+		return coll_operation_arg_error(operation, -EOPNOTSUPP,
+						"blocks in rows are not reduced in place");
 	operation->op.send = operation->op.recv;
 	if (opcode == COLLECTIVE_ALLTOALL) {
 		operation->layout.send = operation->layout.recv;

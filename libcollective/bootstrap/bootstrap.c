@@ -13,20 +13,20 @@
 #include "bootstrap/secret.h"
 
 /* A host that is gone without a word is noticed after twice as much. */
-#define PROBE_S		10
+#define KEEPALIVE_S		10
 
-bool coll_rendezvous_open(const struct coll_setup *setup)
+bool bootstrap_is_open(const struct coll_settings *settings)
 {
-	return setup->insecure || setup->secured;
+	return settings->insecure || settings->secured;
 }
 
-int coll_rendezvous_allowed(const struct coll_setup *setup,
+int bootstrap_check_address(const struct coll_settings *settings,
 			    const struct sockaddr_storage *addr,
 			    struct coll_detail *detail)
 {
 	char text[COLL_ADDRESS_TEXT];
 
-	if (coll_rendezvous_open(setup) || coll_address_is_loopback(addr))
+	if (bootstrap_is_open(settings) || coll_address_is_loopback(addr))
 		return 0;
 	coll_address_format(addr, text);
 	return coll_fail(detail, -EACCES,
@@ -35,9 +35,9 @@ int coll_rendezvous_allowed(const struct coll_setup *setup,
 }
 
 /* Without them a dead host is noticed at the deadline. */
-void coll_rendezvous_probe(int fd)
+void bootstrap_enable_keepalive(int fd)
 {
-	const int on = 1, first = PROBE_S, next = 2, count = PROBE_S / 2;
+	const int on = 1, first = KEEPALIVE_S, next = 2, count = KEEPALIVE_S / 2;
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof(first));
@@ -57,50 +57,50 @@ static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
 			*at = '-';
 }
 
-int coll_rendezvous_identify(struct coll_setup *setup,
-			     struct coll_detail *detail)
+int bootstrap_choose_id(struct coll_settings *settings,
+			struct coll_detail *detail)
 {
-	if (getrandom(&setup->id, sizeof(setup->id), 0) != sizeof(setup->id))
+	if (getrandom(&settings->id, sizeof(settings->id), 0) != sizeof(settings->id))
 		return coll_fail(detail, -EAGAIN, "no random numbers");
-	if (!setup->name[0])
-		choose_name(setup->name, setup->id);
+	if (!settings->name[0])
+		choose_name(settings->name, settings->id);
 	return 0;
 }
 
 /* An address for a rank that no other one connects to. */
-static int any_address(struct coll_setup *setup, struct sockaddr_storage *addr,
-		       struct coll_detail *detail)
+static int choose_local_address(struct coll_settings *settings, struct sockaddr_storage *addr,
+				struct coll_detail *detail)
 {
 	int err;
 
-	if (setup->local[0])
-		return coll_address_local(addr, setup->local, AF_UNSPEC, detail) ?:
-		       coll_rendezvous_allowed(setup, addr, detail);
+	if (settings->local_addr[0])
+		return coll_address_local(addr, settings->local_addr, AF_UNSPEC, detail) ?:
+		       bootstrap_check_address(settings, addr, detail);
 	err = coll_address_any_local(addr);
 	if (err)
 		return coll_fail(detail, err,
 				 "this host has no address to listen on, not even 127.0.0.1: ip link set lo up");
 	/* Others cannot do anything with an address that only a secret opens. */
-	if (!coll_address_is_loopback(addr) && !coll_rendezvous_open(setup))
-		return coll_secret_make(setup, detail);
+	if (!coll_address_is_loopback(addr) && !bootstrap_is_open(settings))
+		return coll_secret_make(settings, detail);
 	return 0;
 }
 
 /* A group of one needs no rendezvous. */
-static int alone(int fd, struct coll_setup *setup,
-		 struct sockaddr_storage *addr, struct coll_detail *detail)
+static int run_single(int fd, struct coll_settings *settings,
+		      struct sockaddr_storage *addr, struct coll_detail *detail)
 {
-	return coll_rendezvous_identify(setup, detail) ?:
-	       any_address(setup, addr, detail) ?:
-	       coll_lifeline_join(fd, setup, addr, detail);
+	return bootstrap_choose_id(settings, detail) ?:
+	       choose_local_address(settings, addr, detail) ?:
+	       coll_rejoin_port_join(fd, settings, addr, detail);
 }
 
-int coll_rendezvous(int fd, struct coll_setup *setup,
-		    struct sockaddr_storage *peers, struct coll_detail *detail)
+int bootstrap_run(int fd, struct coll_settings *settings,
+		  struct sockaddr_storage *peers, struct coll_detail *detail)
 {
-	if (setup->nranks == 1)
-		return fd < 0 ? fd : alone(fd, setup, peers, detail);
-	if (setup->rank)
-		return coll_rendezvous_guest(fd, setup, peers, detail);
-	return coll_rendezvous_host(fd, setup, peers, detail);
+	if (settings->nranks == 1)
+		return fd < 0 ? fd : run_single(fd, settings, peers, detail);
+	if (settings->rank)
+		return bootstrap_run_client(fd, settings, peers, detail);
+	return bootstrap_run_root(fd, settings, peers, detail);
 }

@@ -38,45 +38,45 @@
  * range, every wait a deadline.  A connection that says nothing has one of a few places until
  * a newer one takes it, and is told nothing at the end.
  */
-#ifndef COLL_RENDEZVOUS_H
-#define COLL_RENDEZVOUS_H
+#ifndef COLL_BOOTSTRAP_H
+#define COLL_BOOTSTRAP_H
 
 #include <sys/socket.h>
 
 #include "comm/config.h"
 
 /**
- * coll_rendezvous - join, and learn everybody's address
+ * bootstrap_run - join, and learn everybody's address
  * @fd: device, which has joined the group afterwards; or a negative errno: there is none,
  *	@detail says why, and the other ranks are told
- * @setup: name, number and lanes are filled in as rank 0 has them
- * @peers: receives @setup->nranks addresses
+ * @settings: name, number and lanes are filled in as rank 0 has them
+ * @peers: receives @settings->nranks addresses
  * @detail: texts; has a buffer
  */
-int coll_rendezvous(int fd, struct coll_setup *setup,
-		    struct sockaddr_storage *peers, struct coll_detail *detail);
+int bootstrap_run(int fd, struct coll_settings *settings,
+		  struct sockaddr_storage *peers, struct coll_detail *detail);
 
 /* The two sides of it. */
-int coll_rendezvous_host(int fd, struct coll_setup *setup,
+int bootstrap_run_root(int fd, struct coll_settings *settings,
+		       struct sockaddr_storage *peers,
+		       struct coll_detail *detail);
+int bootstrap_run_client(int fd, struct coll_settings *settings,
 			 struct sockaddr_storage *peers,
 			 struct coll_detail *detail);
-int coll_rendezvous_guest(int fd, struct coll_setup *setup,
-			  struct sockaddr_storage *peers,
-			  struct coll_detail *detail);
 
 /* May others than this host's processes reach the ranks? */
-bool coll_rendezvous_open(const struct coll_setup *setup);
+bool bootstrap_is_open(const struct coll_settings *settings);
 
 /* EACCES when @addr is open to others and nothing authenticates them. */
-int coll_rendezvous_allowed(const struct coll_setup *setup,
+int bootstrap_check_address(const struct coll_settings *settings,
 			    const struct sockaddr_storage *addr,
 			    struct coll_detail *detail);
 
 /* The group's number, and its name if nobody gave it one. */
-int coll_rendezvous_identify(struct coll_setup *setup,
-			     struct coll_detail *detail);
+int bootstrap_choose_id(struct coll_settings *settings,
+			struct coll_detail *detail);
 
 /* Have the kernel tell when the other end's host is gone. */
-void coll_rendezvous_probe(int fd);
+void bootstrap_enable_keepalive(int fd);
 
-#endif /* COLL_RENDEZVOUS_H */
+#endif /* COLL_BOOTSTRAP_H */

@@ -10,19 +10,19 @@
 
 static const uint8_t magic[4] = { 'C', 'O', 'L', 'R' };
 
-size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length)
+size_t bootstrap_write_head(uint8_t *to, enum bootstrap_kind kind, size_t length)
 {
-	memset(to, 0, COLL_HEAD_SIZE);
+	memset(to, 0, BOOTSTRAP_HEAD_SIZE);
 	memcpy(to, magic, sizeof(magic));
-	to[4] = COLL_MESSAGE_VERSION;
+	to[4] = BOOTSTRAP_VERSION;
 	to[5] = kind;
 	put32(to + 8, length);
-	return COLL_HEAD_SIZE + length;
+	return BOOTSTRAP_HEAD_SIZE + length;
 }
 
 static void put_name(uint8_t *to, const char *name)
 {
-	memset(to, 0, COLL_NAME_FIELD);
+	memset(to, 0, BOOTSTRAP_NAME_SIZE);
 	memcpy(to, name, strlen(name));
 }
 
@@ -30,16 +30,16 @@ static int get_name(const uint8_t *from, char name[COLLECTIVE_NAME_MAX + 1])
 {
 	memcpy(name, from, COLLECTIVE_NAME_MAX);
 	name[COLLECTIVE_NAME_MAX] = '\0';
-	return !name[0] || coll_setup_name_ok(name) ? 0 : -EPROTO;
+	return !name[0] || coll_config_name_valid(name) ? 0 : -EPROTO;
 }
 
-void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr)
+void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	const struct sockaddr_in *in4 = (const void *)addr;
 
-	memset(to, 0, COLL_ENTRY_SIZE);
-	put16(to + 4, coll_lifeline_port(addr));
+	memset(to, 0, BOOTSTRAP_ENTRY_SIZE);
+	put16(to + 4, coll_rejoin_port_get(addr));
 	if (addr->ss_family == AF_INET6) {
 		to[0] = 6;
 		put16(to + 2, ntohs(in6->sin6_port));
@@ -51,104 +51,105 @@ void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr)
 	}
 }
 
-size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello)
+size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello)
 {
-	uint8_t *body = to + COLL_HEAD_SIZE;
+	uint8_t *body = to + BOOTSTRAP_HEAD_SIZE;
 
 	put32(body, hello->rank);
 	put32(body + 4, hello->nranks);
 	put32(body + 8, hello->lanes);
 	put32(body + 12, hello->left_ms);
 	put_name(body + 16, hello->name);
-	memcpy(body + 16 + COLL_NAME_FIELD, hello->nonce, COLL_NONCE_SIZE);
+	memcpy(body + 16 + BOOTSTRAP_NAME_SIZE, hello->nonce, COLL_NONCE_SIZE);
 	put64(body + 88, hello->job);
 	put64(body + 96, hello->process);
 	put32(body + 104, hello->attempt);
 	put32(body + 108, hello->returns);
 	put64(body + 112, hello->id);
-	return coll_message_begin(to, COLL_MESSAGE_HELLO, COLL_HELLO_SIZE);
+	return bootstrap_write_head(to, BOOTSTRAP_HELLO, BOOTSTRAP_HELLO_SIZE);
 }
 
-size_t coll_message_wait(uint8_t *to, const struct coll_wait *wait)
+size_t bootstrap_write_wait(uint8_t *to, const struct bootstrap_wait *wait)
 {
-	uint8_t *body = to + COLL_HEAD_SIZE;
+	uint8_t *body = to + BOOTSTRAP_HEAD_SIZE;
 
 	put64(body, wait->id);
 	put32(body + 8, wait->pause_ms);
 	put32(body + 12, 0);
-	return coll_message_begin(to, COLL_MESSAGE_WAIT, COLL_WAIT_SIZE);
+	return bootstrap_write_head(to, BOOTSTRAP_WAIT, BOOTSTRAP_WAIT_SIZE);
 }
 
-size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome)
+size_t bootstrap_write_welcome(uint8_t *to, const struct bootstrap_welcome *welcome)
 {
-	uint8_t *body = to + COLL_HEAD_SIZE;
+	uint8_t *body = to + BOOTSTRAP_HEAD_SIZE;
 
 	put64(body, welcome->id);
 	put32(body + 8, welcome->lanes);
 	put32(body + 12, 0);
 	put_name(body + 16, welcome->name);
-	coll_message_entry(body + 16 + COLL_NAME_FIELD, &welcome->addr);
-	return coll_message_begin(to, COLL_MESSAGE_WELCOME, COLL_WELCOME_SIZE);
+	bootstrap_write_entry(body + 16 + BOOTSTRAP_NAME_SIZE, &welcome->addr);
+	return bootstrap_write_head(to, BOOTSTRAP_WELCOME, BOOTSTRAP_WELCOME_SIZE);
 }
 
-size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr)
+size_t bootstrap_write_address(uint8_t *to, const struct sockaddr_storage *addr)
 {
-	coll_message_entry(to + COLL_HEAD_SIZE, addr);
-	return coll_message_begin(to, COLL_MESSAGE_ADDRESS, COLL_ENTRY_SIZE);
+	bootstrap_write_entry(to + BOOTSTRAP_HEAD_SIZE, addr);
+	return bootstrap_write_head(to, BOOTSTRAP_ADDRESS, BOOTSTRAP_ENTRY_SIZE);
 }
 
-size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
-			  unsigned int n)
+size_t bootstrap_write_table(uint8_t *to, const struct sockaddr_storage *addrs,
+			     unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		coll_message_entry(to + COLL_HEAD_SIZE + i * COLL_ENTRY_SIZE, &addrs[i]);
-	return coll_message_begin(to, COLL_MESSAGE_TABLE, (size_t)n * COLL_ENTRY_SIZE);
+		bootstrap_write_entry(to + BOOTSTRAP_HEAD_SIZE + i * BOOTSTRAP_ENTRY_SIZE,
+				      &addrs[i]);
+	return bootstrap_write_head(to, BOOTSTRAP_TABLE, (size_t)n * BOOTSTRAP_ENTRY_SIZE);
 }
 
-size_t coll_message_fail(uint8_t *to, int err, const char *text)
+size_t bootstrap_write_fail(uint8_t *to, int err, const char *text)
 {
-	size_t length = strnlen(text, COLL_FAIL_MAX - 4);
+	size_t length = strnlen(text, BOOTSTRAP_FAIL_MAX - 4);
 
-	put32(to + COLL_HEAD_SIZE, -err);
-	memcpy(to + COLL_HEAD_SIZE + 4, text, length);
-	return coll_message_begin(to, COLL_MESSAGE_FAIL, 4 + length);
+	put32(to + BOOTSTRAP_HEAD_SIZE, -err);
+	memcpy(to + BOOTSTRAP_HEAD_SIZE + 4, text, length);
+	return bootstrap_write_head(to, BOOTSTRAP_FAIL, 4 + length);
 }
 
-size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof)
+size_t bootstrap_write_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof)
 {
-	memcpy(to + COLL_HEAD_SIZE, nonce, COLL_NONCE_SIZE);
-	memcpy(to + COLL_HEAD_SIZE + COLL_NONCE_SIZE, proof, COLL_PROOF_SIZE);
-	return coll_message_begin(to, COLL_MESSAGE_CHALLENGE, COLL_CHALLENGE_SIZE);
+	memcpy(to + BOOTSTRAP_HEAD_SIZE, nonce, COLL_NONCE_SIZE);
+	memcpy(to + BOOTSTRAP_HEAD_SIZE + COLL_NONCE_SIZE, proof, COLL_PROOF_SIZE);
+	return bootstrap_write_head(to, BOOTSTRAP_CHALLENGE, BOOTSTRAP_CHALLENGE_SIZE);
 }
 
-size_t coll_message_proof(uint8_t *to, const uint8_t *proof)
+size_t bootstrap_write_proof(uint8_t *to, const uint8_t *proof)
 {
-	memcpy(to + COLL_HEAD_SIZE, proof, COLL_PROOF_SIZE);
-	return coll_message_begin(to, COLL_MESSAGE_PROOF, COLL_PROOF_SIZE);
+	memcpy(to + BOOTSTRAP_HEAD_SIZE, proof, COLL_PROOF_SIZE);
+	return bootstrap_write_head(to, BOOTSTRAP_PROOF, COLL_PROOF_SIZE);
 }
 
-int coll_message_head(const uint8_t *from, size_t max, size_t *length)
+int bootstrap_read_head(const uint8_t *from, size_t max, size_t *length)
 {
 	if (memcmp(from, magic, sizeof(magic)) ||
-	    from[4] != COLL_MESSAGE_VERSION || get16(from + 6) ||
+	    from[4] != BOOTSTRAP_VERSION || get16(from + 6) ||
 	    get32(from + 12))
 		return -EPROTO;
 	*length = get32(from + 8);
 	return *length <= max && from[5] ? from[5] : -EPROTO;
 }
 
-int coll_message_read_hello(const uint8_t *from, size_t length,
-			    struct coll_hello *hello)
+int bootstrap_read_hello(const uint8_t *from, size_t length,
+			 struct bootstrap_hello *hello)
 {
-	if (length != COLL_HELLO_SIZE)
+	if (length != BOOTSTRAP_HELLO_SIZE)
 		return -EPROTO;
 	hello->rank = get32(from);
 	hello->nranks = get32(from + 4);
 	hello->lanes = get32(from + 8);
 	hello->left_ms = get32(from + 12);
-	memcpy(hello->nonce, from + 16 + COLL_NAME_FIELD, COLL_NONCE_SIZE);
+	memcpy(hello->nonce, from + 16 + BOOTSTRAP_NAME_SIZE, COLL_NONCE_SIZE);
 	hello->job = get64(from + 88);
 	hello->process = get64(from + 96);
 	hello->attempt = get32(from + 104);
@@ -161,31 +162,31 @@ int coll_message_read_hello(const uint8_t *from, size_t length,
 	return get_name(from + 16, hello->name);
 }
 
-int coll_message_read_wait(const uint8_t *from, size_t length, struct coll_wait *wait)
+int bootstrap_read_wait(const uint8_t *from, size_t length, struct bootstrap_wait *wait)
 {
-	if (length != COLL_WAIT_SIZE || get32(from + 12))
+	if (length != BOOTSTRAP_WAIT_SIZE || get32(from + 12))
 		return -EPROTO;
 	wait->id = get64(from);
 	wait->pause_ms = get32(from + 8);
 	return 0;
 }
 
-int coll_message_read_welcome(const uint8_t *from, size_t length,
-			      struct coll_welcome *welcome)
+int bootstrap_read_welcome(const uint8_t *from, size_t length,
+			   struct bootstrap_welcome *welcome)
 {
-	if (length != COLL_WELCOME_SIZE)
+	if (length != BOOTSTRAP_WELCOME_SIZE)
 		return -EPROTO;
 	welcome->id = get64(from);
 	welcome->lanes = get32(from + 8);
 	if (welcome->lanes > COLLECTIVE_LANES_MAX)
 		return -EPROTO;
 	if (get_name(from + 16, welcome->name) ||
-	    coll_message_read_entry(from + 16 + COLL_NAME_FIELD, &welcome->addr))
+	    bootstrap_read_entry(from + 16 + BOOTSTRAP_NAME_SIZE, &welcome->addr))
 		return -EPROTO;
 	return welcome->name[0] ? 0 : -EPROTO;
 }
 
-int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
+int bootstrap_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
 {
 	struct sockaddr_in6 *in6 = (void *)addr;
 	struct sockaddr_in *in4 = (void *)addr;
@@ -207,17 +208,17 @@ int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
 	default:
 		return -EPROTO;
 	}
-	coll_lifeline_set_port(addr, get16(from + 4));
+	coll_rejoin_port_set(addr, get16(from + 4));
 	return coll_address_is_any(addr) ? -EPROTO : 0;
 }
 
-int coll_message_read_fail(const uint8_t *from, size_t length, char *text,
-			   size_t size)
+int bootstrap_read_fail(const uint8_t *from, size_t length, char *text,
+			size_t size)
 {
 	uint32_t err;
 	size_t i;
 
-	if (length < 4 || length > COLL_FAIL_MAX)
+	if (length < 4 || length > BOOTSTRAP_FAIL_MAX)
 		return -EPROTO;
 	err = get32(from);
 	for (i = 0; i < length - 4 && i < size - 1; i++)

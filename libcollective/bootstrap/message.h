@@ -22,8 +22,8 @@
  *
  * Those of coll_shrink() are others: see shrink_message.h.
  */
-#ifndef COLL_MESSAGE_H
-#define COLL_MESSAGE_H
+#ifndef COLL_BOOTSTRAP_MESSAGE_H
+#define COLL_BOOTSTRAP_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,32 +33,32 @@
 #include "bootstrap/secret.h"
 #include "comm/config.h"
 
-#define COLL_MESSAGE_VERSION	3
+#define BOOTSTRAP_VERSION	3
 
-#define COLL_HEAD_SIZE		16
-#define COLL_ENTRY_SIZE		24
-#define COLL_NAME_FIELD		40
-#define COLL_HELLO_SIZE		(16 + COLL_NAME_FIELD + COLL_NONCE_SIZE + 32)
-#define COLL_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
-#define COLL_WAIT_SIZE		16
-#define COLL_WELCOME_SIZE	(16 + COLL_NAME_FIELD + COLL_ENTRY_SIZE)
-#define COLL_FAIL_MAX		(4 + 500)
+#define BOOTSTRAP_HEAD_SIZE		16
+#define BOOTSTRAP_ENTRY_SIZE		24
+#define BOOTSTRAP_NAME_SIZE		40
+#define BOOTSTRAP_HELLO_SIZE		(16 + BOOTSTRAP_NAME_SIZE + COLL_NONCE_SIZE + 32)
+#define BOOTSTRAP_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
+#define BOOTSTRAP_WAIT_SIZE		16
+#define BOOTSTRAP_WELCOME_SIZE	(16 + BOOTSTRAP_NAME_SIZE + BOOTSTRAP_ENTRY_SIZE)
+#define BOOTSTRAP_FAIL_MAX		(4 + 500)
 /* Any message but a TABLE, head included. */
-#define COLL_MESSAGE_MAX	(COLL_HEAD_SIZE + COLL_FAIL_MAX)
+#define BOOTSTRAP_MESSAGE_MAX	(BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_FAIL_MAX)
 
-enum coll_message_kind {
-	COLL_MESSAGE_HELLO = 1,
-	COLL_MESSAGE_WELCOME,
-	COLL_MESSAGE_ADDRESS,
-	COLL_MESSAGE_TABLE,
-	COLL_MESSAGE_FAIL,
-	COLL_MESSAGE_CHALLENGE,
-	COLL_MESSAGE_PROOF,
-	COLL_MESSAGE_WAIT,
+enum bootstrap_kind {
+	BOOTSTRAP_HELLO = 1,
+	BOOTSTRAP_WELCOME,
+	BOOTSTRAP_ADDRESS,
+	BOOTSTRAP_TABLE,
+	BOOTSTRAP_FAIL,
+	BOOTSTRAP_CHALLENGE,
+	BOOTSTRAP_PROOF,
+	BOOTSTRAP_WAIT,
 };
 
 /**
- * struct coll_hello - what a rank says of itself
+ * struct bootstrap_hello - what a rank says of itself
  * @rank: its rank
  * @nranks: ranks of the group
  * @lanes: that it wants; 0: any
@@ -71,7 +71,7 @@ enum coll_message_kind {
  * @returns: it has been told to WAIT by the rendezvous @id, and called again
  * @id: that rendezvous
  */
-struct coll_hello {
+struct bootstrap_hello {
 	uint32_t rank;
 	uint32_t nranks;
 	uint32_t lanes;
@@ -86,13 +86,13 @@ struct coll_hello {
 };
 
 /**
- * struct coll_welcome - what rank 0 says of the group
+ * struct bootstrap_welcome - what rank 0 says of the group
  * @id: its number
  * @lanes: of each pair of ranks
  * @name: its name
  * @addr: where rank 0 can be reached
  */
-struct coll_welcome {
+struct bootstrap_welcome {
 	uint64_t id;
 	uint32_t lanes;
 	char name[COLLECTIVE_NAME_MAX + 1];
@@ -100,11 +100,11 @@ struct coll_welcome {
 };
 
 /**
- * struct coll_wait - rank 0 knows the rank now
+ * struct bootstrap_wait - rank 0 knows the rank now
  * @id: number of the rendezvous
  * @pause_ms: 0: stay connected; else the connection is closed, call again then
  */
-struct coll_wait {
+struct bootstrap_wait {
 	uint64_t id;
 	uint32_t pause_ms;
 };
@@ -113,32 +113,32 @@ struct coll_wait {
  * Writers return the bytes of the whole message; @to has room for it.
  * Readers take a body of @length bytes and return 0 or -EPROTO.
  */
-size_t coll_message_hello(uint8_t *to, const struct coll_hello *hello);
-size_t coll_message_wait(uint8_t *to, const struct coll_wait *wait);
-size_t coll_message_welcome(uint8_t *to, const struct coll_welcome *welcome);
-size_t coll_message_address(uint8_t *to, const struct sockaddr_storage *addr);
-size_t coll_message_table(uint8_t *to, const struct sockaddr_storage *addrs,
-			  unsigned int n);
-size_t coll_message_fail(uint8_t *to, int err, const char *text);
-size_t coll_message_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
-size_t coll_message_proof(uint8_t *to, const uint8_t *proof);
+size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello);
+size_t bootstrap_write_wait(uint8_t *to, const struct bootstrap_wait *wait);
+size_t bootstrap_write_welcome(uint8_t *to, const struct bootstrap_welcome *welcome);
+size_t bootstrap_write_address(uint8_t *to, const struct sockaddr_storage *addr);
+size_t bootstrap_write_table(uint8_t *to, const struct sockaddr_storage *addrs,
+			     unsigned int n);
+size_t bootstrap_write_fail(uint8_t *to, int err, const char *text);
+size_t bootstrap_write_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
+size_t bootstrap_write_proof(uint8_t *to, const uint8_t *proof);
 
 /* The head of a message of @length bytes behind it; returns the bytes of all. */
-size_t coll_message_begin(uint8_t *to, enum coll_message_kind kind, size_t length);
+size_t bootstrap_write_head(uint8_t *to, enum bootstrap_kind kind, size_t length);
 
-/* An entry by itself, COLL_ENTRY_SIZE bytes. */
-void coll_message_entry(uint8_t *to, const struct sockaddr_storage *addr);
+/* An entry by itself, BOOTSTRAP_ENTRY_SIZE bytes. */
+void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr);
 
 /* The kind, with the body's @length at most @max; or -EPROTO. */
-int coll_message_head(const uint8_t *from, size_t max, size_t *length);
-int coll_message_read_hello(const uint8_t *from, size_t length,
-			    struct coll_hello *hello);
-int coll_message_read_wait(const uint8_t *from, size_t length, struct coll_wait *wait);
-int coll_message_read_welcome(const uint8_t *from, size_t length,
-			      struct coll_welcome *welcome);
-int coll_message_read_entry(const uint8_t *from, struct sockaddr_storage *addr);
+int bootstrap_read_head(const uint8_t *from, size_t max, size_t *length);
+int bootstrap_read_hello(const uint8_t *from, size_t length,
+			 struct bootstrap_hello *hello);
+int bootstrap_read_wait(const uint8_t *from, size_t length, struct bootstrap_wait *wait);
+int bootstrap_read_welcome(const uint8_t *from, size_t length,
+			   struct bootstrap_welcome *welcome);
+int bootstrap_read_entry(const uint8_t *from, struct sockaddr_storage *addr);
 /* Returns the negative errno that the sender gives. */
-int coll_message_read_fail(const uint8_t *from, size_t length, char *text,
-			   size_t size);
+int bootstrap_read_fail(const uint8_t *from, size_t length, char *text,
+			size_t size);
 
-#endif /* COLL_MESSAGE_H */
+#endif /* COLL_BOOTSTRAP_MESSAGE_H */

@@ -15,11 +15,11 @@
 #define PORT_AT		sizeof(struct sockaddr_in6)
 
 /* For messages that arrive while the process is elsewhere; the kernel may allow less. */
-#define ROOM		(1 << 20)
+#define RCVBUF_SIZE		(1 << 20)
 
 _Static_assert(PORT_AT + sizeof(uint16_t) <= sizeof(struct sockaddr_storage), "port");
 
-uint16_t coll_lifeline_port(const struct sockaddr_storage *addr)
+uint16_t coll_rejoin_port_get(const struct sockaddr_storage *addr)
 {
 	uint16_t port;
 
@@ -27,7 +27,7 @@ uint16_t coll_lifeline_port(const struct sockaddr_storage *addr)
 	return port;
 }
 
-void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port)
+void coll_rejoin_port_set(struct sockaddr_storage *addr, uint16_t port)
 {
 	memcpy((char *)addr + PORT_AT, &port, sizeof(port));
 }
@@ -36,7 +36,7 @@ void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port)
  * What is no message of coll_shrink() takes no room.  The filter sees the datagram from its UDP
  * header on.  A stranger that knows the format can still fill the socket.
  */
-static void filter(int fd)
+static void attach_filter(int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 8),
@@ -53,7 +53,7 @@ static void filter(int fd)
 static int open_at(struct sockaddr_storage *addr)
 {
 	const bool v6 = addr->ss_family == AF_INET6;
-	const int yes = 1, room = ROOM;
+	const int yes = 1, size = RCVBUF_SIZE;
 	int fd, err;
 
 	coll_address_set_port(addr, 0);
@@ -61,8 +61,8 @@ static int open_at(struct sockaddr_storage *addr)
 	if (fd < 0)
 		return -errno;
 	/* Both are only a help. */
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-	filter(fd);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	attach_filter(fd);
 	if (!setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
 			sizeof(yes)) &&
 	    !bind(fd, (struct sockaddr *)addr, coll_address_length(addr)))
@@ -72,38 +72,38 @@ static int open_at(struct sockaddr_storage *addr)
 	return err;
 }
 
-static int open_door(struct coll_setup *setup, struct sockaddr_storage *addr)
+static int open_rejoin_port(struct coll_settings *settings, struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage own = *addr;
 	socklen_t length = sizeof(own);
 
-	if (setup->door < 0)
-		setup->door = open_at(&own);
-	if (setup->door < 0)
-		return setup->door;
-	if (getsockname(setup->door, (struct sockaddr *)&own, &length))
+	if (settings->rejoin_fd < 0)
+		settings->rejoin_fd = open_at(&own);
+	if (settings->rejoin_fd < 0)
+		return settings->rejoin_fd;
+	if (getsockname(settings->rejoin_fd, (struct sockaddr *)&own, &length))
 		return -errno;
-	coll_lifeline_set_port(addr, coll_address_port(&own));
+	coll_rejoin_port_set(addr, coll_address_port(&own));
 	return 0;
 }
 
-int coll_lifeline_join(int fd, struct coll_setup *setup, struct sockaddr_storage *addr,
-		       struct coll_detail *detail)
+int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,
+			  struct coll_detail *detail)
 {
-	int err = coll_device_join(fd, setup, addr, detail);
+	int err = coll_device_join(fd, settings, addr, detail);
 
 	if (err)
 		return err;
-	coll_lifeline_set_port(addr, 0);
-	if (setup->nranks > 1)
-		err = open_door(setup, addr);
-	return err ? coll_fail(detail, err, "rank %d cannot open a socket: %s", setup->rank,
+	coll_rejoin_port_set(addr, 0);
+	if (settings->nranks > 1)
+		err = open_rejoin_port(settings, addr);
+	return err ? coll_fail(detail, err, "rank %d cannot open a socket: %s", settings->rank,
 			       strerrordesc_np(-err)) : 0;
 }
 
-void coll_lifeline_close(struct coll_setup *setup)
+void coll_rejoin_port_close(struct coll_settings *settings)
 {
-	if (setup->door >= 0)
-		close(setup->door);
-	setup->door = -1;
+	if (settings->rejoin_fd >= 0)
+		close(settings->rejoin_fd);
+	settings->rejoin_fd = -1;
 }

@@ -10,8 +10,8 @@
  * messages stay there until then, as far as there is room.  A group that began with one
  * rank has none.
  */
-#ifndef COLL_LIFELINE_H
-#define COLL_LIFELINE_H
+#ifndef COLL_REJOIN_PORT_H
+#define COLL_REJOIN_PORT_H
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -19,21 +19,21 @@
 #include "comm/config.h"
 
 /* The port is kept behind the address proper, where its storage has room; 0: none. */
-uint16_t coll_lifeline_port(const struct sockaddr_storage *addr);
-void coll_lifeline_set_port(struct sockaddr_storage *addr, uint16_t port);
+uint16_t coll_rejoin_port_get(const struct sockaddr_storage *addr);
+void coll_rejoin_port_set(struct sockaddr_storage *addr, uint16_t port);
 
 /**
- * coll_lifeline_join - become a rank, as coll_device_join(), with a door
+ * coll_rejoin_port_join - become a rank, as coll_device_join(), with a door
  * @fd: device
- * @setup: as coll_device_join(); its door is opened, if it is not open, and stays so
+ * @settings: as coll_device_join(); its door is opened, if it is not open, and stays so
  *	on failure
  * @addr: in: local address, its port ignored; out: both ports
  * @detail: texts
  */
-int coll_lifeline_join(int fd, struct coll_setup *setup, struct sockaddr_storage *addr,
-		       struct coll_detail *detail);
+int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,
+			  struct coll_detail *detail);
 
 /* Close the door, if it is open. */
-void coll_lifeline_close(struct coll_setup *setup);
+void coll_rejoin_port_close(struct coll_settings *settings);
 
-#endif /* COLL_LIFELINE_H */
+#endif /* COLL_REJOIN_PORT_H */

@@ -24,13 +24,13 @@
 
 /**
  * struct answer - of getaddrinfo()
- * @there: it has returned
+ * @complete: it has returned
  * @result: EAI_ number or 0
  * @error: errno with EAI_SYSTEM
  * @where: the addresses
  */
 struct answer {
-	bool there;
+	bool complete;
 	int result;
 	int error;
 	struct addrinfo *where;
@@ -41,7 +41,7 @@ struct answer {
  * @lock: protects the fields below it
  * @answered: signalled when @answer is there
  * @answer: which the caller takes along
- * @left: one of the two, caller and thread, is done with this
+ * @one_left: one of the two, caller and thread, is done with this
  * @port: text of the port
  * @host: text of the name
  */
@@ -49,7 +49,7 @@ struct lookup {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	struct answer answer;
-	bool left;
+	bool one_left;
 	char port[12];
 	char host[];
 };
@@ -81,11 +81,11 @@ static void lookup_free(struct lookup *lookup)
 }
 
 /* The second of the two to leave frees it; called with the lock, which is released. */
-static void leave(struct lookup *lookup)
+static void lookup_leave(struct lookup *lookup)
 {
-	bool last = lookup->left;
+	bool last = lookup->one_left;
 
-	lookup->left = true;
+	lookup->one_left = true;
 	pthread_mutex_unlock(&lookup->lock);
 	if (last)
 		lookup_free(lookup);
@@ -97,7 +97,7 @@ static struct answer look_up(const char *host, const char *port, int flags)
 		.ai_flags = AI_NUMERICSERV | flags,
 		.ai_socktype = SOCK_STREAM,
 	};
-	struct answer answer = { .there = true };
+	struct answer answer = { .complete = true };
 
 	answer.result = getaddrinfo(host, port, &hints, &answer.where);
 	answer.error = errno;
@@ -106,7 +106,7 @@ static struct answer look_up(const char *host, const char *port, int flags)
 	return answer;
 }
 
-static void *run(void *arg)
+static void *lookup_run(void *arg)
 {
 	struct lookup *lookup = arg;
 	struct answer answer = look_up(lookup->host, lookup->port, 0);
@@ -114,12 +114,12 @@ static void *run(void *arg)
 	pthread_mutex_lock(&lookup->lock);
 	lookup->answer = answer;
 	pthread_cond_signal(&lookup->answered);
-	leave(lookup);
+	lookup_leave(lookup);
 	return NULL;
 }
 
 /* The program's signals are not for this thread. */
-static int start(struct lookup *lookup)
+static int lookup_start(struct lookup *lookup)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -130,14 +130,14 @@ static int start(struct lookup *lookup)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, &attr, run, lookup);
+	err = pthread_create(&thread, &attr, lookup_run, lookup);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;
 }
 
 /* Wait for the answer, and take it. */
-static struct answer collect(struct lookup *lookup, uint64_t deadline)
+static struct answer lookup_collect(struct lookup *lookup, uint64_t deadline)
 {
 	struct timespec at = {
 		.tv_sec = deadline / 1000,
@@ -147,11 +147,11 @@ static struct answer collect(struct lookup *lookup, uint64_t deadline)
 	int err = 0;
 
 	pthread_mutex_lock(&lookup->lock);
-	while (!lookup->answer.there && !err)
+	while (!lookup->answer.complete && !err)
 		err = pthread_cond_timedwait(&lookup->answered, &lookup->lock, &at);
 	answer = lookup->answer;
 	lookup->answer.where = NULL;
-	leave(lookup);
+	lookup_leave(lookup);
 	return answer;
 }
 
@@ -170,13 +170,13 @@ static int lack_of_files(const struct answer *answer)
 	return err;
 }
 
-static int judge(const struct answer *answer, char *text)
+static int answer_error(const struct answer *answer, char *text)
 {
 	int err;
 	const char *why = answer->result == EAI_SYSTEM ? strerrordesc_np(answer->error) :
 			  gai_strerror(answer->result);
 
-	if (!answer->there) {
+	if (!answer->complete) {
 		snprintf(text, COLL_RESOLVE_TEXT, "the resolver does not answer");
 		return -ETIMEDOUT;
 	}
@@ -205,14 +205,14 @@ int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo 
 		*where = answer.where;
 		return 0;
 	}
-	err = start(lookup);
+	err = lookup_start(lookup);
 	if (err) {
 		snprintf(text, COLL_RESOLVE_TEXT, "no thread to look it up: %s",
 			 strerrordesc_np(-err));
 		lookup_free(lookup);
 		return -EAGAIN;
 	}
-	answer = collect(lookup, deadline);
+	answer = lookup_collect(lookup, deadline);
 	*where = answer.where;
-	return judge(&answer, text);
+	return answer_error(&answer, text);
 }

@@ -22,12 +22,12 @@
 #include "comm/deadline.h"
 #include "comm/device.h"
 
-#define STRANGERS	64	/* connections that have not proved anything */
-#define GOODBYE_MS	2000	/* to deliver the last message */
+#define UNAUTHENTICATED_MAX	64	/* connections that have not proved anything */
+#define RESULT_MS	2000	/* to deliver the last message */
 #define LATE_MS		1000	/* for ranks that come after a failure */
-#define FULL_MS		20	/* until a place may be free */
+#define SLOT_RETRY_MS		20	/* until a place may be free */
 #define FILES_LEFT	16	/* for others of this process */
-#define PLACES_MIN	2
+#define CONNS_MIN	2
 
 /* Files that this process may open still. */
 static size_t files_left(void)
@@ -49,72 +49,75 @@ static size_t files_left(void)
 }
 
 /* One for each rank, and for some strangers, if there are so many files. */
-static size_t places(const struct coll_host *host)
+static size_t conns_wanted(const struct bootstrap_root *root)
 {
 	size_t left = files_left(), spare = left / 2 < FILES_LEFT ? left / 2 : FILES_LEFT;
-	size_t wish = host->setup->nranks - 1 + STRANGERS;
+	size_t wish = root->settings->nranks - 1 + UNAUTHENTICATED_MAX;
 
 	return wish < left - spare ? wish : left - spare;
 }
 
-static int few_files(struct coll_host *host, int err)
+static int too_few_files(struct bootstrap_root *root, int err)
 {
 	struct rlimit limit = { 0 };
 
 	/* One file is enough to tell the ranks, one after the other. */
-	if (host->nlisteners > 1)
-		close(host->listeners[--host->nlisteners]);
+	if (root->nlisteners > 1)
+		close(root->listeners[--root->nlisteners]);
 	(void)getrlimit(RLIMIT_NOFILE, &limit);	/* it is for the text */
-	return coll_fail(&host->why, err,
+	return coll_fail(&root->failure, err,
 			 "rank 0 has too many open files: of the %llu that are allowed (ulimit -n) at least %d have to be free, at best %d",
-			 (unsigned long long)limit.rlim_cur, 2 * PLACES_MIN,
-			 host->setup->nranks - 1 + STRANGERS + FILES_LEFT);
+			 (unsigned long long)limit.rlim_cur, 2 * CONNS_MIN,
+			 root->settings->nranks - 1 + UNAUTHENTICATED_MAX + FILES_LEFT);
 }
 
 /* Close the connection of the rank that has waited longest; it calls again. */
-static struct coll_guest *pause_one(struct coll_host *host)
+static struct bootstrap_conn *pause_oldest(struct bootstrap_root *root)
 {
-	struct coll_guest *oldest = NULL;
+	struct bootstrap_conn *oldest = NULL;
 	size_t i;
 
-	for (i = 0; i < host->nguests; i++) {
-		struct coll_guest *at = &host->guests[i];
+	for (i = 0; i < root->nconns; i++) {
+		struct bootstrap_conn *at = &root->conns[i];
 
-		if (at->fd >= 0 && at->rank >= 0 && (!oldest || at->since < oldest->since) &&
-		    host->arrivals[at->rank].state != ARRIVAL_WELCOME)
+		if (at->fd >= 0 && at->rank >= 0 &&
+		    (!oldest || at->accepted_at < oldest->accepted_at) &&
+		    root->ranks[at->rank].state != RANK_WELCOMED)
 			oldest = at;
 	}
-	return oldest && coll_host_pause(host, oldest->rank) ? oldest : NULL;
+	return oldest && bootstrap_root_pause(root, oldest->rank) ? oldest : NULL;
 }
 
 /*
  * A place for a new connection: a free one, or that of the stranger that has been silent
  * longest if there are many of them, or that of a rank, which calls again.
  */
-static struct coll_guest *place(struct coll_host *host)
+static struct bootstrap_conn *find_slot(struct bootstrap_root *root)
 {
-	size_t strangers = 0, most = host->nguests / 4 < STRANGERS ? host->nguests / 4 : STRANGERS;
-	struct coll_guest *oldest = NULL, *paused;
+	size_t unauthenticated = 0, most = root->nconns / 4;
+	struct bootstrap_conn *oldest = NULL, *paused;
 	size_t i;
 
-	for (i = 0; i < host->nguests; i++) {
-		struct coll_guest *at = &host->guests[i];
+	if (most > UNAUTHENTICATED_MAX)
+		most = UNAUTHENTICATED_MAX;
+	for (i = 0; i < root->nconns; i++) {
+		struct bootstrap_conn *at = &root->conns[i];
 
 		if (at->fd < 0)
 			return at;
 		if (at->rank >= 0)
 			continue;
-		strangers++;
-		if (!oldest || at->since < oldest->since)
+		unauthenticated++;
+		if (!oldest || at->accepted_at < oldest->accepted_at)
 			oldest = at;
 	}
-	if (!oldest || strangers <= most) {
-		paused = pause_one(host);
+	if (!oldest || unauthenticated <= most) {
+		paused = pause_oldest(root);
 		if (paused)
 			return paused;
 	}
 	if (oldest)
-		coll_host_drop(oldest);
+		bootstrap_conn_close(oldest);
 	return oldest;
 }
 
@@ -138,60 +141,60 @@ static bool is_transient(int err)
 	return false;
 }
 
-static int accept_one(struct coll_host *host, int listener)
+static int accept_one(struct bootstrap_root *root, int listener)
 {
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
-	struct coll_guest *guest = place(host);
+	struct bootstrap_conn *conn = find_slot(root);
 	int fd;
 
 	/* All are about to join. */
-	host->full = !guest;
-	if (host->full)
+	root->conns_full = !conn;
+	if (root->conns_full)
 		return 0;
 	fd = accept4(listener, (struct sockaddr *)&from, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return pause_one(host) ? 0 : few_files(host, -errno);
+		return pause_oldest(root) ? 0 : too_few_files(root, -errno);
 	if (fd < 0)
 		return is_transient(errno) ? 0 :
-		       coll_fail(&host->why, -errno, "rank 0 cannot accept connections: %s",
+		       coll_fail(&root->failure, -errno, "rank 0 cannot accept connections: %s",
 				 strerrordesc_np(errno));
-	coll_rendezvous_probe(fd);
-	memset(guest, 0, sizeof(*guest));
-	guest->fd = fd;
-	guest->rank = -1;
-	guest->since = coll_deadline_now();
-	guest->from = from;
+	bootstrap_enable_keepalive(fd);
+	memset(conn, 0, sizeof(*conn));
+	conn->fd = fd;
+	conn->rank = -1;
+	conn->accepted_at = coll_deadline_now();
+	conn->from = from;
 	return 0;
 }
 
 /* How a rank that is missing is called. */
 enum lack { LACK_NEVER, LACK_LOST, LACK_JOIN };
 
-static bool lacks(const struct coll_arrival *at, enum lack lack)
+static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
 {
 	switch (lack) {
 	case LACK_NEVER:
-		return at->state == ARRIVAL_NONE && !at->lost;
+		return at->state == RANK_MISSING && !at->went_away;
 	case LACK_LOST:
-		return at->state == ARRIVAL_NONE && at->lost;
+		return at->state == RANK_MISSING && at->went_away;
 	case LACK_JOIN:
-		return at->state == ARRIVAL_WELCOME;
+		return at->state == RANK_WELCOMED;
 	}
 	return false;
 }
 
 /* " 2, 5-7": the ranks of which this is so, from @at on; returns the new end. */
-static size_t list(struct coll_host *host, enum lack lack, const char *verb,
-		   char *text, size_t at, size_t size)
+static size_t list_ranks(struct bootstrap_root *root, enum lack lack, const char *verb,
+			 char *text, size_t at, size_t size)
 {
 	int ranks = 0, first = -1, i;
 	char numbers[200] = "";
 	size_t end = 0;
 	bool in;
 
-	for (i = 1; i <= host->setup->nranks; i++) {
-		in = i < host->setup->nranks && lacks(&host->arrivals[i], lack);
+	for (i = 1; i <= root->settings->nranks; i++) {
+		in = i < root->settings->nranks && rank_lacks(&root->ranks[i], lack);
 		ranks += in;
 		if (in && first < 0)
 			first = i;
@@ -213,35 +216,35 @@ static size_t list(struct coll_host *host, enum lack lack, const char *verb,
 	return at < size ? at : size - 1;
 }
 
-static int too_late(struct coll_host *host)
+static int report_missing(struct bootstrap_root *root)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	size_t at = 0;
 
-	at = list(host, LACK_NEVER, "never arrived", text, at, sizeof(text));
-	at = list(host, LACK_LOST, "arrived and went away", text, at, sizeof(text));
-	at = list(host, LACK_JOIN, "arrived but never joined", text, at, sizeof(text));
-	at += snprintf(text + at, sizeof(text) - at, "; rank 0 listened on %s", host->where);
-	if (host->refused[0] && at < sizeof(text))
+	at = list_ranks(root, LACK_NEVER, "never arrived", text, at, sizeof(text));
+	at = list_ranks(root, LACK_LOST, "arrived and went away", text, at, sizeof(text));
+	at = list_ranks(root, LACK_JOIN, "arrived but never joined", text, at, sizeof(text));
+	at += snprintf(text + at, sizeof(text) - at, "; rank 0 listened on %s", root->listening_on);
+	if (root->rejected[0] && at < sizeof(text))
 		snprintf(text + at, sizeof(text) - at, "; refused %s",
-			 host->refused);
-	return coll_fail(&host->why, -ETIMEDOUT, "%s", text);
+			 root->rejected);
+	return coll_fail(&root->failure, -ETIMEDOUT, "%s", text);
 }
 
 /* A rank that was to call again has not. */
-static int check_paused(struct coll_host *host)
+static int check_paused(struct bootstrap_root *root)
 {
 	uint64_t now = coll_deadline_now();
 	char from[COLL_ADDRESS_TEXT];
 	int i;
 
-	for (i = 1; host->paused && i < host->setup->nranks; i++) {
-		struct coll_arrival *at = &host->arrivals[i];
+	for (i = 1; root->paused && i < root->settings->nranks; i++) {
+		struct bootstrap_rank *at = &root->ranks[i];
 
-		if (at->state == ARRIVAL_NONE || at->guest || now < at->since)
+		if (at->state == RANK_MISSING || at->conn || now < at->state_at)
 			continue;
 		coll_address_format(&at->from, from);
-		return coll_fail(&host->why, -ECONNRESET,
+		return coll_fail(&root->failure, -ECONNRESET,
 				 "rank %d (%s) went away while the group formed", i, from);
 	}
 	return 0;
@@ -251,14 +254,14 @@ static int check_paused(struct coll_host *host)
  * The address that others can reach rank 0 by: of those that they have come by one that is
  * not loopback, of IPv4 if there is one, since the others' hosts may be without IPv6.
  */
-static const struct sockaddr_storage *best_address(const struct coll_host *host)
+static const struct sockaddr_storage *choose_root_address(const struct bootstrap_root *root)
 {
-	const struct sockaddr_storage *best = &host->bound, *via;
+	const struct sockaddr_storage *best = &root->bound, *via;
 	int i, points, most = -1;
 
-	for (i = 1; i < host->setup->nranks; i++) {
-		via = &host->arrivals[i].via;
-		if (host->arrivals[i].state == ARRIVAL_NONE)
+	for (i = 1; i < root->settings->nranks; i++) {
+		via = &root->ranks[i].root_addr;
+		if (root->ranks[i].state == RANK_MISSING)
 			continue;
 		points = 2 * !coll_address_is_loopback(via) + (via->ss_family == AF_INET);
 		if (points > most) {
@@ -269,124 +272,126 @@ static const struct sockaddr_storage *best_address(const struct coll_host *host)
 	return best;
 }
 
-static int join(struct coll_host *host)
+static int join(struct bootstrap_root *root)
 {
-	struct coll_setup *setup = host->setup;
-	struct sockaddr_storage addr = *best_address(host);
+	struct coll_settings *settings = root->settings;
+	struct sockaddr_storage addr = *choose_root_address(root);
 	struct collective_status status;
 	int i, err = 0;
 
-	if (host->device < 0)
-		return host->device;
-	if (setup->local[0])
-		err = coll_address_local(&addr, setup->local, host->everywhere ? AF_UNSPEC :
-					 addr.ss_family, &host->why);
+	if (root->device < 0)
+		return root->device;
+	if (settings->local_addr[0])
+		err = coll_address_local(&addr, settings->local_addr,
+					 root->on_all_addresses ? AF_UNSPEC :
+					 addr.ss_family, &root->failure);
 	if (!err)
-		err = coll_rendezvous_allowed(setup, &addr, &host->why) ?:
-		      coll_lifeline_join(host->device, setup, &addr, &host->why);
+		err = bootstrap_check_address(settings, &addr, &root->failure) ?:
+		      coll_rejoin_port_join(root->device, settings, &addr, &root->failure);
 	if (err)
 		return err;
 	/* The number that the kernel chose is for everybody. */
-	if (!setup->lanes && !coll_device_status(host->device, &status) &&
+	if (!settings->lanes && !coll_device_status(root->device, &status) &&
 	    status.lanes <= COLLECTIVE_LANES_MAX)
-		setup->lanes = status.lanes;
-	host->peers[0] = addr;
-	host->joined = true;
-	for (i = 1; !err && i < setup->nranks; i++)
-		if (host->arrivals[i].state == ARRIVAL_HERE && host->arrivals[i].guest)
-			err = coll_host_welcome(host, i);
+		settings->lanes = status.lanes;
+	root->peers[0] = addr;
+	root->joined = true;
+	for (i = 1; !err && i < settings->nranks; i++)
+		if (root->ranks[i].state == RANK_ARRIVED && root->ranks[i].conn)
+			err = bootstrap_root_welcome(root, i);
 	return err;
 }
 
 /* Is it clear by which address the others reach rank 0? */
-static bool can_join(const struct coll_host *host)
+static bool can_join(const struct bootstrap_root *root)
 {
-	if (host->joined)
+	if (root->joined)
 		return false;
-	return !host->absent || host->device < 0 || host->setup->local[0] ||
-	       (host->nlisteners == 1 && !host->everywhere);
+	return !root->absent || root->device < 0 || root->settings->local_addr[0] ||
+	       (root->nlisteners == 1 && !root->on_all_addresses);
 }
 
-static int wait_for_events(struct coll_host *host, unsigned int ms, nfds_t *n)
+static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t *n)
 {
 	size_t i;
 
 	*n = 0;
-	for (i = 0; i < host->nlisteners; i++)
-		host->polls[(*n)++] = (struct pollfd) {
-			.fd = host->listeners[i],
-			.events = host->full ? 0 : POLLIN,
+	for (i = 0; i < root->nlisteners; i++)
+		root->polls[(*n)++] = (struct pollfd) {
+			.fd = root->listeners[i],
+			.events = root->conns_full ? 0 : POLLIN,
 		};
-	if (host->full && ms > FULL_MS)
-		ms = FULL_MS;
-	host->full = false;
-	for (i = 0; i < host->nguests; i++) {
-		struct coll_guest *at = &host->guests[i];
+	if (root->conns_full && ms > SLOT_RETRY_MS)
+		ms = SLOT_RETRY_MS;
+	root->conns_full = false;
+	for (i = 0; i < root->nconns; i++) {
+		struct bootstrap_conn *at = &root->conns[i];
 
 		if (at->fd >= 0)
-			host->polls[(*n)++] = (struct pollfd) {
+			root->polls[(*n)++] = (struct pollfd) {
 				.fd = at->fd,
-				.events = host->over && at->rank >= 0 ? POLLIN | POLLOUT : POLLIN,
+				.events = root->has_ended &&
+					at->rank >= 0 ? POLLIN | POLLOUT : POLLIN,
 			};
 	}
-	if (poll(host->polls, *n, ms) >= 0)
+	if (poll(root->polls, *n, ms) >= 0)
 		return 0;
 	*n = 0;
 	return errno == EINTR ? 0 :
-	       coll_fail(&host->why, -errno, "rank 0 cannot wait: %s", strerrordesc_np(errno));
+	       coll_fail(&root->failure, -errno, "rank 0 cannot wait: %s", strerrordesc_np(errno));
 }
 
 /* Wait @ms at most, and do what there is to do. */
-static int turn(struct coll_host *host, unsigned int ms)
+static int poll_once(struct bootstrap_root *root, unsigned int ms)
 {
 	short events;
-	nfds_t n, at = host->nlisteners;
+	nfds_t n, at = root->nlisteners;
 	size_t i;
 	int err;
 
-	err = wait_for_events(host, ms, &n);
-	for (i = 0; !err && n && i < host->nguests; i++) {
-		struct coll_guest *guest = &host->guests[i];
+	err = wait_for_events(root, ms, &n);
+	for (i = 0; !err && n && i < root->nconns; i++) {
+		struct bootstrap_conn *conn = &root->conns[i];
 
 		/* One message may have closed another connection. */
-		while (at < n && guest->fd >= 0 && host->polls[at].fd != guest->fd)
+		while (at < n && conn->fd >= 0 && root->polls[at].fd != conn->fd)
 			at++;
 		if (at == n)
 			break;
-		events = host->polls[at].revents;
-		if (guest->fd < 0 || !events)
+		events = root->polls[at].revents;
+		if (conn->fd < 0 || !events)
 			continue;
 		if (events & ~POLLOUT)
-			err = coll_host_read(host, guest);
-		if (!err && host->over && guest->fd >= 0 && guest->rank >= 0)
-			coll_host_send_last(host, guest);
+			err = bootstrap_conn_read(root, conn);
+		if (!err && root->has_ended && conn->fd >= 0 && conn->rank >= 0)
+			bootstrap_conn_send_last(root, conn);
 	}
 	/* Last, since it may give a guest's place away. */
-	for (i = 0; !err && n && i < host->nlisteners; i++)
-		if (host->polls[i].revents)
-			err = accept_one(host, host->listeners[i]);
+	for (i = 0; !err && n && i < root->nlisteners; i++)
+		if (root->polls[i].revents)
+			err = accept_one(root, root->listeners[i]);
 	return err;
 }
 
 /* Until every rank has joined. */
-static int gather(struct coll_host *host)
+static int gather_ranks(struct bootstrap_root *root)
 {
 	unsigned int left;
 	int err;
 
-	while (host->missing || !host->joined) {
-		if (can_join(host)) {
-			err = join(host);
+	while (root->missing || !root->joined) {
+		if (can_join(root)) {
+			err = join(root);
 			if (err)
 				return err;
 			continue;
 		}
-		left = coll_deadline_left(host->deadline);
+		left = coll_deadline_left(root->deadline);
 		if (!left)
-			return too_late(host);
-		if (host->paused && left > COLL_RETURN_MS / 10)
-			left = COLL_RETURN_MS / 10;
-		err = turn(host, left) ?: check_paused(host);
+			return report_missing(root);
+		if (root->paused && left > BOOTSTRAP_RETURN_MS / 10)
+			left = BOOTSTRAP_RETURN_MS / 10;
+		err = poll_once(root, left) ?: check_paused(root);
 		if (err)
 			return err;
 	}
@@ -397,103 +402,103 @@ static int gather(struct coll_host *host)
  * Tell all how it ended.  A rank that has not come yet would look for rank 0 until its
  * deadline: after a failure rank 0 stays a moment for it.
  */
-static void conclude(struct coll_host *host, int err)
+static void send_result(struct bootstrap_root *root, int err)
 {
-	unsigned int ms = (host->paused ? coll_host_pause_ms(host) : 0) +
-			  (err ? LATE_MS : GOODBYE_MS), left;
+	unsigned int ms = (root->paused ? bootstrap_root_pause_ms(root) : 0) +
+			  (err ? LATE_MS : RESULT_MS), left;
 	uint64_t until = coll_deadline_in(ms);
 	size_t i;
 	int rank;
 
-	host->over = true;
-	host->err = err;
-	host->last_size = err ? coll_message_fail(host->last, err, host->why.text) :
-			  coll_message_table(host->last, host->peers, host->setup->nranks);
-	for (rank = 1; rank < host->setup->nranks; rank++) {
-		struct coll_arrival *at = &host->arrivals[rank];
+	root->has_ended = true;
+	root->err = err;
+	root->last_size = err ? bootstrap_write_fail(root->last, err, root->failure.text) :
+			  bootstrap_write_table(root->last, root->peers, root->settings->nranks);
+	for (rank = 1; rank < root->settings->nranks; rank++) {
+		struct bootstrap_rank *at = &root->ranks[rank];
 
-		at->told = err == -ETIMEDOUT && at->state == ARRIVAL_NONE;
-		host->untold += !at->told;
+		at->last_done = err == -ETIMEDOUT && at->state == RANK_MISSING;
+		root->last_pending += !at->last_done;
 	}
-	for (i = 0; i < host->nguests; i++) {
-		struct coll_guest *guest = &host->guests[i];
+	for (i = 0; i < root->nconns; i++) {
+		struct bootstrap_conn *conn = &root->conns[i];
 
-		if (guest->fd < 0)
+		if (conn->fd < 0)
 			continue;
-		if (guest->rank >= 0)
-			coll_host_send_last(host, guest);
+		if (conn->rank >= 0)
+			bootstrap_conn_send_last(root, conn);
 		else if (!err)
-			coll_host_drop(guest);
+			bootstrap_conn_close(conn);
 	}
-	while (host->untold) {
+	while (root->last_pending) {
 		left = coll_deadline_left(until);
-		if (!left || turn(host, left))
+		if (!left || poll_once(root, left))
 			break;
 	}
-	for (i = 0; i < host->nguests; i++)
-		if (host->guests[i].fd >= 0)
-			coll_host_drop(&host->guests[i]);
+	for (i = 0; i < root->nconns; i++)
+		if (root->conns[i].fd >= 0)
+			bootstrap_conn_close(&root->conns[i]);
 }
 
-static bool allocate(struct coll_host *host)
+static bool allocate(struct bootstrap_root *root)
 {
 	size_t i;
 
-	host->nguests = places(host);
-	if (!host->nguests)
-		host->nguests = 1;
-	host->guests = calloc(host->nguests, sizeof(*host->guests));
-	host->arrivals = calloc(host->setup->nranks, sizeof(*host->arrivals));
-	host->polls = calloc(host->nguests + COLL_LISTENERS_MAX, sizeof(*host->polls));
-	host->last = malloc(COLL_MESSAGE_MAX +
-			    (size_t)host->setup->nranks * COLL_ENTRY_SIZE);
-	if (!host->guests || !host->arrivals || !host->polls || !host->last)
+	root->nconns = conns_wanted(root);
+	if (!root->nconns)
+		root->nconns = 1;
+	root->conns = calloc(root->nconns, sizeof(*root->conns));
+	root->ranks = calloc(root->settings->nranks, sizeof(*root->ranks));
+	root->polls = calloc(root->nconns + BOOTSTRAP_LISTENERS_MAX, sizeof(*root->polls));
+	root->last = malloc(BOOTSTRAP_MESSAGE_MAX +
+			    (size_t)root->settings->nranks * BOOTSTRAP_ENTRY_SIZE);
+	if (!root->conns || !root->ranks || !root->polls || !root->last)
 		return false;
-	for (i = 0; i < host->nguests; i++) {
-		host->guests[i].fd = -1;
-		host->guests[i].rank = -1;
+	for (i = 0; i < root->nconns; i++) {
+		root->conns[i].fd = -1;
+		root->conns[i].rank = -1;
 	}
 	return true;
 }
 
-int coll_rendezvous_host(int fd, struct coll_setup *setup,
-			 struct sockaddr_storage *peers,
-			 struct coll_detail *detail)
+int bootstrap_run_root(int fd, struct coll_settings *settings,
+		       struct sockaddr_storage *peers,
+		       struct coll_detail *detail)
 {
 	char why[COLL_DETAIL_SIZE] = "";
-	struct coll_host host = {
-		.setup = setup,
+	struct bootstrap_root root = {
+		.settings = settings,
 		.peers = peers,
 		.device = fd,
-		.missing = setup->nranks - 1,
-		.absent = setup->nranks - 1,
-		.deadline = setup->deadline,
-		.why = { why, sizeof(why) },
+		.missing = settings->nranks - 1,
+		.absent = settings->nranks - 1,
+		.deadline = settings->deadline,
+		.failure = { why, sizeof(why) },
 	};
 	int err;
 
 	if (fd < 0)
-		coll_fail(&host.why, fd, "rank 0: %s", detail->text);
-	err = coll_rendezvous_identify(setup, &host.why) ?: coll_host_listen(&host);
-	if (!host.nlisteners)
+		coll_fail(&root.failure, fd, "rank 0: %s", detail->text);
+	err = bootstrap_choose_id(settings, &root.failure) ?: bootstrap_root_listen(&root);
+	if (!root.nlisteners)
 		goto out;
-	if (!allocate(&host)) {
+	if (!allocate(&root)) {
 		err = -ENOMEM;
 		goto free;
 	}
-	if (!err && host.nguests < PLACES_MIN)
-		err = few_files(&host, -EMFILE);
+	if (!err && root.nconns < CONNS_MIN)
+		err = too_few_files(&root, -EMFILE);
 	/* Ranks that come while rank 0 joins wait in the listeners' queues. */
 	if (!err)
-		err = gather(&host);
-	conclude(&host, err);
+		err = gather_ranks(&root);
+	send_result(&root, err);
 free:
-	while (host.nlisteners)
-		close(host.listeners[--host.nlisteners]);
-	free(host.last);
-	free(host.polls);
-	free(host.arrivals);
-	free(host.guests);
+	while (root.nlisteners)
+		close(root.listeners[--root.nlisteners]);
+	free(root.last);
+	free(root.polls);
+	free(root.ranks);
+	free(root.conns);
 out:
 	if (err)
 		coll_fail(detail, err, "%s", why[0] ? why : "no memory");

@@ -18,399 +18,401 @@
 #define PAUSE_MS	200	/* and PAUSE_EACH_MS for each rank that pauses */
 #define PAUSE_EACH_MS	2
 
-void coll_host_drop(struct coll_guest *guest)
+void bootstrap_conn_close(struct bootstrap_conn *conn)
 {
 	/* An error says that the other end has closed it already. */
-	(void)shutdown(guest->fd, SHUT_WR);
-	close(guest->fd);
-	guest->fd = -1;
-	guest->rank = -1;
+	(void)shutdown(conn->fd, SHUT_WR);
+	close(conn->fd);
+	conn->fd = -1;
+	conn->rank = -1;
 }
 
 /* Short, and with little before it on its connection: it fits the socket's buffer. */
-static bool tell(const struct coll_guest *guest, const uint8_t *message, size_t size)
+static bool send_message(const struct bootstrap_conn *conn, const uint8_t *message, size_t size)
 {
-	return send(guest->fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	return send(conn->fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) ==
 	       (ssize_t)size;
 }
 
-static void refuse(struct coll_host *host, struct coll_guest *guest, int err,
+static void reject(struct bootstrap_root *root, struct bootstrap_conn *conn, int err,
 		   const char *text)
 {
-	uint8_t message[COLL_MESSAGE_MAX];
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 	char from[COLL_ADDRESS_TEXT];
 
-	coll_address_format(&guest->from, from);
-	snprintf(host->refused, sizeof(host->refused), "%s: %s", from, text);
+	coll_address_format(&conn->from, from);
+	snprintf(root->rejected, sizeof(root->rejected), "%s: %s", from, text);
 	/* It hears why, or only that the connection is closed. */
-	(void)tell(guest, message, coll_message_fail(message, err, text));
-	coll_host_drop(guest);
+	(void)send_message(conn, message, bootstrap_write_fail(message, err, text));
+	bootstrap_conn_close(conn);
 }
 
-static void told(struct coll_host *host, struct coll_arrival *at)
+static void mark_last_done(struct bootstrap_root *root, struct bootstrap_rank *at)
 {
-	if (at->told)
+	if (at->last_done)
 		return;
-	at->told = true;
-	host->untold--;
+	at->last_done = true;
+	root->last_pending--;
 }
 
 /* The rank is missing again. */
-static void forget(struct coll_host *host, struct coll_arrival *at)
+static void drop_rank(struct bootstrap_root *root, struct bootstrap_rank *at)
 {
-	if (at->guest)
-		coll_host_drop(at->guest);
+	if (at->conn)
+		bootstrap_conn_close(at->conn);
 	else
-		host->paused--;
-	at->guest = NULL;
-	at->state = ARRIVAL_NONE;
-	at->lost = true;
-	host->absent++;
+		root->paused--;
+	at->conn = NULL;
+	at->state = RANK_MISSING;
+	at->went_away = true;
+	root->absent++;
 }
 
-int coll_host_lost(struct coll_host *host, struct coll_guest *guest)
+int bootstrap_conn_lost(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
-	struct coll_arrival *at = guest->rank < 0 ? NULL : &host->arrivals[guest->rank];
+	struct bootstrap_rank *at = conn->rank < 0 ? NULL : &root->ranks[conn->rank];
 	char from[COLL_ADDRESS_TEXT];
-	int rank = guest->rank;
+	int rank = conn->rank;
 
 	if (!at) {
-		coll_host_drop(guest);
+		bootstrap_conn_close(conn);
 		return 0;
 	}
-	if (!host->over && at->state < ARRIVAL_JOINED) {
-		forget(host, at);
+	if (!root->has_ended && at->state < RANK_JOINED) {
+		drop_rank(root, at);
 		return 0;
 	}
-	if (host->over) {
-		told(host, at);
-		coll_host_drop(guest);
-		at->guest = NULL;
+	if (root->has_ended) {
+		mark_last_done(root, at);
+		bootstrap_conn_close(conn);
+		at->conn = NULL;
 		return 0;
 	}
 	coll_address_format(&at->from, from);
-	coll_host_drop(guest);
-	at->guest = NULL;
-	return coll_fail(&host->why, -ECONNRESET,
+	bootstrap_conn_close(conn);
+	at->conn = NULL;
+	return coll_fail(&root->failure, -ECONNRESET,
 			 "rank %d (%s) went away while the group formed", rank, from);
 }
 
-void coll_host_send_last(struct coll_host *host, struct coll_guest *guest)
+void bootstrap_conn_send_last(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
-	struct coll_arrival *at = &host->arrivals[guest->rank];
-	ssize_t sent = send(guest->fd, host->last + guest->sent,
-			    host->last_size - guest->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	struct bootstrap_rank *at = &root->ranks[conn->rank];
+	ssize_t sent = send(conn->fd, root->last + conn->last_sent,
+			    root->last_size - conn->last_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (sent > 0)
-		guest->sent += sent;
-	if (sent > 0 && guest->sent < host->last_size)
+		conn->last_sent += sent;
+	if (sent > 0 && conn->last_sent < root->last_size)
 		return;
-	told(host, at);
-	at->guest = NULL;
-	coll_host_drop(guest);
+	mark_last_done(root, at);
+	at->conn = NULL;
+	bootstrap_conn_close(conn);
 }
 
-unsigned int coll_host_pause_ms(const struct coll_host *host)
+unsigned int bootstrap_root_pause_ms(const struct bootstrap_root *root)
 {
-	return PAUSE_MS + PAUSE_EACH_MS * host->paused;
+	return PAUSE_MS + PAUSE_EACH_MS * root->paused;
 }
 
-bool coll_host_pause(struct coll_host *host, int rank)
+bool bootstrap_root_pause(struct bootstrap_root *root, int rank)
 {
-	struct coll_arrival *at = &host->arrivals[rank];
-	struct coll_wait wait = {
-		.id = host->setup->id,
-		.pause_ms = coll_host_pause_ms(host),
+	struct bootstrap_rank *at = &root->ranks[rank];
+	struct bootstrap_wait wait = {
+		.id = root->settings->id,
+		.pause_ms = bootstrap_root_pause_ms(root),
 	};
-	uint8_t message[COLL_MESSAGE_MAX];
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 
 	/* One that is joining comes back to say so. */
-	if (!at->guest || at->guest->have ||
-	    (at->state != ARRIVAL_HERE && at->state != ARRIVAL_JOINED))
+	if (!at->conn || at->conn->in_len ||
+	    (at->state != RANK_ARRIVED && at->state != RANK_JOINED))
 		return false;
-	if (!tell(at->guest, message, coll_message_wait(message, &wait)))
+	if (!send_message(at->conn, message, bootstrap_write_wait(message, &wait)))
 		return false;
-	coll_host_drop(at->guest);
-	at->guest = NULL;
-	at->since = coll_deadline_in(wait.pause_ms + COLL_RETURN_MS);
-	host->paused++;
+	bootstrap_conn_close(at->conn);
+	at->conn = NULL;
+	at->state_at = coll_deadline_in(wait.pause_ms + BOOTSTRAP_RETURN_MS);
+	root->paused++;
 	return true;
 }
 
-int coll_host_welcome(struct coll_host *host, int rank)
+int bootstrap_root_welcome(struct bootstrap_root *root, int rank)
 {
-	const struct coll_setup *setup = host->setup;
-	struct coll_arrival *at = &host->arrivals[rank];
-	struct coll_welcome welcome = {
-		.id = setup->id,
-		.lanes = setup->lanes,
-		.addr = host->peers[0],
+	const struct coll_settings *settings = root->settings;
+	struct bootstrap_rank *at = &root->ranks[rank];
+	struct bootstrap_welcome welcome = {
+		.id = settings->id,
+		.lanes = settings->lanes,
+		.addr = root->peers[0],
 	};
-	uint8_t message[COLL_MESSAGE_MAX];
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 
-	if (at->lanes && at->lanes != (unsigned int)setup->lanes)
-		return coll_fail(&host->why, -EINVAL, "rank %d wants %u lanes, rank 0 has %d",
-				 rank, at->lanes, setup->lanes);
-	strcpy(welcome.name, setup->name);
-	if (!tell(at->guest, message, coll_message_welcome(message, &welcome))) {
-		forget(host, at);
+	if (at->lanes && at->lanes != (unsigned int)settings->lanes)
+		return coll_fail(&root->failure, -EINVAL, "rank %d wants %u lanes, rank 0 has %d",
+				 rank, at->lanes, settings->lanes);
+	strcpy(welcome.name, settings->name);
+	if (!send_message(at->conn, message, bootstrap_write_welcome(message, &welcome))) {
+		drop_rank(root, at);
 		return 0;
 	}
-	at->state = ARRIVAL_WELCOME;
-	at->since = coll_deadline_now();
+	at->state = RANK_WELCOMED;
+	at->state_at = coll_deadline_now();
 	return 0;
 }
 
 /* May the process that said @hello be one of the group?  If not, it is told. */
-static bool acceptable(struct coll_host *host, struct coll_guest *guest,
-		       const struct coll_hello *hello)
+static bool check_hello(struct bootstrap_root *root, struct bootstrap_conn *conn,
+			const struct bootstrap_hello *hello)
 {
-	const struct coll_setup *setup = host->setup;
+	const struct coll_settings *settings = root->settings;
 	char text[200];
 
 	/* Of an earlier run, say, that still looks for its own rank 0. */
-	if (hello->job && setup->job && hello->job != setup->job) {
-		refuse(host, guest, -EAGAIN, "rank 0 there is of another job");
+	if (hello->job && settings->job && hello->job != settings->job) {
+		reject(root, conn, -EAGAIN, "rank 0 there is of another job");
 		return false;
 	}
-	if (hello->name[0] && strcmp(hello->name, setup->name)) {
+	if (hello->name[0] && strcmp(hello->name, settings->name)) {
 		snprintf(text, sizeof(text),
 			 "this is the rendezvous of group %s, not of %s",
-			 setup->name, hello->name);
-		refuse(host, guest, -EINVAL, text);
+			 settings->name, hello->name);
+		reject(root, conn, -EINVAL, text);
 		return false;
 	}
-	if (hello->returns && hello->id != setup->id) {
-		refuse(host, guest, -ECONNRESET, "rank 0 went away, and another one came");
+	if (hello->returns && hello->id != settings->id) {
+		reject(root, conn, -ECONNRESET, "rank 0 went away, and another one came");
 		return false;
 	}
 	return true;
 }
 
 /* What contradicts rank 0 ends the group. */
-static int contradiction(struct coll_host *host, const struct coll_hello *hello,
-			 const char *from)
+static int check_consistent(struct bootstrap_root *root, const struct bootstrap_hello *hello,
+			    const char *from)
 {
-	const struct coll_setup *setup = host->setup;
+	const struct coll_settings *settings = root->settings;
 
-	if (hello->nranks != (unsigned int)setup->nranks)
-		return coll_fail(&host->why, -EINVAL,
+	if (hello->nranks != (unsigned int)settings->nranks)
+		return coll_fail(&root->failure, -EINVAL,
 				 "rank %u (%s) says the group has %u ranks, rank 0 says %d",
-				 hello->rank, from, hello->nranks, setup->nranks);
+				 hello->rank, from, hello->nranks, settings->nranks);
 	/* Unknown before rank 0 has joined, if the kernel is to choose. */
-	if (hello->lanes && setup->lanes && hello->lanes != (unsigned int)setup->lanes)
-		return coll_fail(&host->why, -EINVAL,
+	if (hello->lanes && settings->lanes && hello->lanes != (unsigned int)settings->lanes)
+		return coll_fail(&root->failure, -EINVAL,
 				 "rank %u (%s) wants %u lanes, rank 0 has %d",
-				 hello->rank, from, hello->lanes, setup->lanes);
+				 hello->rank, from, hello->lanes, settings->lanes);
 	if (!hello->rank)
-		return coll_fail(&host->why, -EBUSY,
+		return coll_fail(&root->failure, -EBUSY,
 				 "two processes are rank 0: the other is %s", from);
 	return 0;
 }
 
 /* Has the process that is rank @at left its place to that of @hello?  @drop: the new one goes. */
-static int take_place(struct coll_host *host, struct coll_arrival *at,
-		      const struct coll_hello *hello, const char *from, bool *drop)
+static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *at,
+			   const struct bootstrap_hello *hello, const char *from, bool *drop)
 {
 	char other[COLL_ADDRESS_TEXT];
 
 	*drop = false;
-	if (at->state == ARRIVAL_NONE)
+	if (at->state == RANK_MISSING)
 		return 0;
 	if (at->process == hello->process) {
 		*drop = hello->attempt <= at->attempt;
 		if (*drop)
 			return 0;
-		if (at->guest)
-			coll_host_drop(at->guest);
+		if (at->conn)
+			bootstrap_conn_close(at->conn);
 		else
-			host->paused--;
-		at->guest = NULL;
+			root->paused--;
+		at->conn = NULL;
 		return 0;
 	}
-	if (at->state == ARRIVAL_WELCOME && at->since + STALE_MS < coll_deadline_now()) {
-		forget(host, at);
+	if (at->state == RANK_WELCOMED && at->state_at + STALE_MS < coll_deadline_now()) {
+		drop_rank(root, at);
 		return 0;
 	}
 	coll_address_format(&at->from, other);
-	return coll_fail(&host->why, -EBUSY, "two processes are rank %u: %s and %s",
+	return coll_fail(&root->failure, -EBUSY, "two processes are rank %u: %s and %s",
 			 hello->rank, other, from);
 }
 
 /* The process at the other end has proved which rank it is. */
-static int arrive(struct coll_host *host, struct coll_guest *guest)
+static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
-	const struct coll_hello *hello = &guest->hello;
-	struct coll_wait wait = { .id = host->setup->id };
+	const struct bootstrap_hello *hello = &conn->hello;
+	struct bootstrap_wait wait = { .id = root->settings->id };
 	uint64_t deadline = coll_deadline_in(hello->left_ms);
 	socklen_t length = sizeof(struct sockaddr_storage);
-	uint8_t message[COLL_MESSAGE_MAX];
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 	char from[COLL_ADDRESS_TEXT];
-	struct coll_arrival *at;
+	struct bootstrap_rank *at;
 	bool drop;
 	int err;
 
-	if (!acceptable(host, guest, hello))
+	if (!check_hello(root, conn, hello))
 		return 0;
-	coll_address_format(&guest->from, from);
-	err = host->over ? 0 : contradiction(host, hello, from);
+	coll_address_format(&conn->from, from);
+	err = root->has_ended ? 0 : check_consistent(root, hello, from);
 	if (err)
 		return err;
-	if (hello->rank >= (unsigned int)host->setup->nranks || !hello->rank) {
-		coll_host_drop(guest);
+	if (hello->rank >= (unsigned int)root->settings->nranks || !hello->rank) {
+		bootstrap_conn_close(conn);
 		return 0;
 	}
-	at = &host->arrivals[hello->rank];
-	err = take_place(host, at, hello, from, &drop);
-	if (err && !host->over)
+	at = &root->ranks[hello->rank];
+	err = replace_process(root, at, hello, from, &drop);
+	if (err && !root->has_ended)
 		return err;
 	if (err || drop) {
-		coll_host_drop(guest);
+		bootstrap_conn_close(conn);
 		return 0;
 	}
-	if (at->state == ARRIVAL_NONE) {
-		at->state = ARRIVAL_HERE;
-		host->absent--;
+	if (at->state == RANK_MISSING) {
+		at->state = RANK_ARRIVED;
+		root->absent--;
 	}
-	guest->rank = hello->rank;
-	at->guest = guest;
+	conn->rank = hello->rank;
+	at->conn = conn;
 	at->process = hello->process;
 	at->attempt = hello->attempt;
-	at->since = coll_deadline_now();
-	at->from = guest->from;
+	at->state_at = coll_deadline_now();
+	at->from = conn->from;
 	at->lanes = hello->lanes;
-	memset(&at->via, 0, sizeof(at->via));
-	if (getsockname(guest->fd, (struct sockaddr *)&at->via, &length) ||
-	    !tell(guest, message, coll_message_wait(message, &wait)))
-		return coll_host_lost(host, guest);
-	if (deadline < host->deadline)
-		host->deadline = deadline;
-	if (!host->over && host->joined && at->state == ARRIVAL_HERE)
-		return coll_host_welcome(host, hello->rank);
+	memset(&at->root_addr, 0, sizeof(at->root_addr));
+	if (getsockname(conn->fd, (struct sockaddr *)&at->root_addr, &length) ||
+	    !send_message(conn, message, bootstrap_write_wait(message, &wait)))
+		return bootstrap_conn_lost(root, conn);
+	if (deadline < root->deadline)
+		root->deadline = deadline;
+	if (!root->has_ended && root->joined && at->state == RANK_ARRIVED)
+		return bootstrap_root_welcome(root, hello->rank);
 	return 0;
 }
 
 /* A stranger has introduced itself: rank 0 proves that it knows the secret, and asks. */
-static int challenge(struct coll_host *host, struct coll_guest *guest, const uint8_t *hello)
+static int challenge(struct bootstrap_root *root, struct bootstrap_conn *conn, const uint8_t *hello)
 {
-	const struct coll_setup *setup = host->setup;
-	uint8_t message[COLL_MESSAGE_MAX], nonce[COLL_NONCE_SIZE], proof[COLL_PROOF_SIZE];
+	const struct coll_settings *settings = root->settings;
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX], nonce[COLL_NONCE_SIZE], proof[COLL_PROOF_SIZE];
 
-	if (coll_secret_nonce(setup, nonce))
-		return coll_fail(&host->why, -EAGAIN, "no random numbers");
-	coll_secret_prove(setup, COLL_SIDE_HOST, hello, COLL_HELLO_SIZE, nonce, proof);
-	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, COLL_HELLO_SIZE, nonce, guest->proof);
-	guest->challenged = true;
-	if (!tell(guest, message, coll_message_challenge(message, nonce, proof)))
-		coll_host_drop(guest);
+	if (coll_secret_nonce(settings, nonce))
+		return coll_fail(&root->failure, -EAGAIN, "no random numbers");
+	coll_secret_prove(settings, COLL_SIDE_ROOT, hello, BOOTSTRAP_HELLO_SIZE, nonce, proof);
+	coll_secret_prove(settings, COLL_SIDE_CLIENT, hello, BOOTSTRAP_HELLO_SIZE, nonce,
+			  conn->proof);
+	conn->challenged = true;
+	if (!send_message(conn, message, bootstrap_write_challenge(message, nonce, proof)))
+		bootstrap_conn_close(conn);
 	return 0;
 }
 
-static int stranger(struct coll_host *host, struct coll_guest *guest, int kind,
-		    const uint8_t *body, size_t length)
+static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_conn *conn,
+				  int kind,
+				  const uint8_t *body, size_t length)
 {
 	static const uint8_t none[COLL_NONCE_SIZE];
 
-	if (guest->challenged) {
-		if (kind == COLL_MESSAGE_PROOF && length == COLL_PROOF_SIZE &&
-		    memeql_sec(body, guest->proof, COLL_PROOF_SIZE))
-			return arrive(host, guest);
-		refuse(host, guest, -EACCES, "it does not know the group's secret");
+	if (conn->challenged) {
+		if (kind == BOOTSTRAP_PROOF && length == COLL_PROOF_SIZE &&
+		    memeql_sec(body, conn->proof, COLL_PROOF_SIZE))
+			return rank_arrived(root, conn);
+		reject(root, conn, -EACCES, "it does not know the group's secret");
 		return 0;
 	}
-	if (kind != COLL_MESSAGE_HELLO ||
-	    coll_message_read_hello(body, length, &guest->hello)) {
-		refuse(host, guest, -EPROTO, "malformed greeting");
+	if (kind != BOOTSTRAP_HELLO ||
+	    bootstrap_read_hello(body, length, &conn->hello)) {
+		reject(root, conn, -EPROTO, "malformed greeting");
 		return 0;
 	}
-	if (host->setup->secured != !!memcmp(guest->hello.nonce, none, sizeof(none))) {
-		refuse(host, guest, -EACCES, host->setup->secured ?
+	if (root->settings->secured != !!memcmp(conn->hello.nonce, none, sizeof(none))) {
+		reject(root, conn, -EACCES, root->settings->secured ?
 		       "the group has a secret, and it has none (see COLL_SECRET)" :
 		       "it has a secret, and rank 0 has none (see COLL_SECRET)");
 		return 0;
 	}
-	if (host->setup->secured)
-		return challenge(host, guest, body);
-	return arrive(host, guest);
+	if (root->settings->secured)
+		return challenge(root, conn, body);
+	return rank_arrived(root, conn);
 }
 
-/* A whole message is in @guest->in. */
-static int message(struct coll_host *host, struct coll_guest *guest, int kind,
+/* A whole message is in @conn->in. */
+static int message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
 		   size_t length)
 {
-	const uint8_t *body = guest->in + COLL_HEAD_SIZE;
+	const uint8_t *body = conn->in + BOOTSTRAP_HEAD_SIZE;
 	char text[400], from[COLL_ADDRESS_TEXT];
-	struct coll_arrival *at;
+	struct bootstrap_rank *at;
 	int err;
 
-	if (guest->rank < 0)
-		return stranger(host, guest, kind, body, length);
-	if (host->over)
+	if (conn->rank < 0)
+		return handle_unauthenticated(root, conn, kind, body, length);
+	if (root->has_ended)
 		return 0;
-	at = &host->arrivals[guest->rank];
-	if (kind == COLL_MESSAGE_FAIL) {
-		err = coll_message_read_fail(body, length, text, sizeof(text));
-		return coll_fail(&host->why, err, "%s", text);
+	at = &root->ranks[conn->rank];
+	if (kind == BOOTSTRAP_FAIL) {
+		err = bootstrap_read_fail(body, length, text, sizeof(text));
+		return coll_fail(&root->failure, err, "%s", text);
 	}
-	if (at->state != ARRIVAL_WELCOME || kind != COLL_MESSAGE_ADDRESS ||
-	    length != COLL_ENTRY_SIZE ||
-	    coll_message_read_entry(body, &host->peers[guest->rank])) {
-		coll_address_format(&guest->from, from);
-		return coll_fail(&host->why, -EPROTO, "rank %d (%s) sent a malformed address",
-				 guest->rank, from);
+	if (at->state != RANK_WELCOMED || kind != BOOTSTRAP_ADDRESS ||
+	    length != BOOTSTRAP_ENTRY_SIZE ||
+	    bootstrap_read_entry(body, &root->peers[conn->rank])) {
+		coll_address_format(&conn->from, from);
+		return coll_fail(&root->failure, -EPROTO, "rank %d (%s) sent a malformed address",
+				 conn->rank, from);
 	}
-	at->state = ARRIVAL_JOINED;
-	host->missing--;
+	at->state = RANK_JOINED;
+	root->missing--;
 	return 0;
 }
 
-static int broken(struct coll_host *host, struct coll_guest *guest, int err)
+static int protocol_error(struct bootstrap_root *root, struct bootstrap_conn *conn, int err)
 {
 	char from[COLL_ADDRESS_TEXT];
 
-	if (guest->rank < 0) {
-		refuse(host, guest, -EPROTO, "does not speak this rendezvous");
+	if (conn->rank < 0) {
+		reject(root, conn, -EPROTO, "does not speak this rendezvous");
 		return 0;
 	}
-	if (host->over)
-		return coll_host_lost(host, guest);
-	coll_address_format(&guest->from, from);
-	return coll_fail(&host->why, err, "rank %d (%s) broke the rendezvous", guest->rank,
+	if (root->has_ended)
+		return bootstrap_conn_lost(root, conn);
+	coll_address_format(&conn->from, from);
+	return coll_fail(&root->failure, err, "rank %d (%s) broke the rendezvous", conn->rank,
 			 from);
 }
 
-int coll_host_read(struct coll_host *host, struct coll_guest *guest)
+int bootstrap_conn_read(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
 	size_t want, length;
 	int kind, err;
 	ssize_t got;
 
 	for (;;) {
-		want = COLL_HEAD_SIZE;
+		want = BOOTSTRAP_HEAD_SIZE;
 		length = 0;
 		kind = 0;
-		if (guest->have >= COLL_HEAD_SIZE) {
-			kind = coll_message_head(guest->in, COLL_FAIL_MAX,
-						 &length);
+		if (conn->in_len >= BOOTSTRAP_HEAD_SIZE) {
+			kind = bootstrap_read_head(conn->in, BOOTSTRAP_FAIL_MAX,
+						   &length);
 			if (kind < 0)
-				return broken(host, guest, kind);
+				return protocol_error(root, conn, kind);
 			want += length;
 		}
-		if (kind && guest->have == want) {
-			guest->have = 0;
-			err = message(host, guest, kind, length);
-			if (err || guest->fd < 0)
+		if (kind && conn->in_len == want) {
+			conn->in_len = 0;
+			err = message(root, conn, kind, length);
+			if (err || conn->fd < 0)
 				return err;
 			continue;
 		}
-		got = recv(guest->fd, guest->in + guest->have,
-			   want - guest->have, MSG_DONTWAIT);
+		got = recv(conn->fd, conn->in + conn->in_len,
+			   want - conn->in_len, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
 		if (got <= 0)
-			return coll_host_lost(host, guest);
-		guest->have += got;
+			return bootstrap_conn_lost(root, conn);
+		conn->in_len += got;
 	}
 }

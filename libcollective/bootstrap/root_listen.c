@@ -15,14 +15,14 @@
 #define PAUSE_MAX_MS	250
 
 /**
- * struct verdict - what became of the addresses of a name
+ * struct name_addrs - what became of the addresses of a name
  * @first: the first that is of this host
  * @foreign: the first that is not
  * @own: addresses of this host
  * @outside: of these, that are not loopback
  * @any: of these, that stand for all addresses
  */
-struct verdict {
+struct name_addrs {
 	struct sockaddr_storage first;
 	struct sockaddr_storage foreign;
 	unsigned int own;
@@ -30,17 +30,17 @@ struct verdict {
 	unsigned int any;
 };
 
-static int failed(struct coll_host *host, const struct sockaddr_storage *addr, int err)
+static int listen_failed(struct bootstrap_root *root, const struct sockaddr_storage *addr, int err)
 {
 	char text[COLL_ADDRESS_TEXT];
 
 	coll_address_format(addr, text);
-	return coll_fail(&host->why, err, "rank 0 cannot listen at rendezvous %s: %s%s", text,
+	return coll_fail(&root->failure, err, "rank 0 cannot listen at rendezvous %s: %s%s", text,
 			 strerrordesc_np(-err), err == -EMFILE ? " (see ulimit -n)" : "");
 }
 
 /* Listen at @addr; -EADDRNOTAVAIL: it is not of this host. */
-static int open_one(struct coll_host *host, const struct sockaddr_storage *addr)
+static int open_one(struct bootstrap_root *root, const struct sockaddr_storage *addr)
 {
 	const int on = 1;
 	int fd, err;
@@ -57,19 +57,19 @@ static int open_one(struct coll_host *host, const struct sockaddr_storage *addr)
 		close(fd);
 		return err;
 	}
-	host->listeners[host->nlisteners++] = fd;
+	root->listeners[root->nlisteners++] = fd;
 	return 0;
 }
 
-static void close_all(struct coll_host *host)
+static void close_all(struct bootstrap_root *root)
 {
-	while (host->nlisteners)
-		close(host->listeners[--host->nlisteners]);
+	while (root->nlisteners)
+		close(root->listeners[--root->nlisteners]);
 }
 
 /* On the addresses of the name that are of this host, as far as they are allowed. */
-static int open_own(struct coll_host *host, const struct addrinfo *where,
-		    struct verdict *verdict)
+static int open_own(struct bootstrap_root *root, const struct addrinfo *where,
+		    struct name_addrs *name_addrs)
 {
 	struct coll_detail none = { NULL, 0 };
 	struct sockaddr_storage addr;
@@ -77,37 +77,37 @@ static int open_own(struct coll_host *host, const struct addrinfo *where,
 	size_t at = 0;
 	int err;
 
-	memset(verdict, 0, sizeof(*verdict));
-	for (; where && host->nlisteners < COLL_LISTENERS_MAX; where = where->ai_next) {
+	memset(name_addrs, 0, sizeof(*name_addrs));
+	for (; where && root->nlisteners < BOOTSTRAP_LISTENERS_MAX; where = where->ai_next) {
 		memset(&addr, 0, sizeof(addr));
 		memcpy(&addr, where->ai_addr, where->ai_addrlen);
 		if (!coll_address_length(&addr))
 			continue;
-		if (coll_rendezvous_allowed(host->setup, &addr, &none)) {
-			verdict->foreign = addr;
+		if (bootstrap_check_address(root->settings, &addr, &none)) {
+			name_addrs->foreign = addr;
 			continue;
 		}
-		err = open_one(host, &addr);
+		err = open_one(root, &addr);
 		if (err == -EADDRNOTAVAIL) {
-			verdict->foreign = addr;
+			name_addrs->foreign = addr;
 			continue;
 		}
 		if (err)
-			return failed(host, &addr, err);
-		if (!verdict->own++)
-			verdict->first = addr;
-		verdict->outside += !coll_address_is_loopback(&addr);
-		verdict->any += coll_address_is_any(&addr);
+			return listen_failed(root, &addr, err);
+		if (!name_addrs->own++)
+			name_addrs->first = addr;
+		name_addrs->outside += !coll_address_is_loopback(&addr);
+		name_addrs->any += coll_address_is_any(&addr);
 		coll_address_format(&addr, text);
-		at += snprintf(host->where + at, sizeof(host->where) - at, "%s%s",
+		at += snprintf(root->listening_on + at, sizeof(root->listening_on) - at, "%s%s",
 			       at ? ", " : "", text);
-		at = at < sizeof(host->where) ? at : sizeof(host->where) - 1;
+		at = at < sizeof(root->listening_on) ? at : sizeof(root->listening_on) - 1;
 	}
 	return 0;
 }
 
 /* On all addresses, since others may know this host by any of them. */
-static int open_everywhere(struct coll_host *host, const struct sockaddr_storage *instead)
+static int open_everywhere(struct bootstrap_root *root, const struct sockaddr_storage *instead)
 {
 	struct sockaddr_storage any[2] = {
 		{ .ss_family = AF_INET },
@@ -116,80 +116,82 @@ static int open_everywhere(struct coll_host *host, const struct sockaddr_storage
 	char text[COLL_ADDRESS_TEXT];
 	int i, err;
 
-	close_all(host);
+	close_all(root);
 	for (i = 0; i < 2; i++) {
-		coll_address_set_port(&any[i], host->setup->port);
-		err = open_one(host, &any[i]);
+		coll_address_set_port(&any[i], root->settings->root_port);
+		err = open_one(root, &any[i]);
 		/* IPv6 may be switched off. */
-		if (err && (err != -EADDRNOTAVAIL || (i && !host->nlisteners)))
-			return failed(host, &any[i], err);
+		if (err && (err != -EADDRNOTAVAIL || (i && !root->nlisteners)))
+			return listen_failed(root, &any[i], err);
 	}
-	host->everywhere = true;
+	root->on_all_addresses = true;
 	coll_address_format(instead, text);
-	snprintf(host->where, sizeof(host->where),
-		 "port %d of all addresses (here %.60s is %s)", host->setup->port,
-		 host->setup->host, text);
+	snprintf(root->listening_on, sizeof(root->listening_on),
+		 "port %d of all addresses (here %.60s is %s)", root->settings->root_port,
+		 root->settings->root_host, text);
 	return 0;
 }
 
-static int open_at(struct coll_host *host, const struct addrinfo *where)
+static int open_at(struct bootstrap_root *root, const struct addrinfo *where)
 {
-	const bool open = coll_rendezvous_open(host->setup);
-	const bool numeric = coll_address_is_numeric(host->setup->host);
-	struct verdict verdict;
+	const bool open = bootstrap_is_open(root->settings);
+	const bool numeric = coll_address_is_numeric(root->settings->root_host);
+	struct name_addrs name_addrs;
 	char text[COLL_ADDRESS_TEXT];
 	int err;
 
-	err = open_own(host, where, &verdict);
+	err = open_own(root, where, &name_addrs);
 	if (err)
 		return err;
-	host->bound = verdict.first;
+	root->bound = name_addrs.first;
 	/* 0.0.0.0 and :: stand for the addresses of both families. */
-	if (verdict.any)
-		return open_everywhere(host, &verdict.first);
-	if (verdict.own && (verdict.outside || numeric || !open))
+	if (name_addrs.any)
+		return open_everywhere(root, &name_addrs.first);
+	if (name_addrs.own && (name_addrs.outside || numeric || !open))
 		return 0;
-	if (verdict.own)
-		return open_everywhere(host, &verdict.first);
+	if (name_addrs.own)
+		return open_everywhere(root, &name_addrs.first);
 	if (!open)
-		return coll_rendezvous_allowed(host->setup, &verdict.foreign, &host->why) ?:
-		       failed(host, &verdict.foreign, -EADDRNOTAVAIL);
-	if (host->setup->secured)
-		return open_everywhere(host, &verdict.foreign);
-	coll_address_format(&verdict.foreign, text);
-	return coll_fail(&host->why, -EADDRNOTAVAIL,
+		return bootstrap_check_address(root->settings, &name_addrs.foreign,
+					       &root->failure) ?:
+		       listen_failed(root, &name_addrs.foreign, -EADDRNOTAVAIL);
+	if (root->settings->secured)
+		return open_everywhere(root, &name_addrs.foreign);
+	coll_address_format(&name_addrs.foreign, text);
+	return coll_fail(&root->failure, -EADDRNOTAVAIL,
 			 "rank 0 cannot listen at rendezvous %s: %s is no address of its host",
-			 host->setup->host, text);
+			 root->settings->root_host, text);
 }
 
 /* The name may be known a moment later. */
-int coll_host_listen(struct coll_host *host)
+int bootstrap_root_listen(struct bootstrap_root *root)
 {
-	const struct coll_setup *setup = host->setup;
+	const struct coll_settings *settings = root->settings;
 	unsigned int pause = PAUSE_MIN_MS, left;
 	char text[COLL_RESOLVE_TEXT] = "";
 	struct addrinfo *where;
 	int err;
 
 	for (;;) {
-		err = coll_resolve(setup->host, setup->port, host->deadline, &where, text);
+		err = coll_resolve(settings->root_host, settings->root_port, root->deadline,
+				   &where, text);
 		if (!err)
 			break;
-		left = coll_deadline_left(host->deadline);
+		left = coll_deadline_left(root->deadline);
 		if (err != -EAGAIN || !left)
-			return coll_fail(&host->why, err == -EAGAIN ? -EADDRNOTAVAIL : err,
+			return coll_fail(&root->failure, err == -EAGAIN ? -EADDRNOTAVAIL : err,
 					 "rank 0 cannot listen at rendezvous %s: %s",
-					 setup->host, text);
+					 settings->root_host, text);
 		/* Only a signal ends it early. */
 		(void)poll(NULL, 0, pause < left ? pause : left);
 		pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
 	}
-	err = open_at(host, where);
+	err = open_at(root, where);
 	freeaddrinfo(where);
 	/* With one of the files back the ranks can hear that files are what is missing. */
-	if ((err == -EMFILE || err == -ENFILE) && host->nlisteners > 1)
-		close(host->listeners[--host->nlisteners]);
+	if ((err == -EMFILE || err == -ENFILE) && root->nlisteners > 1)
+		close(root->listeners[--root->nlisteners]);
 	else if (err)
-		close_all(host);
+		close_all(root);
 	return err;
 }

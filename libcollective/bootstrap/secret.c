@@ -28,7 +28,7 @@ static int digit(char c)
 }
 
 /* 64 digits and nothing behind them but the end of a line. */
-static int parse(uint8_t *secret, const char *text, size_t length)
+static int parse_digits(uint8_t *secret, const char *text, size_t length)
 {
 	size_t i;
 
@@ -45,13 +45,13 @@ static int parse(uint8_t *secret, const char *text, size_t length)
 }
 
 /* 32 bytes, or the digits of 32. */
-static int take(uint8_t *key, const char *text, ssize_t length)
+static int parse_key(uint8_t *key, const char *text, ssize_t length)
 {
 	if (length == COLLECTIVE_SECRET_SIZE) {
 		memcpy(key, text, length);
 		return 0;
 	}
-	return length < 0 ? -EINVAL : parse(key, text, length);
+	return length < 0 ? -EINVAL : parse_digits(key, text, length);
 }
 
 /* A file that only its owner can read, the user of this process or root. */
@@ -76,7 +76,7 @@ static int read_file(uint8_t *key, const char *path, struct coll_detail *detail)
 				 "COLL_SECRET_FILE=%s: it has to be a file that only its owner can read (chmod 600)",
 				 path);
 	}
-	err = take(key, text, read(fd, text, sizeof(text)));
+	err = parse_key(key, text, read(fd, text, sizeof(text)));
 	close(fd);
 	explicit_bzero(text, sizeof(text));
 	if (err)
@@ -141,7 +141,7 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 				 length == -EINVAL ? "neither a file nor a pipe" :
 				 length == -ETIMEDOUT ? "its writer has not closed it" :
 				 strerrordesc_np(-length));
-	err = take(key, text, length);
+	err = parse_key(key, text, length);
 	explicit_bzero(text, sizeof(text));
 	if (err)
 		return coll_fail(detail, err,
@@ -171,7 +171,7 @@ static struct coll_secret *secret_new(void)
 
 	if (!secret)
 		return NULL;
-	secret->holders = 1;
+	secret->refs = 1;
 	secret->key = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			   0);
 	if (secret->key == MAP_FAILED) {
@@ -187,13 +187,13 @@ static struct coll_secret *secret_new(void)
 void coll_secret_get(struct coll_secret *secret)
 {
 	if (secret)
-		__atomic_add_fetch(&secret->holders, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&secret->refs, 1, __ATOMIC_RELAXED);
 }
 
 void coll_secret_put(struct coll_secret *secret)
 {
 	/* Acquire and release: the page is unmapped after the last use. */
-	if (!secret || __atomic_sub_fetch(&secret->holders, 1, __ATOMIC_ACQ_REL))
+	if (!secret || __atomic_sub_fetch(&secret->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	explicit_bzero(secret->key, COLLECTIVE_SECRET_SIZE);
 	munmap(secret->key, sysconf(_SC_PAGESIZE));
@@ -208,8 +208,9 @@ static bool is_zero(const uint8_t *key)
 }
 
 /* The first of the places where a secret may be that has one; empty is none, which is wrong. */
-static int find(uint8_t *key, const struct coll_setup *setup, const struct coll_config *config,
-		struct coll_detail *detail)
+static int find_key(uint8_t *key, const struct coll_settings *settings,
+		    const struct coll_config *config,
+		    struct coll_detail *detail)
 {
 	static const char * const names[] = { "COLL_SECRET", "COLL_SECRET_FD",
 					      "COLL_SECRET_FILE" };
@@ -231,12 +232,12 @@ static int find(uint8_t *key, const struct coll_setup *setup, const struct coll_
 	if (i == 3)
 		return read_file(key, value, detail);
 	if (i == 2)
-		return read_fd_or_file(key, value, setup->deadline, detail);
-	return parse(key, value, strlen(value)) ?
+		return read_fd_or_file(key, value, settings->deadline, detail);
+	return parse_digits(key, value, strlen(value)) ?
 	       coll_fail(detail, -EINVAL, "COLL_SECRET is not 64 hexadecimal digits") : 0;
 }
 
-int coll_secret_fill(struct coll_setup *setup, const struct coll_config *config,
+int coll_secret_fill(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
 	struct coll_secret *secret = secret_new();
@@ -244,19 +245,19 @@ int coll_secret_fill(struct coll_setup *setup, const struct coll_config *config,
 
 	if (!secret)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = find(secret->key, setup, config, detail);
+	err = find_key(secret->key, settings, config, detail);
 	if (!err && is_zero(secret->key))
 		err = coll_fail(detail, -EINVAL, "a secret of zeros is none");
 	if (err) {
 		coll_secret_put(secret);
 		return err == -ENODATA ? 0 : err;
 	}
-	setup->secret = secret;
-	setup->secured = true;
+	settings->secret = secret;
+	settings->secured = true;
 	return 0;
 }
 
-int coll_secret_make(struct coll_setup *setup, struct coll_detail *detail)
+int coll_secret_make(struct coll_settings *settings, struct coll_detail *detail)
 {
 	struct coll_secret *secret = secret_new();
 
@@ -266,20 +267,20 @@ int coll_secret_make(struct coll_setup *setup, struct coll_detail *detail)
 		coll_secret_put(secret);
 		return coll_fail(detail, -EAGAIN, "no random numbers");
 	}
-	setup->secret = secret;
-	setup->secured = true;
+	settings->secret = secret;
+	settings->secured = true;
 	return 0;
 }
 
-int coll_secret_nonce(const struct coll_setup *setup, uint8_t nonce[COLL_NONCE_SIZE])
+int coll_secret_nonce(const struct coll_settings *settings, uint8_t nonce[COLL_NONCE_SIZE])
 {
 	memset(nonce, 0, COLL_NONCE_SIZE);
-	if (setup->secured && getrandom(nonce, COLL_NONCE_SIZE, 0) != COLL_NONCE_SIZE)
+	if (settings->secured && getrandom(nonce, COLL_NONCE_SIZE, 0) != COLL_NONCE_SIZE)
 		return -EAGAIN;
 	return 0;
 }
 
-void coll_secret_prove(const struct coll_setup *setup, enum coll_side side,
+void coll_secret_prove(const struct coll_settings *settings, enum coll_proof_side side,
 		       const uint8_t *hello, size_t size,
 		       const uint8_t nonce[COLL_NONCE_SIZE],
 		       uint8_t proof[COLL_PROOF_SIZE])
@@ -287,7 +288,7 @@ void coll_secret_prove(const struct coll_setup *setup, enum coll_side side,
 	const uint8_t label = side;
 	struct hmac_sha256_ctx ctx;
 
-	hmac_sha256_set_key(&ctx, COLLECTIVE_SECRET_SIZE, setup->secret->key);
+	hmac_sha256_set_key(&ctx, COLLECTIVE_SECRET_SIZE, settings->secret->key);
 	hmac_sha256_update(&ctx, sizeof(label), &label);
 	hmac_sha256_update(&ctx, size, hello);
 	hmac_sha256_update(&ctx, COLL_NONCE_SIZE, nonce);

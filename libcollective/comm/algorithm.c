@@ -19,7 +19,7 @@ static int find(const char * const *names, size_t n, const char *word, size_t le
 	return -1;
 }
 
-static int algorithm_item(struct coll_setup *setup, const char *item, size_t length)
+static int algorithm_item(struct coll_settings *settings, const char *item, size_t length)
 {
 	const char *colon = memchr(item, ':', length);
 	const char *word = colon ? colon + 1 : item;
@@ -30,25 +30,25 @@ static int algorithm_item(struct coll_setup *setup, const char *item, size_t len
 	if (algorithm < 0)
 		return -EINVAL;
 	if (!colon) {
-		memset(setup->algorithm, algorithm, COLLECTIVE_OPCODE_COUNT);
+		memset(settings->algorithm, algorithm, COLLECTIVE_OPCODE_COUNT);
 		return 0;
 	}
 	opcode = find(coll_names_opcodes, SIZE(coll_names_opcodes), item, colon - item);
 	if (opcode < 0)
 		return -EINVAL;
-	setup->algorithm[opcode] = algorithm;
+	settings->algorithm[opcode] = algorithm;
 	return 0;
 }
 
-int coll_setup_algorithms(struct coll_setup *setup, const char *text,
-			  struct coll_detail *detail)
+int coll_config_algorithms(struct coll_settings *settings, const char *text,
+			   struct coll_detail *detail)
 {
 	const char *item = text;
 	size_t length;
 
 	for (;; item += length + 1) {
 		length = strcspn(item, ",");
-		if (algorithm_item(setup, item, length))
+		if (algorithm_item(settings, item, length))
 			return coll_fail(detail, -EINVAL,
 					 "algorithm %.*s is not ring, tree or direct, perhaps with a collective and a colon before it",
 					 (int)length, item);

@@ -18,14 +18,14 @@
 #define NUMBER_LENGTH	16
 #define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
 
-bool coll_comm_foreign(const struct coll_comm *comm)
+bool coll_comm_is_foreign(const struct coll_comm *comm)
 {
 	return comm->pid != getpid();
 }
 
 int coll_comm_lock(struct coll_comm *comm)
 {
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	pthread_mutex_lock(&comm->lock);
 	return 0;
@@ -36,40 +36,40 @@ void coll_comm_unlock(struct coll_comm *comm)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-struct coll_comm *coll_comm_new(const struct coll_setup *setup)
+struct coll_comm *coll_comm_new(const struct coll_settings *settings)
 {
 	struct coll_comm *comm = calloc(1, sizeof(*comm));
 
 	if (!comm)
 		return NULL;
-	comm->exchange = calloc(setup->nranks, COLL_RECORD_SIZE);
+	comm->exchange = calloc(settings->nranks, COLL_RECORD_SIZE);
 	if (!comm->exchange) {
 		free(comm);
 		return NULL;
 	}
 	comm->fd = -1;
 	comm->pid = getpid();
-	comm->rank = setup->rank;
-	comm->nranks = setup->nranks;
-	comm->setup = *setup;
-	coll_secret_get(comm->setup.secret);
+	comm->rank = settings->rank;
+	comm->nranks = settings->nranks;
+	comm->settings = *settings;
+	coll_secret_get(comm->settings.secret);
 	pthread_mutex_init(&comm->lock, NULL);
-	pthread_mutex_init(&comm->order, NULL);
+	pthread_mutex_init(&comm->split_lock, NULL);
 	return comm;
 }
 
-struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_setup *setup)
+struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_settings *settings)
 {
-	size_t stem = parent->stem ?: strnlen(parent->setup.name, STEM_MAX);
+	size_t stem = parent->name_stem ?: strnlen(parent->settings.name, STEM_MAX);
 	struct coll_comm *child;
 
-	snprintf(setup->name, sizeof(setup->name), "%.*s.%016llx", (int)stem,
-		 parent->setup.name, (unsigned long long)setup->id);
-	setup->door = -1;
-	child = coll_comm_new(setup);
+	snprintf(settings->name, sizeof(settings->name), "%.*s.%016llx", (int)stem,
+		 parent->settings.name, (unsigned long long)settings->id);
+	settings->rejoin_fd = -1;
+	child = coll_comm_new(settings);
 	if (!child)
 		return NULL;
-	child->stem = stem;
+	child->name_stem = stem;
 	child->addr = parent->addr;
 	return child;
 }
@@ -80,16 +80,16 @@ void coll_comm_free(struct coll_comm *comm)
 		return;
 	if (comm->fd >= 0)
 		close(comm->fd);
-	coll_lifeline_close(&comm->setup);
+	coll_rejoin_port_close(&comm->settings);
 	coll_shrink_free(comm->shrink);
 	coll_request_free_all(comm);
 	coll_mem_free_all(comm);
-	if (!coll_comm_foreign(comm)) {
-		pthread_mutex_destroy(&comm->order);
+	if (!coll_comm_is_foreign(comm)) {
+		pthread_mutex_destroy(&comm->split_lock);
 		pthread_mutex_destroy(&comm->lock);
 	}
 	free(comm->exchange);
-	coll_secret_put(comm->setup.secret);
+	coll_secret_put(comm->settings.secret);
 	free(comm->peers);
 	free(comm);
 }
@@ -98,7 +98,7 @@ int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail)
 {
-	const struct coll_setup *setup = &comm->setup;
+	const struct coll_settings *settings = &comm->settings;
 	char why[COLL_DETAIL_SIZE / 2] = "";
 	const size_t size = comm->nranks * sizeof(*peers);
 	struct collective_status status;
@@ -111,18 +111,18 @@ int coll_comm_connect(struct coll_comm *comm,
 		memcpy(comm->peers, peers, size);
 	}
 	err = coll_device_connect(comm->fd, peers, comm->nranks,
-				  coll_deadline_left(setup->deadline));
+				  coll_deadline_left(settings->deadline));
 	if (!err || err == -EINPROGRESS)
 		return err;
 	if (!coll_device_status(comm->fd, &status))
-		coll_reason_format(&status.group, why, sizeof(why));
+		coll_failure_format(&status.group, why, sizeof(why));
 	return coll_fail(detail, err,
 			 "group %s: rank %d cannot connect to its peers: %s",
-			 setup->name, setup->rank, *why ? why :
+			 settings->name, settings->rank, *why ? why :
 			 coll_strerror(err));
 }
 
-void coll_comm_note(struct coll_comm *comm, const char *text)
+void coll_comm_set_failure(struct coll_comm *comm, const char *text)
 {
 	struct collective_status status = { 0 };
 
@@ -130,9 +130,9 @@ void coll_comm_note(struct coll_comm *comm, const char *text)
 		coll_device_status(comm->fd, &status);
 	if (coll_comm_lock(comm))
 		return;
-	strcpy(comm->note, text);
-	comm->noted = status.last.instance;
-	comm->noted_kind = status.group.kind;
+	strcpy(comm->failure, text);
+	comm->failure_instance = status.last.instance;
+	comm->failure_kind = status.group.kind;
 	coll_comm_unlock(comm);
 }
 
@@ -148,7 +148,7 @@ int coll_size(const struct coll_comm *comm)
 
 const char *coll_name(const struct coll_comm *comm)
 {
-	return comm->setup.name;
+	return comm->settings.name;
 }
 
 int coll_comm_failed(struct coll_comm *comm)
@@ -156,7 +156,7 @@ int coll_comm_failed(struct coll_comm *comm)
 	struct collective_status status;
 	int err;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	err = coll_device_status(comm->fd, &status);
 	if (err || status.group.kind == COLLECTIVE_REASON_NONE)
@@ -171,10 +171,10 @@ int coll_finalize(struct coll_comm *comm)
 	if (!comm)
 		return 0;
 	state = coll_cancellation_off();
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		err = -EPERM;
 	else
-		err = comm->left ? 0 : coll_device_leave(comm->fd);
+		err = comm->has_left ? 0 : coll_device_leave(comm->fd);
 	coll_comm_free(comm);
 	coll_cancellation_restore(state);
 	return err;

@@ -18,21 +18,21 @@ struct request;
  * @pid: of the process that made it
  * @rank: mine
  * @nranks: how many there are
- * @setup: what the group was made with, which its children (split.c) inherit
- * @stem: characters of its name that its children's begin with; 0: those that fit
+ * @settings: what the group was made with, which its children (split.c) inherit
+ * @name_stem: characters of its name that its children's begin with; 0: those that fit
  * @addr: where it listens
  * @peers: where all listen, by rank, with their doors; NULL before CONNECT
  * @lock: protects the fields below
  * @regions: memory known to mem.c, in no order
  * @nregions: how many
- * @room: how many @regions has room for
- * @note: why the latest call failed, where the kernel knows no reason; or empty
- * @noted: operation that had failed last when @note was written
- * @noted_kind: what the group had failed by, enum collective_reason_kind
+ * @regions_max: how many @regions has room for
+ * @failure: why the latest call failed, where the kernel knows no reason; or empty
+ * @failure_instance: operation that had failed last when @failure was written
+ * @failure_kind: what the group had failed by, enum collective_reason_kind
  * @requests: operations under way, see request.c
  * @detail: what coll_error_detail() returned last
- * @order: one split at a time; taken before @lock; protects the fields below
- * @left: the group has been left already
+ * @split_lock: one split at a time; taken before @lock; protects the fields below
+ * @has_left: the group has been left already
  * @shrink: what lasts over calls of coll_shrink(); NULL: there was none
  * @nsplits: splits begun
  * @exchange: what the ranks tell each other in a split, COLL_RECORD_SIZE each;
@@ -43,23 +43,23 @@ struct coll_comm {
 	pid_t pid;
 	int rank;
 	int nranks;
-	struct coll_setup setup;
-	size_t stem;
+	struct coll_settings settings;
+	size_t name_stem;
 	struct sockaddr_storage addr;
 	struct sockaddr_storage *peers;
 
 	pthread_mutex_t lock;
 	struct coll_region *regions;
 	size_t nregions;
-	size_t room;
-	char note[COLL_DETAIL_SIZE];
-	__u64 noted;
-	__u32 noted_kind;
+	size_t regions_max;
+	char failure[COLL_DETAIL_SIZE];
+	__u64 failure_instance;
+	__u32 failure_kind;
 	struct request *requests;
 	char detail[COLL_DETAIL_SIZE];
 
-	pthread_mutex_t order;
-	bool left;
+	pthread_mutex_t split_lock;
+	bool has_left;
 	struct coll_shrink *shrink;
 	unsigned int nsplits;
 	uint8_t *exchange;
@@ -71,20 +71,20 @@ struct coll_comm {
  * Is this process a child of the one that made @comm?  Its copies of the locks may be held for
  * ever, by threads that it does not have, so every function asks before it takes one.
  */
-bool coll_comm_foreign(const struct coll_comm *comm);
+bool coll_comm_is_foreign(const struct coll_comm *comm);
 
 /* Take @comm->lock.  Return: 0, -EPERM: a child, nothing is locked. */
 int coll_comm_lock(struct coll_comm *comm);
 void coll_comm_unlock(struct coll_comm *comm);
 
 /* A communicator without a device yet, or NULL: no memory. */
-struct coll_comm *coll_comm_new(const struct coll_setup *setup);
+struct coll_comm *coll_comm_new(const struct coll_settings *settings);
 
 /*
- * A communicator for a group of some of @parent's ranks, with @setup->id, rank and
- * nranks; names it in @setup.  NULL: no memory.
+ * A communicator for a group of some of @parent's ranks, with @settings->id, rank and
+ * nranks; names it in @settings.  NULL: no memory.
  */
-struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_setup *setup);
+struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_settings *settings);
 
 /* Close the device and free everything; NULL is ignored. */
 void coll_comm_free(struct coll_comm *comm);
@@ -101,7 +101,7 @@ int coll_comm_connect(struct coll_comm *comm,
  * Keep @text for coll_error_detail(), until another call fails; empty: what the kernel says is
  * the latest.
  */
-void coll_comm_note(struct coll_comm *comm, const char *text);
+void coll_comm_set_failure(struct coll_comm *comm, const char *text);
 
 /* Say why memory was not registered, for coll_error_detail(); @err 0 says nothing. */
 int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,

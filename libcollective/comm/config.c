@@ -50,7 +50,7 @@ static const struct launcher {
 #define N_LAUNCHERS	(sizeof(launchers) / sizeof(*launchers))
 
 /* Variables of launched processes that say neither which rank nor of how many. */
-static const char * const hints[] = {
+static const char * const launch_hints[] = {
 	"PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
 	"LOCAL_RANK", "MPI_LOCALRANKID",
 	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -71,8 +71,8 @@ static const char *text(const char *name)
 	return value && *value ? value : NULL;
 }
 
-static int number(const char *name, unsigned long max, unsigned long *value,
-		  struct coll_detail *detail)
+static int read_number(const char *name, unsigned long max, unsigned long *value,
+		       struct coll_detail *detail)
 {
 	const char *at = text(name);
 	char *end;
@@ -88,8 +88,8 @@ static int number(const char *name, unsigned long max, unsigned long *value,
 	return 0;
 }
 
-static int copy(char *to, size_t size, const char *from, const char *what,
-		struct coll_detail *detail)
+static int copy_text(char *to, size_t size, const char *from, const char *what,
+		     struct coll_detail *detail)
 {
 	if (strlen(from) >= size)
 		return coll_fail(detail, -EINVAL, "%s is too long: %s", what,
@@ -98,7 +98,7 @@ static int copy(char *to, size_t size, const char *from, const char *what,
 	return 0;
 }
 
-bool coll_setup_name_ok(const char *name)
+bool coll_config_name_valid(const char *name)
 {
 	size_t length = strlen(name);
 
@@ -108,7 +108,7 @@ bool coll_setup_name_ok(const char *name)
 }
 
 /* One of the two is set, or both are and one is empty: which is missing? */
-static int half(const struct launcher *launcher, struct coll_detail *detail)
+static int incomplete_pair(const struct launcher *launcher, struct coll_detail *detail)
 {
 	const char *there = text(launcher->rank) ? launcher->rank : launcher->size;
 	const char *missing = there == launcher->rank ? launcher->size : launcher->rank;
@@ -143,11 +143,11 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 		}
 		/* Our own are set on purpose. */
 		if (!i && (raw(at->rank) || raw(at->size)))
-			return half(at, detail);
+			return incomplete_pair(at, detail);
 	}
 	for (i = 0; i < N_LAUNCHERS; i++)
 		if (raw(launchers[i].rank) || raw(launchers[i].size))
-			return half(&launchers[i], detail);
+			return incomplete_pair(&launchers[i], detail);
 	if (config->rendezvous)
 		return coll_fail(detail, -EINVAL,
 				 "there is a rendezvous, %s, but neither rank nor size: set COLL_RANK and COLL_SIZE",
@@ -156,11 +156,11 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 		return coll_fail(detail, -EINVAL,
 				 "the configuration has rank %d, but no number of ranks",
 				 config->rank);
-	for (i = 0; i < sizeof(hints) / sizeof(*hints); i++)
-		if (raw(hints[i]))
+	for (i = 0; i < sizeof(launch_hints) / sizeof(*launch_hints); i++)
+		if (raw(launch_hints[i]))
 			return coll_fail(detail, -EINVAL,
 					 "%s is %s, but neither rank nor size is known: set COLL_RANK and COLL_SIZE (0 and 1 for a group of one)",
-					 hints[i], text(hints[i]) ? "set" : "empty");
+					 launch_hints[i], text(launch_hints[i]) ? "set" : "empty");
 	return 0;
 }
 
@@ -185,8 +185,8 @@ static uint64_t job_number(const struct launcher *launcher)
 	return known ? hash | 1 : 0;
 }
 
-static int identity(struct coll_setup *setup, const struct coll_config *config,
-		    const char **launcher, struct coll_detail *detail)
+static int read_identity(struct coll_settings *settings, const struct coll_config *config,
+			 const char **launcher, struct coll_detail *detail)
 {
 	unsigned long rank = 0, size = 0;
 	const struct launcher *found;
@@ -194,59 +194,60 @@ static int identity(struct coll_setup *setup, const struct coll_config *config,
 
 	*launcher = NULL;
 	if (config->nranks) {
-		setup->rank = config->rank;
-		setup->nranks = config->nranks;
+		settings->rank = config->rank;
+		settings->nranks = config->nranks;
 	} else {
 		err = find_launcher(config, &found, detail);
 		if (err)
 			return err;
 		if (!found) {
-			setup->rank = 0;
-			setup->nranks = 1;
+			settings->rank = 0;
+			settings->nranks = 1;
 			return 0;
 		}
 		*launcher = found->name;
-		err = number(found->rank, INT_MAX, &rank, detail) ?:
-		      number(found->size, INT_MAX, &size, detail);
+		err = read_number(found->rank, INT_MAX, &rank, detail) ?:
+		      read_number(found->size, INT_MAX, &size, detail);
 		if (err)
 			return err;
-		setup->rank = rank;
-		setup->nranks = size;
-		setup->job = job_number(found);
+		settings->rank = rank;
+		settings->nranks = size;
+		settings->job = job_number(found);
 	}
-	if (setup->nranks < 1 || setup->nranks > COLLECTIVE_RANKS_MAX)
+	if (settings->nranks < 1 || settings->nranks > COLLECTIVE_RANKS_MAX)
 		return coll_fail(detail, -EINVAL,
-				 "%d ranks: a group has 1 to %d", setup->nranks,
+				 "%d ranks: a group has 1 to %d", settings->nranks,
 				 COLLECTIVE_RANKS_MAX);
-	if (setup->rank < 0 || setup->rank >= setup->nranks)
+	if (settings->rank < 0 || settings->rank >= settings->nranks)
 		return coll_fail(detail, -EINVAL,
 				 "rank %d is outside a group of %d",
-				 setup->rank, setup->nranks);
+				 settings->rank, settings->nranks);
 	return 0;
 }
 
-static int empty(const char *name, struct coll_detail *detail)
+static int empty_variable(const char *name, struct coll_detail *detail)
 {
 	return coll_fail(detail, -EINVAL, "%s is empty", name);
 }
 
-static int where(struct coll_setup *setup, const struct coll_config *config,
-		 const char *launcher, struct coll_detail *detail)
+static int read_root_address(struct coll_settings *settings, const struct coll_config *config,
+			     const char *launcher, struct coll_detail *detail)
 {
 	const char *rendezvous = config->rendezvous ?: raw("COLL_RENDEZVOUS");
 	const char *master = raw("MASTER_ADDR");
 	unsigned long port = COLL_PORT_DEFAULT - 1;
 	int err;
 
-	if (setup->nranks == 1)
+	if (settings->nranks == 1)
 		return 0;
 	if (rendezvous) {
 		if (!*rendezvous)
-			return empty(config->rendezvous ? "the configuration's rendezvous" :
-				     "COLL_RENDEZVOUS", detail);
-		setup->port = coll_address_split(rendezvous, setup->host,
-						 sizeof(setup->host));
-		if (setup->port < 0)
+			return empty_variable(config->rendezvous ?
+					      "the configuration's rendezvous" :
+					      "COLL_RENDEZVOUS", detail);
+		settings->root_port = coll_address_split(rendezvous, settings->root_host,
+							 sizeof(settings->root_host));
+		if (settings->root_port < 0)
 			return coll_fail(detail, -EINVAL,
 					 "rendezvous %s is not host:port or [address]:port",
 					 rendezvous);
@@ -255,21 +256,21 @@ static int where(struct coll_setup *setup, const struct coll_config *config,
 	if (!master)
 		return coll_fail(detail, -EINVAL,
 				 "rank %d of %d comes from %s: say where rank 0 is with COLL_RENDEZVOUS=host:port",
-				 setup->rank, setup->nranks,
+				 settings->rank, settings->nranks,
 				 launcher ?: "the configuration");
 	if (!*master)
-		return empty("MASTER_ADDR", detail);
+		return empty_variable("MASTER_ADDR", detail);
 	if (raw("MASTER_PORT") && !text("MASTER_PORT"))
-		return empty("MASTER_PORT", detail);
-	err = copy(setup->host, sizeof(setup->host), master, "MASTER_ADDR",
-		   detail) ?:
-	      number("MASTER_PORT", 65534, &port, detail);
-	setup->port = port + 1;
+		return empty_variable("MASTER_PORT", detail);
+	err = copy_text(settings->root_host, sizeof(settings->root_host), master, "MASTER_ADDR",
+			detail) ?:
+	      read_number("MASTER_PORT", 65534, &port, detail);
+	settings->root_port = port + 1;
 	return err;
 }
 
-int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
-		    struct coll_detail *detail)
+int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
+		     struct coll_detail *detail)
 {
 	unsigned long lanes = 0, init_ms = INIT_TIMEOUT_MS, ms = 0, beat = 0;
 	unsigned long insecure = 0, reproducible = 0, wide = 0;
@@ -279,46 +280,46 @@ int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
 	const char *launcher;
 	int err;
 
-	memset(setup, 0, sizeof(*setup));
-	setup->door = -1;
-	err = identity(setup, config, &launcher, detail) ?:
-	      where(setup, config, launcher, detail) ?:
-	      number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
-	      number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
-	      number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
-	      number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
-	      number("COLL_INSECURE", 1, &insecure, detail) ?:
-	      number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
-	      number("COLL_WIDE", 1, &wide, detail);
+	memset(settings, 0, sizeof(*settings));
+	settings->rejoin_fd = -1;
+	err = read_identity(settings, config, &launcher, detail) ?:
+	      read_root_address(settings, config, launcher, detail) ?:
+	      read_number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
+	      read_number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
+	      read_number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
+	      read_number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
+	      read_number("COLL_INSECURE", 1, &insecure, detail) ?:
+	      read_number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
+	      read_number("COLL_WIDE", 1, &wide, detail);
 	if (err)
 		return err;
 	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
 		return coll_fail(detail, -EINVAL, "%d lanes: 1 to %d can be had",
 				 config->lanes, COLLECTIVE_LANES_MAX);
-	if (name && !coll_setup_name_ok(name))
+	if (name && !coll_config_name_valid(name))
 		return coll_fail(detail, -EINVAL,
 				 "group name %s is not 1 to %d of [A-Za-z0-9._-]",
 				 name, COLLECTIVE_NAME_MAX);
-	err = copy(setup->name, sizeof(setup->name), name ?: "", "name",
-		   detail) ?:
-	      copy(setup->local, sizeof(setup->local), local ?: "",
-		   "local address", detail);
+	err = copy_text(settings->name, sizeof(settings->name), name ?: "", "name",
+			detail) ?:
+	      copy_text(settings->local_addr, sizeof(settings->local_addr), local ?: "",
+			"local address", detail);
 	if (!err && algorithm)
-		err = coll_setup_algorithms(setup, algorithm, detail);
-	setup->lanes = config->lanes ?: (int)lanes;
-	setup->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
-	setup->reproducible = reproducible ||
+		err = coll_config_algorithms(settings, algorithm, detail);
+	settings->lanes = config->lanes ?: (int)lanes;
+	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
+	settings->reproducible = reproducible ||
 			      config->flags & COLL_CONFIG_REPRODUCIBLE;
-	setup->wide = wide || config->flags & COLL_CONFIG_WIDE;
-	setup->init_timeout_ms = config->init_timeout_ms ?: init_ms;
+	settings->wide = wide || config->flags & COLL_CONFIG_WIDE;
+	settings->init_timeout_ms = config->init_timeout_ms ?: init_ms;
 	/* 0 of either is the default. */
-	if (!setup->init_timeout_ms)
-		setup->init_timeout_ms = INIT_TIMEOUT_MS;
-	if (setup->init_timeout_ms > INT_MAX)
-		setup->init_timeout_ms = INT_MAX;
-	setup->timeout_ms = config->timeout_ms ?: ms;
-	setup->heartbeat_ms = config->heartbeat_ms ?: beat;
-	setup->deadline = coll_deadline_in(setup->init_timeout_ms);
+	if (!settings->init_timeout_ms)
+		settings->init_timeout_ms = INIT_TIMEOUT_MS;
+	if (settings->init_timeout_ms > INT_MAX)
+		settings->init_timeout_ms = INT_MAX;
+	settings->timeout_ms = config->timeout_ms ?: ms;
+	settings->heartbeat_ms = config->heartbeat_ms ?: beat;
+	settings->deadline = coll_deadline_in(settings->init_timeout_ms);
 	/* Last, so that nothing that fails has a secret to give back. */
-	return err ?: coll_secret_fill(setup, config, detail);
+	return err ?: coll_secret_fill(settings, config, detail);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef COLL_SETUP_H
-#define COLL_SETUP_H
+#ifndef COLL_CONFIG_H
+#define COLL_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,11 +12,11 @@
 
 struct coll_secret;
 
-#define COLL_HOST_SIZE		256
+#define COLL_HOSTNAME_SIZE		256
 #define COLL_PORT_DEFAULT	27182
 
 /**
- * struct coll_setup - what the configuration and the environment came to
+ * struct coll_settings - what the configuration and the environment came to
  * @rank: 0 .. @nranks - 1
  * @nranks: size of the group
  * @lanes: 0: rank 0's, or the kernel's default
@@ -28,17 +28,17 @@ struct coll_secret;
  * @name: the group's; empty: rank 0 chooses
  * @id: the group's number, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
- * @host: of the rendezvous; empty with one rank
- * @port: of the rendezvous
- * @local: address or interface; empty: the one that leads to rank 0
+ * @root_host: of the rendezvous; empty with one rank
+ * @root_port: of the rendezvous
+ * @local_addr: address or interface; empty: the one that leads to rank 0
  * @init_timeout_ms: milliseconds for everything
  * @timeout_ms: for an operation
  * @heartbeat_ms: 0: the kernel's default
  * @algorithm: what AUTO means, by enum collective_opcode
  * @deadline: when @init_timeout_ms is over (deadline.h)
- * @door: socket for coll_shrink() (lifeline.h); -1: none
+ * @rejoin_fd: socket for coll_shrink() (lifeline.h); -1: none
  */
-struct coll_setup {
+struct coll_settings {
 	int rank;
 	int nranks;
 	int lanes;
@@ -50,41 +50,41 @@ struct coll_setup {
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
 	uint64_t job;
-	char host[COLL_HOST_SIZE];
-	int port;
-	char local[COLL_HOST_SIZE];
+	char root_host[COLL_HOSTNAME_SIZE];
+	int root_port;
+	char local_addr[COLL_HOSTNAME_SIZE];
 	unsigned int init_timeout_ms;
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	uint64_t deadline;
-	int door;
+	int rejoin_fd;
 };
 
 /**
- * coll_setup_fill - read configuration and environment
- * @setup: filled in; a reference to its @secret is the caller's, unless it fails
+ * coll_config_read - read configuration and environment
+ * @settings: filled in; a reference to its @secret is the caller's, unless it fails
  * @config: of a published size already; not NULL
  * @detail: texts
  *
  * Return: 0, -EINVAL, or why the file of the secret cannot be read.
  */
-int coll_setup_fill(struct coll_setup *setup, const struct coll_config *config,
-		    struct coll_detail *detail);
+int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
+		     struct coll_detail *detail);
 
 /**
- * coll_setup_algorithms - read how collectives are to be done
- * @setup: its @algorithm is filled in, where @text says so
+ * coll_config_algorithms - read how collectives are to be done
+ * @settings: its @algorithm is filled in, where @text says so
  * @text: ring, tree or direct, of all collectives, or COLLECTIVE:ring and so on of
  *	one, with commas between
  * @detail: texts
  *
  * Return: 0 or -EINVAL.
  */
-int coll_setup_algorithms(struct coll_setup *setup, const char *text,
-			  struct coll_detail *detail);
+int coll_config_algorithms(struct coll_settings *settings, const char *text,
+			   struct coll_detail *detail);
 
-/** coll_setup_name_ok - may a group have this name? */
-bool coll_setup_name_ok(const char *name);
+/** coll_config_name_valid - may a group have this name? */
+bool coll_config_name_valid(const char *name);
 
-#endif /* COLL_SETUP_H */
+#endif /* COLL_CONFIG_H */

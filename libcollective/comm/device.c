@@ -93,18 +93,18 @@ close:
 	return err;
 }
 
-int coll_device_join(int fd, const struct coll_setup *setup,
+int coll_device_join(int fd, const struct coll_settings *settings,
 		     struct sockaddr_storage *addr, struct coll_detail *detail)
 {
 	struct collective_join join = {
 		.size = sizeof(join),
-		.id = setup->id,
-		.rank = setup->rank,
-		.nranks = setup->nranks,
+		.id = settings->id,
+		.rank = settings->rank,
+		.nranks = settings->nranks,
 		.transport = COLLECTIVE_TRANSPORT_TCP,
-		.lanes = setup->lanes,
-		.timeout_ms = setup->timeout_ms,
-		.heartbeat_ms = setup->heartbeat_ms,
+		.lanes = settings->lanes,
+		.timeout_ms = settings->timeout_ms,
+		.heartbeat_ms = settings->heartbeat_ms,
 	};
 	char local[COLL_ADDRESS_TEXT];
 	int err;
@@ -113,10 +113,10 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 		       "COLLECTIVE_ADDR_SIZE is sockaddr_storage");
 	coll_address_set_port(addr, 0);
 	join.addr_len = coll_address_length(addr);
-	memcpy(join.name, setup->name, strlen(setup->name));
-	memcpy(join.algorithm, setup->algorithm, sizeof(join.algorithm));
-	if (setup->secured)
-		memcpy(join.secret, setup->secret->key, sizeof(join.secret));
+	memcpy(join.name, settings->name, strlen(settings->name));
+	memcpy(join.algorithm, settings->algorithm, sizeof(join.algorithm));
+	if (settings->secured)
+		memcpy(join.secret, settings->secret->key, sizeof(join.secret));
 	memcpy(join.addr, addr, join.addr_len);
 	coll_address_format(addr, local);
 	err = call(fd, COLLECTIVE_IOC_JOIN, &join);
@@ -124,7 +124,7 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 	if (err)
 		return coll_fail(detail, err,
 				 "rank %d cannot join group %s on %s: %s",
-				 setup->rank, setup->name, local,
+				 settings->rank, settings->name, local,
 				 coll_strerror(err));
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, join.addr, join.addr_len < sizeof(*addr) ?

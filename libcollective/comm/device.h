@@ -12,7 +12,7 @@
 
 #include "error/detail.h"
 
-struct coll_setup;
+struct coll_settings;
 
 /** coll_device_open - open and check the device; a descriptor or -errno */
 int coll_device_open(int nranks, struct coll_detail *detail);
@@ -20,11 +20,11 @@ int coll_device_open(int nranks, struct coll_detail *detail);
 /**
  * coll_device_join - become a rank
  * @fd: device
- * @setup: rank, size, name, number, lanes and times
+ * @settings: rank, size, name, number, lanes and times
  * @addr: in: local address, its port ignored; out: the bound address
  * @detail: texts
  */
-int coll_device_join(int fd, const struct coll_setup *setup,
+int coll_device_join(int fd, const struct coll_settings *settings,
 		     struct sockaddr_storage *addr, struct coll_detail *detail);
 
 /** coll_device_connect - meet @npeers ranks, within @timeout_ms */

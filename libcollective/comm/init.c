@@ -92,7 +92,7 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 }
 
 /* Find the others, and meet them. */
-static int meet(struct coll_comm *comm, struct coll_detail *detail)
+static int connect_group(struct coll_comm *comm, struct coll_detail *detail)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	struct coll_detail mine = { text, sizeof(text) };
@@ -103,7 +103,7 @@ static int meet(struct coll_comm *comm, struct coll_detail *detail)
 	if (!peers)
 		return coll_fail(detail, -ENOMEM, "no memory");
 	err = open_device(comm, &mine);
-	err = coll_rendezvous(err ? err : comm->fd, &comm->setup, peers, &mine);
+	err = bootstrap_run(err ? err : comm->fd, &comm->settings, peers, &mine);
 	if (err)
 		goto free;
 	comm->addr = peers[comm->rank];
@@ -117,17 +117,17 @@ static int join(struct coll_comm **comm, const struct coll_config *config,
 		struct coll_detail *detail)
 {
 	struct coll_config known;
-	struct coll_setup setup;
+	struct coll_settings settings;
 	struct coll_comm *made;
-	int err = import(&known, config, detail) ?: coll_setup_fill(&setup, &known, detail);
+	int err = import(&known, config, detail) ?: coll_config_read(&settings, &known, detail);
 
 	if (err)
 		return err;
-	made = coll_comm_new(&setup);
-	coll_secret_put(setup.secret);
+	made = coll_comm_new(&settings);
+	coll_secret_put(settings.secret);
 	if (!made)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = meet(made, detail);
+	err = connect_group(made, detail);
 	if (err)
 		coll_comm_free(made);
 	else

@@ -42,8 +42,8 @@ struct coll_region {
 };
 
 /* Both under @comm->lock. */
-static struct coll_region *find(struct coll_comm *comm, const void *addr,
-				bool mapped)
+static struct coll_region *region_find(struct coll_comm *comm, const void *addr,
+				       bool mapped)
 {
 	size_t i;
 
@@ -56,32 +56,32 @@ static struct coll_region *find(struct coll_comm *comm, const void *addr,
 	return NULL;
 }
 
-static int insert(struct coll_comm *comm, const struct coll_region *region)
+static int region_insert(struct coll_comm *comm, const struct coll_region *region)
 {
-	if (comm->nregions == comm->room) {
-		size_t room = comm->room ? 2 * comm->room : 8;
+	if (comm->nregions == comm->regions_max) {
+		size_t room = comm->regions_max ? 2 * comm->regions_max : 8;
 		struct coll_region *more = reallocarray(comm->regions, room,
 							sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		comm->regions = more;
-		comm->room = room;
+		comm->regions_max = room;
 	}
 	comm->regions[comm->nregions++] = *region;
 	return 0;
 }
 
 /* Take a region out of the table and out of the kernel. */
-static int take(struct coll_comm *comm, const void *addr, bool mapped,
-		struct coll_region *region)
+static int region_remove(struct coll_comm *comm, const void *addr, bool mapped,
+			 struct coll_region *region)
 {
 	struct coll_region *at;
 	int err = coll_comm_lock(comm);
 
 	if (err)
 		return err;
-	at = find(comm, addr, mapped);
+	at = region_find(comm, addr, mapped);
 	if (at) {
 		*region = *at;
 		*at = comm->regions[--comm->nregions];
@@ -229,7 +229,7 @@ static int region_new(struct coll_comm *comm, struct coll_region *region)
 	const size_t page = sysconf(_SC_PAGESIZE);
 	int err;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (!region->size)
 		return -EINVAL;
@@ -240,7 +240,7 @@ static int region_new(struct coll_comm *comm, struct coll_region *region)
 	if (err)
 		return err;
 	pthread_mutex_lock(&comm->lock);
-	err = insert(comm, region);
+	err = region_insert(comm, region);
 	pthread_mutex_unlock(&comm->lock);
 	if (!err)
 		return 0;
@@ -274,7 +274,7 @@ void coll_mem_free(struct coll_comm *comm, void *addr)
 {
 	struct coll_region region;
 
-	int err = addr ? take(comm, addr, true, &region) : -ENOENT;
+	int err = addr ? region_remove(comm, addr, true, &region) : -ENOENT;
 
 	if (err != -ENOENT && err != -EPERM)
 		unmap(comm, &region);
@@ -290,7 +290,7 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 	};
 	int err;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (flags & ~COLL_REGISTER_READ_ONLY)
 		return coll_register_failed(comm, addr, size, flags, -EINVAL);
@@ -298,7 +298,7 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 	if (err)
 		return coll_register_failed(comm, addr, size, flags, err);
 	pthread_mutex_lock(&comm->lock);
-	err = find(comm, addr, false) ? -EEXIST : insert(comm, &region);
+	err = region_find(comm, addr, false) ? -EEXIST : region_insert(comm, &region);
 	pthread_mutex_unlock(&comm->lock);
 	if (err)
 		coll_device_unregister(comm->fd, region.buffer);
@@ -309,7 +309,7 @@ int coll_unregister(struct coll_comm *comm, const void *addr)
 {
 	struct coll_region region;
 
-	return take(comm, addr, false, &region);
+	return region_remove(comm, addr, false, &region);
 }
 
 void coll_mem_free_all(struct coll_comm *comm)

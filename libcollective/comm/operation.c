@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "comm/device.h"
+#include "comm/memcheck.h"
 #include "comm/operation.h"
-#include "comm/written.h"
 
 int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes)
@@ -17,7 +17,7 @@ int coll_operation_elements(struct coll_operation *operation, size_t count,
 
 	/* Not left to the kernel: its struct's field is narrower. */
 	if (!element)
-		return coll_operation_refuse(operation, -EINVAL, "there is no such type");
+		return coll_operation_arg_error(operation, -EINVAL, "there is no such type");
 	if (__builtin_mul_overflow(count, element, bytes))
 		return -EOVERFLOW;
 	operation->op.type = type;
@@ -40,14 +40,14 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
 			     enum coll_op reduction)
 {
-	const struct coll_setup *setup = &comm->setup;
+	const struct coll_settings *settings = &comm->settings;
 
 	/* Not left to the kernel: its struct's field is narrower. */
 	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
-		return coll_operation_refuse(operation, -EINVAL, "there is no such reduction");
+		return coll_operation_arg_error(operation, -EINVAL, "there is no such reduction");
 	operation->op.reduction = reduction;
-	operation->op.flags |= (setup->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
-			       (setup->wide ? COLLECTIVE_F_WIDE : 0);
+	operation->op.flags |= (settings->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
+			       (settings->wide ? COLLECTIVE_F_WIDE : 0);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ int coll_operation_tag(struct coll_operation *operation, long long tag)
 	if (tag == COLL_TAG_NONE)
 		return 0;
 	if (tag < 0 || (__u64)tag > COLLECTIVE_KEY_MAX)
-		return coll_operation_refuse(operation, -EINVAL, "a tag is out of range");
+		return coll_operation_arg_error(operation, -EINVAL, "a tag is out of range");
 	operation->op.flags |= COLLECTIVE_F_KEYED;
 	operation->op.key = tag;
 	return 0;
@@ -65,13 +65,13 @@ int coll_operation_tag(struct coll_operation *operation, long long tag)
 int coll_operation_not_in_place(struct coll_operation *operation, const void *part)
 {
 	return part != COLL_IN_PLACE ? 0 :
-	       coll_operation_refuse(operation, -EINVAL,
-				     "only the root may have its block in place");
+	       coll_operation_arg_error(operation, -EINVAL,
+					"only the root may have its block in place");
 }
 
 int coll_operation_counts(struct coll_operation *operation, const size_t *counts)
 {
-	return counts ? 0 : coll_operation_refuse(operation, -EINVAL, "there are no counts");
+	return counts ? 0 : coll_operation_arg_error(operation, -EINVAL, "there are no counts");
 }
 
 /* The kernel would refuse it without a word. */
@@ -94,8 +94,8 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 	if (err)
 		return err;
 	if (wide_scan(op))
-		return coll_operation_refuse(operation, -EOPNOTSUPP,
-					     "the group keeps sums of 16-bit floats in 32 bits, which scans cannot");
+		return coll_operation_arg_error(operation, -EOPNOTSUPP,
+						"the group keeps sums of 16-bit floats in 32 bits, which scans cannot");
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
 	operation->send_size = bytes;
@@ -110,7 +110,7 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 	/* The kernel takes it, and all that it points to, when it is submitted. */
 	if (operation->layout.size)
 		op->layout = (uintptr_t)&operation->layout;
-	coll_written_begin(comm, operation);
+	coll_memcheck_begin(comm, operation);
 	pthread_mutex_lock(&comm->lock);
 	if (operation->send_size)
 		op->send_buffer = coll_mem_buffer(comm, (void *)(uintptr_t)op->send,
@@ -170,13 +170,13 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 	if (operation->received && (!err || err == -EMSGSIZE))
 		*operation->received = received;
 	if (!err || err == -EMSGSIZE)
-		coll_written_end(operation, received);
+		coll_memcheck_end(operation, received);
 	if (!operation->move_size || err)
 		return err;
 	err = move(operation->move_to, (void *)(uintptr_t)operation->op.recv,
 		   operation->move_size);
 	if (!err)
-		coll_written(operation->move_to, operation->move_size);
+		coll_memcheck_written(operation->move_to, operation->move_size);
 	return err;
 }
 
@@ -184,7 +184,7 @@ int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation,
 {
 	__u64 received;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (err)
 		return coll_operation_failed(comm, operation, err);

@@ -21,8 +21,8 @@ struct io_uring_sqe;
  * @move_to: where the result is to be moved when all went well
  * @move_size: bytes to be moved there from @op.recv
  * @received: where to say how many elements came, or NULL
- * @written: blocks of the result of which memory checkers are told at the end (written.h)
- * @refusal: why it is refused here, if not for what its errno says; else NULL
+ * @memcheck_blocks: blocks of the result of which memory checkers are told at the end (written.h)
+ * @arg_error: why it is refused here, if not for what its errno says; else NULL
  */
 struct coll_operation {
 	struct collective_op op;
@@ -32,19 +32,19 @@ struct coll_operation {
 	void *move_to;
 	size_t move_size;
 	size_t *received;
-	size_t written;
-	const char *refusal;
+	size_t memcheck_blocks;
+	const char *arg_error;
 };
 
 /**
- * coll_operation_refuse - say why an operation is not to be submitted
+ * coll_operation_arg_error - say why an operation is not to be submitted
  * @operation: the operation
  * @err: negative errno
  * @why: a text that stays
  *
  * Return: @err.
  */
-int coll_operation_refuse(struct coll_operation *operation, int err, const char *why);
+int coll_operation_arg_error(struct coll_operation *operation, int err, const char *why);
 
 /**
  * coll_operation_failed - keep what coll_error_detail() is to say of the latest failure
@@ -142,7 +142,7 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 
 /**
  * coll_operation_begin - what is to be done before an operation is submitted
- * @comm: communicator; this process's own (coll_comm_foreign())
+ * @comm: communicator; this process's own (coll_comm_is_foreign())
  * @operation: the buffers' numbers are filled in
  */
 void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation);

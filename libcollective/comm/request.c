@@ -100,7 +100,7 @@ int coll_operation_start(struct coll_comm *comm, struct coll_operation *operatio
 	struct request *new = NULL;
 	__u64 number;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (!err) {
 		new = request_new(comm, operation);
@@ -175,7 +175,7 @@ int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation
 {
 	struct request *new = NULL;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (!err) {
 		new = request_new(comm, operation);
@@ -200,7 +200,7 @@ static int request_start(struct request *request)
 	__u64 number;
 	int err;
 
-	if (coll_comm_foreign(request->comm))
+	if (coll_comm_is_foreign(request->comm))
 		return -EPERM;
 	if (!request->persistent)
 		return -EINVAL;
@@ -235,7 +235,7 @@ int coll_cancel(struct coll_request *handle)
 	int err = -ENOENT;
 
 	if (number)
-		err = coll_comm_foreign(request->comm) ? -EPERM :
+		err = coll_comm_is_foreign(request->comm) ? -EPERM :
 		      coll_device_cancel(request->comm->fd, number);
 	request_put(request);
 	return err;
@@ -251,7 +251,7 @@ int coll_request_free(struct coll_request *handle)
 	request = coll_handle_get(handle);
 	if (!request)
 		return -ENOENT;
-	if (coll_comm_foreign(request->comm))
+	if (coll_comm_is_foreign(request->comm))
 		err = -EPERM;
 	else if (!request->persistent)
 		err = -EINVAL;
@@ -276,7 +276,7 @@ int coll_req_fd(const struct coll_request *handle)
 	request = coll_handle_get(handle);
 	if (!request)
 		return -ENOENT;
-	fd = coll_comm_foreign(request->comm) ? -EPERM : request->comm->fd;
+	fd = coll_comm_is_foreign(request->comm) ? -EPERM : request->comm->fd;
 	request_put(request);
 	return fd;
 }
@@ -334,17 +334,17 @@ int coll_wait_all(struct coll_request **requests, int count)
 }
 
 /* Requests at once for which a wait needs no memory. */
-#define FEW	8
+#define ON_STACK	8
 
 /**
- * struct waiting - what a thread waits for
+ * struct wait_set - what a thread waits for
  * @requests: by the caller's index, with a reference; NULL: skipped
  * @numbers: of those that are under way
  * @count: of @requests
  * @n: of @numbers
  * @comm: communicator of all of them
  */
-struct waiting {
+struct wait_set {
 	struct request **requests;
 	__u64 *numbers;
 	int count;
@@ -352,8 +352,8 @@ struct waiting {
 	struct coll_comm *comm;
 };
 
-/* Refer to all that are under way; waiting_put() is to be called whatever it returns. */
-static int waiting_get(struct waiting *waiting, struct coll_request **handles, int count)
+/* Refer to all that are under way; wait_set_put() is to be called whatever it returns. */
+static int wait_set_get(struct wait_set *wait_set, struct coll_request **handles, int count)
 {
 	struct request *request;
 	__u64 number;
@@ -361,35 +361,35 @@ static int waiting_get(struct waiting *waiting, struct coll_request **handles, i
 
 	for (i = 0; i < count; i++) {
 		request = handles[i] ? coll_handle_get(handles[i]) : NULL;
-		waiting->requests[waiting->count++] = request;
+		wait_set->requests[wait_set->count++] = request;
 		if (handles[i] && !request)
 			return -ENOENT;
 		number = request ? request->number : 0;
 		if (!number)
 			continue;
-		if (waiting->n && request->comm != waiting->comm)
+		if (wait_set->n && request->comm != wait_set->comm)
 			return -EINVAL;
-		if (coll_comm_foreign(request->comm))
+		if (coll_comm_is_foreign(request->comm))
 			return -EPERM;
-		waiting->comm = request->comm;
-		waiting->numbers[waiting->n++] = number;
+		wait_set->comm = request->comm;
+		wait_set->numbers[wait_set->n++] = number;
 	}
 	return 0;
 }
 
-static void waiting_put(struct waiting *waiting)
+static void wait_set_put(struct wait_set *wait_set)
 {
 	int i;
 
-	for (i = 0; i < waiting->count; i++)
-		request_put(waiting->requests[i]);
+	for (i = 0; i < wait_set->count; i++)
+		request_put(wait_set->requests[i]);
 }
 
-static int waiting_index(const struct waiting *waiting, __u64 number)
+static int wait_set_index(const struct wait_set *wait_set, __u64 number)
 {
 	int i = 0;
 
-	while (!waiting->requests[i] || waiting->requests[i]->number != number)
+	while (!wait_set->requests[i] || wait_set->requests[i]->number != number)
 		i++;
 	return i;
 }
@@ -397,36 +397,36 @@ static int waiting_index(const struct waiting *waiting, __u64 number)
 int coll_wait_any(struct coll_request **requests, int count, int *index,
 		  int timeout_ms)
 {
-	struct request *held[FEW];
-	__u64 few[FEW], which = 0, received = 0;
-	struct waiting waiting = { .requests = held, .numbers = few };
-	void *room = NULL;
+	struct request *held[ON_STACK];
+	__u64 numbers[ON_STACK], which = 0, received = 0;
+	struct wait_set wait_set = { .requests = held, .numbers = numbers };
+	void *allocated = NULL;
 	int err;
 
 	*index = -1;
 	if (count < 0)
 		return -EINVAL;
-	if (count > FEW) {
-		room = calloc(count, sizeof(*held) + sizeof(*few));
-		if (!room)
+	if (count > ON_STACK) {
+		allocated = calloc(count, sizeof(*held) + sizeof(*numbers));
+		if (!allocated)
 			return -ENOMEM;
-		waiting.numbers = room;
-		waiting.requests = (void *)(waiting.numbers + count);
+		wait_set.numbers = allocated;
+		wait_set.requests = (void *)(wait_set.numbers + count);
 	}
-	err = waiting_get(&waiting, requests, count);
-	if (!err && waiting.n)
-		err = coll_device_wait(waiting.comm->fd, waiting.numbers, waiting.n, timeout_ms,
+	err = wait_set_get(&wait_set, requests, count);
+	if (!err && wait_set.n)
+		err = coll_device_wait(wait_set.comm->fd, wait_set.numbers, wait_set.n, timeout_ms,
 				       &which, &received);
 	if (which) {
 		struct request *request;
 
-		*index = waiting_index(&waiting, which);
-		request = waiting.requests[*index];
+		*index = wait_set_index(&wait_set, which);
+		request = wait_set.requests[*index];
 		if (!request->persistent)
 			requests[*index] = NULL;
 		err = request_done(request, err, received);
 	}
-	waiting_put(&waiting);
-	free(room);
+	wait_set_put(&wait_set);
+	free(allocated);
 	return err;
 }

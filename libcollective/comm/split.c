@@ -46,31 +46,31 @@
 #include "comm/operation.h"
 
 /* Between two attempts at an exchange that is refused. */
-#define AGAIN_MS	10
+#define RETRY_MS	10
 
 /* What a rank says in the first exchange, and in the second; little-endian. */
-struct call {
+struct split_request {
 	__u32 color;
 	__u32 key;
 	__u32 count;
 	__u32 unused[5];
 };
 
-struct place {
-	__u8 entry[COLL_ENTRY_SIZE];
+struct split_address {
+	__u8 entry[BOOTSTRAP_ENTRY_SIZE];
 	__u32 error;
 	__u32 unused;
 };
 
-_Static_assert(sizeof(struct call) == COLL_RECORD_SIZE, "call");
-_Static_assert(sizeof(struct place) == COLL_RECORD_SIZE, "place");
+_Static_assert(sizeof(struct split_request) == COLL_RECORD_SIZE, "call");
+_Static_assert(sizeof(struct split_address) == COLL_RECORD_SIZE, "place");
 
 /**
- * struct part - a rank of the child
+ * struct split_member - a rank of the child
  * @key: that it gave
  * @rank: its rank in the parent
  */
-struct part {
+struct split_member {
 	int key;
 	int rank;
 };
@@ -83,8 +83,8 @@ struct part {
  * @detail: texts
  * @deadline: of everything behind the first exchange (deadline.h)
  * @count: which split of the parent it is
- * @nparts: ranks of this colour
- * @parts: these, in the order of their new ranks
+ * @nmembers: ranks of this colour
+ * @members: these, in the order of their new ranks
  * @peers: their addresses
  * @child: the new communicator
  */
@@ -95,8 +95,8 @@ struct split {
 	struct coll_detail detail;
 	uint64_t deadline;
 	__u32 count;
-	int nparts;
-	struct part *parts;
+	int nmembers;
+	struct split_member *members;
 	struct sockaddr_storage *peers;
 	struct coll_comm *child;
 };
@@ -134,28 +134,28 @@ static bool exchange_refused(struct coll_comm *comm, int err)
 }
 
 /* Try an exchange again after a pause?  Until @deadline. */
-static bool exchange_again(struct coll_comm *comm, int err, uint64_t deadline)
+static bool exchange_retry(struct coll_comm *comm, int err, uint64_t deadline)
 {
 	return exchange_refused(comm, err) && coll_deadline_left(deadline) &&
-	       !usleep(AGAIN_MS * 1000);
+	       !usleep(RETRY_MS * 1000);
 }
 
-static int exchange_calls(struct split *split)
+static int exchange_requests(struct split *split)
 {
 	struct coll_comm *parent = split->parent;
-	const uint64_t deadline = coll_deadline_in(parent->setup.init_timeout_ms);
-	struct call *calls = (void *)parent->exchange;
+	const uint64_t deadline = coll_deadline_in(parent->settings.init_timeout_ms);
+	struct split_request *requests = (void *)parent->exchange;
 	int err;
 
-	calls[parent->rank] = (struct call) {
+	requests[parent->rank] = (struct split_request) {
 		.color = htole32(split->color),
 		.key = htole32(split->key),
 		.count = htole32(parent->nsplits++),
 	};
 	do {
 		err = exchange(parent, COLLECTIVE_UINT8, 0);
-	} while (err != -EAGAIN && exchange_again(parent, err, deadline));
-	split->count = le32toh(calls[0].count);
+	} while (err != -EAGAIN && exchange_retry(parent, err, deadline));
+	split->count = le32toh(requests[0].count);
 	return err;
 }
 
@@ -169,61 +169,61 @@ static __u64 mix(__u64 x)
 
 static __u64 child_id(const struct split *split)
 {
-	return mix(mix(split->parent->setup.id) +
+	return mix(mix(split->parent->settings.id) +
 		   ((__u64)split->count << 32 | (__u32)split->color));
 }
 
-static int part_compare(const void *a, const void *b)
+static int member_compare(const void *a, const void *b)
 {
-	const struct part *l = a, *r = b;
+	const struct split_member *l = a, *r = b;
 
 	if (l->key != r->key)
 		return l->key < r->key ? -1 : 1;
 	return l->rank < r->rank ? -1 : l->rank > r->rank;
 }
 
-static int find_parts(struct split *split)
+static int find_members(struct split *split)
 {
 	const struct coll_comm *parent = split->parent;
-	const struct call *calls = (void *)parent->exchange;
+	const struct split_request *requests = (void *)parent->exchange;
 	int i;
 
-	split->parts = calloc(parent->nranks, sizeof(*split->parts));
-	if (!split->parts)
+	split->members = calloc(parent->nranks, sizeof(*split->members));
+	if (!split->members)
 		return -ENOMEM;
 	for (i = 0; i < parent->nranks; i++)
-		if ((int)le32toh(calls[i].color) == split->color)
-			split->parts[split->nparts++] = (struct part) {
-				.key = (int)le32toh(calls[i].key),
+		if ((int)le32toh(requests[i].color) == split->color)
+			split->members[split->nmembers++] = (struct split_member) {
+				.key = (int)le32toh(requests[i].key),
 				.rank = i,
 			};
-	qsort(split->parts, split->nparts, sizeof(*split->parts), part_compare);
-	split->peers = calloc(split->nparts, sizeof(*split->peers));
+	qsort(split->members, split->nmembers, sizeof(*split->members), member_compare);
+	split->peers = calloc(split->nmembers, sizeof(*split->peers));
 	return split->peers ? 0 : -ENOMEM;
 }
 
 static int child_join(struct split *split)
 {
 	const struct coll_comm *parent = split->parent;
-	struct coll_setup setup = parent->setup;
+	struct coll_settings settings = parent->settings;
 	struct coll_comm *child;
 	int err;
 
-	setup.rank = 0;
-	while (split->parts[setup.rank].rank != parent->rank)
-		setup.rank++;
-	setup.nranks = split->nparts;
-	setup.deadline = split->deadline;
-	setup.id = child_id(split);
-	child = coll_comm_child(parent, &setup);
+	settings.rank = 0;
+	while (split->members[settings.rank].rank != parent->rank)
+		settings.rank++;
+	settings.nranks = split->nmembers;
+	settings.deadline = split->deadline;
+	settings.id = child_id(split);
+	child = coll_comm_child(parent, &settings);
 	if (!child)
 		return -ENOMEM;
 	split->child = child;
-	err = coll_device_open(setup.nranks, &split->detail);
+	err = coll_device_open(settings.nranks, &split->detail);
 	if (err < 0)
 		return err;
 	child->fd = err;
-	return coll_lifeline_join(child->fd, &child->setup, &child->addr, &split->detail);
+	return coll_rejoin_port_join(child->fd, &child->settings, &child->addr, &split->detail);
 }
 
 /* This rank's part, as far as it needs nobody else. */
@@ -236,28 +236,28 @@ static int prepare(struct split *split)
 	if (split->color < 0)
 		return coll_fail(&split->detail, -EINVAL, "there is no colour %d",
 				 split->color);
-	err = find_parts(split) ?: child_join(split);
+	err = find_members(split) ?: child_join(split);
 	return err ? coll_fail(&split->detail, err, "rank %d: %s",
 			       split->parent->rank, coll_strerror(err)) : 0;
 }
 
-static int read_places(struct split *split)
+static int read_addresses(struct split *split)
 {
-	const struct place *places = (void *)split->parent->exchange;
+	const struct split_address *addresses = (void *)split->parent->exchange;
 	int i, err;
 
-	for (i = 0; i < split->nparts; i++) {
-		int rank = split->parts[i].rank;
+	for (i = 0; i < split->nmembers; i++) {
+		int rank = split->members[i].rank;
 
-		err = le32toh(places[rank].error);
+		err = le32toh(addresses[rank].error);
 		if (err)
 			return coll_fail(&split->detail,
 					 err > 0 && err < 4096 ? -err : -EPROTO,
 					 "rank %d could not join group %s: %s",
-					 rank, split->child->setup.name,
+					 rank, split->child->settings.name,
 					 coll_strerror(err));
-		err = coll_message_read_entry(places[rank].entry,
-					      &split->peers[i]);
+		err = bootstrap_read_entry(addresses[rank].entry,
+					   &split->peers[i]);
 		if (err)
 			return coll_fail(&split->detail, err,
 					 "rank %d sent no address", rank);
@@ -266,36 +266,36 @@ static int read_places(struct split *split)
 	return 0;
 }
 
-static int exchange_places(struct split *split, int mine)
+static int exchange_addresses(struct split *split, int mine)
 {
 	struct coll_comm *parent = split->parent;
-	struct place *place = (struct place *)parent->exchange + parent->rank;
+	struct split_address *own = (struct split_address *)parent->exchange + parent->rank;
 	int err;
 
-	memset(place, 0, sizeof(*place));
-	place->error = htole32(-mine);
+	memset(own, 0, sizeof(*own));
+	own->error = htole32(-mine);
 	if (!mine && split->child)
-		coll_message_entry(place->entry, &split->child->addr);
+		bootstrap_write_entry(own->entry, &split->child->addr);
 	do {
 		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
-	} while (exchange_again(parent, err, split->deadline));
-	return err ?: mine ?: read_places(split);
+	} while (exchange_retry(parent, err, split->deadline));
+	return err ?: mine ?: read_addresses(split);
 }
 
 /* The parent's part in it. */
-static int agree(struct split *split)
+static int exchange_all(struct split *split)
 {
-	unsigned int timeout_ms = split->parent->setup.init_timeout_ms;
-	int err = exchange_calls(split);
+	unsigned int timeout_ms = split->parent->settings.init_timeout_ms;
+	int err = exchange_requests(split);
 
 	if (err)
 		return err;
 	split->deadline = coll_deadline_in(timeout_ms);
-	return exchange_places(split, prepare(split));
+	return exchange_addresses(split, prepare(split));
 }
 
 /* The child's part. */
-static int meet(struct split *split)
+static int connect_child(struct split *split)
 {
 	struct coll_operation barrier = { .op.opcode = COLLECTIVE_BARRIER };
 	struct coll_comm *child = split->child;
@@ -307,25 +307,25 @@ static int meet(struct split *split)
 	barrier.op.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
 	err = coll_operation_run(child, &barrier, 0);
 	return err ? coll_fail(&split->detail, err, "group %s: %s",
-			       child->setup.name, coll_error_detail(child)) : 0;
+			       child->settings.name, coll_error_detail(child)) : 0;
 }
 
-static int make(struct split *split)
+static int run_split(struct split *split)
 {
 	struct coll_comm *parent = split->parent;
 	int err;
 
-	pthread_mutex_lock(&parent->order);
-	err = agree(split);
-	pthread_mutex_unlock(&parent->order);
+	pthread_mutex_lock(&parent->split_lock);
+	err = exchange_all(split);
+	pthread_mutex_unlock(&parent->split_lock);
 	if (!err && split->child)
-		err = meet(split);
+		err = connect_child(split);
 	if (err) {
 		coll_comm_free(split->child);
 		split->child = NULL;
 	}
 	free(split->peers);
-	free(split->parts);
+	free(split->members);
 	return err;
 }
 
@@ -342,14 +342,14 @@ int coll_split(struct coll_comm *comm, int color, int key,
 	int state, err;
 
 	*newcomm = NULL;
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	state = coll_cancellation_off();
-	err = make(&split);
+	err = run_split(&split);
 	*newcomm = split.child;
 	/* Of an exchange there is a text already. */
 	if (!err || *text)
-		coll_comm_note(comm, text);
+		coll_comm_set_failure(comm, text);
 	coll_cancellation_restore(state);
 	return err;
 }

@@ -13,28 +13,28 @@
 #include "error/names.h"
 
 /* The root is the other end. */
-static bool pair(unsigned int opcode)
+static bool is_p2p(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_SEND || opcode == COLLECTIVE_RECV;
 }
 
-static bool bitwise(unsigned int reduction)
+static bool is_bitwise(unsigned int reduction)
 {
 	return reduction == COLLECTIVE_BAND || reduction == COLLECTIVE_BOR ||
 	       reduction == COLLECTIVE_BXOR;
 }
 
-static bool scans(unsigned int opcode)
+static bool is_scan(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_SCAN || opcode == COLLECTIVE_EXSCAN;
 }
 
-static bool misaligned(__u64 addr, size_t bytes, unsigned int type)
+static bool is_misaligned(__u64 addr, size_t bytes, unsigned int type)
 {
 	return bytes && addr % coll_type_size(type);
 }
 
-static bool overlap(const struct coll_operation *operation)
+static bool has_overlap(const struct coll_operation *operation)
 {
 	const struct collective_op *op = &operation->op;
 
@@ -44,8 +44,8 @@ static bool overlap(const struct coll_operation *operation)
 }
 
 /* The likeliest of what the kernel calls malformed. */
-static void malformed(const struct coll_comm *comm, const struct coll_operation *operation,
-		      char *text, size_t size)
+static void format_invalid(const struct coll_comm *comm, const struct coll_operation *operation,
+			   char *text, size_t size)
 {
 	const struct collective_op *op = &operation->op;
 
@@ -53,25 +53,25 @@ static void malformed(const struct coll_comm *comm, const struct coll_operation 
 		snprintf(text, size, "there is no such collective");
 	else if (op->type >= COLLECTIVE_TYPE_COUNT)
 		snprintf(text, size, "there is no such type");
-	else if ((coll_names_root(op->opcode) || pair(op->opcode)) &&
+	else if ((coll_names_root(op->opcode) || is_p2p(op->opcode)) &&
 		 op->root >= (__u32)comm->nranks)
 		snprintf(text, size, "there is no rank %d: the ranks are 0 to %d",
 			 (int)op->root, comm->nranks - 1);
-	else if (pair(op->opcode) && op->root == (__u32)comm->rank)
+	else if (is_p2p(op->opcode) && op->root == (__u32)comm->rank)
 		snprintf(text, size, "the message is from rank %d to itself", comm->rank);
-	else if (bitwise(op->reduction) && op->type >= COLLECTIVE_FLOAT16)
+	else if (is_bitwise(op->reduction) && op->type >= COLLECTIVE_FLOAT16)
 		snprintf(text, size, "%s is not defined for %s",
 			 coll_names_reduction(op->reduction), coll_names_type(op->type));
-	else if (scans(op->opcode) && op->reduction == COLLECTIVE_AVG)
+	else if (is_scan(op->opcode) && op->reduction == COLLECTIVE_AVG)
 		snprintf(text, size, "avg is not defined for it");
-	else if (misaligned(op->send, operation->send_size, op->type) ||
-		 misaligned(op->recv, operation->recv_size, op->type))
+	else if (is_misaligned(op->send, operation->send_size, op->type) ||
+		 is_misaligned(op->recv, operation->recv_size, op->type))
 		snprintf(text, size, "memory is not aligned to its elements of %zu bytes",
 			 coll_type_size(op->type));
 	else if (operation->layout.size)
 		snprintf(text, size,
 			 "lengths, places or rows of the blocks contradict each other, or memory overlaps");
-	else if (overlap(operation))
+	else if (has_overlap(operation))
 		snprintf(text, size, "input and result overlap, and it is not in place");
 	else
 		snprintf(text, size, "%s", coll_strerror(EINVAL));
@@ -92,7 +92,7 @@ static void range_format(char *text, size_t size, const char *what, __u64 addr, 
 }
 
 /* The kernel does not say which; of the two buffers only those at fault are named, if seen. */
-static void unusable(const struct coll_operation *operation, char *text, size_t size)
+static void format_bad_address(const struct coll_operation *operation, char *text, size_t size)
 {
 	const struct collective_op *op = &operation->op;
 	char input[COLL_DETAIL_SIZE / 4] = "", result[COLL_DETAIL_SIZE / 4] = "";
@@ -109,7 +109,7 @@ static void unusable(const struct coll_operation *operation, char *text, size_t 
 }
 
 /* What refuses an operation before it is one; what ends one has a reason in the kernel. */
-static bool refuses(int err)
+static bool is_arg_error(int err)
 {
 	switch (err) {
 	case -EINVAL:
@@ -134,9 +134,9 @@ static bool refuses(int err)
 	return false;
 }
 
-int coll_operation_refuse(struct coll_operation *operation, int err, const char *why)
+int coll_operation_arg_error(struct coll_operation *operation, int err, const char *why)
 {
-	operation->refusal = why;
+	operation->arg_error = why;
 	return err;
 }
 
@@ -154,22 +154,22 @@ static bool has_reason(struct coll_comm *comm, int err)
 	       (reason_is(&status.last, err) || reason_is(&status.group, err));
 }
 
-static void operation_refused(struct coll_comm *comm, const struct coll_operation *operation,
-			      int err)
+static void operation_arg_error(struct coll_comm *comm, const struct coll_operation *operation,
+				int err)
 {
 	char why[COLL_DETAIL_SIZE / 2], text[COLL_DETAIL_SIZE];
 
-	if (operation->refusal)
-		snprintf(why, sizeof(why), "%s", operation->refusal);
+	if (operation->arg_error)
+		snprintf(why, sizeof(why), "%s", operation->arg_error);
 	else if (err == -EINVAL)
-		malformed(comm, operation, why, sizeof(why));
+		format_invalid(comm, operation, why, sizeof(why));
 	else if (err == -EFAULT)
-		unusable(operation, why, sizeof(why));
+		format_bad_address(operation, why, sizeof(why));
 	else
 		snprintf(why, sizeof(why), "%s", coll_strerror(err));
 	snprintf(text, sizeof(text), "%s %s: %s", coll_names_opcode(operation->op.opcode),
 		 err == -EMSGSIZE ? "failed" : "refused", why);
-	coll_comm_note(comm, text);
+	coll_comm_set_failure(comm, text);
 }
 
 int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *operation,
@@ -180,10 +180,10 @@ int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *o
 	if (!err)
 		return 0;
 	state = coll_cancellation_off();
-	if (refuses(err) && !(err == -ENOMEM && has_reason(comm, err)))
-		operation_refused(comm, operation, err);
+	if (is_arg_error(err) && !(err == -ENOMEM && has_reason(comm, err)))
+		operation_arg_error(comm, operation, err);
 	else
-		coll_comm_note(comm, "");
+		coll_comm_set_failure(comm, "");
 	coll_cancellation_restore(state);
 	return err;
 }
@@ -204,7 +204,7 @@ int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
 	if (strlen(text) == at)
 		snprintf(text + at, sizeof(text) - at, "%zu bytes at %p: %s", size, addr,
 			 coll_strerror(err));
-	coll_comm_note(comm, text);
+	coll_comm_set_failure(comm, text);
 	coll_cancellation_restore(state);
 	return err;
 }

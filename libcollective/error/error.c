@@ -77,8 +77,8 @@ static void instance_format(__u64 instance, char *text, size_t size)
 		snprintf(text, size, " (operation %s%llu)", how, number);
 }
 
-void coll_reason_format(const struct collective_reason *reason, char *text,
-			size_t size)
+void coll_failure_format(const struct collective_reason *reason, char *text,
+			 size_t size)
 {
 	unsigned int a = reason->rank_a, b = reason->rank_b;
 	bool pair = b != COLLECTIVE_RANK_NONE;
@@ -168,7 +168,7 @@ append(char *text, size_t size, const char *format, ...)
 }
 
 /* A few ranks, with what they did instead. */
-static void absents_told(const struct collective_status *status, char *text, size_t size)
+static void absents_in_detail(const struct collective_status *status, char *text, size_t size)
 {
 	unsigned int i;
 
@@ -192,7 +192,7 @@ static bool absent_rank(const struct collective_status *status, unsigned int ran
 }
 
 /* Many ranks: 2-5, 9. */
-static void absents_listed(const struct collective_status *status, char *text, size_t size)
+static void absents_as_ranges(const struct collective_status *status, char *text, size_t size)
 {
 	const char *before = " ranks ";
 	unsigned int rank, last;
@@ -211,15 +211,15 @@ static void absents_listed(const struct collective_status *status, char *text, s
 }
 
 /* The ranks that have not submitted the operation; an older kernel tells of none. */
-static void absents_format(const struct collective_status *status, char *text, size_t size)
+static void append_absents(const struct collective_status *status, char *text, size_t size)
 {
 	if (!status->nabsent)
 		return;
 	append(text, size, "; not submitted by");
 	if (status->nabsent <= ABSENT_TOLD)
-		absents_told(status, text, size);
+		absents_in_detail(status, text, size);
 	else
-		absents_listed(status, text, size);
+		absents_as_ranges(status, text, size);
 }
 
 /* With what the two called, if it was a mismatch of this member's last operation. */
@@ -230,9 +230,9 @@ static void detail_format(const struct collective_status *status,
 	char calls[COLL_DETAIL_SIZE / 2];
 	size_t length;
 
-	coll_reason_format(reason, text, size);
+	coll_failure_format(reason, text, size);
 	if (tells_absent(reason) && status->absent_instance == reason->instance)
-		absents_format(status, text, size);
+		append_absents(status, text, size);
 	if (reason->kind != COLLECTIVE_REASON_MISMATCH ||
 	    !coll_calls_format(status->calls, calls, sizeof(calls)))
 		return;
@@ -258,9 +258,9 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 	last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
-	if (!err && comm->note[0] && comm->noted_kind == status.group.kind &&
-	    comm->noted == status.last.instance)
-		strcpy(detail, comm->note);
+	if (!err && comm->failure[0] && comm->failure_kind == status.group.kind &&
+	    comm->failure_instance == status.last.instance)
+		strcpy(detail, comm->failure);
 	else if (err)
 		snprintf(detail, sizeof(detail), "the device does not tell: %s",
 			 strerrordesc_np(-err));
@@ -275,7 +275,7 @@ const char *coll_error_detail(struct coll_comm *comm)
 {
 	int state;
 
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return FOREIGN;
 	state = coll_cancellation_off();
 	detail_write(comm, comm->detail, sizeof(comm->detail));
@@ -289,7 +289,7 @@ int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size)
 
 	if (!detail || !size)
 		return -EINVAL;
-	if (coll_comm_foreign(comm)) {
+	if (coll_comm_is_foreign(comm)) {
 		snprintf(detail, size, "%s", FOREIGN);
 		return 0;
 	}

@@ -96,7 +96,7 @@ struct coll_agree_ops {
 };
 
 /* How far this rank is in a new group. */
-enum coll_form {
+enum coll_agree_form {
 	COLL_FORM_NONE,
 	COLL_FORM_FAILED,
 	COLL_FORM_JOINED,
@@ -105,13 +105,13 @@ enum coll_form {
 };
 
 /* How far this rank is as a proposer. */
-enum coll_step {
+enum coll_agree_step {
 	COLL_STEP_IDLE,
 	COLL_STEP_PREPARE,
 	COLL_STEP_JOIN,
 	COLL_STEP_CONNECT,
 	COLL_STEP_ACCEPT,
-	COLL_STEP_TELL,
+	COLL_STEP_ANNOUNCE,
 };
 
 /**
@@ -144,8 +144,8 @@ enum coll_step {
  * @ballot_lost: @lost at its beginning
  * @promisers: ranks that have promised it
  * @answered: ranks that have given the answer of @step
- * @noticed: those that need no PLACES any more
- * @best: highest ballot of an accepted value that promisers have told
+ * @connecting: those that need no PLACES any more
+ * @best_ballot: highest ballot of an accepted value that promisers have told
  * @proposal: that value, or a new one
  *
  * One call:
@@ -172,18 +172,18 @@ struct coll_agree {
 	struct coll_ranks lost;
 	bool sealed;
 	struct coll_value formed;
-	enum coll_form form;
+	enum coll_agree_form form;
 	int form_error;
 	uint64_t form_ballot;
 
-	enum coll_step step;
+	enum coll_agree_step step;
 	uint64_t ballot;
 	struct coll_ranks ballot_dead;
 	struct coll_ranks ballot_lost;
 	struct coll_ranks promisers;
 	struct coll_ranks answered;
-	struct coll_ranks noticed;
-	uint64_t best;
+	struct coll_ranks connecting;
+	uint64_t best_ballot;
 	struct coll_value proposal;
 
 	uint64_t highest;
@@ -224,7 +224,7 @@ void coll_agree_lost(struct coll_agree *agree, unsigned int rank);
 void coll_agree_propose(struct coll_agree *agree);
 
 /* Ranks that this proposer waits for. */
-struct coll_ranks coll_agree_waits(const struct coll_agree *agree);
+struct coll_ranks coll_agree_unanswered(const struct coll_agree *agree);
 
 /* Say again what a rank, or all, have not answered. */
 void coll_agree_resend_to(struct coll_agree *agree, unsigned int rank);
@@ -232,7 +232,7 @@ void coll_agree_resend(struct coll_agree *agree);
 
 /* Go on without a rank, if there is a quorum; or without ranks that do not note the decision. */
 void coll_agree_slow(struct coll_agree *agree, unsigned int rank);
-void coll_agree_stop_telling(struct coll_agree *agree);
+void coll_agree_stop_announcing(struct coll_agree *agree);
 
 /* End the call on all ranks. */
 void coll_agree_give_up(struct coll_agree *agree, int err);

@@ -31,7 +31,7 @@ static void answer_outdated(struct coll_agree *agree, const struct coll_agree_me
 }
 
 /* Is the group that this rank is in the one that it has accepted? */
-static bool form_bound(const struct coll_agree *agree)
+static bool form_is_accepted(const struct coll_agree *agree)
 {
 	return (agree->accepted || agree->decided) && agree->form != COLL_FORM_NONE &&
 	       agree->formed.id == agree->value.id;
@@ -99,7 +99,7 @@ static void on_prepare(struct coll_agree *agree, const struct coll_agree_message
 }
 
 /* Is this a step of the ballot that was promised last?  If not, say why. */
-static bool current(struct coll_agree *agree, const struct coll_agree_message *message)
+static bool is_current_ballot(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	if (agree->decided)
 		answer_decided(agree, message);
@@ -112,11 +112,12 @@ static bool current(struct coll_agree *agree, const struct coll_agree_message *m
 
 static void on_begin(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	if (!current(agree, message) || !coll_ranks_has(&message->value.members, agree->rank))
+	if (!is_current_ballot(agree, message) ||
+	    !coll_ranks_has(&message->value.members, agree->rank))
 		return;
 	if (agree->form == COLL_FORM_NONE || agree->formed.id != message->value.id) {
 		/* A value that was accepted is told, and then no other one is begun. */
-		if (form_bound(agree))
+		if (form_is_accepted(agree))
 			return;
 		form_abandon(agree);
 		agree->formed = message->value;
@@ -129,7 +130,7 @@ static void on_begin(struct coll_agree *agree, const struct coll_agree_message *
 
 static void on_places(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	if (!current(agree, message) || agree->form == COLL_FORM_NONE ||
+	if (!is_current_ballot(agree, message) || agree->form == COLL_FORM_NONE ||
 	    agree->formed.id != message->value.id || agree->form_ballot != message->ballot)
 		return;
 	if (agree->form == COLL_FORM_JOINED) {
@@ -160,7 +161,7 @@ static void on_accept(struct coll_agree *agree, const struct coll_agree_message 
 	const struct coll_ranks all = coll_ranks_first(agree->nranks);
 	int err;
 
-	if (!current(agree, message))
+	if (!is_current_ballot(agree, message))
 		return;
 	/* Then this rank's death is not given as the reason of the old group's failure. */
 	err = coll_ranks_equal(&message->value.members, &all) ? 0 :
@@ -179,7 +180,7 @@ static void on_accept(struct coll_agree *agree, const struct coll_agree_message 
 	answer(agree, message, &(struct coll_agree_message){ .kind = COLL_AGREE_ACCEPTED });
 }
 
-static bool member(const struct coll_agree *agree)
+static bool is_ready_member(const struct coll_agree *agree)
 {
 	return coll_ranks_has(&agree->value.members, agree->rank) &&
 	       agree->formed.id == agree->value.id && agree->form == COLL_FORM_READY;
@@ -188,7 +189,7 @@ static bool member(const struct coll_agree *agree)
 void coll_agree_finish(struct coll_agree *agree)
 {
 	agree->finished = true;
-	agree->result = member(agree) ? 0 : -ETIMEDOUT;
+	agree->result = is_ready_member(agree) ? 0 : -ETIMEDOUT;
 }
 
 void coll_agree_decide(struct coll_agree *agree, const struct coll_value *value)
@@ -209,7 +210,7 @@ static void on_decided(struct coll_agree *agree, const struct coll_agree_message
 	coll_agree_decide(agree, &message->value);
 	answer(agree, message, &(struct coll_agree_message){ .kind = COLL_AGREE_NOTED });
 	/* A proposer has the others to tell. */
-	if (!member(agree) && agree->step != COLL_STEP_TELL)
+	if (!is_ready_member(agree) && agree->step != COLL_STEP_ANNOUNCE)
 		coll_agree_finish(agree);
 }
 
@@ -233,7 +234,7 @@ static void on_hello(struct coll_agree *agree, const struct coll_agree_message *
 	const uint64_t ballot = agree->promised > agree->highest ? agree->promised :
 				agree->highest;
 	struct coll_agree_message alive = { .kind = COLL_AGREE_ALIVE, .accepted = ballot };
-	const struct coll_ranks waits = coll_agree_waits(agree);
+	const struct coll_ranks waits = coll_agree_unanswered(agree);
 
 	if (agree->decided) {
 		answer_decided(agree, message);
@@ -292,13 +293,13 @@ void coll_agree_begin(struct coll_agree *agree, bool minority)
 	agree->finished = false;
 	agree->result = 0;
 	memset(&agree->slow, 0, sizeof(agree->slow));
-	if (agree->decided && !member(agree))
+	if (agree->decided && !is_ready_member(agree))
 		coll_agree_finish(agree);
 }
 
 void coll_agree_end(struct coll_agree *agree)
 {
 	agree->step = COLL_STEP_IDLE;
-	if (!form_bound(agree))
+	if (!form_is_accepted(agree))
 		form_abandon(agree);
 }

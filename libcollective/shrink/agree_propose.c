@@ -22,7 +22,7 @@ static uint64_t next_ballot(const struct coll_agree *agree)
 }
 
 /* Ranks that have a part in the step, but for those that are known to be dead. */
-static struct coll_ranks audience(const struct coll_agree *agree)
+static struct coll_ranks step_ranks(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
@@ -39,19 +39,19 @@ static struct coll_ranks audience(const struct coll_agree *agree)
 	}
 }
 
-struct coll_ranks coll_agree_waits(const struct coll_agree *agree)
+struct coll_ranks coll_agree_unanswered(const struct coll_agree *agree)
 {
-	return coll_ranks_without(audience(agree), &agree->answered);
+	return coll_ranks_without(step_ranks(agree), &agree->answered);
 }
 
-static void say(struct coll_agree *agree, unsigned int to)
+static void send_step(struct coll_agree *agree, unsigned int to)
 {
 	static const enum coll_agree_kind kinds[] = {
 		[COLL_STEP_PREPARE]	= COLL_AGREE_PREPARE,
 		[COLL_STEP_JOIN]	= COLL_AGREE_BEGIN,
 		[COLL_STEP_CONNECT]	= COLL_AGREE_PLACES,
 		[COLL_STEP_ACCEPT]	= COLL_AGREE_ACCEPT,
-		[COLL_STEP_TELL]	= COLL_AGREE_DECIDED,
+		[COLL_STEP_ANNOUNCE]	= COLL_AGREE_DECIDED,
 	};
 	struct coll_agree_message message = {
 		.kind = kinds[agree->step],
@@ -62,12 +62,12 @@ static void say(struct coll_agree *agree, unsigned int to)
 		message.dead = agree->ballot_dead;
 		message.lost = agree->ballot_lost;
 	} else if (agree->step == COLL_STEP_CONNECT &&
-		   coll_ranks_has(&agree->noticed, to)) {
+		   coll_ranks_has(&agree->connecting, to)) {
 		message.kind = COLL_AGREE_HELLO;
 	} else {
 		message.value = agree->proposal;
 	}
-	if (agree->step == COLL_STEP_TELL) {
+	if (agree->step == COLL_STEP_ANNOUNCE) {
 		message.dead = agree->dead;
 		message.lost = agree->lost;
 	}
@@ -76,30 +76,30 @@ static void say(struct coll_agree *agree, unsigned int to)
 
 void coll_agree_resend_to(struct coll_agree *agree, unsigned int rank)
 {
-	say(agree, rank);
+	send_step(agree, rank);
 }
 
 void coll_agree_resend(struct coll_agree *agree)
 {
-	const struct coll_ranks waits = coll_agree_waits(agree);
+	const struct coll_ranks waits = coll_agree_unanswered(agree);
 	unsigned int rank;
 
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (rank != agree->rank && coll_ranks_has(&waits, rank))
-			say(agree, rank);
+			send_step(agree, rank);
 }
 
 /* Say it to all; the rank itself is the last, so that others have it if it dies. */
-static void enter(struct coll_agree *agree, enum coll_step step)
+static void enter_step(struct coll_agree *agree, enum coll_agree_step step)
 {
 	const uint64_t ballot = agree->ballot;
 
 	agree->step = step;
 	memset(&agree->answered, 0, sizeof(agree->answered));
-	memset(&agree->noticed, 0, sizeof(agree->noticed));
+	memset(&agree->connecting, 0, sizeof(agree->connecting));
 	coll_agree_resend(agree);
 	if (agree->step == step && agree->ballot == ballot)
-		say(agree, agree->rank);
+		send_step(agree, agree->rank);
 }
 
 static void prepare(struct coll_agree *agree)
@@ -107,15 +107,15 @@ static void prepare(struct coll_agree *agree)
 	agree->ballot = next_ballot(agree);
 	agree->ballot_dead = agree->dead;
 	agree->ballot_lost = agree->lost;
-	agree->best = 0;
+	agree->best_ballot = 0;
 	agree->setback = 0;
 	memset(&agree->promisers, 0, sizeof(agree->promisers));
 	memset(&agree->proposal, 0, sizeof(agree->proposal));
-	enter(agree, COLL_STEP_PREPARE);
+	enter_step(agree, COLL_STEP_PREPARE);
 }
 
 /* Ranks that were left out find it when they come. */
-static void tell_late(struct coll_agree *agree)
+static void send_late(struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 	unsigned int rank;
@@ -123,24 +123,24 @@ static void tell_late(struct coll_agree *agree)
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (coll_ranks_has(&alive, rank) &&
 		    !coll_ranks_has(&agree->proposal.members, rank))
-			say(agree, rank);
+			send_step(agree, rank);
 }
 
-static void tell(struct coll_agree *agree)
+static void announce(struct coll_agree *agree)
 {
 	agree->proposal = agree->value;
-	enter(agree, COLL_STEP_TELL);
+	enter_step(agree, COLL_STEP_ANNOUNCE);
 	coll_ranks_add(&agree->answered, agree->rank);
-	tell_late(agree);
+	send_late(agree);
 }
 
-static void done(struct coll_agree *agree)
+static void finish_announce(struct coll_agree *agree)
 {
-	const struct coll_ranks members = audience(agree);
+	const struct coll_ranks members = step_ranks(agree);
 	unsigned int rank;
 
 	/* Once more: this rank is not asked again. */
-	tell_late(agree);
+	send_late(agree);
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (rank != agree->rank && coll_ranks_has(&members, rank))
 			coll_agree_send(agree, &(struct coll_agree_message){
@@ -153,7 +153,7 @@ static void done(struct coll_agree *agree)
 }
 
 /* Would a new ballot, which knows of more dead ranks, have a quorum of these? */
-static bool better(const struct coll_agree *agree, const struct coll_ranks *set)
+static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 	struct coll_agree next = *agree;
@@ -173,15 +173,15 @@ static bool better(const struct coll_agree *agree, const struct coll_ranks *set)
 }
 
 /* Have all ranks answered that are waited for? */
-static bool heard_all(const struct coll_agree *agree)
+static bool all_answered(const struct coll_agree *agree)
 {
-	const struct coll_ranks waits = coll_agree_waits(agree);
+	const struct coll_ranks waits = coll_agree_unanswered(agree);
 
 	return coll_ranks_within(&waits, &agree->slow);
 }
 
 /* Has a member of the new group died? */
-static bool broken(const struct coll_agree *agree)
+static bool member_died(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 
@@ -189,12 +189,12 @@ static bool broken(const struct coll_agree *agree)
 }
 
 /* Enough have promised: with a value that may have been chosen, or a new one. */
-static void choose(struct coll_agree *agree)
+static void choose_value(struct coll_agree *agree)
 {
 	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
 
-	if (agree->best) {
-		enter(agree, COLL_STEP_ACCEPT);
+	if (agree->best_ballot) {
+		enter_step(agree, COLL_STEP_ACCEPT);
 		return;
 	}
 	agree->proposal.members = coll_ranks_without(agree->promisers, &gone);
@@ -203,50 +203,50 @@ static void choose(struct coll_agree *agree)
 		return;
 	}
 	agree->proposal.id = agree->ops->number(agree->env);
-	enter(agree, COLL_STEP_JOIN);
+	enter_step(agree, COLL_STEP_JOIN);
 }
 
 /* One step, if it is due. */
-static bool step(struct coll_agree *agree)
+static bool take_step(struct coll_agree *agree)
 {
 	switch (agree->step) {
 	case COLL_STEP_IDLE:
 		return false;
 	case COLL_STEP_PREPARE:
-		if (!heard_all(agree))
+		if (!all_answered(agree))
 			return false;
 		if (coll_agree_quorum(agree, &agree->promisers))
-			choose(agree);
-		else if (better(agree, &agree->promisers))
+			choose_value(agree);
+		else if (new_ballot_has_quorum(agree, &agree->promisers))
 			prepare(agree);
 		else
 			return false;
 		return true;
 	case COLL_STEP_JOIN:
 	case COLL_STEP_CONNECT:
-		if (broken(agree))
+		if (member_died(agree))
 			prepare(agree);
 		else if (coll_ranks_within(&agree->proposal.members, &agree->answered))
-			enter(agree, agree->step + 1);
+			enter_step(agree, agree->step + 1);
 		else
 			return false;
 		return true;
 	case COLL_STEP_ACCEPT:
-		if (!heard_all(agree))
+		if (!all_answered(agree))
 			return false;
 		if (coll_agree_quorum(agree, &agree->answered)) {
 			coll_agree_decide(agree, &agree->proposal);
-			tell(agree);
-		} else if (better(agree, &agree->answered)) {
+			announce(agree);
+		} else if (new_ballot_has_quorum(agree, &agree->answered)) {
 			prepare(agree);
 		} else {
 			return false;
 		}
 		return true;
-	case COLL_STEP_TELL:
-		if (!heard_all(agree))
+	case COLL_STEP_ANNOUNCE:
+		if (!all_answered(agree))
 			return false;
-		done(agree);
+		finish_announce(agree);
 		return true;
 	}
 	return false;
@@ -254,7 +254,7 @@ static bool step(struct coll_agree *agree)
 
 void coll_agree_advance(struct coll_agree *agree)
 {
-	while (!agree->finished && step(agree))
+	while (!agree->finished && take_step(agree))
 		;
 }
 
@@ -264,7 +264,7 @@ void coll_agree_propose(struct coll_agree *agree)
 		return;
 	if (agree->decided) {
 		agree->ballot = next_ballot(agree);
-		tell(agree);
+		announce(agree);
 	} else {
 		prepare(agree);
 	}
@@ -280,10 +280,10 @@ void coll_agree_slow(struct coll_agree *agree, unsigned int rank)
 	coll_agree_advance(agree);
 }
 
-void coll_agree_stop_telling(struct coll_agree *agree)
+void coll_agree_stop_announcing(struct coll_agree *agree)
 {
-	if (agree->step == COLL_STEP_TELL)
-		done(agree);
+	if (agree->step == COLL_STEP_ANNOUNCE)
+		finish_announce(agree);
 }
 
 void coll_agree_give_up(struct coll_agree *agree, int err)
@@ -319,8 +319,8 @@ static void on_promise(struct coll_agree *agree, const struct coll_agree_message
 {
 	coll_agree_learn(agree, message);
 	coll_ranks_add(&agree->promisers, message->from);
-	if (message->accepted > agree->best) {
-		agree->best = message->accepted;
+	if (message->accepted > agree->best_ballot) {
+		agree->best_ballot = message->accepted;
 		agree->proposal = message->value;
 	}
 }
@@ -333,7 +333,7 @@ void coll_agree_handle_proposer(struct coll_agree *agree,
 		[COLL_STEP_JOIN]	= COLL_AGREE_PLACE,
 		[COLL_STEP_CONNECT]	= COLL_AGREE_READY,
 		[COLL_STEP_ACCEPT]	= COLL_AGREE_ACCEPTED,
-		[COLL_STEP_TELL]	= COLL_AGREE_NOTED,
+		[COLL_STEP_ANNOUNCE]	= COLL_AGREE_NOTED,
 	};
 
 	if ((message->kind == COLL_AGREE_OUTDATED || message->kind == COLL_AGREE_ALIVE) &&
@@ -343,14 +343,14 @@ void coll_agree_handle_proposer(struct coll_agree *agree,
 		return;
 	switch (message->kind) {
 	case COLL_AGREE_OUTDATED:
-		if (message->accepted > agree->ballot && agree->step != COLL_STEP_TELL)
+		if (message->accepted > agree->ballot && agree->step != COLL_STEP_ANNOUNCE)
 			agree->step = COLL_STEP_IDLE;
 		return;
 	case COLL_AGREE_UNABLE:
 		on_unable(agree, message);
 		return;
 	case COLL_AGREE_CONNECTING:
-		coll_ranks_add(&agree->noticed, message->from);
+		coll_ranks_add(&agree->connecting, message->from);
 		return;
 	default:
 		if (message->kind != answers[agree->step])

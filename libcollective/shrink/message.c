@@ -63,16 +63,16 @@ static bool has_body(enum coll_agree_kind kind)
 	       kind == COLL_AGREE_UNABLE || kind == COLL_AGREE_GIVE_UP;
 }
 
-static void prove(const struct coll_setup *setup, const uint8_t *said, size_t size,
+static void prove(const struct coll_settings *settings, const uint8_t *said, size_t size,
 		  uint8_t *proof)
 {
-	if (setup->secured)
-		coll_secret_prove(setup, COLL_SIDE_SHRINK, said, size, said + NONCE_AT, proof);
+	if (settings->secured)
+		coll_secret_prove(settings, COLL_SIDE_SHRINK, said, size, said + NONCE_AT, proof);
 	else
 		memset(proof, 0, COLL_PROOF_SIZE);
 }
 
-size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
+size_t coll_shrink_write(uint8_t *to, const struct coll_settings *settings,
 			 const struct coll_agree_message *said, const uint8_t *body,
 			 size_t length)
 {
@@ -86,8 +86,8 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
 	memcpy(to, &magic, sizeof(magic));
 	to[4] = VERSION;
 	to[5] = message.kind;
-	put64(to + 8, setup->id);
-	put32(to + 16, setup->nranks);
+	put64(to + 8, settings->id);
+	put32(to + 16, settings->nranks);
 	put32(to + 20, message.from);
 	put32(to + 24, message.to);
 	put32(to + 28, message.left_ms);
@@ -99,13 +99,13 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
 	put32(to + 72, -message.error);
 	n = find_sets(&message, sets);
 	for (i = 0; i < n; i++)
-		at = put_set(at, sets[i], setup->nranks);
+		at = put_set(at, sets[i], settings->nranks);
 	if (has_body(message.kind)) {
 		memcpy(at, body, length);
 		at += length;
 	}
 	put32(to + 76, at - to - COLL_SHRINK_HEAD_SIZE);
-	prove(setup, to, at - to, at);
+	prove(settings, to, at - to, at);
 	return at - to + COLL_PROOF_SIZE;
 }
 
@@ -117,18 +117,18 @@ static bool set_fits(const struct coll_ranks *set, unsigned int nranks)
 	return coll_ranks_within(set, &all);
 }
 
-static int read_head(const uint8_t *from, size_t size, const struct coll_setup *setup,
+static int read_head(const uint8_t *from, size_t size, const struct coll_settings *settings,
 		     struct coll_agree_message *message)
 {
 	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
 
 	if (size < COLL_SHRINK_HEAD_SIZE + COLL_PROOF_SIZE ||
 	    memcmp(from, &magic, sizeof(magic)) || from[4] != VERSION || get16(from + 6) ||
-	    !from[5] || from[5] >= COLL_AGREE_KINDS || get64(from + 8) != setup->id ||
-	    get32(from + 16) != (uint32_t)setup->nranks ||
-	    get32(from + 20) >= (uint32_t)setup->nranks ||
-	    get32(from + 20) == (uint32_t)setup->rank ||
-	    get32(from + 24) != (uint32_t)setup->rank || get32(from + 72) >= 4096 ||
+	    !from[5] || from[5] >= COLL_AGREE_KINDS || get64(from + 8) != settings->id ||
+	    get32(from + 16) != (uint32_t)settings->nranks ||
+	    get32(from + 20) >= (uint32_t)settings->nranks ||
+	    get32(from + 20) == (uint32_t)settings->rank ||
+	    get32(from + 24) != (uint32_t)settings->rank || get32(from + 72) >= 4096 ||
 	    get32(from + 76) != size - COLL_SHRINK_HEAD_SIZE - COLL_PROOF_SIZE)
 		return -EPROTO;
 	*message = (struct coll_agree_message){
@@ -143,12 +143,12 @@ static int read_head(const uint8_t *from, size_t size, const struct coll_setup *
 		.value.id = get64(from + 64),
 		.error = -(int)get32(from + 72),
 	};
-	return coll_ballot_rank(message->ballot) < (uint32_t)setup->nranks &&
-	       coll_ballot_rank(message->accepted) < (uint32_t)setup->nranks ? 0 : -EPROTO;
+	return coll_ballot_rank(message->ballot) < (uint32_t)settings->nranks &&
+	       coll_ballot_rank(message->accepted) < (uint32_t)settings->nranks ? 0 : -EPROTO;
 }
 
 /* What a kind needs to make sense. */
-static bool sound(const struct coll_agree_message *message)
+static bool is_consistent(const struct coll_agree_message *message)
 {
 	switch (message->kind) {
 	case COLL_AGREE_BEGIN:
@@ -167,7 +167,7 @@ static bool sound(const struct coll_agree_message *message)
 	}
 }
 
-int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_setup *setup,
+int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_settings *settings,
 		     struct coll_agree_message *message, const uint8_t **body, size_t *length)
 {
 	const uint8_t *at = from + COLL_SHRINK_HEAD_SIZE, *end;
@@ -175,21 +175,21 @@ int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_setup *
 	struct coll_ranks *sets[3];
 	unsigned int i, n;
 
-	if (read_head(from, size, setup, message))
+	if (read_head(from, size, settings, message))
 		return -EPROTO;
 	end = from + size - COLL_PROOF_SIZE;
-	prove(setup, from, end - from, proof);
+	prove(settings, from, end - from, proof);
 	if (!memeql_sec(proof, end, sizeof(proof)))
 		return -EPROTO;
 	n = find_sets(message, sets);
-	if ((size_t)(end - at) < n * set_size(setup->nranks))
+	if ((size_t)(end - at) < n * set_size(settings->nranks))
 		return -EPROTO;
 	for (i = 0; i < n; i++) {
-		at = get_set(at, sets[i], setup->nranks);
-		if (!set_fits(sets[i], setup->nranks))
+		at = get_set(at, sets[i], settings->nranks);
+		if (!set_fits(sets[i], settings->nranks))
 			return -EPROTO;
 	}
 	*body = at;
 	*length = end - at;
-	return sound(message) && (has_body(message->kind) || !*length) ? 0 : -EPROTO;
+	return is_consistent(message) && (has_body(message->kind) || !*length) ? 0 : -EPROTO;
 }

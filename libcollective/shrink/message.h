@@ -34,20 +34,20 @@
 #define COLL_SHRINK_HEAD_SIZE	80
 #define COLL_SHRINK_PLACES_MAX	32
 #define COLL_SHRINK_TEXT_MAX	480
-#define COLL_SHRINK_BODY_MAX	(8 + COLL_SHRINK_PLACES_MAX * COLL_ENTRY_SIZE)
+#define COLL_SHRINK_BODY_MAX	(8 + COLL_SHRINK_PLACES_MAX * BOOTSTRAP_ENTRY_SIZE)
 #define COLL_SHRINK_MESSAGE_MAX	(COLL_SHRINK_HEAD_SIZE + COLL_SHRINK_BODY_MAX + COLL_PROOF_SIZE)
 
 /**
  * coll_shrink_write - make a datagram of a message
  * @to: room for COLL_SHRINK_MESSAGE_MAX bytes
- * @setup: of the old group
+ * @settings: of the old group
  * @message: the message
  * @body: of PLACE, PLACES, UNABLE, GIVE_UP, which is written as it is
  * @length: bytes of it, at most COLL_SHRINK_BODY_MAX
  *
  * Return: its bytes.
  */
-size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
+size_t coll_shrink_write(uint8_t *to, const struct coll_settings *settings,
 			 const struct coll_agree_message *message, const uint8_t *body,
 			 size_t length);
 
@@ -55,7 +55,7 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
  * coll_shrink_read - check a datagram and take it apart
  * @from: its bytes
  * @size: how many
- * @setup: of the old group
+ * @settings: of the old group
  * @message: filled in
  * @body: set to the body of PLACE, PLACES, UNABLE, GIVE_UP
  * @length: and its bytes
@@ -63,7 +63,7 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_setup *setup,
  * Return: 0, or -EPROTO: it is malformed, of another group, not for this rank, or does not
  * prove that it comes from @message->from.
  */
-int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_setup *setup,
+int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_settings *settings,
 		     struct coll_agree_message *message, const uint8_t **body, size_t *length);
 
 #endif /* COLL_SHRINK_MESSAGE_H */

@@ -15,15 +15,15 @@
 /**
  * struct coll_pace_peer - another rank, as far as this call knows
  * @session: its call, the latest heard of
- * @heard: when it last answered this call; 0: never
- * @greeted: when it was last sent HELLO because it did not know this call
- * @until: when its call is over, by what it said
+ * @heard_at: when it last answered this call; 0: never
+ * @hello_at: when it was last sent HELLO because it did not know this call
+ * @ends_at: when its call is over, by what it said
  */
 struct coll_pace_peer {
 	uint64_t session;
-	uint64_t heard;
-	uint64_t greeted;
-	uint64_t until;
+	uint64_t heard_at;
+	uint64_t hello_at;
+	uint64_t ends_at;
 };
 
 /**
@@ -38,11 +38,11 @@ struct coll_pace_peer {
  * @target: rank that leads as far as this one knows
  * @target_since: since when
  * @propose_at: when to propose, if this rank leads
- * @tries: ballots that failed although no member had died
+ * @failed_ballots: ballots that failed although no member had died
  * @step: the step of @agree, and
  * @ballot: its ballot, when looked at last
  * @step_since: since when it has been that step of that ballot
- * @next: when to say it again
+ * @resend_at: when to say it again
  * @interval: after how long next
  * @decided_at: when the decision was known; 0: it is not
  */
@@ -57,11 +57,11 @@ struct coll_pace {
 	unsigned int target;
 	uint64_t target_since;
 	uint64_t propose_at;
-	unsigned int tries;
-	enum coll_step step;
+	unsigned int failed_ballots;
+	enum coll_agree_step step;
 	uint64_t ballot;
 	uint64_t step_since;
-	uint64_t next;
+	uint64_t resend_at;
 	unsigned int interval;
 	uint64_t decided_at;
 };

@@ -40,15 +40,15 @@ static int join(struct coll_shrink *shrink, const struct coll_value *value,
 		struct coll_detail *detail)
 {
 	const struct coll_comm *comm = shrink->comm;
-	struct coll_setup setup = comm->setup;
+	struct coll_settings settings = comm->settings;
 	struct coll_comm *child;
 	int fd;
 
-	setup.id = value->id;
-	setup.rank = new_rank(&value->members, comm->rank);
-	setup.nranks = coll_ranks_count(&value->members);
-	setup.deadline = shrink->pace.deadline;
-	child = coll_comm_child(comm, &setup);
+	settings.id = value->id;
+	settings.rank = new_rank(&value->members, comm->rank);
+	settings.nranks = coll_ranks_count(&value->members);
+	settings.deadline = shrink->pace.deadline;
+	child = coll_comm_child(comm, &settings);
 	if (!child)
 		return -ENOMEM;
 	shrink->child = child;
@@ -57,12 +57,12 @@ static int join(struct coll_shrink *shrink, const struct coll_value *value,
 		return fd;
 	child->fd = fd;
 	/* The same door: to a rank that calls there this process still lives. */
-	if (comm->setup.door >= 0) {
-		child->setup.door = fcntl(comm->setup.door, F_DUPFD_CLOEXEC, 0);
-		if (child->setup.door < 0)
+	if (comm->settings.rejoin_fd >= 0) {
+		child->settings.rejoin_fd = fcntl(comm->settings.rejoin_fd, F_DUPFD_CLOEXEC, 0);
+		if (child->settings.rejoin_fd < 0)
 			return -errno;
 	}
-	return coll_lifeline_join(child->fd, &child->setup, &child->addr, detail);
+	return coll_rejoin_port_join(child->fd, &child->settings, &child->addr, detail);
 }
 
 int coll_shrink_join(void *env, const struct coll_value *value)
@@ -83,7 +83,7 @@ int coll_shrink_join(void *env, const struct coll_value *value)
 }
 
 /* A proposer has learned the places of others one by one. */
-static void take_places(struct coll_shrink *shrink)
+static void collect_addresses(struct coll_shrink *shrink)
 {
 	const struct coll_value *value = &shrink->agree.formed;
 	unsigned int rank, n = 0;
@@ -101,7 +101,7 @@ static int begin_connect(struct coll_shrink *shrink)
 	int i;
 
 	if (coll_ballot_rank(shrink->agree.form_ballot) == shrink->agree.rank)
-		take_places(shrink);
+		collect_addresses(shrink);
 	child->peers = calloc(child->nranks, sizeof(*child->peers));
 	if (!child->peers)
 		return -ENOMEM;
@@ -109,11 +109,11 @@ static int begin_connect(struct coll_shrink *shrink)
 		child->peers[i] = shrink->table[i];
 		coll_address_scope(&child->peers[i], &child->addr);
 	}
-	child->setup.deadline = coll_deadline_in(shrink->pace.timeout / 4 ?: 1);
+	child->settings.deadline = coll_deadline_in(shrink->pace.timeout / 4 ?: 1);
 	return fcntl(child->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
-/* How it ends is told by coll_shrink_look(), since nothing may call back from here. */
+/* How it ends is told by coll_shrink_poll_connect(), since nothing may call back from here. */
 void coll_shrink_connect(void *env)
 {
 	struct coll_shrink *shrink = env;
@@ -121,7 +121,7 @@ void coll_shrink_connect(void *env)
 	shrink->connecting = true;
 }
 
-void coll_shrink_look(struct coll_shrink *shrink)
+void coll_shrink_poll_connect(struct coll_shrink *shrink)
 {
 	struct coll_comm *child = shrink->child;
 	int err = 0;

@@ -19,7 +19,7 @@
 #include "comm/device.h"
 #include "shrink/shrink.h"
 
-#define LOOK_MS	100	/* between two looks at what the module knows */
+#define DEVICE_POLL_MS	100	/* between two looks at what the module knows */
 
 /*
  * The module
@@ -29,13 +29,13 @@
  * Before this rank accepts a group of fewer: its later death must not be given as the reason
  * why the old group failed.
  */
-static int leave(void *env)
+static int leave_old_group(void *env)
 {
 	struct coll_comm *comm = ((struct coll_shrink *)env)->comm;
 	struct collective_status status;
 	int err;
 
-	if (comm->left)
+	if (comm->has_left)
 		return 0;
 	err = coll_device_status(comm->fd, &status);
 	if (err || status.state == COLLECTIVE_STATE_ABORTED)
@@ -43,20 +43,20 @@ static int leave(void *env)
 	err = coll_device_leave(comm->fd);
 	if (err && err != -ENOTCONN)
 		return err;
-	comm->left = true;
+	comm->has_left = true;
 	return 0;
 }
 
 /* A rank whose death made the old group fail has accepted nothing. */
-static void look_at_module(struct coll_shrink *shrink)
+static void check_device(struct coll_shrink *shrink)
 {
 	const struct collective_reason *reason;
 	struct collective_status status;
 	uint64_t now = coll_deadline_now();
 
-	if (shrink->looked && now < shrink->looked + LOOK_MS)
+	if (shrink->polled_at && now < shrink->polled_at + DEVICE_POLL_MS)
 		return;
-	shrink->looked = now;
+	shrink->polled_at = now;
 	if (shrink->agree.sealed || coll_device_status(shrink->comm->fd, &status))
 		return;
 	reason = &status.group;
@@ -81,7 +81,7 @@ static const struct coll_agree_ops ops = {
 	.join = coll_shrink_join,
 	.connect = coll_shrink_connect,
 	.abandon = coll_shrink_abandon,
-	.leave = leave,
+	.leave = leave_old_group,
 	.number = number,
 };
 
@@ -110,7 +110,7 @@ static unsigned int list(char *text, size_t size, const struct coll_ranks *ranks
 }
 
 /* Name the ranks that were left out although they may live. */
-static void note_late(const struct coll_shrink *shrink)
+static void report_left_out(const struct coll_shrink *shrink)
 {
 	const struct coll_ranks alive = coll_agree_alive(&shrink->agree);
 	const struct coll_ranks late = coll_ranks_without(alive,
@@ -122,11 +122,11 @@ static void note_late(const struct coll_shrink *shrink)
 		return;
 	at = strlen(text);
 	sprintf(text + at, " of group %.32s did not come and was left out",
-		shrink->comm->setup.name);
-	coll_comm_note(shrink->child, text);
+		shrink->comm->settings.name);
+	coll_comm_set_failure(shrink->child, text);
 }
 
-static int time_is_over(struct coll_shrink *shrink)
+static int report_timeout(struct coll_shrink *shrink)
 {
 	const struct coll_agree *agree = &shrink->agree;
 	struct coll_ranks silent = coll_agree_alive(agree);
@@ -134,7 +134,7 @@ static int time_is_over(struct coll_shrink *shrink)
 	unsigned int rank;
 
 	for (rank = 0; rank < agree->nranks; rank++)
-		if (rank == agree->rank || shrink->peers[rank].heard)
+		if (rank == agree->rank || shrink->peers[rank].heard_at)
 			coll_ranks_remove(&silent, rank);
 	if (!list(text, sizeof(text), &silent, agree->nranks))
 		return coll_fail(&shrink->detail, -ETIMEDOUT,
@@ -144,7 +144,7 @@ static int time_is_over(struct coll_shrink *shrink)
 			 text);
 }
 
-static int left_out(struct coll_shrink *shrink)
+static int report_too_late(struct coll_shrink *shrink)
 {
 	char text[COLL_DETAIL_SIZE / 2];
 
@@ -196,12 +196,12 @@ static void agree(struct coll_shrink *shrink)
 {
 	uint64_t next;
 
-	coll_shrink_drain(shrink);
-	while (!shrink->agree.finished && !shrink->broken) {
-		look_at_module(shrink);
-		coll_shrink_drain(shrink);
+	coll_shrink_receive_all(shrink);
+	while (!shrink->agree.finished && !shrink->socket_error) {
+		check_device(shrink);
+		coll_shrink_receive_all(shrink);
 		next = coll_pace_run(&shrink->pace, coll_deadline_now());
-		coll_shrink_look(shrink);
+		coll_shrink_poll_connect(shrink);
 		if (shrink->agree.finished)
 			break;
 		if (!coll_deadline_left(shrink->pace.deadline)) {
@@ -220,16 +220,16 @@ static int run(struct coll_shrink *shrink, unsigned int flags)
 
 	shrink->detail = (struct coll_detail){ shrink->text, sizeof(shrink->text) };
 	shrink->text[0] = '\0';
-	shrink->broken = 0;
-	shrink->looked = 0;
+	shrink->socket_error = 0;
+	shrink->polled_at = 0;
 	coll_agree_begin(&shrink->agree, flags & COLL_SHRINK_MINORITY);
 	coll_pace_begin(&shrink->pace, coll_deadline_now(),
-			shrink->comm->setup.init_timeout_ms);
+			shrink->comm->settings.init_timeout_ms);
 	agree(shrink);
 	if (!shrink->agree.finished)
-		err = shrink->broken ?: time_is_over(shrink);
+		err = shrink->socket_error ?: report_timeout(shrink);
 	else if (shrink->agree.result && shrink->agree.decided)
-		err = left_out(shrink);
+		err = report_too_late(shrink);
 	else
 		err = shrink->agree.result;
 	/* A group that was accepted stays: it may have been decided. */
@@ -245,29 +245,29 @@ static int shrink(struct coll_comm *comm, unsigned int flags, struct coll_comm *
 	int err;
 
 	if (flags & ~COLL_SHRINK_MINORITY) {
-		coll_comm_note(comm, "unknown flag");
+		coll_comm_set_failure(comm, "unknown flag");
 		return -EINVAL;
 	}
-	if (comm->nranks > 1 && comm->setup.door < 0) {
-		coll_comm_note(comm, "the group has been shrunk before");
+	if (comm->nranks > 1 && comm->settings.rejoin_fd < 0) {
+		coll_comm_set_failure(comm, "the group has been shrunk before");
 		return -EINVAL;
 	}
 	if (!comm->shrink)
 		comm->shrink = shrink_new(comm);
 	shrink = comm->shrink;
 	if (!shrink) {
-		coll_comm_note(comm, "no memory");
+		coll_comm_set_failure(comm, "no memory");
 		return -ENOMEM;
 	}
 	err = run(shrink, flags);
 	if (!err) {
-		note_late(shrink);
+		report_left_out(shrink);
 		*new = shrink->child;
 		shrink->child = NULL;
 		/* It is the child's now. */
-		coll_lifeline_close(&comm->setup);
+		coll_rejoin_port_close(&comm->settings);
 	}
-	coll_comm_note(comm, err ? shrink->text : "");
+	coll_comm_set_failure(comm, err ? shrink->text : "");
 	if (!err) {
 		coll_shrink_free(shrink);
 		comm->shrink = NULL;
@@ -280,12 +280,12 @@ int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_co
 	int state, err;
 
 	*left = NULL;
-	if (coll_comm_foreign(comm))
+	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	state = coll_cancellation_off();
-	pthread_mutex_lock(&comm->order);
+	pthread_mutex_lock(&comm->split_lock);
 	err = shrink(comm, flags, left);
-	pthread_mutex_unlock(&comm->order);
+	pthread_mutex_unlock(&comm->split_lock);
 	coll_cancellation_restore(state);
 	return err;
 }

@@ -21,12 +21,12 @@
  * @child: this rank's member of @agree.formed; NULL: none
  * @places: as a proposer, where the members are, by rank of the old group
  * @table: where the members are, by rank of the new group, as far as they are known
- * @tabled: which are
+ * @table_ranks: which are
  * @table_id: the group that @table is of; 0: none
  * @connecting: CONNECT of @child is under way; its file is polled, too
- * @broken: the door is of no use; a negative errno
- * @looked: when the module was asked for the dead
- * @remark: the text that came with the message in hand; empty: none
+ * @socket_error: the door is of no use; a negative errno
+ * @polled_at: when the module was asked for the dead
+ * @peer_text: the text that came with the message in hand; empty: none
  * @detail: text of this call's failure, in
  * @text: which
  */
@@ -38,12 +38,12 @@ struct coll_shrink {
 	struct coll_comm *child;
 	struct sockaddr_storage *places;
 	struct sockaddr_storage *table;
-	struct coll_ranks tabled;
+	struct coll_ranks table_ranks;
 	uint64_t table_id;
 	bool connecting;
-	int broken;
-	uint64_t looked;
-	char remark[COLL_SHRINK_TEXT_MAX + 1];
+	int socket_error;
+	uint64_t polled_at;
+	char peer_text[COLL_SHRINK_TEXT_MAX + 1];
 	struct coll_detail detail;
 	char text[COLL_DETAIL_SIZE];
 };
@@ -62,7 +62,7 @@ void coll_shrink_send(void *env, const struct coll_agree_message *message);
 void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until);
 
 /* Deal with messages that have arrived already. */
-void coll_shrink_drain(struct coll_shrink *shrink);
+void coll_shrink_receive_all(struct coll_shrink *shrink);
 
 /*
  * shrink_round.c: this rank's own part in a new group; struct coll_agree_ops
@@ -72,6 +72,6 @@ void coll_shrink_connect(void *env);
 void coll_shrink_abandon(void *env);
 
 /* Has CONNECT ended?  Then the agreement is told. */
-void coll_shrink_look(struct coll_shrink *shrink);
+void coll_shrink_poll_connect(struct coll_shrink *shrink);
 
 #endif /* COLL_SHRINK_H */

@@ -21,15 +21,15 @@
 /* So many datagrams are looked at before anything else is done, and some more a rank. */
 #define BATCH	256
 
-static void set_broken(struct coll_shrink *shrink, int err, const char *what)
+static void set_socket_error(struct coll_shrink *shrink, int err, const char *what)
 {
-	if (!shrink->broken)
-		shrink->broken = coll_fail(&shrink->detail, err, "rank %d cannot %s: %s",
-					   shrink->comm->rank, what, strerrordesc_np(-err));
+	if (!shrink->socket_error)
+		shrink->socket_error = coll_fail(&shrink->detail, err, "rank %d cannot %s: %s",
+						 shrink->comm->rank, what, strerrordesc_np(-err));
 }
 
 /* May the network, or what it told of earlier datagrams, cause this?  Then one is lost. */
-static bool lossy(int err)
+static bool is_packet_loss(int err)
 {
 	switch (err) {
 	case EAGAIN:
@@ -56,24 +56,24 @@ static bool lossy(int err)
 	return false;
 }
 
-static struct sockaddr_storage door_of(const struct coll_shrink *shrink, unsigned int rank)
+static struct sockaddr_storage rejoin_addr(const struct coll_shrink *shrink, unsigned int rank)
 {
 	struct sockaddr_storage addr = shrink->comm->peers[rank];
 
-	coll_address_set_port(&addr, coll_lifeline_port(&addr));
+	coll_address_set_port(&addr, coll_rejoin_port_get(&addr));
 	return addr;
 }
 
 static void transmit(struct coll_shrink *shrink, const struct coll_agree_message *message,
 		     const uint8_t *body, size_t length)
 {
-	struct sockaddr_storage to = door_of(shrink, message->to);
+	struct sockaddr_storage to = rejoin_addr(shrink, message->to);
 	uint8_t bytes[COLL_SHRINK_MESSAGE_MAX];
-	size_t size = coll_shrink_write(bytes, &shrink->comm->setup, message, body, length);
+	size_t size = coll_shrink_write(bytes, &shrink->comm->settings, message, body, length);
 
-	if (sendto(shrink->comm->setup.door, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL,
-		   (struct sockaddr *)&to, coll_address_length(&to)) < 0 && !lossy(errno))
-		set_broken(shrink, -errno, "send");
+	if (sendto(shrink->comm->settings.rejoin_fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL,
+		   (struct sockaddr *)&to, coll_address_length(&to)) < 0 && !is_packet_loss(errno))
+		set_socket_error(shrink, -errno, "send");
 }
 
 /* All places, by and by. */
@@ -86,14 +86,14 @@ static void transmit_places(struct coll_shrink *shrink, const struct coll_agree_
 	for (rank = 0; rank < shrink->agree.nranks; rank++) {
 		if (!coll_ranks_has(members, rank))
 			continue;
-		coll_message_entry(body + 8 + n * COLL_ENTRY_SIZE,
-				   rank == shrink->agree.rank ? &shrink->child->addr :
-				   &shrink->places[rank]);
+		bootstrap_write_entry(body + 8 + n * BOOTSTRAP_ENTRY_SIZE,
+				      rank == shrink->agree.rank ? &shrink->child->addr :
+				      &shrink->places[rank]);
 		if (++n < COLL_SHRINK_PLACES_MAX && first + n < coll_ranks_count(members))
 			continue;
 		put32(body, first);
 		put32(body + 4, 0);
-		transmit(shrink, message, body, 8 + n * COLL_ENTRY_SIZE);
+		transmit(shrink, message, body, 8 + n * BOOTSTRAP_ENTRY_SIZE);
 		first += n;
 		n = 0;
 	}
@@ -103,13 +103,13 @@ void coll_shrink_send(void *env, const struct coll_agree_message *said)
 {
 	struct coll_shrink *shrink = env;
 	struct coll_agree_message message = *said;
-	uint8_t entry[COLL_ENTRY_SIZE];
+	uint8_t entry[BOOTSTRAP_ENTRY_SIZE];
 	const char *text;
 
 	coll_pace_stamp(&shrink->pace, coll_deadline_now(), &message);
 	switch (message.kind) {
 	case COLL_AGREE_PLACE:
-		coll_message_entry(entry, &shrink->child->addr);
+		bootstrap_write_entry(entry, &shrink->child->addr);
 		transmit(shrink, &message, entry, sizeof(entry));
 		return;
 	case COLL_AGREE_PLACES:
@@ -117,7 +117,7 @@ void coll_shrink_send(void *env, const struct coll_agree_message *said)
 		return;
 	case COLL_AGREE_UNABLE:
 	case COLL_AGREE_GIVE_UP:
-		text = shrink->text[0] ? shrink->text : shrink->remark[0] ? shrink->remark :
+		text = shrink->text[0] ? shrink->text : shrink->peer_text[0] ? shrink->peer_text :
 		       coll_strerror(message.error);
 		transmit(shrink, &message, (const uint8_t *)text,
 			 strnlen(text, COLL_SHRINK_TEXT_MAX));
@@ -149,13 +149,13 @@ static bool same_socket(const struct sockaddr_storage *a, const struct sockaddr_
 }
 
 /* The address of a member: kept only if this rank proposes the group. */
-static bool take_place(struct coll_shrink *shrink, const struct coll_agree_message *message,
-		       const uint8_t *body, size_t length)
+static bool take_address(struct coll_shrink *shrink, const struct coll_agree_message *message,
+			 const uint8_t *body, size_t length)
 {
 	const struct coll_agree *agree = &shrink->agree;
 	struct sockaddr_storage addr;
 
-	if (length != COLL_ENTRY_SIZE || coll_message_read_entry(body, &addr))
+	if (length != BOOTSTRAP_ENTRY_SIZE || bootstrap_read_entry(body, &addr))
 		return false;
 	if (agree->step == COLL_STEP_JOIN && agree->ballot == message->ballot &&
 	    coll_ranks_has(&agree->proposal.members, message->from))
@@ -164,32 +164,32 @@ static bool take_place(struct coll_shrink *shrink, const struct coll_agree_messa
 }
 
 /* Some addresses.  Return: true when all are there. */
-static bool take_table(struct coll_shrink *shrink, const struct coll_agree_message *message,
-		       const uint8_t *body, size_t length)
+static bool take_addresses(struct coll_shrink *shrink, const struct coll_agree_message *message,
+			   const uint8_t *body, size_t length)
 {
 	const struct coll_agree *agree = &shrink->agree;
 	const unsigned int n = coll_ranks_count(&agree->formed.members);
 	unsigned int i, first, count;
 
-	if (length < 8 || (length - 8) % COLL_ENTRY_SIZE || get32(body + 4))
+	if (length < 8 || (length - 8) % BOOTSTRAP_ENTRY_SIZE || get32(body + 4))
 		return false;
 	first = get32(body);
-	count = (length - 8) / COLL_ENTRY_SIZE;
+	count = (length - 8) / BOOTSTRAP_ENTRY_SIZE;
 	if (agree->form != COLL_FORM_JOINED || agree->formed.id != message->value.id)
 		return agree->form != COLL_FORM_NONE;
 	if (count > COLL_SHRINK_PLACES_MAX || first >= n || count > n - first)
 		return false;
 	if (shrink->table_id != message->value.id) {
 		shrink->table_id = message->value.id;
-		memset(&shrink->tabled, 0, sizeof(shrink->tabled));
+		memset(&shrink->table_ranks, 0, sizeof(shrink->table_ranks));
 	}
 	for (i = 0; i < count; i++) {
-		if (coll_message_read_entry(body + 8 + i * COLL_ENTRY_SIZE,
-					    &shrink->table[first + i]))
+		if (bootstrap_read_entry(body + 8 + i * BOOTSTRAP_ENTRY_SIZE,
+					 &shrink->table[first + i]))
 			return false;
-		coll_ranks_add(&shrink->tabled, first + i);
+		coll_ranks_add(&shrink->table_ranks, first + i);
 	}
-	return coll_ranks_count(&shrink->tabled) == n;
+	return coll_ranks_count(&shrink->table_ranks) == n;
 }
 
 static void take_text(struct coll_shrink *shrink, const uint8_t *body, size_t length)
@@ -197,41 +197,41 @@ static void take_text(struct coll_shrink *shrink, const uint8_t *body, size_t le
 	size_t i;
 
 	for (i = 0; i < length && i < COLL_SHRINK_TEXT_MAX; i++)
-		shrink->remark[i] = body[i] < ' ' || body[i] > '~' ? '?' : body[i];
-	shrink->remark[i] = '\0';
+		shrink->peer_text[i] = body[i] < ' ' || body[i] > '~' ? '?' : body[i];
+	shrink->peer_text[i] = '\0';
 }
 
-static void take(struct coll_shrink *shrink, const uint8_t *bytes, size_t size,
-		 const struct sockaddr_storage *from)
+static void handle_datagram(struct coll_shrink *shrink, const uint8_t *bytes, size_t size,
+			    const struct sockaddr_storage *from)
 {
 	struct coll_agree_message message;
-	struct sockaddr_storage door;
+	struct sockaddr_storage rejoin;
 	const uint8_t *body;
 	size_t length;
 
-	if (coll_shrink_read(bytes, size, &shrink->comm->setup, &message, &body, &length))
+	if (coll_shrink_read(bytes, size, &shrink->comm->settings, &message, &body, &length))
 		return;
-	door = door_of(shrink, message.from);
-	if (!same_socket(from, &door))
+	rejoin = rejoin_addr(shrink, message.from);
+	if (!same_socket(from, &rejoin))
 		return;
-	if (message.kind == COLL_AGREE_PLACE && !take_place(shrink, &message, body, length))
+	if (message.kind == COLL_AGREE_PLACE && !take_address(shrink, &message, body, length))
 		return;
-	if (message.kind == COLL_AGREE_PLACES && !take_table(shrink, &message, body, length))
+	if (message.kind == COLL_AGREE_PLACES && !take_addresses(shrink, &message, body, length))
 		return;
 	if (message.kind == COLL_AGREE_UNABLE || message.kind == COLL_AGREE_GIVE_UP)
 		take_text(shrink, body, length);
 	coll_pace_receive(&shrink->pace, coll_deadline_now(), &message);
 	/* Another rank's reason, when that ended the call. */
-	if (shrink->agree.finished && shrink->agree.result && shrink->remark[0])
-		coll_fail(&shrink->detail, shrink->agree.result, "%s", shrink->remark);
-	shrink->remark[0] = '\0';
+	if (shrink->agree.finished && shrink->agree.result && shrink->peer_text[0])
+		coll_fail(&shrink->detail, shrink->agree.result, "%s", shrink->peer_text);
+	shrink->peer_text[0] = '\0';
 }
 
 /*
  * Refusals
  */
 
-static bool port_closed(const struct sock_extended_err *error)
+static bool is_port_closed(const struct sock_extended_err *error)
 {
 	return error->ee_errno == ECONNREFUSED &&
 	       ((error->ee_origin == SO_EE_ORIGIN_ICMP && error->ee_type == ICMP_DEST_UNREACH &&
@@ -241,25 +241,25 @@ static bool port_closed(const struct sock_extended_err *error)
 }
 
 /* The host of a rank, and no other one, says that its door is closed. */
-static void take_refusal(struct coll_shrink *shrink, const struct sock_extended_err *error,
-			 const struct sockaddr_storage *to)
+static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_extended_err *error,
+			      const struct sockaddr_storage *to)
 {
-	struct sockaddr_storage offender, door;
+	struct sockaddr_storage offender, rejoin;
 	unsigned int rank;
 
 	memset(&offender, 0, sizeof(offender));
 	memcpy(&offender, SO_EE_OFFENDER(error), coll_address_length(to));
-	if (!port_closed(error) || !same_address(&offender, to))
+	if (!is_port_closed(error) || !same_address(&offender, to))
 		return;
 	for (rank = 0; rank < shrink->agree.nranks; rank++) {
-		door = door_of(shrink, rank);
-		if (rank != shrink->agree.rank && same_socket(&door, to))
+		rejoin = rejoin_addr(shrink, rank);
+		if (rank != shrink->agree.rank && same_socket(&rejoin, to))
 			coll_agree_dead(&shrink->agree, rank);
 	}
 }
 
 /* Return: whether there was one. */
-static bool read_refusal(struct coll_shrink *shrink)
+static bool read_icmp_error(struct coll_shrink *shrink)
 {
 	union {
 		struct cmsghdr align;
@@ -275,9 +275,9 @@ static bool read_refusal(struct coll_shrink *shrink)
 	struct cmsghdr *c;
 
 	memset(&to, 0, sizeof(to));
-	if (recvmsg(shrink->comm->setup.door, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
-		if (!lossy(errno))
-			set_broken(shrink, -errno, "read errors");
+	if (recvmsg(shrink->comm->settings.rejoin_fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+		if (!is_packet_loss(errno))
+			set_socket_error(shrink, -errno, "read errors");
 		return false;
 	}
 	for (c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c))
@@ -285,7 +285,7 @@ static bool read_refusal(struct coll_shrink *shrink)
 		     (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) &&
 		    c->cmsg_len >= CMSG_LEN(sizeof(struct sock_extended_err) +
 					    coll_address_length(&to)))
-			take_refusal(shrink, (const void *)CMSG_DATA(c), &to);
+			handle_icmp_error(shrink, (const void *)CMSG_DATA(c), &to);
 	return true;
 }
 
@@ -298,32 +298,33 @@ static bool read_message(struct coll_shrink *shrink)
 	ssize_t size;
 
 	memset(&from, 0, sizeof(from));
-	size = recvfrom(shrink->comm->setup.door, bytes, sizeof(bytes), MSG_DONTWAIT,
+	size = recvfrom(shrink->comm->settings.rejoin_fd, bytes, sizeof(bytes), MSG_DONTWAIT,
 			(struct sockaddr *)&from, &length);
 	if (size >= 0) {
-		take(shrink, bytes, size, &from);
+		handle_datagram(shrink, bytes, size, &from);
 		return true;
 	}
 	/* A refusal is reported here, too; its description is in the queue of errors. */
 	if (errno == EAGAIN)
 		return false;
-	if (!lossy(errno)) {
-		set_broken(shrink, -errno, "receive");
+	if (!is_packet_loss(errno)) {
+		set_socket_error(shrink, -errno, "receive");
 		return false;
 	}
 	return true;
 }
 
-void coll_shrink_drain(struct coll_shrink *shrink)
+void coll_shrink_receive_all(struct coll_shrink *shrink)
 {
 	unsigned int left = BATCH + 4 * shrink->agree.nranks;
 
-	if (shrink->comm->setup.door < 0)
+	if (shrink->comm->settings.rejoin_fd < 0)
 		return;
-	while (left-- && !shrink->broken && !shrink->agree.finished && read_message(shrink))
+	while (left-- && !shrink->socket_error && !shrink->agree.finished && read_message(shrink))
 		;
 	left = BATCH + shrink->agree.nranks;
-	while (left-- && !shrink->broken && !shrink->agree.finished && read_refusal(shrink))
+	while (left-- && !shrink->socket_error && !shrink->agree.finished &&
+	       read_icmp_error(shrink))
 		;
 }
 
@@ -332,12 +333,13 @@ void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until)
 	struct pollfd polls[2];
 	nfds_t n = 0;
 
-	if (shrink->comm->setup.door >= 0)
-		polls[n++] = (struct pollfd){ .fd = shrink->comm->setup.door, .events = POLLIN };
+	if (shrink->comm->settings.rejoin_fd >= 0)
+		polls[n++] = (struct pollfd){ .fd = shrink->comm->settings.rejoin_fd,
+					     .events = POLLIN };
 	if (shrink->connecting && shrink->child->peers)
 		polls[n++] = (struct pollfd){ .fd = shrink->child->fd, .events = POLLOUT };
 	if (poll(polls, n, coll_deadline_left(until)) < 0 && errno != EINTR)
-		set_broken(shrink, -errno, "wait");
-	coll_shrink_drain(shrink);
-	coll_shrink_look(shrink);
+		set_socket_error(shrink, -errno, "wait");
+	coll_shrink_receive_all(shrink);
+	coll_shrink_poll_connect(shrink);
 }

@@ -9,12 +9,12 @@
 #endif
 #endif
 
-#include "comm/written.h"
+#include "comm/memcheck.h"
 
 /* Of the program's MemorySanitizer, if it has one. */
 void __msan_unpoison(const void *at, size_t size) __attribute__((weak));
 
-static bool checked(void)
+static bool has_checker(void)
 {
 #ifdef RUNNING_ON_VALGRIND
 	if (RUNNING_ON_VALGRIND)
@@ -23,7 +23,7 @@ static bool checked(void)
 	return __msan_unpoison;
 }
 
-static void written(uintptr_t at, size_t size)
+static void mark_defined(uintptr_t at, size_t size)
 {
 	if (!size)
 		return;
@@ -34,13 +34,13 @@ static void written(uintptr_t at, size_t size)
 		__msan_unpoison((void *)at, size);
 }
 
-void coll_written(const void *at, size_t size)
+void coll_memcheck_written(const void *at, size_t size)
 {
-	written((uintptr_t)at, size);
+	mark_defined((uintptr_t)at, size);
 }
 
 /* Blocks of the operation's count that this rank's result has. */
-static size_t blocks(const struct coll_comm *comm, const struct collective_op *op)
+static size_t result_blocks(const struct coll_comm *comm, const struct collective_op *op)
 {
 	const bool root = op->root == (__u32)comm->rank;
 
@@ -68,7 +68,7 @@ static size_t blocks(const struct coll_comm *comm, const struct collective_op *o
 }
 
 /* The arrays are the caller's, and may be gone at the end. */
-static void written_vector(const struct coll_comm *comm, const struct coll_operation *operation)
+static void mark_vector(const struct coll_comm *comm, const struct coll_operation *operation)
 {
 	const struct collective_layout *layout = &operation->layout;
 	const struct collective_op *op = &operation->op;
@@ -79,46 +79,47 @@ static void written_vector(const struct coll_comm *comm, const struct coll_opera
 	int i;
 
 	if (op->opcode == COLLECTIVE_REDUCE_SCATTER || op->opcode == COLLECTIVE_SCATTER) {
-		written(op->recv, op->count * blocks(comm, op) * element);
+		mark_defined(op->recv, op->count * result_blocks(comm, op) * element);
 		return;
 	}
 	for (i = 0; counts && i < comm->nranks; i++) {
 		at = displs ? displs[i] : at;
-		written(op->recv + at * element, counts[i] * element);
+		mark_defined(op->recv + at * element, counts[i] * element);
 		at += counts[i];
 	}
 }
 
-void coll_written_begin(const struct coll_comm *comm, struct coll_operation *operation)
+void coll_memcheck_begin(const struct coll_comm *comm, struct coll_operation *operation)
 {
 	const struct collective_op *op = &operation->op;
 
-	operation->written = 0;
-	if (!checked())
+	operation->memcheck_blocks = 0;
+	if (!has_checker())
 		return;
 	if (op->flags & COLLECTIVE_F_VECTOR && !(op->flags & COLLECTIVE_F_VARLEN))
-		written_vector(comm, operation);
+		mark_vector(comm, operation);
 	else
-		operation->written = blocks(comm, op);
+		operation->memcheck_blocks = result_blocks(comm, op);
 }
 
-void coll_written_end(const struct coll_operation *operation, __u64 received)
+void coll_memcheck_end(const struct coll_operation *operation, __u64 received)
 {
 	const struct collective_op *op = &operation->op;
 	const struct collective_view *view = &operation->layout.recv;
 	const size_t rows = view->rows ? view->rows : 1, element = coll_type_size(op->type);
 	size_t count = op->count, block, row;
 
-	if (!operation->written)
+	if (!operation->memcheck_blocks)
 		return;
 	if (op->flags & COLLECTIVE_F_VARLEN && received < count)
 		count = received;
 	if (!view->rows && !view->distance) {
-		written(op->recv, operation->written * count * element);
+		mark_defined(op->recv, operation->memcheck_blocks * count * element);
 		return;
 	}
-	for (block = 0; block < operation->written; block++)
+	for (block = 0; block < operation->memcheck_blocks; block++)
 		for (row = 0; row < rows; row++)
-			written(op->recv + (block * view->distance + row * view->stride) * element,
+			mark_defined(op->recv + (block * view->distance + row * view->stride) *
+				     element,
 				count / rows * element);
 }

@@ -5,8 +5,8 @@
  * its client requests, if the library is built with valgrind's headers, and
  * MemorySanitizer, if the program is built with it.  Costs nothing to speak of without.
  */
-#ifndef COLL_WRITTEN_H
-#define COLL_WRITTEN_H
+#ifndef COLL_MEMCHECK_H
+#define COLL_MEMCHECK_H
 
 #include "comm/operation.h"
 
@@ -14,12 +14,12 @@
  * @operation is about to be submitted: @operation->written is filled in, and what will be
  * written of blocks of different lengths is told now, while their lengths can be read.
  */
-void coll_written_begin(const struct coll_comm *comm, struct coll_operation *operation);
+void coll_memcheck_begin(const struct coll_comm *comm, struct coll_operation *operation);
 
 /* @operation has succeeded; @received elements came, of what tells its length. */
-void coll_written_end(const struct coll_operation *operation, __u64 received);
+void coll_memcheck_end(const struct coll_operation *operation, __u64 received);
 
 /* The library itself has written @size bytes at @at. */
-void coll_written(const void *at, size_t size);
+void coll_memcheck_written(const void *at, size_t size);
 
-#endif /* COLL_WRITTEN_H */
+#endif /* COLL_MEMCHECK_H */
