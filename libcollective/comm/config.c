@@ -21,6 +21,7 @@
 #include "bootstrap/secret.h"
 #include "comm/config.h"
 #include "comm/deadline.h"
+#include "error/names.h"
 
 #define INIT_TIMEOUT_MS	60000
 #define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
@@ -47,7 +48,8 @@ static const struct launcher {
 	{ "Slurm", "SLURM_PROCID", "SLURM_NTASKS", { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
 };
 
-#define N_LAUNCHERS	(sizeof(launchers) / sizeof(*launchers))
+#define SIZE(array) (sizeof(array) / sizeof(*(array)))
+#define N_LAUNCHERS	SIZE(launchers)
 
 /* Variables of launched processes that say neither which rank nor of how many. */
 static const char * const launch_hints[] = {
@@ -156,7 +158,7 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 		return coll_fail(detail, -EINVAL,
 				 "the configuration has rank %d, but no number of ranks",
 				 config->rank);
-	for (i = 0; i < sizeof(launch_hints) / sizeof(*launch_hints); i++)
+	for (i = 0; i < SIZE(launch_hints); i++)
 		if (raw(launch_hints[i]))
 			return coll_fail(detail, -EINVAL,
 					 "%s is %s, but neither rank nor size is known: set COLL_RANK and COLL_SIZE (0 and 1 for a group of one)",
@@ -269,6 +271,55 @@ static int read_root_address(struct coll_settings *settings, const struct coll_c
 	return err;
 }
 
+/* The place of a word, or -1. */
+static int find_word(const char * const *names, size_t n, const char *word, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (names[i] && strlen(names[i]) == length && !strncmp(names[i], word, length))
+			return i;
+	return -1;
+}
+
+static int read_algorithm(struct coll_settings *settings, const char *item, size_t length)
+{
+	const char *colon = memchr(item, ':', length);
+	const char *word = colon ? colon + 1 : item;
+	int algorithm = find_word(coll_names_algorithms, SIZE(coll_names_algorithms), word,
+				  item + length - word);
+	int opcode;
+
+	if (algorithm < 0)
+		return -EINVAL;
+	if (!colon) {
+		memset(settings->algorithm, algorithm, COLLECTIVE_OPCODE_COUNT);
+		return 0;
+	}
+	opcode = find_word(coll_names_opcodes, SIZE(coll_names_opcodes), item, colon - item);
+	if (opcode < 0)
+		return -EINVAL;
+	settings->algorithm[opcode] = algorithm;
+	return 0;
+}
+
+static int read_algorithms(struct coll_settings *settings, const char *text,
+			   struct coll_detail *detail)
+{
+	const char *item = text;
+	size_t length;
+
+	for (;; item += length + 1) {
+		length = strcspn(item, ",");
+		if (read_algorithm(settings, item, length))
+			return coll_fail(detail, -EINVAL,
+					 "algorithm %.*s is not ring, tree or direct, perhaps with a collective and a colon before it",
+					 (int)length, item);
+		if (!item[length])
+			return 0;
+	}
+}
+
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
@@ -305,7 +356,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      copy_text(settings->local_addr, sizeof(settings->local_addr), local ?: "",
 			"local address", detail);
 	if (!err && algorithm)
-		err = coll_config_algorithms(settings, algorithm, detail);
+		err = read_algorithms(settings, algorithm, detail);
 	settings->lanes = config->lanes ?: (int)lanes;
 	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	settings->reproducible = reproducible ||

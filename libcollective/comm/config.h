@@ -72,18 +72,6 @@ struct coll_settings {
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail);
 
-/**
- * coll_config_algorithms - read how collectives are to be done
- * @settings: its @algorithm is filled in, where @text says so
- * @text: ring, tree or direct, of all collectives, or COLLECTIVE:ring and so on of
- *	one, with commas between
- * @detail: texts
- *
- * Return: 0 or -EINVAL.
- */
-int coll_config_algorithms(struct coll_settings *settings, const char *text,
-			   struct coll_detail *detail);
-
 /** coll_config_name_valid - may a group have this name? */
 bool coll_config_name_valid(const char *name);
 
