@@ -87,7 +87,7 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 			  enum coll_op reduction)
 {
 	struct collective_op *op = &operation->op;
-	size_t bytes;
+	size_t bytes = 0;
 	int err = coll_operation_elements(operation, count, type, &bytes) ?:
 		  coll_operation_reduction(comm, operation, reduction);
 
