@@ -139,7 +139,7 @@ int coll_address_split(const char *text, char *host, size_t size)
 		text++;
 		length -= 2;
 	} else if (memchr(text, ':', length)) {
-		return -EINVAL;	/* an IPv6 address needs its brackets */
+		return -EINVAL;	/* an IPv6 address needs brackets */
 	}
 	if (length >= size)
 		return -EINVAL;
@@ -168,7 +168,7 @@ static int of_interface(struct sockaddr_storage *addr, const char *name,
 		memcpy(&one, at->ifa_addr, of == AF_INET ?
 		       sizeof(struct sockaddr_in) :
 		       sizeof(struct sockaddr_in6));
-		/* A global address, if there is one; else link-local. */
+		/* Prefer a global address to a link-local one. */
 		if (!err && coll_address_is_link_local(&one))
 			continue;
 		if (!err && !coll_address_is_link_local(addr))
@@ -213,7 +213,7 @@ int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_stor
 	int fd, err = 0;
 
 	memset(addr, 0, sizeof(*addr));
-	/* Nothing is sent: it only looks for the way. */
+	/* connect() of a UDP socket sends nothing; it only looks up the route. */
 	if (!coll_address_port(&far))
 		coll_address_set_port(&far, 9);
 	fd = socket(far.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -12,7 +12,7 @@
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
 
-/* A host that is gone without a word is noticed after twice as much. */
+/* A host that is down is detected after twice this time, in s. */
 #define KEEPALIVE_S		10
 
 bool bootstrap_is_open(const struct coll_settings *settings)
@@ -34,7 +34,7 @@ int bootstrap_check_address(const struct coll_settings *settings,
 			 text);
 }
 
-/* Without them a dead host is noticed at the deadline. */
+/* Errors are ignored: without keepalive a dead host is detected at the deadline. */
 void bootstrap_enable_keepalive(int fd)
 {
 	const int on = 1, first = KEEPALIVE_S, next = 2, count = KEEPALIVE_S / 2;
@@ -45,7 +45,7 @@ void bootstrap_enable_keepalive(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* "program-0123abcd": says who it is, and is not in use. */
+/* A name such as "program-0123abcd", which no other group has. */
 static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
 {
 	char *at;
@@ -67,7 +67,7 @@ int bootstrap_choose_id(struct coll_settings *settings,
 	return 0;
 }
 
-/* An address for a rank that no other one connects to. */
+/* Choose the address of a group of one, to which no rank connects. */
 static int choose_local_address(struct coll_settings *settings, struct sockaddr_storage *addr,
 				struct coll_detail *detail)
 {
@@ -80,7 +80,7 @@ static int choose_local_address(struct coll_settings *settings, struct sockaddr_
 	if (err)
 		return coll_fail(detail, err,
 				 "this host has no address to listen on, not even 127.0.0.1: ip link set lo up");
-	/* Others cannot do anything with an address that only a secret opens. */
+	/* A random secret keeps other processes out of an address that is not loopback. */
 	if (!coll_address_is_loopback(addr) && !bootstrap_is_open(settings))
 		return coll_secret_make(settings, detail);
 	return 0;

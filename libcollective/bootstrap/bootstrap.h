@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How the ranks of a group find one another, before the kernel connects them.
+ * Bootstrap: the ranks of a group exchange addresses before the kernel connects them.
  *
- *	rank n						rank 0
+ *	client (rank n)				root (rank 0)
  *	connect ------------------------------------>	listen
  *	HELLO (rank, size, name, lanes, time left) ->
  *	<---------------------- CHALLENGE (proof, nonce)
  *	PROOF -------------------------------------->	check
- *	<------------------------- WAIT (id, pause)	JOIN, once its address is clear
+ *	<------------------------- WAIT (id, pause)	JOIN, once its address is known
  *	<------------- WELCOME (id, name, lanes, address)
  *	JOIN
- *	ADDRESS (bound address) -------------------->	note it
- *	<------------- TABLE (all addresses), when the last has come
+ *	ADDRESS (bound address) -------------------->	note the address
+ *	<------------- TABLE (all addresses), once all ranks have joined
  *	CONNECT						CONNECT
  *
- * CHALLENGE and PROOF are there when the group has a secret: rank 0 proves that it
- * knows it, then the rank does.  Before that nothing either side says is believed, nor
- * does it end anything: the connection is given up, and the rank tries again.
+ * Authentication: CHALLENGE and PROOF are sent if the group has a secret.  First the root
+ * proves that it knows the secret, then the client does.  Before that, neither side believes
+ * the other, and no message fails the group: the connection is closed, and the client tries
+ * again.
  *
- * Where rank 0 listens: on every address of the rendezvous' name that is one of its host.
- * When the name is no address of the host, or loopback only, other hosts may know the host
- * by another address: then rank 0 listens on all addresses, if a secret authenticates the
- * ranks.  Its address for data is the one by which the ranks have come.  When it is one of
- * several, rank 0 waits for all of them before it JOINs.
+ * Listeners: the root listens on every address of the rendezvous name that belongs to its host.
+ * Other hosts may know the host by another address if the name has none of its addresses, or
+ * only loopback.  Then, if a secret authenticates the ranks, the root listens on all addresses.
+ * Its address for data is one to which clients connected.  If there are several, the root waits
+ * for all clients before it JOINs.
  *
- * Instead of any message either side may send FAIL (errno, text).  Rank 0 fails all at once
- * when a rank contradicts it (another size, a rank claimed twice), cannot join, or goes away
- * after it has joined, and at the deadline, with the list of ranks that are missing.  A rank
- * that goes away before it has joined leaves its place to another process.  The deadline is
- * the earliest of the ranks': a HELLO says how much time its sender has left.
+ * Failure: either side may send FAIL (errno, text) instead of any message.  The root fails the
+ * group if a rank contradicts it (another size, a rank claimed twice), cannot JOIN, or goes
+ * away after it joined; and at the deadline, with the list of missing ranks.  A rank that goes
+ * away before it joined may be replaced by another process.  The deadline is the earliest of
+ * all ranks: HELLO has the time that its sender has left.
  *
- * WAIT with a pause closes the connection: rank 0 has fewer files than ranks.  The rank calls
- * again after the pause and goes on where it was.  Its HELLO has the same number of its
- * process, and a higher one of the attempt: so an older connection of the process is known.
+ * Few files: WAIT with a pause closes the connection, because the root has fewer files than
+ * ranks.  The client connects again after the pause and goes on where it was.  Its HELLO has
+ * the same process number and a higher attempt number, which identifies older connections.
  *
- * Nothing that arrives is believed: every message has a fixed size or a bound, every number a
- * range, every wait a deadline.  A connection that says nothing has one of a few places until
- * a newer one takes it, and is told nothing at the end.
+ * Robustness: every message has a fixed size or a bound, every number a range, every wait a
+ * deadline.  The number of unauthenticated connections is bounded; a newer connection replaces
+ * the oldest silent one, which is told nothing.
  */
 #ifndef COLL_BOOTSTRAP_H
 #define COLL_BOOTSTRAP_H
@@ -46,17 +47,19 @@
 #include "comm/config.h"
 
 /**
- * bootstrap_run - join, and learn everybody's address
- * @fd: device, which has joined the group afterwards; or a negative errno: there is none,
- *	@detail says why, and the other ranks are told
- * @settings: name, number and lanes are filled in as rank 0 has them
+ * bootstrap_run - join the group and exchange the addresses of all ranks
+ * @fd: descriptor of the device, which has joined the group afterwards; or a negative errno:
+ *	there is no device, @detail says why, and the other ranks are told
+ * @settings: name, id and lanes are set to those of rank 0
  * @peers: receives @settings->nranks addresses
- * @detail: texts; has a buffer
+ * @detail: text of a failure; must have a buffer
+ *
+ * Return: 0 or a negative errno.
  */
 int bootstrap_run(int fd, struct coll_settings *settings,
 		  struct sockaddr_storage *peers, struct coll_detail *detail);
 
-/* The two sides of it. */
+/* bootstrap_run() of rank 0, and of the other ranks. */
 int bootstrap_run_root(int fd, struct coll_settings *settings,
 		       struct sockaddr_storage *peers,
 		       struct coll_detail *detail);
@@ -64,19 +67,19 @@ int bootstrap_run_client(int fd, struct coll_settings *settings,
 			 struct sockaddr_storage *peers,
 			 struct coll_detail *detail);
 
-/* May others than this host's processes reach the ranks? */
+/* May ranks use addresses other than loopback? */
 bool bootstrap_is_open(const struct coll_settings *settings);
 
-/* EACCES when @addr is open to others and nothing authenticates them. */
+/* Return: 0, or -EACCES if @addr is not loopback and nothing authenticates the ranks. */
 int bootstrap_check_address(const struct coll_settings *settings,
 			    const struct sockaddr_storage *addr,
 			    struct coll_detail *detail);
 
-/* The group's number, and its name if nobody gave it one. */
+/* Choose a random id for the group, and a name if it has none.  Return: 0 or -EAGAIN. */
 int bootstrap_choose_id(struct coll_settings *settings,
 			struct coll_detail *detail);
 
-/* Have the kernel tell when the other end's host is gone. */
+/* Enable TCP keepalive, which detects that the host of the peer is down. */
 void bootstrap_enable_keepalive(int fd);
 
 #endif /* COLL_BOOTSTRAP_H */

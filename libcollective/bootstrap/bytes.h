@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers in messages: little-endian, at any address. */
+/* Numbers in messages: little-endian, unaligned. */
 #ifndef COLL_BYTES_H
 #define COLL_BYTES_H
 

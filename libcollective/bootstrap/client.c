@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The other ranks' side of the rendezvous.  See rendezvous.h.
+ * Bootstrap of the ranks other than 0: see bootstrap/bootstrap.h.
  *
- * Until rank 0 has said WAIT anything that goes wrong is tried again, unless rank 0 itself
- * says that it is final: rank 0 may not be there yet, nor its host's name, and another
- * process may answer in its place.  From then on the first failure is final.
+ * Until rank 0 has sent WAIT, every failure is retried unless an authenticated rank 0 declares
+ * it final: rank 0 or its host's name may not exist yet, and another process may answer in its
+ * place.  After WAIT the first failure is final.
  *
- * The addresses of the name are tried one after the other.  Each has a share of the time,
- * which grows from round to round: one that is silent does not keep the rank from the next.
+ * The addresses of the name are tried one after the other.  Each gets a share of the time,
+ * which doubles from round to round, so a silent address does not keep the rank from the next.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -27,30 +27,30 @@
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
 
-#define TRY_MIN_MS	300	/* for an address in the first round */
+#define TRY_MIN_MS	300	/* for one address in the first round; doubles with each round */
 #define TRY_MAX_MS	8000
-#define REPORT_MS	2000	/* to tell rank 0 that there is no device */
+#define REPORT_MS	2000	/* to report to rank 0 that there is no device */
 #define PAUSE_MIN_MS	10
 #define PAUSE_MAX_MS	250
-#define GRACE_MS	2000	/* for rank 0's word after the deadline */
-#define FILES_NEEDED	3	/* the device, a connection, and what waits for coll_shrink() */
+#define GRACE_MS	2000	/* after the deadline, for the last message of rank 0 */
+#define FILES_NEEDED	3	/* the device, a connection and the rejoin port */
 
 /**
- * struct client - a rank on its way
- * @settings: its own
- * @detail: texts that are final
+ * struct client - bootstrap of one rank
+ * @settings: settings of the rank; the root fills in name, id and lanes
+ * @detail: text of a final failure
  * @fd: connection to rank 0, non-blocking; -1: none
  * @process: random number of this process
- * @attempt: how often it has said HELLO
- * @id: of the rendezvous, once rank 0 has said WAIT
- * @has_waited: rank 0 has
- * @addr: of rank 0
- * @root_trusted: what the other end of @fd says is rank 0's word
- * @attempts: what became of the addresses in this round
- * @error: errno of this round, if it tells more than that rank 0 was not there; or 0
- * @report_attempts: what was tried in the latest round that had some time
- * @report_error: its errno
- * @not_bootstrap: addresses in this round where something else than rank 0 answered
+ * @attempt: number of HELLO messages sent
+ * @id: number of the group, from WAIT
+ * @has_waited: true if rank 0 has sent WAIT
+ * @addr: address of rank 0 that is being tried
+ * @root_trusted: true if the peer of @fd proved the secret, or the group has none
+ * @attempts: text: each address tried in this round, and how it failed
+ * @error: errno of this round if it says more than that rank 0 was not reachable; or 0
+ * @report_attempts: @attempts of the latest round that had enough time
+ * @report_error: @error of that round
+ * @not_bootstrap: number of addresses in this round at which another program answered
  */
 struct client {
 	struct coll_settings *settings;
@@ -76,7 +76,10 @@ static void disconnect(struct client *client)
 	client->fd = -1;
 }
 
-/* The address did not do, by @err or for the reason @why. */
+/*
+ * Note that an attempt at @client->addr failed, with @err, for the reason @why or the errno
+ * itself.
+ */
 static int note_failed_attempt(struct client *client, int err, const char *why)
 {
 	size_t at = strlen(client->attempts);
@@ -150,8 +153,8 @@ static int read_all(int fd, uint8_t *to, size_t size, uint64_t deadline)
 }
 
 /*
- * One message into @body; FAIL is turned into rank 0's errno, with its text in @why.
- * Returns the kind or an error.
+ * Read one message into @body; a FAIL becomes its errno, with its text in @why.  Return: the
+ * kind of the message, or a negative errno.
  */
 static int read_message(struct client *client, uint8_t *body, size_t max,
 			size_t *length, uint64_t deadline, char why[BOOTSTRAP_FAIL_MAX])
@@ -215,8 +218,8 @@ static int connect_root(struct client *client, uint64_t deadline)
 }
 
 /*
- * Rank 0 has answered the HELLO in @hello_sent with the CHALLENGE in @message: believe it, and
- * prove that this rank is one of the group too.
+ * Answer a CHALLENGE: check the root's proof, which trusts it, and send this rank's.
+ * @hello_sent is the HELLO, @message the CHALLENGE.
  */
 static int prove(struct client *client, const uint8_t *hello_sent, const uint8_t *message,
 		 size_t length, uint64_t deadline)
@@ -237,7 +240,10 @@ static int prove(struct client *client, const uint8_t *hello_sent, const uint8_t
 	return send_all(client->fd, answer, bootstrap_write_proof(answer, proof), deadline);
 }
 
-/* Neither WAIT nor CHALLENGE came, but @kind, or an error. */
+/*
+ * The answer to HELLO was neither WAIT nor CHALLENGE but @kind, or an error.  Return: -EAGAIN
+ * if another attempt can succeed, else the final error.
+ */
 static int explain_rejection(struct client *client, int kind, const char *why)
 {
 	char text[BOOTSTRAP_FAIL_MAX + 32];
@@ -249,7 +255,7 @@ static int explain_rejection(struct client *client, int kind, const char *why)
 					   "what answers there does not ask for the group's secret");
 	if (kind == -ETIMEDOUT && !why[0])
 		return note_failed_attempt(client, kind, "it does not answer");
-	/* A listener that closes: rank 0 is ending, or was full of strangers. */
+	/* Rank 0 closes connections when it ends, or when too many are unauthenticated. */
 	if (!why[0])
 		return note_failed_attempt(client, kind, kind == -ECONNRESET || kind == -EPIPE ?
 					   "it closed the connection" : NULL);
@@ -263,8 +269,8 @@ static int explain_rejection(struct client *client, int kind, const char *why)
 }
 
 /*
- * Say which rank this is; 0: rank 0 has said WAIT, in @wait; -EAGAIN: it may be tried again; or
- * rank 0's last word.
+ * Send HELLO and authenticate both sides.  Return: 0: rank 0 has answered with WAIT, in @wait;
+ * -EAGAIN: another attempt can succeed; otherwise a final error.
  */
 static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64_t deadline)
 {
@@ -290,7 +296,7 @@ static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64
 		return coll_fail(client->detail, -EIO, "no random numbers");
 	kind = send_all(client->fd, hello_sent, bootstrap_write_hello(hello_sent, &hello),
 			deadline);
-	/* A rank 0 that gives up has said why before it closed. */
+	/* A root that fails sends FAIL before it closes the connection. */
 	if (!kind || kind == -EPIPE || kind == -ECONNRESET)
 		kind = read_message(client, message, BOOTSTRAP_FAIL_MAX, &length, deadline, why);
 	if (kind == BOOTSTRAP_CHALLENGE) {
@@ -307,7 +313,7 @@ static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64
 	return explain_rejection(client, kind, why);
 }
 
-/* Try an address until @deadline; as send_hello(). */
+/* Try @client->addr until @deadline.  Return: as send_hello(). */
 static int try_address(struct client *client, uint64_t deadline)
 {
 	struct bootstrap_wait wait;
@@ -327,7 +333,7 @@ static int try_address(struct client *client, uint64_t deadline)
 	return 0;
 }
 
-/* Try each of rank 0's addresses once, @try_ms ms each. */
+/* Try each address of rank 0 once, for @try_ms each. */
 static int try_addresses(struct client *client, unsigned int try_ms)
 {
 	const struct coll_settings *settings = client->settings;
@@ -364,7 +370,10 @@ static int try_addresses(struct client *client, unsigned int try_ms)
 	if (!tries)
 		err = bootstrap_check_address(settings, &client->addr, client->detail);
 	freeaddrinfo(where);
-	/* With a secret rank 0 would not have to be what answers there now. */
+	/*
+	 * Without a secret, whatever answered at every address counts as the only candidate.
+	 * With one, rank 0 may still appear there.
+	 */
 	if (err == -EAGAIN && tries == client->not_bootstrap && !settings->secured)
 		return -EPROTO;
 	return err;
@@ -379,7 +388,10 @@ static int reach_root(struct client *client)
 	for (;;) {
 		left = coll_deadline_left(settings->deadline);
 		err = try_addresses(client, try_ms);
-		/* The last round may be too short to tell anything. */
+		/*
+		 * The last round may be too short to tell a reason; then the one before is
+		 * reported.
+		 */
 		if (left > TRY_MIN_MS || !client->report_attempts[0]) {
 			strcpy(client->report_attempts, client->attempts);
 			client->report_error = client->error;
@@ -404,7 +416,10 @@ static int reach_root(struct client *client)
 	return err;
 }
 
-/* Rank 0 has too few files for all: stay away for @ms, and call again. */
+/*
+ * Rank 0 has fewer files than ranks and sent WAIT with a pause of @ms: disconnect, and connect
+ * again after it.
+ */
 static int reconnect(struct client *client, unsigned int ms)
 {
 	const struct coll_settings *settings = client->settings;
@@ -423,7 +438,7 @@ static int reconnect(struct client *client, unsigned int ms)
 		err = connect_root(client, deadline < until ? deadline : until);
 		if (is_files(err))
 			return too_many_files(client, err);
-		/* Nothing listens there any more. */
+		/* Nothing listens there any more: rank 0 has ended. */
 		if (err == -ECONNREFUSED)
 			return -ECONNRESET;
 		if (!err) {
@@ -442,7 +457,9 @@ static int reconnect(struct client *client, unsigned int ms)
 	}
 }
 
-/* The address that leads to rank 0's, which may be another than the one that was dialled. */
+/*
+ * Local address of the route to rank 0, which may differ from that of the bootstrap connection.
+ */
 static int local_address(const struct client *client,
 			 const struct bootstrap_welcome *handle_welcome,
 			 struct sockaddr_storage *addr, struct coll_detail *detail)
@@ -470,7 +487,10 @@ static int local_address(const struct client *client,
 			 client->settings->rank, text, strerrordesc_np(-err));
 }
 
-/* @device: or why there is none, which @client->detail says. */
+/*
+ * JOIN and report the address to rank 0.  A negative @device is an errno, with its text in
+ * @client->detail; it is reported instead.
+ */
 static int join(struct client *client, int device, const struct bootstrap_welcome *handle_welcome,
 		struct sockaddr_storage *addr)
 {
@@ -490,7 +510,7 @@ static int join(struct client *client, int device, const struct bootstrap_welcom
 		return send_all(client->fd, message,
 				bootstrap_write_address(message, addr), deadline);
 	coll_fail(client->detail, err, "%s", text);
-	/* It is the end in any case; rank 0 sees at least that the connection is closed. */
+	/* This rank fails in any case; rank 0 at least sees that the connection is closed. */
 	(void)send_all(client->fd, message, bootstrap_write_fail(message, err, text), deadline);
 	return err;
 }
@@ -525,7 +545,7 @@ static int handle_welcome(struct client *client, int device, const uint8_t *body
 	return join(client, device, &handle_welcome, own);
 }
 
-/* Do what rank 0 says until it has sent the table. */
+/* Handle messages of rank 0 until TABLE or a failure. */
 static int follow_root(struct client *client, int device, struct sockaddr_storage *peers)
 {
 	const size_t max = (size_t)client->settings->nranks * BOOTSTRAP_ENTRY_SIZE +
@@ -538,7 +558,7 @@ static int follow_root(struct client *client, int device, struct sockaddr_storag
 	size_t length;
 	int kind, err = 0;
 
-	/* Room for any message. */
+	/* Large enough for any message. */
 	body = malloc(max);
 	if (!body)
 		return -ENOMEM;
@@ -599,6 +619,6 @@ int bootstrap_run_client(int fd, struct coll_settings *settings,
 			coll_fail(detail, err, failure_text(err), settings->root_host,
 				  settings->root_port);
 	}
-	/* What the others make of it is not the reason. */
+	/* If there is no device, that is the reason, whatever rank 0 answered. */
 	return fd < 0 ? fd : err;
 }

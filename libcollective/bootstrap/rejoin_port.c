@@ -11,10 +11,13 @@
 #include "comm/device.h"
 #include "shrink/message.h"
 
-/* Behind the largest of the addresses (address.h). */
+/* Offset of the rejoin port: behind the largest address (address.h). */
 #define PORT_AT		sizeof(struct sockaddr_in6)
 
-/* For messages that arrive while the process is elsewhere; the kernel may allow less. */
+/*
+ * Size of the receive buffer for messages that arrive while no call reads them; the kernel may
+ * allow less.
+ */
 #define RCVBUF_SIZE		(1 << 20)
 
 _Static_assert(PORT_AT + sizeof(uint16_t) <= sizeof(struct sockaddr_storage), "port");
@@ -33,8 +36,9 @@ void coll_rejoin_port_set(struct sockaddr_storage *addr, uint16_t port)
 }
 
 /*
- * What is no message of coll_shrink() takes no room.  The filter sees the datagram from its UDP
- * header on.  A stranger that knows the format can still fill the socket.
+ * Drop datagrams that are no messages of coll_shrink(), so that they take no buffer space.  The
+ * filter sees datagrams from the UDP header on.  An unauthenticated sender that knows the
+ * format can still fill the buffer.
  */
 static void attach_filter(int fd)
 {
@@ -49,7 +53,7 @@ static void attach_filter(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-/* A socket at @addr, on a port that is free, which is told what is refused. */
+/* Open a socket at @addr, on a free port, that receives ICMP errors. */
 static int open_at(struct sockaddr_storage *addr)
 {
 	const bool v6 = addr->ss_family == AF_INET6;
@@ -60,7 +64,7 @@ static int open_at(struct sockaddr_storage *addr)
 	fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Both are only a help. */
+	/* Errors are ignored: both calls are optimizations. */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	attach_filter(fd);
 	if (!setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,

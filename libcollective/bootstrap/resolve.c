@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * getaddrinfo() takes as long as the resolver likes, and cannot be interrupted.  So a name
- * is looked up by a thread of its own.  The caller and the thread share a struct lookup;
- * the one that is done with it last frees it.  A caller whose deadline has passed leaves the
- * thread behind, which ends when the resolver answers.
- *
- * An address needs no thread.
+ * getaddrinfo() has no time limit and cannot be interrupted.  So a thread of its own looks up
+ * the name.  The caller and the thread share a struct lookup; the second to leave frees it.  If
+ * the deadline passes, the caller leaves the thread behind, which ends when the resolver
+ * answers.  A numeric address needs no thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +21,10 @@
 #include "comm/deadline.h"
 
 /**
- * struct answer - of getaddrinfo()
- * @complete: it has returned
+ * struct answer - result of getaddrinfo()
+ * @complete: true if getaddrinfo() has returned
  * @result: EAI_ number or 0
- * @error: errno with EAI_SYSTEM
+ * @error: errno if @result is EAI_SYSTEM
  * @where: the addresses
  */
 struct answer {
@@ -37,13 +35,13 @@ struct answer {
 };
 
 /**
- * struct lookup - a call of getaddrinfo()
- * @lock: protects the fields below it
- * @answered: signalled when @answer is there
- * @answer: which the caller takes along
- * @one_left: one of the two, caller and thread, is done with this
- * @port: text of the port
- * @host: text of the name
+ * struct lookup - call of getaddrinfo() in a thread
+ * @lock: protects the fields below
+ * @answered: signalled when @answer is complete
+ * @answer: the result; the caller takes its addresses
+ * @one_left: true if either the caller or the thread has left
+ * @port: port as text
+ * @host: name
  */
 struct lookup {
 	pthread_mutex_t lock;
@@ -80,7 +78,7 @@ static void lookup_free(struct lookup *lookup)
 	free(lookup);
 }
 
-/* The second of the two to leave frees it; called with the lock, which is released. */
+/* Leave; the second to leave frees @lookup.  Called with the lock, which is released. */
 static void lookup_leave(struct lookup *lookup)
 {
 	bool last = lookup->one_left;
@@ -118,7 +116,7 @@ static void *lookup_run(void *arg)
 	return NULL;
 }
 
-/* The program's signals are not for this thread. */
+/* All signals are blocked in the thread: they are for the threads of the program. */
 static int lookup_start(struct lookup *lookup)
 {
 	sigset_t all, before;
@@ -136,7 +134,7 @@ static int lookup_start(struct lookup *lookup)
 	return -err;
 }
 
-/* Wait for the answer, and take it. */
+/* Wait for the answer until @deadline, and take it. */
 static struct answer lookup_collect(struct lookup *lookup, uint64_t deadline)
 {
 	struct timespec at = {
@@ -155,7 +153,10 @@ static struct answer lookup_collect(struct lookup *lookup, uint64_t deadline)
 	return answer;
 }
 
-/* A resolver that cannot open its files says that there is no such name, or anything else. */
+/*
+ * A resolver that cannot open files may report any error; find out whether files are missing.
+ * Return: 0, -EMFILE or -ENFILE.
+ */
 static int lack_of_files(const struct answer *answer)
 {
 	int fd, err = 0;

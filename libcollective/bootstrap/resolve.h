@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The addresses of a name, by a deadline. */
+/* Resolution of names with a deadline. */
 #ifndef COLL_RESOLVE_H
 #define COLL_RESOLVE_H
 
@@ -9,15 +9,15 @@
 #define COLL_RESOLVE_TEXT	128
 
 /**
- * coll_resolve - as getaddrinfo(), which has no deadline
- * @host: a name or an address
- * @port: that the addresses get
- * @deadline: when the caller goes on without an answer (deadline.h)
+ * coll_resolve - getaddrinfo() with a deadline
+ * @host: name or address
+ * @port: port of the addresses
+ * @deadline: when to give up (comm/deadline.h)
  * @where: receives the addresses, for freeaddrinfo()
- * @text: receives why there are none, COLL_RESOLVE_TEXT bytes
+ * @text: receives the reason of a failure, COLL_RESOLVE_TEXT bytes
  *
- * Return: 0; -ETIMEDOUT; -EMFILE or -ENFILE: there are no files for it; -EAGAIN: anything
- * else, which may be other the next time.
+ * Return: 0; -ETIMEDOUT; -EMFILE or -ENFILE: too few files; -EAGAIN: any other failure, after
+ * which another attempt may succeed.
  */
 int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo **where,
 		 char *text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rank 0's side of the rendezvous: one poll() loop over the listening sockets and all
- * connections.  See rendezvous.h for the conversation.
+ * The root of the bootstrap (rank 0): one poll() loop over the listeners and all connections.
+ * bootstrap/bootstrap.h describes the messages.
  *
- * The loop has two parts.  Ranks are gathered until all have joined, or something fails.
- * Then it is over: the last message, TABLE or FAIL, goes to every rank that is connected, and
- * for a short while to those that still come.
+ * The loop has two phases.  First the root gathers ranks until all have joined or something
+ * fails.  Then the last message, TABLE or FAIL, is sent to every rank that is connected, and
+ * for a short time to ranks that arrive late.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,14 +22,14 @@
 #include "comm/deadline.h"
 #include "comm/device.h"
 
-#define UNAUTHENTICATED_MAX	64	/* connections that have not proved anything */
-#define RESULT_MS	2000	/* to deliver the last message */
-#define LATE_MS		1000	/* for ranks that come after a failure */
-#define SLOT_RETRY_MS		20	/* until a place may be free */
-#define FILES_LEFT	16	/* for others of this process */
+#define UNAUTHENTICATED_MAX	64	/* maximum number of unauthenticated connections */
+#define RESULT_MS	2000	/* time to send the last message */
+#define LATE_MS		1000	/* time to wait for late ranks after a failure */
+#define SLOT_RETRY_MS		20	/* retry interval while no slot is free */
+#define FILES_LEFT	16	/* files left for the rest of this process */
 #define CONNS_MIN	2
 
-/* Files that this process may open still. */
+/* Number of files that this process may still open. */
 static size_t files_left(void)
 {
 	struct rlimit limit;
@@ -44,11 +44,14 @@ static size_t files_left(void)
 	while (readdir(folder))
 		used++;
 	closedir(folder);
-	used -= used < 3 ? used : 3;	/* "." and ".." and the folder itself */
+	used -= used < 3 ? used : 3;	/* ".", ".." and the directory itself */
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* One for each rank, and for some strangers, if there are so many files. */
+/*
+ * Number of slots: one for each rank and for unauthenticated connections, as far as the limit
+ * of open files allows.
+ */
 static size_t conns_wanted(const struct bootstrap_root *root)
 {
 	size_t left = files_left(), spare = left / 2 < FILES_LEFT ? left / 2 : FILES_LEFT;
@@ -61,17 +64,17 @@ static int too_few_files(struct bootstrap_root *root, int err)
 {
 	struct rlimit limit = { 0 };
 
-	/* One file is enough to tell the ranks, one after the other. */
+	/* A single connection is enough to tell the ranks, one after the other. */
 	if (root->nlisteners > 1)
 		close(root->listeners[--root->nlisteners]);
-	(void)getrlimit(RLIMIT_NOFILE, &limit);	/* it is for the text */
+	(void)getrlimit(RLIMIT_NOFILE, &limit);	/* only for the text */
 	return coll_fail(&root->failure, err,
 			 "rank 0 has too many open files: of the %llu that are allowed (ulimit -n) at least %d have to be free, at best %d",
 			 (unsigned long long)limit.rlim_cur, 2 * CONNS_MIN,
 			 root->settings->nranks - 1 + UNAUTHENTICATED_MAX + FILES_LEFT);
 }
 
-/* Close the connection of the rank that has waited longest; it calls again. */
+/* Pause the rank that arrived first; it connects again.  Return: its slot, or NULL. */
 static struct bootstrap_conn *pause_oldest(struct bootstrap_root *root)
 {
 	struct bootstrap_conn *oldest = NULL;
@@ -89,8 +92,8 @@ static struct bootstrap_conn *pause_oldest(struct bootstrap_root *root)
 }
 
 /*
- * A place for a new connection: a free one, or that of the stranger that has been silent
- * longest if there are many of them, or that of a rank, which calls again.
+ * Find a slot for a new connection: a free one; or, if many connections are unauthenticated,
+ * that of the oldest of them; or that of a rank, which is paused.  NULL: none now.
  */
 static struct bootstrap_conn *find_slot(struct bootstrap_root *root)
 {
@@ -121,7 +124,7 @@ static struct bootstrap_conn *find_slot(struct bootstrap_root *root)
 	return oldest;
 }
 
-/* Are these of a connection that was, rather than of the listener? */
+/* Does the error belong to one incoming connection, not to the listener? */
 static bool is_transient(int err)
 {
 	switch (err) {
@@ -148,7 +151,7 @@ static int accept_one(struct bootstrap_root *root, int listener)
 	struct bootstrap_conn *conn = find_slot(root);
 	int fd;
 
-	/* All are about to join. */
+	/* All connected ranks are about to join. */
 	root->conns_full = !conn;
 	if (root->conns_full)
 		return 0;
@@ -168,7 +171,7 @@ static int accept_one(struct bootstrap_root *root, int listener)
 	return 0;
 }
 
-/* How a rank that is missing is called. */
+/* What a rank lacks: it never arrived, it went away, or it has not joined. */
 enum lack { LACK_NEVER, LACK_LOST, LACK_JOIN };
 
 static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
@@ -184,7 +187,7 @@ static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
 	return false;
 }
 
-/* " 2, 5-7": the ranks of which this is so, from @at on; returns the new end. */
+/* Append the ranks that lack @lack, as in "ranks 2, 5-7 @verb".  Return: the new length. */
 static size_t list_ranks(struct bootstrap_root *root, enum lack lack, const char *verb,
 			 char *text, size_t at, size_t size)
 {
@@ -231,7 +234,7 @@ static int report_missing(struct bootstrap_root *root)
 	return coll_fail(&root->failure, -ETIMEDOUT, "%s", text);
 }
 
-/* A rank that was to call again has not. */
+/* Fail if a paused rank has not returned in time. */
 static int check_paused(struct bootstrap_root *root)
 {
 	uint64_t now = coll_deadline_now();
@@ -251,8 +254,8 @@ static int check_paused(struct bootstrap_root *root)
 }
 
 /*
- * The address that others can reach rank 0 by: of those that they have come by one that is
- * not loopback, of IPv4 if there is one, since the others' hosts may be without IPv6.
+ * Choose the address by which the others reach rank 0, out of those to which they connected:
+ * one that is not loopback if possible, then IPv4, since hosts may be without IPv6.
  */
 static const struct sockaddr_storage *choose_root_address(const struct bootstrap_root *root)
 {
@@ -290,7 +293,7 @@ static int join(struct bootstrap_root *root)
 		      coll_rejoin_port_join(root->device, settings, &addr, &root->failure);
 	if (err)
 		return err;
-	/* The number that the kernel chose is for everybody. */
+	/* The kernel has chosen the number of lanes; every rank uses it. */
 	if (!settings->lanes && !coll_device_status(root->device, &status) &&
 	    status.lanes <= COLLECTIVE_LANES_MAX)
 		settings->lanes = status.lanes;
@@ -302,7 +305,7 @@ static int join(struct bootstrap_root *root)
 	return err;
 }
 
-/* Is it clear by which address the others reach rank 0? */
+/* Is the address by which the others reach rank 0 known? */
 static bool can_join(const struct bootstrap_root *root)
 {
 	if (root->joined)
@@ -341,7 +344,7 @@ static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t 
 	       coll_fail(&root->failure, -errno, "rank 0 cannot wait: %s", strerrordesc_np(errno));
 }
 
-/* Wait @ms at most, and do what there is to do. */
+/* Wait for events, @ms at most, and handle them. */
 static int poll_once(struct bootstrap_root *root, unsigned int ms)
 {
 	short events;
@@ -353,7 +356,7 @@ static int poll_once(struct bootstrap_root *root, unsigned int ms)
 	for (i = 0; !err && n && i < root->nconns; i++) {
 		struct bootstrap_conn *conn = &root->conns[i];
 
-		/* One message may have closed another connection. */
+		/* Handling a message may have closed another connection. */
 		while (at < n && conn->fd >= 0 && root->polls[at].fd != conn->fd)
 			at++;
 		if (at == n)
@@ -366,14 +369,14 @@ static int poll_once(struct bootstrap_root *root, unsigned int ms)
 		if (!err && root->has_ended && conn->fd >= 0 && conn->rank >= 0)
 			bootstrap_conn_send_last(root, conn);
 	}
-	/* Last, since it may give a guest's place away. */
+	/* After the connections, because it may reuse a slot. */
 	for (i = 0; !err && n && i < root->nlisteners; i++)
 		if (root->polls[i].revents)
 			err = accept_one(root, root->listeners[i]);
 	return err;
 }
 
-/* Until every rank has joined. */
+/* Gather until every rank has joined.  Return: 0, or the error of the group. */
 static int gather_ranks(struct bootstrap_root *root)
 {
 	unsigned int left;
@@ -399,8 +402,8 @@ static int gather_ranks(struct bootstrap_root *root)
 }
 
 /*
- * Tell all how it ended.  A rank that has not come yet would look for rank 0 until its
- * deadline: after a failure rank 0 stays a moment for it.
+ * Send the outcome to all ranks.  After a failure the root waits a moment for ranks that have
+ * not arrived: they would look for it until their deadline.
  */
 static void send_result(struct bootstrap_root *root, int err)
 {
@@ -488,7 +491,7 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 	}
 	if (!err && root.nconns < CONNS_MIN)
 		err = too_few_files(&root, -EMFILE);
-	/* Ranks that come while rank 0 joins wait in the listeners' queues. */
+	/* Ranks that connect while rank 0 joins wait in the backlog of the listeners. */
 	if (!err)
 		err = gather_ranks(&root);
 	send_result(&root, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside rank 0's side of the rendezvous: the ranks, and the connections there are. */
+/* The root of the bootstrap: its ranks and its connections.  Private to root*.c. */
 #ifndef COLL_ROOT_H
 #define COLL_ROOT_H
 
@@ -9,31 +9,31 @@
 #include "bootstrap/message.h"
 #include "comm/config.h"
 
-/* Addresses that one name can have here. */
+/* Maximum number of addresses of one name at which the root listens. */
 #define BOOTSTRAP_LISTENERS_MAX	16
 
-/* How long an end is told about, and a paused rank may be late. */
+/* Time in ms that a paused rank may be late, after which it counts as gone. */
 #define BOOTSTRAP_RETURN_MS		5000
 
 enum bootstrap_rank_state {
-	RANK_MISSING,		/* the rank is missing */
-	RANK_ARRIVED,		/* has said HELLO, and proved it */
-	RANK_WELCOMED,	/* must join */
-	RANK_JOINED,		/* its address is known */
+	RANK_MISSING,		/* no process has proved to be this rank */
+	RANK_ARRIVED,		/* a process sent HELLO, and the proof if the group has a secret */
+	RANK_WELCOMED,		/* WELCOME was sent; the rank is joining */
+	RANK_JOINED,		/* the rank sent its ADDRESS */
 };
 
 /**
- * struct bootstrap_conn - a connection
- * @fd: non-blocking; -1: a free place
- * @rank: whose, once it has proved itself; -1: a stranger
- * @accepted_at: when it was accepted (deadline.h)
- * @in_len: bytes of @in
- * @last_sent: bytes of the last message (struct bootstrap_root)
- * @from: where it comes from
- * @challenged: it has got a CHALLENGE
- * @hello: what it said
- * @proof: that it must give
- * @in: of a message
+ * struct bootstrap_conn - connection that the root accepted
+ * @fd: socket, non-blocking; -1: this slot is free
+ * @rank: rank of the client; -1: the client is unauthenticated
+ * @accepted_at: time of accept() (comm/deadline.h)
+ * @in_len: number of bytes in @in
+ * @last_sent: number of bytes sent of @last of struct bootstrap_root
+ * @from: address of the client
+ * @challenged: true if a CHALLENGE was sent
+ * @hello: HELLO of the client; valid if @challenged or @rank is not -1
+ * @proof: proof that the client must send
+ * @in: message that is being received
  */
 struct bootstrap_conn {
 	int fd;
@@ -49,17 +49,17 @@ struct bootstrap_conn {
 };
 
 /**
- * struct bootstrap_rank - a rank
- * @state: how far it has come; from RANK_ARRIVED on the others are known
- * @last_done: it has got the last message, or cannot get it
- * @went_away: a process that was this rank has gone away
- * @process: number of the process
- * @attempt: of its latest connection
- * @lanes: that it wants; 0: any
- * @conn: this connection; NULL: it is to call again
- * @state_at: when it arrived; with no connection, when it has to be back
- * @root_addr: address of rank 0 that it has come by
- * @from: where it comes from
+ * struct bootstrap_rank - rank as the root knows it
+ * @state: how far the rank has come; the fields from @process on are valid from RANK_ARRIVED on
+ * @last_done: true if the rank was sent the last message, or cannot be reached any more
+ * @went_away: true if a process that was this rank went away
+ * @process: random number of the process
+ * @attempt: attempt number of its latest connection
+ * @lanes: number of lanes that it asks for; 0: any
+ * @conn: its connection; NULL: the rank is paused and has to connect again
+ * @state_at: time of its arrival or WELCOME; while paused, deadline of its return
+ * @root_addr: address of the root to which it connected
+ * @from: address of the client
  */
 struct bootstrap_rank {
 	enum bootstrap_rank_state state;
@@ -75,32 +75,32 @@ struct bootstrap_rank {
 };
 
 /**
- * struct bootstrap_root - the rendezvous
- * @settings: rank 0's; its lanes are the group's
- * @peers: addresses of those who joined
- * @device: that joins; a negative errno: none
- * @deadline: the earliest of all ranks'
- * @failure: what failed
- * @rejected: the process that was refused last, and why; for @failure
- * @listening_on: where it listens, in words
- * @listeners: sockets
- * @nlisteners: how many
- * @bound: address of the first of them
- * @on_all_addresses: they are on all addresses
- * @joined: rank 0 has; from then on every rank that arrives is welcome
- * @missing: ranks that have not joined, rank 0 left out
- * @absent: ranks that have not arrived
- * @paused: ranks that are to call again
- * @ranks: ranks, by number; [0] is not used
- * @nconns: places in @conns
- * @conns: the connections
- * @conns_full: no place can be had at the moment
- * @has_ended: every rank is to get @last
- * @err: how it ended
- * @last: the last message: TABLE or FAIL
- * @last_size: bytes of it
- * @last_pending: ranks that should get it
- * @polls: for each listener and each guest
+ * struct bootstrap_root - the root's side of a bootstrap
+ * @settings: settings of rank 0; its lanes become those of the group
+ * @peers: addresses of the ranks that joined
+ * @device: descriptor of the device; a negative errno: there is none
+ * @deadline: earliest deadline of all ranks
+ * @failure: text of the failure
+ * @rejected: address of the client that was rejected last, and why; appended to @failure
+ * @listening_on: addresses of the listeners, as text
+ * @listeners: listening sockets
+ * @nlisteners: number of @listeners
+ * @bound: address of the first listener
+ * @on_all_addresses: true if the listeners are bound to all addresses of the host
+ * @joined: true if rank 0 has joined; ranks that arrive later are sent WELCOME at once
+ * @missing: number of ranks, without rank 0, that have not joined
+ * @absent: number of ranks that have not arrived
+ * @paused: number of ranks that have to connect again
+ * @ranks: by rank; [0] is not used
+ * @nconns: number of @conns
+ * @conns: slots for connections
+ * @conns_full: true if no slot is free and none can be freed now
+ * @has_ended: true if the outcome is known and every rank is sent @last
+ * @err: outcome; 0 or a negative errno
+ * @last: last message: TABLE or FAIL
+ * @last_size: its size in bytes
+ * @last_pending: number of ranks that have not been sent @last
+ * @polls: argument of poll(), for each listener and each connection
  */
 struct bootstrap_root {
 	struct coll_settings *settings;
@@ -131,30 +131,33 @@ struct bootstrap_root {
 };
 
 /*
- * Listen where others look for the rendezvous; 0, or an error with its text, which can be told
- * to the ranks if there are listeners all the same.
+ * Listen at the addresses of the rendezvous.  Return: 0, or a negative errno with a text in
+ * @failure.  If listeners remain after an error, they are used to tell the ranks.
  */
 int bootstrap_root_listen(struct bootstrap_root *root);
 
-/* Read what @conn sent; an error is the whole group's. */
+/* Read and handle messages of @conn.  Return: 0, or a negative errno that fails the group. */
 int bootstrap_conn_read(struct bootstrap_root *root, struct bootstrap_conn *conn);
 
-/* Send of the last message what can be sent. */
+/* Send as much of @last as the socket takes. */
 void bootstrap_conn_send_last(struct bootstrap_root *root, struct bootstrap_conn *conn);
 
-/* The connection is of no use any more; the place is free. An error is the group's. */
+/*
+ * The client closed the connection; free the slot.  Return: 0, or a negative errno that fails
+ * the group.
+ */
 int bootstrap_conn_lost(struct bootstrap_root *root, struct bootstrap_conn *conn);
 
-/* Close the connection, and nothing else; the place is free. */
+/* Close the connection and free the slot; the rank stays as it is. */
 void bootstrap_conn_close(struct bootstrap_conn *conn);
 
-/* Tell the rank to JOIN; an error is the whole group's. */
+/* Send WELCOME to a rank.  Return: 0, or a negative errno that fails the group. */
 int bootstrap_root_welcome(struct bootstrap_root *root, int rank);
 
-/* Close its connection; it is to call again after a while.  False: it cannot be now. */
+/* Send WAIT with a pause to a rank and close its connection.  Return: false: not now. */
 bool bootstrap_root_pause(struct bootstrap_root *root, int rank);
 
-/* Milliseconds that a rank stays away. */
+/* Pause of a rank in ms, which grows with the number of paused ranks. */
 unsigned int bootstrap_root_pause_ms(const struct bootstrap_root *root);
 
 #endif /* COLL_ROOT_H */

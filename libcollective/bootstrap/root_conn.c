@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What guests say to rank 0, and what follows from it.  An error of one that has a rank is
- * the group's; a stranger is sent away, and the group goes on waiting.
+ * Messages of the clients, and the state of their ranks.  An error of a rank fails the group;
+ * an unauthenticated client is rejected, and the group goes on waiting.
  */
 #include <errno.h>
 #include <nettle/memops.h>
@@ -12,22 +12,25 @@
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
 
-/* From its welcome a rank joins in milliseconds: another process may have its place then. */
+/*
+ * A rank joins within milliseconds of WELCOME.  After this time in ms another process may
+ * replace it.
+ */
 #define STALE_MS	3000
 
-#define PAUSE_MS	200	/* and PAUSE_EACH_MS for each rank that pauses */
+#define PAUSE_MS	200	/* plus PAUSE_EACH_MS for each paused rank */
 #define PAUSE_EACH_MS	2
 
 void bootstrap_conn_close(struct bootstrap_conn *conn)
 {
-	/* An error says that the other end has closed it already. */
+	/* An error means that the client has closed it already. */
 	(void)shutdown(conn->fd, SHUT_WR);
 	close(conn->fd);
 	conn->fd = -1;
 	conn->rank = -1;
 }
 
-/* Short, and with little before it on its connection: it fits the socket's buffer. */
+/* Send a short message.  Little precedes it on its connection, so it fits the socket buffer. */
 static bool send_message(const struct bootstrap_conn *conn, const uint8_t *message, size_t size)
 {
 	return send(conn->fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) ==
@@ -42,7 +45,7 @@ static void reject(struct bootstrap_root *root, struct bootstrap_conn *conn, int
 
 	coll_address_format(&conn->from, from);
 	snprintf(root->rejected, sizeof(root->rejected), "%s: %s", from, text);
-	/* It hears why, or only that the connection is closed. */
+	/* The client gets the reason, or at least sees the connection closed. */
 	(void)send_message(conn, message, bootstrap_write_fail(message, err, text));
 	bootstrap_conn_close(conn);
 }
@@ -55,7 +58,7 @@ static void mark_last_done(struct bootstrap_root *root, struct bootstrap_rank *a
 	root->last_pending--;
 }
 
-/* The rank is missing again. */
+/* The rank counts as missing again; another process may take it. */
 static void drop_rank(struct bootstrap_root *root, struct bootstrap_rank *at)
 {
 	if (at->conn)
@@ -126,7 +129,7 @@ bool bootstrap_root_pause(struct bootstrap_root *root, int rank)
 	};
 	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 
-	/* One that is joining comes back to say so. */
+	/* A rank that is joining needs its connection to send ADDRESS. */
 	if (!at->conn || at->conn->in_len ||
 	    (at->state != RANK_ARRIVED && at->state != RANK_JOINED))
 		return false;
@@ -163,14 +166,14 @@ int bootstrap_root_welcome(struct bootstrap_root *root, int rank)
 	return 0;
 }
 
-/* May the process that said @hello be one of the group?  If not, it is told. */
+/* Does @hello belong to this group?  If not, the client is rejected. */
 static bool check_hello(struct bootstrap_root *root, struct bootstrap_conn *conn,
 			const struct bootstrap_hello *hello)
 {
 	const struct coll_settings *settings = root->settings;
 	char text[200];
 
-	/* Of an earlier run, say, that still looks for its own rank 0. */
+	/* For example a process of an earlier run that still looks for its own rank 0. */
 	if (hello->job && settings->job && hello->job != settings->job) {
 		reject(root, conn, -EAGAIN, "rank 0 there is of another job");
 		return false;
@@ -189,7 +192,7 @@ static bool check_hello(struct bootstrap_root *root, struct bootstrap_conn *conn
 	return true;
 }
 
-/* What contradicts rank 0 ends the group. */
+/* Compare @hello with the settings of rank 0; a contradiction fails the group. */
 static int check_consistent(struct bootstrap_root *root, const struct bootstrap_hello *hello,
 			    const char *from)
 {
@@ -199,7 +202,7 @@ static int check_consistent(struct bootstrap_root *root, const struct bootstrap_
 		return coll_fail(&root->failure, -EINVAL,
 				 "rank %u (%s) says the group has %u ranks, rank 0 says %d",
 				 hello->rank, from, hello->nranks, settings->nranks);
-	/* Unknown before rank 0 has joined, if the kernel is to choose. */
+	/* If the kernel chooses the number, it is unknown before rank 0 has joined. */
 	if (hello->lanes && settings->lanes && hello->lanes != (unsigned int)settings->lanes)
 		return coll_fail(&root->failure, -EINVAL,
 				 "rank %u (%s) wants %u lanes, rank 0 has %d",
@@ -210,7 +213,11 @@ static int check_consistent(struct bootstrap_root *root, const struct bootstrap_
 	return 0;
 }
 
-/* Has the process that is rank @at left its place to that of @hello?  @drop: the new one goes. */
+/*
+ * A process claims a rank.  If the rank is taken by another process, it may replace it only
+ * after WELCOME and STALE_MS; otherwise the group fails.  @drop is set if the connection is an
+ * older one of the same process.
+ */
 static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *at,
 			   const struct bootstrap_hello *hello, const char *from, bool *drop)
 {
@@ -239,7 +246,7 @@ static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *a
 			 hello->rank, other, from);
 }
 
-/* The process at the other end has proved which rank it is. */
+/* The client is authenticated, or the group has no secret: record its rank. */
 static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
 	const struct bootstrap_hello *hello = &conn->hello;
@@ -338,7 +345,7 @@ static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_
 	return rank_arrived(root, conn);
 }
 
-/* A whole message is in @conn->in. */
+/* Handle the message in @conn->in. */
 static int message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
 		   size_t length)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where rank 0 listens: see rendezvous.h. */
+/* The listeners of rank 0: see bootstrap/bootstrap.h. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #define PAUSE_MAX_MS	250
 
 /**
- * struct name_addrs - what became of the addresses of a name
- * @first: the first that is of this host
- * @foreign: the first that is not
- * @own: addresses of this host
- * @outside: of these, that are not loopback
- * @any: of these, that stand for all addresses
+ * struct name_addrs - classification of the addresses of a name
+ * @first: first address of this host
+ * @foreign: first address of another host
+ * @own: number of addresses of this host
+ * @outside: number of these that are not loopback
+ * @any: number of these that are wildcards (0.0.0.0, ::)
  */
 struct name_addrs {
 	struct sockaddr_storage first;
@@ -39,7 +39,7 @@ static int listen_failed(struct bootstrap_root *root, const struct sockaddr_stor
 			 strerrordesc_np(-err), err == -EMFILE ? " (see ulimit -n)" : "");
 }
 
-/* Listen at @addr; -EADDRNOTAVAIL: it is not of this host. */
+/* Listen at @addr.  -EADDRNOTAVAIL: it is not an address of this host. */
 static int open_one(struct bootstrap_root *root, const struct sockaddr_storage *addr)
 {
 	const int on = 1;
@@ -67,7 +67,7 @@ static void close_all(struct bootstrap_root *root)
 		close(root->listeners[--root->nlisteners]);
 }
 
-/* On the addresses of the name that are of this host, as far as they are allowed. */
+/* Listen at the addresses of the name that are of this host and allowed. */
 static int open_own(struct bootstrap_root *root, const struct addrinfo *where,
 		    struct name_addrs *name_addrs)
 {
@@ -106,7 +106,7 @@ static int open_own(struct bootstrap_root *root, const struct addrinfo *where,
 	return 0;
 }
 
-/* On all addresses, since others may know this host by any of them. */
+/* Listen on all addresses, since other hosts may know this one by any of them. */
 static int open_everywhere(struct bootstrap_root *root, const struct sockaddr_storage *instead)
 {
 	struct sockaddr_storage any[2] = {
@@ -120,7 +120,7 @@ static int open_everywhere(struct bootstrap_root *root, const struct sockaddr_st
 	for (i = 0; i < 2; i++) {
 		coll_address_set_port(&any[i], root->settings->root_port);
 		err = open_one(root, &any[i]);
-		/* IPv6 may be switched off. */
+		/* IPv6 may be disabled. */
 		if (err && (err != -EADDRNOTAVAIL || (i && !root->nlisteners)))
 			return listen_failed(root, &any[i], err);
 	}
@@ -144,7 +144,7 @@ static int open_at(struct bootstrap_root *root, const struct addrinfo *where)
 	if (err)
 		return err;
 	root->bound = name_addrs.first;
-	/* 0.0.0.0 and :: stand for the addresses of both families. */
+	/* 0.0.0.0 and :: stand for all addresses of both families. */
 	if (name_addrs.any)
 		return open_everywhere(root, &name_addrs.first);
 	if (name_addrs.own && (name_addrs.outside || numeric || !open))
@@ -163,7 +163,7 @@ static int open_at(struct bootstrap_root *root, const struct addrinfo *where)
 			 root->settings->root_host, text);
 }
 
-/* The name may be known a moment later. */
+/* A name that cannot be resolved is tried again until the deadline. */
 int bootstrap_root_listen(struct bootstrap_root *root)
 {
 	const struct coll_settings *settings = root->settings;
@@ -182,13 +182,16 @@ int bootstrap_root_listen(struct bootstrap_root *root)
 			return coll_fail(&root->failure, err == -EAGAIN ? -EADDRNOTAVAIL : err,
 					 "rank 0 cannot listen at rendezvous %s: %s",
 					 settings->root_host, text);
-		/* Only a signal ends it early. */
+		/* Only a signal ends the pause early. */
 		(void)poll(NULL, 0, pause < left ? pause : left);
 		pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
 	}
 	err = open_at(root, where);
 	freeaddrinfo(where);
-	/* With one of the files back the ranks can hear that files are what is missing. */
+	/*
+	 * Closing one listener leaves a file by which the ranks are told that files are
+	 * missing.
+	 */
 	if ((err == -EMFILE || err == -ENFILE) && root->nlisteners > 1)
 		close(root->listeners[--root->nlisteners]);
 	else if (err)

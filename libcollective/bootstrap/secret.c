@@ -16,7 +16,7 @@
 #include "comm/deadline.h"
 
 #define DIGITS		(2 * COLLECTIVE_SECRET_SIZE)
-/* The end of a line, and one more byte that tells of more. */
+/* The digits, a line end, and one byte more, which reveals longer input. */
 #define TEXT_MAX	(DIGITS + 3)
 
 static int digit(char c)
@@ -27,7 +27,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* 64 digits and nothing behind them but the end of a line. */
+/* Parse 64 hexadecimal digits, optionally followed by a line end. */
 static int parse_digits(uint8_t *secret, const char *text, size_t length)
 {
 	size_t i;
@@ -44,7 +44,7 @@ static int parse_digits(uint8_t *secret, const char *text, size_t length)
 	return 0;
 }
 
-/* 32 bytes, or the digits of 32. */
+/* Parse 32 bytes, or 64 hexadecimal digits. */
 static int parse_key(uint8_t *key, const char *text, ssize_t length)
 {
 	if (length == COLLECTIVE_SECRET_SIZE) {
@@ -54,7 +54,7 @@ static int parse_key(uint8_t *key, const char *text, ssize_t length)
 	return length < 0 ? -EINVAL : parse_digits(key, text, length);
 }
 
-/* A file that only its owner can read, the user of this process or root. */
+/* Read a file, which must be readable only by its owner: the user of this process or root. */
 static int read_file(uint8_t *key, const char *path, struct coll_detail *detail)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -87,8 +87,8 @@ static int read_file(uint8_t *key, const char *path, struct coll_detail *detail)
 }
 
 /*
- * What a descriptor holds: of a file from its beginning, whatever its offset, which
- * other processes may share; else up to the end.  Return: bytes, or a negative errno.
+ * Read a descriptor: a file from its beginning, whatever its offset, which other processes may
+ * share; a pipe or socket to its end.  Return: number of bytes, or a negative errno.
  */
 static ssize_t read_all(int fd, char *text, size_t size, uint64_t deadline)
 {
@@ -121,7 +121,7 @@ static ssize_t read_all(int fd, char *text, size_t size, uint64_t deadline)
 	return have;
 }
 
-/* A descriptor that the parent has opened.  It is not for what this process starts. */
+/* Read a descriptor that the parent process opened, and set close-on-exec. */
 static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 		   struct coll_detail *detail)
 {
@@ -153,7 +153,10 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 	return 0;
 }
 
-/* A program between may have closed the descriptor: the parent gives a file as well, then. */
+/*
+ * A program in between may have closed the descriptor.  The parent then sets COLL_SECRET_FILE
+ * as well.
+ */
 static int read_fd_or_file(uint8_t *key, const char *number, uint64_t deadline,
 			   struct coll_detail *detail)
 {
@@ -178,7 +181,7 @@ static struct coll_secret *secret_new(void)
 		free(secret);
 		return NULL;
 	}
-	/* A kernel that knows neither of them is no reason to fail. */
+	/* Both are optional: an older kernel has neither. */
 	(void)madvise(secret->key, page, MADV_DONTDUMP);
 	(void)madvise(secret->key, page, MADV_WIPEONFORK);
 	return secret;
@@ -192,7 +195,7 @@ void coll_secret_get(struct coll_secret *secret)
 
 void coll_secret_put(struct coll_secret *secret)
 {
-	/* Acquire and release: the page is unmapped after the last use. */
+	/* ACQ_REL: the last put happens after all uses of the page by other holders. */
 	if (!secret || __atomic_sub_fetch(&secret->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	explicit_bzero(secret->key, COLLECTIVE_SECRET_SIZE);
@@ -207,7 +210,10 @@ static bool is_zero(const uint8_t *key)
 	return !memcmp(key, none, sizeof(none));
 }
 
-/* The first of the places where a secret may be that has one; empty is none, which is wrong. */
+/*
+ * Read the first source that is set.  An empty one is an error, not absence.  -ENODATA: none is
+ * set.
+ */
 static int find_key(uint8_t *key, const struct coll_settings *settings,
 		    const struct coll_config *config,
 		    struct coll_detail *detail)
