@@ -26,8 +26,7 @@ void coll_rejoin_port_set(struct sockaddr_storage *addr, uint16_t port);
  * coll_rejoin_port_join - coll_device_join(), and open the rejoin port
  * @fd: descriptor of the device
  * @settings: as in coll_device_join(); @rejoin_fd is opened if it is not open, and stays open
- *	on
- *	failure
+ *	on failure
  * @addr: in: local address, its port is ignored; out: address with both ports
  * @detail: text of a failure
  *

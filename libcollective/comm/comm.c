@@ -14,7 +14,7 @@
 #include "error/failure_text.h"
 #include "shrink/shrink.h"
 
-/* Digits of the number at the end of a child's name, and the point before them. */
+/* A child's name ends with a point and these many digits of its id. */
 #define NUMBER_LENGTH	16
 #define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
 

@@ -13,30 +13,32 @@ struct coll_shrink;
 struct request;
 
 /**
- * struct coll_comm - a member of a group
- * @fd: /dev/collective
- * @pid: of the process that made it
- * @rank: mine
- * @nranks: how many there are
- * @settings: what the group was made with, which its children (split.c) inherit
- * @name_stem: characters of its name that its children's begin with; 0: those that fit
- * @addr: where it listens
- * @peers: where all listen, by rank, with their doors; NULL before CONNECT
- * @lock: protects the fields below
+ * struct coll_comm - communicator: this process's membership in a group
+ * @fd: descriptor of /dev/collective
+ * @pid: process that made it
+ * @rank: rank of this process
+ * @nranks: number of ranks of the group
+ * @settings: settings with which the group was made; communicators made from it inherit them
+ * @name_stem: number of characters of the name with which the names of its children begin; 0:
+ *	as many as fit
+ * @addr: address at which the kernel listens for this rank, with the rejoin port
+ * @peers: such addresses of all ranks, by rank; NULL before CONNECT
+ * @lock: protects the fields below up to @detail
  * @regions: memory known to mem.c, in no order
- * @nregions: how many
- * @regions_max: how many @regions has room for
- * @failure: why the latest call failed, where the kernel knows no reason; or empty
- * @failure_instance: operation that had failed last when @failure was written
- * @failure_kind: what the group had failed by, enum collective_reason_kind
- * @requests: operations under way, see request.c
- * @detail: what coll_error_detail() returned last
- * @split_lock: one split at a time; taken before @lock; protects the fields below
- * @has_left: the group has been left already
- * @shrink: what lasts over calls of coll_shrink(); NULL: there was none
- * @nsplits: splits begun
- * @exchange: what the ranks tell each other in a split, COLL_RECORD_SIZE each;
- *	there from the beginning, so that a rank without memory can say so
+ * @nregions: number of @regions
+ * @regions_max: allocated length of @regions
+ * @failure: text of the latest failure of which the kernel knows no reason; or empty
+ * @failure_instance: latest failed operation when @failure was written
+ * @failure_kind: reason of the group's failure then, enum collective_reason_kind
+ * @requests: list of operations under way, see request.c
+ * @detail: text that coll_error_detail() returned last
+ * @split_lock: serializes coll_split() and coll_shrink(); taken before @lock; protects the
+ *	fields below
+ * @has_left: true if the group has been left already
+ * @shrink: state that lasts over calls of coll_shrink(); NULL before the first
+ * @nsplits: number of splits started
+ * @exchange: records that the ranks exchange in a split, COLL_RECORD_SIZE bytes each; allocated
+ *	with the communicator, so that a rank without memory can report that
  */
 struct coll_comm {
 	int fd;
@@ -68,21 +70,22 @@ struct coll_comm {
 #define COLL_RECORD_SIZE	32
 
 /*
- * Is this process a child of the one that made @comm?  Its copies of the locks may be held for
- * ever, by threads that it does not have, so every function asks before it takes one.
+ * Is this process a child of the one that made @comm?  Other threads of the parent may have
+ * held the locks at fork(), and the child would wait for them forever.  So every function asks
+ * before it takes a lock.
  */
 bool coll_comm_is_foreign(const struct coll_comm *comm);
 
-/* Take @comm->lock.  Return: 0, -EPERM: a child, nothing is locked. */
+/* Take @comm->lock.  Return: 0, or -EPERM in a child, which has not taken it. */
 int coll_comm_lock(struct coll_comm *comm);
 void coll_comm_unlock(struct coll_comm *comm);
 
-/* A communicator without a device yet, or NULL: no memory. */
+/* Make a communicator without a device.  Return: it, or NULL: no memory. */
 struct coll_comm *coll_comm_new(const struct coll_settings *settings);
 
 /*
- * A communicator for a group of some of @parent's ranks, with @settings->id, rank and
- * nranks; names it in @settings.  NULL: no memory.
+ * Make a communicator for a group of some ranks of @parent.  @settings has its id, rank and
+ * number of ranks, and is given its name.  Return: it, or NULL: no memory.
  */
 struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_settings *settings);
 
@@ -90,31 +93,37 @@ struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_se
 void coll_comm_free(struct coll_comm *comm);
 
 /*
- * CONNECT to the ranks at @peers, and keep these; @comm->setup.deadline holds.  On a
- * non-blocking file it is -EINPROGRESS, and the same call again tells.
+ * CONNECT to the ranks at @peers and keep these addresses, until @comm->settings.deadline.
+ * Return: 0 or a negative errno.  With a non-blocking device it is -EINPROGRESS until a later
+ * call returns the result.
  */
 int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail);
 
 /*
- * Keep @text for coll_error_detail(), until another call fails; empty: what the kernel says is
- * the latest.
+ * Keep @text for coll_error_detail() until another call fails.  If it is empty, the reason of
+ * the kernel is used.
  */
 void coll_comm_set_failure(struct coll_comm *comm, const char *text);
 
-/* Say why memory was not registered, for coll_error_detail(); @err 0 says nothing. */
+/*
+ * Keep the text of a failed registration for coll_error_detail(); does nothing if @err is 0.
+ * Return: @err.
+ */
 int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
 			 unsigned int flags, int err);
 
-/* The registered buffer that holds all of this memory, or 0; under @comm->lock. */
+/*
+ * Number of the registered buffer that contains this memory, or 0.  Context: under @comm->lock.
+ */
 __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 		      bool write);
 
-/* Free all handles, once the device is closed. */
+/* End all handles; the device is closed. */
 void coll_request_free_all(struct coll_comm *comm);
 
-/* Free everything that mem.c knows, once the device is closed. */
+/* Free all regions of mem.c; the device is closed. */
 void coll_mem_free_all(struct coll_comm *comm);
 
 #endif /* COLL_COMM_H */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Who am I?  The caller's configuration says, or the launcher's environment.
+ * Settings of a group, from the caller's configuration and the launcher's environment.
  *
- * Rank and size are taken together from the first of our own variables,
- * torchrun, Open MPI, MVAPICH2, PMI (MPICH and Intel MPI), Slurm.  The more specific
- * come first: under mpirun inside a Slurm job both sets are there, and only Open
- * MPI's are about this process.  A process that is told anything less is not a group
- * of one: it is an error that names what is missing.
+ * Rank and size are taken together from the first complete pair of: the library's own
+ * variables, torchrun, Open MPI, MVAPICH2, PMI (MPICH and Intel MPI), Slurm.  More specific
+ * ones come first: under mpirun inside a Slurm job both pairs are set, and only Open MPI's are
+ * about this process. An incomplete environment is an error that names what is missing, not a
+ * group of one.
  *
- * Where rank 0 is: COLL_RENDEZVOUS, or else MASTER_ADDR with the port *after*
- * MASTER_PORT, since torch's own store listens on MASTER_PORT itself.
+ * The rendezvous is COLL_RENDEZVOUS, or else MASTER_ADDR with the port after MASTER_PORT, since
+ * the store of torch listens on MASTER_PORT itself.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,12 +27,12 @@
 #define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /**
- * struct launcher - what a launcher tells each process
- * @name: for messages
+ * struct launcher - environment variables of a launcher
+ * @name: name in messages
  * @rank: variable with the rank
  * @size: variable with the number of ranks
- * @jobs: variables that are the same in all processes of a job, and others in the next job;
- *	those that are not set are left out
+ * @jobs: variables that are equal in all processes of a job and differ between jobs; unset ones
+ *	are ignored
  */
 static const struct launcher {
 	const char *name;
@@ -51,7 +51,7 @@ static const struct launcher {
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))
 #define N_LAUNCHERS	SIZE(launchers)
 
-/* Variables of launched processes that say neither which rank nor of how many. */
+/* Variables that reveal a launched process, but have neither its rank nor the number of ranks. */
 static const char * const launch_hints[] = {
 	"PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
 	"LOCAL_RANK", "MPI_LOCALRANKID",
@@ -65,7 +65,7 @@ static const char *raw(const char *name)
 	return secure_getenv(name);
 }
 
-/* A variable's text; one that is set but empty counts as not set. */
+/* Value of a variable; NULL if it is not set, or empty. */
 static const char *text(const char *name)
 {
 	const char *value = raw(name);
@@ -109,7 +109,7 @@ bool coll_config_name_valid(const char *name)
 	       strspn(name, NAME_CHARACTERS) == length;
 }
 
-/* One of the two is set, or both are and one is empty: which is missing? */
+/* One variable of the pair is missing or empty: say which. */
 static int incomplete_pair(const struct launcher *launcher, struct coll_detail *detail)
 {
 	const char *there = text(launcher->rank) ? launcher->rank : launcher->size;
@@ -127,8 +127,8 @@ static int incomplete_pair(const struct launcher *launcher, struct coll_detail *
 }
 
 /*
- * The launcher whose two variables are both there.  With none it is a group of one, unless
- * anything says that this process is one of several.
+ * Find the launcher of which both variables are set.  If there is none, the process is a group
+ * of one, unless something reveals that it is one of several.
  */
 static int find_launcher(const struct coll_config *config, const struct launcher **found,
 			 struct coll_detail *detail)
@@ -143,7 +143,7 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 			*found = at;
 			return 0;
 		}
-		/* Our own are set on purpose. */
+		/* The library's own variables are set on purpose, so half a pair is an error. */
 		if (!i && (raw(at->rank) || raw(at->size)))
 			return incomplete_pair(at, detail);
 	}
@@ -166,7 +166,7 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 	return 0;
 }
 
-/* FNV-1a of what names the job; 0: nothing does. */
+/* Number of the job: FNV-1a hash of its variables; 0: unknown. */
 static uint64_t job_number(const struct launcher *launcher)
 {
 	uint64_t hash = 14695981039346656037ULL;
@@ -174,7 +174,7 @@ static uint64_t job_number(const struct launcher *launcher)
 	const char *at;
 	size_t i;
 
-	/* Each component of a heterogeneous job has another number. */
+	/* Components of a heterogeneous Slurm job have different numbers. */
 	if (raw("SLURM_HET_SIZE"))
 		return 0;
 	for (i = 0; i < 2; i++) {
@@ -271,7 +271,7 @@ static int read_root_address(struct coll_settings *settings, const struct coll_c
 	return err;
 }
 
-/* The place of a word, or -1. */
+/* Index of a word in @names, or -1. */
 static int find_word(const char * const *names, size_t n, const char *word, size_t length)
 {
 	size_t i;
@@ -363,7 +363,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 			      config->flags & COLL_CONFIG_REPRODUCIBLE;
 	settings->wide = wide || config->flags & COLL_CONFIG_WIDE;
 	settings->init_timeout_ms = config->init_timeout_ms ?: init_ms;
-	/* 0 of either is the default. */
+	/* 0 in either place means the default. */
 	if (!settings->init_timeout_ms)
 		settings->init_timeout_ms = INIT_TIMEOUT_MS;
 	if (settings->init_timeout_ms > INT_MAX)
@@ -371,6 +371,6 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	settings->timeout_ms = config->timeout_ms ?: ms;
 	settings->heartbeat_ms = config->heartbeat_ms ?: beat;
 	settings->deadline = coll_deadline_in(settings->init_timeout_ms);
-	/* Last, so that nothing that fails has a secret to give back. */
+	/* Last, so that no failure has to put the reference. */
 	return err ?: coll_secret_fill(settings, config, detail);
 }

@@ -16,27 +16,28 @@ struct coll_secret;
 #define COLL_PORT_DEFAULT	27182
 
 /**
- * struct coll_settings - what the configuration and the environment came to
- * @rank: 0 .. @nranks - 1
- * @nranks: size of the group
- * @lanes: 0: rank 0's, or the kernel's default
- * @insecure: addresses other than loopback allowed, secret or not
- * @secured: there is a secret
- * @secret: it (secret.h), or NULL; a communicator's setup has a reference, copies have none
- * @reproducible: reductions take the elements in the order of ranks
- * @wide: reductions keep sums of 16-bit floats in 32 bits
- * @name: the group's; empty: rank 0 chooses
- * @id: the group's number, which rank 0 chooses
+ * struct coll_settings - settings of a group, from struct coll_config and the environment
+ * @rank: rank of this process, 0 .. @nranks - 1
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes; 0: that of rank 0, or the kernel's default
+ * @insecure: true if addresses other than loopback are allowed without a secret
+ * @secured: true if there is a secret
+ * @secret: the secret (bootstrap/secret.h), or NULL; a communicator's settings have a
+ *	reference, copies have none
+ * @reproducible: true if reductions take the elements in the order of ranks
+ * @wide: true if reductions keep sums of 16-bit floats in 32 bits
+ * @name: name of the group; empty: rank 0 chooses
+ * @id: id of the group, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
- * @root_host: of the rendezvous; empty with one rank
- * @root_port: of the rendezvous
- * @local_addr: address or interface; empty: the one that leads to rank 0
- * @init_timeout_ms: milliseconds for everything
- * @timeout_ms: for an operation
- * @heartbeat_ms: 0: the kernel's default
- * @algorithm: what AUTO means, by enum collective_opcode
- * @deadline: when @init_timeout_ms is over (deadline.h)
- * @rejoin_fd: socket for coll_shrink() (lifeline.h); -1: none
+ * @root_host: host part of the rendezvous; empty with one rank
+ * @root_port: port of the rendezvous
+ * @local_addr: local address or interface; empty: that of the route to rank 0
+ * @init_timeout_ms: time limit of coll_init(), coll_split() and coll_shrink() in ms
+ * @timeout_ms: deadline of an operation in ms; 0: the kernel's default
+ * @heartbeat_ms: heartbeat interval in ms; 0: the kernel's default
+ * @algorithm: algorithm that AUTO stands for, by enum collective_opcode
+ * @deadline: end of @init_timeout_ms (comm/deadline.h)
+ * @rejoin_fd: socket of the rejoin port (bootstrap/rejoin_port.h); -1: none
  */
 struct coll_settings {
 	int rank;
@@ -62,17 +63,17 @@ struct coll_settings {
 };
 
 /**
- * coll_config_read - read configuration and environment
- * @settings: filled in; a reference to its @secret is the caller's, unless it fails
- * @config: of a published size already; not NULL
- * @detail: texts
+ * coll_config_read - combine configuration and environment
+ * @settings: filled in; the caller gets the reference to its @secret, unless this fails
+ * @config: imported configuration of the current size; not NULL
+ * @detail: text of a failure
  *
- * Return: 0, -EINVAL, or why the file of the secret cannot be read.
+ * Return: 0, -EINVAL, or the errno of reading the secret.
  */
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail);
 
-/** coll_config_name_valid - may a group have this name? */
+/** coll_config_name_valid - is this a valid name of a group? */
 bool coll_config_name_valid(const char *name);
 
 #endif /* COLL_CONFIG_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Points in time on the monotonic clock, in milliseconds. */
+/* Points in time on the monotonic clock, in ms. */
 #ifndef COLL_DEADLINE_H
 #define COLL_DEADLINE_H
 
@@ -20,7 +20,7 @@ static inline uint64_t coll_deadline_in(unsigned int ms)
 	return coll_deadline_now() + ms;
 }
 
-/* Milliseconds left, 0 when it has passed; fits poll(). */
+/* Time until @deadline in ms, 0 if it has passed; at most INT_MAX, as poll() takes. */
 static inline unsigned int coll_deadline_left(uint64_t deadline)
 {
 	uint64_t now = coll_deadline_now();

@@ -17,16 +17,16 @@
 #include "comm/deadline.h"
 #include "comm/device.h"
 
-/* The longest time between two tries to connect, in ms. */
+/* Longest pause between two attempts to connect, in ms. */
 #define CONNECT_PAUSE_MS	64
 
-/* One that may have taken some of its time when a signal comes. */
+/* Call an ioctl once.  After -EINTR part of its time limit may have passed. */
 static int call_once(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
 }
 
-/* One that has changed nothing then, or says in @arg where to go on. */
+/* Repeat an ioctl after -EINTR: it has changed nothing, or @arg says where to go on. */
 static int call(int fd, unsigned long request, void *arg)
 {
 	int err;
@@ -37,7 +37,7 @@ static int call(int fd, unsigned long request, void *arg)
 	return err;
 }
 
-/* Why the device cannot be opened, and what to do about it. */
+/* Explain why the device cannot be opened, and what to do. */
 static int open_failed(const char *path, int err, struct coll_detail *detail)
 {
 	struct stat info;
@@ -135,7 +135,7 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 	return 0;
 }
 
-/* Ports of connections that have ended are free a moment later: the same call goes on then. */
+/* Ports of closed connections become free a moment later; the same call then goes on. */
 static bool connect_may_pass(int err)
 {
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
@@ -173,7 +173,7 @@ int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)
 		.size = sizeof(submit),
 		.op = *op,
 	};
-	/* After EINTR @submit.request names the request to go on waiting for. */
+	/* After EINTR @submit.request is the request to wait for. */
 	int err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
 
 	*received = submit.received;

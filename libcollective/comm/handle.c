@@ -10,19 +10,19 @@
 #define INDEX_MAX	((1U << INDEX_BITS) - 1)
 #define REFERENCES	((1ULL << INDEX_BITS) - 1)
 
-/* No address of a process has it: a handle that is followed faults. */
+/* Bit that no user space address has, so that dereferencing a handle faults. */
 #define GUISE		(1ULL << 63)
 
-/* Slots of the first chunk; each chunk after it has twice as many as the one before. */
+/* Number of slots of the first chunk; each further chunk has twice as many as the one before. */
 #define CHUNK_FIRST	1024U
 #define CHUNKS		14
 
 /**
- * struct slot - what a handle names
- * @state: generation in the upper bits, references in the lower INDEX_BITS; without any the
- *	slot is free
- * @object: of the handle; written before the first reference is there
- * @next: of a free slot, the next one, as @free_slots
+ * struct slot - object that a handle refers to
+ * @state: generation in the upper bits, number of references in the lower INDEX_BITS; the slot
+ *	is free if that is 0
+ * @object: the object; written before the first reference exists
+ * @next: in a free slot, index + 1 of the next free one
  */
 struct slot {
 	_Atomic uint64_t state;
@@ -31,8 +31,8 @@ struct slot {
 };
 
 static struct slot *_Atomic chunks[CHUNKS];
-static _Atomic uint32_t used;		/* slots that were ever taken */
-static _Atomic uint64_t free_slots;	/* index + 1 of the first; above, how often it changed */
+static _Atomic uint32_t used;		/* number of slots that were ever used */
+static _Atomic uint64_t free_slots;	/* list head: index + 1 in the low half, change count in the high half (ABA) */
 
 static unsigned int chunk_of(uint32_t index, uint32_t *at)
 {
@@ -51,7 +51,7 @@ static struct slot *slot_at(uint32_t index)
 	return slots ? slots + at : NULL;
 }
 
-/* That of an index that was never taken before. */
+/* The slot of an index that is used for the first time; may allocate its chunk. */
 static struct slot *slot_make(uint32_t index)
 {
 	uint32_t at;
@@ -117,7 +117,7 @@ static uint64_t generation(uint64_t state)
 	return state >> INDEX_BITS;
 }
 
-/* The slot of a handle, whatever its generation; NULL: there is no such handle. */
+/* Find the slot of a handle, whatever its generation; NULL: there is no such handle. */
 static struct slot *slot_find(const void *handle, uint64_t *expected, uint32_t *index)
 {
 	const uint64_t number = (uintptr_t)handle;

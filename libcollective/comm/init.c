@@ -13,12 +13,15 @@
 #include "comm/device.h"
 
 /*
- * The shortest struct coll_config that is accepted: up to @name, what a group cannot do
- * without.  A number, so that it stays when the struct grows.
+ * Size of the shortest struct coll_config that is accepted: up to @name.  A number, since
+ * sizeof changes when the struct grows.
  */
 #define CONFIG_SIZE_MIN	56
 
-/* A struct of at least this many bytes tells where to write a text, even if it is too short. */
+/*
+ * A struct of at least this size has @detail and @detail_size, even if it is too short
+ * otherwise.
+ */
 #define CONFIG_SIZE_DETAIL	24
 
 _Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) == CONFIG_SIZE_DETAIL &&
@@ -28,7 +31,7 @@ _Static_assert(offsetof(struct coll_config, local_addr) == CONFIG_SIZE_MIN,
 
 #define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE)
 
-/* Where a caller's struct, whatever is wrong with it, has room for a text. */
+/* Buffer for the text of a failure, also if the rest of the struct is invalid. */
 static struct coll_detail detail_of(const struct coll_config *config)
 {
 	struct coll_detail detail = { 0 };
@@ -41,7 +44,7 @@ static struct coll_detail detail_of(const struct coll_config *config)
 	return detail;
 }
 
-/* The caller's struct, shorter or longer, as the one we know: what it does not have is 0. */
+/* Copy a struct of any version to the one of this library; fields that it does not have are 0. */
 static int import(struct coll_config *to, const struct coll_config *from,
 		  struct coll_detail *detail)
 {
@@ -69,8 +72,8 @@ static int import(struct coll_config *to, const struct coll_config *from,
 }
 
 /*
- * Open the device.  Where there is none the other ranks are to hear of it, which takes two
- * files: the device is not opened unless two more can be had.  Return: 0 or a negative errno.
+ * Open the device.  If there is none, the other ranks must be told, which takes two files: the
+ * device is opened only if two more can be had.  Return: 0 or a negative errno.
  */
 static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 {
@@ -80,7 +83,7 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 		if (errno == EMFILE || errno == ENFILE)
 			return coll_fail(detail, -errno, "the device: %s (see ulimit -n)",
 					 strerrordesc_np(errno));
-		/* Without AF_UNIX sockets there is no way to keep files. */
+		/* Without AF_UNIX sockets no files can be reserved. */
 		spare[0] = -1;
 	}
 	comm->fd = coll_device_open(comm->nranks, detail);
@@ -91,7 +94,7 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 	return comm->fd < 0 ? comm->fd : 0;
 }
 
-/* Find the others, and meet them. */
+/* Exchange addresses with the other ranks, JOIN and CONNECT. */
 static int connect_group(struct coll_comm *comm, struct coll_detail *detail)
 {
 	char text[COLL_DETAIL_SIZE] = "";
@@ -144,7 +147,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	*comm = NULL;
 	err = join(comm, config, &detail);
 	coll_cancellation_restore(state);
-	/* Of what has no text of its own. */
+	/* For failures without a text of their own. */
 	return err ? coll_fail(&detail, err, "%s", coll_strerror(err)) : 0;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that operations find by its address.
+ * Registered memory, which operations find by the addresses of their buffers.
  *
- * A region is registered (@buffer not 0) or, when the kernel did not let us,
- * merely remembered so that coll_mem_free() knows its extent.  There are few of
- * them in a program, so a search looks at each.
+ * A region without a registration (@buffer is 0) is kept so that coll_mem_free() knows its
+ * size: the kernel refused to register it.  Programs have few regions, so lookups are linear.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -22,15 +21,15 @@
 #include "comm/device.h"
 
 #define HUGE_PAGE	((size_t)2 << 20)
-/* Less is in one piece often enough. */
+/* Below this size, anonymous memory is contiguous often enough. */
 #define DEVICE_MIN	((size_t)64 << 10)
 
 /**
- * struct coll_region - memory of which the communicator knows
- * @addr: where it begins
- * @size: bytes
- * @mapped: bytes that coll_mem_alloc() mapped; 0: the caller's own memory
- * @buffer: the kernel's number, or 0
+ * struct coll_region - memory known to the communicator
+ * @addr: beginning
+ * @size: size in bytes
+ * @mapped: number of bytes that coll_mem_alloc() mapped; 0: memory of the caller
+ * @buffer: number of the kernel's registration; 0: not registered
  * @flags: COLL_REGISTER_*
  */
 struct coll_region {
@@ -41,7 +40,7 @@ struct coll_region {
 	unsigned int flags;
 };
 
-/* Both under @comm->lock. */
+/* Context: under @comm->lock, as region_insert(). */
 static struct coll_region *region_find(struct coll_comm *comm, const void *addr,
 				       bool mapped)
 {
@@ -72,7 +71,7 @@ static int region_insert(struct coll_comm *comm, const struct coll_region *regio
 	return 0;
 }
 
-/* Take a region out of the table and out of the kernel. */
+/* Remove a region from the table and from the kernel. */
 static int region_remove(struct coll_comm *comm, const void *addr, bool mapped,
 			 struct coll_region *region)
 {
@@ -124,7 +123,7 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 	return buffer != 0;
 }
 
-/* @want bytes (a multiple of the page size), huge pages where they fit. */
+/* Map @want bytes, a multiple of the page size, aligned to huge pages if large enough. */
 static void *map(size_t want, int prot)
 {
 	size_t extra = want >= HUGE_PAGE ? HUGE_PAGE : 0;
@@ -145,11 +144,11 @@ static void *map(size_t want, int prot)
 	if (extra - head)
 		munmap(at + head + want, extra - head);
 	at += head;
-	madvise(at, want, MADV_HUGEPAGE);	/* slower without, but right */
+	madvise(at, want, MADV_HUGEPAGE);	/* only an optimization */
 	return at;
 }
 
-/* Does this kernel have huge pages, for who asks? */
+/* Are transparent huge pages available to madvise()? */
 static bool huge_pages(void)
 {
 	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
@@ -163,7 +162,7 @@ static bool huge_pages(void)
 	return line[0] && !strstr(line, "[never]");
 }
 
-/* May this process lock as much memory as there is? */
+/* Is the memlock limit of this process infinite? */
 static bool unlimited(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -177,9 +176,9 @@ static bool unlimited(void)
 }
 
 /*
- * The device's memory is in large pieces without them, zeroed and present.  It counts
- * against the memlock limit, and once more when it is registered: all ranks of a user
- * share that, so it is for who has none.
+ * Without huge pages, memory mapped from the device is still in large pieces, zeroed and
+ * present.  It counts against the memlock limit, and once more when it is registered.  All
+ * ranks of a user share that limit, so this is only for processes without one.
  */
 static void *map_device(int fd, size_t want)
 {
@@ -187,7 +186,7 @@ static void *map_device(int fd, size_t want)
 
 	if (want < DEVICE_MIN || huge_pages() || !unlimited())
 		return NULL;
-	/* Where such an alignment fits. */
+	/* Find an address with room for the alignment. */
 	hint = map(want, PROT_NONE);
 	if (!hint)
 		return NULL;
@@ -206,7 +205,7 @@ static int region_register(struct coll_comm *comm, struct coll_region *region)
 	return err;
 }
 
-/* Memory for a region; without being registered if that is refused (the memlock limit). */
+/* Map memory for a region and register it, unless the memlock limit forbids that. */
 static int region_map(struct coll_comm *comm, struct coll_region *region)
 {
 	region->addr = map_device(comm->fd, region->mapped);
@@ -218,7 +217,7 @@ static int region_map(struct coll_comm *comm, struct coll_region *region)
 	region->addr = map(region->mapped, PROT_READ | PROT_WRITE);
 	if (!region->addr)
 		return -ENOMEM;
-	/* Page faults now, not in the first operation. */
+	/* Take the page faults now instead of in the first operation. */
 	memset(region->addr, 0, region->mapped);
 	region_register(comm, region);
 	return 0;
@@ -263,7 +262,7 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 	return NULL;
 }
 
-/* In a child there is nothing, or memory of its own. */
+/* In a child of fork() nothing is mapped there, or memory of its own. */
 static void unmap(const struct coll_comm *comm, const struct coll_region *region)
 {
 	if (region->mapped && comm->pid == getpid())

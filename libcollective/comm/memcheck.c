@@ -11,7 +11,7 @@
 
 #include "comm/memcheck.h"
 
-/* Of the program's MemorySanitizer, if it has one. */
+/* Defined by MemorySanitizer if the program is built with it. */
 void __msan_unpoison(const void *at, size_t size) __attribute__((weak));
 
 static bool has_checker(void)
@@ -39,7 +39,7 @@ void coll_memcheck_written(const void *at, size_t size)
 	mark_defined((uintptr_t)at, size);
 }
 
-/* Blocks of the operation's count that this rank's result has. */
+/* Number of blocks, of @op->count elements each, in the result of this rank. */
 static size_t result_blocks(const struct coll_comm *comm, const struct collective_op *op)
 {
 	const bool root = op->root == (__u32)comm->rank;
@@ -67,7 +67,9 @@ static size_t result_blocks(const struct coll_comm *comm, const struct collectiv
 	return 0;
 }
 
-/* The arrays are the caller's, and may be gone at the end. */
+/*
+ * Called before submission: the arrays belong to the caller and may be freed before completion.
+ */
 static void mark_vector(const struct coll_comm *comm, const struct coll_operation *operation)
 {
 	const struct collective_layout *layout = &operation->layout;

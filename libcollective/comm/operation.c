@@ -15,7 +15,7 @@ int coll_operation_elements(struct coll_operation *operation, size_t count,
 {
 	size_t element = coll_type_size(type);
 
-	/* Not left to the kernel: its struct's field is narrower. */
+	/* Checked here because the field of the kernel's struct is narrower. */
 	if (!element)
 		return coll_operation_arg_error(operation, -EINVAL, "there is no such type");
 	if (__builtin_mul_overflow(count, element, bytes))
@@ -42,7 +42,7 @@ int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation
 {
 	const struct coll_settings *settings = &comm->settings;
 
-	/* Not left to the kernel: its struct's field is narrower. */
+	/* Checked here because the field of the kernel's struct is narrower. */
 	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
 		return coll_operation_arg_error(operation, -EINVAL, "there is no such reduction");
 	operation->op.reduction = reduction;
@@ -74,7 +74,7 @@ int coll_operation_counts(struct coll_operation *operation, const size_t *counts
 	return counts ? 0 : coll_operation_arg_error(operation, -EINVAL, "there are no counts");
 }
 
-/* The kernel would refuse it without a word. */
+/* The kernel rejects it as well, but without a text. */
 static bool wide_scan(const struct collective_op *op)
 {
 	return op->flags & COLLECTIVE_F_WIDE && op->reduction == COLLECTIVE_SUM &&
@@ -107,7 +107,7 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 {
 	struct collective_op *op = &operation->op;
 
-	/* The kernel takes it, and all that it points to, when it is submitted. */
+	/* The kernel copies the layout and its arrays during submission. */
 	if (operation->layout.size)
 		op->layout = (uintptr_t)&operation->layout;
 	coll_memcheck_begin(comm, operation);
@@ -121,10 +121,10 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 	pthread_mutex_unlock(&comm->lock);
 }
 
-/* Bytes at once where input and result overlap. */
+/* Number of bytes copied at once if input and result overlap. */
 #define PIECE	((size_t)16 << 10)
 
-/* By the kernel, which finds out whether the memory is there; 0, -EFAULT. */
+/* Copy by process_vm_readv(), which reports unmapped memory.  Return: 0 or -EFAULT. */
 static int copy(char *to, const char *from, size_t size)
 {
 	const pid_t self = getpid();
@@ -139,14 +139,14 @@ static int copy(char *to, const char *from, size_t size)
 			continue;
 		if (!done || errno == EFAULT)
 			return -EFAULT;
-		/* It may not be called here. */
+		/* The process may not call it, for example in a sandbox. */
 		memmove(to, from, size);
 		return 0;
 	}
 	return 0;
 }
 
-/* As memmove(), but that memory which the caller has moved away meanwhile is -EFAULT. */
+/* memmove() that returns -EFAULT for memory that has been unmapped meanwhile. */
 static int move(char *to, const char *from, size_t size)
 {
 	char piece[PIECE];

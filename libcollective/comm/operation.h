@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A collective is one function that fills a struct coll_operation in, and some that
- * hand it over: to coll_operation_run(), which waits for the end, to
- * coll_operation_start(), which does not, to coll_operation_init(), which lets it be
- * begun by coll_start(), or to coll_operation_prep(), which makes an SQE of it.
+ * A collective is a function that fills in a struct coll_operation, and one function for each
+ * form of the call: coll_operation_run() waits for completion, coll_operation_start() does not,
+ * coll_operation_init() prepares a persistent operation for coll_start(), and
+ * coll_operation_prep() fills in an SQE.
  */
 #ifndef COLL_OPERATION_H
 #define COLL_OPERATION_H
@@ -13,16 +13,19 @@
 struct io_uring_sqe;
 
 /**
- * struct coll_operation - an operation to be submitted
- * @op: for the kernel, all but the buffers' numbers, which are found by address
- * @send_size: bytes at @op.send; 0: the kernel does not look there
- * @recv_size: bytes at @op.recv; 0: likewise
- * @layout: where the blocks are; @size 0: one follows the other
- * @move_to: where the result is to be moved when all went well
- * @move_size: bytes to be moved there from @op.recv
- * @received: where to say how many elements came, or NULL
- * @memcheck_blocks: blocks of the result of which memory checkers are told at the end (written.h)
- * @arg_error: why it is refused here, if not for what its errno says; else NULL
+ * struct coll_operation - operation to be submitted
+ * @op: description for the kernel, except for the numbers of registered buffers, which are
+ *	found by address
+ * @send_size: number of bytes at @op.send; 0: the kernel does not read them
+ * @recv_size: number of bytes at @op.recv; 0: the kernel does not write them
+ * @layout: layout of the blocks; @size 0: blocks follow each other
+ * @move_to: destination to which the result is moved after success
+ * @move_size: number of bytes moved there from @op.recv; 0: none
+ * @received: receives the number of elements of a varlen operation; or NULL
+ * @memcheck_blocks: number of blocks of the result that memory checkers are told of at
+ *	completion (memcheck.h)
+ * @arg_error: text of the error if the library rejects the arguments and the errno alone does
+ *	not explain it; otherwise NULL
  */
 struct coll_operation {
 	struct collective_op op;
@@ -37,21 +40,21 @@ struct coll_operation {
 };
 
 /**
- * coll_operation_arg_error - say why an operation is not to be submitted
+ * coll_operation_arg_error - explain why the arguments are rejected
  * @operation: the operation
  * @err: negative errno
- * @why: a text that stays
+ * @why: constant text
  *
  * Return: @err.
  */
 int coll_operation_arg_error(struct coll_operation *operation, int err, const char *why);
 
 /**
- * coll_operation_failed - keep what coll_error_detail() is to say of the latest failure
+ * coll_operation_failed - keep the text of a failure for coll_error_detail()
  * @comm: communicator
- * @operation: as far as it is filled in
- * @err: how it, or submitting it, ended; 0 changes nothing, and of what the kernel knows a
- *	reason an earlier refusal's text is dropped for that
+ * @operation: the operation, as far as it is filled in
+ * @err: result of the operation, or of submitting it; 0 changes nothing.  If the kernel knows a
+ *	reason for it, the text of an earlier rejected call is dropped
  *
  * Return: @err.
  */
@@ -59,11 +62,11 @@ int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *o
 			  int err);
 
 /**
- * coll_operation_elements - say how many elements of which type
+ * coll_operation_elements - set type and number of the elements
  * @operation: its type and count are filled in
- * @count: elements
- * @type: theirs
- * @bytes: set to the size of all of them
+ * @count: number of elements
+ * @type: type of the elements
+ * @bytes: set to the size of all of them in bytes
  *
  * Return: 0, -EINVAL (no such type), -EOVERFLOW.
  */
@@ -71,13 +74,13 @@ int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes);
 
 /**
- * coll_operation_blocks - likewise, of blocks that each rank has one of
+ * coll_operation_blocks - coll_operation_elements() for one block of each rank
  * @comm: communicator
  * @operation: its type and count are filled in
- * @count: elements of a block
- * @type: theirs
- * @block: set to the size of a block
- * @total: set to the size of all ranks' blocks
+ * @count: number of elements of one block
+ * @type: type of the elements
+ * @block: set to the size of one block in bytes
+ * @total: set to the size of the blocks of all ranks in bytes
  *
  * Return: 0, -EINVAL (no such type), -EOVERFLOW.
  */
@@ -86,11 +89,10 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 			  size_t *total);
 
 /**
- * coll_operation_reduction - say how two elements become one
- * @comm: communicator, whose flags for reductions the operation gets: the only place where
- *	it does, so that each form that reduces has them
- * @operation: its reduction is filled in, and flags are added
- * @reduction: how
+ * coll_operation_reduction - set the reduction, and the communicator's flags for it
+ * @comm: communicator; this is the only function that applies its flags for reductions
+ * @operation: its reduction and flags are filled in
+ * @reduction: the reduction
  *
  * Return: 0, -EINVAL (no such reduction).
  */
@@ -98,7 +100,7 @@ int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation
 			     enum coll_op reduction);
 
 /**
- * coll_operation_tag - say by which tag both ends know a message
+ * coll_operation_tag - set the tag of a message
  * @operation: its key is filled in
  * @tag: 0 or more, or COLL_TAG_NONE
  *
@@ -107,92 +109,98 @@ int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation
 int coll_operation_tag(struct coll_operation *operation, long long tag);
 
 /**
- * coll_operation_not_in_place - refuse what only a root can have
- * @operation: of a rank that is not the root
- * @part: where its block is
+ * coll_operation_not_in_place - reject COLL_IN_PLACE on a rank other than the root
+ * @operation: the operation
+ * @part: address of the rank's block
  *
  * Return: 0, -EINVAL (COLL_IN_PLACE).
  */
 int coll_operation_not_in_place(struct coll_operation *operation, const void *part);
 
 /**
- * coll_operation_counts - refuse blocks without lengths
+ * coll_operation_counts - reject missing lengths of blocks
  * @operation: the operation
- * @counts: the lengths of all ranks' blocks
+ * @counts: lengths of the blocks of all ranks
  *
  * Return: 0, -EINVAL (NULL).
  */
 int coll_operation_counts(struct coll_operation *operation, const size_t *counts);
 
 /**
- * coll_operation_reduce - fill in one whose result is as long as its input
+ * coll_operation_reduce - fill in a reduction with a result as long as its input
  * @comm: communicator
- * @operation: its opcode is there
+ * @operation: its opcode is set
  * @send: input, or COLL_IN_PLACE
  * @recv: result
- * @count: elements of both
- * @type: theirs
- * @reduction: how two of them become one
+ * @count: number of elements of each
+ * @type: type of the elements
+ * @reduction: the reduction
  *
- * Return: 0, -EINVAL, -EOVERFLOW, -EOPNOTSUPP (a scan whose sums would be wide).
+ * Return: 0, -EINVAL, -EOVERFLOW, -EOPNOTSUPP (a scan of 16-bit floats with wide sums).
  */
 int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *operation,
 			  const void *send, void *recv, size_t count, enum coll_type type,
 			  enum coll_op reduction);
 
 /**
- * coll_operation_begin - what is to be done before an operation is submitted
- * @comm: communicator; this process's own (coll_comm_is_foreign())
- * @operation: the buffers' numbers are filled in
+ * coll_operation_begin - prepare an operation for submission
+ * @comm: communicator of this process (not coll_comm_is_foreign())
+ * @operation: the numbers of its registered buffers are filled in
  */
 void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation);
 
 /**
- * coll_operation_end - what is to be done when it has ended
+ * coll_operation_end - finish an operation that is complete
  * @operation: the operation
- * @err: how
- * @received: elements that came, of what tells its length
+ * @err: its result
+ * @received: number of elements received, of a varlen operation
  *
- * Return: @err; -EFAULT: all went well, but the result cannot be put where it belongs.
+ * Return: @err; -EFAULT: the operation succeeded, but its result cannot be moved to its place.
  */
 int coll_operation_end(const struct coll_operation *operation, int err, __u64 received);
 
 /**
- * coll_operation_run - submit an operation and wait for its end
+ * coll_operation_run - submit an operation and wait for completion
  * @comm: communicator
  * @operation: the operation
- * @err: of filling it in; it is not submitted unless that is 0
+ * @err: result of filling it in; unless it is 0, nothing is submitted
+ *
+ * Return: 0 or a negative errno.
  */
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err);
 
 /**
- * coll_operation_start - submit an operation
+ * coll_operation_start - submit an operation and return
  * @comm: communicator
  * @operation: the operation
- * @request: set to the handle, when it is under way
- * @err: of filling it in
+ * @request: set to the handle on success
+ * @err: result of filling it in; unless it is 0, nothing is submitted
+ *
+ * Return: 0 or a negative errno.
  */
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
 			 struct coll_request **request, int err);
 
 /**
- * coll_operation_init - make a handle for an operation that is begun again and again
+ * coll_operation_init - make a persistent operation
  * @comm: communicator
  * @operation: the operation
- * @request: set to the handle
- * @err: of filling it in
+ * @request: set to the handle on success
+ * @err: result of filling it in
+ *
+ * Return: 0 or a negative errno.
  */
 int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
 			struct coll_request **request, int err);
 
 /**
- * coll_operation_prep - hand an operation over as an SQE
+ * coll_operation_prep - fill in an SQE with an operation
  * @comm: communicator
  * @operation: the operation
- * @sqe: of 128 bytes; filled in
- * @err: of filling the operation in
+ * @sqe: SQE of 128 bytes; filled in
+ * @err: result of filling in the operation
  *
- * Return: 0, -EOPNOTSUPP: something is to be done when it has ended.
+ * Return: 0; -EOPNOTSUPP: the library would have to act at completion; or @err.
  */
 int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
 			struct io_uring_sqe *sqe, int err);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Operations under way.
+ * Requests: operations under way, and persistent ones.
  *
- * The kernel knows them by numbers that are never used again.  The caller knows them by
- * handles (handle.h), so that coll_cancel() may run while another thread waits, and a handle
- * whose operation is over is told apart from one that is under way.  The owner of a request is
- * its communicator, in whose list it is until a wait or test has told its end; of a
- * persistent one until coll_request_free(); and at the latest until coll_finalize().
+ * The kernel knows them by numbers that are never used again.  The caller knows them by handles
+ * (handle.h): coll_cancel() may run while another thread waits, and the handle of a finished
+ * operation is recognized.  The communicator owns its requests and has them in a list.  A
+ * request leaves the list when a wait or test reports completion; a persistent one at
+ * coll_request_free(); all of them at coll_finalize().
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -20,15 +20,15 @@
 #include "comm/operation.h"
 
 /**
- * struct request - an operation under way, or to be
+ * struct request - operation under way, or persistent operation
  * @comm: communicator
- * @handle: what the caller has
- * @number: the kernel's; 0: it is not under way; read by coll_cancel() at any time
- * @persistent: it can be begun again
- * @buffer: registered for it alone, for @operation.op.recv and send; 0: was not needed
- * @operation: what it is
- * @next: in the communicator's list
- * @prev: likewise, where the one before points here
+ * @handle: handle of the caller
+ * @number: the kernel's number; 0: not under way; coll_cancel() reads it at any time
+ * @persistent: true if it can be started again
+ * @buffer: registrations of this request's own, for @operation.op.recv and send; 0: none
+ * @operation: the operation
+ * @next: next in the communicator's list
+ * @prev: pointer of the list that points to this
  */
 struct request {
 	struct coll_comm *comm;
@@ -41,7 +41,7 @@ struct request {
 	struct request **prev;
 };
 
-/* A request without an operation, that only its owner knows; NULL: no memory. */
+/* Make a request that is in no list yet; NULL: no memory. */
 static struct request *request_new(struct coll_comm *comm, const struct coll_operation *operation)
 {
 	struct request *request = calloc(1, sizeof(*request));
@@ -69,7 +69,7 @@ static void request_retire(struct request *request)
 		free(request);
 }
 
-/* @comm is this process's own, so that its lock can be had. */
+/* Context: @comm is not foreign, so its lock can be taken. */
 static void request_link(struct request *request)
 {
 	struct coll_comm *comm = request->comm;
@@ -120,7 +120,7 @@ int coll_operation_start(struct coll_comm *comm, struct coll_operation *operatio
 	return 0;
 }
 
-/* The kernel's number of memory of an operation that is registered for it alone. */
+/* Register a buffer for this request alone, unless it has a registration. */
 static int request_register(struct request *request, int which, __u64 addr, size_t size,
 			    bool writable, __u32 *number)
 {
@@ -139,8 +139,8 @@ static int request_register(struct request *request, int which, __u64 addr, size
 }
 
 /*
- * Fill the buffers of @operation in: what the caller has registered now, which may have
- * changed since it was begun last, and of the rest our own.
+ * Set the registrations of the buffers of @operation: those of the caller, which may have
+ * changed since the last start, otherwise those of this request.
  */
 static int request_buffers(struct request *request, struct coll_operation *operation)
 {
@@ -206,7 +206,7 @@ static int request_start(struct request *request)
 		return -EINVAL;
 	if (request->number)
 		return -EBUSY;
-	/* What cannot be registered any more is pinned by the operation itself, or not at all. */
+	/* Errors are ignored: the operation then pins the buffer itself, or fails. */
 	request_buffers(request, &operation);
 	err = coll_device_start(request->comm->fd, &operation.op, &number);
 	if (err)
@@ -281,7 +281,7 @@ int coll_req_fd(const struct coll_request *handle)
 	return fd;
 }
 
-/* How an operation has ended; unless it is persistent its handle is no more. */
+/* Complete a request with the result @err; ends the handle unless it is persistent. */
 static int request_done(struct request *request, int err, __u64 received)
 {
 	err = coll_operation_end(&request->operation, err, received);
@@ -309,7 +309,7 @@ int coll_test(struct coll_request *request, int *done)
 	int index, err;
 
 	err = coll_wait_any(&request, 1, &index, 0);
-	/* It is, or nothing is under way that could be waited for. */
+	/* Complete, or there is no operation to wait for. */
 	*done = !index || !err || err == -ENOENT;
 	return err == -EINPROGRESS ? 0 : err;
 }
@@ -333,15 +333,15 @@ int coll_wait_all(struct coll_request **requests, int count)
 	return first;
 }
 
-/* Requests at once for which a wait needs no memory. */
+/* Maximum number of requests for which a wait needs no memory. */
 #define ON_STACK	8
 
 /**
- * struct wait_set - what a thread waits for
- * @requests: by the caller's index, with a reference; NULL: skipped
- * @numbers: of those that are under way
- * @count: of @requests
- * @n: of @numbers
+ * struct wait_set - requests for which a thread waits
+ * @requests: requests with a reference, by the caller's index; NULL: skipped
+ * @numbers: the kernel's numbers of those that are under way
+ * @count: number of @requests
+ * @n: number of @numbers
  * @comm: communicator of all of them
  */
 struct wait_set {
@@ -352,7 +352,7 @@ struct wait_set {
 	struct coll_comm *comm;
 };
 
-/* Refer to all that are under way; wait_set_put() is to be called whatever it returns. */
+/* Get a reference to each request.  The caller must call wait_set_put(), also after an error. */
 static int wait_set_get(struct wait_set *wait_set, struct coll_request **handles, int count)
 {
 	struct request *request;

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Groups made of the ranks of another one.
+ * coll_split(): groups made of the ranks of another group, the parent.
  *
- * Every rank of the parent goes through the same steps, whatever fails where:
+ * Every rank of the parent goes through the same steps, whatever fails on any rank:
  *
- *	exchange	everybody's colour and key, and rank 0's count of splits
+ *	exchange	colour and key of every rank, and rank 0's number of splits
  *	prepare		open the device and JOIN the child
- *	exchange	everybody's new address, or the error that there is none
- *	CONNECT		of the colours in which nobody failed
- *	barrier		of the child: all have connected
+ *	exchange	new address of every rank, or its error
+ *	CONNECT		in the colours in which no rank failed
+ *	barrier		of the child: all ranks have connected
  *
- * So a rank that cannot go on says so while the others listen, and its whole
- * colour returns its error; the other colours get their groups.  Who fails in the
- * last two steps closes the child, which ends these steps elsewhere.  The first
- * exchange waits as any operation does; from then on all ranks are known to be
- * there and have the time of coll_init() for the rest.
+ * So a rank that fails reports it while the others listen.  All ranks of its colour return its
+ * error, and the other colours get their groups.  A rank that fails in the last two steps
+ * closes the child, which ends these steps on the others.  The first exchange has the deadline
+ * of any operation.  After it all ranks are known to take part and have the time limit of
+ * coll_init().
  *
- * The child's number is made of the parent's, the count and the colour, so that
- * it is the same on all its ranks and, but for an accident of one in 2^64, no
- * other group's.  Its name ends with that number and thus is unique, too.
+ * The child's id is computed from the parent's id, the number of the split and the colour.  It
+ * is equal on all ranks of the child and differs from any other id, except for a collision of
+ * one in 2^64.  The child's name ends with the id and is thus unique as well.
  *
- * The exchanges are operations of the parent.  Splits by several threads are kept
- * apart by @order, so that one split is one item in the parent's order of calls.  A rank
- * whose exchange is refused, for want of memory say, has not taken part in it, and would be out
- * of step with the others from then on if it went on without: so it tries again until the time
- * of the group is over.  Only EAGAIN ends a split before it has begun, because it is the caller
- * who has to wait for operations under way; the others meanwhile wait for this rank to call
- * again.  The two exchanges differ in type, so that a rank which is out of step all the same
- * makes a mismatch of it.
+ * The exchanges are operations of the parent.  @split_lock serializes splits of several
+ * threads, so that one split is one item in the parent's order of calls.  A rank that cannot
+ * submit its exchange, for want of memory for example, has not taken part in it and would be
+ * out of step if it went on.  So it retries until the time limit.  Only EAGAIN ends a split
+ * before it has begun, because the caller has to wait for operations under way; the other ranks
+ * meanwhile wait for this rank to call again.  The exchanges differ in type, so a rank that is
+ * out of step anyway causes a mismatch.
  */
 #include <endian.h>
 #include <errno.h>
@@ -45,10 +44,10 @@
 #include "comm/device.h"
 #include "comm/operation.h"
 
-/* Between two attempts at an exchange that is refused. */
+/* Interval between two attempts at an exchange, in ms. */
 #define RETRY_MS	10
 
-/* What a rank says in the first exchange, and in the second; little-endian. */
+/* Records of the first and the second exchange; little-endian. */
 struct split_request {
 	__u32 color;
 	__u32 key;
@@ -66,8 +65,8 @@ _Static_assert(sizeof(struct split_request) == COLL_RECORD_SIZE, "call");
 _Static_assert(sizeof(struct split_address) == COLL_RECORD_SIZE, "place");
 
 /**
- * struct split_member - a rank of the child
- * @key: that it gave
+ * struct split_member - rank of the child
+ * @key: its key
  * @rank: its rank in the parent
  */
 struct split_member {
@@ -77,16 +76,16 @@ struct split_member {
 
 /**
  * struct split - one call of coll_split()
- * @parent: communicator
- * @color: this rank's, perhaps COLL_UNDEFINED
- * @key: this rank's
- * @detail: texts
- * @deadline: of everything behind the first exchange (deadline.h)
- * @count: which split of the parent it is
- * @nmembers: ranks of this colour
- * @members: these, in the order of their new ranks
+ * @parent: communicator that is split
+ * @color: colour of this rank, or COLL_UNDEFINED
+ * @key: key of this rank
+ * @detail: text of a failure
+ * @deadline: end of the steps after the first exchange (comm/deadline.h)
+ * @count: number of this split of the parent
+ * @nmembers: number of ranks of this colour
+ * @members: ranks of this colour, in the order of their new ranks
  * @peers: their addresses
- * @child: the new communicator
+ * @child: new communicator
  */
 struct split {
 	struct coll_comm *parent;
@@ -117,7 +116,7 @@ static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 	return coll_operation_run(comm, &operation, 0);
 }
 
-/* Has the exchange not begun here, while the others wait for this rank? */
+/* Did this rank fail to submit the exchange, while the others wait for it? */
 static bool exchange_refused(struct coll_comm *comm, int err)
 {
 	switch (err) {
@@ -133,7 +132,7 @@ static bool exchange_refused(struct coll_comm *comm, int err)
 	return false;
 }
 
-/* Try an exchange again after a pause?  Until @deadline. */
+/* After a pause: should the exchange be tried again?  Not after @deadline. */
 static bool exchange_retry(struct coll_comm *comm, int err, uint64_t deadline)
 {
 	return exchange_refused(comm, err) && coll_deadline_left(deadline) &&
@@ -159,7 +158,7 @@ static int exchange_requests(struct split *split)
 	return err;
 }
 
-/* MurmurHash3's finalizer: every bit of @x counts for every bit of the result. */
+/* Finalizer of MurmurHash3: every bit of @x affects every bit of the result. */
 static __u64 mix(__u64 x)
 {
 	x = (x ^ x >> 33) * 0xff51afd7ed558ccdULL;
@@ -226,7 +225,7 @@ static int child_join(struct split *split)
 	return coll_rejoin_port_join(child->fd, &child->settings, &child->addr, &split->detail);
 }
 
-/* This rank's part, as far as it needs nobody else. */
+/* The step without communication: find the members, open the device and JOIN. */
 static int prepare(struct split *split)
 {
 	int err;
@@ -282,7 +281,7 @@ static int exchange_addresses(struct split *split, int mine)
 	return err ?: mine ?: read_addresses(split);
 }
 
-/* The parent's part in it. */
+/* The steps that use the parent. */
 static int exchange_all(struct split *split)
 {
 	unsigned int timeout_ms = split->parent->settings.init_timeout_ms;
@@ -294,7 +293,7 @@ static int exchange_all(struct split *split)
 	return exchange_addresses(split, prepare(split));
 }
 
-/* The child's part. */
+/* The steps that use the child. */
 static int connect_child(struct split *split)
 {
 	struct coll_operation barrier = { .op.opcode = COLLECTIVE_BARRIER };
@@ -347,7 +346,7 @@ int coll_split(struct coll_comm *comm, int color, int key,
 	state = coll_cancellation_off();
 	err = run_split(&split);
 	*newcomm = split.child;
-	/* Of an exchange there is a text already. */
+	/* A failed exchange has set its own text. */
 	if (!err || *text)
 		coll_comm_set_failure(comm, text);
 	coll_cancellation_restore(state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sets of ranks. */
+/* Sets of ranks, as bitmaps. */
 #ifndef COLL_RANK_SET_H
 #define COLL_RANK_SET_H
 
@@ -31,7 +31,7 @@ static inline void coll_ranks_remove(struct coll_ranks *set, unsigned int rank)
 	set->word[rank / 64] &= ~(1ULL << rank % 64);
 }
 
-/* The ranks 0 to @n - 1. */
+/* The set of ranks 0 to @n - 1. */
 static inline struct coll_ranks coll_ranks_first(unsigned int n)
 {
 	struct coll_ranks set = { 0 };
@@ -83,7 +83,7 @@ static inline bool coll_ranks_none(const struct coll_ranks *set)
 	return true;
 }
 
-/* Are all of @a in @b? */
+/* Is @a a subset of @b? */
 static inline bool coll_ranks_within(const struct coll_ranks *a, const struct coll_ranks *b)
 {
 	const struct coll_ranks rest = coll_ranks_without(*a, b);
@@ -96,7 +96,7 @@ static inline bool coll_ranks_equal(const struct coll_ranks *a, const struct col
 	return coll_ranks_within(a, b) && coll_ranks_within(b, a);
 }
 
-/* The lowest rank of a set that is not empty. */
+/* The lowest rank of @set, which must not be empty. */
 static inline unsigned int coll_ranks_lowest(const struct coll_ranks *set)
 {
 	unsigned int i = 0;
