@@ -49,10 +49,10 @@ selftests: lib
 
 # The UCI handwritten digits, out of a package that is not installed.
 $(DATA):
-	@scripts/fetch-digits $@
+	@examples/fetch-digits $@
 
 demo: lib tools examples $(DATA)
-	@scripts/demo $(WHERE) $(DATA)
+	@examples/run-demo $(WHERE) $(DATA)
 
 check:
 	@selftests/run-suites $(SUITES)
@@ -63,9 +63,9 @@ check-all:
 check-kernels:
 	@selftests/run-suites kernels
 
-# User-Mode Linux unless somebody says otherwise; results in build/bench/.
+# On User-Mode Linux by default; the results are in build/bench/.
 bench:
-	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
+	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) selftests/bench/bench
 
 style:
 	@scripts/style
