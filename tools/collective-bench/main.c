@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "output.h"
-#include "ranks.h"
+#include "launch.h"
 
 enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
@@ -184,7 +184,7 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 
 	switch (option) {
 	case 'n':
-		return parse_int(optarg, 1, ranks) && *ranks <= RANKS_MAX;
+		return parse_int(optarg, 1, ranks) && *ranks <= LAUNCH_MAX;
 	case OPTION_MIN:
 		return parse_size(optarg, &bench->min);
 	case OPTION_MAX:
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 			.in_place = true,
 		},
 	};
-	struct ranks ranks = { .run = run_rank, .arg = &job, .quiet = true };
+	struct launch launch = { .run = run_rank, .arg = &job, .quiet = true };
 	int option, n = 0;
 
 	output_check_at_exit(1);
@@ -365,6 +365,6 @@ int main(int argc, char **argv)
 	}
 	if (!n)
 		return run_rank(0, &job);
-	ranks.n = n;
-	return ranks_run(&ranks);
+	launch.n = n;
+	return launch_ranks(&launch);
 }
