@@ -50,10 +50,10 @@ selftests: lib
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
-	@scripts/fetch-digits $@
+	@examples/fetch-digits $@
 
 demo: lib tools examples $(DATA)
-	@scripts/demo $(WHERE) $(DATA)
+	@examples/run-demo $(WHERE) $(DATA)
 
 check:
 	@selftests/run-suites $(SUITES)
@@ -66,7 +66,7 @@ check-kernels:
 
 # User-Mode Linux, unless KERNEL is set; results are in build/bench/.
 bench:
-	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
+	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) selftests/bench/bench
 
 style:
 	@scripts/style

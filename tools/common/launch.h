@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Processes on this host that are the ranks of a group. */
-#ifndef RANKS_H
-#define RANKS_H
+#ifndef LAUNCH_H
+#define LAUNCH_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define RANKS_MAX	1024
-#define RANKS_GRACE_S	2
+#define LAUNCH_MAX	1024
+#define LAUNCH_GRACE_S	2
 
 /**
- * struct ranks - what to start
+ * struct launch - what to start
  * @n: how many
  * @timeout_s: seconds after which everything is ended; 0: never
- * @grace_s: seconds from SIGINT to SIGTERM, and from that to SIGKILL; 0: RANKS_GRACE_S
+ * @grace_s: seconds from SIGINT to SIGTERM, and from that to SIGKILL; 0: LAUNCH_GRACE_S
  * @address: where rank 0 listens; NULL: 127.0.0.1, or what this host has instead
  * @port: of the rendezvous; 0: a free one
  * @label: begin every line of output with its rank
@@ -24,7 +24,7 @@
  * @run: called in each process, environment set; gives its exit status
  * @arg: for @run
  */
-struct ranks {
+struct launch {
 	int n;
 	unsigned int timeout_s;
 	unsigned int grace_s;
@@ -40,8 +40,8 @@ struct ranks {
 };
 
 /**
- * ranks_run - start them, wait for all
- * @ranks: what to start
+ * launch_ranks - start them, wait for all
+ * @launch: what to start
  *
  * They are children of a child of this process: see guard_run().  When one fails, or the time
  * is over, all that they have started gets SIGTERM, and SIGKILL @grace_s later; what is left
@@ -51,6 +51,6 @@ struct ranks {
  * ended it), or 124 on timeout, 125 when starting failed or output was lost, 128 + signal when
  * this process got it and a rank did not end with 0.
  */
-int ranks_run(const struct ranks *ranks);
+int launch_ranks(const struct launch *launch);
 
-#endif /* RANKS_H */
+#endif /* LAUNCH_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the collectives have in common. */
-#include <string.h>
-
+/* The buffers of one operation: where its blocks are, their values and their comparison. */
 #include "bench.h"
 #include "pattern.h"
 
@@ -55,37 +53,6 @@ void bench_deal(const struct bench *bench, const struct collective *collective,
 		trial->displs[rank] = first;
 		first += trial->counts[rank];
 	}
-}
-
-double bench_bus_once(int nranks)
-{
-	(void)nranks;
-	return 1;
-}
-
-double bench_bus_blocks(int nranks)
-{
-	return (nranks - 1.0) / nranks;
-}
-
-void bench_prepare_vector(struct bench *bench, const struct trial *trial)
-{
-	struct pattern p = bench_pattern(bench, trial);
-
-	if (!bench->in_place)
-		memset(bench->recv, 0xa5, trial->size);
-	pattern_fill(&p, bench->rank, bench->send, trial->count);
-}
-
-void bench_prepare_gather(struct bench *bench, const struct trial *trial,
-			  bool in_place)
-{
-	struct pattern p = bench_pattern(bench, trial);
-	void *to = in_place ? bench_block(bench->recv, trial, bench->rank) :
-			      bench->send;
-
-	memset(bench->recv, 0xa5, trial->size);
-	pattern_fill(&p, bench->rank, to, trial->counts[bench->rank]);
 }
 
 void bench_prepare_blocks(struct bench *bench, const struct trial *trial)

@@ -27,7 +27,7 @@
 #include "environment.h"
 #include "guard.h"
 #include "label.h"
-#include "ranks.h"
+#include "launch.h"
 
 #define SETTLE_MS	100	/* from the first failure to SIGTERM */
 #define LEFT_MS		200	/* for what the ranks have left behind to end by itself */
@@ -48,8 +48,8 @@ enum step {
 };
 
 /**
- * struct run - one call of ranks_run()
- * @ranks: what was asked for
+ * struct run - one call of launch_ranks()
+ * @launch: what was asked for
  * @pids: by rank; 0: reaped, or never started
  * @pipes: by rank, the reading ends of their output, if it is labelled
  * @gate: pipe; each rank reads a byte before it begins
@@ -65,13 +65,13 @@ enum step {
  * @settle_at: when the others are ended, once a rank has failed
  * @step: how far the end has come
  * @step_at: when the next step is due
- * @end_at: when @ranks->timeout_s is over; 0: never
+ * @end_at: when @launch->timeout_s is over; 0: never
  * @left_at: when what is left behind is ended; 0: ranks are alive
  * @mask: the caller's signal mask
  * @files: the caller's limit
  */
 struct run {
-	const struct ranks *ranks;
+	const struct launch *launch;
 	pid_t *pids;
 	int *pipes;
 	int gate[2];
@@ -129,20 +129,20 @@ static void bind_rank(int rank, int n)
 
 static long grace_ms(const struct run *run)
 {
-	return run->ranks->grace_s ? run->ranks->grace_s * 1000L : RANKS_GRACE_S * 1000L;
+	return run->launch->grace_s ? run->launch->grace_s * 1000L : LAUNCH_GRACE_S * 1000L;
 }
 
 /* Labels need a pipe a rank: as many files as there may be, for this process alone. */
 static int raise_files(struct run *run)
 {
 	struct rlimit more;
-	rlim_t need = run->ranks->n + FILES_SPARE;
+	rlim_t need = run->launch->n + FILES_SPARE;
 
 	if (getrlimit(RLIMIT_NOFILE, &run->files)) {
 		perror("files");
 		return -1;
 	}
-	if (!run->ranks->label || run->files.rlim_cur >= need)
+	if (!run->launch->label || run->files.rlim_cur >= need)
 		return 0;
 	more = run->files;
 	more.rlim_cur = need < more.rlim_max ? need : more.rlim_max;
@@ -156,7 +156,7 @@ static int raise_files(struct run *run)
 
 static void be_rank(struct run *run, int rank, int ready, int out, pid_t parent)
 {
-	const struct ranks *ranks = run->ranks;
+	const struct launch *launch = run->launch;
 	char byte = 0;
 	int i;
 
@@ -167,10 +167,10 @@ static void be_rank(struct run *run, int rank, int ready, int out, pid_t parent)
 		close(run->pipes[i]);
 	if (setrlimit(RLIMIT_NOFILE, &run->files))
 		perror("files");
-	if (ranks->prepare && ranks->prepare(rank))
+	if (launch->prepare && launch->prepare(rank))
 		_exit(STATUS_START);
-	if (!ranks->unbound)
-		bind_rank(rank, ranks->n);
+	if (!launch->unbound)
+		bind_rank(rank, launch->n);
 	if (write(ready, &byte, 1) != 1)
 		_exit(STATUS_START);
 	close(ready);
@@ -185,7 +185,7 @@ static void be_rank(struct run *run, int rank, int ready, int out, pid_t parent)
 	if (out >= 0)
 		close(out);
 	sigprocmask(SIG_SETMASK, &run->mask, NULL);
-	exit(ranks->run(rank, ranks->arg));
+	exit(launch->run(rank, launch->arg));
 }
 
 /* The process of a rank, which writes to @ready and @out. */
@@ -230,8 +230,8 @@ static int start(struct run *run, int rank)
 	if (!err && read(ready[0], &byte, 1) != 1)
 		err = -1;
 	close(ready[0]);
-	if (!err && run->ranks->attach)
-		err = run->ranks->attach(rank, run->pids[rank]);
+	if (!err && run->launch->attach)
+		err = run->launch->attach(rank, run->pids[rank]);
 	return err;
 }
 
@@ -242,7 +242,7 @@ static void signal_all(struct run *run, int sig)
 
 	if (descendants_signal(sig, run->label) >= 0)
 		return;
-	for (i = 0; i < run->ranks->n; i++)
+	for (i = 0; i < run->launch->n; i++)
 		if (run->pids[i])
 			(void)kill(run->pids[i], sig);
 }
@@ -254,7 +254,7 @@ static void say_alive(const struct run *run, const char *what)
 	if (!run->alive)
 		return;
 	fprintf(stderr, "%s: %s: ranks", program_invocation_short_name, what);
-	for (i = 0; i < run->ranks->n; i++)
+	for (i = 0; i < run->launch->n; i++)
 		if (run->pids[i])
 			fprintf(stderr, " %d", i);
 	fprintf(stderr, "\n");
@@ -287,7 +287,7 @@ static void report(const struct run *run, int rank, pid_t pid, int status)
 		fprintf(stderr, "%s: rank %d (pid %d) was killed by signal %d (%s)\n",
 			program_invocation_short_name, rank, (int)pid,
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (!run->ranks->quiet)
+	else if (!run->launch->quiet)
 		fprintf(stderr, "%s: rank %d (pid %d) exited with status %d\n",
 			program_invocation_short_name, rank, (int)pid,
 			WEXITSTATUS(status));
@@ -337,9 +337,9 @@ static void reap(struct run *run)
 			label_ended(run, status);
 			continue;
 		}
-		for (i = 0; i < run->ranks->n && run->pids[i] != pid; i++)
+		for (i = 0; i < run->launch->n && run->pids[i] != pid; i++)
 			;
-		if (i == run->ranks->n)
+		if (i == run->launch->n)
 			continue;
 		run->pids[i] = 0;
 		run->alive--;
@@ -352,7 +352,7 @@ static void timed_out(struct run *run)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "not done after %u s; still running", run->ranks->timeout_s);
+	snprintf(text, sizeof(text), "not done after %u s; still running", run->launch->timeout_s);
 	say_alive(run, text);
 	run->status = STATUS_TIMEOUT;
 	go_to(run, STEP_TERMINATE);
@@ -463,19 +463,19 @@ static void finish_labels(struct run *run)
 /* All are at the gate: let them pass. */
 static int open_gate(struct run *run)
 {
-	char go[RANKS_MAX] = { 0 };
+	char go[LAUNCH_MAX] = { 0 };
 	int i, err = 0;
 
 	if (run->pipes) {
-		run->label = label_start(run->pipes, run->ranks->n, &run->label_end);
+		run->label = label_start(run->pipes, run->launch->n, &run->label_end);
 		if (run->label < 0) {
 			run->label = 0;
 			return -1;
 		}
-		for (i = 0; i < run->ranks->n; i++)
+		for (i = 0; i < run->launch->n; i++)
 			close(run->pipes[i]);
 	}
-	if (write(run->gate[1], go, run->ranks->n) != run->ranks->n)
+	if (write(run->gate[1], go, run->launch->n) != run->launch->n)
 		err = -1;
 	return err;
 }
@@ -484,7 +484,7 @@ static int start_all(struct run *run)
 {
 	int i;
 
-	for (i = 0; i < run->ranks->n; i++) {
+	for (i = 0; i < run->launch->n; i++) {
 		if (!start(run, i))
 			continue;
 		fprintf(stderr, "%s: rank %d cannot be started\n",
@@ -496,10 +496,10 @@ static int start_all(struct run *run)
 
 static int allocate(struct run *run)
 {
-	run->pids = calloc(run->ranks->n, sizeof(*run->pids));
-	if (run->ranks->label)
-		run->pipes = calloc(run->ranks->n, sizeof(*run->pipes));
-	if (run->pids && (run->pipes || !run->ranks->label))
+	run->pids = calloc(run->launch->n, sizeof(*run->pids));
+	if (run->launch->label)
+		run->pipes = calloc(run->launch->n, sizeof(*run->pipes));
+	if (run->pids && (run->pipes || !run->launch->label))
 		return 0;
 	perror("ranks");
 	return -1;
@@ -507,7 +507,7 @@ static int allocate(struct run *run)
 
 static int run_ranks(void *arg)
 {
-	struct run run = { .ranks = arg, .failed = -1, .label_end = -1 };
+	struct run run = { .launch = arg, .failed = -1, .label_end = -1 };
 	sigset_t signals;
 
 	sigemptyset(&signals);
@@ -518,7 +518,7 @@ static int run_ranks(void *arg)
 	/* Neither fails: the arguments are right. */
 	(void)sigprocmask(SIG_BLOCK, &signals, &run.mask);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (environment_set(run.ranks) || raise_files(&run) || allocate(&run))
+	if (environment_set(run.launch) || raise_files(&run) || allocate(&run))
 		return STATUS_START;
 	if (pipe2(run.gate, O_CLOEXEC)) {
 		perror("pipe");
@@ -530,8 +530,8 @@ static int run_ranks(void *arg)
 	}
 	close(run.gate[0]);
 	close(run.gate[1]);
-	if (run.ranks->timeout_s)
-		run.end_at = now_ms() + run.ranks->timeout_s * 1000L;
+	if (run.launch->timeout_s)
+		run.end_at = now_ms() + run.launch->timeout_s * 1000L;
 	supervise(&run, &signals);
 	finish_labels(&run);
 	free(run.pipes);
@@ -539,7 +539,7 @@ static int run_ranks(void *arg)
 	return run.status;
 }
 
-int ranks_run(const struct ranks *ranks)
+int launch_ranks(const struct launch *launch)
 {
-	return guard_run(run_ranks, (void *)ranks);
+	return guard_run(run_ranks, (void *)launch);
 }
