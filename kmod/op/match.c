@@ -188,7 +188,7 @@ static void send_rounds(struct coll_request *request)
 			return;
 		if (coll_signature_paired(&request->signature))
 			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
-					  request->rounds_sent, &control.signature);
+					 request->rounds_sent, &control.signature);
 		next = coll_match_next_peer(reqs, request->rounds_sent);
 		coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
 	}
@@ -405,7 +405,8 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	int fails;
 
 	/* Messages are not announced. */
-	if (instance & COLL_INSTANCE_P2P || control->position >= coll_match_rounds(reqs->id->nranks) ||
+	if (instance & COLL_INSTANCE_P2P ||
+	    control->position >= coll_match_rounds(reqs->id->nranks) ||
 	    peer != coll_match_prev_peer(reqs, control->position))
 		return -EPROTO;
 
