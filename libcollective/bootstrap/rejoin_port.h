@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The rejoin port: a UDP port by which the survivors of a failed group find each other
- * (Documentation/shrink.rst).  It is on the address of the member; its number travels with that
+ * (Documentation/design/shrink.rst).  It is on the address of the member; its number travels with that
  * address.
  *
  * The socket is open as long as the process has the group or one shrunk from it, which takes

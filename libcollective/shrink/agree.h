@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Agreement of coll_shrink(): the state machine of one rank, acceptor and proposer of a
- * single-decree Paxos.  A value is a new group of connected ranks.  Documentation/shrink.rst
+ * single-decree Paxos.  A value is a new group of connected ranks.  Documentation/design/shrink.rst
  * has the rules and their proof.
  *
  * It has no socket, clock or memory management: messages and events are its input, messages and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The rules that keep two ranks from deciding differently: see Documentation/shrink.rst. */
+/* The rules that keep two ranks from deciding differently: see Documentation/design/shrink.rst. */
 #include "shrink/agree.h"
 
 struct coll_ranks coll_agree_alive(const struct coll_agree *agree)

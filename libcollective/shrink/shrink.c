@@ -4,7 +4,7 @@
  *
  * agree.c decides which group, pace.c decides when to send, socket.c sends and receives, and
  * round.c makes this rank a member.  This file has the call itself and asks the module for dead
- * ranks.  Documentation/shrink.rst proves that two ranks never get different groups.
+ * ranks.  Documentation/design/shrink.rst proves that two ranks never get different groups.
  */
 #include <errno.h>
 #include <stdio.h>

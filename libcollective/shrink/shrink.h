@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* State of coll_shrink(): see Documentation/shrink.rst.  Private to shrink/. */
+/* State of coll_shrink(): see Documentation/design/shrink.rst.  Private to shrink/. */
 #ifndef COLL_SHRINK_H
 #define COLL_SHRINK_H
 
