@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
+/* Two headers of one trace system are in the same translation unit, so each names its variable. */
+#undef TRACE_SYSTEM_VAR
+#define TRACE_SYSTEM_VAR collective_fpu
 
 #if !defined(COLL_FPU_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
 #define COLL_FPU_EVENTS_H
