@@ -24,6 +24,7 @@ help:
 	@echo "make check-kernels  build against all kernel headers of the distribution's suites"
 	@echo "make bench      compare with Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
+	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -49,10 +50,10 @@ selftests: lib
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
-	@scripts/fetch-digits $@
+	@examples/fetch-digits $@
 
 demo: lib tools examples $(DATA)
-	@scripts/demo $(WHERE) $(DATA)
+	@examples/run-demo $(WHERE) $(DATA)
 
 check:
 	@selftests/run-suites $(SUITES)
@@ -65,10 +66,13 @@ check-kernels:
 
 # User-Mode Linux, unless KERNEL is set; results are in build/bench/.
 bench:
-	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
+	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) selftests/bench/bench
 
 style:
 	@scripts/style
+
+docs:
+	@scripts/docs
 
 install: all
 	@$(MAKE) modules KERNEL=host
@@ -83,4 +87,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style docs install clean

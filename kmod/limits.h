@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_BOUNDS_H
-#define COLL_BOUNDS_H
+#ifndef COLL_LIMITS_H
+#define COLL_LIMITS_H
 
 #include <linux/collective.h>
 
-/* Requests a member may have in flight, a power of two. */
+/* Requests that a member may have in flight; a power of two. */
 #define COLL_INFLIGHT		512
 
 /*
- * Collectives without a key that a rank may be ahead of what all ranks are known to have
- * submitted, a power of two: all that are in flight may fail, and as many more be submitted before
- * that is known.
+ * Collectives without a key by which a rank may be ahead of what all ranks are known to have
+ * submitted; a power of two.  All in flight may fail, and as many more be submitted before the
+ * failures are known.
  */
 #define COLL_AHEAD_MAX		(2 * COLL_INFLIGHT)
 
 /*
- * Messages, and operations with a key, that may fail in a group before this rank refuses to
- * submit more of them: their names are remembered for ever.
+ * Messages and operations with a key that may fail before this rank refuses to submit more of
+ * them, because their instances are remembered for the lifetime of the group.
  */
 #define COLL_FAILED_MAX		65536
 
-/* Bytes of an operation whose waiting thread may poll. */
+/* Largest operation for which a waiting thread polls, bytes. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
-/* Bytes of one whose waiting thread may help others copy theirs. */
+/* Smallest operation during which a waiting thread helps others to copy, bytes. */
 #define COLL_HELP_MIN		(1024 * 1024)
 
 #define COLL_BUFFERS_MAX	4096
 #define COLL_HALF_OPEN_MAX	64
 
 /*
- * Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT; and in
- * answer to an ANNOUNCE of the peer's EVIDENCE and ABORT again...
+ * Control frames that one request may send to one peer: ANNOUNCE, two EVIDENCE and ABORT; and
+ * EVIDENCE and ABORT again in answer to a late ANNOUNCE of the peer.
  */
 #define COLL_FRAMES_REQUEST	7
 /*
- * ...and for each lane CREDIT, CONSUMED, and GRANT: five, for a grant within a window
- * is a quarter of it at least, and further ones wait until the peer has used the
- * first ones.
+ * Likewise for each lane: CREDIT, CONSUMED and five GRANTs.  A grant is a quarter of a window at
+ * least, and further grants wait until the peer has used the first ones.
  */
 #define COLL_FRAMES_LANE	7
 
@@ -47,17 +46,17 @@
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
 #define COLL_HEARTBEAT_MAX_MS		60000
 
-/* In heartbeats; the order matters (mem/pin.c). */
+/* In heartbeats; mem/pin.c says why lease < fence < silence. */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
-/* So many small operations after one that moved much, a rank moves much no more. */
-#define COLL_BULK_LASTS		4
+/* Small operations after a large one until the rank counts as moving little again. */
+#define COLL_BULK_DECAY_OPS		4
 
-/* How long reasons are collected before requests fail with the best, ms. */
+/* Settle time: reasons are collected for so long before requests fail with the strongest, ms. */
 #define COLL_SETTLE_MS		25
-/* ...if that is a link's end, not a rank's. */
+/* The same for a reason that is inferred from the end of a link, ms. */
 #define COLL_SETTLE_INFERRED_MS	100
 
-#endif /* COLL_BOUNDS_H */
+#endif /* COLL_LIMITS_H */

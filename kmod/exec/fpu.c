@@ -26,15 +26,13 @@
 static const struct coll_reduce_impl *vector_impl;
 
 /*
- * The control register of the floating-point unit, as every reduction needs it: rounding to
- * nearest, subnormal numbers kept, no traps.  Only some architectures reset it when an FPU
- * section begins.  On the others it would still be that of the thread that runs here, and
- * results would depend on what a program has done to its own.  The thread's own value has
- * been saved with its registers, and comes back with them.
+ * Sets the control register of the FPU as every reduction needs it: round to nearest, keep
+ * subnormal numbers, no traps.  Only some architectures reset it when an FPU section begins; on
+ * the others it would still be the current thread's, and results would depend on the program.  The
+ * thread's own value was saved with its registers and is restored with them.
  *
- * x86: with the flag that a result was inexact, which nothing here reads.  Emulators compute
- * floats with the instructions of the machine below only once it is up: one by one, in
- * integers, takes twice as long.
+ * x86: the inexact flag is set, too, which nothing here reads.  Emulators use the host's
+ * floating-point instructions only while it is set, and are twice as slow otherwise.
  */
 static void vector_default_mode(void)
 {
@@ -56,7 +54,7 @@ static void vector_default_mode(void)
 #endif
 }
 
-/* What the CPU offers; each is told by a higher bit than those that it includes. */
+/* Instruction sets of the CPU; a set has a higher bit than the sets that it includes. */
 static u32 vector_features(void)
 {
 	u32 features = 0;
@@ -72,7 +70,7 @@ static u32 vector_features(void)
 	return features;
 }
 
-/* Add floats that are in the nearest cache; how long it takes, ns. */
+/* Time to add floats that are in the nearest cache, ns. */
 static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
 {
 	struct coll_fpu vector = { };
@@ -90,7 +88,7 @@ static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
 	return end - begin;
 }
 
-/* The least of many turns, after a pause: wide vectors slow down what follows them. */
+/* The least of many turns, after a pause, because wide vectors slow down the code after them. */
 static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
 {
 	u64 least = U64_MAX;
@@ -103,9 +101,9 @@ static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
 }
 
 /*
- * The widest vectors are the fastest, but where a machine is emulated they may take two
- * and a half times as long as narrow ones.  As elsewhere in the kernel (RAID, XOR) a trial
- * tells: the widest it is, unless narrower ones take three quarters of its time or less.
+ * The widest vectors are the fastest on hardware, but in emulators they may take two and a half
+ * times as long as narrow ones.  So a trial decides, as in the kernel's RAID and XOR code: the
+ * widest implementation is used unless a narrower one takes three quarters of its time or less.
  */
 static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memory)
 {
@@ -127,7 +125,7 @@ static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memo
 }
 
 /**
- * coll_fpu_setup() - find the fastest way to reduce on this CPU, unless one was named
+ * coll_fpu_setup() - select the fastest reductions on this CPU, unless the parameter names them
  */
 void __init coll_fpu_setup(void)
 {
@@ -144,12 +142,12 @@ void __init coll_fpu_setup(void)
 		impl = trial_winner(features, memory);
 		kfree(memory);
 	}
-	/* It may have been named meanwhile. */
+	/* The parameter may have been written meanwhile. */
 	cmpxchg(&vector_impl, NULL, impl);
 }
 
 /**
- * coll_vector_impl() - the way to reduce, for those that join now
+ * coll_vector_impl() - the reductions for members that join now
  *
  * Return: a table of functions.
  */
@@ -158,7 +156,7 @@ const struct coll_reduce_impl *coll_vector_impl(void)
 	return READ_ONCE(vector_impl);
 }
 
-/* When the module is loaded, before anything else, and while it runs. */
+/* Called when the module is loaded, before its init, and while it runs. */
 static int reductions_set(const char *name, const struct kernel_param *kp)
 {
 	u32 features = vector_features();
@@ -179,7 +177,7 @@ static int reductions_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct coll_reduce_impl *impl = coll_vector_impl();
 
-	/* The file is there before the module has begun. */
+	/* The parameter's file exists before the module's init has run. */
 	return sysfs_emit(buffer, "%s\n", impl ? impl->name : "");
 }
 
@@ -191,44 +189,44 @@ module_param_cb(reductions, &reductions_ops, NULL, 0644);
 MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
 
 /**
- * coll_fpu_begin() - take the vector registers, if they are not held
- * @vector: ours
+ * coll_fpu_begin() - begin an FPU section, unless one has begun
+ * @fpu: of the lane that runs
  *
- * Context: process or softirq; no sleeping until they are dropped.
+ * Context: process or softirq; must not sleep until coll_fpu_end().
  */
-void coll_fpu_begin(struct coll_fpu *vector)
+void coll_fpu_begin(struct coll_fpu *fpu)
 {
-	if (vector->held)
+	if (fpu->held)
 		return;
 	kernel_fpu_begin();
 	vector_default_mode();
-	vector->held = true;
-	vector->used = 0;
-	vector->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
+	fpu->held = true;
+	fpu->used = 0;
+	fpu->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
 }
 
 /**
- * coll_fpu_used() - work was done with them
- * @vector: ours
- * @cost: how much, bytes
+ * coll_fpu_used() - count work in the section, and end it when it is long enough
+ * @fpu: of the lane that runs
+ * @cost: bytes
  */
-void coll_fpu_used(struct coll_fpu *vector, u64 cost)
+void coll_fpu_used(struct coll_fpu *fpu, u64 cost)
 {
-	vector->used += cost;
-	if (vector->used >= COLL_VECTOR_BYTES)
-		coll_fpu_end(vector);
+	fpu->used += cost;
+	if (fpu->used >= COLL_VECTOR_BYTES)
+		coll_fpu_end(fpu);
 }
 
 /**
- * coll_fpu_end() - give them back, if they are held
- * @vector: ours
+ * coll_fpu_end() - end the FPU section, if one has begun
+ * @fpu: of the lane that runs
  */
-void coll_fpu_end(struct coll_fpu *vector)
+void coll_fpu_end(struct coll_fpu *fpu)
 {
-	if (!vector->held)
+	if (!fpu->held)
 		return;
-	vector->held = false;
+	fpu->held = false;
 	kernel_fpu_end();
-	if (vector->since)
-		trace_collective_vector(vector->used, ktime_get_ns() - vector->since);
+	if (fpu->since)
+		trace_collective_vector(fpu->used, ktime_get_ns() - fpu->since);
 }

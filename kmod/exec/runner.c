@@ -15,7 +15,7 @@ enum {
 
 struct workqueue_struct *coll_wq;
 
-/* Times that an owner looks again, before other work on this CPU has its turn. */
+/* Runs in a row by one owner, before other work on this CPU. */
 #define RUNNER_ROUNDS	64
 
 static void runner_queue_work(struct coll_runner *runner)
@@ -23,7 +23,7 @@ static void runner_queue_work(struct coll_runner *runner)
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
-/* Its owner gives it to its work item, or to who is there instead. */
+/* The owner passes the runner to the redirected thread, or to the work item. */
 static noinline void runner_dispatch(struct coll_runner *runner)
 {
 	unsigned long flags;
@@ -34,7 +34,7 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 	}
 	raw_spin_lock_irqsave(&runner->lock, flags);
 	if (runner->waiter) {
-		/* With all that was done before it was let go, whatever the lender is woken by. */
+		/* Publishes the owner's work, whatever wakes the thread. */
 		smp_store_release(&runner->handed_over, true);
 		complete(runner->waiter);
 	} else {
@@ -44,9 +44,8 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 }
 
 /*
- * Take it if nobody has it; otherwise leave word.  The word is written even when
- * it is there already: that orders what the caller has done before what the owner
- * looks at next.
+ * Acquires an idle runner, or sets MISSED.  MISSED is written even if it is set already: that
+ * orders the caller's event before the owner's next reads.
  */
 static bool runner_claim(struct coll_runner *runner)
 {
@@ -58,17 +57,17 @@ static bool runner_claim(struct coll_runner *runner)
 	return old == RUNNER_IDLE;
 }
 
-/* Let go; false: there is news, and it is still ours. */
+/* Return: false if an event was missed, and the caller still owns the runner. */
 static bool runner_release(struct coll_runner *runner)
 {
 	if (atomic_cmpxchg_release(&runner->state, RUNNER_OWNED, RUNNER_IDLE) == RUNNER_OWNED)
 		return true;
-	/* Ordered before what run() looks at. */
+	/* Before the reads of run(). */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	return false;
 }
 
-/* The owner runs; what is more than a little goes on when others had their turn. */
+/* Runs by the owner; after a bounded number the rest is dispatched. */
 static void runner_loop(struct coll_runner *runner)
 {
 	int round;
@@ -94,9 +93,9 @@ static void runner_work(struct work_struct *work)
 
 /**
  * coll_runner_init() - make an idle runner
- * @runner: the runner
+ * @runner: zeroed
  * @run: see struct coll_runner
- * @cpu: where its work item runs
+ * @cpu: of its work item
  */
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
 		      int cpu)
@@ -109,8 +108,8 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 }
 
 /**
- * coll_runner_kick() - there is news: have it run
- * @runner: the runner
+ * coll_runner_kick() - an event has happened: let the runner run
+ * @runner: any
  *
  * Context: any.
  */
@@ -121,10 +120,10 @@ void coll_runner_kick(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_run_now() - there is news: run it here, unless somebody does
- * @runner: the runner
+ * coll_runner_run_now() - run here if the runner is idle, else as coll_runner_kick()
+ * @runner: any
  *
- * What exceeds one budget goes to the work item, or to who is there instead.
+ * What exceeds one budget is dispatched to the work item or the redirected thread.
  *
  * Context: may sleep.
  */
@@ -135,13 +134,11 @@ void coll_runner_run_now(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_try_acquire() - own it until coll_runner_release(), if nobody does
- * @runner: the runner
- *
- * Whoever kicks it meanwhile leaves word for coll_runner_poll().
+ * coll_runner_try_acquire() - own an idle runner until coll_runner_release()
+ * @runner: kicks become pending for coll_runner_poll()
  *
  * Context: process.
- * Return: false: somebody else owns it.
+ * Return: false if the runner has another owner.
  */
 bool coll_runner_try_acquire(struct coll_runner *runner)
 {
@@ -150,8 +147,8 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_has_pending() - is there news?
- * @runner: one that we hold
+ * coll_runner_has_pending() - was the runner kicked since it was polled?
+ * @runner: acquired by the caller
  */
 bool coll_runner_has_pending(const struct coll_runner *runner)
 {
@@ -159,17 +156,17 @@ bool coll_runner_has_pending(const struct coll_runner *runner)
 }
 
 /**
- * coll_runner_poll() - run it once, if there is news
- * @runner: one that we hold
+ * coll_runner_poll() - run once if a kick is pending
+ * @runner: acquired by the caller
  *
  * Context: may sleep.
- * Return: whether there was; what exceeds one budget is news for the next time.
+ * Return: true if it was run; what exceeds one budget is pending for the next poll.
  */
 bool coll_runner_poll(struct coll_runner *runner)
 {
 	if (!coll_runner_has_pending(runner))
 		return false;
-	/* Ordered before what run() looks at. */
+	/* Before the reads of run(). */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	if (runner->run(runner))
 		atomic_set(&runner->state, RUNNER_MISSED);
@@ -178,7 +175,7 @@ bool coll_runner_poll(struct coll_runner *runner)
 
 /**
  * coll_runner_release() - undo coll_runner_try_acquire()
- * @runner: one that we hold; it is run if there is news, but not as long as there is more
+ * @runner: acquired by the caller; run first if a kick is pending, for a bounded time
  *
  * Context: may sleep.
  */
@@ -191,43 +188,44 @@ void coll_runner_release(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_redirect() - run it instead of its work item, from now on
- * @runner: the runner
- * @news: completed when it is time for coll_runner_run_redirected(), which has to follow soon
+ * coll_runner_redirect() - complete an event instead of queueing the work item
+ * @runner: any
+ * @event: completed when the caller has to call coll_runner_run_redirected() soon
  *
  * Context: process.
- * Return: false: somebody else does.
+ * Return: false if another thread is redirected.
  */
-bool coll_runner_redirect(struct coll_runner *runner, struct completion *news)
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *event)
 {
-	bool lent;
+	bool redirected;
 
 	raw_spin_lock_irq(&runner->lock);
-	lent = !runner->waiter;
-	if (lent)
-		WRITE_ONCE(runner->waiter, news);
+	redirected = !runner->waiter;
+	if (redirected)
+		WRITE_ONCE(runner->waiter, event);
 	raw_spin_unlock_irq(&runner->lock);
-	return lent;
+	return redirected;
 }
 
 /**
- * coll_runner_run_redirected() - run it, if it has been handed over
- * @runner: one that we have lent ourselves to
+ * coll_runner_run_redirected() - run if the runner was handed over
+ * @runner: redirected to the caller
  *
  * Context: may sleep.
  */
 void coll_runner_run_redirected(struct coll_runner *runner)
 {
-	if (!smp_load_acquire(&runner->handed_over))	/* pairs with kick */
+	/* Pairs with dispatch(). */
+	if (!smp_load_acquire(&runner->handed_over))
 		return;
-	/* It is ours, and so nobody hands it over, until the loop lets go. */
+	/* The caller owns the runner, so it is not handed over again until the loop releases it. */
 	WRITE_ONCE(runner->handed_over, false);
 	runner_loop(runner);
 }
 
 /**
  * coll_runner_stop_redirect() - undo coll_runner_redirect()
- * @runner: one that we have lent ourselves to
+ * @runner: redirected to the caller
  *
  * Context: process.
  */
@@ -245,8 +243,8 @@ void coll_runner_stop_redirect(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_stop() - own it for ever
- * @runner: the runner; kicks have no effect any more
+ * coll_runner_stop() - own the runner for ever
+ * @runner: kicks have no effect any more
  *
  * Context: may sleep.
  */
@@ -254,8 +252,8 @@ void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
 	/*
-	 * It may be run by another work item than its own, on this CPU and behind this thread: to
-	 * let it go on takes sleep where this thread is a real-time one.
+	 * Its owner may be a work item on this CPU, which cannot run before this thread sleeps if
+	 * this is a real-time thread.
 	 */
 	while (!runner_claim(runner))
 		if (!flush_work(&runner->work))
@@ -263,7 +261,7 @@ void coll_runner_stop(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_setup() - make what runners need
+ * coll_runner_setup() - make the workqueue
  *
  * Return: 0 or -ENOMEM.
  */

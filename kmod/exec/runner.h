@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who runs something: one owner at a time, and no wake-up lost.
+ * Runners: a function with one owner at a time, and no lost wakeup; compare NAPI.
  *
- * One atomic word says whether somebody is running, and whether something
- * happened since: IDLE, OWNED or MISSED.  Whoever has news kicks: an idle runner
- * is handed to its work item, a busy one is told that it missed something.  An
- * owner lets go only from OWNED; from MISSED it looks again.  A thread that
- * would wait anyway may own the runner for a while instead of its work item.  While it
- * polls it holds it, and the word is all that it looks at.  When it sleeps it may lend
- * itself: then it is told where the work item would be queued, which saves a change of
- * context.
+ * One atomic word is IDLE, OWNED or MISSED.  An event kicks the runner: an idle runner is
+ * dispatched to its work item, and an owned one becomes MISSED.  An owner releases the runner only
+ * from OWNED; from MISSED it runs again.
+ *
+ * A waiting thread can replace the work item in two ways.  Polling: it acquires the runner and
+ * polls the state word; a kick then only sets MISSED.  Sleeping: it registers its completion with
+ * coll_runner_redirect(); a kick then completes it where it would otherwise queue the work item,
+ * and the thread runs the runner itself, which saves a context switch.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H
@@ -20,15 +20,16 @@
 #include <linux/workqueue.h>
 
 /**
- * struct coll_runner - something that is run by one context at a time
- * @state: enum in runner.c
- * @cpu: where its work item runs
- * @stopping: whoever owns it lets go, whatever there is to do
- * @work: the work item
- * @run: do what there is to do, within a budget; true: there is more
+ * struct coll_runner - a function that is run by one context at a time
+ * @state: enum in runner.c [a]
+ * @cpu: CPU of its work item [a]
+ * @stopping: true if its owner must release it even from MISSED [a]
+ * @work: runs it if no thread does
+ * @run: handles all events, within a budget.  Return: true if there is more to do
  * @lock: protects @waiter; taken in any context
- * @waiter: completed instead of queueing the work item; NULL: nobody lends himself
- * @handed_over: the lender owns it and is to run it; set under @lock, by the owner
+ * @waiter: completed instead of queueing @work; NULL: no thread is redirected
+ * @handed_over: true if the redirected thread owns it and must run it; written under @lock by the
+ *	owner
  */
 struct coll_runner {
 	atomic_t state;
@@ -36,7 +37,7 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
-	raw_spinlock_t lock;	/* innermost; a kick comes from any context */
+	raw_spinlock_t lock;	/* innermost; taken in any context */
 	struct completion *waiter;
 	bool handed_over;
 };
@@ -49,7 +50,7 @@ bool coll_runner_try_acquire(struct coll_runner *runner);
 bool coll_runner_has_pending(const struct coll_runner *runner);
 bool coll_runner_poll(struct coll_runner *runner);
 void coll_runner_release(struct coll_runner *runner);
-bool coll_runner_redirect(struct coll_runner *runner, struct completion *news);
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *event);
 void coll_runner_run_redirected(struct coll_runner *runner);
 void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
