@@ -3,8 +3,8 @@
  * Groups of processes for tests of the device. Each rank is a child process with its own file,
  * and uses ioctls only.
  *
- * 	group_start()	forks; each child joins, connects and runs a function
- * 	group_wait()	waits for the children; returns how many did not return 0
+ *	group_start()	forks; each child joins, connects and runs a function
+ *	group_wait()	waits for the children; returns how many did not return 0
  *
  * A child checks conditions with CHECK(), which reports the line of a failure and returns 1.
  */

@@ -158,7 +158,7 @@ int raw_peer_announce(const struct raw_peer *peer, __u64 round)
 	});
 }
 
-/* Send four bytes of payload whose call matches no operation. */
+/* Send four bytes of payload with a call that matches no operation. */
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance)
 {
 	const struct coll_data data = {

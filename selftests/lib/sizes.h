@@ -9,7 +9,7 @@
 #define SIZE(_fixture, _name, ...) \
 	FIXTURE_VARIANT_ADD(_fixture, _name) { .config = { __VA_ARGS__ } }
 
-/* Define a fixture whose tests run with groups of 1, 2, 3, 4, 5 and 8 ranks. */
+/* Define a fixture of tests that run with groups of 1, 2, 3, 4, 5 and 8 ranks. */
 #define FIXTURE_OF_SIZES(_fixture)						\
 	FIXTURE(_fixture) {};							\
 	FIXTURE_VARIANT(_fixture) { struct group_config config; };		\
