@@ -360,7 +360,7 @@ static int bereaved(struct rank *r)
 TEST_F_TIMEOUT(direct, bereaved, 60)
 {
 	if (variant->config.nranks == 1)
-		SKIP(return, "nobody is left");
+		SKIP(return, "no rank would be left");
 	/* The rank that was killed. */
 	ASSERT_EQ(1, group_run(&variant->config, bereaved, NULL));
 }

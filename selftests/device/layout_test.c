@@ -848,7 +848,7 @@ static int rank_differs(struct rank *r)
 TEST_F(layout, differs)
 {
 	if (variant->config.nranks == 1)
-		SKIP(return, "nobody to disagree with");
+		SKIP(return, "needs two ranks");
 	EXPECT_EQ(0, group_run(&variant->config, rank_differs, NULL));
 }
 
