@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where the secret comes from, and where it is afterwards. */
+/* The sources of the secret, and where copies of it are in memory afterwards. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 
 #define DIGITS	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"
 
-/* What HMAC changes the bytes of a key by: the result tells the key. */
+/* HMAC combines the key with these bytes; the result reveals the key. */
 #define HMAC_INNER	0x36
 #define HMAC_OUTER	0x5c
 
@@ -36,7 +36,7 @@ static int start(struct coll_comm **comm, char *text)
 	return coll_init(comm, &config);
 }
 
-/* Each byte of the key changed by @mask. */
+/* True if @at has the key, with each byte combined with @mask. */
 static bool is_masked_key(const uint8_t *at, uint8_t mask)
 {
 	unsigned int i;
@@ -52,7 +52,7 @@ static bool is_key(const uint8_t *at)
 	return is_masked_key(at, 0);
 }
 
-/* One end of a pipe or pair that holds @size bytes, its other end closed unless @open. */
+/* One end of a pipe or socket pair with @size bytes; the other end is closed unless @open. */
 static int channel(bool pair, const void *data, size_t size, bool open)
 {
 	int ends[2];
@@ -145,7 +145,7 @@ static bool has_key(int memory, unsigned long from, unsigned long to)
 	return found;
 }
 
-/* Every mapping of this process that holds the key, in bytes. */
+/* Search all mappings of this process for the key, byte by byte. */
 static void search(struct found *found)
 {
 	int memory = open("/proc/self/mem", O_RDONLY);
@@ -170,14 +170,14 @@ static void search(struct found *found)
 	close(memory);
 }
 
-/* Far down the stack, where search() does not overwrite what is left there. */
+/* Deep in the stack, where search() does not overwrite what was left there. */
 static __attribute__((noinline)) void prove_deep(const struct coll_setup *setup)
 {
 	uint8_t hello[64] = { 0 }, nonce[COLL_NONCE_SIZE] = { 0 }, proof[COLL_PROOF_SIZE];
 	uint8_t room[64 << 10];
 
 	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, sizeof(hello), nonce, proof);
-	/* Keeps @room where it is. */
+	/* Keep @room allocated. */
 	explicit_bzero(room, sizeof(room));
 }
 
@@ -232,7 +232,7 @@ int main(void)
 	clearenv();
 	signal(SIGPIPE, SIG_IGN);
 	tap_plan(0);
-	/* First, since the other has copies of its own. */
+	/* First, because the other test makes copies of its own. */
 	test_memory();
 	test_fd();
 	return tap_exit();

@@ -23,7 +23,7 @@
 
 #define MEMORY		(1024 * 1024)
 
-FIXTURE(far) {
+FIXTURE(unreachable) {
 	int fd[2];
 	struct sockaddr_storage addr[2];
 	char name[33];
@@ -53,7 +53,7 @@ static int far_join(int fd, const char *name, __u64 id, unsigned int rank,
 }
 
 /* Two ranks in a network namespace with a loopback device that can be set down. */
-FIXTURE_SETUP(far)
+FIXTURE_SETUP(unreachable)
 {
 	__u32 buffer;
 	int i;
@@ -73,7 +73,7 @@ FIXTURE_SETUP(far)
 	ASSERT_EQ(0, member_register(self->fd[0], self->memory, MEMORY, 0, &buffer));
 }
 
-FIXTURE_TEARDOWN(far)
+FIXTURE_TEARDOWN(unreachable)
 {
 	/* Lingering connections can end. */
 	loopback_set(true);
@@ -98,7 +98,7 @@ static bool listens(const struct sockaddr_storage *addr)
 }
 
 /* The member has ended for the process; its sockets still exist. */
-TEST_F_TIMEOUT(far, close_does_not_wait, 200)
+TEST_F_TIMEOUT(unreachable, close_does_not_wait, 200)
 {
 	struct sockaddr_storage addr;
 	__u64 begin, took;
@@ -130,7 +130,7 @@ TEST_F_TIMEOUT(far, close_does_not_wait, 200)
  * The network is cut before LEAVE is sent, and restored: the other rank receives LEAVE and
  * reports no failure.
  */
-TEST_F_TIMEOUT(far, goodbye_arrives, 200)
+TEST_F_TIMEOUT(unreachable, leave_arrives, 200)
 {
 	struct collective_status status;
 
@@ -197,7 +197,7 @@ static bool rank_gone(const char *name, unsigned int rank, unsigned int ms)
 	return member_value(name, rank, "state") < 0;
 }
 
-TEST_F_TIMEOUT(far, thrown_away, 200)
+TEST_F_TIMEOUT(unreachable, thrown_away, 200)
 {
 	ASSERT_EQ(0, throw_away(self->fd[0]));
 	self->fd[0] = -1;
