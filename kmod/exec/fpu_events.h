@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
+/* Names a variable, one for each header with events of this system in one object file. */
+#undef TRACE_SYSTEM_VAR
+#define TRACE_SYSTEM_VAR collective_fpu
 
 #if !defined(COLL_FPU_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
 #define COLL_FPU_EVENTS_H
 
 #include <linux/tracepoint.h>
 
-/* An FPU section has ended; the CPU was not preempted in it. */
+/* An FPU section has ended.  The CPU was not preempted for @ns; @cost: see coll_fpu_used(). */
 TRACE_EVENT(collective_vector,
-	    TP_PROTO(u64 cost, u64 ns),
+	TP_PROTO(u64 cost, u64 ns),
 	TP_ARGS(cost, ns),
 	TP_STRUCT__entry(
 		__field(u64, cost)
