@@ -244,7 +244,7 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 		if (n <= 0 || off != (i ? 0 : buffer->shift))
 			return -EINVAL;
 		for (k = 0; k < DIV_ROUND_UP(off + n, PAGE_SIZE); k++) {
-			/* A buffer of the kernel may have pages that cannot be sent without a copy. */
+			/* A kernel buffer may have pages that must be copied. */
 			if (i == buffer->npages || !sendpage_ok(pages[k]))
 				return -EINVAL;
 			buffer->pages[i++] = pages[k];
@@ -269,7 +269,7 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
  * -ENOMEM.
  */
 struct coll_buffer *coll_buffer_import(struct coll_charges *charges, atomic64_t *pinned,
-				     struct iov_iter *iter, u64 addr, u64 length, bool writable)
+				       struct iov_iter *iter, u64 addr, u64 length, bool writable)
 {
 	struct coll_buffer *buffer = buffer_new(charges, pinned, addr, length, writable);
 	int err;

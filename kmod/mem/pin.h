@@ -21,8 +21,8 @@ struct coll_charges;
  * @shift: offset of the first byte in the first page [c]
  * @npages: number of pages [c]
  * @pages: the pages [c]
- * @user: user whose locked memory the pages count as; NULL: they are not counted [c]
- * @mm: memory of the process whose pinned memory the pages count as [c]
+ * @user: user against RLIMIT_MEMLOCK of which the pages count; NULL: they do not count [c]
+ * @mm: memory of the process that pinned them; the pages show in its VmPin [c]
  * @charges: charges for the struct and @pages; outlive the buffer [c]
  * @pinned: pinned bytes of the member; outlives the buffer [c]
  * @charged: bytes charged to @charges; returned when the buffer is freed [c]
@@ -49,7 +49,7 @@ void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
 struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
 				    u64 length, bool writable);
 struct coll_buffer *coll_buffer_import(struct coll_charges *charges, atomic64_t *pinned,
-				     struct iov_iter *iter, u64 addr, u64 length, bool writable);
+				       struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
 /* user_map.c */

@@ -83,7 +83,7 @@ struct coll_buffer *coll_registry_get(struct coll_registry *registry, enum coll_
 
 /**
  * coll_registry_clear() - remove and put all buffers
- * @registry: the registry; a thread whose operation is about to be refused may still use it
+ * @registry: the registry; a thread may still use it for an operation that is about to be refused
  *
  * Context: may sleep.
  */

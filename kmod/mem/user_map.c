@@ -33,7 +33,7 @@
  * struct coll_map - the account of a mapping
  * @npages: pages of the pieces that coll_map() allocates [c]
  * @refilled: pages of pieces that replace dropped pages [a]
- * @user: user whose locked memory they count as; NULL: they are not counted [c]
+ * @user: user against RLIMIT_MEMLOCK of which they count; NULL: they do not count [c]
  * @mm: memory of the process that made the mapping; compared only [c]
  */
 struct coll_map {
