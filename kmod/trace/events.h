@@ -13,7 +13,7 @@
 #include "core/wire/wire.h"
 #include "ident.h"
 
-/* A member goes from one state to the next. */
+/* A member changes its state; @from and @to: enum collective_state. */
 TRACE_EVENT(collective_state,
 	TP_PROTO(const struct coll_ident *id, u32 from, u32 to),
 	TP_ARGS(id, from, to),
@@ -33,7 +33,7 @@ TRACE_EVENT(collective_state,
 		  __entry->rank, __entry->from, __entry->to)
 );
 
-/* A member learns a (better) reason why the group has failed. */
+/* A member has a new reason why the group has failed, stronger than those before. */
 TRACE_EVENT(collective_abort,
 	TP_PROTO(const struct coll_ident *id, const struct coll_reason *cause),
 	TP_ARGS(id, cause),
@@ -55,7 +55,7 @@ TRACE_EVENT(collective_abort,
 		  __entry->rank, __entry->kind, (int)__entry->rank_a, (int)__entry->rank_b)
 );
 
-/* A request begins. */
+/* An operation was submitted. */
 TRACE_EVENT(collective_begin,
 	TP_PROTO(const struct coll_ident *id, u64 instance, u32 opcode, u64 bytes, u32 lanes),
 	TP_ARGS(id, instance, opcode, bytes, lanes),
@@ -80,7 +80,7 @@ TRACE_EVENT(collective_begin,
 		  __entry->opcode, __entry->bytes, __entry->lanes)
 );
 
-/* A request is complete. */
+/* An operation is complete; @ns is the time since it was submitted. */
 TRACE_EVENT(collective_end,
 	TP_PROTO(const struct coll_ident *id, u64 instance, int error, u64 ns),
 	TP_ARGS(id, instance, error, ns),

@@ -16,16 +16,16 @@ struct coll_signature;
 struct dentry;
 
 /**
- * struct coll_trace - where trace events and records of a member come from
- * @id: of the member [c]
- * @recorder: flight recorder of this rank, from JOIN to the teardown; NULL: none
+ * struct coll_trace - a member as trace events and records name it
+ * @id: identity of the member [c]
+ * @recorder: flight recorder of the rank, set from JOIN to the teardown; NULL: none
  */
 struct coll_trace {
 	const struct coll_ident *id;
 	struct coll_recorder *recorder;
 };
 
-/* What happens to a link. */
+/* Changes of a link that are recorded. */
 enum coll_link_event {
 	COLL_LINK_UP,		/* the control connection and those of all lanes are open */
 	COLL_LINK_LEFT,		/* the peer has sent LEAVE */
@@ -33,9 +33,10 @@ enum coll_link_event {
 };
 
 /**
- * struct coll_recorder_dir - the recorders of a group
- * @dentry: their folder in debugfs, or an error pointer
- * @recorders: of ranks that are or were members on this host; protected by the caller
+ * struct coll_recorder_dir - the flight recorders of a group
+ * @dentry: their directory in debugfs, or an error pointer [c]
+ * @recorders: struct coll_recorder of each rank that is or was a member on this host; the caller
+ *	of enter, leave and remove serialises access
  */
 struct coll_recorder_dir {
 	struct dentry *dentry;
