@@ -17,18 +17,21 @@ struct coll_account;
  * memory is allocated, stores the number of bytes, and returns them once, where the memory is
  * freed:
  *
- *	object		memory			returned by
- *	member		tables by rank and request, lanes	end of the member
- *	recorder	itself			end of the group (coll_charge_detach())
- *	link		itself, transmit ring, mailboxes	coll_link_free()
- *	connection	itself, stream, unexpected buffer	coll_conn_free()
- *	endpoint	socket, file, send buffers	close(), or when the socket has
- *						lingered (coll_charge_detach())
- *	request		itself			coll_request_release()
- *	request		scratch			coll_request_free()
- *	layout		itself			coll_block_layout_free()
- *	buffer		itself, list of pages	coll_buffer_put()
- *	unexpected call	itself			unexpected_free()
+ *	object		memory				returned by
+ *	member		tables by rank and request,	end of the member
+ *			lanes
+ *	recorder	itself				end of the group (coll_charge_detach())
+ *	link		itself, transmit ring,		coll_link_free()
+ *			mailboxes
+ *	connection	itself, stream,			coll_conn_free()
+ *			unexpected buffer
+ *	endpoint	socket, file, send buffers	close(), or when the socket has lingered
+ *							(coll_charge_detach())
+ *	request		itself				coll_request_release()
+ *	request		scratch				coll_request_free()
+ *	layout		itself				coll_block_layout_free()
+ *	buffer		itself, list of pages		coll_buffer_put()
+ *	unexpected call	itself				unexpected_free()
  *
  * Not charged here: the pages of buffers and mappings, which count against RLIMIT_MEMLOCK, and
  * payload that is queued in sockets, which net.ipv4.tcp_mem, tcp_rmem and tcp_wmem bound.

@@ -5,8 +5,8 @@
 #undef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR collective
 
-#if !defined(COLL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define COLL_TRACE_H
+#if !defined(COLL_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
+#define COLL_EVENTS_H
 
 #include <linux/tracepoint.h>
 
@@ -35,8 +35,8 @@ TRACE_EVENT(collective_state,
 
 /* A member has a new reason why the group has failed, stronger than those before. */
 TRACE_EVENT(collective_abort,
-	TP_PROTO(const struct coll_ident *id, const struct coll_reason *cause),
-	TP_ARGS(id, cause),
+	TP_PROTO(const struct coll_ident *id, const struct coll_reason *reason),
+	TP_ARGS(id, reason),
 	TP_STRUCT__entry(
 		__string(group, id->group_name)
 		__field(u32, rank)
@@ -47,9 +47,9 @@ TRACE_EVENT(collective_abort,
 	TP_fast_assign(
 		__assign_str(group);
 		__entry->rank = id->rank;
-		__entry->kind = cause->kind;
-		__entry->rank_a = cause->rank_a;
-		__entry->rank_b = cause->rank_b;
+		__entry->kind = reason->kind;
+		__entry->rank_a = reason->rank_a;
+		__entry->rank_b = reason->rank_b;
 	),
 	TP_printk("group=%s rank=%u kind=%u rank_a=%d rank_b=%d", __get_str(group),
 		  __entry->rank, __entry->kind, (int)__entry->rank_a, (int)__entry->rank_b)
@@ -102,7 +102,7 @@ TRACE_EVENT(collective_end,
 		  __entry->rank, __entry->instance, __entry->error, __entry->ns)
 );
 
-#endif /* COLL_TRACE_H */
+#endif /* COLL_EVENTS_H */
 
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH trace

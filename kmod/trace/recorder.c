@@ -121,15 +121,15 @@ static void recorder_add(const struct coll_trace *trace, const struct coll_recor
 }
 
 static void recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
-				u64 instance, int error, const struct coll_reason *cause)
+				u64 instance, int error, const struct coll_reason *reason)
 {
 	recorder_add(trace, &(struct coll_record) {
 		.kind = kind,
 		.instance = instance,
 		.error = error < 0 ? -error : error,
-		.reason = cause->kind,
-		.rank_a = cause->rank_a,
-		.rank_b = cause->rank_b,
+		.reason = reason->kind,
+		.rank_a = reason->rank_a,
+		.rank_b = reason->rank_b,
 	});
 }
 
@@ -152,12 +152,12 @@ void coll_record_state(const struct coll_trace *trace, enum collective_state fro
 /**
  * coll_record_abort() - trace and record why the group has failed
  * @trace: the member, which is locked
- * @cause: the reason, stronger than those before
+ * @reason: the reason, stronger than those before
  */
-void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *cause)
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason)
 {
-	trace_collective_abort(trace->id, cause);
-	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, cause->error, cause);
+	trace_collective_abort(trace->id, reason);
+	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, reason->error, reason);
 }
 
 /**
@@ -215,11 +215,12 @@ void coll_record_agreed(const struct coll_trace *trace, u64 instance)
  * coll_record_fail() - record why an operation is going to fail
  * @trace: the member, which is locked
  * @instance: the operation, which this rank need not have submitted
- * @cause: the reason
+ * @reason: the reason
  */
-void coll_record_fail(const struct coll_trace *trace, u64 instance, const struct coll_reason *cause)
+void coll_record_fail(const struct coll_trace *trace, u64 instance,
+		      const struct coll_reason *reason)
 {
-	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, cause->error, cause);
+	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, reason->error, reason);
 }
 
 /**
@@ -242,17 +243,17 @@ void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
  * @trace: the member, which is locked
  * @instance: the operation
  * @error: result of the operation, 0 or a negative errno
- * @cause: reason of the failure; NULL: none
+ * @reason: reason of the failure; NULL: none
  * @submit_ns: time of the submission, CLOCK_MONOTONIC ns
  */
 void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
-		      const struct coll_reason *cause, u64 submit_ns)
+		      const struct coll_reason *reason, u64 submit_ns)
 {
 	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
 
 	if (trace_collective_end_enabled())
 		trace_collective_end(trace->id, instance, error, ktime_get_ns() - submit_ns);
-	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, cause ?: &none);
+	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, reason ?: &none);
 }
 
 /**
