@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same operations as SQEs.
+ * Operations as SQEs of io_uring.
  *
- * A command has at most one request, and a request that came from here one command.
- * Both end in the task work of the command, which collects the request and then
- * completes the command: all of io_uring's calls that look at a command (this, and the
- * one that cancels it) hold the ring's lock, so that a command which can be cancelled
- * has its request.  Its file is open as long as it is, and so there is the member.
+ * A command has at most one request, and a request from here has one command.  Both end in the
+ * command's task work, which collects the request and then completes the command.  The task work
+ * and the cancellation of a command both hold the ring's lock, so a command that can be cancelled
+ * has its request.  The command keeps its file open, and the file its member.
  *
- * What is issued gets its place in the order of operations at once.  To answer -EAGAIN
- * where pages must be pinned first would hand it to io-wq, whose threads keep no order.
+ * An operation gets its instance when its SQE is issued.  Returning -EAGAIN to pin pages later
+ * would pass the SQE to io-wq, whose threads keep no order.
  *
- * Once a command is cancelable io_uring forgets it only when it is done: from there on
- * an error is told as a completion, too.
+ * From io_uring_cmd_mark_cancelable() on io_uring drops a command only when it is completed, so
+ * an error is then a completion, too.
  */
 #include "compat/uring.h"
 #include "dev/dev.h"
@@ -22,10 +21,10 @@
 #include "op/wait.h"
 
 /**
- * struct uring_pdu - what a command keeps of ours
- * @request: the request, until it is collected
- * @issue_flags: while it is issued
- * @big: its completion has room for what came
+ * struct uring_pdu - the module's part of a command
+ * @request: of the command, until it is collected
+ * @issue_flags: valid while the command is issued
+ * @big: true if the CQE has 32 bytes, so that the received length fits
  */
 struct uring_pdu {
 	struct coll_request *request;
@@ -62,7 +61,7 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 	struct iov_iter iter;
 	int err;
 
-	/* The node that it finds is kept with the command, for which we are called. */
+	/* io_uring keeps the buffer that this finds as long as the command. */
 	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
 				uring_pdu(cmd)->issue_flags);
 	if (err)
@@ -91,7 +90,7 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	/* The user may write there at any time. */
+	/* The user may change the SQE at any time, so it is read once. */
 	memcpy(&op, coll_uring_payload(cmd), sizeof(op));
 	pdu->issue_flags = issue_flags;
 	pdu->big = issue_flags & IO_URING_F_CQE32;
@@ -122,10 +121,10 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 	return cancel.size == sizeof(cancel) ? coll_dev_cancel(member, &cancel) : -EINVAL;
 }
 
-/* The ring ends, or the thread that submitted it: it is done when it is over, as ever. */
+/* The ring or the submitting thread ends; the command completes with its request, as always. */
 static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 {
-	/* The failure of the group ends the operation, too, and says why to the other ranks. */
+	/* The failure of the group ends the operation, and tells the other ranks the reason. */
 	if (coll_exit_of(member))
 		coll_exit_report(member);
 	else
@@ -157,6 +156,6 @@ int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return err;
 	err = uring_submit(member, cmd, issue_flags);
 	coll_member_unuse(member);
-	/* That would have it issued again by io-wq, which keeps no order. */
+	/* -EAGAIN would pass the SQE to io-wq, which keeps no order. */
 	return err == -EAGAIN ? -ENOMEM : err;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: where the engine meets the connections.
+ * Lanes: the engine and its connections.
  *
- * One run takes in what has come since the last one (connections, mail from the
- * control runner, submitted parts, a failure), then moves bytes (progress.c) until neither
- * side moves or the budget is spent, and at last completes what is finished,
- * when no vector register is held and no engine is on the stack.
+ * A run first takes the events since the last run: connections, mailboxes, submitted parts, a
+ * failure.  Then it moves bytes (progress.c) until nothing moves or the budget is spent.  Last it
+ * reports the parts that have ended, outside of any FPU section and of the engine.
  *
- * What others send or call bounds none of the loops: a lane has a connection a rank at most,
- * and COLL_INFLIGHT operations; what there can be more of is taken in parts.
+ * No loop is bounded by what peers send: a lane has at most one connection per rank and
+ * COLL_INFLIGHT operations, and takes longer lists in portions.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -26,14 +25,14 @@
 #include "net/conn.h"
 #include "net/link.h"
 
-/* A frame of what is small finds room beside the credit that is kept, or not told at once. */
+/* An eager frame always fits into the credit that is not held back or unannounced. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 
 /* Grants taken from a mailbox at a time, under its lock. */
 #define LANE_GRANTS		128
 
-/* What may wait in a socket until somebody wants it: a message. */
+/* Bytes that may stay in a socket until an operation wants them: one message. */
 #define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
 
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
@@ -44,7 +43,8 @@ static struct coll_stream *lane_stream(void *ctx, u32 peer)
 
 	if (!link)
 		return NULL;
-	conn = READ_ONCE(link->data[lane->engine.lane]);	/* then its stream, likewise */
+	/* Then its stream: an address dependency. */
+	conn = READ_ONCE(link->data[lane->engine.lane]);
 	return conn ? conn->stream : NULL;
 }
 
@@ -52,7 +52,7 @@ static void lane_control(void *ctx, u32 peer, const struct coll_control *control
 {
 	struct coll_lane *lane = ctx;
 
-	/* Locks are taken in there. */
+	/* Queueing takes a lock, which must not happen in an FPU section. */
 	coll_fpu_end(&lane->fpu);
 	coll_link_queue_frame(lane->net->links[peer], control);
 }
@@ -65,9 +65,8 @@ static void lane_kick(void *ctx, struct coll_stream *stream)
 }
 
 /*
- * The buffers are the user's again, and this is the last look at whether the
- * group has failed: whoever was told that it has may have had his pages back
- * before we consumed them.
+ * The buffers belong to the user again.  This is the last check whether the group has failed: a
+ * peer that knew of the failure may have unpinned its pages before this rank consumed them.
  */
 static void lane_complete(void *ctx, struct coll_task *task)
 {
@@ -76,7 +75,7 @@ static void lane_complete(void *ctx, struct coll_task *task)
 
 	part->error = task->error;
 	if (!part->error) {
-		smp_rmb();	/* what was consumed, then the flag */
+		smp_rmb();	/* the consumed data before @aborted */
 		part->error = READ_ONCE(lane->fail->aborted);
 	}
 	list_add_tail(&part->node, &lane->done_parts);
@@ -91,7 +90,7 @@ static void lane_mismatch(void *ctx, struct coll_task *task, u32 peer)
 	lane->mismatch_pending = true;
 }
 
-static void lane_vector(void *ctx, bool begin)
+static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
 
@@ -114,7 +113,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
-	.vector		= lane_vector,
+	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
 
@@ -123,7 +122,7 @@ static void lane_attach_new(struct coll_lane *lane)
 	struct coll_conn *conn;
 	LIST_HEAD(arrivals);
 
-	/* What is added later is kicked for later. */
+	/* A connection that is added later comes with a kick. */
 	if (list_empty(&lane->new_conns))
 		return;
 	spin_lock(&lane->lock);
@@ -145,14 +144,15 @@ static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 	return err;
 }
 
-/* Begin what was submitted; is it small, and all there is? */
+/* Return: true if all tasks are eager ones that begin now, which are worth sending at once. */
 static bool lane_begin_submitted(struct coll_lane *lane)
 {
 	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
 	struct llist_node *parts;
 
-	if (llist_empty(&lane->submitted))	/* likewise */
+	/* A part that is submitted later comes with a kick. */
+	if (llist_empty(&lane->submitted))
 		return false;
 	parts = llist_reverse_order(llist_del_all(&lane->submitted));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
@@ -164,14 +164,15 @@ static bool lane_begin_submitted(struct coll_lane *lane)
 	return first;
 }
 
-/* Is it being found out why the group failed? */
+/* Has the group failed for a reason that is not final yet? */
 static bool lane_reason_pending(const struct coll_lane *lane)
 {
-	return smp_load_acquire(&lane->fail->aborted) &&	/* then until when */
+	/* @aborted before @settled_at: pairs with reason_record(). */
+	return smp_load_acquire(&lane->fail->aborted) &&
 	       !coll_fail_reason_final(lane->fail, ktime_get_ns());
 }
 
-/* What fails waits for the reason; it may not be the one that it was finished for. */
+/* A part that failed waits for the final reason, which replaces the errno it ended with. */
 static void lane_finish(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
@@ -203,18 +204,18 @@ static noinline void lane_report_mismatches(struct coll_lane *lane)
 }
 
 /*
- * A rank that is ahead sends what nobody here has asked for yet.  As long as that is little
- * it stays in its socket: whoever asks for it looks there, where a worker could but put it
- * aside, and would take the CPU from the very thread that is about to ask.
+ * Early frames: a rank that is ahead sends frames for operations not yet submitted here.  A small
+ * amount stays in its socket until the operation reads it.  A worker could only copy it into the
+ * unexpected buffer, and would take the CPU from the thread that is about to submit.
  */
 
-/* A run begins, and sees what has come by itself. */
+/* From here on events need no kick, because this run sees them. */
 static void lane_run_begin(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->running, true);
 	WRITE_ONCE(lane->quiescent, false);
 	WRITE_ONCE(lane->rx_deferred, false);
-	/* Before any look at what has come: pairs with coll_lane_may_defer_rx(). */
+	/* @running before the events are read: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
@@ -223,11 +224,11 @@ static void lane_run_end(struct coll_lane *lane)
 	WRITE_ONCE(lane->quiescent, list_empty(&lane->engine.active) && !lane->had_abort &&
 		   !READ_ONCE(lane->fail->aborted));
 	WRITE_ONCE(lane->running, false);
-	/* Before the last look at what has come: pairs with coll_lane_may_defer_rx(). */
+	/* @running before the events are read again: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
-/* What came in a run, after it was looked at there. */
+/* Events that came in the run after it had read them. */
 static void lane_recheck_events(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
@@ -238,17 +239,19 @@ static void lane_recheck_events(struct coll_lane *lane)
 }
 
 /**
- * coll_lane_may_defer_rx() - need nobody have a lane run for what has come?
- * @lane: the lane
- * @conn: a data connection of it, whose event is set
+ * coll_lane_may_defer_rx() - may an event of a data connection do without a kick?
+ * @lane: of the connection
+ * @conn: the connection; the event is set
  *
- * If so it runs and will see it, or the next run will, or the next heartbeat has it run.
+ * Return: true if the current run, the next one, or that of the next heartbeat sees the event in
+ * time.
  *
  * Context: any.
  */
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn)
 {
-	smp_mb__after_atomic();	/* the event, then whether a run has begun, or ended */
+	/* The event before @running and @quiescent: pairs with lane_run_begin(), lane_run_end(). */
+	smp_mb__after_atomic();
 	if (READ_ONCE(lane->running))
 		return true;
 	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
@@ -259,9 +262,9 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 }
 
 /*
- * Acknowledge last what has been taken: packets are given back and, unless what was sent since
- * then told the peer's TCP, one is sent, for which the peer gives back packets in its turn
- * while it waits for what the control runner is about to tell.  Return: true: not yet.
+ * Sends the deferred TCP ACK, after the control runner has had one turn.  Freeing the skbs can
+ * emit an ACK, and the peer would process that ACK before the CONSUMED frame that it is waiting
+ * for.  Data sent in between carries the ACK for free.  Return: true if the ACK is still deferred.
  */
 static bool lane_acknowledge(struct coll_lane *lane)
 {
@@ -281,19 +284,20 @@ static bool lane_iterate(struct coll_lane *lane)
 	lane_run_begin(lane);
 	lane_attach_new(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
-		/* Before the mail, which was written before it was set. */
+		/* @peer_left before the mailbox, which was written before it was set. */
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
-		/* It left with nothing pending: we had consumed what it lent. */
+		/* A rank leaves with nothing pending, so all that it lent has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
 		if (lane_read_mailbox(lane, conn))
 			coll_progress_conn_down(conn, -EPROTO);
 	}
-	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
+	/* Before @submitted is read: a part that is aborted meanwhile is seen in the next run. */
 	recheck = READ_ONCE(lane->abort_check_pending) && xchg(&lane->abort_check_pending, false);
 	first = lane_begin_submitted(lane);
 	if (recheck)
 		coll_lane_abort_ops(lane);
-	if (smp_load_acquire(&lane->fail->aborted))	/* then when, and why */
+	/* @aborted before the time and the reason: pairs with reason_record(). */
+	if (smp_load_acquire(&lane->fail->aborted))
 		coll_lane_fail(lane);
 	coll_progress_update_leases(lane);
 	if (first)
@@ -317,7 +321,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	return moved;
 }
 
-/* Whatever runs it, memory is charged to the cgroup that joined. */
+/* Whatever thread runs it, memory is charged to the cgroup of the process that joined. */
 static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
@@ -329,17 +333,16 @@ static bool lane_run(struct coll_runner *runner)
 }
 
 /*
- * Where a lane's work item runs: the ranks and lanes of a group are dealt out
- * over the CPUs that the joining process may use.  Wherever the scheduler has
- * put the submitters would do for one rank a host, and load one CPU twice and
- * another not at all for several.
+ * The CPU of a lane's work item: the ranks and lanes of a group are distributed over the CPUs that
+ * the joining process may use.  The CPUs of the submitting threads would not do for several ranks
+ * on a host: some CPUs would have two lanes, and others none.
  */
 static int lane_cpu(const struct coll_ident *id, u32 index)
 {
 	u32 weight = 0, nth;
 	int cpu;
 
-	/* Work items only run on CPUs that have been online. */
+	/* Work items run on CPUs that have been online only. */
 	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
 		weight++;
 	nth = (id->rank * id->nlanes + index) * weight /
@@ -397,7 +400,7 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 	struct coll_conn *conn, *next;
 
 	coll_cpu_leave(&lane->cpu_user);
-	/* What came behind the last run is not the engine's, whose operations are gone. */
+	/* Connections that came after the last run were not given to the engine. */
 	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
@@ -408,8 +411,8 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 }
 
 /**
- * coll_lane_submit() - give a lane its part of a request
- * @lane: the lane; kicked or poked by the caller afterwards
+ * coll_lane_submit() - give a lane its part of an operation
+ * @lane: the lane; the caller kicks or runs it afterwards
  * @part: the part
  */
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
@@ -418,8 +421,8 @@ void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
 }
 
 /**
- * coll_lane_check_aborts() - a request of this lane was aborted
- * @lane: the lane
+ * coll_lane_check_aborts() - some operation is to be aborted
+ * @lane: the lane; kicked
  */
 void coll_lane_check_aborts(struct coll_lane *lane)
 {
@@ -429,7 +432,7 @@ void coll_lane_check_aborts(struct coll_lane *lane)
 
 /**
  * coll_lane_attach() - hand an open data connection to a lane
- * @lane: the lane; it owns the connection from here on
+ * @lane: the lane; owns the connection from here on
  * @conn: the connection
  *
  * Context: control runner.
@@ -448,7 +451,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
 	if (!conn->stream)
 		return -ENOMEM;
-	/* What there is goes with the connection. */
+	/* What is allocated here is freed with the connection. */
 	conn->mailbox = &conn->link->mailboxes[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
 			 kvmalloc(COLL_UNEXP_SIZE, GFP_KERNEL_ACCOUNT),
@@ -459,12 +462,13 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	if (err)
 		return err;
 
-	/* Whatever came while nobody looked. */
+	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	WRITE_ONCE(conn->runner, &lane->runner);
 	/* Events reach the lane from here on: after the stream and the runner. */
 	smp_store_release(&conn->ep.ops, &coll_lane_endpoint_ops);
-	smp_store_release(&conn->link->data[conn->lane], conn);	/* complete */
+	/* Publishes the complete connection. */
+	smp_store_release(&conn->link->data[conn->lane], conn);
 	spin_lock(&lane->lock);
 	list_add_tail(&conn->node, &lane->new_conns);
 	spin_unlock(&lane->lock);

@@ -18,7 +18,12 @@
 /* Failed operations of which the engine is told in one run. */
 #define LANE_FAILURES		64
 
-/* Some operations are to fail by themselves, begun or not. */
+/**
+ * coll_lane_abort_ops() - abort operations that have failed by themselves
+ * @lane: a lane that runs
+ *
+ * The engine drops the unexpected frames of operations that have not begun here.
+ */
 noinline void coll_lane_abort_ops(struct coll_lane *lane)
 {
 	struct coll_task *task, *next;
@@ -43,7 +48,13 @@ noinline void coll_lane_abort_ops(struct coll_lane *lane)
 	}
 }
 
-/* The group has failed: drop what is queued, and see who may have memory back. */
+/**
+ * coll_lane_fail() - the group has failed
+ * @lane: a lane that runs
+ *
+ * Closes the connections; when the reason is final, aborts all tasks; when a peer is fenced,
+ * releases the pages that were lent to it.
+ */
 noinline void coll_lane_fail(struct coll_lane *lane)
 {
 	u64 now = ktime_get_ns();
@@ -63,7 +74,7 @@ noinline void coll_lane_fail(struct coll_lane *lane)
 			coll_stream_release(conn->stream);
 }
 
-/* Has something begun that will be aborted?  There will be another run then. */
+/* Is a task active that fails from its start?  Its abort is on the way, with a kick. */
 static noinline bool lane_has_failing_start(const struct coll_lane *lane)
 {
 	const struct coll_task *task;
@@ -77,7 +88,7 @@ static noinline bool lane_has_failing_start(const struct coll_lane *lane)
 	return false;
 }
 
-/* Has a peer left, and is all that it had to say here? */
+/* Has the peer left, and has all that it sent been received? */
 static bool conn_departed(const struct coll_conn *conn)
 {
 	return conn->peer_departed &&
@@ -93,10 +104,13 @@ static bool lane_peer_departed(void *ctx, u32 peer)
 	return conn && conn_departed(conn);
 }
 
-/*
- * A peer that has left cannot give what an operation still needs.  What has failed needs
- * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
- * anything expected in a group that has failed: it may have been dropped here.
+/**
+ * coll_lane_check_departed() - fail the group if a task needs a peer that has left
+ * @lane: a lane that runs
+ *
+ * A task that has failed needs nothing: the peer left with nothing in flight, so it completes
+ * nothing of this rank's any more.  In a group that has failed nothing is expected either, because
+ * frames may have been dropped here.
  */
 void coll_lane_check_departed(struct coll_lane *lane)
 {
@@ -111,7 +125,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 	if (!any || lane_has_failing_start(lane))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
-	/* Before what others were lent is free: nothing completes with success then. */
+	/* Before pages are released below: no operation may complete with success after that. */
 	if (peer != COLL_NOBODY)
 		coll_fail_report_kind(lane->fail, COLLECTIVE_REASON_LEFT, peer, lane->id->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -123,14 +137,14 @@ void coll_lane_check_departed(struct coll_lane *lane)
 	}
 }
 
-/* Is there no way to a peer, or will there be none? */
+/* Can a peer not be reached by this lane, or not any more? */
 static noinline bool lane_link_unusable(const struct coll_lane *lane, const struct coll_link *link)
 {
 	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
 
 	if (test_bit(lane->engine.lane, &link->refused_mask))
 		return true;
-	/* What it has sent already counts. */
+	/* Frames that have come still count. */
 	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) &&
 		(!conn || READ_ONCE(conn->down));
 }
@@ -140,11 +154,14 @@ static bool lane_unreachable(void *ctx, u32 peer)
 	const struct coll_lane *lane = ctx;
 	const struct coll_link *link = coll_link_get(lane->net, peer);
 
-	/* Then why: pairs with conn_refused(). */
+	/* The bit before @why: pairs with conn_refused(). */
 	return link && smp_load_acquire(&link->refused_mask) && lane_link_unusable(lane, link);
 }
 
-/* Nor can one to whom no connection could be made. */
+/**
+ * coll_lane_check_refused() - fail the group if a task needs a peer that cannot be reached
+ * @lane: a lane that runs
+ */
 void coll_lane_check_refused(struct coll_lane *lane)
 {
 	u32 peer;

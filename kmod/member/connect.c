@@ -44,8 +44,8 @@ static bool addr_same_host(const struct sockaddr_storage *a, const struct sockad
 	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-/* The same on every rank: all have the same addresses. */
-static bool connect_near(const struct coll_member *member)
+/* The result is the same on every rank, because all ranks have the same addresses. */
+static bool connect_same_host(const struct coll_member *member)
 {
 	u32 rank;
 
@@ -56,8 +56,8 @@ static bool connect_near(const struct coll_member *member)
 }
 
 /*
- * Where all of them are.  Before the state says that they are called: from then on those who
- * call us may have the group up, and another thread may submit what needs to know it.
+ * Keeps the addresses.  This comes before the state is CONNECTING: from then on incoming links may
+ * bring the group up, and another thread may submit an operation that needs the addresses.
  */
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
@@ -65,12 +65,12 @@ static int connect_learn(struct coll_member *member, const struct sockaddr_stora
 				     GFP_KERNEL_ACCOUNT);
 	if (!member->net.peers)
 		return -ENOMEM;
-	member->id.same_host = connect_near(member);
+	member->id.same_host = connect_same_host(member);
 	return 0;
 }
 
-/* Call those of the neighbours that have a higher rank. */
-static int connect_call(struct coll_member *member)
+/* Begins the connections to neighbours with a higher rank. */
+static int connect_links(struct coll_member *member)
 {
 	struct coll_link *link;
 	int err = 0;
@@ -84,14 +84,14 @@ static int connect_call(struct coll_member *member)
 	return 0;
 }
 
-/* Of memory and of ports there may be enough a moment later. */
-static bool connect_may_pass(int err)
+/* Memory and ports may be available a moment later. */
+static bool connect_may_retry(int err)
 {
 	return err == -ENOMEM || err == -EDQUOT || err == -ENOBUFS || err == -ENFILE ||
 	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
-/* Some neighbour whose link is not complete. */
+/* A neighbour with a link that is not complete. */
 static u32 connect_missing(struct coll_member *member)
 {
 	struct coll_link *link;
@@ -121,8 +121,8 @@ static void connect_fail(struct coll_member *member)
 }
 
 /**
- * coll_connect_expire() - see whether a deadline has passed that nobody waits for
- * @member: the member; CONNECT may have been called without waiting
+ * coll_connect_expire() - fail a CONNECT that is late, if no thread waits for it
+ * @member: CONNECT may have been called without waiting
  *
  * Context: control runner.
  */
@@ -146,7 +146,7 @@ static int connect_wait(struct coll_member *member)
 		return left;
 	if (!left)
 		connect_fail(member);
-	/* Who is just aborting has entered the state before the rest. */
+	/* The state may be ABORTED while reason_record() still holds the lock. */
 	spin_lock(&member->fail.lock);
 	err = member->fail.aborted;
 	spin_unlock(&member->fail.lock);
@@ -155,15 +155,15 @@ static int connect_wait(struct coll_member *member)
 }
 
 /**
- * coll_member_connect() - meet the other ranks
- * @member: one that has joined; or that is connecting, to wait for that
- * @peers: addresses by rank
+ * coll_member_connect() - connect to the other ranks
+ * @member: one that has joined; or that connects already, to wait for it
+ * @peers: listening addresses by rank
  * @timeout_ms: as in struct collective_connect
- * @wait: until the group is up
+ * @wait: true to wait until the group is up
  *
- * Context: the process that joined; the member's mutex is held.
- * Return: 0, -EINPROGRESS, or another negative errno.  After a want of memory or of ports the
- * member is connecting, and the same call goes on with the links that were not called.
+ * Context: the process that joined; the member's mutex is held; may sleep.
+ * Return: 0, -EINPROGRESS, or another negative errno.  After an error for lack of memory or ports
+ * the member still connects, and the same call continues with the links that were not begun.
  */
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
 			u32 timeout_ms, bool wait)
@@ -190,9 +190,9 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 				   msecs_to_jiffies(member->id.heartbeat_ms));
 	}
 	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING) {
-		err = connect_call(member);
+		err = connect_links(member);
 		if (err) {
-			if (!connect_may_pass(err))
+			if (!connect_may_retry(err))
 				coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_RESET,
 						      member->id.rank,
 						      connect_missing(member));

@@ -19,7 +19,7 @@ static struct coll_member *control_member(struct coll_member_control *control)
 }
 
 /*
- * What comes from connections
+ * Events of connections
  */
 
 static struct coll_member *net_member(struct coll_net *net)

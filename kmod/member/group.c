@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups: which ranks there are in which network namespace.
+ * Groups: the ranks of this host, by network namespace and name.
  */
 #include <linux/cred.h>
 #include <linux/mutex.h>
@@ -80,12 +80,13 @@ static int group_admits(const struct coll_group *group, const struct coll_member
 }
 
 /**
- * coll_group_join() - enter a group of the caller's network namespace
- * @member: its rank, size and lanes are set; its group is set
- * @join: what was asked for
+ * coll_group_join() - enter a group of the caller's network namespace, making it if needed
+ * @member: its @id and @owner are set; its @group is set here
+ * @join: the request of the process
  *
- * Return: 0, -EBUSY when the rank is taken, -EEXIST when a group of this name
- * differs, -EACCES when it is another user's, or -ENOMEM.
+ * Context: the process that joins; may sleep.
+ * Return: 0; -EBUSY if the rank is taken; -EEXIST if the group of this name has another size or
+ * id; -EACCES if it belongs to another user; -EDQUOT or -ENOMEM.
  */
 int coll_group_join(struct coll_member *member, const struct collective_join *join)
 {
@@ -113,7 +114,7 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 	err = kobject_add(&member->kobj, &group->kobj, "%u", member->id.rank);
 	if (err)
 		goto recorder;
-	/* For as long as the member may look at it. */
+	/* The member uses the group until coll_group_leave(). */
 	kobject_get(&group->kobj);
 	list_add_tail(&member->group_node, &group->members);
 	goto unlock;
@@ -131,7 +132,9 @@ unlock:
 
 /**
  * coll_group_leave() - undo coll_group_join()
- * @member: the member
+ * @member: no runner of it runs any more
+ *
+ * Context: may sleep.
  */
 void coll_group_leave(struct coll_member *member)
 {
@@ -149,7 +152,7 @@ void coll_group_leave(struct coll_member *member)
 }
 
 /**
- * coll_group_setup() - make the place of groups in sysfs
+ * coll_group_setup() - make the folder of all groups in sysfs
  * @parent: the device
  *
  * Return: 0 or a negative errno.
@@ -167,7 +170,7 @@ int coll_group_setup(struct kobject *parent)
 	return err;
 }
 
-/** coll_group_cleanup() - undo coll_group_setup(); there is no group any more */
+/** coll_group_cleanup() - undo coll_group_setup(); no group is left */
 void coll_group_cleanup(void)
 {
 	kobject_del(groups_kobj);

@@ -88,10 +88,8 @@ static void member_stop(struct coll_member *member, bool reset)
 }
 
 /**
- * coll_member_use() - a call of the process that joined, which may have requests
- * @member: the member
- *
- * Nothing of the member goes away before coll_member_unuse().
+ * coll_member_use() - begin a call of the process that may have requests
+ * @member: stays complete until coll_member_unuse()
  *
  * Return: 0, -ENOTCONN or -EPERM.
  */
@@ -115,8 +113,8 @@ int coll_member_use(struct coll_member *member)
 }
 
 /**
- * coll_member_unuse() - such a call is over
- * @member: the member
+ * coll_member_unuse() - end such a call
+ * @member: as for coll_member_use()
  */
 void coll_member_unuse(struct coll_member *member)
 {
@@ -125,10 +123,10 @@ void coll_member_unuse(struct coll_member *member)
 }
 
 /**
- * coll_member_leave() - leave in good order
- * @member: the member
+ * coll_member_leave() - leave the group: in order if nothing is in flight, else by failing it
+ * @member: of any state
  *
- * Context: the member's mutex is held.
+ * Context: the member's mutex is held; may sleep.
  * Return: 0 or -ENOTCONN.
  */
 int coll_member_leave(struct coll_member *member)
@@ -141,7 +139,7 @@ int coll_member_leave(struct coll_member *member)
 	spin_lock(&member->fail.lock);
 	busy = member->requests.inflight || member->requests.nr_claimed;
 	early = member->fail.state < COLLECTIVE_STATE_UP;
-	/* Nobody begins to wait any more. */
+	/* No thread may begin to wait any more. */
 	WRITE_ONCE(member->fail.stopped, !busy && !early);
 	if (!busy && !early && !member->fail.aborted) {
 		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
@@ -150,8 +148,8 @@ int coll_member_leave(struct coll_member *member)
 	spin_unlock(&member->fail.lock);
 
 	/*
-	 * Others still wait for us; so do our own threads.  What is in flight may
-	 * still be collected, until the file is closed.
+	 * Peers still wait for this rank, and so may threads of this process.  Requests in flight
+	 * can be collected until the file is closed.
 	 */
 	if (busy || early)
 		coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_LEFT, member->id.rank,
@@ -167,8 +165,8 @@ int coll_member_leave(struct coll_member *member)
 }
 
 /*
- * A living process that has nothing in flight leaves in good order.  One that has
- * gets its memory back behind the fence, a dying one at once.
+ * A living process with nothing in flight leaves in order.  One with operations in flight gets its
+ * memory back after the fence, and a dying one at once.
  */
 static void member_end(struct coll_member *member)
 {
@@ -197,12 +195,11 @@ static void member_close_work(struct work_struct *work)
 
 /**
  * coll_member_close() - the file is released
- * @member: the member; gone afterwards
+ * @member: freed
  *
- * When this returns, rank, listener and pages are free; only sockets may linger.  The last
- * reference may be dropped by another process, or by a kernel thread that closes files of
- * others too.  That thread does not wait for operations in flight, which have their pages
- * until the fence: a work item does.
+ * When this returns, rank, listener and pages are free; only sockets may linger.  The exception is
+ * a file that is released by a kernel thread, which closes files of other processes, too: it must
+ * not wait for operations in flight, which keep their pages until the fence, so a work item does.
  *
  * Context: may sleep.
  */

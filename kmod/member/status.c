@@ -22,9 +22,9 @@ static void status_reason(struct collective_reason *reason, const struct coll_re
 	};
 }
 
-static void status_call(struct collective_call *call, const struct coll_rank_call *evidence)
+static void status_call(struct collective_call *call, const struct coll_rank_call *rank_call)
 {
-	const struct coll_signature *signature = &evidence->signature;
+	const struct coll_signature *signature = &rank_call->signature;
 
 	*call = (struct collective_call){
 		.opcode = signature->collective,
@@ -33,27 +33,28 @@ static void status_call(struct collective_call *call, const struct coll_rank_cal
 		.algorithm = signature->algorithm,
 		.flags = signature->flags,
 		.root = signature->root,
-		.rank = evidence->rank,
+		.rank = rank_call->rank,
 		.count = signature->count,
 		.layout = signature->layout,
 	};
 }
 
-/* Who is refused because the group has failed may ask at once why. */
+/* A process that was told of the failure may ask for its reason at once, before it is final. */
 static void status_settle(struct coll_member *member)
 {
-	if (smp_load_acquire(&member->fail.aborted))	/* then until when */
+	/* @aborted before @settled_at: pairs with reason_record(). */
+	if (smp_load_acquire(&member->fail.aborted))
 		wait_event_killable_timeout(member->fail.state_wait,
 					    coll_fail_reason_final(&member->fail, ktime_get_ns()),
 					    msecs_to_jiffies(COLL_SETTLE_INFERRED_MS) + 1);
 }
 
 /**
- * coll_member_status() - what there is to know of a member
- * @member: the member
+ * coll_member_status() - answer STATUS
+ * @member: of any state
  * @status: zero but for its size; filled in
  *
- * Context: may sleep: for COLL_SETTLE_INFERRED_MS after the group has failed.
+ * Context: may sleep, at most COLL_SETTLE_INFERRED_MS, after the group has failed.
  */
 void coll_member_status(struct coll_member *member, struct collective_status *status)
 {

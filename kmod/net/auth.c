@@ -2,17 +2,16 @@
 /*
  * Both ends of a connection prove that they know the group's secret.
  *
- *	call		who calls whom, of which group; a nonce
- *	answer		likewise, and another; HMAC(secret, ANSWER, call, answer)
+ *	call		ranks, group, lane; a nonce
+ *	answer		the same, and another nonce; HMAC(secret, ANSWER, call, answer)
  *	confirmation	the call again, and HMAC(secret, CONFIRM, call, answer)
  *
- * HMAC is HMAC-SHA256 of one byte that says which proof it is, and of the call and
- * the answer as they were sent, the place of the answer's own proof left zero.  So a
- * proof is of this group, these ranks, this lane and these two nonces: it cannot be
- * replayed, sent back, or used for another connection.  Who is called proves it
- * first, and learns nothing by that of who calls; nothing of the caller is believed
- * before the confirmation.  Each proof is good for one attempt, with a nonce of the
- * one who checks it: how long comparing it takes tells nothing that is of use later.
+ * HMAC is HMAC-SHA256 over one byte that names the proof, and over the call and the answer as sent,
+ * with zeros in place of the answer's own proof.  So a proof holds for this group, these ranks,
+ * this lane and these two nonces: it cannot be replayed, reflected, or used for another
+ * connection.  The accepting side proves first; it trusts nothing of the caller before the
+ * confirmation.  A proof is valid for one attempt, with a nonce of the side that checks it, so the
+ * time that a comparison takes reveals nothing of later use.
  */
 #include "compat/hmac.h"
 #include "core/wire/wire.h"
@@ -24,20 +23,20 @@
 static int auth_prove(const struct coll_net *net, u8 stage, const u8 *call,
 		      const u8 *answer, u8 *proof)
 {
-	u8 said[1 + 2 * COLL_HELLO_SIZE];
+	u8 message[1 + 2 * COLL_HELLO_SIZE];
 
-	said[0] = stage;
-	memcpy(said + 1, call, COLL_HELLO_SIZE);
-	memcpy(said + 1 + COLL_HELLO_SIZE, answer, COLL_HELLO_SIZE);
-	memset(said + 1 + COLL_HELLO_SIZE + PROOF_AT, 0, COLL_PROOF_SIZE);
-	return coll_hmac(net->secret, sizeof(net->secret), said, sizeof(said), proof);
+	message[0] = stage;
+	memcpy(message + 1, call, COLL_HELLO_SIZE);
+	memcpy(message + 1 + COLL_HELLO_SIZE, answer, COLL_HELLO_SIZE);
+	memset(message + 1 + COLL_HELLO_SIZE + PROOF_AT, 0, COLL_PROOF_SIZE);
+	return coll_hmac(net->secret, sizeof(net->secret), message, sizeof(message), proof);
 }
 
 /**
  * coll_auth_answer() - put the proof into an answer
- * @net: who answers
- * @call: COLL_HELLO_SIZE bytes, as they came
- * @answer: COLL_HELLO_SIZE bytes, complete but for the proof
+ * @net: of the member that answers
+ * @call: as received; COLL_HELLO_SIZE bytes
+ * @answer: complete but for the proof, which is filled in; COLL_HELLO_SIZE bytes
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
@@ -48,10 +47,10 @@ int coll_auth_answer(const struct coll_net *net, const u8 *call, u8 *answer)
 }
 
 /**
- * coll_auth_check_answer() - see whether who has answered knows the secret
- * @net: who has called
- * @call: COLL_HELLO_SIZE bytes, as they were sent
- * @answer: COLL_HELLO_SIZE bytes, as they came
+ * coll_auth_check_answer() - check the proof of an answer
+ * @net: of the member that has called
+ * @call: as sent; COLL_HELLO_SIZE bytes
+ * @answer: as received; COLL_HELLO_SIZE bytes
  *
  * Context: may sleep.
  * Return: 0, -EACCES, or another negative errno.
@@ -67,11 +66,11 @@ int coll_auth_check_answer(const struct coll_net *net, const u8 *call, const u8 
 }
 
 /**
- * coll_auth_confirm() - write the confirmation: what the caller sends, or has to
- * @net: either side
+ * coll_auth_confirm() - build the confirmation that the caller sends, and the other side expects
+ * @net: of the member on either side
  * @call: COLL_HELLO_SIZE bytes
  * @answer: COLL_HELLO_SIZE bytes
- * @confirm: COLL_HELLO_SIZE bytes, filled in; may be either of them
+ * @confirm: filled in, COLL_HELLO_SIZE bytes; may be @call or @answer
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.

@@ -14,9 +14,9 @@ struct coll_net;
 struct coll_runner;
 
 enum coll_conn_state {
-	COLL_CONN_CONNECTING,	/* the transport is */
-	COLL_CONN_GREETING,	/* our HELLO is leaving or theirs is awaited */
-	COLL_CONN_PROVING,	/* the caller's confirmation is on its way */
+	COLL_CONN_CONNECTING,	/* the transport connects */
+	COLL_CONN_HELLO,	/* HELLOs are sent and received */
+	COLL_CONN_PROVING,	/* the caller's confirmation is sent and received */
 	COLL_CONN_OPEN,
 	COLL_CONN_DOWN,
 };

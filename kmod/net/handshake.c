@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections until they are open: connect, accept, HELLO.
+ * The handshake: connections until they are open.
  *
- *	CONNECTING -> GREETING [-> PROVING] -> OPEN -> DOWN
+ *	CONNECTING -> HELLO [-> PROVING] -> OPEN -> DOWN
  *
- * The lower rank of a link calls the higher one, once for control and once for
- * each lane.  The caller sends a HELLO, the other end answers with one, and
- * nothing else is accepted before.  In a group with a secret the answer proves
- * that its sender knows it, and the caller does with a HELLO that confirms
- * (auth.c); who has called has no place and no link until then.  All of it is
- * done by the member's control runner; an open control connection stays with it,
- * an open data connection is given to its lane.
+ * The lower rank of a link connects to the higher one, once for control and once for each lane.
+ * It sends a HELLO (call), and the other rank sends one back (answer).  Nothing else is accepted
+ * before.  In a group with a secret the answer proves that its sender knows the secret, and the
+ * caller proves it with a third HELLO (confirmation, auth.c).  Until then an incoming connection
+ * has no slot in a link.  The control runner does all of this; then the link owns a control
+ * connection, and a lane owns a data connection.
  */
 #include <linux/cred.h>
 #include <linux/ktime.h>
@@ -25,12 +24,12 @@
 #include "net/link.h"
 #include "net/net.h"
 
-/* A stranger has so long to introduce himself... */
-#define COLL_GREETING_NS	(10 * NSEC_PER_SEC)
-/* ...or only so long, when others want his place: a peer's HELLO may be on its way. */
-#define COLL_GREETING_LEAST_NS	NSEC_PER_SEC
+/* Time for the HELLO of an incoming connection... */
+#define HANDSHAKE_NS	(10 * NSEC_PER_SEC)
+/* ...and the least of it when all slots are taken: a HELLO may be on its way. */
+#define HANDSHAKE_LEAST_NS	NSEC_PER_SEC
 
-/* A HELLO is all that is wanted before the connection is open. */
+/* Collects one HELLO, however its bytes arrive; what follows it stays in the socket. */
 static int handshake_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
@@ -83,14 +82,14 @@ static void conn_hello(struct coll_conn *conn, u8 stage)
 }
 
 /**
- * coll_conn_connect() - call a peer
- * @link: to it
+ * coll_conn_connect() - begin to connect to a peer
+ * @link: of the peer
  * @kind: enum coll_conn_kind
  * @lane: of a data connection
- * @addr: where it listens
+ * @addr: listening address of the peer
  *
- * Context: the process that connects.
- * Return: 0 when it is under way, or a negative errno.
+ * Context: the process that connects; may sleep.
+ * Return: 0 when the connection is in progress, or a negative errno.
  */
 int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		      const struct sockaddr_storage *addr)
@@ -125,15 +124,15 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 }
 
 /*
- * Who has to go when all places are taken: the stranger who has been silent for
- * longest, but nobody whom we called or who has introduced himself.
+ * The connection to be dropped when all slots are taken: the oldest incoming one without a valid
+ * HELLO, if it has had its least time.
  */
 static struct coll_conn *oldest_idle(struct coll_net *net)
 {
-	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
+	u64 since = ktime_get_ns() - HANDSHAKE_LEAST_NS;
 	struct coll_conn *conn;
 
-	/* COLL_HALF_OPEN_MAX, and those that we have called. */
+	/* At most COLL_HALF_OPEN_MAX and those that this rank has made. */
 	list_for_each_entry(conn, &net->handshakes, node)
 		if (!conn->outgoing && !conn->link)
 			return conn->created_ns < since ? conn : NULL;
@@ -152,13 +151,13 @@ static int conn_accept(struct coll_net *net)
 		coll_conn_delete(conn);
 		return err;
 	}
-	conn->state = COLL_CONN_GREETING;
+	conn->state = COLL_CONN_HELLO;
 	list_add_tail(&conn->node, &net->handshakes);
 	net->nr_handshakes++;
 	return 0;
 }
 
-/* Accept a number of them; 0: there may be more. */
+/* Accepts a bounded number.  Return: 0 if more may be waiting. */
 static int conn_accept_some(struct coll_net *net)
 {
 	struct coll_conn *silent = NULL;
@@ -175,7 +174,7 @@ static int conn_accept_some(struct coll_net *net)
 		err = conn_accept(net);
 		if (err)
 			return err;
-		/* His last chance. */
+		/* Completes if its HELLO has come meanwhile, else fails as too late. */
 		if (full)
 			coll_conn_handshake(silent, U64_MAX);
 	}
@@ -183,15 +182,14 @@ static int conn_accept_some(struct coll_net *net)
 }
 
 /**
- * coll_conn_accept() - accept what waits at the listener
- * @net: the connections of a member
+ * coll_conn_accept() - accept waiting connections
+ * @net: of the member
  *
- * The connections are those of the process that joined: its credentials, and, as all
- * that its runners allocate, its memory cgroup.  What their sockets queue is
- * charged to the cgroup of the thread that runs this, in a work item to the root's:
- * accept() takes that from current (mem_cgroup_sk_alloc()) whatever
- * set_active_memcg() says, and modules are given no way to hand on the
- * listener's.  Sockets that call are made by their process, and charged to it.
+ * An accepted connection has the credentials of the process that joined, and its memory is
+ * charged to that process's cgroup.  The data queued in its socket is not: accept() charges the
+ * cgroup of the running thread (mem_cgroup_sk_alloc() reads current and ignores
+ * set_active_memcg()), which is the root cgroup in a work item, and a module cannot pass on the
+ * listener's.  Sockets that connect are made by their process, and charged to it.
  *
  * Context: control runner.
  */
@@ -201,8 +199,8 @@ void coll_conn_accept(struct coll_net *net)
 	int err = conn_accept_some(net);
 
 	/*
-	 * When a place is free, or there may be memory again, at the next heartbeat; or as soon
-	 * as others had their turn.
+	 * Continue when a slot is free or memory may be available, at the next heartbeat; or, if
+	 * only the bound was reached, in the next run.
 	 */
 	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
 		set_bit(COLL_EVENT_READABLE, &net->listener_events);
@@ -212,8 +210,8 @@ void coll_conn_accept(struct coll_net *net)
 	revert_creds(cred);
 }
 
-/* The link to a caller, made if it is needed there before it is needed here. */
-static int conn_link(struct coll_net *net, u32 from)
+/* A peer may need the link before this rank does. */
+static int ensure_link(struct coll_net *net, u32 from)
 {
 	int err;
 
@@ -225,11 +223,11 @@ static int conn_link(struct coll_net *net, u32 from)
 	return err;
 }
 
-/* The place of a caller on the link to it. */
+/* Each connection of a link is made once. */
 static int claim_link_slot(struct coll_conn *conn)
 {
 	struct coll_link *link;
-	int err = conn_link(conn->net, conn->peer);
+	int err = ensure_link(conn->net, conn->peer);
 
 	if (err)
 		return err;
@@ -240,7 +238,7 @@ static int claim_link_slot(struct coll_conn *conn)
 	return 0;
 }
 
-/* May the one who says this HELLO be let in?  Who has to prove it is seated later. */
+/* Checks a call.  With a secret its slot is claimed after the proof. */
 static int handshake_check(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	struct coll_net *net = conn->net;
@@ -259,7 +257,7 @@ static int handshake_check(struct coll_conn *conn, const struct coll_hello *hell
 	return net->secured ? 0 : claim_link_slot(conn);
 }
 
-/* The errno of a refused call; -EREMOTEIO: the other end has no memory for it. */
+/* The errno of a refused call; -EREMOTEIO: the peer has no memory for the connection. */
 static int conn_refusal(const struct coll_hello *hello)
 {
 	switch (hello->error) {
@@ -272,7 +270,7 @@ static int conn_refusal(const struct coll_hello *hello)
 	return -EACCES;
 }
 
-/* The other end has answered the call; a refusal has the ranks of the call. */
+/* Checks an answer; a refusal carries the ranks of the call. */
 static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	const struct coll_net *net = conn->net;
@@ -309,7 +307,7 @@ static int conn_receive_hello(struct coll_conn *conn)
 	return 0;
 }
 
-/* We have called: until the answer is here, and is believed. */
+/* Connecting side: send the call, then receive and check the answer. */
 static int handshake_client(struct coll_conn *conn)
 {
 	struct coll_hello hello;
@@ -331,7 +329,7 @@ static int handshake_client(struct coll_conn *conn)
 	return err;
 }
 
-/* The caller is told why, and nothing else that the call does not say. */
+/* Tells the caller the errno, and nothing that its call does not contain. */
 static int conn_refuse(struct coll_conn *conn, int err)
 {
 	coll_wire_put_refusal(conn->hello, conn->buf, -err);
@@ -340,7 +338,7 @@ static int conn_refuse(struct coll_conn *conn, int err)
 	return err;
 }
 
-/* A call has come: write the answer.  What is no HELLO at all gets none. */
+/* Builds the answer to a call.  Bytes that are no HELLO are not answered. */
 static int conn_reply(struct coll_conn *conn)
 {
 	struct coll_hello hello;
@@ -359,7 +357,7 @@ static int conn_reply(struct coll_conn *conn)
 	return conn->net->secured ? coll_auth_answer(conn->net, conn->buf, conn->hello) : 0;
 }
 
-/* We are called: until he has our answer. */
+/* Accepting side: receive the call, then send the answer. */
 static int handshake_server(struct coll_conn *conn)
 {
 	int err = conn->answer_built ? 0 : conn_receive_hello(conn);
@@ -370,13 +368,13 @@ static int handshake_server(struct coll_conn *conn)
 		err = conn_send_hello(conn);
 	if (err || !conn->net->secured)
 		return err;
-	/* What has to come now takes the place of what has been sent. */
+	/* @hello becomes the confirmation that must come. */
 	conn->rx_len = 0;
 	return coll_auth_confirm(conn->net, conn->buf, conn->hello, conn->hello);
 }
 
-/* He proves that he knows the secret. */
-static int conn_confirmed(struct coll_conn *conn)
+/* Accepting side: receive the confirmation. */
+static int receive_confirmation(struct coll_conn *conn)
 {
 	int err = conn_receive_hello(conn);
 
@@ -385,28 +383,27 @@ static int conn_confirmed(struct coll_conn *conn)
 	return err ? err : claim_link_slot(conn);
 }
 
-/* One try to get on with it: 0 when open, -EAGAIN, or why it failed. */
+/* Return: 0 when the handshake is complete, -EAGAIN, or why it failed. */
 static int handshake_advance(struct coll_conn *conn)
 {
 	int err;
 
 	if (conn->state == COLL_CONN_CONNECTING) {
 		err = conn->ep.transport->status(&conn->ep);
-		/* Whatever the network says is no word of the peer's. */
+		/* An errno of the network is not an answer of the peer. */
 		if (err)
 			return err == -EINPROGRESS ? -EAGAIN : -ECONNRESET;
-		conn->state = COLL_CONN_GREETING;
+		conn->state = COLL_CONN_HELLO;
 	}
-	if (conn->state == COLL_CONN_GREETING) {
+	if (conn->state == COLL_CONN_HELLO) {
 		err = conn->outgoing ? handshake_client(conn) : handshake_server(conn);
 		if (err || !conn->net->secured)
 			return err;
 		conn->state = COLL_CONN_PROVING;
 	}
-	return conn->outgoing ? conn_send_hello(conn) : conn_confirmed(conn);
+	return conn->outgoing ? conn_send_hello(conn) : receive_confirmation(conn);
 }
 
-/* It is open: give it to its link. */
 static int conn_admit(struct coll_conn *conn)
 {
 	conn->rx_len = 0;
@@ -414,7 +411,7 @@ static int conn_admit(struct coll_conn *conn)
 	return coll_link_attach_conn(conn->link, conn);
 }
 
-/* Why a connection that this rank has called could not be opened. */
+/* Why a connection that this rank has made could not be opened. */
 static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
 {
 	struct coll_reason cause = {
@@ -444,10 +441,9 @@ static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
 }
 
 /*
- * A connection made on demand could not be opened.  A peer that has done its part
- * of the operation, and has left, does that too: only an operation that needs it fails.  The
- * peer's port may be another group's by then, which refuses the call: that is no breach of
- * the protocol.
+ * A connection made on demand could not be opened.  Only an operation that needs it fails, because
+ * a peer that has done its part and has left is not reachable either.  Another group may listen
+ * on the peer's port by then and refuse the call, so a refusal is no breach of the protocol.
  */
 static void conn_refused(struct coll_conn *conn, int err)
 {
@@ -464,7 +460,7 @@ static void conn_refused(struct coll_conn *conn, int err)
 		};
 	if (!link->refused_mask)
 		link->why = cause;
-	/* The reason, then the bit: pairs with lane_refused(). */
+	/* @why before the bit: pairs with lane_unreachable(). */
 	smp_mb__before_atomic();
 	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
 		&link->refused_mask);
@@ -494,7 +490,7 @@ static const char *reject_reason(int err)
 	return "it ended";
 }
 
-/* The caller could not or would not say that it belongs here. */
+/* The peer did not identify itself as a rank of this group. */
 static void count_rejected(struct coll_conn *conn, int err)
 {
 	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
@@ -507,8 +503,8 @@ static void count_rejected(struct coll_conn *conn, int err)
 }
 
 /**
- * coll_conn_handshake() - get on with a connection that is not open yet
- * @conn: one of the member's greeting ones; taken out when done or failed
+ * coll_conn_handshake() - advance the handshake of a connection
+ * @conn: in coll_net.handshakes; removed when the handshake has ended
  * @now: ns
  *
  * Context: control runner.
@@ -518,7 +514,7 @@ void coll_conn_handshake(struct coll_conn *conn, u64 now)
 	struct coll_net *net = conn->net;
 	int err = handshake_advance(conn);
 
-	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + COLL_GREETING_NS))
+	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + HANDSHAKE_NS))
 		return;
 
 	list_del_init(&conn->node);

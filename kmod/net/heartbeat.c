@@ -12,8 +12,11 @@
 #include "net/net.h"
 #include "trace/recorder.h"
 
-/* A data connection that is down names nobody, until control has had time to. */
-static bool link_broken(struct coll_link *link)
+/*
+ * A data connection that is down says nothing about the reason.  The control connection has two
+ * heartbeats to tell it.
+ */
+static bool data_down(struct coll_link *link)
 {
 	u32 i;
 
@@ -23,8 +26,8 @@ static bool link_broken(struct coll_link *link)
 	return false;
 }
 
-/* Right after LEAVE the connections end; if they do not, nobody is there any more. */
-static void link_leaving(struct coll_link *link)
+/* The connections end right after LEAVE; if they do not, the peer or its host is dead. */
+static void check_leave(struct coll_link *link)
 {
 	if (link->leave_timed_out || ++link->missed_heartbeats <= COLL_SILENCE_BEATS)
 		return;
@@ -33,9 +36,9 @@ static void link_leaving(struct coll_link *link)
 }
 
 /**
- * coll_link_ping() - ask whether the peer is there, and tell it how far this rank is
- * @link: the link
- * @now: ns
+ * coll_link_ping() - ask the peer for a PONG, and tell it how far this rank has submitted
+ * @link: of the peer
+ * @now: ns; comes back in the PONG
  *
  * Context: control runner.
  */
@@ -49,8 +52,8 @@ void coll_link_ping(struct coll_link *link, u64 now)
 }
 
 /**
- * coll_link_heartbeat() - one heartbeat interval has passed
- * @link: the link
+ * coll_link_heartbeat() - one heartbeat interval has passed: ping the peer, or report its silence
+ * @link: of the peer
  * @now: ns
  *
  * Context: control runner.
@@ -63,15 +66,15 @@ void coll_link_heartbeat(struct coll_link *link, u64 now)
 	if (READ_ONCE(net->fail->aborted))
 		return;
 	if (link->peer_left) {
-		link_leaving(link);
+		check_leave(link);
 		return;
 	}
 	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
-	/* Counted, not timed: a host that was stopped for a while missed them too. */
+	/* Heartbeats are counted, because a host that was suspended has missed them as well. */
 	if (++link->missed_heartbeats > COLL_SILENCE_BEATS)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, low, high);
-	else if (link_broken(link))
+	else if (data_down(link))
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, low, high);
 	else
 		coll_link_ping(link, now);

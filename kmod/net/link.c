@@ -16,8 +16,8 @@
 #include "trace/recorder.h"
 
 /*
- * Room for all that the requests in flight may have to tell before the peer reads
- * any of it.  The positions are u32 that wrap: a power of two.
+ * Space for all frames that the requests in flight may send before the peer reads any.  A power of
+ * two, because the positions are u32 that wrap.
  */
 static u32 link_tx_space(const struct coll_net *net)
 {
@@ -28,24 +28,25 @@ static u32 link_tx_space(const struct coll_net *net)
 
 /**
  * coll_link_get() - the link to a peer
- * @net: the connections of a member
- * @peer: rank
+ * @net: of the member
+ * @peer: rank of the peer
  *
+ * Context: any.
  * Return: the link, or NULL.
  */
 struct coll_link *coll_link_get(const struct coll_net *net, u32 peer)
 {
-	return READ_ONCE(net->links[peer]);	/* then what it points to: an address dependency */
+	return READ_ONCE(net->links[peer]);
 }
 
 /**
  * coll_link_new() - make the link to a peer
- * @net: the connections of a member
- * @peer: rank; there may be a link already
+ * @net: of the member
+ * @peer: rank of the peer; this rank, or one with a link, is no error
  * @required: true if CONNECT waits for it
  *
- * Context: process, or the control runner, which charges memory to the member's cgroup; no
- * other thread makes links of this member meanwhile.
+ * Context: a process that holds @link_mutex or joins, or the control runner with @link_mutex; may
+ * sleep.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_link_new(struct coll_net *net, u32 peer, bool required)
@@ -90,22 +91,21 @@ uncharge:
 	return -ENOMEM;
 }
 
-/* All connections that are this rank's to begin have been begun. */
-static bool link_called(const struct coll_link *link)
+/* Has this rank begun all connections of the link that it has to make? */
+static bool link_begun(const struct coll_link *link)
 {
 	return link->peer < link->net->id->rank ||
 	       READ_ONCE(link->nr_connecting) == 1 + link->net->id->nlanes;
 }
 
 /**
- * coll_link_connect() - begin to connect a link; the lower rank does
+ * coll_link_connect() - begin the connections of a link, if this is the lower rank
  * @link: the link
  *
- * When this fails, for want of memory or of a port, it may be called again: it goes on with
- * the connection that could not be begun.
+ * If this fails without memory or without a port, it may be called again, and continues with the
+ * connection that could not be begun.
  *
- * Context: the process that joined; the demand mutex is held, or CONNECT has not
- * let anybody else in yet.
+ * Context: the process that joined, with @link_mutex or before the group is up; may sleep.
  * Return: 0 or a negative errno.
  */
 int coll_link_connect(struct coll_link *link)
@@ -113,7 +113,7 @@ int coll_link_connect(struct coll_link *link)
 	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
 	int err = 0;
 
-	while (!err && !link_called(link)) {
+	while (!err && !link_begun(link)) {
 		err = link->nr_connecting ?
 		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :
 		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
@@ -124,22 +124,22 @@ int coll_link_connect(struct coll_link *link)
 }
 
 /**
- * coll_link_ensure() - an operation needs the link to a peer
- * @net: one that is up
- * @peer: rank, not ours
+ * coll_link_ensure() - make the link that an operation needs
+ * @net: of a member that is up
+ * @peer: another rank
  *
- * It need not be complete when this returns.  Of two ranks the lower one calls:
- * both need the link for the same operation.
+ * The link need not be complete when this returns.  Both ranks need it for the same operation, and
+ * the lower one connects.
  *
- * Context: the process that joined.
- * Return: 0 or a negative errno; the next operation that needs it tries again.
+ * Context: the process that joined; may sleep.
+ * Return: 0 or a negative errno; the next operation that needs the link tries again.
  */
 int coll_link_ensure(struct coll_net *net, u32 peer)
 {
 	struct coll_link *link = coll_link_get(net, peer);
 	int err;
 
-	if (link && link_called(link))
+	if (link && link_begun(link))
 		return 0;
 	mutex_lock(&net->link_mutex);
 	err = coll_link_new(net, peer, false);
@@ -150,11 +150,11 @@ int coll_link_ensure(struct coll_net *net, u32 peer)
 }
 
 /**
- * coll_link_flush_until() - nothing more is sent, and what was shall arrive
- * @link: the link, all of whose runners are stopped
- * @until: or be given up, in jiffies
+ * coll_link_flush_until() - send nothing more, and let what was sent arrive
+ * @link: the link; the member's runners are stopped.  Its sockets linger after it is freed
+ * @until: they are given up then; jiffies
  *
- * Context: may sleep; coll_link_free() and coll_lane_cleanup() wait for it.
+ * Context: may sleep.
  */
 void coll_link_flush_until(struct coll_link *link, unsigned long until)
 {
@@ -168,9 +168,11 @@ void coll_link_flush_until(struct coll_link *link, unsigned long until)
 }
 
 /**
- * coll_link_free() - end a link
- * @link: the link; its data connections are its lanes'
+ * coll_link_free() - free a link and its control connection
+ * @link: the link; its lanes have freed its data connections
  * @reset: drop what is queued
+ *
+ * Context: may sleep.
  */
 void coll_link_free(struct coll_link *link, bool reset)
 {
@@ -185,12 +187,12 @@ void coll_link_free(struct coll_link *link, bool reset)
 }
 
 /**
- * coll_link_attach_conn() - a connection has introduced itself
- * @link: that it belongs to
- * @conn: the connection; ours when this succeeds
+ * coll_link_attach_conn() - a connection is open: give it to the link or to its lane
+ * @link: of its peer
+ * @conn: the connection; owned by the link or lane if this succeeds
  *
  * Context: control runner.
- * Return: 0, -EBUSY when there is one already, or -ENOMEM.
+ * Return: 0, -EBUSY if the link has this connection already, -EDQUOT or -ENOMEM.
  */
 int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 {
@@ -230,7 +232,7 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 }
 
 /**
- * coll_link_run() - send and receive what there is
+ * coll_link_run() - send queued control frames, then receive
  * @link: the link
  *
  * Context: control runner.
@@ -243,7 +245,7 @@ void coll_link_run(struct coll_link *link)
 		coll_fail_report_kind(link->net->fail, COLLECTIVE_REASON_SILENCE,
 				      min(link->peer, link->net->id->rank),
 				      max(link->peer, link->net->id->rank));
-	/* Somebody waits for what has been posted. */
+	/* Sending first: peers wait for the queued frames. */
 	coll_link_send(link);
 	coll_link_receive(link);
 }

@@ -12,10 +12,10 @@
 
 /**
  * coll_link_queue_frame() - queue a control frame
- * @link: the link
+ * @link: of the peer
  * @control: the frame
  *
- * The caller sees to it that the control runner runs afterwards.
+ * The caller ensures that the control runner runs afterwards.
  *
  * Context: any but interrupts.
  */
@@ -41,26 +41,26 @@ void coll_link_queue_frame(struct coll_link *link, const struct coll_control *co
 }
 
 /**
- * coll_link_has_space() - is there room for what need not be told?
- * @link: the link
+ * coll_link_has_space() - may frames be queued that the protocol does not need?
+ * @link: of the peer
  *
- * Return: true when half of it is free.
+ * Return: true if half of the ring is free.
  */
 bool coll_link_has_space(struct coll_link *link)
 {
-	bool roomy;
+	bool space;
 
 	spin_lock(&link->out_lock);
-	roomy = link->tx_head - link->tx_tail <= link->tx_size / 2;
+	space = link->tx_head - link->tx_tail <= link->tx_size / 2;
 	spin_unlock(&link->out_lock);
-	return roomy;
+	return space;
 }
 
 /**
- * coll_link_queue_calls() - queue what two ranks have called
- * @link: the link; an ABORT of that instance follows
- * @instance: number of the operation
- * @calls: the two
+ * coll_link_queue_calls() - queue the calls of two ranks
+ * @link: of the peer; the caller queues the ABORT of the mismatch afterwards
+ * @instance: of the operation
+ * @calls: of the two ranks; a call that is not known is left out
  *
  * Context: any but interrupts.
  */
@@ -93,7 +93,7 @@ void coll_link_send(struct coll_link *link)
 
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->tx_blocked = false;
-	/* What is posted meanwhile has another run. */
+	/* Frames that are queued meanwhile may wait for another run. */
 	while (!conn->tx_blocked && done < link->tx_size) {
 		u32 at = link->tx_tail & (link->tx_size - 1);
 		u32 left, n;

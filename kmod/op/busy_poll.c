@@ -28,7 +28,7 @@
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "microseconds that a waiting thread polls before it sleeps; -1 (default): 200 if it has a CPU to itself, else 0; 0: nor does it help others copy");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll, and do not help other ranks copy");
 
 /* Bits of what a thread has lent itself to: control first, which has news for lanes. */
 enum {

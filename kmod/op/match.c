@@ -187,8 +187,8 @@ static void send_rounds(struct coll_request *request)
 		if ((request->rounds_heard & needed) != needed)
 			return;
 		if (coll_signature_paired(&request->signature))
-			coll_balance_tell(request->balances, request->balance, reqs->id->nranks,
-					  request->rounds_sent, &control.signature);
+			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
+					 request->rounds_sent, &control.signature);
 		next = coll_match_next_peer(reqs, request->rounds_sent);
 		coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
 	}
@@ -398,14 +398,15 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	u64 instance = control->instance;
 	const struct coll_failure *failed = NULL;
 	struct coll_signature signature = control->signature;
-	struct coll_balance balance = coll_balance_take(&signature);
+	struct coll_balance balance = coll_balance_get(&signature);
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool reached = false;
 	int fails;
 
 	/* Messages are not announced. */
-	if (instance & COLL_NAME_PAIR || control->position >= coll_match_rounds(reqs->id->nranks) ||
+	if (instance & COLL_INSTANCE_P2P ||
+	    control->position >= coll_match_rounds(reqs->id->nranks) ||
 	    peer != coll_match_prev_peer(reqs, control->position))
 		return -EPROTO;
 
@@ -592,8 +593,8 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 	/* A failure of ours, or one that is news: a rank passes a name on once. */
 	coll_for_each_link(link, reqs->net) {
 		/* A message is no business of others. */
-		if (!known || (instance & COLL_NAME_PAIR &&
-			       !coll_instance_p2p(instance, reqs->id->rank, link->peer)))
+		if (!known || (instance & COLL_INSTANCE_P2P &&
+			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
 			continue;
 		send_failure(link, instance, failure);
 	}

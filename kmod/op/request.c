@@ -300,7 +300,7 @@ static int request_demand_met(struct coll_requests *reqs, const struct coll_plan
 	int err = 0;
 
 	for (peer = 0; !err && peer < plan->nranks; peer++)
-		if (peer != plan->rank && plan->schedule->meets(plan, peer))
+		if (peer != plan->rank && plan->schedule->has_peer(plan, peer))
 			err = coll_link_ensure(reqs->net, peer);
 	return err;
 }
@@ -312,7 +312,7 @@ static int request_demand(struct coll_requests *reqs, const struct coll_plan *pl
 	u64 i, n;
 	int err = 0;
 
-	if (schedule->meets)
+	if (schedule->has_peer)
 		return schedule->steps(plan) ? request_demand_met(reqs, plan) : 0;
 	/* COLL_STEPS_MAX() at most. */
 	n = schedule->steps(plan);

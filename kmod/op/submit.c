@@ -86,9 +86,9 @@ static u64 make_instance(const struct coll_request *request)
 			coll_instance_keyed(request->op.key) : request->reqs->next_instance;
 	link = coll_link_get(request->reqs->net, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_instance_is_p2p(plan->rank, plan->root,
+		return coll_instance_p2p(plan->rank, plan->root,
 					    keyed ? request->op.key : link->next_tx_msg, keyed);
-	return coll_instance_is_p2p(plan->root, plan->rank,
+	return coll_instance_p2p(plan->root, plan->rank,
 				    keyed ? request->op.key : link->next_rx_msg, keyed);
 }
 
@@ -118,7 +118,7 @@ static void update_recent_bulk(const struct coll_request *request)
 	u32 *bulk = &request->reqs->recent_bulk;
 
 	if (!request->eager)
-		WRITE_ONCE(*bulk, COLL_BULK_LASTS);
+		WRITE_ONCE(*bulk, COLL_BULK_DECAY_OPS);
 	else if (*bulk)
 		WRITE_ONCE(*bulk, *bulk - 1);
 }

@@ -255,7 +255,7 @@ void coll_unexpected_succeeded(struct coll_requests *reqs, u64 name)
 void coll_unexpected_hear(struct coll_requests *reqs, u32 round, u64 count)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	coll_distance_hear(&reqs->match.unexpected->distance, round, count);
+	coll_distance_receive(&reqs->match.unexpected->distance, round, count);
 	submitted_due(reqs);
 }
 
@@ -269,6 +269,6 @@ u64 coll_unexpected_told(struct coll_requests *reqs, u32 round)
 	struct coll_distance *distance = &reqs->match.unexpected->distance;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	distance->told[round] = coll_distance_least(distance, reqs->next_instance, round);
-	return distance->told[round];
+	distance->sent[round] = coll_distance_least(distance, reqs->next_instance, round);
+	return distance->sent[round];
 }

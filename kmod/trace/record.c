@@ -24,11 +24,11 @@ static const char *name_in(const char * const *names, size_t n, u32 value)
 /* The instance as 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
 static void show_operation(struct seq_file *seq, const char *kind, u64 instance)
 {
-	const char *key = instance & COLL_NAME_KEYED ? "key:" : "";
-	u64 number = instance & ~(COLL_NAME_KEYED | COLL_NAME_PAIR);
+	const char *key = instance & COLL_INSTANCE_KEYED ? "key:" : "";
+	u64 number = instance & ~(COLL_INSTANCE_KEYED | COLL_INSTANCE_P2P);
 
 	seq_printf(seq, "%s op=", kind);
-	if (instance & COLL_NAME_PAIR) {
+	if (instance & COLL_INSTANCE_P2P) {
 		number &= COLLECTIVE_KEY_MAX;
 		seq_printf(seq, "%u>%u:", coll_instance_from(instance), coll_instance_to(instance));
 	}

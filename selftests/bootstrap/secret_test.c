@@ -12,8 +12,8 @@
 
 #include <collective.h>
 
-#include "comm.h"
-#include "secret.h"
+#include "bootstrap/secret.h"
+#include "comm/comm.h"
 #include "tap.h"
 
 #define DIGITS	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"
@@ -87,7 +87,7 @@ static void fd_is(int fd, int err, const char *name)
 	got = start(&comm, text);
 	right = got == err;
 	if (!got)
-		right &= is_key(comm->setup.secret->key) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
+		right &= is_key(comm->settings.secret->key) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
 	if (!tap_ok(right, "%s", name))
 		tap_note("%d %s", got, text);
 	if (!got)
@@ -171,12 +171,12 @@ static void search(struct found *found)
 }
 
 /* Far down the stack, where search() does not overwrite what is left there. */
-static __attribute__((noinline)) void prove_deep(const struct coll_setup *setup)
+static __attribute__((noinline)) void prove_deep(const struct coll_settings *settings)
 {
 	uint8_t hello[64] = { 0 }, nonce[COLL_NONCE_SIZE] = { 0 }, proof[COLL_PROOF_SIZE];
 	uint8_t room[64 << 10];
 
-	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, sizeof(hello), nonce, proof);
+	coll_secret_prove(settings, COLL_SIDE_CLIENT, hello, sizeof(hello), nonce, proof);
 	/* Keeps @room where it is. */
 	explicit_bzero(room, sizeof(room));
 }
@@ -195,7 +195,7 @@ static void test_memory(void)
 	search(&found);
 	if (!tap_ok(found.pages == 1 && !found.stray, "it is in one place, and in no core dump"))
 		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
-	prove_deep(&comm->setup);
+	prove_deep(&comm->settings);
 	search(&found);
 	if (!tap_ok(found.pages == 1 && !found.stray, "nor does a proof leave a copy"))
 		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);

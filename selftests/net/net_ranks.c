@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "begin.h"
+#include "init.h"
 
 /* Small numbers: sums of them are exact in float too. */
 static unsigned int element(unsigned int rank, unsigned int round, size_t i)
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	static const size_t counts[] = { 0, 1, 3, 251, 2048, 2049, 16384, 65537, 262144, 1048576 };
 	const unsigned int rounds = argc > 1 ? atoi(argv[1]) : 1;
 	const size_t max = argc > 2 ? strtoull(argv[2], NULL, 0) : 1 << 22;
-	struct coll_comm *comm = begin_comm();
+	struct coll_comm *comm = init_comm();
 	unsigned int round, done = 0;
 	void *a, *b;
 	size_t i;

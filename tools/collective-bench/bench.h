@@ -132,30 +132,20 @@ struct collective {
 	bool paired;
 	bool one_buffer;
 	bool two_buffers;
+	bool can_reproduce;
 	double (*bus_factor)(int nranks);
 	void (*prepare)(struct bench *bench, const struct trial *trial);
-	int (*run)(struct bench *bench, const struct trial *trial,
-		   struct coll_request **request);
+	int (*call)(struct bench *bench, const struct trial *trial);
+	int (*icall)(struct bench *bench, const struct trial *trial,
+		     struct coll_request **request);
 	uint64_t (*check)(struct bench *bench, const struct trial *trial);
 };
 
-extern const struct collective bench_allgather;
-extern const struct collective bench_allgatherv;
-extern const struct collective bench_allreduce;
-extern const struct collective bench_alltoall;
-extern const struct collective bench_alltoallv;
-extern const struct collective bench_barrier;
-extern const struct collective bench_broadcast;
-extern const struct collective bench_exscan;
-extern const struct collective bench_gather;
-extern const struct collective bench_gatherv;
-extern const struct collective bench_reduce;
-extern const struct collective bench_reduce_scatter;
-extern const struct collective bench_reduce_scatterv;
-extern const struct collective bench_scan;
-extern const struct collective bench_scatter;
-extern const struct collective bench_scatterv;
-extern const struct collective bench_send;
+/* Ends with an entry without a name. */
+extern const struct collective bench_collectives[];
+
+/* NULL: there is no collective of that name. */
+const struct collective *bench_find_collective(const char *name);
 
 /* Bytes from one operation's buffer to the next one's. */
 size_t bench_stride(const struct bench *bench);
@@ -174,19 +164,6 @@ void *bench_block(void *buffer, const struct trial *trial, int rank);
 /* Cut the elements of all blocks together into @trial's counts. */
 void bench_deal(const struct bench *bench, const struct collective *collective,
 		struct trial *trial);
-
-/* The bus factor where each link carries the vector once. */
-double bench_bus_once(int nranks);
-
-/* The bus factor where each link carries all blocks but one. */
-double bench_bus_blocks(int nranks);
-
-/* Write the input of one vector a rank. */
-void bench_prepare_vector(struct bench *bench, const struct trial *trial);
-
-/* Write the input of one block to be gathered: @in_place, where it will be. */
-void bench_prepare_gather(struct bench *bench, const struct trial *trial,
-			  bool in_place);
 
 /* Write the input of a block for each rank. */
 void bench_prepare_blocks(struct bench *bench, const struct trial *trial);

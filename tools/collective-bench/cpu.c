@@ -23,7 +23,7 @@ int bench_cpu(struct bench *bench, const struct collective *collective,
 		begin = cpu_time_us();
 	for (i = 0; !err && i < n; i++) {
 		bench->round++;
-		err = collective->run(bench, trial, NULL);
+		err = collective->call(bench, trial);
 	}
 	if (!err)
 		err = coll_barrier(bench->comm);

@@ -119,7 +119,7 @@ static int run_many(struct bench *bench, const struct collective *collective,
 
 	for (i = 0; !err && i < bench->nonblocking; i++) {
 		select_operation(bench, first, i);
-		err = collective->run(bench, trial, &requests[i]);
+		err = collective->icall(bench, trial, &requests[i]);
 	}
 	err_wait = coll_wait_all(requests, i);
 	return err ? err : err_wait;
@@ -150,7 +150,7 @@ static int repeat(struct bench *bench, const struct collective *collective,
 		begin = bench_now_us();
 		err = bench->nonblocking ?
 		      run_many(bench, collective, trial, first) :
-		      collective->run(bench, trial, NULL);
+		      collective->call(bench, trial);
 		end = bench_now_us();
 		if (err)
 			return bench_fail(bench, collective->name, err);

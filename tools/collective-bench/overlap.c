@@ -33,7 +33,7 @@ static int mean(struct bench *bench, const struct collective *collective,
 		if (err)
 			return bench_fail(bench, "barrier", err);
 		begin = bench_now_us();
-		err = collective->run(bench, trial, &request);
+		err = collective->icall(bench, trial, &request);
 		if (!err) {
 			compute(bench->device, units);
 			err = coll_wait(request);

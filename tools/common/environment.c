@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "environment.h"
-#include "ranks.h"
+#include "launch.h"
 
 #define SECRET_SIZE	32
 #define SECRET_TEXT_MAX	80
@@ -217,13 +217,13 @@ static int set_secret(void)
 	return getenv("COLL_SECRET_FILE") ? 0 : make_secret();
 }
 
-int environment_set(const struct ranks *ranks)
+int environment_set(const struct launch *launch)
 {
 	char address[INET6_ADDRSTRLEN], rendezvous[128];
 	struct sockaddr_storage addr;
-	int port = ranks->port, master = port + 1;
+	int port = launch->port, master = port + 1;
 
-	if (ranks->address ? !parse(ranks->address, &addr) : !choose_address(&addr)) {
+	if (launch->address ? !parse(launch->address, &addr) : !choose_address(&addr)) {
 		fprintf(stderr, "no address here, not even 127.0.0.1: ip link set lo up\n");
 		return -1;
 	}
@@ -244,8 +244,8 @@ int environment_set(const struct ranks *ranks)
 	snprintf(rendezvous, sizeof(rendezvous),
 		 addr.ss_family == AF_INET6 ? "[%s]:%d" : "%s:%d", address, port);
 	return set("COLL_RENDEZVOUS", rendezvous) || set("MASTER_ADDR", address) ||
-	       set_number("MASTER_PORT", master) || set_number("COLL_SIZE", ranks->n) ||
-	       set_number("WORLD_SIZE", ranks->n) || set_number("LOCAL_WORLD_SIZE", ranks->n) ||
+	       set_number("MASTER_PORT", master) || set_number("COLL_SIZE", launch->n) ||
+	       set_number("WORLD_SIZE", launch->n) || set_number("LOCAL_WORLD_SIZE", launch->n) ||
 	       set_secret() ? -1 : 0;
 }
 

@@ -36,62 +36,62 @@ static struct coll_task **engine_bucket(const struct coll_engine *engine, u64 in
  */
 struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance)
 {
-	struct coll_task *inst = *engine_bucket(engine, instance);
+	struct coll_task *task = *engine_bucket(engine, instance);
 
 	/* nhash names of ours. */
-	while (inst && inst->args.instance != instance)
-		inst = inst->namesake;
-	return inst;
+	while (task && task->args.instance != instance)
+		task = task->hash_next;
+	return task;
 }
 
-static void inst_hash(struct coll_task *inst)
+static void task_hash_add(struct coll_task *task)
 {
-	struct coll_task **bucket = engine_bucket(inst->engine, inst->args.instance);
+	struct coll_task **bucket = engine_bucket(task->engine, task->args.instance);
 
-	inst->namesake = *bucket;
-	*bucket = inst;
+	task->hash_next = *bucket;
+	*bucket = task;
 }
 
-static void inst_unhash(struct coll_task *inst)
+static void task_hash_remove(struct coll_task *task)
 {
-	struct coll_task **link = engine_bucket(inst->engine, inst->args.instance);
+	struct coll_task **link = engine_bucket(task->engine, task->args.instance);
 
-	while (*link != inst)
-		link = &(*link)->namesake;
-	*link = inst->namesake;
+	while (*link != task)
+		link = &(*link)->hash_next;
+	*link = task->hash_next;
 }
 
 /**
  * coll_engine_remove() - an instance is not in progress any more
- * @inst: the instance
+ * @task: the instance
  */
-void coll_engine_remove(struct coll_task *inst)
+void coll_engine_remove(struct coll_task *task)
 {
-	list_del(&inst->node);
-	list_del_init(&inst->leased);
-	list_del_init(&inst->waking);
-	list_del_init(&inst->copying);
-	inst_unhash(inst);
+	list_del(&task->node);
+	list_del_init(&task->leased);
+	list_del_init(&task->unexp_ready);
+	list_del_init(&task->local_copies);
+	task_hash_remove(task);
 }
 
 /**
- * coll_engine_copying() - an instance has something to copy, when nothing else is to be done
- * @inst: the instance
+ * coll_engine_queue_copy() - an instance has something to copy, when nothing else is to be done
+ * @task: the instance
  */
-void coll_engine_copying(struct coll_task *inst)
+void coll_engine_queue_copy(struct coll_task *task)
 {
-	if (list_empty(&inst->copying))
-		list_add_tail(&inst->copying, &inst->engine->local_copies);
+	if (list_empty(&task->local_copies))
+		list_add_tail(&task->local_copies, &task->engine->local_copies);
 }
 
 /**
- * coll_engine_wake() - an instance may take what came early
- * @inst: the instance
+ * coll_engine_queue_unexpected() - an instance may take what came early
+ * @task: the instance
  */
-void coll_engine_wake(struct coll_task *inst)
+void coll_engine_queue_unexpected(struct coll_task *task)
 {
-	if (list_empty(&inst->waking))
-		list_add_tail(&inst->waking, &inst->engine->unexp_ready);
+	if (list_empty(&task->unexp_ready))
+		list_add_tail(&task->unexp_ready, &task->engine->unexp_ready);
 }
 
 /**
@@ -111,30 +111,30 @@ bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 /**
  * coll_engine_begin() - begin an operation
  * @engine: the engine
- * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
+ * @task: zeroed memory, the engine's until it is complete; its @call is set.  Without a
  *	key the number of that is above any earlier one's
  *
  * May complete inline.  coll_engine_deliver_some() has to follow.
  *
  * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
  */
-int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst)
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
 {
-	u64 instance = inst->args.instance;
+	u64 instance = task->args.instance;
 
 	if (coll_task_find(engine, instance))
 		return -EEXIST;
 
-	inst->engine = engine;
-	inst->args.plan.lane = engine->lane;
-	inst->schedule = coll_plan_schedule(&inst->args.plan);
-	if (!inst->schedule)
+	task->engine = engine;
+	task->args.plan.lane = engine->lane;
+	task->schedule = coll_plan_schedule(&task->args.plan);
+	if (!task->schedule)
 		return -EOPNOTSUPP;
 	if (coll_instance_is_counted(instance))
 		engine->next = instance + 1;
-	inst_hash(inst);
-	list_add_tail(&inst->node, &engine->active);
-	coll_task_start_run(inst);
+	task_hash_add(task);
+	list_add_tail(&task->node, &engine->active);
+	coll_task_start(task);
 	return 0;
 }
 
@@ -144,18 +144,18 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst)
  * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
  *
  * Copying waits until nothing can be sent or received.  coll_engine_deliver_some() has to follow,
- * as what was set aside may let an operation begin.
+ * as what was set saved may let an operation begin.
  *
  * Return: false when there was nothing to copy.
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 	bool any = false;
 
-	while (budget && (inst = list_first_entry_or_null(&engine->local_copies, struct coll_task,
-							  copying))) {
-		budget -= min(coll_task_copy(inst, budget), budget);
+	while (budget && (task = list_first_entry_or_null(&engine->local_copies, struct coll_task,
+							  local_copies))) {
+		budget -= min(coll_task_copy(task, budget), budget);
 		any = true;
 	}
 	return any;
@@ -192,19 +192,19 @@ noinline void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instan
  */
 noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		inst = coll_task_find(engine, instance);
-		if (inst)
-			coll_task_abort(inst, error);
+		task = coll_task_find(engine, instance);
+		if (task)
+			coll_task_abort(task, error);
 		else
 			coll_engine_drop_unexpected(engine, instance);
 		return;
 	}
 	engine->failed = true;
-	list_for_each_entry_safe(inst, next, &engine->active, node)
-		coll_task_abort(inst, error);
+	list_for_each_entry_safe(task, next, &engine->active, node)
+		coll_task_abort(task, error);
 }
 
 /**
@@ -216,12 +216,12 @@ noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int er
  */
 noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 
 	engine->now = now;
 	/* Those that receive what was sent without a copy: nhash at most. */
-	list_for_each_entry_safe(inst, next, &engine->leased, leased)
-		coll_task_tick(inst);
+	list_for_each_entry_safe(task, next, &engine->leased, leased)
+		coll_task_tick(task);
 }
 
 /**
@@ -231,21 +231,21 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
  */
 noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 
 	list_add_tail(&stream->node, &engine->streams);
-	list_for_each_entry(inst, &engine->active, node)
-		coll_task_connected(inst, stream);
+	list_for_each_entry(task, &engine->active, node)
+		coll_task_connected(task, stream);
 }
 
-/* What the run that is received finds in the stage; @inst may be gone then. */
-static u64 inst_unstage(struct coll_task *inst)
+/* What the run that is received finds in the stage; @task may be gone then. */
+static u64 task_deliver_unexpected(struct coll_task *task)
 {
 	struct coll_stream *stream = NULL;
 
-	if (!inst_received(inst))
-		stream = inst->engine->ops->stream(inst->engine->ctx, inst->rx.from);
-	return stream ? coll_stream_deliver_unexpected(stream, inst->args.instance) : 0;
+	if (!task_rx_done(task))
+		stream = task->engine->ops->stream(task->engine->ctx, task->rx.from);
+	return stream ? coll_stream_deliver_unexpected(stream, task->args.instance) : 0;
 }
 
 /**
@@ -258,16 +258,17 @@ static u64 inst_unstage(struct coll_task *inst)
  */
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 	u64 used = 0;
 
 	while (used < budget &&
-	       (inst = list_first_entry_or_null(&engine->unexp_ready, struct coll_task, waking))) {
-		u64 cost = inst_unstage(inst);
+	       (task = list_first_entry_or_null(&engine->unexp_ready, struct coll_task,
+						unexp_ready))) {
+		u64 cost = task_deliver_unexpected(task);
 
 		used += cost;
 		if (!cost)
-			list_del_init(&inst->waking);
+			list_del_init(&task->unexp_ready);
 	}
 	return used;
 }
@@ -286,14 +287,15 @@ noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool fai
 				      bool (*gone)(void *ctx, u32 peer))
 {
 	const struct coll_stream *stream;
-	const struct coll_task *inst;
+	const struct coll_task *task;
 
 	list_for_each_entry(stream, &engine->streams, node)
-		if (stream->tx_inst && (failed || !stream->tx_inst->error) &&
+		if (stream->tx_task && (failed || !stream->tx_task->error) &&
 		    gone(engine->ctx, stream->peer))
 			return stream->peer;
-	list_for_each_entry(inst, &engine->active, node) {
-		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_task_lacks(inst, gone);
+	list_for_each_entry(task, &engine->active, node) {
+		u32 peer = task->error &&
+			!failed ? COLL_NOBODY : coll_task_find_lacking(task, gone);
 
 		if (peer != COLL_NOBODY)
 			return peer;
@@ -309,10 +311,10 @@ noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool fai
  */
 u32 coll_engine_next_source(const struct coll_engine *engine)
 {
-	const struct coll_task *inst;
+	const struct coll_task *task;
 
-	list_for_each_entry(inst, &engine->active, node)
-		if (!inst->error && !inst_received(inst))
-			return inst->rx.from;
+	list_for_each_entry(task, &engine->active, node)
+		if (!task->error && !task_rx_done(task))
+			return task->rx.from;
 	return COLL_NOBODY;
 }

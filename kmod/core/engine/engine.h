@@ -33,9 +33,9 @@ struct coll_stream;
  * @stream: the stream to rank @peer, or NULL: coll_engine_connected() will tell
  * @control: send a control frame to @peer; @control->lane is filled in
  * @kick: @stream may have something to send; ask coll_stream_next()
- * @complete: @inst is complete, with @inst->error; its buffers are free again
- * @mismatch: rank @peer sends what does not fit @inst, which should be aborted
- * @vector: the vector registers are needed (true) or no longer (false)
+ * @complete: @task is complete, with @task->error; its buffers are free again
+ * @mismatch: rank @peer sends what does not fit @task, which should be aborted
+ * @fpu: the vector registers are needed (true) or no longer (false)
  * @failed: has an operation of this name failed, in progress here or not?  For ever, of a name
  *	with a key and of a message; of others, at least until the name is submitted here.
  *	coll_engine_abort() follows, on every lane
@@ -46,9 +46,9 @@ struct coll_engine_ops {
 	struct coll_stream *(*stream)(void *ctx, u32 peer);
 	void (*control)(void *ctx, u32 peer, const struct coll_control *control);
 	void (*kick)(void *ctx, struct coll_stream *stream);
-	void (*complete)(void *ctx, struct coll_task *inst);
-	void (*mismatch)(void *ctx, struct coll_task *inst, u32 peer);
-	void (*vector)(void *ctx, bool begin);
+	void (*complete)(void *ctx, struct coll_task *task);
+	void (*mismatch)(void *ctx, struct coll_task *task, u32 peer);
+	void (*fpu)(void *ctx, bool begin);
 	bool (*failed)(void *ctx, u64 instance);
 };
 
@@ -77,31 +77,31 @@ struct coll_task_args {
 
 /* Bytes of a stage, and how many hashes of names it tells apart: see unexpected.c. */
 #define COLL_UNEXP_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
-#define COLL_STAGE_HASH		64
+#define COLL_UNEXP_HASH		64
 
 /* Streams that may read our memory on behalf of one instance at a time. */
-#define COLL_MARKS	8
+#define COLL_ZC_REFS	8
 
 /**
  * struct coll_zc_ref - how far a peer reads our memory
  * @stream: to that peer; NULL: it has consumed all of it
  * @position: it must have consumed up to here, as a position on @stream
- * @inst: whose memory it is
+ * @task: whose memory it is
  * @node: in the list of @stream
  */
 struct coll_zc_ref {
 	struct coll_stream *stream;
 	u64 position;
-	struct coll_task *inst;
+	struct coll_task *task;
 	struct list_head node;
 };
 
 /**
- * struct coll_turn - how far a peer is whose run was left
+ * struct coll_peer_run - how far a peer is whose run was left
  * @peer: rank
  * @limit: that it was granted, of what it sends to us
  */
-struct coll_turn {
+struct coll_peer_run {
 	u32 peer;
 	u64 limit;
 };
@@ -117,7 +117,7 @@ struct coll_turn {
  * @args: what was asked for
  * @schedule: how it is done
  * @nsteps: its number of steps
- * @local: what is to be copied here, and has not been
+ * @local_copy: what is to be copied here, and has not been
  * @save_input: what is to be copied before it begins, likewise
  * @exchanging: the window is to be filled further: see scratch_window.c
  * @error: 0, or the negative errno that it was aborted with
@@ -126,10 +126,10 @@ struct coll_turn {
  * @granted: the sender of this run has been granted all of it
  * @run_started: what comes for this run may be taken
  * @rts_sent: the receiver of the run that is sent was asked for a grant
- * @odd: a peer has called something else, and it will be aborted: nothing more of it is
+ * @mismatched: a peer has called something else, and it will be aborted: nothing more of it is
  *	taken or sent
- * @sized: @rx is roomy, and has the length that was told now...
- * @room: ...instead of this one
+ * @length_known: @rx is roomy, and has the length that was told now...
+ * @capacity: ...instead of this one
  * @received: bytes that were told to come, where a step is roomy
  * @tx_step: step that sends
  * @tx_off: bytes of it already framed
@@ -139,42 +139,42 @@ struct coll_turn {
  * @rx_off: bytes of it stored, in whole elements
  * @rx: that step
  * @rx_stream: the stream that is in the middle of a frame of it
- * @left: bytes that have left windowed scratch...
- * @reached: ...or will have, or never be there, when the frame that has begun has
+ * @scratch_freed: bytes that have left windowed scratch...
+ * @scratch_reserved: ...or will have, or never be there, when the frame that has begun has
  * @grant_step: step up to which what comes has room...
  * @grant_off: ...and how many bytes of it
  * @grant_limit: which makes so many bytes that its sender may send us
  * @grant_scratch: bytes of scratch for all that has been granted
- * @turn: of peers that may have another run
+ * @peer_run: of peers that may have another run
  * @zc_ref: what was sent without a copy
  * @zc_source: stream that lent us bytes without a copy; its lease must be valid
  *	when we succeed, when we forward them, and before the next run begins
  * @lease_expired: it is not
  * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
  * @tx_node: in one of its lists
- * @tx_turn: its place among those that send there
+ * @tx_order: its place among those that send there
  * @tx_parked: it was found that nothing may be sent, and nothing has happened since
  * @leased: in the engine's list, if it has a @zc_source
- * @waking: in the engine's list
- * @copying: in the engine's list, if there is anything to copy
+ * @unexp_ready: in the engine's list
+ * @local_copies: in the engine's list, if there is anything to copy
  * @node: in the engine's list of instances
- * @namesake: the next one of the same hash
+ * @hash_next: the next one of the same hash
  */
 struct coll_task {
 	struct coll_engine *engine;
 	struct coll_task_args args;
 	const struct coll_schedule *schedule;
 	u64 nsteps;
-	struct coll_local local;
-	struct coll_local save_input;
+	struct coll_local_copy local_copy;
+	struct coll_local_copy save_input;
 	bool exchanging;
 	int error;
 	u32 open_frames;
 	bool granted;
 	bool run_started;
 	bool rts_sent;
-	bool odd;
-	bool sized;
+	bool mismatched;
+	bool length_known;
 
 	u64 tx_step;
 	u64 tx_off;
@@ -185,30 +185,30 @@ struct coll_task {
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
-	u64 room;
+	u64 capacity;
 	u64 received;
 
-	u64 left;
-	u64 reached;
+	u64 scratch_freed;
+	u64 scratch_reserved;
 	u64 grant_step;
 	u64 grant_off;
 	u64 grant_limit;
 	u64 grant_scratch;
-	struct coll_turn turn[2];
+	struct coll_peer_run peer_run[2];
 
-	struct coll_zc_ref zc_ref[COLL_MARKS];
+	struct coll_zc_ref zc_ref[COLL_ZC_REFS];
 	struct coll_stream *zc_source;
 	bool lease_expired;
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
-	u64 tx_turn;
+	u64 tx_order;
 	bool tx_parked;
 	struct list_head leased;
-	struct list_head waking;
-	struct list_head copying;
+	struct list_head unexp_ready;
+	struct list_head local_copies;
 	struct list_head node;
-	struct coll_task *namesake;
+	struct coll_task *hash_next;
 };
 
 /**
@@ -277,14 +277,14 @@ struct coll_engine {
  * @sending: instances whose step sends to this peer, and perhaps may; in their turn
  * @waiting: those for which there was nothing to send or no grant...
  * @starving: ...or no credit, not even to ask for a grant
- * @turns: counts turns of @sending
- * @lent: marks of instances, by position
- * @tx_head: header of the frame that is leaving
- * @tx_head_left: bytes of it that have not left
+ * @tx_orders: counts turns of @sending
+ * @zc_refs: marks of instances, by position
+ * @tx_hdr: header of the frame that is leaving
+ * @tx_hdr_left: bytes of it that have not left
  * @tx_left: bytes of its payload that have not left
  * @tx_off: where they are, in ...
  * @tx_mem: ... this memory
- * @tx_inst: the instance it belongs to, NULL between frames
+ * @tx_task: the instance it belongs to, NULL between frames
  * @tx_copy: its payload is to be copied
  * @tx_scratch: it lies in scratch, that is free again when it has left
  * @tx_position: payload bytes framed so far
@@ -293,13 +293,13 @@ struct coll_engine {
  * @tx_credit: how far @tx_eager may go
  * @tx_credited: of what was given back, told by control frames
  * @grants: what the peer can take
- * @rx_head: header of the frame that is arriving
- * @rx_head_got: bytes of it that have arrived
+ * @rx_hdr: header of the frame that is arriving
+ * @rx_hdr_len: bytes of it that have arrived
  * @rx_data: the header, once it is complete
  * @rx_open: a frame is open, and @sink takes its payload
  * @rx_cost: what the bytes cost that were received last: see coll_piece_cost()
- * @rx_last: what came last was the end of a step
- * @rx_inst: the instance it belongs to, NULL when discarded or staged
+ * @rx_step_end: what came last was the end of a step
+ * @rx_task: the instance it belongs to, NULL when discarded or staged
  * @sink: what becomes of its payload
  * @rx_position: payload bytes consumed so far
  * @rx_eager: eager bytes received so far
@@ -308,9 +308,9 @@ struct coll_engine {
  * @rx_credited: of these, by control frames
  * @unexp_buf: eager frames that came before their turn, COLL_UNEXP_SIZE bytes: see unexpected.c
  * @unexp_len: bytes of complete ones
- * @stage_end: where the next one goes
- * @stage_head: by hash of their names: where the first of them is, plus one; 0: none
- * @stage_tail: likewise, the last one
+ * @unexp_end: where the next one goes
+ * @unexp_head: by hash of their names: where the first of them is, plus one; 0: none
+ * @unexp_tail: likewise, the last one
  */
 struct coll_stream {
 	struct coll_engine *engine;
@@ -322,14 +322,14 @@ struct coll_stream {
 	struct list_head sending;
 	struct list_head waiting;
 	struct list_head starving;
-	u64 turns;
-	struct list_head lent;
-	u8 tx_head[COLL_DATA_SIZE];
-	u32 tx_head_left;
+	u64 tx_orders;
+	struct list_head zc_refs;
+	u8 tx_hdr[COLL_DATA_SIZE];
+	u32 tx_hdr_left;
 	u32 tx_left;
 	u64 tx_off;
 	const struct coll_mem *tx_mem;
-	struct coll_task *tx_inst;
+	struct coll_task *tx_task;
 	bool tx_copy;
 	bool tx_scratch;
 	u64 tx_position;
@@ -339,13 +339,13 @@ struct coll_stream {
 	u64 tx_credited;
 	struct coll_grants grants;
 
-	u8 rx_head[COLL_DATA_SIZE];
-	u32 rx_head_got;
+	u8 rx_hdr[COLL_DATA_SIZE];
+	u32 rx_hdr_len;
 	struct coll_data rx_data;
 	bool rx_open;
-	bool rx_last;
+	bool rx_step_end;
 	u64 rx_cost;
-	struct coll_task *rx_inst;
+	struct coll_task *rx_task;
 	struct coll_sink sink;
 	u64 rx_position;
 	u64 rx_eager;
@@ -354,14 +354,14 @@ struct coll_stream {
 	u64 rx_credited;
 	u8 *unexp_buf;
 	u32 unexp_len;
-	u32 stage_end;
-	u32 stage_head[COLL_STAGE_HASH];
-	u32 stage_tail[COLL_STAGE_HASH];
+	u32 unexp_end;
+	u32 unexp_head[COLL_UNEXP_HASH];
+	u32 unexp_tail[COLL_UNEXP_HASH];
 };
 
 /* engine.c: instances */
 void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash);
-int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst);
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *task);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
@@ -389,13 +389,13 @@ static inline void coll_engine_deliver_unexpected(struct coll_engine *engine)
 /**
  * coll_engine_submit() - begin an operation, and take all that came early for it
  * @engine: the engine
- * @inst: see coll_engine_begin()
+ * @task: see coll_engine_begin()
  *
  * Return: as that.
  */
-static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *inst)
+static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *task)
 {
-	int err = coll_engine_begin(engine, inst);
+	int err = coll_engine_begin(engine, task);
 
 	coll_engine_deliver_unexpected(engine);
 	return err;
@@ -451,7 +451,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
  */
 static inline bool coll_stream_lent(const struct coll_stream *stream)
 {
-	return stream->rx_open && stream->rx_inst && stream->rx_inst->zc_source;
+	return stream->rx_open && stream->rx_task && stream->rx_task->zc_source;
 }
 
 /**
@@ -460,7 +460,7 @@ static inline bool coll_stream_lent(const struct coll_stream *stream)
  */
 static inline bool coll_stream_idle(const struct coll_stream *stream)
 {
-	return !stream->tx_inst && !stream->rx_open && !stream->rx_head_got;
+	return !stream->tx_task && !stream->rx_open && !stream->rx_hdr_len;
 }
 
 #endif /* COLL_ENGINE_H */

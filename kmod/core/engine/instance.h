@@ -28,19 +28,19 @@
  * use, and none can come too late: a run does not end before all of its grants
  * have come.
  */
-#ifndef COLL_NAME_H
-#define COLL_NAME_H
+#ifndef COLL_INSTANCE_H
+#define COLL_INSTANCE_H
 
 #include "core/env.h"
 
 #include <linux/collective.h>
 
-#define COLL_NAME_KEYED		COLLECTIVE_INSTANCE_KEYED
-#define COLL_NAME_PAIR		COLLECTIVE_INSTANCE_MESSAGE
-#define COLL_NAME_NUMBER_BITS	40
-#define COLL_NAME_RANK_BITS	10
+#define COLL_INSTANCE_KEYED		COLLECTIVE_INSTANCE_KEYED
+#define COLL_INSTANCE_P2P		COLLECTIVE_INSTANCE_MESSAGE
+#define COLL_INSTANCE_NUMBER_BITS	40
+#define COLL_INSTANCE_RANK_BITS	10
 
-static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_NAME_RANK_BITS);
+static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_INSTANCE_RANK_BITS);
 
 /**
  * coll_instance_is_counted() - does the order of calls name it?
@@ -50,7 +50,7 @@ static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_NAME_RANK_BITS);
  */
 static inline bool coll_instance_is_counted(u64 name)
 {
-	return !(name & (COLL_NAME_KEYED | COLL_NAME_PAIR));
+	return !(name & (COLL_INSTANCE_KEYED | COLL_INSTANCE_P2P));
 }
 
 /**
@@ -59,23 +59,23 @@ static inline bool coll_instance_is_counted(u64 name)
  */
 static inline u64 coll_instance_keyed(u64 key)
 {
-	return COLL_NAME_KEYED | key;
+	return COLL_INSTANCE_KEYED | key;
 }
 
 /**
- * coll_instance_is_p2p() - the name of a message
+ * coll_instance_p2p() - the name of a message
  * @from: rank of the sender
  * @to: rank of the receiver
  * @number: its key, or how many went before it
  * @keyed: it is a key
  */
-static inline u64 coll_instance_is_p2p(u32 from, u32 to, u64 number, bool keyed)
+static inline u64 coll_instance_p2p(u32 from, u32 to, u64 number, bool keyed)
 {
-	u64 mask = BIT_ULL(COLL_NAME_NUMBER_BITS) - 1;
+	u64 mask = BIT_ULL(COLL_INSTANCE_NUMBER_BITS) - 1;
 
-	return (keyed ? COLL_NAME_KEYED : 0) | COLL_NAME_PAIR |
-	       (u64)from << (COLL_NAME_NUMBER_BITS + COLL_NAME_RANK_BITS) |
-	       (u64)to << COLL_NAME_NUMBER_BITS | (number & mask);
+	return (keyed ? COLL_INSTANCE_KEYED : 0) | COLL_INSTANCE_P2P |
+	       (u64)from << (COLL_INSTANCE_NUMBER_BITS + COLL_INSTANCE_RANK_BITS) |
+	       (u64)to << COLL_INSTANCE_NUMBER_BITS | (number & mask);
 }
 
 /**
@@ -97,18 +97,18 @@ static inline u32 coll_instance_to(u64 name)
 }
 
 /**
- * coll_instance_p2p() - is it a message between two ranks?
+ * coll_instance_is_between() - is it a message between two ranks?
  * @name: of an operation
  * @a: rank
  * @b: rank
  *
  * Return: true when it is a message and these are its ends.
  */
-static inline bool coll_instance_p2p(u64 name, u32 a, u32 b)
+static inline bool coll_instance_is_between(u64 name, u32 a, u32 b)
 {
 	u32 from = coll_instance_from(name), to = coll_instance_to(name);
 
-	return name & COLL_NAME_PAIR && ((from == a && to == b) || (from == b && to == a));
+	return name & COLL_INSTANCE_P2P && ((from == a && to == b) || (from == b && to == a));
 }
 
 /*
@@ -118,21 +118,21 @@ static inline bool coll_instance_p2p(u64 name, u32 a, u32 b)
 extern u64 coll_instance_hash_factor;
 
 /* Names of operations that follow each other are kept together, so many of them. */
-#define COLL_NAME_NEIGHBOURS	8
+#define COLL_INSTANCE_NEIGHBOURS	8
 
 /**
  * coll_instance_hash() - spread names over a table
  * @name: the name
  * @size: of the table, a power of two
  *
- * Return: a number below @size, in the same block of COLL_NAME_NEIGHBOURS for names between two
+ * Return: a number below @size, in the same block of COLL_INSTANCE_NEIGHBOURS for names between two
  * multiples of it.
  */
 static inline u32 coll_instance_hash(u64 name, u32 size)
 {
-	u64 spread = name / COLL_NAME_NEIGHBOURS * coll_instance_hash_factor >> 32;
+	u64 spread = name / COLL_INSTANCE_NEIGHBOURS * coll_instance_hash_factor >> 32;
 
-	return ((spread * size >> 32) ^ name % COLL_NAME_NEIGHBOURS) & (size - 1);
+	return ((spread * size >> 32) ^ name % COLL_INSTANCE_NEIGHBOURS) & (size - 1);
 }
 
-#endif /* COLL_NAME_H */
+#endif /* COLL_INSTANCE_H */

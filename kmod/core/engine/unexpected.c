@@ -11,7 +11,7 @@
 #include "core/engine/task.h"
 
 /**
- * struct stage_frame - what precedes a frame's payload, at any byte
+ * struct unexp_frame - what precedes a frame's payload, at any byte
  * @instance: see struct coll_data
  * @offset: likewise
  * @length: likewise
@@ -21,7 +21,7 @@
  * @flags: likewise
  * @gone: it has been taken
  */
-struct stage_frame {
+struct unexp_frame {
 	u64 instance;
 	u64 offset;
 	u32 length;
@@ -32,35 +32,35 @@ struct stage_frame {
 	bool gone;
 };
 
-static_assert(sizeof(struct stage_frame) <= COLL_DATA_SIZE);
+static_assert(sizeof(struct unexp_frame) <= COLL_DATA_SIZE);
 
-static void frame_read(const struct coll_stream *stream, u32 at, struct stage_frame *frame)
+static void frame_read(const struct coll_stream *stream, u32 at, struct unexp_frame *frame)
 {
 	memcpy(frame, stream->unexp_buf + at, sizeof(*frame));
 }
 
-static void frame_write(struct coll_stream *stream, u32 at, const struct stage_frame *frame)
+static void frame_write(struct coll_stream *stream, u32 at, const struct unexp_frame *frame)
 {
 	memcpy(stream->unexp_buf + at, frame, sizeof(*frame));
 }
 
-static u32 stage_bucket(u64 instance)
+static u32 unexp_bucket(u64 instance)
 {
-	return coll_instance_hash(instance, COLL_STAGE_HASH);
+	return coll_instance_hash(instance, COLL_UNEXP_HASH);
 }
 
 /* Link the frame at @at, the last one so far. */
-static void stage_link(struct coll_stream *stream, u32 at, struct stage_frame *frame)
+static void unexp_link(struct coll_stream *stream, u32 at, struct unexp_frame *frame)
 {
-	u32 bucket = stage_bucket(frame->instance), tail = stream->stage_tail[bucket];
+	u32 bucket = unexp_bucket(frame->instance), tail = stream->unexp_tail[bucket];
 
 	frame->next = 0;
 	frame_write(stream, at, frame);
-	stream->stage_tail[bucket] = at + 1;
-	if (!stream->stage_head[bucket]) {
-		stream->stage_head[bucket] = at + 1;
+	stream->unexp_tail[bucket] = at + 1;
+	if (!stream->unexp_head[bucket]) {
+		stream->unexp_head[bucket] = at + 1;
 	} else {
-		struct stage_frame last;
+		struct unexp_frame last;
 
 		frame_read(stream, tail - 1, &last);
 		last.next = at + 1;
@@ -69,25 +69,25 @@ static void stage_link(struct coll_stream *stream, u32 at, struct stage_frame *f
 }
 
 /* Close the holes. */
-static noinline void stage_compact(struct coll_stream *stream)
+static noinline void unexp_compact(struct coll_stream *stream)
 {
-	u32 from = 0, to = 0, end = stream->stage_end;
+	u32 from = 0, to = 0, end = stream->unexp_end;
 
-	memset(stream->stage_head, 0, sizeof(stream->stage_head));
+	memset(stream->unexp_head, 0, sizeof(stream->unexp_head));
 	while (from < end) {
-		struct stage_frame frame;
+		struct unexp_frame frame;
 		u32 cost;
 
 		frame_read(stream, from, &frame);
 		cost = COLL_DATA_SIZE + frame.length;
 		if (!frame.gone) {
 			memmove(stream->unexp_buf + to, stream->unexp_buf + from, cost);
-			stage_link(stream, to, &frame);
+			unexp_link(stream, to, &frame);
 			to += cost;
 		}
 		from += cost;
 	}
-	stream->stage_end = to;
+	stream->unexp_end = to;
 }
 
 /**
@@ -100,10 +100,10 @@ static noinline void stage_compact(struct coll_stream *stream)
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 {
 	if (!stream->unexp_len)
-		stream->stage_end = 0;
-	if (stream->stage_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
-		stage_compact(stream);
-	return stream->unexp_buf + stream->stage_end + COLL_DATA_SIZE;
+		stream->unexp_end = 0;
+	if (stream->unexp_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
+		unexp_compact(stream);
+	return stream->unexp_buf + stream->unexp_end + COLL_DATA_SIZE;
 }
 
 /**
@@ -113,7 +113,7 @@ u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
  */
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 {
-	struct stage_frame frame = {
+	struct unexp_frame frame = {
 		.instance = data->instance,
 		.offset = data->offset,
 		.length = data->length,
@@ -122,8 +122,8 @@ void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 		.flags = data->flags,
 	};
 
-	stage_link(stream, stream->stage_end, &frame);
-	stream->stage_end += COLL_DATA_SIZE + data->length;
+	unexp_link(stream, stream->unexp_end, &frame);
+	stream->unexp_end += COLL_DATA_SIZE + data->length;
 	stream->unexp_len += COLL_DATA_SIZE + data->length;
 }
 
@@ -142,7 +142,7 @@ void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			  struct coll_unexp_place *place, struct coll_data *data)
 {
-	struct stage_frame frame;
+	struct unexp_frame frame;
 
 	do {
 		if (place->at) {
@@ -150,7 +150,7 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			place->before = place->at;
 			place->at = frame.next;
 		} else {
-			place->at = stream->stage_head[stage_bucket(instance)];
+			place->at = stream->unexp_head[unexp_bucket(instance)];
 		}
 		if (!place->at)
 			return NULL;
@@ -176,20 +176,20 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
  */
 void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place)
 {
-	struct stage_frame frame, before;
+	struct unexp_frame frame, before;
 	u32 bucket;
 
 	frame_read(stream, place->at - 1, &frame);
-	bucket = stage_bucket(frame.instance);
+	bucket = unexp_bucket(frame.instance);
 	if (place->before) {
 		frame_read(stream, place->before - 1, &before);
 		before.next = frame.next;
 		frame_write(stream, place->before - 1, &before);
 	} else {
-		stream->stage_head[bucket] = frame.next;
+		stream->unexp_head[bucket] = frame.next;
 	}
 	if (!frame.next)
-		stream->stage_tail[bucket] = place->before;
+		stream->unexp_tail[bucket] = place->before;
 	frame.gone = true;
 	frame_write(stream, place->at - 1, &frame);
 	stream->unexp_len -= COLL_DATA_SIZE + frame.length;
@@ -204,5 +204,5 @@ void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place
  */
 bool coll_unexp_holds(const struct coll_stream *stream, u64 instance)
 {
-	return stream->stage_head[stage_bucket(instance)];
+	return stream->unexp_head[unexp_bucket(instance)];
 }

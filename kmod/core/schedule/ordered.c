@@ -159,8 +159,8 @@ const struct coll_schedule coll_ordered_reduce = {
 	.steps	= ordered_steps,
 	.step	= ordered_step,
 	.next	= ordered_next,
-	.meets	= ordered_meets,
-	.local	= coll_local_alone,
+	.has_peer	= ordered_meets,
+	.local_copy	= coll_local_alone,
 	.scratch = ordered_scratch,
 };
 
@@ -172,7 +172,7 @@ const struct coll_schedule coll_ordered_reduce_scatter = {
 	.steps	= ordered_steps,
 	.step	= ordered_step,
 	.next	= ordered_next,
-	.meets	= ordered_meets,
-	.local	= coll_local_alone,
+	.has_peer	= ordered_meets,
+	.local_copy	= coll_local_alone,
 	.scratch = ordered_scratch,
 };

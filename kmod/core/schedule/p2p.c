@@ -34,7 +34,7 @@ static void send_step(const struct coll_plan *plan, u64 i __maybe_unused,
 	step->single_frame = true;
 }
 
-const struct coll_schedule coll_pair_send = {
+const struct coll_schedule coll_p2p_send = {
 	.name	= "send",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= pair_steps,
@@ -51,7 +51,7 @@ static void recv_step(const struct coll_plan *plan, u64 i __maybe_unused,
 	step->length_from_sender = plan->varlen;
 }
 
-const struct coll_schedule coll_pair_recv = {
+const struct coll_schedule coll_p2p_recv = {
 	.name	= "receive",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= pair_steps,

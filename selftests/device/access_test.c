@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose a group is: another user can neither join nor disturb it, and what has its
+ * name in another network namespace is another group.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <collective.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/open_device.h"
+#include "lib/two_ranks.h"
+
+#define NOBODY	65534
+
+/* Run it in a process of its own, that of another user. */
+static int as_nobody(int (*fn)(const void *arg), const void *arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+		      fn(arg));
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+struct visit {
+	const char *name;
+	__u64 id;
+	const struct sockaddr_storage *addr;
+};
+
+/* To be the rank that is missing; then a group of one's own, which is allowed. */
+static int dial_unauthenticated(const void *arg)
+{
+	const struct visit *visit = arg;
+	struct collective_join join;
+	int fd = member_open();
+
+	CHECK(fd >= 0);
+	join_valid(&join, visit->name, visit->id);
+	join.rank = 1;
+	CHECK_EQ(-EACCES, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+	join_valid(&join, "nobodys", visit->id);
+	join.nranks = 1;
+	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+	CHECK_EQ(0, member_leave(fd));
+	return 0;
+}
+
+TEST_F(open_device, another_user_does_not_join)
+{
+	struct visit visit = { .name = self->name, .id = self->id };
+	struct collective_status status;
+	struct collective_join join;
+	int other = member_open();
+
+	join_valid(&join, self->name, self->id);
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
+	EXPECT_EQ(0, as_nobody(dial_unauthenticated, &visit));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
+	/* The place is still there for whom it is meant. */
+	join_valid(&join, self->name, self->id);
+	join.rank = 1;
+	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
+	close(other);
+}
+
+/* Even with a file that was handed over. */
+static int meddle(const void *arg)
+{
+	const int *fd = arg;
+	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1 };
+	__u32 buffer;
+	char memory[64];
+
+	CHECK_EQ(-EPERM, member_barrier(fd[0]));
+	CHECK_EQ(-EPERM, member_ioctl(fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
+	CHECK_EQ(-EPERM, member_register(fd[0], memory, sizeof(memory), 0, &buffer));
+	CHECK_EQ(-EPERM, member_unregister(fd[0], 1));
+	CHECK_EQ(-EPERM, member_leave(fd[0]));
+	close(fd[0]);
+	return 0;
+}
+
+TEST_F(two_ranks, another_user_does_not_meddle)
+{
+	__u64 request;
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
+	EXPECT_EQ(0, as_nobody(meddle, self->fd));
+	EXPECT_EQ(0, member_barrier(self->fd[1]));
+	EXPECT_EQ(0, member_wait(self->fd[0], request, 0));
+}
+
+/* The same name, number and ranks: whoever is there does not meet those here. */
+static int elsewhere(const struct visit *visit)
+{
+	struct collective_join join;
+	int fd;
+
+	CHECK_EQ(0, unshare(CLONE_NEWNET));
+	CHECK_EQ(0, loopback_set(true));
+	fd = member_open();
+	join_valid(&join, visit->name, visit->id);
+	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+	/* Nor can those be called from here. */
+	CHECK_EQ(-ECONNRESET, member_connect(fd, visit->addr, 2, 5000));
+	close(fd);
+	return 0;
+}
+
+TEST_F(open_device, namespaces)
+{
+	struct sockaddr_storage addr[2];
+	struct visit visit = { .name = self->name, .id = self->id, .addr = addr };
+	struct collective_status status;
+	int other = member_open(), code;
+	pid_t pid;
+
+	ASSERT_EQ(0, member_join(self->fd, self->name, self->id, 0, 2, &addr[0]));
+	ASSERT_EQ(0, member_join(other, self->name, self->id, 1, 2, &addr[1]));
+	pid = fork();
+	if (!pid)
+		_exit(elsewhere(&visit));
+	ASSERT_EQ(pid, waitpid(pid, &code, 0));
+	EXPECT_EQ(0, code);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
+	close(other);
+}
+
+/*
+ * The device of a group, as packages make it
+ */
+
+#define DEVICE		"/dev/collective"
+#define DEVICE_GROUP	12345
+
+FIXTURE(device) {
+	struct stat before;
+};
+
+FIXTURE_SETUP(device)
+{
+	ASSERT_EQ(0, stat(DEVICE, &self->before));
+	ASSERT_EQ(0, chown(DEVICE, 0, DEVICE_GROUP));
+	ASSERT_EQ(0, chmod(DEVICE, 0660));
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	EXPECT_EQ(0, chown(DEVICE, self->before.st_uid, self->before.st_gid));
+	EXPECT_EQ(0, chmod(DEVICE, self->before.st_mode & 07777));
+}
+
+/* Is it said what to do? */
+static int locked_out(const void *arg)
+{
+	char detail[512] = "", line[256];
+	struct coll_config config = {
+		.size = sizeof(config),
+		.detail = detail,
+		.detail_size = sizeof(detail),
+	};
+	struct coll_comm *comm;
+	bool advised = false;
+	FILE *pipe;
+
+	CHECK_EQ(-EACCES, coll_init(&comm, &config));
+	printf("# %s\n", detail);
+	CHECK(strstr(detail, "group 12345") && strstr(detail, "collectivectl check"));
+	pipe = popen("collectivectl check", "r");
+	while (pipe && fgets(line, sizeof(line), pipe)) {
+		printf("# %s", line);
+		advised |= !!strstr(line, "usermod -aG 12345");
+	}
+	CHECK(pipe && pclose(pipe) > 0);
+	CHECK(advised);
+	return 0;
+}
+
+static int let_in(const void *arg)
+{
+	int fd = member_open();
+
+	CHECK(fd >= 0);
+	close(fd);
+	return 0;
+}
+
+TEST_F(device, of_a_group)
+{
+	const gid_t group = DEVICE_GROUP;
+
+	EXPECT_EQ(0, as_nobody(locked_out, NULL));
+	ASSERT_EQ(0, syscall(SYS_setgroups, 1, &group));
+	EXPECT_EQ(0, as_nobody(let_in, NULL));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Kernel memory that calls and peers make the module allocate: it counts against a limit of
+ * the user's, is charged to the memory cgroup that joined, and is returned.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/two_ranks.h"
+#include "lib/raw_peer.h"
+
+#define LIMIT		"/sys/module/collective/parameters/user_memory_mib"
+#define OTHER_USER	65534
+#define MIB		(1024 * 1024)
+
+/* A rank of as many others as there can be, on as many lanes: some 40 MiB. */
+#define LARGE_RANKS	COLLECTIVE_RANKS_MAX
+#define LARGE_RANK	(LARGE_RANKS - 1)
+#define LARGE_LANES	COLLECTIVE_LANES_MAX
+
+FIXTURE(account) {
+	char before[32];
+	int limit;
+};
+
+/* The limit's file stays open: it is changed by processes that could not open it. */
+FIXTURE_SETUP(account)
+{
+	ASSERT_EQ(0, file_get(LIMIT, self->before, sizeof(self->before)));
+	self->limit = open(LIMIT, O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->limit);
+}
+
+FIXTURE_TEARDOWN(account)
+{
+	EXPECT_LT(0, pwrite(self->limit, self->before, strlen(self->before), 0));
+	close(self->limit);
+}
+
+static int limit_set(int limit, unsigned int mib)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%u", mib);
+
+	return pwrite(limit, text, n, 0) == n ? 0 : -errno;
+}
+
+/* Run it in a process of its own, that of a user that the limit holds for. */
+static int as_other_user(int (*fn)(int limit), int limit)
+{
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(setrlimit(RLIMIT_MEMLOCK, &any) ||
+		      setresgid(OTHER_USER, OTHER_USER, OTHER_USER) ||
+		      setresuid(OTHER_USER, OTHER_USER, OTHER_USER) || fn(limit));
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+struct large {
+	char name[33];
+	__u64 id;
+	struct sockaddr_storage addr;
+	int fd;
+};
+
+static int join_lanes(int fd, const char *name, __u64 id, unsigned int rank,
+		      unsigned int nranks, unsigned int lanes, struct sockaddr_storage *addr)
+{
+	struct collective_join join = {
+		.size = sizeof(join),
+		.id = id,
+		.rank = rank,
+		.nranks = nranks,
+		.lanes = lanes,
+		.addr_len = sizeof(*addr),
+	};
+	int err;
+
+	memcpy(join.name, name, strlen(name));
+	loopback(addr, AF_INET);
+	memcpy(join.addr, addr, sizeof(*addr));
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+	memcpy(addr, join.addr, sizeof(*addr));
+	return err;
+}
+
+static int large_join(struct large *large)
+{
+	group_unique(large->name, sizeof(large->name), &large->id);
+	large->fd = member_open();
+	return join_lanes(large->fd, large->name, large->id, LARGE_RANK, LARGE_RANKS,
+			  LARGE_LANES, &large->addr);
+}
+
+/* Call as other ranks do, until one is refused; how many were not. */
+static unsigned int large_call(const struct large *large, int *fds, unsigned int n)
+{
+	struct raw_peer_config call = {
+		.addr = &large->addr,
+		.name = large->name,
+		.id = large->id,
+		.to = LARGE_RANK,
+		.nranks = LARGE_RANKS,
+		.lanes = LARGE_LANES,
+		.inflight = 512,
+	};
+	__u8 hello[512];
+
+	/* Those at distances that are powers of two have links since JOIN. */
+	for (call.from = 0; call.from < n; call.from++) {
+		raw_peer_hello(&call, 0, 0, hello);
+		fds[call.from] = raw_peer_dial(&call, hello);
+		if (fds[call.from] < 0)
+			break;
+	}
+	return call.from;
+}
+
+static void close_all(const int *fds, unsigned int n)
+{
+	while (n--)
+		close(fds[n]);
+}
+
+static int join_is_limited(int limit)
+{
+	struct sockaddr_storage addr;
+	struct large large, other;
+	unsigned int i;
+
+	CHECK_EQ(0, limit_set(limit, 16));
+	CHECK_EQ(-EDQUOT, large_join(&large));
+	/* Nothing is kept of that: what fits is let in, and the file is like a new one. */
+	CHECK_EQ(0, member_join(large.fd, large.name, large.id, 0, 1, &addr));
+	close(large.fd);
+
+	CHECK_EQ(0, limit_set(limit, 64));
+	for (i = 0; i < 20; i++) {
+		CHECK_EQ(0, large_join(&large));
+		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") > 30 * MIB);
+		CHECK_EQ(-EDQUOT, large_join(&other));
+		close(other.fd);
+		/* By LEAVE, and by the end of the file. */
+		if (i % 2)
+			CHECK_EQ(0, member_leave(large.fd));
+		close(large.fd);
+	}
+	return 0;
+}
+
+TEST_F(account, join)
+{
+	EXPECT_EQ(0, as_other_user(join_is_limited, self->limit));
+}
+
+static int privileged_joins(int limit)
+{
+	struct large large;
+
+	CHECK_EQ(0, limit_set(limit, 1));
+	CHECK_EQ(0, large_join(&large));
+	CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") > 30 * MIB);
+	close(large.fd);
+	return 0;
+}
+
+TEST_F(account, privileged)
+{
+	EXPECT_EQ(0, privileged_joins(self->limit));
+}
+
+/* Bytes of a block. */
+#define SCRATCH_BLOCK	(4U * MIB)
+
+/* Have two ranks begin an operation that takes half a MiB of scratch memory a lane. */
+static int scratch_submit(const int *fd, __u8 *const *memory, __u64 *request)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_UINT8,
+		.count = SCRATCH_BLOCK,
+	};
+	int i, err = 0;
+
+	for (i = 0; !err && i < 2; i++) {
+		op.send = (uintptr_t)memory[i];
+		op.recv = (uintptr_t)memory[i];
+		err = member_start(fd[i], &op, &request[i]);
+	}
+	return err;
+}
+
+static int scratch_is_limited(int limit)
+{
+	struct sockaddr_storage addr[2];
+	unsigned int i, mib, needed;
+	__u64 id, request[2];
+	__u8 *memory[2];
+	char name[33];
+	int fd[2];
+
+	CHECK_EQ(0, limit_set(limit, 256));
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		fd[i] = member_open();
+		CHECK_EQ(0, join_lanes(fd[i], name, id, i, 2, LARGE_LANES, &addr[i]));
+		memory[i] = mmap(NULL, 2 * SCRATCH_BLOCK, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(memory[i] != MAP_FAILED);
+	}
+	CHECK_EQ(0, two_ranks_connect(fd, addr));
+	needed = member_value(name, 0, "memory_bytes");
+	CHECK_EQ(0, scratch_submit(fd, memory, request));
+	needed = member_value(name, 0, "memory_bytes") - needed;
+	CHECK(needed >= LARGE_LANES * MIB / 2);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(0, member_wait(fd[i], request[i], 0));
+
+	/* Little more than what there is: the operation is refused, a small one is not. */
+	mib = (member_value(name, 0, "memory_bytes") + member_value(name, 1, "memory_bytes")) /
+	      MIB + 2;
+	CHECK_EQ(0, limit_set(limit, mib));
+	for (i = 0; i < 10; i++) {
+		CHECK_EQ(-EDQUOT, scratch_submit(fd, memory, request));
+		CHECK_EQ(0, member_start(fd[0], &(struct collective_op) {
+			.opcode = COLLECTIVE_BARRIER }, &request[0]));
+		CHECK_EQ(0, member_barrier(fd[1]));
+		CHECK_EQ(0, member_wait(fd[0], request[0], 0));
+	}
+	/* Enough for one at a time: each gives it back. */
+	CHECK_EQ(0, limit_set(limit, mib + 2 * needed / MIB + 2));
+	for (i = 0; i < 30; i++) {
+		CHECK_EQ(0, scratch_submit(fd, memory, request));
+		CHECK_EQ(0, member_wait(fd[0], request[0], 0));
+		CHECK_EQ(0, member_wait(fd[1], request[1], 0));
+	}
+	close(fd[0]);
+	close(fd[1]);
+	return 0;
+}
+
+TEST_F(account, scratch)
+{
+	EXPECT_EQ(0, as_other_user(scratch_is_limited, self->limit));
+}
+
+static bool refused_once(const struct large *large)
+{
+	const __u64 end = now_ms() + 10000;
+
+	while (member_value(large->name, LARGE_RANK, "refused_connections") != 1 && now_ms() < end)
+		sleep_ms(5);
+	return member_value(large->name, LARGE_RANK, "refused_connections") == 1;
+}
+
+/* Peers are let in as long as there is memory: as many the next time. */
+static int links_are_limited(int limit)
+{
+	unsigned int n, last = 0, i;
+	struct large large;
+	int fds[64];
+
+	CHECK_EQ(0, limit_set(limit, 64));
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(0, large_join(&large));
+		n = large_call(&large, fds, 64);
+		CHECK(n >= 3 && n < 64);
+		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") <= 64 * MIB);
+		/* It is counted when it has been answered. */
+		CHECK(refused_once(&large));
+		CHECK(!last || n == last);
+		last = n;
+		close(large.fd);
+		close_all(fds, n);
+	}
+	return 0;
+}
+
+TEST_F(account, links)
+{
+	EXPECT_EQ(0, as_other_user(links_are_limited, self->limit));
+}
+
+/*
+ * Memory cgroups
+ */
+
+#define CGROUP_ROOT	"/tmp/account_test.cgroup"
+#define CGROUP		CGROUP_ROOT "/member"
+
+static long long cgroup_mib(void)
+{
+	char text[32];
+
+	return file_get(CGROUP "/memory.current", text, sizeof(text)) ? -1 : atoll(text) / MIB;
+}
+
+static bool cgroup_make(void)
+{
+	mkdir(CGROUP_ROOT, 0700);
+	if (mount("cgroup2", CGROUP_ROOT, "cgroup2", 0, NULL))
+		return false;
+	file_set(CGROUP_ROOT "/cgroup.subtree_control", "+memory");
+	mkdir(CGROUP, 0700);
+	return cgroup_mib() >= 0;
+}
+
+static void cgroup_unmake(void)
+{
+	rmdir(CGROUP);
+	umount(CGROUP_ROOT);
+	rmdir(CGROUP_ROOT);
+}
+
+/* For a while: it is let go of with the network's last references, and in batches. */
+static bool cgroup_below(long long mib)
+{
+	const __u64 end = now_ms() + 10000;
+
+	while (cgroup_mib() >= mib && now_ms() < end)
+		sleep_ms(20);
+	return cgroup_mib() < mib;
+}
+
+struct cgroup_shared {
+	struct group_shared flags;
+	struct large large;
+};
+
+static int cgroup_member(struct cgroup_shared *shared)
+{
+	CHECK_EQ(0, file_set(CGROUP "/cgroup.procs", "0"));
+	CHECK_EQ(0, large_join(&shared->large));
+	flag_set(&shared->flags, 0, 1);
+	CHECK(flag_wait(&shared->flags, 1, 1, 60000));
+	close(shared->large.fd);
+	flag_set(&shared->flags, 0, 2);
+	CHECK(flag_wait(&shared->flags, 1, 2, 60000));
+	return 0;
+}
+
+TEST_F(account, cgroup)
+{
+	struct cgroup_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long long before, joined, called;
+	int fds[24], status;
+	unsigned int n;
+	pid_t pid;
+
+	ASSERT_NE(MAP_FAILED, shared);
+	if (!cgroup_make()) {
+		cgroup_unmake();
+		SKIP(return, "no memory controller in cgroup v2");
+	}
+	before = cgroup_mib();
+	pid = fork();
+	if (!pid)
+		_exit(cgroup_member(shared));
+	ASSERT_TRUE(flag_wait(&shared->flags, 0, 1, 60000));
+	joined = cgroup_mib();
+	EXPECT_LE(30, joined - before);
+	/* From another cgroup: work items make the links. */
+	n = large_call(&shared->large, fds, ARRAY_SIZE(fds));
+	EXPECT_EQ(ARRAY_SIZE(fds), n);
+	called = cgroup_mib();
+	EXPECT_LE(2 * (n - 3), called - joined);
+	flag_set(&shared->flags, 1, 1);
+	EXPECT_TRUE(flag_wait(&shared->flags, 0, 2, 60000));
+	EXPECT_TRUE(cgroup_below(before + 10));
+	TH_LOG("MiB: %lld, joined %lld, called %lld, closed %lld", before, joined, called,
+	       cgroup_mib());
+	close_all(fds, n);
+	flag_set(&shared->flags, 1, 2);
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	cgroup_unmake();
+	munmap(shared, sizeof(*shared));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which algorithm a call gets: its own, the group's, or what AUTO means. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+
+#define RANKS	4
+#define SMALL	64
+
+static int broadcast(struct rank *r, unsigned int algorithm, size_t bytes)
+{
+	static char buffer[1 << 16];
+	struct collective_op op = {
+		.opcode = COLLECTIVE_BROADCAST,
+		.type = COLLECTIVE_UINT8,
+		.algorithm = algorithm,
+		.count = bytes,
+		.send = (uintptr_t)buffer,
+		.recv = (uintptr_t)buffer,
+	};
+
+	return member_submit(r->fd, &op);
+}
+
+/* Messages that the root of a small broadcast sends; or a negative errno. */
+static long long broadcast_fan(struct rank *r, unsigned int algorithm)
+{
+	long long before = rank_value(r, "bytes_sent");
+	int err = broadcast(r, algorithm, SMALL);
+
+	if (!err)
+		err = member_barrier(r->fd);
+	return err ? err : (rank_value(r, "bytes_sent") - before) / SMALL;
+}
+
+/* Along the ring the root sends to one, in a tree of four to two. */
+static int fans(struct rank *r)
+{
+	const unsigned int group = r->group->config.algorithm[COLLECTIVE_BROADCAST];
+	const long long ring = r->rank ? -1 : 1, tree = r->rank ? -1 : 2;
+	long long fan[] = {
+		broadcast_fan(r, COLLECTIVE_ALGORITHM_AUTO),
+		broadcast_fan(r, COLLECTIVE_ALGORITHM_RING),
+		broadcast_fan(r, COLLECTIVE_ALGORITHM_TREE),
+	};
+
+	if (r->rank)
+		return 0;
+	CHECK_EQ(group == COLLECTIVE_ALGORITHM_RING ? ring : tree, fan[0]);
+	CHECK_EQ(ring, fan[1]);
+	CHECK_EQ(tree, fan[2]);
+	return 0;
+}
+
+TEST(broadcast_of_a_group)
+{
+	struct group_config config = { .nranks = RANKS };
+
+	EXPECT_EQ(0, group_run(&config, fans, NULL));
+	config.algorithm[COLLECTIVE_BROADCAST] = COLLECTIVE_ALGORITHM_RING;
+	EXPECT_EQ(0, group_run(&config, fans, NULL));
+	config.algorithm[COLLECTIVE_BROADCAST] = COLLECTIVE_ALGORITHM_TREE;
+	EXPECT_EQ(0, group_run(&config, fans, NULL));
+}
+
+static int without(struct rank *r)
+{
+	/* The group's choice is taken where there is one, a call's is not refused. */
+	CHECK_EQ(0, broadcast(r, COLLECTIVE_ALGORITHM_AUTO, SMALL));
+	CHECK_EQ(-EOPNOTSUPP, broadcast(r, COLLECTIVE_ALGORITHM_DIRECT, SMALL));
+	return 0;
+}
+
+TEST(no_such_schedule)
+{
+	struct group_config config = { .nranks = RANKS };
+
+	config.algorithm[COLLECTIVE_BROADCAST] = COLLECTIVE_ALGORITHM_DIRECT;
+	EXPECT_EQ(0, group_run(&config, without, NULL));
+}
+
+/* An odd number of elements, of which each of RANKS has a chunk of more than 1 MiB. */
+#define SUMMED	((RANKS << 18) + 12345)
+
+/* Numbers whose sum depends on the order. */
+static void fill_uneven(float *x, unsigned int rank)
+{
+	unsigned int bits = 77 + rank, i;
+
+	for (i = 0; i < SUMMED; i++) {
+		bits = bits * 1664525 + 1013904223;
+		x[i] = (float)(int)bits / (1 << (bits >> 28));
+	}
+}
+
+static int sum(struct rank *r, unsigned int algorithm, const float *from, float *to, size_t count)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_FLOAT32,
+		.reduction = COLLECTIVE_SUM,
+		.algorithm = algorithm,
+		.count = count,
+		.send = (uintptr_t)from,
+		.recv = (uintptr_t)to,
+	};
+
+	return member_submit(r->fd, &op);
+}
+
+/* What AUTO does among ranks of one host is not known here, nor does it matter. */
+static int sums(struct rank *r)
+{
+	static float in[SUMMED], ring[SUMMED], out[SUMMED];
+	const unsigned int others[] = { COLLECTIVE_ALGORITHM_DIRECT, COLLECTIVE_ALGORITHM_AUTO };
+	unsigned int i;
+
+	fill_uneven(in, r->rank);
+	CHECK_EQ(0, sum(r, COLLECTIVE_ALGORITHM_RING, in, ring, SUMMED));
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(0, sum(r, others[i], in, out, SUMMED));
+		CHECK(!memcmp(out, ring, sizeof(out)));
+		memcpy(out, in, sizeof(out));
+		CHECK_EQ(0, sum(r, others[i], out, out, SUMMED));
+		CHECK(!memcmp(out, ring, sizeof(out)));
+	}
+	CHECK_EQ(-EOPNOTSUPP, sum(r, COLLECTIVE_ALGORITHM_DIRECT, in, out, SMALL));
+	return 0;
+}
+
+TEST(ring_or_direct)
+{
+	struct group_config config = { .nranks = RANKS };
+
+	EXPECT_EQ(0, group_run(&config, sums, NULL));
+}
+
+static int dispute(struct rank *r)
+{
+	unsigned int mine = r->rank == 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_TREE;
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .algorithm = mine };
+
+	CHECK_EQ(-EBADMSG, member_submit(r->fd, &op));
+	CHECK_EQ(0, member_barrier(r->fd));
+	return 0;
+}
+
+TEST(disputed)
+{
+	struct group_config config = { .nranks = RANKS };
+
+	EXPECT_EQ(0, group_run(&config, dispute, NULL));
+}
+
+TEST_HARNESS_MAIN

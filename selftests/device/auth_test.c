@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups with a secret: who knows it is let in, and nobody else, whatever he says.
+ * The proofs are made here once more (proof.h), as Documentation/wire.rst has them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/open_device.h"
+#include "lib/hello_auth.h"
+
+static const __u8 right[COLLECTIVE_SECRET_SIZE] = "the right one";
+static const __u8 wrong[COLLECTIVE_SECRET_SIZE] = "the wrong one";
+static const __u8 none[COLLECTIVE_SECRET_SIZE];
+
+FIXTURE(secret) {
+	char name[33];
+	__u64 id;
+	int fd[2];
+	struct sockaddr_storage addr[2];
+};
+
+FIXTURE_SETUP(secret)
+{
+	self->fd[0] = member_open();
+	self->fd[1] = member_open();
+	ASSERT_LE(0, self->fd[1]);
+	group_unique(self->name, sizeof(self->name), &self->id);
+}
+
+FIXTURE_TEARDOWN(secret)
+{
+	close(self->fd[0]);
+	close(self->fd[1]);
+}
+
+/* Rank @rank of two, with one lane. */
+static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
+{
+	struct collective_join join;
+	int err;
+
+	join_valid(&join, self->name, self->id);
+	join.rank = rank;
+	join.lanes = 1;
+	memcpy(join.secret, secret, sizeof(join.secret));
+	err = member_ioctl(self->fd[rank], COLLECTIVE_IOC_JOIN, &join);
+	memcpy(&self->addr[rank], join.addr, sizeof(self->addr[rank]));
+	return err;
+}
+
+/* CONNECT of both: what rank 0's returned. */
+static int meet(FIXTURE_DATA(secret) *self)
+{
+	int err;
+
+	fcntl(self->fd[1], F_SETFL, O_NONBLOCK);
+	err = member_connect(self->fd[1], self->addr, 2, 20000);
+	if (err != -EINPROGRESS)
+		return err;
+	fcntl(self->fd[1], F_SETFL, 0);
+	return member_connect(self->fd[0], self->addr, 2, 20000);
+}
+
+/* The group does what groups are for. */
+static int works(FIXTURE_DATA(secret) *self)
+{
+	int mine[2] = { 20, 22 }, sum[2] = { 0, 0 }, i;
+	__u64 request[2];
+
+	for (i = 0; i < 2; i++) {
+		struct collective_op op = {
+			.opcode = COLLECTIVE_ALLREDUCE,
+			.type = COLLECTIVE_INT32,
+			.count = 1,
+			.send = (uintptr_t)&mine[i],
+			.recv = (uintptr_t)&sum[i],
+		};
+
+		CHECK_EQ(0, member_start(self->fd[i], &op, &request[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(0, member_wait(self->fd[i], request[i], 0));
+		CHECK_EQ(42, sum[i]);
+	}
+	return 0;
+}
+
+/* How many connections rank 1 has refused. */
+static long long refused(FIXTURE_DATA(secret) *self)
+{
+	return member_value(self->name, 1, "refused_connections");
+}
+
+static bool wait_rejected(FIXTURE_DATA(secret) *self, long long count)
+{
+	const __u64 end = now_ms() + 15000;
+
+	while (refused(self) < count && now_ms() < end)
+		sleep_ms(5);
+	return refused(self) == count;
+}
+
+TEST_F(secret, same)
+{
+	ASSERT_EQ(0, enter(self, 0, right));
+	ASSERT_EQ(0, enter(self, 1, right));
+	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	EXPECT_EQ(0, works(self));
+	EXPECT_EQ(0, refused(self));
+}
+
+static void refuses(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *self,
+		    const __u8 *first, const __u8 *second)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, enter(self, 0, first));
+	ASSERT_EQ(0, enter(self, 1, second));
+	EXPECT_EQ(-EACCES, meet(self));
+	ASSERT_EQ(0, member_status(self->fd[0], &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	/* Who called is the one who knows. */
+	EXPECT_EQ(1, status.group.rank_a);
+	EXPECT_TRUE(wait_rejected(self, 2));
+	ASSERT_EQ(0, member_status(self->fd[1], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_CONNECTING, status.state);
+}
+
+TEST_F(secret, another)
+{
+	refuses(_metadata, self, right, wrong);
+}
+
+TEST_F(secret, caller_has_none)
+{
+	refuses(_metadata, self, none, right);
+}
+
+TEST_F(secret, only_caller_has_one)
+{
+	refuses(_metadata, self, right, none);
+}
+
+/*
+ * Somebody who is not of the kernel's making
+ */
+
+struct talk {
+	__u8 call[HELLO_SIZE];
+	__u8 answer[HELLO_SIZE];
+	__u8 confirm[HELLO_SIZE];
+};
+
+/* Rank 0's call of rank 1 for its control connection. */
+static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
+{
+	__u8 *c = talk->call;
+	__u32 two = 2, one = 1, inflight;
+	struct collective_query query = { .size = sizeof(query) };
+
+	member_ioctl(self->fd[0], COLLECTIVE_IOC_QUERY, &query);
+	inflight = query.inflight_max;
+	memset(c, 0, HELLO_SIZE);
+	memcpy(c, "COLL", 4);
+	c[4] = 5;
+	c[HELLO_SECURED] = 1;
+	memcpy(c + 16, &self->id, 8);
+	strcpy((char *)c + 24, self->name);
+	memcpy(c + 68, &one, 4);
+	memcpy(c + 72, &two, 4);
+	memcpy(c + 76, &one, 4);
+	memcpy(c + 80, &inflight, 4);
+	memset(c + HELLO_NONCE, nonce, 32);
+}
+
+static void confirm_make(struct talk *talk, const __u8 *secret)
+{
+	hello_confirm(talk->call, talk->answer, secret, talk->confirm);
+}
+
+/* Say the call and hear the answer; the socket. */
+static int converse(FIXTURE_DATA(secret) *self, struct talk *talk)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 &&
+	    !connect(fd, (struct sockaddr *)&self->addr[1], sizeof(struct sockaddr_in)) &&
+	    send(fd, talk->call, HELLO_SIZE, MSG_NOSIGNAL) == HELLO_SIZE &&
+	    recv(fd, talk->answer, HELLO_SIZE, MSG_WAITALL) == HELLO_SIZE)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Nothing more comes; the connection ends. */
+static bool hung_up(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	__u8 byte;
+	bool end;
+
+	end = poll(&poll_fd, 1, 15000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+	close(fd);
+	return end;
+}
+
+TEST_F(secret, impostors)
+{
+	struct talk talk, old;
+	__u8 proof[32];
+	int fd, i;
+
+	ASSERT_EQ(0, enter(self, 0, right));
+	ASSERT_EQ(0, enter(self, 1, right));
+
+	/* Without a secret: told so. */
+	call_make(self, &talk, 0);
+	talk.call[HELLO_SECURED] = 0;
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(EACCES, talk.answer[HELLO_ERROR]);
+	EXPECT_TRUE(hung_up(fd));
+
+	/* Who is called proves it first, of these very words. */
+	call_make(self, &talk, 7);
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, talk.answer[HELLO_ERROR]);
+	EXPECT_EQ(1, talk.answer[HELLO_STAGE]);
+	hello_prove(talk.call, talk.answer, 1, right, proof);
+	EXPECT_EQ(0, memcmp(proof, talk.answer + HELLO_PROOF, 32));
+
+	/* A wrong proof; the answer's own; none; garbage. */
+	confirm_make(&talk, wrong);
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	EXPECT_TRUE(hung_up(fd));
+	for (i = 0; i < 3; i++) {
+		fd = converse(self, &talk);
+		ASSERT_LE(0, fd);
+		confirm_make(&talk, right);
+		memcpy(talk.confirm + HELLO_PROOF, talk.answer + HELLO_PROOF, 32);
+		if (i)
+			memset(talk.confirm + (i == 1 ? HELLO_PROOF : 0), i - 1, 32);
+		EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+		EXPECT_TRUE(hung_up(fd));
+	}
+
+	/* A good proof of other words: another lane, another rank. */
+	call_make(self, &talk, 9);
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	confirm_make(&talk, right);
+	talk.confirm[7] = 1;
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	EXPECT_TRUE(hung_up(fd));
+
+	/* What was right once is not again. */
+	call_make(self, &talk, 11);
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	old = talk;
+	confirm_make(&old, right);
+	close(fd);
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	EXPECT_NE(0, memcmp(old.answer + HELLO_NONCE, talk.answer + HELLO_NONCE, 32));
+	EXPECT_EQ(HELLO_SIZE, send(fd, old.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	EXPECT_TRUE(hung_up(fd));
+
+	EXPECT_TRUE(wait_rejected(self, 8));
+	/* And nobody is the worse for it. */
+	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	EXPECT_EQ(0, works(self));
+}
+
+/* Who knows the secret is let in, whoever wrote him: it is the protocol as documented. */
+TEST_F(secret, client_with_secret)
+{
+	struct talk talk;
+	__u8 frame[48];
+	int fd;
+
+	ASSERT_EQ(0, enter(self, 1, right));
+	fcntl(self->fd[1], F_SETFL, O_NONBLOCK);
+	memcpy(&self->addr[0], &self->addr[1], sizeof(self->addr[0]));
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd[1], self->addr, 2, 20000));
+	call_make(self, &talk, 13);
+	fd = converse(self, &talk);
+	ASSERT_LE(0, fd);
+	confirm_make(&talk, right);
+	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	/* A heartbeat: it is a control connection now. */
+	EXPECT_EQ(sizeof(frame), recv(fd, frame, sizeof(frame), MSG_WAITALL));
+	EXPECT_EQ(0xc7, frame[0]);
+	close(fd);
+}
+
+/* Many who know everything but the secret take no place from who belongs there. */
+TEST_F(secret, crowd)
+{
+	int fd[100], i;
+	struct talk talk;
+
+	ASSERT_EQ(0, enter(self, 0, right));
+	ASSERT_EQ(0, enter(self, 1, right));
+	call_make(self, &talk, 17);
+	for (i = 0; i < 100; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ASSERT_EQ(0, connect(fd[i], (struct sockaddr *)&self->addr[1],
+				     sizeof(struct sockaddr_in)));
+		ASSERT_EQ(HELLO_SIZE, send(fd[i], talk.call, HELLO_SIZE, MSG_NOSIGNAL));
+	}
+	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	EXPECT_EQ(0, works(self));
+	for (i = 0; i < 100; i++)
+		close(fd[i]);
+}
+
+/*
+ * Refused: what the caller is told
+ */
+
+/* An answer is the call but for its stage and an errno, which is @error; or any, if that is 0. */
+static int echoed(const struct talk *talk, int error)
+{
+	__u8 answer[HELLO_SIZE];
+	__u32 told;
+
+	memcpy(&told, talk->answer + HELLO_ERROR, sizeof(told));
+	CHECK(told);
+	if (error)
+		CHECK_EQ(error, told);
+	CHECK_EQ(1, talk->answer[HELLO_STAGE]);
+	memcpy(answer, talk->answer, HELLO_SIZE);
+	answer[HELLO_STAGE] = talk->call[HELLO_STAGE];
+	memcpy(answer + HELLO_ERROR, talk->call + HELLO_ERROR, sizeof(told));
+	CHECK(!memcmp(answer, talk->call, HELLO_SIZE));
+	return 0;
+}
+
+/* Call rank 1 with something that is not so, and be refused. */
+static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error)
+{
+	int fd = converse(self, talk);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(0, echoed(talk, error));
+	CHECK(hung_up(fd));
+	return 0;
+}
+
+/* Some bytes of a call, and what they are instead. */
+static const struct {
+	int at, len, error;
+	__u8 bytes[4];
+} lies[] = {
+	{ 16, 4, EACCES, { 1, 2, 3, 4 } },	/* id */
+	{ 24, 4, EACCES, { 'n', 'o', 'n', 'e' } },
+	{ 68, 1, EACCES, { 0 } },		/* receiver's rank */
+	{ 64, 1, EACCES, { 1 } },		/* sender's rank */
+	{ 72, 1, EINVAL, { 3 } },		/* ranks */
+	{ 76, 1, EINVAL, { 2 } },		/* lanes */
+	{ 80, 1, EINVAL, { 7 } },		/* requests in flight */
+	{ HELLO_STAGE, 1, EACCES, { 1 } },
+};
+
+static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
+{
+	const bool secured = memcmp(secret, none, sizeof(none));
+	struct talk talk;
+	unsigned int i;
+
+	CHECK_EQ(0, enter(self, 0, secret));
+	CHECK_EQ(0, enter(self, 1, secret));
+	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+		call_make(self, &talk, secured ? 5 : 0);
+		talk.call[HELLO_SECURED] = secured;
+		memcpy(talk.call + lies[i].at, lies[i].bytes, lies[i].len);
+		/* An answer of a group with a secret has a proof. */
+		if (lies[i].at == HELLO_STAGE && secured)
+			memset(talk.call + HELLO_PROOF, 3, PROOF_SIZE);
+		CHECK_EQ(0, refused_with(self, &talk, lies[i].error));
+	}
+	/* One side only has a secret. */
+	call_make(self, &talk, secured ? 0 : 5);
+	talk.call[HELLO_SECURED] = !secured;
+	CHECK_EQ(0, refused_with(self, &talk, EACCES));
+	/* All is well but that nothing is known of the group. */
+	call_make(self, &talk, secured ? 5 : 0);
+	talk.call[HELLO_SECURED] = secured;
+	memset(talk.call + 16, 0, 48);
+	CHECK_EQ(0, refused_with(self, &talk, EACCES));
+	CHECK(wait_rejected(self, ARRAY_SIZE(lies) + 2));
+	CHECK_EQ(0, meet(self));
+	CHECK_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	return works(self);
+}
+
+TEST_F(secret, refusal_echoes)
+{
+	EXPECT_EQ(0, refusals(self, none));
+}
+
+TEST_F(secret, refusal_echoes_secured)
+{
+	EXPECT_EQ(0, refusals(self, right));
+}
+
+/* The connection that is there already is none of the caller's business either. */
+TEST_F(secret, refusal_of_second)
+{
+	struct talk talk;
+
+	ASSERT_EQ(0, enter(self, 0, none));
+	ASSERT_EQ(0, enter(self, 1, none));
+	ASSERT_EQ(0, meet(self));
+	ASSERT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	call_make(self, &talk, 0);
+	talk.call[HELLO_SECURED] = 0;
+	EXPECT_EQ(0, refused_with(self, &talk, EBUSY));
+	EXPECT_EQ(0, works(self));
+}
+
+/*
+ * Byte order
+ */
+
+static void magic_swap(__u8 *hello)
+{
+	memcpy(hello, "LLOC", 4);
+}
+
+static bool kernel_says(const char *what)
+{
+	static char log[1 << 17];
+	int len = klogctl(3, log, sizeof(log) - 1);
+
+	log[len < 0 ? 0 : len] = 0;
+	return strstr(log, what);
+}
+
+TEST_F(secret, byte_order_of_caller)
+{
+	struct talk talk;
+
+	ASSERT_EQ(0, enter(self, 0, none));
+	ASSERT_EQ(0, enter(self, 1, none));
+	/* One refusal a second is logged. */
+	sleep_ms(1200);
+	call_make(self, &talk, 0);
+	talk.call[HELLO_SECURED] = 0;
+	magic_swap(talk.call);
+	EXPECT_EQ(0, refused_with(self, &talk, EOPNOTSUPP));
+	EXPECT_TRUE(wait_rejected(self, 1));
+	EXPECT_TRUE(kernel_says("byte order"));
+	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
+	EXPECT_EQ(0, works(self));
+}
+
+/* Rank 0 calls a rank 1 that is a socket: one that listens. */
+static int listener(FIXTURE_DATA(secret) *self)
+{
+	socklen_t len = sizeof(self->addr[1]);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	loopback(&self->addr[1], AF_INET);
+	if (bind(fd, (struct sockaddr *)&self->addr[1], sizeof(struct sockaddr_in)) ||
+	    listen(fd, 8) || getsockname(fd, (struct sockaddr *)&self->addr[1], &len))
+		return -1;
+	return fd;
+}
+
+/* It answers the first call with the same, an errno, and perhaps in the other byte order. */
+static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
+		   struct collective_status *status)
+{
+	struct pollfd poll_fd = { .fd = self->fd[0], .events = POLLOUT };
+	__u8 hello[HELLO_SIZE];
+	int fd, conn;
+
+	CHECK_EQ(0, enter(self, 0, none));
+	fd = listener(self);
+	CHECK(fd >= 0);
+	fcntl(self->fd[0], F_SETFL, O_NONBLOCK);
+	CHECK_EQ(-EINPROGRESS, member_connect(self->fd[0], self->addr, 2, 20000));
+	conn = accept(fd, NULL, NULL);
+	CHECK_EQ(HELLO_SIZE, recv(conn, hello, HELLO_SIZE, MSG_WAITALL));
+	hello[HELLO_STAGE] = 1;
+	memcpy(hello + HELLO_ERROR, &error, sizeof(error));
+	if (swapped)
+		magic_swap(hello);
+	CHECK_EQ(HELLO_SIZE, send(conn, hello, HELLO_SIZE, MSG_NOSIGNAL));
+	CHECK_EQ(1, poll(&poll_fd, 1, 15000));
+	CHECK_EQ(0, member_status(self->fd[0], status));
+	close(conn);
+	close(fd);
+	return 0;
+}
+
+static void caller_learns(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *self,
+			  int error, bool swapped, unsigned int kind, unsigned int returned)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, answers(self, error, swapped, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(kind, status.group.kind);
+	EXPECT_EQ(1, status.group.rank_a);
+	EXPECT_EQ(returned, status.group.error);
+	EXPECT_EQ(-(int)returned, member_connect(self->fd[0], self->addr, 2, 20000));
+}
+
+TEST_F(secret, byte_order_of_answer)
+{
+	caller_learns(_metadata, self, EOPNOTSUPP, true, COLLECTIVE_REASON_PROTOCOL, EOPNOTSUPP);
+}
+
+TEST_F(secret, refused_for_byte_order)
+{
+	caller_learns(_metadata, self, EOPNOTSUPP, false, COLLECTIVE_REASON_PROTOCOL, EOPNOTSUPP);
+}
+
+TEST_F(secret, refused_for_memory)
+{
+	caller_learns(_metadata, self, ENOMEM, false, COLLECTIVE_REASON_RESOURCES, ENOMEM);
+}
+
+TEST_F(secret, refused)
+{
+	caller_learns(_metadata, self, EBUSY, false, COLLECTIVE_REASON_PROTOCOL, EACCES);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ports: how many a group needs, and what becomes of an operation for which there is none.
+ *
+ * Each test has a network of its own, with few ports.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/open_device.h"
+#include "lib/machine.h"
+
+/* Where the ports are that a test leaves to the kernel. */
+#define FIRST	20000
+
+/* Of all in one process. */
+#define RANKS	64
+
+/**
+ * struct crowd - many ranks in one process
+ * @n: how many
+ * @family: of their addresses; 0: AF_INET
+ * @fd: their files
+ * @addr: where they listen
+ */
+struct crowd {
+	unsigned int n;
+	int family;
+	int fd[RANKS];
+	struct sockaddr_storage addr[RANKS];
+};
+
+FIXTURE(ports) {
+	struct crowd crowd;
+};
+
+static int ports_set(unsigned int first, unsigned int n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u %u", first, first + n - 1);
+	return file_set("/proc/sys/net/ipv4/ip_local_port_range", text);
+}
+
+FIXTURE_SETUP(ports)
+{
+	ASSERT_EQ(0, unshare(CLONE_NEWNET));
+	ASSERT_EQ(0, loopback_set(true));
+}
+
+FIXTURE_TEARDOWN(ports)
+{
+	unsigned int i;
+
+	for (i = 0; i < self->crowd.n; i++)
+		close(self->crowd.fd[i]);
+}
+
+static int crowd_join(struct crowd *crowd, unsigned int n, unsigned int lanes)
+{
+	struct collective_join join;
+	char name[33];
+	__u64 id;
+	unsigned int i;
+
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < n; i++) {
+		crowd->fd[i] = member_open();
+		CHECK(crowd->fd[i] >= 0);
+		crowd->n++;
+		join_valid(&join, name, id);
+		join.rank = i;
+		join.nranks = n;
+		join.lanes = lanes;
+		join.addr_len = sizeof(crowd->addr[i]);
+		loopback(&crowd->addr[i], crowd->family ?: AF_INET);
+		memcpy(join.addr, &crowd->addr[i], sizeof(crowd->addr[i]));
+		CHECK_EQ(0, member_ioctl(crowd->fd[i], COLLECTIVE_IOC_JOIN, &join));
+		memcpy(&crowd->addr[i], join.addr, sizeof(crowd->addr[i]));
+	}
+	return 0;
+}
+
+static int crowd_connect(struct crowd *crowd)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < crowd->n; i++) {
+		fcntl(crowd->fd[i], F_SETFL, O_NONBLOCK);
+		err = member_connect(crowd->fd[i], crowd->addr, crowd->n, 60000);
+		if (err)
+			CHECK_EQ(-EINPROGRESS, err);
+	}
+	for (i = 0; i < crowd->n; i++) {
+		struct pollfd poll_fd = { .fd = crowd->fd[i], .events = POLLOUT };
+
+		CHECK_EQ(1, poll(&poll_fd, 1, 60000));
+		CHECK_EQ(POLLOUT, poll_fd.revents);
+	}
+	return 0;
+}
+
+/* Every rank talks to every other one. */
+static int crowd_alltoall(struct crowd *crowd)
+{
+	static int send[RANKS][RANKS], recv[RANKS][RANKS];
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_INT32,
+		.count = 1,
+	};
+	__u64 request[RANKS];
+	unsigned int i, j;
+
+	for (i = 0; i < crowd->n; i++) {
+		for (j = 0; j < crowd->n; j++)
+			send[i][j] = 1000 * i + j;
+		op.send = (uintptr_t)send[i];
+		op.recv = (uintptr_t)recv[i];
+		CHECK_EQ(0, member_start(crowd->fd[i], &op, &request[i]));
+	}
+	for (i = 0; i < crowd->n; i++) {
+		CHECK_EQ(0, member_wait(crowd->fd[i], request[i], 0));
+		for (j = 0; j < crowd->n; j++)
+			CHECK_EQ(1000 * j + i, recv[i][j]);
+	}
+	return 0;
+}
+
+/* MiB of this machine. */
+static unsigned long memory_mib(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? 0 : info.totalram * info.mem_unit >> 20;
+}
+
+/* Neighbours do. */
+static int crowd_barrier(struct crowd *crowd)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+	__u64 request[RANKS];
+	unsigned int i;
+
+	for (i = 0; i < crowd->n; i++)
+		CHECK_EQ(0, member_start(crowd->fd[i], &op, &request[i]));
+	for (i = 0; i < crowd->n; i++)
+		CHECK_EQ(0, member_wait(crowd->fd[i], request[i], 0));
+	return 0;
+}
+
+static int crowd_works(struct crowd *crowd, unsigned int n, unsigned int lanes,
+		       unsigned int nports, int (*work)(struct crowd *crowd))
+{
+	const __u64 begun = now_ms();
+
+	CHECK_EQ(0, ports_set(FIRST, nports));
+	CHECK_EQ(0, crowd_join(crowd, n, lanes));
+	CHECK_EQ(0, crowd_connect(crowd));
+	CHECK_EQ(0, work(crowd));
+	CHECK_EQ(0, work(crowd));
+	dprintf(STDOUT_FILENO, "# %u ranks, %u ports, %llu ms\n", n, nports,
+		(unsigned long long)(now_ms() - begun));
+	return 0;
+}
+
+/* 66 pairs with two connections each, and 12 listeners. */
+TEST_F_TIMEOUT(ports, twelve_ranks, 120)
+{
+	EXPECT_EQ(0, crowd_works(&self->crowd, 12, 1, 132, crowd_alltoall));
+}
+
+TEST_F_TIMEOUT(ports, twelve_ranks_ipv6, 120)
+{
+	self->crowd.family = AF_INET6;
+	EXPECT_EQ(0, crowd_works(&self->crowd, 12, 1, 132, crowd_alltoall));
+}
+
+/* 384 pairs of neighbours with three connections each, and 64 listeners. */
+TEST_F_TIMEOUT(ports, host_full_of_ranks, 300)
+{
+	EXPECT_EQ(0, crowd_works(&self->crowd, RANKS, 2, 1024, crowd_barrier));
+}
+
+/* All 2,016 pairs. */
+TEST_F_TIMEOUT(ports, host_full_of_links, 300)
+{
+	if (slow_machine() || memory_mib() < 5000)
+		SKIP(return, "takes long, and 5 GiB");
+	EXPECT_EQ(0, crowd_works(&self->crowd, RANKS, 1, 1024, crowd_alltoall));
+}
+
+/*
+ * None left
+ */
+
+/* Ports that are taken. */
+#define TAKEN	4
+
+static int ports_take(int *fd)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	unsigned int i;
+
+	CHECK_EQ(0, ports_set(FIRST, TAKEN));
+	for (i = 0; i < TAKEN; i++) {
+		addr.sin_port = htons(FIRST + i);
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK_EQ(0, bind(fd[i], (struct sockaddr *)&addr, sizeof(addr)));
+	}
+	return 0;
+}
+
+static bool no_port(int err)
+{
+	return err == -EADDRNOTAVAIL || err == -EADDRINUSE;
+}
+
+static struct collective_op message(int opcode, unsigned int peer, int *data)
+{
+	return (struct collective_op){
+		.opcode = opcode,
+		.type = COLLECTIVE_INT32,
+		.root = peer,
+		.count = 1,
+		.timeout_ms = 20000,
+		.send = opcode == COLLECTIVE_SEND ? (uintptr_t)data : 0,
+		.recv = opcode == COLLECTIVE_RECV ? (uintptr_t)data : 0,
+	};
+}
+
+/* Of 8 ranks rank 0 has no link to rank 3 before it needs one. */
+static int demand_fails(struct crowd *crowd)
+{
+	int data[2] = { 42, 0 }, taken[TAKEN], i;
+	struct collective_op send = message(COLLECTIVE_SEND, 3, &data[0]);
+	struct collective_op recv = message(COLLECTIVE_RECV, 0, &data[1]);
+	struct collective_status status;
+	__u64 request, begun;
+
+	CHECK_EQ(0, ports_set(30000, 1000));
+	CHECK_EQ(0, crowd_join(crowd, 8, 1));
+	CHECK_EQ(0, crowd_connect(crowd));
+	CHECK_EQ(0, ports_take(taken));
+
+	/* At once, as often as it is tried, and no other rank is blamed. */
+	CHECK_EQ(0, member_start(crowd->fd[3], &recv, &request));
+	for (i = 0; i < 3; i++) {
+		begun = now_ms();
+		CHECK(no_port(member_submit(crowd->fd[0], &send)));
+		CHECK(now_ms() - begun < 5000);
+	}
+	CHECK_EQ(0, member_status(crowd->fd[0], &status));
+	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+	CHECK_EQ(COLLECTIVE_REASON_NONE, status.last.kind);
+	CHECK_EQ(0, status.submitted);
+
+	/* And there is one again. */
+	CHECK_EQ(0, ports_set(30000, 1000));
+	CHECK_EQ(0, member_submit(crowd->fd[0], &send));
+	CHECK_EQ(0, member_wait(crowd->fd[3], request, 0));
+	CHECK_EQ(42, data[1]);
+	CHECK_EQ(0, crowd_alltoall(crowd));
+	for (i = 0; i < TAKEN; i++)
+		close(taken[i]);
+	return 0;
+}
+
+TEST_F_TIMEOUT(ports, none_for_operation, 120)
+{
+	EXPECT_EQ(0, demand_fails(&self->crowd));
+}
+
+/* CONNECT says so, has failed nothing, and goes on when it is called again. */
+static int connect_fails(struct crowd *crowd)
+{
+	struct collective_status status;
+	int taken[TAKEN], i;
+
+	CHECK_EQ(0, ports_set(30000, 1000));
+	CHECK_EQ(0, crowd_join(crowd, 3, 1));
+	CHECK_EQ(0, ports_take(taken));
+	fcntl(crowd->fd[0], F_SETFL, 0);
+	for (i = 0; i < 3; i++) {
+		CHECK(no_port(member_connect(crowd->fd[0], crowd->addr, 3, 60000)));
+		CHECK_EQ(0, member_status(crowd->fd[0], &status));
+		CHECK_EQ(COLLECTIVE_STATE_CONNECTING, status.state);
+		CHECK_EQ(COLLECTIVE_REASON_NONE, status.group.kind);
+	}
+	CHECK_EQ(0, ports_set(30000, 1000));
+	CHECK_EQ(0, crowd_connect(crowd));
+	CHECK_EQ(0, crowd_alltoall(crowd));
+	for (i = 0; i < TAKEN; i++)
+		close(taken[i]);
+	return 0;
+}
+
+TEST_F_TIMEOUT(ports, none_for_connect, 120)
+{
+	EXPECT_EQ(0, connect_fails(&self->crowd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packet filters tell whose packets they are, as they do of a program's own sockets.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/two_ranks.h"
+
+#define OTHER_USER	65534
+
+FIXTURE(filter) {};
+
+/* A network of its own, in which what each user sends is counted before all else. */
+FIXTURE_SETUP(filter)
+{
+	ASSERT_EQ(0, unshare(CLONE_NEWNET));
+	ASSERT_EQ(0, loopback_set(true));
+	if (system("modprobe -q nft_meta 2>/dev/null; exec nft -f - 2>/dev/null <<-END\n"
+		   "table ip filter {\n"
+		   "	counter root { }\n"
+		   "	counter other { }\n"
+		   "	chain output {\n"
+		   "		type filter hook output priority 0;\n"
+		   "		meta skuid 0 counter name root\n"
+		   "		meta skuid 65534 counter name other\n"
+		   "	}\n"
+		   "}\n"
+		   "END\n"))
+		SKIP(return, "no nft, or no nf_tables in this kernel");
+}
+
+FIXTURE_TEARDOWN(filter)
+{
+}
+
+/* Packets of a user so far, or -1. */
+static long long filter_count(const char *name)
+{
+	char command[128], line[256];
+	long long packets = -1;
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "nft list counter ip filter %s", name);
+	pipe = popen(command, "r");
+	while (pipe && fgets(line, sizeof(line), pipe))
+		sscanf(line, " packets %lld", &packets);
+	if (pipe)
+		pclose(pipe);
+	return packets;
+}
+
+/* One group of two from its beginning to its end; what CONNECT says. */
+static int group_life(int *connected)
+{
+	struct sockaddr_storage addr[2];
+	static char in[64 * 1024], out[2][64 * 1024];
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.count = sizeof(in),
+		.send = (uintptr_t)in,
+		.recv = (uintptr_t)out[0],
+	};
+	__u64 id, request;
+	char name[33];
+	int fd[2];
+
+	CHECK_EQ(0, two_ranks_join(fd, addr, name, &id));
+	*connected = two_ranks_connect(fd, addr);
+	if (!*connected) {
+		CHECK_EQ(0, member_start(fd[0], &op, &request));
+		op.recv = (uintptr_t)out[1];
+		CHECK_EQ(0, member_submit(fd[1], &op));
+		CHECK_EQ(0, member_wait(fd[0], request, 0));
+		CHECK_EQ(0, member_leave(fd[0]));
+	}
+	close(fd[0]);
+	close(fd[1]);
+	return 0;
+}
+
+static int become_other(void)
+{
+	return setresgid(OTHER_USER, OTHER_USER, OTHER_USER) ||
+	       setresuid(OTHER_USER, OTHER_USER, OTHER_USER);
+}
+
+/* In a process of another user; 0 when CONNECT gave what was expected. */
+static int other_life(bool connects)
+{
+	pid_t pid = fork();
+	int status, connected;
+
+	if (!pid)
+		_exit(become_other() || group_life(&connected) || !connected != connects);
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+TEST_F(filter, counts_by_user)
+{
+	long long root, other, rest;
+	int connected;
+
+	ASSERT_EQ(0, filter_count("root"));
+	ASSERT_EQ(0, filter_count("other"));
+	ASSERT_EQ(0, group_life(&connected));
+	ASSERT_EQ(0, connected);
+	root = filter_count("root");
+	/* Two connections are made and ended, by both ends. */
+	EXPECT_LE(12, root);
+	EXPECT_EQ(0, filter_count("other"));
+
+	EXPECT_EQ(0, other_life(true));
+	other = filter_count("other");
+	rest = filter_count("root") - root;
+	EXPECT_LE(12, other);
+	EXPECT_EQ(0, rest);
+	TH_LOG("packets of root: %lld, of another user: %lld", root, other);
+}
+
+TEST_F(filter, blocks_by_user)
+{
+	int connected;
+
+	ASSERT_EQ(0, system("nft add rule ip filter output meta skuid 65534 drop"));
+	EXPECT_EQ(0, other_life(false));
+	EXPECT_LE(1, filter_count("other"));
+	ASSERT_EQ(0, group_life(&connected));
+	EXPECT_EQ(0, connected);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups that do random collectives until something happens to one of their ranks:
+ * every other one returns in time and says who it was, and nothing is left.
+ *
+ * CHAOS_SEED chooses other groups, CHAOS_ROUNDS how many; a round that fails says
+ * its seed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/machine.h"
+#include "lib/leak_check.h"
+
+#define RANKS_MOST	6
+#define ELEMENTS	(1 << 16)
+#define ELEMENTS_LARGE	(1 << 21)	/* that allreduces go another way */
+
+/* Survivors know a death at once, and a silent rank by the deadline; slow machines later. */
+#define DEADLINE_MS	300
+#define TOLD_MS		8000
+
+/* What comes over the victim. */
+enum fate {
+	FATE_KILL,		/* by somebody else */
+	FATE_EXIT,		/* in the middle of an operation */
+	FATE_CLOSE,		/* of its file, likewise */
+	FATE_LEAVE,
+	FATE_STOP,		/* SIGSTOP: its module goes on, it does not */
+	FATE_CANCEL,		/* one operation; the group lives */
+	FATE_UNMAP,		/* its memory goes away; the group does not mind */
+	FATES
+};
+
+static const char * const fate_names[] = {
+	"kill", "exit", "close", "leave", "stop", "cancel", "unmap",
+};
+
+/**
+ * struct chaos - one round; the same for all ranks
+ * @seed: everything else follows from it
+ * @fate: what happens
+ * @victim: to whom
+ * @after_us: when, from when all are there
+ * @operations: after so many nothing has happened that would be noticed
+ * @elements: of a rank's memory
+ */
+struct chaos {
+	unsigned int seed;
+	enum fate fate;
+	unsigned int victim;
+	unsigned int after_us;
+	unsigned int operations;
+	unsigned int elements;
+};
+
+enum { FLAG_READY, FLAG_FATE, FLAG_MEET, VALUE_TOLD = 8 };
+
+/*
+ * A rank
+ */
+
+struct fated {
+	struct rank *rank;
+	const struct chaos *chaos;
+	__u32 *send;
+	__u32 *recv;
+	bool unmapped;
+};
+
+/* The others have a block of each rank. */
+static bool whole(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_BROADCAST ||
+	       opcode == COLLECTIVE_REDUCE || opcode == COLLECTIVE_SCAN;
+}
+
+static __u32 *area(size_t elements)
+{
+	void *p = mmap(NULL, elements * sizeof(__u32), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The n-th operation of everybody. */
+static void operation(const struct fated *f, unsigned int *seed, struct collective_op *op)
+{
+	static const int opcodes[] = {
+		COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER,
+		COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE,
+		COLLECTIVE_GATHER, COLLECTIVE_SCATTER, COLLECTIVE_BARRIER, COLLECTIVE_SCAN,
+	};
+	unsigned int opcode = opcodes[rand_r(seed) % ARRAY_SIZE(opcodes)];
+	unsigned int root = rand_r(seed) % f->rank->nranks;
+	unsigned int size = rand_r(seed), most = rand_r(seed) % 3;
+	unsigned int elements = f->chaos->elements / (whole(opcode) ? 1 : RANKS_MOST);
+
+	*op = (struct collective_op){ .opcode = opcode };
+	if (opcode == COLLECTIVE_BARRIER)
+		return;
+	op->type = COLLECTIVE_UINT32;
+	op->count = size % (most == 0 ? 16 : most == 1 ? 3000 : elements);
+	op->send = (uintptr_t)f->send;
+	op->recv = (uintptr_t)f->recv;
+	if (opcode == COLLECTIVE_BROADCAST || opcode == COLLECTIVE_REDUCE ||
+	    opcode == COLLECTIVE_GATHER || opcode == COLLECTIVE_SCATTER)
+		op->root = root;
+	if (opcode == COLLECTIVE_BROADCAST)
+		op->recv = op->send;
+}
+
+static bool fate_has_come(const struct fated *f)
+{
+	return __atomic_load_n(&f->rank->shared->flag[FLAG_FATE], __ATOMIC_SEQ_CST);
+}
+
+/* What the victim does to itself, with an operation under way; may not return. */
+static int meet_fate(struct fated *f, struct collective_op *op)
+{
+	struct collective_cancel cancel = { .size = sizeof(cancel) };
+	struct rank *r = f->rank;
+	__u64 request;
+	int err;
+
+	err = member_start(r->fd, op, &request);
+	if (err)
+		return err;
+	switch (f->chaos->fate) {
+	case FATE_EXIT:
+		_exit(0);
+	case FATE_CLOSE:
+		close(r->fd);
+		sleep_ms(50);
+		_exit(0);
+	case FATE_LEAVE:
+		/* Not while an operation is in progress. */
+		member_wait(r->fd, request, 0);
+		member_leave(r->fd);
+		_exit(0);
+	case FATE_CANCEL:
+		cancel.request = request;
+		member_ioctl(r->fd, COLLECTIVE_IOC_CANCEL, &cancel);
+		break;
+	case FATE_UNMAP:
+		munmap(f->send, f->chaos->elements * sizeof(__u32));
+		munmap(f->recv, f->chaos->elements * sizeof(__u32));
+		f->unmapped = true;
+		break;
+	default:
+		break;
+	}
+	err = member_wait(r->fd, request, 0);
+	if (f->unmapped) {
+		f->send = area(f->chaos->elements);
+		f->recv = area(f->chaos->elements);
+		CHECK(f->send && f->recv);
+	}
+	return err;
+}
+
+/* Was it for the victim's sake that an operation failed? */
+static int rightly_failed(const struct fated *f, int err)
+{
+	const struct chaos *chaos = f->chaos;
+	struct collective_status status = { .size = sizeof(status) };
+	const struct collective_reason *why = &status.group;
+
+	CHECK_EQ(0, member_status(f->rank->fd, &status));
+	switch (chaos->fate) {
+	case FATE_KILL:
+	case FATE_EXIT:
+		CHECK_EQ(-ECONNRESET, err);
+		CHECK_EQ(COLLECTIVE_REASON_DEATH, why->kind);
+		break;
+	case FATE_CLOSE:
+	case FATE_LEAVE:
+		CHECK_EQ(-ECONNRESET, err);
+		CHECK_EQ(COLLECTIVE_REASON_LEFT, why->kind);
+		break;
+	case FATE_STOP:
+		/* Who is late names nobody. */
+		CHECK_EQ(-ETIMEDOUT, err);
+		why = &status.last;
+		CHECK_EQ(COLLECTIVE_REASON_DEADLINE, why->kind);
+		return 0;
+	case FATE_CANCEL:
+		CHECK_EQ(-ECANCELED, err);
+		CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
+		why = &status.last;
+		CHECK_EQ(COLLECTIVE_REASON_CANCELLED, why->kind);
+		break;
+	default:
+		CHECK_EQ(0, err);
+	}
+	CHECK_EQ(chaos->victim, why->rank_a);
+	return 0;
+}
+
+static int rank_live(struct rank *r)
+{
+	const struct chaos *chaos = r->arg;
+	struct fated f = {
+		.rank = r,
+		.chaos = chaos,
+		.send = area(chaos->elements),
+		.recv = area(chaos->elements),
+	};
+	bool mine = r->rank == chaos->victim, met = false, dooms;
+	unsigned int seed = chaos->seed, n;
+	struct collective_op op;
+	int err = 0;
+
+	CHECK(f.send && f.recv);
+	dooms = chaos->fate != FATE_CANCEL && chaos->fate != FATE_UNMAP;
+	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
+	for (n = 0; n < chaos->operations || dooms; n++) {
+		operation(&f, &seed, &op);
+		if (mine && !met && fate_has_come(&f)) {
+			met = true;
+			err = meet_fate(&f, &op);
+		} else {
+			err = member_submit(r->fd, &op);
+		}
+		if (!err)
+			continue;
+		if (rightly_failed(&f, err)) {
+			dprintf(STDOUT_FILENO,
+				"# rank %u: operation %u, opcode %u, count %llu: %d\n",
+				r->rank, n, op.opcode, op.count, err);
+			return 1;
+		}
+		if (dooms)
+			break;
+	}
+	r->shared->value[VALUE_TOLD + r->rank] = now_ms();
+	/* A group that lives is as good as ever. */
+	if (!dooms) {
+		memset(f.send, 0, 64);
+		f.send[0] = 1;
+		CHECK_EQ(0, member_allreduce(r->fd, f.send, f.recv, 16, COLLECTIVE_UINT32,
+					     COLLECTIVE_SUM));
+		CHECK_EQ(r->nranks, f.recv[0]);
+		return 0;
+	}
+	/* So that nobody's leaving is what another one sees first. */
+	if (chaos->fate != FATE_STOP || !mine)
+		CHECK(flag_barrier(r->shared, FLAG_MEET, r->nranks - 1));
+	CHECK_EQ(0, process_value(0, "VmPin:"));
+	return 0;
+}
+
+/*
+ * A round
+ */
+
+static int round_run(unsigned int seed)
+{
+	struct chaos chaos = { .seed = seed };
+	struct group_config config = { .timeout_ms = DEADLINE_MS, .heartbeat_ms = 100 };
+	unsigned int dice = seed * 2654435761U, i;
+	struct group group;
+	__u64 begin;
+	int bad = 0;
+
+	config.nranks = 2 + rand_r(&dice) % (RANKS_MOST - 1);
+	config.lanes = 1 + rand_r(&dice) % 2;
+	chaos.fate = rand_r(&dice) % FATES;
+	chaos.victim = rand_r(&dice) % config.nranks;
+	chaos.after_us = rand_r(&dice) % (rand_r(&dice) % 2 ? 30000 : 2000);
+	chaos.operations = 20 + rand_r(&dice) % 80;
+	config.bound = rand_r(&dice) % 2;
+	chaos.elements = rand_r(&dice) % 6 || emulated() ? ELEMENTS : ELEMENTS_LARGE;
+	/* Only silence should run into the deadline. */
+	if (chaos.fate != FATE_STOP)
+		config.timeout_ms = 60000;
+
+	CHECK_EQ(0, group_start(&group, &config, rank_live, &chaos));
+	if (!flag_wait(group.shared, FLAG_READY, config.nranks, 20000))
+		bad = 1;
+	usleep(chaos.after_us);
+	begin = now_ms();
+	flag_set(group.shared, FLAG_FATE, 1);
+	if (chaos.fate == FATE_KILL)
+		kill(group.pid[chaos.victim], SIGKILL);
+	if (chaos.fate == FATE_STOP)
+		kill(group.pid[chaos.victim], SIGSTOP);
+	for (i = 0; i < config.nranks; i++) {
+		if (i == chaos.victim)
+			continue;
+		waitpid(group.pid[i], &group.status[i], 0);
+		bad |= group.status[i] != 0;
+	}
+	if (chaos.fate == FATE_STOP)
+		kill(group.pid[chaos.victim], SIGKILL);
+	waitpid(group.pid[chaos.victim], &group.status[chaos.victim], 0);
+	if (chaos.fate != FATE_KILL && chaos.fate != FATE_STOP)
+		bad |= group.status[chaos.victim] != 0;
+	for (i = 0; i < config.nranks && chaos.fate != FATE_CANCEL && chaos.fate != FATE_UNMAP; i++)
+		bad |= group.shared->value[VALUE_TOLD + i] > begin + TOLD_MS;
+	munmap(group.shared, sizeof(*group.shared));
+	if (bad)
+		dprintf(STDOUT_FILENO,
+			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s%s\n", seed,
+			fate_names[chaos.fate], chaos.victim, config.nranks, config.lanes,
+			chaos.after_us, config.bound ? ", bound" : "",
+			chaos.elements == ELEMENTS_LARGE ? ", large" : "");
+	return bad;
+}
+
+FIXTURE(slow) {};
+FIXTURE_SETUP(slow) {}
+FIXTURE_TEARDOWN(slow) {}
+
+TEST_F_TIMEOUT(slow, chaos, 280)
+{
+	unsigned int seed = env_number("CHAOS_SEED", 1);
+	unsigned int rounds = env_number("CHAOS_ROUNDS", emulated() ? 40 : 300), i;
+	const int before = tcp_sockets();
+	int bad = 0;
+
+	for (i = 0; i < rounds && bad < 3; i++)
+		bad += round_run(seed + i);
+	EXPECT_EQ(0, bad);
+	EXPECT_TRUE(nothing_leaked(before));
+}
+
+/* Rank 0 ends while its first operation calls the others, or is called by them. */
+static int rank_call(struct rank *r)
+{
+	__u32 *memory = area(2 * ELEMENTS);
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_UINT32,
+		.count = ELEMENTS / r->nranks,
+		.send = (uintptr_t)memory,
+		.recv = (uintptr_t)(memory + ELEMENTS),
+	};
+	unsigned int seed = *(const unsigned int *)r->arg * 2654435761U;
+	__u64 request;
+	int err;
+
+	CHECK(memory);
+	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
+	if (r->rank) {
+		err = member_submit(r->fd, &op);
+		CHECK(!err || err == -ECONNRESET);
+		return 0;
+	}
+	CHECK_EQ(0, member_start(r->fd, &op, &request));
+	usleep(rand_r(&seed) % 4000);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(slow, first_calls, 280)
+{
+	const struct group_config config = { .nranks = 6, .lanes = 8, .heartbeat_ms = 100 };
+	unsigned int rounds = env_number("CHAOS_ROUNDS", emulated() ? 20 : 150), i;
+	const int before = tcp_sockets();
+
+	for (i = 0; i < rounds; i++)
+		ASSERT_EQ(0, group_run(&config, rank_call, &i));
+	EXPECT_TRUE(nothing_leaked(before));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counts that only two ranks know, and that differ: the operation fails with EBADMSG on every
+ * rank, at once, whoever has more, and the two ranks are named; then the group goes on.
+ */
+#include <collective.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/collective.h>
+
+#include "kselftest_harness.h"
+#include "lib/machine.h"
+#include "lib/lib_group.h"
+
+/* Far below the deadline, and far above what the slowest machine needs. */
+#define SOON_MS		8000
+#define TIMEOUT_MS	60000
+
+/* Elements of a block at most; what goes in one frame, the largest that there is. */
+#define BLOCK_MAX	1600000
+#define BLOCK_FRAME	((16 * 65464 - 32) / 64 * 64 / 2)
+
+enum form {
+	GATHERV,
+	SCATTERV,
+	ALLTOALLV,
+	ALLTOALLV_IN_PLACE,	/* on one rank */
+	FORMS
+};
+
+static const char * const names[FORMS] = {
+	"gatherv", "scatterv", "alltoallv", "alltoallv in place",
+};
+
+/**
+ * struct deal - who sends how much to whom, as both see it
+ * @form: of the operation
+ * @root: of what has one; or which rank is in place
+ * @waiting: the form that does not wait, and a wait
+ * @sent: by sender and receiver
+ * @expected: likewise
+ */
+struct deal {
+	enum form form;
+	int root;
+	bool waiting;
+	size_t sent[GROUP_RANKS_MAX][GROUP_RANKS_MAX];
+	size_t expected[GROUP_RANKS_MAX][GROUP_RANKS_MAX];
+};
+
+static const size_t pairs[][2] = {
+	{ 1, 0 }, { 0, 1 }, { 2, 1 }, { 1, 2 }, { 7991, 43 }, { 43, 7991 }, { 40000, 43 },
+	{ 43, 40000 }, { 40000, 20000 }, { 20000, 40000 }, { 40000, 0 }, { 0, 40000 },
+	{ 40000, 39999 }, { BLOCK_MAX, BLOCK_FRAME }, { BLOCK_FRAME, BLOCK_MAX },
+	{ BLOCK_MAX, 0 }, { 0, BLOCK_MAX },
+};
+
+static unsigned int below(unsigned int *seed, unsigned int n)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (unsigned long long)*seed * n >> 32;
+}
+
+/* The same on every rank: counts that match. */
+static void deal_match(struct deal *deal, int n, unsigned int *seed)
+{
+	static const size_t usual[] = { 0, 0, 1, 3, 500, 20000, 70000 };
+	int i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k <= i; k++) {
+			size_t one = usual[below(seed, ARRAY_SIZE(usual))];
+			size_t two = usual[below(seed, ARRAY_SIZE(usual))];
+
+			/* Both ways the same, and its own block, of who is in place. */
+			if (i == k || (deal->form == ALLTOALLV_IN_PLACE &&
+				       (i == deal->root || k == deal->root)))
+				two = one;
+			deal->sent[i][k] = one;
+			deal->sent[k][i] = two;
+			deal->expected[i][k] = one;
+			deal->expected[k][i] = two;
+		}
+	}
+}
+
+static __u16 mark(int from, int to)
+{
+	return from << 8 | (to + 1);
+}
+
+/* Memory for all blocks of a rank, and where they are. */
+struct area {
+	__u16 *at;
+	size_t counts[GROUP_RANKS_MAX];
+	size_t displs[GROUP_RANKS_MAX];
+};
+
+static void area_lay(struct area *area, int n)
+{
+	size_t at = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		area->displs[i] = at;
+		at += area->counts[i];
+	}
+}
+
+static void area_fill(const struct area *area, int block, __u16 value)
+{
+	__u16 *at = area->at + area->displs[block];
+	size_t i;
+
+	for (i = 0; i < area->counts[block]; i++)
+		at[i] = value;
+}
+
+static bool area_holds(const struct area *area, int block, __u16 value)
+{
+	const __u16 *at = area->at + area->displs[block];
+	size_t i;
+
+	for (i = 0; i < area->counts[block]; i++)
+		if (at[i] != value)
+			return false;
+	return true;
+}
+
+static int finish(bool waiting, int err, struct coll_request *request)
+{
+	return err || !waiting ? err : coll_wait(request);
+}
+
+static int run_gatherv(struct lib_rank *m, const struct deal *d, struct area *in, struct area *out)
+{
+	size_t count = d->sent[m->rank][d->root];
+	struct coll_request *request = NULL;
+	int i, err;
+
+	for (i = 0; i < m->nranks; i++)
+		in->counts[i] = d->expected[i][d->root];
+	area_lay(in, m->nranks);
+	out->counts[0] = count;
+	area_lay(out, 1);
+	area_fill(out, 0, mark(m->rank, d->root));
+	err = d->waiting ?
+	      coll_igatherv(m->comm, out->at, count, in->at, in->counts, in->displs,
+			    COLL_UINT16, d->root, &request) :
+	      coll_gatherv(m->comm, out->at, count, in->at, in->counts, in->displs,
+			   COLL_UINT16, d->root);
+	err = finish(d->waiting, err, request);
+	for (i = 0; !err && m->rank == d->root && i < m->nranks; i++)
+		CHECK(area_holds(in, i, mark(i, d->root)));
+	return err;
+}
+
+static int run_scatterv(struct lib_rank *m, const struct deal *d, struct area *in, struct area *out)
+{
+	size_t count = d->expected[d->root][m->rank];
+	struct coll_request *request = NULL;
+	int i, err;
+
+	for (i = 0; i < m->nranks; i++)
+		out->counts[i] = d->sent[d->root][i];
+	area_lay(out, m->nranks);
+	for (i = 0; i < m->nranks; i++)
+		area_fill(out, i, mark(d->root, i));
+	in->counts[0] = count;
+	area_lay(in, 1);
+	err = d->waiting ?
+	      coll_iscatterv(m->comm, out->at, out->counts, out->displs, in->at, count,
+			     COLL_UINT16, d->root, &request) :
+	      coll_scatterv(m->comm, out->at, out->counts, out->displs, in->at, count,
+			    COLL_UINT16, d->root);
+	err = finish(d->waiting, err, request);
+	if (!err)
+		CHECK(area_holds(in, 0, mark(d->root, m->rank)));
+	return err;
+}
+
+static int run_alltoallv(struct lib_rank *m, const struct deal *d, struct area *in,
+			 struct area *out)
+{
+	bool in_place = d->form == ALLTOALLV_IN_PLACE && m->rank == d->root;
+	struct coll_request *request = NULL;
+	const void *send = in_place ? COLL_IN_PLACE : out->at;
+	int i, err;
+
+	for (i = 0; i < m->nranks; i++) {
+		out->counts[i] = d->sent[m->rank][i];
+		in->counts[i] = d->expected[i][m->rank];
+	}
+	area_lay(out, m->nranks);
+	area_lay(in, m->nranks);
+	for (i = 0; i < m->nranks; i++)
+		area_fill(in_place ? in : out, i, mark(m->rank, i));
+	err = d->waiting ?
+	      coll_ialltoallv(m->comm, send, out->counts, out->displs, in->at, in->counts,
+			      in->displs, COLL_UINT16, &request) :
+	      coll_alltoallv(m->comm, send, out->counts, out->displs, in->at, in->counts,
+			     in->displs, COLL_UINT16);
+	err = finish(d->waiting, err, request);
+	for (i = 0; !err && i < m->nranks; i++)
+		CHECK(area_holds(in, i, mark(i, m->rank)));
+	return err;
+}
+
+static int deal_run(struct lib_rank *me, const struct deal *deal, struct area *in,
+		    struct area *out)
+{
+	switch (deal->form) {
+	case GATHERV:
+		return run_gatherv(me, deal, in, out);
+	case SCATTERV:
+		return run_scatterv(me, deal, in, out);
+	default:
+		return run_alltoallv(me, deal, in, out);
+	}
+}
+
+/* Who sends and who receives in a pair whose counts are to differ. */
+static void deal_pick(const struct deal *deal, int n, unsigned int *seed, int *from, int *to)
+{
+	int other = (deal->root + 1 + below(seed, n - 1)) % n;
+	bool back = below(seed, 2);
+
+	*from = deal->root;
+	*to = other;
+	if (deal->form == GATHERV || (deal->form > SCATTERV && back)) {
+		*from = other;
+		*to = deal->root;
+	}
+	if (deal->form == ALLTOALLV) {
+		*from = below(seed, n);
+		*to = (*from + 1 + below(seed, n - 1)) % n;
+	}
+}
+
+/* All fail, at once, and the two ranks name each other. */
+static int deal_differs(struct lib_rank *me, const struct deal *deal, struct area *in,
+			struct area *out, int from, int to, bool named)
+{
+	const char *detail;
+	__u64 begun;
+	char text[32];
+
+	CHECK_EQ(0, coll_barrier(me->comm));
+	begun = now_ms();
+	CHECK_EQ(-EBADMSG, deal_run(me, deal, in, out));
+	CHECK(now_ms() - begun < SOON_MS);
+	detail = coll_error_detail(me->comm);
+	if (named && (me->rank == from || me->rank == to)) {
+		snprintf(text, sizeof(text), "rank %d and rank %d ", from, to);
+		CHECK(strstr(detail, text));
+		snprintf(text, sizeof(text), " %zu uint16", deal->sent[from][to]);
+		CHECK(strstr(detail, text));
+		snprintf(text, sizeof(text), " %zu uint16", deal->expected[from][to]);
+		CHECK(strstr(detail, text));
+	} else {
+		CHECK(strstr(detail, "rank"));
+	}
+	return 0;
+}
+
+/* Does one rank's deal with another, in place, bind it in the other direction, too? */
+static bool bound(const struct deal *deal, int rank)
+{
+	return deal->form == ALLTOALLV_IN_PLACE && deal->root == rank;
+}
+
+static int rank_every_pair(struct lib_rank *me)
+{
+	struct area in = { 0 }, out = { 0 };
+	unsigned int seed = me->nranks, i, round;
+	int from, to;
+
+	in.at = calloc(4 * BLOCK_MAX, sizeof(*in.at));
+	out.at = calloc(4 * BLOCK_MAX, sizeof(*out.at));
+	CHECK(in.at && out.at);
+	for (round = 0; round < FORMS * ARRAY_SIZE(pairs); round++) {
+		struct deal deal = { .form = round % FORMS, .waiting = below(&seed, 2) };
+		bool named = true;
+
+		i = round / FORMS;
+		deal.root = below(&seed, me->nranks);
+		deal_match(&deal, me->nranks, &seed);
+		CHECK_EQ(0, deal_run(me, &deal, &in, &out));
+		deal_pick(&deal, me->nranks, &seed, &from, &to);
+		deal.sent[from][to] = pairs[i][0];
+		deal.expected[from][to] = pairs[i][1];
+		/* Then what goes the other way differs as well, unless the other rank follows. */
+		if (bound(&deal, from)) {
+			deal.expected[to][from] = deal.sent[from][to];
+			if (below(&seed, 2))
+				deal.sent[to][from] = deal.expected[to][from];
+			else
+				named = deal.sent[to][from] == deal.expected[to][from];
+		} else if (bound(&deal, to)) {
+			deal.sent[to][from] = deal.expected[from][to];
+			if (below(&seed, 2))
+				deal.expected[to][from] = deal.sent[to][from];
+			else
+				named = deal.sent[to][from] == deal.expected[to][from];
+		}
+		if (deal_differs(me, &deal, &in, &out, from, to, named)) {
+			dprintf(STDOUT_FILENO, "# rank %d of %d: %s, root %d: ", me->rank,
+				me->nranks, names[deal.form], deal.root);
+			dprintf(STDOUT_FILENO, "rank %d sends %zu, rank %d expects %zu: %s\n", from,
+				deal.sent[from][to], to, deal.expected[from][to],
+				coll_error_detail(me->comm));
+			return 1;
+		}
+	}
+	free(in.at);
+	free(out.at);
+	return 0;
+}
+
+FIXTURE(count_mismatch) {
+};
+
+FIXTURE_VARIANT(count_mismatch) {
+	unsigned int nranks;
+	int lanes;
+};
+
+FIXTURE_VARIANT_ADD(count_mismatch, two) { .nranks = 2 };
+FIXTURE_VARIANT_ADD(count_mismatch, three) { .nranks = 3, .lanes = 3 };
+FIXTURE_VARIANT_ADD(count_mismatch, four) { .nranks = 4 };
+FIXTURE_VARIANT_ADD(count_mismatch, five) { .nranks = 5, .lanes = 2 };
+FIXTURE_VARIANT_ADD(count_mismatch, seven) { .nranks = 7 };
+
+FIXTURE_SETUP(count_mismatch)
+{
+	if (variant->nranks > max_ranks())
+		SKIP((void)0, "left to User-Mode Linux");
+}
+
+FIXTURE_TEARDOWN(count_mismatch) {}
+
+TEST_F_TIMEOUT(count_mismatch, every_pair, 200)
+{
+	struct coll_config config = {
+		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
+		.heartbeat_ms = 4 * SOON_MS,
+	};
+
+	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_every_pair, NULL));
+}
+
+/* Several pairs, or one both ways: nobody need know whose, but all that something differs. */
+static int rank_several(struct lib_rank *me)
+{
+	struct area in = { 0 }, out = { 0 };
+	unsigned int seed = 77 * me->nranks, round, k;
+
+	in.at = calloc(4 * BLOCK_MAX, sizeof(*in.at));
+	out.at = calloc(4 * BLOCK_MAX, sizeof(*out.at));
+	CHECK(in.at && out.at);
+	for (round = 0; round < 60; round++) {
+		struct deal deal = { .form = round % ALLTOALLV_IN_PLACE };
+		int from, to;
+
+		deal.root = below(&seed, me->nranks);
+		deal_match(&deal, me->nranks, &seed);
+		for (k = below(&seed, 4) + 2; k; k--) {
+			deal_pick(&deal, me->nranks, &seed, &from, &to);
+			deal.sent[from][to] = deal.expected[from][to] + k;
+		}
+		if (deal_differs(me, &deal, &in, &out, -1, -1, false))
+			return 1;
+	}
+	CHECK_EQ(0, coll_barrier(me->comm));
+	free(in.at);
+	free(out.at);
+	return 0;
+}
+
+TEST_F_TIMEOUT(count_mismatch, several_pairs, 200)
+{
+	struct coll_config config = {
+		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
+		.heartbeat_ms = 4 * SOON_MS,
+	};
+
+	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_several, NULL));
+}
+
+/*
+ * Many at once, of which some differ: each ends as its own counts do, also where its keys come in
+ * another order on each rank, so that much is announced of what was not submitted.
+ */
+#define MANY	24
+
+/* Operation i of them, as one rank sees it. */
+static int many_lay(const struct lib_rank *me, unsigned int i, struct area *in, struct area *out)
+{
+	struct deal deal = { .form = ALLTOALLV };
+	unsigned int seed = 5 * me->nranks + 1000 * i;
+	int k;
+
+	deal_match(&deal, me->nranks, &seed);
+	if (i % 3 == 1)
+		deal.sent[1][0] = deal.expected[1][0] + 1 + i;
+	if (i % 3 == 2)
+		deal.sent[0][1] = deal.expected[0][1] ? 0 : 3;
+	for (k = 0; k < me->nranks; k++) {
+		out->counts[k] = deal.sent[me->rank][k];
+		in->counts[k] = deal.expected[k][me->rank];
+	}
+	area_lay(in, me->nranks);
+	area_lay(out, me->nranks);
+	in->at = calloc(me->nranks * 80000, sizeof(__u16));
+	out->at = calloc(me->nranks * 80000, sizeof(__u16));
+	CHECK(in->at && out->at);
+	return 0;
+}
+
+static int many_begin(struct lib_rank *me, unsigned int i, bool keyed, struct area *in,
+		      struct area *out, struct coll_request **request)
+{
+	struct collective_layout layout = {
+		.size = sizeof(layout),
+		.send_counts = (uintptr_t)out->counts,
+		.recv_counts = (uintptr_t)in->counts,
+	};
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLTOALL,
+		.type = COLLECTIVE_UINT16,
+		.flags = COLLECTIVE_F_VECTOR | COLLECTIVE_F_KEYED,
+		.key = i,
+		.send = (uintptr_t)out->at,
+		.recv = (uintptr_t)in->at,
+		.layout = (uintptr_t)&layout,
+	};
+
+	if (keyed)
+		return coll_isubmit(me->comm, &op, request);
+	return coll_ialltoallv(me->comm, out->at, out->counts, out->displs, in->at, in->counts,
+			       in->displs, COLL_UINT16, request);
+}
+
+static int many_run(struct lib_rank *me, bool keyed)
+{
+	struct coll_request *request[MANY];
+	struct area in[MANY], out[MANY];
+	unsigned int i, at;
+
+	for (i = 0; i < MANY; i++) {
+		at = keyed ? (i * 7 + me->rank * 11) % MANY : i;
+		CHECK_EQ(0, many_lay(me, at, &in[at], &out[at]));
+		CHECK_EQ(0, many_begin(me, at, keyed, &in[at], &out[at], &request[at]));
+	}
+	for (i = 0; i < MANY; i++) {
+		CHECK_EQ(i % 3 ? -EBADMSG : 0, coll_wait(request[i]));
+		free(in[i].at);
+		free(out[i].at);
+	}
+	return coll_barrier(me->comm);
+}
+
+static int rank_many(struct lib_rank *me)
+{
+	return many_run(me, false) ?: many_run(me, true);
+}
+
+TEST_F_TIMEOUT(count_mismatch, many_at_once, 100)
+{
+	struct coll_config config = {
+		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
+		.heartbeat_ms = 4 * SOON_MS,
+	};
+
+	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_many, NULL));
+}
+
+/* Those that all ranks know: in all forms that have any. */
+static int rank_all_know(struct lib_rank *me)
+{
+	size_t counts[GROUP_RANKS_MAX], shape[] = { 10 };
+	const struct coll_view view = { .rows = 1, .stride = 100, .distance = 100 };
+	__u32 *send = calloc(8000, 4), *recv = calloc(8000, 4);
+	int i, odd = me->rank == me->nranks - 1;
+
+	CHECK(send && recv);
+	for (i = 0; i < me->nranks; i++)
+		counts[i] = 10;
+	counts[0] = odd ? 0 : 10;
+	CHECK_EQ(-EBADMSG, coll_allgatherv(me->comm, send, counts[me->rank], recv, counts,
+					   NULL, COLL_UINT32));
+	CHECK_EQ(-EBADMSG, coll_reduce_scatterv(me->comm, send, NULL, recv, counts,
+						COLL_UINT32, COLL_SUM));
+	for (i = 0; i < 2; i++) {
+		size_t count = odd == i ? 0 : 10;
+
+		CHECK_EQ(-EBADMSG, coll_allgather_view(me->comm, send, NULL, recv, &view, count,
+						       COLL_UINT32));
+		CHECK_EQ(-EBADMSG, coll_reduce_scatter_view(me->comm, send, &view, recv, NULL,
+							    count, COLL_UINT32, COLL_SUM));
+		CHECK_EQ(-EBADMSG, coll_alltoall_view(me->comm, send, &view, recv, &view, count,
+						      COLL_UINT32));
+		shape[0] = count;
+		CHECK_EQ(-EBADMSG, coll_allgather_axis(me->comm, send, recv, shape, 1, 0,
+						       COLL_UINT32));
+		CHECK_EQ(-EBADMSG, coll_reduce_scatter_axis(me->comm, send, recv, shape, 1, 0,
+							    COLL_UINT32, COLL_SUM));
+	}
+	CHECK_EQ(0, coll_barrier(me->comm));
+	return 0;
+}
+
+TEST_F_TIMEOUT(count_mismatch, all_know, 100)
+{
+	struct coll_config config = { .size = sizeof(config), .timeout_ms = TIMEOUT_MS };
+
+	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_all_know, NULL));
+}
+
+TEST_HARNESS_MAIN

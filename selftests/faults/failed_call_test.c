@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A call that fails leaves the file as it was: what follows is the same as with a file to which
+ * that has not happened, up to what the other rank is told in the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/fail_nth.h"
+#include "lib/open_device.h"
+#include "lib/lib_group.h"
+
+/* More than what is sent at once. */
+#define COUNT	(COLLECTIVE_EAGER_LIMIT / 4 + 1000)
+#define SIZE	(COUNT * sizeof(int))
+
+/* The calls of a life. */
+enum stage { STAGE_JOIN, STAGE_CONNECT, STAGE_REGISTER, STAGE_SUBMIT, STAGE_END, STAGES };
+
+static const char * const stage_names[] = { "JOIN", "CONNECT", "REGISTER", "SUBMIT", "the end" };
+
+/**
+ * struct trace - what a life looks like from outside
+ * @joined: STATUS of the file after JOIN
+ * @up: after CONNECT
+ * @used: after an operation
+ * @left: after LEAVE
+ * @peer: STATUS of the other rank, after all
+ * @end: what an operation of the other rank returns then
+ */
+struct trace {
+	struct collective_status joined;
+	struct collective_status up;
+	struct collective_status used;
+	struct collective_status left;
+	struct collective_status peer;
+	int end;
+};
+
+/**
+ * struct life - from JOIN to the end, of one file beside another one's
+ * @rank: of the file; the other is the other rank
+ * @leaves: by LEAVE, and not by close()
+ * @mishap: something that fails before a stage; or NULL
+ * @stage: at which @nth counts
+ * @nth: allocation of that stage that fails; 0: none
+ * @more: it has happened
+ * @failed: so that the call failed
+ * @fd: by rank
+ * @addr: likewise
+ * @name: of the group
+ * @id: of the group
+ * @buffer: that is registered
+ * @request: that is in flight
+ * @data: by rank, an input and a result
+ * @trace: filled in
+ */
+struct life {
+	int rank;
+	bool leaves;
+	int (*mishap)(struct life *life, enum stage stage);
+	enum stage stage;
+	unsigned int nth;
+	bool more;
+	bool failed;
+	int fd[2];
+	struct sockaddr_storage addr[2];
+	char name[33];
+	__u64 id;
+	__u32 buffer;
+	__u64 request;
+	int *data[2];
+	struct trace trace;
+};
+
+static int subject(const struct life *life)
+{
+	return life->fd[life->rank];
+}
+
+static int life_join(struct life *life)
+{
+	return member_join(subject(life), life->name, life->id, life->rank, 2,
+			   &life->addr[life->rank]);
+}
+
+static int life_connect(struct life *life)
+{
+	int err;
+
+	fcntl(subject(life), F_SETFL, O_NONBLOCK);
+	err = member_connect(subject(life), life->addr, 2, 20000);
+	fcntl(subject(life), F_SETFL, 0);
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+static int life_register(struct life *life)
+{
+	return member_register(subject(life), life->data[life->rank], 2 * SIZE, 0,
+			       &life->buffer);
+}
+
+static struct collective_op life_op(const struct life *life, int rank)
+{
+	return (struct collective_op){
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_INT32,
+		.count = COUNT,
+		.send = (uintptr_t)life->data[rank],
+		.recv = (uintptr_t)(life->data[rank] + COUNT),
+	};
+}
+
+static int life_submit(struct life *life)
+{
+	struct collective_op op = life_op(life, life->rank);
+
+	op.send_buffer = life->buffer;
+	return member_start(subject(life), &op, &life->request);
+}
+
+static int life_complete(struct life *life)
+{
+	struct collective_op op = life_op(life, !life->rank);
+	int i;
+
+	CHECK_EQ(0, member_submit(life->fd[!life->rank], &op));
+	CHECK_EQ(0, member_wait(subject(life), life->request, 0));
+	for (i = 0; i < COUNT; i++)
+		CHECK_EQ(3 * i, life->data[life->rank][COUNT + i]);
+	return 0;
+}
+
+/* What may go wrong before, then the call, of which an allocation may fail, then the call. */
+static int life_step(struct life *life, enum stage stage, int (*call)(struct life *life))
+{
+	int err;
+
+	if (life->mishap)
+		CHECK_EQ(0, life->mishap(life, stage));
+	if (life->nth && life->stage == stage) {
+		fail_nth_arm(life->nth);
+		err = call(life);
+		life->more = fail_nth_disarm();
+		life->failed = err;
+		if (!err)
+			return 0;
+		if (!no_memory(err))
+			return err;
+	}
+	return call(life);
+}
+
+static int status_of(int fd, struct collective_status *status)
+{
+	CHECK_EQ(0, member_status(fd, status));
+	status->last_ms = 0;
+	return 0;
+}
+
+static int life_run(struct life *life)
+{
+	struct trace *trace = &life->trace;
+	const int peer = !life->rank;
+	int err;
+
+	CHECK_EQ(0, life_step(life, STAGE_JOIN, life_join));
+	CHECK_EQ(0, status_of(subject(life), &trace->joined));
+	CHECK_EQ(0, member_join(life->fd[peer], life->name, life->id, peer, 2,
+				&life->addr[peer]));
+	CHECK_EQ(0, life_step(life, STAGE_CONNECT, life_connect));
+	CHECK_EQ(0, member_connect(life->fd[peer], life->addr, 2, 20000));
+	err = member_connect(subject(life), life->addr, 2, 20000);
+	CHECK(!err || err == -EISCONN);
+	CHECK_EQ(0, status_of(subject(life), &trace->up));
+
+	CHECK_EQ(0, life_step(life, STAGE_REGISTER, life_register));
+	CHECK_EQ(0, life_step(life, STAGE_SUBMIT, life_submit));
+	CHECK_EQ(0, life_complete(life));
+	CHECK_EQ(0, member_unregister(subject(life), life->buffer));
+	CHECK_EQ(0, status_of(subject(life), &trace->used));
+	if (life->mishap)
+		CHECK_EQ(0, life->mishap(life, STAGE_END));
+	CHECK_EQ(0, process_value(0, "VmPin:"));
+
+	if (life->leaves) {
+		CHECK_EQ(0, member_leave(subject(life)));
+		CHECK_EQ(0, status_of(subject(life), &trace->left));
+	}
+	close(subject(life));
+	life->fd[life->rank] = -1;
+	trace->end = member_barrier(life->fd[peer]);
+	CHECK_EQ(0, status_of(life->fd[peer], &trace->peer));
+	return 0;
+}
+
+static int life_lead(struct life *life)
+{
+	int rank, i, err;
+
+	memset(&life->trace, 0, sizeof(life->trace));
+	group_unique(life->name, sizeof(life->name), &life->id);
+	for (rank = 0; rank < 2; rank++) {
+		life->fd[rank] = member_open();
+		CHECK(life->fd[rank] >= 0);
+		life->data[rank] = mmap(NULL, 2 * SIZE, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		CHECK(life->data[rank] != MAP_FAILED);
+		for (i = 0; i < COUNT; i++)
+			life->data[rank][i] = i * (1 + rank);
+	}
+	err = life_run(life);
+	for (rank = 0; rank < 2; rank++) {
+		close(life->fd[rank]);
+		munmap(life->data[rank], 2 * SIZE);
+	}
+	CHECK_EQ(0, group_count());
+	return err;
+}
+
+static bool same(const char *what, const void *a, const void *b, size_t size)
+{
+	const __u32 *x = a, *y = b;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*x); i++)
+		if (x[i] != y[i])
+			dprintf(STDOUT_FILENO, "# %s: word %zu: %#x, not %#x\n", what, i, y[i],
+				x[i]);
+	return !memcmp(a, b, size);
+}
+
+/* The life of a file to which nothing has happened: what any other is to be like. */
+static int life_plain(struct life *plain, int rank, bool leaves)
+{
+	*plain = (struct life){ .rank = rank, .leaves = leaves };
+	CHECK_EQ(0, life_lead(plain));
+	CHECK_EQ(COLLECTIVE_REASON_LEFT, plain->trace.peer.group.kind);
+	CHECK_EQ(rank, plain->trace.peer.group.rank_a);
+	CHECK_EQ(-ECONNRESET, plain->trace.end);
+	return 0;
+}
+
+static int life_compare(const struct life *plain, const struct life *life)
+{
+	const struct trace *a = &plain->trace, *b = &life->trace;
+
+	CHECK(same("joined", &a->joined, &b->joined, sizeof(a->joined)));
+	CHECK(same("up", &a->up, &b->up, sizeof(a->up)));
+	CHECK(same("used", &a->used, &b->used, sizeof(a->used)));
+	CHECK(same("left", &a->left, &b->left, sizeof(a->left)));
+	CHECK(same("peer", &a->peer, &b->peer, sizeof(a->peer)));
+	CHECK_EQ(a->end, b->end);
+	return 0;
+}
+
+static int compare(int (*mishap)(struct life *life, enum stage stage))
+{
+	struct life plain, life;
+	int rank, leaves;
+
+	for (rank = 0; rank < 2; rank++)
+		for (leaves = 0; leaves < 2; leaves++) {
+			CHECK_EQ(0, life_plain(&plain, rank, leaves));
+			life = (struct life){
+				.rank = rank,
+				.leaves = leaves,
+				.mishap = mishap,
+			};
+			CHECK_EQ(0, life_lead(&life));
+			CHECK_EQ(0, life_compare(&plain, &life));
+		}
+	return 0;
+}
+
+/*
+ * What is refused
+ */
+
+/* Another group's rank listens there: a JOIN gets as far as one can. */
+static int join_in_use(struct life *life, enum stage stage)
+{
+	struct sockaddr_storage taken;
+	struct collective_join join;
+	int other, i;
+
+	if (stage != STAGE_JOIN)
+		return 0;
+	other = member_open();
+	CHECK_EQ(0, member_join(other, "busy", 1, 0, 2, &taken));
+	for (i = 0; i < 3; i++) {
+		/* As unlike the one to come as can be. */
+		join_valid(&join, life->name, life->id + 1);
+		join.nranks = 300;
+		join.rank = 17;
+		join.lanes = COLLECTIVE_LANES_MAX;
+		join.timeout_ms = 1;
+		join.heartbeat_ms = 1;
+		join.secret[3] = 1;
+		memset(join.algorithm, COLLECTIVE_ALGORITHM_RING, COLLECTIVE_RECV);
+		memcpy(join.addr, &taken, sizeof(taken));
+		CHECK_EQ(-EADDRINUSE, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
+	}
+	close(other);
+	return 0;
+}
+
+static int join_refused(struct life *life, enum stage stage)
+{
+	struct collective_status before, after;
+	struct sockaddr_storage addr;
+	struct collective_join join;
+	int other;
+
+	if (stage != STAGE_JOIN)
+		return 0;
+	other = member_open();
+	CHECK_EQ(0, member_status(subject(life), &before));
+	CHECK_EQ(0, member_join(other, "busy", 1, 0, 2, &addr));
+	CHECK_EQ(-EBUSY, member_join(subject(life), "busy", 1, 0, 2, &addr));
+	CHECK_EQ(-EEXIST, member_join(subject(life), "busy", 2, 1, 2, &addr));
+	CHECK_EQ(-EEXIST, member_join(subject(life), "busy", 1, 1, 3, &addr));
+	join_valid(&join, life->name, life->id);
+	join.addr[0] = AF_UNIX;
+	CHECK_EQ(-EAFNOSUPPORT, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
+	join_valid(&join, life->name, life->id);
+	memcpy(join.addr + 4, "\xc0\x00\x02\x01", 4);
+	CHECK_EQ(-EADDRNOTAVAIL, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
+	CHECK_EQ(-EFAULT, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, NULL));
+	CHECK_EQ(-EINVAL, member_join(subject(life), "", 1, 0, 2, &addr));
+	CHECK_EQ(-ENOTCONN, member_leave(subject(life)));
+	CHECK_EQ(0, member_status(subject(life), &after));
+	CHECK(same("new", &before, &after, sizeof(before)));
+	close(other);
+	return 0;
+}
+
+/* Calls that are of no use at any time. */
+static int calls_refused(struct life *life, enum stage stage)
+{
+	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1000 };
+	const int absent = stage <= STAGE_CONNECT ? -ENOTCONN : 0;
+	const int fd = subject(life);
+	struct collective_op op = life_op(life, life->rank);
+	struct sockaddr_storage addr;
+	__u64 request;
+	__u32 buffer;
+
+	CHECK_EQ(stage == STAGE_JOIN ? -ENOTCONN : -EFAULT,
+		 member_register(fd, (void *)8, 4096, 0, &buffer));
+	CHECK_EQ(-EINVAL, member_register(fd, life->data[0], 0, 0, &buffer));
+	CHECK_EQ(-ENOENT, member_unregister(fd, 77));
+	CHECK_EQ(absent ?: -ENOENT, member_wait(fd, 1000, 0));
+	CHECK_EQ(absent ?: -ENOENT, member_ioctl(fd, COLLECTIVE_IOC_CANCEL, &cancel));
+	op.flags = 1U << 31;
+	CHECK_EQ(absent ?: -EINVAL, member_start(fd, &op, &request));
+	op = life_op(life, life->rank);
+	op.recv = 4096;
+	CHECK_EQ(absent ?: -EFAULT, member_start(fd, &op, &request));
+	op = life_op(life, life->rank);
+	op.send_buffer = 99;
+	CHECK_EQ(absent ?: -ENOENT, member_start(fd, &op, &request));
+	op = life_op(life, life->rank);
+	op.recv += 4;
+	op.recv_buffer = 99;
+	CHECK_EQ(absent ?: -ENOENT, member_start(fd, &op, &request));
+	switch (stage) {
+	case STAGE_JOIN:
+		CHECK_EQ(-ENOTCONN, member_connect(fd, life->addr, 2, 100));
+		break;
+	case STAGE_CONNECT:
+		CHECK_EQ(-EINVAL, member_connect(fd, life->addr, 1, 100));
+		CHECK_EQ(-EFAULT, member_connect(fd, NULL, 2, 100));
+		CHECK_EQ(-EISCONN, member_join(fd, "again", 1, 0, 2, &addr));
+		break;
+	default:
+		CHECK_EQ(-EISCONN, member_connect(fd, life->addr, 2, 100));
+		CHECK_EQ(-EISCONN, member_join(fd, "again", 1, 0, 2, &addr));
+	}
+	return 0;
+}
+
+static void on_signal(int signal)
+{
+}
+
+/* So much later, again and again: a call that has not begun to wait yet is not missed. */
+static void alarm_ms(unsigned int ms)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval timer = {
+		.it_value.tv_usec = ms * 1000,
+		.it_interval.tv_usec = ms * 1000,
+	};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Calls that a signal interrupts; all of them are made again. */
+static int calls_interrupted(struct life *life, enum stage stage)
+{
+	struct collective_submit submit = { .size = sizeof(submit) };
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+	const int fd = subject(life), peer = life->fd[!life->rank];
+
+	/* Rank 0 need not wait for a rank 1 that has joined. */
+	if (stage == STAGE_CONNECT && life->rank == 1) {
+		alarm_ms(20);
+		CHECK_EQ(-EINTR, member_connect(fd, life->addr, 2, 20000));
+		CHECK_EQ(-EINTR, member_connect(fd, life->addr, 2, 20000));
+		alarm_ms(0);
+	}
+	if (stage == STAGE_END) {
+		submit.op = op;
+		alarm_ms(20);
+		CHECK_EQ(-EINTR, member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit));
+		CHECK(submit.request);
+		CHECK_EQ(-EINTR, member_wait(fd, submit.request, 0));
+		CHECK_EQ(-EINTR, member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit));
+		alarm_ms(0);
+		CHECK_EQ(0, member_submit(peer, &op));
+		CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit));
+	}
+	return 0;
+}
+
+/* The same operation in a file that nothing interrupts. */
+static int barrier_between(struct life *life, enum stage stage)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+	__u64 request;
+
+	if (stage != STAGE_END)
+		return 0;
+	CHECK_EQ(0, member_start(subject(life), &op, &request));
+	CHECK_EQ(0, member_submit(life->fd[!life->rank], &op));
+	CHECK_EQ(0, member_wait(subject(life), request, 0));
+	return 0;
+}
+
+static int interrupted(void)
+{
+	struct life plain, life;
+	int rank;
+
+	for (rank = 0; rank < 2; rank++) {
+		plain = (struct life){ .rank = rank, .leaves = true, .mishap = barrier_between };
+		CHECK_EQ(0, life_lead(&plain));
+		life = (struct life){ .rank = rank, .leaves = true, .mishap = calls_interrupted };
+		CHECK_EQ(0, life_lead(&life));
+		CHECK_EQ(0, life_compare(&plain, &life));
+	}
+	return 0;
+}
+
+/* Another process tries all of it. */
+static int calls_foreign(struct life *life, enum stage stage)
+{
+	struct collective_op op = life_op(life, life->rank);
+	const int fd = subject(life);
+	__u64 request;
+	__u32 buffer;
+	pid_t pid;
+	int code;
+
+	pid = fork();
+	if (!pid)
+		_exit(!(stage == STAGE_JOIN ||
+			(member_connect(fd, life->addr, 2, 100) == -EPERM &&
+			 member_register(fd, life->data[0], 4096, 0, &buffer) == -EPERM &&
+			 member_start(fd, &op, &request) ==
+			 (stage == STAGE_CONNECT ? -ENOTCONN : -EPERM) &&
+			 member_leave(fd) == -EPERM)));
+	CHECK_EQ(pid, waitpid(pid, &code, 0));
+	CHECK_EQ(0, code);
+	return 0;
+}
+
+/* A JOIN of another process has failed: the file is still anybody's. */
+static int join_foreign(struct life *life, enum stage stage)
+{
+	pid_t pid;
+	int code;
+
+	if (stage != STAGE_JOIN)
+		return 0;
+	pid = fork();
+	if (!pid)
+		_exit(join_in_use(life, stage));
+	CHECK_EQ(pid, waitpid(pid, &code, 0));
+	CHECK_EQ(0, code);
+	CHECK_EQ(-ENOENT, member_unregister(subject(life), 1));
+	return 0;
+}
+
+TEST(after_join_in_use)
+{
+	EXPECT_EQ(0, compare(join_in_use));
+}
+
+TEST(after_join_refused)
+{
+	EXPECT_EQ(0, compare(join_refused));
+}
+
+TEST(after_join_foreign)
+{
+	EXPECT_EQ(0, compare(join_foreign));
+}
+
+TEST(after_calls_refused)
+{
+	EXPECT_EQ(0, compare(calls_refused));
+}
+
+TEST(after_calls_foreign)
+{
+	EXPECT_EQ(0, compare(calls_foreign));
+}
+
+TEST(after_calls_interrupted)
+{
+	EXPECT_EQ(0, interrupted());
+}
+
+/*
+ * Every allocation of every call
+ */
+
+FIXTURE(memory) {};
+FIXTURE_SETUP(memory) {}
+FIXTURE_TEARDOWN(memory) {}
+
+static int each_allocation(enum stage stage, int rank, unsigned int least)
+{
+	struct life plain, life = { .more = true };
+	unsigned int nth, failed = 0;
+
+	CHECK_EQ(0, life_plain(&plain, rank, false));
+	for (nth = 1; life.more && nth < MOST; nth++) {
+		life = (struct life){ .rank = rank, .stage = stage, .nth = nth };
+		if (life_lead(&life) || life_compare(&plain, &life)) {
+			dprintf(STDOUT_FILENO, "# rank %d, allocation %u of %s\n", rank, nth,
+				stage_names[stage]);
+			return 1;
+		}
+		failed += life.failed;
+	}
+	CHECK(!life.more);
+	CHECK(failed >= least);
+	dprintf(STDOUT_FILENO, "# rank %d, %s: %u allocations, %u of them needed\n", rank,
+		stage_names[stage], nth - 2, failed);
+	return 0;
+}
+
+TEST_F_TIMEOUT(memory, join, 300)
+{
+	if (!fail_nth_available())
+		SKIP(return, "no fault injection in this kernel");
+	EXPECT_EQ(0, each_allocation(STAGE_JOIN, 0, 10));
+	EXPECT_EQ(0, each_allocation(STAGE_JOIN, 1, 10));
+}
+
+TEST_F_TIMEOUT(memory, connect, 300)
+{
+	if (!fail_nth_available())
+		SKIP(return, "no fault injection in this kernel");
+	EXPECT_EQ(0, each_allocation(STAGE_CONNECT, 0, 2));
+	EXPECT_EQ(0, each_allocation(STAGE_CONNECT, 1, 1));
+}
+
+TEST_F_TIMEOUT(memory, register, 300)
+{
+	if (!fail_nth_available())
+		SKIP(return, "no fault injection in this kernel");
+	EXPECT_EQ(0, each_allocation(STAGE_REGISTER, 0, 1));
+}
+
+TEST_F_TIMEOUT(memory, submit, 300)
+{
+	if (!fail_nth_available())
+		SKIP(return, "no fault injection in this kernel");
+	EXPECT_EQ(0, each_allocation(STAGE_SUBMIT, 0, 1));
+	EXPECT_EQ(0, each_allocation(STAGE_SUBMIT, 1, 1));
+}
+
+TEST_HARNESS_MAIN

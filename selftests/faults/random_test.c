@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Any calls with any arguments (random_calls.h), by ioctl and io_uring, from several processes
+ * with several threads each, of which many are killed.  Every call returns in time, with
+ * an errno that is written down; afterwards nothing is left, and groups work.
+ *
+ * RANDOM_SEED chooses other calls, RANDOM_SECONDS how long.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "faults/random_calls.h"
+#include "lib/machine.h"
+#include "lib/leak_check.h"
+
+/* A life and its end take seconds; on slow machines all that many take longer. */
+static unsigned int bound_ms(void)
+{
+	return slow_machine() ? 120000 : 20000;
+}
+
+/**
+ * struct place - one process at a time
+ * @pid: 0: none
+ * @seed: of it
+ * @since: when it began, ms
+ * @kill_at: when it is killed, ms; 0: it is not
+ */
+struct place {
+	pid_t pid;
+	__u64 seed;
+	__u64 since;
+	__u64 kill_at;
+};
+
+static void place_fill(struct place *place, struct random_shared *shared, unsigned int worker,
+		       struct rng *rng)
+{
+	const unsigned int ms = (20 + rng_below(rng, 400)) * (slow_machine() ? 5 : 1);
+
+	memset(shared->watch[worker], 0, sizeof(shared->watch[worker]));
+	place->seed = rng_next(rng);
+	place->since = now_ms();
+	place->kill_at = rng_once_in(rng, 3) ? place->since + rng_below(rng, ms + 50) : 0;
+	place->pid = fork();
+	if (!place->pid) {
+		/* What is killed takes its children along. */
+		setpgid(0, 0);
+		random_process_run(shared, worker, place->seed, ms);
+		_exit(0);
+	}
+	if (place->pid > 0)
+		setpgid(place->pid, place->pid);
+}
+
+static void place_complain(const struct place *place, const struct random_shared *shared,
+			   unsigned int worker, const char *what, int value)
+{
+	unsigned int i;
+
+	dprintf(STDOUT_FILENO, "# life %llu: %s %d, after %llu ms\n", place->seed, what, value,
+		now_ms() - place->since);
+	for (i = 0; i < RANDOM_THREADS; i++) {
+		const struct random_watch *watch = &shared->watch[worker][i];
+
+		if (watch->since)
+			dprintf(STDOUT_FILENO, "#   thread %u: %s since %llu ms\n", i,
+				random_call_names[watch->call], now_ms() - watch->since);
+	}
+}
+
+/* Has it ended as it should?  Return: 0, or 1 if there is something wrong. */
+static int place_look(struct place *place, const struct random_shared *shared, unsigned int worker)
+{
+	const __u64 now = now_ms();
+	int status, bad = 0;
+
+	if (waitpid(place->pid, &status, WNOHANG) != place->pid) {
+		/* Also who was killed has to go. */
+		if (place->kill_at && now >= place->kill_at)
+			kill(-place->pid, SIGKILL);
+		if (now < place->since + bound_ms())
+			return 0;
+		place_complain(place, shared, worker, "still there", place->pid);
+		kill(-place->pid, SIGKILL);
+		/* It may never end; the test does. */
+		place->pid = 0;
+		return 1;
+	}
+	if (WIFEXITED(status) ? WEXITSTATUS(status) :
+				!(place->kill_at && WTERMSIG(status) == SIGKILL)) {
+		place_complain(place, shared, worker, "wait status", status);
+		bad = 1;
+	}
+	/* Its own child may have been in its group. */
+	kill(-place->pid, SIGKILL);
+	place->pid = 0;
+	return bad;
+}
+
+/* Return: how many lives went wrong. */
+static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
+		 unsigned int *count)
+{
+	const __u64 end = now_ms() + seconds * 1000ULL;
+	const unsigned int workers = slow_machine() ? 2 : RANDOM_WORKERS;
+	struct place place[RANDOM_WORKERS] = {};
+	struct rng rng = { seed };
+	unsigned int i, busy;
+	int bad = 0;
+
+	do {
+		busy = 0;
+		for (i = 0; i < workers; i++) {
+			if (place[i].pid)
+				bad += place_look(&place[i], shared, i);
+			if (!place[i].pid && now_ms() < end && bad < 3) {
+				place_fill(&place[i], shared, i, &rng);
+				++*count;
+			}
+			busy += !!place[i].pid;
+		}
+		sleep_ms(2);
+	} while (busy);
+	return bad;
+}
+
+/*
+ * What is left
+ */
+
+/* Pages that are pinned, on the whole machine; both counts at one time. */
+static long long vmstat_pinned(void)
+{
+	long long value, acquired = 0, released = 0;
+	FILE *file = fopen("/proc/vmstat", "r");
+	char name[64];
+
+	while (file && fscanf(file, "%63s %lld", name, &value) == 2) {
+		if (!strcmp(name, "nr_foll_pin_acquired"))
+			acquired = value;
+		if (!strcmp(name, "nr_foll_pin_released"))
+			released = value;
+	}
+	if (file)
+		fclose(file);
+	return acquired - released;
+}
+
+static long long pinned(void)
+{
+	/* Each CPU counts for itself, and idle ones do not tell. */
+	int err = file_set("/proc/sys/vm/stat_refresh", "1");
+
+	if (err)
+		dprintf(STDOUT_FILENO, "# stat_refresh: %d\n", err);
+	return vmstat_pinned();
+}
+
+/* Rings go away behind the back of who was killed, and have pinned some, too. */
+static bool pinned_no_more(long long before)
+{
+	const __u64 end = now_ms() + 10000;
+	long long more;
+
+	do {
+		more = pinned() - before;
+		if (more <= 0)
+			return true;
+		sleep_ms(20);
+	} while (now_ms() < end);
+	dprintf(STDOUT_FILENO, "# %lld pages are pinned\n", more);
+	return false;
+}
+
+/* The user whose limit was small may use all of it again. */
+static int limit_is_free(void)
+{
+	const size_t size = 1 << 20;
+	struct rlimit limit = { size, size };
+	struct sockaddr_storage addr;
+	int fd = member_open();
+	char name[33];
+	__u32 buffer;
+	void *area;
+	__u64 id;
+
+	area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(area != MAP_FAILED);
+	CHECK_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit));
+	CHECK_EQ(0, setresuid(65534, 65534, 65534));
+	group_unique(name, sizeof(name), &id);
+	CHECK_EQ(0, member_join(fd, name, id, 0, 1, &addr));
+	CHECK_EQ(0, member_register(fd, area, size, 0, &buffer));
+	return 0;
+}
+
+static int limit_check(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(limit_is_free());
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int rank_sum(struct rank *r)
+{
+	__u32 mine = r->rank + 20, sum = 0;
+
+	CHECK_EQ(0, member_allreduce(r->fd, &mine, &sum, 1, COLLECTIVE_UINT32, COLLECTIVE_SUM));
+	CHECK_EQ(41, sum);
+	return 0;
+}
+
+static void tell(const struct random_shared *shared, unsigned int count)
+{
+	unsigned int i;
+
+	dprintf(STDOUT_FILENO, "# %u lives;", count);
+	for (i = 0; i < RANDOM_CALLS; i++)
+		dprintf(STDOUT_FILENO, " %s %llu/%llu", random_call_names[i], shared->good[i],
+			shared->done[i]);
+	dprintf(STDOUT_FILENO, "\n");
+	for (i = 0; i < shared->nunexpected && i < RANDOM_UNEXPECTED; i++)
+		dprintf(STDOUT_FILENO, "# %s: errno %d is not in its list\n",
+			random_call_names[shared->unexpected[i].call], shared->unexpected[i].error);
+}
+
+FIXTURE(slow) {};
+FIXTURE_SETUP(slow) {}
+FIXTURE_TEARDOWN(slow) {}
+
+TEST_F_TIMEOUT(slow, random, 4000)
+{
+	const struct group_config config = { .nranks = 2 };
+	const int before = tcp_sockets();
+	const long long pins = pinned();
+	struct random_shared *shared;
+	unsigned int seed, seconds, count = 0;
+
+	seed = env_number("RANDOM_SEED", 1);
+	seconds = env_number("RANDOM_SECONDS", slow_machine() ? 10 : 5);
+	TH_LOG("RANDOM_SEED=%u RANDOM_SECONDS=%u", seed, seconds);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+
+	EXPECT_EQ(0, lives(shared, seed, seconds, &count));
+	tell(shared, count);
+	EXPECT_EQ(0, shared->nunexpected);
+	/* Otherwise it proves nothing. */
+	EXPECT_LT(0, shared->good[5]);
+	EXPECT_LT(0, shared->good[6]);
+	EXPECT_LT(0, shared->good[RANDOM_SQE_SUBMIT]);
+
+	EXPECT_TRUE(nothing_leaked(before));
+	EXPECT_TRUE(pinned_no_more(pins));
+	EXPECT_EQ(0, limit_check());
+	EXPECT_EQ(0, group_run(&config, rank_sum, NULL));
+	EXPECT_TRUE(nothing_leaked(before));
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "lib/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+__u64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* One write, so that the lines of several ranks stay whole. */
+void group_report_failure(const char *file, int line, const char *what, long long want,
+			  long long got)
+{
+	if (want || got)
+		dprintf(STDOUT_FILENO, "# %s:%d: pid %d: %s: want %lld, have %lld\n", file, line,
+			getpid(), what, want, got);
+	else
+		dprintf(STDOUT_FILENO, "# %s:%d: pid %d: not so: %s\n", file, line, getpid(),
+			what);
+}
+
+/*
+ * Members
+ */
+
+int member_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
+}
+
+int member_open(void)
+{
+	int fd = open("/dev/collective", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void loopback(struct sockaddr_storage *addr, int family)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = family;
+	if (family == AF_INET6)
+		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+	else
+		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
+static void join_fill(struct collective_join *join, const char *name, __u64 id,
+		      unsigned int rank, unsigned int nranks)
+{
+	memset(join, 0, sizeof(*join));
+	join->size = sizeof(*join);
+	memcpy(join->name, name, strlen(name));
+	join->id = id;
+	join->rank = rank;
+	join->nranks = nranks;
+}
+
+static int join_at(int fd, struct collective_join *join, struct sockaddr_storage *addr)
+{
+	int err;
+
+	join->addr_len = sizeof(*addr);
+	memcpy(join->addr, addr, sizeof(*addr));
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, join);
+	if (!err)
+		memcpy(addr, join->addr, sizeof(*addr));
+	return err;
+}
+
+int member_join(int fd, const char *name, __u64 id, unsigned int rank, unsigned int nranks,
+		struct sockaddr_storage *addr)
+{
+	struct collective_join join;
+
+	join_fill(&join, name, id, rank, nranks);
+	loopback(addr, AF_INET);
+	return join_at(fd, &join, addr);
+}
+
+int member_connect(int fd, const struct sockaddr_storage *addr, unsigned int npeers,
+		   unsigned int timeout_ms)
+{
+	struct collective_connect connect = {
+		.size = sizeof(connect),
+		.peers = (uintptr_t)addr,
+		.npeers = npeers,
+		.timeout_ms = timeout_ms,
+	};
+
+	return member_ioctl(fd, COLLECTIVE_IOC_CONNECT, &connect);
+}
+
+int member_status(int fd, struct collective_status *status)
+{
+	memset(status, 0, sizeof(*status));
+	status->size = sizeof(*status);
+	return member_ioctl(fd, COLLECTIVE_IOC_STATUS, status);
+}
+
+int member_leave(int fd)
+{
+	struct collective_leave leave = { .size = sizeof(leave) };
+
+	return member_ioctl(fd, COLLECTIVE_IOC_LEAVE, &leave);
+}
+
+int member_submit(int fd, const struct collective_op *op)
+{
+	struct collective_submit submit = { .size = sizeof(submit), .op = *op };
+	int err;
+
+	do {
+		err = member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	} while (err == -EINTR && submit.request);
+	return err;
+}
+
+int member_start(int fd, const struct collective_op *op, __u64 *request)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit),
+		.flags = COLLECTIVE_SUBMIT_NOWAIT,
+		.op = *op,
+	};
+	int err = member_ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+
+	*request = submit.request;
+	return err;
+}
+
+int member_wait(int fd, __u64 request, unsigned int flags)
+{
+	struct collective_wait wait = { .size = sizeof(wait), .flags = flags, .request = request };
+
+	return member_ioctl(fd, COLLECTIVE_IOC_WAIT, &wait);
+}
+
+/* The flags and the time that @wait has. */
+int member_wait_any(int fd, struct collective_wait *wait, const __u64 *requests,
+		    unsigned int count)
+{
+	wait->size = sizeof(*wait);
+	wait->flags |= COLLECTIVE_WAIT_ANY;
+	wait->requests = (uintptr_t)requests;
+	wait->count = count;
+	return member_ioctl(fd, COLLECTIVE_IOC_WAIT, wait);
+}
+
+int member_register(int fd, void *addr, size_t length, unsigned int flags, __u32 *buffer)
+{
+	struct collective_register reg = {
+		.size = sizeof(reg),
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.length = length,
+	};
+	int err = member_ioctl(fd, COLLECTIVE_IOC_REGISTER, &reg);
+
+	*buffer = err ? 0 : reg.buffer;
+	return err;
+}
+
+int member_unregister(int fd, __u32 buffer)
+{
+	struct collective_unregister unreg = { .size = sizeof(unreg), .buffer = buffer };
+
+	return member_ioctl(fd, COLLECTIVE_IOC_UNREGISTER, &unreg);
+}
+
+int member_allreduce(int fd, const void *send, void *recv, __u64 count, int type, int reduction)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = type,
+		.reduction = reduction,
+		.count = count,
+		.send = (uintptr_t)send,
+		.recv = (uintptr_t)recv,
+	};
+
+	return member_submit(fd, &op);
+}
+
+int member_barrier(int fd)
+{
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+
+	return member_submit(fd, &op);
+}
+
+/* The loopback device of this network namespace. */
+int loopback_set(bool up)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
+	int err = ioctl(fd, SIOCSIFFLAGS, &ifr) ? -errno : 0;
+
+	close(fd);
+	return err;
+}
+
+/*
+ * Groups
+ */
+
+void group_unique(char *name, size_t size, __u64 *id)
+{
+	static unsigned int serial;
+
+	snprintf(name, size, "test.%d-%u", getpid(), serial++);
+	*id = now_ms() << 20 | getpid();
+}
+
+void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value)
+{
+	__atomic_store_n(&shared->flag[flag], value, __ATOMIC_SEQ_CST);
+}
+
+static bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms)
+{
+	const __u64 end = now_ms() + timeout_ms;
+
+	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) < value) {
+		if (now_ms() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+/* Wait until a flag is at least so much. */
+bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
+	       unsigned int timeout_ms)
+{
+	return word_wait(&shared->flag[flag], value, timeout_ms);
+}
+
+/* Wait until so many have come here, this one among them. */
+bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks)
+{
+	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
+	return flag_wait(shared, flag, nranks, 20000);
+}
+
+int rank_connect(struct rank *r)
+{
+	return member_connect(r->fd, r->shared->addr, r->nranks, 20000);
+}
+
+static void reason_print(const char *name, const struct rank *r,
+			 const struct collective_reason *reason)
+{
+	if (reason->kind != COLLECTIVE_REASON_NONE)
+		dprintf(STDOUT_FILENO, "# rank %u: %s: kind %u error %u ranks %d %d op %lld\n",
+			r->rank, name, reason->kind, reason->error, (int)reason->rank_a,
+			(int)reason->rank_b, (long long)reason->instance);
+}
+
+static void call_print(const struct rank *r, const struct collective_call *call)
+{
+	if (call->rank != COLLECTIVE_RANK_NONE)
+		dprintf(STDOUT_FILENO,
+			"# rank %u: rank %u: opcode %u algorithm %u flags %x root %u count %llu\n",
+			r->rank, call->rank, call->opcode, call->algorithm, call->flags,
+			call->root, (unsigned long long)call->count);
+}
+
+static void rank_explain(const struct rank *r)
+{
+	struct collective_status status;
+
+	if (member_status(r->fd, &status))
+		return;
+	reason_print("group", r, &status.group);
+	reason_print("last operation", r, &status.last);
+	if (status.last.kind == COLLECTIVE_REASON_MISMATCH) {
+		call_print(r, &status.calls[0]);
+		call_print(r, &status.calls[1]);
+	}
+}
+
+/* To one of the CPUs that it may use, in turn. */
+static int rank_bind(const struct rank *r)
+{
+	cpu_set_t all, mine;
+	unsigned int nth, cpu;
+
+	CHECK_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	nth = r->rank % CPU_COUNT(&all);
+	for (cpu = 0; !CPU_ISSET(cpu, &all) || nth--; cpu++)
+		;
+	CPU_ZERO(&mine);
+	CPU_SET(cpu, &mine);
+	CHECK_EQ(0, sched_setaffinity(0, sizeof(mine), &mine));
+	return 0;
+}
+
+static int rank_main(struct rank *r, rank_fn fn)
+{
+	const struct group_config *config = &r->group->config;
+	struct sockaddr_storage *addr = &r->shared->addr[r->rank];
+	struct collective_join join;
+	int err;
+
+	if (config->bound)
+		CHECK_EQ(0, rank_bind(r));
+	r->fd = member_open();
+	CHECK(r->fd >= 0);
+	join_fill(&join, r->group->name, r->group->id, r->rank, r->nranks);
+	join.lanes = config->lanes;
+	join.timeout_ms = config->timeout_ms;
+	join.heartbeat_ms = config->heartbeat_ms;
+	memcpy(join.algorithm, config->algorithm, sizeof(join.algorithm));
+	loopback(addr, config->family ? config->family : AF_INET);
+	CHECK_EQ(0, join_at(r->fd, &join, addr));
+
+	__atomic_add_fetch(&r->shared->joined, 1, __ATOMIC_SEQ_CST);
+	CHECK(word_wait(&r->shared->joined, r->nranks, 20000));
+	if (!config->unconnected)
+		CHECK_EQ(0, rank_connect(r));
+	err = fn(r);
+	/* Just to go, while others are busy with the last operation, is to die. */
+	if (!err)
+		member_leave(r->fd);
+	else
+		rank_explain(r);
+	return err;
+}
+
+int group_start(struct group *group, const struct group_config *config, rank_fn fn, void *arg)
+{
+	unsigned int i;
+
+	memset(group, 0, sizeof(*group));
+	group->config = *config;
+	group_unique(group->name, sizeof(group->name), &group->id);
+	group->shared = mmap(NULL, sizeof(*group->shared), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (group->shared == MAP_FAILED)
+		return -errno;
+
+	for (i = 0; i < config->nranks; i++) {
+		struct rank r = {
+			.group = group,
+			.shared = group->shared,
+			.rank = i,
+			.nranks = config->nranks,
+			.arg = arg,
+		};
+
+		group->pid[i] = fork();
+		if (group->pid[i] < 0)
+			return -errno;
+		if (!group->pid[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(rank_main(&r, fn));
+		}
+	}
+	return 0;
+}
+
+/* Return: how many ranks did not return 0; killed ones are among them */
+int group_wait(struct group *group)
+{
+	unsigned int i;
+	int failed = 0;
+
+	for (i = 0; i < group->config.nranks; i++) {
+		waitpid(group->pid[i], &group->status[i], 0);
+		if (!WIFEXITED(group->status[i]) || WEXITSTATUS(group->status[i]))
+			failed++;
+		if (WIFSIGNALED(group->status[i]) && WTERMSIG(group->status[i]) != SIGKILL)
+			dprintf(STDOUT_FILENO, "# rank %u: signal %d\n", i,
+				WTERMSIG(group->status[i]));
+	}
+	munmap(group->shared, sizeof(*group->shared));
+	group->shared = NULL;
+	return failed;
+}
+
+int group_run(const struct group_config *config, rank_fn fn, void *arg)
+{
+	struct group group;
+	int err = group_start(&group, config, fn, arg);
+
+	return err ? err : group_wait(&group);
+}
+
+/*
+ * What there is to read
+ */
+
+static long long number_in(const char *path, const char *key)
+{
+	size_t len = strlen(key);
+	long long value = -1;
+	char line[256];
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, len))
+			continue;
+		value = strtoll(line + len, NULL, 10);
+		break;
+	}
+	fclose(file);
+	return value;
+}
+
+static void member_path(char *path, size_t size, const char *name, unsigned int rank,
+			const char *file)
+{
+	snprintf(path, size, "/sys/class/collective/collective/groups/%s/%u/%s", name, rank,
+		 file);
+}
+
+/* A member's statistic, or a negative number. */
+long long member_value(const char *name, unsigned int rank, const char *file)
+{
+	char path[256];
+
+	member_path(path, sizeof(path), name, rank, file);
+	return number_in(path, "");
+}
+
+/* What is in a file of the kernel's, which is not empty; 0 or a negative errno. */
+int file_get(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, size - 1);
+	err = n < 0 ? -errno : n ? 0 : -ENODATA;
+	text[err ? 0 : n] = 0;
+	close(fd);
+	return err;
+}
+
+/* Into a file of the kernel's; 0 or a negative errno. */
+int file_set(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* As an administrator does; 0 or a negative errno. */
+int member_set(const char *name, unsigned int rank, const char *file, const char *text)
+{
+	char path[256];
+
+	member_path(path, sizeof(path), name, rank, file);
+	return file_set(path, text);
+}
+
+long long rank_value(const struct rank *r, const char *file)
+{
+	return member_value(r->group->name, r->rank, file);
+}
+
+/* A line of /proc/PID/status, as "VmPin:", in KiB. */
+long long process_value(pid_t pid, const char *key)
+{
+	char path[64];
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/status");
+	return number_in(path, key);
+}

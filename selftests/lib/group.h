@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Groups of processes for the tests: each rank a child with a file of its own,
+ * speaking to the device by ioctl only.
+ *
+ *	group_start()	forks; each child joins, connects and runs a function
+ *	group_wait()	collects them: how many did not return 0
+ *
+ * A child says what is wrong by CHECK(), which prints where and returns 1.
+ */
+#ifndef COLL_GROUP_H
+#define COLL_GROUP_H
+
+#include <linux/collective.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define GROUP_RANKS_MAX		16
+#define GROUP_FLAGS_MAX		64
+
+/* Exit status of a rank that was told to go without a word. */
+#define GROUP_SILENT_EXIT		77
+
+/**
+ * struct group_config - what kind of group
+ * @nranks: how many
+ * @lanes: 0: the default
+ * @family: 0 or AF_INET, or AF_INET6
+ * @timeout_ms: of operations
+ * @heartbeat_ms: of links
+ * @algorithm: by opcode, what AUTO means
+ * @unconnected: the function is run after JOIN
+ * @bound: each rank runs on one CPU only, its own as far as there are enough
+ */
+struct group_config {
+	unsigned int nranks;
+	unsigned int lanes;
+	int family;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
+	bool unconnected;
+	bool bound;
+};
+
+/**
+ * struct group_shared - memory that the test and all ranks see
+ * @addr: bound addresses
+ * @joined: how many ranks have one
+ * @flag: for the tests
+ * @value: likewise
+ */
+struct group_shared {
+	struct sockaddr_storage addr[GROUP_RANKS_MAX];
+	unsigned int joined;
+	unsigned int flag[GROUP_FLAGS_MAX];
+	__u64 value[GROUP_FLAGS_MAX];
+};
+
+struct group {
+	struct group_config config;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	__u64 id;
+	struct group_shared *shared;
+	pid_t pid[GROUP_RANKS_MAX];
+	int status[GROUP_RANKS_MAX];
+};
+
+/**
+ * struct rank - one rank, in its own process
+ * @group: that it is of
+ * @shared: the same as the group's
+ * @fd: its file
+ * @rank: its number
+ * @nranks: how many there are
+ * @arg: as group_start() was told
+ */
+struct rank {
+	struct group *group;
+	struct group_shared *shared;
+	int fd;
+	unsigned int rank;
+	unsigned int nranks;
+	void *arg;
+};
+
+typedef int (*rank_fn)(struct rank *r);
+
+#define CHECK(_cond) do {							\
+	if (!(_cond)) {								\
+		group_report_failure(__FILE__, __LINE__, #_cond, 0, 0);		\
+		return 1;							\
+	}									\
+} while (0)
+
+#define CHECK_EQ(_want, _got) do {						\
+	long long _w = (long long)(_want), _g = (long long)(_got);		\
+										\
+	if (_w != _g) {								\
+		group_report_failure(__FILE__, __LINE__, #_got, _w, _g);		\
+		return 1;							\
+	}									\
+} while (0)
+
+void group_report_failure(const char *file, int line, const char *what, long long want,
+			  long long got);
+
+int group_start(struct group *group, const struct group_config *config, rank_fn fn, void *arg);
+int group_wait(struct group *group);
+int group_run(const struct group_config *config, rank_fn fn, void *arg);
+
+/* What a single member does; all return 0 or a negative errno. */
+int member_ioctl(int fd, unsigned long cmd, void *arg);
+int member_open(void);
+int member_join(int fd, const char *name, __u64 id, unsigned int rank, unsigned int nranks,
+		struct sockaddr_storage *addr);
+int member_connect(int fd, const struct sockaddr_storage *addr, unsigned int npeers,
+		   unsigned int timeout_ms);
+int member_status(int fd, struct collective_status *status);
+int member_leave(int fd);
+int member_submit(int fd, const struct collective_op *op);
+int member_start(int fd, const struct collective_op *op, __u64 *request);
+int member_wait(int fd, __u64 request, unsigned int flags);
+int member_wait_any(int fd, struct collective_wait *wait, const __u64 *requests,
+		    unsigned int count);
+int member_register(int fd, void *addr, size_t length, unsigned int flags, __u32 *buffer);
+int member_unregister(int fd, __u32 buffer);
+int member_allreduce(int fd, const void *send, void *recv, __u64 count, int type, int reduction);
+int member_barrier(int fd);
+
+int loopback_set(bool up);
+int rank_connect(struct rank *r);
+long long rank_value(const struct rank *r, const char *file);
+/* The number in a file of sysfs, of rank @rank of the group @name; or negative. */
+long long member_value(const char *name, unsigned int rank, const char *file);
+int file_get(const char *path, char *text, size_t size);
+int file_set(const char *path, const char *text);
+int member_set(const char *name, unsigned int rank, const char *file, const char *text);
+void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);
+bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
+	       unsigned int timeout_ms);
+bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks);
+
+long long process_value(pid_t pid, const char *key);
+__u64 now_ms(void);
+void sleep_ms(unsigned int ms);
+void group_unique(char *name, size_t size, __u64 *id);
+void loopback(struct sockaddr_storage *addr, int family);
+
+#endif /* COLL_GROUP_H */

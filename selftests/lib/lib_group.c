@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "lib/lib_group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int folder_count(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	if (!dir)
+		return -errno;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+int free_port(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t length = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, length) ||
+	    getsockname(fd, (struct sockaddr *)&addr, &length))
+		return -errno;
+	close(fd);
+	return ntohs(addr.sin_port);
+}
+
+static int lib_rank_main(struct lib_rank *me, const struct coll_config *base,
+			 const char *rendezvous,
+			 lib_rank_fn fn)
+{
+	struct coll_config config = base ? *base : (struct coll_config) { 0 };
+	char detail[COLL_DETAIL_SIZE];
+	int err;
+
+	config.size = sizeof(config);
+	config.rank = me->rank;
+	config.nranks = me->nranks;
+	config.rendezvous = rendezvous;
+	config.detail = detail;
+	config.detail_size = sizeof(detail);
+	err = coll_init(&me->comm, &config);
+	if (err) {
+		dprintf(STDOUT_FILENO, "# rank %d: coll_init: %s\n", me->rank, detail);
+		return 1;
+	}
+	err = fn(me);
+	if (err && me->comm)
+		dprintf(STDOUT_FILENO, "# rank %d: %s\n", me->rank,
+			coll_error_detail(me->comm));
+	if (coll_finalize(me->comm))
+		err = 1;
+	return err;
+}
+
+int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg)
+{
+	struct group_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int i, status, failed = 0, port = free_port();
+	pid_t pid[GROUP_RANKS_MAX];
+	char rendezvous[32];
+
+	if (shared == MAP_FAILED || port < 0)
+		return -1;
+	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", port);
+	for (i = 0; i < nranks; i++) {
+		struct lib_rank me = {
+			.shared = shared,
+			.rank = i,
+			.nranks = nranks,
+			.arg = arg,
+		};
+
+		pid[i] = fork();
+		if (!pid[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(lib_rank_main(&me, config, rendezvous, fn));
+		}
+	}
+	for (i = 0; i < nranks; i++) {
+		if (pid[i] < 0 || waitpid(pid[i], &status, 0) < 0 || !WIFEXITED(status) ||
+		    WEXITSTATUS(status))
+			failed++;
+	}
+	munmap(shared, sizeof(*shared));
+	return failed;
+}

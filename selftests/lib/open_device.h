@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A file that is nobody's yet, for tests; behind kselftest_harness.h.
+ */
+#ifndef COLL_OPEN_DEVICE_H
+#define COLL_OPEN_DEVICE_H
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "lib/group.h"
+
+FIXTURE(open_device) {
+	int fd;
+	char name[33];
+	__u64 id;
+};
+
+FIXTURE_SETUP(open_device)
+{
+	self->fd = member_open();
+	ASSERT_LE(0, self->fd);
+	group_unique(self->name, sizeof(self->name), &self->id);
+}
+
+FIXTURE_TEARDOWN(open_device)
+{
+	close(self->fd);
+}
+
+/* What JOIN takes, for one of two. */
+static inline void join_valid(struct collective_join *join, const char *name, __u64 id)
+{
+	struct sockaddr_storage addr;
+
+	memset(join, 0, sizeof(*join));
+	join->size = sizeof(*join);
+	memcpy(join->name, name, strlen(name));
+	join->id = id;
+	join->nranks = 2;
+	join->addr_len = sizeof(struct sockaddr_in);
+	loopback(&addr, AF_INET);
+	memcpy(join->addr, &addr, sizeof(addr));
+}
+
+#endif /* COLL_OPEN_DEVICE_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Large results are stored past the caches, or not, or the one way and then the other while it
+ * is found out what is quicker: they are the same, and who writes to the memory as soon as
+ * he may changes none.
+ */
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/machine.h"
+#include "lib/values.h"
+
+#define WORDS	((4U << 20) + 6)
+#define BYTES	(WORDS * sizeof(__u32))
+/* So many operations see the first trial. */
+#define ROUNDS	6
+
+#define NONTEMPORAL	"/sys/module/collective/parameters/nontemporal"
+
+FIXTURE(nontemporal) {
+	char before[16];
+};
+
+FIXTURE_VARIANT(nontemporal) {
+	const char *set;
+	bool mapped;
+};
+
+FIXTURE_VARIANT_ADD(nontemporal, never) { .set = "0", .mapped = true };
+FIXTURE_VARIANT_ADD(nontemporal, always) { .set = "1", .mapped = true };
+FIXTURE_VARIANT_ADD(nontemporal, always_pages) { .set = "1" };
+FIXTURE_VARIANT_ADD(nontemporal, tried) { .set = "-1", .mapped = true };
+FIXTURE_VARIANT_ADD(nontemporal, tried_pages) { .set = "-1" };
+
+FIXTURE_SETUP(nontemporal)
+{
+	ASSERT_EQ(0, file_get(NONTEMPORAL, self->before, sizeof(self->before)));
+	ASSERT_EQ(0, file_set(NONTEMPORAL, variant->set));
+}
+
+FIXTURE_TEARDOWN(nontemporal)
+{
+	EXPECT_EQ(0, file_set(NONTEMPORAL, self->before));
+}
+
+/* What a rank is told; @least and @most: of the bytes of its results, past the caches. */
+struct told {
+	__u8 opcode;
+	bool mapped;
+	__u64 least;
+	__u64 most;
+};
+
+static __u32 *words(struct rank *r, bool mapped)
+{
+	void *at = mapped ? mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0) :
+			    memory(BYTES);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static __u32 word(__u32 rank, __u32 round, __u32 i)
+{
+	return (round * GROUP_RANKS_MAX + rank) * 0x9e3779b1U + i;
+}
+
+/* Word @i of the result of a rank: whose it was, and which. */
+static __u32 wanted(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
+{
+	const __u32 each = WORDS / r->nranks;
+
+	switch (opcode) {
+	case COLLECTIVE_ALLGATHER:
+		return word(i / each, round, i % each);
+	case COLLECTIVE_ALLTOALL:
+		return word(i / each, round, r->rank * each + i % each);
+	default:
+		return word(0, round, i);
+	}
+}
+
+static int rank_rounds(struct rank *r)
+{
+	const struct told *told = r->arg;
+	const bool whole = told->opcode == COLLECTIVE_BROADCAST;
+	__u32 *send = words(r, told->mapped), *recv = words(r, told->mapped), round, i;
+	struct collective_op op = {
+		.opcode = told->opcode,
+		.type = COLLECTIVE_UINT32,
+		.count = whole ? WORDS : WORDS / r->nranks,
+		.send = (uintptr_t)send,
+		.recv = (uintptr_t)(whole && !r->rank ? send : recv),
+	};
+	__u64 past;
+
+	CHECK(send && recv);
+	if (whole)
+		op.send = op.recv;
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < WORDS; i++)
+			send[i] = word(r->rank, round, i);
+		memset(recv, 0xa5, BYTES);
+		CHECK_EQ(0, member_submit(r->fd, &op));
+		memset(send, 0x5a, whole && !r->rank ? 0 : BYTES);
+		for (i = 0; i < (whole && !r->rank ? 0 : WORDS); i++)
+			if (recv[i] != wanted(r, told->opcode, round, i))
+				CHECK_EQ(i, WORDS);
+	}
+	past = rank_value(r, "nontemporal_bytes");
+	if (!whole || r->rank)
+		CHECK(past >= told->least && past <= told->most);
+	return 0;
+}
+
+/* Of scattered pages those that two packets share come in pieces that are not worth it. */
+static __u64 always_least(bool mapped)
+{
+	return mapped ? ROUNDS * BYTES / 8 * 7 : ROUNDS * BYTES / 4 * 3;
+}
+
+static int run(const struct _fixture_variant_nontemporal *variant, __u8 opcode, unsigned int nranks)
+{
+	const struct group_config config = { .nranks = nranks, .bound = true };
+	struct told told = {
+		.opcode = opcode,
+		.mapped = variant->mapped,
+		.least = variant->set[0] == '1' ? always_least(variant->mapped) :
+						   variant->set[0] != '0',
+		.most = variant->set[0] == '0' ? 0 : ROUNDS * BYTES,
+	};
+
+	return group_run(&config, rank_rounds, &told);
+}
+
+TEST_F_TIMEOUT(nontemporal, allgather, 100)
+{
+	EXPECT_EQ(0, run(variant, COLLECTIVE_ALLGATHER, 2));
+}
+
+TEST_F_TIMEOUT(nontemporal, alltoall, 100)
+{
+	EXPECT_EQ(0, run(variant, COLLECTIVE_ALLTOALL, 2));
+}
+
+/* One rank hands on what it gets. */
+TEST_F_TIMEOUT(nontemporal, broadcast, 100)
+{
+	EXPECT_EQ(0, run(variant, COLLECTIVE_BROADCAST, 3));
+}
+
+TEST_HARNESS_MAIN
