@@ -66,7 +66,7 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 				uring_pdu(cmd)->issue_flags);
 	if (err)
 		return ERR_PTR(err);
-	return coll_buffer_lend(request->reqs->charges, request->reqs->pinned, &iter, addr,
+	return coll_buffer_import(request->reqs->charges, request->reqs->pinned, &iter, addr,
 				length, writable);
 }
 
