@@ -113,42 +113,59 @@ struct coll_peer_run {
 
 /**
  * struct coll_task - the part of one operation on one lane
+ * @engine: engine of the lane
+ * @args: the operation
+ * @schedule: schedule of the operation
+ * @nsteps: number of steps of the schedule
+ * @local_copy: bytes that this rank still has to copy from its input to its result
+ * @save_input: bytes of the input that still have to be copied to scratch before the first
+ *	step
+ * @exchanging: true if more of the exchange window can be saved: see scratch_window.c
+ * @error: 0, or the negative errno of the abort
+ * @open_frames: number of frames of this task that have begun and not ended.  Each stream
+ *	has at most one, so this is below the number of ranks
+ * @granted: true if the sender of the current run is granted all of it
+ * @run_started: true if frames of the current run may be received
+ * @rts_sent: true if the receiver of the current outgoing run was asked for a grant
+ * @mismatched: true if a peer called something else; the task will be aborted, and no more
+ *	of it is received or sent
+ * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
+ * @capacity: bytes that the receive buffer has for such a step
+ * @received: length that the sender announced for such a step; bytes
+ * @tx_step: number of the step that sends; @nsteps: all is sent
+ * @tx_off: bytes of that step that frames cover so far
+ * @tx_run: bytes of the current outgoing run that frames cover so far; a signal counts as
+ *	one
+ * @tx: the step that sends
+ * @rx_step: number of the step that receives; @nsteps: all is received
+ * @rx_off: bytes of that step that are stored, in whole elements
+ * @rx: the step that receives
+ * @rx_stream: stream that is in the middle of a frame of this task, or NULL
+ * @scratch_freed: bytes that have left windowed scratch; a position that only rises
+ * @scratch_reserved: value of @scratch_freed once the open frame has left
+ * @grant_step: first step that is not granted as a whole
+ * @grant_off: bytes of that step that are granted
+ * @grant_limit: bytes of the run that the sender may send
+ * @grant_scratch: position in scratch up to which the last grant that was sent reaches
+ * @peer_run: runs that alternate with the current one
+ * @zc_ref: references of peers to our memory
+ * @zc_source: stream from the peer that sent bytes by zero copy, or NULL.  Its lease must be
+ *	valid when the task completes with success, when it forwards these bytes, and before the
+ *	next run starts
+ * @lease_expired: true if that lease is not valid
+ * @tx_stream: stream of @tx, or of the step before it; NULL: there is none yet
+ * @tx_node: entry in a list of @tx_stream
+ * @tx_order: position among the tasks that send on @tx_stream
+ * @tx_parked: true if nothing could be sent and nothing has changed since
+ * @leased: entry in the engine's list of tasks with a @zc_source
+ * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
+ * @local_copies: entry in the engine's list of tasks with local copies
+ * @node: entry in the engine's list of tasks
+ * @hash_next: next task in the same hash bucket
  *
  * Consecutive steps that send to the same peer form a *run*, and so do consecutive steps that
  * receive from the same peer.  A schedule has one run to each peer and one from each peer.
  * Exception: with windowed scratch, runs from two peers may alternate.
- *
- * @engine: engine of the lane @args: the operation @schedule: schedule of the operation @nsteps:
- * number of steps of the schedule @local_copy: bytes that this rank still has to copy from its
- * input to its result @save_input: bytes of the input that still have to be copied to scratch
- * before the first step @exchanging: true if more of the exchange window can be saved: see
- * scratch_window.c @error: 0, or the negative errno of the abort @open_frames: number of frames
- * of this task that have begun and not ended.  Each stream has at most one, so this is below the
- * number of ranks @granted: true if the sender of the current run is granted all of it
- * @run_started: true if frames of the current run may be received @rts_sent: true if the receiver
- * of the current outgoing run was asked for a grant @mismatched: true if a peer called something
- * else; the task will be aborted, and no more of it is received or sent @length_known: true if
- * @rx has its length from the sender; @rx.length_from_sender is set @capacity: bytes that the
- * receive buffer has for such a step @received: length that the sender announced for such a step;
- * bytes @tx_step: number of the step that sends; @nsteps: all is sent @tx_off: bytes of that step
- * that frames cover so far @tx_run: bytes of the current outgoing run that frames cover so far; a
- * signal counts as one @tx: the step that sends @rx_step: number of the step that receives;
- * @nsteps: all is received @rx_off: bytes of that step that are stored, in whole elements @rx:
- * the step that receives @rx_stream: stream that is in the middle of a frame of this task, or
- * NULL @scratch_freed: bytes that have left windowed scratch; a position that only rises
- * @scratch_reserved: value of @scratch_freed once the open frame has left @grant_step: first step
- * that is not granted as a whole @grant_off: bytes of that step that are granted @grant_limit:
- * bytes of the run that the sender may send @grant_scratch: position in scratch up to which the
- * last grant that was sent reaches @peer_run: runs that alternate with the current one @zc_ref:
- * references of peers to our memory @zc_source: stream from the peer that sent bytes by zero copy, or
- * NULL.  Its lease must be valid when the task completes with success, when it forwards these
- * bytes, and before the next run starts @lease_expired: true if that lease is not valid
- * @tx_stream: stream of @tx, or of the step before it; NULL: there is none yet @tx_node: entry in
- * a list of @tx_stream @tx_order: position among the tasks that send on @tx_stream @tx_parked:
- * true if nothing could be sent and nothing has changed since @leased: entry in the engine's list
- * of tasks with a @zc_source @unexp_ready: entry in the engine's list of tasks that may take
- * unexpected frames @local_copies: entry in the engine's list of tasks with local copies @node:
- * entry in the engine's list of tasks @hash_next: next task in the same hash bucket
  */
 struct coll_task {
 	struct coll_engine *engine;

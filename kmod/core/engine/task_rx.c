@@ -57,8 +57,8 @@ bool coll_task_receives(const struct coll_task *task, u32 peer)
 }
 
 /*
- * The first frame of a step of a length that the two ranks have not agreed on: the whole payload, or
- * a request for a grant that tells the length.
+ * The first frame of a step of a length that the two ranks have not agreed on: the whole
+ * payload, or a request for a grant that tells the length.
  */
 static bool task_expects_single_frame(const struct coll_task *task, const struct coll_data *data)
 {

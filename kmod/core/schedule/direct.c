@@ -65,19 +65,19 @@ static u64 paired_steps(const struct coll_plan *plan)
 }
 
 /* What a root takes comes from the others in turn; nobody else takes anything. */
-static u64 gather_turn(const struct coll_plan *plan, u32 peer)
+static u64 gather_last_from(const struct coll_plan *plan, u32 peer)
 {
 	if (!coll_plan_is_root(plan))
 		return U64_MAX;
 	return (peer + plan->nranks - plan->root - 1) % plan->nranks;
 }
 
-static u64 scatter_turn(const struct coll_plan *plan, u32 peer)
+static u64 scatter_last_from(const struct coll_plan *plan, u32 peer)
 {
 	return !coll_plan_is_root(plan) && peer == plan->root ? 0 : U64_MAX;
 }
 
-static u64 paired_turn(const struct coll_plan *plan, u32 peer)
+static u64 paired_last_from(const struct coll_plan *plan, u32 peer)
 {
 	return (peer + plan->rank) % plan->nranks;
 }
@@ -106,8 +106,8 @@ const struct coll_schedule coll_direct_gather = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= gather_step,
-	.last_from	= gather_turn,
-	.local_copy	= gather_local,
+	.last_from = gather_last_from,
+	.local_copy = gather_local,
 };
 
 static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
@@ -134,8 +134,8 @@ const struct coll_schedule coll_direct_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= scatter_step,
-	.last_from	= scatter_turn,
-	.local_copy	= scatter_local,
+	.last_from = scatter_last_from,
+	.local_copy = scatter_local,
 };
 
 /* The root's own elements come first, then those of the ranks after it in turn. */
@@ -160,8 +160,8 @@ const struct coll_schedule coll_direct_reduce = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= reduce_step,
-	.last_from	= gather_turn,
-	.local_copy	= coll_local_alone,
+	.last_from = gather_last_from,
+	.local_copy = coll_local_alone,
 };
 
 static void alltoall_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
@@ -202,14 +202,14 @@ const struct coll_schedule coll_direct_alltoall = {
 	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
-	.last_from	= paired_turn,
-	.local_copy	= alltoall_local,
-	.save_input	= alltoall_save_input,
+	.last_from = paired_last_from,
+	.local_copy = alltoall_local,
+	.save_input = alltoall_save_input,
 	.scratch = alltoall_scratch,
 };
 
 /* Bytes of the blocks of earlier rounds. */
-static u64 swap_before(const struct coll_plan *plan, u32 partner)
+static u64 exchange_before(const struct coll_plan *plan, u32 partner)
 {
 	u32 first = direct_partner(plan, 0);
 	u64 before = coll_plan_before(plan, partner);
@@ -219,12 +219,12 @@ static u64 swap_before(const struct coll_plan *plan, u32 partner)
 	return before - coll_plan_before(plan, first);
 }
 
-static void swap_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+static void exchange_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	alltoall_step(plan, i, step);
 	if (step->to == COLL_NOBODY)
 		return;
-	step->out.off = swap_before(plan, step->to);
+	step->out.off = exchange_before(plan, step->to);
 	step->exchange = true;
 }
 
@@ -234,8 +234,8 @@ const struct coll_schedule coll_direct_exchange = {
 	.covers_all = true,
 	.windowed = true,
 	.steps	= paired_steps,
-	.step	= swap_step,
-	.local_copy	= alltoall_local,
+	.step	= exchange_step,
+	.local_copy = alltoall_local,
 	.scratch = alltoall_scratch,
 };
 
@@ -274,8 +274,8 @@ const struct coll_schedule coll_direct_reduce_scatter = {
 	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
-	.last_from	= paired_turn,
-	.local_copy	= coll_local_alone,
+	.last_from = paired_last_from,
+	.local_copy = coll_local_alone,
 };
 
 static struct coll_span direct_chunk(const struct coll_plan *plan, u32 owner, u8 area)
@@ -316,5 +316,5 @@ const struct coll_schedule coll_direct_allreduce = {
 	.covers_all = true,
 	.steps	= allreduce_steps,
 	.step	= allreduce_step,
-	.local_copy	= coll_local_alone,
+	.local_copy = coll_local_alone,
 };

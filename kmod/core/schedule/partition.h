@@ -23,7 +23,8 @@ struct coll_range {
 };
 
 struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 index);
-struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near);
+struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index,
+				       bool same_host);
 u32 coll_partition_lanes(u64 bytes, u32 lanes);
 
 #endif /* COLL_PARTITION_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The plan: all that a schedule may depend on. */
+/* The plan of an operation: everything that its schedule depends on. */
 #ifndef COLL_PLAN_H
 #define COLL_PLAN_H
 
@@ -11,38 +11,37 @@
 struct coll_schedule;
 
 /**
- * struct coll_plan - all that a schedule may depend on
+ * struct coll_plan - everything that a schedule may depend on
  * @collective: enum collective_opcode
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
- * @reproducible: reduce in the order of ranks
- * @wide: sums of 16-bit floats are kept and passed on as binary32
- * @in_place: the input is where the result goes
- * @same_host: all ranks are on one host, on every rank
- * @vector: blocks differ
- * @varlen: the length of what arrives is told by who sends it, and @count of who
- *	receives is the room that there is
+ * @reproducible: true if the reduction follows the order of ranks
+ * @wide: true if sums of 16-bit floats are kept and passed on as binary32
+ * @in_place: true if the input is where the result goes
+ * @same_host: true if all ranks are on one host; the same on every rank
+ * @vector: true if the blocks differ in length (a v form); the same on every rank
+ * @varlen: true if the sender tells the length of the payload; a receiver's @count is its
+ *	capacity
  * @size: bytes of an element
- * @rank: ours
- * @nranks: of the group
- * @root: of rooted collectives
- * @lane: that carries this part of it
- * @nlanes: of the group
- * @segment: bytes of a block that go around at a time where they go through
- *	scratch, the same on every rank; a power of two, 0: COLL_SEGMENT
- * @count: elements: of the whole vector, or of one rank's block.  Where blocks
- *	differ: of the longest that all ranks know of (ALLGATHER, REDUCE_SCATTER),
- *	else of our own (GATHER, SCATTER; of ALLTOALL: 0)
- * @send_first: where each block of COLL_AREA_SEND begins, in elements, and the
- *	last one ends: @nranks + 1 numbers; NULL: all have @count
- * @recv_first: the same of COLL_AREA_RECV
- * @schedule: what coll_schedule_find() finds for it, or NULL: it was not asked
+ * @rank: our rank
+ * @nranks: number of ranks of the group
+ * @root: root of a rooted collective; the other end of a message
+ * @lane: lane that carries this part of the operation
+ * @nlanes: number of lanes of the group
+ * @segment: bytes of a block that go around at a time if they go through scratch; the same
+ *	on every rank; a power of two, 0: COLL_SEGMENT
+ * @count: elements of the whole vector, or of the block of one rank.  If blocks differ: of
+ *	the longest block that all ranks know (ALLGATHER, REDUCE_SCATTER), else of our own block
+ *	(GATHER, SCATTER); ALLTOALL: 0
+ * @send_first: first element of each block of COLL_AREA_SEND, and the end of the last one:
+ *	@nranks + 1 numbers; NULL: all blocks have @count elements
+ * @recv_first: likewise for COLL_AREA_RECV
+ * @schedule: result of coll_schedule_find() for this plan, or NULL if it was not called
  *
- * Where blocks differ (@vector, on every rank), @recv_first says how of ALLGATHER on
- * every rank and of GATHER at the root, @send_first of REDUCE_SCATTER on every rank
- * and of SCATTER at the root, and both of ALLTOALL.  Each block is cut into lanes by
- * its own size, which both its ends know.
+ * If blocks differ (@vector), @recv_first is set for ALLGATHER on every rank and for GATHER at
+ * the root, @send_first for REDUCE_SCATTER on every rank and for SCATTER at the root, and both
+ * for ALLTOALL.  Each block is cut into lanes by its own size, which both of its ends know.
  */
 struct coll_plan {
 	u8 collective;
@@ -68,20 +67,21 @@ struct coll_plan {
 	const struct coll_schedule *schedule;
 };
 
-/* Of a scratch window, which is four of these: see struct coll_schedule. */
+/*
+ * Default size of a segment, in bytes.  A scratch window is four segments: struct coll_schedule.
+ */
 #define COLL_SEGMENT	(128 * 1024U)
 
 /**
- * coll_plan_call() - collective, type and so on in sixteen bits
+ * coll_plan_call() - the call in sixteen bits
  * @plan: the operation
  *
- * Every data frame carries it: two calls that differ in nothing but these would
- * otherwise take each other's bytes.  What is not reduced is never wide: there the
- * same bit says that lengths are told, or of an allgather that they differ.  Of a message
- * only its receiver knows that.
+ * Every data frame carries this number; otherwise two calls that differ only in these arguments
+ * would take each other's bytes.  Only reductions are ever wide.  For other collectives the same
+ * bit says that the sender tells lengths, or that the blocks of an allgather differ; for a
+ * message only the receiver knows that, so it is left out.
  *
- * Return: a number that no other call has, but that a message has the same at both
- * ends.
+ * Return: a number that no other call has; a message has the same number at both ends.
  */
 static inline u16 coll_plan_call(const struct coll_plan *plan)
 {
@@ -97,7 +97,7 @@ static inline u16 coll_plan_call(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_is_p2p() - is it a message, of which only two ranks know?
+ * coll_plan_is_p2p() - is it a message, which only two ranks know?
  * @plan: the operation
  */
 static inline bool coll_plan_is_p2p(const struct coll_plan *plan)
@@ -107,14 +107,14 @@ static inline bool coll_plan_is_p2p(const struct coll_plan *plan)
 
 /**
  * coll_plan_is_root() - is this rank the root?
- * @plan: the operation, of which one rank is
+ * @plan: a rooted operation
  */
 static inline bool coll_plan_is_root(const struct coll_plan *plan)
 {
 	return plan->rank == plan->root;
 }
 
-/* Bytes of a segment: see struct coll_plan. */
+/* Size of a segment in bytes. */
 static inline u64 coll_plan_segment_size(const struct coll_plan *plan)
 {
 	return plan->segment ? plan->segment : COLL_SEGMENT;

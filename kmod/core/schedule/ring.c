@@ -73,7 +73,7 @@ const struct coll_schedule coll_ring_allreduce = {
 	.covers_all = true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
-	.local_copy	= coll_local_alone,
+	.local_copy = coll_local_alone,
 };
 
 /*
@@ -137,7 +137,7 @@ const struct coll_schedule coll_ring_broadcast = {
 	.ring	= true,
 	.steps	= ring_broadcast_steps,
 	.step	= ring_broadcast_step,
-	.local_copy	= coll_local_root,
+	.local_copy = coll_local_root,
 };
 
 /*
@@ -185,7 +185,7 @@ const struct coll_schedule coll_ring_allgather = {
 	.covers_all = true,
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
-	.local_copy	= ring_allgather_local,
+	.local_copy = ring_allgather_local,
 };
 
 /*
@@ -305,7 +305,7 @@ const struct coll_schedule coll_ring_reduce_scatter = {
 	.steps	= ring_reduce_scatter_steps,
 	.step	= ring_reduce_scatter_step,
 	.next	= ring_reduce_scatter_next,
-	.local_copy	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = ring_reduce_scatter_scratch,
 };
 
@@ -376,6 +376,6 @@ const struct coll_schedule coll_ring_allreduce_wide = {
 	.steps	= ring_allreduce_wide_steps,
 	.step	= ring_allreduce_wide_step,
 	.next	= ring_allreduce_wide_next,
-	.local_copy	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = ring_allreduce_wide_scratch,
 };

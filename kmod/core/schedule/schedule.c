@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is asked about a plan and its schedule. */
+/* Questions about a plan and its schedule together. */
 #include "core/schedule/schedule.h"
 
 #include <linux/collective.h>
 
 /**
  * coll_plan_eager() - is an operation sent on credit, by copy?
- * @plan: one that has a schedule
+ * @plan: a plan that has a schedule
  *
- * Return: the same on every rank; with @varlen it matters to who sends only.
+ * Return: the same on every rank; with @varlen only the sender's answer matters.
  */
 bool coll_plan_eager(const struct coll_plan *plan)
 {
-	/* Not every rank knows how much there is. */
+	/* Not every rank knows the lengths of all blocks. */
 	if (plan->vector && plan->collective != COLLECTIVE_ALLGATHER &&
 	    plan->collective != COLLECTIVE_REDUCE_SCATTER)
 		return false;
@@ -21,12 +21,13 @@ bool coll_plan_eager(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_implicit_match() - do an operation's frames and grants say what every rank has called?
- * @plan: one that has a schedule
+ * coll_plan_implicit_match() - do the frames and grants of an operation tell the call of every
+ *	rank?
+ * @plan: a plan that has a schedule
  *
- * If so then who has received all of his knows that all ranks have called the same: what
- * is sent on credit says it, and everything else is only sent to who has said it in his
- * grant.  The blocks' own lengths are said by neither.
+ * If so, a rank that has received everything knows that all ranks called the same: eager frames
+ * tell the call, and other frames are sent only to a rank that told its call in a grant.  Neither
+ * tells the lengths of blocks.
  *
  * Return: the same on every rank that calls the same.
  */
@@ -50,10 +51,10 @@ static u64 window_of(const struct coll_plan *plan, u64 bytes)
 }
 
 /**
- * coll_plan_scratch() - scratch memory to be provided on a lane
- * @plan: one that has a schedule, with its lane
+ * coll_plan_scratch() - scratch memory that an operation needs on a lane
+ * @plan: a plan that has a schedule, with its lane
  *
- * Return: bytes; a power of two of the windowed kind.
+ * Return: bytes; a power of two if the scratch is windowed.
  */
 u64 coll_plan_scratch(const struct coll_plan *plan)
 {
@@ -67,7 +68,7 @@ u64 coll_plan_scratch(const struct coll_plan *plan)
  * coll_schedule_step() - one step of a plan
  * @schedule: the algorithm
  * @plan: the operation
- * @i: which step
+ * @i: number of the step
  * @step: filled in
  */
 void coll_schedule_step(const struct coll_schedule *schedule,
@@ -78,18 +79,18 @@ void coll_schedule_step(const struct coll_schedule *schedule,
 }
 
 /**
- * coll_schedule_next() - the next step whose half moves something
+ * coll_schedule_next() - the next step with a half that moves something
  * @schedule: the algorithm
  * @plan: the operation
- * @i: from which step on
- * @end: its number of steps
- * @sends: the half that sends, else the one that receives
- * @step: filled in, if there is such a step
+ * @i: first step to look at
+ * @end: number of steps
+ * @sends: true for the half that sends, false for the half that receives
+ * @step: filled in if there is such a step
  *
- * Looks at COLL_STEPS_MAX() steps at most: there are no more, or @schedule passes over
- * those that move nothing.
+ * Looks at COLL_STEPS_MAX() steps at most: there are no more, or @schedule->next skips those that
+ * move nothing.
  *
- * Return: its number; @end if there is none.
+ * Return: number of the step, or @end if there is none.
  */
 u64 coll_schedule_next(const struct coll_schedule *schedule, const struct coll_plan *plan,
 		       u64 i, u64 end, bool sends, struct coll_step *step)

@@ -2,11 +2,10 @@
 /*
  * A collective as data: what one rank sends, receives and reduces, step by step.
  *
- * A schedule is two pure functions of the plan.  Nothing here knows time,
- * memory or the network; the engine executes it, and the simulator proves it at
- * every size.  A step may send, receive or do both; its two halves advance
- * independently, each in the order of steps.  A half with nothing to move (a
- * chunk without elements, no peer) is passed over, unless it is a token.
+ * A schedule is a set of pure functions of the plan.  It knows no time, memory or network: the
+ * engine executes it, and the simulator proves it at every size.  A step may send, receive or do
+ * both.  Its two halves advance independently, each in the order of steps.  A half that moves
+ * nothing (a chunk without elements, no peer) is skipped, unless it is a signal.
  */
 #ifndef COLL_SCHEDULE_H
 #define COLL_SCHEDULE_H
@@ -15,45 +14,43 @@
 
 /**
  * struct coll_schedule - an algorithm for a collective
- *
- * Scratch is of one of two kinds.  That of small operations (@eager) is there as a
- * whole, and every byte of it is written once.  That of others (@windowed) may be
- * as large as the payload, but is written once and sent once, by copy and both
- * strictly in order, so that a window of it is enough: byte o lies at o modulo the
- * window, and what is still to arrive is granted as what lies there leaves.
- *
- * Chains have an end, where what arrives is always taken, so any window will do.
- * Where the ranks are in a circle, or one takes from several, what goes through
- * scratch is cut into segments, each a quarter of the window at most: a segment is
- * granted at the latest when all but the one before it have left.  So no rank
- * waits for what comes later at another one, and nobody waits in a circle.  Two ranks
- * that swap need no segments: each can take as much as it has set saved, and what it
- * has sent of that makes room for more.
- *
- * @name: for people
- * @algorithm: enum collective_algorithm, by which all ranks know it: the first name that
- *	finds it.  Ranks that call it by another one, or leave it to AUTO, do the same
- * @ring: it needs no links but those of the ring
- * @eager: only for what is small enough to be sent on credit
- * @covers_all: who has received all of his has received something of every rank, from itself
- *	or handed on by others
- * @implicit_match: and what is sent on credit says all that its sender has called
- * @windowed: its scratch is; it is never sent on credit
- * @steps: number of steps of a plan.  Where it grows with the bytes, in segments, @next
- *	is there; all others have at most COLL_STEPS_MAX()
- * @step: fills in step @i of it; @step is zeroed, with nobody on either side
- * @next: the first step from @i on whose half that @sends, or that receives, may move
- *	something; U64_MAX: there is none.  It takes time by the ranks, not by the steps.
+ * @name: name for messages
+ * @algorithm: enum collective_algorithm that all ranks know it by: the first that selects
+ *	it.  Ranks that ask for it by another value, or by AUTO, do the same
+ * @ring: true if it uses only links between ring neighbours
+ * @eager: true if it is only for payloads small enough to be sent on credit
+ * @covers_all: true if a rank that has received everything has received something of every
+ *	rank, directly or forwarded
+ * @implicit_match: true if, in addition, frames sent on credit tell the whole call of their
+ *	sender
+ * @windowed: true if its scratch is windowed; its payload is never sent on credit
+ * @steps: returns the number of steps of a plan.  If it grows with the bytes, in segments,
+ *	@next is set; all others have at most COLL_STEPS_MAX()
+ * @step: fills in step @i; the step is zeroed, with no peers
+ * @next: returns the first step from @i on in which the half that sends (@sends), or that
+ *	receives, may move something; U64_MAX: none.  Takes time by the ranks, not by the steps.
  *	NULL: any step may
- * @last_from: the last step that takes something from @peer, of what is sent on credit; any
- *	other number: there is none.  NULL: all comes from the rank before (@ring), or of
- *	the steps there are COLL_STEPS_FEW at most
- * @has_peer: does any step send to @peer, or receive from it?  NULL: the steps are few
- * @local_copy: what is copied here besides; @local_copy is zeroed; NULL: nothing
- * @save_input: what is copied before anything is sent, so that it can be sent although
- *	it is overwritten: a small block, of each rank at most, from
- *	COLL_AREA_SEND to COLL_AREA_SCRATCH; NULL: nothing
- * @scratch: bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
+ * @last_from: returns the last step that receives an eager payload from @peer; a number
+ *	that is no step: none.  NULL: everything comes from the previous rank (@ring), or there
+ *	are at most COLL_STEPS_FEW steps
+ * @has_peer: true if any step sends to @peer or receives from it; NULL: there are few steps
+ * @local_copy: fills in what the rank copies to its result; NULL: nothing
+ * @save_input: fills in what is copied from COLL_AREA_SEND to COLL_AREA_SCRATCH before the
+ *	first step, so that it can be sent although it is overwritten: at most a small block for
+ *	each rank.  NULL: nothing
+ * @scratch: returns the bytes of COLL_AREA_SCRATCH that a plan uses; NULL: none
+ *
+ * There are two kinds of scratch.  That of small operations (@eager) exists as a whole, and every
+ * byte is written once.  Windowed scratch (@windowed) may be as large as the payload, but is
+ * written once and sent once, by copy and strictly in order.  So a window is enough: byte o lies
+ * at o modulo the window, and more is granted as bytes leave.
+ *
+ * A chain ends at a rank that always receives, so a window of any size will do.  If the ranks
+ * form a circle, or a rank receives from several, bytes that go through scratch are cut into
+ * segments of at most a quarter of the window.  A segment is granted, at the latest, when all
+ * segments but the one before it have left.  So no rank waits for bytes that another rank sends
+ * later, and no circle of waiting ranks exists.  An exchange between two ranks needs no segments:
+ * each can receive as much as it has saved, and what it has sent of that makes room for more.
  */
 struct coll_schedule {
 	const char *name;
@@ -73,10 +70,13 @@ struct coll_schedule {
 	u64 (*scratch)(const struct coll_plan *plan);
 };
 
-/* Steps of a schedule that has no segments, among so many ranks. */
+/* Upper bound on the steps of a schedule without segments. */
 #define COLL_STEPS_MAX(nranks)	(2 * (u64)(nranks))
 
-/* Three parts of each round of a doubling among COLLECTIVE_RANKS_MAX. */
+/*
+ * Upper bound on the steps of a doubling: three parts in each round of COLLECTIVE_RANKS_MAX
+ * ranks.
+ */
 #define COLL_STEPS_FEW		30
 
 extern const struct coll_schedule coll_ring_allreduce;
@@ -114,10 +114,10 @@ extern const struct coll_schedule coll_direct_allreduce;
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 
 /**
- * coll_plan_schedule() - how an operation is done
+ * coll_plan_schedule() - the schedule of an operation
  * @plan: the operation
  *
- * Return: the schedule, or NULL when there is none.
+ * Return: the schedule, or NULL if there is none.
  */
 static inline const struct coll_schedule *coll_plan_schedule(const struct coll_plan *plan)
 {

@@ -5,22 +5,22 @@
 
 #include <linux/collective.h>
 
-/* Bits that coll_plan_call() has for each. */
+/* Bits that coll_plan_call() has for each field. */
 static_assert(COLLECTIVE_OPCODE_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_TYPE_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
 
-/* Each rank has a connection to every other one. */
+/* Limit for a direct allreduce, in which each rank has a connection to every other rank. */
 #define COLL_SAME_HOST_RANKS		16
-/* Of this size a rank's second-level cache holds one chunk and no two, or none. */
+/* A second-level cache holds one chunk of this size, but not two; or none.  Bytes. */
 #define COLL_SAME_HOST_CHUNK		(1024 * 1024U)
 
 /**
  * struct schedule_row - the schedules of a collective
  * @ring: along the ring
  * @tree: in few steps
- * @direct: from where it is to where it belongs
+ * @direct: each byte from its source straight to its destination
  */
 struct schedule_row {
 	const struct coll_schedule *ring;
@@ -80,7 +80,7 @@ static const struct schedule_row schedules[COLLECTIVE_OPCODE_COUNT] = {
 	},
 };
 
-/* Only rounding makes the order of operands show. */
+/* The order of operands shows in the result only if the operation rounds. */
 static bool order_matters(const struct coll_plan *plan)
 {
 	return coll_plan_reduces(plan) && plan->type >= COLLECTIVE_FLOAT16 &&
@@ -106,7 +106,7 @@ static const struct coll_schedule *reproducible(const struct coll_plan *plan)
 	return NULL;
 }
 
-/* Wide sums go along the ring, whatever is asked for. */
+/* Wide sums go along the ring, whatever algorithm is asked for. */
 static const struct coll_schedule *wide(const struct coll_plan *plan)
 {
 	switch (plan->collective) {
@@ -121,8 +121,8 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
 }
 
 /*
- * Among few ranks on one host what is beyond their caches is moved less often than along
- * the ring, where each rank stores what it passes on.
+ * On one host with few ranks, payloads larger than the caches should move less often than along
+ * the ring, where each rank stores what it forwards.
  */
 static bool beyond_caches(const struct coll_plan *plan)
 {
@@ -130,7 +130,7 @@ static bool beyond_caches(const struct coll_plan *plan)
 	       plan->count / plan->nranks >= COLL_SAME_HOST_CHUNK / plan->size;
 }
 
-/* The length comes with the elements, from who knows it. */
+/* The length is sent with the elements, by the rank that knows it. */
 static const struct coll_schedule *varlen(const struct coll_plan *plan)
 {
 	if (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
@@ -147,7 +147,7 @@ static const struct coll_schedule *varlen(const struct coll_plan *plan)
 	return NULL;
 }
 
-/* From who works in place small blocks are all set saved at once. */
+/* In place, small blocks are all saved before the first step; larger ones are exchanged. */
 static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
 {
 	if (plan->collective == COLLECTIVE_ALLREDUCE && few)
@@ -158,10 +158,10 @@ static const struct coll_schedule *direct(const struct coll_plan *plan, bool few
 }
 
 /**
- * coll_schedule_find() - the schedule for a call
+ * coll_schedule_find() - select the schedule for a call
  * @plan: the call; its rank, root and lane do not matter
  *
- * Return: the schedule, or NULL when there is none.
+ * Return: the schedule, or NULL if there is none.
  */
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 {
@@ -173,7 +173,7 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	row = &schedules[plan->collective];
 	if (plan->varlen)
 		return varlen(plan);
-	/* Then the order decides, not the algorithm. */
+	/* Here the order of ranks decides, not the algorithm. */
 	if (coll_plan_wide(plan) && (plan->collective == COLLECTIVE_SCAN ||
 				     plan->collective == COLLECTIVE_EXSCAN))
 		return NULL;
@@ -185,7 +185,7 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	case COLLECTIVE_ALGORITHM_AUTO:
 		if (row->tree && few)
 			return row->tree;
-		/* Both send as much, but directly it needs no copy. */
+		/* Both send the same number of bytes, but the direct schedule copies nothing. */
 		if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
 			return row->direct;
 		if (plan->collective == COLLECTIVE_ALLREDUCE && beyond_caches(plan))

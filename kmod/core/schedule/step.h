@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One step of one rank.
+ * One step of one rank: what it sends and what it receives.
  *
- * Every step that writes memory says what keeps the write from being seen by a
- * peer that still reads older contents of it out of a socket buffer:
+ * A step that writes memory must not change bytes that a peer still reads from a socket buffer.
+ * Its hazard says why it does not:
  *
- *	NEVER_SENT	we have not sent that span before
- *	COVERED		the new value depends, byte by byte, on our neighbour
- *			having consumed what we sent
+ *	NEVER_SENT	this rank has not sent that span before
+ *	COVERED		the new value depends, byte by byte, on the peer having consumed
+ *			the bytes that this rank sent
  *
- * (A third kind, to wait until the peers have said that they consumed it, is
- * needed by no schedule here yet, and the engine has no gate for it.)
+ * No schedule needs a third kind, to wait until the peers report that they have consumed the
+ * bytes, and the engine has no support for it.
  */
 #ifndef COLL_STEP_H
 #define COLL_STEP_H
@@ -32,10 +32,10 @@ enum coll_hazard {
 };
 
 /**
- * struct coll_span - some bytes of an area
+ * struct coll_span - bytes of an area
  * @area: enum coll_area
- * @off: from the beginning of the operation's buffer
- * @len: may be 0
+ * @off: offset from the beginning of the operation's buffer; bytes
+ * @len: length in bytes; may be 0
  */
 struct coll_span {
 	u32 area;
@@ -45,32 +45,33 @@ struct coll_span {
 
 /**
  * struct coll_step - one step of one rank
- * @to: who is sent @out, or COLL_NOBODY
- * @from: who sends us @in, or COLL_NOBODY
- * @out: what is sent
- * @in: where what arrives is stored; its length is that of what arrives
- * @tee: where it is stored as it arrives besides, if it has a length
- * @reduce: store own (op) arriving, else just arriving
- * @own: area of our own operand...
- * @own_off: ...and where in it
- * @wide_in: binary32 sums arrive, twice as long as our own operand
- * @wide_out: binary32 sums are stored
- * @last: the reduction is complete after this step (an average divides here)
- * @depends_on: so many steps must be received before @out may be sent
- * @cut_through: @out is what the last of these receives: it may be sent as it comes
- * @tag: its number on the wire, the same for who sends and who receives; what
- *	belongs to another step, or has another root, in a call that does not match
- *	has another one.  At first the number of the step; 16 bits of it are sent
- * @signal: this step is a signal and has no payload
- * @exchange: @out is in windowed scratch and as long as @in.  What @in has is copied there
- *	first: the other may send as far as that has been done, and so may we
- * @clear: all that still arrives comes from @from, and goes nowhere else than to the result:
- *	no room has to be waited for
- * @single_frame: the two have not agreed how long it is: what is eager is all in one frame,
- *	and for what is not a grant is asked, telling the length
- * @length_from_sender: the sender of this @single_frame step decides its length; @in is the
- *	capacity, and bytes beyond it are dropped.  A plan has one such step at most, and its
- *	@signal means a capacity of zero
+ * @to: rank that @out is sent to, or COLL_NOBODY
+ * @from: rank that @in is received from, or COLL_NOBODY
+ * @out: bytes to send
+ * @in: destination of the received bytes; its length is the length received
+ * @tee: second destination of the received bytes, unreduced; unused if its length is 0
+ * @reduce: true if the result is own (op) received, false if it is the received bytes
+ * @own: area of this rank's operand; enum coll_area
+ * @own_off: offset of that operand; bytes
+ * @wide_in: true if binary32 sums arrive, which are twice as long as the own operand
+ * @wide_out: true if binary32 sums are stored
+ * @last: true if the reduction is complete after this step; an average divides here
+ * @depends_on: number of steps that must be received before @out may be sent
+ * @cut_through: true if @out is what the last of these steps receives, so that it may be
+ *	sent while it arrives
+ * @tag: number of the step on the wire, equal at the sender and the receiver.  It differs
+ *	for other steps and other roots, so that calls that do not match are found.  At first the
+ *	number of the step; 16 bits are sent
+ * @signal: true if the step carries no payload
+ * @exchange: true if @out is in windowed scratch and as long as @in.  The bytes at @in are
+ *	first copied there; both ranks may send as far as that has been done
+ * @clear: true if all that is still to be received comes from @from and goes to the result
+ *	only, so that no space in scratch is needed for it
+ * @single_frame: true if the two ranks have not agreed on the length.  An eager payload is
+ *	sent in one frame; otherwise the sender requests a grant, which tells the length
+ * @length_from_sender: true if the sender of this @single_frame step decides its length;
+ *	@in is the capacity, and bytes beyond it are dropped.  A plan has one such step at most,
+ *	and its @signal means a capacity of zero
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
@@ -96,7 +97,7 @@ struct coll_step {
 	u8 hazard;
 };
 
-/* Bytes that a half of a step moves; a token counts for one. */
+/* Bytes that one half of a step moves; a signal counts as one. */
 static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
 				  const struct coll_span *span)
 {
@@ -106,10 +107,10 @@ static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
 }
 
 /**
- * struct coll_local_copy - what a rank copies from its input to its result
- * @from: offset in COLL_AREA_SEND, bytes
- * @to: offset in COLL_AREA_RECV
- * @len: bytes, may be 0
+ * struct coll_local_copy - bytes that a rank copies from its input to its result
+ * @from: offset in COLL_AREA_SEND; bytes
+ * @to: offset in COLL_AREA_RECV; bytes
+ * @len: length in bytes; may be 0
  */
 struct coll_local_copy {
 	u64 from;
