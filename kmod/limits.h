@@ -65,7 +65,7 @@
 #define COLL_SILENCE_BEATS	6
 
 /* After a bulk operation, a rank counts as moving bulk for so many small operations. */
-#define COLL_BULK_LASTS		4
+#define COLL_BULK_DECAY_OPS		4
 
 /* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25
