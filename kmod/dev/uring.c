@@ -76,7 +76,7 @@ static const struct coll_completion_ops uring_own = {
 
 static const struct coll_completion_ops uring_fixed = {
 	.done	= uring_complete,
-	.lend	= uring_lend,
+	.import	= uring_lend,
 };
 
 static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
@@ -128,7 +128,7 @@ static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 	if (coll_exit_of(member))
 		coll_exit_report(member);
 	else
-		coll_request_cancel(&member->requests, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
+		coll_request_cancel(&member->requests, COLL_FIND_BY_CTX, (uintptr_t)cmd);
 	return 0;
 }
 
