@@ -196,7 +196,7 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "Instructions that reduce and copy: scalar, avx2 or avx512, if the CPU has them. Default: the fastest in a trial when the module is loaded. A change applies to groups that are joined later.");
+MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
 
 /**
  * coll_fpu_begin() - begin an FPU section, unless it has begun

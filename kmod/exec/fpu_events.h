@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
-/* Two headers of one trace system are in the same translation unit, so each names its variable. */
+/* Names a variable, one for each header with events of this system in one object file. */
 #undef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR collective_fpu
 
@@ -10,9 +10,9 @@
 
 #include <linux/tracepoint.h>
 
-/* An FPU section has ended; the CPU was not preempted in it. */
+/* An FPU section has ended.  The CPU was not preempted for @ns; @cost: see coll_fpu_used(). */
 TRACE_EVENT(collective_vector,
-	    TP_PROTO(u64 cost, u64 ns),
+	TP_PROTO(u64 cost, u64 ns),
 	TP_ARGS(cost, ns),
 	TP_STRUCT__entry(
 		__field(u64, cost)

@@ -261,8 +261,8 @@ void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
 	/*
-	 * The owner may be a work item of another runner or a thread, preempted by this one on
-	 * the same CPU.  If this thread is a real-time thread, the owner runs only while it sleeps.
+	 * The owner may be a thread or a work item that this thread has preempted.  If this thread
+	 * is a real-time thread, such an owner continues only while this thread sleeps.
 	 */
 	while (!runner_claim(runner))
 		if (!flush_work(&runner->work))

@@ -30,7 +30,7 @@
 
 static ulong user_memory_mib;
 module_param(user_memory_mib, ulong, 0644);
-MODULE_PARM_DESC(user_memory_mib, "Limit in MiB of the kernel memory of all groups of one user, without pinned pages. What exceeds it fails with EDQUOT, unless the process that joined had CAP_SYS_RESOURCE. 0 (default): an eighth of the machine's memory.");
+MODULE_PARM_DESC(user_memory_mib, "Limit in MiB for the kernel memory of all groups of one user, without pinned pages. Beyond it calls fail with EDQUOT, unless the process had CAP_SYS_RESOURCE when it joined. 0 (default): an eighth of the machine's memory");
 
 /**
  * struct coll_account - account of one user

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
-/* See exec/fpu_events.h. */
+/* Names a variable, one for each header with events of this system in one object file. */
 #undef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR collective
 
-#if !defined(COLL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define COLL_TRACE_H
+#if !defined(COLL_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
+#define COLL_EVENTS_H
 
 #include <linux/tracepoint.h>
 
 #include "core/wire/wire.h"
 #include "ident.h"
 
-/* A member goes from one state to the next. */
+/* A member changes its state; @from and @to: enum collective_state. */
 TRACE_EVENT(collective_state,
 	TP_PROTO(const struct coll_ident *id, u32 from, u32 to),
 	TP_ARGS(id, from, to),
@@ -33,10 +33,10 @@ TRACE_EVENT(collective_state,
 		  __entry->rank, __entry->from, __entry->to)
 );
 
-/* A member learns a (better) reason why the group has failed. */
+/* A member has a new reason why the group has failed, stronger than those before. */
 TRACE_EVENT(collective_abort,
-	TP_PROTO(const struct coll_ident *id, const struct coll_reason *cause),
-	TP_ARGS(id, cause),
+	TP_PROTO(const struct coll_ident *id, const struct coll_reason *reason),
+	TP_ARGS(id, reason),
 	TP_STRUCT__entry(
 		__string(group, id->group_name)
 		__field(u32, rank)
@@ -47,15 +47,15 @@ TRACE_EVENT(collective_abort,
 	TP_fast_assign(
 		__assign_str(group);
 		__entry->rank = id->rank;
-		__entry->kind = cause->kind;
-		__entry->rank_a = cause->rank_a;
-		__entry->rank_b = cause->rank_b;
+		__entry->kind = reason->kind;
+		__entry->rank_a = reason->rank_a;
+		__entry->rank_b = reason->rank_b;
 	),
 	TP_printk("group=%s rank=%u kind=%u rank_a=%d rank_b=%d", __get_str(group),
 		  __entry->rank, __entry->kind, (int)__entry->rank_a, (int)__entry->rank_b)
 );
 
-/* A request begins. */
+/* An operation was submitted. */
 TRACE_EVENT(collective_begin,
 	TP_PROTO(const struct coll_ident *id, u64 instance, u32 opcode, u64 bytes, u32 lanes),
 	TP_ARGS(id, instance, opcode, bytes, lanes),
@@ -80,7 +80,7 @@ TRACE_EVENT(collective_begin,
 		  __entry->opcode, __entry->bytes, __entry->lanes)
 );
 
-/* A request is complete. */
+/* An operation is complete; @ns is the time since it was submitted. */
 TRACE_EVENT(collective_end,
 	TP_PROTO(const struct coll_ident *id, u64 instance, int error, u64 ns),
 	TP_ARGS(id, instance, error, ns),
@@ -102,7 +102,7 @@ TRACE_EVENT(collective_end,
 		  __entry->rank, __entry->instance, __entry->error, __entry->ns)
 );
 
-#endif /* COLL_TRACE_H */
+#endif /* COLL_EVENTS_H */
 
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH trace
