@@ -87,8 +87,7 @@ static int note_failed_attempt(struct client *client, int err, const char *why)
 
 	coll_address_format(&client->addr, text);
 	snprintf(client->attempts + at, sizeof(client->attempts) - at, "%s%s: %s", at ? "; " : "",
-		 text,
-		 why ? why : strerrordesc_np(-err));
+		 text, why ? why : strerrordesc_np(-err));
 	if (err == -EACCES || err == -EPROTO)
 		client->error = err;
 	client->not_bootstrap += err == -EPROTO;
