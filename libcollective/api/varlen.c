@@ -6,8 +6,8 @@
 
 #include "comm/operation.h"
 
-static void begin(struct coll_operation *operation, int opcode, int root,
-		  const void *send, void *recv, size_t *count)
+static void init_op(struct coll_operation *operation, int opcode, int root,
+		    const void *send, void *recv, size_t *count)
 {
 	*operation = (struct coll_operation){
 		.op.opcode = opcode,
@@ -22,7 +22,7 @@ static void begin(struct coll_operation *operation, int opcode, int root,
 static int build_recv(struct coll_operation *operation, void *buffer, size_t *count,
 		      enum coll_type type, int from, long long tag)
 {
-	begin(operation, COLLECTIVE_RECV, from, NULL, buffer, count);
+	init_op(operation, COLLECTIVE_RECV, from, NULL, buffer, count);
 	return coll_operation_tag(operation, tag) ?:
 	       coll_operation_elements(operation, *count, type, &operation->recv_size);
 }
@@ -30,7 +30,7 @@ static int build_recv(struct coll_operation *operation, void *buffer, size_t *co
 static int build_broadcast(struct coll_operation *operation, struct coll_comm *comm,
 			   void *buffer, size_t *count, enum coll_type type, int root)
 {
-	begin(operation, COLLECTIVE_BROADCAST, root, buffer, buffer, count);
+	init_op(operation, COLLECTIVE_BROADCAST, root, buffer, buffer, count);
 	return coll_operation_elements(operation, *count, type,
 				       comm->rank == root ? &operation->send_size :
 							    &operation->recv_size);
@@ -45,7 +45,7 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	bool own = comm->rank == root;
 	int err;
 
-	begin(operation, COLLECTIVE_SCATTER, root, own ? send : NULL, recv, count);
+	init_op(operation, COLLECTIVE_SCATTER, root, own ? send : NULL, recv, count);
 	err = own ? coll_operation_counts(operation, send_counts) :
 		    coll_operation_not_in_place(operation, recv);
 	if (err)

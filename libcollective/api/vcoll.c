@@ -49,8 +49,8 @@ static size_t footprint(const struct coll_comm *comm, const size_t *counts,
 	return most;
 }
 
-static void begin(struct coll_operation *operation, int opcode, int root,
-		  const void *send, void *recv)
+static void init_op(struct coll_operation *operation, int opcode, int root,
+		    const void *send, void *recv)
 {
 	*operation = (struct coll_operation){
 		.op.opcode = opcode,
@@ -71,7 +71,7 @@ static int build_gather(struct coll_operation *operation, struct coll_comm *comm
 	__u64 own;
 	int err;
 
-	begin(operation, opcode, root, send, recv);
+	init_op(operation, opcode, root, send, recv);
 	err = coll_operation_elements(operation, send_count, type, &operation->send_size);
 	if (err)
 		return err;
@@ -103,7 +103,7 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	__u64 own;
 	int err;
 
-	begin(operation, COLLECTIVE_SCATTER, root, send, recv);
+	init_op(operation, COLLECTIVE_SCATTER, root, send, recv);
 	err = coll_operation_elements(operation, recv_count, type, &operation->recv_size);
 	if (err)
 		return err;
@@ -134,7 +134,7 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	size_t bytes;
 	int err;
 
-	begin(operation, COLLECTIVE_ALLTOALL, 0, send, recv);
+	init_op(operation, COLLECTIVE_ALLTOALL, 0, send, recv);
 	if (send == COLL_IN_PLACE) {
 		operation->op.send = operation->op.recv;
 		send_counts = recv_counts;
@@ -161,7 +161,7 @@ static int build_reduce_scatter(struct coll_operation *operation, struct coll_co
 {
 	int err;
 
-	begin(operation, COLLECTIVE_REDUCE_SCATTER, 0, send, recv);
+	init_op(operation, COLLECTIVE_REDUCE_SCATTER, 0, send, recv);
 	err = coll_operation_counts(operation, counts);
 	if (err)
 		return err;

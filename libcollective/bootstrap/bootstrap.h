@@ -19,21 +19,11 @@
  * the other, and no message fails the group: the connection is closed, and the client tries
  * again.
  *
- * Listeners: the root listens on every address of the rendezvous name that belongs to its host.
- * Other hosts may know the host by another address if the name has none of its addresses, or
- * only loopback.  Then, if a secret authenticates the ranks, the root listens on all addresses.
- * Its address for data is one to which clients connected.  If there are several, the root waits
- * for all clients before it JOINs.
- *
  * Failure: either side may send FAIL (errno, text) instead of any message.  The root fails the
  * group if a rank contradicts it (another size, a rank claimed twice), cannot JOIN, or goes
  * away after it joined; and at the deadline, with the list of missing ranks.  A rank that goes
  * away before it joined may be replaced by another process.  The deadline is the earliest of
  * all ranks: HELLO has the time that its sender has left.
- *
- * Few files: WAIT with a pause closes the connection, because the root has fewer files than
- * ranks.  The client connects again after the pause and goes on where it was.  Its HELLO has
- * the same process number and a higher attempt number, which identifies older connections.
  *
  * Robustness: every message has a fixed size or a bound, every number a range, every wait a
  * deadline.  The number of unauthenticated connections is bounded; a newer connection replaces

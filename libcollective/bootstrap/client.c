@@ -87,8 +87,7 @@ static int note_failed_attempt(struct client *client, int err, const char *why)
 
 	coll_address_format(&client->addr, text);
 	snprintf(client->attempts + at, sizeof(client->attempts) - at, "%s%s: %s", at ? "; " : "",
-		 text,
-		 why ? why : strerrordesc_np(-err));
+		 text, why ? why : strerrordesc_np(-err));
 	if (err == -EACCES || err == -EPROTO)
 		client->error = err;
 	client->not_bootstrap += err == -EPROTO;
@@ -185,7 +184,7 @@ static int too_many_files(struct client *client, int err)
 			 client->settings->rank, strerrordesc_np(-err), FILES_NEEDED);
 }
 
-static bool is_files(int err)
+static bool is_file_limit(int err)
 {
 	return err == -EMFILE || err == -ENFILE;
 }
@@ -218,8 +217,8 @@ static int connect_root(struct client *client, uint64_t deadline)
 }
 
 /*
- * Answer a CHALLENGE: check the root's proof, which trusts it, and send this rank's.
- * @hello_sent is the HELLO, @message the CHALLENGE.
+ * Answer a CHALLENGE: verify the proof of the root, which is trusted from then on, and send the
+ * proof of this rank.  @hello_sent is the HELLO, @message the CHALLENGE.
  */
 static int prove(struct client *client, const uint8_t *hello_sent, const uint8_t *message,
 		 size_t length, uint64_t deadline)
@@ -319,7 +318,7 @@ static int try_address(struct client *client, uint64_t deadline)
 	struct bootstrap_wait wait;
 	int err = connect_root(client, deadline);
 
-	if (is_files(err))
+	if (is_file_limit(err))
 		return too_many_files(client, err);
 	if (err)
 		return note_failed_attempt(client, err, err == -ETIMEDOUT ? "no connection" : NULL);
@@ -350,7 +349,7 @@ static int try_addresses(struct client *client, unsigned int try_ms)
 	client->error = 0;
 	err = coll_resolve(settings->root_host, settings->root_port, settings->deadline, &where,
 			   why);
-	if (is_files(err))
+	if (is_file_limit(err))
 		return too_many_files(client, err);
 	if (err) {
 		snprintf(client->attempts, sizeof(client->attempts), "%s", why);
@@ -436,7 +435,7 @@ static int reconnect(struct client *client, unsigned int ms)
 		client->attempts[0] = '\0';
 		deadline = coll_deadline_in(TRY_MAX_MS);
 		err = connect_root(client, deadline < until ? deadline : until);
-		if (is_files(err))
+		if (is_file_limit(err))
 			return too_many_files(client, err);
 		/* Nothing listens there any more: rank 0 has ended. */
 		if (err == -ECONNREFUSED)

@@ -6,6 +6,10 @@
  * The loop has two phases.  First the root gathers ranks until all have joined or something
  * fails.  Then the last message, TABLE or FAIL, is sent to every rank that is connected, and
  * for a short time to ranks that arrive late.
+ *
+ * If the root has fewer files than ranks, it sends WAIT with a pause and closes the connection.
+ * The client connects again after the pause and goes on where it was.  Its HELLO has the same
+ * process number and a higher attempt number, which identifies older connections.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -299,7 +299,10 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	return 0;
 }
 
-/* A stranger has introduced itself: rank 0 proves that it knows the secret, and asks. */
+/*
+ * Answer an unauthenticated HELLO with CHALLENGE: the root's proof, and a nonce for the
+ * client's.
+ */
 static int challenge(struct bootstrap_root *root, struct bootstrap_conn *conn, const uint8_t *hello)
 {
 	const struct coll_settings *settings = root->settings;
@@ -317,8 +320,7 @@ static int challenge(struct bootstrap_root *root, struct bootstrap_conn *conn, c
 }
 
 static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_conn *conn,
-				  int kind,
-				  const uint8_t *body, size_t length)
+				  int kind, const uint8_t *body, size_t length)
 {
 	static const uint8_t none[COLL_NONCE_SIZE];
 
@@ -346,8 +348,8 @@ static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_
 }
 
 /* Handle the message in @conn->in. */
-static int message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
-		   size_t length)
+static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
+			  size_t length)
 {
 	const uint8_t *body = conn->in + BOOTSTRAP_HEAD_SIZE;
 	char text[400], from[COLL_ADDRESS_TEXT];
@@ -386,8 +388,8 @@ static int protocol_error(struct bootstrap_root *root, struct bootstrap_conn *co
 	if (root->has_ended)
 		return bootstrap_conn_lost(root, conn);
 	coll_address_format(&conn->from, from);
-	return coll_fail(&root->failure, err, "rank %d (%s) broke the protocol of the rendezvous", conn->rank,
-			 from);
+	return coll_fail(&root->failure, err,
+			 "rank %d (%s) broke the protocol of the rendezvous", conn->rank, from);
 }
 
 int bootstrap_conn_read(struct bootstrap_root *root, struct bootstrap_conn *conn)
@@ -409,7 +411,7 @@ int bootstrap_conn_read(struct bootstrap_root *root, struct bootstrap_conn *conn
 		}
 		if (kind && conn->in_len == want) {
 			conn->in_len = 0;
-			err = message(root, conn, kind, length);
+			err = handle_message(root, conn, kind, length);
 			if (err || conn->fd < 0)
 				return err;
 			continue;

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The listeners of rank 0: see bootstrap/bootstrap.h. */
+/*
+ * The listeners of rank 0.
+ *
+ * The root listens on every address of the rendezvous name that belongs to its host.  Other
+ * hosts may know the host by another address if the name has none of its addresses, or only
+ * loopback. Then, if a secret authenticates the ranks, the root listens on all addresses.  Its
+ * address for data is one to which clients connected; if there are several, it waits for all
+ * clients before it JOINs (root.c).
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 struct coll_secret;
 
-#define COLL_HOSTNAME_SIZE		256
+#define COLL_HOSTNAME_SIZE	256
 #define COLL_PORT_DEFAULT	27182
 
 /**

@@ -56,8 +56,8 @@ static int import(struct coll_config *to, const struct coll_config *from,
 		return 0;
 	if (from->size < CONFIG_SIZE_MIN)
 		return coll_fail(detail, -EINVAL,
-				 "size of struct coll_config is %zu, but must be at least %d", from->size,
-				 CONFIG_SIZE_MIN);
+				 "size of struct coll_config is %zu, but must be at least %d",
+				 from->size, CONFIG_SIZE_MIN);
 	for (i = size; i < from->size; i++)
 		if (((const char *)from)[i])
 			return coll_fail(detail, -E2BIG,
@@ -116,8 +116,8 @@ free:
 	return err ? coll_fail(detail, err, "%s", text) : 0;
 }
 
-static int join(struct coll_comm **comm, const struct coll_config *config,
-		struct coll_detail *detail)
+static int init_comm(struct coll_comm **comm, const struct coll_config *config,
+		     struct coll_detail *detail)
 {
 	struct coll_config known;
 	struct coll_settings settings;
@@ -145,7 +145,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	int err;
 
 	*comm = NULL;
-	err = join(comm, config, &detail);
+	err = init_comm(comm, config, &detail);
 	coll_cancellation_restore(state);
 	/* For failures without a text of their own. */
 	return err ? coll_fail(&detail, err, "%s", coll_strerror(err)) : 0;

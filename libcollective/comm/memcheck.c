@@ -122,6 +122,5 @@ void coll_memcheck_end(const struct coll_operation *operation, __u64 received)
 	for (block = 0; block < operation->memcheck_blocks; block++)
 		for (row = 0; row < rows; row++)
 			mark_defined(op->recv + (block * view->distance + row * view->stride) *
-				     element,
-				count / rows * element);
+				     element, count / rows * element);
 }

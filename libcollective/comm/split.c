@@ -9,24 +9,6 @@
  *	exchange	new address of every rank, or its error
  *	CONNECT		in the colours in which no rank failed
  *	barrier		of the child: all ranks have connected
- *
- * So a rank that fails reports it while the others listen.  All ranks of its colour return its
- * error, and the other colours get their groups.  A rank that fails in the last two steps
- * closes the child, which ends these steps on the others.  The first exchange has the deadline
- * of any operation.  After it all ranks are known to take part and have the time limit of
- * coll_init().
- *
- * The child's id is computed from the parent's id, the number of the split and the colour.  It
- * is equal on all ranks of the child and differs from any other id, except for a collision of
- * one in 2^64.  The child's name ends with the id and is thus unique as well.
- *
- * The exchanges are operations of the parent.  @split_lock serializes splits of several
- * threads, so that one split is one item in the parent's order of calls.  A rank that cannot
- * submit its exchange, for want of memory for example, has not taken part in it and would be
- * out of step if it went on.  So it retries until the time limit.  Only EAGAIN ends a split
- * before it has begun, because the caller has to wait for operations under way; the other ranks
- * meanwhile wait for this rank to call again.  The exchanges differ in type, so a rank that is
- * out of step anyway causes a mismatch.
  */
 #include <endian.h>
 #include <errno.h>
@@ -116,7 +98,11 @@ static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 	return coll_operation_run(comm, &operation, 0);
 }
 
-/* Did this rank fail to submit the exchange, while the others wait for it? */
+/*
+ * Did this rank fail to submit the exchange, while the others wait for it?  It has not taken
+ * part and would be out of step if it went on, so it retries until the time limit.  The two
+ * exchanges differ in type, so a rank that is out of step anyway causes a mismatch.
+ */
 static bool exchange_refused(struct coll_comm *comm, int err)
 {
 	switch (err) {
@@ -151,6 +137,10 @@ static int exchange_requests(struct split *split)
 		.key = htole32(split->key),
 		.count = htole32(parent->nsplits++),
 	};
+	/*
+	 * EAGAIN ends the split before it has begun, because the caller has to wait for operations
+	 * under way.  The other ranks wait until this one calls again.
+	 */
 	do {
 		err = exchange(parent, COLLECTIVE_UINT8, 0);
 	} while (err != -EAGAIN && exchange_retry(parent, err, deadline));
@@ -166,6 +156,10 @@ static __u64 mix(__u64 x)
 	return x ^ x >> 33;
 }
 
+/*
+ * Equal on all ranks of the child; differs from any other id, except for a collision of one in
+ * 2^64.  The child's name ends with it and is thus unique as well.
+ */
 static __u64 child_id(const struct split *split)
 {
 	return mix(mix(split->parent->settings.id) +
@@ -281,7 +275,12 @@ static int exchange_addresses(struct split *split, int mine)
 	return err ?: mine ?: read_addresses(split);
 }
 
-/* The steps that use the parent. */
+/*
+ * The steps that use the parent.  A rank that fails reports it in the second exchange: all
+ * ranks of its colour return its error, and the other colours get their groups.  The first
+ * exchange has the deadline of any operation.  After it all ranks are known to take part and
+ * have the time limit of coll_init().
+ */
 static int exchange_all(struct split *split)
 {
 	unsigned int timeout_ms = split->parent->settings.init_timeout_ms;
@@ -293,7 +292,10 @@ static int exchange_all(struct split *split)
 	return exchange_addresses(split, prepare(split));
 }
 
-/* The steps that use the child. */
+/*
+ * The steps that use the child.  A rank that fails here closes the child, which ends these
+ * steps on the other ranks.
+ */
 static int connect_child(struct split *split)
 {
 	struct coll_operation barrier = { .op.opcode = COLLECTIVE_BARRIER };
@@ -314,6 +316,7 @@ static int run_split(struct split *split)
 	struct coll_comm *parent = split->parent;
 	int err;
 
+	/* One split is one item in the parent's order of calls, also with several threads. */
 	pthread_mutex_lock(&parent->split_lock);
 	err = exchange_all(split);
 	pthread_mutex_unlock(&parent->split_lock);

@@ -193,7 +193,7 @@ static struct coll_shrink *shrink_new(struct coll_comm *comm)
  * Run the agreement until it has finished or time is over.  Messages that have arrived are
  * handled first: a rank that was stopped learns from them before it acts.
  */
-static void agree(struct coll_shrink *shrink)
+static void run_agreement(struct coll_shrink *shrink)
 {
 	uint64_t next;
 
@@ -226,7 +226,7 @@ static int run(struct coll_shrink *shrink, unsigned int flags)
 	coll_agree_begin(&shrink->agree, flags & COLL_SHRINK_MINORITY);
 	coll_pace_begin(&shrink->pace, coll_deadline_now(),
 			shrink->comm->settings.init_timeout_ms);
-	agree(shrink);
+	run_agreement(shrink);
 	if (!shrink->agree.finished)
 		err = shrink->socket_error ?: report_timeout(shrink);
 	else if (shrink->agree.result && shrink->agree.decided)
