@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A rank of which the only peer is made of sockets: rank 1 of two. The peer leaves, sends wrong
+ * frames, or keeps memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/raw_peer.h"
+
+static void *memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+FIXTURE(raw_peer) {
+	int fd;
+	struct raw_peer peer;
+};
+
+FIXTURE_SETUP(raw_peer)
+{
+	struct collective_query query = { .size = sizeof(query) };
+	struct sockaddr_storage addr[2];
+	struct pollfd poll_fd;
+	char name[33];
+	struct raw_peer_config call = { .addr = &addr[1], .name = name, .to = 1, .nranks = 2 };
+
+	group_unique(name, sizeof(name), &call.id);
+	self->fd = member_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query));
+	call.inflight = query.inflight_max;
+	loopback(&addr[0], AF_INET);
+	ASSERT_EQ(0, member_join(self->fd, name, call.id, 1, 2, &addr[1]));
+	fcntl(self->fd, F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd, addr, 2, 10000));
+	ASSERT_EQ(0, raw_peer_connect(&self->peer, &call));
+	poll_fd = (struct pollfd){ .fd = self->fd, .events = POLLOUT };
+	ASSERT_EQ(1, poll(&poll_fd, 1, 10000));
+	ASSERT_EQ(POLLOUT, poll_fd.revents);
+}
+
+FIXTURE_TEARDOWN(raw_peer)
+{
+	raw_peer_close(&self->peer);
+	close(self->fd);
+}
+
+/* The peer left, and its host failed before it could close the connections. */
+TEST_F(raw_peer, leave_and_vanish)
+{
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_EQ(0, raw_peer_leave(&self->peer));
+	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd));
+	/* Six heartbeat periods, not the five minutes of a leave without a heartbeat. */
+	EXPECT_GT(15000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* Nothing is expected but the announcement of a call. */
+TEST_F(raw_peer, leave_without_a_call)
+{
+	const struct collective_op op = { .opcode = COLLECTIVE_BROADCAST, .root = 1 };
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_EQ(0, raw_peer_leave(&self->peer));
+	EXPECT_EQ(-ECONNRESET, member_submit(self->fd, &op));
+	EXPECT_GT(1000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+static void *leave_soon(void *arg)
+{
+	sleep_ms(100);
+	return (void *)(intptr_t)raw_peer_leave(arg);
+}
+
+TEST_F(raw_peer, leave_during_a_call)
+{
+	const struct collective_op op = { .opcode = COLLECTIVE_BROADCAST, .root = 1 };
+	struct collective_status status;
+	__u64 begin = now_ms();
+	pthread_t thread;
+	void *left;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, leave_soon, &self->peer));
+	EXPECT_EQ(-ECONNRESET, member_submit(self->fd, &op));
+	EXPECT_GT(1000, now_ms() - begin);
+	pthread_join(thread, &left);
+	EXPECT_EQ(NULL, left);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* The announcement claims more ranks than the group has. */
+TEST_F(raw_peer, speaks_for_too_many)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, raw_peer_announce(&self->peer, 1));
+	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+/* Payload that does not match and was not announced: the peer called something else. */
+TEST_F(raw_peer, payload_without_a_call)
+{
+	__u8 *area = memory(4096);
+	const struct collective_op op = {
+		.opcode = COLLECTIVE_BROADCAST,
+		.type = COLLECTIVE_UINT8,
+		.count = 4,
+		.recv = (uintptr_t)area,
+	};
+	struct collective_status status;
+	__u64 begin = now_ms();
+
+	ASSERT_NE(NULL, area);
+	ASSERT_EQ(0, raw_peer_payload(&self->peer, 0));
+	EXPECT_EQ(-EBADMSG, member_submit(self->fd, &op));
+	/* Two heartbeat periods. */
+	EXPECT_GT(4000, now_ms() - begin);
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
+	EXPECT_EQ(0, status.last.rank_a);
+	EXPECT_EQ(1, status.last.rank_b);
+	EXPECT_EQ(COLLECTIVE_RANK_NONE, status.calls[0].rank);
+	EXPECT_EQ(1, status.calls[1].rank);
+	EXPECT_EQ(COLLECTIVE_BROADCAST, status.calls[1].opcode);
+	EXPECT_EQ(4, status.calls[1].count);
+}
+
+/* The peer does not return the rank's memory in time: at the deadline the group fails. */
+TEST_F(raw_peer, deadline_ends_the_group)
+{
+	__u8 *area = memory(65536);
+	const struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.count = 65536,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)area,
+		.timeout_ms = 100,
+	};
+	struct collective_status status;
+
+	ASSERT_NE(NULL, area);
+	ASSERT_EQ(0, raw_peer_grant(&self->peer, 0, &op));
+	EXPECT_EQ(-ETIMEDOUT, member_submit(self->fd, &op));
+	EXPECT_EQ(-ETIMEDOUT, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.group.kind);
+	EXPECT_EQ(1, status.group.rank_a);
+	EXPECT_EQ(~0ULL, status.group.instance);
+	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
+	EXPECT_EQ(1, status.last.rank_a);
+	/* A rank that sent a grant is not absent. */
+	EXPECT_EQ(COLLECTIVE_RANK_NONE, status.last.rank_b);
+	EXPECT_EQ(0, status.last.instance);
+}
+
+static void *leave_thread(void *arg)
+{
+	return (void *)(intptr_t)member_leave(*(int *)arg);
+}
+
+/* Frames that arrive while the rank leaves are not read; it still leaves without a reset. */
+TEST_F(raw_peer, leave_is_no_reset)
+{
+	pthread_t thread;
+	void *left;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, leave_thread, &self->fd));
+	EXPECT_EQ(0, raw_peer_wait_leave(&self->peer));
+	EXPECT_EQ(0, raw_peer_ping(&self->peer));
+	EXPECT_EQ(0, raw_peer_wait_end(&self->peer));
+	pthread_join(thread, &left);
+	EXPECT_EQ(NULL, left);
+}
+
+static void on_signal(int signal)
+{
+}
+
+/* Many requests that no thread waits for; their memory is lent to a peer that keeps it. */
+TEST_F(raw_peer, close_with_memory_lent)
+{
+	enum { REQUESTS = 16, BYTES = 64 * 1024 };
+	__u8 *area = memory(BYTES);
+	const struct collective_submit submit = {
+		.size = sizeof(submit),
+		.op.opcode = COLLECTIVE_ALLREDUCE,
+		.op.type = COLLECTIVE_UINT8,
+		.op.count = BYTES,
+		.op.send = (uintptr_t)area,
+		.op.recv = (uintptr_t)area,
+	};
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval timer = { .it_value.tv_usec = 20000, .it_interval.tv_usec = 20000 };
+	struct collective_submit s;
+	unsigned int i;
+	__u64 begin;
+
+	ASSERT_NE(NULL, area);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (i = 0; i < REQUESTS; i++) {
+		ASSERT_EQ(0, raw_peer_grant(&self->peer, i, &submit.op));
+		s = submit;
+		ASSERT_EQ(-EINTR, member_ioctl(self->fd, COLLECTIVE_IOC_SUBMIT, &s));
+		ASSERT_EQ(i + 1, s.request);
+	}
+	memset(&timer, 0, sizeof(timer));
+	setitimer(ITIMER_REAL, &timer, NULL);
+
+	/* The memory is released after the fence, five heartbeat periods, once for all requests. */
+	begin = now_ms();
+	close(self->fd);
+	EXPECT_LT(4000, now_ms() - begin);
+	EXPECT_GT(9000, now_ms() - begin);
+	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	self->fd = -1;
+}
+
+TEST_HARNESS_MAIN
