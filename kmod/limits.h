@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Limits, defaults and times of the module. */
 #ifndef COLL_LIMITS_H
 #define COLL_LIMITS_H
 
@@ -8,55 +9,68 @@
 #define COLL_INFLIGHT		512
 
 /*
- * Collectives without a key by which a rank may be ahead of what all ranks are known to have
- * submitted; a power of two.  All in flight may fail, and as many more be submitted before the
- * failures are known.
+ * Collectives without a key that a rank may submit beyond the number that all ranks are known to
+ * have submitted; a power of two.  All requests in flight may fail, and as many again may be
+ * submitted before the rank knows that.
  */
 #define COLL_AHEAD_MAX		(2 * COLL_INFLIGHT)
 
 /*
- * Messages and operations with a key that may fail before this rank refuses to submit more of
- * them, because their instances are remembered for the lifetime of the group.
+ * Messages and operations with a key that may fail in a group before this rank refuses to submit
+ * more of them.  Their instances are kept as long as the member lives.
  */
 #define COLL_FAILED_MAX		65536
 
-/* Largest operation for which a waiting thread polls, bytes. */
+/* Operations of at most so many bytes are busy-polled for. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
-/* Smallest operation during which a waiting thread helps others to copy, bytes. */
+/* A thread may be a copy helper while it waits for an operation of at least so many bytes. */
 #define COLL_HELP_MIN		(1024 * 1024)
 
+/* Buffers that a member may have registered. */
 #define COLL_BUFFERS_MAX	4096
+
+/* Incoming connections of a member that have not completed their handshake. */
 #define COLL_HALF_OPEN_MAX	64
 
 /*
- * Control frames that one request may send to one peer: ANNOUNCE, two EVIDENCE and ABORT; and
- * EVIDENCE and ABORT again in answer to a late ANNOUNCE of the peer.
+ * Control frames that one request may send to one peer, beside those of lanes: ANNOUNCE,
+ * EVIDENCE and ABORT; and in answer to an ANNOUNCE of the peer, EVIDENCE and ABORT again.
  */
 #define COLL_FRAMES_REQUEST	7
+
 /*
- * Likewise for each lane: CREDIT, CONSUMED and five GRANTs.  A grant is a quarter of a window at
- * least, and further grants wait until the peer has used the first ones.
+ * Control frames that one request may send to one peer for each lane: CREDIT, CONSUMED, and five
+ * GRANTs.  A grant within a window is at least a quarter of it, and further grants wait until the
+ * peer has used the first ones.
  */
 #define COLL_FRAMES_LANE	7
 
+/* Parameters of JOIN and CONNECT that user space leaves at 0. */
 #define COLL_DEFAULT_LANES		1
 #define COLL_DEFAULT_TIMEOUT_MS		300000
 #define COLL_DEFAULT_CONNECT_MS		60000
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
+
+/* Longest interval between heartbeats that JOIN accepts. */
 #define COLL_HEARTBEAT_MAX_MS		60000
 
-/* In heartbeats; mem/pin.c says why lease < fence < silence. */
+/*
+ * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after
+ * its lease; a failed operation gives its memory back after the fence; a peer is taken for dead
+ * after the silence.  The order is necessary: see mem/pin.c.
+ */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
-/* Small operations after a large one until the rank counts as moving little again. */
-#define COLL_BULK_DECAY_OPS		4
+/* After a bulk operation, a rank counts as moving bulk for so many small operations. */
+#define COLL_BULK_LASTS		4
 
-/* Settle time: reasons are collected for so long before requests fail with the strongest, ms. */
+/* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25
-/* The same for a reason that is inferred from the end of a link, ms. */
+
+/* The same, if the reason is the end of a link and does not name a rank, ms. */
 #define COLL_SETTLE_INFERRED_MS	100
 
 #endif /* COLL_LIMITS_H */

@@ -66,7 +66,7 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 				uring_pdu(cmd)->issue_flags);
 	if (err)
 		return ERR_PTR(err);
-	return coll_buffer_lend(request->reqs->charges, request->reqs->pinned, &iter, addr,
+	return coll_buffer_import(request->reqs->charges, request->reqs->pinned, &iter, addr,
 				length, writable);
 }
 
@@ -76,7 +76,7 @@ static const struct coll_completion_ops uring_own = {
 
 static const struct coll_completion_ops uring_fixed = {
 	.done	= uring_complete,
-	.lend	= uring_lend,
+	.import	= uring_lend,
 };
 
 static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
@@ -128,7 +128,7 @@ static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 	if (coll_exit_of(member))
 		coll_exit_report(member);
 	else
-		coll_request_cancel(&member->requests, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
+		coll_request_cancel(&member->requests, COLL_FIND_BY_CTX, (uintptr_t)cmd);
 	return 0;
 }
 

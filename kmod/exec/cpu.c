@@ -2,10 +2,12 @@
 /*
  * CPU placement: which runners run on which CPU.
  *
- * A runner's work item moves to another CPU the next time that it is queued; a thread that waits
- * for its own operation runs it wherever the thread is.  For each CPU it is known whether its
- * runners belong to one process, and how many threads of ranks run there that submit operations
- * or were told of a completion.
+ * A runner moves to another CPU the next time that its work item is queued.  A thread that waits
+ * for its own operation runs the runner on the CPU of the thread.
+ *
+ * Two decisions depend on the other users of a CPU.  A lane works in small portions if lanes of
+ * another process run there (coll_cpu_exclusive()).  A work item lets threads run first that may
+ * have an operation to submit (coll_cpu_yield_to_waiters()).
  */
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -19,7 +21,8 @@
  * struct cpu_users - the runners of a CPU
  * @users: struct coll_cpu_user; protected by cpus_lock
  * @shared: true if they belong to several processes; written under cpus_lock [a]
- * @nr_running_waiters: threads of ranks that run there, or are about to [a]
+ * @nr_running_waiters: number of threads of ranks that submit there, or that were notified of a
+ *	completion and have not returned to their program [a]
  */
 struct cpu_users {
 	struct hlist_head users;
@@ -60,9 +63,11 @@ static void remove_user(struct coll_cpu_user *user)
 
 /**
  * coll_cpu_enter() - count a runner among those of its CPU
- * @user: of the runner
- * @runner: new; its CPU has been online
+ * @user: entry for the runner
+ * @runner: the runner; its CPU has been online
  * @owner: memory of its process
+ *
+ * Context: process.
  */
 void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
 		    const struct mm_struct *owner)
@@ -76,7 +81,9 @@ void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
 
 /**
  * coll_cpu_leave() - undo coll_cpu_enter()
- * @user: of a runner that does not run any more
+ * @user: entry of a runner that is stopped
+ *
+ * Context: process.
  */
 void coll_cpu_leave(struct coll_cpu_user *user)
 {
@@ -86,9 +93,11 @@ void coll_cpu_leave(struct coll_cpu_user *user)
 }
 
 /**
- * coll_cpu_move() - run on another CPU from the next time that the work item is queued
- * @user: of the runner
- * @cpu: one that has been online, because work items run on no other
+ * coll_cpu_move() - have a runner's work item queued on another CPU from now on
+ * @user: entry of the runner
+ * @cpu: CPU that has been online; a workqueue has no workers on others
+ *
+ * Context: process.
  */
 void coll_cpu_move(struct coll_cpu_user *user, int cpu)
 {
@@ -100,10 +109,10 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
 
 /**
  * coll_cpu_exclusive() - do all runners of the same CPU belong to one process?
- * @user: of one of them
+ * @user: entry of one of them
  *
  * Context: any.
- * Return: true if so; another process may join at any time.
+ * Return: true if they do; a runner of another process may be added at any time.
  */
 bool coll_cpu_exclusive(const struct coll_cpu_user *user)
 {
@@ -111,8 +120,8 @@ bool coll_cpu_exclusive(const struct coll_cpu_user *user)
 }
 
 /**
- * coll_cpu_waiter_running() - a thread of a rank runs, or is about to
- * @cpu: of its runners
+ * coll_cpu_waiter_running() - count a thread of a rank that runs, or is about to
+ * @cpu: CPU of the runners that the thread competes with
  *
  * Context: any.
  */
@@ -122,8 +131,10 @@ void coll_cpu_waiter_running(int cpu)
 }
 
 /**
- * coll_cpu_waiter_idle() - a thread of a rank sleeps, or has returned to its program
- * @cpu: as given there
+ * coll_cpu_waiter_idle() - undo coll_cpu_waiter_running(): the thread sleeps or has returned
+ * @cpu: CPU that was given to coll_cpu_waiter_running()
+ *
+ * Context: any.
  */
 void coll_cpu_waiter_idle(int cpu)
 {
@@ -133,11 +144,11 @@ void coll_cpu_waiter_idle(int cpu)
 /**
  * coll_cpu_yield_to_waiters() - let threads run that may have an operation to submit
  *
- * Where ranks share a CPU, each begins an operation in turn, and all wait for the last.  The
- * scheduler prefers the worker, which sleeps a lot, and the worker would move megabytes for the
- * first ranks meanwhile.  cond_resched() does not help, because the worker's slice is not over.
- * yield() gives up part of the worker's share, to unrelated programs as well; so it is called
- * only where such threads are.
+ * Ranks that share a CPU submit an operation one after the other, and all wait for the last.  The
+ * scheduler prefers the worker, because it sleeps a lot, and the worker would move megabytes for
+ * the first ranks before the last one submits.  cond_resched() does not help, because the
+ * worker's slice is not over.  yield() gives up a part of the worker's share, to unrelated
+ * programs as well; so it is called only while a thread of a rank is counted on this CPU.
  *
  * Context: work item.
  */

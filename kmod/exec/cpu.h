@@ -9,10 +9,10 @@ struct coll_runner;
 struct mm_struct;
 
 /**
- * struct coll_cpu_user - a runner of a process on its CPU
- * @node: among the users of the CPU, under a lock of cpu.c
- * @runner: its @cpu says where it runs [c]
- * @owner: memory of the process; only compared [c]
+ * struct coll_cpu_user - a runner among those of its CPU
+ * @node: entry in the list of the CPU; protected by a lock of cpu.c
+ * @runner: the runner; cpu.c changes its @cpu [c]
+ * @owner: memory of the process that the runner belongs to; compared only [c]
  */
 struct coll_cpu_user {
 	struct hlist_node node;

@@ -6,14 +6,15 @@
 #include "core/reduce/reduce.h"
 
 /**
- * struct coll_fpu - an FPU section of a lane
- * @held: true in the section, with preemption disabled
- * @used: cost of the work in the section so far, bytes: see coll_piece_cost()
- * @since: begin of the section, ns, if its end is traced; else 0
+ * struct coll_fpu - an FPU section, in which kernel code may use vector registers
+ * @held: true if the section has begun; preemption is disabled
+ * @used: cost of the work in this section, in bytes; see coll_piece_cost()
+ * @since: begin of the section, ns, if the event collective_vector is enabled; else 0
  *
- * Beginning a section for every few bytes costs much, and a long one delays other tasks.  A
- * section ends after COLL_VECTOR_BYTES, some ten microseconds; as no piece of work is longer, it
- * is always shorter than twice that.
+ * Owned by the runner of the lane that contains it.  To begin a section for every few bytes is
+ * expensive, and a long one delays other tasks.  Therefore a section ends after
+ * COLL_VECTOR_BYTES, which takes some ten microseconds.  One piece of work costs at most as much,
+ * so a section does less than twice that.
  */
 struct coll_fpu {
 	bool held;

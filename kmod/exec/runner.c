@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "exec/cpu.h"
-#include "exec/runner.h"
-
+/*
+ * Runners: see runner.h for their states.
+ */
 #include <linux/delay.h>
 #include <linux/sched.h>
 
 #include "compat/compat.h"
+#include "exec/cpu.h"
+#include "exec/runner.h"
 
 enum {
-	RUNNER_IDLE,
-	RUNNER_OWNED,
-	RUNNER_MISSED,
+	RUNNER_IDLE,	/* no context runs it */
+	RUNNER_OWNED,	/* one context runs it */
+	RUNNER_MISSED,	/* the same, and it was kicked since the owner last looked */
 };
 
 struct workqueue_struct *coll_wq;
 
-/* Runs in a row by one owner, before other work on this CPU. */
+/* Times that an owner runs the function again before it lets other work on its CPU run. */
 #define RUNNER_ROUNDS	64
 
 static void runner_queue_work(struct coll_runner *runner)
@@ -23,7 +25,7 @@ static void runner_queue_work(struct coll_runner *runner)
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
-/* The owner passes the runner to the redirected thread, or to the work item. */
+/* Pass ownership to the work item, or to the thread that has redirected the runner to itself. */
 static noinline void runner_dispatch(struct coll_runner *runner)
 {
 	unsigned long flags;
@@ -34,7 +36,7 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 	}
 	raw_spin_lock_irqsave(&runner->lock, flags);
 	if (runner->waiter) {
-		/* Publishes the owner's work, whatever wakes the thread. */
+		/* All that this owner did: pairs with coll_runner_run_redirected(). */
 		smp_store_release(&runner->handed_over, true);
 		complete(runner->waiter);
 	} else {
@@ -44,8 +46,9 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 }
 
 /*
- * Acquires an idle runner, or sets MISSED.  MISSED is written even if it is set already: that
- * orders the caller's event before the owner's next reads.
+ * Acquire an idle runner, or set MISSED.  The state is written even if it is MISSED already: this
+ * full barrier pairs with the atomic_xchg() of the owner, and orders the event before what run()
+ * reads.  Return: true if it was acquired.
  */
 static bool runner_claim(struct coll_runner *runner)
 {
@@ -57,17 +60,17 @@ static bool runner_claim(struct coll_runner *runner)
 	return old == RUNNER_IDLE;
 }
 
-/* Return: false if an event was missed, and the caller still owns the runner. */
+/* Return: true if it was released; false: it was kicked, and the caller still owns it. */
 static bool runner_release(struct coll_runner *runner)
 {
 	if (atomic_cmpxchg_release(&runner->state, RUNNER_OWNED, RUNNER_IDLE) == RUNNER_OWNED)
 		return true;
-	/* Before the reads of run(). */
+	/* A full barrier: pairs with runner_claim(), see there. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	return false;
 }
 
-/* Runs by the owner; after a bounded number the rest is dispatched. */
+/* Run as owner.  After one budget, or RUNNER_ROUNDS, the rest is left to the work item. */
 static void runner_loop(struct coll_runner *runner)
 {
 	int round;
@@ -92,10 +95,10 @@ static void runner_work(struct work_struct *work)
 }
 
 /**
- * coll_runner_init() - make an idle runner
- * @runner: zeroed
+ * coll_runner_init() - initialise an idle runner
+ * @runner: the runner, zeroed
  * @run: see struct coll_runner
- * @cpu: of its work item
+ * @cpu: CPU on which the work item runs
  */
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
 		      int cpu)
@@ -108,8 +111,8 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 }
 
 /**
- * coll_runner_kick() - an event has happened: let the runner run
- * @runner: any
+ * coll_runner_kick() - have a runner run, after an event for it
+ * @runner: the runner
  *
  * Context: any.
  */
@@ -120,10 +123,10 @@ void coll_runner_kick(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_run_now() - run here if the runner is idle, else as coll_runner_kick()
- * @runner: any
+ * coll_runner_run_now() - run a runner in this context, or kick it if it is owned
+ * @runner: the runner
  *
- * What exceeds one budget is dispatched to the work item or the redirected thread.
+ * What exceeds one budget is left to the work item, or to the thread in its place.
  *
  * Context: may sleep.
  */
@@ -135,10 +138,12 @@ void coll_runner_run_now(struct coll_runner *runner)
 
 /**
  * coll_runner_try_acquire() - own an idle runner until coll_runner_release()
- * @runner: kicks become pending for coll_runner_poll()
+ * @runner: the runner
+ *
+ * Kicks set MISSED meanwhile, which coll_runner_poll() sees.
  *
  * Context: process.
- * Return: false if the runner has another owner.
+ * Return: true, or false if it has another owner.
  */
 bool coll_runner_try_acquire(struct coll_runner *runner)
 {
@@ -147,8 +152,10 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_has_pending() - was the runner kicked since it was polled?
- * @runner: acquired by the caller
+ * coll_runner_has_pending() - has a runner been kicked since its owner last ran it?
+ * @runner: runner that the caller owns
+ *
+ * Return: true if it has.
  */
 bool coll_runner_has_pending(const struct coll_runner *runner)
 {
@@ -156,17 +163,19 @@ bool coll_runner_has_pending(const struct coll_runner *runner)
 }
 
 /**
- * coll_runner_poll() - run once if a kick is pending
- * @runner: acquired by the caller
+ * coll_runner_poll() - run a runner once, if it has been kicked
+ * @runner: runner that the caller owns
+ *
+ * What exceeds one budget counts as a kick for the next call.
  *
  * Context: may sleep.
- * Return: true if it was run; what exceeds one budget is pending for the next poll.
+ * Return: true if it has run.
  */
 bool coll_runner_poll(struct coll_runner *runner)
 {
 	if (!coll_runner_has_pending(runner))
 		return false;
-	/* Before the reads of run(). */
+	/* A full barrier: pairs with runner_claim(), see there. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	if (runner->run(runner))
 		atomic_set(&runner->state, RUNNER_MISSED);
@@ -175,7 +184,8 @@ bool coll_runner_poll(struct coll_runner *runner)
 
 /**
  * coll_runner_release() - undo coll_runner_try_acquire()
- * @runner: acquired by the caller; run first if a kick is pending, for a bounded time
+ * @runner: runner that the caller owns; if it has been kicked, it runs once, and the rest is
+ *	left to the work item
  *
  * Context: may sleep.
  */
@@ -188,12 +198,12 @@ void coll_runner_release(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_redirect() - complete an event instead of queueing the work item
- * @runner: any
- * @event: completed when the caller has to call coll_runner_run_redirected() soon
+ * coll_runner_redirect() - have a thread run a runner in place of its work item
+ * @runner: the runner
+ * @event: completed when the thread must call coll_runner_run_redirected(), soon
  *
  * Context: process.
- * Return: false if another thread is redirected.
+ * Return: true, or false if another thread does so already.
  */
 bool coll_runner_redirect(struct coll_runner *runner, struct completion *event)
 {
@@ -208,43 +218,42 @@ bool coll_runner_redirect(struct coll_runner *runner, struct completion *event)
 }
 
 /**
- * coll_runner_run_redirected() - run if the runner was handed over
- * @runner: redirected to the caller
+ * coll_runner_run_redirected() - run a runner, if it has been handed over
+ * @runner: runner that is redirected to this thread
  *
  * Context: may sleep.
  */
 void coll_runner_run_redirected(struct coll_runner *runner)
 {
-	/* Pairs with dispatch(). */
-	if (!smp_load_acquire(&runner->handed_over))
+	if (!smp_load_acquire(&runner->handed_over))	/* pairs with dispatch */
 		return;
-	/* The caller owns the runner, so it is not handed over again until the loop releases it. */
+	/* This thread owns it now, so no other context hands it over until the loop ends. */
 	WRITE_ONCE(runner->handed_over, false);
 	runner_loop(runner);
 }
 
 /**
  * coll_runner_stop_redirect() - undo coll_runner_redirect()
- * @runner: redirected to the caller
+ * @runner: runner that is redirected to this thread; if it was handed over, its work item runs it
  *
  * Context: process.
  */
 void coll_runner_stop_redirect(struct coll_runner *runner)
 {
-	bool handed;
+	bool handed_over;
 
 	raw_spin_lock_irq(&runner->lock);
 	WRITE_ONCE(runner->waiter, NULL);
-	handed = runner->handed_over;
+	handed_over = runner->handed_over;
 	WRITE_ONCE(runner->handed_over, false);
 	raw_spin_unlock_irq(&runner->lock);
-	if (handed)
+	if (handed_over)
 		runner_queue_work(runner);
 }
 
 /**
- * coll_runner_stop() - own the runner for ever
- * @runner: kicks have no effect any more
+ * coll_runner_stop() - own a runner for ever
+ * @runner: the runner; later kicks have no effect
  *
  * Context: may sleep.
  */
@@ -252,8 +261,8 @@ void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
 	/*
-	 * Its owner may be a work item on this CPU, which cannot run before this thread sleeps if
-	 * this is a real-time thread.
+	 * The owner may be a work item of another runner or a thread, preempted by this one on
+	 * the same CPU.  If this thread is a real-time thread, the owner runs only while it sleeps.
 	 */
 	while (!runner_claim(runner))
 		if (!flush_work(&runner->work))
@@ -261,7 +270,7 @@ void coll_runner_stop(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_setup() - make the workqueue
+ * coll_runner_setup() - allocate the workqueue of all runners
  *
  * Return: 0 or -ENOMEM.
  */

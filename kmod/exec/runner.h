@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runners: a function with one owner at a time, and no lost wakeup; compare NAPI.
+ * A runner runs one function, in one context at a time, and loses no wakeup (compare NAPI).
  *
- * One atomic word is IDLE, OWNED or MISSED.  An event kicks the runner: an idle runner is
- * dispatched to its work item, and an owned one becomes MISSED.  An owner releases the runner only
- * from OWNED; from MISSED it runs again.
+ * Its state is IDLE, OWNED or MISSED.  coll_runner_kick() queues the work item of an idle runner,
+ * and sets MISSED in one that is owned.  An owner releases the runner only from OWNED; from
+ * MISSED it runs the function again.
  *
  * A waiting thread can replace the work item in two ways.  Polling: it acquires the runner and
- * polls the state word; a kick then only sets MISSED.  Sleeping: it registers its completion with
- * coll_runner_redirect(); a kick then completes it where it would otherwise queue the work item,
- * and the thread runs the runner itself, which saves a context switch.
+ * polls the state; a kick then only sets MISSED.  Sleeping: it registers its completion with
+ * coll_runner_redirect(); a kick then completes it instead of queueing the work item, and the
+ * thread runs the runner itself.  That saves a context switch.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H
@@ -20,16 +20,17 @@
 #include <linux/workqueue.h>
 
 /**
- * struct coll_runner - a function that is run by one context at a time
- * @state: enum in runner.c [a]
- * @cpu: CPU of its work item [a]
- * @stopping: true if its owner must release it even from MISSED [a]
- * @work: runs it if no thread does
- * @run: handles all events, within a budget.  Return: true if there is more to do
- * @lock: protects @waiter; taken in any context
- * @waiter: completed instead of queueing @work; NULL: no thread is redirected
- * @handed_over: true if the redirected thread owns it and must run it; written under @lock by the
- *	owner
+ * struct coll_runner - a function that is run by one owner at a time
+ * @state: IDLE, OWNED or MISSED: enum in runner.c [a]
+ * @cpu: CPU on which the work item runs; written by cpu.c [a]
+ * @stopping: true if the owner must release it, even if there is more to do [a]
+ * @work: the work item
+ * @run: the function; works within a budget and returns true if there is more to do
+ * @lock: protects @waiter; innermost, taken in any context
+ * @waiter: completion of the thread that runs it instead of the work item; NULL: no thread does;
+ *	written under @lock [a]
+ * @handed_over: true if the thread of @waiter owns the runner and must run it; set by the
+ *	previous owner under @lock [a]
  */
 struct coll_runner {
 	atomic_t state;
@@ -37,7 +38,7 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
-	raw_spinlock_t lock;	/* innermost; taken in any context */
+	raw_spinlock_t lock;	/* innermost; a kick may come from any context */
 	struct completion *waiter;
 	bool handed_over;
 };
@@ -55,7 +56,7 @@ void coll_runner_run_redirected(struct coll_runner *runner);
 void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
-/* All work items of the module. */
+/* Runs all work items of the module but those of exec/closing.c. */
 extern struct workqueue_struct *coll_wq;
 
 int coll_runner_setup(void);

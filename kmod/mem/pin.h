@@ -13,25 +13,25 @@ struct coll_charges;
 
 /**
  * struct coll_buffer - pinned user memory
- * @lent: somebody else has pinned it, for as long as it is used
- * @mem: as the core sees it; byte 0 is the first one of the buffer
- * @refs: the member's table and every request that uses it
- * @addr: where the user has it
- * @writable: results may be stored in it
- * @shift: offset of byte 0 in the first page
- * @npages: how many
- * @pages: the pages
- * @user: whose locked memory it counts as, NULL: nobody's
- * @mm: whose pinned memory it counts as
- * @charges: it was charged to; outlives it
- * @pinned: counts pinned bytes; outlives it
- * @charged: bytes charged for it and @pages; returned when it is freed
+ * @mem: the memory as the core sees it; offset 0 is the first byte of the buffer [c]
+ * @refs: number of references, of the registry and of the requests that use it [a]
+ * @addr: address in the process [c]
+ * @imported: true if io_uring has pinned the pages and keeps them while the buffer exists [c]
+ * @writable: true if results may be stored in it [c]
+ * @shift: offset of the first byte in the first page [c]
+ * @npages: number of pages [c]
+ * @pages: the pages [c]
+ * @user: user against RLIMIT_MEMLOCK of which the pages count; NULL: they do not count [c]
+ * @mm: memory of the process that pinned them; the pages show in its VmPin [c]
+ * @charges: charges for the struct and @pages; outlive the buffer [c]
+ * @pinned: pinned bytes of the member; outlives the buffer [c]
+ * @charged: bytes charged to @charges; returned when the buffer is freed [c]
  */
 struct coll_buffer {
 	struct coll_mem mem;
 	refcount_t refs;
 	u64 addr;
-	bool lent;
+	bool imported;
 	bool writable;
 	u32 shift;
 	unsigned long npages;
@@ -48,8 +48,8 @@ int coll_memlock_more(unsigned long npages, struct user_struct *user);
 void coll_memlock_uncharge(unsigned long npages, struct user_struct *user);
 struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
 				    u64 length, bool writable);
-struct coll_buffer *coll_buffer_lend(struct coll_charges *charges, atomic64_t *pinned,
-				     struct iov_iter *iter, u64 addr, u64 length, bool writable);
+struct coll_buffer *coll_buffer_import(struct coll_charges *charges, atomic64_t *pinned,
+				       struct iov_iter *iter, u64 addr, u64 length, bool writable);
 void coll_buffer_put(struct coll_buffer *buffer);
 
 /* user_map.c */

@@ -53,12 +53,12 @@ static void net_peer_left(struct coll_net *net)
 
 static void net_submitted(struct coll_net *net, u32 peer, u64 count)
 {
-	coll_match_hear_submitted(&net_member(net)->requests, peer, count);
+	coll_match_receive_submitted(&net_member(net)->requests, peer, count);
 }
 
 static u64 net_to_submit(struct coll_net *net, u32 peer)
 {
-	return coll_match_submitted(&net_member(net)->requests, peer);
+	return coll_match_submitted_for(&net_member(net)->requests, peer);
 }
 
 static void net_kick_lane(struct coll_net *net, u32 lane)

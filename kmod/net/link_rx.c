@@ -109,7 +109,8 @@ static int receive_abort(struct coll_link *link, const struct coll_control *cont
 		coll_fail_report(net->fail, &cause);
 		return 0;
 	}
-	if (instance & COLL_INSTANCE_P2P && !coll_instance_is_between(instance, link->peer, net->id->rank))
+	if (instance & COLL_INSTANCE_P2P &&
+	    !coll_instance_is_between(instance, link->peer, net->id->rank))
 		return -EPROTO;
 	receive_op_abort(link, control, &cause);
 	return 0;

@@ -29,7 +29,7 @@ static u64 absent_position(u64 before, u64 ms)
 }
 
 /* A deadline, and nobody is blamed for it yet. */
-static bool absent_nobody(const struct coll_reason *cause)
+static bool is_unattributed(const struct coll_reason *cause)
 {
 	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
 	       cause->rank_b == COLLECTIVE_RANK_NONE;
@@ -48,7 +48,7 @@ static bool absent_known(const struct coll_requests *reqs, u64 instance)
 void coll_absent_attribute(struct coll_requests *reqs)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	if (absent_nobody(&reqs->last_failure.reason) &&
+	if (is_unattributed(&reqs->last_failure.reason) &&
 	    absent_known(reqs, reqs->last_failure.instance))
 		reqs->last_failure.reason.rank_b = reqs->match.absent.last[0].rank;
 }
@@ -64,7 +64,8 @@ void coll_absent_hold_completion(struct coll_request *request)
 	const struct coll_requests *reqs = request->reqs;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (absent_nobody(&request->failure.cause) && coll_instance_is_counted(request->instance) &&
+	if (is_unattributed(&request->failure.cause) &&
+	    coll_instance_is_counted(request->instance) &&
 	    !absent_known(reqs, request->instance))
 		request->absent_pending = atomic_inc_not_zero(&request->parts_pending);
 }
@@ -77,14 +78,14 @@ void coll_absent_hold_completion(struct coll_request *request)
  */
 bool coll_absent_release_completion(struct coll_request *request)
 {
-	bool asked = request->absent_pending;
+	bool held = request->absent_pending;
 
 	lockdep_assert_held(&request->reqs->fail->lock);
 	request->absent_pending = false;
-	return asked;
+	return held;
 }
 
-/* Return: whether it is news. */
+/* Return: whether it is is_new. */
 static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 position)
 {
 	struct coll_absents *absents = &reqs->match.absent;
@@ -109,8 +110,8 @@ static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 p
 	return true;
 }
 
-static void absent_flood(struct coll_requests *reqs, const struct coll_control *control,
-			 bool passed_on)
+static void absent_send_all(struct coll_requests *reqs, const struct coll_control *control,
+			    bool passed_on)
 {
 	struct coll_link *link;
 
@@ -159,7 +160,7 @@ bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
  */
 void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control *control)
 {
-	absent_flood(reqs, control, false);
+	absent_send_all(reqs, control, false);
 }
 
 /**
@@ -173,7 +174,7 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 {
 	const struct coll_reason *cause = &control->cause;
 	u64 instance = control->instance;
-	bool news = false, answered = false;
+	bool is_new = false, released = false;
 	struct coll_request *request;
 
 	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
@@ -182,15 +183,15 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 	spin_lock(&reqs->fail->lock);
 	/* Nobody can be further ahead. */
 	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
-		news = absent_add(reqs, instance, cause->rank_b, control->position);
-	request = news ? coll_request_find(reqs, instance) : NULL;
+		is_new = absent_add(reqs, instance, cause->rank_b, control->position);
+	request = is_new ? coll_request_find(reqs, instance) : NULL;
 	if (request)
-		answered = coll_absent_release_completion(request);
+		released = coll_absent_release_completion(request);
 	spin_unlock(&reqs->fail->lock);
-	if (answered)
+	if (released)
 		coll_request_report(request, READ_ONCE(request->abort.error));
-	if (news)
-		absent_flood(reqs, control, true);
+	if (is_new)
+		absent_send_all(reqs, control, true);
 }
 
 /**

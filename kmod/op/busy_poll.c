@@ -154,12 +154,12 @@ static unsigned long acquire_lanes(struct coll_requests *reqs, unsigned long run
 /* Run those of them that have news; whether any had. */
 static bool poll_lanes(struct coll_requests *reqs, unsigned long held)
 {
-	bool news = false;
+	bool event = false;
 	u32 i;
 
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
-		news |= coll_runner_poll(wait_runner(reqs, i));
-	return news;
+		event |= coll_runner_poll(wait_runner(reqs, i));
+	return event;
 }
 
 /* Let go of them; what they have missed is done before. */
@@ -181,11 +181,11 @@ static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_r
 }
 
 static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-			 const struct coll_conn *watched)
+			 const struct coll_conn *conn)
 {
 	u32 i;
 
-	if ((watched && coll_progress_poll_pending(watched)) || completion_done(&wait->event))
+	if ((conn && coll_progress_poll_pending(conn)) || completion_done(&wait->event))
 		return false;
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
 		if (coll_runner_has_pending(wait_runner(reqs, i)))
@@ -195,12 +195,12 @@ static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, uns
 
 /* Whether there may be news, before it is time to look at anything else. */
 static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-		      const struct coll_conn *watched)
+		      const struct coll_conn *conn)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_POLL_LOOKS; i++) {
-		if (!has_no_event(wait, reqs, held, watched))
+		if (!has_no_event(wait, reqs, held, conn))
 			return true;
 		cpu_relax();
 	}
@@ -209,15 +209,15 @@ static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsign
 
 /* Until there may be news, all of which is for those that we hold, or told to us. */
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
-		      unsigned long held, u64 until)
+		      unsigned long held, u64 poll_end)
 {
-	struct coll_conn *watched = poll_socket(wait, reqs, held);
+	struct coll_conn *conn = poll_socket(wait, reqs, held);
 
-	while (!has_event(wait, reqs, held, watched) && wait_may_poll(wait) &&
-	       ktime_get_ns() < until)
+	while (!has_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
+	       ktime_get_ns() < poll_end)
 		;
-	if (watched)
-		coll_progress_poll_end(watched);
+	if (conn)
+		coll_progress_poll_end(conn);
 }
 
 /*
@@ -253,7 +253,7 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : pinned;
 	unsigned long held = acquire_lanes(reqs, runners);
 	struct coll_request *request = NULL;
-	u64 now, until = 0;
+	u64 now, poll_end = 0;
 
 	coll_poll_run_lanes(wait, reqs);
 	while (!request && wait_may_poll(wait)) {
@@ -261,19 +261,19 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 		if (poll_lanes(reqs, held) || wait->self_notified ||
 		    try_wait_for_completion(&wait->event)) {
 			request = coll_wait_reap(wait, reqs, false);
-			until = 0;
+			poll_end = 0;
 			continue;
 		}
 		if (held == runners)
 			coll_poll_offer_help(wait, reqs, held);
 		now = ktime_get_ns();
-		if (!until)
-			until = now + poll_ns;
-		if (now >= until)
+		if (!poll_end)
+			poll_end = now + poll_ns;
+		if (now >= poll_end)
 			break;
 		if (held == runners) {
 			/* Others may want the socket for a moment (ss). */
-			wait_spin(wait, reqs, held, min(until, now + COLL_POLL_NS));
+			wait_spin(wait, reqs, held, min(poll_end, now + COLL_POLL_NS));
 		} else {
 			cpu_relax();
 			held |= acquire_lanes(reqs, runners & ~held);

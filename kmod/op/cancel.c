@@ -28,7 +28,7 @@ static bool request_is(const struct coll_request *request, enum coll_find_by by,
 	switch (by) {
 	case COLL_FIND_BY_USER_DATA:
 		return request->completion_ops && request->user_data == number;
-	case COLL_FIND_BY_COMMAND:
+	case COLL_FIND_BY_CTX:
 		return request->completion_ops && (uintptr_t)request->completion_ctx == number;
 	default:
 		return request->id == number;
@@ -73,7 +73,7 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 
 		request->cancelled = true;
 		/* The end of a ring does not wait for what is before it. */
-		if (request->waits_for_instance && by == COLL_FIND_BY_COMMAND)
+		if (request->waits_for_instance && by == COLL_FIND_BY_CTX)
 			request = coll_request_find(reqs, instance);
 		if (request && !request->waits_for_instance) {
 			coll_match_fail(reqs, request, instance, &failure);

@@ -17,7 +17,7 @@
 #include "op/requests.h"
 #include "op/wait.h"
 
-static void wait_running(struct coll_wait *wait)
+static void mark_running(struct coll_wait *wait)
 {
 	if (wait->cpu >= 0 && !atomic_xchg(&wait->counted, 1))
 		coll_cpu_waiter_running(wait->cpu);
@@ -35,7 +35,7 @@ void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs)
 	wait->index = wait->n;
 	wait->cpu = READ_ONCE(reqs->recent_bulk) && !coll_cpu_exclusive(&reqs->lanes[0].cpu_user) ?
 		    READ_ONCE(reqs->lanes[0].runner.cpu) : -1;
-	wait_running(wait);
+	mark_running(wait);
 }
 
 /**
@@ -62,7 +62,7 @@ void coll_wait_notify(struct coll_request *request)
 		wait->self_notified = true;
 		return;
 	}
-	wait_running(wait);
+	mark_running(wait);
 	complete(&wait->event);
 }
 

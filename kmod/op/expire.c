@@ -18,7 +18,7 @@
 #include "op/requests.h"
 
 /* The first request that is late, and otherwise when the next one will be. */
-static struct coll_request *deadline_late(struct coll_requests *reqs, unsigned long now)
+static struct coll_request *find_late(struct coll_requests *reqs, unsigned long now)
 {
 	struct coll_request *request;
 	unsigned long next;
@@ -44,7 +44,7 @@ static struct coll_request *deadline_late(struct coll_requests *reqs, unsigned l
  * that rank need not have said anything, as it may have completed it, it is who says so
  * (absent.c).
  */
-static u32 deadline_missing(const struct coll_request *request)
+static u32 missing_rank(const struct coll_request *request)
 {
 	if (coll_plan_is_p2p(&request->plan))
 		return request->plan.root;
@@ -60,7 +60,7 @@ static struct coll_reason deadline_cause(const struct coll_request *request)
 		.kind = COLLECTIVE_REASON_DEADLINE,
 		.error = ETIMEDOUT,
 		.rank_a = request->reqs->id->rank,
-		.rank_b = deadline_missing(request),
+		.rank_b = missing_rank(request),
 	};
 }
 
@@ -91,7 +91,7 @@ void coll_expire_work(struct work_struct *work)
 			spin_unlock(&reqs->fail->lock);
 			return;
 		}
-		request = deadline_late(reqs, jiffies);
+		request = find_late(reqs, jiffies);
 		if (request && coll_absent_release_completion(request)) {
 			spin_unlock(&reqs->fail->lock);
 			coll_request_report(request, READ_ONCE(request->abort.error));

@@ -41,6 +41,6 @@ struct coll_footprint {
 
 int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
 		  struct coll_plan *plan, struct coll_footprint *footprint,
-		  struct coll_block_layout **blocks);
+		  struct coll_block_layout **layout);
 
 #endif /* COLL_FOOTPRINT_H */

@@ -43,7 +43,7 @@
 #include "trace/recorder.h"
 
 /* What an odd frame means should be known so long after all that is quiet has spoken. */
-#define MATCH_PATIENCE_NS	(500 * NSEC_PER_MSEC)
+#define MISMATCH_GRACE_NS	(500 * NSEC_PER_MSEC)
 
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
 {
@@ -114,11 +114,11 @@ static struct coll_failure failure_differ(u32 rank_a, const struct coll_signatur
 }
 
 /* A rank known to have called what is in a mask of rounds: if it can be, the next one. */
-static u32 known_caller(const struct coll_requests *reqs, u32 heard, u32 round)
+static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 round)
 {
-	if (round && heard & BIT(round - 1))
+	if (round && rounds_heard & BIT(round - 1))
 		return (coll_match_prev_peer(reqs, round) + 1) % reqs->id->nranks;
-	return heard ? coll_match_prev_peer(reqs, __ffs(heard)) : reqs->id->rank;
+	return rounds_heard ? coll_match_prev_peer(reqs, __ffs(rounds_heard)) : reqs->id->rank;
 }
 
 /**
@@ -188,7 +188,7 @@ static void send_rounds(struct coll_request *request)
 			return;
 		if (coll_signature_paired(&request->signature))
 			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
-					  request->rounds_sent, &control.signature);
+					 request->rounds_sent, &control.signature);
 		next = coll_match_next_peer(reqs, request->rounds_sent);
 		coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
 	}
@@ -262,10 +262,10 @@ static void apply_unexpected(struct coll_request *request, struct coll_failure *
 	if (failed)
 		*failure = *failed;
 	else if (call && signatures_differ(&call->signature, &request->signature))
-		*failure = failure_differ(coll_match_prev_peer(reqs, __ffs(call->heard)),
+		*failure = failure_differ(coll_match_prev_peer(reqs, __ffs(call->rounds_heard)),
 					  &call->signature, reqs->id->rank, &request->signature);
 	else if (call)
-		request->rounds_heard = call->heard;
+		request->rounds_heard = call->rounds_heard;
 	if (request->rounds_heard && coll_signature_paired(&request->signature))
 		memcpy(request->balances, call->balances, sizeof(request->balances));
 	coll_unexpected_remove(reqs, request->instance);
@@ -322,7 +322,7 @@ noinline void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 }
 
 /* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
-static int unexpected_heard(struct coll_requests *reqs, u64 instance, u32 round,
+static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
 			    const struct coll_balance *balance, struct coll_failure *failure)
 {
@@ -330,21 +330,21 @@ static int unexpected_heard(struct coll_requests *reqs, u64 instance, u32 round,
 
 	if (IS_ERR_OR_NULL(call))
 		return PTR_ERR_OR_ZERO(call);
-	if (!call->heard)
+	if (!call->rounds_heard)
 		call->signature = *signature;
 	if (signatures_differ(&call->signature, signature)) {
 		*failure = failure_differ(coll_match_prev_peer(reqs, round), signature,
-					  known_caller(reqs, call->heard, round),
+					  known_caller(reqs, call->rounds_heard, round),
 					  &call->signature);
 		return 1;
 	}
-	call->heard |= BIT(round);
+	call->rounds_heard |= BIT(round);
 	call->balances[round] = *balance;
 	return 0;
 }
 
 /* Return: whether the operation is to fail. */
-static bool request_heard(struct coll_request *request, u32 round,
+static bool match_request(struct coll_request *request, u32 round,
 			  const struct coll_signature *signature,
 			  const struct coll_balance *balance, struct coll_failure *failure)
 {
@@ -401,11 +401,12 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	struct coll_balance balance = coll_balance_get(&signature);
 	struct coll_request *request;
 	struct coll_failure failure;
-	bool reached = false;
+	bool decided = false;
 	int fails;
 
 	/* Messages are not announced. */
-	if (instance & COLL_INSTANCE_P2P || control->position >= coll_match_rounds(reqs->id->nranks) ||
+	if (instance & COLL_INSTANCE_P2P ||
+	    control->position >= coll_match_rounds(reqs->id->nranks) ||
 	    peer != coll_match_prev_peer(reqs, control->position))
 		return -EPROTO;
 
@@ -413,11 +414,11 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	request = coll_request_find(reqs, instance);
 	/* A key may be used again before all is done here: that is not said twice. */
 	if (request && !(request->rounds_heard & BIT(control->position))) {
-		fails = request_heard(request, control->position, &signature, &balance,
+		fails = match_request(request, control->position, &signature, &balance,
 				      &failure);
-		reached = !fails && is_decided(request);
+		decided = !fails && is_decided(request);
 	} else {
-		fails = unexpected_heard(reqs, instance, control->position, &signature, &balance,
+		fails = match_unexpected(reqs, instance, control->position, &signature, &balance,
 					 &failure);
 		if (!request)
 			failed = coll_failed_ops_find(reqs->fail->failed_ops, instance);
@@ -436,7 +437,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	if (fails == -ENOMEM)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
-	else if (reached)
+	else if (decided)
 		coll_request_report(request, 0);
 	return fails == -EPROTO ? fails : 0;
 }
@@ -523,11 +524,11 @@ static void match_end(struct coll_requests *reqs)
 
 static bool is_unexplained(const struct coll_request *request, u64 now)
 {
-	u64 quiet = min_t(u64, coll_fail_heartbeats_ns(request->reqs->fail, 1), NSEC_PER_SEC);
+	u64 announce_ns = min_t(u64, coll_fail_heartbeats_ns(request->reqs->fail, 1), NSEC_PER_SEC);
 
 	return request->mismatch_peer != COLL_NOBODY && !request->abort.error &&
 		atomic_read(&request->parts_pending) &&
-	       now >= request->mismatch_ns + quiet + MATCH_PATIENCE_NS;
+	       now >= request->mismatch_ns + announce_ns + MISMATCH_GRACE_NS;
 }
 
 /* Somebody may have called otherwise: no operation is quiet for longer than this. */
@@ -589,7 +590,7 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 	struct coll_link *link;
 	u32 i;
 
-	/* A failure of ours, or one that is news: a rank passes a name on once. */
+	/* A failure of ours, or one that is is_new: a rank passes a name on once. */
 	coll_for_each_link(link, reqs->net) {
 		/* A message is no business of others. */
 		if (!known || (instance & COLL_INSTANCE_P2P &&
@@ -616,7 +617,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 	__releases(&reqs->fail->lock)
 {
 	int error = coll_errno_for_rank(reqs->fail, &failure->cause);
-	bool news = false, report = false, absent = false;
+	bool is_new = false, report = false, absent = false;
 	struct coll_control control;
 	int known = 0;
 
@@ -626,25 +627,25 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		report = request->match_pending;
 		request->match_pending = false;
 		request->announce_deferred = false;
-		news = true;
+		is_new = true;
 		coll_absent_hold_completion(request);
 		/* From now on it has as long as after a deadline. */
 		request->deadline = jiffies | 1;
 		coll_timer_arm(request);
 	}
-	if (news || (!request && coll_unexpected_expects(reqs, instance)))
+	if (is_new || (!request && coll_unexpected_expects(reqs, instance)))
 		known = coll_unexpected_fail(reqs, instance, failure);
-	news |= known > 0;
-	if (news)
+	is_new |= known > 0;
+	if (is_new)
 		coll_record_fail(&reqs->fail->trace, instance, &failure->cause);
-	if (news && !request)
+	if (is_new && !request)
 		absent = coll_absent_self_report(reqs, instance, &failure->cause, &control);
 	spin_unlock(&reqs->fail->lock);
 
 	if (known < 0)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
-	if (news)
+	if (is_new)
 		broadcast_abort(reqs, instance, failure);
 	if (absent)
 		coll_absent_broadcast(reqs, &control);
@@ -668,7 +669,7 @@ noinline void coll_match_abort(struct coll_requests *reqs, u64 instance,
 }
 
 /**
- * coll_match_submitted() - what a PING or a PONG tells a rank
+ * coll_match_submitted_for() - what a PING or a PONG tells a rank
  * @reqs: the member
  * @peer: that rank
  *
@@ -676,7 +677,7 @@ noinline void coll_match_abort(struct coll_requests *reqs, u64 instance,
  * Return: the least number of collectives without a key that the 2^k ranks up to this one are
  * known to have submitted, if @peer is 2^k further; else 0.
  */
-u64 coll_match_submitted(struct coll_requests *reqs, u32 peer)
+u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 {
 	u32 rounds = coll_match_rounds(reqs->id->nranks), round;
 	u64 count = 0;
@@ -686,20 +687,20 @@ u64 coll_match_submitted(struct coll_requests *reqs, u32 peer)
 	if (round == rounds)
 		return 0;
 	spin_lock(&reqs->fail->lock);
-	count = coll_unexpected_told(reqs, round);
+	count = coll_unexpected_submitted_for(reqs, round);
 	spin_unlock(&reqs->fail->lock);
 	return count;
 }
 
 /**
- * coll_match_hear_submitted() - the same, of another rank
+ * coll_match_receive_submitted() - the same, of another rank
  * @reqs: the member
  * @peer: that rank
  * @count: what it told
  *
  * Context: control runner.
  */
-void coll_match_hear_submitted(struct coll_requests *reqs, u32 peer, u64 count)
+void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 count)
 {
 	u32 rounds = coll_match_rounds(reqs->id->nranks), round;
 
@@ -708,7 +709,7 @@ void coll_match_hear_submitted(struct coll_requests *reqs, u32 peer, u64 count)
 	if (round == rounds)
 		return;
 	spin_lock(&reqs->fail->lock);
-	coll_unexpected_hear(reqs, round, count);
+	coll_unexpected_receive_submitted(reqs, round, count);
 	spin_unlock(&reqs->fail->lock);
 }
 

@@ -20,15 +20,15 @@ struct coll_requests;
 /**
  * struct coll_unexpected_call - what others have called and this rank has not
  * @node: with a key: among those of the same hash
- * @name: of the operation
- * @heard: bit (1 << round) in which they said so
+ * @instance: of the operation
+ * @rounds_heard: bit (1 << round) in which they said so
  * @signature: what they called
  * @balances: of the rounds that were heard, where counts are known to two ranks only
  */
 struct coll_unexpected_call {
 	struct hlist_node node;
-	u64 name;
-	u32 heard;
+	u64 instance;
+	u32 rounds_heard;
 	struct coll_signature signature;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 };
@@ -39,14 +39,15 @@ struct coll_unexpected_call {
  * @keyed: with a key, by the hash of their instance [l]
  * @nkeyed: entries of @keyed; at most unexpected_max() [l]
  * @distance: how far the other ranks have submitted [l]
- * @lapsed: true if an operation without a key has failed since the last one that succeeded [l]
+ * @failed_since_success: true if an operation without a key has failed since the last one that
+ *	succeeded [l]
  */
 struct coll_unexpected {
 	struct coll_unexpected_call counted[COLL_AHEAD_MAX];
 	struct hlist_head keyed[COLL_INFLIGHT];
 	u32 nkeyed;
 	struct coll_distance distance;
-	bool lapsed;
+	bool failed_since_success;
 };
 
 /**
@@ -101,8 +102,8 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
 void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer);
 void coll_match_peer_left(struct coll_requests *reqs);
 void coll_match_heartbeat(struct coll_requests *reqs, u64 now);
-u64 coll_match_submitted(struct coll_requests *reqs, u32 peer);
-void coll_match_hear_submitted(struct coll_requests *reqs, u32 peer, u64 count);
+u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer);
+void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 count);
 void coll_match_run(struct coll_requests *reqs, u64 now);
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&reqs->fail->lock);
@@ -112,17 +113,17 @@ void coll_match_abort(struct coll_requests *reqs, u64 instance,
 /* unexpected.c */
 int coll_unexpected_setup(struct coll_requests *reqs);
 void coll_unexpected_cleanup(struct coll_requests *reqs);
-struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 name);
-struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 name);
-void coll_unexpected_remove(struct coll_requests *reqs, u64 name);
-bool coll_unexpected_expects(const struct coll_requests *reqs, u64 name);
+struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance);
+struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance);
+void coll_unexpected_remove(struct coll_requests *reqs, u64 instance);
+bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance);
 int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 			 const struct coll_failure *failure);
 bool coll_unexpected_full(const struct coll_requests *reqs);
 void coll_unexpected_submitted(struct coll_requests *reqs);
-void coll_unexpected_succeeded(struct coll_requests *reqs, u64 name);
-void coll_unexpected_hear(struct coll_requests *reqs, u32 round, u64 count);
-u64 coll_unexpected_told(struct coll_requests *reqs, u32 round);
+void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance);
+void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count);
+u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round);
 
 /* absent.c */
 void coll_absent_attribute(struct coll_requests *reqs);

@@ -72,8 +72,8 @@ void coll_request_free(struct coll_request *request)
 	for (i = 0; i < request->nparts; i++)
 		if (request->part[i].scratch.bytes)
 			kvfree(request->part[i].scratch.bytes);
-	if (request->blocks)
-		coll_block_layout_free(request->blocks);
+	if (request->layout)
+		coll_block_layout_free(request->layout);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
 	if (request->charged)
@@ -107,31 +107,31 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 static int request_buffer(struct coll_request *request, enum coll_area area,
 			  u32 id, u64 addr, bool writable)
 {
-	const struct coll_byte_range *touch = &request->footprint.range[area];
+	const struct coll_byte_range *range = &request->footprint.range[area];
 	const struct coll_mem *view;
 	struct coll_buffer *buffer;
 	int err;
 
-	if (!touch->bytes)
+	if (!range->bytes)
 		return 0;
-	if (check_add_overflow(addr, touch->skip, &addr))
+	if (check_add_overflow(addr, range->skip, &addr))
 		return -EOVERFLOW;
 	if (id) {
-		err = request_registered(request, area, id, addr, touch->bytes, writable);
+		err = request_registered(request, area, id, addr, range->bytes, writable);
 		if (err)
 			return err;
 	} else {
-		buffer = request->completion_ops && request->completion_ops->lend ?
-			 request->completion_ops->lend(request, addr, touch->bytes, writable) :
+		buffer = request->completion_ops && request->completion_ops->import ?
+			 request->completion_ops->import(request, addr, range->bytes, writable) :
 			 coll_buffer_pin(request->reqs->charges, request->reqs->pinned, addr,
-					 touch->bytes, writable);
+					 range->bytes, writable);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		request->buffer[area] = buffer;
 	}
 
 	request->mem[area] = &request->buffer[area]->mem;
-	view = coll_block_layout_over(request->blocks, area, request->mem[area],
+	view = coll_block_layout_over(request->layout, area, request->mem[area],
 				      request->off[area]);
 	if (view) {
 		request->mem[area] = view;
@@ -141,7 +141,7 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 }
 
 /* One area lies in the memory of another. */
-static void request_share(struct coll_request *request, enum coll_area area,
+static void request_alias(struct coll_request *request, enum coll_area area,
 			  enum coll_area other, u64 off)
 {
 	refcount_inc(&request->buffer[other]->refs);
@@ -160,13 +160,13 @@ static int request_pin(struct coll_request *request)
 	if (err)
 		return err;
 	if (footprint->in_place && request->buffer[COLL_AREA_RECV]) {
-		request_share(request, COLL_AREA_SEND, COLL_AREA_RECV, footprint->own);
+		request_alias(request, COLL_AREA_SEND, COLL_AREA_RECV, footprint->own);
 		return 0;
 	}
 	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
 	/* The root of a scatter in place leaves its block where it is. */
 	if (!err && footprint->in_place)
-		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, footprint->own);
+		request_alias(request, COLL_AREA_RECV, COLL_AREA_SEND, footprint->own);
 	return err;
 }
 
@@ -218,7 +218,7 @@ static int request_scratch(struct coll_request *request)
  */
 
 /* In the memory of @old, a spare one of one part, if that is enough; it is gone otherwise. */
-static struct coll_request *request_renew(struct coll_requests *reqs, u32 nparts,
+static struct coll_request *request_reuse(struct coll_requests *reqs, u32 nparts,
 					  struct coll_request *old)
 {
 	if (old && nparts == 1) {
@@ -233,33 +233,33 @@ static struct coll_request *request_renew(struct coll_requests *reqs, u32 nparts
 }
 
 /* All that a call says; in the memory of @old, if there is any. */
-static struct coll_request *request_learn(struct coll_requests *reqs,
+static struct coll_request *request_build(struct coll_requests *reqs,
 					  const struct collective_op *op,
 					  struct coll_request *old)
 {
 	struct coll_request *request;
-	struct coll_block_layout *blocks;
+	struct coll_block_layout *layout;
 	struct coll_footprint footprint;
 	struct coll_plan plan;
 	u32 nparts;
 	int err;
 
-	err = coll_validate(op, reqs, &plan, &footprint, &blocks);
+	err = coll_validate(op, reqs, &plan, &footprint, &layout);
 	if (err) {
 		if (old)
 			coll_request_release(old);
 		return ERR_PTR(err);
 	}
 	nparts = coll_plan_lanes(&plan);
-	request = request_renew(reqs, nparts, old);
+	request = request_reuse(reqs, nparts, old);
 	if (IS_ERR(request)) {
-		coll_block_layout_free(blocks);
+		coll_block_layout_free(layout);
 		return request;
 	}
 	request->op = *op;
 	request->plan = plan;
 	request->footprint = footprint;
-	request->blocks = blocks;
+	request->layout = layout;
 	request->eager = coll_plan_eager(&plan);
 	request->implicit_match = coll_plan_implicit_match(&plan);
 	request->signature = (struct coll_signature){
@@ -280,7 +280,7 @@ static struct coll_request *request_learn(struct coll_requests *reqs,
 }
 
 /* What is this operation's own. */
-static void request_arm(struct coll_request *request)
+static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
@@ -294,7 +294,7 @@ static void request_arm(struct coll_request *request)
 }
 
 /* Steps may be as many as the bytes have segments, but the ranks that they meet are few. */
-static int request_demand_met(struct coll_requests *reqs, const struct coll_plan *plan)
+static int ensure_links_by_peer(struct coll_requests *reqs, const struct coll_plan *plan)
 {
 	u32 peer;
 	int err = 0;
@@ -305,7 +305,7 @@ static int request_demand_met(struct coll_requests *reqs, const struct coll_plan
 	return err;
 }
 
-static int request_demand(struct coll_requests *reqs, const struct coll_plan *plan)
+static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = plan->schedule;
 	struct coll_step step;
@@ -313,7 +313,7 @@ static int request_demand(struct coll_requests *reqs, const struct coll_plan *pl
 	int err = 0;
 
 	if (schedule->has_peer)
-		return schedule->steps(plan) ? request_demand_met(reqs, plan) : 0;
+		return schedule->steps(plan) ? ensure_links_by_peer(reqs, plan) : 0;
 	/* COLL_STEPS_MAX() at most. */
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
@@ -338,7 +338,7 @@ static int request_links(struct coll_request *request)
 		return 0;
 	/* To neighbours there is one since CONNECT, and in a small group all are. */
 	if (!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1)
-		err = request_demand(reqs, plan);
+		err = ensure_links_by_step(reqs, plan);
 	request->links_ready = !err;
 	return err;
 }
@@ -362,10 +362,10 @@ struct coll_request *coll_request_new(struct coll_requests *reqs,
 	int err;
 
 	if (!coll_request_cache_hit(request, op))
-		request = request_learn(reqs, op, request);
+		request = request_build(reqs, op, request);
 	if (IS_ERR(request))
 		return request;
-	request_arm(request);
+	request_prepare(request);
 	request->completion_ops = completion_ops;
 	request->completion_ctx = completion_ctx;
 	err = request_pin(request);

@@ -24,13 +24,13 @@ struct work_struct;
  * struct coll_completion_ops - where requests come from, if nobody waits for them
  * @done: the request is complete: its member is locked, and somebody else has to call
  *	coll_wait_collect() soon
- * @lend: give the memory of a buffer that is not registered, or NULL when it is the
+ * @import: give the memory of a buffer that is not registered, or NULL when it is the
  *	process's own
  */
 struct coll_completion_ops {
 	void (*done)(struct coll_request *request);
-	struct coll_buffer *(*lend)(const struct coll_request *request, u64 addr, u64 length,
-				    bool writable);
+	struct coll_buffer *(*import)(const struct coll_request *request, u64 addr, u64 length,
+				      bool writable);
 };
 
 /**
@@ -52,13 +52,13 @@ struct coll_completion_ops {
  * @implicit_match: its frames and grants say what has been called: coll_plan_implicit_match() [c]
  * @links_ready: the group was up before, so there is a link to each rank it needs [c]
  * @node: in the member's list, until it is complete [l]
- * @named: by the hash of its name, if it has begun [l]
- * @same: those of its name that are behind it, in a ring [l]
+ * @instance_node: by the hash of its name, if it has begun [l]
+ * @same_instance: those of its name that are behind it, in a ring [l]
  * @counted: in the member's list, if it has no key [l]
  * @id: for those who wait, counted from 1 by the member [c]
  * @instance: its name, the same on all ranks [c]
  * @charged: bytes charged for the scratch memory of its parts; returned with that
- * @blocks: where the blocks are in them; NULL: one after the other [c]
+ * @layout: where the blocks are in them; NULL: one after the other [c]
  * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
  * @mem: the same as the schedules see them: blocks one after the other [c]
  * @off: where in @mem it begins [c]
@@ -105,13 +105,13 @@ struct coll_request {
 	bool links_ready;
 
 	struct list_head node;
-	struct hlist_node named;
-	struct list_head same;
+	struct hlist_node instance_node;
+	struct list_head same_instance;
 	struct list_head counted;
 	u64 id;
 	u64 instance;
 	u64 charged;
-	struct coll_block_layout *blocks;
+	struct coll_block_layout *layout;
 	struct coll_buffer *buffer[COLL_AREA_COUNT];
 	const struct coll_mem *mem[COLL_AREA_COUNT];
 	u64 off[COLL_AREA_COUNT];
@@ -144,7 +144,7 @@ struct coll_request {
 enum coll_find_by {
 	COLL_FIND_BY_ID,
 	COLL_FIND_BY_USER_DATA,	/* what its source knows it by */
-	COLL_FIND_BY_COMMAND,	/* the address of the source's command */
+	COLL_FIND_BY_CTX,	/* the address of the source's command */
 };
 
 /* request.c */

@@ -39,9 +39,9 @@ static struct coll_request **cache_slot(struct coll_requests *reqs,
 struct coll_request *coll_request_cache_get(struct coll_requests *reqs,
 					    const struct collective_op *op)
 {
-	struct coll_request **place = cache_slot(reqs, op);
+	struct coll_request **slot = cache_slot(reqs, op);
 
-	return READ_ONCE(*place) ? xchg(place, NULL) : NULL;
+	return READ_ONCE(*slot) ? xchg(slot, NULL) : NULL;
 }
 
 /**
@@ -61,14 +61,14 @@ bool coll_request_cache_hit(struct coll_request *request, const struct collectiv
 }
 
 /* KASAN is to see who uses what is over, so what is known is kept in other memory there. */
-static void cache_copy(struct coll_request **place, const struct coll_request *request)
+static void cache_copy(struct coll_request **slot, const struct coll_request *request)
 {
 	struct coll_request *copy = coll_request_alloc(request->reqs, 1);
 
 	if (IS_ERR(copy))
 		return;
 	memcpy(copy, request, CACHE_CALL_BYTES);
-	if (cmpxchg(place, NULL, copy))
+	if (cmpxchg(slot, NULL, copy))
 		coll_request_release(copy);
 }
 
@@ -81,13 +81,13 @@ static void cache_copy(struct coll_request **place, const struct coll_request *r
  */
 bool coll_request_cache_put(struct coll_request *request)
 {
-	struct coll_request **place = cache_slot(request->reqs, &request->op);
+	struct coll_request **slot = cache_slot(request->reqs, &request->op);
 
-	if (request->nparts != 1 || READ_ONCE(*place))
+	if (request->nparts != 1 || READ_ONCE(*slot))
 		return false;
 	if (!IS_ENABLED(CONFIG_KASAN))
-		return !cmpxchg(place, NULL, request);
-	cache_copy(place, request);
+		return !cmpxchg(slot, NULL, request);
+	cache_copy(slot, request);
 	return false;
 }
 

@@ -32,8 +32,8 @@ void coll_requests_init(struct coll_requests *reqs)
 int coll_requests_setup(struct coll_requests *reqs)
 {
 	reqs->table = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->table), GFP_KERNEL_ACCOUNT);
-	reqs->named = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->named), GFP_KERNEL_ACCOUNT);
-	if (!reqs->table || !reqs->named)
+	reqs->by_instance = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->by_instance), GFP_KERNEL_ACCOUNT);
+	if (!reqs->table || !reqs->by_instance)
 		return -ENOMEM;
 	return coll_unexpected_setup(reqs);
 }
@@ -45,8 +45,8 @@ int coll_requests_setup(struct coll_requests *reqs)
 void coll_requests_cleanup(struct coll_requests *reqs)
 {
 	coll_unexpected_cleanup(reqs);
-	kvfree(reqs->named);
-	reqs->named = NULL;
+	kvfree(reqs->by_instance);
+	reqs->by_instance = NULL;
 	kvfree(reqs->table);
 	reqs->table = NULL;
 }

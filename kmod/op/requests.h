@@ -70,7 +70,7 @@ struct coll_last_failure {
  * @nr_claimed: requests that a thread or a completion_ops will collect [l]
  * @cache: requests that are not in use, by their call; NULL: none [a]
  * @inflight_list: requests in flight, in the order of their submission [l]
- * @named: requests that have started, by the hash of their instance [l]
+ * @by_instance: requests that have started, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
  * @inflight: requests in flight; written under [l] [a]
  * @recent_bulk: small operations until large ones count as past; written under [l] [a]
@@ -97,7 +97,7 @@ struct coll_requests {
 	u32 nr_claimed;
 	struct coll_request *cache[COLL_REQUEST_CACHE];
 	struct list_head inflight_list;
-	struct hlist_head *named;
+	struct hlist_head *by_instance;
 	struct list_head counted;
 	u32 inflight;
 	u32 recent_bulk;

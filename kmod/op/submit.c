@@ -52,7 +52,7 @@ static void start_lanes(struct coll_request *request)
  * Is this rank so far ahead of another one that what it would submit has no place there?  What
  * fails completes without all ranks, so only the others can tell.
  */
-static bool request_ahead(const struct coll_requests *reqs)
+static bool is_too_far_ahead(const struct coll_requests *reqs)
 {
 	const struct coll_distance *distance = &reqs->match.unexpected->distance;
 
@@ -62,16 +62,16 @@ static bool request_ahead(const struct coll_requests *reqs)
 }
 
 /* Return: 0 when there is room for what an operation may leave behind, or why not. */
-static int request_room(const struct coll_request *request)
+static int check_room(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
-	bool pair = coll_plan_is_p2p(&request->plan);
+	bool p2p = coll_plan_is_p2p(&request->plan);
 
 	if (coll_table_full(reqs))
 		return -EAGAIN;
-	if (pair || request->signature.flags & COLLECTIVE_F_KEYED)
+	if (p2p || request->signature.flags & COLLECTIVE_F_KEYED)
 		return coll_unexpected_full(reqs) ? -ENOSPC : 0;
-	return request_ahead(reqs) ? -EAGAIN : 0;
+	return is_too_far_ahead(reqs) ? -EAGAIN : 0;
 }
 
 /* What it is called on all ranks. */
@@ -130,59 +130,59 @@ static void update_recent_bulk(const struct coll_request *request)
  * that lanes know its number to be over.
  */
 static bool never_starts(const struct coll_request *request,
-			 const struct coll_failure *doom)
+			 const struct coll_failure *failure)
 {
 	return !coll_instance_is_counted(request->instance) &&
-	       doom->cause.kind != COLLECTIVE_REASON_NONE &&
-	       doom->cause.kind != COLLECTIVE_REASON_LEFT;
+	       failure->cause.kind != COLLECTIVE_REASON_NONE &&
+	       failure->cause.kind != COLLECTIVE_REASON_LEFT;
 }
 
 /**
- * struct turn - what remains to be done when a request has begun, without the lock
+ * struct start_result - what remains to be done when a request has begun, without the lock
  * @instance: its name
  * @ended: parts of it that ended at once, to be reported
- * @doom: why it is to fail, if its cause is of a kind; else nothing of it is set
+ * @failure: why it is to fail, if its cause is of a kind; else nothing of it is set
  */
-struct turn {
+struct start_result {
 	u64 instance;
 	u32 ended;
-	struct coll_failure doom;
+	struct coll_failure failure;
 };
 
-static void turn_init(struct turn *turn)
+static void start_result_init(struct start_result *result)
 {
-	turn->ended = 0;
-	turn->doom.cause.kind = COLLECTIVE_REASON_NONE;
+	result->ended = 0;
+	result->failure.cause.kind = COLLECTIVE_REASON_NONE;
 }
 
 /* Have all parts of it done; its lock is held. */
-static void request_begin(struct coll_request *request, struct turn *turn)
+static void start_request(struct coll_request *request, struct start_result *result)
 {
 	request->waits_for_instance = false;
 	coll_timer_arm(request);
-	turn->instance = request->instance;
-	turn->ended = coll_match_start(request, &turn->doom);
+	result->instance = request->instance;
+	result->ended = coll_match_start(request, &result->failure);
 	if (request->cancelled)
-		turn->doom = coll_cancel_failure(request->reqs);
-	request->abort.at_start = turn->doom.cause.kind != COLLECTIVE_REASON_NONE;
-	if (never_starts(request, &turn->doom)) {
-		turn->ended += request->nparts;
+		result->failure = coll_cancel_failure(request->reqs);
+	request->abort.at_start = result->failure.cause.kind != COLLECTIVE_REASON_NONE;
+	if (never_starts(request, &result->failure)) {
+		result->ended += request->nparts;
 		return;
 	}
 	/* Its lanes may be done with it before it is known there that it has failed. */
-	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE && !turn->ended &&
+	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE && !result->ended &&
 	    !request->match_pending) {
 		atomic_inc(&request->parts_pending);
-		turn->ended++;
+		result->ended++;
 	}
 	start_lanes(request);
 }
 
 /* The request may be gone by now, unless parts of it have ended. */
-static void turn_finish(const struct turn *turn, struct coll_requests *reqs)
+static void start_result_finish(const struct start_result *result, struct coll_requests *reqs)
 {
-	if (turn->doom.cause.kind != COLLECTIVE_REASON_NONE)
-		coll_match_fail_started(reqs, turn->instance, &turn->doom);
+	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE)
+		coll_match_fail_started(reqs, result->instance, &result->failure);
 }
 
 /* Have done what it needs, by others. */
@@ -202,7 +202,7 @@ static noinline void kick_lanes(struct coll_request *request)
  * It is the caller's until he lets others wait for it; without @wait, its source's.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
-		 struct turn *turn)
+		 struct start_result *result)
 {
 	struct coll_requests *reqs = request->reqs;
 	int err = 0;
@@ -213,7 +213,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	else if (reqs->fail->state != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = request_room(request);
+		err = check_room(request);
 	if (err) {
 		spin_unlock(&reqs->fail->lock);
 		return err;
@@ -224,7 +224,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	update_recent_bulk(request);
 	if (coll_plan_is_p2p(&request->plan))
 		request->first_lane = request->instance % reqs->id->nlanes;
-	turn_init(turn);
+	start_result_init(result);
 	atomic64_inc(&reqs->counters.submitted);
 	coll_record_submit(&reqs->fail->trace, request->instance, &request->signature,
 			   request->footprint.block, request->nparts);
@@ -235,7 +235,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	else
 		reqs->nr_claimed++;
 	if (!request->waits_for_instance)
-		request_begin(request, turn);
+		start_request(request, result);
 	if (!wait)
 		kick_lanes(request);
 	spin_unlock(&reqs->fail->lock);
@@ -244,20 +244,20 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 }
 
 /* Return: how many parts of it end at once, all of them when the group has failed. */
-static noinline u32 start_next(struct coll_request *request, struct turn *turn)
+static noinline u32 start_next(struct coll_request *request, struct start_result *result)
 {
 	struct coll_requests *reqs = request->reqs;
 
-	turn_init(turn);
+	start_result_init(result);
 	if (reqs->fail->aborted && coll_fail_reason_final(reqs->fail, ktime_get_ns())) {
 		request->waits_for_instance = false;
-		turn->ended = atomic_read(&request->parts_pending);
+		result->ended = atomic_read(&request->parts_pending);
 	} else {
 		coll_record_begin(&reqs->fail->trace, request->instance);
-		request_begin(request, turn);
+		start_request(request, result);
 		kick_lanes(request);
 	}
-	return turn->ended;
+	return result->ended;
 }
 
 /*
@@ -268,7 +268,7 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 {
 	struct coll_requests *reqs = request->reqs;
 	struct coll_request *next;
-	struct turn turn __uninitialized;
+	struct start_result result __uninitialized;
 
 	while (parts) {
 		if (error)
@@ -279,11 +279,11 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 
 		spin_lock(&reqs->fail->lock);
 		next = coll_request_complete(request);
-		parts = next ? start_next(next, &turn) : 0;
+		parts = next ? start_next(next, &result) : 0;
 		spin_unlock(&reqs->fail->lock);
 		if (!next)
 			return;
-		turn_finish(&turn, reqs);
+		start_result_finish(&result, reqs);
 		request = next;
 		error = parts ? READ_ONCE(next->abort.error) ?: reqs->fail->aborted : 0;
 	}
@@ -313,15 +313,15 @@ void coll_request_report(struct coll_request *request, int error)
 int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 {
 	struct coll_requests *reqs = request->reqs;
-	struct turn turn __uninitialized;
+	struct start_result result __uninitialized;
 	int err;
 
-	err = admit(request, wait, &turn);
+	err = admit(request, wait, &result);
 	if (err)
 		return err;
-	turn_finish(&turn, reqs);
-	if (turn.ended)
-		request_report(request, turn.ended, READ_ONCE(request->abort.error));
+	start_result_finish(&result, reqs);
+	if (result.ended)
+		request_report(request, result.ended, READ_ONCE(request->abort.error));
 	return 0;
 }
 

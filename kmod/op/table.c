@@ -80,7 +80,7 @@ void coll_table_remove(struct coll_request *request)
 
 static struct hlist_head *request_bucket(struct coll_requests *reqs, u64 instance)
 {
-	return &reqs->named[coll_instance_hash(instance, COLL_INFLIGHT)];
+	return &reqs->by_instance[coll_instance_hash(instance, COLL_INFLIGHT)];
 }
 
 /**
@@ -94,7 +94,7 @@ struct coll_request *coll_table_oldest(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_request *request;
 
-	hlist_for_each_entry(request, request_bucket(reqs, instance), named)
+	hlist_for_each_entry(request, request_bucket(reqs, instance), instance_node)
 		if (request->instance == instance)
 			return request;
 	return NULL;
@@ -129,15 +129,15 @@ void coll_table_start(struct coll_request *request)
 	struct coll_request *first = coll_table_oldest(reqs, request->instance);
 
 	request->waits_for_instance = first;
-	INIT_LIST_HEAD(&request->same);
+	INIT_LIST_HEAD(&request->same_instance);
 	INIT_LIST_HEAD(&request->counted);
 	list_add_tail(&request->node, &reqs->inflight_list);
 	if (coll_instance_is_counted(request->instance))
 		list_add_tail(&request->counted, &reqs->counted);
 	if (first)
-		list_add_tail(&request->same, &first->same);
+		list_add_tail(&request->same_instance, &first->same_instance);
 	else
-		hlist_add_head(&request->named, request_bucket(reqs, request->instance));
+		hlist_add_head(&request->instance_node, request_bucket(reqs, request->instance));
 	WRITE_ONCE(reqs->inflight, reqs->inflight + 1);
 }
 
@@ -152,13 +152,14 @@ struct coll_request *coll_table_end(struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 	struct coll_request *next = NULL;
 
-	if (!list_empty(&request->same))
-		next = list_first_entry(&request->same, struct coll_request, same);
+	if (!list_empty(&request->same_instance))
+		next = list_first_entry(&request->same_instance, struct coll_request,
+					same_instance);
 	/* Those that remain are behind that one. */
-	list_del_init(&request->same);
-	hlist_del(&request->named);
+	list_del_init(&request->same_instance);
+	hlist_del(&request->instance_node);
 	if (next)
-		hlist_add_head(&next->named, request_bucket(reqs, next->instance));
+		hlist_add_head(&next->instance_node, request_bucket(reqs, next->instance));
 	list_del(&request->counted);
 	list_del_init(&request->node);
 	WRITE_ONCE(reqs->inflight, reqs->inflight - 1);

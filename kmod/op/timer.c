@@ -10,7 +10,7 @@
 #include "op/request.h"
 #include "op/requests.h"
 
-static unsigned long timer_fence(const struct coll_requests *reqs)
+static unsigned long fence_jiffies(const struct coll_requests *reqs)
 {
 	return nsecs_to_jiffies(coll_fail_heartbeats_ns(reqs->fail, COLL_FENCE_BEATS));
 }
@@ -29,7 +29,7 @@ unsigned long coll_timer_due(const struct coll_request *request)
 	if (request->absent_pending)
 		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
 	return request->deadline +
-	       (request->abort.error ? timer_fence(request->reqs) : 0);
+	       (request->abort.error ? fence_jiffies(request->reqs) : 0);
 }
 
 /**

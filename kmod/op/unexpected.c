@@ -77,29 +77,29 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 	reqs->match.unexpected = NULL;
 }
 
-static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 name)
+static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 instance)
 {
-	return &reqs->match.unexpected->keyed[coll_instance_hash(name, COLL_INFLIGHT)];
+	return &reqs->match.unexpected->keyed[coll_instance_hash(instance, COLL_INFLIGHT)];
 }
 
 /**
  * coll_unexpected_find() - what others have called
  * @reqs: the member, locked
- * @name: of an operation that is to be submitted
+ * @instance: of an operation that is to be submitted
  *
  * Return: the call, or NULL.
  */
-struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 name)
+struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected_call *call =
-		&reqs->match.unexpected->counted[name & (COLL_AHEAD_MAX - 1)];
+		&reqs->match.unexpected->counted[instance & (COLL_AHEAD_MAX - 1)];
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (coll_instance_is_counted(name))
-		return call->name == name && call->heard ? call : NULL;
+	if (coll_instance_is_counted(instance))
+		return call->instance == instance && call->rounds_heard ? call : NULL;
 	/* unexpected_max() in all, spread by a factor that no peer knows. */
-	hlist_for_each_entry(call, unexpected_bucket(reqs, name), node)
-		if (call->name == name)
+	hlist_for_each_entry(call, unexpected_bucket(reqs, instance), node)
+		if (call->instance == instance)
 			return call;
 	return NULL;
 }
@@ -107,23 +107,23 @@ struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u6
 /**
  * coll_unexpected_get_or_add() - somebody has called an operation
  * @reqs: the member, locked
- * @name: of the operation, which is not in flight here
+ * @instance: of the operation, which is not in flight here
  *
  * Return: the call, a new one if there was none (nobody was heard yet); NULL when it
  * is over here or has failed; -EPROTO, -EDQUOT or -ENOMEM.
  */
-struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 name)
+struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
-	struct coll_unexpected_call *call = coll_unexpected_find(reqs, name);
+	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
 	int err;
 
-	if (call || coll_failed_ops_has(reqs->fail->failed_ops, name) ||
-	    !coll_unexpected_expects(reqs, name))
+	if (call || coll_failed_ops_has(reqs->fail->failed_ops, instance) ||
+	    !coll_unexpected_expects(reqs, instance))
 		return call;
-	if (coll_instance_is_counted(name)) {
-		call = &unexpected->counted[name & (COLL_AHEAD_MAX - 1)];
-		*call = (struct coll_unexpected_call){ .name = name };
+	if (coll_instance_is_counted(instance)) {
+		call = &unexpected->counted[instance & (COLL_AHEAD_MAX - 1)];
+		*call = (struct coll_unexpected_call){ .instance = instance };
 		return call;
 	}
 	if (unexpected->nkeyed >= unexpected_max(reqs))
@@ -136,25 +136,25 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 		coll_uncharge(reqs->charges, sizeof(*call));
 		return ERR_PTR(-ENOMEM);
 	}
-	call->name = name;
+	call->instance = instance;
 	unexpected->nkeyed++;
-	hlist_add_head(&call->node, unexpected_bucket(reqs, name));
+	hlist_add_head(&call->node, unexpected_bucket(reqs, instance));
 	return call;
 }
 
 /**
  * coll_unexpected_remove() - an operation is submitted here, or has failed
  * @reqs: the member, locked
- * @name: of the operation
+ * @instance: of the operation
  */
-void coll_unexpected_remove(struct coll_requests *reqs, u64 name)
+void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 {
-	struct coll_unexpected_call *call = coll_unexpected_find(reqs, name);
+	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
 
 	if (!call)
 		return;
-	if (coll_instance_is_counted(name))
-		call->heard = 0;
+	if (coll_instance_is_counted(instance))
+		call->rounds_heard = 0;
 	else
 		unexpected_free(reqs, call);
 }
@@ -162,19 +162,19 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 name)
 /**
  * coll_unexpected_expects() - may an operation that is not in flight still be submitted?
  * @reqs: the member, locked
- * @name: of the operation
+ * @instance: of the operation
  *
  * No rank is so far ahead that its operation has no place here: see struct coll_distance.
  */
-bool coll_unexpected_expects(const struct coll_requests *reqs, u64 name)
+bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	return !coll_instance_is_counted(name) ||
-	       (name >= reqs->next_instance && name - reqs->next_instance < COLL_AHEAD_MAX);
+	return !coll_instance_is_counted(instance) ||
+	       (instance >= reqs->next_instance && instance - reqs->next_instance < COLL_AHEAD_MAX);
 }
 
 /* Other ranks may wait because they know too little of what this one has submitted. */
-static void submitted_due(struct coll_requests *reqs)
+static void ping_if_due(struct coll_requests *reqs)
 {
 	if (!coll_distance_due(&reqs->match.unexpected->distance, reqs->next_instance))
 		return;
@@ -199,8 +199,8 @@ int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 		return 0;
 	coll_unexpected_remove(reqs, instance);
 	if (coll_instance_is_counted(instance)) {
-		reqs->match.unexpected->lapsed = true;
-		submitted_due(reqs);
+		reqs->match.unexpected->failed_since_success = true;
+		ping_if_due(reqs);
 	}
 	return coll_failed_ops_add(failed_ops, instance, failure, reqs->next_instance) ?: 1;
 }
@@ -226,45 +226,45 @@ bool coll_unexpected_full(const struct coll_requests *reqs)
 void coll_unexpected_submitted(struct coll_requests *reqs)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	if (reqs->match.unexpected->lapsed)
-		submitted_due(reqs);
+	if (reqs->match.unexpected->failed_since_success)
+		ping_if_due(reqs);
 }
 
 /**
  * coll_unexpected_succeeded() - an operation has succeeded here, so all ranks have submitted it
  * @reqs: the member, locked
- * @name: of the operation
+ * @instance: of the operation
  */
-void coll_unexpected_succeeded(struct coll_requests *reqs, u64 name)
+void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (!coll_instance_is_counted(name))
+	if (!coll_instance_is_counted(instance))
 		return;
-	unexpected->lapsed = false;
-	unexpected->distance.succeeded = max(unexpected->distance.succeeded, name + 1);
+	unexpected->failed_since_success = false;
+	unexpected->distance.succeeded = max(unexpected->distance.succeeded, instance + 1);
 }
 
 /**
- * coll_unexpected_hear() - a rank tells how many collectives without a key were submitted
+ * coll_unexpected_receive_submitted() - note how many operations other ranks have submitted
  * @reqs: the member, locked
  * @round: that rank is 2^@round before this one
  * @count: the least of the 2^@round ranks up to it
  */
-void coll_unexpected_hear(struct coll_requests *reqs, u32 round, u64 count)
+void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count)
 {
 	lockdep_assert_held(&reqs->fail->lock);
 	coll_distance_receive(&reqs->match.unexpected->distance, round, count);
-	submitted_due(reqs);
+	ping_if_due(reqs);
 }
 
 /**
- * coll_unexpected_told() - what is to be told of that
+ * coll_unexpected_submitted_for() - what is to be told of that
  * @reqs: the member, locked
  * @round: to the rank that is 2^@round further
  */
-u64 coll_unexpected_told(struct coll_requests *reqs, u32 round)
+u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round)
 {
 	struct coll_distance *distance = &reqs->match.unexpected->distance;
 

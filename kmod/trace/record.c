@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A record as it is read: Documentation/ABI/debugfs-collective.
+ * A record as a line of text, as Documentation/ABI/debugfs-collective defines it.
  */
 #include <linux/math64.h>
 #include <linux/time64.h>
@@ -21,7 +21,7 @@ static const char *name_in(const char * const *names, size_t n, u32 value)
 	return value < n && names[value] ? names[value] : "?";
 }
 
-/* 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
+/* The instance as 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
 static void show_operation(struct seq_file *seq, const char *kind, u64 instance)
 {
 	const char *key = instance & COLL_INSTANCE_KEYED ? "key:" : "";
@@ -65,10 +65,10 @@ static void show_submit(struct seq_file *seq, const struct coll_record *record)
 }
 
 /**
- * coll_record_show() - a record as a line of text
- * @seq: where it goes
+ * coll_record_show() - print a record as a line of text
+ * @seq: file that is read
  * @record: the record
- * @now: CLOCK_MONOTONIC ns: how long ago it was is said, too
+ * @now: time of the copy, CLOCK_MONOTONIC ns; the line has the age of the record, too
  */
 void coll_record_show(struct seq_file *seq, const struct coll_record *record, u64 now)
 {

@@ -27,25 +27,26 @@
 #include "trace/record.h"
 #include "trace/recorder.h"
 
-/* How many records are kept of a rank. */
+/* Records that are kept of a rank; the latest replace the oldest. */
 #define COLL_RECORDS	256
 
-/* Of the lines that are read; a field that is added at the end of one is no change. */
+/* Version of the lines in a file.  A new field at the end of a line does not change it. */
 #define RECORDER_VERSION	1
 
 /**
- * struct coll_recording - all there is to read of a rank
- * @group: name of the group
- * @rank: [c]
- * @nranks: [c]
- * @pid: the process that has joined, or had
- * @state: enum collective_state, the last one
- * @present: there is such a member
- * @submitted: operations
- * @completed: of these
- * @total: records so far; the last ones of them are kept
- * @last: the last operation submitted, for it may be kept no more; @ns is 0: none
- * @record: a ring
+ * struct coll_recording - all that a file shows of a rank
+ * @group: name of the group [c]
+ * @rank: the rank [c]
+ * @nranks: number of ranks of the group [c]
+ * @pid: process that joined last
+ * @state: latest enum collective_state
+ * @present: true if the rank is a member now
+ * @submitted: number of operations that were submitted
+ * @completed: number of operations that are complete
+ * @total: number of records so far; the latest COLL_RECORDS of them are kept
+ * @last: record of the operation that was submitted last, which may not be in @record any more;
+ *	@last.ns is 0 if there was none
+ * @record: ring of records
  */
 struct coll_recording {
 	char group[COLL_GROUP_NAME_SIZE];
@@ -62,11 +63,11 @@ struct coll_recording {
 };
 
 /**
- * struct coll_recorder - of one rank; see above for its lifetime
- * @node: in the group's list [g]
- * @account: that is charged for it; it outlives the member
+ * struct coll_recorder - flight recorder of one rank; see above for its lifetime
+ * @node: entry in coll_recorder_dir.recorders
+ * @account: account that is charged for it; outlives the member
  * @lock: protects @recording
- * @recording: what there is to read
+ * @recording: the records
  */
 struct coll_recorder {
 	struct list_head node;
@@ -76,9 +77,9 @@ struct coll_recorder {
 };
 
 /**
- * struct recorder_view - what who has opened a file reads
- * @now: when it was taken, CLOCK_MONOTONIC ns
- * @recording: a copy
+ * struct recorder_view - content of an open file
+ * @now: time of the copy, CLOCK_MONOTONIC ns
+ * @recording: copy of the recorder's records
  */
 struct recorder_view {
 	u64 now;
@@ -120,23 +121,23 @@ static void recorder_add(const struct coll_trace *trace, const struct coll_recor
 }
 
 static void recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
-				u64 instance, int error, const struct coll_reason *cause)
+				u64 instance, int error, const struct coll_reason *reason)
 {
 	recorder_add(trace, &(struct coll_record) {
 		.kind = kind,
 		.instance = instance,
 		.error = error < 0 ? -error : error,
-		.reason = cause->kind,
-		.rank_a = cause->rank_a,
-		.rank_b = cause->rank_b,
+		.reason = reason->kind,
+		.rank_a = reason->rank_a,
+		.rank_b = reason->rank_b,
 	});
 }
 
 /**
- * coll_record_state() - a member changes its state
- * @trace: of the member, which is locked
- * @from: enum collective_state
- * @to: enum collective_state
+ * coll_record_state() - trace and record that a member changes its state
+ * @trace: the member, which is locked
+ * @from: state before
+ * @to: state after
  */
 void coll_record_state(const struct coll_trace *trace, enum collective_state from,
 		       enum collective_state to)
@@ -149,23 +150,23 @@ void coll_record_state(const struct coll_trace *trace, enum collective_state fro
 }
 
 /**
- * coll_record_abort() - a member has a new reason why the group has failed
- * @trace: of the member, which is locked
- * @cause: the reason
+ * coll_record_abort() - trace and record why the group has failed
+ * @trace: the member, which is locked
+ * @reason: the reason, stronger than those before
  */
-void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *cause)
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason)
 {
-	trace_collective_abort(trace->id, cause);
-	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, cause->error, cause);
+	trace_collective_abort(trace->id, reason);
+	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, reason->error, reason);
 }
 
 /**
- * coll_record_submit() - an operation was submitted
- * @trace: of the member, which is locked
- * @instance: of the operation
- * @signature: of the call
- * @bytes: of the vector, or of the longest block that is known
- * @lanes: lanes that take part
+ * coll_record_submit() - trace and record that an operation was submitted
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @signature: signature of the call
+ * @bytes: size of the vector, or of the longest block that is known
+ * @lanes: number of lanes that take part
  */
 void coll_record_submit(const struct coll_trace *trace, u64 instance,
 			const struct coll_signature *signature, u64 bytes, u32 lanes)
@@ -185,9 +186,9 @@ void coll_record_submit(const struct coll_trace *trace, u64 instance,
 }
 
 /**
- * coll_record_begin() - an operation starts that waited for an earlier one of its instance
- * @trace: of the member, which is locked
- * @instance: of the operation
+ * coll_record_begin() - record that an operation starts, after an earlier one of its instance
+ * @trace: the member, which is locked
+ * @instance: the operation
  */
 void coll_record_begin(const struct coll_trace *trace, u64 instance)
 {
@@ -198,9 +199,9 @@ void coll_record_begin(const struct coll_trace *trace, u64 instance)
 }
 
 /**
- * coll_record_agreed() - all ranks have called the same
- * @trace: of the member, which is locked
- * @instance: of the operation
+ * coll_record_agreed() - record that the calls of all ranks match
+ * @trace: the member, which is locked
+ * @instance: the operation
  */
 void coll_record_agreed(const struct coll_trace *trace, u64 instance)
 {
@@ -211,21 +212,22 @@ void coll_record_agreed(const struct coll_trace *trace, u64 instance)
 }
 
 /**
- * coll_record_fail() - an operation is to fail
- * @trace: of the member, which is locked
- * @instance: of the operation, which need not be submitted here
- * @cause: the reason
+ * coll_record_fail() - record why an operation is going to fail
+ * @trace: the member, which is locked
+ * @instance: the operation, which this rank need not have submitted
+ * @reason: the reason
  */
-void coll_record_fail(const struct coll_trace *trace, u64 instance, const struct coll_reason *cause)
+void coll_record_fail(const struct coll_trace *trace, u64 instance,
+		      const struct coll_reason *reason)
 {
-	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, cause->error, cause);
+	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, reason->error, reason);
 }
 
 /**
- * coll_record_absent() - a rank has not submitted an operation that was late
- * @trace: of the member, which is locked
- * @instance: of the operation
- * @rank: which rank
+ * coll_record_absent() - record that a rank has not submitted an operation that was late
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @rank: the absent rank
  */
 void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
 {
@@ -237,29 +239,29 @@ void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
 }
 
 /**
- * coll_record_done() - an operation is complete
- * @trace: of the member, which is locked
- * @instance: of the operation
- * @error: negative errno or 0
- * @cause: reason of the failure; NULL: none
- * @submit_ns: when it was submitted, ns
+ * coll_record_done() - trace and record that an operation is complete
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @error: result of the operation, 0 or a negative errno
+ * @reason: reason of the failure; NULL: none
+ * @submit_ns: time of the submission, CLOCK_MONOTONIC ns
  */
 void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
-		      const struct coll_reason *cause, u64 submit_ns)
+		      const struct coll_reason *reason, u64 submit_ns)
 {
 	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
 
 	if (trace_collective_end_enabled())
 		trace_collective_end(trace->id, instance, error, ktime_get_ns() - submit_ns);
-	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, cause ?: &none);
+	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, reason ?: &none);
 }
 
 /**
- * coll_record_link() - a link has changed
- * @trace: of the member
+ * coll_record_link() - record that a link has changed
+ * @trace: the member
  * @peer: rank of the peer
- * @event: what has happened
- * @error: of a link that is down: negative errno; 0: it has ended in order
+ * @event: the change
+ * @error: of COLL_LINK_DOWN: negative errno; 0: the link has ended in order
  *
  * Context: control runner.
  */
@@ -300,7 +302,7 @@ static void show_head(struct seq_file *seq, const struct recorder_view *view)
 		seq_puts(seq, "none\n");
 }
 
-/* Position 0 is the head, the others are the records that are kept. */
+/* Position 0 is the head; the records follow, the oldest first. */
 static void *view_at(struct recorder_view *view, loff_t pos)
 {
 	u64 kept = view_kept(view);
@@ -344,7 +346,7 @@ static const struct seq_operations recorder_seq_ops = {
 	.show	= recorder_show,
 };
 
-/* The only one who looks at a recorder for a reader. */
+/* Copies the recorder.  The other file operations use the copy. */
 static int recorder_open(struct inode *inode, struct file *file)
 {
 	struct coll_recorder *recorder = inode->i_private;
@@ -413,12 +415,12 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 
 /**
  * coll_recorder_enter() - record a member from now on
- * @dir: of its group
- * @charges: a new recorder is charged to
- * @trace: of the member; its @recorder is set
+ * @dir: recorders of the member's group
+ * @charges: charges of the member, for a new recorder
+ * @trace: the member; its @recorder is set
  * @pid: process that joins
  *
- * Context: process; one caller per group at a time.
+ * Context: process; may sleep; the caller serialises calls for a group.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
@@ -426,7 +428,7 @@ int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *char
 {
 	struct coll_recorder *recorder;
 
-	/* Nothing could be read. */
+	/* Without debugfs a recorder could not be read. */
 	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		return 0;
 	recorder = recorder_find(dir, trace->id->rank);
@@ -443,10 +445,10 @@ int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *char
 }
 
 /**
- * coll_recorder_leave() - record a member no longer
- * @trace: of the member; all that could record has ended
+ * coll_recorder_leave() - undo coll_recorder_enter()
+ * @trace: the member; no other thread records anything of it
  *
- * Context: process; one caller per group at a time.
+ * Context: process; the caller serialises calls for a group.
  */
 void coll_recorder_leave(struct coll_trace *trace)
 {
@@ -462,10 +464,12 @@ void coll_recorder_leave(struct coll_trace *trace)
 }
 
 /**
- * coll_recorder_dir_make() - make the folder of a group's recorders
- * @dir: of a new group
+ * coll_recorder_dir_make() - make the directory of a group's recorders
+ * @dir: recorders of a new group
  * @group: name of the group
- * @netns: inode number of its network namespace, part of the folder's name
+ * @netns: inode number of the group's network namespace, part of the directory's name
+ *
+ * Context: process; may sleep.
  */
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns)
 {
@@ -477,8 +481,8 @@ void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, un
 }
 
 /**
- * coll_recorder_dir_remove() - remove the folder, and free the recorders
- * @dir: of a group that has no members any more
+ * coll_recorder_dir_remove() - remove the directory, and free the recorders
+ * @dir: recorders of a group that has no members any more
  *
  * Context: process; may sleep.
  */
@@ -494,7 +498,7 @@ void coll_recorder_dir_remove(struct coll_recorder_dir *dir)
 	}
 }
 
-/** coll_recorder_setup() - make the folder of all groups in debugfs, if there is one */
+/** coll_recorder_setup() - make the directory of all groups in debugfs, if there is one */
 void coll_recorder_setup(void)
 {
 	recorder_root = debugfs_create_dir("collective", NULL);

@@ -16,16 +16,16 @@ struct coll_signature;
 struct dentry;
 
 /**
- * struct coll_trace - where trace events and records of a member come from
- * @id: of the member [c]
- * @recorder: flight recorder of this rank, from JOIN to the teardown; NULL: none
+ * struct coll_trace - a member as trace events and records name it
+ * @id: identity of the member [c]
+ * @recorder: flight recorder of the rank, set from JOIN to the teardown; NULL: none
  */
 struct coll_trace {
 	const struct coll_ident *id;
 	struct coll_recorder *recorder;
 };
 
-/* What happens to a link. */
+/* Changes of a link that are recorded. */
 enum coll_link_event {
 	COLL_LINK_UP,		/* the control connection and those of all lanes are open */
 	COLL_LINK_LEFT,		/* the peer has sent LEAVE */
@@ -33,9 +33,10 @@ enum coll_link_event {
 };
 
 /**
- * struct coll_recorder_dir - the recorders of a group
- * @dentry: their folder in debugfs, or an error pointer
- * @recorders: of ranks that are or were members on this host; protected by the caller
+ * struct coll_recorder_dir - the flight recorders of a group
+ * @dentry: their directory in debugfs, or an error pointer [c]
+ * @recorders: struct coll_recorder of each rank that is or was a member on this host; the caller
+ *	of enter, leave and remove serialises access
  */
 struct coll_recorder_dir {
 	struct dentry *dentry;
@@ -44,16 +45,16 @@ struct coll_recorder_dir {
 
 void coll_record_state(const struct coll_trace *trace, enum collective_state from,
 		       enum collective_state to);
-void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *cause);
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason);
 void coll_record_submit(const struct coll_trace *trace, u64 instance,
 			const struct coll_signature *signature, u64 bytes, u32 lanes);
 void coll_record_begin(const struct coll_trace *trace, u64 instance);
 void coll_record_agreed(const struct coll_trace *trace, u64 instance);
 void coll_record_fail(const struct coll_trace *trace, u64 instance,
-		      const struct coll_reason *cause);
+		      const struct coll_reason *reason);
 void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank);
 void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
-		      const struct coll_reason *cause, u64 submit_ns);
+		      const struct coll_reason *reason, u64 submit_ns);
 void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
 		      int error);
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What carries gradients back.
+ * Adjoints: the collectives that carry gradients backward.
  *
- * A collective without products or choices is a linear map A from all ranks'
- * inputs x to all ranks' results y.  Reverse-mode differentiation wants its
- * transpose: <A x, y> = <x, A' y>, where the products are sums over all elements
- * of all ranks.
+ * A collective without products or choices is a linear map A from the inputs x of all ranks to
+ * the results y of all ranks.  Reverse-mode differentiation needs its transpose: <A x, y> = <x,
+ * A' y>, with sums over all elements of all ranks.
  *
- *	collective		adjoint			divided
+ *	collective		adjoint			divided by the number of ranks
  *	barrier			barrier
  *	allreduce sum, avg	allreduce, the same
  *	reduce sum		broadcast
- *	reduce avg		broadcast		by the ranks
+ *	reduce avg		broadcast		yes
  *	broadcast		reduce sum
  *	allgather		reduce_scatter sum
  *	reduce_scatter sum	allgather
- *	reduce_scatter avg	allgather		by the ranks
+ *	reduce_scatter avg	allgather		yes
  *	gather			scatter
  *	scatter			gather
  *	alltoall		alltoall

@@ -23,11 +23,11 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 		return err;
 	operation->recv_size = total;
 	if (send == COLL_IN_PLACE || op->send == op->recv + comm->rank * block) {
-		/* Equal addresses are the kernel's word for it, on every rank. */
+		/* In place the kernel expects equal addresses, on every rank. */
 		op->send = op->recv;
 		return 0;
 	}
-	/* ... which a caller that gives them does not mean: that is an overlap. */
+	/* Equal addresses from the caller do not mean in place, but are an overlap. */
 	operation->send_size = block;
 	return send == recv ? -EINVAL : 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Blocks of row-major arrays, one after the other along an axis. */
+/* Collectives of row-major arrays, of which the blocks follow each other along an axis. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "api/view.h"
 
-/* The product of some of the lengths of an array. */
+/* Compute the product of @shape[@from] to @shape[@to - 1]. */
 static int product(const size_t *shape, int from, int to, size_t *all)
 {
 	int i;
@@ -18,12 +18,9 @@ static int product(const size_t *shape, int from, int to, size_t *all)
 	return 0;
 }
 
-/*
- * The view of as many blocks as there are ranks along an axis of an array, of which
- * @block is one.
- */
-static int along(const struct coll_comm *comm, const size_t *block, int ndims, int axis,
-		 struct coll_view *view)
+/* Compute the view of an array that has one block of shape @block from each rank along @axis. */
+static int axis_view(const struct coll_comm *comm, const size_t *block, int ndims, int axis,
+		     struct coll_view *view)
 {
 	int err;
 
@@ -36,7 +33,10 @@ static int along(const struct coll_comm *comm, const size_t *block, int ndims, i
 	       -EOVERFLOW : 0;
 }
 
-/* One side has the blocks along an axis, the other has one of them. */
+/*
+ * Allgather has the blocks of all ranks in its result, reduce_scatter in its input; the other
+ * buffer has one block.
+ */
 static int build(struct coll_operation *operation, struct coll_comm *comm, int opcode,
 		 const void *send, void *recv, const size_t *shape, int ndims, int axis,
 		 enum coll_type type)
@@ -49,7 +49,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm, int o
 	*operation = (struct coll_operation){ .op.opcode = opcode };
 	if (!shape || axis < 0 || axis >= ndims)
 		return coll_operation_arg_error(operation, -EINVAL, "the array has no such axis");
-	err = product(shape, 0, ndims, &count) ?: along(comm, shape, ndims, axis, &view);
+	err = product(shape, 0, ndims, &count) ?: axis_view(comm, shape, ndims, axis, &view);
 	if (err)
 		return err;
 	return coll_view_build(operation, comm, opcode, send, gathers ? NULL : &view, recv,
@@ -73,13 +73,13 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 						"the axis cannot be divided by the number of ranks");
 	if (send == COLL_IN_PLACE && split != concat)
 		return coll_operation_arg_error(operation, -EINVAL,
-						"in place both axes are the same");
+						"in place both axes must be the same");
 	for (i = 0; i < ndims; i++)
 		block[i] = shape[i];
 	block[split] /= comm->nranks;
 	err = product(block, 0, ndims, &count) ?:
-	      along(comm, block, ndims, split, &from) ?:
-	      along(comm, block, ndims, concat, &to);
+	      axis_view(comm, block, ndims, split, &from) ?:
+	      axis_view(comm, block, ndims, concat, &to);
 	if (err)
 		return err;
 	return coll_view_build(operation, comm, COLLECTIVE_ALLTOALL, send, &from, recv, &to,

@@ -19,7 +19,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	err = coll_operation_elements(operation, count, type, &bytes);
 	if (err)
 		return err;
-	/* The root only reads, so that memory to send from only will do. */
+	/* The root only reads the buffer, so a read-only registration suffices. */
 	if (comm->rank == root)
 		operation->send_size = bytes;
 	else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Gather, and scatter, which is the same the other way. */
+/* Gather and scatter, which differ in the direction. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include "comm/operation.h"
 
 /*
- * Each rank has a @part, the root also the @whole of them: at its own place there is
- * its part when it is in place, for which the kernel's word is equal addresses.
+ * Each rank has a @part; the root also has the @whole, with the parts of all ranks.  In place,
+ * the part of the root is at its position in @whole, and the kernel expects equal addresses.
  */
 static int build(struct coll_operation *operation, struct coll_comm *comm,
 		 int opcode, const void *part, const void *whole, size_t count,

@@ -5,7 +5,7 @@
 #include "collective_uring.h"
 #include "comm/operation.h"
 
-/* What both ends say of a message. */
+/* Set the fields that sender and receiver have in common. */
 static int build(struct coll_operation *operation, size_t count, enum coll_type type,
 		 int peer, long long tag, size_t *bytes)
 {

@@ -26,7 +26,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	if (send != COLL_IN_PLACE)
 		return 0;
 
-	/* The kernel leaves the result where this rank's own block is. */
+	/* In place, the kernel leaves the result in the block of this rank. */
 	operation->op.send = (uintptr_t)recv;
 	operation->op.recv = operation->op.send + comm->rank * block;
 	operation->move_to = recv;

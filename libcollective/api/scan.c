@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The inclusive and the exclusive scan. */
+/* Inclusive and exclusive scan. */
 #include "collective_uring.h"
 #include "comm/operation.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Operations as SQEs. */
+/* Operations as SQEs of the io_uring of the caller. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,10 @@ int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation
 		return coll_operation_failed(comm, operation, err);
 	coll_operation_begin(comm, operation);
 	sqe_fill(sqe, comm, COLLECTIVE_IOC_SUBMIT, &operation->op, sizeof(operation->op));
-	/* Its completion is the caller's: this is the last that is seen of it here. */
+	/*
+	 * The library does not see the completion, so memory checkers are told of the result
+	 * now.
+	 */
 	coll_memcheck_end(operation, operation->op.count);
 	return 0;
 }

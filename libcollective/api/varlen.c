@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Receiving what has a length that only the sender knows. */
+/* Collectives and messages of a length that only the sender knows. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,7 +57,7 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 		operation->layout.send_displs = (uintptr_t)send_displs;
 	}
 	if (recv == COLL_IN_PLACE) {
-		/* Equal addresses are the kernel's word for it. */
+		/* In place the kernel expects equal addresses. */
 		op->recv = op->send;
 	} else if (own && send == recv && send_counts[root]) {
 		return -EINVAL;

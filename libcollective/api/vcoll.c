@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The collectives whose ranks have blocks of different lengths. */
+/* The v forms: collectives with blocks of different lengths. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -7,13 +7,13 @@
 
 _Static_assert(sizeof(size_t) == sizeof(__u64), "the kernel reads the arrays as they are");
 
-static __u64 list(const size_t *numbers)
+static __u64 array(const size_t *numbers)
 {
 	return (uintptr_t)numbers;
 }
 
-/* Where a block begins, in elements. */
-static size_t place(const size_t *counts, const size_t *displs, int block)
+/* Offset of a block, in elements. */
+static size_t block_offset(const size_t *counts, const size_t *displs, int block)
 {
 	size_t at = 0;
 	int i;
@@ -26,11 +26,11 @@ static size_t place(const size_t *counts, const size_t *displs, int block)
 }
 
 /*
- * Bytes up to the end of the last block, to find the registered buffer that holds
- * them; 0: none does.
+ * Number of bytes from the address of the buffer to the end of the last block, which finds the
+ * registered buffer; 0: none is looked up.
  */
-static size_t extent(const struct coll_comm *comm, const size_t *counts,
-		     const size_t *displs, size_t size)
+static size_t footprint(const struct coll_comm *comm, const size_t *counts,
+			const size_t *displs, size_t size)
 {
 	size_t at = 0, end, most = 0;
 	int i;
@@ -80,12 +80,12 @@ static int build_gather(struct coll_operation *operation, struct coll_comm *comm
 	err = coll_operation_counts(operation, recv_counts);
 	if (err)
 		return err;
-	operation->layout.recv_counts = list(recv_counts);
-	operation->layout.recv_displs = list(recv_displs);
-	operation->recv_size = extent(comm, recv_counts, recv_displs, coll_type_size(type));
-	own = op->recv + place(recv_counts, recv_displs, comm->rank) * coll_type_size(type);
+	operation->layout.recv_counts = array(recv_counts);
+	operation->layout.recv_displs = array(recv_displs);
+	operation->recv_size = footprint(comm, recv_counts, recv_displs, coll_type_size(type));
+	own = op->recv + block_offset(recv_counts, recv_displs, comm->rank) * coll_type_size(type);
 	if (send == COLL_IN_PLACE || op->send == own) {
-		/* Equal addresses are the kernel's word for it. */
+		/* In place the kernel expects equal addresses. */
 		op->send = op->recv;
 		op->count = recv_counts[comm->rank];
 		operation->send_size = 0;
@@ -112,10 +112,10 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	err = coll_operation_counts(operation, send_counts);
 	if (err)
 		return err;
-	operation->layout.send_counts = list(send_counts);
-	operation->layout.send_displs = list(send_displs);
-	operation->send_size = extent(comm, send_counts, send_displs, coll_type_size(type));
-	own = op->send + place(send_counts, send_displs, comm->rank) * coll_type_size(type);
+	operation->layout.send_counts = array(send_counts);
+	operation->layout.send_displs = array(send_displs);
+	operation->send_size = footprint(comm, send_counts, send_displs, coll_type_size(type));
+	own = op->send + block_offset(send_counts, send_displs, comm->rank) * coll_type_size(type);
 	if (recv == COLL_IN_PLACE || op->recv == own) {
 		op->recv = op->send;
 		op->count = send_counts[comm->rank];
@@ -145,12 +145,12 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 	      coll_operation_counts(operation, recv_counts);
 	if (err)
 		return err;
-	operation->layout.send_counts = list(send_counts);
-	operation->layout.send_displs = list(send_displs);
-	operation->layout.recv_counts = list(recv_counts);
-	operation->layout.recv_displs = list(recv_displs);
-	operation->send_size = extent(comm, send_counts, send_displs, coll_type_size(type));
-	operation->recv_size = extent(comm, recv_counts, recv_displs, coll_type_size(type));
+	operation->layout.send_counts = array(send_counts);
+	operation->layout.send_displs = array(send_displs);
+	operation->layout.recv_counts = array(recv_counts);
+	operation->layout.recv_displs = array(recv_displs);
+	operation->send_size = footprint(comm, send_counts, send_displs, coll_type_size(type));
+	operation->recv_size = footprint(comm, recv_counts, recv_displs, coll_type_size(type));
 	return 0;
 }
 
@@ -170,16 +170,16 @@ static int build_reduce_scatter(struct coll_operation *operation, struct coll_co
 	      coll_operation_reduction(comm, operation, op);
 	if (err)
 		return err;
-	operation->layout.recv_counts = list(counts);
-	operation->layout.send_displs = list(displs);
-	operation->send_size = extent(comm, counts, displs, coll_type_size(type));
+	operation->layout.recv_counts = array(counts);
+	operation->layout.send_displs = array(displs);
+	operation->send_size = footprint(comm, counts, displs, coll_type_size(type));
 	if (send != COLL_IN_PLACE)
 		return 0;
 
-	/* The kernel leaves the result where this rank's own block is. */
+	/* In place, the kernel leaves the result in the block of this rank. */
 	operation->op.send = (uintptr_t)recv;
 	operation->op.recv = operation->op.send +
-			     place(counts, displs, comm->rank) * coll_type_size(type);
+			     block_offset(counts, displs, comm->rank) * coll_type_size(type);
 	operation->move_to = recv;
 	operation->move_size = operation->recv_size;
 	return 0;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The collectives whose blocks lie in rows at equal distances. */
+/* The view forms: collectives with blocks that consist of rows at equal distances. */
 #include <errno.h>
 #include <stdint.h>
 
 #include "api/view.h"
 #include "comm/operation.h"
 
-/* That of version 0.1, and the least that a caller may say. */
+/* Size of the struct in version 0.1, which is the minimum. */
 #define VIEW_SIZE_MIN	32
 
 _Static_assert(sizeof(struct coll_view) == VIEW_SIZE_MIN, "a view that has grown is imported");
 
-/* What a caller's view has behind ours is not known here. */
+/* Check the size.  Bytes that this library does not know must be 0. */
 static int view_check(struct coll_operation *operation, const struct coll_view *view)
 {
 	size_t i;
@@ -28,7 +28,7 @@ static int view_check(struct coll_operation *operation, const struct coll_view *
 	return 0;
 }
 
-static struct collective_view viewed(const struct coll_view *view)
+static struct collective_view kernel_view(const struct coll_view *view)
 {
 	if (!view)
 		return (struct collective_view){ 0 };
@@ -40,10 +40,10 @@ static struct collective_view viewed(const struct coll_view *view)
 }
 
 /*
- * Bytes from the first element to behind the last, to find the registered buffer that
- * holds them; 0: none does.
+ * Number of bytes from the first element to the end of the last, which finds the registered
+ * buffer; 0: none is looked up.
  */
-static size_t extent(const struct coll_view *view, size_t blocks, size_t count, size_t size)
+static size_t footprint(const struct coll_view *view, size_t blocks, size_t count, size_t size)
 {
 	size_t rows = view && view->rows ? view->rows : 1, gaps, bytes;
 
@@ -74,32 +74,32 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 		.op.send = (uintptr_t)send,
 		.op.recv = (uintptr_t)recv,
 		.layout.size = sizeof(operation->layout),
-		.layout.send = viewed(send_view),
-		.layout.recv = viewed(recv_view),
+		.layout.send = kernel_view(send_view),
+		.layout.recv = kernel_view(recv_view),
 	};
 	err = view_check(operation, send_view) ?: view_check(operation, recv_view) ?:
 	      coll_operation_blocks(comm, operation, count, type, &block, &total);
 	if (err)
 		return err;
-	operation->send_size = extent(send_view, opcode == COLLECTIVE_ALLGATHER ? 1 : n,
-				      count, coll_type_size(type));
-	operation->recv_size = extent(recv_view, opcode == COLLECTIVE_REDUCE_SCATTER ? 1 : n,
-				      count, coll_type_size(type));
+	operation->send_size = footprint(send_view, opcode == COLLECTIVE_ALLGATHER ? 1 : n,
+					 count, coll_type_size(type));
+	operation->recv_size = footprint(recv_view, opcode == COLLECTIVE_REDUCE_SCATTER ? 1 : n,
+					 count, coll_type_size(type));
 	if (send == recv && count)
 		return -EINVAL;
 	if (send != COLL_IN_PLACE)
 		return 0;
 	if (opcode == COLLECTIVE_REDUCE_SCATTER)
 		return coll_operation_arg_error(operation, -EOPNOTSUPP,
-						"blocks in rows are not reduced in place");
+						"a reduction with views cannot be in place");
 	operation->op.send = operation->op.recv;
 	if (opcode == COLLECTIVE_ALLTOALL) {
 		operation->layout.send = operation->layout.recv;
 		operation->send_size = operation->recv_size;
 		return 0;
 	}
-	/* Our block is where the view of the result has it. */
-	operation->layout.send = viewed(NULL);
+	/* The block of this rank is where the view of the result places it. */
+	operation->layout.send = kernel_view(NULL);
 	operation->send_size = 0;
 	return 0;
 }

@@ -6,17 +6,17 @@
 
 /**
  * coll_view_build - fill in an allgather, reduce_scatter or alltoall with views
- * @operation: filled in, but for the reduction
+ * @operation: filled in, except for the reduction
  * @comm: communicator
- * @opcode: which of them
- * @send: input; of an allgather also COLL_IN_PLACE
- * @send_view: of it, or NULL
+ * @opcode: COLLECTIVE_ALLGATHER, COLLECTIVE_REDUCE_SCATTER or COLLECTIVE_ALLTOALL
+ * @send: input, or COLL_IN_PLACE
+ * @send_view: view of the input, or NULL
  * @recv: result
- * @recv_view: of it, or NULL
- * @count: elements of a block
- * @type: theirs
+ * @recv_view: view of the result, or NULL
+ * @count: number of elements of one block
+ * @type: type of the elements
  *
- * Return: 0, -EINVAL, -EOVERFLOW, -EOPNOTSUPP (in place).
+ * Return: 0, -EINVAL, -E2BIG, -EOVERFLOW, -EOPNOTSUPP (reduce_scatter in place).
  */
 int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, int opcode,
 		    const void *send, const struct coll_view *send_view,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The rejoin port: a UDP port by which the survivors of a failed group find each other
- * (Documentation/shrink.rst).  It is on the address of the member; its number travels with that
- * address.
+ * (Documentation/design/shrink.rst).  It is on the address of the member; its number travels with
+ * that address.
  *
  * The socket is open as long as the process has the group or one shrunk from it, which takes
  * the socket over.  So an ICMP port unreachable tells that the rank will not answer any more.

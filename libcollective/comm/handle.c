@@ -32,7 +32,8 @@ struct slot {
 
 static struct slot *_Atomic chunks[CHUNKS];
 static _Atomic uint32_t used;		/* number of slots that were ever used */
-static _Atomic uint64_t free_slots;	/* list head: index + 1 in the low half, change count in the high half (ABA) */
+/* Head of the list: index + 1 in the low half, number of changes in the high half (ABA). */
+static _Atomic uint64_t free_slots;
 
 static unsigned int chunk_of(uint32_t index, uint32_t *at)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Why an operation was not taken on, in words. */
+/* Texts for calls that the library or the kernel rejects. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "error/fault.h"
 #include "error/names.h"
 
-/* The root is the other end. */
+/* Send and receive; their root is the peer. */
 static bool is_p2p(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_SEND || opcode == COLLECTIVE_RECV;
@@ -43,7 +43,7 @@ static bool has_overlap(const struct coll_operation *operation)
 	return op->send - op->recv < operation->recv_size && operation->send_size;
 }
 
-/* The likeliest of what the kernel calls malformed. */
+/* Name the most likely cause of EINVAL. */
 static void format_invalid(const struct coll_comm *comm, const struct coll_operation *operation,
 			   char *text, size_t size)
 {
@@ -91,7 +91,10 @@ static void range_format(char *text, size_t size, const char *what, __u64 addr, 
 		 (unsigned long long)addr, why[0] ? ": " : "", why);
 }
 
-/* The kernel does not say which; of the two buffers only those at fault are named, if seen. */
+/*
+ * The kernel does not say which buffer is bad.  Name the one at which a fault can be found, or
+ * both.
+ */
 static void format_bad_address(const struct coll_operation *operation, char *text, size_t size)
 {
 	const struct collective_op *op = &operation->op;
@@ -108,7 +111,7 @@ static void format_bad_address(const struct coll_operation *operation, char *tex
 		range_format(text, size, "result", op->recv, operation->recv_size, true);
 }
 
-/* What refuses an operation before it is one; what ends one has a reason in the kernel. */
+/* Errors of calls that are rejected.  If an operation fails later, the kernel has the reason. */
 static bool is_arg_error(int err)
 {
 	switch (err) {
@@ -145,7 +148,7 @@ static bool reason_is(const struct collective_reason *reason, int err)
 	return reason->kind == COLLECTIVE_REASON_RESOURCES && -err == (int)reason->error;
 }
 
-/* Is @err what the kernel says of the latest operation that failed, or of the group? */
+/* Is @err the reason that the kernel has for the latest failed operation, or for the group? */
 static bool has_reason(struct coll_comm *comm, int err)
 {
 	struct collective_status status;

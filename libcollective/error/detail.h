@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /**
- * struct coll_detail - where the reason of a failure is written in words
- * @text: the caller's buffer, or NULL when nobody wants to know
- * @size: bytes of it
+ * struct coll_detail - buffer for the text of a failure
+ * @text: buffer of the caller; NULL: no text is wanted
+ * @size: size of @text in bytes
  */
 struct coll_detail {
 	char *text;
@@ -16,12 +16,13 @@ struct coll_detail {
 };
 
 /**
- * coll_fail - write the text, unless one is there already, and return @err
- * @detail: where
+ * coll_fail - write the text of a failure and return its errno
+ * @detail: buffer; a text that is there already is kept, since the first one is nearest to the
+ *	cause
  * @err: negative errno
- * @format: as printf()
+ * @format: as in printf()
  *
- * The first reason is the one nearest to the cause, so later ones are dropped.
+ * Return: @err.
  */
 int coll_fail(struct coll_detail *detail, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

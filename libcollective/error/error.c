@@ -20,7 +20,7 @@ static const struct {
 	{ EFAULT, "Memory that is not mapped, may not be written, or cannot be pinned" },
 	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },
 	{ EBADMSG, "The ranks' calls do not match" },
-	{ EMSGSIZE, "More came than there was room for" },
+	{ EMSGSIZE, "The message is longer than the buffer" },
 	{ ECONNRESET, "The group has failed: a peer died, or left while it was needed" },
 	{ ETIMEDOUT, "The deadline passed" },
 	{ ECANCELED, "A rank cancelled the operation, or this one left the group" },
@@ -29,12 +29,12 @@ static const struct {
 	{ EBUSY, "In use: a rank by another process, or a request that is under way" },
 	{ EEXIST, "The group's name is in use with another id, size or lane count" },
 	{ EISCONN, "Joined or connected already" },
-	{ ENOTCONN, "The group is not up" },
+	{ ENOTCONN, "The group is not connected" },
 	{ EPERM, "The calling process is not the one that joined" },
 	{ ENOMEM, "Out of memory" },
 	{ EDQUOT, "Beyond RLIMIT_MEMLOCK (see ulimit -l) or the module's user_memory_mib" },
 	{ EMFILE, "Too many registered buffers or open files" },
-	{ ENOENT, "No such device, registered buffer or request; or it is over" },
+	{ ENOENT, "No such device, registered buffer or request; or the request has ended" },
 	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },
 	{ ENOSPC, "Too many messages and keyed operations of the group have failed" },
 	{ EINPROGRESS, "The group is still connecting" },
@@ -52,7 +52,7 @@ const char *coll_strerror(int err)
 	const char *text;
 	size_t i;
 
-	/* As unsigned, for the one integer whose negative is no integer. */
+	/* Negated as unsigned, because INT_MIN has no negative. */
 	if (err < 0)
 		err = (int)-(unsigned int)err;
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
@@ -62,7 +62,7 @@ const char *coll_strerror(int err)
 	return text ?: "Unknown error";
 }
 
-/* Which operation, as its callers know it. */
+/* Append the number, or the key and ranks, of an operation. */
 static void instance_format(__u64 instance, char *text, size_t size)
 {
 	const char *how = instance & COLLECTIVE_INSTANCE_KEYED ? "with key " : "";
@@ -143,13 +143,13 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 		instance_format(reason->instance, text + length, size - length);
 }
 
-/* Who was absent is known so long after a deadline has passed. */
+/* The ranks report absence within this time in ms after a deadline. */
 #define ABSENT_MS	50
 
-/* Of so many it is told what they did instead; a text has room for these. */
+/* Maximum number of absent ranks that are described one by one; more do not fit the text. */
 #define ABSENT_TOLD	5
 
-/* Is the reason a deadline of which absent ranks are told? */
+/* Is the reason the deadline of an operation for which the ranks report absence? */
 static bool tells_absent(const struct collective_reason *reason)
 {
 	return reason->kind == COLLECTIVE_REASON_DEADLINE &&
@@ -167,7 +167,7 @@ append(char *text, size_t size, const char *format, ...)
 	va_end(args);
 }
 
-/* A few ranks, with what they did instead. */
+/* Append a few absent ranks, each with its last operation. */
 static void absents_in_detail(const struct collective_status *status, char *text, size_t size)
 {
 	unsigned int i;
@@ -191,7 +191,7 @@ static bool absent_rank(const struct collective_status *status, unsigned int ran
 	       status->absent_ranks[rank / 64] >> rank % 64 & 1;
 }
 
-/* Many ranks: 2-5, 9. */
+/* Append many absent ranks as ranges: "2-5, 9". */
 static void absents_as_ranges(const struct collective_status *status, char *text, size_t size)
 {
 	const char *before = " ranks ";
@@ -210,7 +210,7 @@ static void absents_as_ranges(const struct collective_status *status, char *text
 	}
 }
 
-/* The ranks that have not submitted the operation; an older kernel tells of none. */
+/* Append the ranks that have not submitted the operation; an older kernel reports none. */
 static void append_absents(const struct collective_status *status, char *text, size_t size)
 {
 	if (!status->nabsent)
@@ -222,7 +222,9 @@ static void append_absents(const struct collective_status *status, char *text, s
 		absents_as_ranges(status, text, size);
 }
 
-/* With what the two called, if it was a mismatch of this member's last operation. */
+/*
+ * Format a reason, with the two calls if it is a mismatch of the last operation of this member.
+ */
 static void detail_format(const struct collective_status *status,
 			  const struct collective_reason *reason, char *text,
 			  size_t size)
@@ -240,7 +242,7 @@ static void detail_format(const struct collective_status *status,
 	snprintf(text + length, size - length, ": %s", calls);
 }
 
-/* A child of the one that joined has no lock to take, and no device that tells. */
+/* A child can neither take the lock nor ask the device. */
 #define FOREIGN	"the calling process is not the one that joined the group"
 
 static void detail_write(struct coll_comm *comm, char *text, size_t size)
@@ -254,7 +256,7 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 		usleep((ABSENT_MS - status.last_ms) * 1000);
 		err = coll_device_status(comm->fd, &status);
 	}
-	/* Of the same failure the operation's own reason has its number too. */
+	/* For the same failure, the reason of the operation also has its number. */
 	last = !status.group.kind || status.last.kind == status.group.kind;
 
 	pthread_mutex_lock(&comm->lock);
@@ -262,7 +264,7 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 	    comm->failure_instance == status.last.instance)
 		strcpy(detail, comm->failure);
 	else if (err)
-		snprintf(detail, sizeof(detail), "the device does not tell: %s",
+		snprintf(detail, sizeof(detail), "the device cannot be queried: %s",
 			 strerrordesc_np(-err));
 	else
 		detail_format(&status, last ? &status.last : &status.group, detail,

@@ -6,13 +6,13 @@
 
 #include <linux/collective.h>
 
-/* The kernel's reason in words; empty when there is none. */
+/* Format a reason of the kernel; empty if there is none. */
 void coll_failure_format(const struct collective_reason *reason, char *text,
 			 size_t size);
 
 /*
- * What two ranks called, as far as known, in words; empty when neither is.
- * Returns the length.
+ * Format the calls of two ranks, as far as they are known; empty if neither is.  Return: length
+ * of the text.
  */
 size_t coll_calls_format(const struct collective_call calls[2], char *string,
 			 size_t size);

@@ -9,12 +9,12 @@
 #include "error/fault.h"
 
 /**
- * struct mapping - a line of /proc/self/maps
+ * struct mapping - line of /proc/self/maps
  * @from: first byte
- * @to: behind the last
- * @offset: of @from in the file
- * @rights: "rw-p" and so on
- * @path: of the file; empty: there is none
+ * @to: end, exclusive
+ * @offset: offset of @from in the file
+ * @rights: permissions, as in "rw-p"
+ * @path: path of the file; empty: none
  */
 struct mapping {
 	uintptr_t from;
@@ -43,7 +43,7 @@ static bool mapping_next(FILE *maps, struct mapping *mapping)
 	return true;
 }
 
-/* File systems whose pages are memory and nothing else; -1: it cannot be told. */
+/* Is the file on a file system without a disk, so that its pages can be pinned?  -1: unknown. */
 static int in_memory(const char *path)
 {
 	struct statfs fs;
@@ -56,7 +56,7 @@ static int in_memory(const char *path)
 	return fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC;
 }
 
-/* What keeps memory from being used; NULL: nothing that could be seen. */
+/* Reason why the memory cannot be used; NULL: none found. */
 static const char *mapping_fault(const struct mapping *mapping, bool write, uintptr_t *at)
 {
 	const bool shared = mapping->rights[3] == 's';
@@ -68,7 +68,7 @@ static const char *mapping_fault(const struct mapping *mapping, bool write, uint
 		return "may not be read";
 	if (mapping->path[0] == '[' && strncmp(mapping->path, "[heap]", 6) &&
 	    strncmp(mapping->path, "[stack", 6) && strncmp(mapping->path, "[anon", 5))
-		return "is of a kind that cannot be pinned: the kernel's own";
+		return "is of a kind that cannot be pinned: memory of the kernel";
 	if (mapping->path[0] != '/')
 		return NULL;
 	if (!stat(mapping->path, &status)) {

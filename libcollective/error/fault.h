@@ -7,17 +7,15 @@
 #include <stdint.h>
 
 /**
- * coll_fault_format - say why the kernel cannot use memory (EFAULT)
- * @at: where it begins
- * @size: bytes
- * @write: it is written, else only read
- * @text: where to say it: what is wrong, and from where on; empty: nothing is wrong with it
- *	that could be seen
- * @room: bytes there
+ * coll_fault_format - explain why the kernel cannot use memory (EFAULT)
+ * @at: beginning of the memory
+ * @size: size in bytes
+ * @write: true if the memory is written, false if it is only read
+ * @text: receives the reason and the address from which on it applies; empty: none found
+ * @room: size of @text in bytes
  *
- * Looks at the mappings as they are now.  Memory that is mapped and may be used as asked for is
- * said to be of a kind that cannot be pinned only where that can be told: a file that is
- * written through its mapping, and a device's.
+ * Reads the present mappings of the process.  Memory of a kind that cannot be pinned is
+ * recognized in two cases: files written through a mapping, and device memory.
  */
 void coll_fault_format(uintptr_t at, size_t size, bool write, char *text, size_t room);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What two ranks called, in words. */
+/* Text of a mismatch: what two ranks called. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "error/failure_text.h"
 #include "error/names.h"
 
-/* From bit 0 on. */
+/* Names of the flags, from bit 0 on. */
 static const char * const flags[] = {
 	"keyed", "reproducible", "wide", "varlen", "vector",
 };
@@ -22,9 +22,9 @@ static bool reduces(unsigned int opcode)
 }
 
 /**
- * struct text - what is being written
- * @at: where it goes on
- * @left: bytes there, the last for a NUL
+ * struct text - text that is being written
+ * @at: end of the text
+ * @left: number of bytes left, including one for the NUL
  */
 struct text {
 	char *at;
@@ -62,8 +62,8 @@ static void text_call(struct text *text, const struct collective_call *call,
 	if (call->opcode != COLLECTIVE_BARRIER) {
 		text_add(text, " of ");
 		/*
-		 * Where each pair of ranks has its own there is no count of all, but those of
-		 * two that differ.
+		 * If each pair of ranks has a count of its own, there is no common count; the
+		 * count is given only where it differs between the two.
 		 */
 		if (call->count || !(call->flags & COLLECTIVE_F_VECTOR) ||
 		    (alike && other->count))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel's enumerators in words; NULL: there is none. */
+/*
+ * Names of the enumerators of the kernel, NULL where there is none.  kmod/trace has the same
+ * (scripts/names).
+ */
 #ifndef COLL_NAMES_H
 #define COLL_NAMES_H
 
@@ -10,13 +13,13 @@ extern const char * const coll_names_types[COLLECTIVE_TYPE_COUNT];
 extern const char * const coll_names_reductions[COLLECTIVE_REDUCTION_COUNT];
 extern const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT];
 
-/* What number @i is called; "?": there is none, or it is a newer kernel's. */
+/* Name of enumerator @i; "?": there is none, or only a newer kernel has it. */
 const char *coll_names_opcode(unsigned int i);
 const char *coll_names_type(unsigned int i);
 const char *coll_names_reduction(unsigned int i);
 const char *coll_names_algorithm(unsigned int i);
 
-/* Before the root's number: "from", "to"; NULL: the collective has no root. */
+/* Preposition before the root: "from" or "to"; NULL: the collective has no root. */
 const char *coll_names_root(unsigned int opcode);
 
 #endif /* COLL_NAMES_H */

@@ -21,7 +21,7 @@ void coll_agree_send(struct coll_agree *agree, struct coll_agree_message *messag
 		agree->ops->send(agree->env, message);
 }
 
-/* What ranks have sent that have died since must not go on. */
+/* Messages that were sent before the death of a rank became known are dropped here. */
 void coll_agree_handle(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	if (agree->finished || coll_agree_fenced(agree, message->from))

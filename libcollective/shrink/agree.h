@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the ranks of coll_shrink() agree on: a state machine for one rank, acceptor and
- * proposer of a single-decree Paxos, in which a value is a group of ranks that are
- * connected.  Documentation/shrink.rst has the rules and why they are sound.
+ * Agreement of coll_shrink(): the state machine of one rank, acceptor and proposer of a
+ * single-decree Paxos.  A value is a new group of connected ranks.  Documentation/design/shrink.rst
+ * has the rules and their proof.
  *
- * It knows no socket, clock or memory management: messages and events go in, messages
- * and requests to the environment (struct coll_agree_ops) come out.  Safety depends on
- * nothing that the environment chooses: when to propose, whom to wait for, what is lost,
+ * It has no socket, clock or memory management: messages and events are its input, messages and
+ * requests to the environment (struct coll_agree_ops) its output.  Safety does not depend on
+ * the environment: when it proposes, for which ranks it waits, which messages are lost,
  * repeated or late.
  */
 #ifndef COLL_AGREE_H
@@ -16,29 +16,29 @@
 
 enum coll_agree_kind {
 	COLL_AGREE_HELLO = 1,	/* sender waits for the receiver */
-	COLL_AGREE_ALIVE,	/* answer to HELLO; @accepted: highest ballot known */
-	COLL_AGREE_PREPARE,	/* @dead, @lost */
-	COLL_AGREE_PROMISE,	/* @accepted, @value, @dead, @lost */
-	COLL_AGREE_OUTDATED,	/* a higher ballot was promised; @accepted: which */
-	COLL_AGREE_BEGIN,	/* @value: join */
-	COLL_AGREE_PLACE,	/* joined; the address goes with it */
-	COLL_AGREE_PLACES,	/* @value: connect; all addresses go with it */
-	COLL_AGREE_CONNECTING,	/* all addresses are known */
+	COLL_AGREE_ALIVE,	/* answer to HELLO; @accepted: highest known ballot */
+	COLL_AGREE_PREPARE,	/* begin a ballot: @dead, @lost */
+	COLL_AGREE_PROMISE,	/* promise it: @accepted, @value, @dead, @lost */
+	COLL_AGREE_OUTDATED,	/* a higher ballot was promised, in @accepted */
+	COLL_AGREE_BEGIN,	/* join @value */
+	COLL_AGREE_PLACE,	/* joined; the body has the address */
+	COLL_AGREE_PLACES,	/* connect @value; the body has all addresses */
+	COLL_AGREE_CONNECTING,	/* all addresses have arrived */
 	COLL_AGREE_READY,	/* connected */
-	COLL_AGREE_UNABLE,	/* @error; a text goes with it */
-	COLL_AGREE_ACCEPT,	/* @value */
-	COLL_AGREE_ACCEPTED,
-	COLL_AGREE_DECIDED,	/* @value, @dead, @lost */
-	COLL_AGREE_NOTED,
-	COLL_AGREE_DONE,	/* @value */
-	COLL_AGREE_GIVE_UP,	/* @error; a text goes with it */
+	COLL_AGREE_UNABLE,	/* cannot go on: @error; the body has a text */
+	COLL_AGREE_ACCEPT,	/* accept @value */
+	COLL_AGREE_ACCEPTED,	/* accepted */
+	COLL_AGREE_DECIDED,	/* decided: @value, @dead, @lost */
+	COLL_AGREE_NOTED,	/* answer to DECIDED */
+	COLL_AGREE_DONE,	/* the call may return: @value */
+	COLL_AGREE_GIVE_UP,	/* the call ends on all ranks: @error; the body has a text */
 	COLL_AGREE_KINDS
 };
 
 /**
- * struct coll_value - what is decided: a group
- * @id: its number; 0: none
- * @members: ranks of the old group
+ * struct coll_value - value of the agreement: a new group
+ * @id: id of the group; 0: none
+ * @members: its ranks, numbered as in the old group
  */
 struct coll_value {
 	uint64_t id;
@@ -46,16 +46,16 @@ struct coll_value {
 };
 
 /**
- * struct coll_agree_message - from one rank to another
- * @kind: what it says; fields that the kind does not have are 0
- * @from: rank
- * @to: rank
- * @session: call of the sender (pace.h)
- * @echo: call of the receiver, as far as the sender has heard; 0: not at all
- * @left_ms: time that the sender's call has left
- * @ballot: which it belongs to
- * @accepted: a ballot, see enum coll_agree_kind
- * @value: a group
+ * struct coll_agree_message - message from one rank to another
+ * @kind: kind; fields that the kind does not use are 0
+ * @from: sending rank
+ * @to: receiving rank
+ * @session: number of the sender's call (pace.h)
+ * @echo: number of the receiver's call as last heard by the sender; 0: none
+ * @left_ms: time until the end of the sender's call in ms
+ * @ballot: ballot to which the message belongs
+ * @accepted: another ballot, see enum coll_agree_kind
+ * @value: new group
  * @dead: ranks that will not answer any more
  * @lost: ranks that died before they could accept anything
  * @error: negative errno
@@ -76,15 +76,13 @@ struct coll_agree_message {
 };
 
 /**
- * struct coll_agree_ops - what a rank asks of its environment
+ * struct coll_agree_ops - functions of the environment; none may call back
  * @send: send a message to another rank; it may be lost
- * @join: become a member of this group; 0 or a negative errno
- * @connect: begin to connect it; coll_agree_connected() tells the end, later
- * @abandon: forget the group, whatever has become of it
+ * @join: become a member of the new group; 0 or a negative errno
+ * @connect: start to connect that member; coll_agree_connected() reports the result later
+ * @abandon: free the member of the new group, whatever its state
  * @leave: leave the old group unless it has failed; 0 or a negative errno
- * @number: a number for a group: random, not 0
- *
- * None of them may call back.
+ * @number: random id for a group, not 0
  */
 struct coll_agree_ops {
 	void (*send)(void *env, const struct coll_agree_message *message);
@@ -95,7 +93,7 @@ struct coll_agree_ops {
 	uint64_t (*number)(void *env);
 };
 
-/* How far this rank is in a new group. */
+/* State of this rank as a member of a new group. */
 enum coll_agree_form {
 	COLL_FORM_NONE,
 	COLL_FORM_FAILED,
@@ -104,7 +102,7 @@ enum coll_agree_form {
 	COLL_FORM_READY,
 };
 
-/* How far this rank is as a proposer. */
+/* State of this rank as a proposer. */
 enum coll_agree_step {
 	COLL_STEP_IDLE,
 	COLL_STEP_PREPARE,
@@ -115,47 +113,47 @@ enum coll_agree_step {
 };
 
 /**
- * struct coll_agree - one rank
- * @ops: environment
- * @env: its argument
+ * struct coll_agree - agreement of one rank
+ * @ops: functions of the environment
+ * @env: their first argument
  * @rank: this rank
- * @nranks: of the old group
- * @minority: this rank's ballots need no quorum
+ * @nranks: number of ranks of the old group
+ * @minority: true if ballots of this rank need no quorum
  *
- * The acceptor, which lasts as long as the old communicator:
+ * State of the acceptor, which lasts as long as the old communicator:
  *
  * @promised: highest ballot promised
  * @accepted: ballot in which @value was accepted; 0: none
- * @value: accepted, or decided
- * @decided: @value is decided
+ * @value: accepted or decided value
+ * @decided: true if @value is decided
  * @dead: ranks that will not answer any more; their messages are ignored
- * @lost: those that have never accepted anything; their messages are ignored
- * @sealed: no more ranks are taken for lost
- * @formed: the group in which this rank is a member
- * @form: how far it is
- * @form_error: why it is FAILED
- * @form_ballot: in which @formed was begun
+ * @lost: ranks that died without having accepted anything; their messages are ignored
+ * @sealed: true if no more ranks may be added to @lost, because ranks may have accepted
+ * @formed: new group in which this rank is a member
+ * @form: state of that membership
+ * @form_error: error if @form is COLL_FORM_FAILED
+ * @form_ballot: ballot in which @formed was begun
  *
- * The proposer of one ballot:
+ * State of the proposer, for one ballot:
  *
- * @step: what it waits for
- * @ballot: its number
- * @ballot_dead: @dead at its beginning
- * @ballot_lost: @lost at its beginning
- * @promisers: ranks that have promised it
- * @answered: ranks that have given the answer of @step
- * @connecting: those that need no PLACES any more
- * @best_ballot: highest ballot of an accepted value that promisers have told
- * @proposal: that value, or a new one
+ * @step: step that is under way
+ * @ballot: number of the ballot
+ * @ballot_dead: @dead when the ballot began
+ * @ballot_lost: @lost when the ballot began
+ * @promisers: ranks that have promised the ballot
+ * @answered: ranks that have answered @step
+ * @connecting: ranks that have received PLACES
+ * @best_ballot: highest ballot of an accepted value among the promises; 0: none
+ * @proposal: the value of that ballot, or a new one
  *
- * One call:
+ * State of one call of coll_shrink():
  *
  * @highest: highest ballot heard of
- * @slow: ranks that are not waited for; the environment takes out those that speak again
- * @setback: why the last ballot failed, if another one may succeed
- * @finished: the call is over
- * @result: 0: @value is decided, and this rank is ready in it; -ETIMEDOUT: it is decided
- *	without this rank; or what the ranks gave up with
+ * @slow: ranks for which the proposer does not wait; the environment removes ranks that answer
+ * @setback: error of the last ballot if another ballot may succeed; 0: none
+ * @finished: true if the call is over
+ * @result: 0: @value is decided and this rank is ready in it; -ETIMEDOUT: it is decided without
+ *	this rank; otherwise the error with which the ranks gave up
  */
 struct coll_agree {
 	const struct coll_agree_ops *ops;
@@ -193,68 +191,66 @@ struct coll_agree {
 	int result;
 };
 
-/* Ballots are ordered by a count, then by the rank that proposes. */
+/* Rank that proposes a ballot.  Ballots are ordered by a count, then by this rank. */
 static inline unsigned int coll_ballot_rank(uint64_t ballot)
 {
 	return ballot & 0xffffffff;
 }
 
-/* May a ballot that fails so be followed by one that succeeds? */
+/* May another ballot succeed after this error? */
 bool coll_agree_transient(int err);
 
-/* Once, before the first call; @agree is zero. */
+/* Called once, before the first call; @agree is zeroed. */
 void coll_agree_init(struct coll_agree *agree, const struct coll_agree_ops *ops, void *env,
 		     unsigned int rank, unsigned int nranks);
 
-/* A call begins, and ends; a group that was not accepted is abandoned then. */
+/* Begin and end a call of coll_shrink().  The end abandons a group that was not accepted. */
 void coll_agree_begin(struct coll_agree *agree, bool minority);
 void coll_agree_end(struct coll_agree *agree);
 
-/* A message has come, which claims to be from @message->from and is. */
+/* Handle a message that is authenticated as sent by @message->from. */
 void coll_agree_receive(struct coll_agree *agree, const struct coll_agree_message *message);
 
-/* What @ops->connect began has ended. */
+/* Report the result of @ops->connect. */
 void coll_agree_connected(struct coll_agree *agree, int err);
 
-/* Another rank will not answer any more; it has never accepted anything. */
+/* Report a rank that will not answer any more; a lost one has never accepted anything. */
 void coll_agree_dead(struct coll_agree *agree, unsigned int rank);
 void coll_agree_lost(struct coll_agree *agree, unsigned int rank);
 
-/* Begin a ballot; or, if there is a decision, tell it. */
+/* Begin a ballot; or, if the value is decided, announce it. */
 void coll_agree_propose(struct coll_agree *agree);
 
-/* Ranks that this proposer waits for. */
+/* Ranks that have not answered the present step. */
 struct coll_ranks coll_agree_unanswered(const struct coll_agree *agree);
 
-/* Say again what a rank, or all, have not answered. */
+/* Send the present step again, to one rank or to all that have not answered. */
 void coll_agree_resend_to(struct coll_agree *agree, unsigned int rank);
 void coll_agree_resend(struct coll_agree *agree);
 
-/* Go on without a rank, if there is a quorum; or without ranks that do not note the decision. */
+/* Stop waiting for a rank, as far as a quorum allows; stop announcing the decision. */
 void coll_agree_slow(struct coll_agree *agree, unsigned int rank);
 void coll_agree_stop_announcing(struct coll_agree *agree);
 
-/* End the call on all ranks. */
+/* Give up: end the call on all ranks, with @err. */
 void coll_agree_give_up(struct coll_agree *agree, int err);
 
-/*
- * Inside: agree_quorum.c, agree_accept.c, agree_propose.c
- */
+/* Private to agree*.c */
 
-/* Are these ranks a quorum of the ballot, by the dead that were known at its beginning? */
+/* Is @set a quorum of the ballot, given the dead that were known when it began? */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 
-/* May the rank promise, or accept, this ballot? */
+/* May this rank promise, or accept, the ballot? */
 bool coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
 bool coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
 
-/* Are a rank's messages ignored? */
+/* Are messages of @rank ignored? */
 bool coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
 
 /* Ranks that are not known to be dead. */
 struct coll_ranks coll_agree_alive(const struct coll_agree *agree);
 
-/* Send, to itself at once. */
+/* Send a message; one to this rank itself is handled at once. */
 void coll_agree_send(struct coll_agree *agree, struct coll_agree_message *message,
 		     unsigned int to);
 void coll_agree_handle(struct coll_agree *agree, const struct coll_agree_message *message);
@@ -263,14 +259,14 @@ bool coll_agree_handle_acceptor(struct coll_agree *agree,
 void coll_agree_handle_proposer(struct coll_agree *agree,
 				const struct coll_agree_message *message);
 
-/* What others know of the dead. */
+/* Add the dead and lost ranks of a message to those of this rank. */
 void coll_agree_learn(struct coll_agree *agree, const struct coll_agree_message *message);
 
-/* The value is decided; the call is over. */
+/* Note that the value is decided; end the call. */
 void coll_agree_decide(struct coll_agree *agree, const struct coll_value *value);
 void coll_agree_finish(struct coll_agree *agree);
 
-/* Take the proposer's steps that are due. */
+/* Take all steps of the proposer that are due. */
 void coll_agree_advance(struct coll_agree *agree);
 
 #endif /* COLL_AGREE_H */

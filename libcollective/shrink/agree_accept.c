@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a rank answers to proposers: see agree.h. */
+/* The acceptor: answers to proposers, see agree.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void answer_outdated(struct coll_agree *agree, const struct coll_agree_me
 	});
 }
 
-/* Is the group that this rank is in the one that it has accepted? */
+/* Has this rank accepted the group in which it is a member? */
 static bool form_is_accepted(const struct coll_agree *agree)
 {
 	return (agree->accepted || agree->decided) && agree->form != COLL_FORM_NONE &&
@@ -98,7 +98,7 @@ static void on_prepare(struct coll_agree *agree, const struct coll_agree_message
 	}
 }
 
-/* Is this a step of the ballot that was promised last?  If not, say why. */
+/* Does the message belong to the ballot that was promised last?  If not, answer why. */
 static bool is_current_ballot(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	if (agree->decided)
@@ -116,7 +116,10 @@ static void on_begin(struct coll_agree *agree, const struct coll_agree_message *
 	    !coll_ranks_has(&message->value.members, agree->rank))
 		return;
 	if (agree->form == COLL_FORM_NONE || agree->formed.id != message->value.id) {
-		/* A value that was accepted is told, and then no other one is begun. */
+		/*
+		 * The accepted value was sent with the promise, and the proposer may propose no
+		 * other.
+		 */
 		if (form_is_accepted(agree))
 			return;
 		form_abandon(agree);
@@ -148,7 +151,10 @@ void coll_agree_connected(struct coll_agree *agree, int err)
 		return;
 	agree->form_error = err;
 	agree->form = err ? COLL_FORM_FAILED : COLL_FORM_READY;
-	/* From now on a rank may accept this group before it dies, and be called lost. */
+	/*
+	 * From now on any rank may accept this group and die afterwards, so no rank can be
+	 * called lost.
+	 */
 	if (!err && coll_ranks_equal(&agree->formed.members, &all))
 		agree->sealed = true;
 	if (!agree->decided && agree->form_ballot == agree->promised)
@@ -163,7 +169,10 @@ static void on_accept(struct coll_agree *agree, const struct coll_agree_message 
 
 	if (!is_current_ballot(agree, message))
 		return;
-	/* Then this rank's death is not given as the reason of the old group's failure. */
+	/*
+	 * After leaving, this rank's death is no longer given as the reason for the failure of
+	 * the old group.
+	 */
 	err = coll_ranks_equal(&message->value.members, &all) ? 0 :
 	      agree->ops->leave(agree->env);
 	if (err) {
@@ -205,11 +214,11 @@ void coll_agree_decide(struct coll_agree *agree, const struct coll_value *value)
 
 static void on_decided(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	/* Then all say the same of ranks that are not in the group. */
+	/* All ranks then report the same ranks as left out. */
 	coll_agree_learn(agree, message);
 	coll_agree_decide(agree, &message->value);
 	answer(agree, message, &(struct coll_agree_message){ .kind = COLL_AGREE_NOTED });
-	/* A proposer has the others to tell. */
+	/* A proposer still has to announce the decision. */
 	if (!is_ready_member(agree) && agree->step != COLL_STEP_ANNOUNCE)
 		coll_agree_finish(agree);
 }
@@ -240,7 +249,7 @@ static void on_hello(struct coll_agree *agree, const struct coll_agree_message *
 		answer_decided(agree, message);
 		return;
 	}
-	/* An answer to it was lost. */
+	/* The answer to the proposer was lost: send it again. */
 	if (agree->form != COLL_FORM_NONE && agree->form_ballot == agree->promised &&
 	    agree->accepted != agree->promised &&
 	    coll_ballot_rank(agree->promised) == message->from)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a rank does as a proposer: see agree.h. */
+/* The proposer: the steps of a ballot, see agree.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static uint64_t next_ballot(const struct coll_agree *agree)
 	return ((last >> COUNT_SHIFT) + 1) << COUNT_SHIFT | agree->rank;
 }
 
-/* Ranks that have a part in the step, but for those that are known to be dead. */
+/* Ranks to which the present step is sent, without those known to be dead. */
 static struct coll_ranks step_ranks(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
@@ -89,7 +89,7 @@ void coll_agree_resend(struct coll_agree *agree)
 			send_step(agree, rank);
 }
 
-/* Say it to all; the rank itself is the last, so that others have it if it dies. */
+/* Enter a step and send it.  This rank handles it last: if it dies meanwhile, others have it. */
 static void enter_step(struct coll_agree *agree, enum coll_agree_step step)
 {
 	const uint64_t ballot = agree->ballot;
@@ -114,7 +114,7 @@ static void prepare(struct coll_agree *agree)
 	enter_step(agree, COLL_STEP_PREPARE);
 }
 
-/* Ranks that were left out find it when they come. */
+/* Announce the decision to ranks that were left out, for when they call. */
 static void send_late(struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
@@ -139,7 +139,7 @@ static void finish_announce(struct coll_agree *agree)
 	const struct coll_ranks members = step_ranks(agree);
 	unsigned int rank;
 
-	/* Once more: this rank is not asked again. */
+	/* Once more, because this rank does not answer after the end of its call. */
 	send_late(agree);
 	for (rank = 0; rank < agree->nranks; rank++)
 		if (rank != agree->rank && coll_ranks_has(&members, rank))
@@ -152,7 +152,7 @@ static void finish_announce(struct coll_agree *agree)
 	coll_agree_finish(agree);
 }
 
-/* Would a new ballot, which knows of more dead ranks, have a quorum of these? */
+/* Would @set be a quorum of a new ballot, which takes account of ranks that died since? */
 static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
@@ -172,7 +172,7 @@ static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct c
 	return coll_agree_quorum(&next, &left);
 }
 
-/* Have all ranks answered that are waited for? */
+/* Have all ranks answered, except slow ones? */
 static bool all_answered(const struct coll_agree *agree)
 {
 	const struct coll_ranks waits = coll_agree_unanswered(agree);
@@ -180,7 +180,7 @@ static bool all_answered(const struct coll_agree *agree)
 	return coll_ranks_within(&waits, &agree->slow);
 }
 
-/* Has a member of the new group died? */
+/* Has a member of the proposed group died? */
 static bool member_died(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
@@ -188,7 +188,10 @@ static bool member_died(const struct coll_agree *agree)
 	return !coll_ranks_within(&agree->proposal.members, &alive);
 }
 
-/* Enough have promised: with a value that may have been chosen, or a new one. */
+/*
+ * A quorum has promised: propose the value of the highest accepted ballot, which may have been
+ * chosen, or a new one.
+ */
 static void choose_value(struct coll_agree *agree)
 {
 	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
@@ -206,7 +209,7 @@ static void choose_value(struct coll_agree *agree)
 	enter_step(agree, COLL_STEP_JOIN);
 }
 
-/* One step, if it is due. */
+/* Take one step.  Return: true if one was due. */
 static bool take_step(struct coll_agree *agree)
 {
 	switch (agree->step) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The rules that keep two ranks from deciding differently: Documentation/shrink.rst. */
+/* The rules that keep two ranks from deciding differently: see Documentation/design/shrink.rst. */
 #include "shrink/agree.h"
 
 struct coll_ranks coll_agree_alive(const struct coll_agree *agree)
@@ -10,7 +10,7 @@ struct coll_ranks coll_agree_alive(const struct coll_agree *agree)
 	return coll_ranks_without(all, &gone);
 }
 
-/* Ranks that are dead but not lost may have accepted something: they count. */
+/* Ranks that are dead but not lost count, since they may have accepted something. */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	const struct coll_ranks all = coll_ranks_first(agree->nranks);
@@ -29,7 +29,10 @@ bool coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot)
 	return ballot >= agree->promised;
 }
 
-/* Only a ballot that was promised, so that ranks which accept are among those which have told. */
+/*
+ * Only the promised ballot, so that every rank that accepts is among the promisers, with its
+ * state known to the proposer.
+ */
 bool coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot)
 {
 	return ballot == agree->promised;

@@ -8,7 +8,7 @@
 #include "shrink/message.h"
 
 #define VERSION		1
-#define NONCE_AT	32	/* both calls and both ballots: COLL_NONCE_SIZE bytes */
+#define NONCE_AT	32	/* offset: both calls and both ballots, COLL_NONCE_SIZE bytes */
 
 static size_t set_size(unsigned int nranks)
 {
@@ -33,7 +33,7 @@ static const uint8_t *get_set(const uint8_t *from, struct coll_ranks *set, unsig
 	return from + 8 * i;
 }
 
-/* Which sets a kind has, in their order; NULL: it has none. */
+/* Find the sets of ranks that a kind has, in their order.  Return: number of sets. */
 static unsigned int find_sets(struct coll_agree_message *message, struct coll_ranks *sets[3])
 {
 	switch (message->kind) {
@@ -109,7 +109,7 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_settings *settings,
 	return at - to + COLL_PROOF_SIZE;
 }
 
-/* Only ranks that there are. */
+/* Are all ranks of the set ranks of the group? */
 static bool set_fits(const struct coll_ranks *set, unsigned int nranks)
 {
 	const struct coll_ranks all = coll_ranks_first(nranks);
@@ -147,7 +147,7 @@ static int read_head(const uint8_t *from, size_t size, const struct coll_setting
 	       coll_ballot_rank(message->accepted) < (uint32_t)settings->nranks ? 0 : -EPROTO;
 }
 
-/* What a kind needs to make sense. */
+/* Does the message have the fields that its kind requires? */
 static bool is_consistent(const struct coll_agree_message *message)
 {
 	switch (message->kind) {

@@ -3,12 +3,12 @@
 
 #include "shrink/pace.h"
 
-#define INTERVAL_MIN_MS	20	/* between two times that something is said, then twice that */
-#define INTERVAL_PART	32	/* of the time, at most, and a millisecond for 4 ranks */
+#define INTERVAL_MIN_MS	20	/* first interval between repetitions, which doubles */
+#define INTERVAL_PART	32	/* maximum: time limit / 32, plus 1 ms for each 4 ranks */
 #define HELLO_MS	20	/* between two HELLOs to a rank that does not know this call */
-#define SILENT_MIN_MS	1000	/* before a member is given up */
-#define LINGER_MS	1000	/* for ranks that do not note the decision */
-#define PAUSE_MS	50	/* before another ballot, and twice that before the next one */
+#define SILENT_MIN_MS	1000	/* minimum silence after which a rank counts as slow */
+#define LINGER_MS	1000	/* how long the decision is announced to silent ranks */
+#define PAUSE_MS	50	/* pause before another ballot, which doubles */
 #define TRIES		6
 
 void coll_pace_begin(struct coll_pace *pace, uint64_t now, unsigned int timeout)
@@ -47,7 +47,7 @@ static void send_hello(struct coll_pace *pace, uint64_t now, unsigned int rank)
 	coll_agree_send(pace->agree, &message, rank);
 }
 
-/* Is it of the present calls of both? */
+/* Do both ranks mean each other with their present calls? */
 static bool is_current(struct coll_pace *pace, uint64_t now,
 		       const struct coll_agree_message *message)
 {
@@ -59,7 +59,7 @@ static bool is_current(struct coll_pace *pace, uint64_t now,
 	peer->session = message->session;
 	if (message->echo == pace->session)
 		return true;
-	/* Let it know this call. */
+	/* Tell the rank of this call. */
 	if (news || now >= peer->hello_at + HELLO_MS)
 		send_hello(pace, now, message->from);
 	return false;
@@ -69,7 +69,7 @@ void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 		       const struct coll_agree_message *message)
 {
 	struct coll_pace_peer *peer = &pace->peers[message->from];
-	/* A decision stays true, however old the message is. */
+	/* A decision is valid however old the message is. */
 	const bool lasting = message->kind == COLL_AGREE_DECIDED ||
 			     message->kind == COLL_AGREE_DONE;
 
@@ -86,9 +86,7 @@ void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 	coll_agree_receive(pace->agree, message);
 }
 
-/*
- * The rank that leads
- */
+/* The leader */
 
 static unsigned int lowest_candidate(const struct coll_pace *pace)
 {
@@ -99,7 +97,10 @@ static unsigned int lowest_candidate(const struct coll_pace *pace)
 	return coll_ranks_lowest(&left);
 }
 
-/* The proposer of the highest ballot, if it may be there; else the lowest rank. */
+/*
+ * The proposer of the highest known ballot unless it is dead or suspected; otherwise the lowest
+ * rank.
+ */
 static unsigned int find_leader(const struct coll_pace *pace)
 {
 	const struct coll_agree *agree = pace->agree;
@@ -112,13 +113,13 @@ static unsigned int find_leader(const struct coll_pace *pace)
 	return lowest_candidate(pace);
 }
 
-/* The first that is silent is given more time; those behind it had as much. */
+/* The first leader gets more time; the ranks after it have been silent as long. */
 static unsigned int leader_timeout(const struct coll_pace *pace)
 {
 	return pace->timeout / (coll_ranks_none(&pace->suspected) ? 4 : 16);
 }
 
-/* Return: when the target has been silent for too long. */
+/* Choose the leader.  Return: time at which its silence is too long. */
 static uint64_t choose_leader(struct coll_pace *pace, uint64_t now)
 {
 	for (;;) {
@@ -142,13 +143,11 @@ static uint64_t choose_leader(struct coll_pace *pace, uint64_t now)
 	}
 }
 
-/*
- * What is due
- */
+/* Steps that are due */
 
 /*
- * What is said to a rank that is stopped stays in its socket, whose room is for the decision,
- * too: so the interval grows.
+ * Messages to a stopped rank stay in its socket, which must also hold the decision: so the
+ * interval grows.
  */
 static bool resend_due(struct coll_pace *pace, uint64_t now)
 {
@@ -162,7 +161,10 @@ static bool resend_due(struct coll_pace *pace, uint64_t now)
 	return true;
 }
 
-/* Half of the time of a rank that has come is over. */
+/*
+ * Time from which slow ranks are not waited for: half of the time limit before the earliest end
+ * of a call.
+ */
 static uint64_t slow_check_at(const struct coll_pace *pace)
 {
 	uint64_t until = pace->deadline;
@@ -183,7 +185,7 @@ static unsigned int silence_limit(const struct coll_pace *pace)
 	return max < SILENT_MIN_MS ? max : SILENT_MIN_MS;
 }
 
-/* Ranks that say nothing at all are not waited for. */
+/* Mark ranks as slow that are silent.  Return: time at which the next one may be. */
 static uint64_t find_slow(struct coll_pace *pace, uint64_t now)
 {
 	const struct coll_ranks waits = coll_agree_unanswered(pace->agree);
@@ -207,7 +209,7 @@ static uint64_t find_slow(struct coll_pace *pace, uint64_t now)
 	return next;
 }
 
-/* Has another step begun? */
+/* Note whether another step or ballot has begun. */
 static void track_step(struct coll_pace *pace, uint64_t now)
 {
 	if (pace->step != pace->agree->step || pace->ballot != pace->agree->ballot) {
@@ -274,7 +276,10 @@ static uint64_t follow(struct coll_pace *pace, uint64_t now)
 	return now;
 }
 
-/* The rank that is to say DONE has died, or is silent: tell the others. */
+/*
+ * The decision is known, but not DONE.  If its proposer is dead or silent, announce the
+ * decision instead of it.
+ */
 static uint64_t relay_decision(struct coll_pace *pace, uint64_t now)
 {
 	struct coll_agree *agree = pace->agree;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * When a rank of coll_shrink() speaks, which one leads, and how long ranks are waited for.
- * Time is an argument here: milliseconds of a clock that only goes forward.  None of this
- * matters for what is decided (agree.h), only for when.
+ * Timing of coll_shrink(): when a rank sends, which rank leads, and how long ranks are waited
+ * for.  Time is an argument: ms of a monotonic clock.  Nothing here affects what is decided
+ * (agree.h), only when.
  *
- * A message counts only if it answers the present call: @echo must be the number of it.
- * So what is left of former calls, or is played back, makes no rank alive.
+ * A message counts as an answer only if its @echo is the number of the present call.  So left
+ * over or replayed messages of former calls make no rank look alive.
  */
 #ifndef COLL_PACE_H
 #define COLL_PACE_H
@@ -13,11 +13,11 @@
 #include "shrink/agree.h"
 
 /**
- * struct coll_pace_peer - another rank, as far as this call knows
- * @session: its call, the latest heard of
- * @heard_at: when it last answered this call; 0: never
- * @hello_at: when it was last sent HELLO because it did not know this call
- * @ends_at: when its call is over, by what it said
+ * struct coll_pace_peer - timing of another rank
+ * @session: number of its latest call that this rank has heard of
+ * @heard_at: time of its last answer to this call; 0: none
+ * @hello_at: time of the last HELLO that was sent because it did not know this call
+ * @ends_at: end of its call, by its own account
  */
 struct coll_pace_peer {
 	uint64_t session;
@@ -27,24 +27,24 @@ struct coll_pace_peer {
 };
 
 /**
- * struct coll_pace - one rank
- * @agree: what it paces
- * @peers: by rank
+ * struct coll_pace - timing of this rank
+ * @agree: the agreement
+ * @peers: other ranks, by rank
  * @session: number of this call; lasts over calls
- * @timeout: of a call
- * @started: when this call began
- * @deadline: when it is over
+ * @timeout: time limit of a call in ms
+ * @started: beginning of this call
+ * @deadline: end of this call
  * @suspected: ranks that have been silent for too long to lead
- * @target: rank that leads as far as this one knows
- * @target_since: since when
- * @propose_at: when to propose, if this rank leads
- * @failed_ballots: ballots that failed although no member had died
- * @step: the step of @agree, and
- * @ballot: its ballot, when looked at last
- * @step_since: since when it has been that step of that ballot
- * @resend_at: when to say it again
- * @interval: after how long next
- * @decided_at: when the decision was known; 0: it is not
+ * @target: rank that this rank takes for the leader
+ * @target_since: time from which it has been
+ * @propose_at: time from which this rank proposes, if it leads
+ * @failed_ballots: number of ballots that failed although no member had died
+ * @step: step of @agree when it was last looked at
+ * @ballot: ballot of @agree then
+ * @step_since: time from which it has been that step of that ballot
+ * @resend_at: time of the next repetition
+ * @interval: interval to the repetition after it, in ms
+ * @decided_at: time at which the decision became known; 0: it is not
  */
 struct coll_pace {
 	struct coll_agree *agree;
@@ -66,18 +66,18 @@ struct coll_pace {
 	uint64_t decided_at;
 };
 
-/* A call begins; @peers and @agree are set. */
+/* Begin a call; @peers and @agree are set. */
 void coll_pace_begin(struct coll_pace *pace, uint64_t now, unsigned int timeout);
 
-/* A message is about to be sent: say of which call it is. */
+/* Fill in the calls and the time left of a message before it is sent. */
 void coll_pace_stamp(const struct coll_pace *pace, uint64_t now,
 		     struct coll_agree_message *message);
 
-/* A message has come. */
+/* Handle a message. */
 void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 		       const struct coll_agree_message *message);
 
-/* Do what is due.  Return: when there is more to do; the deadline is none of it. */
+/* Do what is due.  Return: the time at which more is due; the deadline is not considered. */
 uint64_t coll_pace_run(struct coll_pace *pace, uint64_t now);
 
 #endif /* COLL_PACE_H */

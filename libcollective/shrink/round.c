@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a rank does by itself for the group that coll_shrink() is to form. */
+/* This rank as a member of the group that coll_shrink() is forming. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "comm/device.h"
 #include "shrink/shrink.h"
 
-/* Descriptors that a new group needs while the old one is still there. */
+/* Number of descriptors that a new group needs while the old one still exists. */
 #define FILES	2
 
 void coll_shrink_abandon(void *env)
@@ -21,12 +21,12 @@ void coll_shrink_abandon(void *env)
 	coll_comm_free(shrink->child);
 	shrink->child = NULL;
 	shrink->connecting = false;
-	/* Why it failed does not matter when there is another one. */
+	/* The reason of its failure does not matter if another group follows. */
 	if (!shrink->agree.finished)
 		shrink->text[0] = '\0';
 }
 
-/* Ranks keep their order. */
+/* Members keep their order. */
 static unsigned int new_rank(const struct coll_ranks *members, unsigned int rank)
 {
 	unsigned int i, n = 0;
@@ -56,7 +56,10 @@ static int join(struct coll_shrink *shrink, const struct coll_value *value,
 	if (fd < 0)
 		return fd;
 	child->fd = fd;
-	/* The same door: to a rank that calls there this process still lives. */
+	/*
+	 * The new group takes over the socket: to a rank that uses the old port, this process
+	 * is alive.
+	 */
 	if (comm->settings.rejoin_fd >= 0) {
 		child->settings.rejoin_fd = fcntl(comm->settings.rejoin_fd, F_DUPFD_CLOEXEC, 0);
 		if (child->settings.rejoin_fd < 0)
@@ -82,7 +85,7 @@ int coll_shrink_join(void *env, const struct coll_value *value)
 	return coll_fail(&shrink->detail, err, "rank %d: %s", shrink->comm->rank, text);
 }
 
-/* A proposer has learned the places of others one by one. */
+/* A proposer has received the addresses of the others one by one. */
 static void collect_addresses(struct coll_shrink *shrink)
 {
 	const struct coll_value *value = &shrink->agree.formed;
@@ -113,7 +116,10 @@ static int begin_connect(struct coll_shrink *shrink)
 	return fcntl(child->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
-/* How it ends is told by coll_shrink_poll_connect(), since nothing may call back from here. */
+/*
+ * coll_shrink_poll_connect() connects and reports the result, because no function of the
+ * environment may call back.
+ */
 void coll_shrink_connect(void *env)
 {
 	struct coll_shrink *shrink = env;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A group of the ranks that are left of another one: coll_shrink().
+ * coll_shrink(): a group of the surviving ranks of another group.
  *
- * agree.c is what the ranks agree on, pace.c when they speak, shrink_door.c how, and
- * shrink_round.c what each does for the new group.  Here is the call, and what this rank's
- * module knows.  Documentation/shrink.rst says why two ranks never have two groups.
+ * agree.c decides which group, pace.c decides when to send, socket.c sends and receives, and
+ * round.c makes this rank a member.  This file has the call itself and asks the module for dead
+ * ranks.  Documentation/design/shrink.rst proves that two ranks never get different groups.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 #include "comm/device.h"
 #include "shrink/shrink.h"
 
-#define DEVICE_POLL_MS	100	/* between two looks at what the module knows */
+#define DEVICE_POLL_MS	100	/* interval at which the module is asked for dead ranks */
 
 /*
  * The module
  */
 
 /*
- * Before this rank accepts a group of fewer: its later death must not be given as the reason
- * why the old group failed.
+ * Leave the old group before this rank accepts a smaller one: its later death must not be given
+ * as the reason for the failure of the old group.
  */
 static int leave_old_group(void *env)
 {
@@ -47,7 +47,7 @@ static int leave_old_group(void *env)
 	return 0;
 }
 
-/* A rank whose death made the old group fail has accepted nothing. */
+/* A rank that died and thereby failed the old group has accepted nothing. */
 static void check_device(struct coll_shrink *shrink)
 {
 	const struct collective_reason *reason;
@@ -89,7 +89,7 @@ static const struct coll_agree_ops ops = {
  * Texts
  */
 
-/* Write the ranks as "rank 1, rank 2"; how many. */
+/* Write the ranks as "rank 1, rank 2".  Return: their number. */
 static unsigned int list(char *text, size_t size, const struct coll_ranks *ranks,
 			 unsigned int nranks)
 {
@@ -109,7 +109,7 @@ static unsigned int list(char *text, size_t size, const struct coll_ranks *ranks
 	return n;
 }
 
-/* Name the ranks that were left out although they may live. */
+/* Name the ranks that were left out although they may be alive. */
 static void report_left_out(const struct coll_shrink *shrink)
 {
 	const struct coll_ranks alive = coll_agree_alive(&shrink->agree);
@@ -140,7 +140,7 @@ static int report_timeout(struct coll_shrink *shrink)
 		return coll_fail(&shrink->detail, -ETIMEDOUT,
 				 "no group was formed before the deadline");
 	return coll_fail(&shrink->detail, -ETIMEDOUT,
-			 "no answer of %s; the others may be too few to form a group without",
+			 "no answer from %s; the other ranks may be too few for a group",
 			 text);
 }
 
@@ -190,7 +190,8 @@ static struct coll_shrink *shrink_new(struct coll_comm *comm)
 }
 
 /*
- * Messages that have arrived come first: a rank that slept looks at them before it acts.
+ * Run the agreement until it has finished or time is over.  Messages that have arrived are
+ * handled first: a rank that was stopped learns from them before it acts.
  */
 static void agree(struct coll_shrink *shrink)
 {
@@ -232,7 +233,7 @@ static int run(struct coll_shrink *shrink, unsigned int flags)
 		err = report_too_late(shrink);
 	else
 		err = shrink->agree.result;
-	/* A group that was accepted stays: it may have been decided. */
+	/* A group that was accepted is kept, since it may have been decided. */
 	shrink->agree.finished = true;
 	if (err)
 		coll_agree_end(&shrink->agree);
@@ -264,7 +265,7 @@ static int shrink(struct coll_comm *comm, unsigned int flags, struct coll_comm *
 		report_left_out(shrink);
 		*new = shrink->child;
 		shrink->child = NULL;
-		/* It is the child's now. */
+		/* The child has a duplicate of the rejoin port. */
 		coll_rejoin_port_close(&comm->settings);
 	}
 	coll_comm_set_failure(comm, err ? shrink->text : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside coll_shrink(): see Documentation/shrink.rst. */
+/* State of coll_shrink(): see Documentation/design/shrink.rst.  Private to shrink/. */
 #ifndef COLL_SHRINK_H
 #define COLL_SHRINK_H
 
@@ -8,27 +8,27 @@
 #include "shrink/pace.h"
 
 /**
- * struct coll_shrink - what belongs to a communicator that is being shrunk
+ * struct coll_shrink - state of a communicator that is being shrunk
  *
- * It is allocated by the first call and lives as long as the old communicator, because
- * what a rank has promised and accepted binds it in later calls.  Calls hold @comm's
- * order lock, and nothing else touches it.
+ * The first call allocates it, and it lives as long as the old communicator, because promises
+ * and accepted values bind the rank in later calls.  All fields are protected by
+ * @comm->split_lock.
  *
- * @comm: the old communicator
- * @agree: what is agreed on
- * @pace: when to speak
- * @peers: of @pace
- * @child: this rank's member of @agree.formed; NULL: none
- * @places: as a proposer, where the members are, by rank of the old group
- * @table: where the members are, by rank of the new group, as far as they are known
- * @table_ranks: which are
- * @table_id: the group that @table is of; 0: none
- * @connecting: CONNECT of @child is under way; its file is polled, too
- * @socket_error: the door is of no use; a negative errno
- * @polled_at: when the module was asked for the dead
- * @peer_text: the text that came with the message in hand; empty: none
- * @detail: text of this call's failure, in
- * @text: which
+ * @comm: old communicator
+ * @agree: agreement
+ * @pace: timing
+ * @peers: timing of the other ranks
+ * @child: member of @agree.formed; NULL: none
+ * @places: as a proposer, addresses of the members, by rank of the old group
+ * @table: addresses of the members, by rank of the new group
+ * @table_ranks: ranks of which @table has the address
+ * @table_id: id of the group of @table; 0: none
+ * @connecting: true if CONNECT of @child is under way; its file is polled as well
+ * @socket_error: error that makes the rejoin port unusable, negative errno; 0: none
+ * @polled_at: time at which the module was asked for dead ranks
+ * @peer_text: text of the message that is being handled; empty: none
+ * @detail: text of the failure of this call, in @text
+ * @text: buffer of @detail
  */
 struct coll_shrink {
 	struct coll_comm *comm;
@@ -48,30 +48,26 @@ struct coll_shrink {
 	char text[COLL_DETAIL_SIZE];
 };
 
-/* Free it, with a group that was accepted and not returned; NULL is ignored. */
+/* Free the state, and a group that was accepted but not returned; NULL is ignored. */
 void coll_shrink_free(struct coll_shrink *shrink);
 
-/*
- * shrink_door.c: messages
- */
+/* socket.c: messages */
 
-/* Send; what the network does not take is lost. */
+/* Send a message; if the network does not take it, it is lost. */
 void coll_shrink_send(void *env, const struct coll_agree_message *message);
 
-/* Wait for messages, until @until at most, and deal with them.  @broken may be set. */
+/* Wait for messages until @until and handle them.  May set @socket_error. */
 void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until);
 
-/* Deal with messages that have arrived already. */
+/* Handle messages that have arrived already. */
 void coll_shrink_receive_all(struct coll_shrink *shrink);
 
-/*
- * shrink_round.c: this rank's own part in a new group; struct coll_agree_ops
- */
+/* round.c: the member of a new group; functions of struct coll_agree_ops */
 int coll_shrink_join(void *env, const struct coll_value *value);
 void coll_shrink_connect(void *env);
 void coll_shrink_abandon(void *env);
 
-/* Has CONNECT ended?  Then the agreement is told. */
+/* Check whether CONNECT has ended, and report the result to the agreement. */
 void coll_shrink_poll_connect(struct coll_shrink *shrink);
 
 #endif /* COLL_SHRINK_H */

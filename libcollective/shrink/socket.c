@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The messages of coll_shrink(): datagrams through the door, what goes with them, and
- * what is refused.
- */
+/* Datagrams of coll_shrink(), sent and received by the rejoin port, and ICMP errors. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -18,7 +15,7 @@
 #include "comm/deadline.h"
 #include "shrink/shrink.h"
 
-/* So many datagrams are looked at before anything else is done, and some more a rank. */
+/* Maximum number of datagrams that are handled at once, in addition to a few for each rank. */
 #define BATCH	256
 
 static void set_socket_error(struct coll_shrink *shrink, int err, const char *what)
@@ -28,7 +25,10 @@ static void set_socket_error(struct coll_shrink *shrink, int err, const char *wh
 						 shrink->comm->rank, what, strerrordesc_np(-err));
 }
 
-/* May the network, or what it told of earlier datagrams, cause this?  Then one is lost. */
+/*
+ * Is it an error of the network, or of an earlier datagram?  Then a datagram is lost, and that
+ * is all.
+ */
 static bool is_packet_loss(int err)
 {
 	switch (err) {
@@ -76,7 +76,7 @@ static void transmit(struct coll_shrink *shrink, const struct coll_agree_message
 		set_socket_error(shrink, -errno, "send");
 }
 
-/* All places, by and by. */
+/* Send the addresses of all members, in several datagrams if necessary. */
 static void transmit_places(struct coll_shrink *shrink, const struct coll_agree_message *message)
 {
 	const struct coll_ranks *members = &message->value.members;
@@ -148,7 +148,7 @@ static bool same_socket(const struct sockaddr_storage *a, const struct sockaddr_
 	return same_address(a, b) && coll_address_port(a) == coll_address_port(b);
 }
 
-/* The address of a member: kept only if this rank proposes the group. */
+/* Note the address of a member if this rank proposes the group.  Return: false: malformed. */
 static bool take_address(struct coll_shrink *shrink, const struct coll_agree_message *message,
 			 const uint8_t *body, size_t length)
 {
@@ -163,7 +163,7 @@ static bool take_address(struct coll_shrink *shrink, const struct coll_agree_mes
 	return true;
 }
 
-/* Some addresses.  Return: true when all are there. */
+/* Note the addresses of some members.  Return: true if all are known. */
 static bool take_addresses(struct coll_shrink *shrink, const struct coll_agree_message *message,
 			   const uint8_t *body, size_t length)
 {
@@ -221,15 +221,13 @@ static void handle_datagram(struct coll_shrink *shrink, const uint8_t *bytes, si
 	if (message.kind == COLL_AGREE_UNABLE || message.kind == COLL_AGREE_GIVE_UP)
 		take_text(shrink, body, length);
 	coll_pace_receive(&shrink->pace, coll_deadline_now(), &message);
-	/* Another rank's reason, when that ended the call. */
+	/* If another rank's error ended the call, its text is the reason. */
 	if (shrink->agree.finished && shrink->agree.result && shrink->peer_text[0])
 		coll_fail(&shrink->detail, shrink->agree.result, "%s", shrink->peer_text);
 	shrink->peer_text[0] = '\0';
 }
 
-/*
- * Refusals
- */
+/* ICMP errors */
 
 static bool is_port_closed(const struct sock_extended_err *error)
 {
@@ -240,7 +238,7 @@ static bool is_port_closed(const struct sock_extended_err *error)
 		 error->ee_type == ICMPV6_DEST_UNREACH && error->ee_code == ICMPV6_PORT_UNREACH));
 }
 
-/* The host of a rank, and no other one, says that its door is closed. */
+/* Only an ICMP error from the host of the rank itself proves that its rejoin port is closed. */
 static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_extended_err *error,
 			      const struct sockaddr_storage *to)
 {
@@ -258,7 +256,7 @@ static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_exte
 	}
 }
 
-/* Return: whether there was one. */
+/* Return: true if there was one. */
 static bool read_icmp_error(struct coll_shrink *shrink)
 {
 	union {
@@ -289,7 +287,7 @@ static bool read_icmp_error(struct coll_shrink *shrink)
 	return true;
 }
 
-/* Return: whether there was one. */
+/* Return: true if there was one. */
 static bool read_message(struct coll_shrink *shrink)
 {
 	uint8_t bytes[COLL_SHRINK_MESSAGE_MAX + 1];
@@ -304,7 +302,10 @@ static bool read_message(struct coll_shrink *shrink)
 		handle_datagram(shrink, bytes, size, &from);
 		return true;
 	}
-	/* A refusal is reported here, too; its description is in the queue of errors. */
+	/*
+	 * Errors of earlier datagrams are also returned here; their details are in the error
+	 * queue.
+	 */
 	if (errno == EAGAIN)
 		return false;
 	if (!is_packet_loss(errno)) {

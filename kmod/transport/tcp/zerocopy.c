@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets whose fragments are the payload itself.
+ * Packets that refer to the payload itself, without a copy.
  *
  * MSG_SPLICE_PAGES makes one fragment of each page, and a packet has only 17 fragments.  Here a
  * fragment is as long as its folio.  The stack calls @sg_from_iter for this if a message has
