@@ -173,8 +173,9 @@ void bench_prepare_blocks(struct bench *bench, const struct trial *trial);
 /* Counts the elements of that input that have changed: it must not be written. */
 uint64_t bench_check_blocks(struct bench *bench, const struct trial *trial);
 
-/* Counts the wrong elements of a result that has a block of each rank. */
-uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial);
+/* Counts the wrong elements of a result that has a block of each rank, with values of @p. */
+uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial,
+			      const struct pattern *p);
 
 /* Counts the elements of a vector or one block of input that have changed. */
 uint64_t bench_check_send(struct bench *bench, const struct trial *trial);

@@ -44,7 +44,7 @@ void bench_deal(const struct bench *bench, const struct collective *collective,
 			     total * (k + 1) * (k + 2) / (n * (n + 1)) :
 			     (k + 1) * trial->count;
 
-		/* Block k of a paired collective is for the rank that adds up to k with this rank (modulo n). */
+		/* Paired: block k is for the rank r with r + this rank = k (modulo n). */
 		rank = collective->paired ? (k + n - bench->rank) % n : k;
 		trial->counts[rank] = end - first;
 		first = end;
@@ -82,14 +82,14 @@ uint64_t bench_check_blocks(struct bench *bench, const struct trial *trial)
 	return wrong;
 }
 
-uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial)
+uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial,
+			      const struct pattern *p)
 {
-	struct pattern p = bench_pattern(bench, trial);
 	uint64_t wrong = 0;
 	int rank;
 
 	for (rank = 0; rank < bench->nranks; rank++)
-		wrong += pattern_check_input(&p, rank,
+		wrong += pattern_check_input(p, rank,
 					     bench_block(bench->recv, trial, rank),
 					     trial->counts[rank]);
 	return wrong;

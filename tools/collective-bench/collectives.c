@@ -292,7 +292,9 @@ static int iallgatherv(struct bench *bench, const struct trial *trial,
 
 static uint64_t check_allgather(struct bench *bench, const struct trial *trial)
 {
-	return bench_check_gathered(bench, trial) +
+	struct pattern p = bench_pattern(bench, trial);
+
+	return bench_check_gathered(bench, trial, &p) +
 	       bench_check_send(bench, trial);
 }
 
@@ -485,14 +487,9 @@ static int ialltoallv(struct bench *bench, const struct trial *trial,
 static uint64_t check_alltoall(struct bench *bench, const struct trial *trial)
 {
 	struct pattern p = bench_pattern_block(bench, trial, bench->rank);
-	uint64_t wrong = bench_check_blocks(bench, trial);
-	int rank;
 
-	for (rank = 0; rank < bench->nranks; rank++)
-		wrong += pattern_check_input(&p, rank,
-					     bench_block(bench->recv, trial, rank),
-					     trial->counts[rank]);
-	return wrong;
+	return bench_check_blocks(bench, trial) +
+	       bench_check_gathered(bench, trial, &p);
 }
 
 /* ---- barrier: no buffer ---- */
