@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
-/* Symbols beside those of trace/events.h, which is of the same system. */
+/* Two headers of one trace system are in the same translation unit, so each names its variable. */
 #undef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR collective_fpu
 

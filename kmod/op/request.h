@@ -18,6 +18,7 @@ struct coll_buffer;
 struct coll_request;
 struct coll_requests;
 struct coll_wait;
+struct work_struct;
 
 /**
  * struct coll_completion_ops - where requests come from, if nobody waits for them

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
+/* See exec/fpu_events.h. */
 #undef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR collective
 

@@ -73,7 +73,7 @@ static int build_alltoall(struct coll_operation *operation, struct coll_comm *co
 						"the axis cannot be divided by the number of ranks");
 	if (send == COLL_IN_PLACE && split != concat)
 		return coll_operation_arg_error(operation, -EINVAL,
-						"in place both axes are the same");
+						"in place both axes must be the same");
 	for (i = 0; i < ndims; i++)
 		block[i] = shape[i];
 	block[split] /= comm->nranks;

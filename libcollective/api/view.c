@@ -91,7 +91,7 @@ int coll_view_build(struct coll_operation *operation, struct coll_comm *comm, in
 		return 0;
 	if (opcode == COLLECTIVE_REDUCE_SCATTER)
 		return coll_operation_arg_error(operation, -EOPNOTSUPP,
-						"blocks in rows are not reduced in place");
+						"a reduction with views cannot be in place");
 	operation->op.send = operation->op.recv;
 	if (opcode == COLLECTIVE_ALLTOALL) {
 		operation->layout.send = operation->layout.recv;

@@ -169,7 +169,7 @@ static int read_message(struct client *client, uint8_t *body, size_t max,
 	kind = bootstrap_read_head(head, max, length);
 	if (kind < 0) {
 		snprintf(why, BOOTSTRAP_FAIL_MAX,
-			 "what answers there is no rendezvous of this version");
+			 "the program that answers is no rendezvous of this version");
 		return kind;
 	}
 	err = read_all(client->fd, body, *length, deadline);
@@ -228,12 +228,12 @@ static int prove(struct client *client, const uint8_t *hello_sent, const uint8_t
 	uint8_t proof[COLL_PROOF_SIZE], answer[BOOTSTRAP_MESSAGE_MAX];
 
 	if (!settings->secured || length != BOOTSTRAP_CHALLENGE_SIZE)
-		return note_failed_attempt(client, -EPROTO, "it answered nonsense");
+		return note_failed_attempt(client, -EPROTO, "its answer is malformed");
 	coll_secret_prove(settings, COLL_SIDE_ROOT, hello_sent, BOOTSTRAP_HELLO_SIZE, message,
 			  proof);
 	if (!memeql_sec(proof, message + COLL_NONCE_SIZE, sizeof(proof)))
 		return note_failed_attempt(client, -EACCES,
-					   "what answers there does not know the group's secret");
+					   "the program that answers does not know the group's secret");
 	client->root_trusted = true;
 	coll_secret_prove(settings, COLL_SIDE_CLIENT, hello_sent, BOOTSTRAP_HELLO_SIZE, message,
 			  proof);
@@ -251,8 +251,8 @@ static int explain_rejection(struct client *client, int kind, const char *why)
 	if (kind >= 0)
 		return note_failed_attempt(client, client->root_trusted ? -EPROTO : -EACCES,
 					   client->root_trusted ?
-					   "it answered nonsense" :
-					   "what answers there does not ask for the group's secret");
+					   "its answer is malformed" :
+					   "the program that answers does not ask for the group's secret");
 	if (kind == -ETIMEDOUT && !why[0])
 		return note_failed_attempt(client, kind, "it does not answer");
 	/* Rank 0 closes connections when it ends, or when too many are unauthenticated. */
@@ -260,7 +260,7 @@ static int explain_rejection(struct client *client, int kind, const char *why)
 		return note_failed_attempt(client, kind, kind == -ECONNRESET || kind == -EPIPE ?
 					   "it closed the connection" : NULL);
 	if (!client->root_trusted) {
-		snprintf(text, sizeof(text), "it says without a proof: %s", why);
+		snprintf(text, sizeof(text), "it reports without a proof: %s", why);
 		return note_failed_attempt(client, kind == -EPROTO ? kind : -EACCES, text);
 	}
 	if (kind == -EAGAIN || kind == -EPROTO)
@@ -591,7 +591,7 @@ static const char *failure_text(int err)
 	case -ETIMEDOUT:
 		return "rank 0 at %s:%d was silent until the deadline";
 	case -EPROTO:
-		return "rank 0 at %s:%d broke the rendezvous";
+		return "rank 0 at %s:%d broke the protocol of the rendezvous";
 	default:
 		return "rank 0 at %s:%d went away while the group formed";
 	}

@@ -208,7 +208,7 @@ int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo 
 	}
 	err = lookup_start(lookup);
 	if (err) {
-		snprintf(text, COLL_RESOLVE_TEXT, "no thread to look it up: %s",
+		snprintf(text, COLL_RESOLVE_TEXT, "cannot start a thread to resolve the name: %s",
 			 strerrordesc_np(-err));
 		lookup_free(lookup);
 		return -EAGAIN;

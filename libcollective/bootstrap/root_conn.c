@@ -331,7 +331,7 @@ static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_
 	}
 	if (kind != BOOTSTRAP_HELLO ||
 	    bootstrap_read_hello(body, length, &conn->hello)) {
-		reject(root, conn, -EPROTO, "malformed greeting");
+		reject(root, conn, -EPROTO, "malformed HELLO");
 		return 0;
 	}
 	if (root->settings->secured != !!memcmp(conn->hello.nonce, none, sizeof(none))) {
@@ -380,13 +380,13 @@ static int protocol_error(struct bootstrap_root *root, struct bootstrap_conn *co
 	char from[COLL_ADDRESS_TEXT];
 
 	if (conn->rank < 0) {
-		reject(root, conn, -EPROTO, "does not speak this rendezvous");
+		reject(root, conn, -EPROTO, "malformed message");
 		return 0;
 	}
 	if (root->has_ended)
 		return bootstrap_conn_lost(root, conn);
 	coll_address_format(&conn->from, from);
-	return coll_fail(&root->failure, err, "rank %d (%s) broke the rendezvous", conn->rank,
+	return coll_fail(&root->failure, err, "rank %d (%s) broke the protocol of the rendezvous", conn->rank,
 			 from);
 }
 

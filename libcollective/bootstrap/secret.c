@@ -253,7 +253,7 @@ int coll_secret_fill(struct coll_settings *settings, const struct coll_config *c
 		return coll_fail(detail, -ENOMEM, "no memory");
 	err = find_key(secret->key, settings, config, detail);
 	if (!err && is_zero(secret->key))
-		err = coll_fail(detail, -EINVAL, "a secret of zeros is none");
+		err = coll_fail(detail, -EINVAL, "a secret must not be all zeros");
 	if (err) {
 		coll_secret_put(secret);
 		return err == -ENODATA ? 0 : err;

@@ -313,7 +313,7 @@ static int read_algorithms(struct coll_settings *settings, const char *text,
 		length = strcspn(item, ",");
 		if (read_algorithm(settings, item, length))
 			return coll_fail(detail, -EINVAL,
-					 "algorithm %.*s is not ring, tree or direct, perhaps with a collective and a colon before it",
+					 "algorithm %.*s is not ring, tree or direct, or such after COLLECTIVE:",
 					 (int)length, item);
 		if (!item[length])
 			return 0;
@@ -345,7 +345,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	if (err)
 		return err;
 	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
-		return coll_fail(detail, -EINVAL, "%d lanes: 1 to %d can be had",
+		return coll_fail(detail, -EINVAL, "%d lanes: there must be 1 to %d",
 				 config->lanes, COLLECTIVE_LANES_MAX);
 	if (name && !coll_config_name_valid(name))
 		return coll_fail(detail, -EINVAL,

@@ -56,7 +56,7 @@ static int import(struct coll_config *to, const struct coll_config *from,
 		return 0;
 	if (from->size < CONFIG_SIZE_MIN)
 		return coll_fail(detail, -EINVAL,
-				 "size of struct coll_config is %zu, and at least %d", from->size,
+				 "size of struct coll_config is %zu, but must be at least %d", from->size,
 				 CONFIG_SIZE_MIN);
 	for (i = size; i < from->size; i++)
 		if (((const char *)from)[i])

@@ -95,7 +95,7 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 		return err;
 	if (wide_scan(op))
 		return coll_operation_arg_error(operation, -EOPNOTSUPP,
-						"the group keeps sums of 16-bit floats in 32 bits, which scans cannot");
+						"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
 	operation->send_size = bytes;

@@ -20,7 +20,7 @@ static const struct {
 	{ EFAULT, "Memory that is not mapped, may not be written, or cannot be pinned" },
 	{ EOVERFLOW, "Count times the size of the type does not fit the address space" },
 	{ EBADMSG, "The ranks' calls do not match" },
-	{ EMSGSIZE, "More came than there was room for" },
+	{ EMSGSIZE, "The message is longer than the buffer" },
 	{ ECONNRESET, "The group has failed: a peer died, or left while it was needed" },
 	{ ETIMEDOUT, "The deadline passed" },
 	{ ECANCELED, "A rank cancelled the operation, or this one left the group" },
@@ -29,12 +29,12 @@ static const struct {
 	{ EBUSY, "In use: a rank by another process, or a request that is under way" },
 	{ EEXIST, "The group's name is in use with another id, size or lane count" },
 	{ EISCONN, "Joined or connected already" },
-	{ ENOTCONN, "The group is not up" },
+	{ ENOTCONN, "The group is not connected" },
 	{ EPERM, "The calling process is not the one that joined" },
 	{ ENOMEM, "Out of memory" },
 	{ EDQUOT, "Beyond RLIMIT_MEMLOCK (see ulimit -l) or the module's user_memory_mib" },
 	{ EMFILE, "Too many registered buffers or open files" },
-	{ ENOENT, "No such device, registered buffer or request; or it is over" },
+	{ ENOENT, "No such device, registered buffer or request; or the request has ended" },
 	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },
 	{ ENOSPC, "Too many messages and keyed operations of the group have failed" },
 	{ EINPROGRESS, "The group is still connecting" },
@@ -264,7 +264,7 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 	    comm->failure_instance == status.last.instance)
 		strcpy(detail, comm->failure);
 	else if (err)
-		snprintf(detail, sizeof(detail), "the device does not tell: %s",
+		snprintf(detail, sizeof(detail), "the device cannot be queried: %s",
 			 strerrordesc_np(-err));
 	else
 		detail_format(&status, last ? &status.last : &status.group, detail,

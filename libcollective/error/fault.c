@@ -68,7 +68,7 @@ static const char *mapping_fault(const struct mapping *mapping, bool write, uint
 		return "may not be read";
 	if (mapping->path[0] == '[' && strncmp(mapping->path, "[heap]", 6) &&
 	    strncmp(mapping->path, "[stack", 6) && strncmp(mapping->path, "[anon", 5))
-		return "is of a kind that cannot be pinned: the kernel's own";
+		return "is of a kind that cannot be pinned: memory of the kernel";
 	if (mapping->path[0] != '/')
 		return NULL;
 	if (!stat(mapping->path, &status)) {

@@ -140,7 +140,7 @@ static int report_timeout(struct coll_shrink *shrink)
 		return coll_fail(&shrink->detail, -ETIMEDOUT,
 				 "no group was formed before the deadline");
 	return coll_fail(&shrink->detail, -ETIMEDOUT,
-			 "no answer of %s; the others may be too few to form a group without",
+			 "no answer from %s; the other ranks may be too few for a group",
 			 text);
 }
 

@@ -2,9 +2,9 @@
 # The lines of selftests/bench/run as Markdown: verdicts on the targets, then a table for
 # each collective.  selftests/bench/report runs it.
 #
-# A figure is the median over the rounds of each round's median; +- is half of what lies
-# between the rounds' highest and lowest, in per cent of it.  A ratio is another system's
-# figure over ours: above 1 the project is quicker.
+# A figure is the median over the rounds of each round's median; +- is half of the distance
+# between the lowest and the highest round, in per cent of the figure.  A ratio is the figure of
+# another system over that of the project: above 1 the project is quicker.
 
 BEGIN {
 	FS = ","
@@ -57,7 +57,7 @@ $1 == "overlap" {
 	hidden_pure[$3, $4, $5] = hidden_pure[$3, $4, $5] " " $7
 }
 
-# Add @x to the set of @n members; whether it was new.
+# Adds x to the set of n members.  Returns 1 if it was new.
 function note(x, set, n,   i)
 {
 	for (i = 1; i <= n; i++)
@@ -75,7 +75,7 @@ function ascending(set, n,   i, j, t)
 		}
 }
 
-# Of a list with blanks; 0: it is empty.
+# Median of a list separated by blanks; 0: it is empty.
 function median(list,   n, a)
 {
 	n = split(list, a, " ")
@@ -92,7 +92,7 @@ function spread(list,   n, a)
 	return n ? 50 * (a[n] - a[1]) / median(list) : 0
 }
 
-function at(where, who, c, n, s) { return median(time[where, who, c, n, s]) }
+function at(where, name, c, n, s) { return median(time[where, name, c, n, s]) }
 
 function best(where, set, nset, c, n, s,   i, t, least)
 {
@@ -296,22 +296,22 @@ function link_table(   i, k)
 	print ""
 }
 
-function overlap_table(   by, i, k, nwho, w, who)
+function overlap_table(   by, i, k, nnames, w, names)
 {
 	if (!nhidden)
 		return
 	print "## Hidden behind computation, % (pure, us)\n"
-	nwho = split("collective openmpi-tcp mpich-tcp", who, " ")
+	nnames = split("collective openmpi-tcp mpich-tcp", names, " ")
 	split("cpu device", by, " ")
 	print "| size | by | collective | openmpi-tcp | mpich-tcp |"
 	print "| ---: | --- | ---: | ---: | ---: |"
 	for (k = 1; k <= nhidden; k++)
 		for (w = 1; w <= 2; w++) {
 			printf "| %s | %s |", size_name(hidden_sizes[k]), by[w]
-			for (i = 1; i <= nwho; i++)
-				if ((who[i], by[w], hidden_sizes[k]) in hidden)
-					printf " %.0f (%.0f) |", median(hidden[who[i], by[w], hidden_sizes[k]]),
-						median(hidden_pure[who[i], by[w], hidden_sizes[k]])
+			for (i = 1; i <= nnames; i++)
+				if ((names[i], by[w], hidden_sizes[k]) in hidden)
+					printf " %.0f (%.0f) |", median(hidden[names[i], by[w], hidden_sizes[k]]),
+						median(hidden_pure[names[i], by[w], hidden_sizes[k]])
 				else
 					printf " - |"
 			print ""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hosts without 127.0.0.1. */
+/* Addresses of ranks on hosts without 127.0.0.1. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -13,7 +13,9 @@
 #include "comm/comm.h"
 #include "tap.h"
 
-/* A group of one in a network namespace of its own, after @commands; @want: its address. */
+/*
+ * A group of one in a network namespace of its own, after @commands; @want: the expected address.
+ */
 static void alone(const char *commands, const char *want, int err)
 {
 	char text[COLL_DETAIL_SIZE] = "", addr[COLL_ADDRESS_TEXT] = "";

@@ -37,7 +37,7 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 		return 0;
 	}
 	coll_address_set_port(addr, 0);
-	/* It stays open as long as the process. */
+	/* The socket stays open until the process exits. */
 	listener = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (listener < 0 || bind(listener, (struct sockaddr *)addr, length) ||
 	    listen(listener, settings->nranks) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the environment makes of a process: a rank, a group of one, or an error. */
+/* What a process becomes by its environment: a rank, a group of one, or an error. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #define SECRET	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 /**
- * struct scene - an environment, and what follows
- * @set: NAME=VALUE, with blanks between
- * @config: what is said besides
- * @rank: of @nranks; @nranks 0: it is refused
- * @nranks: how many
- * @says: what the refusal has to name, with blanks between
+ * struct scene - an environment and its result
+ * @set: NAME=VALUE, separated by blanks
+ * @config: configuration in addition
+ * @rank: rank that the process becomes
+ * @nranks: number of ranks; 0: coll_init() fails
+ * @says: words that the error text must have, separated by blanks
  */
 struct scene {
 	const char *set;

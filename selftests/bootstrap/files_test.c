@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* More ranks than rank 0 may have files: they take turns. */
+/* More ranks than rank 0 may have open files: they connect in turn. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,13 +20,13 @@
 #define STACK_SIZE	(512 << 10)
 
 /**
- * struct rank - one of them, in a thread
+ * struct rank - one rank, in a thread
  * @rank: its number
- * @nranks: of how many
- * @port: of the rendezvous
- * @err: how it went
- * @right: the table is what it should be
- * @detail: text
+ * @nranks: number of ranks
+ * @port: port of the rendezvous
+ * @err: result of the rendezvous
+ * @right: true if the table of addresses is correct
+ * @detail: error text
  */
 struct rank {
 	int rank;
@@ -68,7 +68,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Rank 0 in a process that may have @files files, if the first three are what it has. */
+/* Run rank 0 in a process that may open @files files, beyond the first three. */
 static pid_t start_host(struct rank *host, unsigned int files)
 {
 	struct rlimit limit;
@@ -121,7 +121,7 @@ static void try(int nranks, unsigned int files, int port)
 	munmap(ranks, sizeof(*ranks) * RANKS_MAX);
 }
 
-/* With too few for anything it is said at once, and says how many it needs. */
+/* With too few files for any rank, coll_init() fails at once and says how many it needs. */
 static void test_none(int port)
 {
 	struct rank *ranks = mmap(NULL, 2 * sizeof(*ranks), PROT_READ | PROT_WRITE,

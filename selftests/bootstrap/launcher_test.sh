@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# collective-run leaves nothing behind, and loses no output.
+# collective-run leaves no process behind, and loses no output.
 set -uo pipefail
 n=0 failed=0
-# The unit ends the number: it is no beginning of another one.
+# The unit ends the number, so that it is no prefix of another number.
 mark=71.$$s
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,7 +23,7 @@ is()
 	result $status "$1"
 }
 
-# left NAME: no process that sleeps for $mark is there, in a second's time.
+# left NAME: check that within a second no process that sleeps for $mark is left.
 left()
 {
 	local i
@@ -39,7 +39,7 @@ left()
 # A rank behind a shell, and one that has left its session.
 program="setsid sleep $mark & sleep $mark; true"
 
-# started PID: wait until two ranks are there.
+# started PID: wait until two ranks run.
 started()
 {
 	local i
@@ -68,7 +68,7 @@ for signal in TERM INT HUP KILL; do
 	wait $pid 2>/dev/null
 	status=$?
 	[[ $signal == KILL ]] || is "SIG$signal gives its status" $((128 + $(kill -l $signal))) $status
-	# The child is told by the death of its parent, and ends them in steps.
+	# The launcher's child is signalled when its parent dies, and ends the ranks in steps.
 	[[ $signal == KILL ]] && sleep 0.5
 	left "SIG$signal leaves nothing"
 done
@@ -81,7 +81,7 @@ wait $pid
 is "the death of its child gives that status" 137 $?
 left "the death of its child leaves nothing"
 
-# Deaf ranks.
+# Ranks that ignore signals.
 for signal in INT TERM; do
 	start=$SECONDS
 	collective-run -n 2 -k 1 -- sh -c "trap '' INT TERM; $program" 2>"$work/err" &
@@ -96,7 +96,7 @@ for signal in INT TERM; do
 	left "and leaves nothing"
 done
 
-# A signal to the whole process group comes to the launcher's processes by two ways.
+# A signal to the process group reaches the launcher's processes directly and through the launcher.
 cat >"$work/tidy" <<-'END'
 	#!/usr/bin/perl
 	$SIG{TERM} = sub { select undef, undef, undef, 0.5; open my $f, '>', "$ARGV[0].done.$ENV{RANK}"; exit 0 };
@@ -112,7 +112,7 @@ wait $pid
 is "SIGTERM to the process group" 0 $?
 is "leaves the ranks their time" "tidied.done.0 tidied.done.1" "$(cd "$work" && echo tidied.done.*)"
 
-# Jobs in the background of a script ignore SIGINT; this one does not.
+# Background jobs of a script ignore SIGINT; this one must not.
 cat >"$work/polite" <<-'END'
 	#!/usr/bin/perl
 	$SIG{INT} = sub { exit 0 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Ranks, strangers and impostors at the rendezvous, and where rank 0 listens. */
+/*
+ * Ranks, unauthenticated clients and impostors at the rendezvous, and the address at which rank 0
+ * listens.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +27,7 @@ static void at(struct sockaddr_in *addr, const char *host, int port)
 	inet_pton(AF_INET, host, &addr->sin_addr);
 }
 
-/* A connection to the rendezvous, as soon as there is one. */
+/* Connect to the rendezvous as soon as it exists. Return: the socket. */
 static int call(const char *host, int port)
 {
 	struct sockaddr_in addr;
@@ -53,7 +56,7 @@ static int answer_at(const char *host, int port)
 	return fd;
 }
 
-/* Bytes until the other end closes; @ms at most. */
+/* Read until the other end closes, for @ms at most. Return: the number of bytes. */
 static size_t read_to_end(int fd, uint8_t *to, size_t size, unsigned int ms)
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };
@@ -96,7 +99,7 @@ static bool is_at(const struct sockaddr_storage *addr, const char *host)
 	return !strncmp(text, host, length) && text[length] == ':';
 }
 
-/* All succeed, and have rank 0 at @host. */
+/* Check that all ranks succeed and that rank 0 has the address @host. */
 static void expect_all(struct session *session, const char *host, const char *name)
 {
 	unsigned int failed = session_run(session);
@@ -109,7 +112,7 @@ static void expect_all(struct session *session, const char *host, const char *na
 		session_note(session);
 }
 
-/* A rank ends with @err, by @ms, and says @text. */
+/* True if a rank ended with @err within @ms, and its text has @text. */
 static bool ended(const struct session *session, int rank, int err, unsigned int ms,
 		  const char *text)
 {
@@ -130,7 +133,7 @@ static void test_plain(void)
 	expect_all(&session, "[::1]", "over IPv6");
 }
 
-/* One that reads, and one that never does, are there until the end. */
+/* Clients that are no rank stay until the end: one reads, one never does. */
 static void test_strangers(void)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
@@ -156,7 +159,7 @@ static void test_strangers(void)
 	close(fd[1]);
 }
 
-/* The group fails, and a rank that is late hears it although strangers are there. */
+/* The group fails. A late rank learns of it although other clients are connected. */
 static void test_late(void)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .timeout_ms = 5000 };
@@ -177,7 +180,7 @@ static void test_late(void)
 	close(fd[1]);
 }
 
-/* Whatever comes before a proof is no word of rank 0. */
+/* Bytes before a valid proof are not accepted as those of rank 0. */
 static void impostor(const char *name, const uint8_t *answer, size_t size)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
@@ -189,7 +192,7 @@ static void impostor(const char *name, const uint8_t *answer, size_t size)
 
 	session.members[0].start_ms = 900;
 	session_prepare(&session);
-	/* In this order, since the ranks would keep the socket open. */
+	/* In this order: the ranks would inherit the socket. */
 	session_start(&session);
 	one.fd = answer_at("127.0.0.1", session.port);
 	until = coll_deadline_in(600);
@@ -220,7 +223,7 @@ static void test_impostors(void)
 	impostor("a WAIT without a proof", answer, size);
 }
 
-/* The deadline holds, whatever the resolver does. */
+/* The deadline holds, however long the resolver takes. */
 static void test_resolver(void)
 {
 	struct session session = { .nranks = 2, .secured = true, .timeout_ms = 700 };
@@ -238,7 +241,7 @@ static void test_resolver(void)
 	expect_all(&session, NULL, "a name that is known a moment later");
 }
 
-/* The first address accepts and is silent, or drops everything. */
+/* The first address accepts but stays silent, or drops all packets. */
 static void test_silent(void)
 {
 	struct session session = { .nranks = 3, .secured = true };
@@ -258,7 +261,7 @@ static void test_silent(void)
 	close(fd);
 }
 
-/* A process that says it is rank 1, and goes, or stays and does nothing. */
+/* A process claims to be rank 1, and then closes, or stays silent. */
 static void test_stale(void)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1" };
@@ -354,7 +357,7 @@ static void test_where(void)
 		session_note(&session);
 }
 
-/* What one rank lacks all hear at once. */
+/* If one rank lacks a resource, all ranks get the error at once. */
 static void test_lack(void)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true };
@@ -381,8 +384,8 @@ static void test_lack(void)
 }
 
 /*
- * However few files a rank may have, all ranks succeed, or all fail at once.  The least that
- * the failure can be told with: rank 0 needs a listener and a connection, the others one.
+ * However few files a rank may have, all ranks succeed, or all fail at once. To report the
+ * failure, rank 0 needs a listener and a connection, and the others a connection.
  */
 static void test_files(const char *addresses)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* getaddrinfo() of the tests: names are what a process says that they are. */
+/* Replaces getaddrinfo() in the tests: a process sets the addresses of all names. */
 #ifndef RESOLVER_H
 #define RESOLVER_H
 
 #include <netdb.h>
 
-/* The linker makes the first of getaddrinfo(), and has the second called in its place. */
+/* The linker's --wrap: the first is getaddrinfo(), the second is called in its place. */
 int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		       struct addrinfo **where);
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		       struct addrinfo **where);
 
-/* The addresses of every name, with blanks between, in this order; NULL: there is none. */
+/* The addresses of every name, separated by blanks, in this order; NULL: no address. */
 extern const char *resolver_answer;
 
-/* For so long after the start of the process there is none; milliseconds. */
+/* Time after the start of the process during which names have no address; ms. */
 extern unsigned int resolver_delay_ms;
 
-/* It takes as long to answer. */
+/* Time that an answer takes; ms. */
 extern unsigned int resolver_slow_ms;
 
 #endif /* RESOLVER_H */

@@ -81,7 +81,7 @@ static void be_rank(const struct session *session, int rank)
 	stub_open_error = member->open_error;
 	stub_without_sockets = session->socketless;
 	if (member->job) {
-		/* Only a launcher tells of a job. */
+		/* Only a launcher sets a job. */
 		setenv("TORCHELASTIC_RUN_ID", member->job, 1);
 		snprintf(number, sizeof(number), "%d", rank);
 		setenv("RANK", number, 1);
@@ -108,7 +108,7 @@ static void be_rank(const struct session *session, int rank)
 		coll_comm_free(comm);
 	}
 	outcome->done = true;
-	/* The others connect to it. */
+	/* The other ranks connect to it. */
 	begin = coll_deadline_now();
 	for (i = 0; !outcome->err && i < session->nranks; i++)
 		while (!session->outcomes[i].done && coll_deadline_now() < begin + 5000)
@@ -123,7 +123,7 @@ void session_start_rank(struct session *session, int rank)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	be_rank(session, rank);
-	/* What has been abandoned to a thread is not a leak. */
+	/* _exit(): memory of an abandoned thread is not reported as a leak. */
 	_exit(0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ranks of a group, each a process that calls coll_init() and says how it went. */
+/* Ranks of a group, each a process that calls coll_init() and reports the result. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -12,16 +12,16 @@
 #define SESSION_RANKS_MAX	8
 
 /**
- * struct member - a rank; what is 0 or NULL is as in struct session
- * @answer: what its resolver says
- * @answer_after_ms: and since when
- * @slow_ms: and how long that takes
- * @start_ms: when it begins
- * @nranks: what it believes
- * @job: of its launcher
- * @files: that it may open, besides those that it has; 0: as it is
- * @open_error: of its device
- * @secret: it has another one, of this byte
+ * struct member - a rank; 0 or NULL means the value of struct session
+ * @answer: addresses that its resolver returns
+ * @answer_after_ms: time at which the resolver begins to return them; ms
+ * @slow_ms: time that each answer takes; ms
+ * @start_ms: time at which the rank starts; ms
+ * @nranks: number of ranks that it is configured with
+ * @job: job identifier of its launcher
+ * @files: number of files that it may open in addition; 0: no limit
+ * @open_error: error of opening its device
+ * @secret: a secret other than the group's, of this byte
  */
 struct member {
 	const char *answer;
@@ -36,12 +36,12 @@ struct member {
 };
 
 /**
- * struct outcome - of a rank
- * @done: it has returned
- * @err: of coll_init()
- * @ms: that it took
- * @detail: text
- * @peers: the addresses that it learned
+ * struct outcome - result of a rank
+ * @done: true if coll_init() has returned
+ * @err: result of coll_init()
+ * @ms: time that it took; ms
+ * @detail: error text
+ * @peers: addresses of the ranks that it learned
  */
 struct outcome {
 	bool done;
@@ -52,17 +52,17 @@ struct outcome {
 };
 
 /**
- * struct session - a group that begins
- * @nranks: how many
+ * struct session - a group that starts
+ * @nranks: number of ranks
  * @rendezvous: host:port; NULL: "name:PORT"
- * @secured: they have a secret
- * @insecure: they allow any address
- * @socketless: their devices have no sockets, which take files
- * @timeout_ms: of coll_init()
- * @members: by rank
- * @outcomes: by rank
- * @port: of the rendezvous
- * @pids: the processes
+ * @secured: true if the ranks have a secret
+ * @insecure: true if the ranks allow any address without a secret
+ * @socketless: true if their devices open no sockets, which count as files
+ * @timeout_ms: time limit of coll_init(); ms
+ * @members: configurations, by rank
+ * @outcomes: results, by rank
+ * @port: port of the rendezvous
+ * @pids: processes, by rank
  */
 struct session {
 	int nranks;
@@ -77,28 +77,28 @@ struct session {
 	pid_t pids[SESSION_RANKS_MAX];
 };
 
-/* A port that is free, and memory for the outcomes. */
+/* Choose a free port, and allocate memory for the outcomes. */
 void session_prepare(struct session *session);
 
-/* One rank, or all of them. */
+/* Start one rank, or all of them. */
 void session_start_rank(struct session *session, int rank);
 void session_start(struct session *session);
 
-/* Until all have ended; which of them did not return 0, as bits. */
+/* Wait for all ranks. Return: a mask of the ranks that did not return 0. */
 unsigned int session_wait(struct session *session);
 
-/* Both. */
+/* Start all ranks and wait for them. */
 unsigned int session_run(struct session *session);
 
-/* As notes: what the ranks say. */
+/* Print the results of the ranks as TAP comments. */
 void session_note(const struct session *session);
 
 /* The secret of all ranks. */
 extern unsigned char session_secret[32];
 
 /*
- * A network namespace with 127.0.0.1, ::1, 10.77.0.1 to 10.77.0.3, fd77::1 and fd77::2.
- * False: this process may not have one.
+ * Enter a network namespace with 127.0.0.1, ::1, 10.77.0.1 to 10.77.0.3, fd77::1 and fd77::2.
+ * Return: false if this process may not.
  */
 bool session_network(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose a group is: another user can neither join nor disturb it, and what has its
- * name in another network namespace is another group.
+ * Isolation of groups: another user can neither join nor disturb a group, and in another network
+ * namespace the same name is another group.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 #define NOBODY	65534
 
-/* Run it in a process of its own, that of another user. */
+/* Run @fn in a child process of another user. */
 static int as_nobody(int (*fn)(const void *arg), const void *arg)
 {
 	pid_t pid = fork();
@@ -41,7 +41,7 @@ struct visit {
 	const struct sockaddr_storage *addr;
 };
 
-/* To be the rank that is missing; then a group of one's own, which is allowed. */
+/* Try to join as the missing rank; then join a group of this user's own, which succeeds. */
 static int dial_unauthenticated(const void *arg)
 {
 	const struct visit *visit = arg;
@@ -71,14 +71,14 @@ TEST_F(open_device, another_user_does_not_join)
 	EXPECT_EQ(0, as_nobody(dial_unauthenticated, &visit));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
-	/* The place is still there for whom it is meant. */
+	/* The rank can still be joined by the right user. */
 	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
 	close(other);
 }
 
-/* Even with a file that was handed over. */
+/* Use a file that was inherited from another user. */
 static int meddle(const void *arg)
 {
 	const int *fd = arg;
@@ -107,7 +107,10 @@ TEST_F(two_ranks, another_user_does_not_meddle)
 	EXPECT_EQ(0, member_wait(self->fd[0], request, 0));
 }
 
-/* The same name, number and ranks: whoever is there does not meet those here. */
+/*
+ * Join the same name, rank and size: the members of the other namespace are not part of this
+ * group.
+ */
 static int elsewhere(const struct visit *visit)
 {
 	struct collective_join join;
@@ -118,7 +121,7 @@ static int elsewhere(const struct visit *visit)
 	fd = member_open();
 	join_valid(&join, visit->name, visit->id);
 	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
-	/* Nor can those be called from here. */
+	/* Nor can their addresses be reached from here. */
 	CHECK_EQ(-ECONNRESET, member_connect(fd, visit->addr, 2, 5000));
 	close(fd);
 	return 0;
@@ -145,7 +148,7 @@ TEST_F(open_device, namespaces)
 }
 
 /*
- * The device of a group, as packages make it
+ * The device's permissions, as packages set them
  */
 
 #define DEVICE		"/dev/collective"
@@ -168,7 +171,7 @@ FIXTURE_TEARDOWN(device)
 	EXPECT_EQ(0, chmod(DEVICE, self->before.st_mode & 07777));
 }
 
-/* Is it said what to do? */
+/* True if the message names what the user has to do. */
 static int locked_out(const void *arg)
 {
 	char detail[512] = "", line[256];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kernel memory that calls and peers make the module allocate: it counts against a limit of
- * the user's, is charged to the memory cgroup that joined, and is returned.
+ * Kernel memory that calls and peers make the module allocate counts against a limit of the user,
+ * is charged to the memory cgroup of the process that joined, and is freed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define OTHER_USER	65534
 #define MIB		(1024 * 1024)
 
-/* A rank of as many others as there can be, on as many lanes: some 40 MiB. */
+/* A rank with the maximum number of peers and lanes: about 40 MiB. */
 #define LARGE_RANKS	COLLECTIVE_RANKS_MAX
 #define LARGE_RANK	(LARGE_RANKS - 1)
 #define LARGE_LANES	COLLECTIVE_LANES_MAX
@@ -33,7 +33,7 @@ FIXTURE(account) {
 	int limit;
 };
 
-/* The limit's file stays open: it is changed by processes that could not open it. */
+/* Keep the file of the limit open: processes that cannot open it change the limit, too. */
 FIXTURE_SETUP(account)
 {
 	ASSERT_EQ(0, file_get(LIMIT, self->before, sizeof(self->before)));
@@ -55,7 +55,7 @@ static int limit_set(int limit, unsigned int mib)
 	return pwrite(limit, text, n, 0) == n ? 0 : -errno;
 }
 
-/* Run it in a process of its own, that of a user that the limit holds for. */
+/* Run @fn in a child process of a user that the limit applies to. */
 static int as_other_user(int (*fn)(int limit), int limit)
 {
 	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
@@ -105,7 +105,7 @@ static int large_join(struct large *large)
 			  LARGE_LANES, &large->addr);
 }
 
-/* Call as other ranks do, until one is refused; how many were not. */
+/* Connect as other ranks until a connection is refused. Return: the number accepted. */
 static unsigned int large_call(const struct large *large, int *fds, unsigned int n)
 {
 	struct raw_peer_config call = {
@@ -119,7 +119,7 @@ static unsigned int large_call(const struct large *large, int *fds, unsigned int
 	};
 	__u8 hello[512];
 
-	/* Those at distances that are powers of two have links since JOIN. */
+	/* Links at distances that are powers of two exist since JOIN. */
 	for (call.from = 0; call.from < n; call.from++) {
 		raw_peer_hello(&call, 0, 0, hello);
 		fds[call.from] = raw_peer_dial(&call, hello);
@@ -143,7 +143,9 @@ static int join_is_limited(int limit)
 
 	CHECK_EQ(0, limit_set(limit, 16));
 	CHECK_EQ(-EDQUOT, large_join(&large));
-	/* Nothing is kept of that: what fits is let in, and the file is like a new one. */
+	/*
+	 * The memory is free: a connection that fits is accepted, and the file can be used again.
+	 */
 	CHECK_EQ(0, member_join(large.fd, large.name, large.id, 0, 1, &addr));
 	close(large.fd);
 
@@ -153,7 +155,7 @@ static int join_is_limited(int limit)
 		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") > 30 * MIB);
 		CHECK_EQ(-EDQUOT, large_join(&other));
 		close(other.fd);
-		/* By LEAVE, and by the end of the file. */
+		/* End by LEAVE or by close(), in turn. */
 		if (i % 2)
 			CHECK_EQ(0, member_leave(large.fd));
 		close(large.fd);
@@ -185,7 +187,7 @@ TEST_F(account, privileged)
 /* Bytes of a block. */
 #define SCRATCH_BLOCK	(4U * MIB)
 
-/* Have two ranks begin an operation that takes half a MiB of scratch memory a lane. */
+/* Two ranks start an operation that takes half a MiB of scratch memory in each lane. */
 static int scratch_submit(const int *fd, __u8 *const *memory, __u64 *request)
 {
 	struct collective_op op = {
@@ -229,7 +231,7 @@ static int scratch_is_limited(int limit)
 	for (i = 0; i < 2; i++)
 		CHECK_EQ(0, member_wait(fd[i], request[i], 0));
 
-	/* Little more than what there is: the operation is refused, a small one is not. */
+	/* Slightly more than is in use: the operation is refused, a small one is not. */
 	mib = (member_value(name, 0, "memory_bytes") + member_value(name, 1, "memory_bytes")) /
 	      MIB + 2;
 	CHECK_EQ(0, limit_set(limit, mib));
@@ -240,7 +242,7 @@ static int scratch_is_limited(int limit)
 		CHECK_EQ(0, member_barrier(fd[1]));
 		CHECK_EQ(0, member_wait(fd[0], request[0], 0));
 	}
-	/* Enough for one at a time: each gives it back. */
+	/* Enough for one operation at a time: each frees its scratch memory. */
 	CHECK_EQ(0, limit_set(limit, mib + 2 * needed / MIB + 2));
 	for (i = 0; i < 30; i++) {
 		CHECK_EQ(0, scratch_submit(fd, memory, request));
@@ -266,7 +268,7 @@ static bool refused_once(const struct large *large)
 	return member_value(large->name, LARGE_RANK, "refused_connections") == 1;
 }
 
-/* Peers are let in as long as there is memory: as many the next time. */
+/* Peers are accepted while there is memory, and as many after it was freed. */
 static int links_are_limited(int limit)
 {
 	unsigned int n, last = 0, i;
@@ -279,7 +281,7 @@ static int links_are_limited(int limit)
 		n = large_call(&large, fds, 64);
 		CHECK(n >= 3 && n < 64);
 		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") <= 64 * MIB);
-		/* It is counted when it has been answered. */
+		/* A refusal is counted after it is sent. */
 		CHECK(refused_once(&large));
 		CHECK(!last || n == last);
 		last = n;
@@ -325,7 +327,7 @@ static void cgroup_unmake(void)
 	rmdir(CGROUP_ROOT);
 }
 
-/* For a while: it is let go of with the network's last references, and in batches. */
+/* Wait: the kernel uncharges memory with the last references to the network, and in batches. */
 static bool cgroup_below(long long mib)
 {
 	const __u64 end = now_ms() + 10000;
@@ -373,7 +375,7 @@ TEST_F(account, cgroup)
 	ASSERT_TRUE(flag_wait(&shared->flags, 0, 1, 60000));
 	joined = cgroup_mib();
 	EXPECT_LE(30, joined - before);
-	/* From another cgroup: work items make the links. */
+	/* From another cgroup: work items allocate the links. */
 	n = large_call(&shared->large, fds, ARRAY_SIZE(fds));
 	EXPECT_EQ(ARRAY_SIZE(fds), n);
 	called = cgroup_mib();

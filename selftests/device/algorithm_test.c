@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which algorithm a call gets: its own, the group's, or what AUTO means. */
+/* The algorithm of a call: its own, that of the group, or what AUTO stands for. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int broadcast(struct rank *r, unsigned int algorithm, size_t bytes)
 	return member_submit(r->fd, &op);
 }
 
-/* Messages that the root of a small broadcast sends; or a negative errno. */
+/* Return: the number of messages that the root of a small broadcast sends, or a negative errno. */
 static long long broadcast_fan(struct rank *r, unsigned int algorithm)
 {
 	long long before = rank_value(r, "bytes_sent");
@@ -36,7 +36,7 @@ static long long broadcast_fan(struct rank *r, unsigned int algorithm)
 	return err ? err : (rank_value(r, "bytes_sent") - before) / SMALL;
 }
 
-/* Along the ring the root sends to one, in a tree of four to two. */
+/* The root sends to one rank along the ring, and to two in a tree of four. */
 static int fans(struct rank *r)
 {
 	const unsigned int group = r->group->config.algorithm[COLLECTIVE_BROADCAST];
@@ -68,7 +68,7 @@ TEST(broadcast_of_a_group)
 
 static int without(struct rank *r)
 {
-	/* The group's choice is taken where there is one, a call's is not refused. */
+	/* The group's algorithm applies where it exists; a call's own is not refused. */
 	CHECK_EQ(0, broadcast(r, COLLECTIVE_ALGORITHM_AUTO, SMALL));
 	CHECK_EQ(-EOPNOTSUPP, broadcast(r, COLLECTIVE_ALGORITHM_DIRECT, SMALL));
 	return 0;
@@ -82,10 +82,10 @@ TEST(no_such_schedule)
 	EXPECT_EQ(0, group_run(&config, without, NULL));
 }
 
-/* An odd number of elements, of which each of RANKS has a chunk of more than 1 MiB. */
+/* A count not divisible by RANKS, with a chunk of more than 1 MiB for each rank. */
 #define SUMMED	((RANKS << 18) + 12345)
 
-/* Numbers whose sum depends on the order. */
+/* Numbers of which the sum depends on the order. */
 static void fill_uneven(float *x, unsigned int rank)
 {
 	unsigned int bits = 77 + rank, i;
@@ -111,7 +111,7 @@ static int sum(struct rank *r, unsigned int algorithm, const float *from, float 
 	return member_submit(r->fd, &op);
 }
 
-/* What AUTO does among ranks of one host is not known here, nor does it matter. */
+/* The algorithm that AUTO chooses among ranks of one host does not matter here. */
 static int sums(struct rank *r)
 {
 	static float in[SUMMED], ring[SUMMED], out[SUMMED];

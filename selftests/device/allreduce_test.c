@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Allreduce: groups of processes, every result looked at byte by byte.
- */
+/* Allreduce in groups of processes; every byte of every result is compared. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -24,7 +22,7 @@ static u64 expected(int type, int reduction, u32 nranks, u32 i)
 	return value;
 }
 
-/* All of them, made once and inherited by the ranks: the reference is slow. */
+/* All results, computed before the ranks are forked: the reference is slow. */
 struct answers {
 	u64 element[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT][PERIOD];
 };
@@ -53,7 +51,7 @@ static void both_make(struct both *both, const struct rank *r, int type, int red
 	}
 }
 
-/* One allreduce at given places, with guards around. */
+/* One allreduce at given addresses, with guards around both buffers. */
 static int reduce_at(struct rank *r, const struct both *both, int type, int reduction,
 		     size_t count, __u8 *send, __u8 *recv)
 {
@@ -80,8 +78,8 @@ FIXTURE_OF_SIZES(allreduce);
 #define AREA	(512 * 1024)
 
 /*
- * Every type and operation, counts that fit and that do not.  A NaN's bits are
- * the canonical ones, which a single rank does not make: it copies.
+ * Every type and operation, with counts that do and do not fill frames. The result has canonical
+ * NaNs, but a single rank copies its input.
  */
 static int rank_types(struct rank *r)
 {
@@ -101,7 +99,7 @@ static int rank_types(struct rank *r)
 		for (reduction = 0; reduction < COLLECTIVE_REDUCTION_COUNT; reduction++) {
 			if (!valid(type, reduction))
 				continue;
-			/* One rank has nothing to reduce, and only some of this. */
+			/* A single rank does not reduce and needs only some of these. */
 			both_make(&both, r, type, reduction);
 			for (i = 0; i < ARRAY_SIZE(counts); i += slow_machine() ? 2 : 1) {
 				bool in_place = (type + reduction + i) % 2;
@@ -179,7 +177,7 @@ TEST_F_TIMEOUT(allreduce, counts, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }
 
-/* All bytes that send and receive may begin at, in a page and across its end. */
+/* All offsets of send and receive buffers in a page and across its end. */
 static int rank_alignment(struct rank *r)
 {
 	static const int types[] = {
@@ -196,7 +194,7 @@ static int rank_alignment(struct rank *r)
 
 		both_make(&both, r, types[t], COLLECTIVE_SUM);
 		for (i = 0; i < 64; i += slow_machine() ? 5 * size : size) {
-			/* Ranks differ in where theirs are. */
+			/* Ranks use different offsets. */
 			const unsigned int a = (i + r->rank * size) % 64;
 			const unsigned int b = (i * 7 + r->rank * 3 * size) % 64;
 			const unsigned int c = 4096 - (i + size) % 64;
@@ -223,8 +221,8 @@ TEST_F_TIMEOUT(allreduce, alignment, 100)
 }
 
 /*
- * Whatever is still read after an operation is complete shows in somebody's
- * result, because it is garbage from then on.  Ranks are delayed differently.
+ * The input is overwritten as soon as an operation is complete. A late read of it would show in
+ * the result of some rank. Ranks are delayed differently.
  */
 static int rank_scribble(struct rank *r)
 {
@@ -278,7 +276,7 @@ TEST_F_TIMEOUT(allreduce, scribble, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_scribble, NULL));
 }
 
-/* Emulated machines need more than the usual half minute for some. */
+/* Emulated machines need more than the default timeout of 30 s for some tests. */
 FIXTURE(slow) {
 };
 
@@ -291,7 +289,7 @@ FIXTURE_TEARDOWN(slow)
 }
 
 /*
- * What is counted
+ * Statistics
  */
 
 struct count_case {
@@ -301,13 +299,13 @@ struct count_case {
 	bool registered;
 };
 
-/* Large chunks fill packets, so they are not all as long. */
+/* Large chunks fill packets, so that their lengths differ. */
 static bool about(long long value, long long want, size_t chunk)
 {
 	return llabs(value - want) <= (chunk < 65536 ? 0 : want / 64);
 }
 
-/* Of all ranks; they wait for each other. */
+/* Return: the sum of a statistic over all ranks. Synchronizes the ranks. */
 static long long group_value(const struct rank *r, const char *file)
 {
 	long long sum = 0;
@@ -349,7 +347,7 @@ static int rank_counters(struct rank *r)
 		CHECK_EQ(0, member_submit(r->fd, &op));
 	}
 	sent = rank_value(r, "bytes_sent");
-	/* Each of two sends both chunks, however long they are. */
+	/* Each of two ranks sends both chunks, whatever their lengths. */
 	if (r->nranks == 2) {
 		CHECK_EQ(payload, sent);
 		CHECK_EQ(payload, rank_value(r, "bytes_received"));
@@ -371,7 +369,7 @@ static int rank_counters(struct rank *r)
 	return 0;
 }
 
-/* The claim itself: above the eager limit no byte of payload is copied out. */
+/* Zero copy: above the eager limit no byte of payload is copied on the sending side. */
 TEST_F_TIMEOUT(slow, zero_copy, 100)
 {
 	static const struct count_case cases[] = {
@@ -431,7 +429,7 @@ TEST_F_TIMEOUT(allreduce, lanes, 100)
 			TH_LOG("%u lanes", config.lanes);
 }
 
-/* Some ranks' buffers are registered, some partly, some not. */
+/* The buffers of some ranks are registered, of some partly, of some not at all. */
 static int rank_registered(struct rank *r)
 {
 	const size_t count = 50000, bytes = count * sizeof(u32);
@@ -481,7 +479,7 @@ static void on_signal(int signal)
 {
 }
 
-/* A signal every few milliseconds; rank 0 comes late every time. */
+/* A signal every few milliseconds, while rank 0 is late each time. */
 static int rank_signals(struct rank *r)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = *(int *)r->arg };
@@ -515,9 +513,12 @@ static int rank_signals(struct rank *r)
 		do {
 			err = member_ioctl(r->fd, COLLECTIVE_IOC_SUBMIT, &submit);
 			if (err == -EINTR) {
-				/* Before it was given to the lanes there is no number. */
+				/*
+				 * A call that is interrupted before the lanes have it returns no
+				 * request.
+				 */
 				interrupted += !!submit.request;
-				/* Nobody looks at it again. */
+				/* No thread collects this request. */
 				if (submit.request)
 					memset(&submit.op, 0xff, sizeof(submit.op));
 			}
@@ -543,7 +544,7 @@ TEST_F_TIMEOUT(slow, signals, 100)
 	EXPECT_EQ(0, group_run(&config, rank_signals, &flags));
 }
 
-/* Several groups of the same processes, used in turn and left in any order. */
+/* Several groups of the same processes, used in turn and ended in any order. */
 #define GROUPS	4
 
 static int rank_groups(struct rank *r)
@@ -587,10 +588,10 @@ TEST_F_TIMEOUT(slow, groups, 100)
 	EXPECT_EQ(0, group_run(&config, rank_groups, NULL));
 }
 
-/* What the module may reduce by: who joins does it by what is set then. */
+/* The instruction sets with which the module may reduce; read at JOIN. */
 #define REDUCTIONS	"/sys/module/collective/parameters/reductions"
 
-/* One after the other joins a second group; @arg: each rank's instructions. */
+/* The ranks join a second group one after the other; @arg: instruction sets, by rank. */
 static int rank_instructions(struct rank *r)
 {
 	const char **names = r->arg;
@@ -611,7 +612,7 @@ static int rank_instructions(struct rank *r)
 	return member_leave(second.fd);
 }
 
-/* Ranks that reduce by different instructions all have the same, to the last bit. */
+/* Ranks that reduce with different instruction sets get the same bits. */
 TEST_F_TIMEOUT(slow, instructions, 100)
 {
 	static const char *const all[] = { "scalar", "avx2", "avx512" };
@@ -635,7 +636,7 @@ TEST_F_TIMEOUT(slow, instructions, 100)
 	EXPECT_EQ(0, file_set(REDUCTIONS, before));
 }
 
-/* Small operations one after the other: credit comes back, nobody runs away. */
+/* Many small operations: credit comes back, and no rank gets too far ahead. */
 static int rank_many(struct rank *r)
 {
 	const u32 rounds = slow_machine() ? 300 : 2000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups with a secret: who knows it is let in, and nobody else, whatever he says.
- * The proofs are made here once more (proof.h), as Documentation/wire.rst has them.
+ * Groups with a secret: only a peer that knows the secret is accepted. The test computes the
+ * proofs itself (hello_auth.h), according to Documentation/wire.rst.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ FIXTURE_TEARDOWN(secret)
 	close(self->fd[1]);
 }
 
-/* Rank @rank of two, with one lane. */
+/* Join as rank @rank of two, with one lane. */
 static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 {
 	struct collective_join join;
@@ -56,7 +56,7 @@ static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 	return err;
 }
 
-/* CONNECT of both: what rank 0's returned. */
+/* CONNECT of both ranks. Return: the result of rank 0. */
 static int meet(FIXTURE_DATA(secret) *self)
 {
 	int err;
@@ -69,7 +69,7 @@ static int meet(FIXTURE_DATA(secret) *self)
 	return member_connect(self->fd[0], self->addr, 2, 20000);
 }
 
-/* The group does what groups are for. */
+/* Check that an operation of the group succeeds. */
 static int works(FIXTURE_DATA(secret) *self)
 {
 	int mine[2] = { 20, 22 }, sum[2] = { 0, 0 }, i;
@@ -93,7 +93,7 @@ static int works(FIXTURE_DATA(secret) *self)
 	return 0;
 }
 
-/* How many connections rank 1 has refused. */
+/* Return: the number of connections that rank 1 has rejected. */
 static long long refused(FIXTURE_DATA(secret) *self)
 {
 	return member_value(self->name, 1, "refused_connections");
@@ -128,7 +128,7 @@ static void refuses(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *sel
 	EXPECT_EQ(-EACCES, meet(self));
 	ASSERT_EQ(0, member_status(self->fd[0], &status));
 	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
-	/* Who called is the one who knows. */
+	/* The reason names the rank with the right secret. */
 	EXPECT_EQ(1, status.group.rank_a);
 	EXPECT_TRUE(wait_rejected(self, 2));
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
@@ -151,7 +151,7 @@ TEST_F(secret, only_caller_has_one)
 }
 
 /*
- * Somebody who is not of the kernel's making
+ * A client that is not the module
  */
 
 struct talk {
@@ -160,7 +160,7 @@ struct talk {
 	__u8 confirm[HELLO_SIZE];
 };
 
-/* Rank 0's call of rank 1 for its control connection. */
+/* Make the call of rank 0 to rank 1 for a control connection. */
 static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 {
 	__u8 *c = talk->call;
@@ -187,7 +187,7 @@ static void confirm_make(struct talk *talk, const __u8 *secret)
 	hello_confirm(talk->call, talk->answer, secret, talk->confirm);
 }
 
-/* Say the call and hear the answer; the socket. */
+/* Send the call and receive the answer. Return: the socket. */
 static int converse(FIXTURE_DATA(secret) *self, struct talk *talk)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -201,7 +201,7 @@ static int converse(FIXTURE_DATA(secret) *self, struct talk *talk)
 	return -1;
 }
 
-/* Nothing more comes; the connection ends. */
+/* True if the connection ends without more bytes. */
 static bool hung_up(int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -222,7 +222,7 @@ TEST_F(secret, impostors)
 	ASSERT_EQ(0, enter(self, 0, right));
 	ASSERT_EQ(0, enter(self, 1, right));
 
-	/* Without a secret: told so. */
+	/* A call without a secret: the answer has an errno. */
 	call_make(self, &talk, 0);
 	talk.call[HELLO_SECURED] = 0;
 	fd = converse(self, &talk);
@@ -230,7 +230,7 @@ TEST_F(secret, impostors)
 	EXPECT_EQ(EACCES, talk.answer[HELLO_ERROR]);
 	EXPECT_TRUE(hung_up(fd));
 
-	/* Who is called proves it first, of these very words. */
+	/* The called rank proves first that it knows the secret, over this call. */
 	call_make(self, &talk, 7);
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
@@ -239,7 +239,7 @@ TEST_F(secret, impostors)
 	hello_prove(talk.call, talk.answer, 1, right, proof);
 	EXPECT_EQ(0, memcmp(proof, talk.answer + HELLO_PROOF, 32));
 
-	/* A wrong proof; the answer's own; none; garbage. */
+	/* A wrong proof, the proof of the answer, no proof, random bytes. */
 	confirm_make(&talk, wrong);
 	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	EXPECT_TRUE(hung_up(fd));
@@ -254,7 +254,7 @@ TEST_F(secret, impostors)
 		EXPECT_TRUE(hung_up(fd));
 	}
 
-	/* A good proof of other words: another lane, another rank. */
+	/* A valid proof of another call: another lane, another rank. */
 	call_make(self, &talk, 9);
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
@@ -263,7 +263,7 @@ TEST_F(secret, impostors)
 	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	EXPECT_TRUE(hung_up(fd));
 
-	/* What was right once is not again. */
+	/* Replay of a valid handshake. */
 	call_make(self, &talk, 11);
 	fd = converse(self, &talk);
 	ASSERT_LE(0, fd);
@@ -277,13 +277,16 @@ TEST_F(secret, impostors)
 	EXPECT_TRUE(hung_up(fd));
 
 	EXPECT_TRUE(wait_rejected(self, 8));
-	/* And nobody is the worse for it. */
+	/* The group still works. */
 	EXPECT_EQ(0, meet(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
 	EXPECT_EQ(0, works(self));
 }
 
-/* Who knows the secret is let in, whoever wrote him: it is the protocol as documented. */
+/*
+ * A client with the secret is accepted, whatever its implementation: the protocol is as
+ * documented.
+ */
 TEST_F(secret, client_with_secret)
 {
 	struct talk talk;
@@ -299,13 +302,13 @@ TEST_F(secret, client_with_secret)
 	ASSERT_LE(0, fd);
 	confirm_make(&talk, right);
 	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
-	/* A heartbeat: it is a control connection now. */
+	/* A PING arrives: this is a control connection now. */
 	EXPECT_EQ(sizeof(frame), recv(fd, frame, sizeof(frame), MSG_WAITALL));
 	EXPECT_EQ(0xc7, frame[0]);
 	close(fd);
 }
 
-/* Many who know everything but the secret take no place from who belongs there. */
+/* Many clients that know everything but the secret do not take the places of the ranks. */
 TEST_F(secret, crowd)
 {
 	int fd[100], i;
@@ -328,10 +331,10 @@ TEST_F(secret, crowd)
 }
 
 /*
- * Refused: what the caller is told
+ * Refused calls: what the caller is told
  */
 
-/* An answer is the call but for its stage and an errno, which is @error; or any, if that is 0. */
+/* True if the answer is the call, but for its stage and for @error; 0 is any errno. */
 static int echoed(const struct talk *talk, int error)
 {
 	__u8 answer[HELLO_SIZE];
@@ -349,7 +352,7 @@ static int echoed(const struct talk *talk, int error)
 	return 0;
 }
 
-/* Call rank 1 with something that is not so, and be refused. */
+/* Call rank 1 with one invalid field; check the refusal. */
 static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error)
 {
 	int fd = converse(self, talk);
@@ -360,7 +363,7 @@ static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error
 	return 0;
 }
 
-/* Some bytes of a call, and what they are instead. */
+/* Bytes of a call, and invalid values. */
 static const struct {
 	int at, len, error;
 	__u8 bytes[4];
@@ -392,11 +395,11 @@ static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
 			memset(talk.call + HELLO_PROOF, 3, PROOF_SIZE);
 		CHECK_EQ(0, refused_with(self, &talk, lies[i].error));
 	}
-	/* One side only has a secret. */
+	/* Only one side has a secret. */
 	call_make(self, &talk, secured ? 0 : 5);
 	talk.call[HELLO_SECURED] = !secured;
 	CHECK_EQ(0, refused_with(self, &talk, EACCES));
-	/* All is well but that nothing is known of the group. */
+	/* A valid call that names an unknown group. */
 	call_make(self, &talk, secured ? 5 : 0);
 	talk.call[HELLO_SECURED] = secured;
 	memset(talk.call + 16, 0, 48);
@@ -417,7 +420,7 @@ TEST_F(secret, refusal_echoes_secured)
 	EXPECT_EQ(0, refusals(self, right));
 }
 
-/* The connection that is there already is none of the caller's business either. */
+/* A second connection of one kind is refused, but its caller is not told why. */
 TEST_F(secret, refusal_of_second)
 {
 	struct talk talk;
@@ -469,7 +472,7 @@ TEST_F(secret, byte_order_of_caller)
 	EXPECT_EQ(0, works(self));
 }
 
-/* Rank 0 calls a rank 1 that is a socket: one that listens. */
+/* Rank 0 calls a rank 1 that is a listening socket. */
 static int listener(FIXTURE_DATA(secret) *self)
 {
 	socklen_t len = sizeof(self->addr[1]);
@@ -482,7 +485,7 @@ static int listener(FIXTURE_DATA(secret) *self)
 	return fd;
 }
 
-/* It answers the first call with the same, an errno, and perhaps in the other byte order. */
+/* Answer the first call with the same bytes and an errno, perhaps in the other byte order. */
 static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
 		   struct collective_status *status)
 {

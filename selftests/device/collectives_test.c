@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Broadcast, allgather and scan: groups of processes, every result looked at byte by
- * byte.
+ * Broadcast, allgather and scan in groups of processes; every byte of every result is compared.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -10,7 +9,7 @@
 #include "kselftest_harness.h"
 #include "lib/sizes.h"
 
-/* What a block of the result has to be on @rank. */
+/* Compute the expected block of the result of @rank. */
 static void period_result(struct period *period, const struct call *c, u32 rank, u32 block)
 {
 	const int size = reference_types[c->type].size;
@@ -35,7 +34,7 @@ static u32 call_blocks(const struct call *c, u32 nranks)
 	return c->opcode == COLLECTIVE_ALLGATHER ? nranks : 1;
 }
 
-/* Do it in @area, of which each half has room for the whole result and a page. */
+/* Run the call in @area; each half has space for the whole result and a page. */
 static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t half)
 {
 	const size_t size = reference_types[c->type].size, bytes = c->count * size;
@@ -45,7 +44,7 @@ static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t h
 	struct period period;
 	u32 k;
 
-	/* Ranks differ in where theirs are. */
+	/* Ranks use different offsets. */
 	send += r->rank * 3 * size;
 	recv += r->rank * size;
 	own = c->in_place ? recv : send;
@@ -66,7 +65,7 @@ static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t h
 	CHECK(all_are(recv - GUARD, 0x5c, GUARD));
 	CHECK(all_are(recv + blocks * bytes, 0x5c, GUARD));
 
-	/* Nothing writes what is sent, or what a broadcast does not ask for. */
+	/* The input does not change, nor a result that a broadcast does not ask for. */
 	CHECK(all_are(send - GUARD, 0x5c, GUARD));
 	CHECK(all_are(send + bytes, 0x5c, GUARD));
 	if (sends && !c->in_place) {
@@ -101,7 +100,7 @@ static const int opcodes[] = { COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER, COLLE
 
 FIXTURE_OF_SIZES(collectives);
 
-/* Every type, of a scan every operation; counts of both ways to send. */
+/* Every type, every operation of a scan; counts of both ways to send. */
 static int rank_types(struct rank *r)
 {
 	const size_t half = r->nranks * EAGER + 64 * 1024;
@@ -175,7 +174,7 @@ TEST_F_TIMEOUT(collectives, counts, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }
 
-/* Every root, with nothing between two of them that would hold a rank back. */
+/* Every root, without synchronization between operations. */
 static int rank_roots(struct rank *r)
 {
 	static const size_t counts[] = { 0, 1, 333, EAGER / 2, EAGER / 2 + 1, 50021 };
@@ -200,7 +199,7 @@ TEST_F_TIMEOUT(collectives, roots, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_roots, NULL));
 }
 
-/* Buffers that begin anywhere in a page, and end in another. */
+/* Buffers at all offsets in a page, and across its end. */
 static int rank_alignment(struct rank *r)
 {
 	static const int types[] = { COLLECTIVE_UINT8, COLLECTIVE_BFLOAT16, COLLECTIVE_FLOAT64 };
@@ -234,7 +233,7 @@ TEST_F_TIMEOUT(collectives, alignment, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_alignment, NULL));
 }
 
-/* A closed form, for who wonders what all the machinery above compares. */
+/* A result in closed form, which does not depend on the reference used above. */
 static int rank_golden(struct rank *r)
 {
 	const u32 n = r->nranks;
@@ -267,7 +266,7 @@ TEST_F(collectives, golden)
 	EXPECT_EQ(0, group_run(&variant->config, rank_golden, NULL));
 }
 
-/* Emulated machines need more than the usual half minute for some. */
+/* Emulated machines need more than the default timeout of 30 s for some tests. */
 FIXTURE(slow) {
 };
 
@@ -308,7 +307,7 @@ TEST_F_TIMEOUT(slow, lanes, 100)
 }
 
 /*
- * What is counted: above the eager limit no byte of payload is copied out
+ * Statistics: above the eager limit no byte of payload is copied on the sending side
  */
 
 struct count_case {
@@ -316,7 +315,7 @@ struct count_case {
 	u32 flags;
 };
 
-/* What the ring, or the chain, has a rank send. */
+/* The bytes that a rank sends along the ring or the chain. */
 static long long payload(const struct rank *r, const struct count_case *c)
 {
 	const u32 n = r->nranks, rank = r->rank;
@@ -371,7 +370,7 @@ TEST_F_TIMEOUT(slow, zero_copy, 100)
 	for (o = 0; o < ARRAY_SIZE(all); o++)
 		for (k = 0; k < ARRAY_SIZE(configs); k++)
 			for (i = 0; i < ARRAY_SIZE(counts); i++) {
-				/* A small one goes down a tree, or doubles. */
+				/* A small operation uses a tree or recursive doubling. */
 				if (!i && (all[o] == COLLECTIVE_BROADCAST ||
 					   all[o] == COLLECTIVE_SCAN))
 					continue;
@@ -388,7 +387,7 @@ TEST_F_TIMEOUT(slow, zero_copy, 100)
 }
 
 /*
- * What may not be asked for
+ * Refused calls
  */
 
 #define CALL(_opcode, ...) \
@@ -415,7 +414,10 @@ static int rank_refused(struct rank *r)
 	/* Only reductions have an order. */
 	REFUSED(-EINVAL, area, recv, COLLECTIVE_F_REPRODUCIBLE, BROADCAST, .count = 8);
 	REFUSED(-EINVAL, area, recv, COLLECTIVE_F_REPRODUCIBLE, ALLGATHER, .count = 8);
-	/* Overlaps; in an allgather with any block, one's own by another address too. */
+	/*
+	 * Overlapping buffers; of an allgather with any block, also if its own block has another
+	 * address.
+	 */
 	REFUSED(-EINVAL, recv + 7, recv, 0, SCAN, .count = 8);
 	REFUSED(-EINVAL, recv, recv + 7, 0, SCAN, .count = 8);
 	REFUSED(-EINVAL, recv + 1, recv, 0, ALLGATHER, .count = 8);
@@ -424,7 +426,7 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EINVAL, recv - 7, recv, 0, ALLGATHER, .count = 8);
 	if (!r->rank)
 		REFUSED(-EINVAL, recv + 7, recv, 0, BROADCAST, .count = 8);
-	/* Alignment, of what is looked at. */
+	/* Alignment, of buffers that the rank uses. */
 	REFUSED(-EINVAL, (char *)area + 2, recv, 0, ALLGATHER, .count = 8);
 	REFUSED(-EINVAL, area, (char *)recv + 2, 0, ALLGATHER, .count = 8);
 	REFUSED(-EINVAL, (char *)area + 2, (char *)area + 2, 0, BROADCAST, .count = 8);
@@ -436,11 +438,11 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EFAULT, NULL, recv, 0, ALLGATHER, .count = 8);
 	REFUSED(-EFAULT, area, NULL, 0, SCAN, .count = 8);
 	REFUSED(-EFAULT, NULL, NULL, 0, BROADCAST, .count = 8);
-	/* Nobody sends to himself. */
+	/* A rank cannot send to itself. */
 	REFUSED(-EINVAL, area, recv, 0, SEND, .root = r->rank, .count = 8);
 
 	CHECK_EQ(0, rank_value(r, "ops_submitted"));
-	/* What does not matter: where others than the root would send from. */
+	/* Ignored: the input of ranks other than the root. */
 	REFUSED(0, r->rank ? (int *)1 : area, recv, 0, BROADCAST, .count = 8);
 	REFUSED(0, area + 8, recv, 0, ALLGATHER, .count = 8);
 	REFUSED(0, 1, 3, 0, ALLGATHER, .count = 0);
@@ -455,7 +457,7 @@ TEST_F(slow, refused)
 	EXPECT_EQ(0, group_run(&config, rank_refused, NULL));
 }
 
-/* The root only reads: from a mapping, and from a buffer, that allow no more. */
+/* The root only reads: from a read-only mapping, and from a read-only buffer. */
 static int rank_read_only(struct rank *r)
 {
 	static const size_t counts[] = { 100, EAGER / 4 + 1, LARGE };

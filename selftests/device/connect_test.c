@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CONNECT: values, who is not there, and what becomes of waiting.
- */
+/* CONNECT: arguments, absent peers, and interrupted or nonblocking calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -41,7 +39,7 @@ TEST_F(open_device, connect_values)
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, after.state);
 }
 
-/* Nobody listens where rank 1 should be. */
+/* No rank listens at the address of rank 1. */
 TEST_F(open_device, connect_refused)
 {
 	struct sockaddr_storage peers[2];
@@ -58,7 +56,7 @@ TEST_F(open_device, connect_refused)
 	EXPECT_EQ(1, status.group.rank_a);
 }
 
-/* Somebody is there, but not who should be. */
+/* A rank of another group listens at the address. */
 TEST_F(open_device, connect_to_another_group)
 {
 	struct sockaddr_storage peers[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gather, scatter, alltoall, reduce and reduce_scatter: what goes directly from
- * rank to rank, over links made on demand.  Every result is looked at whole.
+ * Gather, scatter, alltoall, reduce and reduce_scatter: payload goes directly from rank to rank,
+ * over links made on demand. Every element of every result is compared.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 #define SPARE	0x5a5a5a5a
 
-/* Element @i of the block that @rank has for @to. */
+/* Return: element @i of the block that @rank has for @to. */
 static __u32 value(__u32 rank, __u32 to, __u64 i, __u32 round)
 {
 	__u32 h = rank * 0x9e3779b1U ^ to * 0x85ebca77U ^ (__u32)i * 0xc2b2ae3dU ^ round;
@@ -26,7 +26,7 @@ static __u32 value(__u32 rank, __u32 to, __u64 i, __u32 round)
 	return h ^ h >> 13;
 }
 
-/* Elements of what is small. */
+/* Elements of the largest eager block. */
 #define LIMIT	(COLLECTIVE_EAGER_LIMIT / sizeof(__u32))
 
 static void fill(__u32 *block, __u64 count, __u32 rank, __u32 to, __u32 round)
@@ -73,7 +73,7 @@ static bool spared(const __u32 *block, __u64 count)
 	return true;
 }
 
-/* One round's memory: a block of each rank, and one more that nobody may write. */
+/* Memory of one round: a block of each rank, and one more that must not change. */
 struct buffers {
 	__u64 count;
 	__u32 *send;
@@ -179,7 +179,7 @@ static int do_alltoall(struct rank *r, __u64 count, __u32 round)
 	return 0;
 }
 
-/* What is sent is replaced by what comes; a rank that is not in place need not know. */
+/* The input is replaced by the result. Other ranks need not know that a rank is in place. */
 static int do_swap(struct rank *r, __u64 count, bool in_place, __u32 round)
 {
 	struct buffers b;
@@ -236,7 +236,7 @@ static int do_reduce_scatter(struct rank *r, __u64 count, bool in_place, __u32 r
 	return 0;
 }
 
-/* The last one is more than a window of scratch. */
+/* The last count is more than a window of scratch memory. */
 static const __u64 counts[] = {
 	1, 0, 5, 1021, LIMIT, LIMIT + 1, 16384, 70001, 300007,
 };
@@ -251,7 +251,7 @@ static int every_count(struct rank *r)
 		__u64 count = counts[round];
 
 		for (root = 0; root < r->nranks; root++) {
-			/* Of large groups, and of much, one root in turn is enough. */
+			/* For large groups and counts, test one root a round. */
 			if (slow_machine() && root != round % r->nranks &&
 			    (count > 100000 || r->nranks > 4))
 				continue;
@@ -275,7 +275,7 @@ TEST_F_TIMEOUT(direct, every_count, 200)
 	ASSERT_EQ(0, group_run(&variant->config, every_count, NULL));
 }
 
-/* Many in a row, without a pause: what is early must wait for its turn. */
+/* Many operations in a row: frames that arrive early wait for their operation. */
 static int in_a_row(struct rank *r)
 {
 	__u32 round;
@@ -333,7 +333,7 @@ TEST_F_TIMEOUT(direct, refused, 60)
 	ASSERT_EQ(0, group_run(&variant->config, refused, NULL));
 }
 
-/* The last rank dies while the others exchange with it. */
+/* The last rank dies while the others exchange blocks with it. */
 static int bereaved(struct rank *r)
 {
 	struct collective_status status = { .size = sizeof(status) };
@@ -341,7 +341,7 @@ static int bereaved(struct rank *r)
 	int err = 0;
 
 	CHECK_EQ(0, do_alltoall(r, LIMIT + 1000, 1));
-	/* All have done it; some may not know that all have. */
+	/* All have completed it, but some may not know that the others have. */
 	err = member_barrier(r->fd);
 	if (r->rank + 1 == r->nranks) {
 		sleep_ms(50);
@@ -360,8 +360,8 @@ static int bereaved(struct rank *r)
 TEST_F_TIMEOUT(direct, bereaved, 60)
 {
 	if (variant->config.nranks == 1)
-		SKIP(return, "nobody is left");
-	/* The one that was killed. */
+		SKIP(return, "no rank would be left");
+	/* The rank that was killed. */
 	ASSERT_EQ(1, group_run(&variant->config, bereaved, NULL));
 }
 

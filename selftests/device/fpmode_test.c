@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Results do not depend on the floating-point mode of the threads that call: not on how
- * they round, nor on whether they flush subnormal numbers to zero.
+ * Results do not depend on the floating-point mode of the calling threads: neither on the
+ * rounding mode nor on flushing subnormal numbers to zero.
  */
 #include <fenv.h>
 #include <float.h>
@@ -15,7 +15,7 @@
 
 #define FPMODE_BYTES	(1024 * 1024U)
 
-/* Round up, or down, and flush to zero where there is a way to. */
+/* Round up or down, and flush to zero where the CPU can. */
 static void mode_odd(bool up)
 {
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ static void mode_default(void)
 	fesetenv(FE_DFL_ENV);
 }
 
-/* Bits of floats whose sums are rounded, and of some that are subnormal, by rank. */
+/* Bits of floats of which the sums are rounded, and of subnormal floats, by rank. */
 static void fill(void *memory, int type, unsigned int rank)
 {
 	__u32 *f32 = memory, i;
@@ -48,7 +48,7 @@ static void fill(void *memory, int type, unsigned int rank)
 	for (i = 0; i < FPMODE_BYTES / coll_type_size(type); i++)
 		switch (type) {
 		case COLLECTIVE_FLOAT32:
-			/* 1 or -1, and a little that is no half of the last bit; or 2^-130. */
+			/* 1 or -1, plus less than half of the last bit; or a subnormal number. */
 			f32[i] = i % 3 == 2 ? 0x00080000 + i % 64 :
 				 (rank ? 0x33000000 - i % 64 * 16 : 0x3f800000) |
 				 (i % 3 ? 0x80000000U : 0);
@@ -68,7 +68,7 @@ static void fill(void *memory, int type, unsigned int rank)
 		}
 }
 
-/* How many elements: by integers alone, in one frame, in many. */
+/* Sizes: reduced with integer instructions, in one frame, in many frames. */
 static const unsigned int fpmode_bytes[] = { 8, 64, 4096, FPMODE_BYTES };
 
 static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain, __u8 *odd)
@@ -92,7 +92,7 @@ static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain
 	return 0;
 }
 
-/* What it should be, by the processor itself. */
+/* Check the result against that of the CPU in the default mode. */
 static int right(struct rank *r, const __u8 *result)
 {
 	const float *f32 = (const float *)result;
@@ -114,9 +114,9 @@ static int right(struct rank *r, const __u8 *result)
 		memcpy(&bits[1], &f32[i], 4);
 		CHECK_EQ(bits[0], bits[1]);
 	}
-	/* A subnormal one has not been flushed. */
+	/* The subnormal result is not flushed. */
 	CHECK(f32[2] > 0 && f32[2] < FLT_MIN);
-	/* Nor has what is less than half of the last bit been rounded up. */
+	/* Less than half of the last bit is not rounded up. */
 	CHECK_EQ(1, f32[0] == 1);
 	return 0;
 }
@@ -152,7 +152,7 @@ TEST(results_do_not_depend_on_the_callers_mode)
 	EXPECT_EQ(0, group_run(&config, fpmode_rank, NULL));
 }
 
-/* The thread that waits reduces by itself, and so does a work item that interrupts it. */
+/* The waiting thread itself reduces, and a work item that interrupts it does, too. */
 TEST(results_do_not_depend_on_the_mode_of_bound_threads)
 {
 	const struct group_config config = { .nranks = 2, .lanes = 2, .bound = true };

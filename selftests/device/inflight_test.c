@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * As many requests in flight as there may be: what a group still tells its ranks
- * then, and how it ends.
+ * The maximum number of requests in flight: the group still delivers its control frames, and ends
+ * in order.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,12 +15,12 @@
 #define INFLIGHT	512
 #define LANES		8
 
-/* So much that every lane has a part. */
+/* Large enough that every lane has a part. */
 #define BYTES		(LANES * 256 * 1024UL)
 
 enum { FLAG_FULL, FLAG_FAILED };
 
-/* Emulated machines need more than the usual half minute for some. */
+/* Emulated machines need more than the default timeout of 30 s for some tests. */
 FIXTURE(slow) {
 };
 
@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(slow)
 {
 }
 
-/* A network of the test's own, whose sockets hold next to nothing. */
+/* A network namespace in which sockets have minimal buffers. */
 static int network_narrow(void)
 {
 	CHECK_EQ(0, unshare(CLONE_NEWNET));
@@ -56,7 +56,7 @@ static void *request_thread(void *arg)
 	return NULL;
 }
 
-/* The same operation many times, each in a thread of its own. */
+/* Submit the same operation many times, each in a thread of its own. */
 static int requests_begin(struct request *request, int fd, const struct collective_op *op)
 {
 	pthread_attr_t attr;
@@ -74,7 +74,7 @@ static int requests_begin(struct request *request, int fd, const struct collecti
 	return 0;
 }
 
-/* All of them have to end like this. */
+/* Check that all requests end with @want. */
 static int requests_end(struct request *request, int want)
 {
 	unsigned int i, others = 0;
@@ -136,8 +136,8 @@ static int rank_is_up(const struct rank *r)
 }
 
 /*
- * Every request of every lane has to be announced, granted and aborted, and for a
- * while none of it gets through: it has to wait, all of it.
+ * Every request of every lane is announced, granted and aborted, while no control frame gets
+ * through for a while: all frames are queued.
  */
 static int rank_all_fail(struct rank *r)
 {
@@ -145,7 +145,7 @@ static int rank_all_fail(struct rank *r)
 	struct collective_op op;
 
 	CHECK_EQ(0, op_large(r->fd, &op));
-	/* No two agree. */
+	/* All counts differ. */
 	op.count += r->rank;
 	CHECK_EQ(0, member_barrier(r->fd));
 	if (!r->rank) {
@@ -167,7 +167,7 @@ static int rank_all_fail(struct rank *r)
 
 TEST_F_TIMEOUT(slow, all_mismatch, 100)
 {
-	/* Silence is longer than any of this takes. */
+	/* The heartbeats allow more time than the test takes. */
 	const struct group_config config = {
 		.nranks = 2, .lanes = LANES, .heartbeat_ms = 5000,
 	};
@@ -176,7 +176,7 @@ TEST_F_TIMEOUT(slow, all_mismatch, 100)
 	EXPECT_EQ(0, group_run(&config, rank_all_fail, NULL));
 }
 
-/* One comes so late that every request of the other has failed. */
+/* Rank 1 is so late that every request of rank 0 has failed. */
 static int rank_all_late(struct rank *r)
 {
 	static struct request request[INFLIGHT];

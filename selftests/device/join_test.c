@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * JOIN: names, values, and who may have which place.
- */
+/* JOIN: arguments, and which user and process may join which rank. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -35,7 +33,7 @@ TEST_F(open_device, join_names)
 		EXPECT_EQ(-EINVAL, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join))
 			TH_LOG("name \"%s\"", bad[i]);
 	}
-	/* Something behind the end. */
+	/* A byte after the terminating NUL. */
 	join_valid(&join, "a", self->id);
 	join.name[39] = 'x';
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
@@ -85,7 +83,7 @@ TEST_F(open_device, join_values)
 	EXPECT_JOIN(-EINVAL, join.addr_len = ~0U);
 	EXPECT_JOIN(-EAFNOSUPPORT, join.addr[0] = AF_UNIX);
 	EXPECT_JOIN(-EAFNOSUPPORT, join.addr[0] = AF_UNSPEC);
-	/* 192.0.2.1 is nobody's. */
+	/* 192.0.2.1 is the address of no host. */
 	EXPECT_JOIN(-EADDRNOTAVAIL, memcpy(join.addr + 4, "\xc0\x00\x02\x01", 4));
 	ASSERT_EQ(0, member_status(self->fd, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
@@ -132,7 +130,7 @@ TEST_F(open_device, join_ports)
 	EXPECT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
 }
 
-/* Two files want one place; where they come from does not matter. */
+/* Two files join the same rank; their addresses do not matter. */
 TEST_F(open_device, join_taken)
 {
 	struct collective_status status;
@@ -170,11 +168,11 @@ TEST_F(open_device, join_taken)
 	ASSERT_EQ(0, member_status(other, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_NEW, status.state);
 
-	/* The refused one may still become something else. */
+	/* The refused file can join another rank. */
 	join_valid(&join, self->name, self->id);
 	join.rank = 1;
 	EXPECT_EQ(0, member_ioctl(other, COLLECTIVE_IOC_JOIN, &join));
-	/* A place is free again once its file is closed, or has left. */
+	/* A rank is free again when its file is closed, or after LEAVE. */
 	EXPECT_EQ(0, member_leave(other));
 	close(other);
 	other = member_open();
@@ -203,7 +201,7 @@ static void on_signal(int signal)
 	__atomic_add_fetch(&signals, 1, __ATOMIC_SEQ_CST);
 }
 
-/* From now on, every so often; the handler may let calls go on by themselves. */
+/* Send signals periodically; @flags are those of sigaction(). */
 static int signals_begin(int flags)
 {
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
@@ -217,7 +215,7 @@ static int signals_begin(int flags)
 
 #define SIGNALS	50
 
-/* A signal that comes while it is joined is nobody's concern, if the handler says so. */
+/* With SA_RESTART, a signal during JOIN is not seen by the caller. */
 TEST(join_signalled)
 {
 	struct sockaddr_storage addr;
@@ -236,7 +234,7 @@ TEST(join_signalled)
 	}
 }
 
-/* Nor the library's callers', whatever it says. */
+/* The library repeats JOIN, with and without SA_RESTART. */
 TEST(init_signalled)
 {
 	struct coll_config config = { .size = sizeof(config), .nranks = 1 };

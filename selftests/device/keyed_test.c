@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations that are named by a key: submitted in another order on every rank, many
- * at once, again and again; and what fails of them.
+ * Operations with keys: submitted in another order on each rank, many at once, repeatedly; and
+ * failures of them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(keyed)
 
 /**
  * struct use - one use of a key, in a thread of its own
- * @gate: it is submitted when this is unlocked
+ * @gate: unlocked when the operation is submitted
  */
 struct use {
 	pthread_t thread;
@@ -53,7 +53,7 @@ static struct collective_op sum_op(__u64 key, float *data, __u64 count)
 	};
 }
 
-/* What a rank has of a key in some round: no other key, or round, adds up to the same. */
+/* The input of a rank; sums of no two keys or rounds are equal. */
 static float value_of(unsigned int rank, __u64 key, unsigned int round)
 {
 	return rank + 1 + 8 * (key % 1000) + 8192 * round;
@@ -83,7 +83,7 @@ static void *use_thread(void *arg)
 	return NULL;
 }
 
-/* Another order on every rank: steps that have no divisor in common with KEYS. */
+/* Another order on each rank: steps that have no divisor in common with KEYS. */
 static unsigned int order(const struct rank *r, unsigned int i, unsigned int n)
 {
 	static const unsigned int step[] = { 1, 499, 7, 293 };
@@ -117,7 +117,7 @@ static int uses_run(struct rank *r, unsigned int n, unsigned int rounds)
 		unsigned int tries = 0;
 
 		pthread_mutex_unlock(&use[order(r, i, n)].gate);
-		/* The kernel may run threads in any order: let it be ours, at times. */
+		/* The kernel may run threads in any order: force this order at times. */
 		do {
 			CHECK_EQ(0, member_status(r->fd, &status));
 		} while (i % 8 == 0 && status.submitted <= i && rounds == 1 && tries++ < 200 &&
@@ -164,7 +164,7 @@ TEST_F_TIMEOUT(keyed, again, 180)
 	EXPECT_EQ(0, group_run(&config, rank_again, NULL));
 }
 
-/* The largest key there is, and operations without one in between. */
+/* The largest key, and operations without a key in between. */
 static int rank_mixed(struct rank *r)
 {
 	struct collective_op op;
@@ -177,7 +177,7 @@ static int rank_mixed(struct rank *r)
 		CHECK_EQ(0, member_submit(r->fd, &op));
 		CHECK_EQ(3, data[0]);
 		CHECK_EQ(0, member_barrier(r->fd));
-		/* The same key, for something else. */
+		/* The same key, for another call. */
 		op = (struct collective_op){
 			.opcode = COLLECTIVE_ALLGATHER,
 			.type = COLLECTIVE_FLOAT32,
@@ -204,7 +204,7 @@ TEST_F(keyed, mixed)
 	EXPECT_EQ(0, group_run(&config, rank_mixed, NULL));
 }
 
-/* A key names one operation at a time: the others begin in their turn. */
+/* A key names one operation at a time: further uses wait for their turn. */
 #define TURNS	40
 
 static int rank_turns(struct rank *r)
@@ -247,7 +247,7 @@ TEST_F(keyed, turns)
 	EXPECT_EQ(0, group_run(&config, rank_turns, NULL));
 }
 
-/* When one fails then so do all that were to come after it. */
+/* When one use fails, all later uses that were submitted fail. */
 static int rank_turns_fail(struct rank *r)
 {
 	float data[TURNS][8] = { 0 };
@@ -262,7 +262,7 @@ static int rank_turns_fail(struct rank *r)
 	for (i = 0; i < TURNS; i++) {
 		int err = member_wait(r->fd, request[i], 0);
 
-		/* The one before may not have been complete here. */
+		/* The use before it may not have completed on this rank. */
 		CHECK(err == (i < 3 ? 0 : -EBADMSG) || (i == 2 && err == -EBADMSG));
 	}
 	return member_barrier(r->fd);
@@ -275,7 +275,7 @@ TEST_F(keyed, turns_fail)
 	EXPECT_EQ(0, group_run(&config, rank_turns_fail, NULL));
 }
 
-/* Nothing is left of them when the group fails. */
+/* Uses that wait are released when the group fails. */
 static int rank_turns_end(struct rank *r)
 {
 	struct collective_op op;
@@ -304,7 +304,7 @@ TEST_F(keyed, turns_end)
 	EXPECT_EQ(1, group_run(&config, rank_turns_end, NULL));
 }
 
-/* What fails by key fails alone, and the key is spent. */
+/* A mismatch fails one use of a key; the group lives on. */
 static int rank_mismatch(struct rank *r)
 {
 	struct collective_op op;
@@ -327,7 +327,7 @@ TEST_F(keyed, mismatch)
 	EXPECT_EQ(0, group_run(&config, rank_mismatch, NULL));
 }
 
-/* Somebody never comes; and comes, after all. */
+/* A rank is late, and then calls all. */
 static int rank_late(struct rank *r)
 {
 	struct collective_op op;

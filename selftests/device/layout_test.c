@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Layouts: blocks that do not follow one another.  Every element of every buffer is
- * looked at, those between the blocks too; where they belong is said once more here,
- * by the indices of the arrays.
+ * Layouts: blocks that are not contiguous. Every element of every buffer is compared, also those
+ * between the blocks. The expected places are computed from array indices.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 #define EAGER	COLLECTIVE_EAGER_LIMIT
 #define GAP	0x5c
 
-/* Ranks differ in where in a page their buffers begin. */
+/* Ranks use different offsets in a page. */
 #define SHIFT	(3 * 8 * GROUP_RANKS_MAX)
 #define SLACK	(GUARD + SHIFT)
 
@@ -49,11 +48,11 @@ FIXTURE_OF_SIZES(layout);
  */
 
 /**
- * struct part - where the blocks of one buffer are
- * @dim: of one block
- * @blocks: how many there are
- * @axis: along which they follow one another...
- * @pitch: ...or, of one block, elements between two of its rows
+ * struct part - places of the blocks of one buffer
+ * @dim: dimensions of one block
+ * @blocks: number of blocks
+ * @axis: axis along which the blocks follow one another, if there are several
+ * @pitch: elements from one row to the next, if there is one block
  */
 struct part {
 	size_t dim[3];
@@ -67,7 +66,7 @@ static size_t part_count(const struct part *p)
 	return p->dim[0] * p->dim[1] * p->dim[2];
 }
 
-/* Elements of the array, with all that is between the blocks. */
+/* Return: the number of elements of the array, with the gaps between blocks. */
 static size_t part_length(const struct part *p)
 {
 	if (p->blocks == 1)
@@ -75,7 +74,7 @@ static size_t part_length(const struct part *p)
 	return part_count(p) * p->blocks;
 }
 
-/* Where an element of a block is, by the array's indices. */
+/* Return: the index of an element of a block, from the array indices. */
 static size_t part_where(const struct part *p, u32 block, size_t e)
 {
 	size_t index[3] = {
@@ -117,10 +116,10 @@ static struct collective_view part_view(const struct part *p)
  * struct call - one collective with views, on all ranks
  * @opcode: enum collective_opcode
  * @type: enum collective_type, an integer
- * @root: of a rooted one
- * @in_place: our own block, or the result, is in the other buffer
- * @send: of a rank that sends
- * @recv: of a rank that receives
+ * @root: root rank
+ * @in_place: true if the own block, or the result, is in the other buffer
+ * @send: buffer of a rank that sends
+ * @recv: buffer of a rank that receives
  */
 struct call {
 	int opcode;
@@ -153,7 +152,7 @@ static u64 element(const struct call *c, u32 rank, u32 block, size_t e)
 	return (h ^ h >> 29) & reference_mask(&reference_types[c->type]);
 }
 
-/* What has to be in a block of the result. */
+/* Return: the expected element of a block of the result. */
 static u64 result(const struct rank *r, const struct call *c, u32 block, size_t e)
 {
 	u64 sum = 0;
@@ -195,8 +194,8 @@ static int submit(const struct rank *r, const struct call *c, const void *send, 
 }
 
 /*
- * Do it in @area: the input, the result, and for each what it has to be afterwards,
- * in a quarter each.
+ * Run the call in @area. Its quarters are the input, the result, and the expected contents of
+ * both.
  */
 static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t quarter)
 {
@@ -222,7 +221,7 @@ static int call_check(struct rank *r, const struct call *c, __u8 *area, size_t q
 	memcpy(send - GUARD, sent - GUARD, quarter - SLACK);
 
 	if (c->in_place && c->opcode == COLLECTIVE_REDUCE_SCATTER) {
-		/* The result is our own block. */
+		/* The result is the own block. */
 		layout.recv = layout.send;
 		layout.recv.distance = 0;
 		own = r->rank * layout.send.distance;
@@ -262,7 +261,7 @@ static int call_run(struct rank *r, const struct call *c, __u8 *area, size_t qua
 	return err;
 }
 
-/* One buffer has a block of each rank along an axis; the other has one, in rows. */
+/* One buffer has a block of each rank along an axis; the other has one block, in rows. */
 static void call_shape(struct call *c, const struct rank *r, const size_t *dim, u32 axis)
 {
 	struct part many = { .blocks = r->nranks, .axis = axis };
@@ -312,7 +311,7 @@ static int shape_run(struct rank *r, struct call *c, const size_t *dim)
 			}
 			if (call_run(r, c, area, quarter))
 				return 1;
-			/* Of an alltoall it need not be the same one. */
+			/* Each rank may use another axis in an alltoall. */
 			if (c->opcode != COLLECTIVE_ALLTOALL)
 				break;
 		}
@@ -323,7 +322,10 @@ static int shape_run(struct rank *r, struct call *c, const size_t *dim)
 
 static int rank_axes(struct rank *r)
 {
-	/* Small and copied; with rows of a few elements, and of some pages. */
+	/*
+	 * Small blocks that are copied, with rows of a few elements; and blocks with rows of some
+	 * pages.
+	 */
 	static const size_t dims[][3] = {
 		{ 2, 3, 5 }, { 1, 1, 1 }, { 4, 1, 7 }, { 3, 70, 61 }, { 2, 2, 2500 },
 		{ 7, 1, 4099 },
@@ -352,7 +354,7 @@ TEST_F_TIMEOUT(layout, axes, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_axes, NULL));
 }
 
-/* Much of it, in rows of one element, of odd ones, and of many pages; all lanes. */
+/* Large blocks, in rows of one element, of an odd number, and of many pages; all lanes. */
 static int rank_large(struct rank *r)
 {
 	static const size_t dims[][3] = {
@@ -383,11 +385,11 @@ TEST_F_TIMEOUT(layout, large, 100)
  */
 
 /**
- * struct list - the blocks of one buffer
- * @blocks: how many; 0: it is not looked at
- * @counts: elements of each
- * @displs: where each begins
- * @packed: one follows the other, and nobody says so
+ * struct list - blocks of one buffer
+ * @blocks: number of blocks; 0: the buffer is not used
+ * @counts: elements of each block
+ * @displs: first element of each block
+ * @packed: true if the blocks are contiguous and no displacements are passed
  * @length: elements from the first to the last
  */
 struct list {
@@ -401,8 +403,8 @@ struct list {
 /**
  * struct vcall - one collective with counts, on all ranks
  * @base: the collective
- * @round: makes the counts
- * @most: elements of a block, about
+ * @round: seed of the counts
+ * @most: approximate number of elements of a block
  */
 struct vcall {
 	struct call base;
@@ -410,7 +412,7 @@ struct vcall {
 	size_t most;
 };
 
-/* Elements that one rank has for another, or one has at all: every rank knows. */
+/* Return: the elements from one rank for another, or of one rank; known to all ranks. */
 static size_t vcount(const struct vcall *v, u32 from, u32 to)
 {
 	const u32 h = hash(v->round, from, to);
@@ -425,7 +427,7 @@ static size_t vcount(const struct vcall *v, u32 from, u32 to)
 	}
 }
 
-/* What this rank's block is called, in a list of each rank's. */
+/* Return: the index of this rank's block in a list of all ranks. */
 static size_t vblock(const struct vcall *v, const struct rank *r, u32 block, bool sending)
 {
 	if (v->base.opcode != COLLECTIVE_ALLTOALL)
@@ -433,7 +435,7 @@ static size_t vblock(const struct vcall *v, const struct rank *r, u32 block, boo
 	return sending ? vcount(v, r->rank, block) : vcount(v, block, r->rank);
 }
 
-/* All blocks in any order, with gaps, or one after the other. */
+/* Place all blocks in any order, with gaps, or contiguously. */
 static void list_all(struct list *list, const struct vcall *v, const struct rank *r, bool sending)
 {
 	u32 order[GROUP_RANKS_MAX], i, k;
@@ -453,7 +455,7 @@ static void list_all(struct list *list, const struct vcall *v, const struct rank
 			list->length += hash(v->round, i, 11) % 4;
 		list->displs[k] = list->length;
 		list->length += list->counts[k];
-		/* What is nothing can be anywhere. */
+		/* An empty block may be anywhere. */
 		if (!list->counts[k] && hash(v->round, k, 13) % 2 && !list->packed)
 			list->displs[k] = ~0ULL;
 	}
@@ -630,7 +632,7 @@ TEST_F_TIMEOUT(layout, counts, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_counts, NULL));
 }
 
-/* A closed form, for who wonders what all the machinery above compares. */
+/* Results in closed form, which do not depend on the reference used above. */
 static int rank_golden(struct rank *r)
 {
 	const u32 n = r->nranks;
@@ -654,7 +656,7 @@ static int rank_golden(struct rank *r)
 			for (j = 0; j < 3; j++)
 				CHECK_EQ(k * 100 + i * 3 + j, all[(i * n + k) * 3 + j]);
 
-	/* And back: column block d of the sum of what every rank has. */
+	/* The reverse: column block d of the sum of the input of all ranks. */
 	c.opcode = COLLECTIVE_REDUCE_SCATTER;
 	layout.send = layout.recv;
 	memset(&layout.recv, 0, sizeof(layout.recv));
@@ -674,7 +676,7 @@ TEST_F(layout, golden)
 }
 
 /*
- * What may not be asked for
+ * Refused calls
  */
 
 static int rank_refused(struct rank *r)
@@ -711,7 +713,7 @@ static int rank_refused(struct rank *r)
 	(layout._side = (struct collective_view){ __VA_ARGS__ })
 #define COUNTS(_side) (layout._side##_counts = (uintptr_t)counts)
 #define DISPLS(_side) (layout._side##_displs = (uintptr_t)displs)
-	/* Where none belongs. */
+	/* A layout where none is allowed. */
 	REFUSED(-EINVAL, ALLREDUCE, 0, (void)0);
 	REFUSED(-EINVAL, BROADCAST, 0, (void)0);
 	REFUSED(-EINVAL, SCAN, COLLECTIVE_F_VECTOR, op.layout = 0);
@@ -744,11 +746,11 @@ static int rank_refused(struct rank *r)
 	REFUSED(-EOVERFLOW, ALLTOALL, 0, VIEW(send, 3, 1ULL << 62, 4));
 	REFUSED(-EOVERFLOW, ALLTOALL, 0, VIEW(send, 3, ~0ULL, 4));
 	REFUSED(-EOVERFLOW, ALLTOALL, 0, op.count = 1ULL << 61);
-	/* Nobody has so much memory. */
+	/* More memory than any machine has. */
 	REFUSED(-ENOMEM, ALLGATHER, 0, VIEW(recv, 2, 1ULL << 43, 6));
-	/* In place our block is where the other view has it. */
+	/* In place, the own block must be where the other view has it. */
 	REFUSED(-EINVAL, ALLGATHER, 0, (op.send = op.recv, VIEW(send, 3, 5, 0)));
-	/* From first to last they do not overlap, not even between the rows. */
+	/* The ranges from first to last element must not overlap, not even between rows. */
 	REFUSED(-EINVAL, ALLGATHER, 0, (op.send = op.recv + 16, VIEW(recv, 3, 4 * n + 20, 4)));
 	/* Counts. */
 	REFUSED(-EINVAL, ALLGATHER, COLLECTIVE_F_VECTOR, op.layout = 0);
@@ -782,7 +784,7 @@ static int rank_refused(struct rank *r)
 			(COUNTS(recv), counts[0] = ~0ULL, counts[1] = 2,
 			 op.count = counts[r->rank]));
 	}
-	/* All from the first element to the last is in the registered buffer, and mapped. */
+	/* The range from first to last element must be in the registered buffer, and mapped. */
 	CHECK_EQ(0, member_register(r->fd, recv, page, 0, &buffer));
 	REFUSED(-EINVAL, ALLGATHER, 0, (op.recv_buffer = buffer, VIEW(recv, 3, 600, 4)));
 	CHECK_EQ(0, member_unregister(r->fd, buffer));
@@ -792,7 +794,7 @@ static int rank_refused(struct rank *r)
 	CHECK_EQ(before.submitted, after.submitted);
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 
-	/* And all goes on. */
+	/* A valid call still succeeds. */
 	REFUSED(0, ALLGATHER, 0, VIEW(recv, 3, 4 * n, 4));
 	REFUSED(0, ALLGATHER, COLLECTIVE_F_VECTOR, (COUNTS(recv), DISPLS(recv)));
 	REFUSED(0, ALLTOALL, COLLECTIVE_F_VECTOR,
@@ -807,7 +809,7 @@ TEST_F(layout, refused)
 	EXPECT_EQ(0, group_run(&variant->config, rank_refused, NULL));
 }
 
-/* Ranks that do not agree. */
+/* Ranks with calls that differ. */
 static int rank_differs(struct rank *r)
 {
 	__u64 counts[GROUP_RANKS_MAX];
@@ -820,7 +822,7 @@ static int rank_differs(struct rank *r)
 	u32 i, round;
 
 	CHECK(area);
-	/* Two counts are the other way around, on one rank; small and large ones. */
+	/* Two counts are exchanged on one rank; small and large ones. */
 	for (round = 0; round < 4; round++) {
 		for (i = 0; i < r->nranks; i++)
 			counts[i] = round % 2 ? 9000 : 20;
@@ -846,7 +848,7 @@ static int rank_differs(struct rank *r)
 TEST_F(layout, differs)
 {
 	if (variant->config.nranks == 1)
-		SKIP(return, "nobody to disagree with");
+		SKIP(return, "needs two ranks");
 	EXPECT_EQ(0, group_run(&variant->config, rank_differs, NULL));
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A member's life after CONNECT, and the end of it.
- */
+/* The life of a member after CONNECT, and its end by LEAVE or close(). */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +24,7 @@ static void *pair_thread(void *arg)
 	return NULL;
 }
 
-/* The same operation on both, in two threads. */
+/* Submit on both ranks, in two threads. */
 static int pair_submit(const int *fd, const struct collective_op *a, const struct collective_op *b)
 {
 	struct pair_call call = { .fd = fd[0], .op = *a };
@@ -82,7 +80,7 @@ TEST_F(two_ranks, life)
 	EXPECT_EQ(21, status.completed);
 }
 
-/* A file that has been handed to another process is no use there. */
+/* Another process that has the file cannot use the member. */
 TEST_F(two_ranks, other_process)
 {
 	struct collective_status status;
@@ -105,7 +103,7 @@ TEST_F(two_ranks, other_process)
 		      member_register(self->fd[0], page, 64, 0, &buffer) == -EPERM ? 0 : 1);
 	ASSERT_EQ(pid, waitpid(pid, &code, 0));
 	EXPECT_EQ(0, code);
-	/* That it ended is no matter either. */
+	/* The end of that process does not matter to the member. */
 	ASSERT_EQ(0, member_status(self->fd[0], &status));
 	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
 	EXPECT_EQ(0, status.submitted);
@@ -138,7 +136,7 @@ TEST_F(two_ranks, leave_in_operation)
 	EXPECT_NE(0, member_barrier(self->fd[0]));
 }
 
-/* How long it takes who is the first to leave, ms. */
+/* Return: the time that LEAVE takes the first rank to leave; ms. */
 static int lone_leave(void)
 {
 	struct sockaddr_storage addr[2];
@@ -159,8 +157,8 @@ static int lone_leave(void)
 }
 
 /*
- * It waits until the other's TCP has acknowledged the end of their connections, which is done
- * at once: where it is put off that is for 40 ms at least.
+ * LEAVE waits until the peer's TCP has acknowledged the end of the connections, which it does at
+ * once. A delayed ACK would take at least 40 ms.
  */
 TEST(lone_leave_is_acknowledged)
 {
@@ -195,7 +193,7 @@ TEST_F(two_ranks, leave_then_anything)
 	EXPECT_TRUE(poll_fd.revents & POLLHUP);
 	ASSERT_EQ(0, member_status(self->fd[0], &status));
 	EXPECT_EQ(COLLECTIVE_STATE_LEFT, status.state);
-	/* The other one finds out when it needs it. */
+	/* The other rank notices when it needs the first. */
 	err = member_barrier(self->fd[1]);
 	EXPECT_EQ(-ECONNRESET, err);
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
@@ -203,7 +201,7 @@ TEST_F(two_ranks, leave_then_anything)
 	EXPECT_EQ(0, status.group.rank_a);
 }
 
-/* LEAVE in one thread while others submit and register. */
+/* LEAVE in one thread while other threads submit and register. */
 struct racer {
 	int fd;
 	bool stop;
@@ -258,7 +256,7 @@ TEST(leave_races_with_submit)
 	}
 }
 
-/* Whatever other threads are about while the member leaves, none of it is theirs then. */
+/* Other threads make calls while the member leaves; none of them succeeds afterwards. */
 static bool racing;
 
 static void *race_thread(void *arg)
@@ -297,13 +295,13 @@ static int rank_race(struct rank *r)
 	pthread_t thread[3];
 	int i;
 
-	/* Who leaves first would fail the others' CONNECT. */
+	/* Wait for all: a rank that left would fail the CONNECT of others. */
 	CHECK(flag_barrier(r->shared, 0, r->nranks));
 	racing = true;
 	for (i = 0; i < 3; i++)
 		CHECK_EQ(0, pthread_create(&thread[i], NULL, race_thread, r));
 	sleep_ms(r->rank % 3);
-	/* It is the first time that it is not busy that it leaves in good order. */
+	/* The rank leaves in order at the first LEAVE that does not return EBUSY. */
 	for (i = 0; i < 50; i++)
 		member_leave(r->fd);
 	racing = false;
@@ -325,7 +323,7 @@ TEST_F_TIMEOUT(slow, race, 120)
 		ASSERT_EQ(0, group_run(&config, rank_race, NULL));
 }
 
-/* An administrator says where lanes run; operations go on. */
+/* An administrator changes the CPUs of the lanes; operations go on. */
 static int cpus_write(const struct rank *r, const char *text)
 {
 	return member_set(r->group->name, r->rank, "cpus", text);
@@ -348,7 +346,7 @@ static int rank_cpus(struct rank *r)
 	CHECK_EQ(-EINVAL, cpus_write(r, "x"));
 	CHECK_EQ(0, file_get(path, text, sizeof(text)));
 	CHECK_EQ(0, strcmp(text, "0,0\n"));
-	/* Leave of one's own is not enough. */
+	/* The mode of the file is not enough: the writer needs the capability. */
 	CHECK_EQ(0, seteuid(65534));
 	CHECK_EQ(-EACCES, cpus_write(r, "0"));
 	CHECK_EQ(0, seteuid(0));

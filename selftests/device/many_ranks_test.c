@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank among more peers than eight bits count.  The peers are sockets that hold little, in
- * a network of their own: each takes part of a frame, and the rest when the test lets it.
+ * One rank with more peers than eight bits can count. The peers are sockets with small buffers,
+ * in a network namespace of the test. Each receives part of a frame, and the rest when the test
+ * reads it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,16 +19,16 @@
 #define PEERS		300
 #define BLOCK		COLLECTIVE_EAGER_LIMIT
 
-/* Of a socket of this network, in bytes: less than a block. */
+/* Buffer sizes of the sockets, in bytes: less than a block. */
 #define LITTLE		"4096 8192 8192"
 
 /**
  * struct crowd - a rank and its peers
- * @fd: the rank's file
- * @npeers: so many have called it
- * @peer: these
- * @scattered: the request
- * @send: a block for each peer and the rank
+ * @fd: file of the rank
+ * @npeers: number of peers that are connected
+ * @peer: these peers
+ * @scattered: request of the scatter
+ * @send: a block for each peer and for the rank
  * @recv: a block
  */
 struct crowd {
@@ -67,7 +68,7 @@ FIXTURE_TEARDOWN(many_ranks)
 	munmap(self->crowd.send, (PEERS + 2UL) * BLOCK);
 }
 
-/* The rank is the last one, so that all others call it. */
+/* The rank has the highest number, so that all others call it. */
 static int crowd_meet(struct crowd *crowd, unsigned int heartbeat_ms)
 {
 	struct sockaddr_storage addr[PEERS + 1];
@@ -103,7 +104,10 @@ static int crowd_meet(struct crowd *crowd, unsigned int heartbeat_ms)
 	return 0;
 }
 
-/* A block to each peer; all have called the same.  No frame has left before its peer reads. */
+/*
+ * Scatter a block to each peer; all have announced it. No frame is complete before its peer
+ * reads.
+ */
 static int crowd_scatter(struct crowd *crowd)
 {
 	struct collective_op op = {
@@ -132,7 +136,7 @@ static int parts_leave(struct crowd *crowd)
 	CHECK_EQ(0, crowd_meet(crowd, 60000));
 	CHECK_EQ(0, crowd_scatter(crowd));
 	for (unsigned int i = 0; i < PEERS; i++) {
-		/* Long enough for one that counts wrong to be done. */
+		/* Wait, so that a rank with a wrong count would complete. */
 		if (i % 50 == 0)
 			sleep_ms(200);
 		CHECK_EQ(-EINPROGRESS, member_wait(crowd->fd, crowd->scattered,
@@ -150,7 +154,7 @@ TEST_F_TIMEOUT(many_ranks, parts_of_frames, 240)
 	EXPECT_EQ(0, parts_leave(&self->crowd));
 }
 
-/* Peers end with a frame open to each: what it was of fails, and nothing is left. */
+/* The peers close, each with an incomplete frame: the operation fails and nothing leaks. */
 static int peers_end(struct crowd *crowd)
 {
 	int err;
@@ -170,7 +174,7 @@ TEST_F_TIMEOUT(many_ranks, peers_end, 240)
 	EXPECT_EQ(0, peers_end(&self->crowd));
 }
 
-/* The file closes. */
+/* The file is closed with incomplete frames to all peers. */
 static int file_closes(struct crowd *crowd)
 {
 	CHECK_EQ(0, crowd_meet(crowd, 3000));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory by mapping the device: what it is, what is refused, whom it counts against, and
- * that it needs nothing but itself.
+ * Memory that is mapped from the device: its contents, refused mappings, the limit that it counts
+ * against, and that it outlives the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,13 +40,13 @@ TEST_F(one_rank, zeroed_and_ours)
 	EXPECT_TRUE(all_are(at, 5, 4 * MIB + PAGE));
 	EXPECT_TRUE(all_are(other, 0, PAGE));
 	EXPECT_EQ(0, munmap(at, 4 * MIB + PAGE));
-	/* What comes back is zeroed again. */
+	/* A new mapping is zeroed. */
 	at = map(self->fd, 4 * MIB);
 	ASSERT_NE(NULL, at);
 	EXPECT_TRUE(all_are(at, 0, 4 * MIB));
 }
 
-/* Before a group is joined, too. */
+/* Also before JOIN. */
 TEST(refused)
 {
 	int fd = member_open(), reader = open("/dev/collective", O_RDONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ TEST(refused)
 	close(fd);
 }
 
-/* As anonymous memory does. */
+/* MADV_DONTNEED discards it, as for anonymous memory. */
 TEST_F(one_rank, dropped)
 {
 	__u8 *at = map(self->fd, MIB);
@@ -81,7 +81,7 @@ TEST_F(one_rank, dropped)
 	EXPECT_EQ(0, at[PAGE]);
 	at[2 * PAGE] = 1;
 	EXPECT_EQ(1, at[2 * PAGE]);
-	/* The kernel's own look at one that is not there. */
+	/* The kernel accesses a page that is not present. */
 	EXPECT_EQ(0, member_allreduce(self->fd, at + PAGE, at + MIB / 2, 8 * PAGE,
 				      COLLECTIVE_UINT8, COLLECTIVE_SUM));
 	EXPECT_TRUE(all_are(at + MIB / 2, 0, PAGE));
@@ -89,7 +89,7 @@ TEST_F(one_rank, dropped)
 	EXPECT_TRUE(all_are(at + 9 * PAGE, 6, MIB / 2 - 9 * PAGE));
 }
 
-/* In pieces of at least 16 pages mostly, however much has been going on here. */
+/* Most of it consists of compound pages of at least 16 pages, even on a fragmented machine. */
 TEST_F(one_rank, large_pieces)
 {
 	const size_t n = 8 * MIB / PAGE;
@@ -124,7 +124,7 @@ static int page_flags(int pagemap, int flags, const __u8 *at, __u64 *bits)
 	return pread(flags, bits, sizeof(*bits), frame * 8) == sizeof(*bits) ? 0 : -1;
 }
 
-/* A program that has received a part of a compound page cannot map it. */
+/* A program that receives part of a compound page over TCP cannot map it with zero copy. */
 TEST_F(one_rank, compound)
 {
 	const size_t n = MIB / PAGE + 3;
@@ -171,7 +171,7 @@ TEST_F(one_rank, used_after_unmapping)
 	EXPECT_TRUE(all_are(result, 0x77, MIB));
 	EXPECT_EQ(0, member_unregister(self->fd, op.send_buffer));
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
-	/* By who has read-only memory of it. */
+	/* By a rank with a read-only mapping of it. */
 	ASSERT_EQ(0, mprotect(result, MIB, PROT_READ));
 	op.send_buffer = 0;
 	op.send = op.recv;
@@ -237,7 +237,7 @@ TEST_F(one_rank, no_child_has_it)
 	EXPECT_TRUE(all_are(at, 4, MIB));
 }
 
-/* It counts for as long as any of it is there. */
+/* It counts until the last of it is unmapped. */
 TEST_F(one_rank, limit)
 {
 	__u8 *at;
@@ -249,7 +249,7 @@ TEST_F(one_rank, limit)
 	ASSERT_TRUE(drop_ipc_lock());
 	EXPECT_EQ(NULL, map(self->fd, MIB + 1));
 	EXPECT_EQ(EDQUOT, errno);
-	/* What was mapped without a limit does not count. */
+	/* Memory that was mapped without a limit does not count. */
 	EXPECT_EQ(0, munmap(at, 2 * MIB));
 	for (i = 0; i < 8; i++) {
 		__u32 buffer;
@@ -269,7 +269,7 @@ TEST_F(one_rank, limit)
 				      COLLECTIVE_SUM));
 }
 
-/* What is there again counts with the least piece, of two pages, besides what it was. */
+/* A page that is present again counts with its compound page of at least two pages, in addition. */
 TEST_F(one_rank, dropped_and_limit)
 {
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -303,7 +303,7 @@ TEST_F(one_rank, dropped_and_limit)
 	close(zero);
 }
 
-/* Between ranks: sent without a copy, and right. */
+/* Between ranks: sent without a copy, with correct results. */
 static int rank_exchange(struct rank *r)
 {
 	const size_t n = 4 * MIB;

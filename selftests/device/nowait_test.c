@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Operations that nobody waits for, or only later: SUBMIT with NOWAIT, and WAIT.
- */
+/* Operations that no thread waits for, or only later: SUBMIT with NOWAIT, and WAIT. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,7 +34,7 @@ static __u64 inflight(int fd)
 	return member_status(fd, &status) ? ~0ULL : status.inflight;
 }
 
-/* Without waiting for any of them. */
+/* Wait for completion with poll(), without WAIT. */
 static bool all_complete(int fd, unsigned int timeout_ms)
 {
 	const __u64 end = now_ms() + timeout_ms;
@@ -49,7 +47,7 @@ static bool all_complete(int fd, unsigned int timeout_ms)
 	return true;
 }
 
-/* Both ranks begin the same; rank r contributes r + 1 in each word. */
+/* Both ranks start the same operation; rank r has r + 1 in each word. */
 static int pair_start(const int *fd, __u32 *const *data, __u64 count, __u64 *request)
 {
 	__u64 i;
@@ -127,7 +125,7 @@ TEST_F(two_ranks, last_first)
 		}
 }
 
-/* All is done when somebody looks, for nobody has to. */
+/* All operations complete without a WAIT. */
 TEST_F(two_ranks, nobody_waits)
 {
 	const size_t bytes = 4 << 20;
@@ -151,7 +149,7 @@ TEST_F(two_ranks, nobody_waits)
 	}
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 
-	/* Nor is it the heartbeat, once a second, that goes on with them. */
+	/* They do not depend on the heartbeat of one second. */
 	begin = now_ms();
 	for (i = 0; i < 30; i++) {
 		ASSERT_EQ(0, pair_start(self->fd, data, WORDS, request));
@@ -183,10 +181,10 @@ TEST_F(two_ranks, only_look)
 	EXPECT_EQ(0, member_wait(self->fd[1], request[1], 0));
 	EXPECT_EQ(0, member_wait(self->fd[0], request[0], 0));
 
-	/* A request that is waited for is not a new one. */
+	/* A request that is waited for cannot be submitted. */
 	submit.request = 1;
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
-	/* Fields that belong to ANY, and those that belong to nobody. */
+	/* Fields of WAIT_ANY, and reserved fields. */
 	wait.count = 1;
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd[0], COLLECTIVE_IOC_WAIT, &wait));
 	wait.count = 0;
@@ -198,7 +196,7 @@ TEST_F(two_ranks, only_look)
 }
 
 /*
- * Many
+ * Many requests
  */
 
 #define MANY	200
@@ -223,7 +221,7 @@ static int rank_many(struct rank *r)
 				op[i].at[j] = (r->rank + 1) * (i + j);
 			CHECK_EQ(0, member_start(r->fd, &what, &op[i].request));
 		}
-		/* 77 has no divisor in common with 200. */
+		/* 77 and 200 have no common divisor. */
 		for (i = 0; i < MANY; i++) {
 			unsigned int k = (i * 77 + r->rank) % MANY;
 
@@ -245,7 +243,7 @@ TEST(many_in_flight)
 	EXPECT_EQ(0, group_run(&config, rank_many, NULL));
 }
 
-/* Those in flight count, and then those that nobody has collected. */
+/* Requests in flight count against the limit, and then those that are not collected. */
 TEST_F(two_ranks, limit)
 {
 	static __u64 request[2][INFLIGHT];
@@ -264,7 +262,7 @@ TEST_F(two_ranks, limit)
 	for (r = 0; r < 2; r++) {
 		ASSERT_TRUE(all_complete(self->fd[r], 10000));
 		EXPECT_EQ(-EAGAIN, member_start(self->fd[r], &barrier, &more[r]));
-		/* The oldest stays: only its number's place is taken. */
+		/* The oldest request stays valid; only its number's slot is reused. */
 		ASSERT_EQ(0, member_wait(self->fd[r], request[r][100], 0));
 	}
 	for (i = 0; i < 5; i++) {
@@ -295,7 +293,7 @@ TEST_F(two_ranks, deadline_without_a_waiter)
 	late.timeout_ms = 300;
 	patient.timeout_ms = 60000;
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	/* The later one's passes first. */
+	/* The deadline of the later operation expires first. */
 	ASSERT_EQ(0, member_start(self->fd[0], &patient, &request[0]));
 	ASSERT_EQ(0, member_start(self->fd[0], &late, &request[1]));
 	while (inflight(self->fd[0]) == 2 && now_ms() < begin + 5000)
@@ -311,7 +309,7 @@ TEST_F(two_ranks, deadline_without_a_waiter)
 	EXPECT_EQ(-ETIMEDOUT, member_wait(self->fd[0], request[1], 0));
 	EXPECT_EQ(-ENOENT, member_wait(self->fd[0], request[1], 0));
 
-	/* The other rank comes late, and the group lives. */
+	/* The other rank submits late, and the group lives on. */
 	patient.send = (uintptr_t)data[0];
 	patient.recv = (uintptr_t)data[0];
 	ASSERT_EQ(0, member_submit(self->fd[1], &patient));
@@ -333,10 +331,13 @@ TEST_F(two_ranks, deadline_with_a_waiter)
 	EXPECT_EQ(-ETIMEDOUT, member_wait(self->fd[0], request, 0));
 	EXPECT_LE(200, now_ms() - begin);
 	EXPECT_GT(1000, now_ms() - begin);
-	/* That it failed there is told; what was sent before would do for success. */
+	/*
+	 * It is told of the failure; the payload that it received before would suffice for
+	 * success.
+	 */
 	sleep_ms(200);
 	EXPECT_EQ(-ETIMEDOUT, member_submit(self->fd[1], &barrier));
-	/* One whose deadline has gone with it leaves nothing behind. */
+	/* A failed operation leaves no deadline behind. */
 	op.timeout_ms = 100;
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
 	ASSERT_EQ(0, member_submit(self->fd[1], &op));
@@ -375,11 +376,11 @@ TEST_F(two_ranks, signal)
 	ring(0, true);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(-EINTR, member_wait(self->fd[0], request[0], 0));
-	/* SUBMIT may go on with it, too. */
+	/* SUBMIT can continue a request, too. */
 	submit.request = request[0];
 	EXPECT_EQ(-EINTR, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
 	EXPECT_EQ(request[0], submit.request);
-	/* What has a time of its own is not begun again... */
+	/* A wait with a timeout is not restarted after a signal; one without is. */
 	ring(SA_RESTART, true);
 	wait.request = request[0];
 	EXPECT_EQ(-EINTR, member_ioctl(self->fd[0], COLLECTIVE_IOC_WAIT, &wait));
@@ -388,7 +389,7 @@ TEST_F(two_ranks, signal)
 	EXPECT_EQ(0, member_submit(self->fd[1], &barrier));
 	EXPECT_EQ(0, member_wait(self->fd[0], request[0], 0));
 
-	/* ... and what has not is. */
+	/* Without a timeout the wait is restarted. */
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &request[0]));
 	ring(SA_RESTART, true);
 	EXPECT_EQ(-ETIMEDOUT, member_wait(self->fd[0], request[0], 0));
@@ -434,7 +435,10 @@ TEST_F(two_ranks, two_waiters)
 	EXPECT_EQ(-EBUSY, member_wait(self->fd[0], waiter.request, 0));
 	submit.request = waiter.request;
 	EXPECT_EQ(-EBUSY, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
-	/* Nor one of several, of which the others are free again then. */
+	/*
+	 * A request cannot be waited for twice at a time, also as one of several. The others are
+	 * free afterwards.
+	 */
 	request[1] = waiter.request;
 	EXPECT_EQ(-EBUSY, member_wait_any(self->fd[0], &wait, request, 2));
 	EXPECT_EQ(0, wait.request);
@@ -452,7 +456,7 @@ TEST_F(two_ranks, two_waiters)
 	EXPECT_EQ(0, member_wait(self->fd[0], request[0], 0));
 }
 
-/* A thread for each request, all at once. */
+/* A thread for each request, all at the same time. */
 TEST_F(two_ranks, many_waiters)
 {
 	enum { N = 64 };
@@ -519,7 +523,7 @@ TEST_F(two_ranks, any)
 	}
 	EXPECT_EQ(0xaa, seen);
 
-	/* How it ended, and which. */
+	/* STATUS and WAIT_ANY: the result, and of which request. */
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &request[0]));
 	ASSERT_EQ(0, member_start(self->fd[0], &late, &request[6]));
 	EXPECT_EQ(-ETIMEDOUT, member_wait_any(self->fd[0], &wait, request, 7));
@@ -603,7 +607,7 @@ TEST_F(two_ranks, close_in_flight)
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < 100; i++)
 		ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
-	/* In the middle of one. */
+	/* In the middle of an operation. */
 	ASSERT_EQ(0, member_start(self->fd[1], &op, &request));
 	begin = now_ms();
 	close(self->fd[0]);
@@ -616,7 +620,7 @@ TEST_F(two_ranks, close_in_flight)
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 }
 
-/* A child has the file, and nothing else. */
+/* A child process has the file, but cannot use it. */
 TEST_F(two_ranks, other_process)
 {
 	static __u32 memory[2][WORDS];
@@ -642,7 +646,7 @@ enum { FLAG_STARTED };
 
 enum ending { END_KILL, END_EXEC, END_EXIT };
 
-/* Rank 1 ends with requests in flight, and none of its threads in the kernel. */
+/* Rank 1 exits with requests in flight, and with no thread in the kernel. */
 static int rank_end(struct rank *r)
 {
 	const enum ending *ending = r->arg;
@@ -654,7 +658,7 @@ static int rank_end(struct rank *r)
 	int i, err;
 
 	CHECK(data);
-	/* All have connected when it is over for one. */
+	/* Wait until all are connected, because a rank exits. */
 	err = member_barrier(r->fd);
 	for (i = 0; !err && i < 20; i++)
 		err = member_start(r->fd, &op, &request[i]);
@@ -675,7 +679,7 @@ static int rank_end(struct rank *r)
 	CHECK_EQ(0, member_status(r->fd, &status));
 	CHECK_EQ(COLLECTIVE_REASON_DEATH, status.group.kind);
 	CHECK_EQ(1, status.group.rank_a);
-	/* What nobody collects goes with the file. */
+	/* Requests that are not collected end with the file. */
 	close(r->fd);
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 	return 0;

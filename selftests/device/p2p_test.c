@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Messages from one rank to another: in order, or by their tags; and what happens when
- * the two ends do not agree.
- */
+/* Messages from one rank to another: in order, or by their tags; and ends that differ. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,7 +58,7 @@ static __s32 value(unsigned int from, unsigned int to, __u64 i, unsigned int rou
 
 static const __u64 counts[] = { 1, 0, 17, 2048, 2049, 70000, 5, MOST };
 
-/* Around the ring and back, of every size, without keys and with. */
+/* Messages of every size around the ring and back, without keys and with. */
 static int rank_ring(struct rank *r)
 {
 	unsigned int next = (r->rank + 1) % r->nranks, last = (r->rank + r->nranks - 1) % r->nranks;
@@ -101,7 +98,7 @@ TEST_F_TIMEOUT(p2p, ring, 100)
 	EXPECT_EQ(0, group_run(&config, rank_ring, NULL));
 }
 
-/* Small ones do not wait for their receiver, who takes them by tag. */
+/* Small messages do not wait for the receiver, which receives them by tag. */
 static int rank_tags(struct rank *r)
 {
 	__s32 data[64];
@@ -118,7 +115,7 @@ static int rank_tags(struct rank *r)
 		}
 		flag_set(r->shared, 0, 1);
 	} else if (r->rank == 3) {
-		/* A link is made by the lower rank: there is one when this is over. */
+		/* The lower rank makes the link: after this message it exists. */
 		CHECK_EQ(0, recv_it(r, 0, data, 1, 299));
 		CHECK_EQ(299, data[0]);
 		CHECK(flag_wait(r->shared, 0, 1, 20000));
@@ -141,7 +138,7 @@ TEST_F_TIMEOUT(p2p, tags, 100)
 	EXPECT_EQ(0, group_run(&config, rank_tags, NULL));
 }
 
-/* As many of one tag as one likes, small and large: they keep their order. */
+/* Any number of messages of one tag, small and large, keep their order. */
 #define QUEUE	60
 
 static int rank_queue(struct rank *r)
@@ -179,14 +176,14 @@ TEST_F_TIMEOUT(p2p, queue, 100)
 	EXPECT_EQ(0, group_run(&config, rank_queue, NULL));
 }
 
-/* More than the credit is sent ahead of what is asked for. */
+/* The eager messages need more credit than there is. */
 static int rank_crowd(struct rank *r)
 {
 	__s32 data[2048];
 	int i;
 
 	if (r->rank == 0) {
-		/* Only as many as there is credit for: these calls wait. */
+		/* The first messages use up the credit: these calls wait. */
 		for (i = 0; i < 5; i++) {
 			data[7] = i;
 			CHECK_EQ(0, send_it(r, 1, data, 2048, i));
@@ -227,7 +224,7 @@ static int rank_differ(struct rank *r)
 			tag = i;
 		if (r->rank == 0) {
 			err = send_it(r, 1, data, cases[i].sent, tag);
-			/* A small one may have left before anybody could know. */
+			/* A small message may have been sent before the mismatch was known. */
 			CHECK(err == -EBADMSG || (!err && cases[i].sent <= 2048));
 		} else if (r->rank == 1) {
 			CHECK_EQ(-EBADMSG, recv_it(r, 0, data, cases[i].wanted, tag));
@@ -242,7 +239,7 @@ static int rank_differ(struct rank *r)
 		CHECK_EQ(-EBADMSG, member_submit(r->fd, &op));
 	CHECK_EQ(0, member_barrier(r->fd));
 
-	/* All is well with what comes after it. */
+	/* Later messages succeed. */
 	if (r->rank == 0)
 		CHECK_EQ(0, send_it(r, 1, data, 70000, -1));
 	if (r->rank == 1)
@@ -258,7 +255,7 @@ TEST_F_TIMEOUT(p2p, differ, 100)
 	EXPECT_EQ(0, group_run(&config, rank_differ, NULL));
 }
 
-/* Nobody sends: only the receiver fails, and what comes of it later is dropped. */
+/* No rank sends: only the receiver fails, and a message that comes later is dropped. */
 static int rank_nobody(struct rank *r)
 {
 	struct collective_op op;
@@ -318,7 +315,7 @@ TEST_F(p2p, refused)
 	EXPECT_EQ(0, group_run(&config, rank_refused, NULL));
 }
 
-/* What comes with the end of a connection must not hide it. */
+/* Frames before the end of a connection must not hide the end. */
 static int last_word(struct rank *r)
 {
 	__s32 word = 7;

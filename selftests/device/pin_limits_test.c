@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pinned memory: who may pin how much, what it is counted as, and that it is
- * given back on every way out.
+ * Pinned memory: which limit it counts against, how it is counted, and that it is unpinned in
+ * every way that a member ends.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -60,10 +60,10 @@ TEST_F(one_rank, accounting)
 	ASSERT_EQ(0, member_register(fd, self->memory, MIB, 0, &a));
 	EXPECT_EQ(1024, pinned_kib());
 	EXPECT_EQ(MIB, rank_value(&self->rank, "pinned_bytes"));
-	/* Two bytes, two pages. */
+	/* Two bytes in two pages. */
 	ASSERT_EQ(0, member_register(fd, self->memory + 2 * MIB - 1, 2, 0, &b));
 	EXPECT_EQ(1024 + 8, pinned_kib());
-	/* The same once more counts once more. */
+	/* A second registration of the same memory counts again. */
 	ASSERT_EQ(0, member_register(fd, self->memory, MIB, COLLECTIVE_REGISTER_READ_ONLY, &c));
 	EXPECT_EQ(2048 + 8, pinned_kib());
 	EXPECT_NE(a, b);
@@ -74,7 +74,7 @@ TEST_F(one_rank, accounting)
 	EXPECT_EQ(0, member_unregister(fd, c));
 	EXPECT_EQ(0, pinned_kib());
 	EXPECT_EQ(0, rank_value(&self->rank, "pinned_bytes"));
-	/* Without a registration: only while it lasts. */
+	/* Memory that is not registered counts while its operation lasts. */
 	EXPECT_EQ(0, member_allreduce(fd, self->memory, self->memory + MIB, MIB,
 				      COLLECTIVE_UINT8, COLLECTIVE_SUM));
 	EXPECT_EQ(0, pinned_kib());
@@ -184,7 +184,7 @@ TEST_F(one_rank, limit)
 	__u32 a, b;
 
 	ASSERT_TRUE(memlock_limit(MIB));
-	/* Who has the capability has no limit. */
+	/* A process with CAP_IPC_LOCK has no limit. */
 	ASSERT_EQ(0, member_register(fd, self->memory, 2 * MIB, 0, &a));
 	EXPECT_EQ(0, member_unregister(fd, a));
 
@@ -206,7 +206,7 @@ TEST_F(one_rank, limit)
 	EXPECT_EQ(0, pinned_kib());
 }
 
-/* What was pinned under the limit is given back to it, whoever closes the file. */
+/* Memory that was pinned under a limit is returned to it, whichever process closes the file. */
 TEST_F(one_rank, limit_comes_back)
 {
 	int i, fd;
@@ -227,7 +227,7 @@ TEST_F(one_rank, limit_comes_back)
 	}
 }
 
-/* The pages found at REGISTER are used, whatever is mapped there later. */
+/* The pages found at REGISTER are used, even if others are mapped there later. */
 TEST_F(one_rank, unmapped_while_registered)
 {
 	const int fd = self->rank.fd;
@@ -271,7 +271,7 @@ TEST_F(one_rank, kinds_of_memory)
 	EXPECT_EQ(0, member_allreduce(fd, shared, file, MIB, COLLECTIVE_UINT8, COLLECTIVE_MAX));
 	EXPECT_EQ(0, memcmp(mine, file, MIB));
 	EXPECT_EQ(0, member_unregister(fd, buffer));
-	/* Beyond its end. */
+	/* Beyond the end of the file. */
 	ASSERT_EQ(0, ftruncate(shm, MIB / 2));
 	EXPECT_EQ(-EFAULT, member_allreduce(fd, file, file, MIB, COLLECTIVE_UINT8,
 					    COLLECTIVE_MAX));
@@ -281,7 +281,7 @@ TEST_F(one_rank, kinds_of_memory)
 	close(shm);
 }
 
-/* The program's own text is good enough to send from. */
+/* The read-only text of the program can be sent. */
 TEST_F(one_rank, read_only_memory)
 {
 	static const __u8 constant[4096] = { [0 ... 4095] = 9 };
@@ -315,7 +315,7 @@ static void *unregister_soon(void *arg)
 	return NULL;
 }
 
-/* Another thread takes the buffer away, and what is mapped there, in the middle. */
+/* Another thread unregisters and unmaps the buffer during an operation. */
 static int rank_unregister(struct rank *r)
 {
 	const bool unmap = *(bool *)r->arg;
@@ -363,7 +363,7 @@ TEST(unregister_in_operation)
 	EXPECT_EQ(0, group_run(&config, rank_unregister, &unmap));
 }
 
-/* A killed process leaves nothing that counts against its user. */
+/* The memory of a killed process no longer counts against the user. */
 static int rank_killed(struct rank *r)
 {
 	__u8 *memory = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE,
@@ -386,7 +386,7 @@ TEST(killed)
 	struct group group;
 	int round, i;
 
-	/* Two at once use all of it. */
+	/* Two operations at a time use the whole limit. */
 	ASSERT_TRUE(drop_ipc_lock());
 	ASSERT_TRUE(memlock_limit(4 * MIB));
 	for (round = 0; round < 4; round++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ports: how many a group needs, and what becomes of an operation for which there is none.
+ * Ports: how many a group needs, and operations for which none is free.
  *
- * Each test has a network of its own, with few ports.
+ * Each test has a network namespace of its own, with few ports.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,18 +19,18 @@
 #include "lib/open_device.h"
 #include "lib/machine.h"
 
-/* Where the ports are that a test leaves to the kernel. */
+/* The first of the ports that the kernel may choose. */
 #define FIRST	20000
 
-/* Of all in one process. */
+/* Ranks, all in one process. */
 #define RANKS	64
 
 /**
  * struct crowd - many ranks in one process
- * @n: how many
- * @family: of their addresses; 0: AF_INET
- * @fd: their files
- * @addr: where they listen
+ * @n: number of ranks
+ * @family: family of their addresses; 0: AF_INET
+ * @fd: files, by rank
+ * @addr: addresses, by rank
  */
 struct crowd {
 	unsigned int n;
@@ -110,7 +110,7 @@ static int crowd_connect(struct crowd *crowd)
 	return 0;
 }
 
-/* Every rank talks to every other one. */
+/* Every rank exchanges data with every other one. */
 static int crowd_alltoall(struct crowd *crowd)
 {
 	static int send[RANKS][RANKS], recv[RANKS][RANKS];
@@ -137,7 +137,7 @@ static int crowd_alltoall(struct crowd *crowd)
 	return 0;
 }
 
-/* MiB of this machine. */
+/* Return: the memory of this machine; MiB. */
 static unsigned long memory_mib(void)
 {
 	struct sysinfo info;
@@ -145,7 +145,7 @@ static unsigned long memory_mib(void)
 	return sysinfo(&info) ? 0 : info.totalram * info.mem_unit >> 20;
 }
 
-/* Neighbours do. */
+/* Only neighbours exchange data. */
 static int crowd_barrier(struct crowd *crowd)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
@@ -201,10 +201,10 @@ TEST_F_TIMEOUT(ports, host_full_of_links, 300)
 }
 
 /*
- * None left
+ * No port is free
  */
 
-/* Ports that are taken. */
+/* Number of ports that the test takes. */
 #define TAKEN	4
 
 static int ports_take(int *fd)
@@ -239,7 +239,7 @@ static struct collective_op message(int opcode, unsigned int peer, int *data)
 	};
 }
 
-/* Of 8 ranks rank 0 has no link to rank 3 before it needs one. */
+/* Of 8 ranks, rank 0 has no link to rank 3 before it needs one. */
 static int demand_fails(struct crowd *crowd)
 {
 	int data[2] = { 42, 0 }, taken[TAKEN], i;
@@ -253,7 +253,7 @@ static int demand_fails(struct crowd *crowd)
 	CHECK_EQ(0, crowd_connect(crowd));
 	CHECK_EQ(0, ports_take(taken));
 
-	/* At once, as often as it is tried, and no other rank is blamed. */
+	/* It fails at once, each time, and names no other rank. */
 	CHECK_EQ(0, member_start(crowd->fd[3], &recv, &request));
 	for (i = 0; i < 3; i++) {
 		begun = now_ms();
@@ -265,7 +265,7 @@ static int demand_fails(struct crowd *crowd)
 	CHECK_EQ(COLLECTIVE_REASON_NONE, status.last.kind);
 	CHECK_EQ(0, status.submitted);
 
-	/* And there is one again. */
+	/* A port is free again. */
 	CHECK_EQ(0, ports_set(30000, 1000));
 	CHECK_EQ(0, member_submit(crowd->fd[0], &send));
 	CHECK_EQ(0, member_wait(crowd->fd[3], request, 0));
@@ -281,7 +281,7 @@ TEST_F_TIMEOUT(ports, none_for_operation, 120)
 	EXPECT_EQ(0, demand_fails(&self->crowd));
 }
 
-/* CONNECT says so, has failed nothing, and goes on when it is called again. */
+/* CONNECT fails, but not the group; it succeeds when it is called again. */
 static int connect_fails(struct crowd *crowd)
 {
 	struct collective_status status;

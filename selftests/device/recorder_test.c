@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The flight recorder: what is recorded, how much of it, for how long, and who reads it.
+ * The flight recorder: the events that are recorded, how many are kept, for how long, and which
+ * users may read them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ static void file_path(char *path, size_t size, const char *group, unsigned int r
 	snprintf(path + strlen(path), 12, "/%u", rank);
 }
 
-/* All that is left of a file; NULL when it cannot be read. */
+/* Return: the rest of a file; NULL if it cannot be read. */
 static char *read_rest(int fd)
 {
 	size_t room = 1 << 18, length = 0;
@@ -89,7 +90,7 @@ static bool folder_there(const char *group)
 	return !access(path, F_OK);
 }
 
-/* The first line behind @text that has this word for word, or NULL. */
+/* Return: the first line of @text that contains @words, or NULL. */
 static const char *line_with(const char *text, const char *words)
 {
 	return text ? strstr(text, words) : NULL;
@@ -106,7 +107,7 @@ static unsigned int lines_with(const char *text, const char *words)
 	return n;
 }
 
-/* Wait until a rank's record has these words; what is read of it, or NULL. */
+/* Wait until the record of a rank contains @words. Return: the record, or NULL. */
 static char *record_await(const char *group, unsigned int rank, const char *words)
 {
 	const __u64 end = now_ms() + PATIENCE_MS;
@@ -130,7 +131,7 @@ static long long head_value(const char *text, const char *key)
 	return at ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
-/* The same on both ranks, one after the other: neither waits for the thread of the other. */
+/* Submit on both ranks, one after the other, without waiting in between. */
 static int both(const int *fd, struct collective_op *op)
 {
 	__u64 id[2];
@@ -165,7 +166,7 @@ static int both_allreduce(const int *fd)
 	return both_call(fd, COLLECTIVE_ALLREDUCE);
 }
 
-/* Is every line what Documentation says, and none before the one above it? */
+/* True if every line is as documented and times do not decrease. */
 static int well_formed(char *text, unsigned int *lines)
 {
 	unsigned long long time, age, now = 0, before = 0;
@@ -213,7 +214,7 @@ TEST_F(two_ranks, order)
 	if (unreadable())
 		SKIP(return, UNREADABLE);
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	/* The second one is announced. */
+	/* The second operation is announced. */
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, both_call(self->fd, i == 1 ? COLLECTIVE_REDUCE :
 							  COLLECTIVE_ALLREDUCE));
@@ -243,7 +244,7 @@ TEST_F(two_ranks, order)
 	}
 }
 
-/* Those of a key and messages have their names; what waits for its turn begins later. */
+/* Operations with keys and messages have names. One that waits for its turn begins later. */
 TEST_F(two_ranks, names)
 {
 	struct collective_op keyed[2] = {
@@ -282,7 +283,7 @@ TEST_F(two_ranks, names)
 	ASSERT_NE(NULL, text);
 	EXPECT_EQ(1, lines_with(text, " submit op=0>1:0 opcode=send "));
 	EXPECT_EQ(1, lines_with(text, " done op=0>1:0 error=0\n"));
-	/* The last one is in the head too. */
+	/* The last operation is in the head of the record, too. */
 	EXPECT_EQ(3, lines_with(text, " submit op=key:77 opcode=barrier "));
 	EXPECT_EQ(1, lines_with(text, " begin op=key:77\n"));
 	EXPECT_EQ(2, lines_with(text, " done op=key:77 error=0\n"));
@@ -309,7 +310,7 @@ TEST_F(two_ranks, deadline)
 	text = record_await(self->name, 0, " absent op=0 rank=1\n");
 	EXPECT_NE(NULL, text);
 	free(text);
-	/* It has not submitted that, and is told. */
+	/* Rank 1 has not submitted the operation, and is told of the failure. */
 	text = record_await(self->name, 1, " fail op=0 error=110 reason=deadline ranks=0,");
 	EXPECT_NE(NULL, text);
 	EXPECT_NE(NULL, line_with(text, "# last none\n"));
@@ -336,7 +337,10 @@ TEST_F(two_ranks, cancelled)
 	free(text);
 }
 
-/* Who leaves is remembered while others are there; who joins again goes on. */
+/*
+ * The record of a rank that left exists while others are members. A rank that joins again
+ * continues it.
+ */
 TEST_F(two_ranks, leave_and_join_again)
 {
 	char *text;
@@ -366,7 +370,7 @@ TEST_F(two_ranks, leave_and_join_again)
 	free(text);
 }
 
-/* With the group all of it goes, but for whoever has it open. */
+/* All records end with the group, except for readers that have one open. */
 TEST_F(two_ranks, gone_with_the_group)
 {
 	char *text, *again;
@@ -387,7 +391,7 @@ TEST_F(two_ranks, gone_with_the_group)
 	text = read_rest(fd);
 	EXPECT_EQ(1, lines_with(text, " done op=0 error=0\n"));
 	EXPECT_EQ(0, lines_with(text, " gone\n"));
-	/* It is a copy, so it is the same. */
+	/* An open file is a copy: it does not change. */
 	ASSERT_EQ(0, lseek(fd, 0, SEEK_SET));
 	again = read_rest(fd);
 	ASSERT_NE(NULL, text);
@@ -435,7 +439,7 @@ TEST(bounded)
 	EXPECT_EQ(KEPT, head_value(text, " kept="));
 	EXPECT_LE(6 * KEPT, head_value(text, " records="));
 	EXPECT_EQ(3 * KEPT, head_value(text, " submitted="));
-	/* The last ones are kept, each with both of its lines. */
+	/* The last events are kept, each operation with both of its lines. */
 	EXPECT_EQ(KEPT / 2, lines_with(text, " done op="));
 	EXPECT_EQ(1, lines_with(text, " done op=767 error=0\n"));
 	EXPECT_EQ(1, lines_with(text, " done op=640 error=0\n"));
@@ -446,7 +450,7 @@ TEST(bounded)
 	close(fd);
 }
 
-/* Killed in the middle of what others wait for. */
+/* The rank is killed in an operation that others wait for. */
 static int rank_die(struct rank *r)
 {
 	const char *group = r->group->name;
@@ -464,12 +468,12 @@ static int rank_die(struct rank *r)
 	text = record_await(group, r->rank, " abort error=104 reason=death ranks=1,-\n");
 	CHECK(text);
 	CHECK(line_with(text, " state to=aborted\n"));
-	/* Unless the group had failed before it could be submitted. */
+	/* Unless the group failed before it was submitted. */
 	if (line_with(text, " submit op=1 "))
 		CHECK(line_with(text, " done op=1 error=104 reason=death ranks=1,-\n"));
 	CHECK_EQ(1, head_value(text, " present="));
 	free(text);
-	/* Its process has ended, but not what it did. */
+	/* The process has exited; its record still exists. */
 	text = record_await(group, 1, " gone\n");
 	CHECK(text);
 	CHECK_EQ(0, head_value(text, " present="));
@@ -491,7 +495,7 @@ TEST(death)
 	if (unreadable())
 		SKIP(return, UNREADABLE);
 	ASSERT_EQ(0, group_start(&group, &config, rank_die, NULL));
-	/* The one that was killed, and nobody else. */
+	/* Only the rank that was killed. */
 	EXPECT_EQ(1, group_wait(&group));
 	EXPECT_TRUE(WIFSIGNALED(group.status[1]));
 	for (i = 0; i < PATIENCE_MS / 10 && folder_there(group.name); i++)
@@ -499,7 +503,7 @@ TEST(death)
 	EXPECT_FALSE(folder_there(group.name));
 }
 
-/* A network of its own, where there is a group of the same name. */
+/* A network namespace with a group of the same name. */
 static int elsewhere(const char *name, __u64 id)
 {
 	struct ifreq interface = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -544,7 +548,7 @@ TEST_F(two_ranks, network_namespaces)
 	free(text);
 }
 
-/* One command shows them all. */
+/* One command shows all records. */
 static char *command(const char *line, int *status)
 {
 	FILE *pipe = popen(line, "r");
@@ -593,7 +597,7 @@ TEST_F(two_ranks, combined)
 }
 
 /*
- * Everybody reads everything while groups come and go.
+ * Processes read all records while groups start and end.
  */
 
 static int read_folder(const char *folder, unsigned int *files)
@@ -634,7 +638,7 @@ static int read_all(__u64 end)
 	char folder[300];
 	DIR *dir;
 
-	/* There is time for one at least, whatever the machine does. */
+	/* At least once, on any machine. */
 	while (now_ms() < end || !files) {
 		dir = opendir(RECORDERS);
 		CHECK(dir);
@@ -650,7 +654,7 @@ static int read_all(__u64 end)
 	return 0;
 }
 
-/* Joins, does something, and leaves, in good order or not. */
+/* Join, run an operation, and leave or just exit. */
 static int come_and_go(__u64 end, unsigned int number)
 {
 	struct sockaddr_storage addr;
@@ -661,7 +665,10 @@ static int come_and_go(__u64 end, unsigned int number)
 	do {
 		fd = member_open();
 		CHECK(fd >= 0);
-		/* All of a kind: as one ends the next one begins under its name. */
+		/*
+		 * The names of one process differ by a number only: a new group reuses the name
+		 * of one that ends.
+		 */
 		snprintf(name, sizeof(name), "test.%d-%u", getppid(), number);
 		id = number + 1;
 		CHECK_EQ(0, member_join(fd, name, id, 0, 1, &addr));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reductions whose partial results go through the ranks: of few elements in few
- * steps, of many along the ring, in the order of ranks, and rounded once.
+ * Reductions in which partial results go from rank to rank: small ones in few steps, large ones
+ * along the ring, in the order of ranks, and rounded once.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 #define SPARE	0x5a
 
-/* What one rank contributes to element @i: floats that round as they are added. */
+/* Return: element @i of the input of a rank: floats of which the sums are rounded. */
 static float value(__u32 rank, __u64 i)
 {
 	__u32 h = rank * 0x9e3779b1U ^ (__u32)i * 0x85ebca77U;
@@ -25,7 +25,7 @@ static float value(__u32 rank, __u64 i)
 	return (float)(int)h / (1 << 26);
 }
 
-/* ((x0 + x1) + x2)... of the ranks before @end. */
+/* Return: ((x0 + x1) + x2)... of the ranks before @end. */
 static float ordered(__u32 end, __u64 i)
 {
 	float sum = value(0, i);
@@ -50,7 +50,7 @@ struct partial {
 	bool in_place;
 };
 
-/* Which elements of the whole are our result, and of how many ranks. */
+/* Return: the number of ranks that the result covers, and which elements it has. */
 static __u32 partial_ranks(const struct rank *r, const struct partial *p)
 {
 	switch (p->opcode) {
@@ -159,7 +159,7 @@ static __u16 bfloat16(float value)
 	return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* 256 and ones: rounded at every hop, the ones would be lost. */
+/* 256 and ones: if the sum is rounded at every step, the ones are lost. */
 static int wide_run(struct rank *r, int opcode, __u64 count, __u32 flags, bool in_place)
 {
 	bool blocks = opcode == COLLECTIVE_REDUCE_SCATTER;

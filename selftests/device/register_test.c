@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * REGISTER: what is refused, and memory that no machine has.
- */
+/* REGISTER: refused arguments, and sizes that exceed any memory. */
 #include <errno.h>
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/one_rank.h"
 
-/* What no machine has is refused without a try to describe it. */
+/* A size beyond any memory is refused without an attempt to allocate its page list. */
 TEST_F(one_rank, enormous)
 {
 	__u32 buffer;

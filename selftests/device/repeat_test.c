@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same call again: what was found out about it is not found out anew, and is still true.
+ * Repeated calls: a member caches what it found out about a call. The cache must not be used for
+ * a call that differs.
  */
 #include <stdint.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 
 #define COUNT	(128 << 10)
 #define SIZE	(COUNT * sizeof(int))
-/* More than a member remembers. */
+/* More calls than a member caches. */
 #define CALLS	40
 
 static struct collective_op allreduce(const int *memory, __u64 count)
@@ -42,7 +43,7 @@ static void write_input(int *memory, int factor)
 	memset(memory + COUNT, 0x55, SIZE);
 }
 
-/* Elements of the result that are wrong: @count are to be there, and nothing behind them. */
+/* Return: the number of wrong elements: @count of the result, and those behind it. */
 static int wrong(const int *memory, int count, int factor)
 {
 	const int *result = memory + COUNT;
@@ -53,7 +54,7 @@ static int wrong(const int *memory, int count, int factor)
 	return n;
 }
 
-/* Memory of both, and an allreduce in it. */
+/* Set up the memory of both ranks, and an allreduce in it. */
 static bool ready(int *memory[2], struct collective_op op[2])
 {
 	int rank;
@@ -65,7 +66,7 @@ static bool ready(int *memory[2], struct collective_op op[2])
 	return memory[0] && memory[1];
 }
 
-/* Both call, and have the right result. */
+/* Both ranks submit and check the result. */
 static int call(const int *fd, const struct collective_op op[2], int *const memory[2])
 {
 	static int factor;
@@ -90,7 +91,7 @@ TEST_F(two_ranks, before_the_group_is_up)
 	int i;
 
 	ASSERT_TRUE(ready(memory, op));
-	/* That all are on one host, by which the vector is cut, is not known yet. */
+	/* Before CONNECT the number of hosts is not known; the partition depends on it. */
 	ASSERT_EQ(-ENOTCONN, member_submit(self->fd[0], &op[0]));
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	for (i = 0; i < 3; i++)
@@ -131,7 +132,7 @@ TEST_F(two_ranks, buffers_that_are_gone)
 		EXPECT_EQ(0, call(self->fd, op, memory));
 	ASSERT_EQ(0, member_unregister(self->fd[0], buffer));
 	EXPECT_EQ(-ENOENT, member_submit(self->fd[0], &op[0]));
-	/* The same number, if there is one again, is of memory that is too small. */
+	/* The same buffer number, if it is reused, is of memory that is too small. */
 	ASSERT_EQ(0, member_register(self->fd[0], memory[0], SIZE, 0, &buffer));
 	EXPECT_EQ(buffer == op[0].send_buffer ? -EINVAL : -ENOENT,
 		  member_submit(self->fd[0], &op[0]));
@@ -155,7 +156,7 @@ TEST_F(two_ranks, many)
 				op[rank] = allreduce(memory[rank], COUNT >> (i % 20));
 			EXPECT_EQ(0, call(self->fd, op, memory));
 		}
-	/* At once, too; all of them write the same. */
+	/* Several at a time, too; all write the same result. */
 	for (n = 1; n <= CALLS; n *= 3) {
 		for (i = 0; i < n; i++)
 			ASSERT_EQ(0, member_start(self->fd[0], &op[0], &request[i]));
@@ -167,7 +168,7 @@ TEST_F(two_ranks, many)
 	}
 }
 
-/* What differs by one field only. */
+/* Calls that differ in one field. */
 TEST_F(two_ranks, differently)
 {
 	struct collective_op op[2];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The reproducible allreduce: elements are reduced in the order of ranks.
- */
+/* The reproducible allreduce: elements are reduced in the order of ranks. */
 #include <stdint.h>
 
 #include "lib/call.h"
@@ -10,7 +8,7 @@
 
 FIXTURE_OF_SIZES(collectives);
 
-/* Of all magnitudes and signs, so that every other order rounds otherwise. */
+/* Values of all magnitudes and signs, so that any other order rounds differently. */
 static double uneven(u32 rank, u32 i)
 {
 	u32 h = hash(rank, i, 77);
@@ -72,7 +70,7 @@ static int reproduce_double(struct rank *r, size_t count)
 	return 0;
 }
 
-/* The narrow floats, and integers, whose order cannot show. */
+/* Narrow floats, and integers, for which the order does not matter. */
 static int reproduce_any(struct rank *r, int type, size_t count)
 {
 	const struct reference_type *t = &reference_types[type];
@@ -125,7 +123,7 @@ TEST_F_TIMEOUT(collectives, reproducible, 100)
 	struct group_config config = variant->config;
 
 	for (config.lanes = 1; config.lanes <= 4; config.lanes++) {
-		/* All of them once, the outermost with every number of ranks. */
+		/* All types once, some with every number of ranks. */
 		if (config.nranks != 3 && config.lanes % 3 != 1)
 			continue;
 		EXPECT_EQ(0, group_run(&config, rank_reproducible, NULL))

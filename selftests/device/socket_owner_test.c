@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Packet filters tell whose packets they are, as they do of a program's own sockets.
- */
+/* Packet filters see the user that owns the connections, as for sockets of a program. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -19,7 +17,7 @@
 
 FIXTURE(filter) {};
 
-/* A network of its own, in which what each user sends is counted before all else. */
+/* A network namespace with filters that count and drop packets by user. */
 FIXTURE_SETUP(filter)
 {
 	ASSERT_EQ(0, unshare(CLONE_NEWNET));
@@ -42,7 +40,7 @@ FIXTURE_TEARDOWN(filter)
 {
 }
 
-/* Packets of a user so far, or -1. */
+/* Return: the packets of a user so far, or -1. */
 static long long filter_count(const char *name)
 {
 	char command[128], line[256];
@@ -58,7 +56,7 @@ static long long filter_count(const char *name)
 	return packets;
 }
 
-/* One group of two from its beginning to its end; what CONNECT says. */
+/* A group of two from JOIN to LEAVE; *@connected: the result of CONNECT. */
 static int group_life(int *connected)
 {
 	struct sockaddr_storage addr[2];
@@ -94,7 +92,7 @@ static int become_other(void)
 	       setresuid(OTHER_USER, OTHER_USER, OTHER_USER);
 }
 
-/* In a process of another user; 0 when CONNECT gave what was expected. */
+/* The same in a process of another user. Return: 0 if CONNECT had the expected result. */
 static int other_life(bool connects)
 {
 	pid_t pid = fork();
@@ -115,7 +113,7 @@ TEST_F(filter, counts_by_user)
 	ASSERT_EQ(0, group_life(&connected));
 	ASSERT_EQ(0, connected);
 	root = filter_count("root");
-	/* Two connections are made and ended, by both ends. */
+	/* Both ends make and end two connections. */
 	EXPECT_LE(12, root);
 	EXPECT_EQ(0, filter_count("other"));
 

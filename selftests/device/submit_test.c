@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * SUBMIT: what is refused changes nothing.
- */
+/* SUBMIT: refused calls change nothing. */
 #include <errno.h>
 
 #include "lib/group.h"
@@ -85,19 +83,19 @@ TEST_F(one_rank, bad_operations)
 	EXPECT_OP(-EINVAL, op.layout = send);
 	EXPECT_OP(-EINVAL, op.reserved[0] = 1);
 	EXPECT_OP(-EINVAL, op.reserved[1] = 1ULL << 63);
-	/* What does not go together. */
+	/* Fields that exclude each other. */
 	EXPECT_OP(-EINVAL, op.reduction = COLLECTIVE_BAND);
 	EXPECT_OP(-EINVAL, (op.reduction = COLLECTIVE_BOR, op.type = COLLECTIVE_FLOAT16));
 	EXPECT_OP(-EINVAL, (op.reduction = COLLECTIVE_BXOR, op.type = COLLECTIVE_BFLOAT16));
 	EXPECT_OP(-EINVAL, (op.reduction = COLLECTIVE_BXOR, op.type = COLLECTIVE_FLOAT32));
 	EXPECT_OP(-EINVAL, op.opcode = COLLECTIVE_BARRIER);
-	/* Counts that cannot be. */
+	/* Counts that are too large. */
 	EXPECT_OP(-EOVERFLOW, op.count = ~0ULL);
 	EXPECT_OP(-EOVERFLOW, op.count = 1ULL << 61);
 	EXPECT_OP(-EOVERFLOW, op.count = (1ULL << 61) + 1);
 	EXPECT_OP(-EOVERFLOW, op.count = 1ULL << 60);
 	EXPECT_OP(-EFAULT, (op.send = op.recv = ~0xfffULL, op.count = 4096));
-	/* Where the bytes are. */
+	/* Addresses. */
 	EXPECT_OP(-EINVAL, op.send += 1);
 	EXPECT_OP(-EINVAL, op.send += 4);
 	EXPECT_OP(-EINVAL, op.recv += 2);
@@ -117,7 +115,7 @@ TEST_F(one_rank, bad_operations)
 
 	ASSERT_EQ(0, member_status(self->fd, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	/* And all goes on. */
+	/* A valid call still succeeds. */
 	EXPECT_OP(0, (void)0);
 	EXPECT_OP(0, op.recv = send);
 	EXPECT_OP(0, op.recv = send + 64);
@@ -159,7 +157,7 @@ TEST_F(one_rank, bad_memory)
 
 	memset(memory, 1, ONE_RANK_MEMORY);
 	ASSERT_EQ(0, member_status(self->fd, &before));
-	/* The second page is for reading, the fourth is not there. */
+	/* The second page is read-only, the fourth is not mapped. */
 	ASSERT_EQ(0, mprotect(memory + page, page, PROT_READ));
 	ASSERT_EQ(0, munmap(memory + 3 * page, page));
 #define REDUCE(_send, _recv, _count) \

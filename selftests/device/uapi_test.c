@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The device's interface: every argument that is not as it should be has its
- * errno, and leaves everything as it was.
- */
+/* The ioctl interface: every invalid argument has its errno and changes nothing. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -14,7 +11,7 @@
 
 #define IOC_NONE(_nr)	_IO(COLLECTIVE_IOC_MAGIC, _nr)
 
-/* What each answers on a new file to a struct of zeros. */
+/* The result of each ioctl, on a new file, for a struct of zeros. */
 static const struct ioctl_case {
 	const char *name;
 	unsigned int cmd;
@@ -22,7 +19,7 @@ static const struct ioctl_case {
 	int zeros;
 	bool back;
 	unsigned int first;	/* bytes of its first version, unless @size */
-	unsigned int flags;	/* that say nothing wrong */
+	unsigned int flags;	/* valid flags */
 } ioctl_cases[] = {
 	{ "QUERY", COLLECTIVE_IOC_QUERY, sizeof(struct collective_query),
 	  .zeros = 0, .back = true },
@@ -80,7 +77,7 @@ TEST_F(open_device, sizes)
 			ASSERT_EQ(-EINVAL, member_ioctl(self->fd, c->cmd, &arg))
 				TH_LOG("%s of %u bytes", c->name, size);
 		}
-		/* A newer program's: zeros are what was always meant. */
+		/* A struct of a newer program: zeros mean what they always meant. */
 		for (size = c->size; size <= 4096; size += size < c->size + 16 ? 1 : 777) {
 			memset(&arg, 0, sizeof(arg));
 			arg.size = size;
@@ -103,7 +100,7 @@ TEST_F(open_device, sizes)
 	}
 }
 
-/* Whatever is reserved is zero, in every struct. */
+/* Reserved fields of every struct must be zero. */
 TEST_F(open_device, reserved)
 {
 	static const struct {
@@ -130,13 +127,13 @@ TEST_F(open_device, reserved)
 		memset(&arg, 0, sizeof(arg));
 		arg.size = reserved[i].size;
 		memset(&arg.bytes[reserved[i].at], 0xff, 4);
-		/* What is looked at first on a new file. */
+		/* A check that comes first on a new file. */
 		EXPECT_EQ(-EINVAL, member_ioctl(self->fd, reserved[i].cmd, &arg))
 			TH_LOG("%s, at %u", reserved[i].name, reserved[i].at);
 	}
 }
 
-/* What the caller had in the struct is not in the answer. */
+/* The result overwrites all of the caller's struct. */
 TEST_F(open_device, answers_are_whole)
 {
 	struct collective_query query[2] = { { .size = sizeof(*query) } };
@@ -179,7 +176,7 @@ TEST_F(open_device, bad_pointers)
 		EXPECT_EQ(-EFAULT, member_ioctl(self->fd, c->cmd, map + page));
 		EXPECT_EQ(-EFAULT, member_ioctl(self->fd, c->cmd, (void *)~0xfUL));
 		EXPECT_EQ(-EFAULT, member_ioctl(self->fd, c->cmd, (void *)0xffff800000000000UL));
-		/* The last byte is out of reach. */
+		/* The last byte is not mapped. */
 		at = map + page - c->size + 1;
 		memset(map, 0, page);
 		memcpy(at, &c->size, sizeof(c->size));
@@ -189,7 +186,7 @@ TEST_F(open_device, bad_pointers)
 	munmap(map, 2 * page);
 }
 
-/* An answer that cannot be given is found before anything is done. */
+/* A result that cannot be written is detected before the call has an effect. */
 TEST_F(open_device, read_only_answer)
 {
 	const size_t page = getpagesize();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Operations as SQEs: rings of every kind, memory of every kind, links, cancelling. */
+/* Operations as SQEs: all kinds of rings and memory, links, and cancellation. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -36,7 +36,7 @@ static struct io_uring_sqe *next_sqe(struct io_uring *ring)
 	return sqe;
 }
 
-/* The next completion: what it is of, and how that ended. */
+/* Return: the result of the next completion; *@data: its user_data. */
 static int ring_wait(struct io_uring *ring, __u64 *data)
 {
 	struct __kernel_timespec limit = { .tv_sec = 30 };
@@ -103,7 +103,7 @@ KIND(coop, IORING_SETUP_COOP_TASKRUN, MEMORY_PLAIN);
 #define FLIGHT	8
 #define ROUNDS	6
 
-/* Several at a time, small and large, each with a part of the memory of its own. */
+/* Several at a time, small and large, each with its own part of the memory. */
 static int rank_sums(struct lib_rank *me)
 {
 	static const size_t counts[] = { 1, LARGE, 2000, 0, 2049, LARGE - 1, 3, 7777 };
@@ -135,7 +135,7 @@ static int rank_sums(struct lib_rank *me)
 			if (kind->memory == MEMORY_FIXED)
 				coll_prep_fixed(sqe, 0);
 			io_uring_sqe_set_data64(sqe, i);
-			/* Some go alone, others together. */
+			/* Some are submitted alone, others in batches. */
 			if (i % 3 == 0)
 				CHECK(io_uring_submit(&ring) >= 0);
 		}
@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(ring, sums, 100)
 }
 
 /*
- * What there is besides
+ * Other collectives, links
  */
 
 static int prep_each(struct io_uring_sqe *sqe, struct lib_rank *me, int which, __u32 *a, __u32 *b)
@@ -199,7 +199,7 @@ static int prep_each(struct io_uring_sqe *sqe, struct lib_rank *me, int which, _
 	}
 }
 
-/* All at once; the same twice: as SQEs, and by calls that wait. */
+/* All at a time, and the same by blocking calls; compare the results. */
 static int rank_each(struct lib_rank *me)
 {
 	__u32 a[NRANKS * 3], b[12][NRANKS * 3], c[12][NRANKS * 3];
@@ -243,7 +243,7 @@ TEST(each)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_each, NULL));
 }
 
-/* What fails takes the rest of its chain with it. */
+/* A failed operation cancels the rest of its chain. */
 static int rank_linked(struct lib_rank *me)
 {
 	__u32 mine[LARGE], sum[LARGE], back[LARGE];
@@ -345,7 +345,7 @@ static int cancelled_by(struct lib_rank *me, int rank)
 	return 0;
 }
 
-/* One that waits for a rank which never comes; and the group lives on. */
+/* Cancel an operation that waits for a rank that does not call it; the group lives on. */
 static int rank_cancel(struct lib_rank *me)
 {
 	struct io_uring_sqe *sqe;
@@ -383,7 +383,7 @@ static int rank_cancel(struct lib_rank *me)
 		CHECK_EQ(-ECANCELED, ring_wait(&ring, &data));
 		CHECK(!cancelled_by(me, 0));
 	} else {
-		/* It is over before it is called here. */
+		/* The operation ends before this rank submits it. */
 		CHECK(flag_wait(me->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(me->comm, mine, sum, LARGE, COLL_UINT32,
 						    COLL_SUM));
@@ -400,7 +400,7 @@ TEST(cancel)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_cancel, NULL));
 }
 
-/* The ring ends with an operation in flight: that is cancelled, and no more. */
+/* A ring exits with an operation in flight: only that operation is cancelled. */
 static int rank_ring_ends(struct lib_rank *me)
 {
 	__u32 mine[LARGE], sum[LARGE];
@@ -414,7 +414,7 @@ static int rank_ring_ends(struct lib_rank *me)
 		CHECK_EQ(1, io_uring_submit(&ring));
 		io_uring_queue_exit(&ring);
 	} else {
-		/* While one has not come it cannot succeed. */
+		/* It cannot succeed before the last rank submits it. */
 		CHECK(me->rank == 1 || flag_wait(me->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(me->comm, mine, sum, LARGE, COLL_UINT32,
 						    COLL_SUM));
@@ -431,7 +431,7 @@ TEST(ring_ends)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_ring_ends, NULL));
 }
 
-/* What waits behind another of its key does not keep the ring from its end. */
+/* An operation that waits for another of its key does not keep the ring from exiting. */
 static int rank_queue_ends(struct lib_rank *me)
 {
 	struct coll_request *before;
@@ -457,7 +457,7 @@ TEST(queue_ends)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_queue_ends, NULL));
 }
 
-/* So does the process: its operations and then its group. */
+/* The process exits: its operations are cancelled, then the group ends. */
 static int rank_dies(struct lib_rank *me)
 {
 	__u32 mine[LARGE], sum[LARGE];
@@ -467,7 +467,7 @@ static int rank_dies(struct lib_rank *me)
 
 	values_make(mine, LARGE, me->rank, 1);
 	CHECK_EQ(0, ring_open(&ring, 0));
-	/* After a barrier of the group some may not know yet that all have come. */
+	/* After a barrier of the group, some ranks may not know that it has ended. */
 	CHECK(flag_barrier(me->shared, 1, me->nranks));
 	if (me->rank == 1) {
 		CHECK_EQ(0, coll_prep_allreduce(next_sqe(&ring), me->comm, mine, sum, LARGE,
@@ -483,7 +483,7 @@ static int rank_dies(struct lib_rank *me)
 		CHECK_EQ(-ECONNRESET, ring_wait(&ring, &data));
 		flag_set(me->shared, 0, 1);
 	}
-	/* While one has not come it cannot succeed. */
+	/* It cannot succeed before the last rank submits it. */
 	CHECK(flag_wait(me->shared, 0, 1, 10000));
 	err = coll_allreduce(me->comm, mine, sum, LARGE, COLL_UINT32, COLL_SUM);
 	CHECK_EQ(-ECONNRESET, err);
@@ -500,8 +500,8 @@ TEST(dies)
 }
 
 /*
- * Anything at any time: ranks submit the same keys in orders of their own, cancel what
- * comes to their mind, and drop rings with operations in flight.
+ * Random use: ranks submit the same keys in different orders, cancel random operations, and exit
+ * rings with operations in flight.
  */
 
 #define BATCH	32
@@ -712,7 +712,7 @@ static int rank_cancel_request(struct lib_rank *me)
 		CHECK_EQ(-ECANCELED, coll_wait(request));
 		flag_set(me->shared, 0, 1);
 	} else {
-		/* Otherwise it might have been too late. */
+		/* Otherwise the cancel could come too late. */
 		CHECK(flag_wait(me->shared, 0, 1, 10000));
 		CHECK_EQ(-ECANCELED, coll_allreduce(me->comm, &a, &b, 1, COLL_UINT32,
 						    COLL_SUM));
@@ -726,7 +726,7 @@ TEST(cancel_request)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_cancel_request, NULL));
 }
 
-/* What is malformed changes nothing. */
+/* Malformed SQEs change nothing. */
 static int rank_refused(struct lib_rank *me)
 {
 	struct collective_cancel cancel = { .size = 8 };
@@ -736,7 +736,7 @@ static int rank_refused(struct lib_rank *me)
 	__u32 a = 1, b = 0;
 	__u64 data;
 
-	/* There is no room for an operation. */
+	/* SQEs of 64 bytes have no space for an operation. */
 	CHECK_EQ(0, -io_uring_queue_init(4, &ring, 0));
 	sqe = next_sqe(&ring);
 	memset(sqe, 0, 64);
@@ -768,7 +768,7 @@ static int rank_refused(struct lib_rank *me)
 	CHECK_EQ(1, io_uring_submit(&ring));
 	CHECK_EQ(-EFAULT, ring_wait(&ring, &data));
 
-	/* No buffer of the ring has that number. */
+	/* The ring has no buffer of that index. */
 	sqe = next_sqe(&ring);
 	CHECK_EQ(0, coll_prep_allreduce(sqe, me->comm, &a, &b, 1, COLL_UINT32, COLL_SUM));
 	coll_prep_fixed(sqe, 3);

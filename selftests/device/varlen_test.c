@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lengths that only the sender knows: what comes, what is told of it, and what becomes
- * of those who have too little room.
+ * Lengths that only the sender knows: the data that arrives, the reported length, and receivers
+ * with too small a buffer.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -59,7 +59,10 @@ static void empty(__s32 *data)
 		data[i] = EMPTY;
 }
 
-/* What @count elements from a rank to a rank leave in a room, and nothing beyond it. */
+/*
+ * True if a buffer holds @count elements of the sender, at most @room, and is unchanged behind
+ * them.
+ */
 static bool holds(const __s32 *data, __u64 count, __u64 room, unsigned int from,
 		  unsigned int to, unsigned int round)
 {
@@ -141,14 +144,14 @@ TEST_F_TIMEOUT(varlen, messages, 100)
 }
 
 /**
- * struct rooted - a broadcast or scatter of any length
- * @opcode: which
- * @root: whose
- * @round: makes its contents differ from those of others
- * @sent: elements: of all, or of a rank's block
- * @room: of the other ranks, but of one, which has enough
- * @keyed: by @round
- * @vector: of a scatter: the blocks differ
+ * struct rooted - a broadcast or scatter of variable length
+ * @opcode: enum collective_opcode
+ * @root: root rank
+ * @round: seed of the contents
+ * @sent: elements of the broadcast, or of a rank's block
+ * @room: elements of the buffers of the other ranks, except one that has enough
+ * @keyed: true if @round is its key
+ * @vector: true if the blocks of a scatter differ in length
  */
 struct rooted {
 	int opcode;
@@ -165,7 +168,7 @@ static __u64 rooted_count(const struct rooted *rooted, unsigned int rank)
 	return rooted->vector ? rooted->sent / (1 + rank % 3) : rooted->sent;
 }
 
-/* One that has enough, whatever becomes of the others. */
+/* Return: the size of the buffer of a rank; one rank always has enough. */
 static __u64 rooted_room(const struct rooted *rooted, const struct rank *r)
 {
 	if (r->rank == rooted->root)
@@ -175,10 +178,10 @@ static __u64 rooted_room(const struct rooted *rooted, const struct rank *r)
 
 /**
  * struct buffers - memory of a rank
- * @in: what comes, MOST elements
- * @out: what a root has: a block of each rank
- * @counts: of these blocks
- * @layout: that says so
+ * @in: received elements, MOST of them
+ * @out: elements that a root sends: a block for each rank
+ * @counts: lengths of these blocks
+ * @layout: layout with @counts
  */
 struct buffers {
 	__s32 *in;
@@ -292,7 +295,7 @@ TEST_F_TIMEOUT(varlen, rooted, 200)
 	}
 }
 
-/* Several at once, by their keys in another order on each rank, and others between them. */
+/* Several at a time, with keys in another order on each rank, and other operations between. */
 static int rank_inflight(struct rank *r)
 {
 	enum { N = 12 };
@@ -336,7 +339,7 @@ TEST_F_TIMEOUT(varlen, inflight, 100)
 	EXPECT_EQ(0, group_run(&config, rank_inflight, NULL));
 }
 
-/* All ranks must say so, and only where it means something. */
+/* All ranks must set the flag, and only for collectives that allow it. */
 static int rank_refused(struct rank *r)
 {
 	__s32 data[64] = { 0 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups that do random collectives until something happens to one of their ranks:
- * every other one returns in time and says who it was, and nothing is left.
+ * Groups run random collectives until one of their ranks fails. Every other rank returns in time
+ * and names the failed rank, and nothing leaks.
  *
- * CHAOS_SEED chooses other groups, CHAOS_ROUNDS how many; a round that fails says
- * its seed.
+ * Environment: CHAOS_SEED is the seed of the first round, CHAOS_ROUNDS the number of rounds. A
+ * failed round prints its seed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +19,24 @@
 
 #define RANKS_MOST	6
 #define ELEMENTS	(1 << 16)
-#define ELEMENTS_LARGE	(1 << 21)	/* that allreduces go another way */
+#define ELEMENTS_LARGE	(1 << 21)	/* allreduces use another algorithm */
 
-/* Survivors know a death at once, and a silent rank by the deadline; slow machines later. */
+/*
+ * Survivors learn of a death at once, and of a silent rank by the deadline. Slow machines need
+ * longer.
+ */
 #define DEADLINE_MS	300
 #define TOLD_MS		8000
 
-/* What comes over the victim. */
+/* What happens to the victim. */
 enum fate {
-	FATE_KILL,		/* by somebody else */
+	FATE_KILL,		/* by another process */
 	FATE_EXIT,		/* in the middle of an operation */
-	FATE_CLOSE,		/* of its file, likewise */
+	FATE_CLOSE,		/* of its file, in the middle of an operation */
 	FATE_LEAVE,
-	FATE_STOP,		/* SIGSTOP: its module goes on, it does not */
+	FATE_STOP,		/* SIGSTOP: only the module still runs */
 	FATE_CANCEL,		/* one operation; the group lives */
-	FATE_UNMAP,		/* its memory goes away; the group does not mind */
+	FATE_UNMAP,		/* its memory is unmapped; no failure */
 	FATES
 };
 
@@ -43,12 +46,12 @@ static const char * const fate_names[] = {
 
 /**
  * struct chaos - one round; the same for all ranks
- * @seed: everything else follows from it
- * @fate: what happens
- * @victim: to whom
- * @after_us: when, from when all are there
- * @operations: after so many nothing has happened that would be noticed
- * @elements: of a rank's memory
+ * @seed: seed of all other choices
+ * @fate: what happens to the victim
+ * @victim: rank to which it happens
+ * @after_us: delay from when all ranks are connected; us
+ * @operations: number of operations after which a round ends without failure
+ * @elements: elements of a rank's memory
  */
 struct chaos {
 	unsigned int seed;
@@ -62,7 +65,7 @@ struct chaos {
 enum { FLAG_READY, FLAG_FATE, FLAG_MEET, VALUE_TOLD = 8 };
 
 /*
- * A rank
+ * The function of a rank
  */
 
 struct fated {
@@ -73,7 +76,7 @@ struct fated {
 	bool unmapped;
 };
 
-/* The others have a block of each rank. */
+/* True if the other ranks have a block of each rank. */
 static bool whole(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_BROADCAST ||
@@ -88,7 +91,7 @@ static __u32 *area(size_t elements)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The n-th operation of everybody. */
+/* Fill in the next operation; the same on all ranks. */
 static void operation(const struct fated *f, unsigned int *seed, struct collective_op *op)
 {
 	static const int opcodes[] = {
@@ -120,7 +123,7 @@ static bool fate_has_come(const struct fated *f)
 	return __atomic_load_n(&f->rank->shared->flag[FLAG_FATE], __ATOMIC_SEQ_CST);
 }
 
-/* What the victim does to itself, with an operation under way; may not return. */
+/* The victim fails itself with an operation in progress; may not return. */
 static int meet_fate(struct fated *f, struct collective_op *op)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel) };
@@ -139,7 +142,7 @@ static int meet_fate(struct fated *f, struct collective_op *op)
 		sleep_ms(50);
 		_exit(0);
 	case FATE_LEAVE:
-		/* Not while an operation is in progress. */
+		/* The memory must not be used before the operation has completed. */
 		member_wait(r->fd, request, 0);
 		member_leave(r->fd);
 		_exit(0);
@@ -164,7 +167,7 @@ static int meet_fate(struct fated *f, struct collective_op *op)
 	return err;
 }
 
-/* Was it for the victim's sake that an operation failed? */
+/* Check that the victim is the reason of a failure. */
 static int rightly_failed(const struct fated *f, int err)
 {
 	const struct chaos *chaos = f->chaos;
@@ -184,7 +187,7 @@ static int rightly_failed(const struct fated *f, int err)
 		CHECK_EQ(COLLECTIVE_REASON_LEFT, why->kind);
 		break;
 	case FATE_STOP:
-		/* Who is late names nobody. */
+		/* A late rank is not named by a timeout. */
 		CHECK_EQ(-ETIMEDOUT, err);
 		why = &status.last;
 		CHECK_EQ(COLLECTIVE_REASON_DEADLINE, why->kind);
@@ -239,7 +242,7 @@ static int rank_live(struct rank *r)
 			break;
 	}
 	r->shared->value[VALUE_TOLD + r->rank] = now_ms();
-	/* A group that lives is as good as ever. */
+	/* A group that did not fail still works. */
 	if (!dooms) {
 		memset(f.send, 0, 64);
 		f.send[0] = 1;
@@ -248,7 +251,7 @@ static int rank_live(struct rank *r)
 		CHECK_EQ(r->nranks, f.recv[0]);
 		return 0;
 	}
-	/* So that nobody's leaving is what another one sees first. */
+	/* Wait for each other, so that no rank sees another one leave. */
 	if (chaos->fate != FATE_STOP || !mine)
 		CHECK(flag_barrier(r->shared, FLAG_MEET, r->nranks - 1));
 	CHECK_EQ(0, process_value(0, "VmPin:"));
@@ -276,7 +279,7 @@ static int round_run(unsigned int seed)
 	chaos.operations = 20 + rand_r(&dice) % 80;
 	config.bound = rand_r(&dice) % 2;
 	chaos.elements = rand_r(&dice) % 6 || emulated() ? ELEMENTS : ELEMENTS_LARGE;
-	/* Only silence should run into the deadline. */
+	/* Only a silent rank may cause a timeout. */
 	if (chaos.fate != FATE_STOP)
 		config.timeout_ms = 60000;
 
@@ -330,7 +333,7 @@ TEST_F_TIMEOUT(slow, chaos, 280)
 	EXPECT_TRUE(nothing_leaked(before));
 }
 
-/* Rank 0 ends while its first operation calls the others, or is called by them. */
+/* Rank 0 exits while its first operation connects to the others, or they to it. */
 static int rank_call(struct rank *r)
 {
 	__u32 *memory = area(2 * ELEMENTS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts that only two ranks know, and that differ: the operation fails with EBADMSG on every
- * rank, at once, whoever has more, and the two ranks are named; then the group goes on.
+ * Counts that only two ranks know, and that differ. The operation fails with EBADMSG on every
+ * rank, at once, whichever rank has more. The error names the two ranks. The group lives on.
  */
 #include <collective.h>
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "lib/machine.h"
 #include "lib/lib_group.h"
 
-/* Far below the deadline, and far above what the slowest machine needs. */
+/* Far less than the deadline, and far more than the slowest machine needs; ms. */
 #define SOON_MS		8000
 #define TIMEOUT_MS	60000
 
-/* Elements of a block at most; what goes in one frame, the largest that there is. */
+/* Most elements of a block, the largest block of one frame, and the largest block. */
 #define BLOCK_MAX	1600000
 #define BLOCK_FRAME	((16 * 65464 - 32) / 64 * 64 / 2)
 
@@ -35,12 +35,12 @@ static const char * const names[FORMS] = {
 };
 
 /**
- * struct deal - who sends how much to whom, as both see it
- * @form: of the operation
- * @root: of what has one; or which rank is in place
- * @waiting: the form that does not wait, and a wait
- * @sent: by sender and receiver
- * @expected: likewise
+ * struct deal - how much each rank sends to each, as both ends see it
+ * @form: form of the operation
+ * @root: root rank, or the rank that is in place
+ * @waiting: true if a nonblocking form is used, followed by a wait
+ * @sent: counts of the senders, by sender and receiver
+ * @expected: counts of the receivers, by sender and receiver
  */
 struct deal {
 	enum form form;
@@ -63,7 +63,7 @@ static unsigned int below(unsigned int *seed, unsigned int n)
 	return (unsigned long long)*seed * n >> 32;
 }
 
-/* The same on every rank: counts that match. */
+/* Make counts that match, the same on every rank. */
 static void deal_match(struct deal *deal, int n, unsigned int *seed)
 {
 	static const size_t usual[] = { 0, 0, 1, 3, 500, 20000, 70000 };
@@ -74,7 +74,9 @@ static void deal_match(struct deal *deal, int n, unsigned int *seed)
 			size_t one = usual[below(seed, ARRAY_SIZE(usual))];
 			size_t two = usual[below(seed, ARRAY_SIZE(usual))];
 
-			/* Both ways the same, and its own block, of who is in place. */
+			/*
+			 * A rank in place has equal counts in both directions, and its own block.
+			 */
 			if (i == k || (deal->form == ALLTOALLV_IN_PLACE &&
 				       (i == deal->root || k == deal->root)))
 				two = one;
@@ -91,7 +93,7 @@ static __u16 mark(int from, int to)
 	return from << 8 | (to + 1);
 }
 
-/* Memory for all blocks of a rank, and where they are. */
+/* Memory for all blocks of a rank, and their places. */
 struct area {
 	__u16 *at;
 	size_t counts[GROUP_RANKS_MAX];
@@ -221,7 +223,7 @@ static int deal_run(struct lib_rank *me, const struct deal *deal, struct area *i
 	}
 }
 
-/* Who sends and who receives in a pair whose counts are to differ. */
+/* Choose the sender and the receiver of the pair that will have different counts. */
 static void deal_pick(const struct deal *deal, int n, unsigned int *seed, int *from, int *to)
 {
 	int other = (deal->root + 1 + below(seed, n - 1)) % n;
@@ -239,7 +241,7 @@ static void deal_pick(const struct deal *deal, int n, unsigned int *seed, int *f
 	}
 }
 
-/* All fail, at once, and the two ranks name each other. */
+/* Check that all ranks fail at once and name the two ranks. */
 static int deal_differs(struct lib_rank *me, const struct deal *deal, struct area *in,
 			struct area *out, int from, int to, bool named)
 {
@@ -265,7 +267,7 @@ static int deal_differs(struct lib_rank *me, const struct deal *deal, struct are
 	return 0;
 }
 
-/* Does one rank's deal with another, in place, bind it in the other direction, too? */
+/* True if a count of this rank, in place, is also that of the other direction. */
 static bool bound(const struct deal *deal, int rank)
 {
 	return deal->form == ALLTOALLV_IN_PLACE && deal->root == rank;
@@ -291,7 +293,10 @@ static int rank_every_pair(struct lib_rank *me)
 		deal_pick(&deal, me->nranks, &seed, &from, &to);
 		deal.sent[from][to] = pairs[i][0];
 		deal.expected[from][to] = pairs[i][1];
-		/* Then what goes the other way differs as well, unless the other rank follows. */
+		/*
+		 * Then the other direction differs as well, unless the other rank is changed,
+		 * too.
+		 */
 		if (bound(&deal, from)) {
 			deal.expected[to][from] = deal.sent[from][to];
 			if (below(&seed, 2))
@@ -351,7 +356,10 @@ TEST_F_TIMEOUT(count_mismatch, every_pair, 200)
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_every_pair, NULL));
 }
 
-/* Several pairs, or one both ways: nobody need know whose, but all that something differs. */
+/*
+ * Several pairs differ, or one pair in both directions. Ranks only need to report a mismatch, not
+ * which.
+ */
 static int rank_several(struct lib_rank *me)
 {
 	struct area in = { 0 }, out = { 0 };
@@ -390,12 +398,13 @@ TEST_F_TIMEOUT(count_mismatch, several_pairs, 200)
 }
 
 /*
- * Many at once, of which some differ: each ends as its own counts do, also where its keys come in
- * another order on each rank, so that much is announced of what was not submitted.
+ * Many operations at once, of which some differ. Each ends according to its own counts, also if
+ * its keys are submitted in another order on each rank. Then many are announced before they are
+ * submitted.
  */
 #define MANY	24
 
-/* Operation i of them, as one rank sees it. */
+/* Fill in operation @i as this rank calls it. */
 static int many_lay(const struct lib_rank *me, unsigned int i, struct area *in, struct area *out)
 {
 	struct deal deal = { .form = ALLTOALLV };
@@ -477,7 +486,7 @@ TEST_F_TIMEOUT(count_mismatch, many_at_once, 100)
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_many, NULL));
 }
 
-/* Those that all ranks know: in all forms that have any. */
+/* Counts that all ranks know, in all forms that have any. */
 static int rank_all_know(struct lib_rank *me)
 {
 	size_t counts[GROUP_RANKS_MAX], shape[] = { 10 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every allocation of a call is made to fail in turn (fail-nth of the kernel's fault
- * injection; the debug kernel has it).  A call either does not mind, or says so and has
- * changed nothing: the same call succeeds afterwards, and nothing is left in the end.
+ * Makes every allocation of a call fail in turn (fail-nth of the kernel's fault injection; debug
+ * kernel only). Either the call succeeds, or it fails and has changed nothing: the same call then
+ * succeeds, and nothing leaks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ TEST_F_TIMEOUT(open_device, join, 100)
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/* The same call goes on where the one that failed has stopped. */
+/* CONNECT, called again, continues where the failed call has stopped. */
 TEST_F_TIMEOUT(open_device, connect, 200)
 {
 	struct sockaddr_storage addr[2];
@@ -76,7 +76,7 @@ TEST_F_TIMEOUT(open_device, connect, 200)
 		}
 		if (err) {
 			err = two_ranks_connect(fd, addr);
-			/* A packet that could not be made is sent again. */
+			/* A packet that could not be allocated is sent again. */
 			ASSERT_EQ(0, err) TH_LOG("allocation %u", nth);
 		}
 		close(fd[0]);
@@ -88,7 +88,7 @@ TEST_F_TIMEOUT(open_device, connect, 200)
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/* Of so many ranks the first has no link to the fourth before it needs one. */
+/* Among this many ranks, the first has no link to the fourth before it needs one. */
 #define RANKS	6
 
 static int crowd_connect(int *fd, const char *name, __u64 id)
@@ -114,7 +114,10 @@ static int crowd_connect(int *fd, const char *name, __u64 id)
 	return 0;
 }
 
-/* A message that needs a link, whose @nth allocation fails; then again, if that has failed. */
+/*
+ * Send a message that needs a new link, with the @nth allocation failing; if the call failed,
+ * send it again.
+ */
 static int demand(const int *fd, unsigned int nth, bool *more, unsigned int *failed)
 {
 	__s32 data[2] = { 42, 0 };
@@ -179,7 +182,7 @@ static float *area(void)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Registers until nothing fails; *@failed: how often it did. */
+/* Register until no allocation fails; *@failed counts the failures. */
 static void register_each(struct __test_metadata *_metadata, int fd, float *memory,
 			  unsigned int *failed)
 {
@@ -213,13 +216,13 @@ TEST_F_TIMEOUT(two_ranks, register, 100)
 
 	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
-	/* When a slab needs pages these fail instead, and are had in a smaller order. */
+	/* A slab that needs pages falls back to a smaller order if that allocation fails. */
 	for (round = 0; round < 5 && failed < 2; round++)
 		register_each(_metadata, self->fd[0], memory, &failed);
 	EXPECT_LE(2, failed);
 }
 
-/* Under a limit, so that what would go on counting after a failure shows. */
+/* With a memlock limit, so that pages that stay counted after a failure show. */
 TEST_F_TIMEOUT(two_ranks, map, 100)
 {
 	const size_t size = 4 << 20;
@@ -259,7 +262,7 @@ static struct collective_op sum_op(float *send, float *recv)
 	};
 }
 
-/* Both do it, and it is right. */
+/* Both ranks do an allreduce; check the result. */
 static int sum_together(const int *fd, float *const *send, float *const *recv)
 {
 	struct collective_op op;
@@ -316,7 +319,7 @@ TEST_F_TIMEOUT(two_ranks, submit, 200)
 	TH_LOG("%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/* By a command on a ring, where io_uring's own allocations are among them. */
+/* Through a ring; allocations of io_uring itself fail, too. */
 TEST_F_TIMEOUT(two_ranks, uring, 200)
 {
 	float *send[2] = { area(), area() }, *recv[2] = { area(), area() };
@@ -346,7 +349,7 @@ TEST_F_TIMEOUT(two_ranks, uring, 200)
 		fail_nth_arm(nth);
 		err = io_uring_submit(&ring);
 		more = fail_nth_disarm();
-		/* What io_uring has no memory for it says itself, in one way or another. */
+		/* If io_uring itself cannot allocate, it returns one of several errors. */
 		if (err == 1 && !io_uring_peek_cqe(&ring, &cqe) && cqe->res < 0)
 			err = cqe->res;
 		if (err != 1) {

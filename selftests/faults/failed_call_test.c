@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A call that fails leaves the file as it was: what follows is the same as with a file to which
- * that has not happened, up to what the other rank is told in the end.
+ * A call that fails leaves the file unchanged: later calls have the same results as on a file
+ * without the failure. What the other rank is told in the end is compared, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,23 +20,23 @@
 #include "lib/open_device.h"
 #include "lib/lib_group.h"
 
-/* More than what is sent at once. */
+/* More elements than the eager limit. */
 #define COUNT	(COLLECTIVE_EAGER_LIMIT / 4 + 1000)
 #define SIZE	(COUNT * sizeof(int))
 
-/* The calls of a life. */
+/* The calls of one test run, in their order. */
 enum stage { STAGE_JOIN, STAGE_CONNECT, STAGE_REGISTER, STAGE_SUBMIT, STAGE_END, STAGES };
 
 static const char * const stage_names[] = { "JOIN", "CONNECT", "REGISTER", "SUBMIT", "the end" };
 
 /**
- * struct trace - what a life looks like from outside
- * @joined: STATUS of the file after JOIN
- * @up: after CONNECT
- * @used: after an operation
- * @left: after LEAVE
- * @peer: STATUS of the other rank, after all
- * @end: what an operation of the other rank returns then
+ * struct trace - results that are compared
+ * @joined: STATUS after JOIN
+ * @up: STATUS after CONNECT
+ * @used: STATUS after an operation
+ * @left: STATUS after LEAVE
+ * @peer: STATUS of the other rank at the end
+ * @end: result of an operation of the other rank at the end
  */
 struct trace {
 	struct collective_status joined;
@@ -48,22 +48,22 @@ struct trace {
 };
 
 /**
- * struct life - from JOIN to the end, of one file beside another one's
- * @rank: of the file; the other is the other rank
- * @leaves: by LEAVE, and not by close()
- * @mishap: something that fails before a stage; or NULL
- * @stage: at which @nth counts
+ * struct life - all calls of one file, beside the file of the other rank
+ * @rank: rank of the file
+ * @leaves: true if it ends with LEAVE, false if with close()
+ * @mishap: function that makes failing calls before a stage; NULL: none
+ * @stage: stage at which @nth counts
  * @nth: allocation of that stage that fails; 0: none
- * @more: it has happened
- * @failed: so that the call failed
- * @fd: by rank
- * @addr: likewise
- * @name: of the group
- * @id: of the group
- * @buffer: that is registered
- * @request: that is in flight
- * @data: by rank, an input and a result
- * @trace: filled in
+ * @more: true if that allocation happened
+ * @failed: true if the call failed
+ * @fd: files, by rank
+ * @addr: addresses, by rank
+ * @name: name of the group
+ * @id: identifier of the group
+ * @buffer: registration
+ * @request: request in flight
+ * @data: input and result, by rank
+ * @trace: results, filled in
  */
 struct life {
 	int rank;
@@ -141,7 +141,10 @@ static int life_complete(struct life *life)
 	return 0;
 }
 
-/* What may go wrong before, then the call, of which an allocation may fail, then the call. */
+/*
+ * Make the failing calls before a stage; then the call, of which an allocation may fail; then, if
+ * it failed, the call again.
+ */
 static int life_step(struct life *life, enum stage stage, int (*call)(struct life *life))
 {
 	int err;
@@ -240,7 +243,7 @@ static bool same(const char *what, const void *a, const void *b, size_t size)
 	return !memcmp(a, b, size);
 }
 
-/* The life of a file to which nothing has happened: what any other is to be like. */
+/* Record the trace of a file without failures. All other traces are compared with it. */
 static int life_plain(struct life *plain, int rank, bool leaves)
 {
 	*plain = (struct life){ .rank = rank, .leaves = leaves };
@@ -284,10 +287,10 @@ static int compare(int (*mishap)(struct life *life, enum stage stage))
 }
 
 /*
- * What is refused
+ * Calls that are refused
  */
 
-/* Another group's rank listens there: a JOIN gets as far as one can. */
+/* The rank of another group listens at the address, so that JOIN fails as late as possible. */
 static int join_in_use(struct life *life, enum stage stage)
 {
 	struct sockaddr_storage taken;
@@ -299,7 +302,9 @@ static int join_in_use(struct life *life, enum stage stage)
 	other = member_open();
 	CHECK_EQ(0, member_join(other, "busy", 1, 0, 2, &taken));
 	for (i = 0; i < 3; i++) {
-		/* As unlike the one to come as can be. */
+		/*
+		 * Arguments that differ from those of the later JOIN in as many ways as possible.
+		 */
 		join_valid(&join, life->name, life->id + 1);
 		join.nranks = 300;
 		join.rank = 17;
@@ -345,7 +350,7 @@ static int join_refused(struct life *life, enum stage stage)
 	return 0;
 }
 
-/* Calls that are of no use at any time. */
+/* Calls that are never valid. */
 static int calls_refused(struct life *life, enum stage stage)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1000 };
@@ -394,7 +399,7 @@ static void on_signal(int signal)
 {
 }
 
-/* So much later, again and again: a call that has not begun to wait yet is not missed. */
+/* Send a signal after this time, again and again: the first may come before the call waits. */
 static void alarm_ms(unsigned int ms)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -407,14 +412,14 @@ static void alarm_ms(unsigned int ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Calls that a signal interrupts; all of them are made again. */
+/* Calls that a signal interrupts; all of them are repeated. */
 static int calls_interrupted(struct life *life, enum stage stage)
 {
 	struct collective_submit submit = { .size = sizeof(submit) };
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
 	const int fd = subject(life), peer = life->fd[!life->rank];
 
-	/* Rank 0 need not wait for a rank 1 that has joined. */
+	/* Rank 0 does not wait for a rank 1 that has joined. */
 	if (stage == STAGE_CONNECT && life->rank == 1) {
 		alarm_ms(20);
 		CHECK_EQ(-EINTR, member_connect(fd, life->addr, 2, 20000));
@@ -435,7 +440,7 @@ static int calls_interrupted(struct life *life, enum stage stage)
 	return 0;
 }
 
-/* The same operation in a file that nothing interrupts. */
+/* The same operation on a file that no signal interrupts. */
 static int barrier_between(struct life *life, enum stage stage)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
@@ -464,7 +469,7 @@ static int interrupted(void)
 	return 0;
 }
 
-/* Another process tries all of it. */
+/* Another process makes all calls. */
 static int calls_foreign(struct life *life, enum stage stage)
 {
 	struct collective_op op = life_op(life, life->rank);
@@ -487,7 +492,7 @@ static int calls_foreign(struct life *life, enum stage stage)
 	return 0;
 }
 
-/* A JOIN of another process has failed: the file is still anybody's. */
+/* A JOIN of another process fails; the file can still be joined by any process. */
 static int join_foreign(struct life *life, enum stage stage)
 {
 	pid_t pid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of a group when one of its ranks dies, goes, stops, comes late or
- * does something else; and of memory then.
+ * A rank dies, leaves, is stopped, is late, or sends wrong frames: how its group ends, and that
+ * memory is released.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "kselftest_harness.h"
 #include "lib/raw_peer.h"
 
-/* A death is told at once; this is for slow machines. */
+/* Survivors learn of a death at once; this is enough for slow machines. */
 #define TOLD_MS		2000
 
 enum { FLAG_BUSY, FLAG_DONE, FLAG_TIME = 8, FLAG_RANK = 32 };
@@ -30,7 +30,7 @@ static void *memory(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Emulated machines need more than the usual half minute for some. */
+/* Emulated machines need more than the default timeout of 30 s for some tests. */
 FIXTURE(slow) {
 };
 
@@ -53,7 +53,7 @@ struct death {
 	unsigned int kind;
 };
 
-/* Reduce for ever; the end must be a reset that names the victim. */
+/* Reduce until the group fails; the error must be ECONNRESET and name the victim. */
 static int rank_until_reset(struct rank *r)
 {
 	const struct death *death = r->arg;
@@ -90,7 +90,7 @@ static int rank_until_reset(struct rank *r)
 	CHECK_EQ(ECONNRESET, status.group.error);
 	CHECK_EQ(death->kind, status.group.kind);
 	CHECK_EQ(death->victim, status.group.rank_a);
-	/* Unless it was between two operations. */
+	/* False if the group failed between two operations. */
 	cut = status.last.kind != COLLECTIVE_REASON_NONE;
 	if (cut) {
 		CHECK_EQ(death->kind, status.last.kind);
@@ -98,7 +98,7 @@ static int rank_until_reset(struct rank *r)
 		CHECK_EQ(status.submitted - 1, status.last.instance);
 	}
 	CHECK_EQ(0, status.inflight);
-	/* So it stays. */
+	/* The group stays failed. */
 	CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
 	CHECK_EQ(cut, rank_value(r, death->kind == COLLECTIVE_REASON_DEATH ? "errors/death" :
 									      "errors/left"));
@@ -186,7 +186,7 @@ TEST_F_TIMEOUT(slow, kill_of_eight, 100)
 	death_run(_metadata, &config, &death, 0);
 }
 
-/* The group is named and numbered anew; its members are the survivors' files. */
+/* The survivors join a new group with the same files. */
 TEST_F_TIMEOUT(slow, kill_and_begin_again, 100)
 {
 	const struct group_config config = { .nranks = 3 };
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(slow, kill_and_begin_again, 100)
 	}
 }
 
-/* One ends in some other way while the others wait for it. */
+/* One rank ends in another way while the others wait for it. */
 static int rank_waits(struct rank *r)
 {
 	const struct death *death = r->arg;
@@ -243,7 +243,7 @@ TEST_F_TIMEOUT(slow, close_while_others_wait, 100)
 	EXPECT_EQ(0, group_run(&config, rank_waits, &death));
 }
 
-/* A rank that has done its part goes while others are busy with theirs. */
+/* A rank that has completed its part leaves while others are in the operation. */
 static int rank_leaves_first(struct rank *r)
 {
 	const size_t bytes = 300000;
@@ -265,7 +265,7 @@ TEST_F_TIMEOUT(slow, leave_after_the_last_operation, 100)
 }
 
 /*
- * A member whose only peer is not one: rank 1 of two.
+ * A rank of which the only peer is made of sockets: rank 1 of two.
  */
 FIXTURE(deceived) {
 	int fd;
@@ -301,7 +301,7 @@ FIXTURE_TEARDOWN(deceived)
 	close(self->fd);
 }
 
-/* Its host was lost before it could end its connections. */
+/* The peer left, and its host failed before it could close the connections. */
 TEST_F(deceived, leave_and_vanish)
 {
 	struct collective_status status;
@@ -309,7 +309,7 @@ TEST_F(deceived, leave_and_vanish)
 
 	ASSERT_EQ(0, raw_peer_leave(&self->peer));
 	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd));
-	/* Six heartbeats, not five minutes. */
+	/* Six heartbeat periods, not the five minutes of a leave without a heartbeat. */
 	EXPECT_GT(15000, now_ms() - begin);
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
@@ -317,7 +317,7 @@ TEST_F(deceived, leave_and_vanish)
 	EXPECT_EQ(0, status.group.rank_a);
 }
 
-/* No payload is waited for, only what it would have called. */
+/* Nothing is expected but the announcement of a call. */
 TEST_F(deceived, leave_without_a_call)
 {
 	const struct collective_op op = { .opcode = COLLECTIVE_BROADCAST, .root = 1 };
@@ -356,7 +356,7 @@ TEST_F(deceived, leave_during_a_call)
 	EXPECT_EQ(0, status.group.rank_a);
 }
 
-/* There are not as many as it says. */
+/* The announcement claims more ranks than the group has. */
 TEST_F(deceived, speaks_for_too_many)
 {
 	struct collective_status status;
@@ -368,7 +368,7 @@ TEST_F(deceived, speaks_for_too_many)
 	EXPECT_EQ(0, status.group.rank_a);
 }
 
-/* Payload that does not fit, without a word: it has called something else. */
+/* Payload that does not match and was not announced: the peer called something else. */
 TEST_F(deceived, payload_without_a_call)
 {
 	__u8 *area = memory(4096);
@@ -384,7 +384,7 @@ TEST_F(deceived, payload_without_a_call)
 	ASSERT_NE(NULL, area);
 	ASSERT_EQ(0, raw_peer_payload(&self->peer, 0));
 	EXPECT_EQ(-EBADMSG, member_submit(self->fd, &op));
-	/* Two heartbeats. */
+	/* Two heartbeat periods. */
 	EXPECT_GT(4000, now_ms() - begin);
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
@@ -397,7 +397,7 @@ TEST_F(deceived, payload_without_a_call)
 	EXPECT_EQ(4, status.calls[1].count);
 }
 
-/* Its memory is not given back in time: the deadline is the group's end. */
+/* The peer does not return the rank's memory in time: at the deadline the group fails. */
 TEST_F(deceived, deadline_ends_the_group)
 {
 	__u8 *area = memory(65536);
@@ -422,7 +422,7 @@ TEST_F(deceived, deadline_ends_the_group)
 	EXPECT_EQ(~0ULL, status.group.instance);
 	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
 	EXPECT_EQ(1, status.last.rank_a);
-	/* Who has granted it is not absent. */
+	/* A rank that sent a grant is not absent. */
 	EXPECT_EQ(COLLECTIVE_RANK_NONE, status.last.rank_b);
 	EXPECT_EQ(0, status.last.instance);
 }
@@ -432,7 +432,7 @@ static void *leave_thread(void *arg)
 	return (void *)(intptr_t)member_leave(*(int *)arg);
 }
 
-/* What comes while it leaves is not read; all the same it leaves in good order. */
+/* Frames that arrive while the rank leaves are not read; it still leaves without a reset. */
 TEST_F(deceived, leave_is_no_reset)
 {
 	pthread_t thread;
@@ -450,7 +450,7 @@ static void on_signal(int signal)
 {
 }
 
-/* Many requests that nobody waits for, whose memory is lent to one who keeps it. */
+/* Many requests that no thread waits for; their memory is lent to a peer that keeps it. */
 TEST_F(deceived, close_with_memory_lent)
 {
 	enum { REQUESTS = 16, BYTES = 64 * 1024 };
@@ -481,7 +481,7 @@ TEST_F(deceived, close_with_memory_lent)
 	memset(&timer, 0, sizeof(timer));
 	setitimer(ITIMER_REAL, &timer, NULL);
 
-	/* It is ours again behind the fence, five heartbeats, and that once. */
+	/* The memory is released after the fence, five heartbeat periods, once for all requests. */
 	begin = now_ms();
 	close(self->fd);
 	EXPECT_LT(4000, now_ms() - begin);
@@ -491,7 +491,7 @@ TEST_F(deceived, close_with_memory_lent)
 }
 
 /*
- * Late, stopped
+ * Late and stopped ranks
  */
 
 static int rank_deadline(struct rank *r)
@@ -507,7 +507,7 @@ static int rank_deadline(struct rank *r)
 		sleep_ms(900);
 	CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
 	if (r->rank != late) {
-		/* The first one's deadline is everybody's. */
+		/* The first deadline ends the operation on all ranks. */
 		CHECK(now_ms() - begin >= 200);
 		CHECK(now_ms() - begin < 300 + TOLD_MS);
 	}
@@ -516,9 +516,9 @@ static int rank_deadline(struct rank *r)
 	CHECK_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
 	CHECK_EQ(ETIMEDOUT, status.last.error);
 	CHECK_EQ(1, status.last.instance);
-	/* Its successor knows that it has not come; others may only see the wait. */
+	/* The successor knows that the rank did not call; others may know only that they waited. */
 	CHECK(status.last.rank_b == late || status.last.rank_b == COLLECTIVE_RANK_NONE);
-	/* An operation has failed, not the group. */
+	/* The operation failed, the group did not. */
 	CHECK_EQ(0, member_barrier(r->fd));
 	CHECK_EQ(1, rank_value(r, "errors/deadline"));
 	return 0;
@@ -531,7 +531,7 @@ TEST_F_TIMEOUT(slow, deadline, 100)
 	EXPECT_EQ(0, group_run(&config, rank_deadline, NULL));
 }
 
-/* Of many that wait, and two that do not come, all learn who these are; not all are neighbours. */
+/* Many ranks wait, two are absent. All learn which, also those that are no neighbours. */
 static int absent_await(struct rank *r, __u64 instance, struct collective_status *status)
 {
 	const __u64 end = now_ms() + 20000;
@@ -555,14 +555,14 @@ static int rank_absent(struct rank *r)
 	unsigned int i;
 
 	CHECK_EQ(0, member_barrier(r->fd));
-	/* In time, so that there is something that was submitted last. */
+	/* All ranks complete an operation, so that STATUS has a last one. */
 	CHECK(flag_barrier(r->shared, 0, r->nranks));
 	if (!late) {
 		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
 		CHECK_EQ(0, absent_await(r, 1, &status));
 		CHECK_EQ(COLLECTIVE_REASON_DEADLINE, status.last.kind);
 	}
-	/* They need not call to know it. */
+	/* A rank need not submit the operation to learn of it. */
 	CHECK_EQ(0, absent_await(r, 1, &status));
 	CHECK_EQ(1 << 2 | 1 << 3, status.absent_ranks[0]);
 	for (i = 0; i < COLLECTIVE_ABSENT_MAX; i++) {
@@ -574,7 +574,7 @@ static int rank_absent(struct rank *r)
 		}
 		CHECK(absent->rank == 2 || absent->rank == 3);
 		CHECK_EQ(0, absent->instance);
-		/* The deadline at least; clocks are counted in milliseconds. */
+		/* At least the deadline; clocks count milliseconds. */
 		CHECK(absent->ms >= 250);
 	}
 	CHECK(status.absent[0].rank != status.absent[1].rank);
@@ -591,7 +591,7 @@ TEST_F_TIMEOUT(slow, absent, 100)
 	EXPECT_EQ(0, group_run(&config, rank_absent, NULL));
 }
 
-/* Some learn that a rank is gone by calling it in vain, others were told that it left. */
+/* Some learn that a rank is gone from a failed connection, others from its LEAVE. */
 static int rank_left_far(struct rank *r)
 {
 	enum { COUNT = 10000, GONE = 11 };
@@ -629,7 +629,7 @@ TEST_F_TIMEOUT(slow, left_far_away, 100)
 	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
 }
 
-/* Who ends because of the failure, before others know the reason, is not the reason. */
+/* A rank that ends because of a failure is not the reason, even if others do not know it yet. */
 TEST_F_TIMEOUT(slow, ended_by_failure, 100)
 {
 	const struct group_config config = { .nranks = 16 };
@@ -638,7 +638,7 @@ TEST_F_TIMEOUT(slow, ended_by_failure, 100)
 	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
 }
 
-/* The same with payload, which must come back as it was lent. */
+/* The same with a payload; its pages must be returned. */
 static int rank_deadline_payload(struct rank *r)
 {
 	const size_t count = 100000;
@@ -678,7 +678,7 @@ TEST_F_TIMEOUT(slow, deadline_with_payload, 100)
 	EXPECT_EQ(0, group_run(&config, rank_deadline_payload, NULL));
 }
 
-/* A stopped process is not dead: the others' deadline tells. */
+/* A stopped process is not dead: the deadline of the others expires. */
 static int rank_stopped(struct rank *r)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 400 };
@@ -712,7 +712,7 @@ TEST_F_TIMEOUT(slow, stopped, 100)
 }
 
 /*
- * Strangers at the door
+ * Clients that are no rank of the group
  */
 
 static int unauth_dial(const struct sockaddr_storage *addr, size_t bytes, unsigned int seed)
@@ -740,7 +740,7 @@ static int rank_besieged(struct rank *r)
 	unsigned int round;
 
 	CHECK(area);
-	/* Some are there before anybody else. */
+	/* Some connect before any rank does. */
 	if (!r->rank) {
 		unauth_dial(&r->shared->addr[1], 0, 0);
 		unauth_dial(&r->shared->addr[2], 10, 1);
@@ -768,7 +768,7 @@ TEST_F_TIMEOUT(slow, unauthenticated_clients, 100)
 	EXPECT_EQ(0, group_run(&config, rank_besieged, NULL));
 }
 
-/* More than there are places for, who say nothing, and all before the peers. */
+/* More clients than there are places connect before the peers do, and send nothing. */
 static int rank_crowded(struct rank *r)
 {
 	unsigned int i;
@@ -782,7 +782,7 @@ static int rank_crowded(struct rank *r)
 	CHECK(flag_wait(r->shared, FLAG_BUSY, 1, 20000));
 	begin = now_ms();
 	CHECK_EQ(0, rank_connect(r));
-	/* Strangers are otherwise heard out for ten seconds. */
+	/* Unauthenticated clients are otherwise closed after ten seconds. */
 	CHECK(now_ms() - begin < 6000);
 	CHECK_EQ(0, member_barrier(r->fd));
 	return 0;

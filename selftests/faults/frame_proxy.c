@@ -34,7 +34,7 @@ static bool pass(struct proxy_conn *conn, u8 *bytes, size_t len)
 }
 
 /*
- * What is done to a frame; all return whether the line goes on
+ * Faults; each function returns true if the connection goes on
  */
 
 struct frame {
@@ -63,7 +63,7 @@ static bool frame_field(struct proxy_conn *conn, struct rng *rng, struct frame *
 	return frame_put(conn, frame);
 }
 
-/* The header tells the length that there is, which is not the right one. */
+/* Send a payload of another length. The header states the length that is sent. */
 static bool frame_resize(struct proxy_conn *conn, struct rng *rng, struct frame *frame, bool more)
 {
 	u32 by = rng_once_in(rng, 2) ? 4 * (1 + rng_below(rng, 64)) : 1 + rng_below(rng, 4096);
@@ -88,7 +88,7 @@ static bool frame_truncate(struct proxy_conn *conn, struct rng *rng, struct fram
 		shutdown(conn->server, SHUT_WR);
 		return false;
 	}
-	/* What follows is read, and that is all. */
+	/* Read and drop all that follows. */
 	while (recv(conn->client, frame->bytes, COLL_DATA_MAX, 0) > 0)
 		;
 	return false;
@@ -143,7 +143,7 @@ static bool frame_change(struct proxy_conn *conn, struct frame *frame)
 }
 
 /*
- * Lines
+ * Connections
  */
 
 static bool frame_get(struct proxy_conn *conn, struct frame *frame)
@@ -162,7 +162,7 @@ static bool frame_get(struct proxy_conn *conn, struct frame *frame)
 	return get(conn->client, frame->bytes + frame->head, frame->payload);
 }
 
-/* From the rank to the one that it calls. */
+/* Relay frames from the client rank to the rank that it called. */
 static void *conn_to_server(void *arg)
 {
 	struct proxy_conn *conn = arg;

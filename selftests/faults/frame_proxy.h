@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Somebody between a rank and those that it calls, who does one thing to the frames of
- * that rank: to the others it is hostile, and knows all that an honest one does.
+ * A proxy between a rank and the ranks that it calls. It changes one frame of that rank, so that
+ * the rank is hostile to the others and still has the state of a correct rank.
  */
 #ifndef COLL_FRAME_PROXY_H
 #define COLL_FRAME_PROXY_H
@@ -12,28 +12,28 @@
 #include <sys/socket.h>
 
 enum proxy_fault {
-	PROXY_FIELD,		/* one field of a frame's header is another */
-	PROXY_DROP,		/* a frame is missing */
-	PROXY_DUPLICATE,		/* a frame comes twice */
-	PROXY_LONGER,		/* there is more payload than there should be */
-	PROXY_SHORTER,		/* there is less */
-	PROXY_TRUNCATE,		/* a frame ends in the middle, with the connection */
-	PROXY_STALL,		/* likewise, but the connection stays */
-	PROXY_SLOW,		/* a header comes byte by byte: nothing is wrong */
-	PROXY_INSERT,		/* random bytes between two frames */
+	PROXY_FIELD,		/* change one field of a frame's header */
+	PROXY_DROP,		/* drop a frame */
+	PROXY_DUPLICATE,		/* send a frame twice */
+	PROXY_LONGER,		/* send more payload than the operation has */
+	PROXY_SHORTER,		/* send less */
+	PROXY_TRUNCATE,		/* end a frame, and the connection, in the middle */
+	PROXY_STALL,		/* end a frame in the middle, keep the connection */
+	PROXY_SLOW,		/* send a header byte by byte: no error */
+	PROXY_INSERT,		/* insert random bytes between two frames */
 	PROXY_FAULTS
 };
 
 /**
- * struct proxy_config - what is done
+ * struct proxy_config - what the proxy does
  * @fault: enum proxy_fault
- * @control: to a frame of a control connection; otherwise of a data connection
- * @nth: to that one, of each of them
- * @seed: of how
- * @sender: rank whose frames they are
- * @nranks: of the group
- * @has_secret: the group has a secret
- * @incarnation: of the group
+ * @control: true if a frame of a control connection is changed, else of a data connection
+ * @nth: index of the frame that is changed, on each of these connections
+ * @seed: seed of the random choices
+ * @sender: rank of which frames are changed
+ * @nranks: number of ranks of the group
+ * @has_secret: true if the group has a secret
+ * @incarnation: incarnation of the group
  */
 struct proxy_config {
 	enum proxy_fault fault;
@@ -51,7 +51,7 @@ struct proxy_config {
 
 struct frame_proxy;
 
-/* One connection, two sockets. */
+/* One relayed connection: two sockets and two threads. */
 struct proxy_conn {
 	struct frame_proxy *proxy;
 	int client;
@@ -60,7 +60,7 @@ struct proxy_conn {
 	pthread_t down;
 };
 
-/* One rank that is called. */
+/* The listener that stands for one rank that is called. */
 struct proxy_listener {
 	struct frame_proxy *proxy;
 	int fd;
@@ -69,12 +69,12 @@ struct proxy_listener {
 };
 
 /**
- * struct frame_proxy - one of these
- * @config: what it does
- * @done: how often it has done it
- * @accused_others: and thereby named others
- * @lock: protects the rest
- * @ended: no more lines
+ * struct frame_proxy - a running proxy
+ * @config: its configuration
+ * @done: number of frames changed
+ * @accused_others: true if a changed frame accuses ranks other than the sender
+ * @lock: protects @ended, @nconns and @conn
+ * @ended: true if new connections are refused
  */
 struct frame_proxy {
 	struct proxy_config config;
@@ -88,11 +88,11 @@ struct frame_proxy {
 	struct proxy_conn conn[PROXY_CONNS];
 };
 
-/* Begin.  Return: 0 or a negative errno. */
+/* Start the proxy. Return: 0 or a negative errno. */
 int proxy_start(struct frame_proxy *proxy, const struct proxy_config *config);
-/* Stand before an address: @addr is replaced.  Return: 0 or a negative errno. */
+/* Listen in place of the address @addr, which is replaced. Return: 0 or a negative errno. */
 int proxy_listener(struct frame_proxy *proxy, struct sockaddr_storage *addr);
-/* All connections end. */
+/* End all connections and threads. */
 void proxy_stop(struct frame_proxy *proxy);
 
 #endif /* COLL_FRAME_PROXY_H */

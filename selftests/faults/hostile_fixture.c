@@ -18,7 +18,7 @@ static bool guards_intact(const u8 *memory)
 }
 
 /*
- * A group with some ranks of the kernel's
+ * A group in which some ranks are the module's
  */
 
 unsigned int fixture_short_heartbeat(void)
@@ -200,7 +200,7 @@ static void operation(struct hostile_fixture *fix, struct collective_op *op)
 	}
 }
 
-/* What @rank asks for; false: nothing. */
+/* Fill in the operation of @rank. Return: false if it has none. */
 static bool operation_of(const struct hostile_fixture *fix, unsigned int rank,
 			 const struct collective_op *op, struct collective_op *mine)
 {
@@ -215,7 +215,7 @@ static bool operation_of(const struct hostile_fixture *fix, unsigned int rank,
 	}
 	if (op->opcode != COLLECTIVE_SEND)
 		return true;
-	/* From some rank to the next one. */
+	/* A message goes from the root to the next rank. */
 	if (rank == op->root) {
 		mine->root = (op->root + 1) % fix->nranks;
 		return true;
@@ -256,7 +256,7 @@ void fixture_submit(struct hostile_fixture *fix)
 }
 
 /*
- * Verdict
+ * Checks
  */
 
 bool reason_allowed(const struct hostile_fixture *fix, unsigned int rank, const char *what,
@@ -266,7 +266,7 @@ bool reason_allowed(const struct hostile_fixture *fix, unsigned int rank, const 
 	    reason->kind == COLLECTIVE_REASON_NONE || reason->rank_a == HOSTILE ||
 	    reason->rank_b == HOSTILE)
 		return true;
-	/* Whose deadline it was. */
+	/* A deadline of the rank itself names no second rank. */
 	if (reason->kind == COLLECTIVE_REASON_DEADLINE &&
 	    reason->rank_b == COLLECTIVE_RANK_NONE)
 		return true;

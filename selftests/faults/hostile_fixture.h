@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Groups of which some ranks are the kernel's and one is hostile, in one process; and
- * what may become of the others.
+ * Groups in one process of which some ranks are the module's and one is hostile, and checks that
+ * the others are unharmed.
  */
 #ifndef COLL_HOSTILE_FIXTURE_H
 #define COLL_HOSTILE_FIXTURE_H
@@ -18,15 +18,15 @@
 #define RANKS_MOST	3
 #define OPERATIONS_MOST	6
 
-/* The hostile rank calls all others. */
+/* The hostile rank has the lowest number, so that it calls all others. */
 #define HOSTILE		0
 
-/* Everything has ended after that long. */
+/* Upper bound of the time in which every operation ends; ms. */
 #define BOUND_MS	15000
 
 /*
- * Memory of a rank: what is sent and what is received, and on all sides of it what
- * nobody may touch.
+ * Memory of a rank: an area for input and one for results. Guards before, between and behind them
+ * must not change.
  */
 
 #define AREA		(256 * 1024)
@@ -42,24 +42,24 @@ static inline bool all_same(const u8 *p, size_t len, u8 value)
 
 /**
  * struct hostile_fixture - one group
- * @seed: everything follows from it
- * @rng: of that seed
- * @nranks: of the group
- * @lanes: likewise
+ * @seed: seed of all random choices
+ * @rng: generator of that seed
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes of the group
  * @heartbeat_ms: as in struct collective_join
- * @has_secret: it has a secret
- * @secret: that one
- * @name: of the group
- * @id: likewise
- * @fd: by rank; -1: none of the kernel's
- * @addr: by rank
- * @memory: by rank
- * @buffer: by rank, all of @memory
- * @nops: operations of each rank
- * @op: which
- * @request: of each rank
- * @proxy: who stands before the hostile rank, if it is a real one
- * @accused_others: others were named by the hostile rank
+ * @has_secret: true if the group has a secret
+ * @secret: the secret
+ * @name: name of the group
+ * @id: identifier of the group
+ * @fd: files, by rank; -1: the rank is not the module's
+ * @addr: addresses, by rank
+ * @memory: memory, by rank
+ * @buffer: registration of all of @memory, by rank
+ * @nops: number of operations of each rank
+ * @op: these operations
+ * @request: requests, by rank and operation
+ * @proxy: the proxy in front of the hostile rank, if that is a rank of the module
+ * @accused_others: true if the hostile rank accused other ranks
  */
 struct hostile_fixture {
 	__u64 seed;
@@ -83,31 +83,40 @@ struct hostile_fixture {
 };
 
 /*
- * Those that return an int complain and return 1 when it is not as it should be.
+ * Functions that return int report a failed check and return 1.
  */
 
-/* Ranks from @first on join. */
+/* Join the ranks from @first on. */
 int fixture_begin(struct hostile_fixture *fix, __u64 seed, unsigned int nranks, unsigned int first,
 		  unsigned int heartbeat_ms);
-/* A heartbeat with which what has to fail does so soon; 0 is one for slow machines, too. */
+/*
+ * Return: a heartbeat period with which failures are noticed soon; ms. 0 of struct
+ * hostile_fixture is the default, which slow machines can meet.
+ */
 unsigned int fixture_short_heartbeat(void);
 int fixture_join(struct hostile_fixture *fix, unsigned int rank);
-/* Begin to; a negative errno if that fails. */
+/* Start CONNECT. Return: 0 or a negative errno. */
 int fixture_connect(struct hostile_fixture *fix, unsigned int rank,
 		    const struct sockaddr_storage *addr);
-/* All of the kernel's are up, or have failed; how many have, or -1. */
+/*
+ * Wait until all ranks of the module are up or have failed. Return: the number that failed, or
+ * -1.
+ */
 int fixture_wait_up(struct hostile_fixture *fix);
-/* Real ranks only: they connect, and do what groups are for. */
+/* For groups without a hostile rank: connect, and check an allreduce. */
 int fixture_check_works(struct hostile_fixture *fix);
-/* Perhaps register all memory. */
+/* Register all memory, or none, at random. */
 int fixture_register(struct hostile_fixture *fix);
-/* Everybody submits the same; a group that has failed already refuses. */
+/* Submit the same operations on all ranks. A group that has failed refuses them. */
 void fixture_submit(struct hostile_fixture *fix);
-/* All has ended in time, for the right reason, and no other byte was written. */
+/*
+ * Check that all operations have ended in time, with an allowed reason, and that no guard
+ * changed.
+ */
 int fixture_check(const struct hostile_fixture *fix);
 void fixture_end(struct hostile_fixture *fix);
 
-/* Is it the hostile rank's fault, or at least nobody's? */
+/* True if @reason names the hostile rank, or no rank. */
 bool reason_allowed(const struct hostile_fixture *fix, unsigned int rank, const char *what,
 		    const struct collective_reason *reason);
 int wait_bounded(int fd, __u64 request);

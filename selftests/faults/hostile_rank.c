@@ -55,13 +55,13 @@ void hostile_drain(struct hostile_rank *hostile, unsigned int to)
 	}
 }
 
-/* Never blocks: who does not read us is not waited for. */
+/* Never block: a rank that does not read must not stop the test. */
 static bool hostile_send(int fd, const void *bytes, size_t len)
 {
 	return send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
 }
 
-/* A header, and as much payload, of zeros. */
+/* Send a header and a payload of zeros of that length. */
 static bool hostile_send_data(int fd, const u8 *frame, u32 length)
 {
 	static const u8 payload[COLL_DATA_MAX];
@@ -91,7 +91,7 @@ static u64 some_instance(struct hostile_rank *hostile)
 	return rng_below(rng, OPERATIONS_MOST);
 }
 
-/* What could come from somebody. */
+/* Make a control frame with valid fields. */
 static void some_control(struct hostile_rank *hostile, u8 *frame)
 {
 	struct rng *rng = &hostile->fix->rng;
@@ -105,7 +105,7 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 	};
 
 	if (control.kind == COLL_CONTROL_ABORT) {
-		/* Not the end of everything in every storm. */
+		/* An abort of the group ends the round: send few of them. */
 		if (control.instance == COLL_INSTANCE_GROUP && !rng_once_in(rng, 4))
 			control.instance = 0;
 		control.cause = (struct coll_reason){
@@ -129,7 +129,7 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 	coll_wire_put_control(frame, &control, hostile->peer[1].incarnation);
 }
 
-/* What the other has sent, or what he may wait for. */
+/* Make a data header as the other rank has sent it, or as it may expect it. Return: the length. */
 static u32 some_data(struct hostile_rank *hostile, unsigned int to, u8 *frame)
 {
 	struct rng *rng = &hostile->fix->rng;
@@ -210,7 +210,7 @@ static void attack_overlong(struct hostile_rank *hostile, unsigned int to)
 	hostile_send_data(fd, frame, data.length);
 }
 
-/* What is half said; then some connections end, or none. */
+/* Send parts of frames; then close some connections, or none. */
 static void attack_truncated(struct hostile_rank *hostile, unsigned int to)
 {
 	struct rng *rng = &hostile->fix->rng;
@@ -280,7 +280,7 @@ static void attack_flood(struct hostile_rank *hostile, unsigned int to)
 	}
 }
 
-/* Pings want answers, which nobody reads. */
+/* Send PINGs, but do not read the answers. */
 static void attack_no_read(struct hostile_rank *hostile, unsigned int to)
 {
 	u8 frame[COLL_CONTROL_SIZE];
@@ -346,7 +346,10 @@ int hostile_connect(struct hostile_fixture *fix, struct hostile_rank *hostile)
 	for (rank = 1; rank < fix->nranks; rank++)
 		CHECK_EQ(0, fixture_connect(fix, rank, fix->addr));
 	CHECK_EQ(0, hostile_dial_all(hostile));
-	/* Nothing is heard of us until we are: on a slow machine that may be too long. */
+	/*
+	 * The module hears nothing from this rank until all are up; on a slow machine a heartbeat
+	 * may expire.
+	 */
 	CHECK(fixture_wait_up(fix) >= 0);
 	return fixture_register(fix);
 }

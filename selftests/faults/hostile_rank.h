@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The hostile rank, made of sockets. */
+/* The hostile rank, made of sockets (raw_peer.h). */
 #ifndef COLL_HOSTILE_RANK_H
 #define COLL_HOSTILE_RANK_H
 
@@ -10,25 +10,25 @@
 enum attack {
 	ATTACK_RANDOM_CONTROL,	/* random bytes */
 	ATTACK_RANDOM_DATA,
-	ATTACK_MALFORMED_CONTROL,	/* frames with one field that is not right */
+	ATTACK_MALFORMED_CONTROL,	/* frames with one malformed field */
 	ATTACK_MALFORMED_DATA,
-	ATTACK_TRUNCATED,		/* half a frame, then the end */
-	ATTACK_OVERLONG,		/* far more payload than there is room for */
+	ATTACK_TRUNCATED,		/* part of a frame, then the end */
+	ATTACK_OVERLONG,		/* far more payload than the operation has */
 	ATTACK_REPEAT,		/* one frame again and again */
-	ATTACK_UNSOLICITED,		/* grants, credit and receipts for what never was */
+	ATTACK_UNSOLICITED,		/* grants, credit and CONSUMED for no operation */
 	ATTACK_SLOW,		/* byte by byte */
-	ATTACK_FLOOD,		/* hundreds of control frames that could be true */
-	ATTACK_NO_READ,		/* all that is asked for is never read */
+	ATTACK_FLOOD,		/* hundreds of valid control frames */
+	ATTACK_NO_READ,		/* never read what is sent in answer */
 	ATTACK_CLOSE,
 	ATTACKS
 };
 
 /**
  * struct hostile_rank - the hostile rank
- * @fix: of which group
- * @peer: by rank
- * @header: header of the first data frame that came, by rank
- * @have_header: there is one
+ * @fix: the group
+ * @peer: connections, by rank
+ * @header: header of the first data frame received, by rank
+ * @have_header: true if @header is set, by rank
  */
 struct hostile_rank {
 	struct hostile_fixture *fix;
@@ -37,12 +37,12 @@ struct hostile_rank {
 	bool have_header[RANKS_MOST];
 };
 
-/* How the hostile rank calls another one. */
+/* Return: the configuration with which the hostile rank calls rank @to. */
 struct raw_peer_config fixture_raw_config(const struct hostile_fixture *fix, unsigned int to);
 
-/* It meets the others, who connect; they may register memory. */
+/* Connect the hostile rank and the others. They may register memory. */
 int hostile_connect(struct hostile_fixture *fix, struct hostile_rank *hostile);
-/* Read what there is. */
+/* Read and drop all that the rank @to has sent. */
 void hostile_drain(struct hostile_rank *hostile, unsigned int to);
 void hostile_attack(struct hostile_rank *hostile, unsigned int to, enum attack attack);
 void hostile_end(struct hostile_rank *hostile);

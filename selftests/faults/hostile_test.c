@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers that mean ill: strangers who are no rank, ranks made of sockets that say
- * anything, and a real rank with somebody between it and the others who changes what
- * it says (frame_proxy.h).  Whatever comes, an operation ends in time; if it fails, then
- * for the sake of the hostile rank; no byte is written that was not to be received;
- * and nothing is left.
+ * Hostile peers: clients that are no rank of the group, ranks made of sockets that send malformed
+ * frames, and a rank of the module behind a proxy that changes its frames (frame_proxy.h). Every
+ * operation ends in time. If it fails, its reason names the hostile rank. No byte outside the
+ * result is written, and nothing leaks.
  *
- * HOSTILE_SEED chooses other rounds, HOSTILE_ROUNDS how many; a round that fails says
- * its seed, which alone repeats it with HOSTILE_ROUNDS=1.
+ * Environment: HOSTILE_SEED is the seed of the first round, HOSTILE_ROUNDS the number of rounds.
+ * A failed round prints its seed; that seed with HOSTILE_ROUNDS=1 repeats it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -66,7 +65,7 @@ static int round_hostile_rank(__u64 seed)
 }
 
 /*
- * A real rank, with somebody between
+ * A rank of the module behind a proxy
  */
 
 static int fixture_connect_proxied(struct hostile_fixture *fix, struct frame_proxy *proxy)
@@ -123,10 +122,10 @@ static int round_frame_proxy(__u64 seed, unsigned int *done)
 }
 
 /*
- * A rank that is called, and answers
+ * A hostile rank that is called, and answers
  */
 
-/* To one call: what lets nobody believe that it is that rank. */
+/* Answer one call so that the caller must not accept it. */
 static void answer(struct rng *rng, int listener)
 {
 	int fd = accept(listener, NULL, NULL);
@@ -155,7 +154,10 @@ static void answer(struct rng *rng, int listener)
 		shutdown(fd, SHUT_WR);
 		goto close;
 	case 4:
-		/* Its own id, not the group's; or what belongs to no answer. */
+		/*
+		 * An identifier that is not the group's, or a field that must be zero in an
+		 * answer.
+		 */
 		said[rng_once_in(rng, 2) ? 16 : 152] ^= 1 + rng_below(rng, 255);
 		break;
 	}
@@ -193,7 +195,7 @@ static int round_answer(__u64 seed)
 }
 
 /*
- * The tests
+ * Tests
  */
 
 FIXTURE(hostile) {
@@ -216,7 +218,7 @@ FIXTURE_TEARDOWN(hostile)
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 }
 
-/* How many were bad; three are enough. */
+/* Return: the number of failed rounds; stops after three. */
 static unsigned int rounds(__u64 seed, unsigned int n, int (*round)(__u64 seed))
 {
 	unsigned int i, bad = 0;
@@ -259,7 +261,7 @@ TEST_F_TIMEOUT(hostile, frame_proxy, 3000)
 }
 
 /*
- * Single things that no honest rank says; the hostile one has read all that it was told
+ * Single frames that no correct rank sends. The hostile rank has read all frames before.
  */
 
 static int hostile_begin(struct hostile_fixture *fix, struct hostile_rank *hostile,
@@ -269,7 +271,7 @@ static int hostile_begin(struct hostile_fixture *fix, struct hostile_rank *hosti
 	return hostile_connect(fix, hostile);
 }
 
-/* The group of a rank fails, and it is the hostile one that has broken the protocol. */
+/* Check that the group of @rank fails with a protocol error of the hostile rank. */
 static int rank_found_out(const struct hostile_fixture *fix, unsigned int rank)
 {
 	const __u64 end = now_ms() + BOUND_MS;
@@ -304,7 +306,7 @@ static int blames(struct hostile_fixture *fix, struct hostile_rank *hostile, u32
 	return 0;
 }
 
-/* Of two ranks none has the number 2. */
+/* A group of two has no rank 2. */
 TEST_F(hostile, blames_unknown_rank)
 {
 	struct hostile_fixture fix;
@@ -314,7 +316,7 @@ TEST_F(hostile, blames_unknown_rank)
 	EXPECT_EQ(0, blames(&fix, &hostile, HOSTILE, 1000));
 }
 
-/* Messages are not announced; who is believed to have done it would be passed on. */
+/* Messages are not announced. A rank that accepted this would pass on a false reason. */
 static int announces_message(struct hostile_fixture *fix, struct hostile_rank *hostile)
 {
 	struct collective_op op = {
@@ -355,7 +357,7 @@ TEST_F(hostile, announces_message)
 	EXPECT_EQ(0, announces_message(&fix, &hostile));
 }
 
-/* Two honest ranks have a word with each other, as long as their groups live. */
+/* Send messages between the two correct ranks until a group fails. */
 static int converse(struct hostile_fixture *fix, unsigned int n)
 {
 	struct collective_op op = {
@@ -398,7 +400,7 @@ static int endless_aborts(struct hostile_fixture *fix, struct hostile_rank *host
 	unsigned int i;
 
 	CHECK_EQ(0, hostile_begin(fix, hostile, 3));
-	/* Whose group has failed need not read what is told. */
+	/* A rank of which the group has failed need not read: bound the time of a send. */
 	setsockopt(hostile->peer[1].control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	for (i = 0; i < times; i++) {
 		control.instance = coll_instance_keyed(i);
@@ -429,15 +431,15 @@ TEST_F(hostile, endless_aborts)
 }
 
 /*
- * Headers of what is small, for an operation that is large: each must cost as little as it
- * is long.  Rank 2 is the last of a chain, takes nothing from the hostile one, and has some
- * thousand steps in which it does not.
+ * Headers of small frames sent to a large operation. The cost of each must not exceed its length.
+ * Rank 2 is the last of a chain, expects no payload from the hostile rank, and has some thousand
+ * steps.
  */
 
 #define FLOOD_COUNT	(8 * 1024 * 1024)	/* elements of a block */
-#define FLOOD_HEADERS	(384 * 1024)		/* more than sockets hold */
+#define FLOOD_HEADERS	(384 * 1024)		/* more than socket buffers hold */
 
-/* Three blocks of input, and one of result behind them. */
+/* Three blocks of input, followed by one block of result. */
 static struct collective_op flood_op(__u8 *memory)
 {
 	return (struct collective_op){
@@ -452,7 +454,7 @@ static struct collective_op flood_op(__u8 *memory)
 	};
 }
 
-/* Return: ms until nearly all was read, or negative. */
+/* Return: ms until nearly all was read, or a negative number. */
 static long long flood(int fd, u32 incarnation)
 {
 	static u8 frames[1024][COLL_DATA_SIZE];
@@ -488,11 +490,11 @@ static int floods(struct hostile_fixture *fix, struct hostile_rank *hostile)
 	CHECK_EQ(0, hostile_begin(fix, hostile, 3));
 	CHECK_EQ(0, member_start(fix->fd[2], &op, &request));
 	ms = flood(hostile->peer[2].data[0], hostile->peer[2].incarnation);
-	/* They do not match, and nothing else comes of it. */
+	/* The frames do not match; the operation fails, the group does not. */
 	CHECK_EQ(-EBADMSG, wait_bounded(fix->fd[2], request));
 	CHECK_EQ(0, member_status(fix->fd[2], &status));
 	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
-	/* Now nobody looks at what they say: how long it takes to take them. */
+	/* Measure how long the same frames take when no operation is active. */
 	over = flood(hostile->peer[2].data[0], hostile->peer[2].incarnation);
 	dprintf(STDOUT_FILENO, "# %u headers in %lld ms, %lld when it is over\n",
 		FLOOD_HEADERS, ms, over);
@@ -503,7 +505,7 @@ static int floods(struct hostile_fixture *fix, struct hostile_rank *hostile)
 	return 0;
 }
 
-/* The kernel would say so: after two seconds, if it lets itself be told. */
+/* Set the kernel's watchdog to one second: it reports a CPU that does not schedule for two. */
 TEST_F_TIMEOUT(hostile, floods, 120)
 {
 	static const char watchdog[] = "/proc/sys/kernel/watchdog_thresh";

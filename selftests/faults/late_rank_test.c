@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations that fail while another rank has not submitted them: however many there are, they
- * stand in the way of nothing, and a late rank learns of each.
+ * Operations fail while another rank has not submitted them. However many fail, they do not delay
+ * others, and the late rank learns of each.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -9,12 +9,12 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 
-/* More keys than a table of failed ones had places for once. */
+/* More than an earlier table of failed operations had entries. */
 #define KEYS	1500
 
 #define LATE_FLAG	8
 
-/* Operations in flight at once. */
+/* Operations in flight at a time. */
 #define BATCH		200
 
 FIXTURE(late_rank) {
@@ -64,7 +64,7 @@ static int sum(struct rank *r, __u64 key, __u64 count, __u32 timeout_ms)
 	return err;
 }
 
-/* Barriers that another rank does not come to: how many were begun, or a negative errno. */
+/* Submit barriers that the other rank does not call. Return: how many, or a negative errno. */
 static int barriers_fail(struct rank *r, unsigned int n)
 {
 	struct collective_op op = {
@@ -88,9 +88,9 @@ static int barriers_fail(struct rank *r, unsigned int n)
 }
 
 /*
- * Barriers with a short timeout against a rank that is not there yet.  At last the others are
- * too far ahead, which is refused at once.  When the late rank comes it fails the same
- * operations, at once, and all meet in the first one that has not failed.
+ * Barriers with a short timeout, while a rank has not called them. When the others are too far
+ * ahead, more are refused at once. Then the late rank calls: it fails the same operations, at
+ * once, and all ranks meet in the first operation that has not failed.
  */
 static int rank_poll(struct rank *r)
 {
@@ -139,8 +139,8 @@ TEST_F_TIMEOUT(late_rank, poll_many, 200)
 }
 
 /*
- * Small sums and large ones with keys fail on rank 0, which calls them alone, and one that both
- * call goes on.  A late rank is told that they have failed, all of them.
+ * Small and large sums with keys fail on rank 0, which alone calls them. One that both ranks call
+ * succeeds. The late rank learns that all others failed.
  */
 static int rank_keys(struct rank *r)
 {

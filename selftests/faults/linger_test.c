@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file is closed while peers cannot be reached: rank, listener and pages are free when
- * close() returns, and what was said last arrives when it can.  Others do not wait for it, but
- * for the module's exit.
+ * A file is closed while peers cannot be reached. When close() returns, the rank, its port and
+ * its pages are free. Frames sent last arrive when the network is back. Only the exit of the
+ * module waits for that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"
 
-/* After six of them a peer is given up. */
+/* A peer is declared dead after six periods; ms. */
 #define HEARTBEAT_MS	20000
 
 #define MEMORY		(1024 * 1024)
 
-FIXTURE(far) {
+FIXTURE(unreachable) {
 	int fd[2];
 	struct sockaddr_storage addr[2];
 	char name[33];
@@ -52,8 +52,8 @@ static int far_join(int fd, const char *name, __u64 id, unsigned int rank,
 	return err;
 }
 
-/* Two ranks in a network of their own, which can be cut. */
-FIXTURE_SETUP(far)
+/* Two ranks in a network namespace with a loopback device that can be set down. */
+FIXTURE_SETUP(unreachable)
 {
 	__u32 buffer;
 	int i;
@@ -73,9 +73,9 @@ FIXTURE_SETUP(far)
 	ASSERT_EQ(0, member_register(self->fd[0], self->memory, MEMORY, 0, &buffer));
 }
 
-FIXTURE_TEARDOWN(far)
+FIXTURE_TEARDOWN(unreachable)
 {
-	/* What lingers can end. */
+	/* Lingering connections can end. */
 	loopback_set(true);
 	close(self->fd[0]);
 	close(self->fd[1]);
@@ -97,8 +97,8 @@ static bool listens(const struct sockaddr_storage *addr)
 	return found;
 }
 
-/* The whole of its life is over for the process, but for its sockets. */
-TEST_F_TIMEOUT(far, close_does_not_wait, 200)
+/* The member has ended for the process; its sockets still exist. */
+TEST_F_TIMEOUT(unreachable, close_does_not_wait, 200)
 {
 	struct sockaddr_storage addr;
 	__u64 begin, took;
@@ -106,7 +106,7 @@ TEST_F_TIMEOUT(far, close_does_not_wait, 200)
 
 	EXPECT_TRUE(listens(&self->addr[0]));
 	EXPECT_LE(MEMORY / 1024, process_value(0, "VmPin:"));
-	/* What has been sent so far is acknowledged. */
+	/* All that was sent so far is acknowledged. */
 	sleep_ms(300);
 	ASSERT_EQ(0, loopback_set(false));
 	begin = now_ms();
@@ -119,15 +119,18 @@ TEST_F_TIMEOUT(far, close_does_not_wait, 200)
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 	EXPECT_GT(0, member_value(self->name, 0, "state"));
 
-	/* The rank is free. */
+	/* The rank can be joined again. */
 	ASSERT_EQ(0, loopback_set(true));
 	again = member_open();
 	EXPECT_EQ(0, far_join(again, self->name, self->id, 0, HEARTBEAT_MS, &addr));
 	close(again);
 }
 
-/* Cut before the goodbye, and back: the other rank hears it, and takes it for no failure. */
-TEST_F_TIMEOUT(far, goodbye_arrives, 200)
+/*
+ * The network is cut before LEAVE is sent, and restored: the other rank receives LEAVE and
+ * reports no failure.
+ */
+TEST_F_TIMEOUT(unreachable, leave_arrives, 200)
 {
 	struct collective_status status;
 
@@ -150,7 +153,10 @@ TEST_F_TIMEOUT(far, goodbye_arrives, 200)
  * Files that a kernel thread closes
  */
 
-/* Send it to a socket that only itself refers to, and which is collected as garbage. */
+/*
+ * Send the file over a socket that only the socket itself refers to. The kernel's garbage
+ * collector closes it.
+ */
 static int throw_away(int fd)
 {
 	int pair[2], fds[2], err = 0;
@@ -191,14 +197,14 @@ static bool rank_gone(const char *name, unsigned int rank, unsigned int ms)
 	return member_value(name, rank, "state") < 0;
 }
 
-TEST_F_TIMEOUT(far, thrown_away, 200)
+TEST_F_TIMEOUT(unreachable, thrown_away, 200)
 {
 	ASSERT_EQ(0, throw_away(self->fd[0]));
 	self->fd[0] = -1;
 	EXPECT_TRUE(rank_gone(self->name, 0, 10000));
 }
 
-/* The last one: sockets linger, nothing else uses the module, and it may be unloaded. */
+/* The last test: sockets linger, nothing else uses the module; it must be possible to unload it. */
 TEST(exit_waits)
 {
 	struct sockaddr_storage addr[2];

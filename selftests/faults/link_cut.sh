@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A link is cut both ways, without a word: every rank names one of its ends.
+# A link is cut in both directions without notice: every rank names one of its ends.
 set -uo pipefail
 ranks=$(dirname "$0")/net_link_cut
 n=0 failed=0
@@ -22,7 +22,7 @@ if ! collective-run --netns -n 1 true >/dev/null 2>&1; then
 	echo "1..0 # SKIP no bridge or veth in this kernel"
 	exit 4
 fi
-# Where everything is emulated a group takes seconds to begin.
+# On an emulated machine a group takes seconds to start.
 cuts=('2 1 0' '3 0 50' '4 1 77' '2 0 30' '3 2 200' '5 3 120' '6 0 10')
 [[ ${VM_KERNEL:-} == distro || ${VM_KERNEL:-} == rt ]] && cuts=("${cuts[@]:0:3}")
 echo "1..${#cuts[@]}"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A rank leaves, and its goodbye is lost: the others hear of it nevertheless.
+# A rank leaves and its LEAVE frames are lost at first: the others still learn that it left.
 set -uo pipefail
 ranks=$(dirname "$0")/net_lost_leave
 n=0 failed=0
 
-# goodbye RANKS VICTIM MUTE_MS
-goodbye()
+# lost_leave RANKS VICTIM MUTE_MS
+lost_leave()
 {
 	local status
 	timeout 100 collective-run --netns -n "$1" -- "$ranks" "$2" "$3" 2>&1 | sed 's/^/# /'
@@ -23,7 +23,7 @@ if ! collective-run --netns -n 1 tc qdisc add dev eth0 root netem loss 1% >/dev/
 	exit 4
 fi
 echo "1..3"
-goodbye 2 1 400
-goodbye 3 0 1500
-goodbye 4 3 800
+lost_leave 2 1 400
+lost_leave 3 0 1500
+lost_leave 4 3 800
 exit $failed

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Numbers and frames that no honest peer sends; needs unit/env.h. */
+/* Boundary values and malformed frames. Needs unit/env.h. */
 #ifndef COLL_MALFORMED_H
 #define COLL_MALFORMED_H
 
 #include "sim/rng.h"
 #include "core/wire/wire.h"
 
-/* At a boundary, more often than not. */
+/* Return: a random number, in nine of ten cases at a boundary. */
 static inline u64 boundary_number(struct rng *rng)
 {
 	switch (rng_below(rng, 10)) {
@@ -40,7 +40,7 @@ static inline void random_bytes(struct rng *rng, void *bytes, size_t len)
 		*p++ = rng_next(rng);
 }
 
-/* Where a field of a frame is. */
+/* Position and size of a field of a frame; bytes. */
 struct malformed_field {
 	u8 at;
 	u8 size;
@@ -63,7 +63,7 @@ static const struct malformed_field hello_fields[] = {
 	{ 84, 4 }, { 88, 8 }, { 120, 8 }, { 152, 8 }, { 184, 8 },
 };
 
-/* Change one field: to anything, by one, or by a bit.  It differs afterwards. */
+/* Change one field: by one, by one bit, or to a random value. The new value always differs. */
 static inline void malformed_change(struct rng *rng, u8 *frame,
 				    const struct malformed_field *fields,
 				    size_t nfields)
@@ -107,8 +107,8 @@ static inline void malformed_hello(struct rng *rng, u8 *frame)
 }
 
 /*
- * Who is of a group is believed in what he says of others (Documentation/wire.rst):
- * does this control frame name ranks of the group, and not the one that sends it?
+ * A rank of the group is believed if it accuses others (Documentation/wire.rst). Return: true if
+ * this control frame is an ABORT that names ranks of the group other than @sender.
  */
 static inline bool accuses_others(const u8 *frame, u32 incarnation, u32 sender, u32 nranks)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranks that do not call the same: it fails on all of them, at once, and STATUS says
- * who called what; then the group goes on.
+ * Ranks call different operations. The operation fails on all of them, at once, and STATUS says
+ * which ranks called what. The group lives on.
  *
- * One rank calls otherwise, the first, one in the middle or the last; in every way
- * that a collective allows.
+ * One rank differs: the first, the last, or one in between; in every argument that a collective
+ * has.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,15 +19,15 @@
 #define SOON_MS		5000
 #define LATE_MS		200
 
-/* With one more, of four bytes, from each of five. */
+/* With one more element of four bytes from each of five ranks. */
 #define LARGE		20000
 #define AREA		(5 * (LARGE + 1) * 4)
 
 /**
- * struct quarrel - what the ranks disagree about
- * @call: of all but one
- * @other: of that one
- * @selfish: each takes itself for the root
+ * struct quarrel - calls that differ
+ * @call: call of all ranks but one
+ * @other: call of that one rank
+ * @selfish: true if each rank calls itself the root
  */
 struct quarrel {
 	struct collective_op call;
@@ -35,7 +35,7 @@ struct quarrel {
 	bool selfish;
 };
 
-/* What a rank's calls are done with. */
+/* What a rank needs for its calls. */
 struct desk {
 	struct rank *r;
 	__u8 *send;
@@ -92,7 +92,7 @@ static int desk_submit(const struct desk *desk, struct collective_op op)
 	return member_submit(desk->r->fd, &op);
 }
 
-/* Does STATUS say what @op of @rank is? */
+/* True if STATUS describes @op of @rank. */
 static int call_check(const struct collective_call *call, const struct collective_op *op)
 {
 	CHECK_EQ(op->opcode, call->opcode);
@@ -135,7 +135,7 @@ static int status_check(const struct rank *r, const struct quarrel *q, unsigned 
 	return 0;
 }
 
-/* Return: 0 when it fails as it should. */
+/* Return: 0 if the operation fails as it must. */
 static int quarrel_run(const struct desk *desk, const struct quarrel *q, unsigned int odd,
 		       unsigned int late)
 {
@@ -164,7 +164,7 @@ static int good_run(const struct desk *desk, unsigned int count)
 	return 0;
 }
 
-/* All ways to differ from a call. */
+/* Fill in all calls that differ from one call. */
 static unsigned int quarrels_fill(struct quarrel *q, int opcode, __u64 count)
 {
 	const struct collective_op call = op_new(opcode, count);
@@ -270,7 +270,7 @@ TEST_F_TIMEOUT(mismatch, every_way, 200)
 			TH_LOG("opcode %d", opcode);
 }
 
-/* Others know of it before one of them has called at all, the odd one or another. */
+/* Other ranks know of the mismatch before one has called: the rank that differs, or another. */
 static int rank_late(struct rank *r)
 {
 	const unsigned int odds[] = { 0, r->nranks / 2, r->nranks - 1 };
@@ -288,7 +288,7 @@ static int rank_late(struct rank *r)
 			const struct quarrel *q = &quarrels[(opcode + 3 * k) % n];
 
 			late = (opcode + k) % r->nranks;
-			/* The next one begins together. */
+			/* All ranks start the next operation together. */
 			CHECK_EQ(0, member_barrier(r->fd));
 			if (quarrel_run(&desk, q, odds[k], late))
 				return quarrel_complain(r, q, odds[k], late);
@@ -330,7 +330,7 @@ TEST_F_TIMEOUT(mismatch, fifty_in_a_row, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_in_a_row, NULL));
 }
 
-/* One calls while the others, who know, leave; he needs none of them. */
+/* One rank calls while the others, which know of the mismatch, leave. It needs none of them. */
 static int rank_left_behind(struct rank *r)
 {
 	const unsigned int delay = *(unsigned int *)r->arg;
@@ -371,7 +371,7 @@ static __u64 submitted(const struct rank *r)
 	return member_status(r->fd, &status) ? 0 : status.submitted;
 }
 
-/* A good operation is in flight, waiting for the last rank, while others fail. */
+/* A valid operation waits for the last rank while others fail. */
 static int rank_beside(struct rank *r)
 {
 	struct quarrel quarrels[16];
@@ -389,7 +389,7 @@ static int rank_beside(struct rank *r)
 
 		before = submitted(r);
 		CHECK_EQ(0, pthread_create(&thread, NULL, good_thread, &good));
-		/* It has its number first, on all ranks. */
+		/* It must have its instance number first, on all ranks. */
 		while (submitted(r) == before)
 			sched_yield();
 		CHECK_EQ(-EBADMSG, desk_submit(&desk, op_of(&quarrels[i % n], r->rank,
@@ -405,7 +405,7 @@ TEST_F_TIMEOUT(mismatch, beside_good_ones, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_beside, NULL));
 }
 
-/* AUTO, and what it stands for, are no different calls. */
+/* AUTO and the algorithm that it stands for do not differ. */
 static int rank_same(struct rank *r)
 {
 	struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
@@ -429,7 +429,7 @@ TEST_F(mismatch, auto_is_what_it_means)
 	EXPECT_EQ(0, group_run(&variant->config, rank_same, NULL));
 }
 
-/* Nobody is done with a broadcast before all have called it. */
+/* No rank completes a broadcast before all have called it. */
 static int rank_waits(struct rank *r)
 {
 	const struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
@@ -456,8 +456,8 @@ TEST_F(mismatch, none_before_all)
 }
 
 /*
- * Large operations that nobody announces, and whose payload does not go from whom it is
- * wanted to who wants it: what is granted shows it, long before a heartbeat or the deadline.
+ * Large operations that are not announced, with payload that flows between the wrong ranks. The
+ * grants show the mismatch, long before a heartbeat or the deadline.
  */
 static int rank_quiet(struct rank *r)
 {
@@ -490,7 +490,7 @@ TEST(mismatch_of_quiet_ones)
 	EXPECT_EQ(0, group_run(&config, rank_quiet, NULL));
 }
 
-/* Blocks are the same, but one rank says that they need not be. */
+/* All blocks are equal, but one rank uses the form with counts. */
 static int rank_vector(struct rank *r)
 {
 	const __u64 counts[] = { 3, 3, 3, 3, 3 };
@@ -519,7 +519,7 @@ TEST_F(mismatch, of_kinds_of_blocks)
 	EXPECT_EQ(0, group_run(&variant->config, rank_vector, NULL));
 }
 
-/* Nothing is said of a mismatch that there was not. */
+/* STATUS reports no calls if there was no mismatch. */
 TEST_F(mismatch, no_calls_before)
 {
 	struct collective_status status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arguments: as they should be, nearly so, or not at all. */
+/* Arguments of calls: valid, nearly valid, or random. */
 #include <linux/collective.h>
 #include <stdint.h>
 
@@ -7,7 +7,7 @@
 #include "faults/random_calls.h"
 #include "faults/malformed.h"
 
-/* Where something may be: mostly in the arena. */
+/* Return: an address, mostly in the arena. */
 static __u64 pointer(struct random_thread *t)
 {
 	const struct random_memory *memory = &t->process->memory;
@@ -171,7 +171,7 @@ void random_limit_time(unsigned int nr, union argument *arg)
 		ms = &arg->wait.timeout_ms;
 		break;
 	}
-	/* What is refused anyway may stay. */
+	/* Keep values that are refused anyway. */
 	if (ms && (!*ms || *ms > RANDOM_TIMEOUT_MS) && !(nr == 1 && *ms > 60000))
 		*ms = RANDOM_TIMEOUT_MS;
 }
@@ -190,7 +190,7 @@ void *random_address(struct random_thread *t, union argument *arg)
 	case 2:
 		return memory->no_access;
 	case 3:
-		/* All of it is there, or all but the end. */
+		/* The argument ends at the hole, or its last bytes are beyond it. */
 		size -= min_t(__u32, size, rng_below(rng, 16));
 		memcpy(memory->edge - size, arg, size);
 		return memory->edge - size;

@@ -24,16 +24,16 @@ const char * const random_call_names[RANDOM_CALLS] = {
 };
 
 /*
- * Answers
+ * Results
  */
 
-/* How an operation may end, see uapi/linux/collective.h... */
+/* The errnos that an operation may return; see uapi/linux/collective.h. */
 static const __u8 operation_errors[] = {
 	EINVAL, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE, ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO,
 	EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, EOPNOTSUPP, 0
 };
 
-/* ...and what is said of any ioctl's struct. */
+/* The errnos that any ioctl returns for its struct. */
 static const __u8 struct_errors[] = { EINVAL, E2BIG, EFAULT, 0 };
 
 static const struct answers {
@@ -87,7 +87,10 @@ void random_call_end(struct random_thread *t, enum random_call call, int res)
 	__atomic_add_fetch(&shared->done[call], 1, __ATOMIC_RELAXED);
 	if (res >= 0)
 		__atomic_add_fetch(&shared->good[call], 1, __ATOMIC_RELAXED);
-	/* Somebody closes files, and their numbers are others'. */
+	/*
+	 * Another thread may have closed the file, and its number may be that of another file
+	 * now.
+	 */
 	if (res >= 0 || res == -EBADF || res == -ENOTTY || answer_known(call, -res))
 		return;
 	n = __atomic_fetch_add(&shared->nunexpected, 1, __ATOMIC_SEQ_CST);
@@ -100,8 +103,8 @@ void random_call_end(struct random_thread *t, enum random_call call, int res)
  */
 
 /*
- * Far below of where the kernel puts mappings: another thread's ring would come to be in a
- * hole in the arena, and be lost when the hole is filled.
+ * Far below the addresses that the kernel chooses for mappings. Otherwise the ring of another
+ * thread could be mapped into a hole of the arena, and would be lost when the hole is filled.
  */
 #define MEMORY_BASE	(1ULL << 40)
 #define MEMORY_STEP	(1ULL << 20)
@@ -125,12 +128,12 @@ static void memory_begin(struct random_memory *memory)
 	memory->valid = map(4, 4096, PROT_READ | PROT_WRITE);
 }
 
-/* Other memory in its place: the process's own, or the device's. */
+/* Map other memory in its place: anonymous memory, or memory of the device. */
 static void memory_replace(struct random_thread *t, void *arena)
 {
 	int fd = rng_once_in(&t->rng, 2) ? random_file(t) : -1;
 
-	/* Of most other files there is none. */
+	/* Most other files cannot be mapped. */
 	if (fd >= 0 && mmap(arena, RANDOM_ARENA, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
 		return;
@@ -138,7 +141,7 @@ static void memory_replace(struct random_thread *t, void *arena)
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-/* The mapping changes under whoever uses it; nobody here looks at what is in it. */
+/* Change the mapping while other threads use it. The contents do not matter. */
 static void memory_disturb(struct random_thread *t)
 {
 	__u8 *arena = t->process->memory.arena;
@@ -181,7 +184,7 @@ static bool is_device(int fd)
 	return !ioctl(fd, COLLECTIVE_IOC_STATUS, &status);
 }
 
-/* Not touched: it may be another file's by now. */
+/* Do not touch the memory: the number may be that of another file by now. */
 static void file_map(struct random_thread *t, int fd)
 {
 	size_t len = (1 + rng_below(&t->rng, 1200)) * 4096;
@@ -214,13 +217,13 @@ static int file_new(struct rng *rng)
 		    O_RDWR | O_CLOEXEC | (rng_once_in(rng, 2) ? O_NONBLOCK : 0));
 }
 
-/* Another one instead, whoever uses it. */
+/* Replace a file while other threads use it. */
 static void file_replace(struct random_thread *t)
 {
 	unsigned int n = rng_below(&t->rng, RANDOM_FILES);
 	int fd = file_new(&t->rng);
 
-	/* Groups should get somewhere. */
+	/* Replace files of the group rarely, so that operations can succeed. */
 	if (n < t->process->nranks && !rng_once_in(&t->rng, 8))
 		n = t->process->nranks;
 	fd = __atomic_exchange_n(&t->process->file[n], fd, __ATOMIC_SEQ_CST);
@@ -239,7 +242,7 @@ static void call_ioctl(struct random_thread *t)
 	int fd = random_file(t), res;
 	void *place;
 
-	/* Not at every turn. */
+	/* LEAVE ends the group: call it rarely. */
 	if (nr == 9 && !rng_once_in(rng, 8))
 		return;
 	random_fill(t, nr, &arg);
@@ -252,7 +255,7 @@ static void call_ioctl(struct random_thread *t)
 	random_call_begin(t, nr);
 	res = ioctl(fd, _IO(COLLECTIVE_IOC_MAGIC, nr == RANDOM_NO_IOCTL ? 0 : nr), place);
 	res = res < 0 ? -errno : res;
-	/* It was another file's number before, or has become it since. */
+	/* The number was another file's before the call, or has become another file's since. */
 	if (nr == RANDOM_NO_IOCTL || !is_device(fd))
 		res = res < 0 ? -EBADF : res;
 	random_call_end(t, nr, res);
@@ -269,7 +272,7 @@ static void call_no_ioctl(struct random_thread *t)
 			   rng_below(&t->rng, 256));
 	if ((cmd & ~0xffU) == _IO(COLLECTIVE_IOC_MAGIC, 0) || !is_device(fd))
 		return;
-	/* What is every file's. */
+	/* Avoid ioctls that every file has. */
 	if (_IOC_TYPE(cmd) != COLLECTIVE_IOC_MAGIC)
 		cmd = _IOC(_IOC_DIR(cmd), 0xdd, _IOC_NR(cmd), _IOC_SIZE(cmd));
 	random_call_begin(t, RANDOM_NO_IOCTL);
@@ -277,7 +280,7 @@ static void call_no_ioctl(struct random_thread *t)
 	random_call_end(t, RANDOM_NO_IOCTL, is_device(fd) ? res : -EBADF);
 }
 
-/* All members submit the same, and most wait: other threads do not know of it. */
+/* All members submit the same operation, and wait for most of the requests. */
 static void call_all(struct random_thread *t)
 {
 	__u64 request[RANDOM_RANKS] = { 0 };
@@ -329,7 +332,7 @@ static void call_other(struct random_thread *t)
 	}
 }
 
-/* A child has the files, but not the right. */
+/* A child process has the files, but may not use them. */
 static void call_forked(struct random_thread *t)
 {
 	unsigned int n;
@@ -375,10 +378,10 @@ static void *thread_run(void *arg)
 }
 
 /*
- * The whole
+ * A process
  */
 
-/* A group as it should be, as far as it can be. */
+/* Make a valid group, as far as possible. */
 static void random_group(struct random_process *process, struct rng *rng)
 {
 	struct random_shared *shared = process->shared;
@@ -407,7 +410,7 @@ static void random_group(struct random_process *process, struct rng *rng)
 		memcpy(&process->addr[rank], join.addr, sizeof(process->addr[rank]));
 	}
 	memcpy(process->memory.valid->peers, process->addr, sizeof(process->addr));
-	/* Sometimes that is left to the threads. */
+	/* Sometimes CONNECT is left to the threads. */
 	for (rank = 0; rank < process->nranks && rng_below(rng, 8); rank++) {
 		fcntl(process->file[rank], F_SETFL, O_NONBLOCK);
 		member_connect(process->file[rank], process->addr, process->nranks, 5000);
@@ -420,7 +423,7 @@ static void random_group(struct random_process *process, struct rng *rng)
 	}
 }
 
-/* Nothing here is the address of a host: some can not even be called. */
+/* Addresses at which no rank listens; some cannot be connected to. */
 static void valid_addresses(struct random_valid *valid, struct rng *rng)
 {
 	static const __u32 hosts[] = {
@@ -464,7 +467,7 @@ static void on_alarm(int signal)
 {
 }
 
-/* Signals come to some, and some may pin little. */
+/* Some processes get signals, some have a small RLIMIT_MEMLOCK. */
 static void random_limits(struct rng *rng)
 {
 	struct sigaction action = { .sa_handler = on_alarm };

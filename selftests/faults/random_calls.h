@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Short lives of processes that call the device with anything, from several threads,
- * beside groups that are as they should be.
+ * Short-lived processes that make random calls of the device from several threads, beside valid
+ * groups.
  */
 #ifndef COLL_RANDOM_CALLS_H
 #define COLL_RANDOM_CALLS_H
@@ -21,23 +21,23 @@
 #define RANDOM_FILES	12
 #define RANDOM_RANKS	3
 
-/* What is called, by number of the ioctl and then these. */
+/* The kind of a call: the number of an ioctl, or one of these. */
 enum random_call {
 	RANDOM_IOCTLS = 10,
-	RANDOM_NO_IOCTL = RANDOM_IOCTLS,	/* of no ioctl that there is */
+	RANDOM_NO_IOCTL = RANDOM_IOCTLS,	/* a number that no ioctl has */
 	RANDOM_SQE_SUBMIT,
 	RANDOM_SQE_CANCEL,
 	RANDOM_SQE_NONE,
 	RANDOM_CLOSE,
-	RANDOM_RING,			/* its end */
+	RANDOM_RING,			/* submission to a ring, and its exit */
 	RANDOM_CALLS
 };
 
 extern const char * const random_call_names[RANDOM_CALLS];
 
 /**
- * struct random_watch - what one thread is doing
- * @since: when it began, ms; 0: nothing
+ * struct random_watch - the call that a thread is in
+ * @since: time at which it began; ms; 0: no call
  * @call: enum random_call
  */
 struct random_watch {
@@ -46,7 +46,7 @@ struct random_watch {
 };
 
 /**
- * struct random_unexpected - an answer that nobody has written down
+ * struct random_unexpected - an errno that is not listed for its call
  * @call: enum random_call
  * @error: positive errno
  */
@@ -56,14 +56,14 @@ struct random_unexpected {
 };
 
 /**
- * struct random_shared - what all lives and the test see
- * @watch: by worker and thread
- * @done: calls
- * @good: of these, with success
- * @nunexpected: how many answers were strange
- * @unexpected: the first ones
- * @name: of groups, by worker
- * @id: likewise
+ * struct random_shared - memory that all processes and the test share
+ * @watch: calls in progress, by worker and thread
+ * @done: number of calls, by kind
+ * @good: number of successful calls, by kind
+ * @nunexpected: number of results that are not listed
+ * @unexpected: the first of these
+ * @name: names of groups, by worker
+ * @id: identifiers of groups, by worker
  */
 struct random_shared {
 	struct random_watch watch[RANDOM_WORKERS][RANDOM_THREADS];
@@ -76,11 +76,11 @@ struct random_shared {
 };
 
 /**
- * struct random_valid - what structs point to that is as it should be
- * @peers: of the own group
- * @unreachable: where none of them is
- * @layout: one that some operations take
- * @counts: for it, or requests
+ * struct random_valid - valid data that structs point to
+ * @peers: addresses of the process's group
+ * @unreachable: addresses at which no rank listens
+ * @layout: a layout that some operations accept
+ * @counts: counts of @layout, or requests
  */
 struct random_valid {
 	struct sockaddr_storage peers[RANDOM_RANKS];
@@ -90,12 +90,12 @@ struct random_valid {
 };
 
 /**
- * struct random_memory - what pointers point to
+ * struct random_memory - memory that pointers point to
  * @arena: readable and writable, most of the time
- * @edge: the last bytes before a hole
- * @read_only: that may only be read
- * @no_access: that may not even be read
- * @valid: good addresses, layouts, counts
+ * @edge: end of a page that is followed by a hole
+ * @read_only: memory without write permission
+ * @no_access: memory without any permission
+ * @valid: valid addresses, layouts and counts
  */
 struct random_memory {
 	__u8 *arena;
@@ -107,19 +107,19 @@ struct random_memory {
 
 #define RANDOM_ARENA	(256 * 1024)
 
-/* Nothing waits longer for others, if they are as slow as they may be. */
+/* Timeout of operations and heartbeat period, so that no call waits long; ms. */
 #define RANDOM_TIMEOUT_MS	60
 
 /**
  * struct random_process - one process
- * @shared: with all others
- * @worker: which place it has
- * @seed: everything follows from it
- * @memory: for pointers
- * @nranks: of its own group
- * @file: the first ones are the members of that
- * @addr: of the members
- * @end: when it should end, ms
+ * @shared: memory that all processes share
+ * @worker: index of its worker
+ * @seed: seed of all random choices
+ * @memory: memory that pointers point to
+ * @nranks: number of ranks of its group
+ * @file: open files; the first @nranks are the members of the group
+ * @addr: addresses of the members
+ * @end: time at which the threads stop; ms
  */
 struct random_process {
 	struct random_shared *shared;
@@ -132,7 +132,7 @@ struct random_process {
 	__u64 end;
 };
 
-/* One thread of it. */
+/* A thread of such a process. */
 struct random_thread {
 	struct random_process *process;
 	struct rng rng;
@@ -140,26 +140,26 @@ struct random_thread {
 	pthread_t thread;
 };
 
-/* Live, for about @ms; returns when all calls have. */
+/* Run the threads of a process for about @ms; return when all calls have returned. */
 void random_process_run(struct random_shared *shared, unsigned int worker, __u64 seed,
 			unsigned int ms);
 
-/* What a thread does, in random_calls.c. */
+/* Functions of a thread, in random_calls.c. */
 void random_call_begin(struct random_thread *t, enum random_call call);
 void random_call_end(struct random_thread *t, enum random_call call, int res);
 int random_file(struct random_thread *t);
 void *random_uring(void *arg);
 
-/* Any operation, and one that nothing is wrong with. */
+/* Fill in a random operation, or a valid one. */
 void random_op(struct random_thread *t, struct collective_op *op);
 void valid_op(struct random_thread *t, struct collective_op *op);
 
-/* The struct of an ioctl, by number: fill it in, or nearly; have some of it become anything. */
+/* Fill in a mostly valid struct of ioctl @nr; overwrite some of its words at random. */
 void random_fill(struct random_thread *t, unsigned int nr, union argument *arg);
 void random_corrupt(struct random_thread *t, union argument *arg);
-/* Nothing is waited for without end. */
+/* Bound the timeouts, so that no call waits without end. */
 void random_limit_time(unsigned int nr, union argument *arg);
-/* Where it is: where it should be, or not. */
+/* Return: the address that is passed to the ioctl: that of @arg, or another. */
 void *random_address(struct random_thread *t, union argument *arg);
 
 #endif /* COLL_RANDOM_CALLS_H */

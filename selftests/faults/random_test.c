@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any calls with any arguments (random_calls.h), by ioctl and io_uring, from several processes
- * with several threads each, of which many are killed.  Every call returns in time, with
- * an errno that is written down; afterwards nothing is left, and groups work.
+ * Random calls with random arguments (random_calls.h), by ioctl and io_uring, from several
+ * processes with several threads each. Many of the processes are killed. Every call returns in
+ * time, with a documented errno. Afterwards nothing leaks, and groups work.
  *
- * RANDOM_SEED chooses other calls, RANDOM_SECONDS how long.
+ * Environment: RANDOM_SEED is the seed, RANDOM_SECONDS the duration.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,18 +20,18 @@
 #include "lib/machine.h"
 #include "lib/leak_check.h"
 
-/* A life and its end take seconds; on slow machines all that many take longer. */
+/* Upper bound of the life of a process and its exit; ms. */
 static unsigned int bound_ms(void)
 {
 	return slow_machine() ? 120000 : 20000;
 }
 
 /**
- * struct place - one process at a time
- * @pid: 0: none
- * @seed: of it
- * @since: when it began, ms
- * @kill_at: when it is killed, ms; 0: it is not
+ * struct place - one running process
+ * @pid: its process ID; 0: none
+ * @seed: its seed
+ * @since: time at which it began; ms
+ * @kill_at: time at which it is killed; ms; 0: it is not killed
  */
 struct place {
 	pid_t pid;
@@ -51,7 +51,7 @@ static void place_fill(struct place *place, struct random_shared *shared, unsign
 	place->kill_at = rng_once_in(rng, 3) ? place->since + rng_below(rng, ms + 50) : 0;
 	place->pid = fork();
 	if (!place->pid) {
-		/* What is killed takes its children along. */
+		/* A process group of its own, so that a kill reaches its children. */
 		setpgid(0, 0);
 		random_process_run(shared, worker, place->seed, ms);
 		_exit(0);
@@ -76,21 +76,21 @@ static void place_complain(const struct place *place, const struct random_shared
 	}
 }
 
-/* Has it ended as it should?  Return: 0, or 1 if there is something wrong. */
+/* Check a process, and kill it when it is time. Return: 0, or 1 if a check failed. */
 static int place_look(struct place *place, const struct random_shared *shared, unsigned int worker)
 {
 	const __u64 now = now_ms();
 	int status, bad = 0;
 
 	if (waitpid(place->pid, &status, WNOHANG) != place->pid) {
-		/* Also who was killed has to go. */
+		/* A killed process must exit in time, too. */
 		if (place->kill_at && now >= place->kill_at)
 			kill(-place->pid, SIGKILL);
 		if (now < place->since + bound_ms())
 			return 0;
 		place_complain(place, shared, worker, "still there", place->pid);
 		kill(-place->pid, SIGKILL);
-		/* It may never end; the test does. */
+		/* Forget a process that does not end, so that the test ends. */
 		place->pid = 0;
 		return 1;
 	}
@@ -99,13 +99,13 @@ static int place_look(struct place *place, const struct random_shared *shared, u
 		place_complain(place, shared, worker, "wait status", status);
 		bad = 1;
 	}
-	/* Its own child may have been in its group. */
+	/* Its child may still be in its process group. */
 	kill(-place->pid, SIGKILL);
 	place->pid = 0;
 	return bad;
 }
 
-/* Return: how many lives went wrong. */
+/* Return: the number of processes that failed a check. */
 static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
 		 unsigned int *count)
 {
@@ -133,10 +133,10 @@ static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
 }
 
 /*
- * What is left
+ * Leaks
  */
 
-/* Pages that are pinned, on the whole machine; both counts at one time. */
+/* Return: the number of pinned pages of the machine. Both counters are read at one time. */
 static long long vmstat_pinned(void)
 {
 	long long value, acquired = 0, released = 0;
@@ -156,7 +156,7 @@ static long long vmstat_pinned(void)
 
 static long long pinned(void)
 {
-	/* Each CPU counts for itself, and idle ones do not tell. */
+	/* Each CPU has counters of its own; fold those of idle CPUs in. */
 	int err = file_set("/proc/sys/vm/stat_refresh", "1");
 
 	if (err)
@@ -164,7 +164,7 @@ static long long pinned(void)
 	return vmstat_pinned();
 }
 
-/* Rings go away behind the back of who was killed, and have pinned some, too. */
+/* Rings of killed processes are released asynchronously, and hold pinned pages, too. */
 static bool pinned_no_more(long long before)
 {
 	const __u64 end = now_ms() + 10000;
@@ -180,7 +180,7 @@ static bool pinned_no_more(long long before)
 	return false;
 }
 
-/* The user whose limit was small may use all of it again. */
+/* Check that the user with the small limit can use all of it again. */
 static int limit_is_free(void)
 {
 	const size_t size = 1 << 20;
@@ -258,7 +258,7 @@ TEST_F_TIMEOUT(slow, random, 4000)
 	EXPECT_EQ(0, lives(shared, seed, seconds, &count));
 	tell(shared, count);
 	EXPECT_EQ(0, shared->nunexpected);
-	/* Otherwise it proves nothing. */
+	/* The test is meaningful only if some calls succeeded. */
 	EXPECT_LT(0, shared->good[5]);
 	EXPECT_LT(0, shared->good[6]);
 	EXPECT_LT(0, shared->good[RANDOM_SQE_SUBMIT]);

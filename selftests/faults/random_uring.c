@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same through io_uring. */
+/* Random operations through io_uring. */
 #include <errno.h>
 #include <liburing.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define DEPTH		16
 
-/* What an entry was is in the low bits of its user_data. */
+/* The low bits of user_data hold the kind of the entry. */
 #define RING_CALLS	32
 
 static bool ring_begin(struct random_thread *t, struct io_uring *ring)
@@ -57,7 +57,7 @@ static void ring_spoil(struct rng *rng, struct io_uring_sqe *sqe, size_t len)
 		sqe->ioprio = value;
 		break;
 	default:
-		/* Of the operation: not its deadline, which is at 12. */
+		/* Change the operation, but not its timeout, which is at offset 12. */
 		at = 4 * rng_below(rng, len / 4);
 		if (at != 12)
 			memcpy(sqe->cmd + at, &value, 4);
@@ -104,7 +104,7 @@ static void ring_put(struct random_thread *t, struct io_uring *ring)
 	sqe->user_data = call + RING_CALLS * rng_below(&t->rng, 8);
 }
 
-/* What io_uring says by itself, before we are asked, and what other files say. */
+/* Errnos of io_uring itself, and of files that are not the device. */
 static bool ring_itself(int res)
 {
 	return res == -EBADF || res == -EOPNOTSUPP || res == -EINVAL || res == -ECANCELED ||
@@ -143,7 +143,7 @@ void *random_uring(void *arg)
 			if (rng_once_in(&t->rng, 4))
 				sleep_ms(rng_below(&t->rng, 4));
 		}
-		/* Whatever is in flight. */
+		/* Exit with operations in flight. */
 		random_call_begin(t, RANDOM_RING);
 		io_uring_queue_exit(&ring);
 		random_call_end(t, RANDOM_RING, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of an operation whose memory is unmapped, moved, copied, dropped,
- * protected or truncated while it is in progress: it goes on with the pages that were
- * there when it was submitted, and whoever looks elsewhere does not see it.
+ * The memory of an operation is unmapped, moved, copied, discarded, protected or truncated while
+ * the operation is in progress. It uses the pages that were mapped at SUBMIT; what is mapped
+ * there later does not change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static __u32 *map(int file)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Returns 0, or 1 when it could not be done. */
+/* Return: 0, or 1 if it could not be done. */
 typedef int (*deed_fn)(struct memory *m);
 
 static int deed_unmap(struct memory *m)
@@ -53,7 +53,7 @@ static int deed_move(struct memory *m)
 	return 0;
 }
 
-/* A child scribbles on what is now a copy. */
+/* After fork(), the child writes to its copy. */
 static int deed_fork(struct memory *m)
 {
 	pid_t pid = fork();
@@ -125,7 +125,7 @@ static bool holds(const __u32 *words, __u32 factor)
 	return true;
 }
 
-/* It is done to rank 0's memory before rank 1 comes. Ends with what rank 0 has there. */
+/* Change rank 0's memory before rank 1 submits. Return what rank 0 has at the address. */
 static int happen(const int *fd, struct memory *m, deed_fn deed)
 {
 	__u32 *other = map(-1), *sum = map(-1);
@@ -166,7 +166,7 @@ static struct memory of_file(void)
 
 	if (ftruncate(file, SIZE))
 		close(file);
-	/* What is sent is truncated; what comes is not. */
+	/* The memory that is sent is truncated, the memory of the result is not. */
 	return (struct memory){ .send = map(file), .recv = map(-1), .file = file };
 }
 

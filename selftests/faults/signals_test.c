@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Signals that come all the time, as those of a profiler: every call ends, and what it has done
- * is not undone.
+ * Signals at a high rate, as from a profiler: every call ends, and what it has done stays done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 /* Elements of a large operation. */
 #define COUNT		(1 << 20)
 
-/* Mappings of a process: the more there are, the longer JOIN takes. */
+/* Mappings of a process; the more it has, the longer JOIN takes. */
 #define MAPPINGS	4000
 
 static unsigned int signals;
@@ -32,7 +31,7 @@ static void on_signal(int signal)
 	__atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED);
 }
 
-/* Signals from now on, or none any more; @flags: of sigaction(). */
+/* Start or stop signals; @flags are those of sigaction(). */
 static void signals_begin(int flags)
 {
 	const struct itimerval timer = {
@@ -52,7 +51,7 @@ static void signals_end(void)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Until it has not been interrupted; where that is known, it goes on where it was. */
+/* Repeat a call until it is not interrupted. A call that returned a request continues. */
 static int persist(int fd, unsigned long cmd, void *arg)
 {
 	int err;
@@ -92,7 +91,7 @@ static int persist_wait(int fd, __u64 request)
 	return persist(fd, COLLECTIVE_IOC_WAIT, &wait);
 }
 
-/* A signal ends a wait with a limit; what is left of the time is the caller's to know. */
+/* A signal ends a wait with a timeout; the caller computes the remaining time. */
 static int persist_wait_for(int fd, __u64 request, unsigned int ms)
 {
 	struct collective_wait wait = { .size = sizeof(wait), .request = request };
@@ -109,7 +108,7 @@ static int persist_wait_for(int fd, __u64 request, unsigned int ms)
 	return err;
 }
 
-/* One page each, of which no two are alike. */
+/* Mappings of one page each; no two adjacent ones can be merged. */
 static int mappings_make(void)
 {
 	const size_t page = getpagesize();
@@ -122,7 +121,7 @@ static int mappings_make(void)
 	return 0;
 }
 
-/* The largest group that there can be. */
+/* Join a group of the maximum size. */
 static int join_large(int fd, const char *name, __u64 id)
 {
 	struct collective_join join;
@@ -180,7 +179,7 @@ static struct collective_op sum(float *send, float *recv, __u32 buffer)
 	};
 }
 
-/* One of two starts it, waits with a limit of time, then without; the other blocks. */
+/* One rank submits, waits with a timeout, then without; the other rank's SUBMIT waits. */
 static int operate(const int *fd, float *const *send, float *const *recv, __u32 buffer)
 {
 	struct collective_op op = sum(send[0], recv[0], buffer);
@@ -296,7 +295,7 @@ TEST_F_TIMEOUT(signals, interrupt, 60)
 }
 
 /*
- * The library
+ * Through the library
  */
 
 struct plan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that take long to die: they write a core, have much to give back, or leave
- * a child that holds the file.  The others know at once.
+ * Processes that take long to exit: they write a core file, release much memory, or leave a child
+ * that holds the file. Other ranks learn of the death at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 
-/* A death is told at once; this is for slow machines. */
+/* Survivors learn of a death at once; this is enough for slow machines; ms. */
 #define TOLD_MS		2000
-/* What the dying takes, if it takes as long as it may. */
+/* The longest time that the exit takes; s. */
 #define DYING_S		6
 
 #define VICTIM		1
@@ -41,7 +41,7 @@ static int text_write(const char *path, const char *text, mode_t mode)
 	return written ? 0 : -1;
 }
 
-/* Signals are looked at where tracepoints are built. */
+/* True if the kernel has the tracepoint that the module uses to see fatal signals. */
 static bool traced(void)
 {
 	return !system("grep -q ' __tracepoint_signal_deliver$' /proc/kallsyms");
@@ -54,7 +54,7 @@ static void die_by(struct rank *r, int sig)
 	raise(sig);
 }
 
-/* Memory enough that whoever takes the core has to be waited for. */
+/* Memory enough that the program that reads the core takes a while. */
 static int die_core(struct rank *r)
 {
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -69,7 +69,7 @@ static int die_core(struct rank *r)
 	return 1;
 }
 
-/* The last member of those that the process has joined. */
+/* The last of several members that the process has joined. */
 static int die_last(struct rank *r)
 {
 	struct sockaddr_storage addr;
@@ -87,7 +87,7 @@ static int die_last(struct rank *r)
 	return die_core(r);
 }
 
-/* A table for each 2 MiB of it. */
+/* Map memory so that each 2 MiB needs a page table. */
 static int die_mapped(struct rank *r)
 {
 	char *area = mmap(NULL, MAPPED, PROT_READ,
@@ -173,7 +173,7 @@ FIXTURE_TEARDOWN(slow)
 	unlink(TAKER);
 }
 
-/* The program that takes the core keeps the process waiting. */
+/* The program that reads the core blocks the exit of the process. */
 static void death_by_core(struct __test_metadata *_metadata, int (*die)(struct rank *r))
 {
 	if (!traced())

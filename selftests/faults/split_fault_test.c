@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Splits in which a rank fails: all of its colour learn it, in bounded time, no
- * other colour does, and nothing is left.
+ * Splits in which a rank fails. All ranks of its colour learn of it in bounded time, other
+ * colours do not, and nothing leaks.
  *
- * The library is linked statically and finds this program's ioctl(), which fails
- * where a test wants it to.
+ * The library is linked statically and calls this program's ioctl(), which can be made to fail.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,16 +16,16 @@
 #include "lib/lib_group.h"
 #include "lib/values.h"
 
-/* What is bounded by a time limit of 2 s takes less than this. */
+/* Upper bound of calls with a time limit of 2 s; ms. */
 #define LIMIT_MS	8000
 
-/* So many more ioctls succeed, then one fails; below 0: all succeed. */
+/* Number of ioctls that succeed before one fails; negative: all succeed. */
 static int fail_after = -1;
 
-/* What failed. */
+/* The request that failed. */
 static unsigned long failed_request;
 
-/* So many CONNECTs find no port. */
+/* Number of CONNECTs that fail for want of a port. */
 static int fail_connects;
 
 int ioctl(int fd, unsigned long request, ...)
@@ -42,7 +41,7 @@ int ioctl(int fd, unsigned long request, ...)
 		errno = EADDRNOTAVAIL;
 		return -1;
 	}
-	/* STATUS only looks for words. */
+	/* STATUS is called for error texts only: it never fails. */
 	if (request != COLLECTIVE_IOC_STATUS && fail_after >= 0 && !fail_after--) {
 		failed_request = request;
 		errno = ENOMEM;
@@ -51,7 +50,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* Nothing is left of any group. */
+/* Checks that no group is left. */
 FIXTURE(faults) {
 	int groups;
 };
@@ -66,7 +65,7 @@ FIXTURE_TEARDOWN(faults)
 	EXPECT_EQ(self->groups, group_count());
 }
 
-/* No file more than there are. */
+/* Limit the number of open files to the current number, or restore the limit. */
 static void files_limit(bool limited)
 {
 	struct rlimit limit;
@@ -76,7 +75,7 @@ static void files_limit(bool limited)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Evens and odds; rank 2 has no file left for its group. */
+/* Even and odd ranks; rank 2 cannot open a file for its new group. */
 static int rank_files(struct lib_rank *me)
 {
 	const int files = open_file_count();
@@ -102,7 +101,7 @@ static int rank_files(struct lib_rank *me)
 			CHECK_EQ(0, coll_barrier(new));
 		CHECK_EQ(0, coll_finalize(new));
 
-		/* The parent is as good as before, and knows of no failure. */
+		/* The parent communicator still works, and has no failure. */
 		CHECK_EQ(0, coll_split(me->comm, !even, 0, &new));
 		CHECK_EQ(0, coll_barrier(new));
 		CHECK_EQ(0, coll_finalize(new));
@@ -117,7 +116,7 @@ TEST_F_TIMEOUT(faults, files, 60)
 	EXPECT_EQ(0, lib_group_run(5, NULL, rank_files, NULL));
 }
 
-/* A colour that is none is an error of those who gave it only. */
+/* An invalid colour is an error only of the ranks that pass it. */
 static int rank_color(struct lib_rank *me)
 {
 	struct coll_comm *new;
@@ -138,7 +137,7 @@ TEST_F(faults, color)
 	EXPECT_EQ(0, lib_group_run(3, NULL, rank_color, NULL));
 }
 
-/* One rank does something else, which is a failed operation like any other. */
+/* One rank calls something else, which fails like any operation that differs. */
 static int rank_mismatch(struct lib_rank *me)
 {
 	struct coll_comm *new = NULL;
@@ -168,7 +167,7 @@ static int rank_death(struct lib_rank *me)
 	begun = now_ms();
 	if (me->rank == 1) {
 		sleep_ms(200);
-		/* The others are right if this is the only one that fails. */
+		/* The others are right if this is the only rank that fails. */
 		kill(getpid(), SIGKILL);
 	}
 	CHECK_EQ(-ECONNRESET, coll_split(me->comm, 0, 0, &new));
@@ -183,15 +182,15 @@ TEST_F(faults, death)
 	EXPECT_EQ(1, lib_group_run(4, NULL, rank_death, NULL));
 }
 
-/* Ioctls before the exchanges. */
+/* The index of the first ioctl of an exchange. */
 #define FIRST	0
 #define SECOND	3
 
 /**
- * struct step - which ioctl of which rank fails; in memory that all share
- * @after: so many of this rank's succeed
- * @failing: rank
- * @request: what failed; 0: the split was over before
+ * struct step - the ioctl that fails; in memory that all ranks share
+ * @after: number of ioctls of the rank that succeed before
+ * @failing: the rank
+ * @request: the request that failed; 0: the split ended before
  */
 struct step {
 	int after;
@@ -200,10 +199,10 @@ struct step {
 };
 
 /*
- * The n-th ioctl of one rank fails, for every n: an exchange, the device, JOIN,
- * CONNECT, the barrier.  A rank that has its group all the same, for it had done
- * all that is needed of it, finds out with the next operation.  An exchange that is refused is
- * tried again.  Whatever has failed, the ranks are in step.
+ * The n-th ioctl of one rank fails, for every n: an exchange, the device, JOIN, CONNECT, the
+ * barrier. A rank that has completed its part may get its group; it learns of the failure in the
+ * next operation. A refused exchange is repeated. After any failure, all ranks are at the same
+ * step.
  */
 static int rank_steps(struct lib_rank *me)
 {
@@ -234,7 +233,7 @@ static int rank_steps(struct lib_rank *me)
 		break;
 	case COLLECTIVE_IOC_QUERY:
 	case COLLECTIVE_IOC_JOIN:
-		/* All learn it at once, from the rank that failed. */
+		/* All learn of it at once, from the rank that failed. */
 		CHECK_EQ(-ENOMEM, err);
 		CHECK(now_ms() - begun < 1500);
 		break;
@@ -266,7 +265,7 @@ TEST_F_TIMEOUT(faults, steps, 100)
 		}
 }
 
-/* Ports that are there a moment later are waited for; if there are none, that is the reason. */
+/* CONNECT waits for ports that become free soon. If none does, that is the error. */
 static int rank_ports(struct lib_rank *me)
 {
 	struct coll_comm *new;

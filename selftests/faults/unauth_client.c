@@ -37,7 +37,7 @@ static int dial(const struct sockaddr_storage *addr)
 	return -1;
 }
 
-/* Without a secret another rank, lane or kind is as good. */
+/* Without a secret, a HELLO with another rank, lane or kind is accepted. */
 static bool would_be_accepted(const u8 *right, const u8 *said)
 {
 	return !memcmp(right, said, 7) && !memcmp(right + 9, said + 9, 3) &&
@@ -45,7 +45,7 @@ static bool would_be_accepted(const u8 *right, const u8 *said)
 		!memcmp(right + 68, said + 68, HELLO_SIZE - 68);
 }
 
-/* What a stranger says: never what lets him in.  Return: how many bytes, at most 512. */
+/* Make a HELLO that is never accepted. Return: its length, at most 512 bytes. */
 static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_config *call,
 			     const u8 *heard,
 			u8 *said)
@@ -59,21 +59,21 @@ static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_
 		random_bytes(rng, said, 512);
 		return 192 + rng_below(rng, 320);
 	case 1:
-		/* Begun, and never ended. */
+		/* Incomplete: the rest never comes. */
 		return rng_below(rng, 192);
 	case 2:
-		/* Too much: the rest is not looked at. */
+		/* Too long: the excess is not read. */
 		random_bytes(rng, said + HELLO_SIZE, 320);
 		said[rng_below(rng, 6)] ^= 1;
 		return 512;
 	case 3:
-		/* What was said, and believed, when another connection was made. */
+		/* Replay of a handshake that was valid on another connection. */
 		if (!fix->has_secret)
 			break;
 		memcpy(said, heard, 2 * HELLO_SIZE);
 		return 2 * HELLO_SIZE;
 	case 4:
-		/* All is well but what has to prove it. */
+		/* A valid call, but a random proof. */
 		if (!fix->has_secret)
 			break;
 		random_bytes(rng, said + HELLO_SIZE, 320);
@@ -87,7 +87,7 @@ static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_
 	return fix->has_secret ? 2 * HELLO_SIZE : HELLO_SIZE;
 }
 
-/* A call and a confirmation that were good once; that caller has gone. */
+/* Record a valid call and confirmation. Then the connection is closed. */
 static int record_valid_hello(struct hostile_fixture *fix, const struct raw_peer_config *call,
 			      u8 *heard)
 {
@@ -102,7 +102,7 @@ static int record_valid_hello(struct hostile_fixture *fix, const struct raw_peer
 	return 0;
 }
 
-/* Nobody of the group takes notice, and all are counted. */
+/* Connect many clients. The rank rejects and counts all of them. */
 static int dial_unauthenticated(struct hostile_fixture *fix, unsigned int to)
 {
 	const unsigned int times = 1 + rng_below(&fix->rng, 60);
@@ -119,7 +119,7 @@ static int dial_unauthenticated(struct hostile_fixture *fix, unsigned int to)
 
 		fd[i] = dial(&fix->addr[to]);
 		CHECK(fd[i] >= 0);
-		/* He may have been hung up on. */
+		/* The rank may have closed the connection already: ignore errors. */
 		send(fd[i], said, len, MSG_NOSIGNAL);
 		shutdown(fd[i], SHUT_WR);
 	}

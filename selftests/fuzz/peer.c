@@ -109,7 +109,7 @@ static bool fitting(const struct rig *rig, const struct peer *peer, struct input
 	list_for_each_entry(task, &rig->engine.active, node) {
 		u64 left = task->rx.in.len - task->rx_off;
 
-		if (inst_received(task) || task->rx.from != peer->stream.peer ||
+		if (task_rx_done(task) || task->rx.from != peer->stream.peer ||
 		    (task->error && skip & 1))
 			continue;
 		*data = (struct coll_data){

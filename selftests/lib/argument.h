@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Any of the device's structs, with room behind it. */
+/* A union of the structs of all ioctls, with spare bytes behind them. */
 #ifndef COLL_ARGUMENT_H
 #define COLL_ARGUMENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One call of a collective, and what a rank puts in. */
+/* One call of a collective, and the input of a rank. */
 #ifndef COLL_CALL_H
 #define COLL_CALL_H
 
@@ -8,18 +8,18 @@
 
 #define EAGER	COLLECTIVE_EAGER_LIMIT
 
-/* 1 MiB of four bytes each, and one more. */
+/* Elements: 1 MiB of four-byte elements, and one more. */
 #define LARGE	(262144 + 1)
 
 /**
- * struct call - one collective, on all ranks
+ * struct call - one collective, as all ranks call it
  * @opcode: enum collective_opcode
  * @type: enum collective_type
- * @reduction: of one that reduces
- * @root: of a broadcast
+ * @reduction: enum collective_reduction, of a collective that reduces
+ * @root: root rank of a broadcast
  * @count: elements
- * @in_place: result over input
- * @shift: bytes that the ranks' buffers are off the beginning of a page
+ * @in_place: true if the result replaces the input
+ * @shift: offset of the buffers in their page; bytes
  */
 struct call {
 	int opcode;
@@ -31,7 +31,7 @@ struct call {
 	u32 shift;
 };
 
-/* One rank's elements, until they repeat. */
+/* The elements of one rank; they repeat after PERIOD. */
 struct period {
 	__u8 byte[PERIOD * 8];
 };

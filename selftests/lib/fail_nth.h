@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The n-th allocation of a call fails: fail-nth of the kernel's fault injection, which the debug
- * kernel has.
+ * Makes the n-th allocation of a call fail, by fail-nth of the kernel's fault injection. Only the
+ * debug kernel has it.
  */
 #ifndef COLL_FAIL_NTH_H
 #define COLL_FAIL_NTH_H
@@ -16,10 +16,10 @@
 
 #include "lib/group.h"
 
-/* No call allocates as often. */
+/* More allocations than any call makes. */
 #define MOST	2000
 
-/* Allocations that may sleep are among those that fail. */
+/* True if fail-nth exists; allocations that may sleep are then made to fail, too. */
 static inline bool fail_nth_available(void)
 {
 	return !file_set("/proc/thread-self/fail-nth", "0") &&
@@ -43,7 +43,7 @@ static inline void fail_nth_arm(unsigned int nth)
 		perror("fail-nth");
 }
 
-/* Has it happened? */
+/* Return: true if the allocation has failed. */
 static inline bool fail_nth_disarm(void)
 {
 	char text[16] = "";
@@ -56,9 +56,9 @@ static inline bool fail_nth_disarm(void)
 }
 
 /*
- * What a call may say whose allocation has failed; the kernel itself says ENFILE of a
- * socket that it has no inode for, and that an address is not to be had when it has no
- * memory for the port.
+ * True if @err is an errno of a call with a failed allocation. The kernel reports ENFILE if it
+ * cannot allocate the inode of a socket, and EADDRINUSE or EADDRNOTAVAIL if it cannot allocate
+ * the entry of a port.
  */
 static inline bool no_memory(int err)
 {

@@ -33,7 +33,7 @@ void sleep_ms(unsigned int ms)
 		;
 }
 
-/* One write, so that the lines of several ranks stay whole. */
+/* One write() a line, so that lines of several ranks do not mix. */
 void group_report_failure(const char *file, int line, const char *what, long long want,
 			  long long got)
 {
@@ -162,7 +162,7 @@ int member_wait(int fd, __u64 request, unsigned int flags)
 	return member_ioctl(fd, COLLECTIVE_IOC_WAIT, &wait);
 }
 
-/* The flags and the time that @wait has. */
+/* The caller sets the flags and the timeout of @wait. */
 int member_wait_any(int fd, struct collective_wait *wait, const __u64 *requests,
 		    unsigned int count)
 {
@@ -255,14 +255,14 @@ static bool word_wait(const unsigned int *word, unsigned int value, unsigned int
 	return true;
 }
 
-/* Wait until a flag is at least so much. */
+/* Return: true when the flag is at least @value, false on timeout. */
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
 	       unsigned int timeout_ms)
 {
 	return word_wait(&shared->flag[flag], value, timeout_ms);
 }
 
-/* Wait until so many have come here, this one among them. */
+/* Wait until @nranks ranks, the caller among them, have called this with @flag. */
 bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks)
 {
 	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
@@ -306,7 +306,7 @@ static void rank_explain(const struct rank *r)
 	}
 }
 
-/* To one of the CPUs that it may use, in turn. */
+/* Pin this rank to one of the CPUs that it may use, chosen by its number. */
 static int rank_bind(const struct rank *r)
 {
 	cpu_set_t all, mine;
@@ -346,7 +346,7 @@ static int rank_main(struct rank *r, rank_fn fn)
 	if (!config->unconnected)
 		CHECK_EQ(0, rank_connect(r));
 	err = fn(r);
-	/* Just to go, while others are busy with the last operation, is to die. */
+	/* A rank that exits without LEAVE would fail ranks that are still in the last operation. */
 	if (!err)
 		member_leave(r->fd);
 	else
@@ -386,7 +386,7 @@ int group_start(struct group *group, const struct group_config *config, rank_fn 
 	return 0;
 }
 
-/* Return: how many ranks did not return 0; killed ones are among them */
+/* Return: the number of ranks that did not return 0, killed ranks included. */
 int group_wait(struct group *group)
 {
 	unsigned int i;
@@ -414,7 +414,7 @@ int group_run(const struct group_config *config, rank_fn fn, void *arg)
 }
 
 /*
- * What there is to read
+ * Values of sysfs and procfs
  */
 
 static long long number_in(const char *path, const char *key)
@@ -443,7 +443,7 @@ static void member_path(char *path, size_t size, const char *name, unsigned int 
 		 file);
 }
 
-/* A member's statistic, or a negative number. */
+/* Return: the value of a member's sysfs file, or a negative number. */
 long long member_value(const char *name, unsigned int rank, const char *file)
 {
 	char path[256];
@@ -452,7 +452,7 @@ long long member_value(const char *name, unsigned int rank, const char *file)
 	return number_in(path, "");
 }
 
-/* What is in a file of the kernel's, which is not empty; 0 or a negative errno. */
+/* Read a file of sysfs or procfs. Return: 0, -ENODATA if it is empty, or another negative errno. */
 int file_get(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -468,7 +468,7 @@ int file_get(const char *path, char *text, size_t size)
 	return err;
 }
 
-/* Into a file of the kernel's; 0 or a negative errno. */
+/* Write to a file of sysfs or procfs. Return: 0 or a negative errno. */
 int file_set(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -482,7 +482,7 @@ int file_set(const char *path, const char *text)
 	return err;
 }
 
-/* As an administrator does; 0 or a negative errno. */
+/* Write to a member's sysfs file, as an administrator does. Return: 0 or a negative errno. */
 int member_set(const char *name, unsigned int rank, const char *file, const char *text)
 {
 	char path[256];
@@ -496,7 +496,7 @@ long long rank_value(const struct rank *r, const char *file)
 	return member_value(r->group->name, r->rank, file);
 }
 
-/* A line of /proc/PID/status, as "VmPin:", in KiB. */
+/* Return: the value of a line of /proc/PID/status, as "VmPin:"; KiB. @pid 0 is this process. */
 long long process_value(pid_t pid, const char *key)
 {
 	char path[64];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Groups of processes for the tests: each rank a child with a file of its own,
- * speaking to the device by ioctl only.
+ * Groups of processes for tests of the device. Each rank is a child process with its own file,
+ * and uses ioctls only.
  *
  *	group_start()	forks; each child joins, connects and runs a function
- *	group_wait()	collects them: how many did not return 0
+ *	group_wait()	waits for the children; returns how many did not return 0
  *
- * A child says what is wrong by CHECK(), which prints where and returns 1.
+ * A child checks conditions with CHECK(), which reports the line of a failure and returns 1.
  */
 #ifndef COLL_GROUP_H
 #define COLL_GROUP_H
@@ -21,19 +21,19 @@
 #define GROUP_RANKS_MAX		16
 #define GROUP_FLAGS_MAX		64
 
-/* Exit status of a rank that was told to go without a word. */
+/* Exit status of a rank that a test makes exit without LEAVE. */
 #define GROUP_SILENT_EXIT		77
 
 /**
- * struct group_config - what kind of group
- * @nranks: how many
- * @lanes: 0: the default
- * @family: 0 or AF_INET, or AF_INET6
- * @timeout_ms: of operations
- * @heartbeat_ms: of links
- * @algorithm: by opcode, what AUTO means
- * @unconnected: the function is run after JOIN
- * @bound: each rank runs on one CPU only, its own as far as there are enough
+ * struct group_config - configuration of a group
+ * @nranks: number of ranks
+ * @lanes: number of lanes; 0: the default
+ * @family: AF_INET or AF_INET6; 0: AF_INET
+ * @timeout_ms: timeout of operations; ms
+ * @heartbeat_ms: heartbeat period of links; ms
+ * @algorithm: the algorithm that AUTO stands for, by opcode
+ * @unconnected: true if the function runs after JOIN, without CONNECT
+ * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
  */
 struct group_config {
 	unsigned int nranks;
@@ -47,11 +47,11 @@ struct group_config {
 };
 
 /**
- * struct group_shared - memory that the test and all ranks see
- * @addr: bound addresses
- * @joined: how many ranks have one
- * @flag: for the tests
- * @value: likewise
+ * struct group_shared - memory that the test and all ranks share
+ * @addr: bound addresses, by rank
+ * @joined: number of ranks that have joined
+ * @flag: words for the use of tests
+ * @value: numbers for the use of tests
  */
 struct group_shared {
 	struct sockaddr_storage addr[GROUP_RANKS_MAX];
@@ -71,12 +71,12 @@ struct group {
 
 /**
  * struct rank - one rank, in its own process
- * @group: that it is of
- * @shared: the same as the group's
- * @fd: its file
+ * @group: the group
+ * @shared: memory that all ranks share
+ * @fd: the rank's file of the device
  * @rank: its number
- * @nranks: how many there are
- * @arg: as group_start() was told
+ * @nranks: number of ranks of the group
+ * @arg: argument that was passed to group_start()
  */
 struct rank {
 	struct group *group;
@@ -112,7 +112,7 @@ int group_start(struct group *group, const struct group_config *config, rank_fn 
 int group_wait(struct group *group);
 int group_run(const struct group_config *config, rank_fn fn, void *arg);
 
-/* What a single member does; all return 0 or a negative errno. */
+/* Calls of a single member. All return 0 or a negative errno. */
 int member_ioctl(int fd, unsigned long cmd, void *arg);
 int member_open(void);
 int member_join(int fd, const char *name, __u64 id, unsigned int rank, unsigned int nranks,
@@ -134,7 +134,7 @@ int member_barrier(int fd);
 int loopback_set(bool up);
 int rank_connect(struct rank *r);
 long long rank_value(const struct rank *r, const char *file);
-/* The number in a file of sysfs, of rank @rank of the group @name; or negative. */
+/* Return: the number in sysfs file @file of rank @rank of group @name, or a negative errno. */
 long long member_value(const char *name, unsigned int rank, const char *file);
 int file_get(const char *path, char *text, size_t size);
 int file_set(const char *path, const char *text);

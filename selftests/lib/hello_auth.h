@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What Documentation/wire.rst says of HELLO and its proofs, made here once more. */
+/* HELLO and its proofs, implemented from Documentation/wire.rst independently of the module. */
 #ifndef COLL_HELLO_AUTH_H
 #define COLL_HELLO_AUTH_H
 
@@ -16,12 +16,12 @@
 #define PROOF_SIZE		32
 
 /**
- * hello_prove() - that somebody knows the secret
- * @call: HELLO bytes, as they were sent
- * @answer: likewise
- * @stage: 1: of the answer; 2: of the confirmation
- * @secret: of the group
- * @proof: PROOF bytes, filled in
+ * hello_prove() - compute the proof that a sender knows the secret
+ * @call: the call, HELLO_SIZE bytes, as sent
+ * @answer: the answer, HELLO_SIZE bytes, as sent
+ * @stage: 1: proof of the answer; 2: proof of the confirmation
+ * @secret: secret of the group
+ * @proof: PROOF_SIZE bytes, filled in
  */
 static inline void hello_prove(const __u8 *call, const __u8 *answer, __u8 stage,
 			       const __u8 *secret, __u8 *proof)
@@ -39,11 +39,11 @@ static inline void hello_prove(const __u8 *call, const __u8 *answer, __u8 stage,
 }
 
 /**
- * hello_confirm() - the third HELLO
- * @call: HELLO bytes, as they were sent
- * @answer: HELLO bytes, as they came
- * @secret: of the group
- * @confirm: HELLO bytes, filled in
+ * hello_confirm() - make the confirmation, the third HELLO of a handshake
+ * @call: the call, HELLO_SIZE bytes, as sent
+ * @answer: the answer, HELLO_SIZE bytes, as received
+ * @secret: secret of the group
+ * @confirm: HELLO_SIZE bytes, filled in
  */
 static inline void hello_confirm(const __u8 *call, const __u8 *answer, const __u8 *secret,
 				 __u8 *confirm)

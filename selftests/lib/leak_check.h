@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is left of groups when they are gone: nothing. */
+/* Checks that no group and no socket is left when groups have ended. */
 #ifndef COLL_LEAK_CHECK_H
 #define COLL_LEAK_CHECK_H
 
@@ -8,7 +8,7 @@
 
 #include "lib/lib_group.h"
 
-/* TCP sockets that are not merely waiting for their end, of all processes here. */
+/* Return: the number of TCP sockets of this network namespace, without those in TIME_WAIT. */
 static inline int tcp_sockets(void)
 {
 	char line[256];
@@ -22,7 +22,10 @@ static inline int tcp_sockets(void)
 	return n;
 }
 
-/* No group is left, nor more sockets than there were; it may take a moment. */
+/*
+ * True if no group is left, nor more sockets than @before. Waits up to 10 s: sockets close
+ * asynchronously.
+ */
 static inline bool nothing_leaked(int before)
 {
 	const __u64 end = now_ms() + 10000;

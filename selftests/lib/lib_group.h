@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Groups of processes for the tests of the library: each rank a child that has
- * called coll_init().  What a rank runs uses CHECK() of group.h, whose memory for
- * flags and values all ranks share.
+ * Groups of processes for tests of the library. Each rank is a child process that has called
+ * coll_init(). The function of a rank uses CHECK() of group.h and the memory that all ranks
+ * share.
  */
 #ifndef COLL_LIB_GROUP_H
 #define COLL_LIB_GROUP_H
@@ -13,11 +13,11 @@
 
 /**
  * struct lib_rank - one rank, in its own process
- * @comm: its communicator; the rank may finalize it and set it to NULL
- * @shared: flags and values
+ * @comm: its communicator; a rank that finalizes it sets it to NULL
+ * @shared: memory that all ranks share
  * @rank: its number
- * @nranks: how many there are
- * @arg: as lib_group_run() was told
+ * @nranks: number of ranks of the group
+ * @arg: argument that was passed to lib_group_run()
  */
 struct lib_rank {
 	struct coll_comm *comm;
@@ -29,16 +29,19 @@ struct lib_rank {
 
 typedef int (*lib_rank_fn)(struct lib_rank *me);
 
-/* Run @fn in @nranks processes; @config may be NULL. How many did not return 0. */
+/*
+ * Run @fn in @nranks processes; @config may be NULL.
+ * Return: the number of ranks that did not return 0.
+ */
 int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg);
 
-/* A port of the loopback address that nobody had just now; or a negative errno. */
+/* Return: a free port of the loopback address, or a negative errno. The port may be taken later. */
 int free_port(void);
 
-/* Entries of a folder, "." and ".." not counted. */
+/* Return: the number of entries of a folder, without "." and "..". */
 int folder_count(const char *path);
 
-/* What this process has open, and groups that there are. */
+/* The files that this process has open, and the groups of this network namespace. */
 #define open_file_count()	folder_count("/proc/self/fd")
 #define group_count()	folder_count("/sys/class/collective/collective/groups")
 

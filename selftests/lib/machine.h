@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What kind of machine a test runs on: how much of it is enough there. */
+/* The kind of machine that a test runs on; slow machines run smaller tests. */
 #ifndef COLL_MACHINE_H
 #define COLL_MACHINE_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where every instruction is emulated, or every access is checked, less is enough. */
+/* True if the CPU is emulated (QEMU without hardware support). */
 static inline bool emulated(void)
 {
 	const char *kernel = getenv("VM_KERNEL");
@@ -21,13 +21,13 @@ static inline bool slow_machine(void)
 	return emulated() || !access("/sys/kernel/debug/kmemleak", F_OK);
 }
 
-/* Larger groups are left to User-Mode Linux. */
+/* Groups with more ranks are tested under User-Mode Linux only. */
 static inline unsigned int max_ranks(void)
 {
 	return emulated() ? 4 : ~0U;
 }
 
-/* What the environment says instead. */
+/* Return: the number in environment variable @name, or @value if it is not set. */
 static inline unsigned int env_number(const char *name, unsigned int value)
 {
 	const char *text = getenv(name);

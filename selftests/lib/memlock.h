@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a process may lock in memory. */
+/* The limit of memory that a process may lock. */
 #ifndef COLL_MEMLOCK_H
 #define COLL_MEMLOCK_H
 
@@ -16,7 +16,7 @@ static inline bool memlock_limit(size_t bytes)
 	return !setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* From now on there is a limit. */
+/* Drop CAP_IPC_LOCK: from now on RLIMIT_MEMLOCK applies. */
 static inline bool drop_ipc_lock(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A group of one, connected, and some memory, for tests; behind
- * kselftest_harness.h.
- */
+/* Fixture: a connected group of one rank, and memory. Include after kselftest_harness.h. */
 #ifndef COLL_ONE_RANK_H
 #define COLL_ONE_RANK_H
 

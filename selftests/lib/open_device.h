@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A file that is nobody's yet, for tests; behind kselftest_harness.h.
- */
+/* Fixture: an open file of the device, of no group yet. Include after kselftest_harness.h. */
 #ifndef COLL_OPEN_DEVICE_H
 #define COLL_OPEN_DEVICE_H
 
@@ -28,7 +26,7 @@ FIXTURE_TEARDOWN(open_device)
 	close(self->fd);
 }
 
-/* What JOIN takes, for one of two. */
+/* Fill in arguments that JOIN accepts: rank 0 of two. */
 static inline void join_valid(struct collective_join *join, const char *name, __u64 id)
 {
 	struct sockaddr_storage addr;

@@ -32,7 +32,7 @@ void raw_peer_hello(const struct raw_peer_config *call, int kind, __u32 lane, __
 	coll_wire_put_hello(buf, &hello);
 }
 
-/* Call and hear the answer; prove what has to be proved. */
+/* Send the call and receive the answer. If the group has a secret, send the confirmation. */
 static bool raw_peer_handshake(int fd, const struct raw_peer_config *call, const __u8 *hello)
 {
 	u8 answer[HELLO_SIZE], confirm[HELLO_SIZE];
@@ -91,7 +91,7 @@ int raw_peer_connect(struct raw_peer *peer, const struct raw_peer_config *call)
 	return 0;
 }
 
-/* All of it, at once. */
+/* Send all bytes with one call. */
 static int send_all(int fd, const void *bytes, size_t len)
 {
 	ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
@@ -109,7 +109,7 @@ int raw_peer_send_control(const struct raw_peer *peer, const struct coll_control
 	return send_all(peer->control, buf, sizeof(buf));
 }
 
-/* Ask for what a large allreduce has to send, as who has called the same. */
+/* Grant the payload of a large ring allreduce, with the signature of a rank that has called @op. */
 int raw_peer_grant(const struct raw_peer *peer, __u64 instance, const struct collective_op *op)
 {
 	const struct coll_signature signature = {
@@ -149,7 +149,7 @@ int raw_peer_announce_op(const struct raw_peer *peer, __u64 round, const struct 
 	});
 }
 
-/* Say that so many have called a barrier, the first operation. */
+/* Announce a barrier as the first operation, called by the ranks of @round. */
 int raw_peer_announce(const struct raw_peer *peer, __u64 round)
 {
 	return raw_peer_announce_op(peer, round, &(struct collective_op){
@@ -158,7 +158,7 @@ int raw_peer_announce(const struct raw_peer *peer, __u64 round)
 	});
 }
 
-/* Four bytes of what no operation is. */
+/* Send four bytes of payload with a call that matches no operation. */
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance)
 {
 	const struct coll_data data = {
@@ -185,7 +185,7 @@ int raw_peer_receive(const struct raw_peer *peer, void *payload, size_t len)
 	return 0;
 }
 
-/* Say goodbye, but stay. */
+/* Send LEAVE, but keep the connections open. */
 int raw_peer_leave(const struct raw_peer *peer)
 {
 	return raw_peer_send_control(peer, &(struct coll_control){ .kind = COLL_CONTROL_LEAVE });

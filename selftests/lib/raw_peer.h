@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A rank made of nothing but sockets, for what no honest one does.  It is of a lower
- * number than the one that it calls.
+ * A rank that consists of sockets only, for frames that no rank of the module sends. Its rank
+ * number is lower than that of the rank it calls.
  */
 #ifndef COLL_RAW_PEER_H
 #define COLL_RAW_PEER_H
@@ -13,11 +13,11 @@
 struct coll_control;
 
 /**
- * struct raw_peer - its connections
- * @control: socket
- * @data: sockets, by lane
- * @lanes: of the group
- * @incarnation: of the group
+ * struct raw_peer - connections of the raw peer
+ * @control: socket of the control connection
+ * @data: sockets of the data connections, by lane
+ * @lanes: number of lanes of the group
+ * @incarnation: incarnation of the group
  */
 struct raw_peer {
 	int control;
@@ -27,16 +27,16 @@ struct raw_peer {
 };
 
 /**
- * struct raw_peer_config - whom it calls
- * @addr: where
- * @name: of the group
- * @id: of the group
- * @from: its own rank
- * @to: the other's
- * @nranks: how many there are
- * @lanes: of the group; 0: one
- * @inflight: as QUERY says
- * @secret: of the group; NULL: there is none
+ * struct raw_peer_config - the rank that is called, and the group
+ * @addr: address of the rank that is called
+ * @name: name of the group
+ * @id: identifier of the group
+ * @from: rank number of the raw peer
+ * @to: rank number of the rank that is called
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes of the group; 0: one
+ * @inflight: inflight_max as QUERY returns it
+ * @secret: secret of the group; NULL: none
  */
 struct raw_peer_config {
 	const struct sockaddr_storage *addr;
@@ -50,9 +50,9 @@ struct raw_peer_config {
 	const __u8 *secret;
 };
 
-/* The call of a connection: HELLO bytes; @kind: enum coll_conn_kind. */
+/* Make the call of a connection, HELLO_SIZE bytes; @kind: enum coll_conn_kind. */
 void raw_peer_hello(const struct raw_peer_config *call, int kind, __u32 lane, __u8 *hello);
-/* Say that and what has to follow: the socket, or a negative errno. */
+/* Connect and complete the handshake. Return: the socket or a negative errno. */
 int raw_peer_dial(const struct raw_peer_config *call, const __u8 *hello);
 
 /* All return 0 or a negative errno. */
@@ -61,14 +61,14 @@ int raw_peer_send_control(const struct raw_peer *peer, const struct coll_control
 int raw_peer_grant(const struct raw_peer *peer, __u64 instance, const struct collective_op *op);
 int raw_peer_ping(const struct raw_peer *peer);
 int raw_peer_announce(const struct raw_peer *peer, __u64 round);
-/* Say that ranks have called the first operation, @op: see ANNOUNCE. */
+/* Announce @op as the first operation, called by the ranks of @round; see ANNOUNCE. */
 int raw_peer_announce_op(const struct raw_peer *peer, __u64 round, const struct collective_op *op);
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance);
 int raw_peer_leave(const struct raw_peer *peer);
-/* One data frame of the first lane, whose payload is of @len bytes. */
+/* Receive one data frame of the first lane, with a payload of @len bytes. */
 int raw_peer_receive(const struct raw_peer *peer, void *payload, size_t len);
 
-/* Read until the other says goodbye, or to the end; both return 0 or a negative errno. */
+/* Read until LEAVE, or until the end of the connection. Both return 0 or a negative errno. */
 int raw_peer_wait_leave(const struct raw_peer *peer);
 int raw_peer_wait_end(const struct raw_peer *peer);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The groups that a collective is tested in; after kselftest_harness.h. */
+/* The group sizes that a collective is tested with. Include after kselftest_harness.h. */
 #ifndef COLL_SIZES_H
 #define COLL_SIZES_H
 
@@ -9,7 +9,7 @@
 #define SIZE(_fixture, _name, ...) \
 	FIXTURE_VARIANT_ADD(_fixture, _name) { .config = { __VA_ARGS__ } }
 
-/* A fixture whose every test is run by groups of 1, 2, 3, 4, 5 and 8 ranks. */
+/* Define a fixture of tests that run with groups of 1, 2, 3, 4, 5 and 8 ranks. */
 #define FIXTURE_OF_SIZES(_fixture)						\
 	FIXTURE(_fixture) {};							\
 	FIXTURE_VARIANT(_fixture) { struct group_config config; };		\

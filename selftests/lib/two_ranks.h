@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two ranks in one process, joined but not connected, for tests; behind
- * kselftest_harness.h.
+ * Fixture: two ranks in one process, joined but not connected. Include after kselftest_harness.h.
  */
 #ifndef COLL_TWO_RANKS_H
 #define COLL_TWO_RANKS_H
@@ -18,7 +17,7 @@ FIXTURE(two_ranks) {
 	__u64 id;
 };
 
-/* A group of its own name, which @name has room for. */
+/* Join two ranks to a new group with a unique name, which is stored in @name. */
 static int two_ranks_join(int *fd, struct sockaddr_storage *addr, char name[33], __u64 *id)
 {
 	int i, err = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Values that differ from rank to rank and from element to element.
+ * Input values that differ from rank to rank and from element to element.
  *
- * Integers are any; floats are small whole numbers (and zeros of both signs,
- * infinities, NaN), so that every order of reducing gives the same.  Elements
- * repeat after PERIOD of them, so that the naive reference need not do them all.
+ * Integers have arbitrary bits. Floats are small integers, zeros of both signs, infinities and
+ * NaN, so that every order of reduction gives the same result. Elements repeat after PERIOD, so
+ * that the slow reference computes only PERIOD elements.
  */
 #ifndef COLL_VALUES_H
 #define COLL_VALUES_H
@@ -23,7 +23,7 @@ typedef uint64_t u64;
 
 #define PERIOD	61
 
-/* Bytes around a buffer that must stay as they are. */
+/* Bytes on each side of a buffer that must not change. */
 #define GUARD	64
 
 static inline u32 hash(u32 a, u32 b, u32 c)
@@ -37,7 +37,7 @@ static inline u32 hash(u32 a, u32 b, u32 c)
 	return h ^ h >> 15;
 }
 
-/* The bits of one rank's element. */
+/* Return: the bits of element @i of a rank. */
 static inline u64 input(int type, int reduction, u32 rank, u32 i)
 {
 	const struct reference_type *t = &reference_types[type];

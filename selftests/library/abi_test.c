@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Callers that were compiled with an older or a newer header, and texts of everything that
- * coll_init() refuses.
+ * Callers that were compiled with an older or a newer header, and the texts of all errors of
+ * coll_init().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "kselftest_harness.h"
 #include "lib/lib_group.h"
 
-/* What struct coll_config was once, and what it may be one day. */
+/* Earlier and later versions of struct coll_config. */
 struct older {
 	size_t size;
 	char *detail;
@@ -32,7 +32,7 @@ struct newer {
 
 static char detail[COLL_DETAIL_SIZE];
 
-/* It has a text, ended by a NUL, whatever was there. */
+/* Call coll_init(), and check that the text ends with a NUL. */
 static int init(const void *config, struct coll_comm **comm)
 {
 	memset(detail, 'X', sizeof(detail));
@@ -44,7 +44,7 @@ static bool said(const char *text)
 	return memchr(detail, '\0', sizeof(detail)) && strstr(detail, text);
 }
 
-/* The struct ends where memory ends: nothing behind it is looked at. */
+/* The struct ends where memory ends: bytes behind it are not read. */
 TEST(older)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
@@ -109,14 +109,14 @@ TEST(texts)
 	EXPECT_EQ(-ENOTTY, init(&config, &comm));
 	EXPECT_TRUE(said("/dev/null does not answer"));
 	unsetenv("COLL_DEVICE");
-	/* Room for a little only. */
+	/* A small buffer for the text. */
 	config.flags = 1U << 30;
 	config.detail_size = 6;
 	EXPECT_EQ(-EINVAL, init(&config, &comm));
 	EXPECT_EQ(0, strcmp("flags", detail));
 }
 
-/* In the environment it is the default, as it is in the struct. */
+/* 0 in the environment means the default, as in the struct. */
 TEST(no_time)
 {
 	struct coll_config config = { .size = sizeof(config), .nranks = 1 };
@@ -145,7 +145,7 @@ static int rank_views(struct lib_rank *me)
 	struct newer_view view = { .known = { .rows = 1, .stride = 4, .distance = 4 } };
 	__u32 mine[4] = { 0 }, all[8] = { 0 };
 
-	/* As compiled with version 0.1, and as one that says so. */
+	/* As compiled with version 0.1, without and with a version number. */
 	CHECK_EQ(0, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
 	view.known.size = sizeof(view.known);
 	CHECK_EQ(0, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4, COLL_UINT32));
@@ -176,7 +176,7 @@ TEST(adjoint)
 	EXPECT_EQ(0, memcmp(adjoint.reserved, zero, sizeof(zero)));
 }
 
-/* What the map does not list is this program's own to define. */
+/* A program may define symbols that the version map does not list. */
 int coll_fail(void);
 int coll_fail(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_adjoint(): <A x, y> = <x, A' y> over all ranks, for every collective A
- * that has an adjoint A'; numbers are small and whole, so that sums are exact.
+ * coll_adjoint(): <A x, y> = <x, A' y> over all ranks, for every collective A that has an adjoint
+ * A'. Numbers are small integers, so that sums are exact.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,16 +10,16 @@
 #include "lib/lib_group.h"
 #include "lib/values.h"
 
-/* A block; of 4 ranks, and any group whose size is a power of two, averages are exact. */
+/* Elements of a block. If the number of ranks is a power of two, averages are exact, too. */
 #define COUNT	37
 #define ROOT	1
 
 /**
  * struct shape - blocks of COUNT elements that a collective reads and writes
- * @in: of every rank; 0: as many as there are ranks
- * @out: likewise
- * @in_root: only the root has input
- * @out_root: only the root has a result
+ * @in: input blocks of each rank; 0: one for each rank
+ * @out: result blocks of each rank; 0: one for each rank
+ * @in_root: true if only the root has input
+ * @out_root: true if only the root has a result
  */
 struct shape {
 	int in;
@@ -68,7 +68,7 @@ static int apply(struct coll_comm *comm, enum coll_collective what, enum coll_op
 	}
 }
 
-/* This rank's part of a vector over all ranks: small whole numbers. */
+/* Fill this rank's part of a vector over all ranks with small integers. */
 static void draw(double *x, int seed, int rank)
 {
 	int i;
@@ -77,7 +77,7 @@ static void draw(double *x, int seed, int rank)
 		x[i] = (int)(hash(seed, rank, i) % 15) - 7;
 }
 
-/* What this rank has no part in does not count. */
+/* Return: the number of elements of this rank; 0 if it has no part. */
 static int part(const struct lib_rank *me, int blocks, bool root_only)
 {
 	if (root_only && me->rank != ROOT)
@@ -98,7 +98,7 @@ static int product(struct lib_rank *me, const double *a, const double *b, int n,
 static double x[GROUP_RANKS_MAX * COUNT], y[GROUP_RANKS_MAX * COUNT];
 static double ax[GROUP_RANKS_MAX * COUNT], aty[GROUP_RANKS_MAX * COUNT];
 
-/* <A x, y> and <x, A' y>; @back: where A' is called. */
+/* Compare <A x, y> and <x, A' y>; @back: communicator of A'. */
 static int transpose(struct lib_rank *me, struct coll_comm *back, enum coll_collective what,
 		     enum coll_op op, const struct coll_adjoint *adjoint)
 {
@@ -114,7 +114,7 @@ static int transpose(struct lib_rank *me, struct coll_comm *back, enum coll_coll
 	CHECK_EQ(0, product(me, x, aty, in, &right));
 	if (adjoint->divide)
 		right /= me->nranks;
-	/* By chance it would hardly be 0. */
+	/* The product is 0 only if nothing was transferred. */
 	CHECK(left != 0);
 	CHECK_EQ(left * 1024, right * 1024);
 	return 0;
@@ -146,7 +146,7 @@ TEST(pairs)
 	EXPECT_EQ(0, lib_group_run(2, NULL, rank_pairs, NULL));
 }
 
-/* What the manual says about scans. */
+/* The example of the manual for scans. */
 static int rank_scan(struct lib_rank *me)
 {
 	const struct coll_adjoint adjoint = { .collective = COLL_SCAN, .op = COLL_SUM };
@@ -164,7 +164,7 @@ TEST(scan)
 	EXPECT_EQ(0, lib_group_run(5, NULL, rank_scan, NULL));
 }
 
-/* The table, and that it is symmetric but for the averages. */
+/* The table is symmetric except for averages. */
 TEST(table)
 {
 	static const enum coll_collective pairs[][2] = {
@@ -193,7 +193,7 @@ TEST(table)
 	EXPECT_EQ(0, coll_adjoint(COLL_REDUCE_SCATTER, COLL_AVG, &adjoint));
 	EXPECT_EQ(COLL_ALLGATHER, adjoint.collective);
 	EXPECT_EQ(1, adjoint.divide);
-	/* What does not reduce takes no notice of the reduction. */
+	/* A collective that does not reduce ignores the reduction. */
 	EXPECT_EQ(0, coll_adjoint(COLL_ALLGATHER, COLL_MAX, &adjoint));
 	EXPECT_EQ(COLL_SUM, adjoint.op);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the library says of calls that do not become operations. */
+/* The error texts of calls with invalid arguments. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 #define NRANKS	2
 
-/* The latest call ended so, and this is said of it, among other things. */
+/* True if the last call returned @want and the error text contains the words. */
 static bool refused(struct lib_rank *me, int err, int want, const char *text)
 {
 	const char *said = coll_error_detail(me->comm);
@@ -106,7 +106,7 @@ TEST(memory)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_memory, NULL));
 }
 
-/* Whichever way it is handed over, and until there is something else to be said. */
+/* The error text in all ways to read it, until the next error replaces it. */
 static int rank_ways(struct lib_rank *me)
 {
 	static const char said[] = "reduce refused: there is no rank 9: the ranks are 0 to 1";

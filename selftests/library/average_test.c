@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * COLL_AVG is the result of COLL_SUM, divided by the number of ranks and rounded to the
- * type: of every type, however many ranks there are and however it is done.
+ * COLL_AVG is the result of COLL_SUM divided by the number of ranks and rounded to the type: for
+ * every type, group size and algorithm.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static const size_t counts[] = { 4, 20000, MOST };
 static __u8 in[8 * MOST], sum[8 * MOST], avg[8 * MOST];
 
-/* Elements of which some sums overflow: the largest of each type are among them. */
+/* Input of which some sums overflow: it includes the largest values of each type. */
 static void elements_make(int type, int rank)
 {
 	const struct reference_type *t = &reference_types[type];
@@ -98,7 +98,7 @@ TEST(sum_divided)
 		EXPECT_EQ(0, lib_group_run(n, NULL, rank_divides, NULL));
 }
 
-/* The sum of 60,000 and 60,000 is no binary16; with WIDE it is kept as it is. */
+/* The sum of 60,000 and 60,000 is not a binary16 number; with WIDE it is kept in a wider type. */
 static int rank_overflows(struct lib_rank *me)
 {
 	struct collective_op op = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counts, views and axes through the library. */
+/* The library's forms with counts, views and axes. */
 #include <collective.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static size_t elements(const size_t *shape)
 	return shape[0] * shape[1] * shape[2];
 }
 
-/* The index along an axis of an element of an array, and the element without it. */
+/* Return: the index of an element along an axis. */
 static size_t index_of(const size_t *shape, int axis, size_t e)
 {
 	int i;
@@ -78,7 +78,7 @@ static size_t index_of(const size_t *shape, int axis, size_t e)
 	return e % shape[axis];
 }
 
-/* The same element of an array that is cut to @length along an axis, @from on. */
+/* Return: the same element in an array that is cut to @length along an axis, from @from on. */
 static size_t element_of(const size_t *shape, int axis, size_t from, size_t length, size_t e)
 {
 	size_t index[3], dim[3], i;
@@ -114,7 +114,7 @@ static int axis_rank(struct coll_comm *comm, int rank, int n)
 			CHECK_EQ(owner * 1000 + element_of(whole, axis, owner * part[axis],
 							   part[axis], e), all[e]);
 		}
-		/* In place, without waiting: what is another's is overwritten. */
+		/* In place and nonblocking: the blocks of other ranks are overwritten. */
 		for (e = 0; e < elements(whole); e++) {
 			sums[e] = all[e];
 			if (index_of(whole, axis, e) / part[axis] != (size_t)rank)
@@ -125,13 +125,16 @@ static int axis_rank(struct coll_comm *comm, int rank, int n)
 		CHECK_EQ(0, coll_wait(request));
 		CHECK(!memcmp(all, sums, elements(whole) * 4));
 
-		/* And the reverse: everybody has the same, so it becomes n times mine. */
+		/*
+		 * The reverse: all ranks have the same input, so the result is n times the own
+		 * block.
+		 */
 		CHECK_EQ(0, coll_reduce_scatter_axis(comm, all, again, part, 3, axis, COLL_INT32,
 						     COLL_SUM));
 		for (e = 0; e < elements(part); e++)
 			CHECK_EQ(mine[e] * n, again[e]);
 
-		/* Part r of what rank s has, along another axis. */
+		/* Part r of the input of rank s, along another axis. */
 		for (to = 0; to < 3; to++) {
 			memcpy(other, part, sizeof(other));
 			other[to] *= n;
@@ -142,7 +145,7 @@ static int axis_rank(struct coll_comm *comm, int rank, int n)
 			for (e = 0; e < elements(other); e++) {
 				size_t from = index_of(other, to, e) / part[to];
 				size_t within = element_of(other, to, from * part[to], part[to], e);
-				/* In the whole array that it came from. */
+				/* The element in the whole array. */
 				size_t at[3] = {
 					index_of(part, 0, within), index_of(part, 1, within),
 					index_of(part, 2, within),
@@ -203,7 +206,7 @@ static int vector_rank(struct coll_comm *comm, int rank, int n)
 		for (i = 0; i < r; i++)
 			CHECK_EQ(r * 100 + i, all[displs[r] + i]);
 
-	/* There and back again. */
+	/* Scatter and gather back. */
 	memset(all, 0xff, sizeof(all));
 	CHECK_EQ(0, coll_gatherv(comm, mine, rank, all, counts, NULL, COLL_INT32, root));
 	for (r = 0; rank == root && r < n; r++)
@@ -215,7 +218,7 @@ static int vector_rank(struct coll_comm *comm, int rank, int n)
 	CHECK_EQ(0, coll_scatterv(comm, all, counts, NULL, rank == root ? COLL_IN_PLACE : result,
 				  rank, COLL_INT32, root));
 
-	/* One element of each rank for each, from the last to the first. */
+	/* One element for each rank, from the last rank to the first. */
 	for (r = 0; r < n; r++)
 		displs[r] = n - 1 - r;
 	for (i = 0; i < n; i++)

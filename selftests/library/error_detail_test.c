@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The text of an error is that of the last failure, and of EFAULT it says what is the matter
- * with the memory.
+ * The error text describes the last failure; for EFAULT it describes what is wrong with the
+ * memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static bool says(struct lib_rank *me, const char *text)
 	return false;
 }
 
-/* Refused calls and failures of a group in turn. */
+/* Refused calls and failures of the group in turn. */
 static int rank_last(struct lib_rank *me)
 {
 	struct coll_comm *comm = me->comm;
@@ -41,7 +41,7 @@ static int rank_last(struct lib_rank *me)
 	CHECK_EQ(-EINVAL, coll_error_detail_r(comm, &x, 0));
 	CHECK_EQ(-EINVAL, coll_send(comm, &x, 1, COLL_INT8, 7, 1));
 	CHECK(says(me, "send refused: there is no rank 7"));
-	/* An operation that differs, then a refusal, then one that differs. */
+	/* A mismatch, then a refused call, then a mismatch. */
 	CHECK_EQ(-EBADMSG, coll_broadcast(comm, &x, me->rank, COLL_INT8, 0));
 	CHECK(says(me, "made different calls"));
 	CHECK_EQ(-EINVAL, coll_isend(comm, &x, 1, COLL_INT8, 7, 1, &request));
@@ -86,7 +86,7 @@ static int refused_with(struct lib_rank *me, void *memory, const char *text)
 	return 0;
 }
 
-/* A file of the root file system, where that lies on a disk. */
+/* Open a file of the root file system, if that is on a disk. */
 static int on_disk(void)
 {
 	char path[] = "/var/tmp/collective-XXXXXX";
@@ -109,7 +109,7 @@ static int rank_unusable(struct lib_rank *me)
 	CHECK_EQ(0, munmap(memory + PAGES, PAGES));
 	err = refused_with(me, memory + PAGES, "is not mapped");
 	CHECK_EQ(0, err);
-	/* Only a part of it is. */
+	/* Part of the memory is unmapped. */
 	CHECK_EQ(-EFAULT, coll_allreduce(me->comm, COLL_IN_PLACE, memory, 2 * PAGES, COLL_INT8,
 					 COLL_SUM));
 	CHECK(says(me, "is not mapped"));
@@ -125,7 +125,7 @@ static int rank_unusable(struct lib_rank *me)
 	CHECK_EQ(-EFAULT, coll_register(me->comm, short_file, PAGES, 0));
 	CHECK(says(me, "register refused"));
 
-	/* Whether it can be pinned is for the file system to say. */
+	/* The file system determines whether its pages can be pinned. */
 	fd = on_disk();
 	memory = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0 && memory != MAP_FAILED) {
@@ -148,7 +148,7 @@ TEST(unusable)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_unusable, NULL));
 }
 
-/* The library itself moves this result; the memory is elsewhere when it does. */
+/* The library moves the result itself; the memory has been unmapped by then. */
 static int rank_moved(struct lib_rank *me)
 {
 	const size_t bytes = 1 << 20, count = bytes / sizeof(__u32) / NRANKS;
@@ -191,7 +191,7 @@ TEST(moved)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_moved, NULL));
 }
 
-/* Where there are no elements there need be no memory. */
+/* A call without elements needs no memory. */
 static int rank_nothing(struct lib_rank *me)
 {
 	static const size_t none[NRANKS], far[NRANKS] = { 1000, 2000 };
@@ -204,7 +204,7 @@ static int rank_nothing(struct lib_rank *me)
 	CHECK_EQ(0, count);
 	CHECK_EQ(0, coll_scatter_varlen(comm, NULL, none, far, NULL, &count, COLL_INT32, 0));
 	CHECK_EQ(0, coll_broadcast_varlen(comm, NULL, &count, COLL_INT32, 0));
-	/* The root itself has none, wherever that is. */
+	/* The root itself has no memory. */
 	count = 8;
 	CHECK_EQ(0, coll_scatter_varlen(comm, all, one, NULL, all, &count, COLL_INT8, 0));
 	CHECK_EQ(me->rank, count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The flags of a configuration reach every form of every reduction: each is called, and what the
- * library hands to the kernel is looked at, as is the result, which a flag makes another one.
+ * The flags of a configuration apply to every form of every reduction. Each form is called; the
+ * operation that the library submits is checked, and so is the result, which the flag changes.
  */
 #include <collective_uring.h>
 #include <errno.h>
@@ -21,14 +21,14 @@
 #define NRANKS	4
 #define FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
 
-/* What goes at once, and what does not. */
+/* Eager and not eager counts. */
 static const size_t counts[] = { 1000, 40000 };
 #define COUNT_MAX	40000
 
-/* The operation that this process submitted last. */
+/* The last operation that this process submitted. */
 static struct collective_op submitted;
 
-/* Instead of libc's, which the library calls: both are part of this program. */
+/* Replaces libc's ioctl(), which the library calls: the library is linked statically. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -53,15 +53,15 @@ enum how {
 static const char * const hows[HOWS] = { "blocking", "not blocking", "persistent", "as an SQE" };
 
 /**
- * struct job - a reduction to be done
+ * struct job - a reduction to be called
  * @comm: communicator
  * @send: input
  * @recv: result
  * @count: elements of the vector, or of a block
- * @type: theirs
- * @how: in which form; PERSISTENT and NONBLOCKING set @request
- * @request: see there
- * @sqe: SQE fills it in
+ * @type: type of the elements
+ * @how: form of the call; PERSISTENT and NONBLOCKING set @request
+ * @request: request of a nonblocking form
+ * @sqe: SQE that the form SQE fills in
  */
 struct job {
 	struct coll_comm *comm;
@@ -76,7 +76,7 @@ struct job {
 
 #define NO_FORM	1
 
-/* In all forms. */
+/* Define a function that calls a reduction in all forms. */
 #define EVERY_WAY(_name, _job, ...)							\
 do {											\
 	switch ((_job)->how) {								\
@@ -91,7 +91,7 @@ do {											\
 	}										\
 } while (0)
 
-/* In these only. */
+/* Define a function that calls a reduction in two forms. */
 #define TWO_WAYS(_name, _job, ...)							\
 do {											\
 	if ((_job)->how == BLOCKING)							\
@@ -153,9 +153,9 @@ static int do_reduce_scatter_axis(struct job *j)
 
 /**
  * struct form - a kind of reduction
- * @name: for people
- * @begin: call it, in one of its forms; or NO_FORM
- * @opcode: that the kernel should see
+ * @name: name in messages
+ * @begin: function that calls it in one of its forms, or returns NO_FORM
+ * @opcode: opcode that the kernel must get
  */
 static const struct form {
 	const char *name;
@@ -177,7 +177,7 @@ static bool scans(int opcode)
 	return opcode == COLLECTIVE_SCAN || opcode == COLLECTIVE_EXSCAN;
 }
 
-/* How the operation ended, or NO_FORM; its flags are in @submitted. */
+/* Return: the result of the operation, or NO_FORM. Its flags are in @submitted. */
 static int job_run(struct job *job, const struct form *form)
 {
 	__u64 sqe[16];
@@ -194,13 +194,13 @@ static int job_run(struct job *job, const struct form *form)
 		err = coll_start(job->request) ?: coll_wait(job->request);
 		return coll_request_free(job->request) ?: err;
 	}
-	/* What the SQE has is what the kernel is given; uring_test has them done. */
+	/* The SQE has what the kernel gets; uring_test runs such operations. */
 	if (job->how == SQE)
 		memcpy(&submitted, job->sqe->cmd, sizeof(submitted));
 	return 0;
 }
 
-/* Of all magnitudes, so that another order rounds otherwise. */
+/* Return: values of all magnitudes, so that any other order rounds differently. */
 static float uneven(int rank, size_t i)
 {
 	unsigned int h = (rank * 2654435761U) ^ ((unsigned int)i * 2246822519U);
@@ -210,7 +210,7 @@ static float uneven(int rank, size_t i)
 	return (1.0f + (h >> 8) / 16777216.0f) * (1U << (h & 7));
 }
 
-/* Element i of the result of the ranks below @end, in their order. */
+/* Return: element @i of the result of the ranks below @end, reduced in order. */
 static float in_order(int end, size_t i)
 {
 	float sum = uneven(0, i);
@@ -221,7 +221,7 @@ static float in_order(int end, size_t i)
 	return sum;
 }
 
-/* How many elements of the result, of a rank that has one, are others than in order. */
+/* Return: the number of elements of a rank's result that differ from those in order. */
 static size_t out_of_order(const struct lib_rank *me, const struct form *form,
 			   const struct job *job)
 {
@@ -245,7 +245,10 @@ static size_t out_of_order(const struct lib_rank *me, const struct form *form,
 	return bad;
 }
 
-/* 256 and three ones: rounded at every hop the ones are lost where they come last. */
+/*
+ * 256 and three ones: if the sum is rounded at every step, the ones are lost where they come
+ * last.
+ */
 #define BF16_1		0x3f80
 #define BF16_256	0x4380
 #define BF16_260	0x4382
@@ -359,7 +362,7 @@ TEST(every_form)
 	}
 }
 
-/* Without flags the same inputs give other bits, or what is checked shows nothing. */
+/* Without flags, the same input gives other bits; otherwise the checks prove nothing. */
 static int rank_differs(struct lib_rank *me)
 {
 	struct memory memory;
@@ -383,7 +386,10 @@ TEST(nothing_without)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_differs, NULL));
 }
 
-/* What is made of a communicator has its flags, and what does not reduce takes none. */
+/*
+ * A communicator that is made from another has its flags. Collectives that do not reduce ignore
+ * them.
+ */
 static int rank_children(struct lib_rank *me)
 {
 	const __u32 want = *(const __u32 *)me->arg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handles of operations: they end, are told apart from those that have not, and may be used by
- * several threads; and what a child of fork() or a cancelled thread leaves behind.
+ * Handles of operations: they end, stale handles are detected, and several threads may use them.
+ * Also handles after fork() and after the cancellation of a thread.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #define NRANKS	2
 #define TURNS	500
 
-/* Every function says of a handle that has ended that it has. */
+/* Every function returns an error for a handle that has ended. */
 static int ended(struct coll_request *request)
 {
 	struct coll_request *any[2] = { NULL, request };
@@ -45,7 +45,7 @@ static int rank_end(struct lib_rank *me)
 				    &request));
 	CHECK_EQ(0, coll_wait(request));
 	err = ended(request);
-	/* Its place is taken by another one, which is not it. */
+	/* A new handle in the same slot is not the old one. */
 	CHECK_EQ(0, coll_iallreduce(me->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_SUM,
 				    &second));
 	err = err ?: ended(request);
@@ -56,7 +56,7 @@ static int rank_end(struct lib_rank *me)
 	CHECK_EQ(0, coll_ibarrier(me->comm, &request));
 	CHECK_EQ(0, coll_wait(request));
 	CHECK_EQ(0, coll_ibarrier(me->comm, &request));
-	/* What is in flight fails the group of the other rank, too. */
+	/* An operation in flight at the end fails the group of the other rank, too. */
 	CHECK(flag_barrier(me->shared, 0, NRANKS));
 	CHECK_EQ(0, coll_finalize(me->comm));
 	me->comm = NULL;
@@ -108,7 +108,10 @@ TEST(cancel_beside_wait)
 
 #define MEGABYTE	(1 << 20)
 
-/* What a persistent operation found registered is taken back, and other memory registered. */
+/*
+ * The memory that a persistent operation found registered is unregistered, and other memory
+ * registered.
+ */
 static int rank_persists(struct lib_rank *me)
 {
 	static __u32 mine[MEGABYTE / 4] __attribute__((aligned(4096)));
@@ -151,7 +154,7 @@ static void *registers(void *arg)
 	return NULL;
 }
 
-/* In the child; what it would hang in. */
+/* In the child; a call that would hang. */
 static int child_uses(struct coll_comm *comm, struct coll_request *request)
 {
 	struct coll_comm *newcomm;
@@ -201,7 +204,7 @@ static int rank_forks(struct lib_rank *me)
 		CHECK_EQ(0, status);
 	}
 	CHECK_EQ(0, coll_wait(request));
-	/* Those threads have no end. */
+	/* These threads do not end. */
 	CHECK_EQ(0, coll_barrier(me->comm));
 	CHECK(flag_barrier(me->shared, 0, NRANKS));
 	_exit(0);
@@ -222,7 +225,7 @@ static void *inits(void *arg)
 	return NULL;
 }
 
-/* Rank 1 never comes, and the thread that waits for it is cancelled. */
+/* Rank 1 does not come, and the thread that waits for it is cancelled. */
 TEST(cancelled_init)
 {
 	struct coll_config config = {
@@ -258,7 +261,7 @@ static void *splits(void *arg)
 	return NULL;
 }
 
-/* Nor does one that is cancelled in a split keep its locks. */
+/* A thread that is cancelled in a split does not keep its locks. */
 static int rank_cancels(struct lib_rank *me)
 {
 	const int files = open_file_count();
@@ -288,7 +291,7 @@ TEST(cancelled_split)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_cancels, NULL));
 }
 
-/* One operation is cancelled, which every rank is told alike; then the group fails. */
+/* One operation is cancelled, which all ranks see in the same way; then the group fails. */
 static int rank_fails(struct lib_rank *me)
 {
 	struct coll_request *request;

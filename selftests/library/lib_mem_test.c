@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The library's memory: what coll_mem_alloc() gives, that operations find what is
- * registered, and what the memlock limit changes.
+ * The library's memory: coll_mem_alloc(), the lookup of registered memory, and the memlock limit.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +16,7 @@
 #define HUGE	((size_t)2 << 20)
 #define PAGE	((size_t)4096)
 
-/* A group of one, which copies. */
+/* A group of one rank, which copies. */
 FIXTURE(lib_mem) {
 	struct coll_comm *comm;
 };
@@ -80,7 +79,7 @@ TEST_F(lib_mem, refused)
 	EXPECT_EQ(ENOMEM, errno);
 	EXPECT_EQ(NULL, coll_mem_alloc(self->comm, SIZE_MAX / 2));
 	EXPECT_EQ(ENOMEM, errno);
-	/* What it did not give. */
+	/* An address that coll_mem_alloc() did not return. */
 	coll_mem_free(self->comm, NULL);
 	coll_mem_free(self->comm, p + 1);
 	coll_mem_free(self->comm, own);
@@ -96,12 +95,12 @@ TEST_F(lib_mem, refused)
 	EXPECT_EQ(-ENOENT, coll_unregister(self->comm, own + 1));
 	EXPECT_EQ(0, coll_unregister(self->comm, own));
 	EXPECT_EQ(-ENOENT, coll_unregister(self->comm, own));
-	/* Given by the one, not to be taken back by the other. */
+	/* Memory of coll_mem_alloc() cannot be unregistered with coll_unregister(). */
 	EXPECT_EQ(-ENOENT, coll_unregister(self->comm, p));
 	EXPECT_TRUE(mapped(p));
 }
 
-/* The pages of a registration are used, whatever is mapped there now. */
+/* The pages of a registration are used, even if others are mapped there now. */
 TEST_F(lib_mem, found)
 {
 	__u8 *send = memory(4 * PAGE), *recv = memory(4 * PAGE);
@@ -120,7 +119,7 @@ TEST_F(lib_mem, found)
 	EXPECT_TRUE(all_are(recv, 2, 3 * PAGE));
 }
 
-/* Memory to send from only is not looked up for a result. */
+/* A read-only registration is not used for a result. */
 TEST_F(lib_mem, read_only)
 {
 	__u8 *p = memory(2 * PAGE), *q = memory(2 * PAGE);
@@ -135,7 +134,7 @@ TEST_F(lib_mem, read_only)
 	EXPECT_EQ(-EFAULT, coll_allreduce(self->comm, q, p, PAGE, COLL_UINT8, COLL_SUM));
 }
 
-/* Each communicator has its own; the end of one takes nothing from another. */
+/* Each communicator has its own memory; its end does not affect the memory of another. */
 TEST_F(lib_mem, other)
 {
 	struct coll_comm *other;
@@ -159,7 +158,7 @@ TEST_F(lib_mem, other)
 	EXPECT_EQ(1, coll_mem_registered(self->comm, p, PAGE));
 }
 
-/* Is there a mapping of the device at an address? */
+/* True if the device is mapped at an address. */
 static bool of_device(const void *addr)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -174,7 +173,7 @@ static bool of_device(const void *addr)
 	return found;
 }
 
-/* Where there are no huge pages, and no limit. */
+/* Without huge pages, and without a limit. */
 TEST_F(lib_mem, pieces)
 {
 	const bool huge = !access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK);
@@ -196,7 +195,7 @@ TEST_F(lib_mem, pieces)
 	EXPECT_FALSE(mapped(p));
 }
 
-/* What a child has at these addresses is not the communicator's. */
+/* Memory of a child process at these addresses is not the communicator's. */
 TEST_F(lib_mem, child)
 {
 	__u8 *p = coll_mem_alloc(self->comm, HUGE), *q = coll_mem_alloc(self->comm, HUGE);
@@ -223,7 +222,7 @@ TEST_F(lib_mem, child)
 	EXPECT_TRUE(all_are(q, 1, HUGE));
 }
 
-/* Without privilege, and 64 KiB. */
+/* Without privileges, and a limit of 64 KiB. */
 TEST_F(lib_mem, limit)
 {
 	const size_t large = 1 << 20;
@@ -235,7 +234,7 @@ TEST_F(lib_mem, limit)
 	EXPECT_EQ(0, coll_mem_registered(self->comm, p, 1));
 	EXPECT_EQ(-EDQUOT, coll_register(self->comm, p, large, 0));
 	EXPECT_EQ(0, pinned());
-	/* Parts of it are not too much. */
+	/* Parts of it do not exceed the limit. */
 	p[100] = 9;
 	EXPECT_EQ(0, coll_allreduce(self->comm, p, p + 2 * PAGE, PAGE, COLL_UINT8, COLL_SUM));
 	EXPECT_EQ(9, p[2 * PAGE + 100]);
@@ -274,7 +273,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* What the threads leave is freed by the fixture. */
+/* The fixture frees what the threads leave. */
 TEST_F(lib_mem, threads)
 {
 	struct threads t = { .comm = self->comm };

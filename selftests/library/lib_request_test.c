@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The library's operations that nobody waits for yet.
- */
+/* Nonblocking operations of the library. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +17,7 @@
 
 typedef int (*comm_fn)(struct coll_comm *comm, int rank);
 
-/* Ranks that know each other by the library's means. */
+/* A rank that calls coll_init() with this rendezvous. */
 static int comm_rank(comm_fn fn, int rank, const char *rendezvous)
 {
 	struct coll_config config = {
@@ -81,7 +79,7 @@ static bool holds(const int *at, int rank, int from)
 	return true;
 }
 
-/* The sum of the ranks 0 .. last. */
+/* True if the result is the sum of the ranks 0 to @last. */
 static bool sums(const int *at, int last, int from)
 {
 	int i, rank, sum;
@@ -102,7 +100,7 @@ enum {
 
 static int in[KINDS][NRANKS * COUNT], out[KINDS][NRANKS * COUNT];
 
-/* One of each, all in flight at once. */
+/* Start one operation of each kind. */
 static int begin_all(struct coll_comm *comm, int rank, struct coll_request **r)
 {
 	int i;
@@ -168,7 +166,7 @@ static int rank_all(struct coll_comm *comm, int rank)
 		CHECK(!r[i]);
 	CHECK_EQ(0, check_all(rank));
 
-	/* In whatever order they come. */
+	/* Wait in the order of completion. */
 	CHECK_EQ(0, begin_all(comm, rank, r));
 	for (n = 0; n < KINDS; n++) {
 		CHECK_EQ(0, coll_wait_any(r, KINDS, &index, -1));
@@ -178,7 +176,7 @@ static int rank_all(struct coll_comm *comm, int rank)
 	CHECK_EQ(-1, index);
 	CHECK_EQ(0, check_all(rank));
 
-	/* From the last to the first, without sleeping. */
+	/* Wait from the last to the first, without sleeping. */
 	CHECK_EQ(0, begin_all(comm, rank, r));
 	for (i = KINDS - 1; i >= 0; i--)
 		do {
@@ -198,7 +196,7 @@ static int rank_any(struct coll_comm *comm, int rank)
 	struct coll_request *r[6] = {}, *gone;
 	int i, index, done;
 
-	/* Malformed, nothing has begun. */
+	/* A malformed call starts no operation. */
 	gone = (void *)1;
 	CHECK_EQ(-EINVAL, coll_iallreduce(comm, (char *)in[0] + 1, out[0], 1, COLL_INT32, COLL_SUM,
 					  &gone));
@@ -206,7 +204,7 @@ static int rank_any(struct coll_comm *comm, int rank)
 	gone = (void *)1;
 	CHECK_EQ(-EINVAL, coll_ibroadcast(comm, out[0], 1, -1, 0, &gone));
 	CHECK(!gone);
-	/* Nothing is done at once. */
+	/* A NULL request is complete. */
 	CHECK_EQ(0, coll_wait(NULL));
 	CHECK_EQ(0, coll_test(NULL, &done));
 	CHECK(done);
@@ -227,7 +225,7 @@ static int rank_any(struct coll_comm *comm, int rank)
 	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 0));
 	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 10));
 	CHECK_EQ(-1, index);
-	/* Barriers end in their order, but two may have when we look. */
+	/* Barriers complete in order, but two may have completed at the time of the check. */
 	for (i = 1; i < 6; i += 2) {
 		CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
 		CHECK_EQ(i, index);
@@ -241,7 +239,7 @@ TEST(wait_any)
 	EXPECT_EQ(0, comm_run(rank_any));
 }
 
-/* Only one of three is called alike. */
+/* Only one of three calls matches. */
 static int rank_mismatch(struct coll_comm *comm, int rank)
 {
 	struct coll_request *r[4];
@@ -317,7 +315,7 @@ TEST(threads_and_signals)
 	EXPECT_EQ(0, comm_run(rank_threads));
 }
 
-/* What nobody has waited for is no fault when it is done. */
+/* Operations that no thread waits for complete. */
 static int rank_forgets(struct coll_comm *comm, int rank)
 {
 	struct coll_request *r[KINDS];
@@ -326,7 +324,7 @@ static int rank_forgets(struct coll_comm *comm, int rank)
 	CHECK_EQ(0, begin_all(comm, rank, r));
 	for (i = 0; i < KINDS; i += 2)
 		CHECK_EQ(0, coll_wait(r[i]));
-	/* The others are done some time, too. */
+	/* The others complete, too. */
 	sleep_ms(1000);
 	return coll_barrier(comm) ?: check_all(rank);
 }
@@ -336,7 +334,7 @@ TEST(forgotten)
 	EXPECT_EQ(0, comm_run(rank_forgets));
 }
 
-/* Until the kernel has no more room; and a collected one makes some. */
+/* Start operations up to the kernel's limit; collecting one makes space for another. */
 static int rank_limit(struct coll_comm *comm, int rank)
 {
 	static struct coll_request *r[1000];

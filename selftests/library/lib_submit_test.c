@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The library's way to say all that the kernel understands. */
+/* The library's function that submits an operation of the kernel's interface. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct collective_op sum(const __u32 *send, __u32 *recv, size_t count)
 	};
 }
 
-/* Every rank begins with another key. */
+/* Each rank starts with another key. */
 static int rank_keys(struct lib_rank *me)
 {
 	struct coll_request *request[KEYS];
@@ -75,7 +75,7 @@ TEST(algorithms)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_algorithms, NULL));
 }
 
-/* What the group was told holds where a call does not say. */
+/* The configuration of the group applies where the call does not say otherwise. */
 static int rank_configured(struct lib_rank *me)
 {
 	__u32 send = me->rank + 1, recv = 0;
@@ -85,7 +85,7 @@ static int rank_configured(struct lib_rank *me)
 	CHECK_EQ(0, coll_submit(me->comm, &op));
 	CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
 
-	/* It was not told of a scan. */
+	/* The configuration has no algorithm for a scan. */
 	op.opcode = COLLECTIVE_SCAN;
 	CHECK_EQ(-EBADMSG, coll_submit(me->comm, &op));
 	CHECK_EQ(0, coll_barrier(me->comm));
@@ -132,7 +132,7 @@ static int rank_deadline(struct lib_rank *me)
 	op.flags = COLLECTIVE_F_KEYED;
 	op.key = 5;
 	op.timeout_ms = 200;
-	/* The others never come. */
+	/* The other ranks do not call. */
 	if (!me->rank)
 		CHECK_EQ(-ETIMEDOUT, coll_submit(me->comm, &op));
 	CHECK_EQ(0, coll_barrier(me->comm));
@@ -144,7 +144,7 @@ TEST(deadline)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_deadline, NULL));
 }
 
-/* Who has not come is named, and what he did last. */
+/* The error names absent ranks and the last operation of each. */
 static int rank_absent(struct lib_rank *me)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 200 };
@@ -176,7 +176,7 @@ TEST(absent)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_absent, NULL));
 }
 
-/* What has a key, or goes between two ranks, is named in words that its callers know. */
+/* Errors name operations with keys and messages in the terms of the library. */
 static int rank_words(struct lib_rank *me)
 {
 	__u32 data[4] = { 0 };

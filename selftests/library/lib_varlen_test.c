@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lengths that only the sender knows, through the library. */
+/* The library's functions for lengths that only the sender knows. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void fill(int *at, size_t count, int from)
 		at[i] = from + i;
 }
 
-/* Of @came elements from @from on, those for which there was room, and no more. */
+/* True if @room limited the @came elements that begin with @from, and nothing follows them. */
 static bool holds(size_t came, size_t room, int from)
 {
 	size_t i;
@@ -29,7 +29,7 @@ static bool holds(size_t came, size_t room, int from)
 	return true;
 }
 
-/* The length of a round, and the room that a rank has for it. */
+/* The length that is sent in a round, and the buffer of a rank. */
 static const struct {
 	size_t sent;
 	size_t room;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The secret of a group as users give it, and the rendezvous that it protects. */
+/* The secret of a group as users configure it, and the rendezvous that it protects. */
 #include <collective.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #define WRONG	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeefe"
 #define NRANKS	3
 
-/* What a rank says of its coll_init(), in memory that all see. */
+/* The result of coll_init() of a rank, in shared memory. */
 struct outcome {
 	int err;
 	char detail[COLL_DETAIL_SIZE];
@@ -48,7 +48,7 @@ static int rank_run(int rank, const char *rendezvous, unsigned int timeout_ms,
 	return 0;
 }
 
-/* Three ranks with the secrets that they are given; how many went wrong otherwise. */
+/* Run three ranks with the given secrets. Return: the number that ended unexpectedly. */
 static int ranks_run(const char * const secrets[NRANKS], unsigned int timeout_ms,
 		     struct outcome *outcomes)
 {
@@ -101,7 +101,7 @@ TEST_F(secret, same)
 			TH_LOG("rank %d: %s", i, self->outcomes[i].detail);
 }
 
-/* One that has no business here knows it at once; the others wait, and say for whom. */
+/* A rank with a wrong secret fails at once; the others time out and name the missing rank. */
 static void excluded(struct __test_metadata *_metadata, struct outcome *outcomes,
 		     const char *secret)
 {
@@ -127,7 +127,7 @@ TEST_F(secret, none)
 	EXPECT_NE(NULL, strstr(self->outcomes[1].detail, "refused"));
 }
 
-/* Rank 0 is the impostor: nobody tells it anything. */
+/* Rank 0 has the wrong secret: no rank sends it anything. */
 TEST_F(secret, wrong_host)
 {
 	const char * const secrets[] = { WRONG, RIGHT, RIGHT };
@@ -179,7 +179,7 @@ TEST_F(secret, malformed)
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		setenv("COLL_SECRET", bad[i], 1);
 		EXPECT_EQ(-EINVAL, alone(self->outcomes));
-		/* Whose logs this ends in is not known. */
+		/* The secret must not be in the text, which may end up in logs. */
 		EXPECT_EQ(NULL, strstr(self->outcomes->detail, bad[i]))
 			TH_LOG("%s: %s", bad[i], self->outcomes->detail);
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_shrink(): the ranks that are left have a group that works, and the same one, whichever
- * ranks die and when; a rank that is stopped is left out and told so.
+ * coll_shrink(): the surviving ranks get a working group, and all the same one, whichever ranks
+ * die and when. A stopped rank is left out, and its call fails.
  *
- * The library is linked statically and finds this program's ioctl(), sendto() and close(),
- * in which a test lets a rank die or fail.
+ * The library is linked statically and calls this program's ioctl(), sendto() and close(), in
+ * which a test can kill the rank or make a call fail.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 #include "lib/lib_group.h"
 #include "lib/values.h"
 
-/* A quarter of the default time, which is spent only where a rank is silent. */
+/* A quarter of the default time limit; only silent ranks make others wait for it; ms. */
 #define LIMIT_MS	14000
 
-/* So many more steps, then the process dies; below 0: it does not. */
+/* Number of steps before the process dies; negative: it does not. */
 static int die_after = -1;
 
-/* So many more ioctls succeed, then one fails; below 0: all succeed. */
+/* Number of ioctls that succeed before one fails; negative: all succeed. */
 static int fail_after = -1;
 
 static void step(void)
@@ -44,7 +44,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	/* STATUS only looks for words. */
+	/* STATUS is called for error texts only: it never fails. */
 	if (request != COLLECTIVE_IOC_STATUS) {
 		step();
 		if (fail_after >= 0 && !fail_after--) {
@@ -55,7 +55,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* Ports that datagrams do not reach, in network order; 0: not that many. */
+/* Ports to which datagrams are dropped, in network byte order; 0: unused entry. */
 static in_port_t cut_off[GROUP_RANKS_MAX];
 
 ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
@@ -77,7 +77,7 @@ int close(int fd)
 	return syscall(SYS_close, fd);
 }
 
-/* Nothing is left of any group. */
+/* Checks that no group is left. */
 FIXTURE(shrink) {
 	int groups;
 };
@@ -93,13 +93,13 @@ FIXTURE_TEARDOWN(shrink)
 }
 
 /**
- * struct plan - what is to happen
- * @first: rank that dies before
+ * struct plan - the failures of a test
+ * @first: rank that dies before coll_shrink()
  * @victim: rank that dies, or fails, in coll_shrink(); -1: none
- * @after: so many steps later
- * @other: another one; -1: none
- * @other_after: likewise
- * @through: ranks that have come through, bit by bit; in memory that all share
+ * @after: number of steps of @victim before it fails
+ * @other: a second such rank; -1: none
+ * @other_after: number of steps of @other before it fails
+ * @through: mask of ranks that completed coll_shrink(); in memory that all ranks share
  */
 struct plan {
 	int first;
@@ -116,7 +116,7 @@ static struct plan *plan_new(void)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* All have called; then one dies, and the others notice. */
+/* All ranks call an operation; then one dies, and the others get an error. */
 static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, int n, bool mine)
 {
 	CHECK(flag_barrier(shared, flag, n));
@@ -126,7 +126,7 @@ static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, i
 	return 0;
 }
 
-/* The ranks that are in it; how many, or a negative errno. */
+/* Get the world ranks of a communicator. Return: how many, or a negative errno. */
 static int members(struct coll_comm *comm, int me, int *ranks)
 {
 	int err = coll_allgather(comm, &me, ranks, 1, COLL_INT32);
@@ -134,7 +134,7 @@ static int members(struct coll_comm *comm, int me, int *ranks)
 	return err ?: coll_size(comm);
 }
 
-/* It works: sums of all sizes are right. */
+/* Check sums of all sizes. */
 static int works(struct coll_comm *comm)
 {
 	const int n = coll_size(comm);
@@ -152,8 +152,8 @@ static int works(struct coll_comm *comm)
 }
 
 /*
- * Shrink until there is a group that works.  A rank that died late may be a rank of the
- * first one, which is of no use then, as all of its ranks must call.
+ * Shrink until a group works. A rank that dies late may be a member of the first new group, which
+ * then fails at its first operation.
  */
 static int survive(struct lib_rank *me, int *ranks, int *n)
 {
@@ -184,7 +184,7 @@ static int survive(struct lib_rank *me, int *ranks, int *n)
 	return 0;
 }
 
-/* All ranks but the dead ones are there, in their order. */
+/* The group consists of all ranks but the dead ones, in order. */
 static int rank_survive(struct lib_rank *me)
 {
 	struct plan *plan = me->arg;
@@ -212,7 +212,7 @@ static int rank_survive(struct lib_rank *me)
 	return 0;
 }
 
-/* One dies; each, of each number. */
+/* One rank dies; each rank, of each group size. */
 TEST_F_TIMEOUT(shrink, one, 100)
 {
 	struct plan *plan = plan_new();
@@ -227,7 +227,7 @@ TEST_F_TIMEOUT(shrink, one, 100)
 		}
 }
 
-/* Another one dies in coll_shrink(), after each of its steps. */
+/* Another rank dies in coll_shrink(), after each of its steps. */
 static int run_steps(int nranks, int first, int victim)
 {
 	struct plan *plan = plan_new();
@@ -240,7 +240,7 @@ static int run_steps(int nranks, int first, int victim)
 		plan->through = 0;
 		dead = lib_group_run(nranks, NULL, rank_survive, plan);
 		if (plan->through & 1U << victim && dead == 1)
-			break;	/* it had fewer */
+			break;	/* it had fewer steps */
 		if (dead != 2 || plan->through & 1U << victim) {
 			printf("# rank %d, step %d: %d dead, through: %x\n", victim, plan->after,
 			       dead, plan->through);
@@ -271,7 +271,7 @@ TEST_F_TIMEOUT(shrink, last_dies, 200)
 	EXPECT_EQ(0, run_steps(4, 0, 3));
 }
 
-/* The leader and the rank that is to lead after it. */
+/* The leader, and the rank that would lead after it. */
 TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 {
 	struct plan *plan = plan_new();
@@ -291,13 +291,13 @@ TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 	}
 }
 
-/* One after the other, until one is left. */
+/* Ranks die one after the other, until one is left. */
 static int rank_chain(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], n, i;
 
 	for (n = me->nranks; n > 1; n--) {
-		/* The first, the last, one in the middle. */
+		/* The first, the last, and one in between. */
 		const int victim = n % 3 == 0 ? 0 : n % 3 == 1 ? n - 1 : n / 2;
 
 		if (lose(me->comm, me->shared, n, n, coll_rank(me->comm) == victim) ||
@@ -317,11 +317,11 @@ TEST_F_TIMEOUT(shrink, chain, 60)
 
 	EXPECT_EQ(6, lib_group_run(7, NULL, rank_chain, NULL));
 	EXPECT_EQ(6, lib_group_run(7, &v6, rank_chain, NULL));
-	/* Each of the others proves that it was of the group. */
+	/* Each other rank proves that it was a rank of the group. */
 	EXPECT_EQ(6, lib_group_run(7, &secured, rank_chain, NULL));
 }
 
-/* No rank has died; a group can be shrunk once; what is split and dupped can be, too. */
+/* No rank has died. A group can be shrunk once; its splits and duplicates can be shrunk, too. */
 static int rank_healthy(struct lib_rank *me)
 {
 	struct coll_comm *new, *again = me->comm, *dup;
@@ -364,7 +364,7 @@ TEST_F_TIMEOUT(shrink, healthy, 60)
 	EXPECT_EQ(0, lib_group_run(5, NULL, rank_healthy, NULL));
 }
 
-/* An ioctl fails: all learn it, and may call again. */
+/* An ioctl fails: all ranks get the error, and may call again. */
 static int rank_fail(struct lib_rank *me)
 {
 	struct plan *plan = me->arg;
@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(shrink, fails, 100)
 				TH_LOG("rank %d, ioctl %d", plan->victim, plan->after);
 }
 
-/* The doors of this process. */
+/* Find the shrink sockets of this process. */
 static int find_doors(struct sockaddr_in *addr, int max)
 {
 	socklen_t size;
@@ -411,7 +411,7 @@ static int find_doors(struct sockaddr_in *addr, int max)
 	return n;
 }
 
-/* What comes to the door and is of no rank: noise, and what is nearly right; far too much. */
+/* Datagrams of clients that are no rank: random, nearly valid, and far too many. */
 static int unauth_clients(void)
 {
 	struct sockaddr_in addr;
@@ -457,8 +457,8 @@ TEST_F_TIMEOUT(shrink, unauthenticated_clients, 60)
 }
 
 /*
- * A stranger takes the door of a rank that has died, and passes on what comes there: to the
- * other ranks, and back.  Its port is not refused any more, but the module knows of the death.
+ * A client takes the port of a rank that has died, and relays datagrams between it and the
+ * others. Connections to the port are no longer refused, but the module knows of the death.
  */
 static void relay(struct group_shared *shared, int nranks)
 {
@@ -523,7 +523,7 @@ TEST_F_TIMEOUT(shrink, relay, 60)
 	EXPECT_EQ(1, lib_group_run(3, NULL, rank_relayed, NULL));
 }
 
-/* A child has the sockets of the one that dies: the group knows that it is dead. */
+/* A child has the sockets of the rank that dies: the group still learns of the death. */
 static int rank_orphan(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], n;
@@ -550,7 +550,7 @@ TEST_F_TIMEOUT(shrink, orphan, 60)
 		sleep_ms(100);
 }
 
-/* One is frozen, and too late when it goes on. */
+/* One rank is stopped, and continues too late. */
 static int rank_frozen(struct lib_rank *me)
 {
 	const int frozen = *(int *)me->arg;
@@ -599,8 +599,8 @@ TEST_F_TIMEOUT(shrink, frozen, 200)
 }
 
 /*
- * A rank is stopped while it leads, and goes on when the others have, or are about to have, a
- * group.  No rank has died, or one had before.  Of all ranks that return 0 the group is the same.
+ * A rank is stopped while it leads, and continues when the others have a group or are about to.
+ * No rank has died, or one had before. All ranks with success have the same group.
  */
 struct outcome {
 	int err[GROUP_RANKS_MAX];
@@ -638,7 +638,7 @@ static int rank_leads_stopped(struct lib_rank *me)
 		strcpy(outcome->name[me->rank], coll_name(new));
 	else
 		CHECK_EQ(-ETIMEDOUT, err);
-	/* Neither a group's end nor a finalized door is taken for a death. */
+	/* Neither the end of a group nor a closed socket counts as a death. */
 	CHECK(flag_barrier(shared, 1, me->nranks - !!outcome->dead));
 	return err ? 0 : -coll_finalize(new);
 }
@@ -676,7 +676,7 @@ TEST_F_TIMEOUT(shrink, stopped_leader, 100)
 	}
 }
 
-/* A rank that comes too late does not get a group of one, however often it calls. */
+/* A rank that comes too late does not get a group of its own, however often it calls. */
 static int rank_late(struct lib_rank *me)
 {
 	struct coll_comm *new;
@@ -688,7 +688,7 @@ static int rank_late(struct lib_rank *me)
 		CHECK_EQ(1, coll_size(new));
 		flag_set(me->shared, 1, 1);
 		CHECK_EQ(0, coll_finalize(me->comm));
-		/* Nor when the others are gone. */
+		/* Nor when the other ranks have ended. */
 		CHECK_EQ(0, coll_finalize(new));
 		me->comm = NULL;
 		flag_set(me->shared, 2, 1);
@@ -713,8 +713,8 @@ TEST_F_TIMEOUT(shrink, late, 60)
 }
 
 /*
- * The network between the doors is cut, and whole again at last: the part with more ranks has a
- * group, or of two halves that with the lowest rank, and the other part has none.
+ * The network between the ranks is cut and restored at last. The part with more ranks gets a
+ * group; of two halves the one with the lowest rank; the other part gets none.
  */
 static int rank_cut(struct lib_rank *me)
 {
@@ -758,8 +758,8 @@ TEST_F_TIMEOUT(shrink, cut, 100)
 }
 
 /*
- * A rank is stopped until the others have ended, while a stranger fills its socket as far as it
- * can: still it finds that they had a group.
+ * A rank is stopped until the others have ended, while a client fills its socket. It still finds
+ * that the others had a group.
  */
 static int rank_flooded(struct lib_rank *me)
 {
@@ -810,7 +810,7 @@ TEST_F_TIMEOUT(shrink, flooded, 60)
 	EXPECT_EQ(0, lib_group_run(3, &config, rank_flooded, NULL));
 }
 
-/* A rank too few: not without the flag, and then with it. */
+/* Too few ranks: an error without the flag, success with it. */
 static int rank_few(struct lib_rank *me)
 {
 	struct coll_comm *new;
@@ -838,7 +838,7 @@ TEST_F_TIMEOUT(shrink, few, 60)
 	EXPECT_EQ(0, lib_group_run(2, &config, rank_few, NULL));
 }
 
-/* One dies and one is stopped: the other two have a group, the stopped one is told so. */
+/* One rank dies and one is stopped: the other two get a group, and the stopped one an error. */
 static int rank_dead_and_stopped(struct lib_rank *me)
 {
 	const int stopped = *(int *)me->arg;
@@ -877,7 +877,7 @@ TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)
 				TH_LOG("rank %d", stopped);
 }
 
-/* From now on this process may open so many files. */
+/* Limit the number of files that this process can still open. */
 static int leave_files(int room)
 {
 	struct rlimit limit;
@@ -892,7 +892,7 @@ static int leave_files(int room)
 	return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* With few files all have the same group, or all the same error, at once. */
+/* With few files, all ranks get the same group, or all the same error, at once. */
 static int rank_files(struct lib_rank *me)
 {
 	const int room = *(int *)me->arg;
@@ -900,7 +900,7 @@ static int rank_files(struct lib_rank *me)
 	__u64 begun;
 	int i, err;
 
-	/* Rank 1 alone, or every rank, has no more than this. */
+	/* The limit applies to rank 1 only, or to all. */
 	if (room >= 0 || me->rank == 1)
 		CHECK_EQ(0, leave_files(room < 0 ? -room - 1 : room));
 	for (i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_split() and coll_dup(): who is in which group, and that groups are
- * independent: of one another, of the order they end in, and of other threads.
+ * coll_split() and coll_dup(): the members of the new groups, and that groups are independent of
+ * each other, of the order in which they end, and of other threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ FIXTURE_SETUP(split)
 	ASSERT_LE(0, self->groups);
 }
 
-/* Nothing is left of any group. */
+/* Checks that no group is left. */
 FIXTURE_TEARDOWN(split)
 {
 	EXPECT_EQ(self->groups, group_count());
@@ -51,7 +51,7 @@ FIXTURE_TEARDOWN(split)
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, _fn, NULL));	\
 } while (0)
 
-/* The communicator consists of these ranks of the world, in this order. */
+/* Check that a communicator consists of these world ranks, in this order. */
 static int consists(struct coll_comm *comm, int me, const int *ranks, int n)
 {
 	char name[GROUP_RANKS_MAX][COLLECTIVE_NAME_MAX + 1] = { 0 };
@@ -74,7 +74,7 @@ static int consists(struct coll_comm *comm, int me, const int *ranks, int n)
 	return 0;
 }
 
-/* What is in one colour, in the order of keys; computed the slow way. */
+/* Compute the members of a colour, ordered by key, with a simple algorithm. */
 static int expect(const int *color, const int *key, int nranks, int mine, int *ranks)
 {
 	int n = 0, i, at;
@@ -122,7 +122,7 @@ static int rank_colors(struct lib_rank *me)
 		if (check_split(me, color, key))
 			return 1;
 	}
-	/* Everybody, backwards; large numbers; nobody. */
+	/* All ranks in reverse; large keys; no rank. */
 	for (i = 0; i < me->nranks; i++) {
 		color[i] = INT32_MAX;
 		key[i] = i ? INT32_MIN + me->nranks - i : INT32_MAX;
@@ -164,7 +164,7 @@ static int rank_nested(struct lib_rank *me)
 
 		CHECK_EQ(0, coll_finalize(line[at]));
 		line[at] = NULL;
-		/* Those that are left still work, if all their ranks have them. */
+		/* The remaining communicators work if all of their ranks still have them. */
 		if (i == depth - 2 && me->rank % 2)
 			CHECK_EQ(0, coll_barrier(line[depth - 1]));
 	}
@@ -176,7 +176,7 @@ TEST_F_TIMEOUT(split, nested, 60)
 	RUN(rank_nested);
 }
 
-/* The child is used when the parent is gone. */
+/* The child is used after the parent has ended. */
 static int rank_orphan(struct lib_rank *me)
 {
 	int ranks[GROUP_RANKS_MAX], i;
@@ -198,9 +198,9 @@ TEST_F_TIMEOUT(split, orphan, 30)
 /**
  * struct worker - a thread of a rank
  * @me: the rank
- * @comm: its communicator, its alone; or NULL: it makes one by coll_dup()
- * @number: which thread
- * @failed: something was wrong
+ * @comm: a communicator of this thread; NULL: it makes one with coll_dup()
+ * @number: index of the thread
+ * @failed: true if a check failed
  */
 struct worker {
 	struct lib_rank *me;
@@ -209,7 +209,7 @@ struct worker {
 	int failed;
 };
 
-/* Every thread's operations differ from all others' in kind, size and values. */
+/* The operations of each thread differ from those of others in kind, size and values. */
 static int work(struct worker *w)
 {
 	const int n = coll_size(w->comm), rank = coll_rank(w->comm);
@@ -272,7 +272,7 @@ static int run_workers(struct worker *workers, int n)
 	return failed;
 }
 
-/* Each thread has a group, made in their common order; one has the parent. */
+/* Each thread has a group, made in a common order; one has the parent. */
 static int rank_threads(struct lib_rank *me)
 {
 	struct worker w[THREADS + 1];
@@ -294,7 +294,7 @@ TEST_F_TIMEOUT(split, threads, 100)
 	RUN(rank_threads);
 }
 
-/* All threads split the same communicator at once, with the same arguments. */
+/* All threads split the same communicator at a time, with the same arguments. */
 static int rank_together(struct lib_rank *me)
 {
 	struct worker w[THREADS];
@@ -324,7 +324,7 @@ static int rank_many(struct lib_rank *me)
 		for (h = 0; h < g; h++)
 			CHECK(strcmp(coll_name(comm[g]), coll_name(comm[h])));
 	}
-	/* A device each and, to find the ranks that are left, a door. */
+	/* Each has a device file and, to find surviving ranks, a socket for coll_shrink(). */
 	CHECK_EQ(files + GROUPS * (n > 1 ? 2 : 1), open_file_count());
 	for (i = 0; i < 3; i++)
 		for (g = GROUPS; g--;)
@@ -341,7 +341,7 @@ TEST_F_TIMEOUT(split, many, 60)
 	RUN(rank_many);
 }
 
-/* What the parent was made with goes on to the children. */
+/* Children inherit the configuration of the parent. */
 static int rank_inherits(struct lib_rank *me)
 {
 	__u32 round, last = me->rank + 1 == me->nranks;
@@ -357,7 +357,7 @@ static int rank_inherits(struct lib_rank *me)
 	CHECK(!strncmp(coll_name(me->comm), "heirs.", 6));
 	CHECK_EQ(22, strlen(coll_name(me->comm)));
 
-	/* Reproducible: another number of elements changes no rounding. */
+	/* Reproducible: another number of elements does not change the rounding. */
 	for (i = 0; i < 257; i++)
 		x[i] = 1.0f / (1 + i + 300 * me->rank);
 	for (round = 0; round < 2; round++)
@@ -365,7 +365,7 @@ static int rank_inherits(struct lib_rank *me)
 					   COLL_SUM));
 	CHECK(!memcmp(sum[0], sum[1], 101 * sizeof(float)));
 
-	/* The time limit of operations. */
+	/* The timeout of operations. */
 	begun = now_ms();
 	if (!last)
 		CHECK_EQ(-ETIMEDOUT, coll_barrier(me->comm));

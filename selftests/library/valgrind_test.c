@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory checkers take results for written: this program runs itself under valgrind, where each
- * result of a group of one decides over something.
+ * Memory checkers must consider results as initialized. The program runs itself under valgrind,
+ * and branches on every result of a group of one rank.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define COUNT	5000
 #define INSIDE	"COLL_CHECKER_INSIDE"
 
-/* Return: 0, but it depends on all of the elements. */
+/* Return: 0; the result depends on all elements. */
 static __attribute__((noinline)) int decide(const int *at, size_t count)
 {
 	size_t i, sevens = 0;
@@ -26,7 +26,7 @@ static __attribute__((noinline)) int decide(const int *at, size_t count)
 	return sevens > count;
 }
 
-/* Memory that was not written yet, as far as the checker knows. */
+/* Return: memory that the checker considers uninitialized. */
 static int *fresh(void)
 {
 	return malloc(2 * COUNT * sizeof(int));
@@ -57,7 +57,7 @@ static int inside(void)
 	      decide(out, COUNT / 2) ?: decide(out + COUNT, COUNT / 2);
 	out = fresh();
 	err = err ?: coll_scan(comm, in, out, COUNT, COLL_INT32, COLL_SUM) ?: decide(out, COUNT);
-	/* What was not written is still found: between the rows nothing is. */
+	/* Uninitialized memory between the rows of a result is still reported. */
 	if (getenv("COLL_CHECKER_GAP")) {
 		out = fresh();
 		err = err ?: coll_allgather_view(comm, in, NULL, out, &view, COUNT, COLL_INT32) ?:
@@ -101,7 +101,7 @@ TEST_F_TIMEOUT(slow, valgrind, 120)
 	EXPECT_EQ(99, run_checked("COLL_CHECKER_GAP"));
 }
 
-/* Before the harness: under the checker there is one thing to do. */
+/* Runs before the harness: under the checker, only the checked code runs. */
 static void __attribute__((constructor)) checked(void)
 {
 	if (getenv(INSIDE))

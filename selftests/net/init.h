@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How the ranks here begin: as the launcher's environment says. */
+/* Calls coll_init() with the environment of the launcher. */
 #ifndef NET_INIT_H
 #define NET_INIT_H
 
 #include <collective.h>
 #include <stdio.h>
 
-/* Return: the group; NULL: why not has been said. */
+/* Return: the communicator; NULL after an error, which has been printed. */
 static inline struct coll_comm *init_comm(void)
 {
 	char detail[COLL_DETAIL_SIZE] = "";

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank of a group, each of whose ranks has a network of its own, until the link of
- * one is cut: nothing gets there or comes from there any more, and nobody is told.
- * Every rank must hear of a silence that its link's other end or itself is part of,
- * in time.
+ * One rank of a group in which each rank has its own network. The link of one rank is cut without
+ * notice. Every rank must get an error in time that names a pair of ranks with the victim.
  *
- *	cut_ranks VICTIM AFTER_MS TIME_MS
+ *	link_cut_ranks VICTIM AFTER_MS TIME_MS
  *
- * The launcher's environment says which rank.
+ * The environment of the launcher gives the rank.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +27,7 @@ static long long now_ms(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-/* "between rank A and rank B" with the victim among them. */
+/* True if @detail has "between rank A and rank B", one of which is @victim. */
 static int names(const char *detail, int victim)
 {
 	const char *pair = strstr(detail, "between rank ");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank of a group, each of whose ranks has a network of its own.  One leaves while
- * nothing that it says gets anywhere, for a while; the others know nothing of it and call
- * something that they need it for.  They must hear that it has left, and of no lost link.
+ * One rank of a group in which each rank has its own network. One rank leaves while its packets
+ * are dropped for some time. The others do not know, and call an operation. They must get the
+ * error that the rank left, not that of a lost link.
  *
- *	goodbye_ranks VICTIM MUTE_MS
+ *	lost_leave_ranks VICTIM MUTE_MS
  *
- * The launcher's environment says which rank.
+ * The environment of the launcher gives the rank.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 static float send[COUNT], receive[COUNT];
 
-/* From now on, for that long. */
+/* Drop all packets of this rank for @ms. */
 static int mute(int ms)
 {
 	char unmute[120];
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 	comm = init_comm();
 	if (!comm)
 		return 1;
-	/* All connections are used; then nothing is under way, or what is, is lost too. */
+	/* Use all connections; then nothing else is in flight. */
 	err = coll_allreduce(comm, send, receive, COUNT, COLL_FLOAT32, COLL_SUM);
 	if (err) {
 		fprintf(stderr, "coll_allreduce: %s\n", coll_error_detail(comm));

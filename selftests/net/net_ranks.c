@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank of a group over a network, by the library: allreduces of many sizes,
- * every element of every result looked at.  The launcher's environment says
- * which rank; rank 0 prints what was done.
+ * One rank of a group over a network: allreduces of many sizes, with a check of every element.
+ * The environment of the launcher gives the rank; rank 0 prints a summary.
  *
  *	net_ranks ROUNDS MAX_BYTES
  */
@@ -14,7 +13,7 @@
 
 #include "init.h"
 
-/* Small numbers: sums of them are exact in float too. */
+/* Small numbers, so that sums are exact in float, too. */
 static unsigned int element(unsigned int rank, unsigned int round, size_t i)
 {
 	return (unsigned int)(i * 2654435761U + rank * 40503U + round * 97U) >> 16 & 0xff;
@@ -38,7 +37,7 @@ static int round_int(struct coll_comm *comm, unsigned int round, size_t count, u
 	for (i = 0; i < count; i++)
 		send[i] = element(coll_rank(comm), round, i);
 	err = coll_allreduce(comm, send, recv, count, COLL_UINT32, COLL_SUM);
-	/* No longer anybody's: late readers of it would see this. */
+	/* Overwrite the input: a late read of it would change a result. */
 	memset(send, 0xa5, count * sizeof(*send));
 	if (err)
 		return err;

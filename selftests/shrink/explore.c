@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All schedules of small groups, as far as bounds allow, and random ones of larger groups:
- * ranks that live never have different groups.  Mutations must be found.
+ * Explores all schedules of small groups within bounds, and random schedules of larger groups:
+ * living ranks never have different groups. Each mutation must be found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void say_path(const struct search *search)
 		world_say(&search->path[i]);
 }
 
-/* Is there a schedule with two groups?  *@all: all were looked at. */
+/* Return: true if a schedule gives two groups; *@all: true if all schedules were explored. */
 static bool run_all(const struct bounds *bounds, uint64_t limit, bool *all, bool say)
 {
 	struct search *search = calloc(1, sizeof(*search));
@@ -112,8 +112,7 @@ static uint64_t random_next(uint64_t *state)
 }
 
 /*
- * Most of what happens is that messages come, for the first time, and on ways that are open
- * for now.
+ * Mostly deliver messages that were not delivered before, on links that are open at the time.
  */
 static unsigned int choose(const struct world *world, const struct event *events,
 			   unsigned int n, unsigned int depth, uint64_t seed, uint64_t *state)
@@ -223,7 +222,7 @@ static void say_bounds(char *text, size_t size, const struct bounds *bounds)
 		 bounds->proposers ? ", two proposers" : "");
 }
 
-/* Where each mutation is found. */
+/* The bounds within which each mutation is found. */
 static const struct bounds found_in[MUTATIONS] = {
 	[MUTATION_ONE] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
 	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,

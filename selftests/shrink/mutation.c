@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules that are broken on purpose, by the linker's --wrap or where the world follows them. */
+/* Breaks rules on purpose, with the linker's --wrap or where the world applies the rule. */
 #include "world.h"
 
 enum mutation mutation;

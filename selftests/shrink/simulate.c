@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coll_shrink() with time: the real agree.c and pace.c, a network with delays, loss and
- * partitions, ranks that die, are stopped, come late and call again.  Ranks that live have
- * one group; where nothing prevents it they all have it, in their first call.
+ * coll_shrink() with time: the real state machine, and a network with delays, loss and
+ * partitions. Ranks die, are stopped, are late and call again. Living ranks have one group. If
+ * nothing prevents it, they all have it after their first call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,40 +16,40 @@
 #define TIMEOUT_MS	8000
 #define END_MS		60000
 #define QUEUE_MAX	4096
-#define MAILBOX_MAX	100	/* the least room of a socket is for some hundreds */
+#define MAILBOX_MAX	100	/* the smallest socket buffer holds some hundreds */
 #define TEXT_SIZE	100
 
 enum plan_kind {
-	PLAN_NONE,		/* nothing happens */
-	PLAN_DEATHS,		/* ranks die before and meanwhile */
-	PLAN_STOPPED,		/* one rank does not answer, in time */
-	PLAN_MISSED,		/* nor until the others have ended */
-	PLAN_ALL,		/* anything */
+	PLAN_NONE,		/* no failure */
+	PLAN_DEATHS,		/* ranks die before and during the calls */
+	PLAN_STOPPED,		/* one rank does not answer for a while */
+	PLAN_MISSED,		/* one rank does not answer until the others have ended */
+	PLAN_ALL,		/* any of these */
 };
 
 /**
  * struct node - a rank
- * @agree: under test
- * @pace: under test
- * @peers: of @pace
- * @alive: has not died
- * @calling: is in coll_shrink()
- * @over: its old group has failed, or has been left
- * @blamed: its death is known to the modules
- * @held: a stranger has its port, or a child its socket: nothing is refused
- * @call_at: when it calls next
- * @calls: how many calls are left
- * @die_at: when it dies
- * @stop_at: when it is stopped
- * @wake_at: and when it goes on
- * @wakes: when it is to look at the time
- * @connect: that of @joined is under way
- * @joined: group that it is in; 0: none
- * @returned: group with which it has returned; 0: none
- * @members: of that
- * @first: its first call has returned so; 1: not yet
- * @box: messages that have come and were not read
- * @nbox: how many
+ * @agree: state machine under test
+ * @pace: timers under test
+ * @peers: peers of @pace
+ * @alive: true if it has not died
+ * @calling: true if it is in coll_shrink()
+ * @over: true if its old group has failed, or was left
+ * @blamed: true if the modules know of its death
+ * @held: true if a client has its port, or a child its socket, so that packets are not refused
+ * @call_at: time of its next call
+ * @calls: number of calls left
+ * @die_at: time of its death
+ * @stop_at: time at which it is stopped
+ * @wake_at: time at which it continues
+ * @wakes: time of its next timer
+ * @connect: true if the CONNECT of @joined is in progress
+ * @joined: number of the group that it has joined; 0: none
+ * @returned: number of the group with which it has returned; 0: none
+ * @members: ranks of that group
+ * @first: result of its first call; 1: not yet returned
+ * @box: messages received but not read
+ * @nbox: number of messages in @box
  */
 struct node {
 	struct coll_agree agree;
@@ -77,7 +77,7 @@ struct node {
 	unsigned int nbox;
 };
 
-/* On its way; @refused: it comes back. */
+/* A packet in flight. @refused: an error for its sender. */
 struct packet {
 	uint64_t at;
 	bool refused;
@@ -96,7 +96,7 @@ struct sim {
 	unsigned int delay;
 	uint64_t cut_at;
 	uint64_t mend_at;
-	unsigned int side;		/* ranks on one side of the cut, bit by bit */
+	unsigned int side;		/* ranks on one side of the cut, a mask */
 	bool verbose;
 };
 
@@ -144,7 +144,7 @@ static void put(const struct coll_agree_message *message, bool refused)
 }
 
 /*
- * What a rank asks for
+ * The operations of a rank
  */
 
 static void op_send(void *env, const struct coll_agree_message *said)
@@ -203,10 +203,10 @@ static const struct coll_agree_ops ops = {
 };
 
 /*
- * What happens
+ * Events
  */
 
-/* The module connects a group when all its members are there; it notices which is not. */
+/* The module connects a group when all members have joined; it reports which one has not. */
 static void try_connect(struct node *node)
 {
 	const uint64_t id = node->agree.formed.id;
@@ -344,7 +344,7 @@ static void die(struct node *node)
 	node->joined = 0;
 	if (!node->blamed)
 		return;
-	/* The old group fails everywhere. */
+	/* The old group fails on all ranks. */
 	for (i = 0; i < sim.nranks; i++)
 		sim.node[i].over = true;
 }
@@ -446,7 +446,7 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		struct node *node;
 
 		if (sim.nranks < 3)
-			sim.nranks = 2;	/* the lowest is to lead */
+			sim.nranks = 2;	/* the lowest rank leads */
 		node = &sim.node[sim.nranks < 3 ? 1 : rng(sim.nranks)];
 		node->stop_at = rng(3) ? 0 : rng(400);
 		node->wake_at = END_MS / 2;
@@ -456,13 +456,13 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		if (kind == PLAN_MISSED)
 			sim.loss = 0;
 	}
-	/* Whose death was first made the group fail; or else a link has. */
+	/* The group failed because of the first death, or because of a link. */
 	if (kind != PLAN_STOPPED && kind != PLAN_MISSED && rng(2))
 		for (i = 0; i < sim.nranks; i++)
 			sim.node[i].over = true;
 }
 
-/* Those that could have a group in their first call have. */
+/* True if all ranks that could get a group in their first call have one. */
 static bool live(void)
 {
 	unsigned int i;

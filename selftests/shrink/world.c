@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All messages that any world has sent; a world has numbers of them. */
+/* All messages that any world has sent; a world refers to them by index. */
 #define MESSAGES_MAX	(1U << 20)
 #define HASH_SIZE	(1U << 21)
 
 static struct coll_agree_message *messages;
 static uint32_t nmessages, *buckets;
 
-/* The world whose event is under way, and what is to be delivered in it. */
+/* The world that executes an event, and the message that it delivers. */
 static struct world *now;
 static struct coll_agree_message queue[QUEUE_MAX];
 static unsigned int nqueue;
@@ -84,7 +84,7 @@ static void op_send(void *env, const struct coll_agree_message *said)
 	unsigned int i;
 
 	(void)env;
-	/* Without the padding between fields. */
+	/* The padding between fields must be zero, because messages are compared as bytes. */
 	memset(&message, 0, sizeof(message));
 	message.kind = said->kind;
 	message.from = said->from;
@@ -140,7 +140,7 @@ static int op_leave(void *env)
 	return 0;
 }
 
-/* A ballot forms one group at most. */
+/* A ballot forms at most one group. */
 static uint64_t op_number(void *env)
 {
 	return node_of(env)->agree.ballot;
@@ -245,7 +245,7 @@ unsigned int world_events(struct world *world, struct event *events)
 	return k;
 }
 
-/* Ranks that live and have returned, or know of a decision, have the same group. */
+/* True if all living ranks that have returned, or know of a decision, have the same group. */
 static bool same(const struct world *world)
 {
 	uint64_t id = 0, is;
@@ -309,7 +309,7 @@ static void node_die(struct world *world, unsigned int rank)
 	node->alive = false;
 	node->calling = false;
 	node->connecting = false;
-	/* Nothing of it matters any more. */
+	/* The state no longer matters: clear it, so that equal worlds compare equal. */
 	memset(&node->agree, 0, sizeof(node->agree));
 	world->deaths++;
 }
@@ -332,7 +332,7 @@ static void remove_sent(struct world *world, unsigned int i)
 		(world->nsent - i) * sizeof(world->seen[0]));
 }
 
-/* Does it change nothing, now and later? */
+/* True if the message changes nothing, now or later. */
 static bool idle(const struct world *world, const struct coll_agree_message *message)
 {
 	const struct node *node = &world->node[message->to];

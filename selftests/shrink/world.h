@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A small group in which every schedule is possible: the real agree.c on each rank, and a
- * network that may deliver whatever was ever sent, in any order, any number of times, or
- * never.  Ranks propose, lose patience, die, learn of deaths, end their calls and call
- * again at any moment.
+ * A small group in which every schedule is possible: the real state machine on each rank, and a
+ * network that may deliver any message that was ever sent, in any order, any number of times, or
+ * never. At any time ranks propose, time out, die, learn of deaths, end their calls and call
+ * again.
  */
 #ifndef COLL_SHRINK_WORLD_H
 #define COLL_SHRINK_WORLD_H
@@ -18,15 +18,15 @@
 enum mutation {
 	MUTATION_NONE,
 	MUTATION_ONE,		/* any rank is a quorum */
-	MUTATION_SHRUNK,	/* dead ranks do not count, whatever they accepted */
+	MUTATION_SHRUNK,	/* dead ranks do not count for a quorum, whatever they accepted */
 	MUTATION_LATEST,	/* a rank that dies during a ballot counts as dead in it */
 	MUTATION_PROMISE,	/* lower ballots are promised, too */
-	MUTATION_ACCEPT,	/* and accepted, without a promise */
-	MUTATION_FENCE,		/* messages of the dead are heard */
-	MUTATION_FORGET,	/* an accepted value is not told */
+	MUTATION_ACCEPT,	/* values are accepted without a promise */
+	MUTATION_FENCE,		/* messages of dead ranks are accepted */
+	MUTATION_FORGET,	/* an accepted value is not reported */
 	MUTATION_STAY,		/* the old group is not left */
-	MUTATION_UNSEALED,	/* a rank that was ready in a group of all may be lost */
-	MUTATION_SILENT,	/* silence is taken for death */
+	MUTATION_UNSEALED,	/* a rank that was ready in a group of all may be left out */
+	MUTATION_SILENT,	/* a silent rank counts as dead */
 	MUTATIONS
 };
 
@@ -35,13 +35,13 @@ extern const char * const mutation_names[MUTATIONS];
 
 /**
  * struct node - a rank
- * @agree: under test
- * @alive: has not died
- * @calling: is in coll_shrink()
- * @connecting: coll_agree_connected() is due
- * @over: its old group has failed, or has been left
- * @blamed: its death is the reason why the old group failed
- * @calls: how often it has called
+ * @agree: state machine under test
+ * @alive: true if it has not died
+ * @calling: true if it is in coll_shrink()
+ * @connecting: true if coll_agree_connected() is due
+ * @over: true if its old group has failed, or was left
+ * @blamed: true if its death is the reason why the old group failed
+ * @calls: number of its calls
  * @returned: number of the group with which it has returned; 0: none
  */
 struct node {
@@ -56,18 +56,18 @@ struct node {
 };
 
 /**
- * struct bounds - of a world
- * @nranks: ranks
- * @ballots: how many there may be
- * @deaths: likewise
- * @calls: of each rank
- * @healthy: the old group has not failed at first
- * @gone: ranks that are dead at first, bit by bit; known to the modules
- * @direct: fewer schedules, but all of these: what makes groups and ends calls is delivered
- *	at once, other messages once at most; a proposer waits for all or for a quorum
- * @proposers: ranks that propose, bit by bit; 0: all
- * @mortal: ranks that may die; 0: all
- * @hasty: no proposer waits for more than a quorum
+ * struct bounds - bounds of a world
+ * @nranks: number of ranks
+ * @ballots: most ballots
+ * @deaths: most deaths
+ * @calls: most calls of each rank
+ * @healthy: true if the old group has not failed at first
+ * @gone: mask of ranks that are dead at first; the modules know of them
+ * @direct: true to explore fewer schedules, but all of these: messages that form groups and end
+ *   calls are delivered at once, others at most once; a proposer waits for all or for a quorum
+ * @proposers: mask of ranks that propose; 0: all
+ * @mortal: mask of ranks that may die; 0: all
+ * @hasty: true if no proposer waits for more than a quorum
  */
 struct bounds {
 	unsigned int nranks;
@@ -83,15 +83,15 @@ struct bounds {
 };
 
 /**
- * struct world - all of it; can be copied
- * @bounds: of it
- * @node: ranks
- * @deaths: how many have died
- * @ballots: how many have begun
- * @nsent: messages sent
- * @sent: their numbers, in ascending order
- * @seen: those that have been delivered
- * @wrong: two ranks that live have different groups
+ * struct world - the complete state; can be copied
+ * @bounds: its bounds
+ * @node: the ranks
+ * @deaths: number of deaths
+ * @ballots: number of ballots that began
+ * @nsent: number of messages sent
+ * @sent: their indices, in ascending order
+ * @seen: messages that were delivered
+ * @wrong: true if two living ranks have different groups
  */
 struct world {
 	const struct bounds *bounds;
@@ -111,7 +111,7 @@ enum event_kind {
 	EVENT_STOP_TELLING,
 	EVENT_DIE,
 	EVENT_DEAD,		/* a rank learns that another one is dead */
-	EVENT_LOST,		/* or that it has never accepted anything */
+	EVENT_LOST,		/* or that another one never accepted a value */
 	EVENT_FAIL,		/* its old group fails */
 	EVENT_END,
 	EVENT_CALL,
@@ -130,11 +130,11 @@ void world_apply(struct world *world, const struct event *event);
 uint64_t world_hash(const struct world *world);
 void world_say(const struct event *event);
 
-/* Has this message been delivered?  And which way does it go? */
+/* True if this message was delivered; its direction. */
 bool world_seen(const struct world *world, const struct event *event);
 unsigned int world_way(const struct event *event);
 
-/* The rules of agree_quorum.c, and what mutation.c puts in their place. */
+/* The rules of the quorum, and the mutated rules in their place. */
 bool __real_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 bool __real_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A thread that has a CPU to itself runs its lanes while it waits for what is small, and
- * sleeps until there is something to do: whatever becomes of it, they go on.
+ * A thread that has a CPU to itself runs its lanes while it waits for a small operation, and
+ * sleeps until there is work. Whatever happens to the thread, its lanes go on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static struct collective_op sum_of(__u8 *at, __u64 count, __u64 key)
 	};
 }
 
-/* One submits and is interrupted, or waits for an end; the other one is late at times. */
+/* Submit and be interrupted, or wait for an event; the other rank is late at times. */
 static int some_way(struct rank *r, const struct collective_op *op, int way)
 {
 	struct collective_wait wait = { .timeout_ms = 1 };
@@ -134,7 +134,10 @@ static bool state_await(pid_t pid, char state)
 	return process_state(pid) == state;
 }
 
-/* Rank 1 is asleep, running its lanes, when it is stopped: its part of all is done. */
+/*
+ * Rank 1 sleeps as the runner of its lanes when it is stopped: its part of the operations
+ * completes.
+ */
 static int rank_stopped(struct rank *r)
 {
 	__u8 *large = memory(LARGE), *small = memory(4096);
@@ -177,7 +180,7 @@ TEST_F(busy_poll, stopped)
 
 #define OTHERS	20
 
-/* What another thread does. */
+/* What a second thread of a rank does. */
 struct beside {
 	struct rank *rank;
 	int (*what)(struct beside *beside);
@@ -210,7 +213,7 @@ static int others_do(struct beside *beside)
 	return 0;
 }
 
-/* One thread of rank 1 waits for something small that is late, others go on beside it. */
+/* One thread of rank 1 waits for a small operation that is late, while others make calls. */
 static int rank_beside(struct rank *r)
 {
 	struct beside beside = { .rank = r, .what = others_do };
@@ -238,7 +241,7 @@ TEST_F_TIMEOUT(busy_poll, beside_others, 60)
 
 #define PATIENCE_MS	100
 
-/* Something small after the other, until rank 1 has had enough. */
+/* Small operations one after the other, until rank 1 stops. */
 static int busy_do(struct beside *busy)
 {
 	__u8 *enough = memory(4096);
@@ -254,7 +257,7 @@ static int busy_do(struct beside *busy)
 	return 0;
 }
 
-/* Rank 1 waits for some time only, or until a signal, and is woken for its lane meanwhile. */
+/* Rank 1 waits with a timeout, or until a signal. Meanwhile it is woken to run its lane. */
 static int rank_timed(struct rank *r)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
@@ -308,7 +311,7 @@ TEST_F(busy_poll, timed)
 	EXPECT_EQ(0, group_run(&self->config, rank_timed, &signalled));
 }
 
-/* The CPUs of rank 1 change under it. */
+/* The CPUs that rank 1 may use change during its wait. */
 static int rank_moved(struct rank *r)
 {
 	int i;
@@ -330,7 +333,7 @@ TEST_F(busy_poll, moved)
 	EXPECT_EQ(0, group_run(&self->config, rank_moved, NULL));
 }
 
-/* Who is killed as it sleeps there is missed at once, and named. */
+/* A rank is killed while it sleeps as a runner: the others learn of it at once and name it. */
 static int rank_killed(struct rank *r)
 {
 	struct collective_status status;
@@ -348,7 +351,7 @@ static int rank_killed(struct rank *r)
 	CHECK(state_await(r->shared->value[0], 'S'));
 	begin = now_ms();
 	CHECK_EQ(0, kill(r->shared->value[0], SIGKILL));
-	/* It had sent all that the first one needs. */
+	/* It had sent all that the first operation needs. */
 	err = member_barrier(r->fd);
 	CHECK_EQ(-ECONNRESET, err ? err : member_barrier(r->fd));
 	CHECK(now_ms() < begin + 1000);
@@ -361,7 +364,7 @@ static int rank_killed(struct rank *r)
 
 TEST_F(busy_poll, killed)
 {
-	/* The one that was killed. */
+	/* The rank that was killed. */
 	EXPECT_EQ(1, group_run(&self->config, rank_killed, NULL));
 }
 

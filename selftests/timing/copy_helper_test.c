@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who waits for something large, with a CPU to itself, copies for others of this host: that
- * arrives as ever, whatever becomes of either of them.
+ * A thread that has a CPU to itself and waits for a large operation copies for other ranks of its
+ * host. The bytes arrive also if the helper or the helped rank fails.
  */
 #include <errno.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ FIXTURE_TEARDOWN(copy_helper)
 {
 }
 
-/* What a rank is told; @least and @most: of its bytes, copied by another. */
+/* Arguments of a rank. @least and @most bound the bytes that another rank copied for it. */
 struct told {
 	bool mapped;
 	bool signals;
@@ -109,7 +109,7 @@ static int signals_set(suseconds_t us)
 	return 0;
 }
 
-/* Both write to their memory as soon as they may. */
+/* Both ranks write to their memory as soon as the operation has completed. */
 static int rank_rounds(struct rank *r)
 {
 	const struct told *told = r->arg;
@@ -135,7 +135,7 @@ static int rank_rounds(struct rank *r)
 	return 0;
 }
 
-/* Threads of one core do not help one another. */
+/* Hardware threads of one core do not help each other. */
 static bool cores_apart(void)
 {
 	char siblings[64];
@@ -145,9 +145,9 @@ static bool cores_apart(void)
 }
 
 /*
- * Pages that are neighbours by chance only, if at all, are no work for two; and where every
- * access is checked, who copies is done before anybody has come.  With PREEMPT_RT, interrupts are
- * threads, and a thread that waits has a CPU to itself less often: it may never help.
+ * Scattered pages are not split between two CPUs. Where every access is checked, the copy ends
+ * before a helper comes. With PREEMPT_RT, interrupts are threads, and a waiting thread has a CPU
+ * to itself less often: it may never help.
  */
 static bool worth_helping(bool mapped)
 {
@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(copy_helper, interrupted, 100)
 	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
 }
 
-/* Who is told not to poll does not wait for others' bytes either. */
+/* A rank with busy polling disabled does not help others. */
 TEST_F_TIMEOUT(copy_helper, unwanted, 100)
 {
 	struct told told = { .mapped = variant->mapped };
@@ -185,7 +185,7 @@ TEST_F_TIMEOUT(copy_helper, unwanted, 100)
 	EXPECT_EQ(0, file_set(BUSY_POLL, before));
 }
 
-/* Somebody else wants the root's CPU: it goes on without help. */
+/* Another task wants the root's CPU: the root goes on without help. */
 static int rank_shared(struct rank *r)
 {
 	pid_t other = 0;
@@ -215,7 +215,7 @@ TEST_F_TIMEOUT(copy_helper, shared, 100)
 	EXPECT_EQ(0, group_run(&self->config, rank_shared, &told));
 }
 
-/* One is killed in the middle: the root, who helps, or who copies. */
+/* One rank is killed in the middle: the root, a helper, or a rank that copies. */
 static int rank_killed(struct rank *r)
 {
 	struct collective_op op;
@@ -245,7 +245,7 @@ TEST_F_TIMEOUT(copy_helper, killed, 100)
 		ASSERT_TRUE(flag_wait(group.shared, 1, 1, 10000));
 		sleep_ms(3 + 7 * i);
 		ASSERT_EQ(0, kill(group.shared->value[i & 1], SIGKILL));
-		/* The one that was killed. */
+		/* The rank that was killed. */
 		EXPECT_EQ(1, group_wait(&group));
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who waits uses no CPU: neither the process that waits nor the kernel's workers for it.
+ * A waiting operation uses no CPU: neither the waiting process nor the workers of the kernel.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 #define ROUNDS		5
 #define LATE		1
 
-/* What it may use of a second: a thousandth; more where it takes longer to do anything. */
+/* CPU time of the process in a second of waiting; us. Slow machines need more. */
 #define PROCESS_US	(slow_machine() ? 20000 : 1000)
-/* These do other things, too; one that polled would take a million. */
+/* CPU time of the workers; us. They do other work, too; a polling one would use a million. */
 #define WORKERS_US	100000
 
-/* What a process, or one of the kernel's, has run. */
+/* Return: the CPU time of a process or a kernel thread; us. */
 static __u64 ran_us(pid_t pid)
 {
 	struct timespec ran;
@@ -47,7 +47,7 @@ static bool is_worker(const char *pid)
 	return worker;
 }
 
-/* All threads of the kernel's workqueues. */
+/* Return: the CPU time of all workers of the kernel's workqueues; us. */
 static __u64 workers_us(void)
 {
 	struct dirent *entry;
@@ -67,7 +67,7 @@ struct spent {
 	__u64 workers;
 };
 
-/* What a small operation takes of the CPUs here, the other rank being @late_ms late. */
+/* Measure the CPU time of a small operation for which the other rank is @late_ms late. */
 static int spend(struct rank *r, unsigned int late_ms, struct spent *spent)
 {
 	__u32 send[16] = { 1 }, recv[16];
@@ -84,8 +84,8 @@ static int spend(struct rank *r, unsigned int late_ms, struct spent *spent)
 }
 
 /*
- * The best of some: a host that takes CPUs away counts as running, and others have
- * work for the kernel, too.  The first time is for what is done once only.
+ * Take the best of several: time that the host takes from the CPUs counts as CPU time, and
+ * workers do other work. The first time includes work that is done once.
  */
 static int rank_wait(struct rank *r)
 {
@@ -111,7 +111,7 @@ static int rank_wait(struct rank *r)
 	return 0;
 }
 
-/* Does this kernel's clock tell a fraction of a millisecond? */
+/* True if the clock of this kernel has a resolution below a millisecond. */
 static bool clock_tells(void)
 {
 	__u64 begin = now_ms(), spent = ran_us(0);
@@ -125,7 +125,7 @@ static bool clock_tells(void)
 FIXTURE(idle) {
 };
 
-/* Who has a CPU to himself is woken in place of a worker. */
+/* A waiting thread with a CPU to itself is woken in place of a worker. */
 FIXTURE_VARIANT(idle) {
 	bool bound;
 };

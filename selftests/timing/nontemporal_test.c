@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Large results are stored past the caches, or not, or the one way and then the other while it
- * is found out what is quicker: they are the same, and who writes to the memory as soon as
- * he may changes none.
+ * Large results are stored with nontemporal stores, with normal ones, or with both in turn while
+ * the module measures which is faster. The results are the same, and writes to the memory right
+ * after an operation do not change them.
  */
 #include <stdint.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 #define WORDS	((4U << 20) + 6)
 #define BYTES	(WORDS * sizeof(__u32))
-/* So many operations see the first trial. */
+/* Operations that the first measurement takes. */
 #define ROUNDS	6
 
 #define NONTEMPORAL	"/sys/module/collective/parameters/nontemporal"
@@ -45,7 +45,10 @@ FIXTURE_TEARDOWN(nontemporal)
 	EXPECT_EQ(0, file_set(NONTEMPORAL, self->before));
 }
 
-/* What a rank is told; @least and @most: of the bytes of its results, past the caches. */
+/*
+ * Arguments of a rank. @least and @most bound the bytes of its results that are stored with
+ * nontemporal stores.
+ */
 struct told {
 	__u8 opcode;
 	bool mapped;
@@ -66,7 +69,7 @@ static __u32 word(__u32 rank, __u32 round, __u32 i)
 	return (round * GROUP_RANKS_MAX + rank) * 0x9e3779b1U + i;
 }
 
-/* Word @i of the result of a rank: whose it was, and which. */
+/* Return: word @i of the result of a rank. */
 static __u32 wanted(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
 {
 	const __u32 each = WORDS / r->nranks;
@@ -114,7 +117,7 @@ static int rank_rounds(struct rank *r)
 	return 0;
 }
 
-/* Of scattered pages those that two packets share come in pieces that are not worth it. */
+/* A page that two packets share arrives in pieces too small for nontemporal stores. */
 static __u64 always_least(bool mapped)
 {
 	return mapped ? ROUNDS * BYTES / 8 * 7 : ROUNDS * BYTES / 4 * 3;
@@ -144,7 +147,7 @@ TEST_F_TIMEOUT(nontemporal, alltoall, 100)
 	EXPECT_EQ(0, run(variant, COLLECTIVE_ALLTOALL, 2));
 }
 
-/* One rank hands on what it gets. */
+/* One rank forwards what it receives. */
 TEST_F_TIMEOUT(nontemporal, broadcast, 100)
 {
 	EXPECT_EQ(0, run(variant, COLLECTIVE_BROADCAST, 3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long a CPU is not preempted: sections with the vector registers, of layouts whose rows
- * are single elements and of memory without gaps, as the tracepoint collective_vector tells.
+ * How long preemption is disabled: sections with the vector registers, measured with the
+ * tracepoint collective_vector, for layouts with rows of one element and for contiguous memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,17 +20,17 @@
 #define COUNT	(128 * 1024)	/* elements of a block */
 #define TURNS	4
 
-/* What work of a section costs at most: kmod/exec/fpu.h. */
+/* Upper bound of the work of a section: kmod/exec/fpu.h. */
 #define COST_MAX	(2 * 64 * 1024)
-/* Some hundred pieces take longer than as many bytes in one, but not a hundred times. */
+/* Hundreds of pieces take longer than as many bytes in one piece, but not a hundred times. */
 #define RATIO_MAX	25
 
 /**
- * struct sections - what was traced
- * @n: sections
- * @cost: the most that one has cost
- * @ns: how long half of them took at most
- * @longest: how long the longest one took, ns
+ * struct sections - the sections that were traced
+ * @n: number of sections
+ * @cost: largest cost of a section
+ * @ns: median duration; ns
+ * @longest: longest duration; ns
  */
 struct sections {
 	size_t n;
@@ -43,7 +43,7 @@ struct layout_arg {
 	__u64 stride;
 };
 
-/* A sum of blocks whose elements are so far apart. */
+/* Sum blocks of elements that are this far apart. */
 static int rank_reduces(struct rank *r)
 {
 	const struct layout_arg *arg = r->arg;
@@ -141,7 +141,7 @@ TEST(sections)
 	ASSERT_EQ(0, sections_of(2, &rows));
 	if (!plain.n && !rows.n)
 		SKIP(return, "no vector registers");
-	/* Of as many elements, what is in pieces takes more sections, each as short. */
+	/* The same number of elements in pieces takes more sections, each as short. */
 	EXPECT_LT(plain.n, rows.n);
 	EXPECT_GT(COST_MAX, plain.cost);
 	EXPECT_GT(COST_MAX, rows.cost);

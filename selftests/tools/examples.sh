@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The examples that need no data run, and what is measured of overlap is a line a size.
+# Runs the examples that need no data; the overlap example prints one line a size.
 set -uo pipefail
 n=0 failed=0
 result()

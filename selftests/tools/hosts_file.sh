@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Hosts that disagree about the name of rank 0's: each rank is a host with a hosts file of its own.
+# Hosts that resolve the name of rank 0's host differently: each rank has its own hosts file.
 set -uo pipefail
 n=0 failed=0
 work=$(mktemp -d)

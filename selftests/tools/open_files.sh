@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Groups whose ranks may have few open files.
+# Groups of ranks that may have few open files.
 set -uo pipefail
 n=0 failed=0
 
@@ -10,7 +10,7 @@ result()
 	if (($1 == 0)); then echo "ok $n $2"; else echo "not ok $n $2"; failed=1; fi
 }
 
-# start RANKS FILES: what it says is in $said, how long it took in $took.
+# start RANKS FILES: sets $said to the output and $took to the duration in seconds.
 start()
 {
 	local begin=$SECONDS status

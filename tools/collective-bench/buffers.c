@@ -44,7 +44,7 @@ void bench_deal(const struct bench *bench, const struct collective *collective,
 			     total * (k + 1) * (k + 2) / (n * (n + 1)) :
 			     (k + 1) * trial->count;
 
-		/* Of a pair, the block's place in the deal is the sum of both. */
+		/* Block k of a paired collective is for the rank that adds up to k with this rank (modulo n). */
 		rank = collective->paired ? (k + n - bench->rank) % n : k;
 		trial->counts[rank] = end - first;
 		first = end;

@@ -2,16 +2,16 @@
 /*
  * The table of the collectives that can be measured.
  *
- * For each: the input of a repetition, the blocking and the nonblocking call, and the
- * comparison of the result.  The forms with a `v` call with other counts a rank and share
- * the rest with the form without it.
+ * An entry has the input of a repetition, the blocking and the nonblocking call, and the
+ * comparison of the result.  A form with a `v` has calls of its own, with a count for each
+ * rank, and shares the rest with the form without it.
  */
 #include <string.h>
 
 #include "bench.h"
 #include "pattern.h"
 
-/* What the place of a result holds before the call. */
+/* Each byte of the place of a result before the call. */
 #define SPOILED	0xa5
 
 static bool is_root(const struct bench *bench)
@@ -36,7 +36,7 @@ static size_t own_count(const struct bench *bench, const struct trial *trial)
 	return trial->counts[bench->rank];
 }
 
-/* What each rank's link must carry, over the vector's bytes. */
+/* The link of each rank must carry at least that many times the vector. */
 static double bus_allreduce(int nranks)
 {
 	return 2.0 * (nranks - 1) / nranks;

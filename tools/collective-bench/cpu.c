@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CPU time of an operation, the kernel's included: see times.h.  It is repeated of
- * zeros, as sums in place would grow.
+ * The CPU time of an operation, including that of the kernel: see times.h.  The input is
+ * zero, because repeated sums in place would grow.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collective-bench - how fast the collectives are, and whether they are right */
+/* collective-bench - measures the collectives and checks their results */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static bool parse_size(const char *text, size_t *size)
 	return true;
 }
 
-/* "8,64K,1M", rising. */
+/* Parses sizes in rising order, such as "8,64K,1M". */
 static bool parse_sizes(char *text, struct bench *bench)
 {
 	char *one, *rest = NULL;
@@ -121,7 +121,7 @@ static bool parse_sizes(char *text, struct bench *bench)
 	return bench->nsizes > 0;
 }
 
-/* From @min to @max, unless there is a list; then its last is the largest. */
+/* Lists the sizes from @min to @max.  A list from --sizes sets @max instead. */
 static void list_sizes(struct bench *bench)
 {
 	size_t size = bench->min;
@@ -147,7 +147,7 @@ static bool parse_int(const char *text, int min, int *value)
 	return *text && !*end && number >= min && number <= 100000000;
 }
 
-/* "f32,f64" or "all" as bits. */
+/* Parses names, such as "f32,f64", or "all" into bits. */
 static bool parse_set(char *text, int (*find)(const char *), int all,
 		      unsigned int *set)
 {
@@ -293,7 +293,7 @@ static int run_rank(int rank, void *arg)
 		}
 	}
 	status = bench_measure(bench, job->collective);
-	/* Rank 0 prints; nobody leaves before it has. */
+	/* No rank leaves before rank 0 has printed. */
 	if (!status)
 		err = coll_barrier(bench->comm);
 	if (err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collective-run - start the ranks of a group on this host */
+/* collective-run - starts the ranks of a group on this host */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -32,11 +32,11 @@ static int usage(FILE *to, int status)
 	fprintf(to,
 		"usage: collective-run [options] [--] PROGRAM [ARGUMENT...]\n"
 		"  -n, --ranks N      start N ranks (default: the CPUs)\n"
-		"      --netns        each in its own network namespace (root)\n"
-		"      --no-bind      each on all CPUs, not on its part of them\n"
+		"      --netns        each rank in its own network namespace (root)\n"
+		"      --no-bind      each rank on all CPUs, not on its part of them\n"
 		"  -6, --ipv6         rendezvous over IPv6\n"
-		"  -t, --timeout S    end everything after S seconds, status 124\n"
-		"  -k, --kill-after S from SIGINT to SIGTERM, and from that to SIGKILL (2)\n"
+		"  -t, --timeout S    end all ranks after S seconds, status 124\n"
+		"  -k, --kill-after S seconds from SIGINT to SIGTERM and to SIGKILL (2)\n"
 		"  -l, --label        begin every line of output with its rank\n");
 	return status;
 }
@@ -49,7 +49,7 @@ static int number(const char *text, long max)
 	return *text && !*end && value > 0 && value <= max ? (int)value : -1;
 }
 
-/* Standard input is rank 0's. */
+/* Rank 0 gets the standard input, the others an empty one. */
 static int run_program(int rank, void *arg)
 {
 	char **argv = arg;

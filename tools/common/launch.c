@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Start ranks, and see them end.
+ * Starts the ranks and supervises them until all have ended.
  *
- * Every process waits at a gate, a pipe that all share, until all are there: a failure to
- * start the last is no failure of the first.  From then on the parent sleeps in
- * sigtimedwait(); all it does is named there.
+ * Every rank waits at a gate, a shared pipe, until all processes exist.  So if a later rank
+ * cannot be started, no earlier rank has begun.  Then the parent sleeps in sigtimedwait(), in
+ * supervise().
  *
- * The parent is the subreaper of all that the ranks start, so it can end that too: a rank is
- * often a shell that waits for the program proper.  It ends them in steps, with a time between
- * (enum step); what a rank has left behind when all have ended is ended as well.
+ * The parent is the subreaper of all descendants of the ranks and can end them too: a rank is
+ * often a shell that waits for the program.  It ends them in steps (enum step) with a time
+ * between.  Processes that remain when all ranks have ended are ended as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,45 +30,45 @@
 #include "launch.h"
 
 #define SETTLE_MS	100	/* from the first failure to SIGTERM */
-#define LEFT_MS		200	/* for what the ranks have left behind to end by itself */
-#define TICK_MS		50	/* how often that is looked at */
+#define LEFT_MS		200	/* from the last rank's end to SIGTERM for its descendants */
+#define TICK_MS		50	/* between two looks at these descendants */
 #define KILL_MS		3000	/* from SIGKILL to giving up */
-#define REPEAT_MS	300	/* for a signal that comes by several ways to have come by all */
-#define FILES_SPARE	32	/* besides the pipes */
+#define REPEAT_MS	300	/* copies of one signal arrive within this time */
+#define FILES_SPARE	32	/* open files besides the pipes */
 
 enum { STATUS_TIMEOUT = 124, STATUS_START = 125 };
 
-/* In this order; each is left for the next when its time is over. */
+/* The steps of the end, in this order; when the time of a step is over, the next follows. */
 enum step {
 	STEP_RUN,
-	STEP_INTERRUPT,		/* SIGINT or SIGHUP was handed on */
+	STEP_INTERRUPT,		/* SIGINT or SIGHUP was forwarded */
 	STEP_TERMINATE,		/* SIGTERM was sent */
 	STEP_KILL,		/* SIGKILL was sent */
-	STEP_LEAVE,		/* there is nothing else to be done */
+	STEP_LEAVE,		/* the remaining processes cannot be ended */
 };
 
 /**
  * struct run - one call of launch_ranks()
- * @launch: what was asked for
- * @pids: by rank; 0: reaped, or never started
- * @pipes: by rank, the reading ends of their output, if it is labelled
+ * @launch: parameters
+ * @pids: process of each rank; 0: reaped, or never started
+ * @pipes: reading end of each rank's output; NULL: output is not labelled
  * @gate: pipe; each rank reads a byte before it begins
- * @label: process that labels; 0: none
- * @label_end: closed to end it; -1: none
- * @alive: how many have a pid
- * @status: to return
+ * @label: process that labels the output; 0: none
+ * @label_end: descriptor that is closed to end @label; -1: none
+ * @alive: number of ranks with a pid
+ * @status: exit status to return
  * @failed: rank that decided @status; -1: none
- * @signal: that this process was ended by; 0: none
- * @latest: signal that came last; 0: none
- * @latest_until: when @latest counts as a second one; the guard hands on what a sender to the
- *	whole process group has sent to this process too
- * @settle_at: when the others are ended, once a rank has failed
- * @step: how far the end has come
- * @step_at: when the next step is due
- * @end_at: when @launch->timeout_s is over; 0: never
- * @left_at: when what is left behind is ended; 0: ranks are alive
+ * @signal: first signal that this process got; 0: none
+ * @latest: last signal that this process got; 0: none
+ * @latest_until: time from which a repetition of @latest counts as a second signal; ms.  A
+ *	signal to the whole process group arrives twice, as the guard forwards its copy
+ * @settle_at: time when the other ranks are ended after a rank has failed; ms
+ * @step: current step of the end
+ * @step_at: time when the next step is due; ms
+ * @end_at: time when the time limit is over; ms; 0: never
+ * @left_at: time when remaining descendants are ended; ms; 0: not set, as ranks are alive
  * @mask: the caller's signal mask
- * @files: the caller's limit
+ * @files: the caller's limit of open files
  */
 struct run {
 	const struct launch *launch;
@@ -101,8 +101,9 @@ static long now_ms(void)
 }
 
 /*
- * Each rank has its part of our CPUs, or one that it shares with its neighbours: left to
- * themselves, threads that wake each other up are drawn to one CPU, while others idle.
+ * Binds a rank to its part of this process's CPUs, or to one CPU that it shares with its
+ * neighbours.  The scheduler would draw threads that wake each other to one CPU and leave
+ * others idle.
  */
 static void bind_rank(int rank, int n)
 {
@@ -110,7 +111,7 @@ static void bind_rank(int rank, int n)
 	int first, last, cpu, nth = 0;
 
 	if (sched_getaffinity(0, sizeof(all), &all))
-		return;		/* more CPUs than fit: as it was */
+		return;		/* more CPUs than a cpu_set_t holds: do not bind */
 	first = (long)rank * CPU_COUNT(&all) / n;
 	last = (long)(rank + 1) * CPU_COUNT(&all) / n;
 	if (last == first)
@@ -123,7 +124,7 @@ static void bind_rank(int rank, int n)
 			CPU_SET(cpu, &mine);
 		nth++;
 	}
-	/* Some of them may have been taken away meanwhile: all that are left, then. */
+	/* Fails if these CPUs were taken away meanwhile; then the rank stays unbound. */
 	(void)sched_setaffinity(0, sizeof(mine), &mine);
 }
 
@@ -132,7 +133,7 @@ static long grace_ms(const struct run *run)
 	return run->launch->grace_s ? run->launch->grace_s * 1000L : LAUNCH_GRACE_S * 1000L;
 }
 
-/* Labels need a pipe a rank: as many files as there may be, for this process alone. */
+/* Labels need a pipe for each rank.  Raises the limit of open files, for this process only. */
 static int raise_files(struct run *run)
 {
 	struct rlimit more;
@@ -188,7 +189,7 @@ static void be_rank(struct run *run, int rank, int ready, int out, pid_t parent)
 	exit(launch->run(rank, launch->arg));
 }
 
-/* The process of a rank, which writes to @ready and @out. */
+/* Forks the process of a rank.  It writes a byte to @ready when prepared, its output to @out. */
 static int start_process(struct run *run, int rank, int ready, int out)
 {
 	const pid_t parent = getpid();
@@ -206,7 +207,7 @@ static int start_process(struct run *run, int rank, int ready, int out)
 	return 0;
 }
 
-/* Start it, and wait until it is prepared. */
+/* Starts a rank and waits until it is prepared. */
 static int start(struct run *run, int rank)
 {
 	int ready[2], out[2] = { -1, -1 }, err = -1;
@@ -235,7 +236,7 @@ static int start(struct run *run, int rank)
 	return err;
 }
 
-/* To all that the ranks have started, or to the ranks at least. */
+/* Signals all descendants of the ranks, or only the ranks if /proc cannot be read. */
 static void signal_all(struct run *run, int sig)
 {
 	int i;
@@ -270,7 +271,7 @@ static void go_to(struct run *run, enum step step)
 		signal_all(run, run->signal);
 	} else if (step == STEP_TERMINATE) {
 		signal_all(run, SIGTERM);
-		/* One that is stopped hears nothing before it goes on. */
+		/* A stopped process gets SIGTERM only when it continues. */
 		signal_all(run, SIGCONT);
 	} else if (step == STEP_KILL) {
 		say_alive(run, "killing what does not end");
@@ -294,14 +295,14 @@ static void report(const struct run *run, int rank, pid_t pid, int status)
 }
 
 /*
- * The others may notice a rank's death, and exit with an error, before the dead
- * one can be reaped.  So each one that fails in a short time from the first is named,
- * and one killed by a signal decides.
+ * Other ranks may notice a rank's death, and exit with an error, before the dead rank can be
+ * reaped.  So all ranks that fail within SETTLE_MS of the first are reported, and a rank that
+ * was killed by a signal decides the status.
  */
 static void failed(struct run *run, int rank, pid_t pid, int status)
 {
 	if (run->step > STEP_RUN) {
-		/* It was asked to end, and says that it did not finish. */
+		/* The rank was told to end, and its status says that it had not finished. */
 		if (!run->status)
 			run->status = 128 + (run->signal ? run->signal : SIGTERM);
 		return;
@@ -326,7 +327,7 @@ static void label_ended(struct run *run, int status)
 		run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : STATUS_START;
 }
 
-/* The ranks, and what they have left to us. */
+/* Reaps ranks, and their descendants that became children of this process. */
 static void reap(struct run *run)
 {
 	int status, i;
@@ -358,7 +359,7 @@ static void timed_out(struct run *run)
 	go_to(run, STEP_TERMINATE);
 }
 
-/* A second one does not wait for the time of the first to pass. */
+/* A second signal starts the next step at once. */
 static void signalled(struct run *run, int sig, bool from_terminal)
 {
 	if (sig == run->latest && now_ms() < run->latest_until)
@@ -371,7 +372,7 @@ static void signalled(struct run *run, int sig, bool from_terminal)
 	} else if (sig == SIGTERM || run->step == STEP_INTERRUPT) {
 		go_to(run, STEP_TERMINATE);
 	} else if (from_terminal) {
-		/* It has reached them already. */
+		/* The terminal has signalled the ranks already. */
 		run->step = STEP_INTERRUPT;
 		run->step_at = now_ms() + grace_ms(run);
 	} else {
@@ -379,12 +380,12 @@ static void signalled(struct run *run, int sig, bool from_terminal)
 	}
 }
 
-/* Have all ranks ended, and all that they have started?  If not, there is a time for it. */
+/* Returns true if all ranks and their descendants have ended.  Ends the latter after a time. */
 static bool all_gone(struct run *run, long now)
 {
 	if (run->alive)
 		return false;
-	/* A process that was made while the others were killed has not got the signal. */
+	/* A process that was forked during the last SIGKILL has not got it. */
 	if (descendants_signal(run->step == STEP_KILL ? SIGKILL : 0, run->label) <= 0 ||
 	    run->step == STEP_LEAVE)
 		return true;
@@ -425,7 +426,7 @@ static void supervise(struct run *run, const sigset_t *signals)
 
 	while (reap(run), now = now_ms(), !all_gone(run, now)) {
 		if (run->step > STEP_RUN && run->step < STEP_LEAVE && now >= run->step_at) {
-			/* Whatever a rank says when it is made to end. */
+			/* Decides over the status that a rank exits with when it is ended. */
 			if (run->alive && run->signal && !run->status)
 				run->status = 128 + run->signal;
 			go_to(run, run->step + 1);
@@ -449,7 +450,7 @@ static void supervise(struct run *run, const sigset_t *signals)
 	}
 }
 
-/* Processes that write to the pipes still are none of the ranks'. */
+/* All descendants have ended, so no rank's process writes to the pipes any more. */
 static void finish_labels(struct run *run)
 {
 	int status;
@@ -460,7 +461,7 @@ static void finish_labels(struct run *run)
 		label_ended(run, status);
 }
 
-/* All are at the gate: let them pass. */
+/* Lets all ranks begin. */
 static int open_gate(struct run *run)
 {
 	char go[LAUNCH_MAX] = { 0 };
@@ -515,7 +516,7 @@ static int run_ranks(void *arg)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
-	/* Neither fails: the arguments are right. */
+	/* Neither can fail with valid arguments. */
 	(void)sigprocmask(SIG_BLOCK, &signals, &run.mask);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (environment_set(run.launch) || raise_files(&run) || allocate(&run))

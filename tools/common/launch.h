@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Processes on this host that are the ranks of a group. */
+/* Starts processes on this host as the ranks of a group. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -10,19 +10,19 @@
 #define LAUNCH_GRACE_S	2
 
 /**
- * struct launch - what to start
- * @n: how many
- * @timeout_s: seconds after which everything is ended; 0: never
- * @grace_s: seconds from SIGINT to SIGTERM, and from that to SIGKILL; 0: LAUNCH_GRACE_S
- * @address: where rank 0 listens; NULL: 127.0.0.1, or what this host has instead
- * @port: of the rendezvous; 0: a free one
- * @label: begin every line of output with its rank
- * @quiet: say nothing about ranks that exit with a status
- * @unbound: each may run on all CPUs; otherwise they are dealt out
- * @prepare: called in each new process first; or NULL
- * @attach: called in the parent when @prepare is done; or NULL
- * @run: called in each process, environment set; gives its exit status
- * @arg: for @run
+ * struct launch - parameters of launch_ranks()
+ * @n: number of ranks
+ * @timeout_s: time limit of the ranks; s; 0: none
+ * @grace_s: time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL; s; 0: LAUNCH_GRACE_S
+ * @address: address that rank 0 listens at; NULL: 127.0.0.1, or else ::1 or an interface's
+ * @port: port of the rendezvous; 0: a free one
+ * @label: true if every line of output begins with its rank
+ * @quiet: true if ranks that exit with a status are not reported
+ * @unbound: true if each rank may run on all CPUs; otherwise the CPUs are divided
+ * @prepare: called first in each new process; or NULL
+ * @attach: called in the parent after @prepare; or NULL
+ * @run: called in each process with its environment set; returns the exit status
+ * @arg: argument of @run
  */
 struct launch {
 	int n;
@@ -40,16 +40,19 @@ struct launch {
 };
 
 /**
- * launch_ranks - start them, wait for all
- * @launch: what to start
+ * launch_ranks - start the ranks and wait for all
+ * @launch: parameters
  *
- * They are children of a child of this process: see guard_run().  When one fails, or the time
- * is over, all that they have started gets SIGTERM, and SIGKILL @grace_s later; what is left
- * when all have ended likewise.
+ * The ranks are children of a child of this process: see guard_run().  When a rank fails or
+ * the time limit passes, all descendants of the ranks get SIGTERM, and SIGKILL @grace_s later.
+ * So do the descendants that remain when all ranks have ended.
  *
- * Return: 0, or the exit status of the rank that failed first (128 + signal when a signal
- * ended it), or 124 on timeout, 125 when starting failed or output was lost, 128 + signal when
- * this process got it and a rank did not end with 0.
+ * Return:
+ * * 0 - all ranks exited with 0
+ * * 124 - the time limit passed
+ * * 125 - the start failed or output was lost
+ * * 128 + signal - this process got the signal, and a rank did not exit with 0
+ * * otherwise the exit status of the rank that failed first; 128 + signal if a signal ended it
  */
 int launch_ranks(const struct launch *launch);
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windowed scratch: what comes is granted as far as there is room for it, and there
- * is room as what lies there leaves (struct coll_schedule).
+ * Windowed scratch: received bytes are granted as far as the window has room, and bytes that
+ * leave the window make room again (struct coll_schedule).
  */
 #include "core/engine/task.h"
 
-/* Where in scratch a step needs room for what it has not been granted yet. */
+/* Offset in scratch of the first byte of a step that is not granted yet. */
 static u64 window_grant_offset(const struct coll_task *task, const struct coll_step *step)
 {
 	return (step->exchange ? step->out.off : step->in.off) + step_stored(step, task->grant_off);
 }
 
-/*
- * How much of what comes in a step finds room in scratch, as far as that has been
- * left.
- */
+/* Number of bytes of a step that fit into scratch, given the bytes that have left it so far. */
 static u64 window_space(const struct coll_task *task, const struct coll_step *step)
 {
 	u64 window = task->args.area[COLL_AREA_SCRATCH]->length;
@@ -28,8 +25,9 @@ static u64 window_space(const struct coll_task *task, const struct coll_step *st
 }
 
 /*
- * What will be overwritten is copied to where it is sent from: a window at most, or of
- * short pieces some, and the rest when there is nothing else to do.
+ * Exchange: copy the block that will be overwritten to the place in scratch from which it is
+ * sent. At most one window is copied.  Memory in short pieces is copied in parts;
+ * coll_window_resume() continues when the lane is idle.
  */
 static u64 window_save(struct coll_task *task, const struct coll_step *step, u64 len)
 {
@@ -45,10 +43,10 @@ static u64 window_save(struct coll_task *task, const struct coll_step *step, u64
 }
 
 /**
- * coll_window_saved() - how much of the step that sends has been copied
- * @task: the instance, in a step that swaps
+ * coll_window_saved() - how much of an exchange step may be sent
+ * @task: the task; its @tx is an exchange
  *
- * Return: bytes.
+ * Return: bytes that are saved in scratch.
  */
 noinline u64 coll_window_saved(const struct coll_task *task)
 {
@@ -58,15 +56,15 @@ noinline u64 coll_window_saved(const struct coll_task *task)
 }
 
 /*
- * Go through the steps of the run as far as there is room for what comes: those of a window,
- * or, where blocks are shorter than a segment, one a block.
+ * Extend the grant over the steps of the run, as far as the window has room. At most the steps of
+ * one window are visited; if blocks are shorter than a segment, one step per block.
  */
 static void window_extend_grant(struct coll_task *task)
 {
 	struct coll_step step;
 
 	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
-	/* What the window has room for: four segments, or a block a turn. */
+	/* The window has room for four segments, or for one block per run. */
 	while (!task->granted) {
 		bool scratch = step.exchange || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - task->grant_off;
@@ -93,7 +91,7 @@ static void window_extend_grant(struct coll_task *task)
 	}
 }
 
-/* Where in scratch that ends: its steps have their places there in order. */
+/* Position in scratch at which the granted bytes end.  Steps use scratch in their order. */
 static u64 window_granted_end(const struct coll_task *task)
 {
 	struct coll_step step;
@@ -105,12 +103,12 @@ static u64 window_granted_end(const struct coll_task *task)
 }
 
 /**
- * coll_window_grant() - grant what the window has room for, a good part of it at a time
- * @task: the instance, whose run has begun
- * @first: it has not been told anything yet
+ * coll_window_grant() - grant the free part of the window
+ * @task: the task; its run has started
+ * @first: true if no grant was sent for this run yet
  *
- * What is not told yet is less than a quarter of it, so there is always more to be
- * told when all that has come has left.
+ * A grant is sent only if it adds at least a quarter of the window.  Less than a quarter is ever
+ * held back, so there is always more to grant when all received bytes have left.
  */
 noinline void coll_window_grant(struct coll_task *task, bool first)
 {
@@ -130,8 +128,8 @@ noinline void coll_window_grant(struct coll_task *task, bool first)
 }
 
 /**
- * coll_window_resume() - fill the window further with what is swapped
- * @task: the instance, that is swapping
+ * coll_window_resume() - continue saving an exchange block
+ * @task: the task; @exchanging is set
  */
 void coll_window_resume(struct coll_task *task)
 {

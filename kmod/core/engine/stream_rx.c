@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Streams: data frames back into tasks. */
+/*
+ * Streams, receiving: data frames go to tasks.
+ *
+ * A stream can always be read.  A frame fits a task in progress (granted, or eager), or is eager
+ * and unexpected and is kept within the credit that was given, or belongs to a failed operation
+ * and is discarded.  A correct peer sends no other frame.
+ */
 #include "core/engine/task.h"
 
 #include <linux/collective.h>
 
-/* No data frame need come to tell it. */
+/* Return credit in a control frame, because a data frame may not follow soon. */
 static void stream_send_credit(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
@@ -20,9 +26,9 @@ static void stream_send_credit(struct coll_stream *stream)
 }
 
 /*
- * An eager frame is consumed, which the next data frame tells, unless there is much to
- * tell.  A request is told at once: what is kept for them must not shrink by what is not
- * told.
+ * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
+ * owed. The credit of a request is returned at once, because the part reserved for requests must
+ * not shrink.
  */
 static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
 {
@@ -33,8 +39,8 @@ static void stream_return_credit(struct coll_stream *stream, const struct coll_d
 }
 
 /**
- * coll_stream_discard_rest() - the rest of the open frame is not wanted any more
- * @stream: the stream, in the middle of a frame of an instance
+ * coll_stream_discard_rest() - discard the rest of the open frame
+ * @stream: the stream, in the middle of a frame of a task
  */
 noinline void coll_stream_discard_rest(struct coll_stream *stream)
 {
@@ -43,7 +49,7 @@ noinline void coll_stream_discard_rest(struct coll_stream *stream)
 	stream->sink.kind = COLL_SINK_DISCARD;
 }
 
-/* An eager frame that waits for its instance, or for the turn of this peer. */
+/* Is it an eager frame that has to wait for its operation, or for the run of this peer? */
 static bool stream_is_early(const struct coll_stream *stream, const struct coll_data *data)
 {
 	const struct coll_engine *engine = stream->engine;
@@ -55,14 +61,17 @@ static bool stream_is_early(const struct coll_stream *stream, const struct coll_
 	if (task->error || task->mismatched || !(data->flags & COLL_DATA_EAGER) ||
 	    coll_task_receives(task, stream->peer))
 		return false;
-	/* Either its turn is to come, or its run is over: for the next use of a key. */
+	/*
+	 * The run of this peer is still to come, or is over and the frame is for the next use of
+	 * the key.
+	 */
 	if (!coll_instance_is_counted(data->instance))
 		return true;
 	return data->call == coll_plan_call(&task->args.plan) &&
 	       coll_task_awaits(task, stream->peer);
 }
 
-/* Its turn has come, but what came before it has not been taken: see unexpected.c. */
+/* The run of this peer has started, but earlier frames are still in the unexpected buffer. */
 static bool stream_is_behind(const struct coll_stream *stream, const struct coll_data *data)
 {
 	const struct coll_task *task;
@@ -76,8 +85,8 @@ static bool stream_is_behind(const struct coll_stream *stream, const struct coll
 }
 
 /*
- * Is there an instance that takes the frame's payload?  One it does not fit is
- * told, and one whose sender asks for a grant gives it.  A frame beyond the grant is an
+ * Find the task that takes the payload of a frame.  A frame that does not fit its task is
+ * reported as a mismatch.  A request for a grant is answered.  A frame beyond the grant is an
  * error.
  */
 static int stream_find_receiver(struct coll_stream *stream, const struct coll_data *data,
@@ -106,7 +115,7 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 	return 0;
 }
 
-/* The header is complete: where does the payload go? */
+/* The header is complete: decide where the payload goes. */
 static int stream_open_rx_frame(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
@@ -160,7 +169,7 @@ static void stream_count(struct coll_stream *stream, const struct coll_sink *sin
 		stream->engine->stats.reduced += len;
 }
 
-/* How far an instance's step is stored, after a frame or a part of one. */
+/* Bytes of the step that are stored after this frame, or after a part of it. */
 static u64 stream_stored(const struct coll_data *data, const struct coll_sink *sink)
 {
 	if (!data->length)
@@ -168,7 +177,7 @@ static u64 stream_stored(const struct coll_data *data, const struct coll_sink *s
 	return data->offset + data->length - coll_sink_pending(sink);
 }
 
-/* Meanwhile its turn may have come, or its operation may have failed. */
+/* While the frame arrived, its run may have started, or its operation may have failed. */
 static void stream_unexp_added(struct coll_stream *stream, const struct coll_data *data)
 {
 	struct coll_task *task;
@@ -182,7 +191,7 @@ static void stream_unexp_added(struct coll_stream *stream, const struct coll_dat
 		coll_stream_deliver_unexpected(stream, data->instance);
 }
 
-/* The last byte of a frame has come. */
+/* The last byte of a frame has arrived. */
 static void stream_close_rx_frame(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
@@ -217,25 +226,25 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 	}
 }
 
-/* A header that is complete, and has opened no frame, was refused. */
+/* A complete header that has not opened a frame was rejected. */
 static bool stream_was_rejected(const struct coll_stream *stream)
 {
 	return stream->rx_hdr_len == COLL_DATA_SIZE;
 }
 
 /**
- * coll_stream_receive() - take arriving bytes, up to the end of a frame or header
+ * coll_stream_receive() - receive bytes, up to the end of a header or frame
  * @stream: the stream
  * @ptr: the bytes
- * @len: how many, not 0
+ * @len: number of bytes, not 0
  *
- * coll_stream_pause() has to follow, not at once; the end of a frame counts then, or when more
- * is taken.
+ * The caller must call coll_stream_pause() later.  The end of a frame takes effect there, or when
+ * more bytes are received.
  *
- * What that costs of a budget is @stream->rx_cost: see coll_piece_cost().
+ * @stream->rx_cost is the cost of the bytes for a budget: see coll_piece_cost().
  *
- * Context: needs the vector registers when coll_stream_reduces().
- * Return: how many were taken, at least one, or -EPROTO, and from then on always.
+ * Context: needs the FPU registers if coll_stream_reduces().
+ * Return: number of bytes taken, at least one; -EPROTO, and then for every later call, too.
  */
 int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 {
@@ -268,11 +277,11 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 }
 
 /**
- * coll_stream_pause() - no more bytes for now: go on with those that have come
- * @stream: the stream
+ * coll_stream_pause() - process the bytes received so far
+ * @stream: the stream; no more bytes are available now
  *
- * An instance is told here how far it has come, at the end of a frame and in the middle:
- * bytes come in fragments, and it is not worth while for each.
+ * The task learns its progress here, at the end of a frame and in the middle of one.  Bytes come
+ * in fragments, and an update for each fragment would cost too much.
  */
 void coll_stream_pause(struct coll_stream *stream)
 {
@@ -283,7 +292,7 @@ void coll_stream_pause(struct coll_stream *stream)
 				     stream_stored(&stream->rx_data, &stream->sink));
 }
 
-/* Give a staged frame to its instance, now that there is one; at what cost. */
+/* Deliver an unexpected frame to its task.  Returns the cost for a budget. */
 static u64 stream_deliver_frame(struct coll_stream *stream, const struct coll_data *data,
 				const u8 *payload)
 {
@@ -293,7 +302,7 @@ static u64 stream_deliver_frame(struct coll_stream *stream, const struct coll_da
 	u64 cost = 0;
 	u32 done = 0;
 
-	/* Nothing is in the stage that needs a grant. */
+	/* Frames in the unexpected buffer need no grant. */
 	if (stream_find_receiver(stream, data, &task) || !task)
 		return 0;
 	coll_task_sink(task, &sink, data->length);
@@ -312,12 +321,12 @@ static u64 stream_deliver_frame(struct coll_stream *stream, const struct coll_da
 }
 
 /**
- * coll_stream_deliver_unexpected() - use the next frame of a name that came early, or drop it
+ * coll_stream_deliver_unexpected() - deliver or discard the next unexpected frame of an instance
  * @stream: the stream
- * @instance: the name
+ * @instance: the instance
  *
- * Return: what that costs of a budget; 0: there is none whose turn has come, or that nobody
- * waits for any more.
+ * Return: the cost for a budget; 0: there is no frame that can be received now or is no longer
+ * needed.
  */
 u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance)
 {
@@ -326,7 +335,7 @@ u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance)
 	const u8 *payload;
 	u64 cost;
 
-	/* Those of the name that are not to be taken yet: see coll_unexp_next(). */
+	/* Skip frames that cannot be received yet: see coll_unexp_next(). */
 	do {
 		payload = coll_unexp_next(stream, instance, &place, &data);
 		if (!payload)

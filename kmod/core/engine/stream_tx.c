@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streams: data frames out of instances and back into them.
+ * Streams, sending: tasks become data frames.
  *
- * Out: a frame is begun only for bytes that are final, and covers only them, so
- * that once begun it can always be finished.  Eager frames need credit, others a
- * grant.  In: a stream can always be read.  A frame either fits an instance in
- * progress (granted, or eager), or is eager and early and is staged, within the
- * credit that was given, or belongs to what has failed here and is discarded.
- * Anything else is no honest peer's.
+ * A frame is begun only for bytes that are final, and covers only them; so once begun, it can
+ * always be finished.  Eager frames need credit, other frames need a grant.  The control frames
+ * that a peer sends about our data (grants, CONSUMED, CREDIT) are handled here, too.
  */
 #include "core/engine/task.h"
 
 #include <linux/collective.h>
 
 static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
-/* What a data frame tells of credit is never more than there is: stream_piggyback_credit(). */
+/*
+ * The credit field of a data frame can hold all the credit there is: stream_piggyback_credit().
+ */
 static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
 
 /**
- * coll_stream_init() - make a stream out of zeroed memory
+ * coll_stream_init() - initialise a stream in zeroed memory
  * @stream: the stream
- * @engine: that it belongs to
+ * @engine: engine of the lane
  * @peer: rank at the other end
- * @stage: COLL_UNEXP_SIZE bytes
- * @grants: COLL_GRANTS(engine->nhash) of them, zeroed
+ * @unexp_buf: COLL_UNEXP_SIZE bytes
+ * @grants: COLL_GRANTS(engine->nhash) zeroed entries
  */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *stage, struct coll_grant *grants)
+		      u32 peer, u8 *unexp_buf, struct coll_grant *grants)
 {
 	stream->engine = engine;
 	stream->peer = peer;
 	stream->lease = ~0ULL;
 	stream->tx_credit = COLL_CREDIT;
-	stream->unexp_buf = stage;
+	stream->unexp_buf = unexp_buf;
 	stream->grants.entry = grants;
 	stream->grants.size = COLL_GRANTS(engine->nhash);
 	INIT_LIST_HEAD(&stream->sending);
@@ -42,14 +41,14 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
 	INIT_LIST_HEAD(&stream->node);
 }
 
-/* A peer has called something else than what is in progress here. */
+/* A peer has called something else than the task in progress here. */
 void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task)
 {
 	task->mismatched = true;
 	stream->engine->ops->mismatch(stream->engine->ctx, task, stream->peer);
 }
 
-/* Has the peer called something else, which he granted? */
+/* Has the peer granted a different call? */
 static bool stream_granted_other_call(const struct coll_stream *stream, struct coll_task *task)
 {
 	const struct coll_grant *grant = coll_grants_get(&stream->grants, task->args.instance);
@@ -60,7 +59,7 @@ static bool stream_granted_other_call(const struct coll_stream *stream, struct c
 	return true;
 }
 
-/* How much more of the present run the peer can take. */
+/* How many more bytes of the current run the peer can receive. */
 static u64 stream_granted(const struct coll_stream *stream, struct coll_task *task)
 {
 	u64 limit = coll_grants_get(&stream->grants, task->args.instance)->limit;
@@ -70,25 +69,25 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_task *ta
 }
 
 /**
- * coll_stream_check_granted_call() - see whether a peer has granted something else
+ * coll_stream_check_granted_call() - check whether the peer has granted a different call
  * @stream: the stream
- * @task: an operation in progress, which may have nothing to send there
+ * @task: a task in progress; it need not send to this peer
  */
 void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task)
 {
-	/* With a key it may be the next use of it that is granted. */
+	/* With a key, the grant may be for the next use of the key. */
 	if (!task->error && !task->mismatched && task->args.digest &&
 	    coll_instance_is_counted(task->args.instance))
 		stream_granted_other_call(stream, task);
 }
 
 /*
- * Credit: a CREDIT frame wakes somebody up at the other end, a data frame comes anyhow.
- * They overtake each other, so each tells what none of either kind told before, and the
- * two are added up.
+ * Credit comes back in two ways: in a CREDIT frame, which wakes a thread of the peer, or in a
+ * data frame that is sent anyway.  The two may overtake each other.  So each reports only credit
+ * that neither has reported before, and the sender adds the two up.
  */
 
-/* A data frame leaves: in it. */
+/* Return credit in the data frame that is about to be sent. */
 static u8 stream_piggyback_credit(struct coll_stream *stream)
 {
 	u8 units = (stream->rx_consumed - stream->rx_returned) / COLL_CREDIT_UNIT;
@@ -97,7 +96,7 @@ static u8 stream_piggyback_credit(struct coll_stream *stream)
 	return units;
 }
 
-/* The peer has consumed so much more. */
+/* The peer has consumed @bytes more of our eager frames. */
 int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
 {
 	struct coll_engine *engine = stream->engine;
@@ -108,7 +107,7 @@ int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
-	/* Few: there is credit kept to ask for grants for all that may be in progress. */
+	/* Few tasks: credit is reserved for a request by each task that may be in progress. */
 	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
 		coll_task_ready(task);
 	engine->ops->kick(engine->ctx, stream);
@@ -116,9 +115,9 @@ int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
 }
 
 /*
- * What arrives in small pieces is not forwarded in small frames: each rank would
- * cut it smaller yet.  The end of a step, or of what is granted, never waits, nor
- * does what takes up much of a window.
+ * Bytes that arrive in small pieces are not forwarded in small frames, because each rank would
+ * split them further.  The end of a step, the end of a grant and a large part of a window are
+ * always sent.
  */
 static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 granted)
 {
@@ -131,10 +130,10 @@ static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 gra
 }
 
 /*
- * May an eager frame go, or one that asks for a grant?  Frames of operations that the peer has not
- * submitted use up the credit, and what it has submitted may be behind them: so
- * a part of the credit is kept for asking for a grant, with a header alone, and
- * it is enough for all that we may have in progress.
+ * Prepare an eager frame, or a request for a grant, if there is credit for it.  Frames of
+ * operations that the peer has not submitted use up the credit, and the operations that it has
+ * submitted may be queued behind them.  So a part of the credit is reserved for requests, which
+ * are a header alone; it suffices for all tasks that may be in progress.
  */
 static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *task,
 				 struct coll_data *data)
@@ -158,14 +157,14 @@ static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *t
 	return true;
 }
 
-/* It is looked at again when something has happened: coll_task_ready(). */
+/* Do not look at the task again until coll_task_ready() reports a change. */
 static void stream_park(struct coll_task *task, struct list_head *list)
 {
 	task->tx_parked = true;
 	list_move_tail(&task->tx_node, list);
 }
 
-/* Begin a frame of @task, if there is something final that may go; else it is parked. */
+/* Begin a frame of @task if it has final bytes that may be sent; otherwise park it. */
 static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *task)
 {
 	struct coll_engine *engine = stream->engine;
@@ -218,13 +217,13 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 }
 
 /**
- * coll_stream_next() - what may leave next
+ * coll_stream_next() - the next bytes to send
  * @stream: the stream
  * @out: filled in
  *
- * Asking again without coll_stream_sent() gives the same.
+ * Two calls without coll_stream_sent() between them give the same bytes.
  *
- * Return: false when there is nothing to send now.
+ * Return: false if there is nothing to send now.
  */
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 {
@@ -233,7 +232,7 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	if (stream->released)
 		return false;
 
-	/* Each is looked at once, until something happens that may let it send. */
+	/* Each task is looked at once, until a change may let it send. */
 	while (!stream->tx_task) {
 		task = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
 		if (!task)
@@ -260,7 +259,7 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	return true;
 }
 
-/* The transport has taken the whole frame, or will never. */
+/* The transport has taken the whole frame, or will never take the rest. */
 static void stream_close_tx_frame(struct coll_stream *stream)
 {
 	struct coll_task *task = stream->tx_task;
@@ -273,9 +272,9 @@ static void stream_close_tx_frame(struct coll_stream *stream)
 }
 
 /**
- * coll_stream_sent() - the transport has taken some of what may leave
+ * coll_stream_sent() - the transport has taken bytes
  * @stream: the stream
- * @len: bytes, at most what coll_stream_next() gave and what may go with it
+ * @len: number of bytes, at most those of coll_stream_next() including its @more
  */
 void coll_stream_sent(struct coll_stream *stream, u32 len)
 {
@@ -300,8 +299,8 @@ static bool grant_is_useless(const struct coll_engine *engine, u64 instance)
 }
 
 /*
- * The peer has failed many operations that have not begun here.  Of those that
- * come in order it has no two in progress that are further apart than nhash.
+ * Grants of operations that failed on the peer and were never submitted here may pile up.
+ * Instances without a key that a rank has in progress are less than nhash apart.
  */
 static bool grant_is_old(const struct coll_engine *engine, u64 instance, u64 latest)
 {
@@ -309,17 +308,17 @@ static bool grant_is_old(const struct coll_engine *engine, u64 instance, u64 lat
 	       instance + engine->nhash <= latest;
 }
 
-/* All that are past, or of no use: a look at each entry, and maybe for its operation. */
+/* Drop all grants that are old or useless.  Looks at each entry, and perhaps for its task. */
 static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 {
 	const struct coll_engine *engine = stream->engine;
 	u32 i = 0;
 
-	/* COLL_GRANTS(), each seldom moved. */
+	/* COLL_GRANTS() entries, each of which is seldom moved. */
 	while (i < stream->grants.size) {
 		u64 instance = stream->grants.entry[i].instance - 1;
 
-		/* Another one may be moved to its place. */
+		/* coll_grants_drop() may move another entry to this place. */
 		if (stream->grants.entry[i].instance &&
 		    (useless ? grant_is_useless(engine, instance) :
 			       grant_is_old(engine, instance, latest)))
@@ -330,8 +329,8 @@ static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 }
 
 /*
- * What is of no use has become so by operations of ours, which the peer cannot make us
- * begin: so it cannot make us look for that again and again.
+ * A grant becomes useless only by an operation of this rank, which the peer cannot cause.  So the
+ * peer cannot make this rank sweep again and again.
  */
 static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 {
@@ -343,16 +342,16 @@ static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 }
 
 /**
- * coll_stream_granted() - the peer can take an instance, or more of it
+ * coll_stream_granted() - the peer has sent a grant
  * @stream: the stream
- * @instance: its number; it may not be submitted here yet
- * @limit: how much in all: see struct coll_grant
- * @digest: likewise
+ * @instance: instance of the operation, which may not be submitted here yet
+ * @limit: new limit of the run: see struct coll_grant
+ * @digest: digest of the peer's call
  *
- * It may be far ahead of what was submitted here: not all operations use this
- * lane, and some (without elements, or aborted) are complete on the peer before
- * they begin here.  An older one of no use may be left from an operation that
- * was aborted before it sent to this peer.
+ * The instance may be far ahead of the operations submitted here: not every operation uses this
+ * lane, and some (without elements, or aborted) complete on the peer before they are submitted
+ * here.  A useless older grant may remain of an operation that was aborted before it sent to this
+ * peer.
  *
  * Return: 0 or -EPROTO.
  */
@@ -380,12 +379,12 @@ noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 l
 	return 0;
 }
 
-/* What was lent up to a position is not read any more. */
+/* The peer no longer reads our memory up to @position. */
 static void stream_drop_zc_refs(struct coll_stream *stream, u64 position)
 {
 	struct coll_zc_ref *ref;
 
-	/* Each was put there by a frame of ours. */
+	/* Each reference was added by a frame of this rank. */
 	while ((ref = list_first_entry_or_null(&stream->zc_refs, struct coll_zc_ref, node)) &&
 	       ref->position <= position) {
 		list_del(&ref->node);
@@ -397,7 +396,7 @@ static void stream_drop_zc_refs(struct coll_stream *stream, u64 position)
 /**
  * coll_stream_consumed() - the peer has consumed payload
  * @stream: the stream
- * @position: bytes in all
+ * @position: total number of payload bytes consumed
  *
  * Return: 0 or -EPROTO.
  */
@@ -411,9 +410,9 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 }
 
 /**
- * coll_stream_credited() - the peer has consumed eager frames
+ * coll_stream_credited() - the peer has returned credit in a control frame
  * @stream: the stream
- * @position: bytes of them, headers included, that control frames told in all
+ * @position: total number of bytes, headers included, that CREDIT frames have returned
  *
  * Return: 0 or -EPROTO.
  */
@@ -429,8 +428,8 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
 }
 
 /**
- * coll_stream_release() - nobody at the other end will succeed with our bytes
- * @stream: nothing is sent on it any more
+ * coll_stream_release() - the peer can no longer report success for our data
+ * @stream: the stream; nothing more is sent on it
  */
 noinline void coll_stream_release(struct coll_stream *stream)
 {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Instances: how a schedule advances, and when it is complete.
+ * Tasks: how a schedule advances, and when it is complete.
  *
- * An instance has two cursors, one in what it sends and one in what it
- * receives, each a step and an offset.  Both only move forward.  What the
- * sending cursor may pass is decided by the receiving one (coll_task_sendable):
- * that comparison is all there is to cut-through.
+ * A task has two cursors, one in what it sends and one in what it receives.  Each is a step and
+ * an offset, and only moves forward.  The receive cursor decides how far the send cursor may go
+ * (coll_task_sendable()): that comparison is all of cut-through.
  *
- * An instance is complete when both cursors are at the end, what stays here is
- * copied, the transport has taken every byte, and the peer has consumed what it
- * reads from our memory.  One that was aborted drops the first two conditions,
- * never the last.
+ * A task is complete when both cursors are at the end, the local copy is done, the transport has
+ * taken every byte, and the peers have consumed what they read from our memory.  An aborted task
+ * drops the first two conditions, never the others.
  */
 #include "core/engine/task.h"
 
@@ -19,7 +17,7 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 	return engine->ops->stream(engine->ctx, peer);
 }
 
-/* Nobody reads our memory on behalf of this instance any more. */
+/* No peer reads our memory for this task any more. */
 static bool task_is_unreferenced(const struct coll_task *task)
 {
 	u32 i;
@@ -47,11 +45,11 @@ static struct coll_zc_ref *task_zc_ref(struct coll_task *task, const struct coll
 }
 
 /**
- * coll_task_may_zerocopy() - may bytes be sent without a copy?
+ * coll_task_may_zerocopy() - may the current step be sent as far as references to our memory go?
  * @task: the instance
- * @stream: to whom
+ * @stream: stream to the receiver
  *
- * Return: false while too many peers have yet to consume what they were lent.
+ * Return: false while too many peers have not consumed what they read from our memory.
  */
 bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream)
 {
@@ -60,8 +58,8 @@ bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream)
 }
 
 /**
- * coll_task_try_complete() - complete an instance if it can be
- * @task: the instance; gone afterwards, perhaps
+ * coll_task_try_complete() - complete a task if all conditions hold
+ * @task: the task; it may be gone afterwards
  */
 void coll_task_try_complete(struct coll_task *task)
 {
@@ -93,10 +91,10 @@ static void task_tx_queue(struct coll_task *task)
 }
 
 /**
- * coll_task_ready() - something has happened that may let an instance send
- * @task: one that is in a list of @tx_stream
+ * coll_task_ready() - let a parked task be looked at again
+ * @task: the task, in a list of @tx_stream
  *
- * Those that are ready are few, so its place among them is near their end.
+ * Few tasks are ready at a time, so its place among them is found near the end of the list.
  */
 void coll_task_ready(struct coll_task *task)
 {
@@ -111,7 +109,7 @@ void coll_task_ready(struct coll_task *task)
 	list_move(&task->tx_node, at);
 }
 
-/* The run to a peer has left: the next grant of this name is for another one. */
+/* The run to a peer has been sent: the next grant of this instance belongs to another run. */
 static void task_tx_end_run(struct coll_task *task)
 {
 	if (task->tx_stream)
@@ -120,7 +118,7 @@ static void task_tx_end_run(struct coll_task *task)
 	task->rts_sent = false;
 }
 
-/* Go on to the next step that sends something, and queue for its stream. */
+/* Go to the next step that sends, and queue the task on its stream. */
 static void task_tx_next_step(struct coll_task *task)
 {
 	u32 peer = task->tx.to;
@@ -138,8 +136,8 @@ static void task_tx_next_step(struct coll_task *task)
 }
 
 /**
- * coll_task_kick() - have sent what may be sent by now
- * @task: the instance
+ * coll_task_kick() - announce data that may be sent now
+ * @task: the task
  */
 void coll_task_kick(struct coll_task *task)
 {
@@ -151,7 +149,10 @@ void coll_task_kick(struct coll_task *task)
 	engine->ops->kick(engine->ctx, task->tx_stream);
 }
 
-/* What came early for this run is taken, and what needs a grant has it. */
+/*
+ * Let frames of the current run be received: send the grant it needs, and deliver its unexpected
+ * frames.
+ */
 static void task_rx_start_run(struct coll_task *task)
 {
 	struct coll_engine *engine = task->engine;
@@ -170,8 +171,8 @@ static void task_rx_start_run(struct coll_task *task)
 }
 
 /*
- * What we read after the end of the lease may not be what the lender sent.  If
- * the lease is renewed it was: the lender still waited for us then.
+ * Bytes that we read by zero copy after the end of the sender's lease may be wrong.  If the lease
+ * was renewed, they are right: the sender still kept the memory then.
  */
 static void task_check_lease(struct coll_task *task)
 {
@@ -197,14 +198,14 @@ static void task_send_consumed(struct coll_task *task)
 	engine->ops->control(engine->ctx, task->zc_source->peer, &control);
 }
 
-/* Nothing more is stored: whoever lent us bytes may have their pages back. */
+/* The run is stored, so a peer that sent it by zero copy may reuse its memory. */
 static void task_rx_release(struct coll_task *task)
 {
 	if (task->zc_source)
 		task_send_consumed(task);
 }
 
-/* It is another peer's turn, perhaps again. */
+/* Receive from another peer, or from an earlier one again. */
 static void task_rx_next_run(struct coll_task *task, u32 peer)
 {
 	const struct coll_peer_run *again =
@@ -220,7 +221,7 @@ static void task_rx_next_run(struct coll_task *task, u32 peer)
 	task->granted = false;
 }
 
-/* The step that receives; most often what is sent is at the same one. */
+/* Find the step that receives.  Most often it is also the step that sends. */
 static void task_rx_find_step(struct coll_task *task)
 {
 	if (task->rx_step == task->tx_step && !task_tx_done(task) && step_in(&task->tx))
@@ -232,8 +233,8 @@ static void task_rx_find_step(struct coll_task *task)
 }
 
 /*
- * Go on to the next step that receives something.  A new run begins when it is
- * certain that what the last one brought is good: task_check_lease().
+ * Go to the next step that receives.  A new run starts only when the bytes of the last run are
+ * known to be good: task_check_lease().
  */
 static void task_rx_next_step(struct coll_task *task)
 {
@@ -252,9 +253,9 @@ static void task_rx_next_step(struct coll_task *task)
 }
 
 /**
- * coll_task_send_grant() - say what may be sent in the run that is received
+ * coll_task_send_grant() - send a grant to the sender of the current run
  * @task: the instance
- * @limit: bytes, from the beginning of the run
+ * @limit: limit of the run; bytes
  */
 void coll_task_send_grant(struct coll_task *task, u64 limit)
 {
@@ -273,7 +274,7 @@ void coll_task_send_grant(struct coll_task *task, u64 limit)
 /**
  * coll_task_scratch_freed() - bytes have left windowed scratch
  * @task: the instance
- * @left: how many in all
+ * @left: position up to which they have left
  */
 void coll_task_scratch_freed(struct coll_task *task, u64 left)
 {
@@ -283,8 +284,8 @@ void coll_task_scratch_freed(struct coll_task *task, u64 left)
 }
 
 /**
- * coll_task_frame_sent() - a frame has left, or never will
- * @task: its instance; gone afterwards, perhaps
+ * coll_task_frame_sent() - a frame is sent, or never will be
+ * @task: task of the frame; it may be gone afterwards
  */
 void coll_task_frame_sent(struct coll_task *task)
 {
@@ -297,8 +298,8 @@ void coll_task_frame_sent(struct coll_task *task)
 }
 
 /**
- * coll_task_grant() - let the sender of an instance send all of it
- * @task: the instance; whatever other ranks do, all of it can be taken
+ * coll_task_grant() - grant the sender of the current run all that fits
+ * @task: the task; all that is granted can be received, whatever other ranks do
  */
 void coll_task_grant(struct coll_task *task)
 {
@@ -314,14 +315,13 @@ void coll_task_grant(struct coll_task *task)
 
 /**
  * coll_task_sendable() - how much of the current step may be sent now
- * @task: the instance
+ * @task: the task
  *
- * A step may need others to be received first.  What a forwarding one sends is
- * what the last of these receives: it is final as far as it is stored.  What is
- * swapped is final as far as it is copied.  What lies in windowed scratch leaves it in
- * order, also where it goes to different peers.
+ * A step may depend on earlier steps that receive.  With cut-through, it sends what the last of
+ * these receives, which is final as far as it is stored.  An exchange step is final as far as its
+ * block is saved.  Windowed scratch is sent in order, also to different peers.
  *
- * Return: bytes, or 1 for a token that may go.
+ * Return: bytes; 1 for a signal that may be sent.
  */
 u64 coll_task_sendable(const struct coll_task *task)
 {
@@ -343,7 +343,7 @@ u64 coll_task_sendable(const struct coll_task *task)
 	return final - task->tx_off;
 }
 
-/* The peer reads our memory until it has consumed what it is sent up to here. */
+/* The peer reads our memory until it has consumed the stream up to its present position. */
 static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
 {
 	struct coll_zc_ref *ref = task_zc_ref(task, stream);
@@ -359,8 +359,8 @@ static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
 /**
  * coll_task_tx_advance() - a frame of the current step has begun
  * @task: the instance
- * @stream: that carries it
- * @len: bytes of payload, 0 for a token
+ * @stream: stream of the frame
+ * @len: bytes of payload; 0 for a signal
  */
 void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
@@ -379,8 +379,8 @@ void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u3
 }
 
 /**
- * coll_task_consumed() - a peer has consumed all that it was lent
- * @task: the instance; gone afterwards, perhaps
+ * coll_task_consumed() - a peer has consumed all that it read from our memory
+ * @task: the task; it may be gone afterwards
  */
 void coll_task_consumed(struct coll_task *task)
 {
@@ -389,9 +389,9 @@ void coll_task_consumed(struct coll_task *task)
 }
 
 /**
- * coll_task_recv_zerocopy() - what comes was lent by a peer
+ * coll_task_recv_zerocopy() - a frame sent by zero copy arrives
  * @task: the instance
- * @stream: from that peer
+ * @stream: stream of the frame
  */
 void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream)
 {
@@ -402,8 +402,8 @@ void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream)
 
 /**
  * coll_task_rx_advance() - the current step has been received further
- * @task: the instance; gone afterwards, perhaps
- * @until: bytes of the step that are stored in whole elements; 1: the token
+ * @task: the task; it may be gone afterwards
+ * @until: bytes of the step that are stored in whole elements; 1: the signal has arrived
  */
 void coll_task_rx_advance(struct coll_task *task, u64 until)
 {
@@ -417,19 +417,22 @@ void coll_task_rx_advance(struct coll_task *task, u64 until)
 	coll_task_try_complete(task);
 }
 
-/* What was granted early may show that calls differ, also where nothing will be sent. */
+/*
+ * Grants that came before the submission may show a mismatch, even if nothing is sent to their
+ * peer.
+ */
 static void task_check_granted_calls(struct coll_task *task)
 {
 	struct coll_stream *stream;
 
 	if (!task->args.digest)
 		return;
-	/* A stream a rank, once an operation. */
+	/* One look at each stream, once per operation. */
 	list_for_each_entry(stream, &task->engine->streams, node)
 		coll_stream_check_granted_call(stream, task);
 }
 
-/* Copy some of what is sent although it is overwritten; at what cost. */
+/* Copy some of the input that is sent although the result overwrites it.  Returns the cost. */
 static u64 task_save_input(struct coll_task *task, u64 budget)
 {
 	const struct coll_task_args *args = &task->args;
@@ -447,7 +450,7 @@ static u64 task_save_input(struct coll_task *task, u64 budget)
 	return coll_piece_cost(piece, len);
 }
 
-/* What is copied here, unless it is in its place already. */
+/* Find the bytes to copy from the input to the result, unless they are in place already. */
 static void task_find_local_copy(struct coll_task *task)
 {
 	const struct coll_task_args *args = &task->args;
@@ -463,7 +466,7 @@ static void task_find_local_copy(struct coll_task *task)
 		coll_engine_queue_copy(task);
 }
 
-/* What is set saved has been: have everything else done. */
+/* The input is saved: start all steps. */
 static void task_start_steps(struct coll_task *task)
 {
 	task_find_local_copy(task);
@@ -476,12 +479,12 @@ static void task_start_steps(struct coll_task *task)
 	coll_task_try_complete(task);
 }
 
-/* What is set saved at once, bytes; of more, the rest is when there is nothing else to do. */
+/* Bytes of the input that are saved at submission; the rest is saved while the lane is idle. */
 #define TASK_SAVE_FIRST	(64 * 1024U)
 
 /**
- * coll_task_start() - do what can be done at once
- * @task: the instance, which is in progress from now on; gone afterwards, perhaps
+ * coll_task_start() - start a task and do what can be done at once
+ * @task: the task, now in progress; it may be gone afterwards
  */
 void coll_task_start(struct coll_task *task)
 {
@@ -507,7 +510,7 @@ void coll_task_start(struct coll_task *task)
 		task_start_steps(task);
 }
 
-/* Copy some of what stays here; at what cost. */
+/* Copy some bytes from the input to the result.  Returns the cost. */
 static u64 task_copy_local(struct coll_task *task, u64 budget)
 {
 	const struct coll_engine *engine = task->engine;
@@ -539,11 +542,11 @@ static u64 task_copy_local(struct coll_task *task, u64 budget)
 }
 
 /**
- * coll_task_copy() - copy some of what is to be copied here
- * @task: the instance, which has something; gone afterwards, perhaps
- * @budget: bytes, roughly
+ * coll_task_copy() - copy some bytes that this rank copies for a task
+ * @task: the task, which is queued for copying; it may be gone afterwards
+ * @budget: approximate limit in bytes
  *
- * Return: what it has cost of that.
+ * Return: the part of @budget that was used.
  */
 u64 coll_task_copy(struct coll_task *task, u64 budget)
 {
@@ -570,8 +573,8 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
 }
 
 /**
- * coll_task_abort() - fail it: see coll_engine_abort()
- * @task: the instance; gone afterwards, perhaps
+ * coll_task_abort() - abort a task: see coll_engine_abort()
+ * @task: the task; it may be gone afterwards
  * @error: negative errno
  */
 noinline void coll_task_abort(struct coll_task *task, int error)
@@ -587,7 +590,7 @@ noinline void coll_task_abort(struct coll_task *task, int error)
 	list_del_init(&task->tx_node);
 	if (!task_tx_done(task))
 		task_tx_end_run(task);
-	/* What is still to come will be told as it is discarded. */
+	/* Bytes still to arrive are discarded, and CONSUMED is sent for them then. */
 	if (task->rx_stream)
 		coll_stream_discard_rest(task->rx_stream);
 	task_rx_release(task);
@@ -595,8 +598,8 @@ noinline void coll_task_abort(struct coll_task *task, int error)
 }
 
 /**
- * coll_task_tick() - time has passed, or leases were renewed
- * @task: the instance; gone afterwards, perhaps
+ * coll_task_tick() - update the time and the leases
+ * @task: the task; it may be gone afterwards
  */
 void coll_task_tick(struct coll_task *task)
 {
@@ -605,9 +608,9 @@ void coll_task_tick(struct coll_task *task)
 }
 
 /**
- * coll_task_connected() - there is a stream to a peer from now on
+ * coll_task_connected() - a stream was added
  * @task: the instance
- * @stream: the stream, for which it may have been waiting
+ * @stream: the new stream; the task may have waited for it
  */
 void coll_task_connected(struct coll_task *task, const struct coll_stream *stream)
 {
@@ -619,12 +622,13 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
 }
 
 /**
- * coll_task_find_lacking() - is anything wanted of a peer that is gone?
+ * coll_task_find_lacking() - does a task need a departed peer?
  * @task: the instance
- * @gone: says which are
+ * @gone: returns true if a peer has departed
  *
- * Return: such a peer that the instance must hear from before it can complete, as far as its
- * present steps tell; else COLL_NOBODY.  Frames that have begun are the streams'.
+ * Looks at the current steps only.  Frames that are open are found by their streams.
+ *
+ * Return: a departed peer that the task needs to complete, or COLL_NOBODY.
  */
 noinline u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
 {

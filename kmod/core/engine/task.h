@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the engine know of instances, and nobody else does. */
+/* Private header of the engine: tasks, steps and unexpected frames, as its files share them. */
 #ifndef COLL_TASK_H
 #define COLL_TASK_H
 
@@ -16,8 +16,8 @@ static inline u64 step_in(const struct coll_step *step)
 }
 
 /*
- * How much is stored when so much of a step has arrived: sums may be passed on wider
- * than they come, or be rounded.
+ * Bytes that are stored when @arrived bytes of a step have arrived: a sum may be stored wider
+ * than it arrives, or rounded.
  */
 static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 {
@@ -26,7 +26,7 @@ static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 	return step->wide_out ? 2 * arrived : arrived / 2;
 }
 
-/* What an eager frame costs of the credit. */
+/* Credit that an eager frame uses, in bytes. */
 static inline u32 coll_eager_cost(u32 len)
 {
 	return COLL_DATA_SIZE + len;
@@ -43,9 +43,9 @@ static inline bool task_rx_done(const struct coll_task *task)
 }
 
 /**
- * struct coll_unexp_place - a frame in a stage
- * @at: where it is, plus one; 0: none
- * @before: likewise, the one before it of the same hash
+ * struct coll_unexp_place - position of a frame in an unexpected buffer
+ * @at: offset of the frame plus one; 0: none
+ * @before: likewise, of the frame before it in the same bucket
  */
 struct coll_unexp_place {
 	u32 at;
@@ -85,7 +85,7 @@ void coll_window_grant(struct coll_task *task, bool first);
 void coll_window_resume(struct coll_task *task);
 u64 coll_window_saved(const struct coll_task *task);
 
-/* task_rx.c: a frame and the step that it is of */
+/* task_rx.c */
 bool coll_task_awaits(const struct coll_task *task, u32 peer);
 bool coll_task_receives(const struct coll_task *task, u32 peer);
 bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *data);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What arrives: whose turn it is, whether a frame fits the step, and where it goes. */
+/* Receiving in a task: which peer may send, whether a frame fits the step, and where it goes. */
 #include "core/engine/task.h"
 
 #include <linux/collective.h>
 
 /**
- * coll_task_awaits() - is a peer's turn still to come?
+ * coll_task_awaits() - is the run of a peer still to come?
  * @task: the instance
- * @peer: the peer
+ * @peer: rank of the peer
  *
- * Asked for what is sent on credit, of which every 32 bytes may be another frame: so it
+ * This is called for every frame sent on credit, and a frame may be as small as 32 bytes.  So it
  * looks at one step, or at COLL_STEPS_FEW.
  *
- * Return: true when something is taken from there later.
+ * Return: true if a later step receives from @peer.
  */
 bool coll_task_awaits(const struct coll_task *task, u32 peer)
 {
@@ -23,7 +23,7 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
 
 	if (task_rx_done(task))
 		return false;
-	/* It has not begun. */
+	/* The run of this peer is the current one and has not started. */
 	if (task->rx.from == peer)
 		return true;
 	if (!task->args.eager || schedule->ring)
@@ -45,11 +45,11 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
 }
 
 /**
- * coll_task_receives() - is it a peer's turn?
+ * coll_task_receives() - is the current run that of a peer?
  * @task: the instance
- * @peer: the peer
+ * @peer: rank of the peer
  *
- * Return: true when what comes from there is taken now.
+ * Return: true if frames of @peer are received now.
  */
 bool coll_task_receives(const struct coll_task *task, u32 peer)
 {
@@ -57,8 +57,8 @@ bool coll_task_receives(const struct coll_task *task, u32 peer)
 }
 
 /*
- * The first frame of a step whose length has not been agreed on: all of it, or what
- * asks for a grant of as much.
+ * The first frame of a step of a length that the two ranks have not agreed on: the whole payload, or
+ * a request for a grant that tells the length.
  */
 static bool task_expects_single_frame(const struct coll_task *task, const struct coll_data *data)
 {
@@ -72,17 +72,20 @@ static bool task_expects_single_frame(const struct coll_task *task, const struct
 }
 
 /**
- * coll_task_expects() - does a frame of the peer whose turn it is fit?
+ * coll_task_expects() - does a frame of the current sender fit the step?
  * @task: the instance
- * @data: its header
+ * @data: header of the frame
  *
- * Return: true when it does.
+ * Return: true if it fits.
  */
 bool coll_task_expects(const struct coll_task *task, const struct coll_data *data)
 {
 	if (data->step != (u16)task->rx.tag)
 		return false;
-	/* Nothing of what is large is sent on credit; of some only the sender knows how large. */
+	/*
+	 * Large payloads are never sent on credit, but only the sender of a single frame knows
+	 * its size.
+	 */
 	if (data->flags & COLL_DATA_EAGER && !task->args.eager && !task->rx.single_frame)
 		return false;
 	if (task->rx.single_frame && data->flags & COLL_DATA_EAGER)
@@ -98,11 +101,11 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 }
 
 /**
- * coll_task_is_granted() - has the sender of a frame that fits been granted it?
+ * coll_task_is_granted() - is a frame within the grant?
  * @task: the instance
- * @data: its header, which is not of an eager frame
+ * @data: header of a frame that fits and is not eager
  *
- * Return: false: no honest peer sends it, whatever it has called.
+ * Return: false if it is not; a correct peer never sends it, whatever it has called.
  */
 bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *data)
 {
@@ -117,12 +120,12 @@ bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *
 }
 
 /**
- * coll_task_set_length() - a frame that fits has come, and may be the first to tell a length
+ * coll_task_set_length() - take the length of a step from its first frame
  * @task: the instance
- * @data: the header of the frame
+ * @data: header of the frame, which fits
  *
- * From here on the step that is received has that length; of what is beyond the room
- * that it had nothing is stored.
+ * Does nothing unless the sender decides the length.  From now on the step has that length; bytes
+ * beyond the capacity are not stored.
  */
 void coll_task_set_length(struct coll_task *task, const struct coll_data *data)
 {
@@ -135,7 +138,7 @@ void coll_task_set_length(struct coll_task *task, const struct coll_data *data)
 	task->rx.signal = !task->received;
 }
 
-/* How many of the next bytes of a step are beyond the room that there is. */
+/* How many of the next @len bytes of a step are beyond its capacity. */
 static u64 task_excess(const struct coll_task *task, u32 len)
 {
 	u64 end = task->rx_off + len;
@@ -145,15 +148,15 @@ static u64 task_excess(const struct coll_task *task, u32 len)
 	return min_t(u64, len, end - task->capacity);
 }
 
-/* So many steps are looked at for the first one that sends after another has received. */
+/* Number of steps that task_forwards() looks at. */
 #define TASK_LOOK_AHEAD	16
 
-/* Is what the current step receives sent on? */
+/* Is the block that the current step receives forwarded to another rank? */
 static bool task_forwards(const struct coll_task *task)
 {
 	u64 end = min(task->nsteps, task->rx_step + TASK_LOOK_AHEAD), i;
 
-	/* TASK_LOOK_AHEAD steps. */
+	/* At most TASK_LOOK_AHEAD steps. */
 	for (i = task->rx_step; i < end; i++) {
 		struct coll_step step;
 
@@ -164,7 +167,7 @@ static bool task_forwards(const struct coll_task *task)
 	return false;
 }
 
-/* What the bytes of the current step are part of: a result, or nothing that is large. */
+/* Hint for the copier: the bytes are part of a large result, or of none. */
 static struct coll_copy_hint task_copy_hint(const struct coll_task *task)
 {
 	struct coll_copy_hint hint = { .volume = coll_plan_result(&task->args.plan) };
@@ -179,10 +182,10 @@ static struct coll_copy_hint task_copy_hint(const struct coll_task *task)
 }
 
 /**
- * coll_task_sink() - the sink for a frame that fits
+ * coll_task_sink() - prepare the sink of a frame
  * @task: the instance
  * @sink: filled in
- * @len: bytes of the frame
+ * @len: bytes of the frame, which fits
  */
 void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len)
 {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stage of a stream: eager frames that came before their turn.
+ * The unexpected buffer of a stream: eager frames that came before their turn.
  *
- * Frames lie in the order in which they came, each behind a header of as many bytes as on the
- * wire, and those whose names have the same hash are linked.  So a name's frames are found
- * without a look at all others, and what has been taken leaves a hole.  Holes are closed when
- * there is no room at the end: there are COLL_UNEXP_SIZE - COLL_CREDIT bytes of them then, and
- * at most COLL_CREDIT bytes are moved, so that it costs eight bytes for each that came.
+ * Frames are stored in their order of arrival, each behind a header of the size that it has on
+ * the wire.  Frames of instances with the same hash are linked, so that the frames of one
+ * instance are found without a look at all others.  A frame that is removed leaves a gap.  Gaps
+ * are closed when there is no space at the end: then there are at least COLL_UNEXP_SIZE -
+ * COLL_CREDIT bytes of gaps, and at most COLL_CREDIT bytes move, which is eight bytes for each
+ * byte that arrived.
  */
 #include "core/engine/task.h"
 
 /**
- * struct unexp_frame - what precedes a frame's payload, at any byte
+ * struct unexp_frame - header of a frame in the buffer; unaligned
  * @instance: see struct coll_data
  * @offset: likewise
  * @length: likewise
- * @next: the next one of the same hash: where it is, plus one; 0: none
+ * @next: offset of the next frame of the same hash plus one; 0: none
  * @step: see struct coll_data
  * @call: likewise
  * @flags: likewise
- * @gone: it has been taken
+ * @gone: true if the frame was removed
  */
 struct unexp_frame {
 	u64 instance;
@@ -49,7 +50,7 @@ static u32 unexp_bucket(u64 instance)
 	return coll_instance_hash(instance, COLL_UNEXP_HASH);
 }
 
-/* Link the frame at @at, the last one so far. */
+/* Append the frame at @at to the list of its hash. */
 static void unexp_link(struct coll_stream *stream, u32 at, struct unexp_frame *frame)
 {
 	u32 bucket = unexp_bucket(frame->instance), tail = stream->unexp_tail[bucket];
@@ -68,7 +69,7 @@ static void unexp_link(struct coll_stream *stream, u32 at, struct unexp_frame *f
 	}
 }
 
-/* Close the holes. */
+/* Close the gaps. */
 static noinline void unexp_compact(struct coll_stream *stream)
 {
 	u32 from = 0, to = 0, end = stream->unexp_end;
@@ -91,11 +92,11 @@ static noinline void unexp_compact(struct coll_stream *stream)
 }
 
 /**
- * coll_unexp_room() - where the payload of the next frame goes
- * @stream: the stream; what is in its stage and the frame are within COLL_CREDIT
- * @length: bytes of it
+ * coll_unexp_room() - reserve space for the payload of the next frame
+ * @stream: the stream; the frames in its buffer and this one are within COLL_CREDIT
+ * @length: bytes of payload
  *
- * Return: the memory, until coll_unexp_add().
+ * Return: the memory for the payload, valid until coll_unexp_add().
  */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 {
@@ -107,9 +108,9 @@ u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 }
 
 /**
- * coll_unexp_add() - a frame is complete
+ * coll_unexp_add() - add a complete frame
  * @stream: the stream
- * @data: its header; its payload is where coll_unexp_room() has said
+ * @data: header of the frame; its payload is at the address from coll_unexp_room()
  */
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 {
@@ -128,16 +129,16 @@ void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 }
 
 /**
- * coll_unexp_next() - the next frame of a name
+ * coll_unexp_next() - find the next frame of an instance
  * @stream: the stream
- * @instance: the name
- * @place: in: zeroed, or the frame before it; out: where it is
- * @data: filled in
+ * @instance: the instance
+ * @place: zeroed, or the position of the previous frame; set to the position of this frame
+ * @data: filled in with the header
  *
- * Takes time by the frames whose names have the same hash, of which there may be
- * COLL_CREDIT / COLL_DATA_SIZE.
+ * Takes time by the number of frames of instances with the same hash; there may be COLL_CREDIT
+ * / COLL_DATA_SIZE of them.
  *
- * Return: its payload, or NULL when there is no more.
+ * Return: the payload, or NULL if there are no more frames.
  */
 const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			  struct coll_unexp_place *place, struct coll_data *data)
@@ -170,9 +171,9 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 }
 
 /**
- * coll_unexp_remove() - a frame has been taken
+ * coll_unexp_remove() - remove a frame
  * @stream: the stream
- * @place: of the frame, as it was found; nothing was removed since
+ * @place: position of the frame from coll_unexp_next(); no frame was removed since
  */
 void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place)
 {
@@ -196,11 +197,11 @@ void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place
 }
 
 /**
- * coll_unexp_holds() - may there be frames of a name?
+ * coll_unexp_holds() - may there be frames of an instance?
  * @stream: the stream
- * @instance: the name
+ * @instance: the instance
  *
- * Return: false: there are none.
+ * Return: false if there are none.
  */
 bool coll_unexp_holds(const struct coll_stream *stream, u64 instance)
 {
