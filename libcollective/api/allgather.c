@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* coll_allgather() and its forms. */
 #include <errno.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* coll_barrier() and its forms. */
 #include "collective_uring.h"
 #include "comm/operation.h"
 

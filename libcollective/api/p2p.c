@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Messages: coll_send(), coll_recv() and their forms. */
 #include <errno.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* coll_reduce() and its forms. */
 #include <errno.h>
 #include <stdint.h>
 

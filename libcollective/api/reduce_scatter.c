@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* coll_reduce_scatter() and its forms. */
 #include <stdint.h>
 
 #include "collective_uring.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Operations that the caller describes by the kernel's struct. */
 #include "collective_uring.h"
 #include "comm/operation.h"
 

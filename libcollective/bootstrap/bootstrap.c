@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Entry of the bootstrap, and the parts that root and clients have in common. */
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Communicators: allocation, CONNECT, and the functions that query them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

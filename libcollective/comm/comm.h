@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The communicator, as the files of the library see it. */
 #ifndef COLL_COMM_H
 #define COLL_COMM_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings of a group, from configuration and environment. */
 #ifndef COLL_CONFIG_H
 #define COLL_CONFIG_H
 

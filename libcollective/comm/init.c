@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* coll_init(): import the configuration, bootstrap and connect. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

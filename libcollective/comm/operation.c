@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Filling in, submitting and finishing operations: see operation.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Element types; checks that the public enumerators equal those of the kernel. */
 #include "collective.h"
 
 #include <linux/collective.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Text that a failing function leaves for its callers. */
 #ifndef COLL_DETAIL_H
 #define COLL_DETAIL_H
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Texts of failures: coll_strerror() and coll_error_detail(). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

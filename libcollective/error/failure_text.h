@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Texts of the reasons that the kernel gives. */
 #ifndef COLL_FAILURE_TEXT_H
 #define COLL_FAILURE_TEXT_H
 

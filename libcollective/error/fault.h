@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Diagnosis of EFAULT. */
 #ifndef COLL_FAULT_H
 #define COLL_FAULT_H
 
