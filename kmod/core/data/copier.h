@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who copies what is much: maybe by two CPUs, or past the caches. */
+/* The copier: copies large results, perhaps with two CPUs or with nontemporal stores. */
 #ifndef COLL_COPIER_H
 #define COLL_COPIER_H
 
@@ -7,9 +7,9 @@
 #include "core/data/mem.h"
 
 /**
- * struct coll_copy_hint - what some bytes are part of
- * @volume: bytes of the operation whose result they are; 0: they are none
- * @left: how many follow at once
+ * struct coll_copy_hint - the operation that some bytes belong to
+ * @volume: bytes of the result that they are part of; 0: they are part of none
+ * @left: number of bytes that follow at once
  * @source: enum coll_nt_policy_source
  */
 struct coll_copy_hint {
@@ -19,8 +19,8 @@ struct coll_copy_hint {
 };
 
 /**
- * struct coll_copier - who copies what is much
- * @store: copy bytes to a memory; false: that is not for the copier
+ * struct coll_copier - copier for large results
+ * @store: copy bytes to a memory; returns false if the copier does not take them
  */
 struct coll_copier {
 	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
@@ -28,14 +28,14 @@ struct coll_copier {
 };
 
 /**
- * coll_copier_store() - copy to memory, much or little
- * @copier: who copies what is much, or NULL
- * @copy: how to copy all else
- * @dst: where to
- * @off: in bytes
- * @ptr: where from
- * @len: bytes
- * @hint: what they are part of
+ * coll_copier_store() - copy to memory, by the copier or directly
+ * @copier: the copier, or NULL
+ * @copy: function that copies the bytes which the copier does not take
+ * @dst: destination
+ * @off: offset in @dst; bytes
+ * @ptr: source
+ * @len: number of bytes
+ * @hint: the operation that they belong to
  */
 static inline void coll_copier_store(struct coll_copier *copier, coll_copy_fn copy,
 				     const struct coll_mem *dst, u64 off, const void *ptr,

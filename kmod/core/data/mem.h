@@ -2,8 +2,8 @@
 /*
  * Memory as the core sees it: bytes 0 .. length, in pieces.
  *
- * Who embeds this knows what is behind it: pinned pages in the kernel, an
- * array in user space.  An element never straddles two pieces.
+ * The embedding object knows what is behind it: pinned pages in the kernel, an array in user
+ * space.  An element never crosses the boundary of two pieces.
  */
 #ifndef COLL_MEM_H
 #define COLL_MEM_H
@@ -13,9 +13,9 @@
 
 /**
  * struct coll_mem - some memory
- * @at: gives the address of byte @off and, in @len, how many bytes follow there
- *	without a break (at least one); callable in any context
- * @length: bytes in all
+ * @at: returns the address of byte @off and sets @len to the number of bytes (at least one)
+ *	that follow without a break; callable in any context
+ * @length: number of bytes
  */
 struct coll_mem {
 	void *(*at)(const struct coll_mem *mem, u64 off, size_t *len);
@@ -23,13 +23,13 @@ struct coll_mem {
 };
 
 /**
- * struct coll_out - what may leave next on a stream
- * @ptr: bytes to copy: of a header; or NULL, then it is payload:
- * @mem: memory it is in
- * @off: where in it
- * @len: bytes
- * @copy: payload must be copied, for nobody will wait until it is consumed
- * @more: bytes of payload that follow a header, at @mem and @off, and may leave with it
+ * struct coll_out - the next bytes to send on a stream
+ * @ptr: bytes of a header, to be copied; NULL: the bytes are payload in @mem
+ * @mem: memory of the payload
+ * @off: offset in @mem; bytes
+ * @len: number of bytes
+ * @copy: true if the payload must be copied, because no rank waits until it is consumed
+ * @more: bytes of payload after a header, at @mem and @off, that may be sent with it
  */
 struct coll_out {
 	const u8 *ptr;
@@ -41,20 +41,19 @@ struct coll_out {
 };
 
 /*
- * Memory may be in pieces as short as an element, each of which takes as long as some hundred
- * bytes do that follow one another.  So what is done at a time is bounded by pieces, too: a
- * piece costs COLL_PIECE_COST bytes of any budget at least, and COLL_PIECES_MAX are done at
- * once.
+ * Memory may be in pieces as short as an element, and a piece takes as long as some hundred
+ * contiguous bytes.  So budgets count pieces, too: a piece costs at least COLL_PIECE_COST bytes,
+ * and at most COLL_PIECES_MAX pieces are processed at once.
  */
 #define COLL_PIECE_COST		256U
 #define COLL_PIECES_MAX		256U
 
 /**
- * coll_piece_bound() - how many bytes are done at once
- * @piece: bytes that follow one another, in the shortest of the memories they are in
- * @len: bytes in all
+ * coll_piece_bound() - number of bytes that are processed at once
+ * @piece: contiguous bytes in the most fragmented memory involved
+ * @len: number of bytes in all
  *
- * Return: @len, or what is in COLL_PIECES_MAX such pieces.
+ * Return: @len, or the bytes of COLL_PIECES_MAX such pieces.
  */
 static inline u64 coll_piece_bound(u64 piece, u64 len)
 {
@@ -62,11 +61,11 @@ static inline u64 coll_piece_bound(u64 piece, u64 len)
 }
 
 /**
- * coll_piece_cost() - what that costs of a budget
- * @piece: see coll_piece_bound(), not 0
- * @len: bytes
+ * coll_piece_cost() - cost of bytes for a budget
+ * @piece: see coll_piece_bound(); not 0
+ * @len: number of bytes
  *
- * Return: bytes, @len at least.
+ * Return: bytes, at least @len.
  */
 static inline u64 coll_piece_cost(u64 piece, u64 len)
 {
@@ -74,13 +73,13 @@ static inline u64 coll_piece_cost(u64 piece, u64 len)
 }
 
 /**
- * coll_mem_piece() - how many bytes follow one another
+ * coll_mem_piece() - number of contiguous bytes
  * @mem: the memory
- * @off: from where on
+ * @off: offset of the first byte
  *
- * The end of a page or of a row may be near, though all others are long: so of the piece that
- * begins there and the next one it is the longer.  Rows are as long as one another, and of
- * blocks of any lengths there are no more than ranks.
+ * The end of a page or of a row may be near although the other pieces are long.  So the longer
+ * one of this piece and the next counts.  All rows have the same length, and there are at most as
+ * many blocks of other lengths as ranks.
  *
  * Return: bytes, not 0.
  */

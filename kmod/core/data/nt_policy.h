@@ -1,58 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether what large operations copy is stored past the caches.
+ * Policy for nontemporal stores: does the result of a large operation bypass the caches?
  *
- * What fits the caches is best stored there; what does not is stored up to twice as fast past
- * them, and does not take the place of what others have there.  How much fits cannot be asked
- * for: caches are shared with other programs, and with other machines on the same host.  So it
- * is tried, and what was found out holds for a while.
+ * Data that fits the caches is best stored there.  Larger data is stored up to twice as fast with
+ * nontemporal stores, and does not evict other data.  How much fits is not known: caches are
+ * shared with other programs, and perhaps with other virtual machines.  So the policy measures,
+ * and keeps the outcome for a while.
  *
- * How long a copy takes depends on where its memory is, and that on how the last operations
- * were copied.  So a trial copies as many bytes as a whole operation has one way, then several
- * times as many the other way, and compares the first with the last.
- *
- * The time is the surroundings'.
+ * The time of a copy depends on where its memory is cached, and so on how the last operations
+ * were copied.  A trial therefore copies the bytes of a whole operation one way, then several
+ * times as many the other way, and compares the first samples with the last.  The caller measures
+ * the time.
  */
 #ifndef COLL_NT_POLICY_H
 #define COLL_NT_POLICY_H
 
 #include "core/env.h"
 
-/* Operations of less than this, bytes, are never copied past the caches. */
+/* Smallest operation for which nontemporal stores are considered, in bytes. */
 #define COLL_NT_MIN	(1024 * 1024U)
 
-/* What is told apart: sizes of operations, twice as large each; and sources of bytes. */
+/* Number of size classes, each twice as large as the one before. */
 #define COLL_NT_SIZES	8
 
 enum coll_nt_policy_source {
-	COLL_NT_RECEIVED,	/* from another rank */
-	COLL_NT_FORWARDED,	/* likewise, and sent on from where they are stored */
+	COLL_NT_RECEIVED,	/* received from another rank */
+	COLL_NT_FORWARDED,	/* likewise, and forwarded from the result */
 	COLL_NT_LOCAL,	/* from this rank's own memory */
 	COLL_NT_SOURCES
 };
 
-/* As many samples are as much as the smallest of operations. */
+/* Number of samples that together have the size of the smallest operation. */
 #define COLL_NT_SAMPLES	15
 
 enum coll_nt_policy_round {
-	COLL_NT_SETTLED,	/* no trial is under way */
+	COLL_NT_SETTLED,	/* no trial in progress */
 	COLL_NT_CURRENT,
-	COLL_NT_WARMUP,	/* the other way, until memory is where that leaves it */
+	COLL_NT_WARMUP,	/* the other way, until the caches have settled */
 	COLL_NT_TRIAL,
 };
 
 /**
- * struct coll_nt_policy - what is known of operations of one size, and one source
- * @unit: bytes of the smallest of them
- * @nontemporal: their bytes are stored past the caches
- * @streak: how often that was found to be right in a row, up to a limit, or how much that counts
- *	for; 0: never tried
+ * struct coll_nt_policy - policy for operations of one size class and one source
+ * @unit: bytes of the smallest operation of the class
+ * @nontemporal: true if nontemporal stores are used
+ * @streak: how often in a row a trial confirmed that, up to a limit, or how much the last
+ *	trial counts for; 0: never tried
  * @round: enum coll_nt_policy_round
- * @samples: of this round
- * @bytes: copied since the last trial, or sample
- * @ns: that they took; of a sample
- * @best: cost of the best sample of FILL
- * @cost: of AS_EVER and OTHER: time for a byte of each sample, in ns / 2^14, sorted
+ * @samples: number of samples of this round
+ * @bytes: bytes copied since the last trial or sample
+ * @ns: time taken by the bytes of the current sample; ns
+ * @best: lowest cost of a sample of WARMUP
+ * @cost: costs of the samples of CURRENT and TRIAL: time for a byte in ns / 2^14, sorted
  */
 struct coll_nt_policy {
 	u64 unit;
@@ -67,8 +66,8 @@ struct coll_nt_policy {
 };
 
 /**
- * struct coll_nt_policies - what is known of all
- * @policy: by size, and by source
+ * struct coll_nt_policies - policies for all operations
+ * @policy: by size class and by source
  */
 struct coll_nt_policies {
 	struct coll_nt_policy policy[COLL_NT_SIZES][COLL_NT_SOURCES];

@@ -19,9 +19,9 @@ static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, 
 }
 
 /*
- * How many of @len bytes can be reduced at once: at most what lies between @dst
- * and our operand behind it, for that is then overwritten.  One element always
- * can: it is read before it is stored.
+ * How many of @len bytes can be reduced at once: at most the distance from @dst to the own
+ * operand after it, which is then overwritten.  One element is always possible, because it is
+ * read before it is stored.
  */
 static size_t sink_apart(const void *dst, const void *own, size_t len, size_t size)
 {
@@ -44,7 +44,7 @@ static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 			    sink->own_first ? own : ptr,
 			    sink->own_first ? ptr : own,
 			    n / sink->size, sink->divisor);
-		/* Only now: our operand may have been there. */
+		/* Only now, because the own operand may be at the same place. */
 		if (sink->tee)
 			sink_put(sink, sink->tee, &sink->tee_off, ptr, n);
 		sink->dst_off += n;
@@ -93,7 +93,7 @@ static void sink_store(struct coll_sink *sink, const u8 *ptr, size_t len)
 		sink_copy(sink, sink->tee, &sink->tee_off, ptr, len);
 }
 
-/* Whole elements go to memory; the rest of one waits for its other half. */
+/* Whole elements are stored; the part of an element at the end waits in @carry. */
 static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
 {
 	size_t whole;
@@ -118,7 +118,7 @@ static void sink_elements(struct coll_sink *sink, const u8 *ptr, size_t len)
 	memcpy(sink->carry, ptr + whole, sink->carried);
 }
 
-/* Bytes, as they arrive, that are done in one go wherever they come from and go to. */
+/* Received bytes that are contiguous in every memory involved. */
 static u64 sink_piece(const struct coll_sink *sink)
 {
 	const size_t stored = sink->stored ? sink->stored : sink->size;
@@ -142,14 +142,14 @@ static u64 sink_piece(const struct coll_sink *sink)
 }
 
 /**
- * coll_sink() - take arriving bytes
- * @sink: of the frame they belong to
- * @ptr: the bytes, aligned to nothing
- * @len: how many there are
+ * coll_sink() - store received bytes
+ * @sink: sink of their frame
+ * @ptr: the bytes, at any alignment
+ * @len: number of bytes
  *
- * Context: any; with the vector registers (kernel_fpu_begin) if coll_sink_computes().
- * Return: how many were taken: @len, or fewer when the frame ends first, or when they go to
- * many short pieces of memory; one at least.
+ * Context: any; between kernel_fpu_begin() and kernel_fpu_end() if coll_sink_computes().
+ * Return: number of bytes taken, at least one: @len, or fewer if the frame ends, or if they go to
+ * many short pieces of memory.
  */
 size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 {

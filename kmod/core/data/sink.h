@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where arriving bytes go.
+ * The sink: destination of received bytes.
  *
- * Bytes come in fragments of any length and alignment, straight from a socket
- * buffer; what they become is whole elements in the user's memory.  An element
- * that straddles two fragments waits in @carry, and counts only when stored.
+ * Bytes come in fragments of any length and alignment from a socket buffer, and are stored as
+ * whole elements in the user's memory.  An element that is split between two fragments waits in
+ * @carry, and counts only when it is stored.  Three features cost other sinks nothing:
  *
- * Three things are asked of few sinks only, and cost the others nothing:
- *
- *  - wide sums (@stored): the sum of 16-bit floats is passed on as binary32, so
- *    elements arrive, and are stored, as the one or the other,
- *  - a second copy of what arrives (@tee): the prefix that an exclusive scan
- *    wants is what the next rank's is made of,
- *  - results that go to the same memory, closer before our own operand than the
- *    fragment is long (a reduce-scatter in place): the reductions do not work
- *    that way, so no more than lies between them is done at a time.
+ *  - wide sums (@stored): a sum of 16-bit floats is passed on as binary32, so elements arrive
+ *    and are stored in different sizes;
+ *  - a second destination (@tee): the prefix of an exclusive scan is the result, and the input
+ *    of what the next rank receives;
+ *  - a result in the same memory as the own operand and less than a fragment before it (a
+ *    reduce-scatter in place): only as many bytes as lie between the two are reduced at a time.
  */
 #ifndef COLL_SINK_H
 #define COLL_SINK_H
@@ -26,41 +23,40 @@
 #define COLL_ELEMENT_MAX	8	/* bytes of the largest element */
 
 enum coll_sink_kind {
-	COLL_SINK_DISCARD,	/* nobody wants them */
-	COLL_SINK_COPY,		/* dst = arriving */
-	COLL_SINK_REDUCE,	/* dst = own (op) arriving */
-	COLL_SINK_UNEXP,	/* bytes to be kept for later, at @stage */
+	COLL_SINK_DISCARD,	/* the bytes are dropped */
+	COLL_SINK_COPY,		/* dst = received */
+	COLL_SINK_REDUCE,	/* dst = own (op) received */
+	COLL_SINK_UNEXP,	/* unexpected: the bytes are kept at @unexp */
 };
 
 /**
- * struct coll_sink - what becomes of the payload of one frame
+ * struct coll_sink - destination of the payload of one frame
  * @kind: enum coll_sink_kind
- * @type: element type, of REDUCE
- * @reduction: of REDUCE
- * @own_first: our own element is the first operand, else the arriving one
- * @size: bytes of an arriving element, of COPY and REDUCE
- * @carried: bytes in @carry
- * @stored: of a wide REDUCE (coll_reduce_wide_valid()): bytes of an element in
- *	@dst, while our own has those of @type; 0: not wide, all have @size
- * @divisor: what the result is divided by (AVG, last step), 0: nothing
- * @dst: memory written
- * @own: memory of our own operand, of REDUCE; may be @dst, at the same offset or
- *	further on, if elements of both are as large
- * @tee: memory that gets the arriving elements as they are, of COPY and REDUCE;
- *	may be @own, at the same offset or before, if elements of both are as
- *	large; NULL: none
- * @dst_off: next byte to store, in @dst
- * @own_off: next byte to read, in @own
- * @tee_off: next byte to store, in @tee
+ * @type: enum collective_type, of REDUCE
+ * @reduction: enum collective_reduction, of REDUCE
+ * @own_first: true if the own element is the first operand, false if the received one is
+ * @size: bytes of a received element, of COPY and REDUCE
+ * @carried: number of bytes in @carry
+ * @stored: of a wide REDUCE (coll_reduce_wide_valid()): bytes of an element in @dst; own
+ *	elements have the size of @type; 0: not wide, all have @size
+ * @divisor: number to divide the result by (AVG, last step); 0: none
+ * @dst: memory of the result
+ * @own: memory of the own operand, of REDUCE; may be @dst, at the same offset or after it,
+ *	if the elements of both have the same size
+ * @tee: memory that gets the received elements unreduced, of COPY and REDUCE; may be @own,
+ *	at the same offset or before it, if the elements of both have the same size; NULL: none
+ * @dst_off: offset of the next byte to store in @dst
+ * @own_off: offset of the next byte to read in @own
+ * @tee_off: offset of the next byte to store in @tee
  * @left: bytes still to arrive
- * @cost: of the bytes taken last, of a budget: see coll_piece_cost()
- * @hint: what they are part of, of COPY; how many follow is said then
- * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
- *	there is no room: nobody wants them
- * @impl: how to copy and to reduce
- * @copier: of COPY: who copies what is much, or NULL
- * @unexp: next byte to store, of STAGE
- * @carry: the beginning of an element
+ * @cost: cost of the bytes taken last, for a budget: see coll_piece_cost()
+ * @hint: operation that the bytes belong to, of COPY; its @left is set for each copy
+ * @excess: of COPY and REDUCE: bytes at the end of the payload, in whole elements, that
+ *	exceed the capacity and are dropped
+ * @impl: functions that copy and reduce
+ * @copier: copier for large results, of COPY; or NULL
+ * @unexp: address of the next byte to store, of UNEXP
+ * @carry: the received part of an element
  */
 struct coll_sink {
 	u8 kind;
@@ -93,8 +89,7 @@ size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len);
  * coll_sink_pending() - bytes of the frame that are not stored as elements yet
  * @sink: the sink
  *
- * Return: bytes that have not arrived, plus those of a part of an element, all as
- * they arrive.
+ * Return: bytes still to arrive plus the bytes in @carry, in the format that arrives.
  */
 static inline u64 coll_sink_pending(const struct coll_sink *sink)
 {
@@ -102,7 +97,7 @@ static inline u64 coll_sink_pending(const struct coll_sink *sink)
 }
 
 /**
- * coll_sink_computes() - does it need the vector registers?
+ * coll_sink_computes() - does the sink need the FPU registers?
  * @sink: the sink
  */
 static inline bool coll_sink_computes(const struct coll_sink *sink)

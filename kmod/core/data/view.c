@@ -2,9 +2,10 @@
 #include "core/data/view.h"
 
 /**
- * coll_stride_span() - how much memory blocks and what lies between them take
+ * coll_stride_span() - memory that blocks and the gaps between them take
  * @stride: the blocks
- * @span: out: from the first to behind the last; 0: they are empty
+ * @span: set to the distance from the first byte to the end of the last row; 0: the blocks
+ *	are empty
  *
  * Return: 0 or -EOVERFLOW.
  */
@@ -24,14 +25,14 @@ int coll_stride_span(const struct coll_stride *stride, u64 *span)
 }
 
 /**
- * coll_stride_apart() - is no byte in two rows?
- * @stride: blocks whose span is known not to overflow
+ * coll_stride_apart() - are all rows disjoint?
+ * @stride: blocks with a span that does not overflow
  *
- * The rows of one block are apart when their stride is a row or more.  Those of two
- * blocks lie like those of the first block and of one shifted by a multiple of the
- * distance: only the two rows next to where that begins can touch it.
+ * The rows of one block are disjoint if their stride is at least a row.  The rows of two blocks
+ * lie like those of the first block and of a copy shifted by a multiple of the distance: only the
+ * two rows next to the beginning of the copy can touch it.
  *
- * Return: true when all rows are disjoint.
+ * Return: true if no byte is in two rows.
  */
 bool coll_stride_apart(const struct coll_stride *stride)
 {
@@ -57,10 +58,10 @@ bool coll_stride_apart(const struct coll_stride *stride)
 }
 
 /**
- * coll_stride_plain() - do the rows follow one another anyway?
+ * coll_stride_plain() - are the rows contiguous?
  * @stride: the blocks
  *
- * Return: true when no view is needed.
+ * Return: true if no view is needed.
  */
 bool coll_stride_plain(const struct coll_stride *stride)
 {
@@ -73,7 +74,7 @@ static const struct coll_view *view_of(const struct coll_mem *mem)
 	return container_of(mem, struct coll_view, mem);
 }
 
-/* The byte at @at below, of which @left follow in one piece of the view. */
+/* Address of byte @at of the memory below; @left bytes of the view follow contiguously. */
 static void *view_under(const struct coll_view *view, u64 at, u64 left, size_t *len)
 {
 	void *ptr = view->under->at(view->under, view->base + at, len);
@@ -88,7 +89,7 @@ static void *strided_at(const struct coll_mem *mem, u64 off, size_t *len)
 	const struct coll_stride *stride = &view->stride;
 	u64 block, row, at;
 
-	/* Rows are counted through all blocks, then through theirs. */
+	/* Rows are counted over all blocks. */
 	row = div64_u64_rem(off, stride->row, &at);
 	block = div64_u64_rem(row, stride->rows, &row);
 	return view_under(view, block * stride->distance + row * stride->stride + at,
@@ -102,7 +103,7 @@ static void *placed_at(const struct coll_mem *mem, u64 off, size_t *len)
 	u32 low = 0, high = view->blocks;
 	u64 at;
 
-	/* The last block that begins here or before: it has the element. */
+	/* The last block that begins at or before the element contains it. */
 	while (high - low > 1) {
 		u32 middle = low + (high - low) / 2;
 
@@ -117,9 +118,9 @@ static void *placed_at(const struct coll_mem *mem, u64 off, size_t *len)
 }
 
 /**
- * coll_view_strided() - blocks at equal distances
- * @view: made
- * @stride: the blocks, in bytes, not empty; their span does not overflow
+ * coll_view_strided() - make a view of blocks at equal distances
+ * @view: filled in
+ * @stride: the blocks in bytes, not empty; their span does not overflow
  */
 void coll_view_strided(struct coll_view *view, const struct coll_stride *stride)
 {
@@ -131,14 +132,13 @@ void coll_view_strided(struct coll_view *view, const struct coll_stride *stride)
 }
 
 /**
- * coll_view_placed() - blocks anywhere
- * @view: made
- * @blocks: how many, not 0
+ * coll_view_placed() - make a view of blocks anywhere
+ * @view: filled in
+ * @blocks: number of blocks, not 0
  * @size: bytes of an element, a power of two
- * @first: elements before each block, and in all: @blocks + 1 numbers; used as long
- *	as the view
- * @place: where each block begins, in elements, of blocks that are not empty;
- *	likewise
+ * @first: number of elements before each block, and of all: @blocks + 1 numbers; used as
+ *	long as the view
+ * @place: beginning of each block that is not empty, in elements; used as long as the view
  */
 void coll_view_placed(struct coll_view *view, u32 blocks, u32 size, const u64 *first,
 		      const u64 *place)
@@ -155,11 +155,11 @@ void coll_view_placed(struct coll_view *view, u32 blocks, u32 size, const u64 *f
 }
 
 /**
- * coll_view_over() - say in which memory the blocks are
+ * coll_view_over() - set the memory that the blocks are in
  * @view: a view
- * @under: the memory; used as long as the view.  Its pieces hold whole elements
- * @base: its byte that is byte 0 of a strided view, or element 0 of where blocks are
- *	placed; modulo 2^64, for the latter need not be in it
+ * @under: the memory, used as long as the view; each piece holds whole elements
+ * @base: offset in @under of byte 0 of a strided view, or of element 0 of a placed view;
+ *	modulo 2^64, because the latter need not be in @under
  */
 void coll_view_over(struct coll_view *view, const struct coll_mem *under, u64 base)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory whose blocks lie apart, as if they followed one another.
+ * The view: memory in which blocks lie apart, seen as if they were contiguous.
  *
- * Schedules, and all that executes them, know blocks only as the ranks' blocks one
- * after the other: that is the view's memory.  A view says where in another memory
- * a byte of it is, in one of two ways:
+ * Schedules and the engine know only contiguous blocks, one for each rank: that is the memory of
+ * the view.  A view maps each of its bytes to another memory, in one of two ways:
  *
- *  - strided: every block is as large as every other, and as far from the next;
- *    it consists of rows, which are equally far from one another too.  The part of
- *    a row-major array that has some of the indices of one axis looks like this;
+ *  - strided: all blocks have the same length and the same distance.  A block consists of rows
+ *    at equal distances, such as the part of a row-major array with some indices of one axis;
  *  - placed: blocks of any lengths begin anywhere.
  *
- * Nothing is remembered from one look to the next, so that lanes may share a view.
+ * A view keeps no state between two calls, so lanes may share it.
  */
 #ifndef COLL_VIEW_H
 #define COLL_VIEW_H
@@ -20,11 +18,11 @@
 
 /**
  * struct coll_stride - blocks at equal distances, in any unit
- * @blocks: how many, not 0
- * @rows: pieces of a block, not 0
+ * @blocks: number of blocks, not 0
+ * @rows: number of rows of a block, not 0
  * @row: length of a row
- * @stride: from the beginning of a row to that of the next
- * @distance: from the beginning of a block to that of the next
+ * @stride: distance between the beginnings of two rows
+ * @distance: distance between the beginnings of two blocks
  */
 struct coll_stride {
 	u32 blocks;
@@ -35,15 +33,15 @@ struct coll_stride {
 };
 
 /**
- * struct coll_view - blocks one after the other
- * @mem: they are
- * @under: the memory in which they are not
- * @base: added to every offset there, modulo 2^64
+ * struct coll_view - contiguous blocks, mapped to another memory
+ * @mem: memory of the view
+ * @under: memory that the blocks are in
+ * @base: number added to every offset in @under, modulo 2^64
  * @stride: of a strided view, in bytes
- * @blocks: how many, of a placed view
+ * @blocks: of a placed view: number of blocks
  * @shift: binary logarithm of the bytes of an element
- * @first: elements before each block, and after the last one: @blocks + 1 numbers
- * @place: where each block begins, in elements: @blocks numbers
+ * @first: number of elements before each block, and of all: @blocks + 1 numbers
+ * @place: beginning of each block in elements: @blocks numbers
  */
 struct coll_view {
 	struct coll_mem mem;

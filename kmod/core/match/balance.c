@@ -3,10 +3,13 @@
 
 static_assert(COLLECTIVE_RANKS_MAX == 1 << COLL_ROUNDS_MAX);
 
-/* Elements: a count beyond that shows that it is not this pair whose counts differ. */
+/* Elements: a larger count shows that the counts of another pair differ. */
 #define BALANCE_LIKELY	(1024ULL * 1024 * 1024 * 1024)
 
-/* An odd number for what one rank sends to another: a multiple of 2^64 has no other factor. */
+/*
+ * An odd weight for what one rank sends to another.  Because it is odd, a count times the weight
+ * is a multiple of 2^64 only if the count is.
+ */
 static u64 balance_weight(u32 from, u32 to)
 {
 	u64 mix = (from * (u64)COLLECTIVE_RANKS_MAX + to + 1) * 0x9e3779b97f4a7c15ULL;
@@ -16,7 +19,9 @@ static u64 balance_weight(u32 from, u32 to)
 	return (mix ^ mix >> 31) | 1;
 }
 
-/* The number that makes 1 of a weight, by Newton's method: each time twice as many bits. */
+/*
+ * The multiplicative inverse of a weight, by Newton's method; each iteration doubles the bits.
+ */
 static u64 balance_inverse(u64 weight)
 {
 	u64 inverse = weight;
@@ -32,7 +37,7 @@ static u64 balance_block(const u64 *first, u32 block)
 	return first[block + 1] - first[block];
 }
 
-/* Elements that a rank sends to another; false: none whose number these two only know. */
+/* Elements that a rank sends to another; false: there is no count that only these two know. */
 static bool balance_sent(const struct coll_plan *plan, u32 to, u64 *count)
 {
 	bool root = coll_plan_is_root(plan);
@@ -71,10 +76,10 @@ static bool balance_expected(const struct coll_plan *plan, u32 from, u64 *count)
 }
 
 /**
- * coll_balance_own() - what a rank adds to the sum of all
- * @plan: an operation whose signature is coll_signature_paired()
+ * coll_balance_own() - the part of this rank in the sum
+ * @plan: an operation with a coll_signature_paired() signature
  *
- * A rank's own block is its own affair, and was looked at when it was called.
+ * A rank's own block is left out; it was checked at submission.
  */
 u64 coll_balance_own(const struct coll_plan *plan)
 {
@@ -93,8 +98,8 @@ u64 coll_balance_own(const struct coll_plan *plan)
 }
 
 /*
- * The sum of so many ranks up to this one: a window of the largest power of two, of windows that
- * were heard, and the rest from the rank that is so far before.
+ * The sum of @ranks ranks up to this one: the window of the largest power of two, and the rest
+ * from the rank that is so far before.
  */
 static u64 balance_sum(const struct coll_balance *heard, u64 own, u32 ranks)
 {
@@ -109,12 +114,12 @@ static u64 balance_sum(const struct coll_balance *heard, u64 own, u32 ranks)
 }
 
 /**
- * coll_balance_put() - what is announced in a round
- * @heard: what was heard in the rounds before
- * @own: coll_balance_own()
- * @nranks: of the group
- * @round: which
- * @signature: count and layout are filled in
+ * coll_balance_put() - fill in the announcement of a round
+ * @heard: balances received in the rounds before
+ * @own: result of coll_balance_own()
+ * @nranks: number of ranks of the group
+ * @round: number of the round
+ * @signature: its count and layout are filled in
  */
 void coll_balance_put(const struct coll_balance *heard, u64 own, u32 nranks, u32 round,
 		      struct coll_signature *signature)
@@ -124,10 +129,10 @@ void coll_balance_put(const struct coll_balance *heard, u64 own, u32 nranks, u32
 }
 
 /**
- * coll_balance_get() - what was announced
- * @signature: as it came; as the ranks compare it, afterwards
+ * coll_balance_get() - take the balance out of an announcement
+ * @signature: signature as received; afterwards, as ranks compare it
  *
- * Return: the balance, 0 of what has none.
+ * Return: the balance; 0 if the announcement has none.
  */
 struct coll_balance coll_balance_get(struct coll_signature *signature)
 {
@@ -144,11 +149,11 @@ struct coll_balance coll_balance_get(struct coll_signature *signature)
 
 /**
  * coll_balance_total() - the sum of all ranks
- * @heard: what was heard in all rounds
- * @own: coll_balance_own()
- * @nranks: of the group
+ * @heard: balances received in all rounds
+ * @own: result of coll_balance_own()
+ * @nranks: number of ranks of the group
  *
- * Return: the same on every rank; 0 when all counts match.
+ * Return: the same on every rank; 0 if all counts match.
  */
 u64 coll_balance_total(const struct coll_balance *heard, u64 own, u32 nranks)
 {
@@ -156,15 +161,15 @@ u64 coll_balance_total(const struct coll_balance *heard, u64 own, u32 nranks)
 }
 
 /**
- * coll_balance_find() - whose counts differ?
+ * coll_balance_find() - find the pair of ranks with different counts
  * @plan: the operation, on this rank
- * @total: the sum of all ranks, not 0
+ * @total: sum of all ranks, not 0
  * @found: filled in
  *
- * If one pair of ranks differs then the sum is the difference, multiplied by the pair's weight;
- * of the wrong pair it comes to a difference that no counts have.
+ * If one pair differs, the sum is the difference times the weight of the pair.  For a wrong pair,
+ * the division gives a difference that is out of range.
  *
- * Return: true when this rank is one of the two.
+ * Return: true if this rank is one of the pair.
  */
 noinline bool coll_balance_find(const struct coll_plan *plan, u64 total,
 				struct coll_imbalance *found)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance: do the counts that only two ranks know match?
+ * Balance: do the counts match that only two ranks know?
  *
- * In a gather, scatter or alltoall whose blocks differ, only two ranks know how many elements
- * the one sends to the other.  Each rank adds what it sends and subtracts what it expects, each
- * count multiplied by a weight of the two ranks and the direction.  So the sum over all ranks is
- * 0 if the counts of all pairs match.  It is not 0 if those of one pair differ, as weights are
- * odd, and if several differ it is 0 by chance only.
+ * In a gather, scatter or alltoall with blocks of different lengths, only two ranks know how many
+ * elements one sends to the other.  Each rank adds the counts it sends and subtracts the counts
+ * it expects; each count is multiplied by a weight of the two ranks and the direction.  The sum
+ * over all ranks is 0 if all pairs match.  It is not 0 if one pair differs, because weights are
+ * odd; if several pairs differ, it is 0 only by chance.
  *
- * The sum is made by the announcements (kmod/op/match.c), without a frame of its own: what a rank
- * tells in round k is a sum of the 2^k ranks up to it, and all ranks know the whole at the end.
+ * The announcements (kmod/op/match.c) carry the sum, without frames of its own: round k tells the
+ * sum of the 2^k ranks up to the sender, and in the end every rank knows the whole.
  */
 #ifndef COLL_BALANCE_H
 #define COLL_BALANCE_H
@@ -17,14 +17,14 @@
 #include "core/schedule/schedule.h"
 #include "core/wire/wire.h"
 
-/* Rounds in which the most ranks announce an operation: the next larger power of two. */
+/* Rounds of announcements among the maximum number of ranks. */
 #define COLL_ROUNDS_MAX	10
 
 /**
- * struct coll_balance - what a rank tells in round k
- * @window: sum of the 2^k ranks up to it
- * @rest: sum of as many as are left of the number of ranks when it is divided by 2^k: those are
- *	in no window that the receiver has heard of, or is to hear of
+ * struct coll_balance - the sums that a rank tells in round k
+ * @window: sum of the 2^k ranks up to the sender
+ * @rest: sum of the remaining ranks when the number of ranks is divided by 2^k: those in no
+ *	window that the receiver has received or will receive
  */
 struct coll_balance {
 	u64 window;
@@ -32,9 +32,9 @@ struct coll_balance {
 };
 
 /**
- * struct coll_imbalance - two ranks whose counts differ
- * @from: who sends
- * @to: who receives
+ * struct coll_imbalance - two ranks with different counts
+ * @from: rank that sends
+ * @to: rank that receives
  * @sent: elements that @from has for @to
  * @expected: elements that @to expects
  */
@@ -46,10 +46,10 @@ struct coll_imbalance {
 };
 
 /**
- * coll_signature_paired() - are there counts that only two ranks know?
- * @signature: of a call
+ * coll_signature_paired() - does the operation have counts that only two ranks know?
+ * @signature: signature of the call
  *
- * Return: true: its announcement has the balance in place of count and layout.
+ * Return: true if its announcement carries the balance in place of count and layout.
  */
 static inline bool coll_signature_paired(const struct coll_signature *signature)
 {

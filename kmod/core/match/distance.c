@@ -6,13 +6,13 @@
 static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_DISTANCE_ROUNDS);
 
 /**
- * coll_distance_init() - nothing is known yet
+ * coll_distance_init() - initialise: nothing is known
  * @distance: zeroed memory
  * @rounds: ceil(log2(ranks))
- * @bound: operations that a rank may be ahead of another one
+ * @bound: number of operations that a rank may be ahead of another one
  *
- * What each of @rounds ranks on the way does not tell at once is half of @bound in all, so a rank
- * that waits because of the bound hears in time of those that it waits for.
+ * Each of @rounds ranks on the way may hold back @slack, at most half of @bound in all.  So a
+ * rank that waits because of the bound learns in time that the others have caught up.
  */
 void coll_distance_init(struct coll_distance *distance, u32 rounds, u32 bound)
 {
@@ -21,10 +21,11 @@ void coll_distance_init(struct coll_distance *distance, u32 rounds, u32 bound)
 }
 
 /**
- * coll_distance_least() - the least that some ranks are known to have submitted
- * @distance: what is known
- * @own: how many operations this rank has submitted
- * @round: of the 2^@round ranks up to this one
+ * coll_distance_least() - minimum number of operations that some ranks are known to have
+ *	submitted
+ * @distance: known numbers
+ * @own: number of operations that this rank has submitted
+ * @round: for the 2^@round ranks up to this one
  */
 u64 coll_distance_least(const struct coll_distance *distance, u64 own, u32 round)
 {
@@ -37,10 +38,10 @@ u64 coll_distance_least(const struct coll_distance *distance, u64 own, u32 round
 }
 
 /**
- * coll_distance_receive() - another rank tells what it knows
- * @distance: what is known
- * @round: that rank is 2^@round before this one
- * @count: the least that the 2^@round ranks up to it have submitted
+ * coll_distance_receive() - another rank reports its minimum
+ * @distance: known numbers
+ * @round: the other rank is 2^@round before this one
+ * @count: minimum of the 2^@round ranks up to it
  */
 void coll_distance_receive(struct coll_distance *distance, u32 round, u64 count)
 {
@@ -48,9 +49,9 @@ void coll_distance_receive(struct coll_distance *distance, u32 round, u64 count)
 }
 
 /**
- * coll_distance_due() - is there much more to tell than was told?
- * @distance: what is known
- * @own: how many operations this rank has submitted
+ * coll_distance_due() - has the minimum risen enough to send it at once?
+ * @distance: known numbers
+ * @own: number of operations that this rank has submitted
  */
 bool coll_distance_due(const struct coll_distance *distance, u64 own)
 {

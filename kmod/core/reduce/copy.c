@@ -28,7 +28,7 @@ struct copy_word {
 	u64 bits;
 } __packed;
 
-/* One line of the cache, without reading it, or keeping it there. */
+/* Store one cache line without reading it and without keeping it in the caches. */
 static inline void copy_line(u64 *dst, const struct copy_word *src)
 {
 	u32 i;
@@ -52,19 +52,19 @@ static void copy_lines(void *dst, const void *src, size_t len)
 			copy_line(dst + at, src + at);
 		}
 	}
-	/* Whoever is told of it finds it there. */
+	/* Complete the nontemporal stores before the copy is reported as done. */
 	__asm__ volatile("sfence" : : : "memory");
 }
 #endif
 
 /**
- * coll_copy_nontemporal() - copy past the caches
- * @dst: where to
- * @src: where from; the two do not overlap
+ * coll_copy_nontemporal() - copy with nontemporal stores
+ * @dst: destination
+ * @src: source; the two do not overlap
  * @len: bytes
  *
- * A CPU that copies what is in no cache waits for memory most of the time, and what fetches
- * ahead by itself does so within a page only: so it is done in several places at once.
+ * A CPU that copies data which is in no cache mostly waits for memory, and its prefetcher stays
+ * within a page.  So the copy works in several places at once.
  */
 void coll_copy_nontemporal(void *dst, const void *src, size_t len)
 {

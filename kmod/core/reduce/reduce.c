@@ -31,12 +31,11 @@ size_t coll_type_size(u8 type)
 }
 
 /**
- * coll_reduce_valid() - whether there is such a reduction
+ * coll_reduce_valid() - is there such a reduction?
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  *
- * Return: false for numbers that name nothing and for bitwise operations on
- * floats.
+ * Return: false for unknown numbers, and for bitwise operations on floats.
  */
 bool coll_reduce_valid(u8 type, u8 reduction)
 {
@@ -65,13 +64,13 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features)
 }
 
 /**
- * coll_reduce_for() - which implementation reduces so much
+ * coll_reduce_for() - the implementation for a number of bytes
  * @impl: the best one for the CPU
  * @type: enum collective_type
  * @reduction: enum collective_reduction, valid with @type
- * @bytes: of each operand
+ * @bytes: bytes of each operand
  *
- * Return: that, or one that needs no vector registers.
+ * Return: @impl, or an implementation that needs no FPU registers.
  */
 const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
 					       u8 reduction, size_t bytes)
@@ -105,11 +104,11 @@ void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 }
 
 /**
- * coll_reduce_wide_valid() - whether sums can be kept in a wider type
+ * coll_reduce_wide_valid() - can sums be kept in a wider type?
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  *
- * Return: true for sums and averages of the floats of 16 bits.
+ * Return: true for sums and averages of 16-bit floats.
  */
 bool coll_reduce_wide_valid(u8 type, u8 reduction)
 {
@@ -118,20 +117,20 @@ bool coll_reduce_wide_valid(u8 type, u8 reduction)
 }
 
 /**
- * coll_reduce_wide() - dst[i] = own[i] + in[i], not rounded on the way
+ * coll_reduce_wide() - dst[i] = own[i] + in[i], without intermediate rounding
  * @impl: which implementation
  * @type: COLLECTIVE_FLOAT16 or COLLECTIVE_BFLOAT16
- * @dst: where the results go: exactly @own or @in, if its elements are as large,
- *	or clear of both
- * @dst_wide: results are stored as binary32, else rounded (once) to @type
+ * @dst: destination: exactly @own or @in, if its elements have the same size, or disjoint
+ *	from both
+ * @dst_wide: true if results are stored as binary32, false if they are rounded (once) to
+ *	@type
  * @own: first operands, of @type, at any byte
  * @in: second operands, at any byte
- * @in_wide: the second operands are binary32, else of @type
+ * @in_wide: true if the second operands are binary32, false if they have @type
  * @count: elements
- * @divisor: what the sums are divided by before they are rounded to @type;
- *	0 and 1: nothing
+ * @divisor: what the sums are divided by before they are rounded to @type; 0 and 1: nothing
  *
- * A sum is the same whichever operand comes first, so nobody says which does.
+ * Addition is commutative, so the order of the operands is no argument.
  *
  * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
  */

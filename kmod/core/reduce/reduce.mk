@@ -11,7 +11,7 @@
 # and empty elsewhere.  Machine-dependent flags are given only where
 # COLL_REDUCE_X86 or CONFIG_X86_64 is not empty.
 
-# -fno-trapping-math: nobody reads the exception flags, and loops with float
+# -fno-trapping-math: no code reads the exception flags, and loops with float
 # comparisons become vectors.  It changes no result.
 # -Wno-pass-failed: clang says so when a sanitizer keeps it from making vectors;
 # gcc does not know the warning and does not mind.

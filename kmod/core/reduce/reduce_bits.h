@@ -32,8 +32,8 @@
 #define COLL_F64_ONE	0x3ff0000000000000ULL
 
 /*
- * Operands may begin at any byte (they arrive in socket buffers), and nobody
- * knows what type the user gave the memory.
+ * Operands may begin at any byte (they arrive in socket buffers), and the
+ * type that the user gave the memory is unknown.
  */
 #define COLL_RAW(type)	\
 	typedef type raw_##type __aligned(1) __attribute__((__may_alias__))
@@ -144,7 +144,7 @@ COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
 COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
 
-/* Of a table's row: @n says what is ordered, @w what has just bits. */
+/* A row of the table: @n does what depends on order, @w what depends on bits alone. */
 #define COLL_REDUCE_ROW_BITS(n, w)					\
 	[COLLECTIVE_MIN]	= coll_##n##_min,			\
 	[COLLECTIVE_MAX]	= coll_##n##_max,			\

@@ -90,7 +90,7 @@ static __always_inline f32 coll_f16_widen(u16 bits)
 /*
  * The way back rounds to nearest even: a normal result by adding just under
  * half of its last place (and it may carry up to infinity), a denormal one by
- * adding the float (0.5) whose last place is that of a binary16 denormal.
+ * adding the float (0.5) with the last place of a binary16 denormal.
  */
 static __always_inline u16 coll_f16_narrow(f32 value)
 {

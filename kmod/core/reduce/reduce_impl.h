@@ -233,7 +233,7 @@ COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
 COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #endif
 
-/* The table: @n says what is ordered and divided, @w what has just bits. */
+/* The table: @n does what depends on order and averages, @w what depends on bits alone. */
 #define COLL_REDUCE_ROW(n, w)						\
 	[COLLECTIVE_SUM]	= coll_##w##_sum,			\
 	[COLLECTIVE_PROD]	= coll_##w##_prod,			\

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chain: rank 0 to rank 1 to rank 2, each adding its own to what comes.
+ * The chain: rank 0 to rank 1 to rank 2; each adds its own operand.
  *
- * The elements are reduced in the order of ranks, ((x0 op x1) op x2) and so on,
- * whatever the lanes and the sizes of messages.  That is what a scan needs, and
- * what makes an allreduce reproducible: there, the last rank's result goes on
- * around the ring to all others.  Every rank sends the vector twice (the last
- * two but once), where the ring sends 2 (n - 1) / n of it.
+ * The elements are reduced in the order of ranks, ((x0 op x1) op x2) and so on, whatever the
+ * lanes and message sizes are.  A scan needs that, and it makes an allreduce reproducible: there
+ * the last rank's result goes on around the ring.  Every rank sends the vector twice (the last
+ * two once), whereas the ring sends 2 (n - 1) / n of it.
  *
- * Hazards: the first pass writes what was never sent.  The second overwrites
- * the partial result that was sent in the first; the value that arrives was
- * computed from it, so the next rank has consumed it, byte by byte.
+ * Hazards: the first pass writes memory that was never sent.  The second pass overwrites the
+ * partial result sent in the first; the received value was computed from it, so the next rank has
+ * consumed it, byte by byte.
  */
 #include "core/schedule/schedule.h"
 
@@ -29,7 +28,9 @@ static bool chain_last(const struct coll_plan *plan)
 	return plan->rank + 1 == plan->nranks;
 }
 
-/* Up the chain: what comes is reduced with our own, and goes on as it is stored. */
+/*
+ * Up the chain: received elements are reduced with the own ones and forwarded as they are stored.
+ */
 static void chain_up(const struct coll_plan *plan, struct coll_step *step)
 {
 	if (!chain_last(plan))
@@ -112,18 +113,18 @@ const struct coll_schedule coll_chain_allreduce = {
 };
 
 /*
- * Chains whose partial results are not ours to keep: they go through scratch, and on
- * as they are stored.  Sums that are to be rounded once are wide there; what the
- * first rank sends is its input, and what the last one stores is rounded.
+ * Chains in which partial results go through scratch, and are forwarded as they are stored.  Sums
+ * that are rounded once are wide there: the first rank sends its input, and the last one stores
+ * the rounded result.
  */
 
 /**
- * coll_chain_link() - take from the one before us, reduce with our own, pass on
+ * coll_chain_link() - receive from the previous rank, reduce, send to the next rank
  * @plan: the operation
- * @place: ours in the chain
- * @own: span of our own operand
- * @at: where in scratch the partial result has its place
- * @step: filled in, but for the peers, and where the last one stores the result
+ * @place: position of this rank in the chain
+ * @own: span of the own operand
+ * @at: position of the partial result in scratch
+ * @step: filled in, except for the peers, and for the place of the last rank's result
  */
 void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span own,
 		     struct coll_span at, struct coll_step *step)
@@ -146,7 +147,7 @@ void coll_chain_link(const struct coll_plan *plan, u32 place, struct coll_span o
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
-/* The vector goes through those in the middle. */
+/* The vector goes through the scratch of all ranks but the first and the last. */
 static u64 chain_through(const struct coll_plan *plan, u32 place)
 {
 	if (!place || place + 1 == plan->nranks)
@@ -159,7 +160,7 @@ static u64 chain_scratch(const struct coll_plan *plan)
 	return chain_through(plan, plan->rank);
 }
 
-/* Reduce: the chain begins behind the root and ends with it. */
+/* Reduce: the chain begins after the root and ends at it. */
 static u32 chain_reduce_place(const struct coll_plan *plan)
 {
 	return (plan->rank + plan->nranks - plan->root - 1) % plan->nranks;
@@ -200,7 +201,7 @@ const struct coll_schedule coll_chain_reduce = {
 	.scratch = chain_reduce_scratch,
 };
 
-/* The prefix that arrives is our result, and with our own what the next one wants. */
+/* The received prefix is the result; reduced with the own elements, it goes to the next rank. */
 static void chain_exscan_step(const struct coll_plan *plan, u64 i __maybe_unused,
 			      struct coll_step *step)
 {

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Direct: every pair of ranks for itself.
+ * Direct: each byte goes once, from its source straight to its destination.
  *
- * Each byte goes once, from where it is to where it belongs, over a link made on
- * demand: no rank sends more than it must.  What a root sends to or receives from
- * the others it does one after the other.  Where all exchange with all, round s
- * pairs rank r with rank s - r (modulo n): in each round everybody has one
- * partner, to send to and to receive from, or rests.
+ * Links are made on demand, and no rank sends more than it must.  A root sends to, or receives
+ * from, the other ranks one after the other.  If all ranks exchange with all, round s pairs rank
+ * r with rank s - r (modulo n): each rank has one partner per round, or none.
  *
- * Who works in place sends a copy of its block, and others need not know: a small one
- * copies all blocks at first (they come unasked), a large one swaps round by round.
+ * A rank that works in place sends a copy of its blocks, and other ranks need not know: small
+ * blocks are all saved first (they arrive without a grant), large ones are exchanged round by
+ * round.  Allreduce is a reduce_scatter of chunks and an allgather of the results.  Round k
+ * receives from rank r + k, so a chunk is reduced in the order of the ring, beginning with its
+ * owner; ring and direct give the same result bit by bit.
  *
- * Allreduce is a reduce_scatter of chunks and an allgather of the results.  Round k
- * takes from rank r + k, so that a chunk is reduced in the order of the ring, beginning
- * with its owner: which of the two is used makes no difference, bit by bit.
- *
- * Hazards: nothing is written that is sent; but an allreduce in place overwrites the
- * chunk that its owner was sent by what the owner has computed from it, byte by byte.
+ * Hazards: nothing is written that was sent; but an allreduce in place overwrites a chunk that
+ * its owner was sent with the value that the owner computed from it, byte by byte.
  */
 #include "core/schedule/schedule.h"
 
@@ -41,7 +38,7 @@ static struct coll_span direct_vector(const struct coll_plan *plan, u8 area)
 	return coll_plan_span(plan, coll_plan_vector(plan), area);
 }
 
-/* The others, as a root deals with them. */
+/* The other ranks, in the order in which a root serves them. */
 static u32 direct_other(const struct coll_plan *plan, u32 i)
 {
 	return (plan->root + 1 + i) % plan->nranks;
@@ -64,7 +61,7 @@ static u64 paired_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? plan->nranks : 0;
 }
 
-/* What a root takes comes from the others in turn; nobody else takes anything. */
+/* A root receives from the other ranks in turn; no other rank receives. */
 static u64 gather_last_from(const struct coll_plan *plan, u32 peer)
 {
 	if (!coll_plan_is_root(plan))
@@ -239,7 +236,7 @@ const struct coll_schedule coll_direct_exchange = {
 	.scratch = alltoall_scratch,
 };
 
-/* Is this the first, or the last, of our partners? */
+/* Is the partner of this round the first, or the last? */
 static bool reduce_scatter_edge(const struct coll_plan *plan, u32 round, bool last)
 {
 	u32 edge = last ? plan->nranks - 1 : 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In the order of ranks, for one rank's sake: ((x0 op x1) op x2) and so on.
+ * Reductions in the order of ranks, with the result at one rank: ((x0 op x1) op x2) and so on.
  *
- * The partial results go from rank 0 to the last one, as in a chain, and from there to
- * whose block it is: the root of a reduce, or every rank in turn in a reduce_scatter.
- * So every rank sends the whole input once, and the last one the results.
+ * The partial results go from rank 0 to the last rank, as in a chain, and from there to the owner
+ * of the block: the root of a reduce, or every rank in turn in a reduce_scatter.  Every rank
+ * sends the whole input once, and the last rank also sends the results.
  *
- * Who waits for a result is in the chain too, takes from two ranks in turns, and must
- * not stop the chain until its turn comes: so there is a segment after the other.
+ * A rank that waits for a result is in the chain, too.  It receives from two ranks alternately
+ * and must not stop the chain meanwhile; so the work goes segment by segment.
  *
- * Hazards: what the first rank sends is overwritten, in place, by what was computed
- * from it; all else goes through scratch.
+ * Hazards: the first rank's input is overwritten, in place, by the value computed from it;
+ * everything else goes through scratch.
  */
 #include "core/schedule/schedule.h"
 
@@ -21,7 +21,7 @@ static bool ordered_rooted(const struct coll_plan *plan)
 	return plan->collective == COLLECTIVE_REDUCE;
 }
 
-/* A block's elements on this lane; of a reduce there is one. */
+/* The elements of a block on this lane; a reduce has one block. */
 static struct coll_range ordered_block(const struct coll_plan *plan, u32 owner)
 {
 	return ordered_rooted(plan) ? coll_plan_vector(plan) :
@@ -33,7 +33,7 @@ static u64 ordered_segments(const struct coll_plan *plan)
 	return coll_plan_segments(plan, coll_plan_max_block(plan));
 }
 
-/* How many blocks go through the chain, one after the other. */
+/* Number of blocks that go through the chain, one after the other. */
 static u32 ordered_blocks(const struct coll_plan *plan)
 {
 	return ordered_rooted(plan) ? 1 : plan->nranks;
@@ -54,13 +54,13 @@ static u64 ordered_steps(const struct coll_plan *plan)
 	return plan->nranks > 1 ? 2 * ordered_units(plan) : 0;
 }
 
-/* Is this rank sent something in the chain, or does it send to the next one? */
+/* Does this rank receive in the chain, or send (@sends)? */
 static bool ordered_chained(const struct coll_plan *plan, bool sends)
 {
 	return sends ? plan->rank + 1 < plan->nranks : plan->rank;
 }
 
-/* Is it the last one, that sends the results of a block, or their owner? */
+/* Is this rank the owner of the block, or the last rank, which sends the result (@sends)? */
 static bool ordered_results(const struct coll_plan *plan, u32 owner, bool sends)
 {
 	u32 last = plan->nranks - 1;
@@ -68,7 +68,7 @@ static bool ordered_results(const struct coll_plan *plan, u32 owner, bool sends)
 	return owner != last && plan->rank == (sends ? last : owner);
 }
 
-/* Each turn of the loop is another block, of those that have nothing for this rank. */
+/* Each iteration skips one block in which this rank moves nothing. */
 static u64 ordered_next(const struct coll_plan *plan, u64 i, bool sends)
 {
 	u64 segments = ordered_segments(plan), segment;
@@ -81,7 +81,7 @@ static u64 ordered_next(const struct coll_plan *plan, u64 i, bool sends)
 		bool results = ordered_results(plan, owner, sends);
 		u64 end = coll_plan_segments(plan, ordered_block(plan, owner).count);
 
-		/* Behind the results is the chain's next segment. */
+		/* After the results comes the next segment of the chain. */
 		if (odd && !results) {
 			odd = 0;
 			segment++;
@@ -93,7 +93,7 @@ static u64 ordered_next(const struct coll_plan *plan, u64 i, bool sends)
 	return U64_MAX;
 }
 
-/* The neighbours in the chain, and the last rank for the owner of what is not empty. */
+/* The neighbours in the chain, and the last rank for the owner of a block that is not empty. */
 static bool ordered_has_peer(const struct coll_plan *plan, u32 peer)
 {
 	u32 last = plan->nranks - 1, owner = plan->rank == last ? peer : plan->rank;

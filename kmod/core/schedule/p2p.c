@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages: one rank sends, another receives, and nobody else knows of it.
+ * Messages: one rank sends and one receives; no other rank takes part.
  *
- * One step of the whole vector, on one lane.  As no rank announces a message, its
- * frames say how long it is: what is eager comes in one frame, and for what is not
- * the sender asks for a grant, telling the length.  A receiver that has room for it
- * and no more to say (@varlen) takes any length.
+ * A message is one step with the whole vector, on one lane.  No rank announces it, so its frames
+ * tell its length: an eager message is one frame, and for a larger one the sender requests a
+ * grant, which tells the length.  With @varlen, the receiver accepts any length up to its
+ * capacity.
  *
- * Hazards: nothing is written that is sent.
+ * Hazards: nothing is written that was sent.
  */
 #include "core/schedule/schedule.h"
 

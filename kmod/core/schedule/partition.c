@@ -2,24 +2,23 @@
 #include "core/schedule/partition.h"
 #include "core/wire/wire.h"
 
-/* Below this many bytes a lane costs more than it gains. */
+/* Minimum part of an operation that is worth a lane, in bytes. */
 #define COLL_LANE_MIN		(256 * 1024ULL)
 
 #define COLL_CUT_PAGE		4096
 
-/* How much longer than the others a chunk may be: one such part of them. */
+/* The first chunk may be longer than the others by this fraction of them. */
 #define COLL_CUT_UNEVEN		32
 
 /**
  * coll_partition_piece() - one of several nearly equal pieces
- * @count: elements to cut
+ * @count: number of elements to cut
  * @size: bytes of an element, a power of two up to 64
- * @pieces: how many pieces, not 0
- * @index: which one, below @pieces
+ * @pieces: number of pieces, not 0
+ * @index: number of the piece
  *
- * Pieces are cut at multiples of a page where they are several pages long, of
- * a cache line where they are several lines, and of an element otherwise; the
- * last ones may be shorter or empty.
+ * Pieces are cut at multiples of a page if they are several pages long, of a cache line if they
+ * are several lines long, and of an element otherwise.  The last pieces may be shorter or empty.
  *
  * Return: the elements of piece @index.
  */
@@ -50,11 +49,11 @@ struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 i
 }
 
 /*
- * Of how many bytes all chunks but the first one are; 0: as coll_partition_piece() cuts them.
+ * Size in bytes of all chunks but the first; 0: cut as coll_partition_piece() does.
  *
- * A packet costs as much as moving some ten thousand bytes, and a round number of bytes with a
- * header is a little more than so many packets hold.  That little goes to the first chunk,
- * if it is not much of a chunk even for all the others.
+ * A packet costs as much as moving some ten thousand bytes, and a round number of bytes plus a
+ * header is slightly more than a whole number of packets.  The excess goes to the first chunk, if
+ * the excess of all chunks together is a small part of one.
  */
 static u64 partition_packets(u64 bytes, u32 chunks)
 {
@@ -69,15 +68,15 @@ static u64 partition_packets(u64 bytes, u32 chunks)
 }
 
 /**
- * coll_partition_chunk() - one of several nearly equal pieces, to be sent one by one
- * @count: elements to cut
+ * coll_partition_chunk() - one of several nearly equal pieces that are sent one by one
+ * @count: number of elements to cut
  * @size: bytes of an element, a power of two up to 64
- * @chunks: how many pieces, not 0
- * @index: which one, below @chunks
- * @same_host: between ranks of one host
+ * @chunks: number of pieces, not 0
+ * @index: number of the piece
+ * @same_host: true if all ranks are on one host
  *
- * As coll_partition_piece() cuts them, or, on one host, so that each fills packets: cut at
- * multiples of a cache line.  No piece is longer than the first one.
+ * Cut as coll_partition_piece() does, or, on one host, at multiples of a cache line so that each
+ * piece fills packets.  No piece is longer than the first one.
  *
  * Return: the elements of piece @index.
  */
@@ -90,7 +89,7 @@ struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 i
 	if (!bytes)
 		return coll_partition_piece(count, size, chunks, index);
 
-	/* What is not a line is the last one's. */
+	/* The part of a cache line at the end goes to the last chunk. */
 	each = div_u64(bytes, size);
 	tail = count & (COLL_CUT_LINE / size - 1);
 	first = count - tail - each * (chunks - 1);
@@ -103,11 +102,11 @@ struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 i
 }
 
 /**
- * coll_partition_lanes() - how many of a group's lanes an operation uses
+ * coll_partition_lanes() - number of lanes that an operation uses
  * @bytes: size of the operation
- * @lanes: lanes that the group has
+ * @lanes: number of lanes of the group
  *
- * Return: 1 .. @lanes, always the first ones.
+ * Return: 1 .. @lanes, always the first lanes.
  */
 u32 coll_partition_lanes(u64 bytes, u32 lanes)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How an operation's elements are cut: first into lanes, then into chunks.
+ * How the elements of an operation are cut: first into lanes, then into chunks.
  *
- * Both cuts are pure functions of numbers that are the same on every rank, so
- * nobody has to tell anybody.  Large pieces are cut at page multiples, so that
- * a chunk of a page-aligned buffer is sent as whole pages; on one host chunks fill
- * packets instead, where that is possible.
+ * Both cuts are pure functions of numbers that are equal on every rank, so no rank has to tell
+ * them.  Large pieces are cut at multiples of a page, so that a chunk of a page-aligned buffer is
+ * sent as whole pages.  On one host, chunks fill packets instead, if possible.
  */
 #ifndef COLL_PARTITION_H
 #define COLL_PARTITION_H
@@ -13,9 +12,9 @@
 #include "core/env.h"
 
 /**
- * struct coll_range - some consecutive elements
+ * struct coll_range - consecutive elements
  * @first: index of the first one
- * @count: how many, may be 0
+ * @count: number of elements; may be 0
  */
 struct coll_range {
 	u64 first;

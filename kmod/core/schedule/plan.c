@@ -22,7 +22,7 @@ bool coll_plan_reduces(const struct coll_plan *plan)
  * coll_plan_wide() - are sums passed on wider than their operands?
  * @plan: the operation
  *
- * Return: true when that is asked for and makes a difference.
+ * Return: true if that is asked for and makes a difference.
  */
 bool coll_plan_wide(const struct coll_plan *plan)
 {
@@ -31,10 +31,10 @@ bool coll_plan_wide(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_total() - what decides whether an operation is small
+ * coll_plan_total() - the size that decides whether an operation is small
  * @plan: the operation
  *
- * Return: elements of the vector or of a block; of an allgather, of all blocks.
+ * Return: elements of the vector or of a block; for an allgather, of all blocks.
  */
 u64 coll_plan_total(const struct coll_plan *plan)
 {
@@ -44,10 +44,10 @@ u64 coll_plan_total(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_result() - how large a rank's result is
+ * coll_plan_result() - size of a rank's result
  * @plan: the operation
  *
- * Return: bytes; of who has none, any.
+ * Return: bytes; any number for a rank without a result.
  */
 u64 coll_plan_result(const struct coll_plan *plan)
 {
@@ -62,7 +62,7 @@ u64 coll_plan_result(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_scratch_elem_size() - bytes of an element that goes through scratch
+ * coll_plan_scratch_elem_size() - bytes of an element in scratch
  * @plan: the operation
  */
 u32 coll_plan_scratch_elem_size(const struct coll_plan *plan)
@@ -71,9 +71,9 @@ u32 coll_plan_scratch_elem_size(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_segments() - in how many segments something goes through scratch
+ * coll_plan_segments() - number of segments in which elements go through scratch
  * @plan: the operation
- * @count: elements of it, or of the longest of its kind
+ * @count: number of elements; for places of equal size, of the longest block
  */
 u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
 {
@@ -82,12 +82,12 @@ u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
 }
 
 /**
- * coll_plan_segment() - one of them
+ * coll_plan_segment() - one segment
  * @plan: the operation
- * @range: what is cut
- * @index: which segment
+ * @range: the elements that are cut into segments
+ * @index: number of the segment
  *
- * Return: elements; none, if there are no more.
+ * Return: its elements; none if there are fewer segments.
  */
 struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
 				    u64 index)
@@ -102,12 +102,12 @@ struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_ra
 }
 
 /**
- * coll_plan_scratch_slot() - where in scratch something has its place
+ * coll_plan_scratch_slot() - position of a segment in scratch
  * @plan: the operation
- * @count: elements of the longest of its kind
- * @index: of those that go through scratch before it
+ * @count: elements of the longest block
+ * @index: number of segments that go through scratch before it
  *
- * Return: a span of no bytes yet.
+ * Return: a span without length.
  */
 struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count, u64 index)
 {
@@ -119,19 +119,19 @@ struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count,
 }
 
 /**
- * coll_plan_first() - where a block begins
+ * coll_plan_first() - first element of a block
  * @plan: the operation
- * @first: its @send_first or @recv_first
- * @block: which one; @nranks: where the last one ends
+ * @first: @send_first or @recv_first of the plan
+ * @block: number of the block; @nranks: the end of the last block
  *
- * Return: elements.
+ * Return: index of the element.
  */
 u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block)
 {
 	return first ? first[block] : block * plan->count;
 }
 
-/* What this lane carries of some elements. */
+/* The part of some elements that this lane carries. */
 static struct coll_range plan_piece(const struct coll_plan *plan, u64 from, u64 count)
 {
 	u32 lanes = coll_partition_lanes(count * plan->size, plan->nlanes);
@@ -144,10 +144,10 @@ static struct coll_range plan_piece(const struct coll_plan *plan, u64 from, u64 
 }
 
 /**
- * coll_plan_block() - what this lane carries of a block
+ * coll_plan_block() - the part of a block that this lane carries
  * @plan: the operation
- * @first: where the blocks begin: its @send_first or @recv_first
- * @block: which one
+ * @first: @send_first or @recv_first of the plan
+ * @block: number of the block
  *
  * Return: elements, counted from the beginning of block 0.
  */
@@ -159,10 +159,10 @@ struct coll_range coll_plan_block(const struct coll_plan *plan, const u64 *first
 }
 
 /**
- * coll_plan_single() - what this lane carries of a block that is alone
+ * coll_plan_single() - the part that this lane carries of a block in a buffer of its own
  * @plan: the operation
- * @first: where the blocks begin where they are all
- * @block: which one
+ * @first: @send_first or @recv_first of the plan
+ * @block: number of the block
  *
  * Return: elements, counted from the beginning of the block.
  */
@@ -173,7 +173,7 @@ struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *firs
 }
 
 /**
- * coll_plan_vector() - what this lane carries of the vector
+ * coll_plan_vector() - the part of the vector that this lane carries
  * @plan: the operation
  *
  * Return: elements.
@@ -184,9 +184,9 @@ struct coll_range coll_plan_vector(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_chunk() - what this lane carries of the vector, cut into one chunk a rank
+ * coll_plan_chunk() - one chunk of this lane's part of the vector, which has one chunk per rank
  * @plan: the operation
- * @index: which chunk
+ * @index: number of the chunk
  *
  * Return: elements.
  */
@@ -201,10 +201,10 @@ struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
 }
 
 /**
- * coll_plan_max_block() - the most that this lane carries of a block
- * @plan: an operation whose blocks all ranks know
+ * coll_plan_max_block() - length of the longest part of a block on this lane
+ * @plan: an operation with blocks that all ranks know
  *
- * Return: elements; if blocks differ, not less than it is.
+ * Return: elements; if the blocks differ, an upper bound.
  */
 u64 coll_plan_max_block(const struct coll_plan *plan)
 {
@@ -222,11 +222,11 @@ static u64 blocks_longest(const struct coll_plan *plan, const u64 *first)
 }
 
 /**
- * coll_plan_lanes() - how many lanes have a part of it on this rank
+ * coll_plan_lanes() - number of lanes that carry a part of the operation on this rank
  * @plan: the operation
  *
- * Return: at least 1: the first ones; but a message has any one.  What tells its
- * length has one, whose frames tell all of it.
+ * Return: at least 1: the first lanes; for a message, any one lane.  An operation that tells its
+ * length uses one lane, because all of its frames tell that length.
  */
 u32 coll_plan_lanes(const struct coll_plan *plan)
 {
@@ -239,9 +239,9 @@ u32 coll_plan_lanes(const struct coll_plan *plan)
 }
 
 /**
- * coll_plan_before() - bytes of the input before a block of it
+ * coll_plan_before() - bytes of the input before a block
  * @plan: the operation
- * @block: which one
+ * @block: number of the block
  */
 u64 coll_plan_before(const struct coll_plan *plan, u32 block)
 {
@@ -253,8 +253,6 @@ u64 coll_plan_before(const struct coll_plan *plan, u32 block)
  * @plan: the operation
  * @range: the elements
  * @area: enum coll_area
- *
- * Return: the span.
  */
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area)
@@ -267,10 +265,10 @@ struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range 
 }
 
 /**
- * coll_plan_local_copy() - some of the input is some of the result
+ * coll_plan_local_copy() - copy a part of the input to the result
  * @plan: the operation
  * @from: elements of COLL_AREA_SEND
- * @to: as many of COLL_AREA_RECV
+ * @to: the same number of elements of COLL_AREA_RECV
  * @local: filled in
  */
 void coll_plan_local_copy(const struct coll_plan *plan, struct coll_range from,
@@ -282,7 +280,7 @@ void coll_plan_local_copy(const struct coll_plan *plan, struct coll_range from,
 }
 
 /**
- * coll_plan_moves() - is there anything to send on this lane?
+ * coll_plan_moves() - does this lane send anything?
  * @plan: an operation that has elements
  */
 bool coll_plan_moves(const struct coll_plan *plan)
@@ -292,7 +290,7 @@ bool coll_plan_moves(const struct coll_plan *plan)
 }
 
 /**
- * coll_local_alone() - of one rank, the result is the input: all of it
+ * coll_local_alone() - local copy of a group of one rank: all of the input
  * @plan: the operation
  * @local: filled in
  */
@@ -303,7 +301,7 @@ void coll_local_alone(const struct coll_plan *plan, struct coll_local_copy *loca
 }
 
 /**
- * coll_local_first() - of the first rank, the result is the input
+ * coll_local_first() - local copy of a scan: the first rank's result is its input
  * @plan: the operation
  * @local: filled in
  */
@@ -314,7 +312,7 @@ void coll_local_first(const struct coll_plan *plan, struct coll_local_copy *loca
 }
 
 /**
- * coll_local_root() - what the root sends to all is its own result too
+ * coll_local_root() - local copy of a broadcast: the root's result is its input
  * @plan: the operation
  * @local: filled in
  */

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring: everybody sends to the next rank and receives from the previous.
+ * The ring: each rank sends to the next rank and receives from the previous one.
  *
- * Allreduce cuts the elements into as many chunks as there are ranks.  In step
- * s rank r sends chunk r - s and receives chunk r - s - 1 (modulo n).  In the
- * first n - 1 steps what arrives is reduced with our own: each chunk goes once
- * around and collects every rank's part.  After them rank r holds the finished
- * chunk r + 1, and n - 1 more steps carry the finished chunks around.  Every
- * rank sends 2 (n - 1) / n of the data, which is the least possible.
+ * Allreduce cuts the elements into as many chunks as there are ranks.  In step s rank r sends
+ * chunk r - s and receives chunk r - s - 1 (modulo n).  In the first n - 1 steps the received
+ * chunk is reduced with the own one, so each chunk goes around once and collects every rank's
+ * part.  Then rank r holds the finished chunk r + 1, and n - 1 more steps carry the finished
+ * chunks around.  Every rank sends 2 (n - 1) / n of the data, the minimum.  Step s > 0 sends the
+ * chunk that step s - 1 receives, with cut-through.
  *
- * What is sent in step s > 0 is what step s - 1 receives, so it is forwarded as
- * it comes, without waiting for the end of a step.
- *
- * Hazards: the reducing steps write chunks that we have not sent.  The
- * gathering steps overwrite, in place, the partial sum that we sent n - 1 steps
- * earlier; the finished value that arrives there was computed from it, so our
- * neighbour has consumed it, byte by byte.
+ * Hazards: the reducing steps write chunks that this rank has not sent.  The gathering steps
+ * overwrite, in place, the partial sum sent n - 1 steps earlier; the finished value was computed
+ * from it, so the next rank has consumed it, byte by byte.
  */
 #include "core/schedule/schedule.h"
 
@@ -77,8 +73,8 @@ const struct coll_schedule coll_ring_allreduce = {
 };
 
 /*
- * A signal that has come s + 1 times has come from the s + 1 ranks behind us:
- * after n - 1 of them everybody has arrived.
+ * A signal that has made s + 1 hops came from the s + 1 ranks before this one.  After n - 1 hops
+ * all ranks have entered the barrier.
  */
 static u64 ring_barrier_steps(const struct coll_plan *plan)
 {
@@ -105,8 +101,8 @@ const struct coll_schedule coll_ring_barrier = {
 };
 
 /*
- * Broadcast: the vector goes once around, from the root to the rank before it.
- * Every rank but the last sends it once, and forwards it as it comes.
+ * Broadcast: the vector goes around once, from the root to the rank before it.  Every rank but
+ * the last sends it once, with cut-through.
  */
 static u64 ring_broadcast_steps(const struct coll_plan *plan)
 {
@@ -141,8 +137,8 @@ const struct coll_schedule coll_ring_broadcast = {
 };
 
 /*
- * Allgather: in step s rank r sends block r - s, its own first, and receives
- * block r - s - 1.  Every rank sends n - 1 blocks, which is the least possible.
+ * Allgather: in step s rank r sends block r - s, its own first, and receives block r - s - 1.
+ * Every rank sends n - 1 blocks, the minimum.
  */
 static u64 ring_allgather_steps(const struct coll_plan *plan)
 {
@@ -189,9 +185,9 @@ const struct coll_schedule coll_ring_allgather = {
 };
 
 /*
- * Reductions through scratch.  In round s of n - 1 what arrives is reduced with our
- * own; all but the last round store it in scratch, from where the next one sends it,
- * and all rounds are gone through for one segment after the other.
+ * Reductions through scratch.  In each of n - 1 rounds the received elements are reduced with the
+ * own ones.  All but the last round store them in scratch, from where the next round sends them.
+ * All rounds of one segment come before those of the next segment.
  */
 static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
 		       struct coll_range out, struct coll_range in, struct coll_step *step)
@@ -226,9 +222,9 @@ static void ring_round(const struct coll_plan *plan, u64 longest, u64 i,
 }
 
 /*
- * The first step from @i on in which the block, as many back as its round and @first more, has
- * elements in the segment.  Later segments have no more of any block, so that one look
- * at each block is enough.
+ * The first step from @i on in which the block has elements in the segment; the block is that of
+ * its round plus @first.  Later segments have no more elements of any block than earlier ones, so
+ * one look at each block is enough.
  */
 static u64 ring_next_round(const struct coll_plan *plan, u64 i, u32 first,
 			   struct coll_range (*block)(const struct coll_plan *plan, u32 back))
@@ -247,7 +243,7 @@ static u64 ring_next_round(const struct coll_plan *plan, u64 i, u32 first,
 	return U64_MAX;
 }
 
-/* Every round stores one segment of one of them, but the last. */
+/* Every round but the last stores one segment. */
 static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
 {
 	u64 places = coll_plan_segments(plan, longest) * (plan->nranks - 2);
@@ -256,8 +252,8 @@ static u64 ring_scratch(const struct coll_plan *plan, u64 longest)
 }
 
 /*
- * Reduce_scatter: in round s rank r sends block r - 1 - s and receives block r - 2 - s,
- * at last its own, which no other one has had from it.
+ * Reduce_scatter: in round s rank r sends block r - 1 - s and receives block r - 2 - s.  The last
+ * block received is its own, which it has sent to no rank.
  */
 static u64 ring_reduce_scatter_steps(const struct coll_plan *plan)
 {
@@ -326,8 +322,8 @@ static u64 ring_allreduce_wide_steps(const struct coll_plan *plan)
 }
 
 /*
- * Allreduce of wide sums: the chunks are reduced in segments, the last round rounds
- * them, and what is carried around then is as in any allreduce.
+ * Allreduce of wide sums: the chunks are reduced in segments, and the last round rounds them.
+ * The finished chunks go around as in any allreduce.
  */
 static void ring_allreduce_wide_step(const struct coll_plan *plan, u64 i,
 				     struct coll_step *step)

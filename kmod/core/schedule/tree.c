@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Trees and doubling: few steps, for what is small.
+ * Trees and doubling: few steps, for small payloads.
  *
- * Barrier: in round k rank r signals rank r + 2^k, which has then heard, itself or
- * through others, of the 2^(k + 1) ranks behind it (dissemination).  Where their number is
- * a power of two it signals rank r xor 2^k, which does the same in turn, so that what each
- * sends acknowledges what it has got.
+ * Barrier (dissemination): in round k rank r signals rank r + 2^k, which has then heard, directly
+ * or through others, of the 2^(k + 1) ranks before it.  If the number of ranks is a power of two,
+ * rank r exchanges with rank r xor 2^k, so that each signal acknowledges the other.
  *
- * Broadcast: who has the vector passes it on to the ranks 2^k, ... 4, 2, 1 further
- * (counted from the root) that are in nobody else's care: a binomial tree.  Reduce
- * goes the same way back.
+ * Broadcast: a rank that has the vector sends it to the ranks 2^k, ... 4, 2, 1 after it, counted
+ * from the root: a binomial tree.  Reduce goes the same way back.
  *
- * Allreduce: in round k the ranks r and r xor 2^k exchange what they have, each then
- * has the reduction of 2^(k + 1) ranks.  Both take the lower ranks' operand first, so
- * all have the same to the last bit.  Of n ranks that are no power of two, the first
- * 2 (n - 2^k) are paired before: the odd one acts for both, and tells the other.
+ * Allreduce: in round k the ranks r and r xor 2^k exchange their partial results; each then has
+ * the reduction of 2^(k + 1) ranks.  Both take the lower ranks' operand first, so all ranks have
+ * the same result to the last bit.  If n is no power of two, the first 2 (n - 2^k) ranks are
+ * paired first: the odd rank acts for both, and sends the result to the other.
  *
- * Scan: in round k rank r sends the reduction of the up to 2^k ranks that end with it
- * to rank r + 2^k.  An exclusive one first moves everything one rank further.
+ * Scan: in round k rank r sends the reduction of the up to 2^k ranks that end with it to rank r +
+ * 2^k.  An exclusive scan first moves everything by one rank.  Allgather: in round k rank r sends
+ * its block and those after it, up to 2^k, to rank r - 2^k.
  *
- * Allgather: in round k rank r sends the up to 2^k blocks that it has, its own and
- * those after it, to rank r - 2^k.
+ * Allreduce and allgather tell the length of each step.  Because every rank's result depends on
+ * every other rank's call, they need no announcement.
  *
- * Allreduce and allgather say how long each step is: as what a rank has received in the
- * end depends on every other one's call, they need not be announced.
- *
- * Hazards: all but barrier and broadcast are small and sent by copy, but the copy is
- * made when the socket takes it, and receiving must not wait for that.  So nothing is
- * written that is sent: what each round makes has a place of its own in scratch, and
- * who works in place sends a copy of the input.
+ * Hazards: all but barrier and broadcast are small and sent by copy.  But the copy is made when
+ * the socket takes it, and receiving must not wait for that.  So nothing is written that was
+ * sent: each round has its own place in scratch, and in place a copy of the input is sent.
  */
 #include "core/schedule/schedule.h"
 
-/* Rounds of doubling until @n are reached. */
+/* Rounds of doubling until @n ranks are reached. */
 static u32 rounds(u32 n)
 {
 	return n > 1 ? 32 - __builtin_clz(n - 1) : 0;
 }
 
-/* Ranks beyond the largest power of two. */
+/* Number of ranks beyond the largest power of two. */
 static u32 doubling_extra(const struct coll_plan *plan)
 {
 	u32 n = plan->nranks, k = rounds(n);
@@ -46,7 +41,7 @@ static u32 doubling_extra(const struct coll_plan *plan)
 	return (1U << k) == n ? 0 : n - (1U << (k - 1));
 }
 
-/* With whom the one that acts for us exchanges in round @k. */
+/* Partner in round @k of this rank, or of the rank that acts for it. */
 static u32 doubling_partner(const struct coll_plan *plan, u32 k)
 {
 	u32 extra = doubling_extra(plan);
@@ -122,7 +117,7 @@ static struct coll_span tree_vector(const struct coll_plan *plan, u8 area)
 	return coll_plan_span(plan, coll_plan_vector(plan), area);
 }
 
-/* A place in scratch, of the size of the vector. */
+/* A place in scratch with the size of the vector. */
 static struct coll_span tree_slot(const struct coll_plan *plan, u32 place)
 {
 	u64 len = coll_plan_vector(plan).count * plan->size;
@@ -130,7 +125,7 @@ static struct coll_span tree_slot(const struct coll_plan *plan, u32 place)
 	return (struct coll_span){ .area = COLL_AREA_SCRATCH, .off = place * len, .len = len };
 }
 
-/* What we contribute: the first place in scratch has a copy of what is overwritten. */
+/* The input; in place, its copy at the first place in scratch. */
 static struct coll_span tree_input(const struct coll_plan *plan)
 {
 	return plan->in_place ? tree_slot(plan, 0) : tree_vector(plan, COLL_AREA_SEND);
@@ -207,7 +202,7 @@ static u64 tree_allreduce_steps(const struct coll_plan *plan)
 	return doubling_rounds(plan) + (doubling_extra(plan) ? 2 : 0);
 }
 
-/* The @made-th partial result, 0: our input; the one of the last round is the result. */
+/* Partial result number @made; 0: the input; that of the last round is the result. */
 static struct coll_span doubling_partial(const struct coll_plan *plan, u32 made, u32 all)
 {
 	if (!made)
@@ -216,13 +211,13 @@ static struct coll_span doubling_partial(const struct coll_plan *plan, u32 made,
 			     tree_slot(plan, made - !plan->in_place);
 }
 
-/* For what is neither our input, unless there is a copy, nor the result. */
+/* Scratch for all partial results but the input, unless it is copied, and the result. */
 static u64 doubling_scratch(const struct coll_plan *plan, u32 all)
 {
 	return coll_plan_moves(plan) ? tree_slot(plan, max(all, 1U) - !plan->in_place).off : 0;
 }
 
-/* One acts for two. */
+/* Is this rank one of a pair, of which one acts for both? */
 static bool doubling_paired(const struct coll_plan *plan)
 {
 	return plan->rank < 2 * doubling_extra(plan);
@@ -280,7 +275,7 @@ const struct coll_schedule coll_tree_allreduce = {
 	.scratch = tree_allreduce_scratch,
 };
 
-/* In so many rounds somebody is far enough before @place to send to it. */
+/* Number of rounds in which a rank before @place sends to it. */
 static u32 scan_receives(u32 place)
 {
 	return rounds(place + 1);
@@ -327,7 +322,7 @@ static u64 tree_exscan_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks - 1) : 0;
 }
 
-/* The same, where the place before us is ours, and what came from there our input. */
+/* The same for an exclusive scan, after everything has moved by one rank. */
 static u32 exscan_receives(const struct coll_plan *plan)
 {
 	return plan->rank ? 1 + scan_receives(plan->rank - 1) : 0;
@@ -369,7 +364,7 @@ static u64 tree_allgather_steps(const struct coll_plan *plan)
 	return coll_plan_total(plan) ? 3 * rounds(plan->nranks) : 0;
 }
 
-/* The blocks @first .. @end - 1 of the result, all on one lane. */
+/* Blocks @first .. @end - 1 of the result, all on one lane. */
 static struct coll_span tree_blocks(const struct coll_plan *plan, u32 first, u32 end)
 {
 	u64 from = coll_plan_first(plan, plan->recv_first, first);
@@ -382,8 +377,8 @@ static struct coll_span tree_blocks(const struct coll_plan *plan, u32 first, u32
 }
 
 /*
- * The blocks that rank @owner sends in a round: its own, those after it, and those
- * from the first one on.
+ * The blocks that rank @owner sends in a round: its own, those after it, and after a wrap those
+ * from the first block on.
  */
 static struct coll_span tree_gathered(const struct coll_plan *plan, u32 owner, u32 blocks,
 				      u32 part)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lengths that only the root knows: from it to each rank, in messages.
+ * Lengths that only the root knows: it sends to each rank, as in messages (p2p.c).
  *
- * Each of the others has one step, that takes what comes as far as it has room, and
- * is told how long it is by the frames themselves: as in p2p.c.  All goes on
- * one lane, for two could not tell one length.  So the root of a broadcast sends
- * all of it n - 1 times, to one rank after the other, and what is not eager costs a
- * round trip of each.
+ * Each other rank has one step.  It receives as much as it has capacity for, and the frames tell
+ * the length.  There is one lane, because two lanes could not tell one length.  The root of a
+ * broadcast sends everything n - 1 times, to one rank after the other; a payload that is not
+ * eager costs one round trip per rank.
  *
- * Hazards: nothing is written that is sent.
+ * Hazards: nothing is written that was sent.
  */
 #include "core/schedule/schedule.h"
 
@@ -17,7 +16,7 @@ static struct coll_range varlen_all(const struct coll_plan *plan)
 	return (struct coll_range){ .count = plan->count };
 }
 
-/* A rank's block where there are all of them: at the root of a scatter. */
+/* The block of a rank in the root's input of a scatter. */
 static struct coll_range varlen_block(const struct coll_plan *plan, u32 rank)
 {
 	u64 first = coll_plan_first(plan, plan->send_first, rank);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What should be the same on several ranks, as one number that can be compared. */
+/* Digest of a list of numbers, for lists that must be equal on several ranks. */
 #ifndef COLL_FNV_H
 #define COLL_FNV_H
 
 #include "core/env.h"
 
 /**
- * coll_fnv() - a number for a list of numbers
+ * coll_fnv() - digest of a list of numbers
  * @words: the list
- * @n: how many
+ * @n: number of words
  *
- * FNV-1a: ranks whose lists differ by mistake find out.
+ * FNV-1a: finds lists that differ by mistake, not by intent.
  *
- * Return: the number, never 0, which stands for no list.
+ * Return: the digest, never 0; 0 stands for no list.
  */
 static inline u64 coll_fnv(const u64 *words, u32 n)
 {
-	/* The prime, and what so many bytes of 0 come to. */
+	/* The FNV prime, and its powers: the multipliers for so many zero bytes. */
 	static const u64 power[] = {
 		0x1ULL, 0x100000001b3ULL, 0x366000002e329ULL,
 		0x8a97b0004e7feabULL, 0x9ffaac085635bc91ULL, 0xcaee32a7d4f6a63ULL,

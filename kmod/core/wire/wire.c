@@ -85,7 +85,7 @@ struct data_wire {
 static_assert(sizeof(struct hello_wire) == COLL_HELLO_SIZE);
 static_assert(sizeof(struct control_wire) == COLL_CONTROL_SIZE);
 static_assert(sizeof(struct data_wire) == COLL_DATA_SIZE);
-/* Of a signature: what has fewer bits on the wire. */
+/* Fields of a signature that have fewer bits on the wire. */
 static_assert(COLLECTIVE_F_ALL <= U16_MAX);
 static_assert(COLLECTIVE_RANKS_MAX <= U16_MAX);
 
@@ -98,10 +98,10 @@ static bool all_zero(const u8 *p, size_t len)
 }
 
 /**
- * coll_wire_incarnation() - the short form of a group's id
- * @id: as given to JOIN
+ * coll_wire_incarnation() - short form of a group's id
+ * @id: id given to JOIN
  *
- * Return: the number that every frame carries.
+ * Return: the incarnation, which every frame carries.
  */
 u32 coll_wire_incarnation(u64 id)
 {
@@ -109,10 +109,10 @@ u32 coll_wire_incarnation(u64 id)
 }
 
 /**
- * coll_signature_digest() - what all ranks must agree on, as a number
- * @signature: it
+ * coll_signature_digest() - digest of a signature
+ * @signature: the signature
  *
- * Return: the number, never 0.
+ * Return: the digest, never 0.
  */
 u64 coll_signature_digest(const struct coll_signature *signature)
 {
@@ -128,7 +128,7 @@ u64 coll_signature_digest(const struct coll_signature *signature)
 /**
  * coll_wire_put_hello() - write a HELLO
  * @buf: COLL_HELLO_SIZE bytes
- * @hello: what to say
+ * @hello: its contents
  */
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
 {
@@ -157,7 +157,7 @@ void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello)
 /**
  * coll_wire_put_confirm() - write the confirmation of a call
  * @buf: COLL_HELLO_SIZE bytes
- * @call: the call, as it was written
+ * @call: the call as it was sent
  * @proof: COLL_PROOF_SIZE bytes
  */
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof)
@@ -173,10 +173,10 @@ void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof)
 /**
  * coll_wire_put_refusal() - write the answer that refuses a call
  * @buf: COLL_HELLO_SIZE bytes
- * @call: the call, as it came; may be one that coll_wire_get_hello() refuses
+ * @call: the call as received; it may be one that coll_wire_get_hello() rejects
  * @error: a positive errno
  *
- * It tells the caller nothing but @error that the call does not say.
+ * Apart from @error, the answer contains only bytes of the call.
  */
 void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 {
@@ -188,7 +188,7 @@ void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 	memcpy(buf, &w, sizeof(w));
 }
 
-/* A proof belongs to a nonce, and to who has seen the other side's. */
+/* A proof needs a nonce, and is sent only by a rank that has the other side's nonce. */
 static bool hello_proves(const struct hello_wire *w)
 {
 	bool proof = !all_zero(w->proof, sizeof(w->proof));
@@ -201,11 +201,11 @@ static bool hello_proves(const struct hello_wire *w)
 
 /**
  * coll_wire_get_hello() - read a HELLO
- * @buf: COLL_HELLO_SIZE bytes from a stranger
- * @hello: filled in; ranks and lanes are in range, the rest is as it came
+ * @buf: COLL_HELLO_SIZE bytes from an unauthenticated peer
+ * @hello: filled in; ranks and lanes are in range, other fields are as received
  *
- * Return: 0, -EOPNOTSUPP when the sender's host has the other byte order, or -EPROTO
- * when it is not a HELLO of this version.
+ * Return: 0, -EOPNOTSUPP if the sender's host has the other byte order, or -EPROTO if it is no
+ * HELLO of this version.
  */
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 {
@@ -250,8 +250,8 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 /**
  * coll_wire_put_control() - write a control frame
  * @buf: COLL_CONTROL_SIZE bytes
- * @control: what to say
- * @incarnation: of the group
+ * @control: its contents
+ * @incarnation: incarnation of the group
  */
 void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation)
 {
@@ -318,9 +318,9 @@ static bool cause_valid(const struct coll_reason *cause)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, cause, and the rank and the number of an
- *	EVIDENCE are in range, the rest is as it came
- * @incarnation: of the group
+ * @control: filled in; kind, signature, cause, and the rank and number of an EVIDENCE are
+ *	in range, other fields are as received
+ * @incarnation: incarnation of the group
  *
  * Return: 0 or -EPROTO.
  */
@@ -393,7 +393,7 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
  * coll_wire_put_data() - write the header of a data frame
  * @buf: COLL_DATA_SIZE bytes
  * @data: the header
- * @incarnation: of the group
+ * @incarnation: incarnation of the group
  */
 void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation)
 {
@@ -416,8 +416,8 @@ void coll_wire_put_data(u8 *buf, const struct coll_data *data, u32 incarnation)
 /**
  * coll_wire_get_data() - read the header of a data frame
  * @buf: COLL_DATA_SIZE bytes from a peer
- * @data: filled in; the length is in range, the rest is as it came
- * @incarnation: of the group
+ * @data: filled in; the length is in range, other fields are as received
+ * @incarnation: incarnation of the group
  *
  * Return: 0 or -EPROTO.
  */

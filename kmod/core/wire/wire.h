@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is on the wire; Documentation/wire.rst is the prose.
+ * The wire format.  Documentation/wire.rst describes the protocol.
  *
- * Three kinds of fixed-size frames, all little-endian but for the magic number of a HELLO, which
- * tells the byte order of the sender's host: HELLO (call, answer and
- * confirmation, first on every connection), control frames, and the headers of data frames.
- * A frame is read into its host form by a function that refuses what no honest
- * peer sends; nothing else looks at the bytes.
+ * There are three kinds of fixed-size frames: HELLO (call, answer and confirmation, first on
+ * every connection), control frames, and the headers of data frames.  All fields are
+ * little-endian, except the magic number of a HELLO, which tells the byte order of the sender's
+ * host.  One function per kind reads a frame into its host form and rejects frames that no
+ * correct peer sends; no other code looks at the bytes.
  */
 #ifndef COLL_WIRE_H
 #define COLL_WIRE_H
@@ -21,10 +21,10 @@
 
 #define COLL_NONCE_SIZE		32
 #define COLL_PROOF_SIZE		32
-/* Bytes of a HELLO behind its proof. */
+/* Bytes of a HELLO after its proof. */
 #define COLL_HELLO_TAIL		40
 
-/* The longest payload of one data frame. */
+/* Maximum payload of a data frame, in bytes. */
 #define COLL_DATA_MAX		(1024 * 1024U)
 
 /*
@@ -33,26 +33,26 @@
  */
 #define COLL_PACKET		65464U
 
-/* A line of a cache, where vectors are cut. */
+/* Cache line size at which vectors are cut, in bytes. */
 #define COLL_CUT_LINE		64U
 
-/* As much payload, in whole lines, as fills some packets together with a header. */
+/* Payload that fills @n packets together with a header, in whole cache lines. */
 #define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~(COLL_CUT_LINE - 1))
 
-/* So frames end where packets do if there is more to send. */
+/* If more data follows, a frame ends where a packet ends. */
 #define COLL_DATA_PACKETS	16U
 #define COLL_DATA_FULL		COLL_PACKETS(COLL_DATA_PACKETS)
 
-/* What a forwarding step sends at least, but at its end. */
+/* A forwarding step sends at least so many bytes, except at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 
 /* Credit that a peer has for eager frames, headers included, in bytes. */
 #define COLL_CREDIT		(128 * 1024U)
 
-/* So much of it may be back untold, until a data frame goes. */
+/* Part of the credit that a receiver may owe while it waits for a data frame to return it. */
 #define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
 
-/* Data frames give it back in these. */
+/* Unit in which data frames return credit, in bytes. */
 #define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
 
 #define COLL_INSTANCE_GROUP	(~0ULL)
@@ -63,33 +63,33 @@ enum coll_conn_kind {
 	COLL_CONN_KINDS
 };
 
-/* The third one only where the group has a secret. */
+/* The third stage exists only if the group has a secret. */
 enum coll_hello_stage {
-	COLL_HELLO_CALL,	/* who calls */
-	COLL_HELLO_ANSWER,	/* who was called */
-	COLL_HELLO_CONFIRM,	/* who calls, having seen the answer */
+	COLL_HELLO_CALL,	/* from the client */
+	COLL_HELLO_ANSWER,	/* from the server */
+	COLL_HELLO_CONFIRM,	/* from the client, after the answer */
 	COLL_HELLO_STAGES
 };
 
 /**
- * struct coll_hello - who is calling whom, and the answer
+ * struct coll_hello - call, answer or confirmation on a new connection
  * @stage: enum coll_hello_stage
- * @secured: the group has a secret; without one @nonce and @proof are zero
- * @error: of an answer: 0 or a positive errno
+ * @secured: true if the group has a secret; without one @nonce and @proof are zero
+ * @error: of an answer: 0, or a positive errno if the call is refused
  * @kind: enum coll_conn_kind
- * @lane: of a data connection
- * @id: of the group
- * @name: of the group, NUL-padded
- * @from: the sender's rank
- * @to: the receiver's rank
- * @nranks: size of the group
- * @lanes: of the group
- * @inflight: requests a member may have in flight
- * @nonce: random bytes of the sender's
- * @proof: that the sender knows the secret; zero in a call, and when refusing
+ * @lane: lane of a data connection
+ * @id: id of the group
+ * @name: name of the group, padded with NUL
+ * @from: rank of the sender
+ * @to: rank of the receiver
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes of the group
+ * @inflight: number of requests that a member may have in flight
+ * @nonce: random bytes of the sender
+ * @proof: proof that the sender knows the secret; zero in a call and in a refusal
  *
- * An answer that refuses is the call with another @stage and @error: @from and @to are
- * the call's, and so is @nonce.
+ * A refusing answer is the call with another @stage and @error: @from, @to and @nonce are those
+ * of the call.
  */
 struct coll_hello {
 	u8 stage;
@@ -109,28 +109,28 @@ struct coll_hello {
 };
 
 enum coll_control_kind {
-	COLL_CONTROL_ANNOUNCE = 1,	/* I and 2^@position - 1 before me called this */
-	COLL_CONTROL_GRANT,		/* send @position bytes of it: I can take them */
+	COLL_CONTROL_ANNOUNCE = 1,	/* the 2^@position ranks up to the sender called this */
+	COLL_CONTROL_GRANT,		/* the sender can receive @position bytes of the run */
 	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
 	COLL_CONTROL_PING,		/* @position: the sender's clock; @submitted */
-	COLL_CONTROL_PONG,		/* @position: as it came; @submitted */
-	COLL_CONTROL_ABORT,		/* it has failed: I complete nothing of it any more */
-	COLL_CONTROL_LEAVE,		/* I am going, all is well */
-	COLL_CONTROL_EVIDENCE,		/* of an ABORT to come: what rank @position called */
+	COLL_CONTROL_PONG,		/* @position: copied from the PING; @submitted */
+	COLL_CONTROL_ABORT,		/* failed: the sender reports no success any more */
+	COLL_CONTROL_LEAVE,		/* the sender leaves in order */
+	COLL_CONTROL_EVIDENCE,		/* before an ABORT: the call of rank @position */
 	COLL_CONTROL_KINDS
 };
 
 /**
- * struct coll_signature - what all ranks must agree on
+ * struct coll_signature - arguments of a call that must be equal on all ranks
  * @collective: enum collective_opcode
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: rank
- * @count: elements
- * @layout: a digest of the layout, 0: contiguous
+ * @root: rank of the root
+ * @count: number of elements
+ * @layout: digest of the layout; 0: contiguous
  */
 struct coll_signature {
 	u8 collective;
@@ -144,7 +144,7 @@ struct coll_signature {
 };
 
 /**
- * struct coll_reason - why something failed, as it travels
+ * struct coll_reason - reason of a failure, as sent in an ABORT
  * @kind: enum collective_reason_kind
  * @error: positive errno
  * @rank_a: see struct collective_reason
@@ -160,14 +160,15 @@ struct coll_reason {
 /**
  * struct coll_control - a control frame
  * @kind: enum coll_control_kind
- * @lane: that it speaks of, if it does; of EVIDENCE: the first call or the second
- * @instance: that it speaks of; COLL_INSTANCE_GROUP: the whole group
- * @position: a cumulative count of bytes, a clock, a round or a rank
+ * @lane: lane that the frame is about, if any; of EVIDENCE: the first or the second call
+ * @instance: operation that the frame is about; COLL_INSTANCE_GROUP: the whole group
+ * @position: cumulative number of bytes, clock value, round or rank, by @kind
  * @signature: of ANNOUNCE and EVIDENCE
  * @cause: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
- * @submitted: of PING and PONG to the rank 2^k further: the least number of collectives without
- *	a key that the 2^k ranks up to the sender are known to have submitted; else 0
+ * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
+ *	collectives without a key that the 2^k ranks up to the sender are known to have
+ *	submitted; else 0
  */
 struct coll_control {
 	u8 kind;
@@ -183,20 +184,20 @@ struct coll_control {
 };
 
 #define COLL_DATA_EAGER		BIT(0)	/* sent on credit */
-#define COLL_DATA_BORROWED	BIT(1)	/* the sender waits for CONSUMED */
-#define COLL_DATA_REQUEST	BIT(2)	/* no payload, but a grant is wanted */
+#define COLL_DATA_BORROWED	BIT(1)	/* sent by zero copy; the sender waits for CONSUMED */
+#define COLL_DATA_REQUEST	BIT(2)	/* no payload; requests a grant */
 #define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED | COLL_DATA_REQUEST)
 
 /**
  * struct coll_data - the header of a data frame
- * @lane: of the connection
+ * @lane: lane of the connection
  * @flags: COLL_DATA_*
- * @credit: COLL_CREDIT_UNITs of eager frames that the sender has consumed, and not told
- * @call: what the sender was asked for: coll_plan_call()
- * @step: struct coll_step, @tag
+ * @credit: credit returned with this frame; in COLL_CREDIT_UNIT
+ * @call: call of the sender: coll_plan_call()
+ * @step: tag of the step: struct coll_step
  * @length: bytes of payload that follow
- * @instance: the operation
- * @offset: of the payload in what the step sends
+ * @instance: instance of the operation
+ * @offset: offset of the payload in the sender's step; bytes
  */
 struct coll_data {
 	u8 lane;
@@ -210,8 +211,10 @@ struct coll_data {
 };
 
 /**
- * coll_data_whole() - how long a message is, of which this is the first frame
- * @data: an eager one
+ * coll_data_whole() - length of a step from its first frame
+ * @data: header of a single frame or of a request for a grant
+ *
+ * Return: bytes.
  */
 static inline u64 coll_data_whole(const struct coll_data *data)
 {
