@@ -287,7 +287,7 @@ static int rank_no_sender(struct rank *r)
 	return member_barrier(r->fd);
 }
 
-TEST_F(p2p, nobody)
+TEST_F(p2p, no_sender)
 {
 	struct group_config config = { .nranks = 2 };
 

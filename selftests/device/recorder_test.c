@@ -166,8 +166,8 @@ static int both_allreduce(const int *fd)
 	return both_call(fd, COLLECTIVE_ALLREDUCE);
 }
 
-/* True if every line is as documented and times do not decrease. */
-static int is_well_formed(char *text, unsigned int *lines)
+/* Check that every line is as documented and that times do not decrease. */
+static int check_format(char *text, unsigned int *lines)
 {
 	unsigned long long time, age, now = 0, before = 0;
 	char *line, *next, kind[16];
@@ -239,7 +239,7 @@ TEST_F(two_ranks, order)
 		EXPECT_EQ(3, head_value(text, " submitted="));
 		EXPECT_EQ(3, head_value(text, " completed="));
 		EXPECT_NE(NULL, strstr(text, " state=up "));
-		EXPECT_EQ(0, is_well_formed(text, &lines));
+		EXPECT_EQ(0, check_format(text, &lines));
 		free(text);
 	}
 }
@@ -287,7 +287,7 @@ TEST_F(two_ranks, names)
 	EXPECT_EQ(3, lines_with(text, " submit op=key:77 opcode=barrier "));
 	EXPECT_EQ(1, lines_with(text, " begin op=key:77\n"));
 	EXPECT_EQ(2, lines_with(text, " done op=key:77 error=0\n"));
-	EXPECT_EQ(0, is_well_formed(text, &lines));
+	EXPECT_EQ(0, check_format(text, &lines));
 	free(text);
 	text = record_text(self->name, 1);
 	EXPECT_EQ(1, lines_with(text, " done op=0>1:0 error=0\n"));
@@ -444,7 +444,7 @@ TEST(bounded)
 	EXPECT_EQ(1, lines_with(text, " done op=767 error=0\n"));
 	EXPECT_EQ(1, lines_with(text, " done op=640 error=0\n"));
 	EXPECT_EQ(0, lines_with(text, " done op=639 error=0\n"));
-	EXPECT_EQ(0, is_well_formed(text, &lines));
+	EXPECT_EQ(0, check_format(text, &lines));
 	EXPECT_EQ(2 + KEPT, lines);
 	free(text);
 	close(fd);
@@ -621,7 +621,7 @@ static int read_folder(const char *folder, unsigned int *files)
 		}
 		text = read_rest(fd);
 		CHECK(text);
-		CHECK_EQ(0, is_well_formed(text, &lines));
+		CHECK_EQ(0, check_format(text, &lines));
 		CHECK(lines >= 2);
 		free(text);
 		close(fd);
