@@ -170,14 +170,14 @@ static void search(struct found *found)
 	close(memory);
 }
 
-/* Deep in the stack, where search() does not overwrite what was left there. */
+/* Far down the stack, where search() does not overwrite what is left there. */
 static __attribute__((noinline)) void prove_deep(const struct coll_setup *setup)
 {
 	uint8_t hello[64] = { 0 }, nonce[COLL_NONCE_SIZE] = { 0 }, proof[COLL_PROOF_SIZE];
 	uint8_t room[64 << 10];
 
 	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, sizeof(hello), nonce, proof);
-	/* Keep @room allocated. */
+	/* Keeps @room where it is. */
 	explicit_bzero(room, sizeof(room));
 }
 
