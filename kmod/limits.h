@@ -1,63 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_BOUNDS_H
-#define COLL_BOUNDS_H
+/* Limits, defaults and times of the module. */
+#ifndef COLL_LIMITS_H
+#define COLL_LIMITS_H
 
 #include <linux/collective.h>
 
-/* Requests a member may have in flight, a power of two. */
+/* Requests that a member may have in flight; a power of two. */
 #define COLL_INFLIGHT		512
 
 /*
- * Collectives without a key that a rank may be ahead of what all ranks are known to have
- * submitted, a power of two: all that are in flight may fail, and as many more be submitted before
- * that is known.
+ * Collectives without a key that a rank may submit beyond the number that all ranks are known to
+ * have submitted; a power of two.  All requests in flight may fail, and as many again may be
+ * submitted before the rank knows that.
  */
 #define COLL_AHEAD_MAX		(2 * COLL_INFLIGHT)
 
 /*
- * Messages, and operations with a key, that may fail in a group before this rank refuses to
- * submit more of them: their names are remembered for ever.
+ * Messages and operations with a key that may fail in a group before this rank refuses to submit
+ * more of them.  Their instances are kept as long as the member lives.
  */
 #define COLL_FAILED_MAX		65536
 
-/* Bytes of an operation whose waiting thread may poll. */
+/* Operations of at most so many bytes are busy-polled for. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
-/* Bytes of one whose waiting thread may help others copy theirs. */
+/* A thread may be a copy helper while it waits for an operation of at least so many bytes. */
 #define COLL_HELP_MIN		(1024 * 1024)
 
+/* Buffers that a member may have registered. */
 #define COLL_BUFFERS_MAX	4096
+
+/* Incoming connections of a member that have not completed their handshake. */
 #define COLL_HALF_OPEN_MAX	64
 
 /*
- * Control frames that one request may have to tell one peer: ANNOUNCE, EVIDENCE, ABORT; and in
- * answer to an ANNOUNCE of the peer's EVIDENCE and ABORT again...
+ * Control frames that one request may send to one peer, beside those of lanes: ANNOUNCE,
+ * EVIDENCE and ABORT; and in answer to an ANNOUNCE of the peer, EVIDENCE and ABORT again.
  */
 #define COLL_FRAMES_REQUEST	7
+
 /*
- * ...and for each lane CREDIT, CONSUMED, and GRANT: five, for a grant within a window
- * is a quarter of it at least, and further ones wait until the peer has used the
- * first ones.
+ * Control frames that one request may send to one peer for each lane: CREDIT, CONSUMED, and five
+ * GRANTs.  A grant within a window is at least a quarter of it, and further grants wait until the
+ * peer has used the first ones.
  */
 #define COLL_FRAMES_LANE	7
 
+/* Parameters of JOIN and CONNECT that user space leaves at 0. */
 #define COLL_DEFAULT_LANES		1
 #define COLL_DEFAULT_TIMEOUT_MS		300000
 #define COLL_DEFAULT_CONNECT_MS		60000
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
+
+/* Longest interval between heartbeats that JOIN accepts. */
 #define COLL_HEARTBEAT_MAX_MS		60000
 
-/* In heartbeats; the order matters (mem/pin.c). */
+/*
+ * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after
+ * its lease; a failed operation gives its memory back after the fence; a peer is taken for dead
+ * after the silence.  The order is necessary: see mem/pin.c.
+ */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
-/* So many small operations after one that moved much, a rank moves much no more. */
-#define COLL_BULK_LASTS		4
+/* After a bulk operation, a rank counts as moving bulk for so many small operations. */
+#define COLL_BULK_DECAY_OPS		4
 
-/* How long reasons are collected before requests fail with the best, ms. */
+/* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25
-/* ...if that is a link's end, not a rank's. */
+
+/* The same, if the reason is the end of a link and does not name a rank, ms. */
 #define COLL_SETTLE_INFERRED_MS	100
 
-#endif /* COLL_BOUNDS_H */
+#endif /* COLL_LIMITS_H */

@@ -4,7 +4,11 @@
 
 #include "dev/dev.h"
 #include "exec/closing.h"
-#include "coll.h"
+#include "core/engine/instance.h"
+#include "exec/fpu.h"
+#include "exec/runner.h"
+#include "member/exit.h"
+#include "trace/recorder.h"
 
 static int __init collective_init(void)
 {
@@ -37,7 +41,7 @@ runner:
 
 static void __exit collective_exit(void)
 {
-	/* Members that are closing still are in groups. */
+	/* Members that a work item closes are still in groups. */
 	coll_closing_wait();
 	coll_dev_cleanup();
 	coll_exit_cleanup();
@@ -46,7 +50,7 @@ static void __exit collective_exit(void)
 	coll_runner_cleanup();
 }
 
-/* For the module's loader, who is not part of the program: see Kbuild. */
+/* -fwhole-program would remove what only the module loader uses: see Kbuild. */
 __visible int init_module(void);
 __visible void cleanup_module(void);
 

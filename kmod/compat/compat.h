@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interfaces that differ between kernels, here and beside this file only; 6.12 is the floor.
- * What there is the headers themselves tell (compat.mk), or the types that they declare.
+ * Interfaces that differ between kernel versions.  Only this folder depends on versions; Linux 6.12
+ * is the oldest that is supported.  compat.mk finds out what the kernel's headers declare; where
+ * only a type differs, the compiler does.
  */
 #ifndef COLL_COMPAT_H
 #define COLL_COMPAT_H
@@ -15,17 +16,17 @@
 #error "collective needs Linux 6.12 or newer"
 #endif
 
-/* Per-CPU used to be what an unmarked workqueue is. */
+/* Before WQ_PERCPU existed, a workqueue without WQ_UNBOUND was per-CPU. */
 #ifdef COLL_HAS_WQ_PERCPU
 #define COLL_WQ_PERCPU		WQ_PERCPU
 #else
 #define COLL_WQ_PERCPU		0
 #endif
 
-/* Addresses are handed to sockets as struct sockaddr, or sockaddr_unsized. */
+/* An address as sockets take it: struct sockaddr or struct sockaddr_unsized. */
 #define coll_sockaddr(ss)	((void *)(ss))
 
-/* A pointer to what a kobject's namespace is known by: the struct net, or its ns_common. */
+/* Type that names the namespace of a kobject: pointer to struct net, or to its ns_common. */
 #define coll_kobj_ns		typeof(((const struct kobj_type *)NULL)->namespace(NULL))
 
 static inline coll_kobj_ns coll_kobj_net(const struct net *net)

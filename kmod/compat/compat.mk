@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the kernel's headers offer, asked of the headers and not of their version: distributions
-# bring interfaces to older kernels.  In Kbuild:
+# Flags for the interfaces that the kernel's headers declare.  The headers are searched, because
+# distributions bring interfaces to older kernels, so that the version says too little.  In Kbuild:
 #
 #	include $(src)/kmod/compat/compat.mk
 #	ccflags-y += $(coll-compat-cflags)
 #
-# COLL_HAS_NAME says that a header has an identifier.  What differs by type only, the headers of
-# this folder find out by themselves.
+# COLL_HAS_NAME is defined if the header has the identifier.  The headers of this folder find out
+# by themselves what differs only by type.
 
 # $(call coll-has,HEADER,IDENTIFIER,NAME)
 coll-has = $(shell grep -sqw '$(2)' $(srctree)/include/$(1) && echo -DCOLL_HAS_$(3))

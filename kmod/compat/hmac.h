@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* HMAC-SHA256: a function of the kernel's library, or an algorithm of its crypto API. */
+/* HMAC-SHA256, by the kernel's crypto library or, in older kernels, by its crypto API. */
 #ifndef COLL_COMPAT_HMAC_H
 #define COLL_COMPAT_HMAC_H
 

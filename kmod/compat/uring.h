@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Commands of io_uring: how one is completed, in its task, and finds the ring's buffers. */
+/* io_uring commands: their payload, the ring's registered buffers, completion, task work. */
 #ifndef COLL_COMPAT_URING_H
 #define COLL_COMPAT_URING_H
 
 #include <linux/io_uring/cmd.h>
 
-/* What a command of 128 bytes carries, which is more than the field in front says. */
+/* Payload of a 128-byte SQE, which is longer than its field @cmd is declared. */
 static inline const void *coll_uring_payload(const struct io_uring_cmd *cmd)
 {
 	return (const void *)cmd->sqe + offsetof(struct io_uring_sqe, cmd);
 }
 
 /*
- * The flags of the issue are an argument since 6.15.  What _Generic does not choose has to compile
- * all the same, and so all of it calls through a pointer that has no type.
+ * Import a registered buffer of the ring.  Since 6.15 the issue flags are an argument.  All
+ * branches of _Generic must compile, so each one calls through an untyped pointer.
  */
 static inline int coll_uring_import(u64 addr, unsigned long len, int rw, struct iov_iter *iter,
 				    struct io_uring_cmd *cmd, unsigned int issue_flags)
@@ -30,7 +30,7 @@ static inline int coll_uring_import(u64 addr, unsigned long len, int rw, struct 
 		flagged *: ((flagged *)import)(addr, len, rw, iter, cmd, issue_flags));
 }
 
-/* Since 6.18 a completion with room for @extra has a function of its own. */
+/* Complete a command.  Since 6.18 a completion with @extra has a function of its own. */
 static inline void coll_uring_done(struct io_uring_cmd *cmd, int result, u64 extra, bool big,
 				   unsigned int issue_flags)
 {
@@ -44,7 +44,7 @@ static inline void coll_uring_done(struct io_uring_cmd *cmd, int result, u64 ext
 #endif
 }
 
-/* Since 6.19 the task work of a command is that of any request. */
+/* Define task work of a command.  Since 6.19 it has the type of any request's task work. */
 #ifdef COLL_HAS_URING_FROM_TW
 #define COLL_URING_TASK_WORK(_name, _cmd, _flags)				\
 	static void _name##_work(struct io_uring_cmd *_cmd, unsigned int _flags); \

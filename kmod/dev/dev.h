@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_CDEV_H
-#define COLL_CDEV_H
+#ifndef COLL_DEV_H
+#define COLL_DEV_H
 
 struct coll_member;
 struct collective_cancel;
@@ -13,4 +13,4 @@ int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *
 /* uring.c */
 int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
-#endif /* COLL_CDEV_H */
+#endif /* COLL_DEV_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/collective: what comes from user space is copied and checked for its
- * size here, and nowhere else but, for what an operation points to, in op/layout.c.
+ * The ioctls of /dev/collective.  Structs from user space are copied and their sizes checked here;
+ * only the layout that an operation points to is read in op/layout.c.
  */
 #include <linux/cdev.h>
 #include <linux/compat.h>
@@ -13,7 +13,11 @@
 #include <linux/uaccess.h>
 
 #include "dev/dev.h"
-#include "coll.h"
+#include "mem/pin.h"
+#include "member/group.h"
+#include "member/member.h"
+#include "op/request.h"
+#include "op/wait.h"
 
 /* All ioctl arguments; each begins with its size. */
 union ioc_arg {
@@ -32,17 +36,17 @@ union ioc_arg {
 
 static bool ioc_mine(const struct coll_member *member)
 {
-	return member->mm == current->mm;
+	return member->owner.mm == current->mm;
 }
 
-/* The mutex of a member that has joined, for the process that did. */
+/* Locks a member that has joined, for the process that joined it. */
 static int ioc_lock(struct coll_member *member)
 {
 	int err = 0;
 
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->state == COLLECTIVE_STATE_NEW || member->stopped)
+	if (member->fail.state == COLLECTIVE_STATE_NEW || member->fail.stopped)
 		err = -ENOTCONN;
 	else if (!ioc_mine(member))
 		err = -EPERM;
@@ -51,7 +55,7 @@ static int ioc_lock(struct coll_member *member)
 	return err;
 }
 
-/* What a struct points to, charged to the process as long as it is here; for kvfree(). */
+/* Copies an array that a struct points to; charged to the process, freed by kvfree(). */
 static void *ioc_array(u64 addr, size_t bytes)
 {
 	void *array = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
@@ -116,7 +120,7 @@ static int ioc_connect(struct file *file, union ioc_arg *arg)
 	if (err)
 		return err;
 	err = -EINVAL;
-	if (connect->npeers != member->nranks)
+	if (connect->npeers != member->id.nranks)
 		goto unlock;
 	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
 	err = PTR_ERR_OR_ZERO(peers);
@@ -143,7 +147,7 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	err = ioc_lock(member);
 	if (err)
 		return err;
-	buffer = coll_buffer_pin(member, reg->addr, reg->length,
+	buffer = coll_buffer_pin(&member->charges, &member->pinned, reg->addr, reg->length,
 				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY));
 	err = PTR_ERR_OR_ZERO(buffer);
 	if (err)
@@ -163,7 +167,7 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->mm && !ioc_mine(member)) {
+	if (member->owner.mm && !ioc_mine(member)) {
 		mutex_unlock(&member->mutex);
 		return -EPERM;
 	}
@@ -175,7 +179,7 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-/* A signal came while it was waited for. */
+/* The call was interrupted by a signal, and is restarted. */
 static int submit_resume(struct coll_member *member, struct collective_submit *submit)
 {
 	struct coll_wait wait = {
@@ -183,7 +187,7 @@ static int submit_resume(struct coll_member *member, struct collective_submit *s
 		.n = 1,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 	};
-	int err = coll_wait(&wait, member);
+	int err = coll_wait(&wait, &member->requests);
 
 	submit->received = wait.received;
 	if (err != -ERESTARTSYS)
@@ -206,7 +210,7 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 		return err;
 
 	if (!submit->request)
-		err = coll_request_submit(member, &submit->op, nowait, &submit->request,
+		err = coll_request_submit(&member->requests, &submit->op, nowait, &submit->request,
 					  &submit->received);
 	else
 		err = submit_resume(member, submit);
@@ -227,7 +231,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	u64 *ids = NULL;
 	int err;
 
-	/* Whatever the error is: none was collected. */
+	/* No request was collected, whatever the error is. */
 	if (any)
 		request->request = 0;
 	request->received = 0;
@@ -250,7 +254,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 
 	err = coll_member_use(member);
 	if (!err) {
-		err = coll_wait(&wait, member);
+		err = coll_wait(&wait, &member->requests);
 		coll_member_unuse(member);
 	} else {
 		wait.index = wait.n;
@@ -261,14 +265,14 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		request->index = wait.index;
 	}
 	kvfree(ids);
-	/* Begun again it would have all its time again. */
+	/* A restarted call would wait its whole timeout again. */
 	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
 }
 
 /**
  * coll_dev_cancel() - CANCEL, by ioctl or as an SQE
- * @member: the member
- * @cancel: what the user said
+ * @member: of the calling process
+ * @cancel: copied from user space
  *
  * Return: 0 or a negative errno.
  */
@@ -282,7 +286,8 @@ int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *
 	err = coll_member_use(member);
 	if (err)
 		return err;
-	err = coll_request_cancel(member, user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
+	err = coll_request_cancel(&member->requests,
+				  user_data ? COLL_FIND_BY_USER_DATA : COLL_FIND_BY_ID,
 				  cancel->request);
 	coll_member_unuse(member);
 	return err;
@@ -311,7 +316,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 		return -EINVAL;
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
+	if (member->fail.state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
 		err = -EPERM;
 	else
 		err = coll_member_leave(member);
@@ -319,20 +324,20 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 	return err;
 }
 
-/* When the answer in an ioctl's struct goes back to the user. */
+/* When the answer in the struct of an ioctl is copied to the user. */
 enum ioc_back {
 	IOC_NEVER,
-	IOC_SUCCESS,	/* and with -ERESTARTSYS, or -EMSGSIZE, which tells how much came */
-	IOC_ALWAYS,	/* and with every other error of the call */
+	IOC_SUCCESS,	/* also with -ERESTARTSYS, and with -EMSGSIZE, which tells the length */
+	IOC_ALWAYS,	/* also with every other error of the call */
 };
 
 /**
  * struct ioc - an ioctl
- * @call: does it
+ * @call: its function
  * @size: bytes of its struct
- * @min: bytes of the first version of it
- * @back: when the answer goes back to the user
- * @answer: where in its struct it begins, below @min
+ * @min: bytes of the first version of the struct
+ * @back: when the answer is copied to the user
+ * @answer: offset of the answer in the struct, below @min
  */
 struct ioc {
 	int (*call)(struct file *file, union ioc_arg *arg);
@@ -351,7 +356,7 @@ struct ioc {
 		__VA_ARGS__					\
 	}
 
-/* All of a struct goes back but what was only asked. */
+/* Copies the struct to the user from its answer on. */
 #define IOC_ANSWER(_struct, _first)	.answer = offsetof(struct _struct, _first)
 
 static const struct ioc iocs[] = {
@@ -377,7 +382,7 @@ static int ioc_answer(const struct ioc *ioc, void __user *ptr, const union ioc_a
 static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
 	void __user *ptr = (void __user *)user;
-	union ioc_arg arg __uninitialized;	/* a call looks at what is copied only */
+	union ioc_arg arg __uninitialized;	/* only the copied part is read */
 	const struct ioc *ioc;
 	u32 size;
 	int err;
@@ -398,7 +403,7 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 	if (err)
 		return err;
 	arg.size = size;
-	/* What cannot be answered is not done. */
+	/* A call that cannot be answered is not made. */
 	if (ioc->back && ioc_answer(ioc, ptr, &arg, size))
 		return -EFAULT;
 
@@ -416,8 +421,8 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 	struct coll_member *member = file->private_data;
 	__poll_t events = 0;
 
-	poll_wait(file, &member->state_wait, table);
-	switch (READ_ONCE(member->state)) {
+	poll_wait(file, &member->fail.state_wait, table);
+	switch (READ_ONCE(member->fail.state)) {
 	case COLLECTIVE_STATE_UP:
 		events = EPOLLOUT | EPOLLWRNORM;
 		break;
@@ -430,8 +435,8 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 	default:
 		return 0;
 	}
-	/* WAIT has something to tell. */
-	if (coll_wait_has_collectable(member))
+	/* WAIT returns something. */
+	if (coll_wait_has_collectable(&member->requests))
 		events |= EPOLLIN | EPOLLRDNORM;
 	return events;
 }
@@ -482,8 +487,8 @@ static struct cdev cdev;
 /**
  * coll_dev_setup() - make the device
  *
- * What can be opened comes last: nobody is let in before there is a place for
- * groups.  The node is there a moment earlier, and answers ENXIO.
+ * The character device comes last, when the folder of groups exists.  Its node exists a moment
+ * earlier, and open() returns ENXIO until then.
  *
  * Return: 0 or a negative errno.
  */

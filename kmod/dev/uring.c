@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same operations as SQEs.
+ * Operations as SQEs of io_uring.
  *
- * A command has at most one request, and a request that came from here one command.
- * Both end in the task work of the command, which collects the request and then
- * completes the command: all of io_uring's calls that look at a command (this, and the
- * one that cancels it) hold the ring's lock, so that a command which can be cancelled
- * has its request.  Its file is open as long as it is, and so there is the member.
+ * A command has at most one request, and a request from here has one command.  Both end in the
+ * command's task work, which collects the request and then completes the command.  The task work
+ * and the cancellation of a command both hold the ring's lock, so a command that can be cancelled
+ * has its request.  The command keeps its file open, and the file its member.
  *
- * What is issued gets its place in the order of operations at once.  To answer -EAGAIN
- * where pages must be pinned first would hand it to io-wq, whose threads keep no order.
+ * An operation gets its instance when its SQE is issued.  Returning -EAGAIN to pin pages later
+ * would pass the SQE to io-wq, whose threads keep no order.
  *
- * Once a command is cancelable io_uring forgets it only when it is done: from there on
- * an error is told as a completion, too.
+ * From io_uring_cmd_mark_cancelable() on io_uring drops a command only when it is completed, so
+ * an error is then a completion, too.
  */
-#include "dev/dev.h"
-#include "coll.h"
 #include "compat/uring.h"
+#include "dev/dev.h"
+#include "mem/pin.h"
+#include "member/member.h"
+#include "op/request.h"
+#include "op/wait.h"
 
 /**
- * struct uring_pdu - what a command keeps of ours
- * @request: the request, until it is collected
- * @issue_flags: while it is issued
- * @big: its completion has room for what came
+ * struct uring_pdu - the module's part of a command
+ * @request: of the command, until it is collected
+ * @issue_flags: valid while the command is issued
+ * @big: true if the CQE has 32 bytes, so that the received length fits
  */
 struct uring_pdu {
 	struct coll_request *request;
@@ -59,11 +61,13 @@ static struct coll_buffer *uring_lend(const struct coll_request *request, u64 ad
 	struct iov_iter iter;
 	int err;
 
-	/* The node that it finds is kept with the command, for which we are called. */
+	/* io_uring keeps the buffer that this finds as long as the command. */
 	err = coll_uring_import(addr, length, writable ? ITER_DEST : ITER_SOURCE, &iter, cmd,
 				uring_pdu(cmd)->issue_flags);
-	return err ? ERR_PTR(err) : coll_buffer_lend(request->member, &iter,
-							addr, length, writable);
+	if (err)
+		return ERR_PTR(err);
+	return coll_buffer_import(request->reqs->charges, request->reqs->pinned, &iter, addr,
+				length, writable);
 }
 
 static const struct coll_completion_ops uring_own = {
@@ -72,7 +76,7 @@ static const struct coll_completion_ops uring_own = {
 
 static const struct coll_completion_ops uring_fixed = {
 	.done	= uring_complete,
-	.lend	= uring_lend,
+	.import	= uring_lend,
 };
 
 static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
@@ -86,14 +90,14 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	/* The user may write there at any time. */
+	/* The user may change the SQE at any time, so it is read once. */
 	memcpy(&op, coll_uring_payload(cmd), sizeof(op));
 	pdu->issue_flags = issue_flags;
 	pdu->big = issue_flags & IO_URING_F_CQE32;
 	if ((op.flags & COLLECTIVE_F_VARLEN && !pdu->big) ||
 	    (fixed && (op.send_buffer || op.recv_buffer)))
 		return -EINVAL;
-	request = coll_request_new(member, &op, fixed ? &uring_fixed : &uring_own, cmd);
+	request = coll_request_new(&member->requests, &op, fixed ? &uring_fixed : &uring_own, cmd);
 	if (IS_ERR(request))
 		return PTR_ERR(request);
 
@@ -117,14 +121,14 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 	return cancel.size == sizeof(cancel) ? coll_dev_cancel(member, &cancel) : -EINVAL;
 }
 
-/* The ring ends, or the thread that submitted it: it is done when it is over, as ever. */
+/* The ring or the submitting thread ends; the command completes with its request, as always. */
 static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 {
-	/* The failure of the group ends the operation, too, and says why to the other ranks. */
+	/* The failure of the group ends the operation, and tells the other ranks the reason. */
 	if (coll_exit_of(member))
 		coll_exit_report(member);
 	else
-		coll_request_cancel(member, COLL_FIND_BY_COMMAND, (uintptr_t)cmd);
+		coll_request_cancel(&member->requests, COLL_FIND_BY_CTX, (uintptr_t)cmd);
 	return 0;
 }
 
@@ -152,6 +156,6 @@ int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return err;
 	err = uring_submit(member, cmd, issue_flags);
 	coll_member_unuse(member);
-	/* That would have it issued again by io-wq, which keeps no order. */
+	/* -EAGAIN would pass the SQE to io-wq, which keeps no order. */
 	return err == -EAGAIN ? -ENOMEM : err;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work that outlives the file that it belonged to: sockets that linger until the peer has
- * acknowledged what was sent last (transport/tcp/linger.c), and members that a kernel thread has
- * released (dev/ioctl.c).
+ * Deferred closing: work that continues after its file has been released.
  *
- * Either may take minutes if a peer is silent.  It has a workqueue of its own, so that no
- * other work waits for it, and no work item sleeps for a socket.  The module's text is in
- * use meanwhile, and no file holds it: the module's exit waits for the count.
+ * There are two kinds: sockets that linger until the peer has acknowledged the last bytes
+ * (transport/tcp/linger.c), and members that a kernel thread has released (dev/ioctl.c).  Either
+ * takes minutes if a peer is silent; a workqueue of its own keeps other work from waiting for it,
+ * and no work item sleeps for a socket.  No open file holds a reference to the module meanwhile;
+ * instead, the module's exit waits until the number of closings in progress is 0.
  */
 #include <linux/atomic.h>
 #include <linux/errno.h>
@@ -19,16 +19,16 @@ struct workqueue_struct *coll_closing_wq;
 static atomic_t closing_count = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(closing_none);
 
-/** coll_closing_begin() - something goes on, for coll_closing_end() when it has ended */
+/** coll_closing_begin() - count a closing, until coll_closing_end() */
 void coll_closing_begin(void)
 {
 	atomic_inc(&closing_count);
 }
 
 /**
- * coll_closing_end() - it has ended
+ * coll_closing_end() - undo coll_closing_begin()
  *
- * Context: a work item of coll_closing_wq, which uses nothing but its own stack afterwards.
+ * Context: a work item of coll_closing_wq, which uses only its own stack afterwards.
  */
 void coll_closing_end(void)
 {
@@ -37,18 +37,18 @@ void coll_closing_end(void)
 }
 
 /**
- * coll_closing_wait() - wait until nothing goes on
+ * coll_closing_wait() - wait until all closings have ended
  *
- * Context: the module's exit: no file is open, so nothing begins any more.
+ * Context: the module's exit; no file is open, so no closing begins.  May sleep.
  */
 void coll_closing_wait(void)
 {
-	/* It may be longer than what counts as a hung task. */
+	/* "Idle", because it may take longer than the hung task detector allows. */
 	wait_event_idle(closing_none, !atomic_read(&closing_count));
 }
 
 /**
- * coll_closing_setup() - make the workqueue
+ * coll_closing_setup() - allocate the workqueue
  *
  * Return: 0 or -ENOMEM.
  */
@@ -61,6 +61,6 @@ int coll_closing_setup(void)
 /** coll_closing_cleanup() - undo coll_closing_setup(), after coll_closing_wait() */
 void coll_closing_cleanup(void)
 {
-	/* Waits for the ends of the work items, too. */
+	/* Waits for work items that have called coll_closing_end() and have not returned. */
 	destroy_workqueue(coll_closing_wq);
 }

@@ -4,7 +4,7 @@
 
 #include <linux/workqueue.h>
 
-/* Of what goes on when the file that it belonged to is closed. */
+/* Runs work that continues after its file has been released. */
 extern struct workqueue_struct *coll_closing_wq;
 
 int coll_closing_setup(void);

@@ -1,188 +1,159 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where lanes run: an administrator may say so, by sysfs.  A lane's work item moves
- * there the next time that it is queued; the threads that wait for their own operation
- * run it where they are, as ever.
+ * CPU placement: which runners run on which CPU.
  *
- * Of each CPU is known whether the lanes that run there are of one process, and how many
- * threads of ranks are in the middle of submitting there, or have been told that what they
- * wait for is complete and have not come to it.
+ * A runner moves to another CPU the next time that its work item is queued.  A thread that waits
+ * for its own operation runs the runner on the CPU of the thread.
+ *
+ * Two decisions depend on the other users of a CPU.  A lane works in small portions if lanes of
+ * another process run there (coll_cpu_exclusive()).  A work item lets threads run first that may
+ * have an operation to submit (coll_cpu_yield_to_waiters()).
  */
-#include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
-#include <linux/slab.h>
-#include <linux/sysfs.h>
-#include <net/net_namespace.h>
+#include <linux/spinlock.h>
 
-#include "coll.h"
+#include "exec/cpu.h"
+#include "exec/runner.h"
 
 /**
- * struct cpu_lanes - the lanes that run on a CPU
- * @lanes: protected by cpus_lock
- * @shared: they are of several processes; whoever only looks does without the lock
- * @awake: threads that run there, or are about to
+ * struct cpu_users - the runners of a CPU
+ * @users: struct coll_cpu_user; protected by cpus_lock
+ * @shared: true if they belong to several processes; written under cpus_lock [a]
+ * @nr_running_waiters: number of threads of ranks that submit there, or that were notified of a
+ *	completion and have not returned to their program [a]
  */
-struct cpu_lanes {
-	struct hlist_head lanes;
+struct cpu_users {
+	struct hlist_head users;
 	bool shared;
-	atomic_t awake;
+	atomic_t nr_running_waiters;
 };
 
-static DEFINE_PER_CPU(struct cpu_lanes, cpu_lanes);
+static DEFINE_PER_CPU(struct cpu_users, cpu_users);
 static DEFINE_SPINLOCK(cpus_lock);
 
-static void cpus_look(struct cpu_lanes *there)
+static void update_shared(struct cpu_users *on)
 {
-	const struct mm_struct *mm = NULL;
-	const struct coll_lane *lane;
+	const struct mm_struct *owner = NULL;
+	const struct coll_cpu_user *user;
 	bool shared = false;
 
-	hlist_for_each_entry(lane, &there->lanes, cpu_node) {
-		shared |= mm && lane->member->mm != mm;
-		mm = lane->member->mm;
+	hlist_for_each_entry(user, &on->users, node) {
+		shared |= owner && user->owner != owner;
+		owner = user->owner;
 	}
-	WRITE_ONCE(there->shared, shared);
+	WRITE_ONCE(on->shared, shared);
 }
 
-static void cpus_enter(struct coll_lane *lane, int cpu)
+static void add_user(struct coll_cpu_user *user, int cpu)
 {
-	struct cpu_lanes *there = per_cpu_ptr(&cpu_lanes, cpu);
+	struct cpu_users *on = per_cpu_ptr(&cpu_users, cpu);
 
-	hlist_add_head(&lane->cpu_node, &there->lanes);
-	cpus_look(there);
-	WRITE_ONCE(lane->runner.cpu, cpu);
+	hlist_add_head(&user->node, &on->users);
+	update_shared(on);
+	WRITE_ONCE(user->runner->cpu, cpu);
 }
 
-static void cpus_leave(struct coll_lane *lane)
+static void remove_user(struct coll_cpu_user *user)
 {
-	hlist_del(&lane->cpu_node);
-	cpus_look(per_cpu_ptr(&cpu_lanes, lane->runner.cpu));
+	hlist_del(&user->node);
+	update_shared(per_cpu_ptr(&cpu_users, user->runner->cpu));
 }
 
 /**
- * coll_cpu_enter() - a lane runs on a CPU from now on
- * @lane: a new one
- * @cpu: which has been online
+ * coll_cpu_enter() - count a runner among those of its CPU
+ * @user: entry for the runner
+ * @runner: the runner; its CPU has been online
+ * @owner: memory of its process
+ *
+ * Context: process.
  */
-void coll_cpu_enter(struct coll_lane *lane, int cpu)
+void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
+		    const struct mm_struct *owner)
 {
+	user->runner = runner;
+	user->owner = owner;
 	spin_lock(&cpus_lock);
-	cpus_enter(lane, cpu);
+	add_user(user, runner->cpu);
 	spin_unlock(&cpus_lock);
 }
 
 /**
- * coll_cpu_leave() - a lane does not run any more
- * @lane: the lane
+ * coll_cpu_leave() - undo coll_cpu_enter()
+ * @user: entry of a runner that is stopped
+ *
+ * Context: process.
  */
-void coll_cpu_leave(struct coll_lane *lane)
+void coll_cpu_leave(struct coll_cpu_user *user)
 {
 	spin_lock(&cpus_lock);
-	cpus_leave(lane);
+	remove_user(user);
 	spin_unlock(&cpus_lock);
 }
 
 /**
- * coll_cpu_exclusive() - are the lanes of a lane's CPU all of one process?
- * @lane: the lane
+ * coll_cpu_move() - have a runner's work item queued on another CPU from now on
+ * @user: entry of the runner
+ * @cpu: CPU that has been online; a workqueue has no workers on others
+ *
+ * Context: process.
+ */
+void coll_cpu_move(struct coll_cpu_user *user, int cpu)
+{
+	spin_lock(&cpus_lock);
+	remove_user(user);
+	add_user(user, cpu);
+	spin_unlock(&cpus_lock);
+}
+
+/**
+ * coll_cpu_exclusive() - do all runners of the same CPU belong to one process?
+ * @user: entry of one of them
  *
  * Context: any.
- * Return: true if so, and until another one comes.
+ * Return: true if they do; a runner of another process may be added at any time.
  */
-bool coll_cpu_exclusive(const struct coll_lane *lane)
+bool coll_cpu_exclusive(const struct coll_cpu_user *user)
 {
-	return !READ_ONCE(per_cpu_ptr(&cpu_lanes, READ_ONCE(lane->runner.cpu))->shared);
+	return !READ_ONCE(per_cpu_ptr(&cpu_users, READ_ONCE(user->runner->cpu))->shared);
 }
 
 /**
- * coll_cpu_waiter_running() - a thread whose work items are on a CPU runs, or is about to
- * @cpu: that one
+ * coll_cpu_waiter_running() - count a thread of a rank that runs, or is about to
+ * @cpu: CPU of the runners that the thread competes with
  *
  * Context: any.
  */
 void coll_cpu_waiter_running(int cpu)
 {
-	atomic_inc(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
+	atomic_inc(&per_cpu_ptr(&cpu_users, cpu)->nr_running_waiters);
 }
 
 /**
- * coll_cpu_waiter_idle() - it sleeps, or is back in its program
- * @cpu: as it rose
+ * coll_cpu_waiter_idle() - undo coll_cpu_waiter_running(): the thread sleeps or has returned
+ * @cpu: CPU that was given to coll_cpu_waiter_running()
+ *
+ * Context: any.
  */
 void coll_cpu_waiter_idle(int cpu)
 {
-	atomic_dec(&per_cpu_ptr(&cpu_lanes, cpu)->awake);
+	atomic_dec(&per_cpu_ptr(&cpu_users, cpu)->nr_running_waiters);
 }
 
 /**
- * coll_cpu_yield_to_waiters() - let threads go first that have something to submit
+ * coll_cpu_yield_to_waiters() - let threads run that may have an operation to submit
  *
- * Where ranks share a CPU one after the other begins an operation, and all wait for the
- * last.  The scheduler prefers the worker, which sleeps a lot, and it would move megabytes
- * for the first of them meanwhile.  cond_resched() asks for nothing: the worker's
- * slice is not over.  To yield gives a part of its share away, to programs that
- * compute as well, and so it is done where such threads are only.
+ * Ranks that share a CPU submit an operation one after the other, and all wait for the last.  The
+ * scheduler prefers the worker, because it sleeps a lot, and the worker would move megabytes for
+ * the first ranks before the last one submits.  cond_resched() does not help, because the
+ * worker's slice is not over.  yield() gives up a part of the worker's share, to unrelated
+ * programs as well; so it is called only while a thread of a rank is counted on this CPU.
  *
  * Context: work item.
  */
 void coll_cpu_yield_to_waiters(void)
 {
-	if (atomic_read(&raw_cpu_ptr(&cpu_lanes)->awake) && !single_task_running())
+	if (atomic_read(&raw_cpu_ptr(&cpu_users)->nr_running_waiters) && !single_task_running())
 		yield();
 }
-
-static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	struct coll_member *member = container_of(kobj, struct coll_member, kobj);
-	ssize_t len = 0;
-	u32 i;
-
-	for (i = 0; i < member->nlanes; i++)
-		len += sysfs_emit_at(buf, len, "%s%d", i ? "," : "",
-				     READ_ONCE(member->lanes[i].runner.cpu));
-	return len + sysfs_emit_at(buf, len, "\n");
-}
-
-/* Deal the lanes out over them, in turn. */
-static void cpus_set(struct coll_member *member, const struct cpumask *cpus)
-{
-	int cpu = cpumask_first(cpus);
-	u32 i;
-
-	spin_lock(&cpus_lock);
-	WRITE_ONCE(member->control_runner.cpu, cpu);
-	for (i = 0; i < member->nlanes; i++) {
-		cpus_leave(&member->lanes[i]);
-		cpus_enter(&member->lanes[i], cpu);
-		cpu = cpumask_next(cpu, cpus);
-		if (cpu >= nr_cpu_ids)
-			cpu = cpumask_first(cpus);
-	}
-	spin_unlock(&cpus_lock);
-}
-
-static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
-			  size_t count)
-{
-	struct coll_member *member = container_of(kobj, struct coll_member, kobj);
-	cpumask_var_t cpus;
-	int err = 0;
-
-	if (!ns_capable(member->group->net->user_ns, CAP_NET_ADMIN))
-		return -EPERM;
-	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
-		return -ENOMEM;
-	/* Work items only run on CPUs that have been online. */
-	if (cpulist_parse(buf, cpus) || cpumask_empty(cpus) ||
-	    !cpumask_subset(cpus, cpu_online_mask))
-		err = -EINVAL;
-	else
-		cpus_set(member, cpus);
-	free_cpumask_var(cpus);
-	return err ? err : count;
-}
-
-struct kobj_attribute coll_cpus_attr = __ATTR_RW(cpus);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "trace/events.h"
-#include "exec/fpu.h"
-
+/*
+ * The floating-point unit: sections in which kernel code may use vector registers, and the
+ * instructions that the reductions use (core/reduce/).  A short trial selects the instructions
+ * when the module is loaded, unless the parameter "reductions" names them.
+ */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/delay.h>
@@ -18,25 +20,28 @@
 #include <linux/fpu.h>
 #endif
 
-#define TRIAL_BYTES	8192U	/* of one operand */
-#define TRIAL_REPEATS	4	/* in a turn */
-#define TRIAL_TURNS	200	/* until wide units have woken up, and undisturbed */
+#include "exec/fpu.h"
+#include "exec/fpu_events.h"
+
+#define TRIAL_BYTES	8192U	/* bytes of one operand */
+#define TRIAL_REPEATS	4	/* reductions in one run */
+#define TRIAL_RUNS	200	/* wide units power up; one run is undisturbed */
 #define TRIAL_PAUSE_US	100
 
 static const struct coll_reduce_impl *vector_impl;
 
 /*
- * The control register of the floating-point unit, as every reduction needs it: rounding to
- * nearest, subnormal numbers kept, no traps.  Only some architectures reset it when an FPU
- * section begins.  On the others it would still be that of the thread that runs here, and
- * results would depend on what a program has done to its own.  The thread's own value has
- * been saved with its registers, and comes back with them.
+ * Set the control register of the FPU as all reductions need it: round to nearest, keep
+ * subnormal numbers, no traps.  Only some architectures reset this register in
+ * kernel_fpu_begin().  On the others it keeps the value of the current thread, and the program
+ * could change the results of a reduction.  The thread's own value was saved with its other FPU
+ * registers, and is restored with them.
  *
- * x86: with the flag that a result was inexact, which nothing here reads.  Emulators compute
- * floats with the instructions of the machine below only once it is up: one by one, in
- * integers, takes twice as long.
+ * x86: the flag "a result was inexact" is set, which this module does not read.  Emulators
+ * compute with the floating-point instructions of their host only if the flag is set; otherwise
+ * they compute with integers, which takes twice as long.
  */
-static void vector_default_mode(void)
+static void fpu_set_default_mode(void)
 {
 #if defined(CONFIG_X86_64)
 	static const u32 mxcsr = 0x1f80 | 0x20;
@@ -47,7 +52,7 @@ static void vector_default_mode(void)
 #elif defined(CONFIG_RISCV)
 	asm volatile("csrw fcsr, zero");
 #elif defined(CONFIG_PPC64)
-	/* The fields of the FPSCR with the traps, and with NI and the rounding mode. */
+	/* FPSCR: field 6 has the traps; field 7 has NI and the rounding mode. */
 	asm volatile("mtfsfi 6, 0\n\tmtfsfi 7, 0");
 #elif defined(CONFIG_LOONGARCH)
 	write_fcsr(LOONGARCH_FCSR0, 0);
@@ -56,8 +61,8 @@ static void vector_default_mode(void)
 #endif
 }
 
-/* What the CPU offers; each is told by a higher bit than those that it includes. */
-static u32 vector_features(void)
+/* Instructions that the CPU has.  A bit includes all lower ones. */
+static u32 cpu_features(void)
 {
 	u32 features = 0;
 
@@ -72,40 +77,40 @@ static u32 vector_features(void)
 	return features;
 }
 
-/* Add floats that are in the nearest cache; how long it takes, ns. */
-static u64 __init trial_turn(const struct coll_reduce_impl *impl, u8 *memory)
+/* Add floats that are in the L1 cache.  Return: the time that it takes, ns. */
+static u64 __init trial_run(const struct coll_reduce_impl *impl, u8 *memory)
 {
-	struct coll_fpu vector = { };
+	struct coll_fpu fpu = { };
 	u64 begin, end;
 	u32 i;
 
-	coll_fpu_begin(&vector);
+	coll_fpu_begin(&fpu);
 	begin = ktime_get_ns();
 	for (i = 0; i < TRIAL_REPEATS; i++)
 		coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, memory,
 			    memory + TRIAL_BYTES, memory + 2 * TRIAL_BYTES,
 			    TRIAL_BYTES / sizeof(u32), 0);
 	end = ktime_get_ns();
-	coll_fpu_end(&vector);
+	coll_fpu_end(&fpu);
 	return end - begin;
 }
 
-/* The least of many turns, after a pause: wide vectors slow down what follows them. */
+/* The shortest of many runs.  The pause is needed because wide vectors slow later code down. */
 static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
 {
 	u64 least = U64_MAX;
 	u32 i;
 
 	fsleep(TRIAL_PAUSE_US);
-	for (i = 0; i < TRIAL_TURNS; i++)
-		least = min(least, trial_turn(impl, memory));
+	for (i = 0; i < TRIAL_RUNS; i++)
+		least = min(least, trial_run(impl, memory));
 	return least;
 }
 
 /*
- * The widest vectors are the fastest, but where a machine is emulated they may take two
- * and a half times as long as narrow ones.  As elsewhere in the kernel (RAID, XOR) a trial
- * tells: the widest it is, unless narrower ones take three quarters of its time or less.
+ * The widest vectors are the fastest on real machines.  On emulated ones they may take two and a
+ * half times as long as narrow vectors.  A trial decides, as in the kernel's RAID and XOR code:
+ * the widest vectors are used unless narrower ones take at most three quarters of their time.
  */
 static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memory)
 {
@@ -127,11 +132,13 @@ static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memo
 }
 
 /**
- * coll_fpu_setup() - find the fastest way to reduce on this CPU, unless one was named
+ * coll_fpu_setup() - select the fastest instructions, unless the parameter names some
+ *
+ * Context: module initialisation; may sleep.
  */
 void __init coll_fpu_setup(void)
 {
-	u32 features = vector_features();
+	u32 features = cpu_features();
 	const struct coll_reduce_impl *impl = coll_reduce_select(features);
 	u8 *memory = NULL;
 
@@ -144,24 +151,25 @@ void __init coll_fpu_setup(void)
 		impl = trial_winner(features, memory);
 		kfree(memory);
 	}
-	/* It may have been named meanwhile. */
+	/* The parameter may have been written meanwhile. */
 	cmpxchg(&vector_impl, NULL, impl);
 }
 
 /**
- * coll_vector_impl() - the way to reduce, for those that join now
+ * coll_vector_impl() - the reductions for a lane that is made now
  *
- * Return: a table of functions.
+ * Context: any.
+ * Return: table of functions; NULL before coll_fpu_setup().
  */
 const struct coll_reduce_impl *coll_vector_impl(void)
 {
 	return READ_ONCE(vector_impl);
 }
 
-/* When the module is loaded, before anything else, and while it runs. */
+/* Called before coll_fpu_setup() when the module is loaded, and for each write in sysfs. */
 static int reductions_set(const char *name, const struct kernel_param *kp)
 {
-	u32 features = vector_features();
+	u32 features = cpu_features();
 	u32 width;
 
 	for (width = 0; width <= fls(features); width++) {
@@ -179,7 +187,7 @@ static int reductions_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct coll_reduce_impl *impl = coll_vector_impl();
 
-	/* The file is there before the module has begun. */
+	/* The file exists before coll_fpu_setup() has run. */
 	return sysfs_emit(buffer, "%s\n", impl ? impl->name : "");
 }
 
@@ -188,47 +196,47 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "by which instructions to reduce and copy: scalar, avx2 or avx512, of those that the CPU has; by default what proves fastest when the module is loaded");
+MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
 
 /**
- * coll_fpu_begin() - take the vector registers, if they are not held
- * @vector: ours
+ * coll_fpu_begin() - begin an FPU section, unless it has begun
+ * @fpu: the section
  *
- * Context: process or softirq; no sleeping until they are dropped.
+ * Context: process or softirq; the caller must not sleep until coll_fpu_end().
  */
-void coll_fpu_begin(struct coll_fpu *vector)
+void coll_fpu_begin(struct coll_fpu *fpu)
 {
-	if (vector->held)
+	if (fpu->held)
 		return;
 	kernel_fpu_begin();
-	vector_default_mode();
-	vector->held = true;
-	vector->used = 0;
-	vector->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
+	fpu_set_default_mode();
+	fpu->held = true;
+	fpu->used = 0;
+	fpu->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
 }
 
 /**
- * coll_fpu_used() - work was done with them
- * @vector: ours
- * @cost: how much, bytes
+ * coll_fpu_used() - count work, and end the section when there was enough
+ * @fpu: the section
+ * @cost: cost of the work, in bytes; see coll_piece_cost()
  */
-void coll_fpu_used(struct coll_fpu *vector, u64 cost)
+void coll_fpu_used(struct coll_fpu *fpu, u64 cost)
 {
-	vector->used += cost;
-	if (vector->used >= COLL_VECTOR_BYTES)
-		coll_fpu_end(vector);
+	fpu->used += cost;
+	if (fpu->used >= COLL_VECTOR_BYTES)
+		coll_fpu_end(fpu);
 }
 
 /**
- * coll_fpu_end() - give them back, if they are held
- * @vector: ours
+ * coll_fpu_end() - end an FPU section, if it has begun
+ * @fpu: the section
  */
-void coll_fpu_end(struct coll_fpu *vector)
+void coll_fpu_end(struct coll_fpu *fpu)
 {
-	if (!vector->held)
+	if (!fpu->held)
 		return;
-	vector->held = false;
+	fpu->held = false;
 	kernel_fpu_end();
-	if (vector->since)
-		trace_collective_vector(vector->used, ktime_get_ns() - vector->since);
+	if (fpu->since)
+		trace_collective_vector(fpu->used, ktime_get_ns() - fpu->since);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_VECTOR_H
-#define COLL_VECTOR_H
+#ifndef COLL_FPU_H
+#define COLL_FPU_H
 
+#include "core/data/mem.h"
 #include "core/reduce/reduce.h"
 
 /**
- * struct coll_fpu - possession of the vector registers
- * @held: they are ours, and preemption is off
- * @used: what the work since has cost, bytes: see coll_piece_cost()
- * @since: when they were taken, ns, if that is traced; else 0
+ * struct coll_fpu - an FPU section, in which kernel code may use vector registers
+ * @held: true if the section has begun; preemption is disabled
+ * @used: cost of the work in this section, in bytes; see coll_piece_cost()
+ * @since: begin of the section, ns, if the event collective_vector is enabled; else 0
  *
- * Taking them for every few bytes is dear, and keeping them too long delays
- * others: they are given back after COLL_VECTOR_BYTES, some ten microseconds.  As no piece
- * of work is more than that, they are held for less than twice as much.
+ * Owned by the runner of the lane that contains it.  To begin a section for every few bytes is
+ * expensive, and a long one delays other tasks.  Therefore a section ends after
+ * COLL_VECTOR_BYTES, which takes some ten microseconds.  One piece of work costs at most as much,
+ * so a section does less than twice that.
  */
 struct coll_fpu {
 	bool held;
@@ -25,8 +27,8 @@ static_assert(COLL_PIECES_MAX * COLL_PIECE_COST <= COLL_VECTOR_BYTES);
 
 void coll_fpu_setup(void);
 const struct coll_reduce_impl *coll_vector_impl(void);
-void coll_fpu_begin(struct coll_fpu *vector);
-void coll_fpu_used(struct coll_fpu *vector, u64 cost);
-void coll_fpu_end(struct coll_fpu *vector);
+void coll_fpu_begin(struct coll_fpu *fpu);
+void coll_fpu_used(struct coll_fpu *fpu, u64 cost);
+void coll_fpu_end(struct coll_fpu *fpu);
 
-#endif /* COLL_VECTOR_H */
+#endif /* COLL_FPU_H */

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "exec/runner.h"
-
+/*
+ * Runners: see runner.h for their states.
+ */
 #include <linux/delay.h>
 #include <linux/sched.h>
 
 #include "compat/compat.h"
+#include "exec/cpu.h"
+#include "exec/runner.h"
 
 enum {
-	RUNNER_IDLE,
-	RUNNER_OWNED,
-	RUNNER_MISSED,
+	RUNNER_IDLE,	/* no context runs it */
+	RUNNER_OWNED,	/* one context runs it */
+	RUNNER_MISSED,	/* the same, and it was kicked since the owner last looked */
 };
 
 struct workqueue_struct *coll_wq;
 
-/* Times that an owner looks again, before other work on this CPU has its turn. */
+/* Times that an owner runs the function again before it lets other work on its CPU run. */
 #define RUNNER_ROUNDS	64
 
 static void runner_queue_work(struct coll_runner *runner)
@@ -22,7 +25,7 @@ static void runner_queue_work(struct coll_runner *runner)
 	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
 }
 
-/* Its owner gives it to its work item, or to who is there instead. */
+/* Pass ownership to the work item, or to the thread that has redirected the runner to itself. */
 static noinline void runner_dispatch(struct coll_runner *runner)
 {
 	unsigned long flags;
@@ -33,7 +36,7 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 	}
 	raw_spin_lock_irqsave(&runner->lock, flags);
 	if (runner->waiter) {
-		/* With all that was done before it was let go, whatever the lender is woken by. */
+		/* All that this owner did: pairs with coll_runner_run_redirected(). */
 		smp_store_release(&runner->handed_over, true);
 		complete(runner->waiter);
 	} else {
@@ -43,9 +46,9 @@ static noinline void runner_dispatch(struct coll_runner *runner)
 }
 
 /*
- * Take it if nobody has it; otherwise leave word.  The word is written even when
- * it is there already: that orders what the caller has done before what the owner
- * looks at next.
+ * Acquire an idle runner, or set MISSED.  The state is written even if it is MISSED already: this
+ * full barrier pairs with the atomic_xchg() of the owner, and orders the event before what run()
+ * reads.  Return: true if it was acquired.
  */
 static bool runner_claim(struct coll_runner *runner)
 {
@@ -57,17 +60,17 @@ static bool runner_claim(struct coll_runner *runner)
 	return old == RUNNER_IDLE;
 }
 
-/* Let go; false: there is news, and it is still ours. */
+/* Return: true if it was released; false: it was kicked, and the caller still owns it. */
 static bool runner_release(struct coll_runner *runner)
 {
 	if (atomic_cmpxchg_release(&runner->state, RUNNER_OWNED, RUNNER_IDLE) == RUNNER_OWNED)
 		return true;
-	/* Ordered before what run() looks at. */
+	/* A full barrier: pairs with runner_claim(), see there. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	return false;
 }
 
-/* The owner runs; what is more than a little goes on when others had their turn. */
+/* Run as owner.  After one budget, or RUNNER_ROUNDS, the rest is left to the work item. */
 static void runner_loop(struct coll_runner *runner)
 {
 	int round;
@@ -92,10 +95,10 @@ static void runner_work(struct work_struct *work)
 }
 
 /**
- * coll_runner_init() - make an idle runner
- * @runner: the runner
+ * coll_runner_init() - initialise an idle runner
+ * @runner: the runner, zeroed
  * @run: see struct coll_runner
- * @cpu: where its work item runs
+ * @cpu: CPU on which the work item runs
  */
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
 		      int cpu)
@@ -108,7 +111,7 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 }
 
 /**
- * coll_runner_kick() - there is news: have it run
+ * coll_runner_kick() - have a runner run, after an event for it
  * @runner: the runner
  *
  * Context: any.
@@ -120,10 +123,10 @@ void coll_runner_kick(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_run_now() - there is news: run it here, unless somebody does
+ * coll_runner_run_now() - run a runner in this context, or kick it if it is owned
  * @runner: the runner
  *
- * What exceeds one budget goes to the work item, or to who is there instead.
+ * What exceeds one budget is left to the work item, or to the thread in its place.
  *
  * Context: may sleep.
  */
@@ -134,13 +137,13 @@ void coll_runner_run_now(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_try_acquire() - own it until coll_runner_release(), if nobody does
+ * coll_runner_try_acquire() - own an idle runner until coll_runner_release()
  * @runner: the runner
  *
- * Whoever kicks it meanwhile leaves word for coll_runner_poll().
+ * Kicks set MISSED meanwhile, which coll_runner_poll() sees.
  *
  * Context: process.
- * Return: false: somebody else owns it.
+ * Return: true, or false if it has another owner.
  */
 bool coll_runner_try_acquire(struct coll_runner *runner)
 {
@@ -149,8 +152,10 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_has_pending() - is there news?
- * @runner: one that we hold
+ * coll_runner_has_pending() - has a runner been kicked since its owner last ran it?
+ * @runner: runner that the caller owns
+ *
+ * Return: true if it has.
  */
 bool coll_runner_has_pending(const struct coll_runner *runner)
 {
@@ -158,17 +163,19 @@ bool coll_runner_has_pending(const struct coll_runner *runner)
 }
 
 /**
- * coll_runner_poll() - run it once, if there is news
- * @runner: one that we hold
+ * coll_runner_poll() - run a runner once, if it has been kicked
+ * @runner: runner that the caller owns
+ *
+ * What exceeds one budget counts as a kick for the next call.
  *
  * Context: may sleep.
- * Return: whether there was; what exceeds one budget is news for the next time.
+ * Return: true if it has run.
  */
 bool coll_runner_poll(struct coll_runner *runner)
 {
 	if (!coll_runner_has_pending(runner))
 		return false;
-	/* Ordered before what run() looks at. */
+	/* A full barrier: pairs with runner_claim(), see there. */
 	atomic_xchg(&runner->state, RUNNER_OWNED);
 	if (runner->run(runner))
 		atomic_set(&runner->state, RUNNER_MISSED);
@@ -177,7 +184,8 @@ bool coll_runner_poll(struct coll_runner *runner)
 
 /**
  * coll_runner_release() - undo coll_runner_try_acquire()
- * @runner: one that we hold; it is run if there is news, but not as long as there is more
+ * @runner: runner that the caller owns; if it has been kicked, it runs once, and the rest is
+ *	left to the work item
  *
  * Context: may sleep.
  */
@@ -190,62 +198,62 @@ void coll_runner_release(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_redirect() - run it instead of its work item, from now on
+ * coll_runner_redirect() - have a thread run a runner in place of its work item
  * @runner: the runner
- * @news: completed when it is time for coll_runner_run_redirected(), which has to follow soon
+ * @event: completed when the thread must call coll_runner_run_redirected(), soon
  *
  * Context: process.
- * Return: false: somebody else does.
+ * Return: true, or false if another thread does so already.
  */
-bool coll_runner_redirect(struct coll_runner *runner, struct completion *news)
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *event)
 {
-	bool lent;
+	bool redirected;
 
 	raw_spin_lock_irq(&runner->lock);
-	lent = !runner->waiter;
-	if (lent)
-		WRITE_ONCE(runner->waiter, news);
+	redirected = !runner->waiter;
+	if (redirected)
+		WRITE_ONCE(runner->waiter, event);
 	raw_spin_unlock_irq(&runner->lock);
-	return lent;
+	return redirected;
 }
 
 /**
- * coll_runner_run_redirected() - run it, if it has been handed over
- * @runner: one that we have lent ourselves to
+ * coll_runner_run_redirected() - run a runner, if it has been handed over
+ * @runner: runner that is redirected to this thread
  *
  * Context: may sleep.
  */
 void coll_runner_run_redirected(struct coll_runner *runner)
 {
-	if (!smp_load_acquire(&runner->handed_over))	/* pairs with kick */
+	if (!smp_load_acquire(&runner->handed_over))	/* pairs with dispatch */
 		return;
-	/* It is ours, and so nobody hands it over, until the loop lets go. */
+	/* This thread owns it now, so no other context hands it over until the loop ends. */
 	WRITE_ONCE(runner->handed_over, false);
 	runner_loop(runner);
 }
 
 /**
  * coll_runner_stop_redirect() - undo coll_runner_redirect()
- * @runner: one that we have lent ourselves to
+ * @runner: runner that is redirected to this thread; if it was handed over, its work item runs it
  *
  * Context: process.
  */
 void coll_runner_stop_redirect(struct coll_runner *runner)
 {
-	bool handed;
+	bool handed_over;
 
 	raw_spin_lock_irq(&runner->lock);
 	WRITE_ONCE(runner->waiter, NULL);
-	handed = runner->handed_over;
+	handed_over = runner->handed_over;
 	WRITE_ONCE(runner->handed_over, false);
 	raw_spin_unlock_irq(&runner->lock);
-	if (handed)
+	if (handed_over)
 		runner_queue_work(runner);
 }
 
 /**
- * coll_runner_stop() - own it for ever
- * @runner: the runner; kicks have no effect any more
+ * coll_runner_stop() - own a runner for ever
+ * @runner: the runner; later kicks have no effect
  *
  * Context: may sleep.
  */
@@ -253,8 +261,8 @@ void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
 	/*
-	 * It may be run by another work item than its own, on this CPU and behind this thread: to
-	 * let it go on takes sleep where this thread is a real-time one.
+	 * The owner may be a thread or a work item that this thread has preempted.  If this thread
+	 * is a real-time thread, such an owner continues only while this thread sleeps.
 	 */
 	while (!runner_claim(runner))
 		if (!flush_work(&runner->work))
@@ -262,7 +270,7 @@ void coll_runner_stop(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_setup() - make what runners need
+ * coll_runner_setup() - allocate the workqueue of all runners
  *
  * Return: 0 or -ENOMEM.
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who runs something: one owner at a time, and no wake-up lost.
+ * A runner runs one function, in one context at a time, and loses no wakeup (compare NAPI).
  *
- * One atomic word says whether somebody is running, and whether something
- * happened since: IDLE, OWNED or MISSED.  Whoever has news kicks: an idle runner
- * is handed to its work item, a busy one is told that it missed something.  An
- * owner lets go only from OWNED; from MISSED it looks again.  A thread that
- * would wait anyway may own the runner for a while instead of its work item.  While it
- * polls it holds it, and the word is all that it looks at.  When it sleeps it may lend
- * itself: then it is told where the work item would be queued, which saves a change of
- * context.
+ * Its state is IDLE, OWNED or MISSED.  coll_runner_kick() queues the work item of an idle runner,
+ * and sets MISSED in one that is owned.  An owner releases the runner only from OWNED; from
+ * MISSED it runs the function again.
+ *
+ * A waiting thread can replace the work item in two ways.  Polling: it acquires the runner and
+ * polls the state; a kick then only sets MISSED.  Sleeping: it registers its completion with
+ * coll_runner_redirect(); a kick then completes it instead of queueing the work item, and the
+ * thread runs the runner itself.  That saves a context switch.
  */
 #ifndef COLL_RUNNER_H
 #define COLL_RUNNER_H
@@ -20,15 +20,17 @@
 #include <linux/workqueue.h>
 
 /**
- * struct coll_runner - something that is run by one context at a time
- * @state: enum in runner.c
- * @cpu: where its work item runs
- * @stopping: whoever owns it lets go, whatever there is to do
+ * struct coll_runner - a function that is run by one owner at a time
+ * @state: IDLE, OWNED or MISSED: enum in runner.c [a]
+ * @cpu: CPU on which the work item runs; written by cpu.c [a]
+ * @stopping: true if the owner must release it, even if there is more to do [a]
  * @work: the work item
- * @run: do what there is to do, within a budget; true: there is more
- * @lock: protects @waiter; taken in any context
- * @waiter: completed instead of queueing the work item; NULL: nobody lends himself
- * @handed_over: the lender owns it and is to run it; set under @lock, by the owner
+ * @run: the function; works within a budget and returns true if there is more to do
+ * @lock: protects @waiter; innermost, taken in any context
+ * @waiter: completion of the thread that runs it instead of the work item; NULL: no thread does;
+ *	written under @lock [a]
+ * @handed_over: true if the thread of @waiter owns the runner and must run it; set by the
+ *	previous owner under @lock [a]
  */
 struct coll_runner {
 	atomic_t state;
@@ -36,7 +38,7 @@ struct coll_runner {
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
-	raw_spinlock_t lock;	/* innermost; a kick comes from any context */
+	raw_spinlock_t lock;	/* innermost; a kick may come from any context */
 	struct completion *waiter;
 	bool handed_over;
 };
@@ -49,15 +51,12 @@ bool coll_runner_try_acquire(struct coll_runner *runner);
 bool coll_runner_has_pending(const struct coll_runner *runner);
 bool coll_runner_poll(struct coll_runner *runner);
 void coll_runner_release(struct coll_runner *runner);
-bool coll_runner_redirect(struct coll_runner *runner, struct completion *news);
+bool coll_runner_redirect(struct coll_runner *runner, struct completion *event);
 void coll_runner_run_redirected(struct coll_runner *runner);
 void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
-/* cpu.c */
-void coll_cpu_yield_to_waiters(void);
-
-/* All work items of the module. */
+/* Runs all work items of the module but those of exec/closing.c. */
 extern struct workqueue_struct *coll_wq;
 
 int coll_runner_setup(void);

@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The states of a member, and why one fails.
+ * The states of a member, and the reason of a failure.
  *
  *	NEW -> JOINED -> CONNECTING -> UP -> LEFT
  *	          \___________\________\___> ABORTED -> LEFT
  *
- * A group fails as a whole: its first reason is told to every neighbour, who
- * tells its own.  Reasons meet and the strongest one wins (enum
- * collective_reason_kind, then the lowest rank), for a settle time, after which
- * requests fail with it and STATUS tells it.
+ * A group fails as a whole.  A member tells its first reason to every neighbour, which tells
+ * its own neighbours.  Where reasons meet, the strongest one wins: the lowest enum
+ * collective_reason_kind, then the lowest rank.  During a settle time a stronger reason may
+ * still replace the first; after it requests fail with the reason, and STATUS reports it.
  */
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 
-#include "coll.h"
+#include "fail/failure.h"
+#include "limits.h"
+#include "trace/recorder.h"
 
 /**
- * coll_reason_error() - the errno of a reason
+ * coll_fail_init() - begin in state NEW, without a reason
+ * @fail: zeroed
+ * @id: of the member
+ * @notify: see struct coll_fail
+ */
+void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
+		    void (*notify)(struct coll_fail *fail, unsigned long settle))
+{
+	spin_lock_init(&fail->lock);
+	init_waitqueue_head(&fail->state_wait);
+	fail->id = id;
+	fail->trace.id = id;
+	fail->notify = notify;
+}
+
+/**
+ * coll_reason_error() - errno of a reason
  * @kind: enum collective_reason_kind
  *
  * Return: a negative errno.
@@ -38,29 +57,16 @@ int coll_reason_error(u32 kind)
 }
 
 /**
- * coll_fail_set_state() - change a member's state; the only place that does
- * @member: the member, locked
- * @state: the new one
+ * coll_fail_set_state() - change the state of a member
+ * @fail: of the member; @lock is held
+ * @state: the new state
  */
-void coll_fail_set_state(struct coll_member *member, enum collective_state state)
+void coll_fail_set_state(struct coll_fail *fail, enum collective_state state)
 {
-	lockdep_assert_held(&member->lock);
-	coll_record_state(member, state);
-	WRITE_ONCE(member->state, state);
-	wake_up_all(&member->state_wait);
-}
-
-/**
- * coll_fail_try_up() - the group is up if every link is
- * @member: a link is complete, or CONNECT was called
- */
-void coll_fail_try_up(struct coll_member *member)
-{
-	spin_lock(&member->lock);
-	if (member->state == COLLECTIVE_STATE_CONNECTING &&
-	    member->nr_required_open == member->nr_required)
-		coll_fail_set_state(member, COLLECTIVE_STATE_UP);
-	spin_unlock(&member->lock);
+	lockdep_assert_held(&fail->lock);
+	coll_record_state(&fail->trace, fail->state, state);
+	WRITE_ONCE(fail->state, state);
+	wake_up_all(&fail->state_wait);
 }
 
 static bool reason_outranks(const struct coll_reason *a, const struct coll_reason *b)
@@ -73,24 +79,26 @@ static bool reason_outranks(const struct coll_reason *a, const struct coll_reaso
 }
 
 /**
- * coll_errno_for_rank() - what operations of a rank fail with
- * @member: the rank
- * @cause: why; a rank that leaves has asked for it, and a cancellation is one on every
- *	rank, whatever errno the peer has put beside it
+ * coll_errno_for_rank() - errno with which the operations of a rank fail
+ * @fail: of the member
+ * @cause: the reason
+ *
+ * A rank that leaves has asked for its own failure.  A cancellation is -ECANCELED on every
+ * rank, whatever errno the peer has put into the frame.
  *
  * Return: a negative errno.
  */
-int coll_errno_for_rank(const struct coll_member *member, const struct coll_reason *cause)
+int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *cause)
 {
 	if (cause->kind == COLLECTIVE_REASON_CANCELLED ||
-	    (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == member->rank))
+	    (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == fail->id->rank))
 		return -ECANCELED;
 	return -(int)cause->error;
 }
 
 /*
- * A reset or silent link is what is seen of a rank that is gone; who knows more may have to
- * run first.
+ * A reset or silent link is only inferred from the end of a rank.  The rank that knows the
+ * reason itself may have to be scheduled first, so an inferred reason settles later.
  */
 static u64 reason_settle_ns(const struct coll_reason *cause)
 {
@@ -101,124 +109,112 @@ static u64 reason_settle_ns(const struct coll_reason *cause)
 }
 
 /*
- * A rank that ends after its group has failed is no reason for that.  coll_shrink() relies on
- * it: a rank that is blamed has not accepted a group of survivors (Documentation/shrink.rst).
+ * A rank that ends after its group has failed is not the reason of the failure.  coll_shrink()
+ * relies on this: a rank that is blamed has not accepted a group of survivors.
  */
-static bool reason_is_consequence(const struct coll_member *member, const struct coll_reason *cause)
+static bool reason_is_consequence(const struct coll_fail *fail, const struct coll_reason *cause)
 {
-	return member->aborted && cause->rank_a == member->rank &&
+	return fail->aborted && cause->rank_a == fail->id->rank &&
 	       (cause->kind == COLLECTIVE_REASON_DEATH || cause->kind == COLLECTIVE_REASON_LEFT);
 }
 
-static bool peer_left(struct coll_member *member, u32 peer)
+static bool peer_left(const struct coll_fail *fail, u32 peer)
 {
-	struct coll_link *link = peer < member->nranks ? coll_link_get(member, peer) : NULL;
-
-	return link && READ_ONCE(link->peer_left);
+	return peer < fail->id->nranks && test_bit(peer, fail->peers_left);
 }
 
 /*
- * Who has called somebody in vain need not have been told that he left, as others were.  A
- * rank says that it leaves if it knows of no failure.
+ * A peer that could not be reached may have sent LEAVE to others only.  A rank sends LEAVE only
+ * if it knows of no failure, so a reset of its link is refined to its leaving.
  */
-static struct coll_reason reason_refine(struct coll_member *member, const struct coll_reason *cause)
+static struct coll_reason reason_refine(const struct coll_fail *fail,
+					const struct coll_reason *cause)
 {
-	u32 gone = peer_left(member, cause->rank_a) ? cause->rank_a : cause->rank_b;
+	u32 peer = peer_left(fail, cause->rank_a) ? cause->rank_a : cause->rank_b;
 
-	if (cause->kind != COLLECTIVE_REASON_RESET || !peer_left(member, gone))
+	if (cause->kind != COLLECTIVE_REASON_RESET || !peer_left(fail, peer))
 		return *cause;
 	return (struct coll_reason){
 		.kind = COLLECTIVE_REASON_LEFT,
 		.error = -coll_reason_error(COLLECTIVE_REASON_LEFT),
-		.rank_a = gone,
-		.rank_b = member->rank,
+		.rank_a = peer,
+		.rank_b = fail->id->rank,
 	};
 }
 
-/* Is nobody to be told any more? */
-static bool member_done(const struct coll_member *member, u64 now)
+/* Is it too early or too late for a reason? */
+static bool reason_refused(const struct coll_fail *fail, u64 now)
 {
-	return member->state == COLLECTIVE_STATE_NEW || member->state == COLLECTIVE_STATE_LEFT ||
-	       member->stopped || (member->aborted && coll_fail_reason_final(member, now));
+	return fail->state == COLLECTIVE_STATE_NEW || fail->state == COLLECTIVE_STATE_LEFT ||
+	       fail->stopped || (fail->aborted && coll_fail_reason_final(fail, now));
 }
 
-/* Return: whether it is the reason now, to be told. */
-static bool reason_record(struct coll_member *member, const struct coll_reason *told)
+static void reason_record(struct coll_fail *fail, const struct coll_reason *reported)
 {
-	bool first = !member->aborted;
+	bool first = !fail->aborted;
 	u64 now = ktime_get_ns(), settled;
 	struct coll_reason cause;
 
-	lockdep_assert_held(&member->lock);
-	if (member_done(member, now))
-		return false;
-	cause = reason_refine(member, told);
-	if (reason_is_consequence(member, &cause) || !reason_outranks(&cause, &member->reason))
-		return false;
-	coll_record_abort(member, &cause);
-	member->reason = cause;
+	lockdep_assert_held(&fail->lock);
+	if (reason_refused(fail, now))
+		return;
+	cause = reason_refine(fail, reported);
+	if (reason_is_consequence(fail, &cause) || !reason_outranks(&cause, &fail->reason))
+		return;
+	coll_record_abort(&fail->trace, &cause);
+	fail->reason = cause;
 	if (first)
-		member->aborted_at = now;
-	settled = member->aborted_at + reason_settle_ns(&cause);
-	WRITE_ONCE(member->settled_at, settled);
-	/* With what is read after it: pairs with lane_run(). */
-	smp_store_release(&member->aborted, coll_errno_for_rank(member, &cause));
+		fail->aborted_at = now;
+	settled = fail->aborted_at + reason_settle_ns(&cause);
+	WRITE_ONCE(fail->settled_at, settled);
+	/* Publishes @settled_at and @aborted_at with @aborted: pairs with lane_run(). */
+	smp_store_release(&fail->aborted, coll_errno_for_rank(fail, &cause));
 	if (first)
-		coll_fail_set_state(member, COLLECTIVE_STATE_ABORTED);
-	set_bit(COLL_CHORE_FLOOD, &member->control_events);
-	mod_delayed_work(coll_wq, &member->tick,
-			 settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);
-	return true;
+		coll_fail_set_state(fail, COLLECTIVE_STATE_ABORTED);
+	fail->notify(fail, settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);
 }
 
 /**
- * coll_fail_report() - the group has failed; cannot fail
- * @member: one of its members
- * @cause: why; what is made of it is told to every neighbour
+ * coll_fail_report() - report a reason why the group has failed; cannot fail
+ * @fail: of the member
+ * @cause: the reason; kept, and told to every neighbour, if it outranks the one so far
  *
  * Context: process or work item.
  */
-noinline void coll_fail_report(struct coll_member *member, const struct coll_reason *cause)
+noinline void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause)
 {
-	bool news;
-	u32 i;
-
-	spin_lock(&member->lock);
-	news = reason_record(member, cause);
-	spin_unlock(&member->lock);
-	if (!news)
-		return;
-
-	coll_runner_kick(&member->control_runner);
-	for (i = 0; i < member->nlanes; i++)
-		coll_runner_kick(&member->lanes[i].runner);
+	spin_lock(&fail->lock);
+	reason_record(fail, cause);
+	spin_unlock(&fail->lock);
 }
 
 /**
- * coll_fail_peer_left() - a peer has said goodbye: that may be why the group failed
- * @member: one of its members
+ * coll_fail_peer_left() - a peer has sent LEAVE: that may refine the reason
+ * @fail: of the member; the peer is in @peers_left
  *
  * Context: control runner.
  */
-void coll_fail_peer_left(struct coll_member *member)
+void coll_fail_peer_left(struct coll_fail *fail)
 {
 	struct coll_reason cause;
 
-	spin_lock(&member->lock);
-	cause = member->reason;
-	spin_unlock(&member->lock);
+	spin_lock(&fail->lock);
+	cause = fail->reason;
 	if (cause.kind != COLLECTIVE_REASON_NONE)
-		coll_fail_report(member, &cause);
+		reason_record(fail, &cause);
+	spin_unlock(&fail->lock);
 }
 
 /**
- * coll_fail_report_kind() - the group has failed, as seen here
- * @member: one of its members
+ * coll_fail_report_kind() - report a reason that this rank has observed itself
+ * @fail: of the member
  * @kind: enum collective_reason_kind
  * @rank_a: see struct collective_reason
  * @rank_b: likewise
+ *
+ * Context: process or work item.
  */
-noinline void coll_fail_report_kind(struct coll_member *member, u32 kind, u32 rank_a, u32 rank_b)
+noinline void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b)
 {
 	struct coll_reason cause = {
 		.kind = kind,
@@ -227,41 +223,42 @@ noinline void coll_fail_report_kind(struct coll_member *member, u32 kind, u32 ra
 		.rank_b = rank_b,
 	};
 
-	coll_fail_report(member, &cause);
+	coll_fail_report(fail, &cause);
 }
 
 /**
- * coll_fail_heartbeats_ns() - a number of heartbeats
- * @member: the member
- * @beats: how many
+ * coll_fail_heartbeats_ns() - duration of a number of heartbeats
+ * @fail: of the member
+ * @beats: number of heartbeats
  *
- * Return: nanoseconds.
+ * Return: ns.
  */
-u64 coll_fail_heartbeats_ns(const struct coll_member *member, u32 beats)
+u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats)
 {
-	return (u64)beats * member->heartbeat_ms * NSEC_PER_MSEC;
+	return (u64)beats * fail->id->heartbeat_ms * NSEC_PER_MSEC;
 }
 
 /**
- * coll_fail_reason_final() - have the reasons been collected?
- * @member: a failed one
+ * coll_fail_reason_final() - has the settle time passed?
+ * @fail: of a member whose group has failed
  * @now: ns
  *
- * Return: true when requests may fail with what is known, and STATUS say it.
+ * Return: true if requests may fail with the reason, and STATUS may report it.
  */
-bool coll_fail_reason_final(const struct coll_member *member, u64 now)
+bool coll_fail_reason_final(const struct coll_fail *fail, u64 now)
 {
-	return now >= READ_ONCE(member->settled_at);
+	return now >= READ_ONCE(fail->settled_at);
 }
 
 /**
- * coll_fail_leases_expired() - can no peer succeed any more, reachable or not?
- * @member: a failed one
+ * coll_fail_leases_expired() - has the fence passed?
+ * @fail: of a member whose group has failed
  * @now: ns
  *
- * Return: true when every lease has ended.
+ * Return: true if every lease has expired, so that no peer, reachable or not, can still report
+ * success for an operation of this group.
  */
-bool coll_fail_leases_expired(struct coll_member *member, u64 now)
+bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now)
 {
-	return now >= member->aborted_at + coll_fail_heartbeats_ns(member, COLL_FENCE_BEATS);
+	return now >= fail->aborted_at + coll_fail_heartbeats_ns(fail, COLL_FENCE_BEATS);
 }

@@ -1,65 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a lane copies what is much: in the caches or past them (core/data/nt_policy.h), alone or with
- * a helper (copy_helper.c).
+ * How a lane copies large pieces: through the caches or with non-temporal stores
+ * (core/data/nt_policy.h), alone or with a helper (copy_helper.c).
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 
-#include "coll.h"
+#include "lane/copy_helper.h"
+#include "lane/lane.h"
 
-/* Bytes; less is done as usual. */
+/* Bytes; shorter pieces are copied by the core itself. */
 #define COPIER_MIN	4096
 
 static int nontemporal = -1;
 module_param(nontemporal, int, 0644);
 MODULE_PARM_DESC(nontemporal,
-		 "whether results of 1 MiB and more are stored past the caches; -1 (default): if that is found to be quicker, 0: no, 1: yes");
+		 "Store copied results of 1 MiB and more with non-temporal stores, which bypass the CPU caches. -1 (default): if each lane measures them to be faster, 0: never, 1: always");
 
-/* What is found out; NULL: nothing is. */
-static struct coll_nt_policy *copier_caching(struct coll_lane *lane,
-					     const struct coll_copy_hint *haul)
+/* The policy that decides; NULL: the parameter does. */
+static struct coll_nt_policy *find_policy(struct coll_lane *lane,
+					  const struct coll_copy_hint *hint)
 {
 	if (READ_ONCE(nontemporal) >= 0)
 		return NULL;
-	return coll_nt_policy_find(&lane->nt_policies, haul->volume, haul->source);
+	return coll_nt_policy_find(&lane->nt_policies, hint->volume, hint->source);
 }
 
-static bool copier_past(const struct coll_nt_policy *caching, const struct coll_copy_hint *haul)
+static bool use_nontemporal(const struct coll_nt_policy *policy, const struct coll_copy_hint *hint)
 {
-	if (caching)
-		return coll_nt_policy_use(caching);
-	return READ_ONCE(nontemporal) > 0 && haul->volume >= COLL_CACHING_MIN;
+	if (policy)
+		return coll_nt_policy_use(policy);
+	return READ_ONCE(nontemporal) > 0 && hint->volume >= COLL_NT_MIN;
 }
 
 /* See struct coll_copier. */
 static bool copier_store(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			 const void *ptr, size_t len, const struct coll_copy_hint *haul)
+			 const void *ptr, size_t len, const struct coll_copy_hint *hint)
 {
 	struct coll_lane *lane = container_of(copier, struct coll_lane, copier);
-	struct coll_nt_policy *caching;
+	struct coll_nt_policy *policy;
 	coll_copy_fn copy = lane->engine.impl->copy;
 	u64 begin = 0;
 
 	if (len < COPIER_MIN)
 		return false;
-	caching = copier_caching(lane, haul);
-	if (copier_past(caching, haul)) {
+	policy = find_policy(lane, hint);
+	if (use_nontemporal(policy, hint)) {
 		copy = coll_copy_nontemporal;
 		lane->nontemporal_bytes += len;
 	}
-	if (caching && coll_nt_policy_timing(caching))
+	if (policy && coll_nt_policy_timing(policy))
 		begin = ktime_get_ns();
-	if (!coll_copy_helper_split(lane->copy_helper, copy, dst, off, ptr, len, haul->left))
+	if (!coll_copy_helper_split(lane->copy_helper, copy, dst, off, ptr, len, hint->left))
 		coll_mem_store(copy, dst, off, ptr, len);
-	if (caching)
-		coll_nt_policy_update(caching, len, begin ? ktime_get_ns() - begin : 0);
+	if (policy)
+		coll_nt_policy_update(policy, len, begin ? ktime_get_ns() - begin : 0);
 	return true;
 }
 
 /**
- * coll_copier_setup() - a lane copies what is much as said here
- * @lane: the lane, whose engine knows how to copy
+ * coll_copier_setup() - let a lane copy large pieces as said here
+ * @lane: the lane; its engine's reductions are selected
  */
 void coll_copier_setup(struct coll_lane *lane)
 {

@@ -2,18 +2,17 @@
 /*
  * Copying by two CPUs.
  *
- * One CPU alone copies slower than memory can.  Whoever waits for a large operation, with a
- * CPU to himself, helps a lane of his group that copies on another CPU of this host: of a
- * broadcast the root does, which has nothing else to do than to wait until its memory is free
- * again.
+ * One CPU copies more slowly than memory allows.  A thread that waits for a large operation on a
+ * CPU of its own helps a lane of its group that copies on another CPU of this host: the root of a
+ * broadcast, for example, only waits until its memory is free again.
  *
- * It is one copy as before: the runner of the lane goes on when both halves are done, so
- * nothing else need know of helpers.  A helper is not preempted in the middle of a half,
- * though it may be interrupted.
+ * It remains one copy: the lane's runner continues when both halves are done, so no other code
+ * knows of helpers.  A helper is not preempted within a half, though it may be interrupted.
  *
- * Who is idle is in the list of his group, and is called from there, asleep or not.  He comes
- * back when he has done something for himself, but another one may have been called then; he
- * parts when somebody else wants his CPU, or when nothing has come for a while.
+ * An idle helper is on its group's list.  A lane that wants help takes one off the list and wakes
+ * it if it sleeps.  A helper interrupts helping to run its own lanes; the lane may pick another
+ * helper meanwhile.  A helper detaches when another task becomes runnable on its CPU, or after
+ * HELPER_IDLE_NS without work.
  */
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -23,25 +22,26 @@
 #include <linux/spinlock.h>
 #include <linux/topology.h>
 
-#include "coll.h"
+#include "lane/copy_helper.h"
+#include "lane/lane.h"
 
-/* What is copied by two, bytes, in pieces of memory of at least so many; and a half at most. */
-#define CREW_MIN	(16 * 1024)
-#define CREW_PIECE_MIN	256
-#define CREW_HALF_MAX	(128 * 1024)
-/* How much has to follow for somebody to be called, who may be asleep. */
-#define CREW_CALL_MIN	(128 * 1024)
-/* So many pieces in a row without the helper, and another one is called. */
-#define CREW_MISSED	16
-/* How long a helper looks for more, ns; and how often before it looks at the clock. */
-#define CREW_IDLE_NS	(50 * NSEC_PER_USEC)
-#define CREW_IDLE_TURNS	64
+/* Bytes that two CPUs copy at least, in pieces of memory of this length; and a half at most. */
+#define HELPER_MIN	(16 * 1024)
+#define HELPER_PIECE_MIN	256
+#define HELPER_HALF_MAX	(128 * 1024)
+/* Bytes that have to follow to be worth waking a helper, which may sleep. */
+#define HELPER_WAKE_MIN	(128 * 1024)
+/* Consecutive pieces without the helper before another one is woken. */
+#define HELPER_MISSES	16
+/* How long a helper polls for more, ns; and polls between readings of the clock. */
+#define HELPER_IDLE_NS	(50 * NSEC_PER_USEC)
+#define HELPER_IDLE_POLLS	64
 
-enum crew_half {
-	CREW_NOTHING,
-	CREW_OFFERED,
-	CREW_TAKEN,
-	CREW_DONE,
+enum half_state {
+	HALF_NONE,
+	HALF_OFFERED,
+	HALF_TAKEN,
+	HALF_DONE,
 };
 
 static void copy_helper_free(struct kref *ref)
@@ -50,275 +50,284 @@ static void copy_helper_free(struct kref *ref)
 }
 
 /**
- * coll_copy_helper_put() - it is used no longer
- * @crew: by the lane, or its helper; or NULL
+ * coll_copy_helper_put() - drop a reference
+ * @copy_helper: of the lane or of its helper; or NULL
  */
-void coll_copy_helper_put(struct coll_copy_helper *crew)
+void coll_copy_helper_put(struct coll_copy_helper *copy_helper)
 {
-	if (crew)
-		kref_put(&crew->ref, copy_helper_free);
+	if (copy_helper)
+		kref_put(&copy_helper->ref, copy_helper_free);
 }
 
-/* Who is idle on another core: threads of one share what copying takes. */
-static struct coll_helper *find_helper(const struct coll_group *group)
+/* A helper on another core: the threads of one core share the units that copying needs. */
+static struct coll_helper *find_helper(const struct coll_helper_pool *pool)
 {
 	const struct cpumask *ours = topology_sibling_cpumask(raw_smp_processor_id());
 	struct coll_helper *helper;
 
-	list_for_each_entry(helper, &group->idle, node)
+	list_for_each_entry(helper, &pool->idle, node)
 		if (!cpumask_test_cpu(helper->cpu, ours))
 			return helper;
 	return NULL;
 }
 
-/* Have somebody come. */
-static void wake_helper(struct coll_copy_helper *crew)
+static void wake_helper(struct coll_copy_helper *copy_helper)
 {
-	struct coll_group *group = crew->lane->member->group;
+	struct coll_helper_pool *pool = copy_helper->lane->helpers;
 	struct coll_helper *helper;
 
-	if (list_empty(&group->idle))
+	if (list_empty(&pool->idle))
 		return;
-	spin_lock(&group->idle_lock);
-	helper = find_helper(group);
+	spin_lock(&pool->lock);
+	helper = find_helper(pool);
 	if (helper) {
 		list_del_init(&helper->node);
-		kref_get(&crew->ref);
-		WRITE_ONCE(crew->helper, helper);
-		crew->missed = 0;
-		smp_store_release(&helper->crew, crew);	/* as it was made */
-		if (helper->dozes)
-			complete(helper->news);
+		kref_get(&copy_helper->ref);
+		WRITE_ONCE(copy_helper->helper, helper);
+		copy_helper->misses = 0;
+		/* Publishes the copy_helper. */
+		smp_store_release(&helper->target, copy_helper);
+		if (helper->needs_wakeup)
+			complete(helper->event);
 	}
-	spin_unlock(&group->idle_lock);
+	spin_unlock(&pool->lock);
 }
 
-static bool take_half(struct coll_copy_helper *crew)
+static bool take_half(struct coll_copy_helper *copy_helper)
 {
-	return atomic_read(&crew->half) == CREW_OFFERED &&
-	       atomic_cmpxchg_acquire(&crew->half, CREW_OFFERED, CREW_TAKEN) == CREW_OFFERED;
+	return atomic_read(&copy_helper->half) == HALF_OFFERED &&
+	       atomic_cmpxchg_acquire(&copy_helper->half, HALF_OFFERED, HALF_TAKEN) == HALF_OFFERED;
 }
 
-static void copy_halves(const struct coll_copy_helper *crew)
+static void copy_halves(const struct coll_copy_helper *copy_helper)
 {
-	coll_mem_store(crew->copy, crew->mem, crew->off, crew->ptr, crew->len);
+	coll_mem_store(copy_helper->copy, copy_helper->mem, copy_helper->off, copy_helper->ptr,
+		       copy_helper->len);
 }
 
-/*
- * Nobody is to be kept from his CPU for long by pieces of a few bytes: on the average those of
- * the helper's half are longer.
- */
+/* A helper must not be delayed by many short pieces: its half has long ones on average. */
 static bool is_worthwhile(const struct coll_mem *dst, u64 off, size_t len)
 {
-	size_t half = min(len / 2, CREW_HALF_MAX), done = 0;
+	size_t half = min(len / 2, HELPER_HALF_MAX), done = 0;
 	u32 pieces = 0;
 
-	if (len < CREW_MIN)
+	if (len < HELPER_MIN)
 		return false;
-	while (done < half && pieces++ < half / CREW_PIECE_MIN)
+	while (done < half && pieces++ < half / HELPER_PIECE_MIN)
 		done += coll_mem_piece(dst, off + len - half + done);
 	return done >= half;
 }
 
 /**
- * coll_copy_helper_split() - copy to memory with a helper
- * @crew: of the lane that runs
- * @copy: how
- * @dst: where to
- * @off: in bytes
- * @ptr: where from
+ * coll_copy_helper_split() - copy to memory, half of it by a helper
+ * @copy_helper: of the lane that runs
+ * @copy: copies a half
+ * @dst: destination
+ * @off: offset in it, bytes
+ * @ptr: source
  * @len: bytes
- * @left: how many follow at once: it may be worth it to call a helper for them
+ * @left: bytes that follow at once; enough of them are worth waking a helper
  *
- * Return: false: nothing was copied, for nobody helps.
+ * Return: false if there is no helper, and nothing was copied.
  */
-bool coll_copy_helper_split(struct coll_copy_helper *crew, coll_copy_fn copy,
+bool coll_copy_helper_split(struct coll_copy_helper *copy_helper, coll_copy_fn copy,
 			    const struct coll_mem *dst,
 			    u64 off, const void *ptr, size_t len, u64 left)
 {
 	size_t first;
 
-	/* With the vector registers nobody waits for anybody. */
-	if (crew->lane->fpu.held || !is_worthwhile(dst, off, len))
+	/* A lane does not wait for another CPU in an FPU section. */
+	if (copy_helper->lane->fpu.held || !is_worthwhile(dst, off, len))
 		return false;
-	if (!READ_ONCE(crew->helper) || crew->missed >= CREW_MISSED) {
-		if (left >= CREW_CALL_MIN)
-			wake_helper(crew);
+	if (!READ_ONCE(copy_helper->helper) || copy_helper->misses >= HELPER_MISSES) {
+		if (left >= HELPER_WAKE_MIN)
+			wake_helper(copy_helper);
 		return false;
 	}
-	/* Both lie the same in lines of the cache. */
-	first = ALIGN(len - min(len / 2, CREW_HALF_MAX), SMP_CACHE_BYTES);
-	crew->copy = copy;
-	crew->mem = dst;
-	crew->off = off + first;
-	crew->ptr = ptr + first;
-	crew->len = len - first;
-	atomic_set_release(&crew->half, CREW_OFFERED);	/* pairs with crew_take() */
+	/* Both halves begin at the same offset in a cache line. */
+	first = ALIGN(len - min(len / 2, HELPER_HALF_MAX), SMP_CACHE_BYTES);
+	copy_helper->copy = copy;
+	copy_helper->mem = dst;
+	copy_helper->off = off + first;
+	copy_helper->ptr = ptr + first;
+	copy_helper->len = len - first;
+	/* Pairs with take_half(). */
+	atomic_set_release(&copy_helper->half, HALF_OFFERED);
 	coll_mem_store(copy, dst, off, ptr, first);
-	if (take_half(crew)) {
-		copy_halves(crew);
-		crew->missed++;
+	if (take_half(copy_helper)) {
+		copy_halves(copy_helper);
+		copy_helper->misses++;
 	} else {
-		while (atomic_read_acquire(&crew->half) != CREW_DONE)
+		while (atomic_read_acquire(&copy_helper->half) != HALF_DONE)
 			cpu_relax();
-		crew->lane->helper_bytes += crew->len;
-		crew->missed = 0;
+		copy_helper->lane->helper_bytes += copy_helper->len;
+		copy_helper->misses = 0;
 	}
 	return true;
 }
 
 /**
- * coll_copy_helper_new() - who copies for a lane
+ * coll_copy_helper_new() - a lane without a helper
  * @lane: the lane
  *
- * Return: the crew, for coll_copy_helper_put() when the lane does not run any more; or NULL.
+ * Return: for coll_copy_helper_put() when the lane does not run any more; or NULL.
  */
 struct coll_copy_helper *coll_copy_helper_new(struct coll_lane *lane)
 {
-	struct coll_copy_helper *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
+	struct coll_copy_helper *copy_helper = kzalloc(sizeof(*copy_helper), GFP_KERNEL_ACCOUNT);
 
-	if (!crew)
+	if (!copy_helper)
 		return NULL;
-	kref_init(&crew->ref);
-	crew->lane = lane;
-	atomic_set(&crew->half, CREW_NOTHING);
-	return crew;
+	kref_init(&copy_helper->ref);
+	copy_helper->lane = lane;
+	atomic_set(&copy_helper->half, HALF_NONE);
+	return copy_helper;
 }
 
 /**
- * coll_helper_begin() - a thread may help, from now on
- * @helper: its, zeroed
- * @group: whose ranks are helped; it stays until coll_helper_detach()
- * @news: completed when it is called
+ * coll_helper_pool_init() - no thread is idle
+ * @pool: of a new group
  */
-void coll_helper_begin(struct coll_helper *helper, struct coll_group *group,
-		       struct completion *news)
+void coll_helper_pool_init(struct coll_helper_pool *pool)
 {
-	helper->group = group;
-	helper->news = news;
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->idle);
+}
+
+/**
+ * coll_helper_begin() - let a thread help from now on
+ * @helper: of the thread, zeroed
+ * @pool: of the group; stays until coll_helper_detach()
+ * @event: completed when the helper is woken
+ */
+void coll_helper_begin(struct coll_helper *helper, struct coll_helper_pool *pool,
+		       struct completion *event)
+{
+	helper->pool = pool;
+	helper->event = event;
 	INIT_LIST_HEAD(&helper->node);
 }
 
-/* It can be called, unless it has been. */
+/* On the list, unless a lane has taken it. */
 static void helper_list(struct coll_helper *helper)
 {
-	lockdep_assert_held(&helper->group->idle_lock);
+	lockdep_assert_held(&helper->pool->lock);
 	helper->cpu = raw_smp_processor_id();
-	helper->dozes = !helper->warm;
-	if (!helper->crew && list_empty(&helper->node))
-		list_add_tail(&helper->node, &helper->group->idle);
+	helper->needs_wakeup = !helper->recently_used;
+	if (!helper->target && list_empty(&helper->node))
+		list_add_tail(&helper->node, &helper->pool->idle);
 }
 
-/* It has no crew. */
-static void helper_part(struct coll_helper *helper)
+/* Not the helper of any lane. */
+static void helper_drop_target(struct coll_helper *helper)
 {
-	lockdep_assert_held(&helper->group->idle_lock);
-	if (!helper->crew)
+	lockdep_assert_held(&helper->pool->lock);
+	if (!helper->target)
 		return;
-	if (helper->crew->helper == helper)
-		WRITE_ONCE(helper->crew->helper, NULL);
-	coll_copy_helper_put(helper->crew);
-	WRITE_ONCE(helper->crew, NULL);
+	if (helper->target->helper == helper)
+		WRITE_ONCE(helper->target->helper, NULL);
+	coll_copy_helper_put(helper->target);
+	WRITE_ONCE(helper->target, NULL);
 }
 
 /**
- * coll_helper_offer() - it has nothing to do, and can be called
- * @helper: this thread's
+ * coll_helper_offer() - the thread is idle, and may be woken
+ * @helper: of this thread
  */
 void coll_helper_offer(struct coll_helper *helper)
 {
-	helper->idle = 0;
+	helper->idle_polls = 0;
 	helper->until = 0;
-	spin_lock(&helper->group->idle_lock);
+	spin_lock(&helper->pool->lock);
 	helper_list(helper);
-	spin_unlock(&helper->group->idle_lock);
+	spin_unlock(&helper->pool->lock);
 }
 
-/* Is there a half to copy?  Then it is done. */
+/* Copies a half if one is offered. */
 static bool helper_copy(struct coll_helper *helper)
 {
-	struct coll_copy_helper *crew = READ_ONCE(helper->crew);
+	struct coll_copy_helper *copy_helper = READ_ONCE(helper->target);
 	bool taken;
 
-	if (!crew)
+	if (!copy_helper)
 		return false;
-	helper->warm = true;
-	/* Who has offered it waits for us. */
+	helper->recently_used = true;
+	/* The lane spins until the half is done. */
 	preempt_disable();
-	taken = take_half(crew);
+	taken = take_half(copy_helper);
 	if (taken) {
-		copy_halves(crew);
+		copy_halves(copy_helper);
 		/* Pairs with the acquire in coll_copy_helper_split(). */
-		atomic_set_release(&crew->half, CREW_DONE);
+		atomic_set_release(&copy_helper->half, HALF_DONE);
 	}
 	preempt_enable();
 	return taken;
 }
 
-/* Is there likely to be another one? */
+/* Is another half likely to come? */
 static bool helper_stays(struct coll_helper *helper)
 {
-	if (!helper->warm || ++helper->idle % CREW_IDLE_TURNS)
-		return helper->warm;
+	if (!helper->recently_used || ++helper->idle_polls % HELPER_IDLE_POLLS)
+		return helper->recently_used;
 	if (!helper->until)
-		helper->until = ktime_get_ns() + CREW_IDLE_NS;
+		helper->until = ktime_get_ns() + HELPER_IDLE_NS;
 	return ktime_get_ns() < helper->until;
 }
 
-/* It has helped, and there was nothing for a while. */
-static void helper_is_cool(struct coll_helper *helper)
+/* It was used lately, and no half has come for a while. */
+static void helper_cool(struct coll_helper *helper)
 {
-	helper->warm = false;
-	spin_lock(&helper->group->idle_lock);
-	helper_part(helper);
+	helper->recently_used = false;
+	spin_lock(&helper->pool->lock);
+	helper_drop_target(helper);
 	helper_list(helper);
-	spin_unlock(&helper->group->idle_lock);
+	spin_unlock(&helper->pool->lock);
 }
 
 /**
- * coll_helper_poll() - copy what there is
- * @helper: this thread's, which is idle
+ * coll_helper_poll() - copy a half if one is offered
+ * @helper: of this thread, which is idle
  *
- * Return: false: nobody has called lately; @helper->news is completed when somebody does.
+ * Return: false if none is likely to come soon; @helper->event is completed when a lane wakes it.
  */
 bool coll_helper_poll(struct coll_helper *helper)
 {
 	if (helper_copy(helper)) {
-		helper->idle = 0;
+		helper->idle_polls = 0;
 		helper->until = 0;
 		return true;
 	}
 	if (helper_stays(helper))
 		return true;
-	if (helper->warm)
-		helper_is_cool(helper);
+	if (helper->recently_used)
+		helper_cool(helper);
 	return false;
 }
 
 /**
- * coll_helper_withdraw() - it has something to do, and comes back to who has called it
- * @helper: this thread's
+ * coll_helper_withdraw() - the thread is busy; it stays the helper of the lane that woke it
+ * @helper: of this thread
  */
 void coll_helper_withdraw(struct coll_helper *helper)
 {
-	if (!helper->group || list_empty_careful(&helper->node))
+	if (!helper->pool || list_empty_careful(&helper->node))
 		return;
-	spin_lock(&helper->group->idle_lock);
+	spin_lock(&helper->pool->lock);
 	list_del_init(&helper->node);
-	spin_unlock(&helper->group->idle_lock);
+	spin_unlock(&helper->pool->lock);
 }
 
 /**
- * coll_helper_detach() - it helps nobody, until it is idle again
- * @helper: this thread's
+ * coll_helper_detach() - the thread helps no lane until it is idle again
+ * @helper: of this thread
  */
 void coll_helper_detach(struct coll_helper *helper)
 {
-	if (!helper->group)
+	if (!helper->pool)
 		return;
-	helper->warm = false;
-	spin_lock(&helper->group->idle_lock);
+	helper->recently_used = false;
+	spin_lock(&helper->pool->lock);
 	list_del_init(&helper->node);
-	helper_part(helper);
-	spin_unlock(&helper->group->idle_lock);
+	helper_drop_target(helper);
+	spin_unlock(&helper->pool->lock);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: where the engine meets the connections.
+ * Lanes: the engine and its connections.
  *
- * One run takes in what has come since the last one (connections, mail from the
- * control runner, submitted parts, a failure), then moves bytes (progress.c) until neither
- * side moves or the budget is spent, and at last completes what is finished,
- * when no vector register is held and no engine is on the stack.
+ * A run first takes the events since the last run: connections, mailboxes, submitted parts, a
+ * failure.  Then it moves bytes (progress.c) until nothing moves or the budget is spent.  Last it
+ * reports the parts that have ended, outside of any FPU section and of the engine.
  *
- * What others send or call bounds none of the loops: a lane has a connection a rank at most,
- * and COLL_INFLIGHT operations; what there can be more of is taken in parts.
+ * No loop is bounded by what peers send: a lane has at most one connection per rank and
+ * COLL_INFLIGHT operations, and takes longer lists in portions.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -16,28 +15,36 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "fail/failure.h"
+#include "lane/copy_helper.h"
+#include "lane/lane.h"
+#include "lane/lane_fail.h"
+#include "lane/progress.h"
+#include "limits.h"
+#include "mem/account.h"
+#include "net/conn.h"
+#include "net/link.h"
 
-/* A frame of what is small finds room beside the credit that is kept, or not told at once. */
+/* An eager frame always fits into the credit that is not held back or unannounced. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
 	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
 
-/* Grants that are taken from a mail at a time, under its lock, and names that are failed. */
+/* Grants taken from a mailbox at a time, under its lock. */
 #define LANE_GRANTS		128
-#define LANE_FAILURES		64
 
-/* What may wait in a socket until somebody wants it: a message. */
+/* Bytes that may stay in a socket until an operation wants them: one message. */
 #define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
 
 static struct coll_stream *lane_stream(void *ctx, u32 peer)
 {
 	struct coll_lane *lane = ctx;
-	struct coll_link *link = coll_link_get(lane->member, peer);
+	struct coll_link *link = coll_link_get(lane->net, peer);
 	struct coll_conn *conn;
 
 	if (!link)
 		return NULL;
-	conn = READ_ONCE(link->data[lane->engine.lane]);	/* then its stream, likewise */
+	/* Then its stream: an address dependency. */
+	conn = READ_ONCE(link->data[lane->engine.lane]);
 	return conn ? conn->stream : NULL;
 }
 
@@ -45,46 +52,45 @@ static void lane_control(void *ctx, u32 peer, const struct coll_control *control
 {
 	struct coll_lane *lane = ctx;
 
-	/* Locks are taken in there. */
+	/* Queueing takes a lock, which must not happen in an FPU section. */
 	coll_fpu_end(&lane->fpu);
-	coll_link_queue_frame(lane->member->links[peer], control);
+	coll_link_queue_frame(lane->net->links[peer], control);
 }
 
 static void lane_kick(void *ctx, struct coll_stream *stream)
 {
 	struct coll_lane *lane = ctx;
 
-	lane->member->links[stream->peer]->data[lane->engine.lane]->tx_wanted = true;
+	lane->net->links[stream->peer]->data[lane->engine.lane]->tx_wanted = true;
 }
 
 /*
- * The buffers are the user's again, and this is the last look at whether the
- * group has failed: whoever was told that it has may have had his pages back
- * before we consumed them.
+ * The buffers belong to the user again.  This is the last check whether the group has failed: a
+ * peer that knew of the failure may have unpinned its pages before this rank consumed them.
  */
-static void lane_complete(void *ctx, struct coll_task *inst)
+static void lane_complete(void *ctx, struct coll_task *task)
 {
 	struct coll_lane *lane = ctx;
-	struct coll_part *part = inst->args.user;
+	struct coll_part *part = task->args.user;
 
-	part->error = inst->error;
+	part->error = task->error;
 	if (!part->error) {
-		smp_rmb();	/* what was consumed, then the flag */
-		part->error = READ_ONCE(lane->member->aborted);
+		smp_rmb();	/* the consumed data before @aborted */
+		part->error = READ_ONCE(lane->fail->aborted);
 	}
 	list_add_tail(&part->node, &lane->done_parts);
 }
 
-static void lane_mismatch(void *ctx, struct coll_task *inst, u32 peer)
+static void lane_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	struct coll_lane *lane = ctx;
-	struct coll_part *part = inst->args.user;
+	struct coll_part *part = task->args.user;
 
 	part->mismatch_peer = peer;
 	lane->mismatch_pending = true;
 }
 
-static void lane_vector(void *ctx, bool begin)
+static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
 
@@ -98,7 +104,7 @@ static bool lane_failed(void *ctx, u64 instance)
 {
 	const struct coll_lane *lane = ctx;
 
-	return coll_failed_ops_has(lane->member, instance);
+	return coll_failed_ops_has(lane->fail->failed_ops, instance);
 }
 
 static const struct coll_engine_ops lane_ops = {
@@ -107,7 +113,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
-	.vector		= lane_vector,
+	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
 
@@ -116,7 +122,7 @@ static void lane_attach_new(struct coll_lane *lane)
 	struct coll_conn *conn;
 	LIST_HEAD(arrivals);
 
-	/* What is added later is kicked for later. */
+	/* A connection that is added later comes with a kick. */
 	if (list_empty(&lane->new_conns))
 		return;
 	spin_lock(&lane->lock);
@@ -128,210 +134,45 @@ static void lane_attach_new(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-static u16 *mail_head(struct coll_mailbox *mail, u64 instance)
+static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 {
-	return &mail->head[coll_instance_hash(instance, COLL_MAIL_HASH)];
-}
+	bool more;
+	int err = coll_mailbox_take(conn->mailbox, conn->stream, LANE_GRANTS, &more);
 
-/* The last grant is taken: it is the first of its hash. */
-static int mail_take(struct coll_mailbox *mail, struct coll_stream *stream)
-{
-	const struct coll_grant *grant = &mail->grants[--mail->ngrants];
-
-	*mail_head(mail, grant->instance) = mail->next[mail->ngrants];
-	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
-}
-
-static int lane_read_mail(struct coll_lane *lane, struct coll_conn *conn)
-{
-	struct coll_mailbox *mail = conn->mailbox;
-	u32 left = LANE_GRANTS;
-	int err = 0;
-
-	if (!READ_ONCE(mail->posted))
-		return 0;
-	spin_lock(&mail->lock);
-	while (mail->ngrants && left-- && !err)
-		err = mail_take(mail, conn->stream);
-	mail->posted = mail->ngrants;
-	if (mail->posted)
+	if (more)
 		coll_runner_kick(&lane->runner);
-	if (!err)
-		err = coll_stream_consumed(conn->stream, mail->consumed);
-	if (!err)
-		err = coll_stream_credited(conn->stream, mail->credited);
-	spin_unlock(&mail->lock);
 	return err;
 }
 
-/* Begin what was submitted; is it small, and all there is? */
+/* Return: true if all tasks are eager ones that begin now, which are worth sending at once. */
 static bool lane_begin_submitted(struct coll_lane *lane)
 {
 	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
 	struct llist_node *parts;
 
-	if (llist_empty(&lane->submitted))	/* likewise */
+	/* A part that is submitted later comes with a kick. */
+	if (llist_empty(&lane->submitted))
 		return false;
 	parts = llist_reverse_order(llist_del_all(&lane->submitted));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
-		first &= part->inst.args.eager;
-		part->error = coll_engine_begin(&lane->engine, &part->inst);
+		first &= part->task.args.eager;
+		part->error = coll_engine_begin(&lane->engine, &part->task);
 		if (part->error)
 			list_add_tail(&part->node, &lane->done_parts);
 	}
 	return first;
 }
 
-/* Some operations are to fail by themselves, begun or not. */
-static noinline void lane_check_aborts(struct coll_lane *lane)
-{
-	struct coll_task *inst, *next;
-	u32 left = LANE_FAILURES;
-	u64 name;
-	int error;
-
-	lane->had_abort = true;
-	list_for_each_entry_safe(inst, next, &lane->engine.active, node) {
-		struct coll_part *part = inst->args.user;
-
-		error = READ_ONCE(part->request->abort_error);
-		if (error && !inst->error)
-			coll_engine_abort(&lane->engine, inst->args.instance, error);
-	}
-	while (coll_failed_ops_next(lane->member, &lane->failures, &name)) {
-		coll_engine_drop_unexpected(&lane->engine, name);
-		if (!--left) {
-			coll_lane_check_aborts(lane);
-			break;
-		}
-	}
-}
-
-/* The group has failed: drop what is queued, and see who may have memory back. */
-static noinline void lane_fail(struct coll_lane *lane)
-{
-	struct coll_member *member = lane->member;
-	u64 now = ktime_get_ns();
-	bool fenced = coll_fail_leases_expired(member, now);
-	struct coll_conn *conn;
-
-	list_for_each_entry(conn, &lane->conns, node) {
-		if (conn->ep.transport)
-			conn->ep.transport->close(&conn->ep, true);
-		WRITE_ONCE(conn->down, true);
-	}
-	if (!coll_fail_reason_final(member, now))
-		return;
-	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(member->aborted));
-	list_for_each_entry(conn, &lane->conns, node)
-		if (fenced || READ_ONCE(conn->link->peer_fenced))
-			coll_stream_release(conn->stream);
-}
-
-/* Has something begun that will be aborted?  There will be another run then. */
-static noinline bool lane_has_failing_start(const struct coll_lane *lane)
-{
-	const struct coll_task *inst;
-
-	list_for_each_entry(inst, &lane->engine.active, node) {
-		const struct coll_part *part = inst->args.user;
-
-		if (part->request->fail_at_start && !inst->error)
-			return true;
-	}
-	return false;
-}
-
-/* Has a peer left, and is all that it had to say here? */
-static bool conn_departed(const struct coll_conn *conn)
-{
-	return conn->peer_departed &&
-		(READ_ONCE(conn->down) || READ_ONCE(conn->link->leave_timed_out));
-}
-
-static bool lane_peer_departed(void *ctx, u32 peer)
-{
-	const struct coll_lane *lane = ctx;
-	struct coll_link *link = coll_link_get(lane->member, peer);
-	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
-
-	return conn && conn_departed(conn);
-}
-
-/*
- * A peer that has left cannot give what an operation still needs.  What has failed needs
- * nothing: it left with nothing in flight, so it completes nothing of ours any more.  Nor is
- * anything expected in a group that has failed: it may have been dropped here.
- */
-static void lane_check_departed(struct coll_lane *lane)
-{
-	struct coll_member *member = lane->member;
-	struct coll_conn *conn;
-	bool any = false;
-	u32 peer;
-
-	if (list_empty(&lane->engine.active) || READ_ONCE(member->aborted))
-		return;
-	list_for_each_entry(conn, &lane->conns, node)
-		any |= conn_departed(conn);
-	if (!any || lane_has_failing_start(lane))
-		return;
-	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
-	/* Before what others were lent is free: nothing completes with success then. */
-	if (peer != COLL_NOBODY)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_LEFT, peer, member->rank);
-	list_for_each_entry(conn, &lane->conns, node) {
-		if (!conn_departed(conn))
-			continue;
-		WRITE_ONCE(conn->down, true);
-		if (conn->peer != peer)
-			coll_stream_release(conn->stream);
-	}
-}
-
-/* Is there no way to a peer, or will there be none? */
-static noinline bool lane_link_unusable(const struct coll_lane *lane, const struct coll_link *link)
-{
-	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
-
-	if (test_bit(lane->engine.lane, &link->refused_mask))
-		return true;
-	/* What it has sent already counts. */
-	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) &&
-		(!conn || READ_ONCE(conn->down));
-}
-
-static bool lane_unreachable(void *ctx, u32 peer)
-{
-	const struct coll_lane *lane = ctx;
-	const struct coll_link *link = coll_link_get(lane->member, peer);
-
-	/* Then why: pairs with conn_refused(). */
-	return link && smp_load_acquire(&link->refused_mask) && lane_link_unusable(lane, link);
-}
-
-/* Nor can one to whom no connection could be made. */
-static void lane_check_refused(struct coll_lane *lane)
-{
-	struct coll_member *member = lane->member;
-	u32 peer;
-
-	if (!READ_ONCE(member->any_refused) || list_empty(&lane->engine.active))
-		return;
-	peer = coll_engine_find_lacking(&lane->engine, true, lane_unreachable);
-	if (peer != COLL_NOBODY && !lane_has_failing_start(lane))
-		coll_fail_report(member, &coll_link_get(member, peer)->why);
-}
-
-/* Is it being found out why the group failed? */
+/* Has the group failed for a reason that is not final yet? */
 static bool lane_reason_pending(const struct coll_lane *lane)
 {
-	return smp_load_acquire(&lane->member->aborted) &&	/* then until when */
-	       !coll_fail_reason_final(lane->member, ktime_get_ns());
+	/* @aborted before @settled_at: pairs with reason_record(). */
+	return smp_load_acquire(&lane->fail->aborted) &&
+	       !coll_fail_reason_final(lane->fail, ktime_get_ns());
 }
 
-/* What fails waits for the reason; it may not be the one that it was finished for. */
+/* A part that failed waits for the final reason, which replaces the errno it ended with. */
 static void lane_finish(struct coll_lane *lane)
 {
 	struct coll_part *part, *next;
@@ -339,55 +180,55 @@ static void lane_finish(struct coll_lane *lane)
 	list_for_each_entry_safe(part, next, &lane->done_parts, node) {
 		if (part->error && lane_reason_pending(lane))
 			continue;
-		if (part->error && !part->inst.error)
-			part->error = READ_ONCE(lane->member->aborted) ?: part->error;
+		if (part->error && !part->task.error)
+			part->error = READ_ONCE(lane->fail->aborted) ?: part->error;
 		list_del(&part->node);
-		coll_request_part_done(part);
+		lane->ops->part_done(part);
 	}
 }
 
 static noinline void lane_report_mismatches(struct coll_lane *lane)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 
 	lane->mismatch_pending = false;
-	list_for_each_entry(inst, &lane->engine.active, node) {
-		struct coll_part *part = inst->args.user;
+	list_for_each_entry(task, &lane->engine.active, node) {
+		struct coll_part *part = task->args.user;
 		u32 peer = part->mismatch_peer;
 
 		if (peer == COLL_NOBODY)
 			continue;
 		part->mismatch_peer = COLL_NOBODY;
-		coll_match_payload_mismatch(lane->member, inst->args.instance, peer);
+		lane->ops->mismatch(part, peer);
 	}
 }
 
 /*
- * A rank that is ahead sends what nobody here has asked for yet.  As long as that is little
- * it stays in its socket: whoever asks for it looks there, where a worker could but put it
- * aside, and would take the CPU from the very thread that is about to ask.
+ * Early frames: a rank that is ahead sends frames for operations not yet submitted here.  A small
+ * amount stays in its socket until the operation reads it.  A worker could only copy it into the
+ * unexpected buffer, and would take the CPU from the thread that is about to submit.
  */
 
-/* A run begins, and sees what has come by itself. */
+/* From here on events need no kick, because this run sees them. */
 static void lane_run_begin(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->running, true);
 	WRITE_ONCE(lane->quiescent, false);
 	WRITE_ONCE(lane->rx_deferred, false);
-	/* Before any look at what has come: pairs with coll_lane_may_defer_rx(). */
+	/* @running before the events are read: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
 static void lane_run_end(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->quiescent, list_empty(&lane->engine.active) && !lane->had_abort &&
-		   !READ_ONCE(lane->member->aborted));
+		   !READ_ONCE(lane->fail->aborted));
 	WRITE_ONCE(lane->running, false);
-	/* Before the last look at what has come: pairs with coll_lane_may_defer_rx(). */
+	/* @running before the events are read again: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
-/* What came in a run, after it was looked at there. */
+/* Events that came in the run after it had read them. */
 static void lane_recheck_events(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
@@ -398,17 +239,19 @@ static void lane_recheck_events(struct coll_lane *lane)
 }
 
 /**
- * coll_lane_may_defer_rx() - need nobody have a lane run for what has come?
- * @lane: the lane
- * @conn: a data connection of it, whose event is set
+ * coll_lane_may_defer_rx() - may an event of a data connection do without a kick?
+ * @lane: of the connection
+ * @conn: the connection; the event is set
  *
- * If so it runs and will see it, or the next run will, or the next heartbeat has it run.
+ * Return: true if the current run, the next one, or that of the next heartbeat sees the event in
+ * time.
  *
  * Context: any.
  */
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn)
 {
-	smp_mb__after_atomic();	/* the event, then whether a run has begun, or ended */
+	/* The event before @running and @quiescent: pairs with lane_run_begin(), lane_run_end(). */
+	smp_mb__after_atomic();
 	if (READ_ONCE(lane->running))
 		return true;
 	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
@@ -419,15 +262,15 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 }
 
 /*
- * Acknowledge last what has been taken: packets are given back and, unless what was sent since
- * then told the peer's TCP, one is sent, for which the peer gives back packets in its turn
- * while it waits for what the control runner is about to tell.  Return: true: not yet.
+ * Sends the deferred TCP ACK, after the control runner has had one turn.  Freeing the skbs can
+ * emit an ACK, and the peer would process that ACK before the CONSUMED frame that it is waiting
+ * for.  Data sent in between carries the ACK for free.  Return: true if the ACK is still deferred.
  */
 static bool lane_acknowledge(struct coll_lane *lane)
 {
 	if (!lane->ack_pending)
 		return false;
-	lane->ack_deferred = !lane->ack_deferred && READ_ONCE(lane->member->control_tx_pending);
+	lane->ack_deferred = !lane->ack_deferred && READ_ONCE(lane->net->tx_pending);
 	if (!lane->ack_deferred)
 		coll_progress_send_acks(lane);
 	return lane->ack_deferred;
@@ -435,41 +278,41 @@ static bool lane_acknowledge(struct coll_lane *lane)
 
 static bool lane_iterate(struct coll_lane *lane)
 {
-	struct coll_member *member = lane->member;
 	struct coll_conn *conn;
 	bool moved, recheck, first;
 
 	lane_run_begin(lane);
 	lane_attach_new(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
-		/* Before the mail, which was written before it was set. */
+		/* @peer_left before the mailbox, which was written before it was set. */
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
-		/* It left with nothing pending: we had consumed what it lent. */
+		/* A rank leaves with nothing pending, so all that it lent has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_mail(lane, conn))
+		if (lane_read_mailbox(lane, conn))
 			coll_progress_conn_down(conn, -EPROTO);
 	}
-	/* Before the inbox: what is aborted while it is on its way there is seen next time. */
+	/* Before @submitted is read: a part that is aborted meanwhile is seen in the next run. */
 	recheck = READ_ONCE(lane->abort_check_pending) && xchg(&lane->abort_check_pending, false);
 	first = lane_begin_submitted(lane);
 	if (recheck)
-		lane_check_aborts(lane);
-	if (smp_load_acquire(&member->aborted))	/* then when, and why */
-		lane_fail(lane);
+		coll_lane_abort_ops(lane);
+	/* @aborted before the time and the reason: pairs with reason_record(). */
+	if (smp_load_acquire(&lane->fail->aborted))
+		coll_lane_fail(lane);
 	coll_progress_update_leases(lane);
 	if (first)
 		coll_progress_send_submitted(lane);
 
 	moved = coll_lane_progress(lane);
 
-	lane_check_departed(lane);
+	coll_lane_check_departed(lane);
 	if (!moved)
-		lane_check_refused(lane);
+		coll_lane_check_refused(lane);
 	if (lane->mismatch_pending)
 		lane_report_mismatches(lane);
 	lane_finish(lane);
-	if (READ_ONCE(member->control_tx_pending))
-		coll_runner_run_now(&member->control_runner);
+	if (READ_ONCE(lane->net->tx_pending))
+		coll_runner_run_now(lane->net->control);
 	if (!moved)
 		moved = lane_acknowledge(lane);
 	lane_run_end(lane);
@@ -478,11 +321,11 @@ static bool lane_iterate(struct coll_lane *lane)
 	return moved;
 }
 
-/* Whatever runs it, memory is charged to the cgroup that joined. */
+/* Whatever thread runs it, memory is charged to the cgroup of the process that joined. */
 static bool lane_run(struct coll_runner *runner)
 {
 	struct coll_lane *lane = container_of(runner, struct coll_lane, runner);
-	struct mem_cgroup *memcg = set_active_memcg(lane->member->memcg);
+	struct mem_cgroup *memcg = set_active_memcg(lane->memcg);
 	bool more = lane_iterate(lane);
 
 	set_active_memcg(memcg);
@@ -490,21 +333,20 @@ static bool lane_run(struct coll_runner *runner)
 }
 
 /*
- * Where a lane's work item runs: the ranks and lanes of a group are dealt out
- * over the CPUs that the joining process may use.  Wherever the scheduler has
- * put the submitters would do for one rank a host, and load one CPU twice and
- * another not at all for several.
+ * The CPU of a lane's work item: the ranks and lanes of a group are distributed over the CPUs that
+ * the joining process may use.  The CPUs of the submitting threads would not do for several ranks
+ * on a host: some CPUs would have two lanes, and others none.
  */
-static int lane_cpu(const struct coll_member *member, u32 index)
+static int lane_cpu(const struct coll_ident *id, u32 index)
 {
 	u32 weight = 0, nth;
 	int cpu;
 
-	/* Work items only run on CPUs that have been online. */
+	/* Work items run on CPUs that have been online only. */
 	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
 		weight++;
-	nth = (member->rank * member->nlanes + index) * weight /
-	      (member->nranks * member->nlanes);
+	nth = (id->rank * id->nlanes + index) * weight /
+	      (id->nranks * id->nlanes);
 	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
 		if (!nth--)
 			return cpu;
@@ -512,14 +354,13 @@ static int lane_cpu(const struct coll_member *member, u32 index)
 }
 
 /**
- * coll_lane_setup() - make a lane out of zeroed memory
- * @lane: the lane
- * @member: that it belongs to
- * @index: which one
+ * coll_lane_setup() - make a lane
+ * @lane: zeroed, but for what is const after JOIN
+ * @index: of the lane
  *
  * Return: 0 or -ENOMEM.
  */
-int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index)
+int coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
@@ -530,9 +371,8 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 		kvfree(hash);
 		return -ENOMEM;
 	}
-	coll_runner_init(&lane->runner, lane_run, lane_cpu(member, index));
-	lane->member = member;
-	coll_cpu_enter(lane, lane->runner.cpu);
+	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
+	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->owner);
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->done_parts);
 	init_llist_head(&lane->submitted);
@@ -541,10 +381,10 @@ int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 inde
 
 	lane->engine.ops = &lane_ops;
 	lane->engine.ctx = lane;
-	lane->engine.rank = member->rank;
-	lane->engine.nranks = member->nranks;
+	lane->engine.rank = lane->id->rank;
+	lane->engine.nranks = lane->id->nranks;
 	lane->engine.lane = index;
-	lane->engine.incarnation = member->incarnation;
+	lane->engine.incarnation = lane->id->incarnation;
 	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT);
 	coll_copier_setup(lane);
 	return 0;
@@ -559,8 +399,8 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 {
 	struct coll_conn *conn, *next;
 
-	coll_cpu_leave(lane);
-	/* What came behind the last run is not the engine's, whose operations are gone. */
+	coll_cpu_leave(&lane->cpu_user);
+	/* Connections that came after the last run were not given to the engine. */
 	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
@@ -571,8 +411,8 @@ void coll_lane_cleanup(struct coll_lane *lane, bool reset)
 }
 
 /**
- * coll_lane_submit() - give a lane its part of a request
- * @lane: the lane; kicked or poked by the caller afterwards
+ * coll_lane_submit() - give a lane its part of an operation
+ * @lane: the lane; the caller kicks or runs it afterwards
  * @part: the part
  */
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
@@ -581,8 +421,8 @@ void coll_lane_submit(struct coll_lane *lane, struct coll_part *part)
 }
 
 /**
- * coll_lane_check_aborts() - a request of this lane was aborted
- * @lane: the lane
+ * coll_lane_check_aborts() - some operation is to be aborted
+ * @lane: the lane; kicked
  */
 void coll_lane_check_aborts(struct coll_lane *lane)
 {
@@ -592,7 +432,7 @@ void coll_lane_check_aborts(struct coll_lane *lane)
 
 /**
  * coll_lane_attach() - hand an open data connection to a lane
- * @lane: the lane; it owns the connection from here on
+ * @lane: the lane; owns the connection from here on
  * @conn: the connection
  *
  * Context: control runner.
@@ -603,7 +443,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
 	u32 bytes = sizeof(*conn->stream) + COLL_UNEXP_SIZE +
 		    ngrants * sizeof(struct coll_grant);
-	int err = coll_charge(&lane->member->charges, bytes);
+	int err = coll_charge(lane->net->charges, bytes);
 
 	if (err)
 		return err;
@@ -611,7 +451,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
 	if (!conn->stream)
 		return -ENOMEM;
-	/* What there is goes with the connection. */
+	/* What is allocated here is freed with the connection. */
 	conn->mailbox = &conn->link->mailboxes[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
 			 kvmalloc(COLL_UNEXP_SIZE, GFP_KERNEL_ACCOUNT),
@@ -622,84 +462,16 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	if (err)
 		return err;
 
-	/* Whatever came while nobody looked. */
+	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	WRITE_ONCE(conn->runner, &lane->runner);
-	smp_store_release(&conn->link->data[conn->lane], conn);	/* complete */
+	/* Events reach the lane from here on: after the stream and the runner. */
+	smp_store_release(&conn->ep.ops, &coll_lane_endpoint_ops);
+	/* Publishes the complete connection. */
+	smp_store_release(&conn->link->data[conn->lane], conn);
 	spin_lock(&lane->lock);
 	list_add_tail(&conn->node, &lane->new_conns);
 	spin_unlock(&lane->lock);
 	coll_runner_kick(&lane->runner);
 	return 0;
-}
-
-/**
- * coll_lane_detach() - undo coll_lane_attach()
- * @conn: any connection; its lane does not run any more
- */
-void coll_lane_detach(struct coll_conn *conn)
-{
-	if (conn->stream) {
-		kvfree(conn->stream->unexp_buf);
-		kvfree(conn->stream->grants.entry);
-	}
-	kfree(conn->stream);
-}
-
-static int mail_grant(struct coll_mailbox *mail, const struct coll_control *control)
-{
-	u16 *head = mail_head(mail, control->instance);
-	u32 i = *head;
-
-	while (i && mail->grants[i - 1].instance != control->instance)
-		i = mail->next[i - 1];
-	if (!i && mail->ngrants == ARRAY_SIZE(mail->grants))
-		return -EPROTO;
-	if (!i) {
-		i = ++mail->ngrants;
-		mail->next[i - 1] = *head;
-		*head = i;
-	}
-	mail->grants[i - 1] = (struct coll_grant){
-		.instance = control->instance,
-		.limit = control->position,
-		.digest = control->digest,
-	};
-	return 0;
-}
-
-/**
- * coll_lane_post() - a control frame for a data connection's lane
- * @lane: the lane
- * @mail: of the connection, which need not be there yet
- * @control: GRANT, CREDIT or CONSUMED
- *
- * Context: control runner.
- * Return: 0 or -EPROTO.
- */
-int coll_lane_post(struct coll_lane *lane, struct coll_mailbox *mail,
-		   const struct coll_control *control)
-{
-	int err = 0;
-
-	spin_lock(&mail->lock);
-	switch (control->kind) {
-	case COLL_CONTROL_GRANT:
-		err = mail_grant(mail, control);
-		break;
-	case COLL_CONTROL_CREDIT:
-		if (control->position < mail->credited)
-			err = -EPROTO;
-		mail->credited = control->position;
-		break;
-	case COLL_CONTROL_CONSUMED:
-		if (control->position < mail->consumed)
-			err = -EPROTO;
-		mail->consumed = control->position;
-		break;
-	}
-	mail->posted = true;
-	spin_unlock(&mail->lock);
-	coll_runner_kick(&lane->runner);
-	return err;
 }

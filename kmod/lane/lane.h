@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What protects a field, [c] and so on: coll.h. */
 #ifndef COLL_LANE_H
 #define COLL_LANE_H
 
@@ -8,48 +7,80 @@
 #include <linux/spinlock.h>
 
 #include "core/engine/engine.h"
-#include "exec/runner.h"
+#include "exec/cpu.h"
 #include "exec/fpu.h"
+#include "exec/runner.h"
+#include "fail/failed_ops.h"
+#include "lane/part.h"
 
 struct coll_conn;
 struct coll_copy_helper;
-struct coll_mailbox;
-struct coll_member;
-struct coll_part;
+struct coll_helper_pool;
+struct coll_ident;
+struct coll_net;
+struct mem_cgroup;
+struct mm_struct;
 
 /**
- * struct coll_lane - an independent slice of the payload
- * @runner: who runs it
- * @cpu_node: among those that run on its CPU (exec/cpu.c)
- * @member: [c]
- * @engine: [L]
- * @copier: how it copies what is much; see copier.c
- * @nt_policies: what it knows for that [L]
- * @copy_helper: who helps it copy [c]
+ * struct coll_lane_ops - what the operations do with what happens to their parts
+ * @part_done: a part has ended; its @error says how.  The part may be freed
+ * @mismatch: a frame of @peer did not match the part
+ *
+ * Called by the lane's runner, with no FPU section and no lock held; may sleep.
+ */
+struct coll_lane_ops {
+	void (*part_done)(struct coll_part *part);
+	void (*mismatch)(struct coll_part *part, u32 peer);
+};
+
+/**
+ * struct coll_lane - an independent slice of the payload: an engine and its data connections
+ * @runner: runs it
+ * @cpu_user: it among the lanes of its CPU
+ * @id: of the member [c]
+ * @fail: of the member [c]
+ * @net: of the member [c]
+ * @owner: memory of the process that joined; only compared [c]
+ * @memcg: memory cgroup of the process that joined; charged whatever thread runs the lane [c]
+ * @ops: of the operations [c]
+ * @helpers: waiting threads of the group that can help to copy [c]
+ * @engine: its engine [L]
+ * @copier: how it copies large pieces; see copier.c
+ * @nt_policies: what @copier has measured [L]
+ * @copy_helper: the thread that helps it to copy [c]
  * @conns: data connections [L]
- * @fpu: [L]
+ * @fpu: its FPU section [L]
  * @zerocopy_bytes: bytes sent without a copy [L]
- * @helper_bytes: bytes that others have copied for it [L]
- * @nontemporal_bytes: bytes that were stored past the caches [L]
- * @done_parts: parts to be completed when the engine has returned [L]
- * @ack_pending: what has been taken is not acknowledged [L]
- * @ack_deferred: nor is it before the control runner has had its turn [L]
- * @group_failed: the engine was told that the group failed [L]
- * @mismatch_pending: a frame has come that does not fit: see struct coll_part [L]
- * @submitted: parts submitted, the last one first
+ * @helper_bytes: bytes copied by helpers [L]
+ * @nontemporal_bytes: bytes stored with non-temporal stores [L]
+ * @done_parts: parts to be reported when the engine has returned [L]
+ * @ack_pending: true if received data is not acknowledged yet [L]
+ * @ack_deferred: true if the control runner runs before it is [L]
+ * @group_failed: true if the engine was told that the group failed [L]
+ * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
+ *	must run [L]
+ * @submitted: parts submitted, the latest first
  * @lock: protects @new_conns
- * @new_conns: connections handed over
- * @running: a run has begun and will look at what has come [a]
- * @quiescent: nobody here waits for anything that could come; between runs only [a]
- * @rx_deferred: something has come all the same, and waits [a]
- * @had_abort: an operation was aborted: its senders may wait until what comes is dropped [L]
- * @abort_check_pending: some operation was aborted [a]
- * @failures: the names that have failed, as far as the engine was told [L]
+ * @new_conns: data connections handed over by the control runner
+ * @running: true if a run has begun and will look at all events [a]
+ * @quiescent: true if no task is active and no abort has happened, so an early frame may stay in
+ *	its socket; written at the end of a run, read by socket callbacks [a]
+ * @rx_deferred: true if an early frame stays in its socket until the next run [a]
+ * @had_abort: true if a task was ever aborted on this lane.  Late frames must be read and
+ *	discarded, because their senders may wait for CONSUMED [L]
+ * @abort_check_pending: true if some operation is to be aborted [a]
+ * @failed: position in the list of failed operations up to which the engine knows them [L]
  */
 struct coll_lane {
 	struct coll_runner runner;
-	struct hlist_node cpu_node;
-	struct coll_member *member;
+	struct coll_cpu_user cpu_user;
+	const struct coll_ident *id;
+	struct coll_fail *fail;
+	struct coll_net *net;
+	const struct mm_struct *owner;
+	struct mem_cgroup *memcg;
+	const struct coll_lane_ops *ops;
+	struct coll_helper_pool *helpers;
 	struct coll_engine engine;
 	struct coll_copier copier;
 	struct coll_nt_policies nt_policies;
@@ -72,40 +103,18 @@ struct coll_lane {
 	bool rx_deferred;
 	bool had_abort;
 	bool abort_check_pending;
-	struct coll_failures failures;
+	struct coll_failed_ops_cursor failed;
 };
 
 /* lane.c */
-int coll_lane_setup(struct coll_lane *lane, struct coll_member *member, u32 index);
+int coll_lane_setup(struct coll_lane *lane, u32 index);
 void coll_lane_cleanup(struct coll_lane *lane, bool reset);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_check_aborts(struct coll_lane *lane);
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn);
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
-void coll_lane_detach(struct coll_conn *conn);
-int coll_lane_post(struct coll_lane *lane, struct coll_mailbox *mail,
-		   const struct coll_control *control);
-
-/* progress.c */
-int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u32 len);
-void coll_progress_release_fpu(struct coll_conn *conn);
-void coll_progress_conn_down(struct coll_conn *conn, int err);
-struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane);
-bool coll_progress_poll_pending(const struct coll_conn *conn);
-void coll_progress_poll_end(struct coll_conn *conn);
-void coll_progress_send_submitted(struct coll_lane *lane);
-void coll_progress_update_leases(struct coll_lane *lane);
-void coll_progress_send_acks(struct coll_lane *lane);
-bool coll_lane_progress(struct coll_lane *lane);
 
 /* copier.c */
 void coll_copier_setup(struct coll_lane *lane);
-
-/* exec/cpu.c */
-void coll_cpu_enter(struct coll_lane *lane, int cpu);
-void coll_cpu_leave(struct coll_lane *lane);
-bool coll_cpu_exclusive(const struct coll_lane *lane);
-void coll_cpu_waiter_running(int cpu);
-void coll_cpu_waiter_idle(int cpu);
 
 #endif /* COLL_LANE_H */

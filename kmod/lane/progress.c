@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Moving bytes, between a lane's engine and its connections.
+ * Progress of a lane: bytes between its engine and its connections.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
 
-#include "coll.h"
+#include "fail/failure.h"
+#include "lane/lane.h"
+#include "lane/progress.h"
+#include "net/conn.h"
+#include "net/link.h"
 
 /*
- * Bytes taken from one connection before others have their turn, under the lock of its
- * socket; frames and short pieces of memory cost COLL_PIECE_COST of them at least...
+ * Bytes received from one connection in a round, under the lock of its socket.  A frame or a short
+ * piece of memory counts as COLL_PIECE_COST bytes at least...
  */
 #define COLL_RECEIVE_BUDGET	(256 * 1024)
-/* ...what one call of the transport that sends costs, for it may be of COLL_SEND_PIECES... */
+/* ...a call that sends counts as at least so many, as it may have COLL_SEND_PIECES... */
 #define COLL_SEND_COST		(8 * 1024U)
-/* ...and turns of a run, before other work on this CPU has its. */
-#define COLL_TURNS		4
+/* ...and a run has so many rounds, before other work on this CPU. */
+#define COLL_ROUNDS		4
 
-/**
- * coll_progress_receive_frame_bytes() - bytes have come on a data connection
- * @conn: the connection
- * @ptr: the bytes
- * @len: how many
- *
- * Takes the vector registers when it needs them, and keeps them for what comes next in the
- * same socket buffer: see coll_progress_release_fpu().  Of a part of a frame the engine is
- * told when no more is taken: see end_receive().
- *
- * Return: how many were taken, 0 when it is another's turn, or -EPROTO.
- */
-int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u32 len)
+static struct coll_lane *conn_lane(const struct coll_conn *conn)
 {
-	struct coll_lane *lane = &conn->member->lanes[conn->lane];
+	return container_of(READ_ONCE(conn->runner), struct coll_lane, runner);
+}
+
+/*
+ * Gives the engine bytes of a data connection.  An FPU section that they need stays open for the
+ * following bytes of the same socket buffer: see lane_recv_idle().  The engine is told of a part
+ * of a frame when no more is taken: see progress_end_receive().  0 means: another connection's
+ * turn.
+ */
+static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
 	bool reduces = coll_stream_reduces(conn->stream);
 	int n;
 
@@ -46,58 +50,74 @@ int coll_progress_receive_frame_bytes(struct coll_conn *conn, const void *ptr, u
 		coll_fpu_used(&lane->fpu, conn->stream->rx_cost);
 	if (n > 0)
 		conn->budget -= conn->stream->rx_cost;
-	/* What does not match is told before more of it comes. */
+	/* A mismatch is reported before more of the payload is received. */
 	if (lane->mismatch_pending)
 		conn->budget = 0;
 	if (coll_stream_whole(conn->stream)) {
-		/* What was read until now was in place: see the lease. */
+		/* The lease is checked against the time at which the payload was still lent. */
 		if (coll_stream_lent(conn->stream))
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer_ack = conn->stream->rx_last;
+	conn->ep.defer_ack = conn->stream->rx_step_end;
 	return n;
 }
 
-/**
- * coll_progress_release_fpu() - a socket buffer has been taken, as far as it could be
- * @conn: a data connection of the lane
- *
- * Gives the vector registers back.
- */
-void coll_progress_release_fpu(struct coll_conn *conn)
+/* A socket buffer has been consumed as far as possible. */
+static void lane_recv_idle(struct coll_endpoint *ep)
 {
-	coll_fpu_end(&conn->member->lanes[conn->lane].fpu);
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	coll_fpu_end(&conn_lane(conn)->fpu);
 }
 
+static void lane_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
+
+	set_bit(event, &conn->events);
+	if (!coll_lane_may_defer_rx(lane, conn))
+		coll_runner_kick(&lane->runner);
+}
+
+/* Of a data connection that is open. */
+const struct coll_endpoint_ops coll_lane_endpoint_ops = {
+	.event		= lane_event,
+	.recv		= lane_recv,
+	.recv_idle	= lane_recv_idle,
+};
+
 /**
- * coll_progress_conn_down() - nothing more comes on a data connection, or is taken
+ * coll_progress_conn_down() - receive nothing more on a data connection
  * @conn: the connection; its lane runs
- * @err: -EPROTO: what has come makes no sense, and the group fails
+ * @err: -EPROTO: the peer broke the protocol, and the group fails
  */
 void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
-	struct coll_member *member = conn->member;
+	struct coll_net *net = conn->net;
 
 	WRITE_ONCE(conn->down, true);
 	if (err == -EPROTO)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_PROTOCOL, conn->peer, member->rank);
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
+				      net->id->rank);
 }
 
 /**
- * coll_progress_poll_begin() - keep what comes next for a lane until it is asked for
- * @lane: one whose runner we hold
+ * coll_progress_poll_begin() - queue the next data of a lane until the polling thread asks for it
+ * @lane: a lane with its runner acquired by the polling thread
  *
- * Who waits has the time to take it in.  Who sends it is the later one: all wait for him,
- * and his CPU would do that for us before it goes on with his own.
+ * On one host the sender's CPU would otherwise process the data for this rank, before it continues
+ * with its own work.  The sender is the later one, and all ranks wait for it; the polling thread
+ * has the time.
  *
  * Context: may sleep.
- * Return: the connection that it comes on, for coll_progress_poll_end(); or NULL.
+ * Return: the connection on which the data comes, for coll_progress_poll_end(); or NULL.
  */
 struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 {
 	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->member, peer);
+	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->net, peer);
 	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
 	if (!conn || conn->down)
@@ -108,7 +128,9 @@ struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 
 /**
  * coll_progress_poll_pending() - must the poll of a connection end?
- * @conn: what that returned
+ * @conn: from coll_progress_poll_begin()
+ *
+ * Return: true if data has come, or the socket needs its lock for another reason.
  */
 bool coll_progress_poll_pending(const struct coll_conn *conn)
 {
@@ -117,7 +139,7 @@ bool coll_progress_poll_pending(const struct coll_conn *conn)
 
 /**
  * coll_progress_poll_end() - undo coll_progress_poll_begin()
- * @conn: what that returned; its lane's runner is kicked if anything has come
+ * @conn: from it; the lane's runner is kicked if data has come
  *
  * Context: may sleep.
  */
@@ -126,7 +148,7 @@ void coll_progress_poll_end(struct coll_conn *conn)
 	conn->ep.transport->poll_end(&conn->ep);
 }
 
-/* Nothing can be sent any more; but what has come counts: it is looked at before that. */
+/* Nothing can be sent any more.  Data that has come still counts, and is received first. */
 static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 {
 	conn->tx_broken = true;
@@ -135,26 +157,27 @@ static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /*
- * Round numbers come with headers on top.  Twice as much may where there are no others; and a
- * whole frame, if nobody else wants the CPU, unless such are reduced here: then what is done
- * is sent on meanwhile.
+ * Bytes to receive in a round, with room for headers.  Twice as many if there is one connection
+ * only.  Four times, a whole frame, if in addition no other process has lanes on this CPU and the
+ * frame is not reduced: a reduced part can be forwarded meanwhile.
  */
 static u32 progress_budget(const struct coll_lane *lane, const struct coll_conn *conn)
 {
 	u32 times = 1;
 
 	if (list_is_singular(&lane->conns))
-		times = coll_stream_reduced(conn->stream) || !coll_cpu_exclusive(lane) ? 2 : 4;
+		times = coll_stream_reduced(conn->stream) ||
+			!coll_cpu_exclusive(&lane->cpu_user) ? 2 : 4;
 	return COLL_RECEIVE_BUDGET * times + 64 * COLL_DATA_SIZE;
 }
 
-/* Has it happened since the last time? */
+/* Has the event come since the last call? */
 static bool progress_event(struct coll_conn *conn, enum coll_event event)
 {
 	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
 }
 
-/* How many bytes were taken. */
+/* Return: bytes received. */
 static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
 	u32 budget = progress_budget(lane, conn);
@@ -174,14 +197,14 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 		lane->ack_pending = true;
 		lane->ack_deferred = false;
 	}
-	/* Anything more will be announced, unless the budget cut it off. */
+	/* More data brings another event, unless the budget has cut it off. */
 	if (n >= budget || conn->budget <= 0 || conn->tx_broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
 }
 
 /**
- * coll_progress_send_acks() - have acknowledged what has been taken
+ * coll_progress_send_acks() - acknowledge received data on all connections
  * @lane: a lane that runs
  *
  * Context: may sleep.
@@ -201,13 +224,13 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	struct coll_out out;
 	u32 sent = 0, cost = 0;
 
-	/* COLL_DATA_FULL, and so many calls as cost that. */
+	/* Bounded by COLL_DATA_FULL, in bytes and in calls. */
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
-		u32 borrowed = 0;
+		u32 zerocopy = 0;
 		int n;
 
-		n = transport->send_frame(&conn->ep, &out, &borrowed);
+		n = transport->send_frame(&conn->ep, &out, &zerocopy);
 		if (n == -EAGAIN) {
 			conn->tx_blocked = true;
 			return sent;
@@ -217,7 +240,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 			return sent;
 		}
 		coll_stream_sent(conn->stream, n);
-		lane->zerocopy_bytes += borrowed;
+		lane->zerocopy_bytes += zerocopy;
 		sent += n;
 		cost += max_t(u32, n, COLL_SEND_COST);
 		if (cost >= COLL_DATA_FULL)
@@ -227,7 +250,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
-/* How many bytes were sent. */
+/* Return: bytes sent. */
 static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 {
 	if (progress_event(conn, COLL_EVENT_WRITABLE))
@@ -238,8 +261,8 @@ static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /**
- * coll_progress_send_submitted() - send what was just submitted, before what has come is looked at
- * @lane: a lane that runs; others wait for it
+ * coll_progress_send_submitted() - send eager frames of new tasks before anything is received
+ * @lane: a lane that runs; other ranks wait for these frames
  */
 void coll_progress_send_submitted(struct coll_lane *lane)
 {
@@ -250,7 +273,7 @@ void coll_progress_send_submitted(struct coll_lane *lane)
 }
 
 /**
- * coll_progress_update_leases() - time has passed, which matters where somebody has lent us bytes
+ * coll_progress_update_leases() - tell the engine the time, if it reads lent bytes
  * @lane: a lane that runs
  */
 void coll_progress_update_leases(struct coll_lane *lane)
@@ -259,20 +282,20 @@ void coll_progress_update_leases(struct coll_lane *lane)
 		coll_engine_tick(&lane->engine, ktime_get_ns());
 }
 
-/* Nothing more is taken for now: what has been can be forwarded. */
+/* The received part of a frame can be forwarded from here on. */
 static void progress_end_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
 	coll_progress_update_leases(lane);
 	coll_stream_pause(conn->stream);
 }
 
-/* What can be received, sent, and when that is nothing, copied: about how many bytes were. */
+/* Receives and sends, and copies if neither moved anything.  Return: about how many bytes. */
 static u64 progress_round(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 	u64 moved = 0;
 
-	/* A connection a rank, each with a budget. */
+	/* At most one connection per rank, each with a budget. */
 	list_for_each_entry(conn, &lane->conns, node) {
 		u32 taken = progress_receive(lane, conn);
 
@@ -289,22 +312,22 @@ static u64 progress_round(struct coll_lane *lane)
 }
 
 /**
- * coll_lane_progress() - move as much as is one run's
+ * coll_lane_progress() - move bytes, within the bounds of one run
  * @lane: a lane that runs
  *
- * Where ranks share a CPU a run of one ends sooner: what another is about to send may be all
- * that the next CPU waits for.
+ * Where processes share a CPU a run ends sooner, because other CPUs may wait for what another rank
+ * of this one is about to send.
  *
- * Return: false when there is no more.
+ * Return: false if nothing more can be moved now.
  */
 bool coll_lane_progress(struct coll_lane *lane)
 {
-	u64 left = coll_cpu_exclusive(lane) ? U64_MAX : COLL_RECEIVE_BUDGET;
+	u64 left = coll_cpu_exclusive(&lane->cpu_user) ? U64_MAX : COLL_RECEIVE_BUDGET;
 	u64 moved;
-	int turn;
+	int round;
 
-	for (turn = 0; turn < COLL_TURNS; turn++) {
-		/* An operation that does not match fails before there is more of it. */
+	for (round = 0; round < COLL_ROUNDS; round++) {
+		/* A mismatch is reported before more of the operation is moved. */
 		if (lane->mismatch_pending)
 			return true;
 		moved = progress_round(lane);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kernel memory of a user's groups, and its limit.
+ * The kernel memory of one user's groups, and its limit.
  *
- * Peers and the user's own calls decide how much is allocated: links are made when a peer
- * calls, and their size grows with ranks and lanes.  All of it is charged to the memory
- * cgroup of the process that joined (GFP_KERNEL_ACCOUNT; runners charge it through
- * set_active_memcg()), where there is one, and counted in the account of the user here.
+ * Peers and the user's own calls decide how much is allocated: a link is made when a peer
+ * connects, and its size grows with the number of ranks and lanes.  All of it is charged twice:
+ * to the memory cgroup of the process that joined (GFP_KERNEL_ACCOUNT; a runner selects the cgroup
+ * with set_active_memcg()), and to the user's account in this file.
  *
- * An account is that of a real user ID, as RLIMIT_MEMLOCK's is.  It exists while a member,
- * a recorder or a socket that lingers refers to it.
+ * An account belongs to a real user ID, as that of RLIMIT_MEMLOCK does.  Members, recorders and
+ * lingering sockets hold references to it.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -25,18 +25,18 @@
 
 #include "mem/account.h"
 
-/* Of the machine's memory, the part that one user may have unless the parameter says more. */
+/* The default limit of one user is the machine's memory divided by this. */
 #define ACCOUNT_DEFAULT_PART	8
 
 static ulong user_memory_mib;
 module_param(user_memory_mib, ulong, 0644);
-MODULE_PARM_DESC(user_memory_mib, "MiB of kernel memory that the groups of one user may take in all, not counting pinned pages; what exceeds it fails with EDQUOT, unless the process that joined had CAP_SYS_RESOURCE; 0, the default: an eighth of the machine's memory");
+MODULE_PARM_DESC(user_memory_mib, "Limit in MiB for the kernel memory of all groups of one user, without pinned pages. Beyond it calls fail with EDQUOT, unless the process had CAP_SYS_RESOURCE when it joined. 0 (default): an eighth of the machine's memory");
 
 /**
- * struct coll_account - the kernel memory of one user's groups
- * @uid: the user
- * @refs: what refers to it, protected by accounts_mutex
- * @bytes: charged and not returned [a]
+ * struct coll_account - account of one user
+ * @uid: real user ID
+ * @refs: number of references; protected by accounts_mutex
+ * @bytes: bytes charged and not returned [a]
  */
 struct coll_account {
 	kuid_t uid;
@@ -56,7 +56,7 @@ static u64 account_limit(void)
 	return mib > S64_MAX >> 20 ? S64_MAX : mib << 20;
 }
 
-/* The account of a user, made if there is none; accounts_mutex is held. */
+/* Find the account of a user, or make it; accounts_mutex is held.  NULL: no memory. */
 static struct coll_account *account_find(kuid_t uid)
 {
 	struct coll_account *account = xa_load(&accounts, __kuid_val(uid));
@@ -86,8 +86,8 @@ static void account_put(struct coll_account *account)
 }
 
 /**
- * coll_charges_begin() - charge to the user of the calling process from now on
- * @charges: zero
+ * coll_charges_begin() - attach a member's charges to the account of the calling user
+ * @charges: charges of the member, zeroed
  *
  * Context: the process that joins; may sleep.
  * Return: 0 or -ENOMEM.
@@ -110,7 +110,7 @@ int coll_charges_begin(struct coll_charges *charges)
 
 /**
  * coll_charges_end() - undo coll_charges_begin(), if it was called
- * @charges: everything that was charged has been returned
+ * @charges: charges of the member; all of them have been returned
  *
  * Context: may sleep.
  */
@@ -131,11 +131,11 @@ static void charge_refused(const struct coll_account *account, u64 limit)
 
 /**
  * coll_charge() - charge memory before it is allocated
- * @charges: of the member that it is for
- * @bytes: how much
+ * @charges: charges of the member that the memory is for
+ * @bytes: number of bytes
  *
  * Context: any but interrupts.
- * Return: 0, or -EDQUOT: the user's limit is reached, and nothing is charged.
+ * Return: 0, or -EDQUOT: the limit of the user would be exceeded; nothing is charged.
  */
 int coll_charge(struct coll_charges *charges, u64 bytes)
 {
@@ -143,7 +143,7 @@ int coll_charge(struct coll_charges *charges, u64 bytes)
 	struct coll_account *account = charges->account;
 	s64 charged = atomic64_read(&account->bytes);
 
-	/* A charge that is refused makes no other fail meanwhile. */
+	/* Not added before it is checked: a refused charge must not make another one fail. */
 	do {
 		if (charged > limit || bytes > limit - charged) {
 			charge_refused(account, limit);
@@ -156,8 +156,8 @@ int coll_charge(struct coll_charges *charges, u64 bytes)
 
 /**
  * coll_uncharge() - return a charge
- * @charges: that were charged
- * @bytes: how much
+ * @charges: charges of the member that the memory was for
+ * @bytes: number of bytes that were charged
  *
  * Context: any but interrupts.
  */
@@ -168,12 +168,12 @@ void coll_uncharge(struct coll_charges *charges, u64 bytes)
 }
 
 /**
- * coll_charge_detach() - a charge outlives the member that it was made through
- * @charges: that were charged
- * @bytes: how much
+ * coll_charge_detach() - let a charge outlive the member
+ * @charges: charges of the member
+ * @bytes: number of bytes that were charged, and belong to the account alone from now on
  *
  * Context: may sleep.
- * Return: the account, for coll_account_return() with as much.
+ * Return: the account, for coll_account_return() with the same number of bytes.
  */
 struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes)
 {
@@ -187,9 +187,9 @@ struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes)
 }
 
 /**
- * coll_account_return() - return a charge that was detached
- * @account: from coll_charge_detach()
- * @bytes: as much
+ * coll_account_return() - return a detached charge
+ * @account: result of coll_charge_detach()
+ * @bytes: number of bytes that were detached
  *
  * Context: may sleep.
  */

@@ -8,30 +8,33 @@
 struct coll_account;
 
 /**
- * struct coll_charges - what a member's kernel memory is charged to
- * @account: of the user that joined; NULL: no group has been joined
- * @exempt: the user's limit does not hold: CAP_SYS_RESOURCE at JOIN [c]
- * @bytes: charged through this member and not returned yet [a]
+ * struct coll_charges - kernel memory that is charged for one member
+ * @account: account of the user that joined; NULL: the member has not joined
+ * @exempt: true if the user's limit does not apply: CAP_SYS_RESOURCE at JOIN [c]
+ * @bytes: bytes charged for this member and not returned [a]
  *
- * A charge belongs to the object whose memory it is for.  The object stores how much it
- * was charged, takes the charge before the memory is allocated, and returns it once, where
- * that memory is freed:
+ * A charge belongs to the object that the memory is for.  The object takes the charge before the
+ * memory is allocated, stores the number of bytes, and returns them once, where the memory is
+ * freed:
  *
- *	member		tables by rank and request, lanes	end of the member
- *	recorder	itself			end of the group (coll_charge_detach())
- *	link		itself, outgoing queue, mail	coll_link_free()
- *	connection	itself, stream, stage		coll_conn_free()
- *	endpoint	socket, file, send buffers	close(), or when the socket has
- *						lingered (coll_charge_detach())
- *	request		itself			coll_request_release()
- *	request		scratch			coll_request_free()
- *	layout		itself			coll_block_layout_free()
- *	buffer		itself, list of pages	coll_buffer_put()
- *	memo		itself			memo_free()
+ *	object		memory				returned by
+ *	member		tables by rank and request,	end of the member
+ *			lanes
+ *	recorder	itself				end of the group (coll_charge_detach())
+ *	link		itself, transmit ring,		coll_link_free()
+ *			mailboxes
+ *	connection	itself, stream,			coll_conn_free()
+ *			unexpected buffer
+ *	endpoint	socket, file, send buffers	close(), or when the socket has lingered
+ *							(coll_charge_detach())
+ *	request		itself				coll_request_release()
+ *	request		scratch				coll_request_free()
+ *	layout		itself				coll_block_layout_free()
+ *	buffer		itself, list of pages		coll_buffer_put()
+ *	unexpected call	itself				unexpected_free()
  *
- * The pages of buffers and of mappings are the user's own and count against
- * RLIMIT_MEMLOCK.  Payload that is queued in sockets is bounded by net.ipv4.tcp_mem,
- * tcp_rmem and tcp_wmem, as that of any socket.
+ * Not charged here: the pages of buffers and mappings, which count against RLIMIT_MEMLOCK, and
+ * payload that is queued in sockets, which net.ipv4.tcp_mem, tcp_rmem and tcp_wmem bound.
  */
 struct coll_charges {
 	struct coll_account *account;
@@ -39,7 +42,7 @@ struct coll_charges {
 	atomic64_t bytes;
 };
 
-/* What is allocated elsewhere, rounded up: a directory in sysfs with its files. */
+/* Memory that other code allocates, rounded up: a directory in sysfs with its files. */
 #define COLL_CHARGE_SYSFS	(16 * 1024U)
 /* A TCP socket, its inode and its file. */
 #define COLL_CHARGE_SOCKET	(8 * 1024U)

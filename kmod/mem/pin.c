@@ -2,29 +2,26 @@
 /*
  * Pinned memory, and when the user may touch it again.
  *
- * Pages that were handed to the network without a copy stay in use longer than
- * anything on this side can tell.  "Sent" only means queued.  "Acknowledged"
- * only means that the peer's host has the packet: when that host is this one,
- * the packet in the peer's socket buffer *is* our page.  There is a callback
- * that tells when the stack has dropped a page (the one of MSG_ZEROCOPY), but it
- * forces a copy on local delivery, and the page's reference count tells nothing,
- * for others hold references too.  So the protocol tells:
+ * Pages that are sent without a copy stay in use longer than this host alone can tell.  "Sent"
+ * means queued.  "Acknowledged" means that the peer's host has the packet; if that is this host,
+ * the packet in the peer's socket buffer refers to our page.  The callback of MSG_ZEROCOPY says
+ * when the stack has dropped a page, but forces a copy on local delivery.  The reference count of
+ * a page says nothing, because others hold references too.  Therefore the protocol says it:
  *
- *  - An operation that succeeds has been told CONSUMED up to the last byte that
- *    it sent: the peer has copied or reduced all of it.
- *  - An operation that fails in a process that lives on waits for the same, or
- *    for the peer's word that it will complete nothing of it with success
- *    (ABORTED, or the end of its control connection), or for the fence: a peer
- *    that cannot be reached cannot succeed after its lease, which ends earlier.
- *  - While an operation runs, a span is overwritten only where its schedule says
- *    why that is safe (core/schedule/schedule.h).
+ *  - An operation succeeds only after the peers have sent CONSUMED for every byte that was sent
+ *    to them: they have copied or reduced all of it.
+ *  - An operation that fails while its process lives waits for the same, or until the peer can
+ *    report no success for it: the peer has sent ABORTED, its control connection has ended, or
+ *    the fence is over.  A peer that cannot be reached cannot succeed after its lease, which ends
+ *    before the fence.
+ *  - While an operation runs, a span is overwritten only where its schedule says why that is
+ *    safe (core/schedule/).
  *
- * Unpinning, on the other hand, never waits.  Packets still queued hold page
- * references of their own: the page is not reused while they exist, though they
- * may carry later contents of that same page, as with sendfile().
+ * Unpinning never waits.  Queued packets hold page references of their own: the page is not used
+ * again while they exist, though they may carry later contents of that page, as with sendfile().
  *
- * Pages count against the user's RLIMIT_MEMLOCK, unless CAP_IPC_LOCK, and show
- * in the process's VmPin.
+ * Pages count against the user's RLIMIT_MEMLOCK, unless the process has CAP_IPC_LOCK, and show in
+ * the VmPin of the process.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
@@ -33,10 +30,10 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "mem/account.h"
 #include "mem/pin.h"
 
-/* Pin so many pages in one go that a signal is noticed in good time. */
+/* Pages that are pinned between two looks for a fatal signal. */
 #define COLL_PIN_BATCH		(64 * 1024)
 
 static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
@@ -48,7 +45,7 @@ static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
 	void *ptr = page_address(buffer->pages[i]);
 	size_t n = PAGE_SIZE;
 
-	/* Neighbours in memory too, as in a huge page? */
+	/* Include the next pages while they are neighbours in memory, as in a huge page. */
 	while (++i < buffer->npages && n < 64 * 1024 &&
 	       page_address(buffer->pages[i]) == ptr + n)
 		n += PAGE_SIZE;
@@ -59,9 +56,10 @@ static void *buffer_at(const struct coll_mem *mem, u64 off, size_t *len)
 
 /**
  * coll_memlock_charge() - count pages against the calling user's RLIMIT_MEMLOCK
- * @npages: how many
- * @user: out: for coll_memlock_uncharge()
+ * @npages: number of pages
+ * @user: out: the user, for coll_memlock_uncharge(); NULL: not counted, CAP_IPC_LOCK
  *
+ * Context: process.
  * Return: 0 or -EDQUOT.
  */
 int coll_memlock_charge(unsigned long npages, struct user_struct **user)
@@ -74,11 +72,12 @@ int coll_memlock_charge(unsigned long npages, struct user_struct **user)
 }
 
 /**
- * coll_memlock_more() - count pages against who has been charged before
- * @npages: how many
- * @user: who, or NULL: nobody's
+ * coll_memlock_more() - count more pages against a user that has been charged before
+ * @npages: number of pages
+ * @user: the user; NULL: pages are not counted
  *
- * Return: 0 or -EDQUOT, by the calling process's limit.
+ * Context: process; its limit applies.
+ * Return: 0 or -EDQUOT.
  */
 int coll_memlock_more(unsigned long npages, struct user_struct *user)
 {
@@ -92,8 +91,10 @@ int coll_memlock_more(unsigned long npages, struct user_struct *user)
 
 /**
  * coll_memlock_uncharge() - undo coll_memlock_charge()
- * @npages: as many
- * @user: who was charged, or NULL
+ * @npages: number of pages, all that were charged
+ * @user: the user that was charged, or NULL
+ *
+ * Context: any but interrupts.
  */
 void coll_memlock_uncharge(unsigned long npages, struct user_struct *user)
 {
@@ -112,13 +113,13 @@ static int buffer_account(struct coll_buffer *buffer)
 	mmgrab(current->mm);
 	buffer->mm = current->mm;
 	atomic64_add(buffer->npages, &buffer->mm->pinned_vm);
-	atomic64_add(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
+	atomic64_add(buffer->npages << PAGE_SHIFT, buffer->pinned);
 	return 0;
 }
 
 static void buffer_unaccount(struct coll_buffer *buffer)
 {
-	atomic64_sub(buffer->npages << PAGE_SHIFT, &buffer->member->pinned);
+	atomic64_sub(buffer->npages << PAGE_SHIFT, buffer->pinned);
 	atomic64_sub(buffer->npages, &buffer->mm->pinned_vm);
 	mmdrop(buffer->mm);
 	coll_memlock_uncharge(buffer->npages, buffer->user);
@@ -126,32 +127,33 @@ static void buffer_unaccount(struct coll_buffer *buffer)
 
 static void buffer_free(struct coll_buffer *buffer)
 {
-	coll_uncharge(&buffer->member->charges, buffer->charged);
+	coll_uncharge(buffer->charges, buffer->charged);
 	kvfree(buffer->pages);
 	kfree(buffer);
 }
 
-/* Without its pages; @addr + @length is an address. */
-static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 length,
-				      bool writable)
+/* Make a buffer without its pages; @addr + @length does not overflow. */
+static struct coll_buffer *buffer_new(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				      u64 length, bool writable)
 {
 	unsigned long npages = (PAGE_ALIGN(addr + length) - (addr & PAGE_MASK)) >> PAGE_SHIFT;
 	u64 bytes = sizeof(struct coll_buffer) + npages * sizeof(struct page *);
 	struct coll_buffer *buffer;
 	int err;
 
-	/* Memory is not filled with the list of more pages than there are. */
+	/* Do not allocate a list of more pages than the machine has. */
 	if (npages > totalram_pages())
 		return ERR_PTR(-ENOMEM);
-	err = coll_charge(&member->charges, bytes);
+	err = coll_charge(charges, bytes);
 	if (err)
 		return ERR_PTR(err);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	if (!buffer) {
-		coll_uncharge(&member->charges, bytes);
+		coll_uncharge(charges, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
-	buffer->member = member;
+	buffer->charges = charges;
+	buffer->pinned = pinned;
 	buffer->charged = bytes;
 	buffer->mem.at = buffer_at;
 	buffer->mem.length = length;
@@ -164,17 +166,19 @@ static struct coll_buffer *buffer_new(struct coll_member *member, u64 addr, u64 
 }
 
 /**
- * coll_buffer_pin() - pin some of the calling process's memory
- * @member: the member
- * @addr: where it begins
- * @length: bytes, not 0
- * @writable: results will be stored in it
+ * coll_buffer_pin() - pin memory of the calling process
+ * @charges: charges of the member; outlive the buffer
+ * @pinned: pinned bytes of the member; outlives the buffer
+ * @addr: address of the first byte
+ * @length: length in bytes, not 0
+ * @writable: true if results will be stored in it
  *
  * Context: process; may sleep.
- * Return: the buffer, or -EFAULT, -EOVERFLOW, -EDQUOT, -ENOMEM, -EINTR.
+ * Return: the buffer, for coll_buffer_put(); or -EFAULT (not memory of the process, or not
+ * writable), -EOVERFLOW (@addr + @length), -EDQUOT, -ENOMEM, -EINTR (fatal signal).
  */
-struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 length,
-				    bool writable)
+struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pinned, u64 addr,
+				    u64 length, bool writable)
 {
 	unsigned int flags = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
 	struct coll_buffer *buffer;
@@ -185,7 +189,7 @@ struct coll_buffer *coll_buffer_pin(struct coll_member *member, u64 addr, u64 le
 	if (check_add_overflow(addr, length, &end) || end > TASK_SIZE_MAX)
 		return ERR_PTR(addr > TASK_SIZE_MAX || !length ? -EFAULT : -EOVERFLOW);
 
-	buffer = buffer_new(member, addr, length, writable);
+	buffer = buffer_new(charges, pinned, addr, length, writable);
 	if (IS_ERR(buffer))
 		return buffer;
 	err = buffer_account(buffer);
@@ -225,7 +229,7 @@ free:
 	return ERR_PTR(err);
 }
 
-/* The pages of what an iterator goes through; of memory that has no holes. */
+/* Collect the pages of an iterator over memory without gaps.  Return: 0 or -EINVAL. */
 static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 {
 	unsigned long i = 0;
@@ -240,7 +244,7 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 		if (n <= 0 || off != (i ? 0 : buffer->shift))
 			return -EINVAL;
 		for (k = 0; k < DIV_ROUND_UP(off + n, PAGE_SIZE); k++) {
-			/* A kernel's own buffer may have pages that cannot be lent. */
+			/* A kernel buffer may have pages that must be copied. */
 			if (i == buffer->npages || !sendpage_ok(pages[k]))
 				return -EINVAL;
 			buffer->pages[i++] = pages[k];
@@ -252,25 +256,27 @@ static int buffer_collect(struct coll_buffer *buffer, struct iov_iter *iter)
 }
 
 /**
- * coll_buffer_lend() - make a buffer of memory that is pinned already
- * @member: the member
- * @iter: goes through it; it stays pinned until the buffer is put
- * @addr: where the user has it
- * @length: bytes, not 0
- * @writable: results may be stored in it
+ * coll_buffer_import() - make a buffer of memory that io_uring has pinned
+ * @charges: charges of the member; outlive the buffer
+ * @pinned: pinned bytes of the member; not changed
+ * @iter: iterator over the memory, which stays pinned while the buffer exists
+ * @addr: address of the first byte in the process
+ * @length: length in bytes, not 0
+ * @writable: true if results may be stored in it
  *
  * Context: process; may sleep.
- * Return: the buffer, or -EINVAL (not the pages of @addr), -EDQUOT, -ENOMEM.
+ * Return: the buffer, for coll_buffer_put(); or -EINVAL (not the pages of @addr), -EDQUOT,
+ * -ENOMEM.
  */
-struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter *iter,
-				     u64 addr, u64 length, bool writable)
+struct coll_buffer *coll_buffer_import(struct coll_charges *charges, atomic64_t *pinned,
+				       struct iov_iter *iter, u64 addr, u64 length, bool writable)
 {
-	struct coll_buffer *buffer = buffer_new(member, addr, length, writable);
+	struct coll_buffer *buffer = buffer_new(charges, pinned, addr, length, writable);
 	int err;
 
 	if (IS_ERR(buffer))
 		return buffer;
-	buffer->lent = true;
+	buffer->imported = true;
 	buffer->pages = kvmalloc_array(buffer->npages, sizeof(*buffer->pages),
 				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	err = buffer->pages ? buffer_collect(buffer, iter) : -ENOMEM;
@@ -282,7 +288,7 @@ struct coll_buffer *coll_buffer_lend(struct coll_member *member, struct iov_iter
 }
 
 /**
- * coll_buffer_put() - drop a reference; the last one unpins
+ * coll_buffer_put() - drop a reference; the last one unpins and frees
  * @buffer: the buffer, or NULL
  *
  * Context: may sleep.
@@ -291,7 +297,7 @@ void coll_buffer_put(struct coll_buffer *buffer)
 {
 	if (!buffer || !refcount_dec_and_test(&buffer->refs))
 		return;
-	if (!buffer->lent) {
+	if (!buffer->imported) {
 		unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
 		buffer_unaccount(buffer);
 	}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registered buffers: pinned once, found by their numbers.
+ * Registered buffers: pinned once, and found by their numbers in each operation.
  */
 #include "limits.h"
 #include "mem/pin.h"
 #include "mem/registry.h"
 
 /**
- * coll_registry_init() - make an empty one out of zeroed memory
- * @registry: the registry
+ * coll_registry_init() - initialise an empty registry
+ * @registry: the registry, zeroed
  */
 void coll_registry_init(struct coll_registry *registry)
 {
@@ -16,13 +16,13 @@ void coll_registry_init(struct coll_registry *registry)
 }
 
 /**
- * coll_registry_add() - give a buffer a number
- * @registry: the registry; it has the caller's reference afterwards
+ * coll_registry_add() - add a buffer
+ * @registry: the registry; takes over the caller's reference on success
  * @buffer: the buffer
- * @id: out: the number
+ * @id: out: its number, from 1
  *
  * Context: process; may sleep.
- * Return: 0, -EMFILE (too many) or -ENOMEM.
+ * Return: 0, -EMFILE (COLL_BUFFERS_MAX are registered) or -ENOMEM.
  */
 int coll_registry_add(struct coll_registry *registry, struct coll_buffer *buffer, u32 *id)
 {
@@ -33,11 +33,11 @@ int coll_registry_add(struct coll_registry *registry, struct coll_buffer *buffer
 }
 
 /**
- * coll_registry_remove() - take a buffer out
+ * coll_registry_remove() - remove a buffer
  * @registry: the registry
- * @id: its number
+ * @id: number of the buffer
  *
- * Return: the buffer, whose reference is the caller's, or NULL: there is none.
+ * Return: the buffer with the registry's reference, or NULL: there is no such buffer.
  */
 struct coll_buffer *coll_registry_remove(struct coll_registry *registry, u32 id)
 {
@@ -56,10 +56,10 @@ struct coll_buffer *coll_registry_remove(struct coll_registry *registry, u32 id)
 /**
  * coll_registry_get() - find a buffer
  * @registry: the registry
- * @area: what it is to be used for, which says what was found last
- * @id: its number, not 0
+ * @area: use of the buffer, which selects the entry of @recent
+ * @id: number of the buffer, not 0
  *
- * Return: the buffer, with a reference for the caller, or NULL: there is none.
+ * Return: the buffer with a reference for the caller, or NULL: there is no such buffer.
  */
 struct coll_buffer *coll_registry_get(struct coll_registry *registry, enum coll_area area,
 				      u32 id)
@@ -82,8 +82,8 @@ struct coll_buffer *coll_registry_get(struct coll_registry *registry, enum coll_
 }
 
 /**
- * coll_registry_clear() - take all of them out, and put them
- * @registry: the registry; a thread that is refused its operation may still look there
+ * coll_registry_clear() - remove and put all buffers
+ * @registry: the registry; a thread may still use it for an operation that is about to be refused
  *
  * Context: may sleep.
  */

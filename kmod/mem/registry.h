@@ -11,11 +11,11 @@ struct coll_buffer;
 
 /**
  * struct coll_registry - the buffers that a member has registered
- * @buffers: by their numbers; its lock protects what follows, too
- * @recent: by enum coll_area, the last one that was found, as the next operation is
- *	most often of the same memory
- * @recent.id: its number, 0: none
- * @recent.buffer: the buffer; @buffers has it, and the reference
+ * @buffers: struct coll_buffer by number; its lock protects @recent, too
+ * @recent: the buffer that was found last, by enum coll_area; the next operation most often uses
+ *	the same memory
+ * @recent.id: its number; 0: none
+ * @recent.buffer: the buffer, without a reference of its own: it is in @buffers
  */
 struct coll_registry {
 	struct xarray buffers;

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory in large pieces, for who maps the device.
+ * mmap() of the device: memory in large pieces of neighbouring pages.
  *
- * What lies in pages that are neighbours is lent, taken, reduced and copied at once, and CPUs
- * fetch ahead in it.  Huge pages are such memory; where there are none, or an
- * administrator has turned them off, a mapping of the device is.
+ * Neighbouring pages are sent, received, reduced and copied as one piece, and the CPU prefetches
+ * across them.  Programs use this mapping where the system has no huge pages for them.
  *
- * A piece belongs to whoever has any of it mapped or pinned, and is gone with the last of
- * these.  All are compound, of two pages at least: the kernel maps no part of one for a program
- * that has received it (TCP_ZEROCOPY_RECEIVE), which would see it after the operation, too.
- *
- * No reclaim takes a piece, so pages count against RLIMIT_MEMLOCK for as long as any of the
- * mapping is there; what is registered of it counts again.  The mapping is not one of the
- * device's file, whose closing is the end of a member, but of a file of its own that keeps
- * the account: it lasts as long as the mapping does, and so does the module.
- *
- * Children are not given it: what both could write would be neither's.
+ * - A piece is a compound page of at least two pages, because the kernel does not map parts of a
+ *   compound page into a program that receives them (TCP_ZEROCOPY_RECEIVE), and that would go on
+ *   seeing them.  A piece is freed when no part of it is mapped or pinned.
+ * - Pieces cannot be reclaimed.  They count against RLIMIT_MEMLOCK until the mapping has gone, and
+ *   a second time while they are registered.
+ * - The mapping has a file of its own, which holds the account and the module: closing the device
+ *   is the end of a member, but not of the mapping.  A child does not inherit the mapping.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -25,9 +21,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "mem/pin.h"
 
-/* 2 MiB with pages of 4 KiB: larger pieces gain nothing. */
+/* Largest piece: 2 MiB with pages of 4 KiB; larger ones are not faster. */
 #define COLL_MAP_ORDER		9
 #define COLL_MAP_ORDER_LEAST	1
 #define COLL_MAP_LEAST		BIT(COLL_MAP_ORDER_LEAST)
@@ -35,21 +31,21 @@
 
 /**
  * struct coll_map - the account of a mapping
- * @npages: of its pieces, when all are there
- * @again: of pieces for pages that were dropped
- * @user: whose locked memory they count as, NULL: nobody's
- * @mm: who mapped it; to compare only
+ * @npages: pages of the pieces that coll_map() allocates [c]
+ * @refilled: pages of pieces that replace dropped pages [a]
+ * @user: user against RLIMIT_MEMLOCK of which they count; NULL: they do not count [c]
+ * @mm: memory of the process that made the mapping; compared only [c]
  */
 struct coll_map {
 	unsigned long npages;
-	atomic_long_t again;
+	atomic_long_t refilled;
 	struct user_struct *user;
 	const struct mm_struct *mm;
 };
 
 static void map_free(struct coll_map *map)
 {
-	coll_memlock_uncharge(map->npages + atomic_long_read(&map->again), map->user);
+	coll_memlock_uncharge(map->npages + atomic_long_read(&map->refilled), map->user);
 	kfree(map);
 }
 
@@ -65,25 +61,26 @@ static const struct file_operations map_ops = {
 };
 
 /*
- * A page that was dropped is kept by the rest of its piece, so there may be another piece of the
- * least size for each.
+ * A dropped page is not freed before the rest of its piece, so its replacement counts in addition:
+ * at most one smallest piece for each page of the mapping, because no more can exist.
  */
-static int map_charge_again(struct coll_map *map)
+static int map_charge_refill(struct coll_map *map)
 {
 	int err;
 
-	/* @again is a multiple of what is added. */
-	if (!atomic_long_add_unless(&map->again, COLL_MAP_LEAST, COLL_MAP_LEAST * map->npages))
+	/* @refilled is a multiple of COLL_MAP_LEAST, so it meets the bound exactly. */
+	if (!atomic_long_add_unless(&map->refilled, COLL_MAP_LEAST, COLL_MAP_LEAST * map->npages))
 		return 0;
 	err = coll_memlock_more(COLL_MAP_LEAST, map->user);
 	if (err)
-		atomic_long_sub(COLL_MAP_LEAST, &map->again);
+		atomic_long_sub(COLL_MAP_LEAST, &map->refilled);
 	return err;
 }
 
 /*
- * One that was dropped (MADV_DONTNEED) is there again, zeroed.  A child that was given the
- * mapping after all (MADV_DOFORK, in some kernels) has what was there, which is counted.
+ * Replace a page that was dropped (MADV_DONTNEED) by a zeroed one.  A child that inherits the
+ * mapping (MADV_DOFORK, in some kernels) sees the pages that exist, which are counted, and gets no
+ * others.
  */
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
@@ -95,7 +92,7 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	page = alloc_pages(COLL_MAP_GFP, COLL_MAP_ORDER_LEAST);
 	if (!page)
 		return VM_FAULT_OOM;
-	if (map_charge_again(map)) {
+	if (map_charge_refill(map)) {
 		__free_pages(page, COLL_MAP_ORDER_LEAST);
 		return VM_FAULT_SIGBUS;
 	}
@@ -107,7 +104,7 @@ static const struct vm_operations_struct map_vm_ops = {
 	.fault		= map_fault,
 };
 
-/* The pages are the mapping's alone afterwards, or, on failure, soon nobody's. */
+/* Map a piece, and drop the reference of the allocation, also on failure. */
 static int map_insert(struct vm_area_struct *vma, unsigned long addr, struct page *pages,
 		      unsigned long n)
 {
@@ -120,7 +117,7 @@ static int map_insert(struct vm_area_struct *vma, unsigned long addr, struct pag
 	return err;
 }
 
-/* As large as there are: smaller ones, once there are no more of a size. */
+/* Fill the mapping with the largest pieces available.  The size only ever decreases. */
 static int map_fill(struct vm_area_struct *vma)
 {
 	unsigned int order = min(COLL_MAP_ORDER, MAX_PAGE_ORDER);
@@ -154,7 +151,7 @@ static int map_fill(struct vm_area_struct *vma)
 	return 0;
 }
 
-/* @map is the file's, which is the mapping's. */
+/* Give the mapping a file, which owns @map on success. */
 static int map_adopt(struct vm_area_struct *vma, struct coll_map *map)
 {
 	struct file *file = anon_inode_getfile("[collective]", &map_ops, map, O_RDWR);
@@ -167,14 +164,14 @@ static int map_adopt(struct vm_area_struct *vma, struct coll_map *map)
 }
 
 /**
- * coll_map() - mmap() of the device: zeroed memory, in pieces as large as there are
- * @vma: the mapping, a shared one of offset 0
+ * coll_map() - mmap() of the device: zeroed memory, in the largest pieces available
+ * @vma: the mapping, shared and of offset 0
  *
- * All of it is there when this returns.
+ * All pages are mapped when this returns 0.
  *
  * Context: process; may sleep; mmap_lock is held for writing.
- * Return: 0 or -EINVAL, -EDQUOT, -ENOMEM, -EINTR; the pages that are there then are the
- * caller's to undo.
+ * Return: 0; or -EINVAL (not shared, or another offset), -EDQUOT, -ENOMEM, -EINTR (fatal signal).
+ * On failure the caller unmaps the pages that are mapped.
  */
 int coll_map(struct vm_area_struct *vma)
 {

@@ -1,133 +1,200 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The control runner: all connection management of a member, one thing at a time.
+ * The control runner: all connection management of a member, one thing at a time, and the frames
+ * that come on it passed on to lanes and operations.
  */
 #include <linux/ktime.h>
-#include <linux/sched.h>
 #include <linux/sched/mm.h>
 
-#include "coll.h"
+#include "lane/lane.h"
+#include "member/control.h"
+#include "member/member.h"
+#include "net/conn.h"
+#include "net/link.h"
+#include "op/match.h"
 
-/* Rounds over the links in one run, before other work on this CPU. */
-#define COLL_ROUNDS	4
-
-static void control_arrivals(struct coll_member *member)
+static struct coll_member *control_member(struct coll_member_control *control)
 {
-	struct coll_conn *conn;
-
-	spin_lock(&member->lock);
-	list_for_each_entry(conn, &member->new_conns, node)
-		member->ngreeting++;
-	list_splice_tail_init(&member->new_conns, &member->handshakes);
-	spin_unlock(&member->lock);
+	return container_of(control, struct coll_member, control);
 }
 
-static void control_flood(struct coll_member *member)
-{
-	struct coll_control control = {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = COLL_INSTANCE_GROUP,
-	};
-	struct coll_link *link;
-
-	spin_lock(&member->lock);
-	control.cause = member->reason;
-	spin_unlock(&member->lock);
-
-	coll_for_each_link(link, member) {
-		if (link->abort_sent_kind == control.cause.kind)
-			continue;
-		link->abort_sent_kind = control.cause.kind;
-		coll_link_queue_frame(link, &control);
-	}
-}
-
-static void control_leave(struct coll_member *member)
-{
-	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
-	struct coll_link *link;
-
-	coll_for_each_link(link, member)
-		coll_link_queue_frame(link, &control);
-}
-
-static bool control_turn(struct coll_member *member)
-{
-	unsigned long chores = xchg(&member->control_events, 0);
-	u64 now = ktime_get_ns();
-	struct coll_conn *conn, *next;
-	struct coll_link *link;
-	int round = 0;
-
-	if (test_and_clear_bit(COLL_EVENT_READABLE, &member->listener_events) ||
-	    chores & BIT(COLL_CHORE_TICK))
-		if (member->listener.transport)
-			coll_conn_accept(member);
-	control_arrivals(member);
-	/* COLL_HALF_OPEN_MAX, and those that we have called; HELLOs are short. */
-	list_for_each_entry_safe(conn, next, &member->handshakes, node)
-		coll_conn_handshake(conn, now);
-
-	if (chores & BIT(COLL_CHORE_FLOOD))
-		control_flood(member);
-	if (chores & BIT(COLL_CHORE_LEAVE))
-		control_leave(member);
-	if (chores & BIT(COLL_CHORE_SUBMITTED))
-		coll_match_send_submitted(member, now);
-	if (chores & BIT(COLL_CHORE_TICK)) {
-		coll_member_expire(member);
-		coll_match_heartbeat(member, now);
-		coll_for_each_link(link, member)
-			coll_link_tick(link, now);
-	}
-	do {
-		/* What comes on one link may have to be told on another. */
-		WRITE_ONCE(member->control_tx_pending, false);
-		/* COLL_CONTROL_BUDGET is taken from each, and what is posted is sent. */
-		coll_for_each_link(link, member) {
-			coll_link_run(link);
-			cond_resched();
-		}
-	} while (READ_ONCE(member->control_tx_pending) && ++round < COLL_ROUNDS);
-	return READ_ONCE(member->control_tx_pending);
-}
-
-/**
- * coll_control_run() - see struct coll_runner
- * @runner: a member's control runner
- *
- * Whatever runs it, memory is charged to the cgroup that joined.
- *
- * Return: true: there is more to do.
+/*
+ * Events of connections
  */
-bool coll_control_run(struct coll_runner *runner)
+
+static struct coll_member *net_member(struct coll_net *net)
 {
-	struct coll_member *member = container_of(runner, struct coll_member, control_runner);
-	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
-	bool more = control_turn(member);
+	return container_of(net, struct coll_member, net);
+}
+
+static int net_data_open(struct coll_conn *conn)
+{
+	return coll_lane_attach(&net_member(conn->net)->lanes[conn->lane], conn);
+}
+
+static int net_announce(struct coll_net *net, u32 peer, const struct coll_control *frame)
+{
+	return coll_match_receive_announce(&net_member(net)->requests, peer, frame);
+}
+
+static void net_abort(struct coll_net *net, const struct coll_control *frame,
+		      const struct coll_failure *failure)
+{
+	struct coll_requests *reqs = &net_member(net)->requests;
+
+	coll_match_abort(reqs, frame->instance, failure);
+	coll_absent_receive(reqs, frame);
+}
+
+static void net_peer_left(struct coll_net *net)
+{
+	coll_match_peer_left(&net_member(net)->requests);
+}
+
+static void net_submitted(struct coll_net *net, u32 peer, u64 count)
+{
+	coll_match_receive_submitted(&net_member(net)->requests, peer, count);
+}
+
+static u64 net_to_submit(struct coll_net *net, u32 peer)
+{
+	return coll_match_submitted_for(&net_member(net)->requests, peer);
+}
+
+static void net_kick_lane(struct coll_net *net, u32 lane)
+{
+	coll_runner_kick(&net_member(net)->lanes[lane].runner);
+}
+
+static void member_kick_lanes(struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; i < member->id.nlanes; i++)
+		coll_runner_kick(&member->lanes[i].runner);
+}
+
+static void net_kick_lanes(struct coll_net *net)
+{
+	member_kick_lanes(net_member(net));
+}
+
+const struct coll_net_ops coll_control_net_ops = {
+	.data_open	= net_data_open,
+	.announce	= net_announce,
+	.abort		= net_abort,
+	.peer_left	= net_peer_left,
+	.submitted	= net_submitted,
+	.to_submit	= net_to_submit,
+	.kick_lane	= net_kick_lane,
+	.kick_lanes	= net_kick_lanes,
+};
+
+/*
+ * The runner
+ */
+
+static bool control_iterate(struct coll_member *member)
+{
+	unsigned long events = xchg(&member->control.events, 0);
+	bool heartbeat = events & BIT(COLL_MEMBER_HEARTBEAT);
+	struct coll_net *net = &member->net;
+	u64 now = ktime_get_ns();
+
+	coll_net_run_handshakes(net, heartbeat, now);
+	if (events & BIT(COLL_MEMBER_SEND_ABORT))
+		coll_net_send_abort(net);
+	if (events & BIT(COLL_MEMBER_SEND_LEAVE))
+		coll_net_send_leave(net);
+	coll_match_run(&member->requests, now);
+	if (heartbeat) {
+		coll_connect_expire(member);
+		coll_match_heartbeat(&member->requests, now);
+		coll_net_heartbeat(net, now);
+	}
+	return coll_net_run_links(net);
+}
+
+/* Whatever thread runs it, memory is charged to the cgroup of the process that joined. */
+static bool control_run(struct coll_runner *runner)
+{
+	struct coll_member_control *control = container_of(runner, struct coll_member_control,
+							   runner);
+	struct coll_member *member = control_member(control);
+	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
+	bool more = control_iterate(member);
 
 	set_active_memcg(memcg);
 	return more;
 }
 
-/**
- * coll_control_tick() - the heartbeat's work item
- * @work: of the member
- */
-void coll_control_tick(struct work_struct *work)
+static void control_tick(struct work_struct *work)
 {
-	struct coll_member *member = container_of(to_delayed_work(work),
-						  struct coll_member, tick);
+	struct coll_member_control *control = container_of(to_delayed_work(work),
+							   struct coll_member_control,
+						    tick);
+	struct coll_member *member = control_member(control);
 	u32 i;
 
-	/* Its reason may have settled. */
-	if (READ_ONCE(member->aborted))
-		wake_up_all(&member->state_wait);
-	set_bit(COLL_CHORE_TICK, &member->control_events);
-	coll_runner_kick(&member->control_runner);
-	for (i = 0; i < member->nlanes; i++)
-		if (READ_ONCE(member->inflight) || READ_ONCE(member->lanes[i].rx_deferred))
+	/* The reason may be final now. */
+	if (READ_ONCE(member->fail.aborted))
+		wake_up_all(&member->fail.state_wait);
+	coll_control_post(control, COLL_MEMBER_HEARTBEAT);
+	for (i = 0; i < member->id.nlanes; i++)
+		if (READ_ONCE(member->requests.inflight) ||
+		    READ_ONCE(member->lanes[i].rx_deferred))
 			coll_runner_kick(&member->lanes[i].runner);
-	queue_delayed_work(coll_wq, &member->tick,
-			   msecs_to_jiffies(member->heartbeat_ms));
+	queue_delayed_work(coll_wq, &control->tick, msecs_to_jiffies(member->id.heartbeat_ms));
+}
+
+/**
+ * coll_control_init() - a control runner that nothing has kicked
+ * @control: of a new member
+ */
+void coll_control_init(struct coll_member_control *control)
+{
+	coll_runner_init(&control->runner, control_run, raw_smp_processor_id());
+	INIT_DELAYED_WORK(&control->tick, control_tick);
+}
+
+/**
+ * coll_control_post() - have the control runner do something
+ * @control: of the member
+ * @event: what to do
+ *
+ * Context: any.
+ */
+void coll_control_post(struct coll_member_control *control, enum coll_member_event event)
+{
+	set_bit(event, &control->events);
+	coll_runner_kick(&control->runner);
+}
+
+/**
+ * coll_control_stop() - stop the control runner, and run it once more
+ * @control: of a member that no call uses any more
+ *
+ * The last run sends the last frames, such as LEAVE: another thread that would run it may be
+ * stopped before it does.
+ *
+ * Context: may sleep.
+ */
+void coll_control_stop(struct coll_member_control *control)
+{
+	coll_runner_stop(&control->runner);
+	control_run(&control->runner);
+}
+
+/**
+ * coll_control_notify() - see coll_fail.notify
+ * @fail: of the member; locked
+ * @settle: jiffies until the reason is final
+ */
+void coll_control_notify(struct coll_fail *fail, unsigned long settle)
+{
+	struct coll_member *member = container_of(fail, struct coll_member, fail);
+
+	mod_delayed_work(coll_wq, &member->control.tick, settle);
+	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
+	member_kick_lanes(member);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of the process that joined, known before its file is closed.  That may be
- * much later: a dying process writes its core, then gives back its memory, and only
- * then closes files, which a child may hold for ever.
+ * Exit watch: the end of the process that joined is detected before its file is released, which
+ * may be much later.  A dying process writes its core dump, then frees its memory, and then closes
+ * its files, which a child may keep open.
  *
- * Memory says so itself (an MMU notifier); of a core, nobody is told but who traces
- * signals.
+ * An MMU notifier tells the end of the memory.  A core dump is announced by no kernel interface,
+ * so the signals that cause one are traced.
  */
 #include <linux/hashtable.h>
 #include <linux/memcontrol.h>
@@ -19,18 +19,20 @@
 #include <linux/workqueue.h>
 #include <trace/events/signal.h>
 
-#include "coll.h"
+#include "exec/runner.h"
+#include "member/exit.h"
+#include "member/member.h"
 
 /**
- * struct coll_exit_watch - a process that has joined, once for all its members
+ * struct coll_exit_watch - a process that has joined, one for all its members
  * @node: in @watches, by @mm; changed under both locks, read under either
- * @mm: of the process, which joins, or whose notifiers keep the struct from being used again
- * @pid: of the process: a child may share its memory for a while (vfork)
- * @users: members that point here; protected by @watches_mutex
- * @traced: those of them that are told; protected by @watches_mutex
+ * @mm: of the process; the members' notifiers keep its address from being reused
+ * @pid: of the process, because a child may share its memory for a while (vfork)
+ * @users: members that refer to it; protected by @watches_mutex
+ * @traced: members that are told of signals; protected by @watches_mutex
  * @work: tells @traced that the process is about to end
  *
- * The last member that goes takes the watch out of the table, waits for @work, and frees it.
+ * The last member removes the watch from the table, waits for @work, and frees it.
  */
 struct coll_exit_watch {
 	struct hlist_node node;
@@ -45,60 +47,61 @@ static DEFINE_HASHTABLE(watches, 8);
 static DEFINE_MUTEX(watches_mutex);
 
 /*
- * Taken by a tracepoint's probe, with preemption off: it must not sleep on PREEMPT_RT either,
- * and is held for one look-up.
+ * Taken by a tracepoint's probe with preemption disabled, so it must not sleep on PREEMPT_RT
+ * either.  It is held for one look-up.
  */
 static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /**
- * coll_exit_report() - the process has ended, or is about to
- * @member: that it has joined
+ * coll_exit_report() - report that the process has ended, or is about to
+ * @member: of the process
  *
  * Context: process or work item; no lock of the member is held.
  */
 noinline void coll_exit_report(struct coll_member *member)
 {
-	coll_fail_report_kind(member, COLLECTIVE_REASON_DEATH, member->rank, COLLECTIVE_RANK_NONE);
+	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank,
+			      COLLECTIVE_RANK_NONE);
 }
 
 /**
- * coll_exit_of() - does the calling thread end, with its process, which joined?
- * @member: the member
+ * coll_exit_of() - does the process that joined end, as seen by one of its threads?
+ * @member: of the process
  *
- * io_uring cancels the commands of a thread that ends, which would look like a cancellation
- * by a living process to the other ranks.
+ * io_uring cancels the commands of a thread that ends.  To the other ranks that would look like a
+ * cancellation by a living process.
  *
  * Context: any thread.
- * Return: false: the process lives, also if the thread ends alone or calls exec().
+ * Return: false if the process lives, even if the thread ends alone or calls exec().
  */
 bool coll_exit_of(const struct coll_member *member)
 {
-	return member->mm == current->mm && member->pid == task_tgid_nr(current) &&
+	return member->owner.mm == current->mm && member->owner.pid == task_tgid_nr(current) &&
 	       current->signal->flags & SIGNAL_GROUP_EXIT;
 }
 
-static void death_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+static void watch_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	struct coll_member *member = container_of(notifier, struct coll_member, notifier);
+	struct coll_member *member = container_of(notifier, struct coll_member, owner.notifier);
 
-	/* Unregistering calls this, too. */
-	if (!READ_ONCE(member->watch))
+	/* mmu_notifier_unregister() calls this, too. */
+	if (!READ_ONCE(member->owner.exit_watch))
 		return;
-	WRITE_ONCE(member->mm_released, true);
+	WRITE_ONCE(member->owner.mm_released, true);
 	coll_exit_report(member);
 }
 
-static const struct mmu_notifier_ops death_notifier_ops = {
-	.release = death_mm_release,
+static const struct mmu_notifier_ops watch_notifier_ops = {
+	.release = watch_mm_release,
 };
 
-static void death_work(struct work_struct *work)
+static void watch_report(struct work_struct *work)
 {
 	struct coll_exit_watch *watch = container_of(work, struct coll_exit_watch, work);
 	struct coll_member *member;
 
 	mutex_lock(&watches_mutex);
-	list_for_each_entry(member, &watch->traced, watched)
+	list_for_each_entry(member, &watch->traced, owner.exit_node)
 		coll_exit_report(member);
 	mutex_unlock(&watches_mutex);
 }
@@ -119,10 +122,10 @@ static struct coll_exit_watch *watch_new(const struct coll_member *member)
 
 	if (!watch)
 		return NULL;
-	watch->mm = member->mm;
-	watch->pid = member->pid;
+	watch->mm = member->owner.mm;
+	watch->pid = member->owner.pid;
 	INIT_LIST_HEAD(&watch->traced);
-	INIT_WORK(&watch->work, death_work);
+	INIT_WORK(&watch->work, watch_report);
 	raw_spin_lock_irq(&watches_lock);
 	hash_add(watches, &watch->node, (uintptr_t)watch->mm);
 	raw_spin_unlock_irq(&watches_lock);
@@ -134,13 +137,13 @@ static int watch_enter(struct coll_member *member)
 	struct coll_exit_watch *watch;
 
 	mutex_lock(&watches_mutex);
-	watch = watch_find(member->mm, member->pid);
+	watch = watch_find(member->owner.mm, member->owner.pid);
 	if (!watch)
 		watch = watch_new(member);
 	if (watch) {
 		watch->users++;
-		INIT_LIST_HEAD(&member->watched);
-		WRITE_ONCE(member->watch, watch);
+		INIT_LIST_HEAD(&member->owner.exit_node);
+		WRITE_ONCE(member->owner.exit_watch, watch);
 	}
 	mutex_unlock(&watches_mutex);
 	return watch ? 0 : -ENOMEM;
@@ -148,12 +151,12 @@ static int watch_enter(struct coll_member *member)
 
 static void watch_leave(struct coll_member *member)
 {
-	struct coll_exit_watch *watch = member->watch;
+	struct coll_exit_watch *watch = member->owner.exit_watch;
 	bool last;
 
 	mutex_lock(&watches_mutex);
-	list_del(&member->watched);
-	WRITE_ONCE(member->watch, NULL);
+	list_del(&member->owner.exit_node);
+	WRITE_ONCE(member->owner.exit_watch, NULL);
 	last = !--watch->users;
 	if (last) {
 		raw_spin_lock_irq(&watches_lock);
@@ -168,33 +171,33 @@ static void watch_leave(struct coll_member *member)
 }
 
 /**
- * struct death_registration - the work item that registers a member's notifier
+ * struct watch_registration - a work item that registers the notifier of a member
  * @work: the work item
- * @member: whose
- * @err: how it ended
+ * @member: of the notifier
+ * @err: result; negative errno or 0
  */
-struct death_registration {
+struct watch_registration {
 	struct work_struct work;
 	struct coll_member *member;
 	int err;
 };
 
-static void death_register(struct work_struct *work)
+static void watch_register(struct work_struct *work)
 {
-	struct death_registration *registration =
-		container_of(work, struct death_registration, work);
+	struct watch_registration *registration =
+		container_of(work, struct watch_registration, work);
 	struct coll_member *member = registration->member;
-	struct mem_cgroup *memcg = set_active_memcg(member->memcg);
+	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
 
-	registration->err = mmu_notifier_register(&member->notifier, member->mm);
+	registration->err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
 	set_active_memcg(memcg);
 }
 
-static int death_register_elsewhere(struct coll_member *member)
+static int watch_register_in_work(struct coll_member *member)
 {
-	struct death_registration registration = { .member = member };
+	struct watch_registration registration = { .member = member };
 
-	INIT_WORK_ONSTACK(&registration.work, death_register);
+	INIT_WORK_ONSTACK(&registration.work, watch_register);
 	queue_work(coll_wq, &registration.work);
 	flush_work(&registration.work);
 	destroy_work_on_stack(&registration.work);
@@ -202,12 +205,12 @@ static int death_register_elsewhere(struct coll_member *member)
 }
 
 /**
- * coll_exit_watch_begin() - be told when the memory of the process goes
- * @member: that joins; its memory and cgroup are known
+ * coll_exit_watch_begin() - watch the memory of the process
+ * @member: that joins; its @owner is set
  *
- * mmu_notifier_register() gives up when its thread has a signal pending, whichever it is.  A
- * process that is signalled more often than that takes would never join.  Hence a work item,
- * which has no signals, does it then.  The process keeps its memory, as it waits for that.
+ * mmu_notifier_register() fails if its thread has any signal pending, so a process that is
+ * signalled often would never join.  A work item, which gets no signals, registers the notifier
+ * then.  The process keeps its memory, because it waits for the work item.
  *
  * Context: the process that joins; may sleep, whatever signals come.
  * Return: 0 or -ENOMEM.
@@ -216,51 +219,51 @@ int coll_exit_watch_begin(struct coll_member *member)
 {
 	int err;
 
-	member->notifier.ops = &death_notifier_ops;
+	member->owner.notifier.ops = &watch_notifier_ops;
 	err = watch_enter(member);
 	if (err)
 		return err;
-	err = mmu_notifier_register(&member->notifier, member->mm);
+	err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
 	if (err == -EINTR)
-		err = death_register_elsewhere(member);
+		err = watch_register_in_work(member);
 	if (err)
 		watch_leave(member);
 	return err;
 }
 
 /**
- * coll_exit_trace() - be told of signals that end the process, too
- * @member: one that is watched and has joined: it may fail
+ * coll_exit_trace() - report signals that end the process, too
+ * @member: watched and JOINED, because the report fails it
  *
  * Context: may sleep.
  */
 void coll_exit_trace(struct coll_member *member)
 {
 	mutex_lock(&watches_mutex);
-	list_add(&member->watched, &member->watch->traced);
+	list_add(&member->owner.exit_node, &member->owner.exit_watch->traced);
 	mutex_unlock(&watches_mutex);
 }
 
 /**
  * coll_exit_watch_end() - undo coll_exit_watch_begin() and coll_exit_trace()
- * @member: the member
+ * @member: watched
  *
  * Context: may sleep.
  */
 void coll_exit_watch_end(struct coll_member *member)
 {
 	watch_leave(member);
-	mmu_notifier_unregister(&member->notifier, member->mm);
+	mmu_notifier_unregister(&member->owner.notifier, member->owner.mm);
 }
 
 #ifdef CONFIG_TRACEPOINTS
-static struct tracepoint *death_tracepoint;
+static struct tracepoint *signal_tracepoint;
 
 /*
- * By the thread itself, with its process's siglock held and preemption off: the work item does
- * the rest.
+ * Called by the thread that gets the signal, with its process's siglock held and preemption
+ * disabled.  The work item does what may sleep.
  */
-static void death_signal(void *data, int sig, struct kernel_siginfo *info,
+static void watch_signal(void *data, int sig, struct kernel_siginfo *info,
 			 struct k_sigaction *action)
 {
 	struct coll_exit_watch *watch;
@@ -276,33 +279,33 @@ static void death_signal(void *data, int sig, struct kernel_siginfo *info,
 	raw_spin_unlock_irqrestore(&watches_lock, flags);
 }
 
-static void death_find(struct tracepoint *tracepoint, void *name)
+static void watch_find_tracepoint(struct tracepoint *tracepoint, void *name)
 {
 	if (!strcmp(tracepoint->name, name))
-		death_tracepoint = tracepoint;
+		signal_tracepoint = tracepoint;
 }
 
 /**
- * coll_exit_setup() - look at signals
+ * coll_exit_setup() - trace signals
  *
- * Without it, or where tracepoints are not built, a core is written before anybody
- * knows.
+ * If that fails, or if the kernel has no tracepoints, the death of a process is noticed after it
+ * has written its core dump.
  */
 void coll_exit_setup(void)
 {
-	check_trace_callback_type_signal_deliver(death_signal);
-	for_each_kernel_tracepoint(death_find, "signal_deliver");
-	if (death_tracepoint && tracepoint_probe_register(death_tracepoint, death_signal, NULL))
-		death_tracepoint = NULL;
-	if (!death_tracepoint)
-		pr_warn("collective: signals cannot be traced: who dumps core is noticed late\n");
+	check_trace_callback_type_signal_deliver(watch_signal);
+	for_each_kernel_tracepoint(watch_find_tracepoint, "signal_deliver");
+	if (signal_tracepoint && tracepoint_probe_register(signal_tracepoint, watch_signal, NULL))
+		signal_tracepoint = NULL;
+	if (!signal_tracepoint)
+		pr_warn("collective: signals cannot be traced: a process that dumps core is noticed late\n");
 }
 
 /** coll_exit_cleanup() - undo coll_exit_setup() */
 void coll_exit_cleanup(void)
 {
-	if (death_tracepoint)
-		tracepoint_probe_unregister(death_tracepoint, death_signal, NULL);
+	if (signal_tracepoint)
+		tracepoint_probe_unregister(signal_tracepoint, watch_signal, NULL);
 	tracepoint_synchronize_unregister();
 }
 #else

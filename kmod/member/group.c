@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups: which ranks there are in which network namespace.
+ * Groups: the ranks of this host, by network namespace and name.
  */
 #include <linux/cred.h>
 #include <linux/mutex.h>
@@ -8,7 +8,10 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "coll.h"
+#include "member/group.h"
+#include "member/member.h"
+#include "member/sysfs.h"
+#include "trace/recorder.h"
 
 static DEFINE_MUTEX(groups_mutex);
 static LIST_HEAD(groups);
@@ -35,12 +38,11 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	group->net = get_net(net);
 	group->owner = current_euid();
 	group->id = join->id;
-	group->nranks = member->nranks;
-	group->lanes = member->nlanes;
+	group->nranks = member->id.nranks;
+	group->lanes = member->id.nlanes;
 	memcpy(group->name, join->name, sizeof(group->name));
 	INIT_LIST_HEAD(&group->members);
-	spin_lock_init(&group->idle_lock);
-	INIT_LIST_HEAD(&group->idle);
+	coll_helper_pool_init(&group->helpers);
 
 	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
 				   group->name);
@@ -48,7 +50,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 		kobject_put(&group->kobj);
 		return ERR_PTR(err);
 	}
-	coll_recorder_begin(group);
+	coll_recorder_dir_make(&group->recorders, group->name, net->ns.inum);
 	list_add_tail(&group->node, &groups);
 	return group;
 }
@@ -56,7 +58,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 static void group_end(struct coll_group *group)
 {
 	list_del(&group->node);
-	coll_recorder_end(group);
+	coll_recorder_dir_remove(&group->recorders);
 	kobject_del(&group->kobj);
 	kobject_put(&group->kobj);
 }
@@ -68,22 +70,23 @@ static int group_admits(const struct coll_group *group, const struct coll_member
 
 	if (!uid_eq(group->owner, current_euid()))
 		return -EACCES;
-	if (group->id != join->id || group->nranks != member->nranks ||
-	    group->lanes != member->nlanes)
+	if (group->id != join->id || group->nranks != member->id.nranks ||
+	    group->lanes != member->id.nlanes)
 		return -EEXIST;
-	list_for_each_entry(other, &group->members, node)
-		if (other->rank == member->rank)
+	list_for_each_entry(other, &group->members, group_node)
+		if (other->id.rank == member->id.rank)
 			return -EBUSY;
 	return 0;
 }
 
 /**
- * coll_group_join() - enter a group of the caller's network namespace
- * @member: its rank, size and lanes are set; its group is set
- * @join: what was asked for
+ * coll_group_join() - enter a group of the caller's network namespace, making it if needed
+ * @member: its @id and @owner are set; its @group is set here
+ * @join: the request of the process
  *
- * Return: 0, -EBUSY when the rank is taken, -EEXIST when a group of this name
- * differs, -EACCES when it is another user's, or -ENOMEM.
+ * Context: the process that joins; may sleep.
+ * Return: 0; -EBUSY if the rank is taken; -EEXIST if the group of this name has another size or
+ * id; -EACCES if it belongs to another user; -EDQUOT or -ENOMEM.
  */
 int coll_group_join(struct coll_member *member, const struct collective_join *join)
 {
@@ -104,19 +107,20 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 		goto unlock;
 
 	member->group = group;
-	err = coll_recorder_enter(member);
+	err = coll_recorder_enter(&group->recorders, &member->charges,
+				  &member->fail.trace, member->owner.pid);
 	if (err)
 		goto end;
-	err = kobject_add(&member->kobj, &group->kobj, "%u", member->rank);
+	err = kobject_add(&member->kobj, &group->kobj, "%u", member->id.rank);
 	if (err)
 		goto recorder;
-	/* For as long as the member may look at it. */
+	/* The member uses the group until coll_group_leave(). */
 	kobject_get(&group->kobj);
-	list_add_tail(&member->node, &group->members);
+	list_add_tail(&member->group_node, &group->members);
 	goto unlock;
 
 recorder:
-	coll_recorder_leave(member);
+	coll_recorder_leave(&member->fail.trace);
 end:
 	member->group = NULL;
 	if (list_empty(&group->members))
@@ -128,7 +132,9 @@ unlock:
 
 /**
  * coll_group_leave() - undo coll_group_join()
- * @member: the member
+ * @member: no runner of it runs any more
+ *
+ * Context: may sleep.
  */
 void coll_group_leave(struct coll_member *member)
 {
@@ -136,8 +142,8 @@ void coll_group_leave(struct coll_member *member)
 
 	kobject_del(&member->kobj);
 	mutex_lock(&groups_mutex);
-	list_del_init(&member->node);
-	coll_recorder_leave(member);
+	list_del_init(&member->group_node);
+	coll_recorder_leave(&member->fail.trace);
 	if (list_empty(&group->members))
 		group_end(group);
 	mutex_unlock(&groups_mutex);
@@ -146,7 +152,7 @@ void coll_group_leave(struct coll_member *member)
 }
 
 /**
- * coll_group_setup() - make the place of groups in sysfs
+ * coll_group_setup() - make the folder of all groups in sysfs
  * @parent: the device
  *
  * Return: 0 or a negative errno.
@@ -164,7 +170,7 @@ int coll_group_setup(struct kobject *parent)
 	return err;
 }
 
-/** coll_group_cleanup() - undo coll_group_setup(); there is no group any more */
+/** coll_group_cleanup() - undo coll_group_setup(); no group is left */
 void coll_group_cleanup(void)
 {
 	kobject_del(groups_kobj);

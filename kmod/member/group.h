@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What protects a field, [c] and so on: coll.h. */
 #ifndef COLL_GROUP_H
 #define COLL_GROUP_H
 
 #include <linux/kobject.h>
 #include <linux/list.h>
-#include <linux/spinlock.h>
 
 #include <linux/collective.h>
 
+#include "lane/copy_helper.h"
+#include "trace/recorder.h"
+
 struct coll_member;
-struct dentry;
 
 /**
- * struct coll_group - a named set of ranks in a network namespace
+ * struct coll_group - a named set of ranks in a network namespace, from its first member of this
+ *	host to its last
  * @kobj: in sysfs
  * @node: in the list of all groups [g]
- * @net: its network namespace [c]
+ * @net: network namespace [c]
  * @owner: user whose processes may join [c]
- * @name: [c]
+ * @name: of the group [c]
  * @id: of this incarnation [c]
- * @nranks: [c]
- * @lanes: [c]
+ * @nranks: ranks of the group [c]
+ * @lanes: lanes of each rank [c]
  * @members: those of this host [g]
- * @idle_lock: innermost; protects @idle
- * @idle: threads that wait and may help (lane/copy_helper.c)
- * @recorders: of those that are or were members of this host [g]
- * @recorded: where they can be read, in debugfs; or an error pointer [c]
+ * @helpers: waiting threads of its members that may help lanes to copy
+ * @recorders: of ranks that are or were members on this host [g]
  */
 struct coll_group {
 	struct kobject kobj;
@@ -38,10 +37,8 @@ struct coll_group {
 	u32 nranks;
 	u32 lanes;
 	struct list_head members;
-	spinlock_t idle_lock;
-	struct list_head idle;
-	struct list_head recorders;
-	struct dentry *recorded;
+	struct coll_helper_pool helpers;
+	struct coll_recorder_dir recorders;
 };
 
 /* group.c */

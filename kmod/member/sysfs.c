@@ -2,27 +2,24 @@
 /*
  * Statistics in sysfs, one value a file: Documentation/ABI describes each.
  */
-#include <linux/slab.h>
+#include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/netdevice.h>
+#include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <net/net_namespace.h>
 
-#include "coll.h"
 #include "compat/compat.h"
+#include "lane/lane.h"
+#include "member/group.h"
+#include "member/member.h"
+#include "member/sysfs.h"
+#include "trace/names.h"
 
 static struct coll_member *member_of(struct kobject *kobj)
 {
 	return container_of(kobj, struct coll_member, kobj);
 }
-
-/* By enum collective_state. */
-const char * const coll_state_names[COLLECTIVE_STATE_COUNT] = {
-	[COLLECTIVE_STATE_NEW]		= "new",
-	[COLLECTIVE_STATE_JOINED]	= "joined",
-	[COLLECTIVE_STATE_CONNECTING]	= "connecting",
-	[COLLECTIVE_STATE_UP]		= "up",
-	[COLLECTIVE_STATE_ABORTED]	= "aborted",
-	[COLLECTIVE_STATE_LEFT]		= "left",
-};
 
 /* The lanes count without locks; a reader may see them at different moments. */
 static u64 lanes_sum(const struct coll_member *member, size_t offset)
@@ -30,7 +27,7 @@ static u64 lanes_sum(const struct coll_member *member, size_t offset)
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < member->nlanes; i++)
+	for (i = 0; i < member->id.nlanes; i++)
 		sum += READ_ONCE(*(u64 *)((char *)&member->lanes[i] + offset));
 	return sum;
 }
@@ -56,18 +53,18 @@ static long long failed_sum(const struct coll_member *member)
 	u32 i;
 
 	for (i = 0; i < COLLECTIVE_REASON_COUNT; i++)
-		sum += atomic64_read(&member->counters.failed[i]);
+		sum += atomic64_read(&member->requests.counters.failed[i]);
 	return sum;
 }
 
-COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->state)]);
-COLL_ATTR(size, "%u", member->nranks);
-COLL_ATTR(lanes, "%u", member->nlanes);
-COLL_ATTR(pid, "%d", member->pid);
-COLL_ATTR(inflight, "%u", READ_ONCE(member->inflight));
-COLL_ATTR(transport, "%s", member->transport->name);
-COLL_ATTR_COUNT(ops_submitted, &member->counters.submitted);
-COLL_ATTR_COUNT(ops_completed, &member->counters.completed);
+COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->fail.state)]);
+COLL_ATTR(size, "%u", member->id.nranks);
+COLL_ATTR(lanes, "%u", member->id.nlanes);
+COLL_ATTR(pid, "%d", member->owner.pid);
+COLL_ATTR(inflight, "%u", READ_ONCE(member->requests.inflight));
+COLL_ATTR(transport, "%s", member->net.transport->name);
+COLL_ATTR_COUNT(ops_submitted, &member->requests.counters.submitted);
+COLL_ATTR_COUNT(ops_completed, &member->requests.counters.completed);
 COLL_ATTR(ops_failed, "%lld", failed_sum(member));
 COLL_ATTR_LANES(bytes_sent, engine.stats.sent);
 COLL_ATTR_LANES(bytes_received, engine.stats.received);
@@ -77,13 +74,63 @@ COLL_ATTR_LANES(helped_bytes, helper_bytes);
 COLL_ATTR_LANES(nontemporal_bytes, nontemporal_bytes);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
 COLL_ATTR_COUNT(memory_bytes, &member->charges.bytes);
-COLL_ATTR_COUNT(refused_connections, &member->counters.refused);
+COLL_ATTR_COUNT(refused_connections, &member->net.rejected);
+
+static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct coll_member *member = member_of(kobj);
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; i < member->id.nlanes; i++)
+		len += sysfs_emit_at(buf, len, "%s%d", i ? "," : "",
+				     READ_ONCE(member->lanes[i].runner.cpu));
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+/* Distribute the lanes over the CPUs in turn; the control runner goes with the first lane. */
+static void cpus_set(struct coll_member *member, const struct cpumask *cpus)
+{
+	int cpu = cpumask_first(cpus);
+	u32 i;
+
+	WRITE_ONCE(member->control.runner.cpu, cpu);
+	for (i = 0; i < member->id.nlanes; i++) {
+		coll_cpu_move(&member->lanes[i].cpu_user, cpu);
+		cpu = cpumask_next(cpu, cpus);
+		if (cpu >= nr_cpu_ids)
+			cpu = cpumask_first(cpus);
+	}
+}
+
+static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			  size_t count)
+{
+	struct coll_member *member = member_of(kobj);
+	cpumask_var_t cpus;
+	int err = 0;
+
+	if (!ns_capable(member->group->net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	/* Work items run on CPUs that have been online only. */
+	if (cpulist_parse(buf, cpus) || cpumask_empty(cpus) ||
+	    !cpumask_subset(cpus, cpu_online_mask))
+		err = -EINVAL;
+	else
+		cpus_set(member, cpus);
+	free_cpumask_var(cpus);
+	return err ? err : count;
+}
+
+static struct kobj_attribute cpus_attr = __ATTR_RW(cpus);
 
 static struct attribute *member_attrs[] = {
 	&state_attr.attr,
 	&size_attr.attr,
 	&lanes_attr.attr,
-	&coll_cpus_attr.attr,
+	&cpus_attr.attr,
 	&pid_attr.attr,
 	&inflight_attr.attr,
 	&transport_attr.attr,
@@ -103,7 +150,7 @@ static struct attribute *member_attrs[] = {
 };
 
 #define COLL_ATTR_ERRORS(_name, _kind) \
-	COLL_ATTR_COUNT(_name, &member->counters.failed[COLLECTIVE_REASON_##_kind])
+	COLL_ATTR_COUNT(_name, &member->requests.counters.failed[COLLECTIVE_REASON_##_kind])
 
 COLL_ATTR_ERRORS(death, DEATH);
 COLL_ATTR_ERRORS(left, LEFT);

@@ -2,62 +2,63 @@
 /*
  * Both ends of a connection prove that they know the group's secret.
  *
- *	call		who calls whom, of which group; a nonce
- *	answer		likewise, and another; HMAC(secret, ANSWER, call, answer)
+ *	call		ranks, group, lane; a nonce
+ *	answer		the same, and another nonce; HMAC(secret, ANSWER, call, answer)
  *	confirmation	the call again, and HMAC(secret, CONFIRM, call, answer)
  *
- * HMAC is HMAC-SHA256 of one byte that says which proof it is, and of the call and
- * the answer as they were sent, the place of the answer's own proof left zero.  So a
- * proof is of this group, these ranks, this lane and these two nonces: it cannot be
- * replayed, sent back, or used for another connection.  Who is called proves it
- * first, and learns nothing by that of who calls; nothing of the caller is believed
- * before the confirmation.  Each proof is good for one attempt, with a nonce of the
- * one who checks it: how long comparing it takes tells nothing that is of use later.
+ * HMAC is HMAC-SHA256 over one byte that names the proof, and over the call and the answer as sent,
+ * with zeros in place of the answer's own proof.  So a proof holds for this group, these ranks,
+ * this lane and these two nonces: it cannot be replayed, reflected, or used for another
+ * connection.  The accepting side proves first; it trusts nothing of the caller before the
+ * confirmation.  A proof is valid for one attempt, with a nonce of the side that checks it, so the
+ * time that a comparison takes reveals nothing of later use.
  */
-#include "coll.h"
 #include "compat/hmac.h"
+#include "core/wire/wire.h"
+#include "net/conn.h"
+#include "net/net.h"
 
 #define PROOF_AT	(COLL_HELLO_SIZE - COLL_HELLO_TAIL - COLL_PROOF_SIZE)
 
-static int auth_prove(const struct coll_member *member, u8 stage, const u8 *call,
+static int auth_prove(const struct coll_net *net, u8 stage, const u8 *call,
 		      const u8 *answer, u8 *proof)
 {
-	u8 said[1 + 2 * COLL_HELLO_SIZE];
+	u8 message[1 + 2 * COLL_HELLO_SIZE];
 
-	said[0] = stage;
-	memcpy(said + 1, call, COLL_HELLO_SIZE);
-	memcpy(said + 1 + COLL_HELLO_SIZE, answer, COLL_HELLO_SIZE);
-	memset(said + 1 + COLL_HELLO_SIZE + PROOF_AT, 0, COLL_PROOF_SIZE);
-	return coll_hmac(member->secret, sizeof(member->secret), said, sizeof(said), proof);
+	message[0] = stage;
+	memcpy(message + 1, call, COLL_HELLO_SIZE);
+	memcpy(message + 1 + COLL_HELLO_SIZE, answer, COLL_HELLO_SIZE);
+	memset(message + 1 + COLL_HELLO_SIZE + PROOF_AT, 0, COLL_PROOF_SIZE);
+	return coll_hmac(net->secret, sizeof(net->secret), message, sizeof(message), proof);
 }
 
 /**
  * coll_auth_answer() - put the proof into an answer
- * @member: who answers
- * @call: COLL_HELLO_SIZE bytes, as they came
- * @answer: COLL_HELLO_SIZE bytes, complete but for the proof
+ * @net: of the member that answers
+ * @call: as received; COLL_HELLO_SIZE bytes
+ * @answer: complete but for the proof, which is filled in; COLL_HELLO_SIZE bytes
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
  */
-int coll_auth_answer(const struct coll_member *member, const u8 *call, u8 *answer)
+int coll_auth_answer(const struct coll_net *net, const u8 *call, u8 *answer)
 {
-	return auth_prove(member, COLL_HELLO_ANSWER, call, answer, answer + PROOF_AT);
+	return auth_prove(net, COLL_HELLO_ANSWER, call, answer, answer + PROOF_AT);
 }
 
 /**
- * coll_auth_check_answer() - see whether who has answered knows the secret
- * @member: who has called
- * @call: COLL_HELLO_SIZE bytes, as they were sent
- * @answer: COLL_HELLO_SIZE bytes, as they came
+ * coll_auth_check_answer() - check the proof of an answer
+ * @net: of the member that has called
+ * @call: as sent; COLL_HELLO_SIZE bytes
+ * @answer: as received; COLL_HELLO_SIZE bytes
  *
  * Context: may sleep.
  * Return: 0, -EACCES, or another negative errno.
  */
-int coll_auth_check_answer(const struct coll_member *member, const u8 *call, const u8 *answer)
+int coll_auth_check_answer(const struct coll_net *net, const u8 *call, const u8 *answer)
 {
 	u8 proof[COLL_PROOF_SIZE];
-	int err = auth_prove(member, COLL_HELLO_ANSWER, call, answer, proof);
+	int err = auth_prove(net, COLL_HELLO_ANSWER, call, answer, proof);
 
 	if (!err && memcmp(proof, answer + PROOF_AT, sizeof(proof)))
 		err = -EACCES;
@@ -65,20 +66,20 @@ int coll_auth_check_answer(const struct coll_member *member, const u8 *call, con
 }
 
 /**
- * coll_auth_confirm() - write the confirmation: what the caller sends, or has to
- * @member: either side
+ * coll_auth_confirm() - build the confirmation that the caller sends, and the other side expects
+ * @net: of the member on either side
  * @call: COLL_HELLO_SIZE bytes
  * @answer: COLL_HELLO_SIZE bytes
- * @confirm: COLL_HELLO_SIZE bytes, filled in; may be either of them
+ * @confirm: filled in, COLL_HELLO_SIZE bytes; may be @call or @answer
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
  */
-int coll_auth_confirm(const struct coll_member *member, const u8 *call, const u8 *answer,
+int coll_auth_confirm(const struct coll_net *net, const u8 *call, const u8 *answer,
 		      u8 *confirm)
 {
 	u8 proof[COLL_PROOF_SIZE];
-	int err = auth_prove(member, COLL_HELLO_CONFIRM, call, answer, proof);
+	int err = auth_prove(net, COLL_HELLO_CONFIRM, call, answer, proof);
 
 	if (!err)
 		coll_wire_put_confirm(confirm, call, proof);

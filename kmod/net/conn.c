@@ -1,126 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections until they are open: connect, accept, HELLO.
- *
- *	CONNECTING -> GREETING [-> PROVING] -> OPEN -> DOWN
- *
- * The lower rank of a link calls the higher one, once for control and once for
- * each lane.  The caller sends a HELLO, the other end answers with one, and
- * nothing else is accepted before.  In a group with a secret the answer proves
- * that its sender knows it, and the caller does with a HELLO that confirms
- * (auth.c); who has called has no place and no link until then.  All of it is
- * done by the member's control runner; an open control connection stays with it,
- * an open data connection is given to its lane.
+ * Connections: their memory and their end.  handshake.c opens them; a link or a lane owns them
+ * while they are open.
  */
-#include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/ktime.h>
-#include <linux/random.h>
-#include <linux/ratelimit.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "core/engine/engine.h"
+#include "mem/account.h"
+#include "net/conn.h"
+#include "net/net.h"
 
-/* A stranger has so long to introduce himself... */
-#define COLL_GREETING_NS	(10 * NSEC_PER_SEC)
-/* ...or only so long, when others want his place: a peer's HELLO may be on its way. */
-#define COLL_GREETING_LEAST_NS	NSEC_PER_SEC
-
-static struct coll_conn *conn_of(struct coll_endpoint *ep)
-{
-	return container_of(ep, struct coll_conn, ep);
-}
-
-static void conn_event(struct coll_endpoint *ep, enum coll_event event)
-{
-	struct coll_conn *conn = conn_of(ep);
-	struct coll_runner *runner = READ_ONCE(conn->runner);
-
-	set_bit(event, &conn->events);
-	if (runner != &conn->member->control_runner &&
-	    coll_lane_may_defer_rx(container_of(runner, struct coll_lane, runner), conn))
-		return;
-	coll_runner_kick(runner);
-}
-
-/* A HELLO is all that is wanted before the connection is open. */
-static int conn_take_hello(struct coll_conn *conn, const void *ptr, u32 len)
-{
-	u32 n = min_t(u32, len, COLL_HELLO_SIZE - conn->rx_len);
-
-	memcpy(conn->buf + conn->rx_len, ptr, n);
-	conn->rx_len += n;
-	return n;
-}
-
-static int conn_take(struct coll_endpoint *ep, const void *ptr, u32 len)
-{
-	struct coll_conn *conn = conn_of(ep);
-
-	if (conn->state != COLL_CONN_OPEN)
-		return conn_take_hello(conn, ptr, len);
-	if (conn->kind == COLL_CONN_CONTROL)
-		return coll_link_receive(conn, ptr, len);
-	return coll_progress_receive_frame_bytes(conn, ptr, len);
-}
-
-static void conn_pause(struct coll_endpoint *ep)
-{
-	struct coll_conn *conn = conn_of(ep);
-
-	if (conn->state == COLL_CONN_OPEN && conn->kind == COLL_CONN_DATA)
-		coll_progress_release_fpu(conn);
-}
-
-static const struct coll_endpoint_ops conn_ops = {
-	.event	= conn_event,
-	.recv	= conn_take,
-	.recv_idle	= conn_pause,
-};
-
-static void listener_event(struct coll_endpoint *ep, enum coll_event event)
-{
-	struct coll_member *member = container_of(ep, struct coll_member, listener);
-
-	set_bit(event, &member->listener_events);
-	coll_runner_kick(&member->control_runner);
-}
-
-static const struct coll_endpoint_ops listener_ops = {
-	.event	= listener_event,
-};
-
-static struct coll_conn *conn_new(struct coll_member *member)
+/**
+ * coll_conn_new() - make a connection that the control runner owns
+ * @net: of the member
+ * @ops: of the handshake
+ *
+ * Context: may sleep.
+ * Return: for coll_conn_delete() or coll_conn_free(); or -EDQUOT or -ENOMEM.
+ */
+struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops)
 {
 	struct coll_conn *conn;
-	int err = coll_charge(&member->charges, sizeof(*conn));
+	int err = coll_charge(net->charges, sizeof(*conn));
 
 	if (err)
 		return ERR_PTR(err);
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
 	if (!conn) {
-		coll_uncharge(&member->charges, sizeof(*conn));
+		coll_uncharge(net->charges, sizeof(*conn));
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->charged = sizeof(*conn);
-	conn->ep.ops = &conn_ops;
-	conn->ep.charges = &member->charges;
-	conn->member = member;
-	conn->runner = &member->control_runner;
+	conn->ep.ops = ops;
+	conn->ep.charges = net->charges;
+	conn->net = net;
+	conn->runner = net->control;
 	conn->created_ns = ktime_get_ns();
 	INIT_LIST_HEAD(&conn->node);
 	return conn;
 }
 
-static void conn_delete(struct coll_conn *conn)
+/**
+ * coll_conn_delete() - free a connection whose endpoint is closed or was never opened
+ * @conn: the connection; in no list
+ */
+void coll_conn_delete(struct coll_conn *conn)
 {
-	coll_uncharge(&conn->member->charges, conn->charged);
+	coll_uncharge(conn->net->charges, conn->charged);
+	if (conn->stream) {
+		kvfree(conn->stream->unexp_buf);
+		kvfree(conn->stream->grants.entry);
+	}
+	kfree(conn->stream);
 	kfree(conn);
 }
 
 /**
- * coll_conn_finish() - nothing more is sent, and what was shall arrive
- * @conn: the connection, whose runner is stopped; coll_conn_free() lets it linger
- * @until: or be given up, in jiffies
+ * coll_conn_finish() - send nothing more, and let what was sent arrive
+ * @conn: the connection; its runner is stopped.  After coll_conn_free() its socket lingers
+ * @until: it is given up then; jiffies
  *
  * Context: may sleep.
  */
@@ -132,515 +72,14 @@ void coll_conn_finish(struct coll_conn *conn, unsigned long until)
 
 /**
  * coll_conn_free() - end a connection
- * @conn: in no list any more
+ * @conn: the connection; in no list
  * @reset: drop what is queued
  *
- * Context: its owner's; may sleep.
+ * Context: its owner, or the teardown; may sleep.
  */
 void coll_conn_free(struct coll_conn *conn, bool reset)
 {
-	coll_lane_detach(conn);
 	if (conn->ep.transport)
 		conn->ep.transport->close(&conn->ep, reset);
-	conn_delete(conn);
-}
-
-/**
- * coll_conn_listen() - begin to accept connections
- * @member: the member
- * @addr: in: where; out: the bound address
- *
- * Return: 0 or a negative errno.
- */
-int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr)
-{
-	member->listener.ops = &listener_ops;
-	member->listener.charges = &member->charges;
-	return member->transport->listen(&member->listener, addr);
-}
-
-static void conn_hello(struct coll_conn *conn, u8 stage)
-{
-	struct coll_member *member = conn->member;
-	struct coll_hello hello = {
-		.stage = stage,
-		.secured = member->secured,
-		.kind = conn->kind,
-		.lane = conn->lane,
-		.id = member->group->id,
-		.from = member->rank,
-		.to = conn->peer,
-		.nranks = member->nranks,
-		.lanes = member->nlanes,
-		.inflight = COLL_INFLIGHT,
-	};
-
-	memcpy(hello.name, member->group->name, sizeof(hello.name));
-	if (member->secured)
-		get_random_bytes(hello.nonce, sizeof(hello.nonce));
-	coll_wire_put_hello(conn->hello, &hello);
-	conn->hello_tx_left = COLL_HELLO_SIZE;
-}
-
-/**
- * coll_conn_connect() - call a peer
- * @link: to it
- * @kind: enum coll_conn_kind
- * @lane: of a data connection
- * @addr: where it listens
- *
- * Context: the process that connects.
- * Return: 0 when it is under way, or a negative errno.
- */
-int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
-		      const struct sockaddr_storage *addr)
-{
-	struct coll_member *member = link->member;
-	struct coll_conn *conn = conn_new(member);
-	const struct cred *cred;
-	int err;
-
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	conn->outgoing = true;
-	conn->link = link;
-	conn->peer = link->peer;
-	conn->kind = kind;
-	conn->lane = lane;
-	conn->state = COLL_CONN_CONNECTING;
-	conn_hello(conn, COLL_HELLO_CALL);
-
-	cred = override_creds(member->cred);
-	err = member->transport->connect(&conn->ep, addr, &member->addr);
-	revert_creds(cred);
-	if (err) {
-		conn_delete(conn);
-		return err;
-	}
-	spin_lock(&member->lock);
-	list_add_tail(&conn->node, &member->new_conns);
-	spin_unlock(&member->lock);
-	coll_runner_kick(&member->control_runner);
-	return 0;
-}
-
-/*
- * Who has to go when all places are taken: the stranger who has been silent for
- * longest, but nobody whom we called or who has introduced himself.
- */
-static struct coll_conn *oldest_idle(struct coll_member *member)
-{
-	u64 since = ktime_get_ns() - COLL_GREETING_LEAST_NS;
-	struct coll_conn *conn;
-
-	/* COLL_HALF_OPEN_MAX, and those that we have called. */
-	list_for_each_entry(conn, &member->handshakes, node)
-		if (!conn->outgoing && !conn->link)
-			return conn->created_ns < since ? conn : NULL;
-	return NULL;
-}
-
-static int conn_accept(struct coll_member *member)
-{
-	struct coll_conn *conn = conn_new(member);
-	int err;
-
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	err = member->transport->accept(&member->listener, &conn->ep);
-	if (err) {
-		conn_delete(conn);
-		return err;
-	}
-	conn->state = COLL_CONN_GREETING;
-	list_add_tail(&conn->node, &member->handshakes);
-	member->ngreeting++;
-	return 0;
-}
-
-/* Accept a number of them; 0: there may be more. */
-static int conn_accept_some(struct coll_member *member)
-{
-	struct coll_conn *silent = NULL;
-	u32 n;
-	int err;
-
-	for (n = 0; n < COLL_HALF_OPEN_MAX; n++) {
-		bool full = member->ngreeting >= COLL_HALF_OPEN_MAX;
-
-		if (full)
-			silent = oldest_idle(member);
-		if (full && !silent)
-			return -EBUSY;
-		err = conn_accept(member);
-		if (err)
-			return err;
-		/* His last chance. */
-		if (full)
-			coll_conn_handshake(silent, U64_MAX);
-	}
-	return 0;
-}
-
-/**
- * coll_conn_accept() - accept what waits at the listener
- * @member: the member
- *
- * The connections are those of the process that joined: its credentials, and, as all
- * that its runners allocate, its memory cgroup.  What their sockets queue is
- * charged to the cgroup of the thread that runs this, in a work item to the root's:
- * accept() takes that from current (mem_cgroup_sk_alloc()) whatever
- * set_active_memcg() says, and modules are given no way to hand on the
- * listener's.  Sockets that call are made by their process, and charged to it.
- *
- * Context: control runner.
- */
-void coll_conn_accept(struct coll_member *member)
-{
-	const struct cred *cred = override_creds(member->cred);
-	int err = conn_accept_some(member);
-
-	/*
-	 * When a place is free, or there may be memory again, at the next heartbeat; or as soon
-	 * as others had their turn.
-	 */
-	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
-		set_bit(COLL_EVENT_READABLE, &member->listener_events);
-	else if (!err)
-		listener_event(&member->listener, COLL_EVENT_READABLE);
-
-	revert_creds(cred);
-}
-
-/* The link to a caller, made if it is needed there before it is needed here. */
-static int conn_link(struct coll_member *member, u32 from)
-{
-	int err;
-
-	if (coll_link_get(member, from))
-		return 0;
-	mutex_lock(&member->link_mutex);
-	err = coll_link_new(member, from, false);
-	mutex_unlock(&member->link_mutex);
-	return err;
-}
-
-/* The place of a caller on the link to it. */
-static int claim_link_slot(struct coll_conn *conn)
-{
-	struct coll_link *link;
-	int err = conn_link(conn->member, conn->peer);
-
-	if (err)
-		return err;
-	link = coll_link_get(conn->member, conn->peer);
-	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
-		return -EBUSY;
-	conn->link = link;
-	return 0;
-}
-
-/* May the one who says this HELLO be let in?  Who has to prove it is seated later. */
-static int handshake_check(struct coll_conn *conn, const struct coll_hello *hello)
-{
-	struct coll_member *member = conn->member;
-
-	if (hello->stage != COLL_HELLO_CALL || hello->to != member->rank ||
-	    hello->id != member->group->id || hello->secured != member->secured ||
-	    memcmp(hello->name, member->group->name, sizeof(hello->name)))
-		return -EACCES;
-	if (hello->nranks != member->nranks || hello->lanes != member->nlanes ||
-	    hello->inflight != COLL_INFLIGHT)
-		return -EINVAL;
-	if (hello->from >= member->rank)
-		return -EACCES;
-	conn->kind = hello->kind;
-	conn->lane = hello->lane;
-	return member->secured ? 0 : claim_link_slot(conn);
-}
-
-/* The errno of a refused call; -EREMOTEIO: the other end has no memory for it. */
-static int conn_refusal(const struct coll_hello *hello)
-{
-	switch (hello->error) {
-	case EOPNOTSUPP:
-		return -EOPNOTSUPP;
-	case ENOMEM:
-	case EDQUOT:
-		return -EREMOTEIO;
-	}
-	return -EACCES;
-}
-
-/* The other end has answered the call; a refusal has the ranks of the call. */
-static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
-{
-	const struct coll_member *member = conn->member;
-	u32 from = hello->error ? member->rank : conn->peer;
-	u32 to = hello->error ? conn->peer : member->rank;
-
-	if (hello->stage != COLL_HELLO_ANSWER || hello->from != from || hello->to != to ||
-	    hello->id != member->group->id || hello->secured != member->secured)
-		return -EPROTO;
-	return hello->error ? conn_refusal(hello) : 0;
-}
-
-static int conn_send_hello(struct coll_conn *conn)
-{
-	while (conn->hello_tx_left) {
-		int n = conn->ep.transport->send(&conn->ep, conn->hello + COLL_HELLO_SIZE -
-						 conn->hello_tx_left, conn->hello_tx_left);
-
-		if (n < 0)
-			return n;
-		conn->hello_tx_left -= n;
-	}
-	return 0;
-}
-
-static int conn_receive_hello(struct coll_conn *conn)
-{
-	while (conn->rx_len < COLL_HELLO_SIZE) {
-		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->rx_len);
-
-		if (n <= 0)
-			return n ? n : -ECONNRESET;
-	}
-	return 0;
-}
-
-/* We have called: until the answer is here, and is believed. */
-static int handshake_client(struct coll_conn *conn)
-{
-	struct coll_hello hello;
-	int err = conn_send_hello(conn);
-
-	if (!err)
-		err = conn_receive_hello(conn);
-	if (!err)
-		err = coll_wire_get_hello(conn->buf, &hello);
-	if (!err)
-		err = check_answer(conn, &hello);
-	if (err || !conn->member->secured)
-		return err;
-	err = coll_auth_check_answer(conn->member, conn->hello, conn->buf);
-	if (err)
-		return err;
-	err = coll_auth_confirm(conn->member, conn->hello, conn->buf, conn->hello);
-	conn->hello_tx_left = COLL_HELLO_SIZE;
-	return err;
-}
-
-/* The caller is told why, and nothing else that the call does not say. */
-static int conn_refuse(struct coll_conn *conn, int err)
-{
-	coll_wire_put_refusal(conn->hello, conn->buf, -err);
-	conn->hello_tx_left = COLL_HELLO_SIZE;
-	conn_send_hello(conn);
-	return err;
-}
-
-/* A call has come: write the answer.  What is no HELLO at all gets none. */
-static int conn_reply(struct coll_conn *conn)
-{
-	struct coll_hello hello;
-	int err = coll_wire_get_hello(conn->buf, &hello);
-
-	if (err == -EPROTO)
-		return err;
-	if (!err) {
-		conn->peer = hello.from;
-		err = handshake_check(conn, &hello);
-	}
-	if (err)
-		return conn_refuse(conn, err);
-	conn_hello(conn, COLL_HELLO_ANSWER);
-	conn->answer_built = true;
-	return conn->member->secured ? coll_auth_answer(conn->member, conn->buf, conn->hello) : 0;
-}
-
-/* We are called: until he has our answer. */
-static int handshake_server(struct coll_conn *conn)
-{
-	int err = conn->answer_built ? 0 : conn_receive_hello(conn);
-
-	if (!err && !conn->answer_built)
-		err = conn_reply(conn);
-	if (!err)
-		err = conn_send_hello(conn);
-	if (err || !conn->member->secured)
-		return err;
-	/* What has to come now takes the place of what has been sent. */
-	conn->rx_len = 0;
-	return coll_auth_confirm(conn->member, conn->buf, conn->hello, conn->hello);
-}
-
-/* He proves that he knows the secret. */
-static int conn_confirmed(struct coll_conn *conn)
-{
-	int err = conn_receive_hello(conn);
-
-	if (!err && memcmp(conn->buf, conn->hello, COLL_HELLO_SIZE))
-		err = -EACCES;
-	return err ? err : claim_link_slot(conn);
-}
-
-/* One try to get on with it: 0 when open, -EAGAIN, or why it failed. */
-static int handshake_advance(struct coll_conn *conn)
-{
-	int err;
-
-	if (conn->state == COLL_CONN_CONNECTING) {
-		err = conn->ep.transport->status(&conn->ep);
-		/* Whatever the network says is no word of the peer's. */
-		if (err)
-			return err == -EINPROGRESS ? -EAGAIN : -ECONNRESET;
-		conn->state = COLL_CONN_GREETING;
-	}
-	if (conn->state == COLL_CONN_GREETING) {
-		err = conn->outgoing ? handshake_client(conn) : handshake_server(conn);
-		if (err || !conn->member->secured)
-			return err;
-		conn->state = COLL_CONN_PROVING;
-	}
-	return conn->outgoing ? conn_send_hello(conn) : conn_confirmed(conn);
-}
-
-/* It is open: give it to its link. */
-static int conn_admit(struct coll_conn *conn)
-{
-	conn->rx_len = 0;
-	conn->state = COLL_CONN_OPEN;
-	return coll_link_attach_conn(conn->link, conn);
-}
-
-/* Why a connection that this rank has called could not be opened. */
-static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
-{
-	struct coll_reason cause = {
-		.kind = COLLECTIVE_REASON_RESET,
-		.error = ECONNRESET,
-		.rank_a = conn->peer,
-		.rank_b = conn->member->rank,
-	};
-
-	switch (err) {
-	case -EACCES:
-	case -EPROTO:
-	case -EOPNOTSUPP:
-		cause.kind = COLLECTIVE_REASON_PROTOCOL;
-		cause.error = -err;
-		break;
-	case -ENOMEM:
-	case -EDQUOT:
-		swap(cause.rank_a, cause.rank_b);
-		fallthrough;
-	case -EREMOTEIO:
-		cause.kind = COLLECTIVE_REASON_RESOURCES;
-		cause.error = ENOMEM;
-		break;
-	}
-	return cause;
-}
-
-/*
- * A connection made on demand could not be opened.  A peer that has done its part
- * of the operation, and has left, does that too: only an operation that needs it fails.  The
- * peer's port may be another group's by then, which refuses the call: that is no breach of
- * the protocol.
- */
-static void conn_refused(struct coll_conn *conn, int err)
-{
-	struct coll_reason cause = conn_cause(conn, err);
-	struct coll_member *member = conn->member;
-	struct coll_link *link = conn->link;
-	u32 i;
-
-	if (cause.kind != COLLECTIVE_REASON_RESOURCES)
-		cause = (struct coll_reason){
-			.kind = COLLECTIVE_REASON_RESET,
-			.error = ECONNRESET,
-			.rank_a = member->rank,
-			.rank_b = conn->peer,
-		};
-	if (!link->refused_mask)
-		link->why = cause;
-	/* The reason, then the bit: pairs with lane_refused(). */
-	smp_mb__before_atomic();
-	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
-		&link->refused_mask);
-	WRITE_ONCE(member->any_refused, true);
-	for (i = 0; i < member->nlanes; i++)
-		coll_runner_kick(&member->lanes[i].runner);
-}
-
-static const char *reject_reason(int err)
-{
-	switch (err) {
-	case -EOPNOTSUPP:
-		return "its host has the other byte order";
-	case -EPROTO:
-		return "it does not speak this version of the protocol";
-	case -EACCES:
-		return "it is not of this group";
-	case -EINVAL:
-		return "its group has another size";
-	case -EBUSY:
-		return "there is such a connection";
-	case -ENOMEM:
-	case -EDQUOT:
-		return "there is no memory for it";
-	case -EAGAIN:
-		return "it has not introduced itself in time";
-	}
-	return "it ended";
-}
-
-/* The caller could not or would not say that it belongs here. */
-static void count_rejected(struct coll_conn *conn, int err)
-{
-	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
-	struct coll_member *member = conn->member;
-
-	atomic64_inc(&member->counters.refused);
-	if (__ratelimit(&once_a_second))
-		pr_notice("collective: group %s rank %u: refused a connection: %s (%d)\n",
-			  member->group->name, member->rank, reject_reason(err), err);
-}
-
-/**
- * coll_conn_handshake() - get on with a connection that is not open yet
- * @conn: one of the member's greeting ones; taken out when done or failed
- * @now: ns
- *
- * Context: control runner.
- */
-void coll_conn_handshake(struct coll_conn *conn, u64 now)
-{
-	struct coll_member *member = conn->member;
-	int err = handshake_advance(conn);
-
-	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + COLL_GREETING_NS))
-		return;
-
-	list_del_init(&conn->node);
-	member->ngreeting--;
-	if (test_bit(COLL_EVENT_READABLE, &member->listener_events))
-		coll_runner_kick(&member->control_runner);
-	if (!err) {
-		err = conn_admit(conn);
-		if (!err)
-			return;
-	}
-
-	if (conn->outgoing && !conn->link->required) {
-		conn_refused(conn, err);
-	} else if (conn->outgoing) {
-		struct coll_reason cause = conn_cause(conn, err);
-
-		coll_fail_report(member, &cause);
-	} else {
-		count_rejected(conn, err);
-	}
-	coll_conn_free(conn, conn->outgoing);
+	coll_conn_delete(conn);
 }

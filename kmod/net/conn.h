@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What protects a field, [c] and so on: coll.h. */
 #ifndef COLL_CONN_H
 #define COLL_CONN_H
 
@@ -11,50 +10,51 @@
 
 struct coll_link;
 struct coll_mailbox;
-struct coll_member;
+struct coll_net;
 struct coll_runner;
 
 enum coll_conn_state {
-	COLL_CONN_CONNECTING,	/* the transport is */
-	COLL_CONN_GREETING,	/* our HELLO is leaving or theirs is awaited */
-	COLL_CONN_PROVING,	/* the caller's confirmation is on its way */
+	COLL_CONN_CONNECTING,	/* the transport connects */
+	COLL_CONN_HELLO,	/* HELLOs are sent and received */
+	COLL_CONN_PROVING,	/* the caller's confirmation is sent and received */
 	COLL_CONN_OPEN,
 	COLL_CONN_DOWN,
 };
 
 /**
- * struct coll_conn - a connection
- * @ep: its end of it
+ * struct coll_conn - one connection to a peer
+ * @ep: its endpoint.  Its @ops are those of the handshake until the connection is open, then
+ *	those of the link or of the lane that owns it; published with @runner [a]
  * @charged: bytes charged for it and its stream, but not for @ep; returned when it is freed
- * @member: [c]
- * @link: once it is known whose it is
- * @runner: who serves it: first the control runner, then perhaps a lane's
- * @node: in the member's list of greeting ones [C], or the lane's list [L]
+ * @net: of the member [c]
+ * @link: of the peer; NULL until the peer is known
+ * @runner: its owner: the control runner, or a lane's runner after a data connection is open [a]
+ * @node: in coll_net.handshakes [C], or in the list of the lane [L]
  * @state: enum coll_conn_state, owned by @runner
  * @kind: enum coll_conn_kind
- * @lane: of a data connection
- * @outgoing: we called
- * @peer: rank, once known
+ * @lane: index of the lane of a data connection
+ * @outgoing: true if this rank has made the connection
+ * @peer: rank of the peer, once known
  * @events: bit (1 << enum coll_event) [a]
- * @created_ns: when it was made, ns
- * @buf: HELLO or control frame that is arriving
- * @rx_len: bytes of it
- * @hello: HELLO that is leaving; while PROVING, of who is called: that has to come
- * @hello_tx_left: bytes of it that have not left
- * @answer_built: of who is called: our answer is in @hello
- * @tx_blocked: the transport takes no more for now
- * @tx_wanted: of a data connection: there is something to send
- * @budget: of a data connection: what may still be taken from it now, bytes [L]
- * @stream: of a data connection [L]
- * @mailbox: of a data connection: its link's
- * @down: of a data connection: it is [a]
- * @tx_broken: of a data connection: nothing can be sent on it [L]
- * @peer_departed: its peer had left when this run of the lane began [L]
+ * @created_ns: time at which it was made, ns
+ * @buf: HELLO or control frame being received
+ * @rx_len: bytes of @buf that have come
+ * @hello: HELLO being sent; in state PROVING on the accepting side: the HELLO that must come
+ * @hello_tx_left: bytes of @hello that have not been sent
+ * @answer_built: true if @hello is the answer of the accepting side
+ * @tx_blocked: true if the transport accepts no more until it is writable
+ * @tx_wanted: data connection: true if the engine has something to send [L]
+ * @budget: data connection: bytes that may still be received in this round [L]
+ * @stream: data connection: its engine stream [L]
+ * @mailbox: data connection: the mailbox of its lane in the link
+ * @down: data connection: true if nothing is received any more [a]
+ * @tx_broken: data connection: true if nothing can be sent any more [L]
+ * @peer_departed: data connection: true if the peer had left when this run of the lane began [L]
  */
 struct coll_conn {
 	struct coll_endpoint ep;
 	u32 charged;
-	struct coll_member *member;
+	struct coll_net *net;
 	struct coll_link *link;
 	struct coll_runner *runner;
 	struct list_head node;
@@ -81,18 +81,20 @@ struct coll_conn {
 };
 
 /* conn.c */
-int coll_conn_listen(struct coll_member *member, struct sockaddr_storage *addr);
-int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
-		      const struct sockaddr_storage *addr);
-void coll_conn_accept(struct coll_member *member);
-void coll_conn_handshake(struct coll_conn *conn, u64 now);
+struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops);
 void coll_conn_finish(struct coll_conn *conn, unsigned long until);
+void coll_conn_delete(struct coll_conn *conn);
 void coll_conn_free(struct coll_conn *conn, bool reset);
 
+/* handshake.c */
+int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
+		      const struct sockaddr_storage *addr);
+void coll_conn_accept(struct coll_net *net);
+void coll_conn_handshake(struct coll_conn *conn, u64 now);
+
 /* auth.c */
-int coll_auth_answer(const struct coll_member *member, const u8 *call, u8 *answer);
-int coll_auth_check_answer(const struct coll_member *member, const u8 *call, const u8 *answer);
-int coll_auth_confirm(const struct coll_member *member, const u8 *call, const u8 *answer,
-		      u8 *confirm);
+int coll_auth_answer(const struct coll_net *net, const u8 *call, u8 *answer);
+int coll_auth_check_answer(const struct coll_net *net, const u8 *call, const u8 *answer);
+int coll_auth_confirm(const struct coll_net *net, const u8 *call, const u8 *answer, u8 *confirm);
 
 #endif /* COLL_CONN_H */

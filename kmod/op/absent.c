@@ -14,7 +14,13 @@
  */
 #include <linux/ktime.h>
 
-#include "coll.h"
+#include "core/engine/instance.h"
+#include "limits.h"
+#include "net/link.h"
+#include "op/match.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "trace/recorder.h"
 
 /* An ABORT says by its position what rank_b has submitted last; 0: nothing of it. */
 static u64 absent_position(u64 before, u64 ms)
@@ -23,67 +29,69 @@ static u64 absent_position(u64 before, u64 ms)
 }
 
 /* A deadline, and nobody is blamed for it yet. */
-static bool absent_nobody(const struct coll_reason *cause)
+static bool is_unattributed(const struct coll_reason *cause)
 {
 	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
 	       cause->rank_b == COLLECTIVE_RANK_NONE;
 }
 
 /* Has some rank said that it has not submitted it? */
-static bool absent_known(const struct coll_member *member, u64 instance)
+static bool absent_known(const struct coll_requests *reqs, u64 instance)
 {
-	return member->absents.n && member->absents.instance == instance;
+	return reqs->match.absent.n && reqs->match.absent.instance == instance;
 }
 
 /**
  * coll_absent_attribute() - the latest failure is some absent rank's fault, if that is known
- * @member: the member, locked
+ * @reqs: the member, locked
  */
-void coll_absent_attribute(struct coll_member *member)
+void coll_absent_attribute(struct coll_requests *reqs)
 {
-	lockdep_assert_held(&member->lock);
-	if (absent_nobody(&member->last) && absent_known(member, member->last_instance))
-		member->last.rank_b = member->absents.last[0].rank;
+	lockdep_assert_held(&reqs->fail->lock);
+	if (is_unattributed(&reqs->last_failure.reason) &&
+	    absent_known(reqs, reqs->last_failure.instance))
+		reqs->last_failure.reason.rank_b = reqs->match.absent.last[0].rank;
 }
 
 /**
  * coll_absent_hold_completion() - delay a failed request until the absent ranks are known
- * @request: in flight, failed; its member is locked
+ * @request: in flight, failed; its lock is held
  *
  * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (expire.c).
  */
 void coll_absent_hold_completion(struct coll_request *request)
 {
-	const struct coll_member *member = request->member;
+	const struct coll_requests *reqs = request->reqs;
 
-	lockdep_assert_held(&member->lock);
-	if (absent_nobody(&request->failure.cause) && coll_instance_is_counted(request->instance) &&
-	    !absent_known(member, request->instance))
+	lockdep_assert_held(&reqs->fail->lock);
+	if (is_unattributed(&request->failure.cause) &&
+	    coll_instance_is_counted(request->instance) &&
+	    !absent_known(reqs, request->instance))
 		request->absent_pending = atomic_inc_not_zero(&request->parts_pending);
 }
 
 /**
  * coll_absent_release_completion() - do not wait any longer
- * @request: in flight; its member is locked
+ * @request: in flight; its lock is held
  *
  * Return: whether it waited; then whoever asks has to report it.
  */
 bool coll_absent_release_completion(struct coll_request *request)
 {
-	bool asked = request->absent_pending;
+	bool held = request->absent_pending;
 
-	lockdep_assert_held(&request->member->lock);
+	lockdep_assert_held(&request->reqs->fail->lock);
 	request->absent_pending = false;
-	return asked;
+	return held;
 }
 
-/* Return: whether it is news. */
-static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 position)
+/* Return: whether it is is_new. */
+static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 position)
 {
-	struct coll_absents *absents = &member->absents;
+	struct coll_absents *absents = &reqs->match.absent;
 	u64 ms = lower_32_bits(position) - 1;
 
-	lockdep_assert_held(&member->lock);
+	lockdep_assert_held(&reqs->fail->lock);
 	if (absents->n && instance < absents->instance)
 		return false;
 	if (!absents->n || instance > absents->instance)
@@ -97,111 +105,111 @@ static bool absent_add(struct coll_member *member, u64 instance, u32 rank, u64 p
 			.since = ktime_get_ns() - ms * NSEC_PER_MSEC,
 		};
 	absents->n++;
-	coll_absent_attribute(member);
-	coll_record_absent(member, instance, rank);
+	coll_absent_attribute(reqs);
+	coll_record_absent(&reqs->fail->trace, instance, rank);
 	return true;
 }
 
-static void absent_flood(struct coll_member *member, const struct coll_control *control,
-			 bool passed_on)
+static void absent_send_all(struct coll_requests *reqs, const struct coll_control *control,
+			    bool passed_on)
 {
 	struct coll_link *link;
 
 	/* Each rank is told of once for each operation. */
-	coll_for_each_link(link, member)
+	coll_for_each_link(link, reqs->net)
 		if (!passed_on || coll_link_has_space(link))
 			coll_link_queue_frame(link, control);
-	coll_runner_kick(&member->control_runner);
+	coll_runner_kick(reqs->net->control);
 }
 
 /**
  * coll_absent_self_report() - an operation has failed that was not submitted here
- * @member: the member, locked
+ * @reqs: the member, locked
  * @instance: its name
  * @cause: why
  * @control: out: what is to be told: coll_absent_broadcast()
  *
  * Return: whether that is to be told.
  */
-bool coll_absent_self_report(struct coll_member *member, u64 instance,
+bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 			     const struct coll_reason *cause, struct coll_control *control)
 {
 	u64 now = ktime_get_ns(), before = 0;
 
-	lockdep_assert_held(&member->lock);
+	lockdep_assert_held(&reqs->fail->lock);
 	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
-	    instance < member->next_instance)
+	    instance < reqs->next_instance)
 		return false;
-	if (member->next_instance)
-		before = instance - (member->next_instance - 1);
+	if (reqs->next_instance)
+		before = instance - (reqs->next_instance - 1);
 	*control = (struct coll_control){
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.position = absent_position(before, div_u64(now - member->last_submit_ns,
+		.position = absent_position(before, div_u64(now - reqs->last_submit_ns,
 							    NSEC_PER_MSEC)),
 		.cause = *cause,
 	};
-	control->cause.rank_b = member->rank;
-	return absent_add(member, instance, member->rank, control->position);
+	control->cause.rank_b = reqs->id->rank;
+	return absent_add(reqs, instance, reqs->id->rank, control->position);
 }
 
 /**
  * coll_absent_broadcast() - tell all ranks that this one has not submitted an operation
- * @member: the member
+ * @reqs: the member
  * @control: see coll_absent_self_report(); behind the operation's ABORT
  */
-void coll_absent_broadcast(struct coll_member *member, const struct coll_control *control)
+void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control *control)
 {
-	absent_flood(member, control, false);
+	absent_send_all(reqs, control, false);
 }
 
 /**
  * coll_absent_receive() - an ABORT has come, perhaps one that says who was absent
- * @member: the member; the operation has been aborted
+ * @reqs: the member; the operation has been aborted
  * @control: the frame
  *
  * Context: control runner.
  */
-void coll_absent_receive(struct coll_member *member, const struct coll_control *control)
+void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *control)
 {
 	const struct coll_reason *cause = &control->cause;
 	u64 instance = control->instance;
-	bool news = false, answered = false;
+	bool is_new = false, released = false;
 	struct coll_request *request;
 
 	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
-	    !coll_instance_is_counted(instance) || cause->rank_b >= member->nranks)
+	    !coll_instance_is_counted(instance) || cause->rank_b >= reqs->id->nranks)
 		return;
-	spin_lock(&member->lock);
+	spin_lock(&reqs->fail->lock);
 	/* Nobody can be further ahead. */
-	if (instance < member->next_instance + COLL_AHEAD_MAX)
-		news = absent_add(member, instance, cause->rank_b, control->position);
-	request = news ? coll_request_find(member, instance) : NULL;
+	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
+		is_new = absent_add(reqs, instance, cause->rank_b, control->position);
+	request = is_new ? coll_request_find(reqs, instance) : NULL;
 	if (request)
-		answered = coll_absent_release_completion(request);
-	spin_unlock(&member->lock);
-	if (answered)
-		coll_request_report(request, READ_ONCE(request->abort_error));
-	if (news)
-		absent_flood(member, control, true);
+		released = coll_absent_release_completion(request);
+	spin_unlock(&reqs->fail->lock);
+	if (released)
+		coll_request_report(request, READ_ONCE(request->abort.error));
+	if (is_new)
+		absent_send_all(reqs, control, true);
 }
 
 /**
  * coll_absent_status() - tell the process
- * @member: the member, locked
+ * @reqs: the member, locked
  * @status: its part of this is filled in
  */
-void coll_absent_status(const struct coll_member *member, struct collective_status *status)
+void coll_absent_status(const struct coll_requests *reqs, struct collective_status *status)
 {
-	const struct coll_absents *absents = &member->absents;
+	const struct coll_absents *absents = &reqs->match.absent;
 	u64 now = ktime_get_ns();
 	u32 i, rank;
 
-	lockdep_assert_held(&member->lock);
+	lockdep_assert_held(&reqs->fail->lock);
 	status->absent_instance = absents->n ? absents->instance : COLL_INSTANCE_GROUP;
 	status->nabsent = absents->n;
-	if (member->last.kind != COLLECTIVE_REASON_NONE)
-		status->last_ms = min_t(u64, div_u64(now - member->last_at, NSEC_PER_MSEC),
+	if (reqs->last_failure.reason.kind != COLLECTIVE_REASON_NONE)
+		status->last_ms = min_t(u64, div_u64(now - reqs->last_failure.at, NSEC_PER_MSEC),
 					U32_MAX);
 	for_each_set_bit(rank, absents->ranks, COLLECTIVE_RANKS_MAX)
 		status->absent_ranks[rank / 64] |= BIT_ULL(rank % 64);

@@ -11,56 +11,30 @@
  */
 #include <linux/jiffies.h>
 
-#include "coll.h"
-
-static unsigned long deadline_patience(const struct coll_member *member)
-{
-	return nsecs_to_jiffies(coll_fail_heartbeats_ns(member, COLL_FENCE_BEATS));
-}
-
-/* When something is to be done about a request. */
-static unsigned long deadline_next(const struct coll_request *request)
-{
-	if (request->absent_pending)
-		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
-	return request->deadline +
-	       (request->abort_error ? deadline_patience(request->member) : 0);
-}
-
-/**
- * coll_timer_arm() - see to it that the deadline of a request passes
- * @request: one that begins; its member is locked and UP
- */
-void coll_timer_arm(struct coll_request *request)
-{
-	struct coll_member *member = request->member;
-	unsigned long next = deadline_next(request) | 1;
-
-	lockdep_assert_held(&member->lock);
-	if (!request->deadline || (member->expire_by && !time_before(next, member->expire_by)))
-		return;
-	member->expire_by = next;
-	mod_delayed_work(coll_wq, &member->expiry, max_t(long, next - jiffies, 0));
-}
+#include "exec/runner.h"
+#include "fail/failure.h"
+#include "limits.h"
+#include "op/request.h"
+#include "op/requests.h"
 
 /* The first request that is late, and otherwise when the next one will be. */
-static struct coll_request *deadline_late(struct coll_member *member, unsigned long now)
+static struct coll_request *find_late(struct coll_requests *reqs, unsigned long now)
 {
 	struct coll_request *request;
 	unsigned long next;
 
-	lockdep_assert_held(&member->lock);
-	member->expire_by = 0;
+	lockdep_assert_held(&reqs->fail->lock);
+	reqs->expire_by = 0;
 	/* COLL_INFLIGHT at most. */
-	list_for_each_entry(request, &member->requests, node) {
+	list_for_each_entry(request, &reqs->inflight_list, node) {
 		if (!request->deadline || request->waits_for_instance ||
 		    !atomic_read(&request->parts_pending))
 			continue;
-		next = deadline_next(request);
+		next = coll_timer_due(request);
 		if (time_after_eq(now, next))
 			return request;
-		if (!member->expire_by || time_before(next, member->expire_by))
-			member->expire_by = next | 1;
+		if (!reqs->expire_by || time_before(next, reqs->expire_by))
+			reqs->expire_by = next | 1;
 	}
 	return NULL;
 }
@@ -70,14 +44,14 @@ static struct coll_request *deadline_late(struct coll_member *member, unsigned l
  * that rank need not have said anything, as it may have completed it, it is who says so
  * (absent.c).
  */
-static u32 deadline_missing(const struct coll_request *request)
+static u32 missing_rank(const struct coll_request *request)
 {
 	if (coll_plan_is_p2p(&request->plan))
 		return request->plan.root;
 	if (!coll_match_waits(request))
 		return COLLECTIVE_RANK_NONE;
 	return request->rounds_heard & BIT(0) ? COLLECTIVE_RANK_NONE :
-					 coll_match_prev_peer(request->member, 0);
+					 coll_match_prev_peer(request->reqs, 0);
 }
 
 static struct coll_reason deadline_cause(const struct coll_request *request)
@@ -85,8 +59,8 @@ static struct coll_reason deadline_cause(const struct coll_request *request)
 	return (struct coll_reason){
 		.kind = COLLECTIVE_REASON_DEADLINE,
 		.error = ETIMEDOUT,
-		.rank_a = request->member->rank,
-		.rank_b = deadline_missing(request),
+		.rank_a = request->reqs->id->rank,
+		.rank_b = missing_rank(request),
 	};
 }
 
@@ -99,46 +73,46 @@ static struct coll_failure deadline_failure(const struct coll_request *request)
 }
 
 /**
- * coll_timer_work() - fail what is late
+ * coll_expire_work() - fail what is late
  * @work: of the member
  */
-void coll_timer_work(struct work_struct *work)
+void coll_expire_work(struct work_struct *work)
 {
-	struct coll_member *member = container_of(to_delayed_work(work),
-						  struct coll_member, expiry);
+	struct coll_requests *reqs = container_of(to_delayed_work(work),
+						  struct coll_requests, expiry);
 
 	for (;;) {
 		struct coll_request *request;
 		struct coll_failure failure;
 		struct coll_reason cause;
 
-		spin_lock(&member->lock);
-		if (member->aborted) {
-			spin_unlock(&member->lock);
+		spin_lock(&reqs->fail->lock);
+		if (reqs->fail->aborted) {
+			spin_unlock(&reqs->fail->lock);
 			return;
 		}
-		request = deadline_late(member, jiffies);
+		request = find_late(reqs, jiffies);
 		if (request && coll_absent_release_completion(request)) {
-			spin_unlock(&member->lock);
-			coll_request_report(request, READ_ONCE(request->abort_error));
+			spin_unlock(&reqs->fail->lock);
+			coll_request_report(request, READ_ONCE(request->abort.error));
 			continue;
 		}
-		if (request && !request->abort_error) {
+		if (request && !request->abort.error) {
 			failure = deadline_failure(request);
-			coll_match_fail(member, request, request->instance, &failure);
+			coll_match_fail(reqs, request, request->instance, &failure);
 			continue;
 		}
 		if (request) {
 			cause = deadline_cause(request);
-		} else if (member->expire_by) {
-			mod_delayed_work(coll_wq, &member->expiry,
-					 max_t(long, member->expire_by - jiffies, 0));
+		} else if (reqs->expire_by) {
+			mod_delayed_work(coll_wq, &reqs->expiry,
+					 max_t(long, reqs->expire_by - jiffies, 0));
 		}
-		spin_unlock(&member->lock);
+		spin_unlock(&reqs->fail->lock);
 
 		/* It has been failed, and its memory is still in use. */
 		if (request)
-			coll_fail_report(member, &cause);
+			coll_fail_report(reqs->fail, &cause);
 		return;
 	}
 }

@@ -32,10 +32,18 @@
 #include <linux/ktime.h>
 #include <linux/log2.h>
 
-#include "coll.h"
+#include "core/engine/instance.h"
+#include "fail/failed_ops.h"
+#include "lane/lane.h"
+#include "limits.h"
+#include "net/link.h"
+#include "op/match.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "trace/recorder.h"
 
 /* What an odd frame means should be known so long after all that is quiet has spoken. */
-#define AGREE_PATIENCE_NS	(500 * NSEC_PER_MSEC)
+#define MISMATCH_GRACE_NS	(500 * NSEC_PER_MSEC)
 
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
 {
@@ -56,26 +64,26 @@ u32 coll_match_rounds(u32 nranks)
 
 /**
  * coll_match_prev_peer() - who tells us in a round
- * @member: the member
+ * @reqs: the member
  * @round: below coll_match_rounds()
  *
  * Return: a rank that JOIN has made a link to.
  */
-u32 coll_match_prev_peer(const struct coll_member *member, u32 round)
+u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round)
 {
-	return (member->rank + member->nranks - (1U << round)) % member->nranks;
+	return (reqs->id->rank + reqs->id->nranks - (1U << round)) % reqs->id->nranks;
 }
 
 /**
  * coll_match_next_peer() - whom we tell in a round
- * @member: the member
+ * @reqs: the member
  * @round: below coll_match_rounds()
  *
  * Return: a rank that JOIN has made a link to.
  */
-u32 coll_match_next_peer(const struct coll_member *member, u32 round)
+u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 {
-	return (member->rank + (1U << round)) % member->nranks;
+	return (reqs->id->rank + (1U << round)) % reqs->id->nranks;
 }
 
 static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
@@ -106,20 +114,20 @@ static struct coll_failure failure_differ(u32 rank_a, const struct coll_signatur
 }
 
 /* A rank known to have called what is in a mask of rounds: if it can be, the next one. */
-static u32 known_caller(const struct coll_member *member, u32 heard, u32 round)
+static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 round)
 {
-	if (round && heard & BIT(round - 1))
-		return (coll_match_prev_peer(member, round) + 1) % member->nranks;
-	return heard ? coll_match_prev_peer(member, __ffs(heard)) : member->rank;
+	if (round && rounds_heard & BIT(round - 1))
+		return (coll_match_prev_peer(reqs, round) + 1) % reqs->id->nranks;
+	return rounds_heard ? coll_match_prev_peer(reqs, __ffs(rounds_heard)) : reqs->id->rank;
 }
 
 /**
  * coll_match_mismatch_failure() - what payload has shown, which is not how calls differ
- * @request: an operation with @odd; its member is locked
+ * @request: an operation with @odd; its lock is held
  */
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request)
 {
-	u32 rank = request->member->rank;
+	u32 rank = request->reqs->id->rank;
 	struct coll_failure failure = failure_mismatch(request->mismatch_peer, rank);
 
 	failure.calls[1] = (struct coll_rank_call){ .rank = rank,
@@ -153,7 +161,7 @@ static noinline struct coll_failure failure_unbalanced(const struct coll_request
  */
 bool coll_match_waits(const struct coll_request *request)
 {
-	if (request->member->nranks == 1 || coll_plan_is_p2p(&request->plan))
+	if (request->reqs->id->nranks == 1 || coll_plan_is_p2p(&request->plan))
 		return false;
 	return !request->implicit_match ||
 	       request->signature.flags & COLLECTIVE_F_KEYED;
@@ -162,8 +170,8 @@ bool coll_match_waits(const struct coll_request *request)
 /* Tell all that may be told; where nobody waits it is enough that two neighbours differ. */
 static void send_rounds(struct coll_request *request)
 {
-	struct coll_member *member = request->member;
-	u32 rounds = coll_match_waits(request) ? coll_match_rounds(member->nranks) : 1;
+	struct coll_requests *reqs = request->reqs;
+	u32 rounds = coll_match_waits(request) ? coll_match_rounds(reqs->id->nranks) : 1;
 
 	/* Ten rounds, for 1,024 ranks. */
 	for (; request->rounds_sent < rounds; request->rounds_sent++) {
@@ -179,10 +187,10 @@ static void send_rounds(struct coll_request *request)
 		if ((request->rounds_heard & needed) != needed)
 			return;
 		if (coll_signature_paired(&request->signature))
-			coll_balance_tell(request->balances, request->balance, member->nranks,
-					  request->rounds_sent, &control.signature);
-		next = coll_match_next_peer(member, request->rounds_sent);
-		coll_link_queue_frame(coll_link_get(member, next), &control);
+			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
+					 request->rounds_sent, &control.signature);
+		next = coll_match_next_peer(reqs, request->rounds_sent);
+		coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
 	}
 }
 
@@ -196,7 +204,7 @@ static void announce_now(struct coll_request *request)
 
 static bool match_complete(const struct coll_request *request)
 {
-	u32 rounds = coll_match_rounds(request->member->nranks);
+	u32 rounds = coll_match_rounds(request->reqs->id->nranks);
 
 	return request->rounds_heard == BIT(rounds) - 1;
 }
@@ -209,7 +217,7 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 	if (!coll_signature_paired(&request->signature) || !match_complete(request))
 		return false;
 	total = coll_balance_total(request->balances, request->balance,
-				   request->member->nranks);
+				   request->reqs->id->nranks);
 	if (total)
 		*failure = failure_unbalanced(request, total);
 	return total;
@@ -221,23 +229,23 @@ static bool is_decided(struct coll_request *request)
 	if (!request->match_pending || !match_complete(request))
 		return false;
 	request->match_pending = false;
-	coll_record_agreed(request);
+	coll_record_agreed(&request->reqs->fail->trace, request->instance);
 	return true;
 }
 
 /* Somebody who has left without a word, or COLL_NOBODY. */
 static u32 departed_peer(const struct coll_request *request)
 {
-	struct coll_member *member = request->member;
+	struct coll_requests *reqs = request->reqs;
 	u32 round;
 
-	if (!request->match_pending || request->fail_at_start)
+	if (!request->match_pending || request->abort.at_start)
 		return COLL_NOBODY;
-	for (round = 0; round < coll_match_rounds(member->nranks); round++) {
-		u32 peer = coll_match_prev_peer(member, round);
+	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++) {
+		u32 peer = coll_match_prev_peer(reqs, round);
 
 		if (!(request->rounds_heard & BIT(round)) &&
-		    READ_ONCE(coll_link_get(member, peer)->peer_left))
+		    READ_ONCE(coll_link_get(reqs->net, peer)->peer_left))
 			return peer;
 	}
 	return COLL_NOBODY;
@@ -246,36 +254,37 @@ static u32 departed_peer(const struct coll_request *request)
 /* What was said before this rank was asked to. */
 static void apply_unexpected(struct coll_request *request, struct coll_failure *failure)
 {
-	struct coll_member *member = request->member;
-	const struct coll_failure *failed = coll_failed_ops_find(member, request->instance);
-	const struct coll_unexpected_call *memo = coll_unexpected_find(member, request->instance);
+	struct coll_requests *reqs = request->reqs;
+	const struct coll_failure *failed = coll_failed_ops_find(reqs->fail->failed_ops,
+								 request->instance);
+	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, request->instance);
 
 	if (failed)
 		*failure = *failed;
-	else if (memo && signatures_differ(&memo->signature, &request->signature))
-		*failure = failure_differ(coll_match_prev_peer(member, __ffs(memo->heard)),
-					  &memo->signature, member->rank, &request->signature);
-	else if (memo)
-		request->rounds_heard = memo->heard;
+	else if (call && signatures_differ(&call->signature, &request->signature))
+		*failure = failure_differ(coll_match_prev_peer(reqs, __ffs(call->rounds_heard)),
+					  &call->signature, reqs->id->rank, &request->signature);
+	else if (call)
+		request->rounds_heard = call->rounds_heard;
 	if (request->rounds_heard && coll_signature_paired(&request->signature))
-		memcpy(request->balances, memo->balances, sizeof(request->balances));
-	coll_unexpected_remove(member, request->instance);
+		memcpy(request->balances, call->balances, sizeof(request->balances));
+	coll_unexpected_remove(reqs, request->instance);
 }
 
 /**
  * coll_match_start() - tell others of an operation, and see what they have told
- * @request: that has got a number; its member is locked
+ * @request: that has got a number; its lock is held
  * @failure: out: why it is to fail, if its cause is of a kind: coll_match_fail_started()
  *
  * Return: true when all agree already: coll_request_report() it.
  */
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure)
 {
-	struct coll_member *member = request->member;
-	u32 deserter;
+	struct coll_requests *reqs = request->reqs;
+	u32 departed;
 
 	failure->cause.kind = COLLECTIVE_REASON_NONE;
-	if (member->nranks == 1)
+	if (reqs->id->nranks == 1)
 		return false;
 	request->match_pending = coll_match_waits(request);
 	apply_unexpected(request, failure);
@@ -284,13 +293,13 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	request->announce_deferred = !request->match_pending && !request->rounds_heard;
 	if (!request->announce_deferred)
 		send_rounds(request);
-	deserter = departed_peer(request);
-	if (deserter != COLL_NOBODY)
+	departed = departed_peer(request);
+	if (departed != COLL_NOBODY)
 		failure->cause = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_LEFT,
 			.error = ECONNRESET,
-			.rank_a = deserter,
-			.rank_b = member->rank,
+			.rank_a = departed,
+			.rank_b = reqs->id->rank,
 		};
 	else if (match_unbalanced(request, failure))
 		return false;
@@ -299,52 +308,52 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 
 /**
  * coll_match_fail_started() - an operation has to fail: see coll_match_start()
- * @member: the member
+ * @reqs: the member
  * @instance: number of the operation
  * @failure: why
  */
-noinline void coll_match_fail_started(struct coll_member *member, u64 instance,
+noinline void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 				      const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
-		coll_fail_report(member, &failure->cause);
+		coll_fail_report(reqs->fail, &failure->cause);
 	else
-		coll_match_abort(member, instance, failure);
+		coll_match_abort(reqs, instance, failure);
 }
 
 /* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
-static int unexpected_heard(struct coll_member *member, u64 instance, u32 round,
+static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
 			    const struct coll_balance *balance, struct coll_failure *failure)
 {
-	struct coll_unexpected_call *memo = coll_unexpected_get_or_add(member, instance);
+	struct coll_unexpected_call *call = coll_unexpected_get_or_add(reqs, instance);
 
-	if (IS_ERR_OR_NULL(memo))
-		return PTR_ERR_OR_ZERO(memo);
-	if (!memo->heard)
-		memo->signature = *signature;
-	if (signatures_differ(&memo->signature, signature)) {
-		*failure = failure_differ(coll_match_prev_peer(member, round), signature,
-					  known_caller(member, memo->heard, round),
-					  &memo->signature);
+	if (IS_ERR_OR_NULL(call))
+		return PTR_ERR_OR_ZERO(call);
+	if (!call->rounds_heard)
+		call->signature = *signature;
+	if (signatures_differ(&call->signature, signature)) {
+		*failure = failure_differ(coll_match_prev_peer(reqs, round), signature,
+					  known_caller(reqs, call->rounds_heard, round),
+					  &call->signature);
 		return 1;
 	}
-	memo->heard |= BIT(round);
-	memo->balances[round] = *balance;
+	call->rounds_heard |= BIT(round);
+	call->balances[round] = *balance;
 	return 0;
 }
 
 /* Return: whether the operation is to fail. */
-static bool request_heard(struct coll_request *request, u32 round,
+static bool match_request(struct coll_request *request, u32 round,
 			  const struct coll_signature *signature,
 			  const struct coll_balance *balance, struct coll_failure *failure)
 {
-	struct coll_member *member = request->member;
+	struct coll_requests *reqs = request->reqs;
 	u32 first = BIT(round) >> 1;
 
 	if (signatures_differ(&request->signature, signature)) {
-		*failure = failure_differ(coll_match_prev_peer(member, round), signature,
-					  known_caller(member, request->rounds_heard & first,
+		*failure = failure_differ(coll_match_prev_peer(reqs, round), signature,
+					  known_caller(reqs, request->rounds_heard & first,
 						       round),
 					  &request->signature);
 		return true;
@@ -352,7 +361,7 @@ static bool request_heard(struct coll_request *request, u32 round,
 	request->rounds_heard |= BIT(round);
 	request->balances[round] = *balance;
 	request->announce_deferred = false;
-	if (!request->abort_error)
+	if (!request->abort.error)
 		send_rounds(request);
 	if (match_unbalanced(request, failure))
 		return true;
@@ -376,79 +385,80 @@ static void send_failure(struct coll_link *link, u64 instance,
 
 /**
  * coll_match_receive_announce() - another rank tells what it has called
- * @member: the member
+ * @reqs: the member
  * @peer: who says so
  * @control: an ANNOUNCE
  *
  * Context: control runner.
  * Return: 0; -EPROTO when it is not for that rank to say, or too much is said.
  */
-int coll_match_receive_announce(struct coll_member *member, u32 peer,
+int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control)
 {
 	u64 instance = control->instance;
 	const struct coll_failure *failed = NULL;
 	struct coll_signature signature = control->signature;
-	struct coll_balance balance = coll_balance_take(&signature);
+	struct coll_balance balance = coll_balance_get(&signature);
 	struct coll_request *request;
 	struct coll_failure failure;
-	bool reached = false;
+	bool decided = false;
 	int fails;
 
 	/* Messages are not announced. */
-	if (instance & COLL_NAME_PAIR || control->position >= coll_match_rounds(member->nranks) ||
-	    peer != coll_match_prev_peer(member, control->position))
+	if (instance & COLL_INSTANCE_P2P ||
+	    control->position >= coll_match_rounds(reqs->id->nranks) ||
+	    peer != coll_match_prev_peer(reqs, control->position))
 		return -EPROTO;
 
-	spin_lock(&member->lock);
-	request = coll_request_find(member, instance);
+	spin_lock(&reqs->fail->lock);
+	request = coll_request_find(reqs, instance);
 	/* A key may be used again before all is done here: that is not said twice. */
 	if (request && !(request->rounds_heard & BIT(control->position))) {
-		fails = request_heard(request, control->position, &signature, &balance,
+		fails = match_request(request, control->position, &signature, &balance,
 				      &failure);
-		reached = !fails && is_decided(request);
+		decided = !fails && is_decided(request);
 	} else {
-		fails = unexpected_heard(member, instance, control->position, &signature, &balance,
+		fails = match_unexpected(reqs, instance, control->position, &signature, &balance,
 					 &failure);
 		if (!request)
-			failed = coll_failed_ops_find(member, instance);
+			failed = coll_failed_ops_find(reqs->fail->failed_ops, instance);
 	}
 	if (fails > 0) {
-		coll_match_fail(member, request, instance, &failure);
+		coll_match_fail(reqs, request, instance, &failure);
 		return 0;
 	}
 	if (failed)
 		failure = *failed;
-	spin_unlock(&member->lock);
+	spin_unlock(&reqs->fail->lock);
 
 	/* It was told when it failed; a rank that submits it all the same has not heard. */
 	if (failed)
-		send_failure(coll_link_get(member, peer), instance, &failure);
+		send_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_RESOURCES, member->rank,
+		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
-	else if (reached)
+	else if (decided)
 		coll_request_report(request, 0);
 	return fails == -EPROTO ? fails : 0;
 }
 
 /**
  * coll_match_payload_mismatch() - payload has come that does not fit an operation
- * @member: the member
+ * @reqs: the member
  * @instance: number of the operation
  * @peer: from whom
  *
  * Context: a lane's runner.
  */
-noinline void coll_match_payload_mismatch(struct coll_member *member, u64 instance, u32 peer)
+noinline void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer)
 {
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool fails = false;
 
-	spin_lock(&member->lock);
-	request = coll_request_find(member, instance);
-	if (request && !request->abort_error && request->mismatch_peer == COLL_NOBODY) {
+	spin_lock(&reqs->fail->lock);
+	request = coll_request_find(reqs, instance);
+	if (request && !request->abort.error && request->mismatch_peer == COLL_NOBODY) {
 		request->mismatch_peer = peer;
 		request->mismatch_ns = ktime_get_ns();
 		announce_now(request);
@@ -456,116 +466,116 @@ noinline void coll_match_payload_mismatch(struct coll_member *member, u64 instan
 		fails = coll_plan_is_p2p(&request->plan) || match_complete(request);
 	}
 	if (fails)
-		coll_match_fail(member, request, instance, &failure);
+		coll_match_fail(reqs, request, instance, &failure);
 	else
-		spin_unlock(&member->lock);
+		spin_unlock(&reqs->fail->lock);
 }
 
 /**
  * coll_match_peer_left() - some peer has said goodbye
- * @member: the member
+ * @reqs: the member
  *
  * Context: control runner.
  */
-void coll_match_peer_left(struct coll_member *member)
+void coll_match_peer_left(struct coll_requests *reqs)
 {
 	struct coll_request *request;
-	u32 deserter = COLL_NOBODY;
+	u32 departed = COLL_NOBODY;
 
-	spin_lock(&member->lock);
+	spin_lock(&reqs->fail->lock);
 	/* COLL_INFLIGHT at most, once a goodbye. */
-	list_for_each_entry(request, &member->requests, node) {
-		deserter = departed_peer(request);
-		if (deserter != COLL_NOBODY)
+	list_for_each_entry(request, &reqs->inflight_list, node) {
+		departed = departed_peer(request);
+		if (departed != COLL_NOBODY)
 			break;
 	}
-	spin_unlock(&member->lock);
+	spin_unlock(&reqs->fail->lock);
 
-	if (deserter != COLL_NOBODY)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_LEFT, deserter, member->rank);
+	if (departed != COLL_NOBODY)
+		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_LEFT, departed, reqs->id->rank);
 }
 
-static struct coll_request *match_pending(struct coll_member *member)
+static struct coll_request *match_pending(struct coll_requests *reqs)
 {
 	struct coll_request *request;
 
-	list_for_each_entry(request, &member->requests, node)
+	list_for_each_entry(request, &reqs->inflight_list, node)
 		if (request->match_pending || request->absent_pending)
 			return request;
 	return NULL;
 }
 
 /* The group has failed: nobody is heard any more. */
-static void match_end(struct coll_member *member)
+static void match_end(struct coll_requests *reqs)
 {
 	struct coll_request *request;
 
 	/* COLL_INFLIGHT turns, each from the beginning: once, as the group has failed. */
 	do {
-		spin_lock(&member->lock);
-		request = match_pending(member);
+		spin_lock(&reqs->fail->lock);
+		request = match_pending(reqs);
 		if (request && !coll_absent_release_completion(request))
 			request->match_pending = false;
-		spin_unlock(&member->lock);
+		spin_unlock(&reqs->fail->lock);
 		if (request)
-			coll_request_report(request, READ_ONCE(member->aborted));
+			coll_request_report(request, READ_ONCE(reqs->fail->aborted));
 	} while (request);
 }
 
 static bool is_unexplained(const struct coll_request *request, u64 now)
 {
-	u64 quiet = min_t(u64, coll_fail_heartbeats_ns(request->member, 1), NSEC_PER_SEC);
+	u64 announce_ns = min_t(u64, coll_fail_heartbeats_ns(request->reqs->fail, 1), NSEC_PER_SEC);
 
-	return request->mismatch_peer != COLL_NOBODY && !request->abort_error &&
+	return request->mismatch_peer != COLL_NOBODY && !request->abort.error &&
 		atomic_read(&request->parts_pending) &&
-	       now >= request->mismatch_ns + quiet + AGREE_PATIENCE_NS;
+	       now >= request->mismatch_ns + announce_ns + MISMATCH_GRACE_NS;
 }
 
 /* Somebody may have called otherwise: no operation is quiet for longer than this. */
-static void announce_overdue(struct coll_member *member)
+static void announce_overdue(struct coll_requests *reqs)
 {
 	struct coll_request *request;
 
-	spin_lock(&member->lock);
+	spin_lock(&reqs->fail->lock);
 	/* COLL_INFLIGHT at most, once a heartbeat. */
-	list_for_each_entry(request, &member->requests, node)
-		if (!request->abort_error)
+	list_for_each_entry(request, &reqs->inflight_list, node)
+		if (!request->abort.error)
 			announce_now(request);
-	spin_unlock(&member->lock);
+	spin_unlock(&reqs->fail->lock);
 }
 
 /* Payload does not fit, and some rank that could tell why has not called at all. */
-static void fail_unexplained(struct coll_member *member, u64 now)
+static void fail_unexplained(struct coll_requests *reqs, u64 now)
 {
 	struct coll_request *request;
 	struct coll_failure failure;
 
-	spin_lock(&member->lock);
-	list_for_each_entry(request, &member->requests, node) {
+	spin_lock(&reqs->fail->lock);
+	list_for_each_entry(request, &reqs->inflight_list, node) {
 		if (!is_unexplained(request, now))
 			continue;
 		failure = coll_match_mismatch_failure(request);
 		/* Others have their turn at the next heartbeat. */
-		coll_match_fail(member, request, request->instance, &failure);
+		coll_match_fail(reqs, request, request->instance, &failure);
 		return;
 	}
-	spin_unlock(&member->lock);
+	spin_unlock(&reqs->fail->lock);
 }
 
 /**
  * coll_match_heartbeat() - a heartbeat
- * @member: the member
+ * @reqs: the member
  * @now: ns
  *
  * Context: control runner.
  */
-void coll_match_heartbeat(struct coll_member *member, u64 now)
+void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 {
-	if (!smp_load_acquire(&member->aborted)) {	/* then when */
-		announce_overdue(member);
-		fail_unexplained(member, now);
-	} else if (coll_fail_reason_final(member, now)) {
-		match_end(member);
+	if (!smp_load_acquire(&reqs->fail->aborted)) {	/* then when */
+		announce_overdue(reqs);
+		fail_unexplained(reqs, now);
+	} else if (coll_fail_reason_final(reqs->fail, now)) {
+		match_end(reqs);
 	}
 }
 
@@ -573,147 +583,149 @@ void coll_match_heartbeat(struct coll_member *member, u64 now)
  * Tell all links; but not that some counts differ if it is not known whose.  Each rank has the same
  * sum and fails by itself, and the two ranks, which may have it later, can say more.
  */
-static void broadcast_abort(struct coll_member *member, u64 instance,
+static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 			    const struct coll_failure *failure)
 {
 	bool known = failure->cause.rank_a != COLLECTIVE_RANK_NONE;
 	struct coll_link *link;
 	u32 i;
 
-	/* A failure of ours, or one that is news: a rank passes a name on once. */
-	coll_for_each_link(link, member) {
+	/* A failure of ours, or one that is is_new: a rank passes a name on once. */
+	coll_for_each_link(link, reqs->net) {
 		/* A message is no business of others. */
-		if (!known || (instance & COLL_NAME_PAIR &&
-			       !coll_instance_p2p(instance, member->rank, link->peer)))
+		if (!known || (instance & COLL_INSTANCE_P2P &&
+			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
 			continue;
 		send_failure(link, instance, failure);
 	}
-	coll_runner_kick(&member->control_runner);
-	for (i = 0; i < member->nlanes; i++)
-		coll_lane_check_aborts(&member->lanes[i]);
+	coll_runner_kick(reqs->net->control);
+	for (i = 0; i < reqs->id->nlanes; i++)
+		coll_lane_check_aborts(&reqs->lanes[i]);
 }
 
 /**
  * coll_match_fail() - fail one operation on every rank: coll_match_abort(), locked
- * @member: the member, locked; not any more
+ * @reqs: the member, locked; not any more
  * @request: the operation, or NULL when it is not in progress here
  * @instance: its name
  * @failure: why
  *
  * Context: process or work item.
  */
-void coll_match_fail(struct coll_member *member, struct coll_request *request, u64 instance,
+void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure)
-	__releases(&member->lock)
+	__releases(&reqs->fail->lock)
 {
-	int error = coll_errno_for_rank(member, &failure->cause);
-	bool news = false, report = false, absent = false;
+	int error = coll_errno_for_rank(reqs->fail, &failure->cause);
+	bool is_new = false, report = false, absent = false;
 	struct coll_control control;
 	int known = 0;
 
-	if (request && !request->abort_error) {
+	if (request && !request->abort.error) {
 		request->failure = *failure;
-		WRITE_ONCE(request->abort_error, error);
+		WRITE_ONCE(request->abort.error, error);
 		report = request->match_pending;
 		request->match_pending = false;
 		request->announce_deferred = false;
-		news = true;
+		is_new = true;
 		coll_absent_hold_completion(request);
 		/* From now on it has as long as after a deadline. */
 		request->deadline = jiffies | 1;
 		coll_timer_arm(request);
 	}
-	if (news || (!request && coll_unexpected_expects(member, instance)))
-		known = coll_failed_ops_add(member, instance, failure);
-	news |= known > 0;
-	if (news)
-		coll_record_fail(member, instance, &failure->cause);
-	if (news && !request)
-		absent = coll_absent_self_report(member, instance, &failure->cause, &control);
-	spin_unlock(&member->lock);
+	if (is_new || (!request && coll_unexpected_expects(reqs, instance)))
+		known = coll_unexpected_fail(reqs, instance, failure);
+	is_new |= known > 0;
+	if (is_new)
+		coll_record_fail(&reqs->fail->trace, instance, &failure->cause);
+	if (is_new && !request)
+		absent = coll_absent_self_report(reqs, instance, &failure->cause, &control);
+	spin_unlock(&reqs->fail->lock);
 
 	if (known < 0)
-		coll_fail_report_kind(member, COLLECTIVE_REASON_RESOURCES, member->rank,
+		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
-	if (news)
-		broadcast_abort(member, instance, failure);
+	if (is_new)
+		broadcast_abort(reqs, instance, failure);
 	if (absent)
-		coll_absent_broadcast(member, &control);
+		coll_absent_broadcast(reqs, &control);
 	if (report)
 		coll_request_report(request, error);
 }
 
 /**
  * coll_match_abort() - fail one operation on every rank
- * @member: the member
+ * @reqs: the member
  * @instance: its number; it need not be submitted here yet
  * @failure: why
  *
  * Context: process or work item.
  */
-noinline void coll_match_abort(struct coll_member *member, u64 instance,
+noinline void coll_match_abort(struct coll_requests *reqs, u64 instance,
 			       const struct coll_failure *failure)
 {
-	spin_lock(&member->lock);
-	coll_match_fail(member, coll_request_find(member, instance), instance, failure);
+	spin_lock(&reqs->fail->lock);
+	coll_match_fail(reqs, coll_request_find(reqs, instance), instance, failure);
 }
 
 /**
- * coll_match_submitted() - what a PING or a PONG tells a rank
- * @member: the member
+ * coll_match_submitted_for() - what a PING or a PONG tells a rank
+ * @reqs: the member
  * @peer: that rank
  *
  * Context: control runner.
  * Return: the least number of collectives without a key that the 2^k ranks up to this one are
  * known to have submitted, if @peer is 2^k further; else 0.
  */
-u64 coll_match_submitted(struct coll_member *member, u32 peer)
+u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 {
-	u32 rounds = coll_match_rounds(member->nranks), round;
+	u32 rounds = coll_match_rounds(reqs->id->nranks), round;
 	u64 count = 0;
 
-	for (round = 0; round < rounds && peer != coll_match_next_peer(member, round); round++)
+	for (round = 0; round < rounds && peer != coll_match_next_peer(reqs, round); round++)
 		;
 	if (round == rounds)
 		return 0;
-	spin_lock(&member->lock);
-	count = coll_unexpected_told(member, round);
-	spin_unlock(&member->lock);
+	spin_lock(&reqs->fail->lock);
+	count = coll_unexpected_submitted_for(reqs, round);
+	spin_unlock(&reqs->fail->lock);
 	return count;
 }
 
 /**
- * coll_match_hear_submitted() - the same, of another rank
- * @member: the member
+ * coll_match_receive_submitted() - the same, of another rank
+ * @reqs: the member
  * @peer: that rank
  * @count: what it told
  *
  * Context: control runner.
  */
-void coll_match_hear_submitted(struct coll_member *member, u32 peer, u64 count)
+void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 count)
 {
-	u32 rounds = coll_match_rounds(member->nranks), round;
+	u32 rounds = coll_match_rounds(reqs->id->nranks), round;
 
-	for (round = 0; round < rounds && peer != coll_match_prev_peer(member, round); round++)
+	for (round = 0; round < rounds && peer != coll_match_prev_peer(reqs, round); round++)
 		;
 	if (round == rounds)
 		return;
-	spin_lock(&member->lock);
-	coll_unexpected_hear(member, round, count);
-	spin_unlock(&member->lock);
+	spin_lock(&reqs->fail->lock);
+	coll_unexpected_receive_submitted(reqs, round, count);
+	spin_unlock(&reqs->fail->lock);
 }
 
 /**
- * coll_match_send_submitted() - tell the ranks that may wait for it, before the next heartbeat
- * @member: the member
+ * coll_match_run() - tell the ranks that may wait for it how far this rank has submitted
+ * @reqs: the member
  * @now: ns
  *
  * Context: control runner.
  */
-void coll_match_send_submitted(struct coll_member *member, u64 now)
+void coll_match_run(struct coll_requests *reqs, u64 now)
 {
 	u32 round;
 
-	for (round = 0; round < coll_match_rounds(member->nranks); round++)
-		coll_link_ping(coll_link_get(member, coll_match_next_peer(member, round)), now);
+	if (!READ_ONCE(reqs->match.submitted_due) || !xchg(&reqs->match.submitted_due, false))
+		return;
+	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++)
+		coll_link_ping(coll_link_get(reqs->net, coll_match_next_peer(reqs, round)), now);
 }

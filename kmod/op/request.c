@@ -8,7 +8,15 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "lane/lane.h"
+#include "limits.h"
+#include "mem/account.h"
+#include "mem/pin.h"
+#include "mem/registry.h"
+#include "net/link.h"
+#include "op/match.h"
+#include "op/request.h"
+#include "op/requests.h"
 
 static u32 request_bytes(u32 nparts)
 {
@@ -17,25 +25,25 @@ static u32 request_bytes(u32 nparts)
 
 /**
  * coll_request_alloc() - memory of a request, charged to its member
- * @member: the member
+ * @reqs: the member
  * @nparts: how many parts it has
  *
- * Return: zeroed but for @member and @nparts, for coll_request_release(); or -EDQUOT or
+ * Return: zeroed but for @reqs and @nparts, for coll_request_release(); or -EDQUOT or
  * -ENOMEM.
  */
-struct coll_request *coll_request_alloc(struct coll_member *member, u32 nparts)
+struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts)
 {
 	struct coll_request *request;
-	int err = coll_charge(&member->charges, request_bytes(nparts));
+	int err = coll_charge(reqs->charges, request_bytes(nparts));
 
 	if (err)
 		return ERR_PTR(err);
 	request = kzalloc(request_bytes(nparts), GFP_KERNEL_ACCOUNT);
 	if (!request) {
-		coll_uncharge(&member->charges, request_bytes(nparts));
+		coll_uncharge(reqs->charges, request_bytes(nparts));
 		return ERR_PTR(-ENOMEM);
 	}
-	request->member = member;
+	request->reqs = reqs;
 	request->nparts = nparts;
 	return request;
 }
@@ -46,7 +54,7 @@ struct coll_request *coll_request_alloc(struct coll_member *member, u32 nparts)
  */
 void coll_request_release(struct coll_request *request)
 {
-	coll_uncharge(&request->member->charges, request_bytes(request->nparts));
+	coll_uncharge(request->reqs->charges, request_bytes(request->nparts));
 	kfree(request);
 }
 
@@ -64,12 +72,12 @@ void coll_request_free(struct coll_request *request)
 	for (i = 0; i < request->nparts; i++)
 		if (request->part[i].scratch.bytes)
 			kvfree(request->part[i].scratch.bytes);
-	if (request->blocks)
-		coll_block_layout_free(request->blocks);
+	if (request->layout)
+		coll_block_layout_free(request->layout);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
 	if (request->charged)
-		coll_uncharge(&request->member->charges, request->charged);
+		coll_uncharge(request->reqs->charges, request->charged);
 	request->charged = 0;
 	if (!coll_request_cache_put(request))
 		coll_request_release(request);
@@ -82,7 +90,7 @@ void coll_request_free(struct coll_request *request)
 static int request_registered(struct coll_request *request, enum coll_area area,
 			      u32 id, u64 addr, u64 bytes, bool writable)
 {
-	struct coll_buffer *buffer = coll_registry_get(&request->member->registry, area, id);
+	struct coll_buffer *buffer = coll_registry_get(request->reqs->registry, area, id);
 
 	if (!buffer)
 		return -ENOENT;
@@ -99,30 +107,31 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 static int request_buffer(struct coll_request *request, enum coll_area area,
 			  u32 id, u64 addr, bool writable)
 {
-	const struct coll_byte_range *touch = &request->footprint.range[area];
+	const struct coll_byte_range *range = &request->footprint.range[area];
 	const struct coll_mem *view;
 	struct coll_buffer *buffer;
 	int err;
 
-	if (!touch->bytes)
+	if (!range->bytes)
 		return 0;
-	if (check_add_overflow(addr, touch->skip, &addr))
+	if (check_add_overflow(addr, range->skip, &addr))
 		return -EOVERFLOW;
 	if (id) {
-		err = request_registered(request, area, id, addr, touch->bytes, writable);
+		err = request_registered(request, area, id, addr, range->bytes, writable);
 		if (err)
 			return err;
 	} else {
-		buffer = request->completion_ops && request->completion_ops->lend ?
-			 request->completion_ops->lend(request, addr, touch->bytes, writable) :
-			 coll_buffer_pin(request->member, addr, touch->bytes, writable);
+		buffer = request->completion_ops && request->completion_ops->import ?
+			 request->completion_ops->import(request, addr, range->bytes, writable) :
+			 coll_buffer_pin(request->reqs->charges, request->reqs->pinned, addr,
+					 range->bytes, writable);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		request->buffer[area] = buffer;
 	}
 
 	request->mem[area] = &request->buffer[area]->mem;
-	view = coll_block_layout_over(request->blocks, area, request->mem[area],
+	view = coll_block_layout_over(request->layout, area, request->mem[area],
 				      request->off[area]);
 	if (view) {
 		request->mem[area] = view;
@@ -132,7 +141,7 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 }
 
 /* One area lies in the memory of another. */
-static void request_share(struct coll_request *request, enum coll_area area,
+static void request_alias(struct coll_request *request, enum coll_area area,
 			  enum coll_area other, u64 off)
 {
 	refcount_inc(&request->buffer[other]->refs);
@@ -143,21 +152,21 @@ static void request_share(struct coll_request *request, enum coll_area area,
 
 static int request_pin(struct coll_request *request)
 {
-	const struct coll_footprint *extent = &request->footprint;
+	const struct coll_footprint *footprint = &request->footprint;
 	const struct collective_op *op = &request->op;
 	int err;
 
 	err = request_buffer(request, COLL_AREA_RECV, op->recv_buffer, op->recv, true);
 	if (err)
 		return err;
-	if (extent->in_place && request->buffer[COLL_AREA_RECV]) {
-		request_share(request, COLL_AREA_SEND, COLL_AREA_RECV, extent->own);
+	if (footprint->in_place && request->buffer[COLL_AREA_RECV]) {
+		request_alias(request, COLL_AREA_SEND, COLL_AREA_RECV, footprint->own);
 		return 0;
 	}
 	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
 	/* The root of a scatter in place leaves its block where it is. */
-	if (!err && extent->in_place)
-		request_share(request, COLL_AREA_RECV, COLL_AREA_SEND, extent->own);
+	if (!err && footprint->in_place)
+		request_alias(request, COLL_AREA_RECV, COLL_AREA_SEND, footprint->own);
 	return err;
 }
 
@@ -191,7 +200,7 @@ static int request_scratch(struct coll_request *request)
 
 		if (!bytes)
 			continue;
-		err = coll_charge(&request->member->charges, bytes);
+		err = coll_charge(request->reqs->charges, bytes);
 		if (err)
 			return err;
 		request->charged += bytes;
@@ -209,48 +218,48 @@ static int request_scratch(struct coll_request *request)
  */
 
 /* In the memory of @old, a spare one of one part, if that is enough; it is gone otherwise. */
-static struct coll_request *request_renew(struct coll_member *member, u32 nparts,
+static struct coll_request *request_reuse(struct coll_requests *reqs, u32 nparts,
 					  struct coll_request *old)
 {
 	if (old && nparts == 1) {
 		memset(old, 0, request_bytes(1));
-		old->member = member;
+		old->reqs = reqs;
 		old->nparts = 1;
 		return old;
 	}
 	if (old)
 		coll_request_release(old);
-	return coll_request_alloc(member, nparts);
+	return coll_request_alloc(reqs, nparts);
 }
 
 /* All that a call says; in the memory of @old, if there is any. */
-static struct coll_request *request_learn(struct coll_member *member,
+static struct coll_request *request_build(struct coll_requests *reqs,
 					  const struct collective_op *op,
 					  struct coll_request *old)
 {
 	struct coll_request *request;
-	struct coll_block_layout *blocks;
-	struct coll_footprint extent;
+	struct coll_block_layout *layout;
+	struct coll_footprint footprint;
 	struct coll_plan plan;
 	u32 nparts;
 	int err;
 
-	err = coll_validate(op, member, &plan, &extent, &blocks);
+	err = coll_validate(op, reqs, &plan, &footprint, &layout);
 	if (err) {
 		if (old)
 			coll_request_release(old);
 		return ERR_PTR(err);
 	}
 	nparts = coll_plan_lanes(&plan);
-	request = request_renew(member, nparts, old);
+	request = request_reuse(reqs, nparts, old);
 	if (IS_ERR(request)) {
-		coll_block_layout_free(blocks);
+		coll_block_layout_free(layout);
 		return request;
 	}
 	request->op = *op;
 	request->plan = plan;
-	request->footprint = extent;
-	request->blocks = blocks;
+	request->footprint = footprint;
+	request->layout = layout;
 	request->eager = coll_plan_eager(&plan);
 	request->implicit_match = coll_plan_implicit_match(&plan);
 	request->signature = (struct coll_signature){
@@ -260,8 +269,8 @@ static struct coll_request *request_learn(struct coll_member *member,
 		.algorithm = plan.algorithm,
 		.flags = op->flags,
 		.root = op->root,
-		.count = extent.total,
-		.layout = extent.digest,
+		.count = footprint.total,
+		.layout = footprint.digest,
 	};
 	if (coll_signature_paired(&request->signature))
 		request->balance = coll_balance_own(&request->plan);
@@ -271,11 +280,11 @@ static struct coll_request *request_learn(struct coll_member *member,
 }
 
 /* What is this operation's own. */
-static void request_arm(struct coll_request *request)
+static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
-						 request->member->timeout;
+						 request->reqs->id->timeout;
 
 	request->mismatch_peer = COLL_NOBODY;
 	request->submit_ns = ktime_get_ns();
@@ -285,34 +294,34 @@ static void request_arm(struct coll_request *request)
 }
 
 /* Steps may be as many as the bytes have segments, but the ranks that they meet are few. */
-static int request_demand_met(struct coll_member *member, const struct coll_plan *plan)
+static int ensure_links_by_peer(struct coll_requests *reqs, const struct coll_plan *plan)
 {
 	u32 peer;
 	int err = 0;
 
 	for (peer = 0; !err && peer < plan->nranks; peer++)
-		if (peer != plan->rank && plan->schedule->meets(plan, peer))
-			err = coll_link_ensure(member, peer);
+		if (peer != plan->rank && plan->schedule->has_peer(plan, peer))
+			err = coll_link_ensure(reqs->net, peer);
 	return err;
 }
 
-static int request_demand(struct coll_member *member, const struct coll_plan *plan)
+static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = plan->schedule;
 	struct coll_step step;
 	u64 i, n;
 	int err = 0;
 
-	if (schedule->meets)
-		return schedule->steps(plan) ? request_demand_met(member, plan) : 0;
+	if (schedule->has_peer)
+		return schedule->steps(plan) ? ensure_links_by_peer(reqs, plan) : 0;
 	/* COLL_STEPS_MAX() at most. */
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NOBODY && (step.signal || step.out.len))
-			err = coll_link_ensure(member, step.to);
+			err = coll_link_ensure(reqs->net, step.to);
 		if (!err && step.from != COLL_NOBODY && (step.signal || step.in.len))
-			err = coll_link_ensure(member, step.from);
+			err = coll_link_ensure(reqs->net, step.from);
 	}
 	return err;
 }
@@ -321,43 +330,44 @@ static int request_demand(struct coll_member *member, const struct coll_plan *pl
 static int request_links(struct coll_request *request)
 {
 	const struct coll_plan *plan = &request->plan;
-	struct coll_member *member = request->member;
+	struct coll_requests *reqs = request->reqs;
 	int err = 0;
 
 	/* Then it cannot begin, even if the group is up by then. */
-	if (READ_ONCE(member->state) != COLLECTIVE_STATE_UP)
+	if (READ_ONCE(reqs->fail->state) != COLLECTIVE_STATE_UP)
 		return 0;
 	/* To neighbours there is one since CONNECT, and in a small group all are. */
-	if (!plan->schedule->ring && member->nr_required < member->nranks - 1)
-		err = request_demand(member, plan);
+	if (!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1)
+		err = ensure_links_by_step(reqs, plan);
 	request->links_ready = !err;
 	return err;
 }
 
 /**
  * coll_request_new() - all that an operation needs before it has its place
- * @member: the member
+ * @reqs: the member
  * @op: what to do
- * @source: whom it is for, or NULL: who waits for it
- * @command: of @source
+ * @completion_ops: told when it is complete; NULL: a thread waits for it
+ * @completion_ctx: for @completion_ops
  *
  * Context: process of the mm that joined; may sleep.
  * Return: the request, for coll_request_start(), or a negative errno.
  */
-struct coll_request *coll_request_new(struct coll_member *member,
+struct coll_request *coll_request_new(struct coll_requests *reqs,
 				      const struct collective_op *op,
-				      const struct coll_completion_ops *source, void *command)
+				      const struct coll_completion_ops *completion_ops,
+				      void *completion_ctx)
 {
-	struct coll_request *request = coll_request_cache_get(member, op);
+	struct coll_request *request = coll_request_cache_get(reqs, op);
 	int err;
 
 	if (!coll_request_cache_hit(request, op))
-		request = request_learn(member, op, request);
+		request = request_build(reqs, op, request);
 	if (IS_ERR(request))
 		return request;
-	request_arm(request);
-	request->completion_ops = source;
-	request->completion_ctx = command;
+	request_prepare(request);
+	request->completion_ops = completion_ops;
+	request->completion_ctx = completion_ctx;
 	err = request_pin(request);
 	if (!err)
 		err = request_scratch(request);

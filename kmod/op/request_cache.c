@@ -14,32 +14,34 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "coll.h"
+#include "op/request.h"
+#include "op/request_cache.h"
+#include "op/requests.h"
 
 /* Bytes of a request that its call says. */
-#define SPARE_KNOWN	offsetof(struct coll_request, node)
+#define CACHE_CALL_BYTES	offsetof(struct coll_request, node)
 
-static struct coll_request **spare_place(struct coll_member *member,
-					 const struct collective_op *op)
+static struct coll_request **cache_slot(struct coll_requests *reqs,
+					const struct collective_op *op)
 {
 	u64 mix = op->send ^ op->count << 16 ^ op->opcode;
 
-	return &member->request_cache[hash_64(mix, ilog2(COLL_SPARES))];
+	return &reqs->cache[hash_64(mix, ilog2(COLL_REQUEST_CACHE))];
 }
 
 /**
  * coll_request_cache_get() - take out the request of a call, or memory for it
- * @member: the member
+ * @reqs: the member
  * @op: the call, not checked
  *
  * Return: a request of a single part, of whatever call: the caller's; or NULL.
  */
-struct coll_request *coll_request_cache_get(struct coll_member *member,
+struct coll_request *coll_request_cache_get(struct coll_requests *reqs,
 					    const struct collective_op *op)
 {
-	struct coll_request **place = spare_place(member, op);
+	struct coll_request **slot = cache_slot(reqs, op);
 
-	return READ_ONCE(*place) ? xchg(place, NULL) : NULL;
+	return READ_ONCE(*slot) ? xchg(slot, NULL) : NULL;
 }
 
 /**
@@ -53,19 +55,20 @@ bool coll_request_cache_hit(struct coll_request *request, const struct collectiv
 {
 	if (!request || op->layout || memcmp(&request->op, op, sizeof(*op)))
 		return false;
-	memset((void *)request + SPARE_KNOWN, 0, struct_size(request, part, 1) - SPARE_KNOWN);
+	memset((void *)request + CACHE_CALL_BYTES, 0,
+	       struct_size(request, part, 1) - CACHE_CALL_BYTES);
 	return true;
 }
 
 /* KASAN is to see who uses what is over, so what is known is kept in other memory there. */
-static void spare_copy(struct coll_request **place, const struct coll_request *request)
+static void cache_copy(struct coll_request **slot, const struct coll_request *request)
 {
-	struct coll_request *copy = coll_request_alloc(request->member, 1);
+	struct coll_request *copy = coll_request_alloc(request->reqs, 1);
 
 	if (IS_ERR(copy))
 		return;
-	memcpy(copy, request, SPARE_KNOWN);
-	if (cmpxchg(place, NULL, copy))
+	memcpy(copy, request, CACHE_CALL_BYTES);
+	if (cmpxchg(slot, NULL, copy))
 		coll_request_release(copy);
 }
 
@@ -78,27 +81,27 @@ static void spare_copy(struct coll_request **place, const struct coll_request *r
  */
 bool coll_request_cache_put(struct coll_request *request)
 {
-	struct coll_request **place = spare_place(request->member, &request->op);
+	struct coll_request **slot = cache_slot(request->reqs, &request->op);
 
-	if (request->nparts != 1 || READ_ONCE(*place))
+	if (request->nparts != 1 || READ_ONCE(*slot))
 		return false;
 	if (!IS_ENABLED(CONFIG_KASAN))
-		return !cmpxchg(place, NULL, request);
-	spare_copy(place, request);
+		return !cmpxchg(slot, NULL, request);
+	cache_copy(slot, request);
 	return false;
 }
 
 /**
  * coll_request_cache_clear() - give all memory back
- * @member: one that has no requests any more
+ * @reqs: one that has no requests any more
  */
-void coll_request_cache_clear(struct coll_member *member)
+void coll_request_cache_clear(struct coll_requests *reqs)
 {
 	u32 i;
 
-	for (i = 0; i < COLL_SPARES; i++) {
-		if (member->request_cache[i])
-			coll_request_release(member->request_cache[i]);
-		member->request_cache[i] = NULL;
+	for (i = 0; i < COLL_REQUEST_CACHE; i++) {
+		if (reqs->cache[i])
+			coll_request_release(reqs->cache[i]);
+		reqs->cache[i] = NULL;
 	}
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_SPARE_H
-#define COLL_SPARE_H
+#ifndef COLL_REQUEST_CACHE_H
+#define COLL_REQUEST_CACHE_H
 
 #include <linux/types.h>
 
 #include <linux/collective.h>
 
-struct coll_member;
+struct coll_requests;
 struct coll_request;
 
-/* So many calls are known to a member, a power of two. */
-#define COLL_SPARES	8
+/* Requests that a member keeps for reuse, a power of two. */
+#define COLL_REQUEST_CACHE	8
 
-struct coll_request *coll_request_cache_get(struct coll_member *member,
+struct coll_request *coll_request_cache_get(struct coll_requests *reqs,
 					    const struct collective_op *op);
 bool coll_request_cache_hit(struct coll_request *request, const struct collective_op *op);
 bool coll_request_cache_put(struct coll_request *request);
-void coll_request_cache_clear(struct coll_member *member);
+void coll_request_cache_clear(struct coll_requests *reqs);
 
-#endif /* COLL_SPARE_H */
+#endif /* COLL_REQUEST_CACHE_H */

@@ -4,59 +4,61 @@
  */
 #include <linux/mm.h>
 
-#include "coll.h"
+#include "op/footprint.h"
+#include "op/layout.h"
+#include "op/requests.h"
 
 /* What of a struct collective_op a collective looks at. */
 enum {
-	CALL_REDUCES	= BIT(0),	/* the reduction, and the type must suit it */
-	CALL_ROOTED	= BIT(1),	/* the root */
-	CALL_EMPTY	= BIT(2),	/* no elements */
-	CALL_PAIR	= BIT(3),	/* the root is the other end */
-	CALL_LAYOUT	= BIT(4),	/* where the blocks of its buffers are */
-	CALL_VARLEN	= BIT(5),	/* that the sender tells the length */
+	TRAIT_REDUCES	= BIT(0),	/* the reduction, and the type must suit it */
+	TRAIT_ROOTED	= BIT(1),	/* the root */
+	TRAIT_EMPTY	= BIT(2),	/* no elements */
+	TRAIT_P2P	= BIT(3),	/* the root is the other end */
+	TRAIT_LAYOUT	= BIT(4),	/* where the blocks of its buffers are */
+	TRAIT_VARLEN	= BIT(5),	/* that the sender tells the length */
 };
 
 /* What reductions offer, and what is offered. */
-#define CALL_REDUCES_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
-#define CALL_FLAGS		(CALL_REDUCES_FLAGS | COLLECTIVE_F_KEYED | \
+#define REDUCE_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
+#define SUPPORTED_FLAGS		(REDUCE_FLAGS | COLLECTIVE_F_KEYED | \
 				 COLLECTIVE_F_VARLEN | COLLECTIVE_F_VECTOR)
 
 /**
- * struct call_kind - a collective's view of a struct collective_op
+ * struct opcode_info - a collective's view of a struct collective_op
  * @traits: CALL_*
  * @holds: what its buffers hold, enum coll_holds by enum coll_area; on the root of
  *	a rooted one
- * @leaf: likewise on the other ranks
+ * @non_root_holds: likewise on the other ranks
  */
-struct call_kind {
+struct opcode_info {
 	u8 traits;
 	u8 holds[COLL_AREA_COUNT];
-	u8 leaf[COLL_AREA_COUNT];
+	u8 non_root_holds[COLL_AREA_COUNT];
 };
 
 #define NOTHING	COLL_HOLDS_NOTHING
 #define BLOCK	COLL_HOLDS_BLOCK
 #define BLOCKS	COLL_HOLDS_BLOCKS
 
-static const struct call_kind call_kinds[COLLECTIVE_OPCODE_COUNT] = {
-	[COLLECTIVE_BARRIER]		= { CALL_EMPTY },
-	[COLLECTIVE_ALLREDUCE]		= { CALL_REDUCES, { BLOCK, BLOCK } },
-	[COLLECTIVE_SCAN]		= { CALL_REDUCES, { BLOCK, BLOCK } },
-	[COLLECTIVE_EXSCAN]		= { CALL_REDUCES, { BLOCK, BLOCK } },
-	[COLLECTIVE_ALLGATHER]		= { CALL_LAYOUT, { BLOCK, BLOCKS } },
-	[COLLECTIVE_ALLTOALL]		= { CALL_LAYOUT, { BLOCKS, BLOCKS } },
-	[COLLECTIVE_REDUCE_SCATTER]	= { CALL_REDUCES | CALL_LAYOUT, { BLOCKS, BLOCK } },
-	[COLLECTIVE_REDUCE]		= { CALL_REDUCES | CALL_ROOTED, { BLOCK, BLOCK },
+static const struct opcode_info opcodes[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]		= { TRAIT_EMPTY },
+	[COLLECTIVE_ALLREDUCE]		= { TRAIT_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_SCAN]		= { TRAIT_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_EXSCAN]		= { TRAIT_REDUCES, { BLOCK, BLOCK } },
+	[COLLECTIVE_ALLGATHER]		= { TRAIT_LAYOUT, { BLOCK, BLOCKS } },
+	[COLLECTIVE_ALLTOALL]		= { TRAIT_LAYOUT, { BLOCKS, BLOCKS } },
+	[COLLECTIVE_REDUCE_SCATTER]	= { TRAIT_REDUCES | TRAIT_LAYOUT, { BLOCKS, BLOCK } },
+	[COLLECTIVE_REDUCE]		= { TRAIT_REDUCES | TRAIT_ROOTED, { BLOCK, BLOCK },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_BROADCAST]		= { CALL_ROOTED | CALL_VARLEN, { BLOCK, BLOCK },
+	[COLLECTIVE_BROADCAST]		= { TRAIT_ROOTED | TRAIT_VARLEN, { BLOCK, BLOCK },
 					    { NOTHING, BLOCK } },
-	[COLLECTIVE_GATHER]		= { CALL_ROOTED | CALL_LAYOUT, { BLOCK, BLOCKS },
+	[COLLECTIVE_GATHER]		= { TRAIT_ROOTED | TRAIT_LAYOUT, { BLOCK, BLOCKS },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_SCATTER]		= { CALL_ROOTED | CALL_LAYOUT | CALL_VARLEN,
+	[COLLECTIVE_SCATTER]		= { TRAIT_ROOTED | TRAIT_LAYOUT | TRAIT_VARLEN,
 					    { BLOCKS, BLOCK }, { NOTHING, BLOCK } },
-	[COLLECTIVE_SEND]		= { CALL_ROOTED | CALL_PAIR, { NOTHING, NOTHING },
+	[COLLECTIVE_SEND]		= { TRAIT_ROOTED | TRAIT_P2P, { NOTHING, NOTHING },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_RECV]		= { CALL_ROOTED | CALL_PAIR | CALL_VARLEN,
+	[COLLECTIVE_RECV]		= { TRAIT_ROOTED | TRAIT_P2P | TRAIT_VARLEN,
 					    { NOTHING, NOTHING }, { NOTHING, BLOCK } },
 };
 
@@ -72,7 +74,7 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 }
 
 static struct coll_plan call_plan(const struct collective_op *op,
-				  const struct coll_member *member)
+				  const struct coll_requests *reqs)
 {
 	return (struct coll_plan){
 		.collective = op->opcode,
@@ -82,13 +84,13 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.wide = op->flags & COLLECTIVE_F_WIDE,
 		.vector = op->flags & COLLECTIVE_F_VECTOR,
 		.varlen = op->flags & COLLECTIVE_F_VARLEN &&
-			  call_kinds[op->opcode].traits & CALL_VARLEN,
+			  opcodes[op->opcode].traits & TRAIT_VARLEN,
 		.size = coll_type_size(op->type),
-		.rank = member->rank,
-		.nranks = member->nranks,
+		.rank = reqs->id->rank,
+		.nranks = reqs->id->nranks,
 		.root = op->root,
-		.nlanes = member->nlanes,
-		.same_host = member->same_host,
+		.nlanes = reqs->id->nlanes,
+		.same_host = reqs->id->same_host,
 		.count = op->count,
 	};
 }
@@ -96,40 +98,41 @@ static struct coll_plan call_plan(const struct collective_op *op,
 /* Fields that mean nothing for this collective. */
 static int call_check_unused(const struct collective_op *op, u8 traits)
 {
-	bool reduces = traits & CALL_REDUCES;
+	bool reduces = traits & TRAIT_REDUCES;
 
 	if (op->key > (op->flags & COLLECTIVE_F_KEYED ? COLLECTIVE_KEY_MAX : 0) ||
-	    (op->root && !(traits & CALL_ROOTED)) ||
-	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & CALL_LAYOUT)) ||
-	    (op->flags & COLLECTIVE_F_VARLEN && !(traits & CALL_VARLEN)))
+	    (op->root && !(traits & TRAIT_ROOTED)) ||
+	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & TRAIT_LAYOUT)) ||
+	    (op->flags & COLLECTIVE_F_VARLEN && !(traits & TRAIT_VARLEN)))
 		return -EINVAL;
-	if (traits & CALL_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
-				    op->recv_buffer || op->type))
+	if (traits & TRAIT_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
+				     op->recv_buffer || op->type))
 		return -EINVAL;
 	if (!reduces)
-		return op->reduction || op->flags & CALL_REDUCES_FLAGS ? -EINVAL : 0;
+		return op->reduction || op->flags & REDUCE_FLAGS ? -EINVAL : 0;
 	if ((op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
 	    op->reduction == COLLECTIVE_AVG)
 		return -EINVAL;
 	return coll_reduce_valid(op->type, op->reduction) ? 0 : -EINVAL;
 }
 
-static const u8 *call_holds(const struct collective_op *op, const struct coll_member *member,
-			    const struct call_kind *kind)
+static const u8 *call_holds(const struct collective_op *op, const struct coll_requests *reqs,
+			    const struct opcode_info *info)
 {
-	bool leaf = kind->traits & CALL_ROOTED && member->rank != op->root;
+	bool non_root = info->traits & TRAIT_ROOTED && reqs->id->rank != op->root;
 
-	return leaf ? kind->leaf : kind->holds;
+	return non_root ? info->non_root_holds : info->holds;
 }
 
 /* What is touched of one buffer. */
-static struct coll_byte_range call_touch(const struct coll_block_layout *blocks, u32 area, u8 holds,
-					 u64 block, u64 all)
+static struct coll_byte_range buffer_range(const struct coll_block_layout *layout, u32 area,
+					   u8 holds,
+					   u64 block, u64 all)
 {
-	if (blocks)
+	if (layout)
 		return (struct coll_byte_range){
-			.skip = blocks->area[area].skip,
-			.bytes = blocks->area[area].span,
+			.skip = layout->area[area].skip,
+			.bytes = layout->area[area].span,
 		};
 	if (holds == COLL_HOLDS_NOTHING)
 		return (struct coll_byte_range){ 0 };
@@ -137,59 +140,59 @@ static struct coll_byte_range call_touch(const struct coll_block_layout *blocks,
 }
 
 /* Blocks of different lengths. */
-static void call_extent_vector(const struct collective_op *op, const struct coll_member *member,
-			       const struct coll_block_layout *blocks, struct coll_plan *plan,
-			       struct coll_footprint *extent)
+static void call_footprint_vector(const struct collective_op *op, const struct coll_requests *reqs,
+				  const struct coll_block_layout *layout, struct coll_plan *plan,
+			       struct coll_footprint *footprint)
 {
-	const struct coll_placing *send = &blocks->area[COLL_AREA_SEND];
-	const struct coll_placing *recv = &blocks->area[COLL_AREA_RECV];
+	const struct coll_area_layout *send = &layout->area[COLL_AREA_SEND];
+	const struct coll_area_layout *recv = &layout->area[COLL_AREA_RECV];
 	const u64 *all = recv->first ? recv->first : send->first;
 
 	plan->send_first = send->first;
 	plan->recv_first = recv->first;
-	if (blocks->digest) {
+	if (layout->digest) {
 		plan->count = max(send->longest, recv->longest);
-		extent->total = all[member->nranks];
+		footprint->total = all[reqs->id->nranks];
 	}
-	extent->digest = blocks->digest;
-	extent->block = max3(op->count, send->longest, recv->longest) * plan->size;
+	footprint->digest = layout->digest;
+	footprint->block = max3(op->count, send->longest, recv->longest) * plan->size;
 	/* Of an alltoall both have all blocks. */
 	if (!send->first || !recv->first)
-		extent->own = all[member->rank] * plan->size;
+		footprint->own = all[reqs->id->rank] * plan->size;
 }
 
-static int call_extent(const struct collective_op *op, const struct coll_member *member,
-		       const u8 *holds, const struct coll_block_layout *blocks,
-		       struct coll_plan *plan, struct coll_footprint *extent)
+static int call_footprint(const struct collective_op *op, const struct coll_requests *reqs,
+			  const u8 *holds, const struct coll_block_layout *layout,
+		       struct coll_plan *plan, struct coll_footprint *footprint)
 {
 	bool many = holds[COLL_AREA_SEND] == BLOCKS || holds[COLL_AREA_RECV] == BLOCKS;
 	u64 all = 0;
 	u32 i;
 
-	if (coll_block_layout_vector(blocks)) {
-		call_extent_vector(op, member, blocks, plan, extent);
+	if (coll_block_layout_vector(layout)) {
+		call_footprint_vector(op, reqs, layout, plan, footprint);
 	} else {
-		if (check_mul_overflow(op->count, (u64)plan->size, &extent->block) ||
-		    check_mul_overflow(extent->block, many ? member->nranks : 1ULL, &all) ||
+		if (check_mul_overflow(op->count, (u64)plan->size, &footprint->block) ||
+		    check_mul_overflow(footprint->block, many ? reqs->id->nranks : 1ULL, &all) ||
 		    all > TASK_SIZE_MAX)
 			return -EOVERFLOW;
 		if (holds[COLL_AREA_SEND] != holds[COLL_AREA_RECV])
-			extent->own = member->rank * extent->block;
+			footprint->own = reqs->id->rank * footprint->block;
 		/* With these how much each sends is known to some of the ranks only. */
-		extent->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
+		footprint->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
 				0 : op->count;
 	}
 
 	for (i = 0; i < COLL_AREA_SCRATCH; i++)
-		extent->range[i] = call_touch(blocks, i, holds[i], extent->block, all);
+		footprint->range[i] = buffer_range(layout, i, holds[i], footprint->block, all);
 	/* Nobody is before the first rank. */
-	if (op->opcode == COLLECTIVE_EXSCAN && !member->rank)
-		extent->range[COLL_AREA_RECV].bytes = 0;
+	if (op->opcode == COLLECTIVE_EXSCAN && !reqs->id->rank)
+		footprint->range[COLL_AREA_RECV].bytes = 0;
 	return 0;
 }
 
-static bool touch_overlap(u64 a, const struct coll_byte_range *of_a,
-			  u64 b, const struct coll_byte_range *of_b)
+static bool ranges_overlap(u64 a, const struct coll_byte_range *of_a,
+			   u64 b, const struct coll_byte_range *of_b)
 {
 	a += of_a->skip;
 	b += of_b->skip;
@@ -201,28 +204,29 @@ static bool touch_overlap(u64 a, const struct coll_byte_range *of_a,
  * one of them, and has no layout of its own.
  */
 static bool call_in_place(const struct collective_op *op, const u8 *holds,
-			  const struct coll_block_layout *blocks)
+			  const struct coll_block_layout *layout)
 {
-	u32 ours = holds[COLL_AREA_SEND] == COLL_HOLDS_BLOCK ? COLL_AREA_SEND : COLL_AREA_RECV;
+	u32 own = holds[COLL_AREA_SEND] == COLL_HOLDS_BLOCK ? COLL_AREA_SEND : COLL_AREA_RECV;
 
-	return op->send == op->recv && !(blocks && blocks->area[ours].apart);
+	return op->send == op->recv && !(layout && layout->area[own].needs_view);
 }
 
 /* In place is where our own block is: no other rank reads that. */
-static bool call_in_own_block(const struct collective_op *op, const struct coll_footprint *extent,
-			      const struct coll_block_layout *blocks, u32 rank)
+static bool call_in_own_block(const struct collective_op *op,
+			      const struct coll_footprint *footprint,
+			      const struct coll_block_layout *layout, u32 rank)
 {
-	u64 own = extent->own;
+	u64 own = footprint->own;
 
-	return (!blocks || coll_block_layout_own(blocks, rank, &own)) && op->recv == op->send + own;
+	return (!layout || coll_block_layout_own(layout, rank, &own)) && op->recv == op->send + own;
 }
 
-static int call_check_spans(const struct collective_op *op, const struct coll_member *member,
-			    const u8 *holds, const struct coll_block_layout *blocks,
-			    struct coll_footprint *extent)
+static int call_check_spans(const struct collective_op *op, const struct coll_requests *reqs,
+			    const u8 *holds, const struct coll_block_layout *layout,
+			    struct coll_footprint *footprint)
 {
-	const struct coll_byte_range *send = &extent->range[COLL_AREA_SEND];
-	const struct coll_byte_range *recv = &extent->range[COLL_AREA_RECV];
+	const struct coll_byte_range *send = &footprint->range[COLL_AREA_SEND];
+	const struct coll_byte_range *recv = &footprint->range[COLL_AREA_RECV];
 	u64 align = coll_type_size(op->type) - 1;
 
 	if ((send->bytes && op->send & align) || (recv->bytes && op->recv & align))
@@ -233,37 +237,37 @@ static int call_check_spans(const struct collective_op *op, const struct coll_me
 	case COLLECTIVE_ALLTOALL:
 		/* What goes to a rank is replaced by what comes from it. */
 		if (op->send != op->recv ||
-		    (blocks && !coll_block_layout_alike(blocks, member->nranks)))
+		    (layout && !coll_block_layout_alike(layout, reqs->id->nranks)))
 			break;
-		extent->in_place = true;
+		footprint->in_place = true;
 		return 0;
 	case COLLECTIVE_REDUCE_SCATTER:
-		if (!call_in_own_block(op, extent, blocks, member->rank))
+		if (!call_in_own_block(op, footprint, layout, reqs->id->rank))
 			break;
-		extent->in_place = member->nranks == 1;
+		footprint->in_place = reqs->id->nranks == 1;
 		return 0;
 	default:
-		if (!call_in_place(op, holds, blocks))
+		if (!call_in_place(op, holds, layout))
 			break;
-		extent->in_place = true;
+		footprint->in_place = true;
 		/* What a root has in place already is only read. */
 		if (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER)
-			extent->range[COLL_AREA_RECV].bytes = 0;
+			footprint->range[COLL_AREA_RECV].bytes = 0;
 		return 0;
 	}
-	return touch_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
+	return ranges_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
 }
 
 /* AUTO is what the group was told, as far as there is such a schedule. */
 static const struct coll_schedule *call_schedule(const struct collective_op *op,
-						 const struct coll_member *member,
+						 const struct coll_requests *reqs,
 						 struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule;
 
 	plan->algorithm = op->algorithm;
 	if (plan->algorithm == COLLECTIVE_ALGORITHM_AUTO)
-		plan->algorithm = member->algorithm[op->opcode];
+		plan->algorithm = reqs->id->algorithm[op->opcode];
 	schedule = coll_schedule_find(plan);
 	if (schedule || op->algorithm != COLLECTIVE_ALGORITHM_AUTO)
 		return schedule;
@@ -272,12 +276,12 @@ static const struct coll_schedule *call_schedule(const struct collective_op *op,
 }
 
 /* What the schedules have to know of the buffers, and which of them it is. */
-static int call_resolve(const struct collective_op *op, const struct coll_member *member,
-			struct coll_plan *plan, const struct coll_footprint *extent)
+static int call_resolve(const struct collective_op *op, const struct coll_requests *reqs,
+			struct coll_plan *plan, const struct coll_footprint *footprint)
 {
-	plan->in_place = extent->in_place && extent->range[COLL_AREA_SEND].bytes &&
-			 extent->range[COLL_AREA_RECV].bytes;
-	plan->schedule = call_schedule(op, member, plan);
+	plan->in_place = footprint->in_place && footprint->range[COLL_AREA_SEND].bytes &&
+			 footprint->range[COLL_AREA_RECV].bytes;
+	plan->schedule = call_schedule(op, reqs, plan);
 	if (!plan->schedule)
 		return -EOPNOTSUPP;
 	plan->algorithm = plan->schedule->algorithm;
@@ -287,46 +291,47 @@ static int call_resolve(const struct collective_op *op, const struct coll_member
 /**
  * coll_validate() - is an operation well formed?
  * @op: the operation, as it came from user space
- * @member: that submits it
+ * @reqs: that submits it
  * @plan: out: the operation, as the schedules see it, on any lane; with its schedule
- * @extent: out: of its buffers
- * @blocks: out: its layout, for the caller to free; NULL: one block follows the other
+ * @footprint: out: of its buffers
+ * @layout: out: its layout, for the caller to free; NULL: one block follows the other
  *
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT, -EDQUOT
  * or -ENOMEM.
  */
-int coll_validate(const struct collective_op *op, struct coll_member *member,
-		  struct coll_plan *plan, struct coll_footprint *extent,
-		  struct coll_block_layout **blocks)
+int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
+		  struct coll_plan *plan, struct coll_footprint *footprint,
+		  struct coll_block_layout **layout)
 {
-	const struct call_kind *kind;
-	int err = call_check_enums(op, member->nranks);
+	const struct opcode_info *info;
+	int err = call_check_enums(op, reqs->id->nranks);
 	const u8 *holds;
 
-	*blocks = NULL;
+	*layout = NULL;
 	if (err)
 		return err;
-	if (op->flags & ~CALL_FLAGS)
+	if (op->flags & ~SUPPORTED_FLAGS)
 		return -EOPNOTSUPP;
-	*plan = call_plan(op, member);
-	kind = &call_kinds[op->opcode];
-	holds = call_holds(op, member, kind);
-	*extent = (struct coll_footprint){ 0 };
-	err = call_check_unused(op, kind->traits);
-	if (kind->traits & CALL_PAIR && op->root == member->rank)
+	*plan = call_plan(op, reqs);
+	info = &opcodes[op->opcode];
+	holds = call_holds(op, reqs, info);
+	*footprint = (struct coll_footprint){ 0 };
+	err = call_check_unused(op, info->traits);
+	if (info->traits & TRAIT_P2P && op->root == reqs->id->rank)
 		err = -EINVAL;
 	if (!err)
-		err = coll_block_layout_read(blocks, op, member, holds);
+		err = coll_block_layout_read(layout, op, reqs->charges, reqs->id->rank,
+					     reqs->id->nranks, holds);
 	if (!err)
-		err = call_extent(op, member, holds, *blocks, plan, extent);
+		err = call_footprint(op, reqs, holds, *layout, plan, footprint);
 	if (!err)
-		err = call_check_spans(op, member, holds, *blocks, extent);
+		err = call_check_spans(op, reqs, holds, *layout, footprint);
 	if (!err)
-		err = call_resolve(op, member, plan, extent);
+		err = call_resolve(op, reqs, plan, footprint);
 	if (err) {
-		coll_block_layout_free(*blocks);
-		*blocks = NULL;
+		coll_block_layout_free(*layout);
+		*layout = NULL;
 	}
 	return err;
 }

@@ -1,67 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A record as it is read: Documentation/ABI/debugfs-collective.
+ * A record as a line of text, as Documentation/ABI/debugfs-collective defines it.
  */
-#include "coll.h"
+#include <linux/math64.h>
+#include <linux/time64.h>
+
+#include "core/engine/instance.h"
+#include "trace/names.h"
 #include "trace/record.h"
-
-static const char * const opcode_names[COLLECTIVE_OPCODE_COUNT] = {
-	[COLLECTIVE_BARRIER]		= "barrier",
-	[COLLECTIVE_ALLREDUCE]		= "allreduce",
-	[COLLECTIVE_REDUCE]		= "reduce",
-	[COLLECTIVE_BROADCAST]		= "broadcast",
-	[COLLECTIVE_ALLGATHER]		= "allgather",
-	[COLLECTIVE_REDUCE_SCATTER]	= "reduce_scatter",
-	[COLLECTIVE_GATHER]		= "gather",
-	[COLLECTIVE_SCATTER]		= "scatter",
-	[COLLECTIVE_ALLTOALL]		= "alltoall",
-	[COLLECTIVE_SCAN]		= "scan",
-	[COLLECTIVE_EXSCAN]		= "exscan",
-	[COLLECTIVE_SEND]		= "send",
-	[COLLECTIVE_RECV]		= "recv",
-};
-
-static const char * const type_names[COLLECTIVE_TYPE_COUNT] = {
-	[COLLECTIVE_INT8]	= "int8",
-	[COLLECTIVE_UINT8]	= "uint8",
-	[COLLECTIVE_INT16]	= "int16",
-	[COLLECTIVE_UINT16]	= "uint16",
-	[COLLECTIVE_INT32]	= "int32",
-	[COLLECTIVE_UINT32]	= "uint32",
-	[COLLECTIVE_INT64]	= "int64",
-	[COLLECTIVE_UINT64]	= "uint64",
-	[COLLECTIVE_FLOAT16]	= "float16",
-	[COLLECTIVE_BFLOAT16]	= "bfloat16",
-	[COLLECTIVE_FLOAT32]	= "float32",
-	[COLLECTIVE_FLOAT64]	= "float64",
-};
-
-static const char * const reduction_names[COLLECTIVE_REDUCTION_COUNT] = {
-	[COLLECTIVE_SUM]	= "sum",
-	[COLLECTIVE_PROD]	= "prod",
-	[COLLECTIVE_MIN]	= "min",
-	[COLLECTIVE_MAX]	= "max",
-	[COLLECTIVE_AVG]	= "avg",
-	[COLLECTIVE_BAND]	= "band",
-	[COLLECTIVE_BOR]	= "bor",
-	[COLLECTIVE_BXOR]	= "bxor",
-	[COLLECTIVE_LAND]	= "land",
-	[COLLECTIVE_LOR]	= "lor",
-	[COLLECTIVE_LXOR]	= "lxor",
-};
-
-static const char * const reason_names[COLLECTIVE_REASON_COUNT] = {
-	[COLLECTIVE_REASON_NONE]	= "none",
-	[COLLECTIVE_REASON_DEATH]	= "death",
-	[COLLECTIVE_REASON_LEFT]	= "left",
-	[COLLECTIVE_REASON_MISMATCH]	= "mismatch",
-	[COLLECTIVE_REASON_PROTOCOL]	= "protocol",
-	[COLLECTIVE_REASON_RESET]	= "reset",
-	[COLLECTIVE_REASON_SILENCE]	= "silence",
-	[COLLECTIVE_REASON_DEADLINE]	= "deadline",
-	[COLLECTIVE_REASON_CANCELLED]	= "cancelled",
-	[COLLECTIVE_REASON_RESOURCES]	= "resources",
-};
+#include "trace/recorder.h"
 
 static const char * const link_state_names[] = {
 	[COLL_LINK_UP]		= "link-up",
@@ -74,14 +21,14 @@ static const char *name_in(const char * const *names, size_t n, u32 value)
 	return value < n && names[value] ? names[value] : "?";
 }
 
-/* 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
+/* The instance as 17, key:5, 0>3:17 or 0>3:key:5: see core/engine/instance.h. */
 static void show_operation(struct seq_file *seq, const char *kind, u64 instance)
 {
-	const char *key = instance & COLL_NAME_KEYED ? "key:" : "";
-	u64 number = instance & ~(COLL_NAME_KEYED | COLL_NAME_PAIR);
+	const char *key = instance & COLL_INSTANCE_KEYED ? "key:" : "";
+	u64 number = instance & ~(COLL_INSTANCE_KEYED | COLL_INSTANCE_P2P);
 
 	seq_printf(seq, "%s op=", kind);
-	if (instance & COLL_NAME_PAIR) {
+	if (instance & COLL_INSTANCE_P2P) {
 		number &= COLLECTIVE_KEY_MAX;
 		seq_printf(seq, "%u>%u:", coll_instance_from(instance), coll_instance_to(instance));
 	}
@@ -102,7 +49,7 @@ static void show_reason(struct seq_file *seq, const struct coll_record *record)
 	if (record->reason == COLLECTIVE_REASON_NONE)
 		return;
 	seq_printf(seq, " reason=%s",
-		   name_in(reason_names, COLLECTIVE_REASON_COUNT, record->reason));
+		   name_in(coll_reason_names, COLLECTIVE_REASON_COUNT, record->reason));
 	show_rank(seq, " ranks=", record->rank_a);
 	show_rank(seq, ",", record->rank_b);
 }
@@ -111,17 +58,17 @@ static void show_submit(struct seq_file *seq, const struct coll_record *record)
 {
 	show_operation(seq, "submit", record->instance);
 	seq_printf(seq, " opcode=%s type=%s reduction=%s root=%u count=%llu bytes=%llu flags=%#x",
-		   name_in(opcode_names, COLLECTIVE_OPCODE_COUNT, record->opcode),
-		   name_in(type_names, COLLECTIVE_TYPE_COUNT, record->type),
-		   name_in(reduction_names, COLLECTIVE_REDUCTION_COUNT, record->reduction),
+		   name_in(coll_opcode_names, COLLECTIVE_OPCODE_COUNT, record->opcode),
+		   name_in(coll_type_names, COLLECTIVE_TYPE_COUNT, record->type),
+		   name_in(coll_reduction_names, COLLECTIVE_REDUCTION_COUNT, record->reduction),
 		   record->rank_a, record->count, record->bytes, record->flags);
 }
 
 /**
- * coll_record_show() - a record as a line of text
- * @seq: where it goes
+ * coll_record_show() - print a record as a line of text
+ * @seq: file that is read
  * @record: the record
- * @now: CLOCK_MONOTONIC ns: how long ago it was is said, too
+ * @now: time of the copy, CLOCK_MONOTONIC ns; the line has the age of the record, too
  */
 void coll_record_show(struct seq_file *seq, const struct coll_record *record, u64 now)
 {

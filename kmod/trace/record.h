@@ -5,6 +5,7 @@
 #include <linux/seq_file.h>
 #include <linux/types.h>
 
+/* The kinds of records; recorder.c describes each at the function that makes it. */
 enum coll_record_kind {
 	COLL_RECORD_STATE,
 	COLL_RECORD_SUBMIT,
@@ -19,21 +20,24 @@ enum coll_record_kind {
 };
 
 /**
- * struct coll_record - something that has happened to a rank
- * @ns: when, CLOCK_MONOTONIC
- * @instance: the operation's name
- * @count: elements, of an operation submitted
- * @bytes: of the vector or of the longest block, likewise
- * @error: positive errno
- * @rank_a: of the reason; of a link: the peer; of an operation: the root; who is absent
- * @rank_b: of the reason
- * @flags: of an operation: COLLECTIVE_F_*
+ * struct coll_record - one entry of a flight recorder
+ * @ns: time of the record, CLOCK_MONOTONIC ns
+ * @instance: the operation; of all kinds but STATE, LINK, ABORT and GONE
+ * @count: SUBMIT: number of elements
+ * @bytes: SUBMIT: size of the vector, or of the longest block
+ * @error: FAIL, DONE, LINK, ABORT: positive errno; 0: none
+ * @rank_a: FAIL, DONE, ABORT: first rank of the reason; SUBMIT: the root; ABSENT: the absent rank;
+ *	LINK: the peer
+ * @rank_b: FAIL, DONE, ABORT: second rank of the reason
+ * @flags: SUBMIT: COLLECTIVE_F_*
  * @kind: enum coll_record_kind
- * @opcode: enum collective_opcode
- * @type: enum collective_type
- * @reduction: enum collective_reduction
- * @reason: enum collective_reason_kind
- * @state: enum collective_state, or enum coll_link_news
+ * @opcode: SUBMIT: enum collective_opcode
+ * @type: SUBMIT: enum collective_type
+ * @reduction: SUBMIT: enum collective_reduction
+ * @reason: FAIL, DONE, ABORT: enum collective_reason_kind
+ * @state: STATE: enum collective_state; LINK: enum coll_link_event
+ *
+ * The other fields of a kind are 0.
  */
 struct coll_record {
 	u64 ns;

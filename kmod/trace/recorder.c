@@ -1,60 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The flight recorder: the last operations and changes of every rank, for whoever
- * asks afterwards what has happened.  Documentation/ABI/debugfs-collective says what
- * can be read.
+ * The flight recorder: the latest operations and state changes of each rank, to be read after a
+ * failure (Documentation/ABI/debugfs-collective).  One call makes both the record and the trace
+ * event.
  *
- * Whatever is worth a trace event or a record is told here, by one call for both.
+ * - A recorder belongs to the group, one per rank, until the group's last member on this host has
+ *   left, because it is wanted most when its rank is dead.  A rank that joins again continues in
+ *   the same recorder, so there are at most as many as ranks.
+ * - A member uses it from coll_recorder_enter() in JOIN to coll_recorder_leave() at the end of the
+ *   teardown.  Outside of these only a change of state can happen; it is not recorded.
+ * - A reader copies it in open() and does not use it afterwards.  debugfs_remove() waits for
+ *   open() calls in progress and refuses new ones, so none of them sees a freed recorder.  An open
+ *   file holds a reference to the module, and delays nothing.
  *
- * Who may look at what, and when:
- *
- * - A recorder is the group's, one a rank, and stays until the group's last member of
- *   this host has left: what a rank did is most wanted when it is dead.  A rank that
- *   joins again goes on in the same recorder, so there are never more than ranks.
- * - A member has it from coll_recorder_enter() to coll_recorder_leave(), which JOIN
- *   and the end of the teardown call: before and behind these nothing runs that could
- *   record, but for a change of the state, which then is not recorded.
- * - A reader copies all of it as it opens the file, and from then on has nothing to do
- *   with the recorder.  debugfs lets nobody open a file that is being removed and
- *   waits, when it is, for those who are about to have opened it; so nobody looks at
- *   a recorder that is freed behind that.  For what is open nobody waits, however long
- *   it is, and it keeps the module.
- *
- * The recorder's lock is innermost and held for the time of one record, or of one copy.
+ * The recorder's lock is innermost, and held for one record or one copy.
  */
 #include <linux/debugfs.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 
-#include "coll.h"
-#include "trace/record.h"
+#include "mem/account.h"
 #include "trace/events.h"
+#include "trace/names.h"
+#include "trace/record.h"
+#include "trace/recorder.h"
 
-/* How many records are kept of a rank. */
+/* Records that are kept of a rank; the latest replace the oldest. */
 #define COLL_RECORDS	256
 
-/* Of the lines that are read; a field that is added at the end of one is no change. */
+/* Version of the lines in a file.  A new field at the end of a line does not change it. */
 #define RECORDER_VERSION	1
 
 /**
- * struct coll_recording - all there is to read of a rank
- * @group: name of the group
- * @rank: [c]
- * @nranks: [c]
- * @pid: the process that has joined, or had
- * @state: enum collective_state, the last one
- * @present: there is such a member
- * @submitted: operations
- * @completed: of these
- * @total: records so far; the last ones of them are kept
- * @last: the last operation submitted, for it may be kept no more; @ns is 0: none
- * @record: a ring
+ * struct coll_recording - all that a file shows of a rank
+ * @group: name of the group [c]
+ * @rank: the rank [c]
+ * @nranks: number of ranks of the group [c]
+ * @pid: process that joined last
+ * @state: latest enum collective_state
+ * @present: true if the rank is a member now
+ * @submitted: number of operations that were submitted
+ * @completed: number of operations that are complete
+ * @total: number of records so far; the latest COLL_RECORDS of them are kept
+ * @last: record of the operation that was submitted last, which may not be in @record any more;
+ *	@last.ns is 0 if there was none
+ * @record: ring of records
  */
 struct coll_recording {
-	char group[40];
+	char group[COLL_GROUP_NAME_SIZE];
 	u32 rank;
 	u32 nranks;
 	pid_t pid;
@@ -68,11 +63,11 @@ struct coll_recording {
 };
 
 /**
- * struct coll_recorder - of one rank; see above for its lifetime
- * @node: in the group's list [g]
- * @account: that is charged for it; it outlives the member
+ * struct coll_recorder - flight recorder of one rank; see above for its lifetime
+ * @node: entry in coll_recorder_dir.recorders
+ * @account: account that is charged for it; outlives the member
  * @lock: protects @recording
- * @recording: what there is to read
+ * @recording: the records
  */
 struct coll_recorder {
 	struct list_head node;
@@ -82,9 +77,9 @@ struct coll_recorder {
 };
 
 /**
- * struct recorder_view - what who has opened a file reads
- * @now: when it was taken, CLOCK_MONOTONIC ns
- * @recording: a copy
+ * struct recorder_view - content of an open file
+ * @now: time of the copy, CLOCK_MONOTONIC ns
+ * @recording: copy of the recorder's records
  */
 struct recorder_view {
 	u64 now;
@@ -97,9 +92,9 @@ static struct dentry *recorder_root;
  * Recording
  */
 
-static void recorder_add(const struct coll_member *member, const struct coll_record *record)
+static void recorder_add(const struct coll_trace *trace, const struct coll_record *record)
 {
-	struct coll_recorder *recorder = member->recorder;
+	struct coll_recorder *recorder = trace->recorder;
 	struct coll_recording *recording;
 	struct coll_record *slot;
 
@@ -125,109 +120,118 @@ static void recorder_add(const struct coll_member *member, const struct coll_rec
 	spin_unlock(&recorder->lock);
 }
 
-static void recorder_cause(const struct coll_member *member, enum coll_record_kind kind,
-			   u64 instance, int error, const struct coll_reason *cause)
+static void recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
+				u64 instance, int error, const struct coll_reason *reason)
 {
-	recorder_add(member, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = kind,
 		.instance = instance,
 		.error = error < 0 ? -error : error,
-		.reason = cause->kind,
-		.rank_a = cause->rank_a,
-		.rank_b = cause->rank_b,
+		.reason = reason->kind,
+		.rank_a = reason->rank_a,
+		.rank_b = reason->rank_b,
 	});
 }
 
 /**
- * coll_record_state() - a member goes from one state to the next
- * @member: the member, locked
- * @state: the next one
+ * coll_record_state() - trace and record that a member changes its state
+ * @trace: the member, which is locked
+ * @from: state before
+ * @to: state after
  */
-void coll_record_state(const struct coll_member *member, enum collective_state state)
+void coll_record_state(const struct coll_trace *trace, enum collective_state from,
+		       enum collective_state to)
 {
-	trace_collective_state(member, state);
-	recorder_add(member, &(struct coll_record) {
+	trace_collective_state(trace->id, from, to);
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_STATE,
-		.state = state,
+		.state = to,
 	});
 }
 
 /**
- * coll_record_abort() - a member learns a (better) reason why the group has failed
- * @member: the member, locked
- * @cause: the reason
+ * coll_record_abort() - trace and record why the group has failed
+ * @trace: the member, which is locked
+ * @reason: the reason, stronger than those before
  */
-void coll_record_abort(const struct coll_member *member, const struct coll_reason *cause)
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason)
 {
-	trace_collective_abort(member, cause);
-	recorder_cause(member, COLL_RECORD_ABORT, 0, cause->error, cause);
+	trace_collective_abort(trace->id, reason);
+	recorder_add_reason(trace, COLL_RECORD_ABORT, 0, reason->error, reason);
 }
 
 /**
- * coll_record_submit() - an operation has got its name
- * @request: the operation; its member is locked
+ * coll_record_submit() - trace and record that an operation was submitted
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @signature: signature of the call
+ * @bytes: size of the vector, or of the longest block that is known
+ * @lanes: number of lanes that take part
  */
-void coll_record_submit(const struct coll_request *request)
+void coll_record_submit(const struct coll_trace *trace, u64 instance,
+			const struct coll_signature *signature, u64 bytes, u32 lanes)
 {
-	trace_collective_begin(request);
-	recorder_add(request->member, &(struct coll_record) {
+	trace_collective_begin(trace->id, instance, signature->collective, bytes, lanes);
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_SUBMIT,
-		.instance = request->instance,
-		.opcode = request->signature.collective,
-		.type = request->signature.type,
-		.reduction = request->signature.reduction,
-		.flags = request->signature.flags,
-		.rank_a = request->signature.root,
-		.count = request->signature.count,
-		.bytes = request->footprint.block,
+		.instance = instance,
+		.opcode = signature->collective,
+		.type = signature->type,
+		.reduction = signature->reduction,
+		.flags = signature->flags,
+		.rank_a = signature->root,
+		.count = signature->count,
+		.bytes = bytes,
 	});
 }
 
 /**
- * coll_record_begin() - an operation that had to wait for its turn begins
- * @request: the operation; its member is locked
+ * coll_record_begin() - record that an operation starts, after an earlier one of its instance
+ * @trace: the member, which is locked
+ * @instance: the operation
  */
-void coll_record_begin(const struct coll_request *request)
+void coll_record_begin(const struct coll_trace *trace, u64 instance)
 {
-	recorder_add(request->member, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_BEGIN,
-		.instance = request->instance,
+		.instance = instance,
 	});
 }
 
 /**
- * coll_record_agreed() - all ranks have called the same
- * @request: the operation; its member is locked
+ * coll_record_agreed() - record that the calls of all ranks match
+ * @trace: the member, which is locked
+ * @instance: the operation
  */
-void coll_record_agreed(const struct coll_request *request)
+void coll_record_agreed(const struct coll_trace *trace, u64 instance)
 {
-	recorder_add(request->member, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_AGREED,
-		.instance = request->instance,
+		.instance = instance,
 	});
 }
 
 /**
- * coll_record_fail() - an operation is to fail
- * @member: the member, locked
- * @instance: its name; it need not be submitted here
- * @cause: why
+ * coll_record_fail() - record why an operation is going to fail
+ * @trace: the member, which is locked
+ * @instance: the operation, which this rank need not have submitted
+ * @reason: the reason
  */
-void coll_record_fail(const struct coll_member *member, u64 instance,
-		      const struct coll_reason *cause)
+void coll_record_fail(const struct coll_trace *trace, u64 instance,
+		      const struct coll_reason *reason)
 {
-	recorder_cause(member, COLL_RECORD_FAIL, instance, cause->error, cause);
+	recorder_add_reason(trace, COLL_RECORD_FAIL, instance, reason->error, reason);
 }
 
 /**
- * coll_record_absent() - a rank has not submitted an operation that was late
- * @member: the member, locked
- * @instance: its name
- * @rank: which rank
+ * coll_record_absent() - record that a rank has not submitted an operation that was late
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @rank: the absent rank
  */
-void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank)
+void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
 {
-	recorder_add(member, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_ABSENT,
 		.instance = instance,
 		.rank_a = rank,
@@ -235,35 +239,39 @@ void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank
 }
 
 /**
- * coll_record_done() - an operation is complete
- * @request: the operation; its member is locked
+ * coll_record_done() - trace and record that an operation is complete
+ * @trace: the member, which is locked
+ * @instance: the operation
+ * @error: result of the operation, 0 or a negative errno
+ * @reason: reason of the failure; NULL: none
+ * @submit_ns: time of the submission, CLOCK_MONOTONIC ns
  */
-void coll_record_done(const struct coll_request *request)
+void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
+		      const struct coll_reason *reason, u64 submit_ns)
 {
 	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
-	const struct coll_member *member = request->member;
-	bool failed = request->error && request->error != -EMSGSIZE;
 
 	if (trace_collective_end_enabled())
-		trace_collective_end(request, ktime_get_ns() - request->submit_ns);
-	recorder_cause(member, COLL_RECORD_DONE, request->instance, request->error,
-		       failed ? &member->last : &none);
+		trace_collective_end(trace->id, instance, error, ktime_get_ns() - submit_ns);
+	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, reason ?: &none);
 }
 
 /**
- * coll_record_link() - something has happened to a link
- * @link: the link
- * @news: what
- * @error: of what is down: a negative errno; 0: it has ended in good order
+ * coll_record_link() - record that a link has changed
+ * @trace: the member
+ * @peer: rank of the peer
+ * @event: the change
+ * @error: of COLL_LINK_DOWN: negative errno; 0: the link has ended in order
  *
  * Context: control runner.
  */
-void coll_record_link(const struct coll_link *link, enum coll_link_news news, int error)
+void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
+		      int error)
 {
-	recorder_add(link->member, &(struct coll_record) {
+	recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_LINK,
-		.state = news,
-		.rank_a = link->peer,
+		.state = event,
+		.rank_a = peer,
 		.error = -error,
 	});
 }
@@ -294,7 +302,7 @@ static void show_head(struct seq_file *seq, const struct recorder_view *view)
 		seq_puts(seq, "none\n");
 }
 
-/* Position 0 is the head, the others are the records that are kept. */
+/* Position 0 is the head; the records follow, the oldest first. */
 static void *view_at(struct recorder_view *view, loff_t pos)
 {
 	u64 kept = view_kept(view);
@@ -338,7 +346,7 @@ static const struct seq_operations recorder_seq_ops = {
 	.show	= recorder_show,
 };
 
-/* The only one who looks at a recorder for a reader. */
+/* Copies the recorder.  The other file operations use the copy. */
 static int recorder_open(struct inode *inode, struct file *file)
 {
 	struct coll_recorder *recorder = inode->i_private;
@@ -366,129 +374,137 @@ static const struct file_operations recorder_fops = {
  * Lifetime
  */
 
-static struct coll_recorder *recorder_find(const struct coll_group *group, u32 rank)
+static struct coll_recorder *recorder_find(const struct coll_recorder_dir *dir, u32 rank)
 {
 	struct coll_recorder *recorder;
 
-	list_for_each_entry(recorder, &group->recorders, node)
+	list_for_each_entry(recorder, &dir->recorders, node)
 		if (recorder->recording.rank == rank)
 			return recorder;
 	return NULL;
 }
 
-static struct coll_recorder *recorder_new(struct coll_member *member)
+static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
+					  struct coll_charges *charges,
+					  const struct coll_ident *id)
 {
-	struct coll_group *group = member->group;
 	struct coll_recorder *recorder;
 	struct coll_recording *recording;
-	u32 rank = member->rank;
 	char name[12];
-	int err = coll_charge(&member->charges, sizeof(*recorder));
+	int err = coll_charge(charges, sizeof(*recorder));
 
 	if (err)
 		return ERR_PTR(err);
 	recorder = kvzalloc(sizeof(*recorder), GFP_KERNEL_ACCOUNT);
 	if (!recorder) {
-		coll_uncharge(&member->charges, sizeof(*recorder));
+		coll_uncharge(charges, sizeof(*recorder));
 		return ERR_PTR(-ENOMEM);
 	}
-	recorder->account = coll_charge_detach(&member->charges, sizeof(*recorder));
+	recorder->account = coll_charge_detach(charges, sizeof(*recorder));
 	spin_lock_init(&recorder->lock);
 	recording = &recorder->recording;
-	memcpy(recording->group, group->name, sizeof(recording->group));
-	recording->rank = rank;
-	recording->nranks = group->nranks;
-	list_add_tail(&recorder->node, &group->recorders);
-	snprintf(name, sizeof(name), "%u", rank);
-	/* Unsafe is what touches the recorder when it is open: nothing does. */
-	debugfs_create_file_unsafe(name, 0400, group->recorded, recorder, &recorder_fops);
+	memcpy(recording->group, id->group_name, sizeof(recording->group));
+	recording->rank = id->rank;
+	recording->nranks = id->nranks;
+	list_add_tail(&recorder->node, &dir->recorders);
+	snprintf(name, sizeof(name), "%u", id->rank);
+	/* "Unsafe" is a file that uses the recorder after open(): this one does not. */
+	debugfs_create_file_unsafe(name, 0400, dir->dentry, recorder, &recorder_fops);
 	return recorder;
 }
 
 /**
- * coll_recorder_enter() - a member is recorded from now on
- * @member: its group is set, but not yet seen by others
+ * coll_recorder_enter() - record a member from now on
+ * @dir: recorders of the member's group
+ * @charges: charges of the member, for a new recorder
+ * @trace: the member; its @recorder is set
+ * @pid: process that joins
  *
- * Context: process; the mutex of member/group.c is held.
+ * Context: process; may sleep; the caller serialises calls for a group.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_recorder_enter(struct coll_member *member)
+int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
+			struct coll_trace *trace, pid_t pid)
 {
 	struct coll_recorder *recorder;
 
-	/* Nobody could read it. */
+	/* Without debugfs a recorder could not be read. */
 	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		return 0;
-	recorder = recorder_find(member->group, member->rank);
+	recorder = recorder_find(dir, trace->id->rank);
 	if (!recorder)
-		recorder = recorder_new(member);
+		recorder = recorder_new(dir, charges, trace->id);
 	if (IS_ERR(recorder))
 		return PTR_ERR(recorder);
 	spin_lock(&recorder->lock);
-	recorder->recording.pid = member->pid;
+	recorder->recording.pid = pid;
 	recorder->recording.present = true;
 	spin_unlock(&recorder->lock);
-	member->recorder = recorder;
+	trace->recorder = recorder;
 	return 0;
 }
 
 /**
- * coll_recorder_leave() - nothing is recorded of a member any more
- * @member: the member; all that could record has ended
+ * coll_recorder_leave() - undo coll_recorder_enter()
+ * @trace: the member; no other thread records anything of it
  *
- * Context: process; the mutex of member/group.c is held.
+ * Context: process; the caller serialises calls for a group.
  */
-void coll_recorder_leave(struct coll_member *member)
+void coll_recorder_leave(struct coll_trace *trace)
 {
-	struct coll_recorder *recorder = member->recorder;
+	struct coll_recorder *recorder = trace->recorder;
 
 	if (!recorder)
 		return;
-	recorder_add(member, &(struct coll_record) { .kind = COLL_RECORD_GONE });
+	recorder_add(trace, &(struct coll_record) { .kind = COLL_RECORD_GONE });
 	spin_lock(&recorder->lock);
 	recorder->recording.present = false;
 	spin_unlock(&recorder->lock);
-	member->recorder = NULL;
+	trace->recorder = NULL;
 }
 
 /**
- * coll_recorder_begin() - make the place of a group's recorders
- * @group: a new one; its network namespace is part of the place's name
- */
-void coll_recorder_begin(struct coll_group *group)
-{
-	char name[sizeof(group->name) + 12];
-
-	INIT_LIST_HEAD(&group->recorders);
-	snprintf(name, sizeof(name), "%s@%u", group->name, group->net->ns.inum);
-	group->recorded = debugfs_create_dir(name, recorder_root);
-}
-
-/**
- * coll_recorder_end() - a group is gone, and with it what was recorded
- * @group: it has no members any more
+ * coll_recorder_dir_make() - make the directory of a group's recorders
+ * @dir: recorders of a new group
+ * @group: name of the group
+ * @netns: inode number of the group's network namespace, part of the directory's name
  *
- * Context: process; the mutex of member/group.c is held.
+ * Context: process; may sleep.
  */
-void coll_recorder_end(struct coll_group *group)
+void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns)
+{
+	char name[COLL_GROUP_NAME_SIZE + 12];
+
+	INIT_LIST_HEAD(&dir->recorders);
+	snprintf(name, sizeof(name), "%s@%u", group, netns);
+	dir->dentry = debugfs_create_dir(name, recorder_root);
+}
+
+/**
+ * coll_recorder_dir_remove() - remove the directory, and free the recorders
+ * @dir: recorders of a group that has no members any more
+ *
+ * Context: process; may sleep.
+ */
+void coll_recorder_dir_remove(struct coll_recorder_dir *dir)
 {
 	struct coll_recorder *recorder, *next;
 
-	debugfs_remove(group->recorded);
-	list_for_each_entry_safe(recorder, next, &group->recorders, node) {
+	debugfs_remove(dir->dentry);
+	list_for_each_entry_safe(recorder, next, &dir->recorders, node) {
 		list_del(&recorder->node);
 		coll_account_return(recorder->account, sizeof(*recorder));
 		kvfree(recorder);
 	}
 }
 
-/** coll_recorder_setup() - make the place of recorders in debugfs, if there is one */
+/** coll_recorder_setup() - make the directory of all groups in debugfs, if there is one */
 void coll_recorder_setup(void)
 {
 	recorder_root = debugfs_create_dir("collective", NULL);
 }
 
-/** coll_recorder_cleanup() - undo coll_recorder_setup(); there is no group any more */
+/** coll_recorder_cleanup() - undo coll_recorder_setup(); no group is left */
 void coll_recorder_cleanup(void)
 {
 	debugfs_remove(recorder_root);

@@ -2,36 +2,66 @@
 #ifndef COLL_RECORDER_H
 #define COLL_RECORDER_H
 
+#include <linux/list.h>
+#include <linux/types.h>
+
 #include <linux/collective.h>
 
-struct coll_reason;
-struct coll_group;
-struct coll_link;
-struct coll_member;
-struct coll_request;
+#include "ident.h"
 
-/* What happens to a link. */
-enum coll_link_news {
-	COLL_LINK_UP,		/* control and all lanes are open */
-	COLL_LINK_LEFT,		/* the peer said goodbye */
-	COLL_LINK_DOWN,		/* control has ended */
+struct coll_charges;
+struct coll_reason;
+struct coll_recorder;
+struct coll_signature;
+struct dentry;
+
+/**
+ * struct coll_trace - a member as trace events and records name it
+ * @id: identity of the member [c]
+ * @recorder: flight recorder of the rank, set from JOIN to the teardown; NULL: none
+ */
+struct coll_trace {
+	const struct coll_ident *id;
+	struct coll_recorder *recorder;
 };
 
-/* recorder.c */
-void coll_record_state(const struct coll_member *member, enum collective_state state);
-void coll_record_abort(const struct coll_member *member, const struct coll_reason *cause);
-void coll_record_submit(const struct coll_request *request);
-void coll_record_begin(const struct coll_request *request);
-void coll_record_agreed(const struct coll_request *request);
-void coll_record_fail(const struct coll_member *member, u64 instance,
-		      const struct coll_reason *cause);
-void coll_record_absent(const struct coll_member *member, u64 instance, u32 rank);
-void coll_record_done(const struct coll_request *request);
-void coll_record_link(const struct coll_link *link, enum coll_link_news news, int error);
-int coll_recorder_enter(struct coll_member *member);
-void coll_recorder_leave(struct coll_member *member);
-void coll_recorder_begin(struct coll_group *group);
-void coll_recorder_end(struct coll_group *group);
+/* Changes of a link that are recorded. */
+enum coll_link_event {
+	COLL_LINK_UP,		/* the control connection and those of all lanes are open */
+	COLL_LINK_LEFT,		/* the peer has sent LEAVE */
+	COLL_LINK_DOWN,		/* the control connection has ended */
+};
+
+/**
+ * struct coll_recorder_dir - the flight recorders of a group
+ * @dentry: their directory in debugfs, or an error pointer [c]
+ * @recorders: struct coll_recorder of each rank that is or was a member on this host; the caller
+ *	of enter, leave and remove serialises access
+ */
+struct coll_recorder_dir {
+	struct dentry *dentry;
+	struct list_head recorders;
+};
+
+void coll_record_state(const struct coll_trace *trace, enum collective_state from,
+		       enum collective_state to);
+void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason);
+void coll_record_submit(const struct coll_trace *trace, u64 instance,
+			const struct coll_signature *signature, u64 bytes, u32 lanes);
+void coll_record_begin(const struct coll_trace *trace, u64 instance);
+void coll_record_agreed(const struct coll_trace *trace, u64 instance);
+void coll_record_fail(const struct coll_trace *trace, u64 instance,
+		      const struct coll_reason *reason);
+void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank);
+void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
+		      const struct coll_reason *reason, u64 submit_ns);
+void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
+		      int error);
+int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
+			struct coll_trace *trace, pid_t pid);
+void coll_recorder_leave(struct coll_trace *trace);
+void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns);
+void coll_recorder_dir_remove(struct coll_recorder_dir *dir);
 void coll_recorder_setup(void);
 void coll_recorder_cleanup(void);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the rest asks of a transport, and what it tells.
+ * The interface of a transport: it moves bytes and spans of memory between two ranks, and knows
+ * nothing of their meaning.
  *
- * An endpoint is one end of one connection, or a listener.  It moves bytes and
- * spans of memory and knows nothing of what they mean.
- *
- * Excluding one another: the owner calls at most one operation of an endpoint
- * at a time.  From the first successful one until close() returns, event() may
- * be called at any time, from softirq too; it must only set bits and kick.
- * take() is called from inside receive() only.
+ * An endpoint is one end of a connection, or a listener.  Its owner calls at most one operation of
+ * an endpoint at a time.  From the first successful listen(), connect() or accept() until close()
+ * returns, the transport may call event() at any time, also in softirq; event() only sets bits and
+ * kicks a runner.  The transport calls recv() and recv_idle() only inside of receive().
  */
 #ifndef COLL_TRANSPORT_H
 #define COLL_TRANSPORT_H
@@ -25,17 +23,17 @@ struct socket;
 
 enum coll_event {
 	COLL_EVENT_READABLE,	/* receive() or accept() has something to do */
-	COLL_EVENT_WRITABLE,	/* send() would take more, after -EAGAIN */
+	COLL_EVENT_WRITABLE,	/* connected; or send() accepts bytes again, after -EAGAIN */
 };
 
 /**
- * struct coll_endpoint_ops - what a transport tells the owner of an endpoint
- * @event: something has changed; sets bits and kicks, from any context
- * @recv: @len bytes have come, at @ptr until it returns; returns how many were
- *	taken, fewer to leave the rest for later, or a negative errno that ends
+ * struct coll_endpoint_ops - callbacks of the owner of an endpoint
+ * @event: something has changed; called in any context, sets bits and kicks a runner
+ * @recv: @len bytes have arrived, valid at @ptr until recv() returns.  Returns the number of
+ *	bytes consumed, fewer than @len to leave the rest for later, or a negative errno that ends
  *	the connection
- * @recv_idle: the transport goes on to do something else; what take() holds (the
- *	vector registers) must be given back
+ * @recv_idle: the transport is about to do other work; the owner ends what recv() has begun and
+ *	must not last (an FPU section)
  */
 struct coll_endpoint_ops {
 	void (*event)(struct coll_endpoint *ep, enum coll_event event);
@@ -45,20 +43,20 @@ struct coll_endpoint_ops {
 
 /**
  * struct coll_endpoint - one end of a connection
- * @transport: that it belongs to, NULL when closed
- * @ops: of the owner
- * @charges: what its memory is charged to; set by the owner before it is opened
- * @charged: bytes that are charged, returned by close()
- * @sock: the socket, whose file nothing else has a reference to
- * @linger: for the time after close()
- * @saved: the socket's own callbacks, put back by close()
- * @error: of take(), kept for the end of receive()
- * @defer_ack: set or cleared by recv(): acknowledge later what receive() gives it, unless
- *	it is little
- * @unacked: bytes that were received, and not acknowledged
- * @bvec: COLL_SEND_PIECES of them, of an endpoint that sends memory
- * @headers: memory for what is copied, likewise
- * @close_deadline: how long the connection may go on after finish() and close(), in jiffies
+ * @transport: its transport; NULL: closed
+ * @ops: callbacks of the owner [a]
+ * @charges: charges for its memory; set by the owner before it is opened
+ * @charged: bytes charged; returned by close()
+ * @sock: TCP: the socket; the endpoint has the only reference to its file
+ * @linger: TCP: what the socket needs after close()
+ * @saved: TCP: the socket's own callbacks, restored by close()
+ * @error: negative errno of recv(), kept until the end of receive(); 0: none
+ * @defer_ack: set or cleared by recv(): if true, receive() lets send_ack() or the next receive()
+ *	acknowledge what it passes to recv(), unless it is little
+ * @unacked: bytes that recv() has consumed and that are not acknowledged [a]
+ * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL before setup_bulk()
+ * @headers: page fragment for copies of frame headers, likewise
+ * @close_deadline: time at which the connection ends after shutdown() and close(), in jiffies
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
@@ -81,38 +79,45 @@ struct coll_endpoint {
 	unsigned long close_deadline;
 };
 
+/* Call the owner's event().  The owner changes when a connection opens. */
+static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	/* Pairs with the release that sets @ops: the new owner's data is visible. */
+	smp_load_acquire(&ep->ops)->event(ep, event);
+}
+
 /**
  * struct coll_transport - a way to move bytes between ranks
- * @name: for people
- * @listen: make @ep a listener on @addr, which becomes the bound address; in
- *	the context of the process that joins, with its credentials
- * @connect: begin to connect @ep to @addr, from @local's host address (NULL:
- *	any); in the context of the process that connects, with the credentials that joined
- * @accept: make @ep the next waiting connection of @listener, or -EAGAIN; with the
- *	credentials that joined
- * @status: 0: connected, -EINPROGRESS: not yet; else why not
- * @send: send bytes by copy.  Returns how many were taken, -EAGAIN (an event follows), or
- *	a negative errno
- * @send_frame: send what a stream has, a header and its payload in one go, payload without a copy
- *	if it can and may.  Returns as @send; *@borrowed tells how many bytes were not copied
- * @receive: give take() what has come, about @budget bytes at most.  Returns
- *	bytes, -EAGAIN when there is nothing, 0 at the end, or a negative errno.  If bytes
- *	are returned, and they were the last ones, an event follows
- * @send_ack: of what was received when take() had set @defer, which is told only for much of
- *	it: tell the peer's end, and give back the memory that it came in; the next receive()
- *	does so too
- * @can_defer_rx: may what has come wait to be received?  Not more than so many bytes, and
- *	only with room for as many behind them, and if this is not the end.  A guess; in any
- *	context
- * @poll_begin: keep what comes for @poll_end to take in, by who waits for it and not by who sends
- *	it; a moment only, and no other operation meanwhile; may sleep
- * @poll_pending: has anything come since @poll_begin, or does the connection need @poll_end
- *	for another reason?
- * @poll_end: undo @poll_begin; what has come is told now
- * @setup_bulk: prepare for large payloads (data connections); may sleep
- * @shutdown: nothing more is sent; after close() the connection goes on without its endpoint
- *	until all that was sent has arrived, but not longer than @until, in jiffies; may sleep
- * @close: end it, without waiting; @reset: drop what is queued, both here and there
+ * @name: name for sysfs
+ * @listen: make @ep a listener on @addr, which becomes the bound address.  Called in the context
+ *	of the process that joins: its network namespace and credentials apply
+ * @connect: begin to connect @ep to @addr, from the host address of @local (NULL: any).  Called
+ *	in the context of the process that connects, with the credentials of the one that joined
+ * @accept: make @ep the next waiting connection of @listener.  Called with the credentials of
+ *	the process that joined.  Returns -EAGAIN if no connection waits
+ * @status: returns 0 if connected, -EINPROGRESS if not yet, or the errno of the failure
+ * @send: send bytes by copy.  Returns the number of bytes accepted, -EAGAIN (an event follows),
+ *	or another negative errno
+ * @send_frame: send a header and its payload, the payload without a copy if possible and allowed.
+ *	Returns as @send; *@zerocopy_bytes becomes the number of bytes that were not copied
+ * @receive: pass bytes that have arrived to recv(), about @budget at most.  Returns the number
+ *	of bytes consumed, -EAGAIN if there are none, 0 at the end of the connection, or a negative
+ *	errno.  If it returns bytes, and the connection ends behind them, an event follows
+ * @send_ack: acknowledge what was received while recv() had set @defer_ack, and free the memory
+ *	that it arrived in
+ * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
+ *	@bytes, if there is no room for as many behind them, or if the connection has ended.  A
+ *	guess; callable in any context
+ * @poll_begin: from now on packets are queued without being processed, until @poll_end; a thread
+ *	that waits processes them there, instead of the sender.  No other operation is allowed
+ *	meanwhile; may sleep
+ * @poll_pending: returns true if a packet was queued since @poll_begin, or if the connection needs
+ *	@poll_end for another reason
+ * @poll_end: undo @poll_begin, and process the queued packets, which may cause events
+ * @setup_bulk: prepare a data connection for large payloads; may sleep
+ * @shutdown: send no more.  After close() the connection continues without its endpoint until the
+ *	peer has acknowledged all bytes, at most until @until, in jiffies; may sleep
+ * @close: end the connection without waiting.  @reset: drop queued bytes on both sides
  */
 struct coll_transport {
 	const char *name;
@@ -122,7 +127,8 @@ struct coll_transport {
 	int (*accept)(struct coll_endpoint *listener, struct coll_endpoint *ep);
 	int (*status)(struct coll_endpoint *ep);
 	int (*send)(struct coll_endpoint *ep, const void *ptr, u32 len);
-	int (*send_frame)(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
+	int (*send_frame)(struct coll_endpoint *ep, const struct coll_out *out,
+			  u32 *zerocopy_bytes);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
 	void (*send_ack)(struct coll_endpoint *ep);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
@@ -134,7 +140,7 @@ struct coll_transport {
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };
 
-/* Pieces of memory that one send_out() passes on at most. */
+/* Pieces of memory that one send_frame() describes at most. */
 #define COLL_SEND_PIECES	257
 
 extern const struct coll_transport coll_tcp;

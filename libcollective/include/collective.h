@@ -13,20 +13,20 @@
  *			comm ? coll_error_detail(comm) : "");
  *	coll_finalize(comm);
  *
- * Functions that return int return 0 or a negative errno, the same numbers as
- * the kernel's (see the errors section of linux/collective.h), unless they say
- * otherwise.  The library starts no thread but for one that looks up a name for
- * coll_init(); communicators have nothing in common but the table of request handles.
+ * Functions that return int return 0 or a negative errno unless they say otherwise.  The
+ * numbers are the kernel's (see the errors section of linux/collective.h).  The library
+ * starts no thread except one that looks up a name for coll_init().  Communicators share
+ * nothing but the table of request handles.
  *
- * Threads: several threads may use one communicator at once.  The kernel gives
- * their operations an order, and the order must be the same on every rank, so
- * in practice one thread submits at a time; threads that are to go on independently
- * take a communicator each (coll_dup()).  coll_finalize() must be the last
- * call on a communicator.  After fork() a child must not use its parent's
- * communicators: every function that takes one, or a request of one, returns EPERM,
- * whatever the parent's other threads were doing.  exec() and exit() close them.
- * No function is a cancellation point of pthread_cancel(): a thread that is cancelled
- * meanwhile ends after it has returned.
+ * Threads: several threads may use one communicator at once.  The kernel orders their
+ * operations, and this order must be the same on every rank.  So in practice one thread
+ * submits at a time; independent threads use a communicator each (coll_dup()).
+ * coll_finalize() must be the last call on a communicator.
+ *
+ * After fork() a child must not use its parent's communicators: every function that takes a
+ * communicator or a request of one returns EPERM, whatever the parent's other threads were
+ * doing.  exec() and exit() close them.  No function is a cancellation point of
+ * pthread_cancel(): a thread that is cancelled inside one ends after it has returned.
  */
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
@@ -42,14 +42,15 @@ extern "C" {
 #define COLL_VERSION		(COLL_VERSION_MAJOR << 16 | COLL_VERSION_MINOR)
 
 /**
- * coll_version - the version of the library that runs
+ * coll_version - version of the library that the program runs with
  *
- * Return: as COLL_VERSION, which is the version that the program was compiled with.  A
- * program may use a function or a field that came with a version if this is at least that.
+ * Return: major << 16 | minor, as COLL_VERSION.  COLL_VERSION itself is the version that the
+ * program was compiled with.  A function or field that version V introduced may be used if
+ * coll_version() >= V.
  */
 unsigned int coll_version(void);
 
-/** struct coll_comm - a member of a group: this process's rank in it */
+/** struct coll_comm - communicator: this process's membership, as one rank, in a group */
 struct coll_comm;
 
 /** enum coll_type - element types, in host byte order */
@@ -69,14 +70,14 @@ enum coll_type {
 };
 
 /**
- * enum coll_op - how two elements become one
+ * enum coll_op - reductions: how two elements are combined
  *
- * Integers wrap.  COLL_AVG is the result of COLL_SUM, divided by coll_size() and rounded to
- * the type (integers: toward zero), for every type and number of ranks: the average of
- * integers whose sum wraps is that of the wrapped sum, and that of floats whose sum overflows
- * the type (beyond 65,504 in COLL_FLOAT16) is infinite.  COLL_CONFIG_WIDE keeps the sum of
- * floats of 16 bits as a COLL_FLOAT32, and so does COLLECTIVE_F_WIDE of coll_submit().
- * COLL_MIN and COLL_MAX propagate NaN; COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ * Integers wrap.  COLL_AVG is the result of COLL_SUM divided by coll_size() and rounded to
+ * the type (integers: toward zero), for every type and number of ranks.  If the sum of
+ * integers wraps, the average is that of the wrapped sum.  If the sum of floats overflows
+ * the type (beyond 65,504 in COLL_FLOAT16), the average is infinite.  COLL_CONFIG_WIDE, and
+ * COLLECTIVE_F_WIDE in coll_submit(), keep the sum of 16-bit floats as a COLL_FLOAT32.
+ * COLL_MIN and COLL_MAX propagate NaN.  COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
  */
 enum coll_op {
 	COLL_SUM,
@@ -92,7 +93,7 @@ enum coll_op {
 	COLL_LXOR,
 };
 
-/** enum coll_collective - the collectives, for those who look them up */
+/** enum coll_collective - the collectives, as arguments of functions such as coll_adjoint() */
 enum coll_collective {
 	COLL_BARRIER,
 	COLL_ALLREDUCE,
@@ -110,73 +111,72 @@ enum coll_collective {
 };
 
 /*
- * As @send: the input is in @recv, where the result replaces it.  In an
- * allgather it is the rank's own block of @recv, which is not written.
+ * Value of @send: the input is in @recv, and the result replaces it.  In an allgather the input
+ * is the rank's own block of @recv, which is not written.
  */
 #define COLL_IN_PLACE	((void *)1)
 
-/* coll_split(), @color: this rank is of none of the new groups */
+/* coll_split(), @color: this rank joins none of the new groups */
 #define COLL_UNDEFINED	(-1)
 
 /* struct coll_config, @flags */
-#define COLL_CONFIG_INSECURE	(1U << 0)	/* no secret, any address */
+#define COLL_CONFIG_INSECURE	(1U << 0)	/* any address without a secret */
 #define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
 #define COLL_CONFIG_WIDE	(1U << 2)	/* sums of 16-bit floats in 32 bits */
 
 /* coll_register(), @flags */
-#define COLL_REGISTER_READ_ONLY	(1U << 0)	/* to send from only */
+#define COLL_REGISTER_READ_ONLY	(1U << 0)	/* operations only read it */
 
-/* A buffer of this many bytes holds every detail text, its NUL included. */
+/* Size in bytes of a buffer that holds every detail text, NUL included. */
 #define COLL_DETAIL_SIZE	512
 
 /**
- * struct coll_config - what coll_init() should do
+ * struct coll_config - configuration of coll_init()
  * @size: sizeof(struct coll_config)
- * @detail: NULL, or where coll_init() writes a text (always ended by a NUL)
- *	that says what went wrong and which rank is at fault; empty on success
- * @detail_size: bytes at @detail; COLL_DETAIL_SIZE is enough
+ * @detail: buffer for a text, always NUL-terminated, that says why coll_init() failed and
+ *	which rank is at fault; empty on success; NULL: no text
+ * @detail_size: size of @detail in bytes; COLL_DETAIL_SIZE is enough
  * @flags: COLL_CONFIG_*
- * @rank: 0 .. @nranks - 1; looked at only when @nranks is not 0
- * @nranks: ranks of the group; 0: rank and size from the environment
- * @rendezvous: where rank 0 listens while the group forms, "host:port" or
+ * @rank: rank of this process, 0 .. @nranks - 1; ignored if @nranks is 0
+ * @nranks: number of ranks; 0: rank and number of ranks are taken from the environment
+ * @rendezvous: address at which rank 0 listens while the group forms, "host:port" or
  *	"[address]:port"; the same on every rank; not needed for one rank
- * @name: the group's name in the kernel, at most 32 of [A-Za-z0-9._-]; ranks
- *	that give one must give the same
- * @local_addr: the address (or interface) this rank's data should use; by
- *	default the one that leads to rank 0
- * @lanes: connections in parallel to each peer, 1 to 8; ranks that give a
- *	number must give the same
- * @init_timeout_ms: milliseconds that coll_init() may take (default 60,000);
- *	the shortest of the ranks' holds
- * @timeout_ms: deadline of one operation in milliseconds (default: the
- *	kernel's, 300 s); ~0U: none
- * @heartbeat_ms: how often a silent peer is probed (default: the kernel's)
- * @algorithm: "ring", "tree" or "direct", or such of one collective, as in
- *	"allreduce:ring,broadcast:tree": how they are done where the kernel has that
- *	and nothing else is asked for (default: by collective, size and ranks); the
- *	same on every rank, or calls do not match
- * @secret: 32 random bytes, the same on every rank, which all connections are
- *	authenticated with; needed for addresses other than loopback, unless
- *	COLL_CONFIG_INSECURE allows them without
+ * @name: name of the group in the kernel, at most 32 of [A-Za-z0-9._-]; ranks that set
+ *	it must set the same
+ * @local_addr: address or interface for the data of this rank; default: the address of
+ *	the route to rank 0
+ * @lanes: number of parallel connections to each peer, 1 to 8; ranks that set it must set
+ *	the same
+ * @init_timeout_ms: time limit of coll_init() in ms (default 60,000); the shortest of all
+ *	ranks applies
+ * @timeout_ms: deadline of one operation in ms (default: the kernel's, 300 s); ~0U: none
+ * @heartbeat_ms: interval in ms at which a silent peer is probed (default: the kernel's)
+ * @reserved: must be 0
+ * @algorithm: "ring", "tree" or "direct" for all collectives, or a list for single ones, as
+ *	in "allreduce:ring,broadcast:tree"; used where the kernel has that algorithm and
+ *	the call asks for no other (default: by collective, size and number of ranks);
+ *	the same on every rank, otherwise calls do not match
+ * @secret: 32 random bytes, the same on every rank, with which all connections are
+ *	authenticated; needed for addresses other than loopback, unless
+ *	COLL_CONFIG_INSECURE is set
  *
- * With COLL_CONFIG_REPRODUCIBLE, on every rank or on none (EBADMSG), every
- * reduction of the communicator takes the elements in the order of ranks,
- * ((x_0 op x_1) op x_2) and so on, so that floating point results depend neither
- * on the lanes nor on the sizes of messages.  Each of the n ranks then sends
- * the vector of a coll_allreduce() twice instead of 2 (n - 1) / n times, and what is
- * small takes n steps.
+ * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
+ * of the communicator then takes the elements in the order of ranks,
+ * ((x_0 op x_1) op x_2) and so on.  So floating point results depend neither on the lanes
+ * nor on the sizes of messages.  With n ranks, each then sends the vector of a
+ * coll_allreduce() twice instead of 2 (n - 1) / n times, and a small one takes n steps.
  *
- * With COLL_CONFIG_WIDE, on every rank or on none (EBADMSG), sums and averages of
- * COLL_FLOAT16 and COLL_BFLOAT16 are kept and passed on as COLL_FLOAT32 and rounded once,
- * which sends up to twice as much.  The kernel does not offer that of scans: coll_scan()
- * and coll_exscan() of such sums are EOPNOTSUPP then.  Other types and reductions are as
- * without.  The two flags go together, and both hold for every form of a reduction:
- * blocking, not blocking, persistent, as an SQE, of blocks of any lengths, views and axes.
+ * COLL_CONFIG_WIDE must be set on every rank or on none (EBADMSG).  Sums and averages of
+ * COLL_FLOAT16 and COLL_BFLOAT16 are then kept and sent as COLL_FLOAT32 and rounded once,
+ * which sends up to twice as many bytes.  The kernel does not offer this for scans:
+ * coll_scan() and coll_exscan() of such sums return EOPNOTSUPP.  Other types and reductions
+ * are not affected.  Both flags can be set together.  They apply to every form of a
+ * reduction: blocking, nonblocking, persistent, SQE, v forms, views and axes.
  *
- * A field that is 0 or NULL takes its value from the environment, and then its
- * default: see libcollective(7).  The struct may grow at its end; @size tells which
- * one the caller was compiled with.  A shorter one, of at least 56 bytes (up to @name), is
- * as if the rest were 0; of a longer one the rest must be 0 (E2BIG).
+ * A field that is 0 or NULL is taken from the environment, or else has its default: see
+ * libcollective(7).  The struct may grow at its end; @size tells which version the caller was
+ * compiled with.  Fields behind @size count as 0; @size must be at least 56 bytes (up to
+ * @name).  Bytes that this library does not know must be 0 (E2BIG).
  */
 struct coll_config {
 	size_t size;
@@ -198,23 +198,22 @@ struct coll_config {
 };
 
 /**
- * coll_init - join a group and wait until all its ranks are there
+ * coll_init - join a group and wait until all its ranks have joined
  * @comm: set to the new communicator, or to NULL on failure
- * @config: what to do, or NULL: everything from the environment
+ * @config: configuration, or NULL: everything is taken from the environment
  *
- * Every rank of the group must call it.  Without configuration and without a
- * launcher's environment the group is this process alone; half of either is EINVAL.
+ * Every rank of the group must call it.  Without a configuration and without a launcher's
+ * environment the group is this process alone.  An incomplete environment is EINVAL.
  *
- * Errors: EINVAL (configuration or environment, a rank that contradicts rank
- * 0), ENOENT (no device: module not loaded), EACCES (no permission for the
- * device; the wrong secret or none; an address other than loopback without a secret
- * or COLL_INSECURE; a secret file that others can read), EBUSY (the
- * rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no such address; the
- * rendezvous is another host's, or cannot be resolved), ETIMEDOUT (the text says
- * which ranks are missing), ECONNRESET (a rank went away), EPROTO (something
- * else answers at the rendezvous), EOPNOTSUPP (the kernel speaks another
- * version), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the
- * text says how many files it takes).
+ * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no
+ * device: the module is not loaded), EACCES (no permission for the device; wrong or missing
+ * secret; an address other than loopback without a secret or COLL_INSECURE; a secret file
+ * that others can read), EBUSY (the rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
+ * such address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT
+ * (the text lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program
+ * answers at the rendezvous), EOPNOTSUPP (the kernel has another version), EDQUOT (the
+ * module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the text says how many files are
+ * needed).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 
@@ -222,63 +221,63 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config);
  * coll_finalize - leave the group and free the communicator
  * @comm: communicator, or NULL (nothing happens)
  *
- * Also frees what coll_mem_alloc() gave and was not freed, and cancels operations
- * under way (struct coll_request).  Returns the error of leaving; the communicator is
- * gone in any case.
+ * Cancels operations under way (struct coll_request) and frees memory from coll_mem_alloc()
+ * that was not freed.
+ *
+ * Return: 0, or the error of leaving.  The communicator is freed in any case.
  */
 int coll_finalize(struct coll_comm *comm);
 
 /**
- * coll_split - make groups of the ranks that give the same colour
- * @comm: communicator; all its ranks call it, in their common order of calls
- * @color: 0 or more; or COLL_UNDEFINED
- * @key: the new ranks are in the order of keys and, of equal ones, of old ranks
- * @newcomm: set to the communicator of this rank's colour; to NULL with
- *	COLL_UNDEFINED, and on failure
+ * coll_split - make one group for each colour that the ranks give
+ * @comm: communicator; all its ranks call this, in their common order of calls
+ * @color: colour, 0 or more; or COLL_UNDEFINED
+ * @key: order of the new ranks; ranks with equal keys keep their order in @comm
+ * @newcomm: set to the communicator of this rank's colour; to NULL with COLL_UNDEFINED
+ *	and on failure
  *
- * A new communicator is in all respects one of its own (another file, other
- * connections, two file descriptors of the process): operations on it may run at the
- * same time as any on @comm, and the two may be finalized in any order.  Time limits,
- * lanes, the flags of reductions and the local address are the same; registered memory
- * is not passed on.  Its name is the beginning of that of @comm, a point and 16
- * hexadecimal digits.
+ * A new communicator is independent of @comm: it has its own device file, connections and two
+ * file descriptors.  Operations on both may run at the same time, and either may be finalized
+ * first.  Time limits, lanes, flags of reductions and the local address are inherited;
+ * registered memory is not.  The new name is the beginning of the name of @comm, a point and
+ * 16 hexadecimal digits.
  *
- * When a rank fails, all of its colour do, and the groups of other colours are
- * made.  coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE,
- * ENOMEM, EADDRINUSE and so on of any rank of the same colour; ECONNRESET,
- * ETIMEDOUT (@init_timeout_ms of struct coll_config), and those of
- * coll_allgather().
+ * If a rank fails, all ranks of its colour fail; the groups of other colours are made.
+ * coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE, ENOMEM, EADDRINUSE and
+ * so on of any rank of the same colour; ECONNRESET, ETIMEDOUT (@init_timeout_ms of struct
+ * coll_config), and those of coll_allgather().
  */
 int coll_split(struct coll_comm *comm, int color, int key,
 	       struct coll_comm **newcomm);
 
 /**
  * coll_dup - make another group of the same ranks
- * @comm: communicator; all its ranks call it, in their common order of calls
+ * @comm: communicator; all its ranks call this, in their common order of calls
  * @newcomm: set to the new communicator, or to NULL on failure
  *
- * As coll_split() with one colour and one key.  What each of several threads does
- * on a communicator of its own needs no common order.
+ * Equals coll_split() with one colour and one key.  Threads that each use a communicator of
+ * their own need no common order of operations.
  */
 int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
 
 /**
- * coll_shrink - make a group of the ranks that are left of one that has failed
- * @comm: communicator; all its ranks that live call it
+ * coll_shrink - make a group of the surviving ranks of a failed group
+ * @comm: communicator; all its surviving ranks call this
  * @newcomm: set to the new communicator, or to NULL on failure
  *
- * The ranks keep their order.  All that return 0 have the same group, whichever ranks die,
- * are stopped, come late or call again; a rank that dies too late to be left out makes the
- * new group fail, and that may be shrunk in turn.  Ranks have half of @init_timeout_ms of
- * struct coll_config to come, from when the others have called.  Then a majority goes on
- * without them: more than half of the ranks that are not known to have died before, or
- * half with the lowest of these.  coll_error_detail(*newcomm) names the ranks that were left
- * out, and they get ETIMEDOUT.  Ranks that are too few for a group get ETIMEDOUT, too, and
- * may call again.  A group that has not failed may be shrunk, too; if ranks are left out,
- * the others have left it.
+ * The survivors keep their order.  All ranks that return 0 are in the same group, whichever
+ * ranks die, are stopped, are late or call again.  A rank that dies too late to be left out
+ * makes the new group fail; that group can be shrunk in turn.
  *
- * The new communicator is one of its own, as that of coll_split(), and @comm is to be
- * finalized; it can be shrunk once.  After an error the ranks may call again.
+ * Ranks have half of @init_timeout_ms (struct coll_config) to call, from the time when the
+ * others have called.  Then a majority goes on without the missing ranks.  A majority is more
+ * than half of the ranks that are not known to have died before, or half of them with the
+ * lowest.  coll_error_detail(*newcomm) names the ranks that were left out; these get
+ * ETIMEDOUT.  Ranks that are too few also get ETIMEDOUT and may call again.  A group that has
+ * not failed can be shrunk, too; if ranks are left out, the others have left it.
+ *
+ * The new communicator is independent of @comm, as with coll_split(); @comm must still be
+ * finalized.  @comm can be shrunk once.  After an error the ranks may call again.
  * coll_error_detail(comm) tells why.  Errors: EINVAL (@comm has been shrunk), EMFILE,
  * ENOMEM, EADDRINUSE and so on of any rank; ETIMEDOUT, ECONNRESET, EPERM.
  */
@@ -288,97 +287,97 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
  * coll_comm_failed - has the group failed?
  * @comm: communicator
  *
- * A group fails when a rank dies, or leaves while it is needed, or a connection breaks, and
- * for good: then coll_shrink() or coll_init() makes another one.  An operation may also fail
- * alone: EBADMSG, ETIMEDOUT and ECANCELED of one leave the group as it is.
+ * A group fails when a rank dies, a rank leaves while it is needed, or a connection breaks.
+ * It stays failed; coll_shrink() or coll_init() makes another one.  A single operation may
+ * also fail without the group: EBADMSG, ETIMEDOUT and ECANCELED of one operation leave the
+ * group as it is.
  *
- * Return: 0: it has not; else the error that every operation ends with: ECONNRESET, EPROTO,
- * ETIMEDOUT, EACCES or ENOMEM, of which coll_error_detail() tells the reason; or EPERM, in a
- * child of the process.  May take 0.1 s when it has just failed.
+ * Context: may sleep 0.1 s if the group has just failed.
+ * Return: 0: it has not failed.  Otherwise the error with which every operation ends:
+ * ECONNRESET, EPROTO, ETIMEDOUT, EACCES or ENOMEM (coll_error_detail() tells the reason); or
+ * EPERM in a child of the process.
  */
 int coll_comm_failed(struct coll_comm *comm);
 
 /* coll_shrink_flags(), @flags */
-#define COLL_SHRINK_MINORITY	(1U << 0)	/* also a group of few ranks */
+#define COLL_SHRINK_MINORITY	(1U << 0)	/* without a majority */
 
 /**
  * coll_shrink_flags - coll_shrink() with other rules
- * @comm: as coll_shrink()
+ * @comm: as in coll_shrink()
  * @flags: COLL_SHRINK_*
  * @left: as @newcomm of coll_shrink()
  *
- * With COLL_SHRINK_MINORITY a rank that leads goes on after half of the time with whichever
- * ranks have come.  Then two parts of a group that do not hear of each other can get a group
- * each: it is for programs that know, from elsewhere, that the other part is gone.  Errors
+ * With COLL_SHRINK_MINORITY the leading rank goes on after half of the time with whichever
+ * ranks have called.  Two parts of a group that cannot reach each other can then get a group
+ * each.  It is for programs that know from elsewhere that the other part is gone.  Errors
  * are those of coll_shrink(), and EINVAL for an unknown flag.
  */
 int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left);
 
-/** coll_rank - this process's rank: 0 .. coll_size() - 1 */
+/** coll_rank - rank of this process, 0 .. coll_size() - 1 */
 int coll_rank(const struct coll_comm *comm);
 
-/** coll_size - how many ranks the group has */
+/** coll_size - number of ranks of the group */
 int coll_size(const struct coll_comm *comm);
 
-/** coll_name - the group's name; valid as long as @comm */
+/** coll_name - name of the group; valid as long as @comm */
 const char *coll_name(const struct coll_comm *comm);
 
 /**
- * coll_allreduce - combine every rank's elements; every rank gets the result
+ * coll_allreduce - combine the elements of all ranks; every rank gets the result
  * @comm: communicator
- * @send: @count elements of this rank, not written; or COLL_IN_PLACE
- * @recv: room for @count elements; must not overlap @send, but may equal it
- * @count: elements (not bytes), the same on every rank; may be 0
- * @type: their type, the same on every rank
+ * @send: @count elements, the input of this rank, not written; or COLL_IN_PLACE
+ * @recv: @count elements, the result; must not overlap @send, but may equal it
+ * @count: number of elements (not bytes), the same on every rank; may be 0
+ * @type: type of the elements, the same on every rank
  * @op: recv[i] = send_0[i] op send_1[i] op ..., bitwise equal on every rank
  *
- * With COLL_CONFIG_REPRODUCIBLE the operations are done in this order; without,
- * in one that depends on the lanes and @count.
+ * With COLL_CONFIG_REPRODUCIBLE the operations are done in this order; without, in one that
+ * depends on the lanes and @count.  Both addresses must be aligned to the element's size.
  *
- * Blocks without using the CPU; goes on after signal handlers.  Both addresses
- * must be aligned to the element's size.
- *
- * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks called differently),
+ * Context: sleeps until the operation is complete; goes on after signal handlers.
+ * Errors: EINVAL, EFAULT, EOVERFLOW, EBADMSG (ranks made different calls),
  * ECONNRESET, ECANCELED, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM,
  * EDQUOT, EAGAIN (see struct coll_request).  coll_error_detail() tells which rank is at
- * fault, and of EBADMSG what two ranks called: no collective returns 0 on any rank unless all
- * ranks have called the same.  The contents of @recv are undefined after an error.
+ * fault and, for EBADMSG, what two ranks called.  No collective returns 0 on any rank unless
+ * all ranks have made the same call.  The contents of @recv are undefined after an error.
  */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type, enum coll_op op);
 
 /**
- * coll_broadcast - every rank gets the root's elements
+ * coll_broadcast - copy the elements of the root to every rank
  * @comm: communicator
- * @buffer: @count elements: of the root the input, which is not written and may
- *	be read-only memory; of the others room for the result
- * @count: elements (not bytes), the same on every rank; may be 0
- * @type: their type, the same on every rank
- * @root: 0 .. coll_size() - 1, the same on every rank
+ * @buffer: @count elements: at the root the input, which is not written and may be in
+ *	read-only memory; elsewhere the result
+ * @count: number of elements (not bytes), the same on every rank; may be 0
+ * @type: type of the elements, the same on every rank
+ * @root: rank of the root, 0 .. coll_size() - 1, the same on every rank
  *
- * Blocks as coll_allreduce() does, with the same alignment and errors; EINVAL is
- * also a @root outside the group.  The root may return before the others have
- * their elements, but not before they have called.
+ * Context, alignment and errors are those of coll_allreduce(); EINVAL is also a @root outside
+ * the group.  The root may return before the other ranks have their elements, but not before
+ * they have called.
  */
 int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
 		   enum coll_type type, int root);
 
-/** A message without a tag: received in the order in which it was sent. */
+/* Messages without a tag are received in the order in which they are sent. */
 #define COLL_TAG_NONE	(-1LL)
 
 /**
  * coll_send - send elements to one rank
  * @comm: communicator
  * @buffer: @count elements
- * @count: elements (not bytes), as the receiver expects; may be 0
- * @type: their type, likewise
- * @to: rank, not our own
- * @tag: COLL_TAG_NONE, or 0 .. 2^40 - 1: it is received by that tag
+ * @count: number of elements (not bytes), equal to the receiver's; may be 0
+ * @type: type of the elements, equal to the receiver's
+ * @to: receiving rank, not this one
+ * @tag: tag by which the message is received, 0 .. 2^40 - 1; or COLL_TAG_NONE
  *
- * Blocks as coll_allreduce() does: up to 32 KiB until the message has left, else
- * until it has been received.  Those of one tag go one after the other, in the order
- * in which they are sent; so do their receivers.  Errors likewise.  When the ends
- * differ, only this message fails (EBADMSG), and who sent a small one may not be told.
+ * Messages of up to 32 KiB: returns when the message has left.  Longer ones: returns when it
+ * has been received.  Messages with the same tag are received in the order in which they are
+ * sent.  Context and errors are those of coll_allreduce().  If the two ends differ, only this
+ * message fails (EBADMSG); the sender of a small message may not be told.
  */
 int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
 	      enum coll_type type, int to, long long tag);
@@ -387,9 +386,9 @@ int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
  * coll_recv - receive elements from one rank
  * @comm: communicator
  * @buffer: room for @count elements
- * @count: elements (not bytes), as the sender sends
- * @type: their type, likewise
- * @from: rank, not our own
+ * @count: number of elements (not bytes), equal to the sender's
+ * @type: type of the elements, equal to the sender's
+ * @from: sending rank, not this one
  * @tag: as the sender's
  *
  * Errors: as coll_send().
@@ -398,66 +397,65 @@ int coll_recv(struct coll_comm *comm, void *buffer, size_t count,
 	      enum coll_type type, int from, long long tag);
 
 /**
- * coll_allgather - every rank gets every rank's elements
+ * coll_allgather - collect the elements of all ranks on every rank
  * @comm: communicator
- * @send: @count elements of this rank, not written; or COLL_IN_PLACE
- * @recv: room for coll_size() blocks of @count elements: block r is rank r's
- *	input; must not overlap @send, unless that is this rank's own block, which
- *	means COLL_IN_PLACE
- * @count: elements (not bytes) of one block, the same on every rank; may be 0
- * @type: their type, the same on every rank
+ * @send: @count elements, the input of this rank, not written; or COLL_IN_PLACE
+ * @recv: coll_size() blocks of @count elements: block r is the input of rank r; must not
+ *	overlap @send, unless @send is this rank's own block, which means COLL_IN_PLACE
+ * @count: number of elements (not bytes) of one block, the same on every rank; may be 0
+ * @type: type of the elements, the same on every rank
  *
- * In place, recv[rank * count] and what follows is the input.
+ * In place, the input is the @count elements from recv[rank * count] on.
  *
- * Blocks as coll_allreduce() does, with the same alignment and errors; EOVERFLOW
- * is about the size of all blocks together.
+ * Context, alignment and errors are those of coll_allreduce(); EOVERFLOW is about the size of
+ * all blocks together.
  */
 int coll_allgather(struct coll_comm *comm, const void *send, void *recv,
 		   size_t count, enum coll_type type);
 
 /**
- * coll_scan - every rank gets the combination of its own and all lower ranks'
+ * coll_scan - combine the elements of each rank with those of all lower ranks
  * @comm: communicator
- * @send: @count elements of this rank, not written; or COLL_IN_PLACE
- * @recv: room for @count elements; must not overlap @send, but may equal it
- * @count: elements (not bytes), the same on every rank; may be 0
- * @type: their type, the same on every rank
+ * @send: @count elements, the input of this rank, not written; or COLL_IN_PLACE
+ * @recv: @count elements, the result; must not overlap @send, but may equal it
+ * @count: number of elements (not bytes), the same on every rank; may be 0
+ * @type: type of the elements, the same on every rank
  * @op: on rank r, recv[i] = send_0[i] op send_1[i] op ... op send_r[i], the operands in
- *	this order, taken from the left where coll_init() was asked to be
- *	reproducible; not COLL_AVG (EINVAL)
+ *	this order, combined from the left with COLL_CONFIG_REPRODUCIBLE; not COLL_AVG
+ *	(EINVAL)
  *
- * Inclusive: rank 0 gets its own input.  Blocks as coll_allreduce() does, with
- * the same alignment and errors.  A low rank may return before the higher ones have
- * their result, but not before they have called.
+ * The scan is inclusive: rank 0 gets its own input.  Context, alignment and errors are those
+ * of coll_allreduce().  A low rank may return before the higher ones have their result, but
+ * not before they have called.
  */
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,
 	      size_t count, enum coll_type type, enum coll_op op);
 
 /**
- * coll_exscan - every rank gets the combination of all lower ranks' elements
+ * coll_exscan - combine the elements of all lower ranks
  * @comm: communicator
- * @send: @count elements of this rank, not written; or COLL_IN_PLACE
- * @recv: room for @count elements; must not overlap @send, but may equal it; that
- *	of rank 0 is left as it is
- * @count: elements (not bytes), the same on every rank; may be 0
- * @type: their type, the same on every rank
+ * @send: @count elements, the input of this rank, not written; or COLL_IN_PLACE
+ * @recv: @count elements, the result; must not overlap @send, but may equal it; not
+ *	written on rank 0
+ * @count: number of elements (not bytes), the same on every rank; may be 0
+ * @type: type of the elements, the same on every rank
  * @op: as in coll_scan()
  *
- * Exclusive: rank 1 gets the input of rank 0.  All else is as in coll_scan().
+ * The scan is exclusive: rank 1 gets the input of rank 0.  Otherwise as coll_scan().
  */
 int coll_exscan(struct coll_comm *comm, const void *send, void *recv,
 		size_t count, enum coll_type type, enum coll_op op);
 
 /**
- * coll_reduce - combine every rank's elements; one rank gets the result
+ * coll_reduce - combine the elements of all ranks; the root gets the result
  * @comm: communicator
- * @send: @count elements of this rank, not written; at the root also
+ * @send: @count elements, the input of this rank, not written; at the root also
  *	COLL_IN_PLACE
- * @recv: at the root, room for @count elements; ignored elsewhere
- * @count: elements, the same on every rank
- * @type: their type, the same on every rank
- * @op: as of coll_allreduce()
- * @root: the rank that gets the result, the same on every rank
+ * @recv: at the root, @count elements, the result; ignored elsewhere
+ * @count: number of elements, the same on every rank
+ * @type: type of the elements, the same on every rank
+ * @op: as in coll_allreduce()
+ * @root: rank of the root, the same on every rank
  *
  * Errors: as coll_allreduce().
  */
@@ -465,14 +463,14 @@ int coll_reduce(struct coll_comm *comm, const void *send, void *recv,
 		size_t count, enum coll_type type, enum coll_op op, int root);
 
 /**
- * coll_reduce_scatter - combine every rank's elements; each gets its block of it
+ * coll_reduce_scatter - combine the elements of all ranks; each rank gets one block
  * @comm: communicator
- * @send: coll_size() blocks of @count elements, not written; or COLL_IN_PLACE:
- *	they are at @recv, the result is put at the beginning, and what follows it
- *	there is undefined
- * @recv: room for @count elements
- * @count: elements of a block, the same on every rank
- * @type: their type, the same on every rank
+ * @send: coll_size() blocks of @count elements, not written; or COLL_IN_PLACE: the blocks
+ *	are at @recv, the result replaces the first, and the contents of the others are
+ *	undefined afterwards
+ * @recv: @count elements, the result
+ * @count: number of elements of one block, the same on every rank
+ * @type: type of the elements, the same on every rank
  * @op: recv[i] on rank r = send_0[r * count + i] op send_1[r * count + i] ...
  *
  * Errors: as coll_reduce().
@@ -481,15 +479,15 @@ int coll_reduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 			size_t count, enum coll_type type, enum coll_op op);
 
 /**
- * coll_gather - one rank gets every rank's elements
+ * coll_gather - collect the elements of all ranks at the root
  * @comm: communicator
- * @send: @count elements of this rank, not written; at the root also
+ * @send: @count elements, the input of this rank, not written; at the root also
  *	COLL_IN_PLACE, or its own block of @recv
- * @recv: at the root, room for coll_size() blocks of @count elements, in the
- *	order of ranks; ignored elsewhere
- * @count: elements of a block, the same on every rank
- * @type: their type, the same on every rank
- * @root: the rank that gets them, the same on every rank
+ * @recv: at the root, coll_size() blocks of @count elements, in the order of ranks;
+ *	ignored elsewhere
+ * @count: number of elements of one block, the same on every rank
+ * @type: type of the elements, the same on every rank
+ * @root: rank of the root, the same on every rank
  *
  * Errors: as coll_allreduce().
  */
@@ -497,15 +495,15 @@ int coll_gather(struct coll_comm *comm, const void *send, void *recv,
 		size_t count, enum coll_type type, int root);
 
 /**
- * coll_scatter - every rank gets its block of one rank's elements
+ * coll_scatter - distribute the blocks of the root, one to each rank
  * @comm: communicator
- * @send: at the root, coll_size() blocks of @count elements, in the order of
- *	ranks, not written; ignored elsewhere
- * @recv: room for @count elements; at the root also COLL_IN_PLACE, or its own
- *	block of @send: that stays where it is
- * @count: elements of a block, the same on every rank
- * @type: their type, the same on every rank
- * @root: the rank that has them, the same on every rank
+ * @send: at the root, coll_size() blocks of @count elements, in the order of ranks, not
+ *	written; ignored elsewhere
+ * @recv: @count elements, the block of this rank; at the root also COLL_IN_PLACE, or its
+ *	own block of @send: the block stays where it is
+ * @count: number of elements of one block, the same on every rank
+ * @type: type of the elements, the same on every rank
+ * @root: rank of the root, the same on every rank
  *
  * Errors: as coll_allreduce().
  */
@@ -513,32 +511,32 @@ int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
 		 size_t count, enum coll_type type, int root);
 
 /**
- * coll_recv_varlen - receive elements of which only the sender knows how many
+ * coll_recv_varlen - receive a number of elements that only the sender knows
  * @comm: communicator
  * @buffer: room for *@count elements
- * @count: in: the room that there is; out, with success or EMSGSIZE: elements that
- *	came.  Of coll_irecv_varlen(): written when a wait or test says that it is done
- * @type: their type, as the sender's
- * @from: rank, not our own
- * @tag: as the sender's, who calls coll_send()
+ * @count: in: capacity of @buffer in elements; out, with success or EMSGSIZE: number of
+ *	elements sent.  coll_irecv_varlen(): written when a wait or test reports completion
+ * @type: type of the elements, equal to the sender's
+ * @from: sending rank, not this one
+ * @tag: as in the sender's call of coll_send()
  *
- * Errors: as coll_recv(), and EMSGSIZE: more came than there was room for.  What
- * fits is stored, the rest is dropped, and the group goes on; the sender succeeds.
+ * Errors: as coll_recv(), and EMSGSIZE: the message is longer than *@count.  The elements
+ * that fit are stored and the rest is dropped.  The sender succeeds and the group goes on.
  */
 int coll_recv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 		     enum coll_type type, int from, long long tag);
 
 /**
- * coll_broadcast_varlen - every rank gets the root's elements, however many
+ * coll_broadcast_varlen - copy the elements of the root, of any number, to every rank
  * @comm: communicator
- * @buffer: as of coll_broadcast()
- * @count: in: at the root, elements; elsewhere, the room that there is; out, with
- *	success or EMSGSIZE: the root's elements; likewise
- * @type: their type, the same on every rank
- * @root: the same on every rank
+ * @buffer: as in coll_broadcast()
+ * @count: in: at the root, number of elements; elsewhere, capacity of @buffer; out, with
+ *	success or EMSGSIZE: number of the root's elements; written as in coll_recv_varlen()
+ * @type: type of the elements, the same on every rank
+ * @root: rank of the root, the same on every rank
  *
- * The root sends all of it to each rank in turn: coll_broadcast() of a count and then
- * of the elements is faster where there are many.
+ * The root sends all elements to one rank after the other.  For many elements,
+ * coll_broadcast() of the number and then of the elements is faster.
  *
  * Errors: as coll_broadcast(), and EMSGSIZE as of coll_recv_varlen(), on this rank only.
  */
@@ -546,17 +544,18 @@ int coll_broadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 			  enum coll_type type, int root);
 
 /**
- * coll_scatter_varlen - every rank gets its block, however long
+ * coll_scatter_varlen - distribute blocks of lengths that only the root knows
  * @comm: communicator
- * @send: at the root, a block of each rank, not written; ignored elsewhere
- * @send_counts: at the root, elements of each of them; ignored elsewhere
- * @send_displs: at the root, where they begin, in elements, or NULL: one follows the
+ * @send: at the root, one block for each rank, not written; ignored elsewhere
+ * @send_counts: at the root, number of elements of each block; ignored elsewhere
+ * @send_displs: at the root, offset of each block in elements, or NULL: blocks follow each
  *	other; ignored elsewhere
- * @recv: room for our block; at the root also COLL_IN_PLACE
- * @count: in: the room that there is, at the root that of its block whatever it says;
- *	out, with success or EMSGSIZE: elements of our block; likewise
- * @type: their type, the same on every rank
- * @root: the same on every rank
+ * @recv: room for the block of this rank; at the root also COLL_IN_PLACE
+ * @count: in: capacity of @recv in elements, at the root taken from @send_counts; out, with
+ *	success or EMSGSIZE: number of elements of the block; written as in
+ *	coll_recv_varlen()
+ * @type: type of the elements, the same on every rank
+ * @root: rank of the root, the same on every rank
  *
  * Errors: as coll_scatterv(), and EMSGSIZE as of coll_recv_varlen(), on this rank only.
  */
@@ -565,14 +564,14 @@ int coll_scatter_varlen(struct coll_comm *comm, const void *send,
 			void *recv, size_t *count, enum coll_type type, int root);
 
 /**
- * coll_alltoall - every rank sends a block to every rank
+ * coll_alltoall - send one block to every rank and receive one from every rank
  * @comm: communicator
- * @send: coll_size() blocks of @count elements, block r for rank r, not written;
- *	or COLL_IN_PLACE
- * @recv: room for as many, block r from rank r; must not overlap @send.  In place,
- *	block r is sent to rank r and replaced by what that one sends
- * @count: elements of a block, the same on every rank
- * @type: their type, the same on every rank
+ * @send: coll_size() blocks of @count elements, block r for rank r, not written; or
+ *	COLL_IN_PLACE
+ * @recv: coll_size() blocks of @count elements, block r from rank r; must not overlap
+ *	@send.  In place, block r is sent to rank r and replaced by the block from rank r
+ * @count: number of elements of one block, the same on every rank
+ * @type: type of the elements, the same on every rank
  *
  * Errors: as coll_allreduce().
  */
@@ -580,7 +579,7 @@ int coll_alltoall(struct coll_comm *comm, const void *send, void *recv,
 		  size_t count, enum coll_type type);
 
 /**
- * coll_barrier - return when every rank has called it
+ * coll_barrier - wait until every rank has called it
  * @comm: communicator
  *
  * Errors: EBADMSG, ECONNRESET, ETIMEDOUT, EPROTO, ENOTCONN, EPERM, ENOMEM.
@@ -590,25 +589,25 @@ int coll_barrier(struct coll_comm *comm);
 struct collective_op;
 
 /**
- * coll_submit - run an operation that is described as the kernel knows it
+ * coll_submit - run an operation that is described by the kernel's struct
  * @comm: communicator
- * @op: the operation, see <linux/collective.h>: with a key, an algorithm, a deadline or
- *	flags of its own, for which the functions above have no argument
+ * @op: operation, see <linux/collective.h>; can have a key, an algorithm, a deadline and
+ *	flags, for which the functions above have no argument
  *
- * Addresses of elements are the caller's to align, and buffers are pinned for the
- * operation unless @op names registered ones.  The communicator's flags
- * (COLL_CONFIG_REPRODUCIBLE, COLL_CONFIG_WIDE) do not reach it: @op has its own.
+ * The caller aligns the addresses of elements.  Buffers are pinned for this operation unless
+ * @op names registered ones.  The flags of the communicator (COLL_CONFIG_REPRODUCIBLE,
+ * COLL_CONFIG_WIDE) are not applied: @op has its own.
  *
  * Errors: those of the ioctl COLLECTIVE_IOC_SUBMIT.
  */
 int coll_submit(struct coll_comm *comm, const struct collective_op *op);
 
 /**
- * struct coll_adjoint - the collective that carries the gradient of another
- * @collective: which
- * @op: of one that reduces; COLL_SUM of the others
- * @divide: not 0: divide the gradient by coll_size() first, or what comes of it
- * @reserved: set to 0; fields to come are taken from it
+ * struct coll_adjoint - collective that carries the gradient of another one
+ * @collective: the collective
+ * @op: its reduction; COLL_SUM if it does not reduce
+ * @divide: 1 if the gradient must be divided by coll_size(), before or after it; else 0
+ * @reserved: set to 0; for later fields
  */
 struct coll_adjoint {
 	enum coll_collective collective;
@@ -618,50 +617,47 @@ struct coll_adjoint {
 };
 
 /**
- * coll_adjoint - look up the collective that carries the gradient of another
- * @collective: the one that was called
- * @op: its reduction; of one that does not reduce any valid one
+ * coll_adjoint - look up the collective that carries the gradient of another one
+ * @collective: collective of the forward pass
+ * @op: its reduction; any valid one if it does not reduce
  * @adjoint: filled in
  *
- * As a map from all ranks' inputs to all ranks' results, the one is the
- * transpose of the other: allgather and reduce_scatter, broadcast and reduce,
- * gather and scatter, send and recv; barrier, allreduce and alltoall are their own.
- * Call it with the same root or peer and the same @count.  Where there was COLL_AVG
- * and the adjoint does not reduce, @divide says so.
+ * As maps from the inputs of all ranks to the results of all ranks, the two are transposes of
+ * each other: allgather and reduce_scatter, broadcast and reduce, gather and scatter, send
+ * and recv.  Barrier, allreduce and alltoall are their own adjoints.  The adjoint is called
+ * with the same root or peer and the same @count.  @divide is set where the forward pass
+ * averages (COLL_AVG) and the adjoint does not reduce.
  *
- * Needs no communicator and no kernel.  Errors: EINVAL (no such collective or
- * reduction); EOPNOTSUPP: there is none, for COLL_MAX and the like are not linear,
- * and scans would have to run from the last rank to the first, which a
- * communicator made by coll_split() with the keys -coll_rank() does.
+ * Needs neither communicator nor kernel.  Errors: EINVAL (no such collective or reduction);
+ * EOPNOTSUPP: there is none.  COLL_MAX and the like are not linear.  Scans would have to run
+ * from the last rank to the first; a communicator made by coll_split() with the key
+ * -coll_rank() does that.
  */
 int coll_adjoint(enum coll_collective collective, enum coll_op op,
 		 struct coll_adjoint *adjoint);
 
 /**
- * struct coll_request - an operation under way
+ * struct coll_request - operation under way
  *
- * What coll_iNAME() begins: the operation of coll_NAME(), with the same arguments,
- * that goes on by itself while the caller does something else.  It returns when the
- * operation has its place in the order of operations, which is that of the calls,
- * blocking or not, and the same on every rank.  The kernel goes on with it, and its
- * deadline passes, whether or not anybody waits.
+ * coll_iNAME() starts the operation of coll_NAME() with the same arguments and returns.  The
+ * operation then has its place in the order of operations, which is that of the calls,
+ * blocking or not, and must be the same on every rank.  The kernel executes it, and its
+ * deadline runs, whether or not a thread waits for it.
  *
- * Until a wait or test has said that it is done, its buffers belong to the operation:
- * what is received must not be looked at, and nothing of them be written, freed or
- * unregistered.  The wait or test that says so, with success or not, ends its handle.  A
- * handle that has ended may still be given to any of these functions, which return ENOENT;
- * it is never used again, so that coll_cancel() needs no agreement with the thread that
- * waits.  One thread at a time may wait for a request (EBUSY); different threads may for
- * different ones.  coll_finalize() cancels those that are under way and ends their handles;
- * no buffer may be used before it returns.
+ * Until a wait or test reports completion, the buffers belong to the operation: the result
+ * must not be read, and no buffer may be written, freed or unregistered.  The wait or test
+ * that reports completion, with success or not, ends the handle.  These functions return
+ * ENOENT for a handle that has ended.  A handle is never used again, so coll_cancel() needs
+ * no synchronization with the thread that waits.  One thread at a time may wait for a request
+ * (EBUSY); different threads may wait for different requests.  coll_finalize() cancels
+ * operations under way and ends their handles; no buffer may be used before it returns.
  *
- * Errors of coll_iNAME(), when nothing has begun and the handle is NULL: those of
- * malformed calls and missing memory as of coll_NAME(), what the group has failed
- * with, and EAGAIN (of coll_NAME(), too): as many operations as the kernel allows (512)
- * are under way or were not waited for, or many have failed and this rank is too far ahead
- * of another one: try again when it has submitted them.  Of messages, and of operations
- * with a key, ENOSPC: 65,536 of them have failed in this group.  All others are told at the
- * end.
+ * Errors of coll_iNAME(), which starts nothing and sets the handle to NULL: those of
+ * coll_NAME() for malformed calls and missing memory, the error of a failed group, and
+ * EAGAIN (also of coll_NAME()): as many operations as the kernel allows (512) are under way
+ * or not waited for, or many have failed and this rank is too far ahead of another one: try
+ * again when that rank has submitted them.  For messages and operations with a key, ENOSPC:
+ * 65,536 of them have failed in this group.  Completion reports all other errors.
  */
 struct coll_request;
 
@@ -712,22 +708,21 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 		 struct coll_request **request);
 
 /**
- * coll_allgatherv - every rank gets every rank's elements, which may be of any number
+ * coll_allgatherv - collect blocks of different lengths on every rank
  * @comm: communicator
- * @send: @send_count elements of this rank, not written; or COLL_IN_PLACE, or this
- *	rank's own block of @recv: they are there
- * @send_count: as many as @recv_counts has for this rank
- * @recv: room for all of them
- * @recv_counts: by rank, elements of its block; the same on every rank
- * @recv_displs: by rank, where in @recv its block begins, in elements; NULL: one
- *	block follows the other.  No element may be in two blocks (EINVAL)
- * @type: their type, the same on every rank
+ * @send: @send_count elements, the input of this rank, not written; or COLL_IN_PLACE, or
+ *	this rank's own block of @recv: the input is there
+ * @send_count: number of elements, equal to this rank's in @recv_counts
+ * @recv: room for the blocks of all ranks
+ * @recv_counts: number of elements of each rank's block; the same on every rank
+ * @recv_displs: offset of each rank's block in @recv, in elements; NULL: blocks follow each
+ *	other.  No element may be in two blocks (EINVAL)
+ * @type: type of the elements, the same on every rank
  *
- * What is between the blocks is not written, but must be memory that could be: see
- * coll_allgatherv(3).  The arrays may be reused when the call returns, also that of the
- * form that does not wait.
+ * Memory between the blocks is not written, but must be writable: see coll_allgatherv(3).
+ * The arrays may be reused when the call returns, also with coll_iallgatherv().
  *
- * Errors: as coll_allgather(); EBADMSG also when counts differ.
+ * Errors: as coll_allgather(); EBADMSG also if counts differ.
  */
 int coll_allgatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		    void *recv, const size_t *recv_counts,
@@ -738,12 +733,12 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
 		     struct coll_request **request);
 
 /**
- * coll_gatherv - one rank gets every rank's elements, which may be of any number
+ * coll_gatherv - collect blocks of different lengths at the root
  *
- * As coll_allgatherv(), but only the @root looks at @recv, @recv_counts and
- * @recv_displs.  If a rank sends another number than the root expects, more or less, then
- * the operation fails with EBADMSG on every rank when all have called it.
- * coll_error_detail() of the two says how they differ, if no other ranks do.
+ * As coll_allgatherv(), but only the @root reads @recv_counts and @recv_displs and writes
+ * @recv.  If a rank sends more or fewer elements than the root expects, the operation fails
+ * with EBADMSG on every rank when all ranks have called.  coll_error_detail() of these two
+ * ranks says how they differ, if no other ranks do.
  */
 int coll_gatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		 void *recv, const size_t *recv_counts,
@@ -754,12 +749,12 @@ int coll_igatherv(struct coll_comm *comm, const void *send, size_t send_count,
 		  struct coll_request **request);
 
 /**
- * coll_scatterv - every rank gets its block, of any length, of one rank's elements
+ * coll_scatterv - distribute blocks of different lengths from the root
  *
- * Only the @root looks at @send, @send_counts and @send_displs (in elements; NULL: one
- * block follows the other).  @recv_count is the count that the root has for this rank.
- * At the root @recv may be COLL_IN_PLACE, or its own block of @send: that stays where
- * it is.  Errors: as coll_gatherv().
+ * Only the @root reads @send, @send_counts and @send_displs (in elements; NULL: blocks follow
+ * each other).  @recv_count equals the root's count for this rank.  At the root @recv may be
+ * COLL_IN_PLACE, or its own block of @send: the block stays where it is.
+ * Errors: as coll_gatherv().
  */
 int coll_scatterv(struct coll_comm *comm, const void *send,
 		  const size_t *send_counts, const size_t *send_displs,
@@ -770,13 +765,13 @@ int coll_iscatterv(struct coll_comm *comm, const void *send,
 		   struct coll_request **request);
 
 /**
- * coll_alltoallv - every rank sends a block of any length to every rank
+ * coll_alltoallv - send a block of any length to every rank and receive one from every rank
  *
- * @send_counts and @send_displs say which elements of @send go to each rank,
- * @recv_counts and @recv_displs where in @recv the elements of each go; displacements
- * are in elements, NULL: one block follows the other.  With COLL_IN_PLACE for @send, the
- * block of @recv for a rank is sent to it and replaced by one as long that it sends;
- * @send_counts and @send_displs are not looked at.
+ * @send_counts and @send_displs describe the block of @send for each rank, @recv_counts and
+ * @recv_displs the block of @recv from each rank.  Displacements are in elements; NULL: blocks
+ * follow each other.  With COLL_IN_PLACE for @send, the block of @recv for a rank is sent to
+ * it and replaced by the block from it, which has the same length; @send_counts and
+ * @send_displs are ignored.
  * Errors: as coll_gatherv().
  */
 int coll_alltoallv(struct coll_comm *comm, const void *send,
@@ -790,11 +785,11 @@ int coll_ialltoallv(struct coll_comm *comm, const void *send,
 		    struct coll_request **request);
 
 /**
- * coll_reduce_scatterv - as coll_reduce_scatter(), of blocks of any lengths
+ * coll_reduce_scatterv - coll_reduce_scatter() with blocks of different lengths
  *
- * @recv_counts has the elements of each rank's block, the same on every rank;
- * @send_displs says where in @send these blocks are (NULL: one follows the other).
- * With COLL_IN_PLACE they are in @recv, and the result is put at its beginning.
+ * @recv_counts has the number of elements of each rank's block, the same on every rank.
+ * @send_displs has the offsets of the blocks in @send (NULL: blocks follow each other).  With
+ * COLL_IN_PLACE the blocks are in @recv, and the result replaces its beginning.
  */
 int coll_reduce_scatterv(struct coll_comm *comm, const void *send,
 			 const size_t *send_displs, void *recv,
@@ -806,16 +801,16 @@ int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
 			  enum coll_op op, struct coll_request **request);
 
 /**
- * struct coll_view - where the blocks of a buffer are, in elements
- * @rows: pieces of equal length that a block consists of; 0 or 1: one
- * @stride: from the beginning of a row to that of the next
- * @distance: from the beginning of a block to that of the next; 0 of a buffer that has
- *	one block
- * @size: sizeof(struct coll_view); or 0: that of version 0.1, which ends here
+ * struct coll_view - layout of the blocks in a buffer; unit: elements
+ * @rows: number of rows of equal length that form a block; 0 or 1: one
+ * @stride: distance from the beginning of a row to that of the next
+ * @distance: distance from the beginning of a block to that of the next; 0 for a buffer
+ *	with one block
+ * @size: sizeof(struct coll_view); 0: that of version 0.1, which ends here
  *
- * A view of NULL: one block follows the other.  The struct may grow at its end; what a
- * caller's does not have yet is as if it were 0, and what the library does not know must be 0
- * (E2BIG).  A @size below that of version 0.1 is EINVAL.
+ * A NULL view means that blocks follow each other.  The struct may grow at its end: fields
+ * behind @size count as 0, and bytes that the library does not know must be 0 (E2BIG).  A
+ * @size below that of version 0.1 is EINVAL.
  */
 struct coll_view {
 	size_t rows;
@@ -825,11 +820,11 @@ struct coll_view {
 };
 
 /**
- * coll_allgather_view - as coll_allgather(), with blocks that lie apart
+ * coll_allgather_view - coll_allgather() with a layout for each buffer
  *
- * @send_view is that of the one block at @send, @recv_view that of the blocks of all
- * ranks at @recv, of which no two may share an element (EINVAL).  COLL_IN_PLACE: this
- * rank's block is where @recv_view has it.  Ranks need not use the same views.
+ * @send_view describes the one block at @send, @recv_view the blocks of all ranks at @recv, of
+ * which no two may share an element (EINVAL).  COLL_IN_PLACE: the block of this rank is where
+ * @recv_view places it.  Ranks need not use the same views.
  */
 int coll_allgather_view(struct coll_comm *comm, const void *send,
 			const struct coll_view *send_view, void *recv,
@@ -840,7 +835,12 @@ int coll_iallgather_view(struct coll_comm *comm, const void *send,
 			 const struct coll_view *recv_view, size_t count,
 			 enum coll_type type, struct coll_request **request);
 
-/** coll_reduce_scatter_view - likewise; COLL_IN_PLACE is EOPNOTSUPP */
+/**
+ * coll_reduce_scatter_view - coll_reduce_scatter() with a layout for each buffer
+ *
+ * @send_view describes the blocks of all ranks at @send, @recv_view the one block at @recv.
+ * COLL_IN_PLACE is EOPNOTSUPP.
+ */
 int coll_reduce_scatter_view(struct coll_comm *comm, const void *send,
 			     const struct coll_view *send_view, void *recv,
 			     const struct coll_view *recv_view, size_t count,
@@ -852,8 +852,10 @@ int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
 			      struct coll_request **request);
 
 /**
- * coll_alltoall_view - likewise; COLL_IN_PLACE: what goes to a rank is in @recv, where
- * @recv_view has what comes from it, and @send_view is not looked at
+ * coll_alltoall_view - coll_alltoall() with a layout for each buffer
+ *
+ * With COLL_IN_PLACE the block for a rank is where @recv_view places the block from that
+ * rank, and @send_view is ignored.
  */
 int coll_alltoall_view(struct coll_comm *comm, const void *send,
 		       const struct coll_view *send_view, void *recv,
@@ -864,21 +866,21 @@ int coll_ialltoall_view(struct coll_comm *comm, const void *send,
 			const struct coll_view *recv_view, size_t count,
 			enum coll_type type, struct coll_request **request);
 
-/* Most axes of an array that coll_alltoall_axis() takes. */
+/* Maximum number of axes of an array in coll_alltoall_axis(). */
 #define COLL_DIMS_MAX	32
 
 /**
- * coll_allgather_axis - join the ranks' arrays along an axis
+ * coll_allgather_axis - concatenate the arrays of all ranks along an axis
  * @comm: communicator
- * @send: this rank's array, row-major (the last index runs fastest); or COLL_IN_PLACE:
+ * @send: array of this rank, row-major (the last index varies fastest); or COLL_IN_PLACE:
  *	it is in its place in @recv
- * @recv: the array of all, coll_size() times as long along @axis, in the order of ranks
- * @shape: lengths of this rank's array, the same on every rank
- * @ndims: how many
- * @axis: 0 .. @ndims - 1
- * @type: of its elements
+ * @recv: concatenated array, coll_size() times as long along @axis, in the order of ranks
+ * @shape: lengths of the array of one rank, the same on every rank
+ * @ndims: number of lengths
+ * @axis: axis along which the arrays are concatenated, 0 .. @ndims - 1
+ * @type: type of the elements
  *
- * A 2x3 of each of 2 ranks along axis 1 gives a 2x6.  Errors: as coll_allgather().
+ * Two ranks with 2x3 arrays each get a 2x6 array along axis 1.  Errors: as coll_allgather().
  */
 int coll_allgather_axis(struct coll_comm *comm, const void *send, void *recv,
 			const size_t *shape, int ndims, int axis,
@@ -888,10 +890,10 @@ int coll_iallgather_axis(struct coll_comm *comm, const void *send, void *recv,
 			 enum coll_type type, struct coll_request **request);
 
 /**
- * coll_reduce_scatter_axis - combine the ranks' arrays; each gets its part along an axis
+ * coll_reduce_scatter_axis - combine the arrays of all ranks; each gets a part along an axis
  *
- * The reverse of coll_allgather_axis(): @shape is that of the part at @recv; the array
- * at @send is coll_size() times as long along @axis.  COLL_IN_PLACE is EOPNOTSUPP.
+ * The reverse of coll_allgather_axis(): @shape is that of the part at @recv; the array at
+ * @send is coll_size() times as long along @axis.  COLL_IN_PLACE is EOPNOTSUPP.
  */
 int coll_reduce_scatter_axis(struct coll_comm *comm, const void *send,
 			     void *recv, const size_t *shape, int ndims,
@@ -902,12 +904,12 @@ int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
 			      struct coll_request **request);
 
 /**
- * coll_alltoall_axis - split every rank's array along an axis, join the parts along
- * another
+ * coll_alltoall_axis - split the array of every rank along one axis and concatenate the parts
+ *	along another one
  *
- * @shape is that of the array at @send; its length along @split is a multiple of
- * coll_size() (else EINVAL).  Part r goes to rank r, which joins the parts of all ranks,
- * in their order, along @concat.  COLL_IN_PLACE needs the two to be the same (EINVAL).
+ * @shape is that of the array at @send; its length along @split must be a multiple of
+ * coll_size() (EINVAL).  Part r goes to rank r, which concatenates the parts of all ranks, in
+ * the order of ranks, along @concat.  COLL_IN_PLACE needs equal axes (EINVAL).
  */
 int coll_alltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 		       const size_t *shape, int ndims, int split, int concat,
@@ -917,25 +919,27 @@ int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 			enum coll_type type, struct coll_request **request);
 
 /**
- * coll_wait - wait until an operation is done
- * @request: its handle, which ends; or NULL (nothing happens)
+ * coll_wait - wait until an operation is complete
+ * @request: handle, which ends; or NULL (nothing happens)
  *
- * Sleeps as coll_allreduce() does.  Returns how the operation ended: the errors of
- * the blocking call.  EBUSY (another thread waits for it) and EPERM (this is a child of the
- * process) leave the handle as it is; ENOENT: it has ended before.
+ * Context: sleeps as coll_allreduce() does.
+ * Return: the result of the operation, with the errors of the blocking call.  EBUSY (another
+ * thread waits for it) and EPERM (this is a child of the process) leave the handle as it is.
+ * ENOENT: the handle has ended before.
  */
 int coll_wait(struct coll_request *request);
 
 /**
- * coll_start - begin a persistent operation
- * @request: what coll_NAME_init() has made
+ * coll_start - start a persistent operation
+ * @request: handle from coll_NAME_init()
  *
- * coll_NAME_init() has the arguments of coll_NAME() and begins nothing: it checks them
- * and registers what of the buffers is not, so that they stay pinned; what the caller takes
- * back with coll_unregister() later is registered anew when it is started.  coll_start()
- * begins the operation, as coll_iNAME() does: it is the order of coll_start(), not of
- * coll_NAME_init(), that has to be the same on every rank.  When a wait or test has said
- * that it is done it may be begun again; the handle stays until coll_request_free().
+ * coll_NAME_init() has the arguments of coll_NAME().  It checks them and registers the buffers
+ * that are not registered yet, so that they stay pinned, but starts nothing.  A buffer that
+ * coll_unregister() releases later is registered again by the next start.
+ *
+ * coll_start() starts the operation as coll_iNAME() does.  The order of coll_start(), not that
+ * of coll_NAME_init(), must be the same on every rank.  After a wait or test has reported
+ * completion the operation may be started again.  The handle stays until coll_request_free().
  *
  * Errors: those of coll_iNAME(); EBUSY: it is under way; EINVAL: it is not persistent;
  * ENOENT: it was freed.  Of coll_NAME_init() also those of coll_register().
@@ -944,7 +948,7 @@ int coll_start(struct coll_request *request);
 
 /**
  * coll_request_free - free the handle of a persistent operation
- * @request: one that is not under way (EBUSY), or NULL
+ * @request: handle of an operation that is not under way (EBUSY), or NULL
  *
  * Errors: EBUSY, EINVAL (it is not persistent: a wait frees it), ENOENT (it was freed),
  * EPERM.
@@ -992,96 +996,99 @@ int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
 		     struct coll_request **request);
 
 /**
- * coll_cancel - fail an operation that is under way, on every rank
- * @request: its handle; still to be waited for
+ * coll_cancel - cancel an operation under way, on every rank
+ * @request: its handle, which must still be waited for
  *
- * It ends with ECANCELED on every rank, and coll_error_detail() names this one there; or,
- * when it was too late, with success.  The communicator lives on.  May be called while
- * another thread waits for it, and at any time after: then it is ENOENT.  Errors: ENOENT (it
- * is over, or not begun), EALREADY (it fails already), EPERM.
+ * The operation ends with ECANCELED on every rank, and coll_error_detail() names this rank
+ * there; or with success, if it was complete before.  The group does not fail.  May be called
+ * while another thread waits for the operation, and at any time after.  Errors: ENOENT (the
+ * operation is complete, or not started), EALREADY (it is failing already), EPERM.
  */
 int coll_cancel(struct coll_request *request);
 
 /**
- * coll_req_fd - what to poll() for the end of operations
- * @request: the handle of one under way
+ * coll_req_fd - file descriptor for poll() that tells of completion
+ * @request: handle of an operation under way
  *
- * Return: a file descriptor, the same for all of a communicator and not the caller's
- * to close or read; or -EINVAL (NULL), -ENOENT (it has ended), -EPERM (this is a child of the
- * process).  What poll() says of it:
+ * The descriptor is the same for all requests of a communicator.  The caller must neither
+ * close nor read it.  Events of poll():
  *
- *	POLLIN	an operation is over that no thread has waited for: coll_test() says which
+ *	POLLIN	an operation is complete that no thread has waited for; coll_test()
+ *		tells which
  *	POLLERR	the group has failed (coll_comm_failed()).  All operations end, each with
- *		POLLIN beside it, and POLLERR stays: when none is left to wait for, the
- *		descriptor is to be taken out of the set
- *	POLLOUT	the group is up, which is no news: it is not to be asked for
- *	POLLHUP	the group was left
+ *		POLLIN beside it, and POLLERR stays: remove the descriptor from the set
+ *		when no operation is left to wait for
+ *	POLLOUT	the group is connected, which is always so: do not ask for it
+ *	POLLHUP	this rank has left the group
+ *
+ * Return: the descriptor, or -EINVAL (NULL), -ENOENT (the handle has ended), -EPERM (this is
+ * a child of the process).
  */
 int coll_req_fd(const struct coll_request *request);
 
 /**
- * coll_test - is an operation done?
- * @request: its handle, which ends if so; or NULL, which is done
- * @done: set to 1 or 0; of a handle that has ended before, 1
+ * coll_test - test whether an operation is complete
+ * @request: handle, which ends if the operation is complete; NULL counts as complete
+ * @done: set to 1 or 0; to 1 for a handle that has ended before
  *
- * Does not wait.  Returns 0 while it is under way, and as coll_wait() otherwise.
+ * Context: does not wait.
+ * Return: 0 while the operation is under way, otherwise as coll_wait().
  */
 int coll_test(struct coll_request *request, int *done);
 
 /**
- * coll_wait_any - wait until one of several operations is done
- * @requests: their handles, of one communicator, of which those that are NULL are
- *	skipped; that of the one that is done ends and is set to NULL.  A persistent
- *	one stays, and is skipped until coll_start()
- * @count: how many
- * @index: set to which one is done; -1: none
- * @timeout_ms: how long to wait; 0: only look; -1: as long as it takes
+ * coll_wait_any - wait until one of several operations is complete
+ * @requests: handles of one communicator; NULL is skipped.  The handle of the complete
+ *	operation ends and is set to NULL.  A persistent handle stays, and is skipped
+ *	until coll_start()
+ * @count: number of handles
+ * @index: set to the index of the complete operation; -1: none
+ * @timeout_ms: time limit in ms; 0: only test; -1: none
  *
- * Sleeps, in the kernel, for all of them at once.  Returns how that operation ended;
- * and with @index -1, 0 when all handles are skipped, EINPROGRESS when the time is over,
- * EINVAL (different communicators, or more than can be under way), EBUSY (another thread
- * waits for one of them), ENOENT (one has ended before), EPERM, ENOMEM.
+ * Context: sleeps, in the kernel, for all of them at once.
+ * Return: the result of that operation.  With @index -1: 0 if all handles are skipped,
+ * EINPROGRESS after the time limit, EINVAL (different communicators, or more than can be under
+ * way), EBUSY (another thread waits for one of them), ENOENT (one has ended before), EPERM,
+ * ENOMEM.
  */
 int coll_wait_any(struct coll_request **requests, int count, int *index,
 		  int timeout_ms);
 
 /**
- * coll_wait_all - wait until several operations are done
- * @requests: their handles, which end and are set to NULL, but persistent ones; those that are
- *	NULL, or persistent and not started, are skipped
- * @count: how many
+ * coll_wait_all - wait until several operations are complete
+ * @requests: handles, which end and are set to NULL unless they are persistent; NULL and
+ *	persistent operations that are not started are skipped
+ * @count: number of handles
  *
- * Returns 0 when all ended well, and otherwise how the first in @requests ended that
- * did not, when all are done.
+ * Return, when all are complete: 0, or the error of the first in @requests that failed.
  */
 int coll_wait_all(struct coll_request **requests, int count);
 
-/** coll_type_size - bytes of an element; 0 for an unknown type */
+/** coll_type_size - size of an element in bytes; 0 for an unknown type */
 size_t coll_type_size(enum coll_type type);
 
 /**
- * coll_mem_alloc - memory that operations use fastest
+ * coll_mem_alloc - allocate the memory that operations use fastest
  * @comm: communicator
- * @size: bytes, not 0
+ * @size: size in bytes, not 0
  *
- * Aligned to huge pages (from 2 MiB; to pages below that), zeroed, present, and
- * registered with the kernel where RLIMIT_MEMLOCK allows; where it does not,
- * the memory works all the same, at the price of pinning it in each operation.
- * coll_mem_registered() tells which.  After fork() it is the parent's: the child may find
- * a copy of it, or nothing mapped there.
+ * The memory is zeroed, present, and aligned to huge pages if @size is 2 MiB or more, to pages
+ * otherwise.  It is registered with the kernel if RLIMIT_MEMLOCK allows.  If not, it works
+ * as well, but each operation pins it; coll_mem_registered() tells.  After fork() it belongs
+ * to the parent: the child has a copy of it or no mapping.
  *
  * Return: the address, or NULL with errno ENOMEM, EINVAL or EPERM.
  */
 void *coll_mem_alloc(struct coll_comm *comm, size_t size);
 
-/** coll_mem_free - free what coll_mem_alloc() gave; NULL is ignored */
+/** coll_mem_free - free memory from coll_mem_alloc(); NULL is ignored */
 void coll_mem_free(struct coll_comm *comm, void *addr);
 
 /**
  * coll_mem_registered - is all of this memory registered with the kernel?
  * @comm: communicator
- * @addr: where it begins
- * @size: bytes
+ * @addr: beginning of the memory
+ * @size: size in bytes
  *
  * Return: 1 or 0.
  */
@@ -1090,12 +1097,12 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size);
 /**
  * coll_register - pin the caller's own memory for many operations
  * @comm: communicator
- * @addr: where it begins
- * @size: bytes, not 0
+ * @addr: beginning of the memory
+ * @size: size in bytes, not 0
  * @flags: COLL_REGISTER_*
  *
- * Operations whose buffers lie inside find it by themselves.  The memory is not written but
- * by operations, and not at all with COLL_REGISTER_READ_ONLY.  It must stay mapped until
+ * Operations find registered memory by the addresses of their buffers.  Only operations write
+ * to it, and with COLL_REGISTER_READ_ONLY not even these.  It must stay mapped until
  * coll_unregister().  Errors: EINVAL, EFAULT, EOVERFLOW, EDQUOT (RLIMIT_MEMLOCK), EMFILE,
  * EEXIST (@addr is registered), ENOMEM, EPERM; coll_error_detail() tells more.
  */
@@ -1105,15 +1112,15 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 /**
  * coll_unregister - undo coll_register()
  * @comm: communicator
- * @addr: the address that was registered
+ * @addr: address given to coll_register()
  *
- * No operation on this memory may be running.  Persistent operations on it may be begun
- * again afterwards: each then has its own registration.  Errors: ENOENT, EPERM.
+ * No operation on this memory may be under way.  Persistent operations on it may be started
+ * again afterwards; each then registers the memory for itself.  Errors: ENOENT, EPERM.
  */
 int coll_unregister(struct coll_comm *comm, const void *addr);
 
 /**
- * coll_strerror - an error number of this library in words
+ * coll_strerror - describe an error number of this library
  * @err: negative or positive errno, or 0
  *
  * Return: a constant text.  Safe in any thread.
@@ -1121,28 +1128,27 @@ int coll_unregister(struct coll_comm *comm, const void *addr);
 const char *coll_strerror(int err);
 
 /**
- * coll_error_detail - why the latest call that failed did
+ * coll_error_detail - describe the latest failure of a communicator
  * @comm: communicator
  *
- * For example "rank 2 died (operation 17)", or, of a call that has not become an
- * operation, "send refused: there is no rank 4: the ranks are 0 to 3".  When another call
- * fails the text is about that; of a group that has failed it says why, again and again.
- * EFAULT is said to be of memory that is not mapped, may not be read or written, or is of a
- * kind that cannot be pinned, and at which address.  After a deadline it names all ranks
- * that had not submitted the operation, and waits for their answers, 50 ms at most.
- * When coll_init() fails there is no communicator: the same kind of text is then in
- * the configuration's @detail.
+ * Examples: "rank 2 died (operation 17)", or, for a call that did not become an operation,
+ * "send refused: there is no rank 4: the ranks are 0 to 3".  The next failing call replaces
+ * the text; after the group has failed it keeps giving the reason of that.  For EFAULT it
+ * says whether the memory is not mapped, must not be read or written, or cannot be pinned,
+ * and at which address.  After a deadline it names all ranks that had not submitted the
+ * operation, and waits for their answers, 50 ms at most.  If coll_init() fails there is no
+ * communicator: @detail of the configuration then has such a text.
  *
- * Return: a text of @comm, empty when nothing failed; overwritten by the next
- * call for @comm in any thread, gone after coll_finalize().
+ * Return: a text that belongs to @comm, empty if nothing failed.  The next call for @comm in
+ * any thread overwrites it; coll_finalize() frees it.
  */
 const char *coll_error_detail(struct coll_comm *comm);
 
 /**
- * coll_error_detail_r - the text of coll_error_detail(), for several threads
+ * coll_error_detail_r - coll_error_detail() into a buffer of the caller, for several threads
  * @comm: communicator
- * @detail: where it is written, cut if it is too long, and always ended by a NUL
- * @size: bytes there; COLL_DETAIL_SIZE is enough
+ * @detail: buffer for the text, which is truncated if too long and always NUL-terminated
+ * @size: size of @detail in bytes; COLL_DETAIL_SIZE is enough
  *
  * Errors: EINVAL (@detail is NULL or @size 0).
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Collective operations as SQEs of the caller's own ring.
+ * Collective operations as SQEs of the caller's own io_uring.
  *
- * The ring has been made with IORING_SETUP_SQE128.  All of coll_prep_NAME() fill an SQE
- * in for the operation of coll_NAME(), with the same arguments; its user_data and flags
- * are 0 and may be set afterwards.  What the completion's res is, 0 or a negative errno,
- * is what coll_NAME() returns.  Until then the buffers are the operation's.
+ * The ring must be set up with IORING_SETUP_SQE128.  coll_prep_NAME() fills in an SQE for the
+ * operation of coll_NAME(), with the same arguments.  The SQE's user_data and flags are 0 and
+ * may be set afterwards.  The completion's res is the return value of coll_NAME(): 0 or a
+ * negative errno.  Until completion the buffers belong to the operation.
  *
- * Operations are in the order in which SQEs are issued, and that must be the same on
- * every rank, together with the calls that need no ring.
+ * The order of operations is the order in which the kernel issues SQEs.  It must be the same
+ * on every rank, together with calls that do not use the ring.
  */
 #ifndef COLLECTIVE_URING_H
 #define COLLECTIVE_URING_H
@@ -22,8 +22,8 @@ extern "C" {
 struct io_uring_sqe;
 
 /*
- * Errors, when nothing has been filled in: those of malformed calls, and EOPNOTSUPP,
- * for a coll_prep_reduce_scatter() in place: its result would have to be moved.
+ * Errors, which leave the SQE as it is: those of malformed calls, and EOPNOTSUPP for
+ * coll_prep_reduce_scatter() in place, because the library would have to move the result.
  */
 int coll_prep_allreduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
 			const void *send, void *recv, size_t count,
@@ -63,39 +63,38 @@ int coll_prep_recv(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		   void *buffer, size_t count, enum coll_type type, int from,
 		   long long tag);
 
-/* Any operation that the kernel has: see coll_submit(). */
+/* Any operation of the kernel: see coll_submit(). */
 int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		     const struct collective_op *op);
 
 /**
- * coll_prep_fixed - take the buffers of an SQE from those registered with the ring
- * @sqe: filled in by one of the above
- * @index: of the one buffer of the ring in which both lie
+ * coll_prep_fixed - let an SQE use buffers that are registered with the ring
+ * @sqe: filled in by a function above
+ * @index: index of the ring's registered buffer in which both buffers lie
  */
 void coll_prep_fixed(struct io_uring_sqe *sqe, unsigned int index);
 
 /**
- * coll_prep_key - name the operation of an SQE by a key
- * @sqe: filled in by one of the above
+ * coll_prep_key - give the operation of an SQE a key
+ * @sqe: filled in by a function above
  * @key: 0 .. 2^40 - 1
  *
- * Operations with the same key belong together, in whatever order ranks begin them;
- * of a message it is the tag.  What has a key that is in use waits for its turn.  After
- * a failure a key should not be used again.
+ * Operations with the same key match, in whatever order the ranks submit them.  The key of a
+ * message is its tag.  If a key is in use, the operation waits until the earlier one is
+ * complete.  After a failure a key should not be used again.
  */
 void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key);
 
 /**
- * coll_prep_cancel - fill an SQE in that cancels an operation
+ * coll_prep_cancel - fill in an SQE that cancels an operation
  * @sqe: the SQE
  * @comm: communicator
- * @user_data: of the SQE that began the operation
+ * @user_data: user_data of the SQE that submitted the operation
  *
- * The operation fails with ECANCELED on every rank, where coll_error_detail() names this
- * one, and the communicator lives on.  The
- * completion's res is 0, or -ENOENT when the operation is over already (or never was),
- * or -EALREADY when it fails already; that of the operation comes apart.
- * IORING_OP_ASYNC_CANCEL does not reach operations.
+ * The operation fails with ECANCELED on every rank, where coll_error_detail() names this one.
+ * The group does not fail.  The res of this SQE's completion is 0; -ENOENT: the operation is
+ * complete or was never submitted; -EALREADY: it is failing already.  The operation has a
+ * completion of its own.  IORING_OP_ASYNC_CANCEL does not reach operations.
  */
 void coll_prep_cancel(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		      unsigned long long user_data);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gloo, over TCP on loopback; C++, as Gloo is.  Starts its ranks itself:
+ * Measures Gloo over TCP on loopback, in C++ like Gloo.  Starts its ranks itself:
  *
  *	gloo_bench RANKS COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu]
  *
- * Its reduce_scatter is of the older interface: in place, and set up for a buffer.
+ * Its reduce_scatter has Gloo's older interface: in place, and prepared for one buffer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static int run_rank(int rank, int nranks, const char *folder, int argc, char **a
 	status = method_main(&peer, argc, argv);
 	barrier();
 	fflush(stdout);
-	/* Others may still read what was sent last: no teardown that races with them. */
+	/* No teardown: it would race with ranks that still read the last message. */
 	_exit(status);
 }
 

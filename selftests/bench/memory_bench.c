@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What memory alone takes: the traffic that a ring allreduce cannot avoid, by as many
- * processes as there are CPUs (or ranks, if fewer), without any communication.
+ * The time of the memory traffic that a ring allreduce cannot avoid, without communication.
+ * One process a CPU, or a rank if there are fewer ranks, adds and copies.
  *
  *	memory_bench RANKS SIZES ITERS WARMUP [in-place]
  *
- * Each of n ranks adds (n-1)/n of a neighbour's vector to its own, and copies as much:
- * of all ranks 2(n-1) vectors, or 5(n-1) reads and writes; 240 MiB for 4 ranks of 16 MiB.
+ * Each of n ranks adds (n-1)/n of a neighbour's vector to its own, and copies as much.  All
+ * ranks together process 2(n-1) vectors with 5(n-1) reads and writes: 240 MiB for 4 ranks of
+ * 16 MiB.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void add(float *restrict to, const float *restrict a, const float *restri
 		to[i] = a[i] + b[i];
 }
 
-/* What the processes' ranks do in turns; who reads what another writes does not matter. */
+/* Does the work of this process's ranks in turns.  Races between processes do not matter. */
 static void move(float **in, float **out, int nranks, int first, int stride, size_t count)
 {
 	size_t block = count / nranks;

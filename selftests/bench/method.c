@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a line is measured; the same as in collective-bench.
+ * Measures the lines of a peer in the same way as collective-bench.
  *
- * Each repetition: the input is written and the place for the result overwritten, all
- * ranks meet at a barrier, the call is timed on every rank, they meet again, the whole
- * result is compared.  The time of a repetition is that of its slowest rank.
+ * A repetition writes the input, overwrites the place of the result, passes a barrier, times
+ * the call on every rank, passes a second barrier and compares the whole result.  The time of
+ * a repetition is that of its slowest rank.
  *
- * Then the call is repeated for half a second, one after the other and of zeros, for the
- * CPU time that the whole host takes for it.
+ * For the CPU time of the whole host, the call is then repeated for half a second, without a
+ * pause and with an input of zeros.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,14 +20,14 @@
 #include "method.h"
 #include "times.h"
 
-#define PERIOD		4093	/* elements, then the values come again */
+#define PERIOD		4093	/* elements after which the values repeat */
 #define HUGE_PAGE	((size_t)2 << 20)
 
 static const char * const names[] = {
 	"allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "barrier",
 };
 
-/* Without huge pages our own buffers are of the device: see coll_mem_alloc(3). */
+/* Memory of the device, which coll_mem_alloc() also uses if there are no huge pages. */
 static char *device_memory(size_t length)
 {
 	char *at = MAP_FAILED;
@@ -68,13 +68,13 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Element @i of what @from has for @to: an integer, so that sums are exact. */
+/* Element @i of the block of rank @from for rank @to: an integer, so that sums are exact. */
 static float value(uint64_t round, int from, int to, size_t i)
 {
 	return (int)(mix(mix(mix(round + 1) + from + ((uint64_t)to << 32)) + i) % 1023) - 511;
 }
 
-/* One period of values, or of their sum over the @n ranks from @from on. */
+/* One period of the sum over @n ranks, the first of which is @from; 1: of its values. */
 static void period(float *one, size_t count, uint64_t round, int from, int n, int to)
 {
 	size_t i;
@@ -115,7 +115,7 @@ static double compare(const float *at, size_t count, uint64_t round, int from, i
 	return wrong;
 }
 
-/* This round's input, and nothing of it where the result goes. */
+/* Writes this round's input, and other values to the place of the result. */
 static void write_input(const struct peer *peer, const struct trial *trial, uint64_t round)
 {
 	int to;
@@ -139,7 +139,7 @@ static void write_input(const struct peer *peer, const struct trial *trial, uint
 	}
 }
 
-/* Elements of the result that are wrong. */
+/* Counts the wrong elements of the result. */
 static double check_result(const struct peer *peer, const struct trial *trial, uint64_t round)
 {
 	const float *out = peer->result ? peer->result(trial) : trial->out;
@@ -191,7 +191,7 @@ static double cpu_pass(const struct peer *peer, const struct trial *trial, doubl
 	return peer->rank ? 0 : (cpu_time_us() - begin) / n;
 }
 
-/* How many were wrong in the whole group: a maximum that each rank has its own place in. */
+/* Adds the wrong elements of all ranks: a maximum of values with a place for each rank. */
 static double total(const struct peer *peer, double mine)
 {
 	double each[peer->nranks], sum = 0;
@@ -205,7 +205,10 @@ static double total(const struct peer *peer, double mine)
 	return sum;
 }
 
-/* From repetition @from to before @to; those below 0 are not timed. How many were wrong. */
+/*
+ * Runs the repetitions from @from up to, not including, @to.  Negative ones are not timed.
+ * Return: the number of wrong elements.
+ */
 static double repeat(const struct peer *peer, const struct trial *trial, int from, int to,
 		     double *times)
 {
@@ -220,7 +223,7 @@ static double repeat(const struct peer *peer, const struct trial *trial, int fro
 		peer->run(trial);
 		if (i >= 0)
 			times[i] = bench_now_us() - begin;
-		/* Comparing takes a CPU that another rank's call may need. */
+		/* The comparison must not take a CPU that another rank's call needs. */
 		peer->barrier();
 		wrong += check_result(peer, trial, round);
 	}
@@ -241,7 +244,10 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 		wrong += repeat(peer, trial, -1, 0, NULL);
 		us = bench_now_us() - begin;
 	}
-	/* The same on all ranks; the first repetitions may have had to connect. */
+	/*
+	 * All ranks stretch by the same factor.  The last untimed repetition determines it, as
+	 * the first ones may include connecting.
+	 */
 	peer->maximum(&us, 1);
 	iters *= times_stretch(ms, us, iters);
 	wrong += repeat(peer, trial, -warmup * (times_stretch(ms, us, warmup) - 1), 0, NULL);
@@ -252,7 +258,7 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 	peer->maximum(times, iters);
 	wrong = total(peer, wrong);
 	times_sort(times, iters);
-	/* Everybody's are the same, and so are the repetitions. */
+	/* The times are the same on all ranks, so all ranks repeat equally often. */
 	cpu_us = peer->cpu ? cpu_pass(peer, trial, times_median(times, iters)) : 0;
 	if (!peer->rank)
 		method_line(names[trial->collective], peer->nranks, trial->size, times, iters,
@@ -261,7 +267,7 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 	return wrong;
 }
 
-/* A rank that hangs, or that its launcher has left behind, ends by itself. */
+/* Ends a rank that hangs, or that its launcher has left behind. */
 static void limit_life(void)
 {
 	const char *seconds = getenv("BENCH_LIMIT");
@@ -299,7 +305,7 @@ int method_main(struct peer *peer, int argc, char **argv)
 
 		max = size > max ? size : max;
 	}
-	/* What is in place in collective-bench, too. */
+	/* As in collective-bench. */
 	in_place &= trial.collective != ALLTOALL;
 	in_place |= trial.collective == BROADCAST;
 	trial.in = method_memory(max, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The method of collective-bench, for its peers: what is measured, and how, is in
- * method.c; a peer says how its collectives are called.
+ * The method of collective-bench, for its peers.  method.c measures; a peer provides the
+ * calls of its collectives.
  */
 #ifndef METHOD_H
 #define METHOD_H
@@ -17,11 +17,11 @@ enum collective { ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALLTOALL, BAR
 
 /**
  * struct trial - one line of the table
- * @collective: of float, summed; the root is 0
- * @size: bytes of the vector, or of all ranks' blocks
- * @count: elements, of one rank's block where there are blocks
- * @in: this rank's input; of broadcast, where its data is or goes
- * @out: where the result goes; @in when it is in place
+ * @collective: collective; of floats, summed, with root 0
+ * @size: size of the vector, or of the blocks of all ranks; bytes
+ * @count: number of elements of the vector, or of one rank's block
+ * @in: this rank's input; the only buffer of a broadcast
+ * @out: place of the result; equal to @in if it is in place
  */
 struct trial {
 	enum collective collective;
@@ -33,14 +33,14 @@ struct trial {
 
 /**
  * struct peer - a library of collectives
- * @rank: this process
- * @nranks: how many there are
- * @prepare: before the first @run of a line, not timed; or NULL
+ * @rank: rank of this process
+ * @nranks: number of ranks
+ * @prepare: called before the first @run of a line, not timed; or NULL
  * @run: the blocking call
- * @barrier: all ranks meet
- * @maximum: over the ranks of each of @n values, on all ranks; NULL: the values stay
- * @result: where the result is, when it is not @out; or NULL
- * @cpu: measure the CPU time, too; method_main() sets it
+ * @barrier: the barrier
+ * @maximum: replaces each of @n values by its maximum over the ranks, on all ranks
+ * @result: returns the place of the result, if that is not @out; or NULL
+ * @cpu: true if the CPU time is measured as well; set by method_main()
  */
 struct peer {
 	int rank;
@@ -54,20 +54,20 @@ struct peer {
 };
 
 /*
- * COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu]; SIZES in bytes, separated by commas.  Rank 0
- * prints a line each: collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us.  Both
- * ITERS and WARMUP are up to 20 times as many, until they take BENCH_MIN_TIME milliseconds (in
- * the environment).
+ * Measures the command line COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu], with SIZES in bytes,
+ * separated by commas.  Rank 0 prints a line a size:
+ * collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us.  ITERS and WARMUP are
+ * multiplied by up to 20 to take BENCH_MIN_TIME milliseconds (in the environment) each.
  *
  * Return: an exit status.
  */
 int method_main(struct peer *peer, int argc, char **argv);
 
-/* The line, of @n times; they are sorted. */
+/* Prints the line of @n sorted times. */
 void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
 		 double wrong, double cpu_us);
 
-/* Memory on huge pages, where there are such, all there; shared with children or not. */
+/* Allocates populated memory, on huge pages if there are any.  @shared: with children. */
 void *method_memory(size_t size, bool shared);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any MPI library, as the launcher sets it up: see systems in run. */
+/* Measures an MPI library; selftests/bench/systems has the settings of its launcher. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	status = method_main(&peer, argc, argv);
 	MPI_Barrier(MPI_COMM_WORLD);
 #ifdef MPICH
-	/* Over TCP, MPI_Finalize() hangs now and then, and all has been said. */
+	/* Over TCP, MPI_Finalize() sometimes hangs.  All lines have been printed. */
 	_exit(status);
 #endif
 	MPI_Finalize();

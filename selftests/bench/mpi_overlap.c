@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What collective-bench --overlap measures, of MPI_Iallreduce: the same computation, the
- * same lines, so that the two can be compared in one machine.
+ * Measures MPI_Iallreduce as collective-bench --overlap measures its collectives: with the
+ * same computation and the same lines.
  *
  *	mpirun -n 2 mpi_overlap MIN MAX FACTOR [device]
  */

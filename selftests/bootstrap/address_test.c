@@ -9,8 +9,8 @@
 
 #include <collective.h>
 
-#include "address.h"
-#include "comm.h"
+#include "bootstrap/address.h"
+#include "comm/comm.h"
 #include "tap.h"
 
 /*

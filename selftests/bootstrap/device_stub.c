@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "device.h"
+#include "bootstrap/address.h"
+#include "comm/config.h"
+#include "comm/device.h"
 #include "device_stub.h"
-#include "setup.h"
 
 int stub_open_error;
 bool stub_without_sockets;
@@ -25,7 +25,7 @@ int coll_device_open(int nranks, struct coll_detail *detail)
 	return fd < 0 ? coll_fail(detail, -errno, "the device: %s", strerrordesc_np(errno)) : fd;
 }
 
-int coll_device_join(int fd, const struct coll_setup *setup,
+int coll_device_join(int fd, const struct coll_settings *settings,
 		     struct sockaddr_storage *addr, struct coll_detail *detail)
 {
 	socklen_t length = coll_address_length(addr);
@@ -33,16 +33,16 @@ int coll_device_join(int fd, const struct coll_setup *setup,
 
 	(void)fd;
 	if (stub_without_sockets) {
-		coll_address_set_port(addr, 1024 + setup->rank);
+		coll_address_set_port(addr, 1024 + settings->rank);
 		return 0;
 	}
 	coll_address_set_port(addr, 0);
 	/* The socket stays open until the process exits. */
 	listener = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (listener < 0 || bind(listener, (struct sockaddr *)addr, length) ||
-	    listen(listener, setup->nranks) ||
+	    listen(listener, settings->nranks) ||
 	    getsockname(listener, (struct sockaddr *)addr, &length))
-		return coll_fail(detail, -errno, "rank %d cannot join: %s", setup->rank,
+		return coll_fail(detail, -errno, "rank %d cannot join: %s", settings->rank,
 				 strerrordesc_np(errno));
 	return 0;
 }

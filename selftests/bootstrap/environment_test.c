@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "secret.h"
-#include "setup.h"
+#include "bootstrap/secret.h"
+#include "comm/config.h"
 #include "tap.h"
 
 #define SECRET	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -110,21 +110,21 @@ static void play(const struct scene *scene)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	struct coll_detail detail = { text, sizeof(text) };
-	struct coll_setup setup;
+	struct coll_settings settings;
 	bool right;
 	int err;
 
 	environment(scene->set);
-	err = coll_setup_fill(&setup, &scene->config, &detail);
+	err = coll_config_read(&settings, &scene->config, &detail);
 	if (scene->nranks)
-		right = !err && setup.rank == scene->rank && setup.nranks == scene->nranks;
+		right = !err && settings.rank == scene->rank && settings.nranks == scene->nranks;
 	else
 		right = err < 0 && says_all(text, scene->says);
 	if (!tap_ok(right, "%s%s", *scene->set ? scene->set : "nothing",
 		    scene->config.rendezvous ? ", configured" : ""))
-		tap_note("%d, rank %d of %d: %s", err, setup.rank, setup.nranks, text);
+		tap_note("%d, rank %d of %d: %s", err, settings.rank, settings.nranks, text);
 	if (!err)
-		coll_secret_put(setup.secret);
+		coll_secret_put(settings.secret);
 }
 
 int main(void)

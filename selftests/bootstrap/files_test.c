@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "deadline.h"
+#include "bootstrap/address.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/rejoin_port.h"
+#include "comm/deadline.h"
 #include "device_stub.h"
-#include "lifeline.h"
-#include "rendezvous.h"
 #include "tap.h"
 
 #define RANKS_MAX	1024
@@ -37,33 +37,33 @@ struct rank {
 	char detail[COLL_DETAIL_SIZE];
 };
 
-static struct coll_setup setup_of(const struct rank *rank)
+static struct coll_settings setup_of(const struct rank *rank)
 {
-	struct coll_setup setup = {
+	struct coll_settings settings = {
 		.rank = rank->rank,
 		.nranks = rank->nranks,
-		.port = rank->port,
-		.host = "127.0.0.1",
+		.root_port = rank->port,
+		.root_host = "127.0.0.1",
 		.deadline = coll_deadline_in(60000),
-		.door = -1,
+		.rejoin_fd = -1,
 	};
 
-	return setup;
+	return settings;
 }
 
 static void *run(void *arg)
 {
 	struct rank *rank = arg;
-	struct coll_setup setup = setup_of(rank);
+	struct coll_settings settings = setup_of(rank);
 	struct coll_detail detail = { rank->detail, sizeof(rank->detail) };
 	struct sockaddr_storage *peers = calloc(rank->nranks, sizeof(*peers));
 	int i;
 
-	rank->err = coll_rendezvous(0, &setup, peers, &detail);
+	rank->err = bootstrap_run(0, &settings, peers, &detail);
 	rank->right = !rank->err;
 	for (i = 0; rank->right && i < rank->nranks; i++)
 		rank->right = coll_address_port(&peers[i]) == 1024U + i;
-	coll_lifeline_close(&setup);
+	coll_rejoin_port_close(&settings);
 	free(peers);
 	return NULL;
 }

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "deadline.h"
-#include "message.h"
+#include "bootstrap/address.h"
+#include "bootstrap/message.h"
+#include "comm/deadline.h"
 #include "session.h"
 #include "tap.h"
 
@@ -75,15 +75,15 @@ static size_t read_to_end(int fd, uint8_t *to, size_t size, unsigned int ms)
 
 static void say_hello(int fd, int rank, int nranks, unsigned int left_ms)
 {
-	struct coll_hello hello = {
+	struct bootstrap_hello hello = {
 		.rank = rank,
 		.nranks = nranks,
 		.left_ms = left_ms,
 		.process = 4711,
 		.attempt = 1,
 	};
-	uint8_t message[COLL_MESSAGE_MAX];
-	size_t size = coll_message_hello(message, &hello);
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
+	size_t size = bootstrap_write_hello(message, &hello);
 
 	if (write(fd, message, size) != (ssize_t)size)
 		perror("hello");
@@ -211,15 +211,15 @@ static void impostor(const char *name, const uint8_t *answer, size_t size)
 
 static void test_impostors(void)
 {
-	uint8_t answer[2 * COLL_MESSAGE_MAX] = { 0 };
+	uint8_t answer[2 * BOOTSTRAP_MESSAGE_MAX] = { 0 };
 	size_t size;
 
-	size = coll_message_fail(answer, -EPERM, "go away");
+	size = bootstrap_write_fail(answer, -EPERM, "go away");
 	impostor("a FAIL without a proof", answer, size);
-	size = coll_message_challenge(answer, answer + 100, answer + 200);
+	size = bootstrap_write_challenge(answer, answer + 100, answer + 200);
 	impostor("a CHALLENGE with a wrong proof", answer, size);
 	impostor("nonsense", (const uint8_t *)"HTTP/1.0 400 Bad Request\r\n\r\n", 28);
-	size = coll_message_wait(answer, &(struct coll_wait) { .id = 7 });
+	size = bootstrap_write_wait(answer, &(struct bootstrap_wait) { .id = 7 });
 	impostor("a WAIT without a proof", answer, size);
 }
 

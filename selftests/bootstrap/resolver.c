@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "deadline.h"
+#include "comm/deadline.h"
 #include "resolver.h"
 
 const char *resolver_answer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sources of the secret, and where copies of it are in memory afterwards. */
+/* Where the secret comes from, and where it is afterwards. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,13 +12,13 @@
 
 #include <collective.h>
 
-#include "comm.h"
-#include "secret.h"
+#include "bootstrap/secret.h"
+#include "comm/comm.h"
 #include "tap.h"
 
 #define DIGITS	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"
 
-/* HMAC combines the key with these bytes; the result reveals the key. */
+/* What HMAC changes the bytes of a key by: the result tells the key. */
 #define HMAC_INNER	0x36
 #define HMAC_OUTER	0x5c
 
@@ -36,7 +36,7 @@ static int start(struct coll_comm **comm, char *text)
 	return coll_init(comm, &config);
 }
 
-/* True if @at has the key, with each byte combined with @mask. */
+/* Each byte of the key changed by @mask. */
 static bool is_masked_key(const uint8_t *at, uint8_t mask)
 {
 	unsigned int i;
@@ -52,7 +52,7 @@ static bool is_key(const uint8_t *at)
 	return is_masked_key(at, 0);
 }
 
-/* One end of a pipe or socket pair with @size bytes; the other end is closed unless @open. */
+/* One end of a pipe or pair that holds @size bytes, its other end closed unless @open. */
 static int channel(bool pair, const void *data, size_t size, bool open)
 {
 	int ends[2];
@@ -87,7 +87,7 @@ static void fd_is(int fd, int err, const char *name)
 	got = start(&comm, text);
 	right = got == err;
 	if (!got)
-		right &= is_key(comm->setup.secret->key) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
+		right &= is_key(comm->settings.secret->key) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
 	if (!tap_ok(right, "%s", name))
 		tap_note("%d %s", got, text);
 	if (!got)
@@ -145,7 +145,7 @@ static bool has_key(int memory, unsigned long from, unsigned long to)
 	return found;
 }
 
-/* Search all mappings of this process for the key, byte by byte. */
+/* Every mapping of this process that holds the key, in bytes. */
 static void search(struct found *found)
 {
 	int memory = open("/proc/self/mem", O_RDONLY);
@@ -171,12 +171,12 @@ static void search(struct found *found)
 }
 
 /* Far down the stack, where search() does not overwrite what is left there. */
-static __attribute__((noinline)) void prove_deep(const struct coll_setup *setup)
+static __attribute__((noinline)) void prove_deep(const struct coll_settings *settings)
 {
 	uint8_t hello[64] = { 0 }, nonce[COLL_NONCE_SIZE] = { 0 }, proof[COLL_PROOF_SIZE];
 	uint8_t room[64 << 10];
 
-	coll_secret_prove(setup, COLL_SIDE_GUEST, hello, sizeof(hello), nonce, proof);
+	coll_secret_prove(settings, COLL_SIDE_CLIENT, hello, sizeof(hello), nonce, proof);
 	/* Keeps @room where it is. */
 	explicit_bzero(room, sizeof(room));
 }
@@ -195,7 +195,7 @@ static void test_memory(void)
 	search(&found);
 	if (!tap_ok(found.pages == 1 && !found.stray, "it is in one place, and in no core dump"))
 		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
-	prove_deep(&comm->setup);
+	prove_deep(&comm->settings);
 	search(&found);
 	if (!tap_ok(found.pages == 1 && !found.stray, "nor does a proof leave a copy"))
 		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
@@ -232,7 +232,7 @@ int main(void)
 	clearenv();
 	signal(SIGPIPE, SIG_IGN);
 	tap_plan(0);
-	/* First, because the other test makes copies of its own. */
+	/* First, since the other has copies of its own. */
 	test_memory();
 	test_fd();
 	return tap_exit();

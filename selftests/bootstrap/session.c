@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm.h"
-#include "deadline.h"
+#include "comm/comm.h"
+#include "comm/deadline.h"
 #include "device_stub.h"
 #include "resolver.h"
 #include "session.h"

@@ -79,7 +79,7 @@ static u64 some_instance(struct hostile_rank *hostile)
 	case 0:
 		return boundary_number(rng);
 	case 1:
-		return coll_instance_is_p2p(rng_below(rng, nranks), rng_below(rng, nranks),
+		return coll_instance_p2p(rng_below(rng, nranks), rng_below(rng, nranks),
 					    rng_below(rng, 4), rng_once_in(rng, 2));
 	case 2:
 		return coll_instance_keyed(rng_below(rng, 1000));

@@ -333,7 +333,7 @@ static int announces_message(struct hostile_fixture *fix, struct hostile_rank *h
 	CHECK_EQ(0, member_start(fix->fd[1], &op, &request));
 	CHECK_EQ(0, raw_peer_send_control(&hostile->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = coll_instance_is_p2p(1, 2, 0, false),
+		.instance = coll_instance_p2p(1, 2, 0, false),
 		.signature = {
 			.collective = COLLECTIVE_SEND,
 			.type = COLLECTIVE_UINT32,

@@ -61,7 +61,7 @@ static void act_abort(struct rig *rig, struct input *in)
 {
 	u64 name = rig_name(rig, in);
 
-	failed_names_add(&rig->failures, name);
+	failed_set_add(&rig->failures, name);
 	coll_engine_abort(&rig->engine, name, -ECANCELED);
 }
 

@@ -313,9 +313,9 @@ static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan
 	u32 key = how >> 1;
 
 	if (plan->collective == COLLECTIVE_SEND)
-		return coll_instance_is_p2p(plan->rank, plan->root, key % RIG_KEYS, keyed);
+		return coll_instance_p2p(plan->rank, plan->root, key % RIG_KEYS, keyed);
 	if (plan->collective == COLLECTIVE_RECV)
-		return coll_instance_is_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
+		return coll_instance_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
 	if (keyed)
 		return coll_instance_keyed(key % RIG_KEYS);
 	/* Not all operations use this lane. */
@@ -344,14 +344,14 @@ void rig_submit(struct rig *rig, struct input *in)
 	if (!operation)
 		return;
 	call.instance = choose_name(rig, in, &call.plan);
-	if (failed_names_have(&rig->failures, call.instance)) {
+	if (failed_set_have(&rig->failures, call.instance)) {
 		operation_free(operation);
 		return;
 	}
 	rig->call = coll_plan_call(&call.plan);
 	rig->submitted++;
-	operation->inst = (struct coll_task){ .args = call };
-	err = coll_engine_submit(&rig->engine, &operation->inst);
+	operation->task = (struct coll_task){ .args = call };
+	err = coll_engine_submit(&rig->engine, &operation->task);
 	if (!err)
 		return;
 	require(err == -EEXIST);

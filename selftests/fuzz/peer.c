@@ -15,7 +15,7 @@ u64 rig_name(const struct rig *rig, struct input *in)
 	const struct coll_engine *engine = &rig->engine;
 	u8 how = input_byte(in);
 	u32 skip = how >> 3;
-	const struct coll_task *inst;
+	const struct coll_task *task;
 
 	switch (how & 7) {
 	case 0:
@@ -25,15 +25,15 @@ u64 rig_name(const struct rig *rig, struct input *in)
 	case 2:
 		return coll_instance_keyed(skip % RIG_KEYS);
 	case 3:
-		return coll_instance_is_p2p(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
-					    skip & 16);
+		return coll_instance_p2p(engine->rank, skip % engine->nranks, skip % RIG_KEYS,
+					 skip & 16);
 	case 4:
-		return coll_instance_is_p2p(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
-					    skip & 16);
+		return coll_instance_p2p(skip % engine->nranks, engine->rank, skip % RIG_KEYS,
+					 skip & 16);
 	}
-	list_for_each_entry(inst, &engine->active, node)
+	list_for_each_entry(task, &engine->active, node)
 		if (!(skip-- % RIG_SLOTS))
-			return inst->args.instance;
+			return task->args.instance;
 	return rig->next;
 }
 
@@ -103,22 +103,22 @@ static bool fitting(const struct rig *rig, const struct peer *peer, struct input
 		    struct coll_data *data)
 {
 	u32 skip = input_below(in, RIG_SLOTS);
-	const struct coll_task *inst;
+	const struct coll_task *task;
 	bool found = false;
 
-	list_for_each_entry(inst, &rig->engine.active, node) {
-		u64 left = inst->rx.in.len - inst->rx_off;
+	list_for_each_entry(task, &rig->engine.active, node) {
+		u64 left = task->rx.in.len - task->rx_off;
 
-		if (inst_received(inst) || inst->rx.from != peer->stream.peer ||
-		    (inst->error && skip & 1))
+		if (task_rx_done(task) || task->rx.from != peer->stream.peer ||
+		    (task->error && skip & 1))
 			continue;
 		*data = (struct coll_data){
-			.flags = inst->args.eager ? COLL_DATA_EAGER : 0,
-			.call = coll_plan_call(&inst->args.plan),
-			.step = inst->rx.tag,
-			.instance = inst->args.instance,
-			.offset = inst->rx_off,
-			.length = inst->rx.signal ? 0 : min_t(u64, left, COLL_DATA_MAX),
+			.flags = task->args.eager ? COLL_DATA_EAGER : 0,
+			.call = coll_plan_call(&task->args.plan),
+			.step = task->rx.tag,
+			.instance = task->args.instance,
+			.offset = task->rx_off,
+			.length = task->rx.signal ? 0 : min_t(u64, left, COLL_DATA_MAX),
 		};
 		found = true;
 		if (!skip--)

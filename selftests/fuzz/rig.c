@@ -41,10 +41,10 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	require(stream->engine == &rig->engine);
 }
 
-static void on_complete(void *ctx, struct coll_task *inst)
+static void on_complete(void *ctx, struct coll_task *task)
 {
 	struct rig *rig = ctx;
-	struct operation *operation = container_of(inst, struct operation, inst);
+	struct operation *operation = container_of(task, struct operation, task);
 
 	rig_asked(rig);
 	rig->completed++;
@@ -52,12 +52,12 @@ static void on_complete(void *ctx, struct coll_task *inst)
 	operation_free(operation);
 }
 
-static void on_mismatch(void *ctx, struct coll_task *inst, u32 rank)
+static void on_mismatch(void *ctx, struct coll_task *task, u32 rank)
 {
 	struct rig *rig = ctx;
 
 	rig_asked(rig);
-	require(!inst->error && rank < rig->engine.nranks);
+	require(!task->error && rank < rig->engine.nranks);
 }
 
 static void on_vector(void *ctx, bool begin)
@@ -72,7 +72,7 @@ static bool on_failed(void *ctx, u64 instance)
 {
 	struct rig *rig = ctx;
 
-	return failed_names_have(&rig->failures, instance);
+	return failed_set_have(&rig->failures, instance);
 }
 
 static const struct coll_engine_ops rig_ops = {
@@ -81,7 +81,7 @@ static const struct coll_engine_ops rig_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.vector		= on_vector,
+	.fpu		= on_vector,
 	.failed		= on_failed,
 };
 
@@ -135,10 +135,10 @@ struct rig *rig_new(struct input *in)
 
 static void stream_check(const struct coll_stream *stream)
 {
-	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_STAGE;
+	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_UNEXP;
 
 	require(stream->unexp_len <= COLL_CREDIT);
-	require(!open || stream->sink.unexp_buf + stream->sink.left <=
+	require(!open || stream->sink.unexp + stream->sink.left <=
 			 stream->unexp_buf + COLL_UNEXP_SIZE);
 	require(stream->grants.count < stream->grants.size);
 	require(stream->rx_consumed <= stream->rx_eager &&
@@ -153,7 +153,7 @@ static void stream_check(const struct coll_stream *stream)
  */
 void rig_check(struct rig *rig)
 {
-	const struct coll_task *inst;
+	const struct coll_task *task;
 	u32 rank, active = 0;
 
 	require(!rig->vector);
@@ -161,7 +161,7 @@ void rig_check(struct rig *rig)
 	for (rank = 0; rank < rig->engine.nranks; rank++)
 		if (rig->peer[rank].up && !rig->peer[rank].refused)
 			stream_check(&rig->peer[rank].stream);
-	list_for_each_entry(inst, &rig->engine.active, node)
+	list_for_each_entry(task, &rig->engine.active, node)
 		active++;
 	require(rig->submitted == rig->completed + active);
 }
@@ -221,6 +221,6 @@ void rig_free(struct rig *rig, bool released)
 		rig_settle(rig);
 	rig_check(rig);
 	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.local_copies));
-	failed_names_free(&rig->failures);
+	failed_set_free(&rig->failures);
 	free(rig);
 }

@@ -20,7 +20,7 @@
 #define COLL_FUZZ_RIG_H
 
 #include "area.h"
-#include "../unit/failed_names.h"
+#include "../unit/failed_set.h"
 #include "input.h"
 #include "core/engine/task.h"
 #include "require.h"
@@ -34,13 +34,13 @@
 
 /**
  * struct operation - one that is in progress
- * @inst: the engine's
+ * @task: the engine's
  * @area: its memory; input and result may be the same one, there may be none
  * @send_len: bytes of the input, if nothing may be written to it
  * @first: where blocks begin that differ, of input and result
  */
 struct operation {
-	struct coll_task inst;
+	struct coll_task task;
 	struct area *area[COLL_AREA_COUNT];
 	u64 send_len;
 	u64 first[2][RIG_RANKS + 1];
@@ -79,7 +79,7 @@ struct peer {
 struct rig {
 	struct coll_engine engine;
 	struct coll_task *hash[RIG_SLOTS];
-	struct failed_names failures;
+	struct failed_set failures;
 	struct peer peer[RIG_RANKS];
 	u64 next;
 	struct input again;

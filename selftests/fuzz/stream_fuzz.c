@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 /* The peers take all they can get. */
 static void answer(struct rig *rig)
 {
-	const struct coll_task *inst, *next;
+	const struct coll_task *task, *next;
 	u32 rank;
 
 	for (rank = 0; rank < rig->engine.nranks; rank++) {
@@ -21,8 +21,8 @@ static void answer(struct rig *rig)
 
 		if (!peer->up || peer->refused)
 			continue;
-		list_for_each_entry_safe(inst, next, &rig->engine.active, node)
-			coll_stream_granted(&peer->stream, inst->args.instance, COLL_GRANT_ALL, 0);
+		list_for_each_entry_safe(task, next, &rig->engine.active, node)
+			coll_stream_granted(&peer->stream, task->args.instance, COLL_GRANT_ALL, 0);
 		while (peer_send(rig, peer, U32_MAX))
 			;
 		require(!coll_stream_consumed(&peer->stream, peer->stream.tx_position));
@@ -39,7 +39,7 @@ static bool receive_header(struct rig *rig, struct peer *peer, struct input *in)
 	struct coll_data data;
 	u64 instance;
 
-	if (stream->rx_open || stream->rx_head_got || in->left < sizeof(head) || in->at[0] & 1)
+	if (stream->rx_open || stream->rx_hdr_len || in->left < sizeof(head) || in->at[0] & 1)
 		return false;
 	memcpy(head, in->at, sizeof(head));
 	instance = rig_name(rig, &name);

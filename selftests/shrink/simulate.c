@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pace.h"
+#include "shrink/pace.h"
 #include "tap.h"
 
 #define RANKS_MAX	5

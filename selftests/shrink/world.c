@@ -224,7 +224,7 @@ unsigned int world_events(struct world *world, struct event *events)
 		if (node->agree.step == COLL_STEP_ACCEPT && world->bounds->direct &&
 		    coll_ranks_none(&node->agree.slow))
 			events[k++] = (struct event){ EVENT_SLOW, i, n };
-		if (node->agree.step == COLL_STEP_TELL)
+		if (node->agree.step == COLL_STEP_ANNOUNCE)
 			events[k++] = (struct event){ EVENT_STOP_TELLING, i, 0 };
 		if (node->calls < world->bounds->calls)
 			events[k++] = (struct event){ EVENT_END, i, 0 };
@@ -399,7 +399,7 @@ void world_apply(struct world *world, const struct event *event)
 		coll_agree_slow(&node->agree, event->b % world->bounds->nranks);
 		break;
 	case EVENT_STOP_TELLING:
-		coll_agree_stop_telling(&node->agree);
+		coll_agree_stop_announcing(&node->agree);
 		break;
 	case EVENT_DIE:
 		node_die(world, event->a);

@@ -8,7 +8,7 @@
 #ifndef COLL_SHRINK_WORLD_H
 #define COLL_SHRINK_WORLD_H
 
-#include "agree.h"
+#include "shrink/agree.h"
 
 #define RANKS_MAX	5
 #define SENT_MAX	240

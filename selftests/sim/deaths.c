@@ -108,8 +108,8 @@ static void story_op(struct story *story, u32 number)
 	op->to = (op->root + 1) % nranks;
 	op->name = story->config.origin.name + number;
 	if (op->collective == COLLECTIVE_SEND)
-		op->name = coll_instance_is_p2p(op->root, op->to, story->config.origin.key + number,
-						false);
+		op->name = coll_instance_p2p(op->root, op->to, story->config.origin.key + number,
+					     false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
 	op->count = FEW_ELEMENTS;

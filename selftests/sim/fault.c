@@ -59,14 +59,14 @@ void member_abort(struct member *member, u64 name)
 	struct sim *sim = member->sim;
 	u32 lane, i;
 
-	ahead_fail(member, name);
+	distance_fail(member, name);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
 		coll_engine_deliver_unexpected(&member->engine[lane]);
 	}
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].name == name)
-			agree_abort(member, i);
+			match_abort(member, i);
 }
 
 /* As in kmod/fail/failure.c. */
@@ -174,7 +174,7 @@ static void cancel(struct member *member)
 	/* What it may not submit yet it cannot have called. */
 	name = sim->ops[number].name;
 	if (coll_instance_is_counted(name) && !member->parts[number].submitted &&
-	    !ahead_may(member, name))
+	    !distance_may(member, name))
 		return;
 	member_abort(member, name);
 	flood(member, name, &cause);
@@ -326,7 +326,7 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 		break;
 	case COLL_CONTROL_PING:
 		if (!sim_timed(member->sim)) {
-			ahead_hear(member, from, control->submitted);
+			distance_receive(member, from, control->submitted);
 			break;
 		}
 		answer.kind = COLL_CONTROL_PONG;
@@ -337,7 +337,7 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 		renew(member, from, control->position);
 		break;
 	case COLL_CONTROL_ANNOUNCE:
-		agree_heard(member, control);
+		match_receive(member, control);
 		break;
 	}
 }

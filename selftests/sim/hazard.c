@@ -28,7 +28,7 @@ static void hazard_check(struct coll_stream *stream, const struct coll_mem *mem,
 	if (!len || memory->window || !memory_lent(memory, off, len, never))
 		return;
 	sim_fail(member->sim, "rank %u from %u: step %llu writes %llu bytes that %s", member->rank,
-		 stream->peer, (unsigned long long)stream->rx_inst->rx_step,
+		 stream->peer, (unsigned long long)stream->rx_task->rx_step,
 		 (unsigned long long)len,
 		 never ? "were sent" : "a peer has not consumed");
 }
@@ -43,11 +43,11 @@ size_t __wrap_coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 	bool never;
 	size_t n;
 
-	if (!stream || sink != &stream->sink || !stream->rx_inst ||
+	if (!stream || sink != &stream->sink || !stream->rx_task ||
 	    (sink->kind != COLL_SINK_COPY && sink->kind != COLL_SINK_REDUCE))
 		return __real_coll_sink(sink, ptr, len);
 
-	never = stream->rx_inst->rx.hazard == COLL_HAZARD_NEVER_SENT ||
+	never = stream->rx_task->rx.hazard == COLL_HAZARD_NEVER_SENT ||
 		member_of(stream->engine)->sim->config.mutation == MUTATION_HAZARD;
 	n = __real_coll_sink(sink, ptr, len);
 	hazard_check(stream, before.dst, before.dst_off, sink->dst_off - before.dst_off, never);

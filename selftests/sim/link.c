@@ -12,7 +12,7 @@
 /* What the two ends have counted before: as much was consumed as was sent. */
 static void endpoint_count(struct coll_stream *stream, const struct origin *origin)
 {
-	stream->turns = origin->position;
+	stream->tx_orders = origin->position;
 	stream->tx_position = origin->position;
 	stream->tx_consumed = origin->position;
 	stream->rx_position = origin->position;
@@ -99,14 +99,14 @@ static void endpoint_pop(struct endpoint *ep)
  * endpoint_opens() - is a frame of an instance open?
  * @member: the rank
  * @lane: the lane
- * @inst: the instance
+ * @task: the instance
  */
-bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *inst)
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *task)
 {
 	u32 peer;
 
 	for (peer = 0; peer < member->sim->config.nranks; peer++)
-		if (member->ep[lane][peer] && member->ep[lane][peer]->stream.tx_inst == inst)
+		if (member->ep[lane][peer] && member->ep[lane][peer]->stream.tx_task == task)
 			return true;
 	return false;
 }
@@ -213,11 +213,11 @@ bool endpoint_send(struct endpoint *ep)
 static void endpoint_bounded(struct endpoint *ep)
 {
 	const struct coll_stream *s = &ep->stream;
-	bool open = s->rx_open && s->sink.kind == COLL_SINK_STAGE;
+	bool open = s->rx_open && s->sink.kind == COLL_SINK_UNEXP;
 	u64 kept = s->unexp_len + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
 
 	if (kept > COLL_CREDIT ||
-	    (open && s->sink.stage + s->sink.left > s->unexp_buf + COLL_UNEXP_SIZE) ||
+	    (open && s->sink.unexp + s->sink.left > s->unexp_buf + COLL_UNEXP_SIZE) ||
 	    s->rx_eager - s->rx_returned > COLL_CREDIT)
 		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)

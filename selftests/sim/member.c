@@ -19,11 +19,11 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 {
-	const struct coll_task *inst = coll_task_find(ctx, control->instance);
+	const struct coll_task *task = coll_task_find(ctx, control->instance);
 	struct coll_control early = *control;
 
-	if (member_of(ctx)->sim->config.mutation == MUTATION_SWAP && inst &&
-	    inst->rx.exchange && control->kind == COLL_CONTROL_GRANT)
+	if (member_of(ctx)->sim->config.mutation == MUTATION_SWAP && task &&
+	    task->rx.exchange && control->kind == COLL_CONTROL_GRANT)
 		early.position = COLL_GRANT_ALL;
 	control_send(member_of(ctx), peer, &early);
 }
@@ -37,9 +37,9 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
-static void on_mismatch(void *ctx, struct coll_task *inst, u32 peer)
+static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
-	const struct sim_part *part = inst->args.user;
+	const struct sim_part *part = task->args.user;
 	u32 greedy = member_of(ctx)->sim->greedy;
 
 	/* All ranks find out by themselves. */
@@ -47,11 +47,11 @@ static void on_mismatch(void *ctx, struct coll_task *inst, u32 peer)
 		return;
 	/* What a rank that cheats believes of others need not fit either. */
 	if (peer == greedy || member_of(ctx)->rank == greedy) {
-		member_of(ctx)->ep[inst->engine->lane][peer]->odd = true;
+		member_of(ctx)->ep[task->engine->lane][peer]->odd = true;
 		return;
 	}
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
-		 member_of(ctx)->rank, (unsigned long long)inst->args.instance, peer);
+		 member_of(ctx)->rank, (unsigned long long)task->args.instance, peer);
 }
 
 static void on_vector(void *ctx, bool begin)
@@ -63,11 +63,11 @@ static void on_vector(void *ctx, bool begin)
 	member->vector = begin;
 }
 
-static void on_complete(void *ctx, struct coll_task *inst)
+static void on_complete(void *ctx, struct coll_task *task)
 {
 	struct member *member = member_of(ctx);
-	struct sim_part *part = inst->args.user;
-	u32 number = part->number, lane = inst->engine->lane;
+	struct sim_part *part = task->args.user;
+	u32 number = part->number, lane = task->engine->lane;
 	int error;
 
 	if (!part->submitted || !part->lanes_left) {
@@ -75,23 +75,23 @@ static void on_complete(void *ctx, struct coll_task *inst)
 			 member->rank, number);
 		return;
 	}
-	part->received = inst->received;
+	part->received = task->received;
 	member->instances[lane]--;
-	if (endpoint_opens(member, lane, inst)) {
+	if (endpoint_opens(member, lane, task)) {
 		sim_fail(member->sim, "rank %u: operation %u completes with a frame open",
 			 member->rank, number);
-		list_add(&inst->node, &member->sim->wrecks);
+		list_add(&task->node, &member->sim->wrecks);
 		return;
 	}
-	error = inst->error;
+	error = task->error;
 	/* The sanitizer sees it if the engine looks at it once more. */
-	free(inst);
+	free(task);
 	member_part_done(member, number, error);
 }
 
 static bool on_failed(void *ctx, u64 instance)
 {
-	return ahead_remembers(member_of(ctx), instance);
+	return distance_remembers(member_of(ctx), instance);
 }
 
 const struct coll_engine_ops member_ops = {
@@ -100,7 +100,7 @@ const struct coll_engine_ops member_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.vector		= on_vector,
+	.fpu		= on_vector,
 	.failed		= on_failed,
 };
 
@@ -122,7 +122,7 @@ void member_init(struct sim *sim, u32 rank)
 		member->parts[i].done = !sim_takes_part(&sim->ops[i], rank);
 	while (member->oldest < sim->config.nops && member->parts[member->oldest].done)
 		member->oldest++;
-	ahead_init(member);
+	distance_init(member);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		struct coll_engine *engine = &member->engine[lane];
 
@@ -154,11 +154,11 @@ void member_free(struct member *member)
 	}
 	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		while (!list_empty(&member->engine[lane].active)) {
-			struct coll_task *inst = list_first_entry(&member->engine[lane].active,
+			struct coll_task *task = list_first_entry(&member->engine[lane].active,
 								  struct coll_task, node);
 
-			list_del(&inst->node);
-			free(inst);
+			list_del(&task->node);
+			free(task);
 		}
 		free(member->hash[lane]);
 	}
@@ -404,7 +404,7 @@ void member_done(struct member *member, u32 number)
 		if (!sim->config.fault)
 			sim_fail(sim, "rank %u: operation %u fails: %d",
 				 member->rank, number, part->error);
-		if (!fault_explained(member) || !agree_explained(sim, number))
+		if (!fault_explained(member) || !match_explained(sim, number))
 			sim_fail(sim, "rank %u: operation %u fails, and nobody is to blame",
 				 member->rank, number);
 		if (part->send && (part_margins(part, part->send) ||
@@ -516,9 +516,9 @@ static void member_submit(struct member *member, u32 number)
 
 	op->submitted++;
 	part->submitted = true;
-	part->aborted = ahead_failed(member, op->name);
+	part->aborted = distance_failed(member, op->name);
 	member->inflight++;
-	ahead_submitted(member, number);
+	distance_submitted(member, number);
 	if (part->aborted &&
 	    (member_refuses(member, number) || rng_once_in(&sim->rng, 2))) {
 		part->error = -ECANCELED;
@@ -533,7 +533,7 @@ static void member_submit(struct member *member, u32 number)
 	plan.in_place = part->in_place && part->send_len && part->recv_len;
 	part->plan = plan;
 	lanes = coll_plan_lanes(&plan);
-	part->lanes_left = lanes + agree_waits(sim, op);
+	part->lanes_left = lanes + match_waits(sim, op);
 
 	for (lane = 0; lane < lanes; lane++) {
 		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
@@ -543,7 +543,7 @@ static void member_submit(struct member *member, u32 number)
 			.digest = coll_plan_implicit_match(&plan) ? op->seed : 0,
 			.user = part,
 		};
-		struct coll_task *inst = malloc(sizeof(*inst));
+		struct coll_task *task = malloc(sizeof(*task));
 		int err;
 
 		call.plan.lane = lane;
@@ -560,14 +560,14 @@ static void member_submit(struct member *member, u32 number)
 		if (++member->instances[on] > sim->config.window)
 			sim_fail(sim, "rank %u: %u instances on a lane", member->rank,
 				 member->instances[on]);
-		*inst = (struct coll_task){ .args = call };
-		err = coll_engine_submit(&member->engine[on], inst);
+		*task = (struct coll_task){ .args = call };
+		err = coll_engine_submit(&member->engine[on], task);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
 				 member->rank, number, err);
 	}
-	if (agree_waits(sim, op))
-		agree_begin(member, number);
+	if (match_waits(sim, op))
+		match_begin(member, number);
 	if (part->aborted)
 		member_abort(member, op->name);
 	sim_wake(sim, &member->copy);
@@ -584,7 +584,7 @@ static bool member_may(const struct member *member, u32 number)
 	if (member->parts[number].submitted || member->parts[number].done)
 		return false;
 	if (coll_instance_is_counted(op->name))
-		return number == member->next_counted && ahead_may(member, op->name);
+		return number == member->next_counted && distance_may(member, op->name);
 	return op->before == OP_NONE || member->parts[op->before].done;
 }
 

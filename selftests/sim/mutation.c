@@ -34,18 +34,18 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_BALANCE]	= "counts that differ are taken for the same",
 };
 
-u64 __real_coll_task_sendable(const struct coll_task *inst);
-u64 __wrap_coll_task_sendable(const struct coll_task *inst);
+u64 __real_coll_task_sendable(const struct coll_task *task);
+u64 __wrap_coll_task_sendable(const struct coll_task *task);
 
-u64 __wrap_coll_task_sendable(const struct coll_task *inst)
+u64 __wrap_coll_task_sendable(const struct coll_task *task)
 {
-	const struct member *member = member_of(inst->engine);
-	u64 honest = __real_coll_task_sendable(inst);
+	const struct member *member = member_of(task->engine);
+	u64 honest = __real_coll_task_sendable(task);
 
-	if (member->sim->config.mutation != MUTATION_FORWARD || inst->error ||
-	    inst->tx_step == inst->nsteps)
+	if (member->sim->config.mutation != MUTATION_FORWARD || task->error ||
+	    task->tx_step == task->nsteps)
 		return honest;
-	return (inst->tx.signal ? 1 : inst->tx.out.len) - inst->tx_off;
+	return (task->tx.signal ? 1 : task->tx.out.len) - task->tx_off;
 }
 
 void __real_coll_grants_drop(struct coll_grants *grants, u64 instance);
@@ -60,59 +60,59 @@ void __wrap_coll_grants_drop(struct coll_grants *grants, u64 instance)
 }
 
 /* Called by streams only when a request has come. */
-void __real_coll_task_grant(struct coll_task *inst);
-void __wrap_coll_task_grant(struct coll_task *inst);
+void __real_coll_task_grant(struct coll_task *task);
+void __wrap_coll_task_grant(struct coll_task *task);
 
-void __wrap_coll_task_grant(struct coll_task *inst)
+void __wrap_coll_task_grant(struct coll_task *task)
 {
-	if (member_of(inst->engine)->sim->config.mutation != MUTATION_REQUEST)
-		__real_coll_task_grant(inst);
+	if (member_of(task->engine)->sim->config.mutation != MUTATION_REQUEST)
+		__real_coll_task_grant(task);
 }
 
-void __real_coll_task_size(struct coll_task *inst, const struct coll_data *data);
-void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data);
+void __real_coll_task_set_length(struct coll_task *task, const struct coll_data *data);
+void __wrap_coll_task_set_length(struct coll_task *task, const struct coll_data *data);
 
-void __wrap_coll_task_size(struct coll_task *inst, const struct coll_data *data)
+void __wrap_coll_task_set_length(struct coll_task *task, const struct coll_data *data)
 {
-	bool first = inst->rx.length_from_sender && !inst->sized;
+	bool first = task->rx.length_from_sender && !task->length_known;
 
-	__real_coll_task_size(inst, data);
+	__real_coll_task_set_length(task, data);
 	/* By one element: behind the buffer there is a margin, but no more. */
-	if (first && member_of(inst->engine)->sim->config.mutation == MUTATION_ROOM)
-		inst->room += inst->args.plan.size;
+	if (first && member_of(task->engine)->sim->config.mutation == MUTATION_ROOM)
+		task->capacity += task->args.plan.size;
 }
 
-void __real_coll_task_left(struct coll_task *inst, u64 left);
-void __wrap_coll_task_left(struct coll_task *inst, u64 left);
+void __real_coll_task_scratch_freed(struct coll_task *task, u64 left);
+void __wrap_coll_task_scratch_freed(struct coll_task *task, u64 left);
 
-void __wrap_coll_task_left(struct coll_task *inst, u64 left)
+void __wrap_coll_task_scratch_freed(struct coll_task *task, u64 left)
 {
-	const struct member *member = member_of(inst->engine);
+	const struct member *member = member_of(task->engine);
 
 	if (member->sim->config.mutation == MUTATION_LEFT)
-		left += inst->args.area[COLL_AREA_SCRATCH]->length / 2;
-	__real_coll_task_left(inst, left);
+		left += task->args.area[COLL_AREA_SCRATCH]->length / 2;
+	__real_coll_task_scratch_freed(task, left);
 }
 
 /* Called by streams as a frame begins, when it has been counted. */
-void __real_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
-void __wrap_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
+void __real_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
+void __wrap_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
 
-void __wrap_coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len)
+void __wrap_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
-	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING)
-		inst->open_frames = (u8)inst->open_frames;
-	__real_coll_task_tx_advance(inst, stream, len);
+	if (member_of(task->engine)->sim->config.mutation == MUTATION_FRAMING)
+		task->open_frames = (u8)task->open_frames;
+	__real_coll_task_tx_advance(task, stream, len);
 }
 
-void __real_coll_task_unframed(struct coll_task *inst);
-void __wrap_coll_task_unframed(struct coll_task *inst);
+void __real_coll_task_frame_sent(struct coll_task *task);
+void __wrap_coll_task_frame_sent(struct coll_task *task);
 
-void __wrap_coll_task_unframed(struct coll_task *inst)
+void __wrap_coll_task_frame_sent(struct coll_task *task)
 {
-	if (member_of(inst->engine)->sim->config.mutation == MUTATION_FRAMING && !inst->open_frames)
-		inst->open_frames = U8_MAX + 1;
-	__real_coll_task_unframed(inst);
+	if (member_of(task->engine)->sim->config.mutation == MUTATION_FRAMING && !task->open_frames)
+		task->open_frames = U8_MAX + 1;
+	__real_coll_task_frame_sent(task);
 }
 
 u64 __real_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
@@ -122,18 +122,18 @@ u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instan
 {
 	const struct member *member = member_of(stream->engine);
 
-	if (member->sim->config.mutation == MUTATION_SIFT && ahead_failed(member, instance))
+	if (member->sim->config.mutation == MUTATION_SIFT && distance_failed(member, instance))
 		return 0;
 	return __real_coll_stream_deliver_unexpected(stream, instance);
 }
 
-bool __real_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
-bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
+bool __real_coll_task_is_granted(const struct coll_task *task, const struct coll_data *data);
+bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll_data *data);
 
-bool __wrap_coll_task_granted(const struct coll_task *inst, const struct coll_data *data)
+bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll_data *data)
 {
-	return member_of(inst->engine)->sim->config.mutation == MUTATION_ENFORCE ||
-	       __real_coll_task_granted(inst, data);
+	return member_of(task->engine)->sim->config.mutation == MUTATION_ENFORCE ||
+	       __real_coll_task_is_granted(task, data);
 }
 
 static u64 narrow_steps(const struct coll_plan *plan)

@@ -183,7 +183,7 @@ void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 		u64 number = origin->key + (keyed ? rng_below(rng, config->keys) : i);
 
 		if (ops[i].collective == COLLECTIVE_SEND)
-			ops[i].name = coll_instance_is_p2p(ops[i].root, ops[i].to, number, keyed);
+			ops[i].name = coll_instance_p2p(ops[i].root, ops[i].to, number, keyed);
 		else
 			ops[i].name = keyed ? coll_instance_keyed(number) : counted++;
 	}
@@ -274,7 +274,7 @@ bool program_concurrent(const struct config *config, const struct sim_op *ops)
 	u32 i;
 
 	for (i = 0; i < config->nops; i++) {
-		if (!(ops[i].name & COLL_NAME_KEYED))
+		if (!(ops[i].name & COLL_INSTANCE_KEYED))
 			continue;
 		if (!first)
 			first = &ops[i];
@@ -337,10 +337,10 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
 	while (!list_empty(&sim->wrecks)) {
-		struct coll_task *inst = list_first_entry(&sim->wrecks, struct coll_task, node);
+		struct coll_task *task = list_first_entry(&sim->wrecks, struct coll_task, node);
 
-		list_del(&inst->node);
-		free(inst);
+		list_del(&task->node);
+		free(task);
 	}
 	for (i = 0; i < config->nops; i++)
 		reference_free(&sim->ops[i], config->nranks);

@@ -155,16 +155,16 @@ static bool sim_finished(const struct sim *sim)
 
 static void dump_lane(const struct member *m, u32 lane)
 {
-	const struct coll_task *inst;
+	const struct coll_task *task;
 	u32 peer;
 
-	list_for_each_entry(inst, &m->engine[lane].active, node) {
+	list_for_each_entry(task, &m->engine[lane].active, node) {
 		printf("#   lane %u: operation %llx: tx %llu+%llu rx %llu+%llu of %llu, ", lane,
-		       (unsigned long long)inst->args.instance,
-		       (unsigned long long)inst->tx_step, (unsigned long long)inst->tx_off,
-		       (unsigned long long)inst->rx_step, (unsigned long long)inst->rx_off,
-		       (unsigned long long)inst->nsteps);
-		printf("error %d, mark %llu\n", inst->error, (unsigned long long)inst->zc_ref);
+		       (unsigned long long)task->args.instance,
+		       (unsigned long long)task->tx_step, (unsigned long long)task->tx_off,
+		       (unsigned long long)task->rx_step, (unsigned long long)task->rx_off,
+		       (unsigned long long)task->nsteps);
+		printf("error %d, mark %llu\n", task->error, (unsigned long long)task->zc_ref);
 	}
 	for (peer = 0; peer < m->sim->config.nranks; peer++) {
 		const struct endpoint *ep = m->ep[lane][peer];

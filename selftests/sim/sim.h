@@ -17,7 +17,7 @@
  *	member.c	a rank: submits, answers the engines, checks results
  *	link.c		connections
  *	fault.c		aborts, leases when a rank falls silent, ranks that die
- *	ahead.c		how far a rank may be ahead of the others, and what has failed there
+ *	distance.c		how far a rank may be ahead of the others, and what has failed there
  *	memory.c	memory in pieces
  *	hazard.c	is what a step says of its writes true?
  *	reference.c	operations, what goes in and what must come out
@@ -216,9 +216,9 @@ struct sim_op {
  * @lanes_left: lanes on which it is not complete; one more until all ranks agree
  * @balance: what we add to the sum of counts...
  * @balances: ...what was heard of it...
- * @heard: ...in these rounds, a bit each
- * @told: rounds in which we have told
- * @agreed: all ranks were heard
+ * @rounds_heard: rounds in which it was received; one bit each
+ * @rounds_sent: number of rounds in which this rank has announced
+ * @matched: all ranks were heard
  * @received: bytes that were told to come, where the length is told
  * @error: of the first lane that failed
  * @aborted: the abort came before it was submitted
@@ -241,9 +241,9 @@ struct sim_part {
 	u32 lanes_left;
 	u64 balance;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
-	u32 heard;
-	u32 told;
-	bool agreed;
+	u32 rounds_heard;
+	u32 rounds_sent;
+	bool matched;
 	u64 received;
 	int error;
 	bool submitted;
@@ -504,19 +504,19 @@ void member_tick(struct member *member);
 void member_done(struct member *member, u32 number);
 void member_part_done(struct member *member, u32 number, int error);
 
-/* agree.c */
-bool agree_waits(const struct sim *sim, const struct sim_op *op);
-void agree_begin(struct member *member, u32 number);
-void agree_abort(struct member *member, u32 number);
-void agree_heard(struct member *member, const struct coll_control *control);
-bool agree_explained(const struct sim *sim, u32 number);
+/* match.c */
+bool match_waits(const struct sim *sim, const struct sim_op *op);
+void match_begin(struct member *member, u32 number);
+void match_abort(struct member *member, u32 number);
+void match_receive(struct member *member, const struct coll_control *control);
+bool match_explained(const struct sim *sim, u32 number);
 
 /* link.c */
 struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
 bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
 bool endpoint_connect(struct endpoint *ep);
-bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *inst);
+bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *task);
 void endpoint_reset(struct endpoint *ep);
 void endpoint_die(struct endpoint *ep);
 void endpoint_free(struct endpoint *ep);
@@ -534,14 +534,14 @@ bool fault_explained(const struct member *member);
 void fault_refused(struct member *member, u32 peer);
 void member_abort(struct member *member, u64 name);
 
-/* ahead.c */
-void ahead_init(struct member *member);
-bool ahead_may(const struct member *member, u64 name);
-void ahead_submitted(struct member *member, u32 number);
-void ahead_hear(struct member *member, u32 from, u64 count);
-void ahead_fail(struct member *member, u64 name);
-bool ahead_failed(const struct member *member, u64 name);
-bool ahead_remembers(const struct member *member, u64 name);
+/* distance.c */
+void distance_init(struct member *member);
+bool distance_may(const struct member *member, u64 name);
+void distance_submitted(struct member *member, u32 number);
+void distance_receive(struct member *member, u32 from, u64 count);
+void distance_fail(struct member *member, u64 name);
+bool distance_failed(const struct member *member, u64 name);
+bool distance_remembers(const struct member *member, u64 name);
 
 /* memory.c */
 struct sim_mem *memory_new(struct rng *rng, u64 length);

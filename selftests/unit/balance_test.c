@@ -79,8 +79,8 @@ static bool tell_all(u32 n)
 		r = able[random_below(nable)];
 		t = &tellers[r];
 		to = &tellers[(r + (1U << t->told)) % n];
-		coll_balance_tell(t->heard, t->own, n, t->told, &signature);
-		to->heard[t->told] = coll_balance_take(&signature);
+		coll_balance_put(t->heard, t->own, n, t->told, &signature);
+		to->heard[t->told] = coll_balance_get(&signature);
 		to->known |= 1U << t->told;
 		if (signature.count || signature.layout)
 			return false;
@@ -305,16 +305,16 @@ static void test_signatures(void)
 	s.count = 3;
 	s.layout = 4;
 	other = s;
-	balance = coll_balance_take(&s);
+	balance = coll_balance_get(&s);
 	tap_ok(balance.window == 3 && balance.rest == 4 && !s.count && !s.layout,
 	       "an announcement has both sums");
 	other.collective = COLLECTIVE_ALLGATHER;
-	balance = coll_balance_take(&other);
+	balance = coll_balance_get(&other);
 	tap_ok(!balance.window && !balance.rest && other.count == 3 && other.layout == 4,
 	       "where all ranks know all counts it has none");
 	other.collective = COLLECTIVE_SCATTER;
 	other.flags |= COLLECTIVE_F_VARLEN;
-	balance = coll_balance_take(&other);
+	balance = coll_balance_get(&other);
 	tap_ok(!balance.window && other.count == 3, "nor where counts are told");
 	other.flags = 0;
 	tap_ok(!coll_signature_paired(&other), "nor where blocks are of one length");

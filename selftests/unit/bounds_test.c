@@ -130,14 +130,14 @@ static void test_early(void)
 	}
 }
 
-/* As coll_task_next_source() was: one step after the other. */
-static bool awaits(const struct coll_task *inst, u32 peer)
+/* As coll_task_awaits() was: one step after the other. */
+static bool awaits(const struct coll_task *task, u32 peer)
 {
 	struct coll_step step;
 	u64 i;
 
-	for (i = inst->rx_step; i < inst->nsteps; i++) {
-		coll_schedule_step(inst->schedule, &inst->args.plan, i, &step);
+	for (i = task->rx_step; i < task->nsteps; i++) {
+		coll_schedule_step(task->schedule, &task->args.plan, i, &step);
 		if (step.from == peer && coll_half_moves(&step, step.from, &step.in))
 			return true;
 	}
@@ -146,20 +146,20 @@ static bool awaits(const struct coll_task *inst, u32 peer)
 
 static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedule *schedule)
 {
-	struct coll_task inst = {
+	struct coll_task task = {
 		.args = { .plan = *plan, .eager = true },
 		.schedule = schedule,
 		.nsteps = schedule->steps(plan),
 	};
 	u32 peer;
 
-	for (;; inst.rx_step++) {
-		inst.rx_step = coll_schedule_next(schedule, plan, inst.rx_step, inst.nsteps, false,
-						  &inst.rx);
+	for (;; task.rx_step++) {
+		task.rx_step = coll_schedule_next(schedule, plan, task.rx_step, task.nsteps, false,
+						  &task.rx);
 		for (peer = 0; peer < plan->nranks; peer++)
-			if (coll_task_next_source(&inst, peer) != awaits(&inst, peer))
+			if (coll_task_awaits(&task, peer) != awaits(&task, peer))
 				return false;
-		if (inst.rx_step == inst.nsteps)
+		if (task.rx_step == task.nsteps)
 			return true;
 	}
 }
@@ -207,7 +207,7 @@ static bool steps_few(u8 collective)
 		struct coll_plan plan = plan_of(collective, 5, 77, COLLECTIVE_RANKS_MAX);
 		const struct coll_schedule *schedule = way_of(&plan, way);
 
-		if (schedule && !schedule->ring && !schedule->turn &&
+		if (schedule && !schedule->ring && !schedule->last_from &&
 		    schedule->steps(&plan) > COLL_STEPS_FEW)
 			return false;
 	}
@@ -373,7 +373,7 @@ static void test_stage(void)
 			}
 			length[k] = 0;
 		}
-		good &= f->stream[1].unexp_len == kept && f->stream[1].stage_end <= COLL_UNEXP_SIZE;
+		good &= f->stream[1].unexp_len == kept && f->stream[1].unexp_end <= COLL_UNEXP_SIZE;
 	}
 	tap_ok(good && f->completed == taken && failed > 100 && !f->mismatches,
 	       "%u frames are taken from a stage in any order, %u dropped", taken, failed);
@@ -530,11 +530,11 @@ static void test_sections(void)
 	struct coll_data data = {
 		.flags = EAGER, .call = coll_plan_call(&call.plan), .length = 30000,
 	};
-	struct coll_task *inst = calloc(1, sizeof(*inst));
+	struct coll_task *task = calloc(1, sizeof(*task));
 
 	impl = coll_reduce_scalar;
 	impl.registers = true;
-	ops.vector = grains_vector;
+	ops.fpu = grains_vector;
 	f->engine.ops = &ops;
 	f->engine.impl = &impl;
 	grains_init(&dst, 30000, 0);
@@ -542,8 +542,8 @@ static void test_sections(void)
 	call.area[COLL_AREA_RECV] = &dst.mem;
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 30000);
-	inst->args = call;
-	coll_engine_begin(&f->engine, inst);
+	task->args = call;
+	coll_engine_begin(&f->engine, task);
 	looks_most = 0;
 	tap_ok(!f->completed, "what came early is not taken as its operation begins");
 	while ((used = coll_engine_deliver_some(&f->engine, 1))) {
@@ -703,7 +703,7 @@ static void test_many(void)
 	struct coll_schedule counting;
 	struct coll_task_args call;
 	struct coll_out out;
-	struct coll_task *inst;
+	struct coll_task *task;
 	u32 i, waiting = 0, order = 0;
 	bool sorted = true;
 
@@ -718,19 +718,19 @@ static void test_many(void)
 	}
 	tap_ok(!depart(f, 0) && list_empty(&f->stream[0].sending),
 	       "what has no grant is looked at once");
-	list_for_each_entry(inst, &f->stream[0].waiting, tx_node)
+	list_for_each_entry(task, &f->stream[0].waiting, tx_node)
 		waiting++;
 	tap_ok(waiting == SLOTS - 2, "and waits elsewhere");
 
 	/* The grants come in another order than the calls. */
 	for (i = SLOTS - 2; i--;)
 		grant(f, 0, coll_instance_keyed(i), 1000);
-	list_for_each_entry(inst, &f->stream[0].sending, tx_node)
-		sorted &= inst->args.instance == coll_instance_keyed(order++);
+	list_for_each_entry(task, &f->stream[0].sending, tx_node)
+		sorted &= task->args.instance == coll_instance_keyed(order++);
 	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
 	grant(f, 0, coll_instance_keyed(3), 2000);
 	tap_ok(coll_stream_next(&f->stream[0], &out) &&
-	       f->stream[0].tx_inst->args.instance == coll_instance_keyed(0), "and the first goes");
+	       f->stream[0].tx_task->args.instance == coll_instance_keyed(0), "and the first goes");
 	depart(f, 0);
 
 	f->controls = 0;
@@ -742,12 +742,12 @@ static void test_many(void)
 		;
 	order = 0;
 	for (i = 0; i < SLOTS - 2; i++)
-		order += !list_empty(&f->stream[0].lent);
+		order += !list_empty(&f->stream[0].zc_refs);
 	tap_ok(order && !f->completed, "what is lent is in a list, by position");
 	coll_stream_consumed(&f->stream[0], 1000 * (SLOTS - 1) + 99000);
 	tap_ok(f->completed == 1, "so what is consumed is found at its beginning");
 	coll_stream_consumed(&f->stream[0], f->stream[0].tx_position);
-	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].lent), "one after another");
+	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].zc_refs), "one after another");
 	fixture_free(f);
 }
 

@@ -2,8 +2,8 @@
 /* What two ranks called, in the library's words. */
 #include "tap.h"
 
-#include "../../libcollective/call.c"
-#include "../../libcollective/names.c"
+#include "../../libcollective/error/format_call.c"
+#include "../../libcollective/error/names.c"
 
 #include <string.h>
 

@@ -66,8 +66,8 @@ static void tell(u32 i)
 	for (k = 0; k < rounds; k++) {
 		struct coll_distance *distance = &ranks[i].distance;
 
-		distance->told[k] = coll_distance_least(distance, ranks[i].own, k);
-		ranks[(i + (1U << k)) % nranks].pending[k] = distance->told[k];
+		distance->sent[k] = coll_distance_least(distance, ranks[i].own, k);
+		ranks[(i + (1U << k)) % nranks].pending[k] = distance->sent[k];
 	}
 }
 
@@ -82,7 +82,7 @@ static void act(u32 i, u32 frozen)
 	u32 k = rounds ? below(rounds) : 0;
 
 	if (ranks[i].pending[k] != ~0ULL && below(2)) {
-		coll_distance_hear(&ranks[i].distance, k, ranks[i].pending[k]);
+		coll_distance_receive(&ranks[i].distance, k, ranks[i].pending[k]);
 		ranks[i].pending[k] = ~0ULL;
 	} else if (i != frozen && may_submit(i)) {
 		ranks[i].own++;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "failed_names.h"
+#include "failed_set.h"
 #include "core/engine/task.h"
 
 #include <linux/collective.h>
@@ -28,7 +28,7 @@ struct flat {
 struct fixture {
 	struct coll_engine engine;
 	struct coll_task *hash[SLOTS];
-	struct failed_names failed;
+	struct failed_set failed;
 	struct coll_stream stream[PEERS];
 	u8 *stage[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
@@ -82,21 +82,21 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	f->kicks[stream->peer]++;
 }
 
-static void on_complete(void *ctx, struct coll_task *inst)
+static void on_complete(void *ctx, struct coll_task *task)
 {
 	struct fixture *f = ctx;
 
 	f->completed++;
-	f->last = inst->args.instance;
-	f->error = inst->error;
-	free(inst);		/* the engine does not look at it any more */
+	f->last = task->args.instance;
+	f->error = task->error;
+	free(task);		/* the engine does not look at it any more */
 }
 
-static void on_mismatch(void *ctx, struct coll_task *inst, u32 peer)
+static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	struct fixture *f = ctx;
 
-	(void)inst;
+	(void)task;
 	(void)peer;
 	f->mismatches++;
 }
@@ -112,7 +112,7 @@ static bool on_failed(void *ctx, u64 instance)
 {
 	struct fixture *f = ctx;
 
-	return failed_names_have(&f->failed, instance);
+	return failed_set_have(&f->failed, instance);
 }
 
 static const struct coll_engine_ops fixture_ops = {
@@ -121,7 +121,7 @@ static const struct coll_engine_ops fixture_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.vector		= on_vector,
+	.fpu		= on_vector,
 	.failed		= on_failed,
 };
 
@@ -160,14 +160,14 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 
 static inline void fixture_free(struct fixture *f)
 {
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 	u32 i;
 
-	list_for_each_entry_safe(inst, next, &f->engine.active, node)
-		free(inst);
+	list_for_each_entry_safe(task, next, &f->engine.active, node)
+		free(task);
 	for (i = 0; i < PEERS; i++)
 		free(f->stage[i]);
-	failed_names_free(&f->failed);
+	failed_set_free(&f->failed);
 	free(f->send.bytes);
 	free(f->recv.bytes);
 	free(f);
@@ -175,20 +175,20 @@ static inline void fixture_free(struct fixture *f)
 
 static inline int submit_call(struct fixture *f, const struct coll_task_args *call)
 {
-	struct coll_task *inst = malloc(sizeof(*inst));
+	struct coll_task *task = malloc(sizeof(*task));
 	int err;
 
-	*inst = (struct coll_task){ .args = *call };
-	err = coll_engine_submit(&f->engine, inst);
+	*task = (struct coll_task){ .args = *call };
+	err = coll_engine_submit(&f->engine, task);
 	if (err)
-		free(inst);
+		free(task);
 	return err;
 }
 
 /* An operation fails, here or elsewhere. */
 static inline void fail(struct fixture *f, u64 instance)
 {
-	failed_names_add(&f->failed, instance);
+	failed_set_add(&f->failed, instance);
 	coll_engine_abort(&f->engine, instance, -ECANCELED);
 	coll_engine_deliver_unexpected(&f->engine);
 }

@@ -74,9 +74,9 @@ static void test_grant(void)
 	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
 	arrive_frame(f, 1, 0, 0, 0, HALF - 8, BORROWED, 2);
-	tap_ok(!f->stream[1].rx_last, "a frame that is not the end of a step");
+	tap_ok(!f->stream[1].rx_step_end, "a frame that is not the end of a step");
 	arrive_frame(f, 1, 0, 0, HALF - 8, 8, BORROWED, 2);
-	tap_ok(f->stream[1].rx_last, "one that is");
+	tap_ok(f->stream[1].rx_step_end, "one that is");
 	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
 	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
 	tap_ok(grant(f, 1, 0, HALF + 4) == -EPROTO,
@@ -433,7 +433,7 @@ static void test_window(void)
 		.step = 2, .length = 1024,
 	};
 	struct coll_out out;
-	struct coll_task *inst = malloc(sizeof(*inst));
+	struct coll_task *task = malloc(sizeof(*task));
 	struct flat window;
 	u64 position = 0;
 
@@ -442,8 +442,8 @@ static void test_window(void)
 	call.area[COLL_AREA_SEND] = &f->send.mem;
 	call.area[COLL_AREA_SCRATCH] = &window.mem;
 
-	*inst = (struct coll_task){ .args = call };
-	coll_engine_submit(&f->engine, inst);
+	*task = (struct coll_task){ .args = call };
+	coll_engine_submit(&f->engine, task);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "no more is granted than a window takes");
 	grant(f, 2, 0, COLL_GRANT_ALL);
@@ -478,7 +478,7 @@ static void test_window(void)
 static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
 {
 	struct fixture *f = fixture_new(rank, 4);
-	struct coll_task inst = { .engine = &f->engine };
+	struct coll_task task = { .engine = &f->engine };
 	char got[16] = { 0 }, *at = got;
 	bool passed = true;
 
@@ -488,24 +488,24 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 	plan.nranks = 4;
 	plan.nlanes = 1;
 	plan.count = 1 << 20;
-	inst.args.plan = plan;
-	inst.schedule = coll_plan_schedule(&plan);
-	inst.nsteps = inst.schedule->steps(&plan);
-	for (; inst.rx_step < inst.nsteps; inst.rx_step++) {
+	task.args.plan = plan;
+	task.schedule = coll_plan_schedule(&plan);
+	task.nsteps = task.schedule->steps(&plan);
+	for (; task.rx_step < task.nsteps; task.rx_step++) {
 		struct coll_sink sink;
 
-		inst.rx = (struct coll_step){ 0 };
-		coll_schedule_step(inst.schedule, &plan, inst.rx_step, &inst.rx);
-		if (inst.rx.from == COLL_NOBODY)
+		task.rx = (struct coll_step){ 0 };
+		coll_schedule_step(task.schedule, &plan, task.rx_step, &task.rx);
+		if (task.rx.from == COLL_NOBODY)
 			continue;
-		coll_task_sink(&inst, &sink, 1000);
-		*at++ = !sink.haul.volume ? '-' :
-			sink.haul.source == COLL_CACHING_RELAYED ? 'r' : 'a';
-		passed &= !sink.haul.volume || sink.haul.volume == volume;
+		coll_task_sink(&task, &sink, 1000);
+		*at++ = !sink.hint.volume ? '-' :
+			sink.hint.source == COLL_NT_FORWARDED ? 'r' : 'a';
+		passed &= !sink.hint.volume || sink.hint.volume == volume;
 	}
 	passed &= !strcmp(got, want);
 	if (!passed)
-		tap_note("%s of rank %u: %s, not %s", inst.schedule->name, rank, got, want);
+		tap_note("%s of rank %u: %s, not %s", task.schedule->name, rank, got, want);
 	fixture_free(f);
 	return passed;
 }

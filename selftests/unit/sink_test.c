@@ -213,13 +213,13 @@ static bool test_drip(void)
 static void test_bounds(void)
 {
 	u8 *stage = malloc(BYTES), bytes[BYTES + 9];
-	struct coll_sink sink = { .kind = COLL_SINK_STAGE, .stage = stage, .left = BYTES };
+	struct coll_sink sink = { .kind = COLL_SINK_UNEXP, .unexp = stage, .left = BYTES };
 	bool passed;
 
 	memset(bytes, 0x33, sizeof(bytes));
-	passed = coll_sink(&sink, bytes, 5) == 5 && sink.stage == stage + 5;
+	passed = coll_sink(&sink, bytes, 5) == 5 && sink.unexp == stage + 5;
 	passed &= coll_sink(&sink, bytes + 5, sizeof(bytes) - 5) == BYTES - 5;
-	passed &= !sink.left && !memcmp(stage, bytes, BYTES) && sink.stage == stage + BYTES;
+	passed &= !sink.left && !memcmp(stage, bytes, BYTES) && sink.unexp == stage + BYTES;
 	tap_ok(passed && !coll_sink(&sink, bytes, 3), "staging takes a frame and no more");
 	free(stage);
 

@@ -91,7 +91,7 @@ static bool meets_agrees(const struct coll_schedule *schedule, const struct coll
 			met[step.from] = true;
 	}
 	for (peer = 0; peer < plan->nranks; peer++)
-		if (peer != plan->rank && schedule->meets(plan, peer) != met[peer])
+		if (peer != plan->rank && schedule->has_peer(plan, peer) != met[peer])
 			return false;
 	return true;
 }
@@ -118,7 +118,7 @@ static u32 segmented(u8 collective, u32 n, bool *next, bool *meets)
 			kinds++;
 			*next &= next_agrees(schedule, &plan, true) &&
 				 next_agrees(schedule, &plan, false);
-			*meets &= !schedule->meets || meets_agrees(schedule, &plan);
+			*meets &= !schedule->has_peer || meets_agrees(schedule, &plan);
 		}
 	return kinds;
 }

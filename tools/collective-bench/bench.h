@@ -10,46 +10,46 @@
 
 struct pattern;
 
-/* As many as the kernel lets be in flight. */
+/* Operations of a group that the kernel allows in flight. */
 #define NONBLOCKING_MAX	512
 
-/* Of 64 bits there are no more that are powers of two. */
+/* A size_t has 64 powers of two. */
 #define SIZES_MAX	64
 
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
 
 /**
  * struct bench - one rank's run
- * @min: smallest size, bytes
- * @max: largest size, bytes
- * @factor: from one size to the next
- * @sizes: what follows from these, or was said instead, in rising order; bytes
- * @nsizes: how many
- * @types: bit (1 << enum coll_type)
- * @ops: bit (1 << enum coll_op)
- * @iters: timed repetitions; 0: by size
- * @warmup: repetitions before them; -1: by size
- * @min_time: do both more often, until they have taken so long; ms
- * @in_place: result over input
- * @unregistered: plain memory
- * @csv: for programs
- * @reproducible: reduce in the order of ranks
- * @root: of those that have one
- * @nonblocking: operations in flight at a time, each with buffers of its own; 0: the
- *	blocking call
- * @overlap: measure what is hidden behind computation
- * @device: that a device does
- * @cpu: measure the CPU time of an operation, too
- * @check: which results to compare
- * @comm: the group
- * @rank: mine
- * @nranks: how many
- * @send_base: @max bytes for each in flight; equal to @recv_base when @in_place
- * @recv_base: likewise
- * @send: of these, the present operation's
- * @recv: likewise
- * @round: the present operation's number, so that no two have the same values
- * @wrong: elements found wrong so far, in the whole group
+ * @min: smallest size; bytes
+ * @max: largest size; bytes
+ * @factor: ratio of neighbouring sizes
+ * @sizes: sizes in rising order; bytes; from --sizes, or from @min, @max and @factor
+ * @nsizes: number of sizes
+ * @types: bits (1 << enum coll_type)
+ * @ops: bits (1 << enum coll_op)
+ * @iters: timed repetitions; 0: depends on the size
+ * @warmup: untimed repetitions; -1: depends on the size
+ * @min_time: time that @iters and @warmup are stretched to; ms; 0: no stretching
+ * @in_place: true if the result replaces the input
+ * @unregistered: true if the buffers are plain memory
+ * @csv: true if the output is comma separated
+ * @reproducible: true if reductions take the elements in the order of ranks
+ * @root: rank of the root, of collectives that have one
+ * @nonblocking: number of operations in flight, each with its own buffers; 0: blocking calls
+ * @overlap: true if the overlap with computation is measured
+ * @device: true if a device computes and the CPU sleeps
+ * @cpu: true if the CPU time of an operation is measured as well
+ * @check: which results are compared
+ * @comm: communicator
+ * @rank: rank of this process
+ * @nranks: number of ranks
+ * @send_base: input of all operations in flight, bench_stride() bytes each; equal to
+ *	@recv_base if @in_place
+ * @recv_base: results of all operations in flight
+ * @send: input of the current operation, within @send_base
+ * @recv: result of the current operation, within @recv_base
+ * @round: number of the current operation; gives each operation other values
+ * @wrong: wrong elements of all ranks so far
  */
 struct bench {
 	size_t min;
@@ -85,15 +85,15 @@ struct bench {
 };
 
 /**
- * struct trial - one line of the table
- * @size: bytes of the vector, or of all ranks' blocks
- * @count: elements, of one rank's block where there are blocks; the average
- * @counts: where there are blocks, elements of each in the buffers of this rank
- * @displs: elements before each; @counts and @displs have one for each rank
- * @type: theirs
- * @op: to reduce with, or what suits any type
+ * struct trial - one line of the output
+ * @size: bytes of the vector, or of the blocks of all ranks
+ * @count: elements of the vector, or of one rank's block on average
+ * @counts: elements of each rank's block in this rank's buffers; NULL: there are no blocks
+ * @displs: elements before each rank's block
+ * @type: element type
+ * @op: reduction operation; COLL_MAX if nothing is reduced
  * @iters: timed repetitions
- * @warmup: untimed ones
+ * @warmup: untimed repetitions
  */
 struct trial {
 	size_t size;
@@ -107,20 +107,22 @@ struct trial {
 };
 
 /**
- * struct collective - what can be measured
- * @name: on the command line
- * @typed: a line each type and size; else one line
- * @reduces: ... and each operation
- * @no_average: which is not the average
- * @blocks: one of its buffers has a block of each rank
- * @uneven: ... which grow with the rank that they are from or for
- * @paired: ... or with the sum of both, as there is one for each pair
- * @one_buffer: there is no other place for the result than the input's
- * @two_buffers: there must be
- * @bus_factor: bus bandwidth over algorithm bandwidth
- * @prepare: write this round's input
- * @run: the call that is timed: the blocking one, or with @request the other
- * @check: elements of the result that are wrong
+ * struct collective - a collective that can be measured
+ * @name: name on the command line
+ * @typed: true if it has elements: a line for each type and size; otherwise one line
+ * @reduces: true if it reduces: a line for each operation as well
+ * @no_average: true if COLL_AVG is not supported
+ * @blocks: true if one of its buffers has a block of each rank
+ * @uneven: true if the blocks grow with the rank that sends or receives them
+ * @paired: true if the blocks grow with the sum of both ranks, as there is one for each pair
+ * @one_buffer: true if input and result are always the same buffer
+ * @two_buffers: true if input and result are never the same buffer
+ * @can_reproduce: true if --reproducible applies
+ * @bus_factor: bus bandwidth over algorithm bandwidth; NULL: no bandwidth
+ * @prepare: writes this round's input; NULL: there is none
+ * @call: the blocking call
+ * @icall: the nonblocking call
+ * @check: counts the wrong elements of the result; NULL: there is no result
  */
 struct collective {
 	const char *name;
@@ -132,97 +134,79 @@ struct collective {
 	bool paired;
 	bool one_buffer;
 	bool two_buffers;
+	bool can_reproduce;
 	double (*bus_factor)(int nranks);
 	void (*prepare)(struct bench *bench, const struct trial *trial);
-	int (*run)(struct bench *bench, const struct trial *trial,
-		   struct coll_request **request);
+	int (*call)(struct bench *bench, const struct trial *trial);
+	int (*icall)(struct bench *bench, const struct trial *trial,
+		     struct coll_request **request);
 	uint64_t (*check)(struct bench *bench, const struct trial *trial);
 };
 
-extern const struct collective bench_allgather;
-extern const struct collective bench_allgatherv;
-extern const struct collective bench_allreduce;
-extern const struct collective bench_alltoall;
-extern const struct collective bench_alltoallv;
-extern const struct collective bench_barrier;
-extern const struct collective bench_broadcast;
-extern const struct collective bench_exscan;
-extern const struct collective bench_gather;
-extern const struct collective bench_gatherv;
-extern const struct collective bench_reduce;
-extern const struct collective bench_reduce_scatter;
-extern const struct collective bench_reduce_scatterv;
-extern const struct collective bench_scan;
-extern const struct collective bench_scatter;
-extern const struct collective bench_scatterv;
-extern const struct collective bench_send;
+/* Ends with an entry without a name. */
+extern const struct collective bench_collectives[];
 
-/* Bytes from one operation's buffer to the next one's. */
+/* Returns NULL if there is no collective of that name. */
+const struct collective *bench_find_collective(const char *name);
+
+/* Distance between the buffers of two operations in flight; bytes. */
 size_t bench_stride(const struct bench *bench);
 
 /* This round's values. */
 struct pattern bench_pattern(const struct bench *bench,
 			     const struct trial *trial);
 
-/* ... of the block for a rank, where a rank has one for each. */
+/* This round's values of the block for @rank, if each rank has a block for each other rank. */
 struct pattern bench_pattern_block(const struct bench *bench,
 				   const struct trial *trial, int rank);
 
-/* Where a rank's block is in a buffer of blocks. */
+/* Address of the block of @rank in a buffer of blocks. */
 void *bench_block(void *buffer, const struct trial *trial, int rank);
 
-/* Cut the elements of all blocks together into @trial's counts. */
+/* Divides the elements of all blocks: sets the counts and displacements of @trial. */
 void bench_deal(const struct bench *bench, const struct collective *collective,
 		struct trial *trial);
 
-/* The bus factor where each link carries the vector once. */
-double bench_bus_once(int nranks);
-
-/* The bus factor where each link carries all blocks but one. */
-double bench_bus_blocks(int nranks);
-
-/* Write the input of one vector a rank. */
-void bench_prepare_vector(struct bench *bench, const struct trial *trial);
-
-/* Write the input of one block to be gathered: @in_place, where it will be. */
-void bench_prepare_gather(struct bench *bench, const struct trial *trial,
-			  bool in_place);
-
-/* Write the input of a block for each rank. */
+/* Writes the input that has a block for each rank. */
 void bench_prepare_blocks(struct bench *bench, const struct trial *trial);
 
-/* Elements of it that are not as they were. */
+/* Counts the elements of that input that have changed: it must not be written. */
 uint64_t bench_check_blocks(struct bench *bench, const struct trial *trial);
 
-/* Elements of the blocks that were gathered that are wrong. */
-uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial);
+/* Counts the wrong elements of a result that has a block of each rank, with values of @p. */
+uint64_t bench_check_gathered(struct bench *bench, const struct trial *trial,
+			      const struct pattern *p);
 
-/* Elements of the input that are not as they were: it is never written. */
+/* Counts the elements of a vector or one block of input that have changed. */
 uint64_t bench_check_send(struct bench *bench, const struct trial *trial);
 
-/* All of @collective's lines.  0 or an exit status. */
+/* Measures and prints all lines of @collective.  Return: 0 or an exit status. */
 int bench_measure(struct bench *bench, const struct collective *collective);
 
-/* What of an operation is hidden behind computation: a line, and what is above. */
+/* Measures the overlap with computation and prints a line.  Return: 0 or an exit status. */
 int bench_overlap(struct bench *bench, const struct collective *collective,
 		  const struct trial *trial);
+
+/* Prints the head of the lines of bench_overlap(). */
 void bench_overlap_header(const struct bench *bench);
 
 /*
- * CPU microseconds of the whole host for an operation that takes @median_us, by rank 0
- * in @cpu_us.  0 or an exit status.
+ * Measures the CPU time of the whole host for an operation that takes @median_us.  Rank 0
+ * gets it in @cpu_us.  Return: 0 or an exit status.
  */
 int bench_cpu(struct bench *bench, const struct collective *collective,
 	      const struct trial *trial, double median_us, double *cpu_us);
 
-/* Print what failed and return the exit status. */
+/* Prints which call failed.  Return: the exit status. */
 int bench_fail(struct bench *bench, const char *what, int err);
 
-/* Names as "f32" and "sum"; -1 when there is no such. */
+/* Names such as "f32" and "sum"; the find functions return -1 for an unknown name. */
 const char *bench_type_name(enum coll_type type);
 const char *bench_op_name(enum coll_op op);
 int bench_type_find(const char *name);
 int bench_op_find(const char *name);
+
+/* True if the type supports the operation. */
 bool bench_type_takes(enum coll_type type, enum coll_op op);
 
 #define BENCH_TYPES	(COLL_FLOAT64 + 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* So much work, the same for collective-bench and for what it is compared with. */
+/* An amount of computation, shared by collective-bench and the benchmarks of its peers. */
 #ifndef COMPUTE_H
 #define COMPUTE_H
 
@@ -8,8 +8,8 @@
 #include <time.h>
 
 /*
- * Work that no memory takes part in; about a microsecond a unit.  A device does it while
- * its CPU sleeps.
+ * Computes without memory accesses, about a microsecond a unit.  @device: sleeps instead, as
+ * if a device computed.
  */
 static inline void compute(bool device, uint64_t units)
 {
@@ -24,12 +24,12 @@ static inline void compute(bool device, uint64_t units)
 	for (; units; units--) {
 		for (i = 0; i < 256; i++)
 			x = x * 0.999999 + 0.5;
-		/* Not to be left out. */
+		/* Keeps the compiler from removing the loop. */
 		__asm__ __volatile__("" : "+m" (x));
 	}
 }
 
-/* How long that takes, microseconds. */
+/* The time of one computation; microseconds. */
 static inline double compute_once(bool device, uint64_t units)
 {
 	struct timespec begin, end;
@@ -41,7 +41,7 @@ static inline double compute_once(bool device, uint64_t units)
 	       (end.tv_nsec - begin.tv_nsec) / 1e3;
 }
 
-/* The mean of several times. */
+/* The mean time of several computations; microseconds. */
 static inline double compute_time(bool device, uint64_t units)
 {
 	double total = 0;
@@ -52,7 +52,7 @@ static inline double compute_time(bool device, uint64_t units)
 	return total / 5;
 }
 
-/* Units that take @us; the quickest of several tries, for others disturb. */
+/* Units that take @us, by the quickest of several tries, as other processes disturb some. */
 static inline uint64_t compute_units(bool device, double us)
 {
 	double best;

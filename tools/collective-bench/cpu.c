@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CPU time of an operation, the kernel's included: see times.h.  It is repeated of
- * zeros, as sums in place would grow.
+ * The CPU time of an operation, including that of the kernel: see times.h.  The input is
+ * zero, because repeated sums in place would grow.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ int bench_cpu(struct bench *bench, const struct collective *collective,
 		begin = cpu_time_us();
 	for (i = 0; !err && i < n; i++) {
 		bench->round++;
-		err = collective->run(bench, trial, NULL);
+		err = collective->call(bench, trial);
 	}
 	if (!err)
 		err = coll_barrier(bench->comm);

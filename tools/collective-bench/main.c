@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collective-bench - how fast the collectives are, and whether they are right */
+/* collective-bench - measures the collectives and checks their results */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "output.h"
-#include "ranks.h"
+#include "launch.h"
 
 enum {
 	OPTION_MIN = 256, OPTION_MAX, OPTION_FACTOR, OPTION_TYPE, OPTION_OP,
@@ -45,28 +45,6 @@ static const struct option options[] = {
 	{ 0 }
 };
 
-static const struct collective * const collectives[] = {
-	&bench_allreduce,
-	&bench_reduce,
-	&bench_broadcast,
-	&bench_allgather,
-	&bench_allgatherv,
-	&bench_reduce_scatter,
-	&bench_reduce_scatterv,
-	&bench_gather,
-	&bench_gatherv,
-	&bench_scatter,
-	&bench_scatterv,
-	&bench_alltoall,
-	&bench_alltoallv,
-	&bench_scan,
-	&bench_exscan,
-	&bench_send,
-	&bench_barrier,
-};
-
-#define N_COLLECTIVES	(sizeof(collectives) / sizeof(*collectives))
-
 struct job {
 	struct bench bench;
 	const struct collective *collective;
@@ -74,12 +52,12 @@ struct job {
 
 static int usage(FILE *to, int status)
 {
-	size_t i;
+	const struct collective *collective;
 
 	fprintf(to, "usage: collective-bench COLLECTIVE [options]\n");
 	fprintf(to, "  COLLECTIVE:");
-	for (i = 0; i < N_COLLECTIVES; i++)
-		fprintf(to, " %s", collectives[i]->name);
+	for (collective = bench_collectives; collective->name; collective++)
+		fprintf(to, " %s", collective->name);
 	fprintf(to, "\n"
 		"  -n, --ranks N      start N ranks here (else: the launcher's)\n"
 		"      --min SIZE     smallest buffer, bytes or 4K 2M 1G (8)\n"
@@ -125,7 +103,7 @@ static bool parse_size(const char *text, size_t *size)
 	return true;
 }
 
-/* "8,64K,1M", rising. */
+/* Parses sizes in rising order, such as "8,64K,1M". */
 static bool parse_sizes(char *text, struct bench *bench)
 {
 	char *one, *rest = NULL;
@@ -143,7 +121,7 @@ static bool parse_sizes(char *text, struct bench *bench)
 	return bench->nsizes > 0;
 }
 
-/* From @min to @max, unless there is a list; then its last is the largest. */
+/* Lists the sizes from @min to @max.  A list from --sizes sets @max instead. */
 static void list_sizes(struct bench *bench)
 {
 	size_t size = bench->min;
@@ -169,7 +147,7 @@ static bool parse_int(const char *text, int min, int *value)
 	return *text && !*end && number >= min && number <= 100000000;
 }
 
-/* "f32,f64" or "all" as bits. */
+/* Parses names, such as "f32,f64", or "all" into bits. */
 static bool parse_set(char *text, int (*find)(const char *), int all,
 		      unsigned int *set)
 {
@@ -206,7 +184,7 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 
 	switch (option) {
 	case 'n':
-		return parse_int(optarg, 1, ranks) && *ranks <= RANKS_MAX;
+		return parse_int(optarg, 1, ranks) && *ranks <= LAUNCH_MAX;
 	case OPTION_MIN:
 		return parse_size(optarg, &bench->min);
 	case OPTION_MAX:
@@ -315,7 +293,7 @@ static int run_rank(int rank, void *arg)
 		}
 	}
 	status = bench_measure(bench, job->collective);
-	/* Rank 0 prints; nobody leaves before it has. */
+	/* No rank leaves before rank 0 has printed. */
 	if (!status)
 		err = coll_barrier(bench->comm);
 	if (err)
@@ -348,9 +326,8 @@ int main(int argc, char **argv)
 			.in_place = true,
 		},
 	};
-	struct ranks ranks = { .run = run_rank, .arg = &job, .quiet = true };
+	struct launch launch = { .run = run_rank, .arg = &job, .quiet = true };
 	int option, n = 0;
-	size_t i;
 
 	output_check_at_exit(1);
 	while ((option = getopt_long(argc, argv, "n:h", options,
@@ -366,12 +343,11 @@ int main(int argc, char **argv)
 		}
 	}
 	list_sizes(&job.bench);
-	for (i = 0; optind == argc - 1 && i < N_COLLECTIVES; i++)
-		if (!strcmp(argv[optind], collectives[i]->name))
-			job.collective = collectives[i];
+	if (optind == argc - 1)
+		job.collective = bench_find_collective(argv[optind]);
 	if (!job.collective)
 		return usage(stderr, 2);
-	if (job.bench.reproducible && job.collective != &bench_allreduce) {
+	if (job.bench.reproducible && !job.collective->can_reproduce) {
 		fprintf(stderr, "collective-bench: --reproducible is for allreduce\n");
 		return 2;
 	}
@@ -389,6 +365,6 @@ int main(int argc, char **argv)
 	}
 	if (!n)
 		return run_rank(0, &job);
-	ranks.n = n;
-	return ranks_run(&ranks);
+	launch.n = n;
+	return launch_ranks(&launch);
 }

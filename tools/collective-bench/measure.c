@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a line is measured.
+ * Measures the lines of a collective.
  *
- * Each repetition: the input is written, all ranks meet at a barrier, the call
- * is timed on every rank, they meet again, the result is compared: so no rank takes
- * a CPU for itself that another one's call needs.  The time of a repetition is
- * that of its slowest rank; minimum, median and 99th percentile are over the
- * repetitions.  Bandwidths follow from the median.
+ * A repetition writes the input, passes a barrier, times the call on every rank, passes a
+ * second barrier and compares the result.  Because of the second barrier, no rank compares
+ * on a CPU that the call of another rank needs.  The time of a repetition is that of its
+ * slowest rank.  Minimum, median and 99th percentile are over the repetitions; bandwidths
+ * are of the median.
  *
- * With several in flight a repetition begins them all and waits for them all, and
- * its time is that divided by how many they are.
+ * With several operations in flight, a repetition starts all and waits for all.  Its time
+ * is divided by their number.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void line(const struct bench *bench, const struct collective *collective,
 	fflush(stdout);
 }
 
-/* Whose turn it is of those in flight. */
+/* Makes number @i of the operations in flight the current one. */
 static void select_operation(struct bench *bench, uint64_t first, int i)
 {
 	size_t at = i * bench_stride(bench);
@@ -110,7 +110,7 @@ static void select_operation(struct bench *bench, uint64_t first, int i)
 	bench->recv = (char *)bench->recv_base + at;
 }
 
-/* All that are in flight at a time. */
+/* Starts all operations that are in flight together, and waits for them. */
 static int run_many(struct bench *bench, const struct collective *collective,
 		    const struct trial *trial, uint64_t first)
 {
@@ -119,13 +119,13 @@ static int run_many(struct bench *bench, const struct collective *collective,
 
 	for (i = 0; !err && i < bench->nonblocking; i++) {
 		select_operation(bench, first, i);
-		err = collective->run(bench, trial, &requests[i]);
+		err = collective->icall(bench, trial, &requests[i]);
 	}
 	err_wait = coll_wait_all(requests, i);
 	return err ? err : err_wait;
 }
 
-/* From repetition @from to before @to; those below 0 are not timed. */
+/* Runs the repetitions from @from up to, not including, @to.  Negative ones are not timed. */
 static int repeat(struct bench *bench, const struct collective *collective,
 		  const struct trial *trial, int from, int to, double *times, uint64_t *wrong)
 {
@@ -150,7 +150,7 @@ static int repeat(struct bench *bench, const struct collective *collective,
 		begin = bench_now_us();
 		err = bench->nonblocking ?
 		      run_many(bench, collective, trial, first) :
-		      collective->run(bench, trial, NULL);
+		      collective->call(bench, trial);
 		end = bench_now_us();
 		if (err)
 			return bench_fail(bench, collective->name, err);
@@ -171,8 +171,8 @@ static int repeat(struct bench *bench, const struct collective *collective,
 }
 
 /*
- * Before the times are taken: @trial's repetitions are made as many as bench->min_time says,
- * the same on all ranks.
+ * Runs the untimed repetitions.  The last one tells how far the numbers of repetitions are
+ * stretched to take bench->min_time.  All ranks stretch by the same factor.
  */
 static int warm_up(struct bench *bench, const struct collective *collective,
 		   struct trial *trial, uint64_t *wrong)
@@ -230,7 +230,7 @@ static int measure(struct bench *bench, const struct collective *collective,
 	}
 	bench->wrong += wrong;
 	times_sort(times, trial->iters);
-	/* Everybody's are the same, and so are the repetitions. */
+	/* The times are the same on all ranks, so all ranks repeat equally often. */
 	if (bench->cpu)
 		err = bench_cpu(bench, collective, trial,
 				times_median(times, trial->iters), &cpu_us);
@@ -241,7 +241,7 @@ free:
 	return err;
 }
 
-/* One line for all operations where none is done: the one with the most values. */
+/* A collective that does not reduce has one line: COLL_MAX, which has the most values. */
 static bool takes(const struct bench *bench,
 		  const struct collective *collective, enum coll_type type,
 		  enum coll_op op)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much of an operation is hidden behind computation, as the OSU benchmarks measure
- * it: t_pure is an operation that is begun and waited for, t_compute a computation that
- * takes as long, t_overall both, the computation between the two calls.  What of t_pure
- * is not added to t_compute is hidden.
+ * Measures which share of an operation is hidden behind computation, as the OSU benchmarks
+ * do.  t_pure is the time of an operation that is started and waited for, t_compute that of
+ * a computation of the same length, t_overall that of both with the computation between the
+ * two calls.  The hidden share is 1 - (t_overall - t_compute) / t_pure.
  *
- * The computation is so much work, not so much time: what takes the CPU away from it
- * makes it last longer; or it is a device's, and the CPU sleeps meanwhile.  Times are the
- * mean over repetitions and ranks.
+ * The computation is an amount of work, not a time: it takes longer if it loses the CPU.  Or
+ * a device computes and the CPU sleeps.  Times are means over repetitions and ranks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include "compute.h"
 #include "times.h"
 
-/* The mean of a repetition with so much to compute in the middle. */
+/* The mean time of a repetition that computes @units before it waits. */
 static int mean(struct bench *bench, const struct collective *collective,
 		const struct trial *trial, uint64_t units, double *us)
 {
@@ -33,7 +32,7 @@ static int mean(struct bench *bench, const struct collective *collective,
 		if (err)
 			return bench_fail(bench, "barrier", err);
 		begin = bench_now_us();
-		err = collective->run(bench, trial, &request);
+		err = collective->icall(bench, trial, &request);
 		if (!err) {
 			compute(bench->device, units);
 			err = coll_wait(request);
@@ -90,7 +89,7 @@ int bench_overlap(struct bench *bench, const struct collective *collective,
 	err = mean(bench, collective, trial, 0, &times[0]);
 	if (err)
 		return err;
-	/* The same for all, or the quick would wait for the slow. */
+	/* All ranks compute as long, or the quick ranks would wait for the slow ones. */
 	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &times[0], 1,
 			     COLL_FLOAT64, COLL_AVG);
 	if (err)

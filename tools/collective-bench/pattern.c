@@ -4,18 +4,18 @@
 
 #include "pattern.h"
 
-/* An element in its type and, before that, as one of these. */
+/* The value of an element, before it is converted to its type. */
 union value {
 	int64_t i;	/* signed and unsigned integers, modulo 2^64 */
 	double f;	/* floating point, exact */
 };
 
-/* What a rank's elements are made of. */
+/* The values of one rank. */
 struct source {
 	const struct pattern *pattern;
 	int rank;
 	uint64_t seed;
-	long each;	/* of a sum: how large a rank's share may be; 0: not all have one */
+	long each;	/* bound of a rank's share of a sum; 0: not all ranks have a share */
 };
 
 static bool is_float(enum coll_type type)
@@ -23,7 +23,7 @@ static bool is_float(enum coll_type type)
 	return type >= COLL_FLOAT16;
 }
 
-/* Of the integer types. */
+/* For integer types only. */
 static bool is_unsigned(enum coll_type type)
 {
 	return type & 1;
@@ -36,7 +36,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Integers up to here are exact. */
+/* The largest integer up to which all integers are exact. */
 static long exact_max(enum coll_type type)
 {
 	switch (type) {
@@ -50,8 +50,8 @@ static long exact_max(enum coll_type type)
 }
 
 /*
- * With more ranks than the type can count, only every so many-th has a value
- * that is not neutral; which ones differs from element to element.
+ * With more ranks than the type can count, most ranks have the neutral value.  The ranks
+ * with another value differ from element to element.
  */
 static bool takes_part(const struct pattern *pattern, int rank, size_t i,
 		       long most)
@@ -110,7 +110,7 @@ static int64_t int_value(const struct pattern *pattern, uint64_t h)
 	}
 }
 
-/* What of an integer the type can hold, extended again. */
+/* The integer, truncated to the type and extended again. */
 static int64_t narrow(enum coll_type type, int64_t i)
 {
 	switch (type) {
@@ -202,7 +202,7 @@ static union value reduce(const struct pattern *pattern, union value a, union va
 	return a;
 }
 
-/* What a reduction of all comes to. */
+/* The reduction of all ranks, finished: an average is divided. */
 static union value whole(const struct pattern *pattern, union value v)
 {
 	if (pattern->op != COLL_AVG)
@@ -218,7 +218,7 @@ static union value whole(const struct pattern *pattern, union value v)
 	return v;
 }
 
-/* The 16 bit of binary16, rounded to even; for normal numbers and 0 only. */
+/* The 16 bits of binary16, rounded to even; for normal numbers and 0 only. */
 static uint16_t to_half(float f)
 {
 	uint32_t bits, sign;
@@ -266,8 +266,8 @@ static void store(enum coll_type type, union value v, void *to, size_t i)
 }
 
 /*
- * One period, or as much as @count needs, of the reduction of the ranks @first .. @last; or
- * of one's input.
+ * One period, or @count elements of it, of the reduction of the ranks @first to @last; of one
+ * rank its input.
  */
 static size_t period(const struct pattern *pattern, int first, int last,
 		     void *to, size_t count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Values whose reduction is known without doing it, and exact in any order.
+ * Values with a reduction that is known without computing it, and exact in any order.
  *
- * The values repeat every PATTERN_PERIOD elements, a prime, so that no chunk,
- * page or lane of the transport begins at the same place of the period as its
- * neighbour: what lands in a wrong place is seen.  A period's reduction costs
- * nothing, and whole buffers are written and compared at memory speed.
+ * The values repeat every PATTERN_PERIOD elements.  The period is a prime, so neighbouring
+ * chunks, pages and lanes of the transport start at different places of it, and data in a
+ * wrong place is detected.  Only one period is computed; buffers are written and compared at
+ * memory speed.
  *
  * Integers are random in all bits.  Floating point values are small integers,
  * chosen so that every partial sum or product of @nranks of them is exact in
@@ -23,10 +23,10 @@
 
 /**
  * struct pattern - one round's values
- * @type: of the elements
- * @op: that will reduce them
- * @nranks: how many ranks have values
- * @round: another number, other values
+ * @type: type of the elements
+ * @op: operation that reduces them
+ * @nranks: number of ranks
+ * @round: number of the round; each has other values
  */
 struct pattern {
 	enum coll_type type;
@@ -35,19 +35,19 @@ struct pattern {
 	uint64_t round;
 };
 
-/* Write @count elements of @rank to @to. */
+/* Writes @count elements of the input of @rank to @to. */
 void pattern_fill(const struct pattern *pattern, int rank, void *to,
 		  size_t count);
 
-/* How many of @count elements at @from are not @rank's input. */
+/* Counts which of @count elements at @from differ from the input of @rank. */
 uint64_t pattern_check_input(const struct pattern *pattern, int rank,
 			     const void *from, size_t count);
 
-/* How many of @count elements at @from are not the reduction. */
+/* Counts which of @count elements at @from differ from the reduction of all ranks. */
 uint64_t pattern_check_result(const struct pattern *pattern, const void *from,
 			      size_t count);
 
-/* How many of @count elements at @from are not that of the ranks 0 .. @rank. */
+/* Counts which of @count elements at @from differ from the reduction of ranks 0 to @rank. */
 uint64_t pattern_check_scan(const struct pattern *pattern, int rank,
 			    const void *from, size_t count);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collective-run - start the ranks of a group on this host */
+/* collective-run - starts the ranks of a group on this host */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -11,7 +11,7 @@
 
 #include "netns.h"
 #include "output.h"
-#include "ranks.h"
+#include "launch.h"
 
 enum { OPTION_NETNS = 256, OPTION_NO_BIND };
 
@@ -32,11 +32,11 @@ static int usage(FILE *to, int status)
 	fprintf(to,
 		"usage: collective-run [options] [--] PROGRAM [ARGUMENT...]\n"
 		"  -n, --ranks N      start N ranks (default: the CPUs)\n"
-		"      --netns        each in its own network namespace (root)\n"
-		"      --no-bind      each on all CPUs, not on its part of them\n"
+		"      --netns        each rank in its own network namespace (root)\n"
+		"      --no-bind      each rank on all CPUs, not on its part of them\n"
 		"  -6, --ipv6         rendezvous over IPv6\n"
-		"  -t, --timeout S    end everything after S seconds, status 124\n"
-		"  -k, --kill-after S from SIGINT to SIGTERM, and from that to SIGKILL (2)\n"
+		"  -t, --timeout S    end all ranks after S seconds, status 124\n"
+		"  -k, --kill-after S seconds from SIGINT to SIGTERM and to SIGKILL (2)\n"
 		"  -l, --label        begin every line of output with its rank\n");
 	return status;
 }
@@ -49,7 +49,7 @@ static int number(const char *text, long max)
 	return *text && !*end && value > 0 && value <= max ? (int)value : -1;
 }
 
-/* Standard input is rank 0's. */
+/* Rank 0 gets the standard input, the others an empty one. */
 static int run_program(int rank, void *arg)
 {
 	char **argv = arg;
@@ -71,7 +71,7 @@ static int run_program(int rank, void *arg)
 
 int main(int argc, char **argv)
 {
-	struct ranks ranks = {
+	struct launch launch = {
 		.n = sysconf(_SC_NPROCESSORS_ONLN),
 		.run = run_program,
 	};
@@ -83,10 +83,10 @@ int main(int argc, char **argv)
 				     NULL)) != -1) {
 		switch (option) {
 		case 'n':
-			ranks.n = number(optarg, RANKS_MAX);
-			if (ranks.n < 0) {
+			launch.n = number(optarg, LAUNCH_MAX);
+			if (launch.n < 0) {
 				fprintf(stderr, "%s: 1 to %d ranks\n", argv[0],
-					RANKS_MAX);
+					LAUNCH_MAX);
 				return 125;
 			}
 			break;
@@ -94,11 +94,11 @@ int main(int argc, char **argv)
 			netns = true;
 			break;
 		case OPTION_NO_BIND:
-			ranks.unbound = true;
+			launch.unbound = true;
 			break;
 		case '6':
 			v6 = true;
-			ranks.address = "::1";
+			launch.address = "::1";
 			break;
 		case 't':
 			value = number(optarg, 1000000);
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 					argv[0], optarg);
 				return 125;
 			}
-			ranks.timeout_s = value;
+			launch.timeout_s = value;
 			break;
 		case 'k':
 			value = number(optarg, 1000000);
@@ -116,10 +116,10 @@ int main(int argc, char **argv)
 					argv[0], optarg);
 				return 125;
 			}
-			ranks.grace_s = value;
+			launch.grace_s = value;
 			break;
 		case 'l':
-			ranks.label = true;
+			launch.label = true;
 			break;
 		case 'h':
 			return usage(stdout, 0);
@@ -129,15 +129,15 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage(stderr, 125);
-	ranks.arg = argv + optind;
+	launch.arg = argv + optind;
 	if (netns) {
-		ranks.address = v6 ? NETNS_ADDRESS6_RANK0 :
-				NETNS_ADDRESS_RANK0;
-		ranks.port = NETNS_PORT;
-		ranks.prepare = netns_prepare;
-		ranks.attach = netns_attach;
+		launch.address = v6 ? NETNS_ADDRESS6_RANK0 :
+				      NETNS_ADDRESS_RANK0;
+		launch.port = NETNS_PORT;
+		launch.prepare = netns_prepare;
+		launch.attach = netns_attach;
 		if (netns_hub())
 			return 125;
 	}
-	return ranks_run(&ranks);
+	return launch_ranks(&launch);
 }

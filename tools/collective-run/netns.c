@@ -13,7 +13,7 @@
 
 #include "netns.h"
 
-/* Run ip(8) with these commands as its input. */
+/* Runs ip(8) with these commands as its input. */
 static int ip_batch(const char *commands)
 {
 	size_t length = strlen(commands);
@@ -64,7 +64,7 @@ int netns_hub(void)
 			"link set hub up\n");
 }
 
-/* sysfs shows the namespace it was mounted in; without it we can live. */
+/* sysfs shows the namespace that it was mounted in.  A failure is ignored: /sys is optional. */
 static void mount_sys(void)
 {
 	if (unshare(CLONE_NEWNS) ||
@@ -86,7 +86,7 @@ int netns_prepare(int rank)
 	return 0;
 }
 
-/* In a child, since there is no way back from another's namespace here. */
+/* In a child, because this process could not return from the rank's namespace. */
 static int configure(int rank, pid_t pid)
 {
 	unsigned int host = rank + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Can programs use the module here, and how well? */
+/* The subcommand check: whether programs can use the module on this host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -36,7 +36,7 @@ static bool module(void)
 	return there;
 }
 
-/* Is a group among those that the user's account has? */
+/* Returns true if the user's account is a member of the group. */
 static bool enlisted(const struct passwd *user, gid_t gid)
 {
 	gid_t groups[1024];
@@ -50,7 +50,7 @@ static bool enlisted(const struct passwd *user, gid_t gid)
 	return false;
 }
 
-/* What to do about a device that cannot be opened. */
+/* Advises on a device that cannot be opened. */
 static void device_advice(const char *path, const struct stat *info, int err)
 {
 	bool for_group = (info->st_mode & 0060) == 0060;
@@ -109,7 +109,7 @@ static bool device(void)
 	return true;
 }
 
-/* May this process pin without limit? */
+/* Returns true if this process may pin memory without limit. */
 static bool exempt(void)
 {
 	unsigned long long capabilities = 0;
@@ -124,7 +124,7 @@ static bool exempt(void)
 	return capabilities >> CAP_IPC_LOCK_BIT & 1;
 }
 
-/* Advice only: everything works with little, but not with large buffers. */
+/* Advises only: with a low limit everything works except large buffers. */
 static void memlock(void)
 {
 	struct rlimit limit;

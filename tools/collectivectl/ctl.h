@@ -9,23 +9,23 @@
 #define CTL_MODULE	"/sys/module/collective"
 #define CTL_DEVICE	"/dev/collective"
 
-/* The first line of a file, no newline; NULL when it cannot be read. */
+/* Reads the first line of a file, without the newline.  Return: NULL if it cannot be read. */
 char *ctl_read(const char *directory, const char *name);
 
 /*
- * Print the groups below @sysfs; @only: that one, or NULL.
- * Return: 0; 1: no such group; 2: no module.
+ * Prints the groups below @sysfs.  @only: the only group to print, or NULL.
+ * Return: 0; 1: there is no such group; 2: the module is not loaded.
  */
 int ctl_show(const char *sysfs, const char *only, bool json);
 
 /*
- * Print what has happened to the groups below @debugfs; @only: to GROUP of this network
- * namespace, or to GROUP@NETNS; NULL: to all of this network namespace.
- * Return: 0; 1: no such group; 2: it cannot be read.
+ * Prints the flight records of the groups below @debugfs.  @only: GROUP of this network
+ * namespace, or GROUP@NETNS; NULL: all groups of this network namespace.
+ * Return: 0; 1: there is no such group; 2: a record cannot be read.
  */
 int ctl_record(const char *debugfs, const char *only);
 
-/* Print what libcollective needs here.  0: all there, 1: not. */
+/* Prints whether libcollective can be used on this host.  Return: 0: yes; 1: no. */
 int ctl_check(void);
 
 #endif /* CTL_H */

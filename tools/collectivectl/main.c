@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collectivectl - see what the module does */
+/* collectivectl - prints the state and the history of the module's groups */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +11,11 @@ static int usage(FILE *to, int status)
 {
 	fprintf(to,
 		"usage: collectivectl show [-j] [-s FOLDER] [GROUP]   statistics of groups\n"
-		"       collectivectl record [-d FOLDER] [GROUP]     what has happened to their ranks\n"
-		"       collectivectl check                          can programs use it here?\n"
+		"       collectivectl record [-d FOLDER] [GROUP]     the last events of their ranks\n"
+		"       collectivectl check                          whether programs can use the module here\n"
 		"  -j, --json          as JSON\n"
-		"  -s, --sysfs FOLDER  read there instead of " CTL_SYSFS "\n"
-		"  -d, --debugfs FOLDER  and there instead of " CTL_DEBUGFS "\n");
+		"  -s, --sysfs FOLDER  for show, instead of " CTL_SYSFS "\n"
+		"  -d, --debugfs FOLDER  for record, instead of " CTL_DEBUGFS "\n");
 	return status;
 }
 

@@ -33,7 +33,7 @@ char *ctl_read(const char *directory, const char *name)
 	return line;
 }
 
-/* What the driver core puts beside the attributes of a device. */
+/* The driver core adds these to the attributes of a device. */
 static bool is_foreign(const char *name)
 {
 	return name[0] == '.' || !strcmp(name, "uevent") ||
@@ -57,7 +57,7 @@ static void add(struct member *member, const char *path, const char *directory,
 		err(2, "memory");
 }
 
-/* Files of @path; its subdirectories too, unless this is one. */
+/* Adds the files of @path, and of its subdirectories if @path is not one itself. */
 static void scan(struct member *member, const char *path, const char *directory)
 {
 	struct dirent **entries;
@@ -66,7 +66,7 @@ static void scan(struct member *member, const char *path, const char *directory)
 	int i, n;
 
 	n = scandir(path, &entries, NULL, alphasort);
-	/* It may have gone meanwhile. */
+	/* The member may have left meanwhile. */
 	if (n < 0 && errno != ENOENT)
 		err(2, "%s", path);
 	for (i = 0; i < n; i++) {

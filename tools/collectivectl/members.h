@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sysfs says of a group: every file of every member, whatever its name. */
+/* The sysfs files of a group: every file of every member, whatever its name. */
 #ifndef MEMBERS_H
 #define MEMBERS_H
 
@@ -8,9 +8,9 @@
 
 /**
  * struct value - one file
- * @directory: "" or the subdirectory it is in
- * @name: of the file
- * @text: its first line; NULL when it could not be read
+ * @directory: name of its subdirectory; "": none
+ * @name: name of the file
+ * @text: its first line; NULL: it could not be read
  */
 struct value {
 	char *directory;
@@ -19,10 +19,10 @@ struct value {
 };
 
 /**
- * struct member - one rank
- * @rank: its number
- * @values: the files, by name, those of subdirectories last
- * @n: how many
+ * struct member - one rank of the group
+ * @rank: number of the rank
+ * @values: files in the order of their names, those of subdirectories last
+ * @n: number of files
  */
 struct member {
 	unsigned int rank;
@@ -31,20 +31,20 @@ struct member {
 };
 
 /**
- * struct members - those of a group that are on this host
- * @members: by rank
- * @n: how many
+ * struct members - the members of a group on this host
+ * @members: members in the order of their ranks
+ * @n: number of members
  */
 struct members {
 	struct member *members;
 	size_t n;
 };
 
-/* Read @path (groups/NAME); false when it is not there. */
+/* Reads @path (groups/NAME).  Return: false if it does not exist. */
 bool members_read(const char *path, struct members *members);
 void members_free(struct members *members);
 
-/* The member's value like @value, or NULL. */
+/* Returns the member's value of the same directory and name as @value, or NULL. */
 const struct value *member_find(const struct member *member,
 				const struct value *value);
 

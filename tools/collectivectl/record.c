@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What has happened to the ranks of a group, all of them merged by time.
+ * The subcommand record: prints the flight records of a group's ranks, merged by time.
  *
- * Below FOLDER/GROUP@NETNS/ each rank has a file: two lines that begin with '#', the
- * second one with the last operation, and a line a record: time, age, what.
+ * Each rank has a file in FOLDER/GROUP@NETNS/: two lines that begin with '#', the second of
+ * them with the last operation, then a line for each record: time, age, text.
  */
 #include <dirent.h>
 #include <err.h>
@@ -20,10 +20,10 @@
 
 /**
  * struct entry - one record
- * @time: CLOCK_MONOTONIC, ns
- * @rank: whose
- * @serial: order in which it was read
- * @text: what has happened
+ * @time: time of the event; CLOCK_MONOTONIC, ns
+ * @rank: rank that recorded it
+ * @serial: number in the order of reading
+ * @text: description of the event
  */
 struct entry {
 	uint64_t time;
@@ -33,11 +33,11 @@ struct entry {
 };
 
 /**
- * struct recorded - what is known of a rank besides
- * @rank: which
- * @head: the first line
- * @last: its last operation; NULL: none
- * @last_time: when that was submitted
+ * struct recorded - the head of a rank's file
+ * @rank: number of the rank
+ * @head: first line
+ * @last: last operation of the rank; NULL: none
+ * @last_time: time of the submission of @last; ns
  */
 struct recorded {
 	unsigned int rank;
@@ -47,12 +47,12 @@ struct recorded {
 };
 
 /**
- * struct record - of a group
- * @ranks: by rank
- * @nranks: how many
- * @entries: by time
- * @n: how many
- * @now: when the last file was read
+ * struct record - the records of a group
+ * @ranks: heads in the order of ranks
+ * @nranks: number of ranks
+ * @entries: records in the order of time
+ * @n: number of records
+ * @now: time when the last file was read; ns
  * @error: errno of a file that could not be read to its end; 0: none
  */
 struct record {
@@ -73,7 +73,7 @@ static char *copy(const char *text)
 	return new;
 }
 
-/* The value of KEY= in a line, or "-"; valid until the next call. */
+/* Returns the value of KEY= in a line, or "-".  Valid until the next call. */
 static const char *field(const char *line, const char *key)
 {
 	static char value[64];
@@ -96,7 +96,7 @@ static uint64_t number(const char *line, const char *key)
 	return strtoull(field(line, key), NULL, 10);
 }
 
-/* Behind "TIME AGE "; NULL when the line is not like that. */
+/* Returns the text after "TIME AGE ", or NULL if the line does not begin so. */
 static char *stamped(char *line, uint64_t *time)
 {
 	char *end;
@@ -145,7 +145,7 @@ static void head_add(struct recorded *recorded, struct record *record, char *lin
 	}
 }
 
-/* Return: 0, or what errno was; ENOENT: it has gone meanwhile. */
+/* Return: 0 or an errno; ENOENT: the file has been removed meanwhile. */
 static int file_read(struct record *record, const char *folder, const char *name)
 {
 	struct recorded recorded = { .rank = strtoul(name, NULL, 10) };
@@ -171,7 +171,7 @@ static int file_read(struct record *record, const char *folder, const char *name
 		else
 			entry_add(record, recorded.rank, line);
 	}
-	/* What there is of it is shown nevertheless. */
+	/* The lines that were read are printed nevertheless. */
 	if (ferror(file)) {
 		error = errno ? errno : EIO;
 		warn("%s/%s", folder, name);
@@ -211,7 +211,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Return: 0, or what errno was when nothing could be read. */
+/* Return: 0, or an errno if no file could be read. */
 static int record_read(struct record *record, const char *folder)
 {
 	struct dirent **files;
@@ -253,7 +253,7 @@ static double seconds_ago(const struct record *record, uint64_t time)
 	return time < record->now ? (record->now - time) / (double)NS : 0;
 }
 
-/* Is the operation of a submit line complete? */
+/* Returns true if the rank's last operation is complete. */
 static bool is_done(const struct record *record, const struct recorded *recorded)
 {
 	char operation[64];
@@ -308,7 +308,7 @@ static void record_print(const struct record *record, const char *name, bool fir
 		rank_print(record, &record->ranks[i]);
 }
 
-/* GROUP@NETNS of what was asked for; "@NETNS": all of them. */
+/* Returns GROUP@NETNS of the argument; "@NETNS": all groups of this namespace. */
 static char *wanted(const char *only)
 {
 	struct stat info;
@@ -350,7 +350,7 @@ int ctl_record(const char *debugfs, const char *only)
 			error = record_read(&record, path);
 			if (!error)
 				record_print(&record, groups[i]->d_name, !shown++);
-			/* One that has gone meanwhile is none. */
+			/* A group that has been removed meanwhile is no error. */
 			if (record.error || (error && error != ENOENT))
 				status = 2;
 			record_free(&record);

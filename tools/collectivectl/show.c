@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups as a table, a line each value and a column each rank, or as JSON:
+ * The subcommand show: prints groups as a table, a line each value and a column each rank,
+ * or as JSON:
  *
  *	{"groups": [{"name": "n", "members": [
  *		{"rank": 0, "state": "up", ..., "errors": {"reset": 0}}]}]}
@@ -16,7 +17,7 @@
 #include "ctl.h"
 #include "members.h"
 
-/* A decimal number as JSON has it. */
+/* Returns true if the text is a decimal number of JSON. */
 static bool is_number(const char *text)
 {
 	size_t digits;
@@ -107,8 +108,8 @@ static int name_width(const struct value *value)
 }
 
 /*
- * Members @from to @to; the lines are those of the group's first member, since
- * all are of one module.
+ * Prints the members @from to @to.  The lines are those of the group's first member, as one
+ * module makes the files of all.
  */
 static void table(const struct members *members, size_t from, size_t to,
 		  int label, int column)
@@ -189,7 +190,7 @@ int ctl_show(const char *sysfs, const char *only, bool json)
 
 		if (asprintf(&below, "%s/%s", path, name) < 0)
 			err(2, "memory");
-		/* Files beside the groups are none; nor is one that has gone. */
+		/* Skips files that are no groups, and groups that were removed meanwhile. */
 		if ((!only || !strcmp(only, name)) &&
 		    members_read(below, &members)) {
 			if (json)

@@ -16,9 +16,9 @@
 
 /**
  * struct entry - a process of this host
- * @pid: its number
- * @parent: its parent's
- * @ours: it descends from this process
+ * @pid: pid of the process
+ * @parent: pid of its parent
+ * @ours: true if it descends from this process
  */
 struct entry {
 	pid_t pid;
@@ -26,7 +26,7 @@ struct entry {
 	bool ours;
 };
 
-/* False: it has ended. */
+/* Return: false if the process has ended. */
 static bool read_entry(const char *pid, struct entry *entry)
 {
 	char path[64], text[512], *at;
@@ -43,7 +43,7 @@ static bool read_entry(const char *pid, struct entry *entry)
 	if (length <= 0)
 		return false;
 	text[length] = '\0';
-	/* The name may hold anything, but it ends with the last of these. */
+	/* The name may contain any byte.  It ends at the last parenthesis. */
 	at = strrchr(text, ')');
 	if (!at || sscanf(at + 1, " %c %d", &state, &parent) != 2 || state == 'Z' || state == 'X')
 		return false;
@@ -51,7 +51,7 @@ static bool read_entry(const char *pid, struct entry *entry)
 	return true;
 }
 
-/* All processes; how many, or -1. */
+/* Reads all processes.  Return: their number, or -1. */
 static int read_all(struct entry **all)
 {
 	const struct dirent *at;
@@ -113,7 +113,7 @@ int descendants_signal(int sig, pid_t except)
 		if (!all[i].ours)
 			continue;
 		count++;
-		/* One that has just ended, or has another user now, cannot be helped. */
+		/* Fails for a process that has just ended or changed its user. */
 		if (sig)
 			(void)kill(all[i].pid, sig);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes that descend from this one.  As it is their subreaper (prctl(2)), they are
- * its descendants whatever becomes of the processes between.
+ * The descendants of this process.  Because it is their subreaper (prctl(2)), they remain its
+ * descendants when the processes between end.
  */
 #ifndef DESCENDANTS_H
 #define DESCENDANTS_H
@@ -9,17 +9,17 @@
 #include <sys/types.h>
 
 /**
- * descendants_signal - send a signal to all of them
- * @sig: signal; 0: none, only count
- * @except: a child that is spared, with what descends from it; 0: none
+ * descendants_signal - send a signal to all descendants
+ * @sig: signal; 0: only count
+ * @except: child that is left out, with its descendants; 0: none
  *
- * Those that have ended and are not reaped do not count.
+ * Zombies do not count.
  *
- * Return: how many there are; -1: /proc does not say.
+ * Return: the number of descendants; -1: /proc cannot be read.
  */
 int descendants_signal(int sig, pid_t except);
 
-/* SIGKILL all of them until there are none, and reap them; for @ms at most. */
+/* Sends SIGKILL to all descendants until none is left, for at most @ms, and reaps them. */
 void descendants_kill(unsigned int ms);
 
 #endif /* DESCENDANTS_H */

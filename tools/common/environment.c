@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ranks' environment.
+ * The environment of the ranks.
  *
- * The secret is not in it, since every process below a rank has that, and many a log and
- * crash report.  Ranks inherit a descriptor, COLL_SECRET_FD; a program between that closes
- * what it does not know leaves them COLL_SECRET_FILE, the same file by way of this process,
- * which the same user may open as long as this process lives.
+ * The secret is not in the environment, because all descendants of a rank inherit that, and
+ * logs and crash reports contain it.  Ranks inherit a descriptor instead, COLL_SECRET_FD.  If a
+ * program between closes unknown descriptors, COLL_SECRET_FILE names the same file through
+ * /proc of this process.  The same user may open it as long as this process lives.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "environment.h"
-#include "ranks.h"
+#include "launch.h"
 
 #define SECRET_SIZE	32
 #define SECRET_TEXT_MAX	80
 
-/* Above what programs count on. */
+/* Above the descriptors that programs expect to be free. */
 #define SECRET_FD_MIN	100
 
 static int set(const char *name, const char *value)
@@ -47,7 +47,7 @@ static int set_number(const char *name, int value)
 	return set(name, text);
 }
 
-/* A port of @addr that is free now; or -1. */
+/* Returns a port of @addr that is free now, or -1. */
 static int free_port(const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage own = *addr;
@@ -82,7 +82,7 @@ static bool parse(const char *text, struct sockaddr_storage *addr)
 	return addr->ss_family;
 }
 
-/* One of an interface, where there is no loopback address. */
+/* Finds an address of an interface, for hosts without a loopback address. */
 static bool interface_address(struct sockaddr_storage *addr)
 {
 	const struct ifaddrs *at;
@@ -105,7 +105,7 @@ static bool interface_address(struct sockaddr_storage *addr)
 	return found;
 }
 
-/* Where rank 0 listens when nothing is said: on this host alone, if there is such an address. */
+/* The default address of rank 0: only this host reaches it, if there is a loopback address. */
 static bool choose_address(struct sockaddr_storage *addr)
 {
 	static const char * const loopback[] = { "127.0.0.1", "::1" };
@@ -117,7 +117,7 @@ static bool choose_address(struct sockaddr_storage *addr)
 	return interface_address(addr);
 }
 
-/* A file without a name that only this user may open; its descriptor, or -1. */
+/* Makes a file without a name that only this user may open.  Return: its descriptor, or -1. */
 static int make_file(const char *text, size_t length)
 {
 	int fd = memfd_create("collective-secret", 0), high;
@@ -148,7 +148,7 @@ static int publish(const char *text, size_t length)
 	return set_number("COLL_SECRET_FD", fd) || set("COLL_SECRET_FILE", path) ? -1 : 0;
 }
 
-/* No other process can join, or answer for one of the ranks. */
+/* With a secret no other process can join the group or pose as one of its ranks. */
 static int make_secret(void)
 {
 	unsigned char random[SECRET_SIZE];
@@ -168,7 +168,7 @@ static int make_secret(void)
 	return err;
 }
 
-/* A pipe can be read once, and there are several ranks. */
+/* Copies the secret from a pipe to a file, because only one rank could read a pipe. */
 static int take_fd(const char *number)
 {
 	char text[SECRET_TEXT_MAX];
@@ -179,7 +179,7 @@ static int take_fd(const char *number)
 	long fd = strtol(number, &end, 10);
 	int err;
 
-	/* The ranks say what is wrong with it. */
+	/* A regular file needs no copy.  The ranks report an invalid descriptor. */
 	if (!isdigit((unsigned char)*number) || *end || fd > 1 << 20 || fstat(fd, &stat) ||
 	    S_ISREG(stat.st_mode))
 		return 0;
@@ -204,7 +204,7 @@ static int set_secret(void)
 	char *text = getenv("COLL_SECRET"), *number = getenv("COLL_SECRET_FD");
 	int err;
 
-	/* An empty one is an error, which the ranks report. */
+	/* An empty secret is an error, which the ranks report. */
 	if (text && *text) {
 		err = publish(text, strlen(text));
 		explicit_bzero(text, strlen(text));
@@ -217,13 +217,13 @@ static int set_secret(void)
 	return getenv("COLL_SECRET_FILE") ? 0 : make_secret();
 }
 
-int environment_set(const struct ranks *ranks)
+int environment_set(const struct launch *launch)
 {
 	char address[INET6_ADDRSTRLEN], rendezvous[128];
 	struct sockaddr_storage addr;
-	int port = ranks->port, master = port + 1;
+	int port = launch->port, master = port + 1;
 
-	if (ranks->address ? !parse(ranks->address, &addr) : !choose_address(&addr)) {
+	if (launch->address ? !parse(launch->address, &addr) : !choose_address(&addr)) {
 		fprintf(stderr, "no address here, not even 127.0.0.1: ip link set lo up\n");
 		return -1;
 	}
@@ -244,8 +244,8 @@ int environment_set(const struct ranks *ranks)
 	snprintf(rendezvous, sizeof(rendezvous),
 		 addr.ss_family == AF_INET6 ? "[%s]:%d" : "%s:%d", address, port);
 	return set("COLL_RENDEZVOUS", rendezvous) || set("MASTER_ADDR", address) ||
-	       set_number("MASTER_PORT", master) || set_number("COLL_SIZE", ranks->n) ||
-	       set_number("WORLD_SIZE", ranks->n) || set_number("LOCAL_WORLD_SIZE", ranks->n) ||
+	       set_number("MASTER_PORT", master) || set_number("COLL_SIZE", launch->n) ||
+	       set_number("WORLD_SIZE", launch->n) || set_number("LOCAL_WORLD_SIZE", launch->n) ||
 	       set_secret() ? -1 : 0;
 }
 

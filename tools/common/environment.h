@@ -2,18 +2,20 @@
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
 
-struct ranks;
+struct launch;
 
 /**
- * environment_set - what is the same for every rank
- * @ranks: what is asked for
+ * environment_set - set the variables that are the same for every rank
+ * @launch: parameters
  *
- * The secret is one that the caller's environment has, or a new one; it is in a file without
- * a name, not in the environment.  Return: 0, or -1 after a message.
+ * The secret is that of the caller's environment, or a new one.  It is in a file without a
+ * name and not in the environment.
+ *
+ * Return: 0, or -1 after a message.
  */
-int environment_set(const struct ranks *ranks);
+int environment_set(const struct launch *launch);
 
-/* What is a rank's own; 0 or -1. */
+/* Sets the variables of one rank.  Return: 0, or -1 after a message. */
 int environment_set_rank(int rank);
 
 #endif /* ENVIRONMENT_H */

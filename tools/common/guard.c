@@ -55,9 +55,9 @@ int guard_run(int (*run)(void *arg), void *arg)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
-	/* Our wait() is for the child, whatever our parent ignored. */
+	/* If the parent ignored SIGCHLD, waitpid() would not get the child's status. */
 	signal(SIGCHLD, SIG_DFL);
-	/* Both cannot fail: the arguments are right. */
+	/* Neither can fail with valid arguments. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	(void)sigprocmask(SIG_BLOCK, &signals, &mask);
 	if (start(&mask, run, arg, &child))
@@ -69,7 +69,7 @@ int guard_run(int (*run)(void *arg), void *arg)
 				return ended(status);
 			}
 		sig = sigwaitinfo(&signals, &info);
-		/* What the terminal sends has reached the child already. */
+		/* The terminal has signalled the child already. */
 		if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
 			(void)kill(child, sig);
 	}

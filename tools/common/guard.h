@@ -3,15 +3,15 @@
 #define GUARD_H
 
 /**
- * guard_run - do something in a child, and leave nothing behind if it is killed
- * @run: what; gives the exit status
- * @arg: for @run
+ * guard_run - call a function in a child, and leave no processes behind if it is killed
+ * @run: function; returns the exit status
+ * @arg: argument of @run
  *
- * This process hands SIGINT, SIGTERM and SIGHUP on to the child, which gets SIGTERM if this
- * process dies.  If the child is killed, what it has started is killed too.  So whichever of
- * the two is killed, by SIGKILL even, the other one sees to it that all processes end.
+ * This process forwards SIGINT, SIGTERM and SIGHUP to the child.  The child gets SIGTERM if
+ * this process dies.  If the child is killed, this process kills its descendants.  So if
+ * either of the two is killed, even by SIGKILL, the other one ends all processes.
  *
- * Return: the child's status, or 128 and the signal that killed it; 125: there is no child.
+ * Return: the child's exit status; 128 + the signal that killed it; 125: fork() failed.
  */
 int guard_run(int (*run)(void *arg), void *arg);
 

@@ -13,14 +13,14 @@
 
 #define CHUNK		65536
 #define LINE_MAX_SIZE	(1 << 20)
-#define LAST_CHUNKS	32	/* more than a pipe holds */
+#define LAST_CHUNKS	32	/* together more than a pipe holds */
 
 /**
  * struct source - the output of a rank
- * @fd: its pipe; -1: at its end
- * @line: the beginning of a line
- * @have: bytes of it
- * @room: bytes there is room for
+ * @fd: pipe; -1: at its end
+ * @line: beginning of a line without its end
+ * @have: length of @line; bytes
+ * @room: size of the memory of @line; bytes
  */
 struct source {
 	int fd;
@@ -29,7 +29,7 @@ struct source {
 	size_t room;
 };
 
-/* Whatever the bytes are. */
+/* Lines may contain any byte, also zero. */
 static void print(int rank, const struct source *source, const char *rest, size_t length)
 {
 	printf("[%d] ", rank);
@@ -77,7 +77,7 @@ static void take(int rank, struct source *source, const char *from, size_t lengt
 	}
 }
 
-/* Return: there may be more at once. */
+/* Return: true if more bytes may be ready. */
 static bool copy(int rank, struct source *source)
 {
 	static char chunk[CHUNK];
@@ -106,7 +106,7 @@ static void drain(int rank, struct source *source, int chunks)
 		;
 }
 
-/* Until all have ended, or @end is closed. */
+/* Copies until all pipes have ended, or the other end of @end is closed. */
 static int copy_all(struct source *sources, int n, int end)
 {
 	struct pollfd *polls = calloc(n + 1, sizeof(*polls));
@@ -154,7 +154,7 @@ static int run(const int *from, int n, int end)
 	}
 	for (i = 0; i < n; i++) {
 		sources[i].fd = from[i];
-		/* The flag is the reading end's only. */
+		/* The flag applies to the reading end only. */
 		flags = fcntl(from[i], F_GETFL);
 		if (flags < 0 || fcntl(from[i], F_SETFL, flags | O_NONBLOCK)) {
 			perror("output");

@@ -5,16 +5,16 @@
 #include <sys/types.h>
 
 /**
- * label_start - a process that copies lines to standard output, the rank before each
- * @from: pipes, by rank
- * @n: how many
- * @end: receives a descriptor: once all of it is closed, the process copies what is there
- *	still, and ends
+ * label_start - start a process that copies lines to standard output, each after its rank
+ * @from: pipe of each rank
+ * @n: number of ranks
+ * @end: receives a descriptor; once all copies of it are closed, the process copies the
+ *	remaining bytes of the pipes and ends
  *
- * It ends by itself when all pipes have no writer any more.  A line longer than 1 MiB is
- * broken.  What cannot be written is read all the same, with a message and status 1.
+ * The process also ends when no pipe has a writer.  A line longer than 1 MiB is split.  If
+ * output cannot be written, the process reports it, continues to read and exits with 1.
  *
- * Return: its pid, or -1.
+ * Return: the pid of the process, or -1.
  */
 pid_t label_start(const int *from, int n, int *end);
 

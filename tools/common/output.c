@@ -29,7 +29,7 @@ static void check(void)
 {
 	if (output_flush())
 		_exit(status_when_lost);
-	/* Some file systems tell only now.  One that was never open has lost nothing. */
+	/* Some file systems report errors only here.  EBADF: it was never open, nothing is lost. */
 	if (close(STDOUT_FILENO) && errno != EBADF) {
 		perror("standard output");
 		_exit(status_when_lost);
@@ -39,6 +39,6 @@ static void check(void)
 void output_check_at_exit(int status)
 {
 	status_when_lost = status;
-	/* It has room for 32 functions. */
+	/* Cannot fail: there is space for at least 32 functions. */
 	(void)atexit(check);
 }

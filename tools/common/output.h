@@ -4,13 +4,13 @@
 
 /**
  * output_check_at_exit - have exit() fail when standard output could not be written
- * @status: to exit with then, after a message
+ * @status: exit status in that case, after a message
  *
- * For the process and the children that it forks.
+ * Applies to this process and to the children that it forks.
  */
 void output_check_at_exit(int status);
 
-/* Has everything been written?  If not there is a message, the first time. */
+/* Return: 0, or -1 if output was lost; the first time after a message. */
 int output_flush(void);
 
 #endif /* OUTPUT_H */

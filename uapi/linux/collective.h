@@ -2,27 +2,31 @@
 /*
  * Collective operations between processes, through /dev/collective.
  *
- * One open file is one member (one rank) of at most one group.  The usual life:
+ * One open file is one member (one rank) of at most one group.  Its usual life:
  *
  *	fd = open("/dev/collective", O_RDWR | O_CLOEXEC);
  *	ioctl(fd, COLLECTIVE_IOC_JOIN, &join);       returns the bound address
- *	    ... tell every rank everybody's address, by any means ...
+ *	    ... give every rank the addresses of all ranks, by any means ...
  *	ioctl(fd, COLLECTIVE_IOC_CONNECT, &connect); returns when the group is up
  *	ioctl(fd, COLLECTIVE_IOC_SUBMIT, &submit);   one operation, blocking
  *	ioctl(fd, COLLECTIVE_IOC_LEAVE, &leave);     or close(fd)
  *
- * Every struct begins with its own size in bytes.  A size below the first
- * published one is EINVAL; a larger one than the kernel knows is accepted when
- * the tail is zero, and E2BIG otherwise.  Reserved fields must be zero.
+ * Every struct begins with its own size in bytes.  A size below that of the first published
+ * version is EINVAL.  A size above the kernel's is accepted if the additional bytes are zero,
+ * and is E2BIG otherwise.  Reserved fields must be zero.
  *
- * Any memory of the process will do for operations.  mmap() of the device, shared and from
- * offset 0, gives zeroed memory in pieces as large as there are, as huge pages would:
- * once it is registered, operations on it take less time.  It lives on when the file is
- * closed, is not given to children, cannot grow, is in no core dump by default, and counts
- * against RLIMIT_MEMLOCK, as an even number of pages, until all of it is unmapped, besides
- * what is registered; a page that is dropped (MADV_DONTNEED) and touched again counts as two
- * more, and beyond the limit is a SIGBUS.  Errors: EINVAL (private, an offset, or the file
- * cannot be written), EACCES (likewise), EDQUOT, ENOMEM, ENFILE, EINTR.
+ * Operations accept any memory of the process.  A shared mmap() of the device from offset 0
+ * provides zeroed memory in the largest contiguous pieces that are available, up to the size
+ * of huge pages.  Operations on such memory are faster once it is registered.  The mapping
+ *
+ * - survives the close of the file,
+ * - is not inherited by children, cannot grow, and is in no core dump by default,
+ * - counts against RLIMIT_MEMLOCK until all of it is unmapped, rounded up to an even number of
+ *   pages, in addition to registered memory.
+ *
+ * A page that is dropped (MADV_DONTNEED) and touched again counts as two more pages; beyond
+ * the limit the access is a SIGBUS.  Errors of mmap(): EINVAL (private, an offset, or the file
+ * is not open for writing), EACCES (likewise, with PROT_WRITE), EDQUOT, ENOMEM, ENFILE, EINTR.
  */
 #ifndef _UAPI_LINUX_COLLECTIVE_H
 #define _UAPI_LINUX_COLLECTIVE_H
@@ -37,16 +41,15 @@
 #define COLLECTIVE_SECRET_SIZE		32
 #define COLLECTIVE_LANES_MAX		8
 #define COLLECTIVE_RANKS_MAX		1024
-#define COLLECTIVE_EAGER_LIMIT		32768	/* bytes: up to here, copied */
-#define COLLECTIVE_OPCODES_MAX		32	/* of all kernels to come */
+#define COLLECTIVE_EAGER_LIMIT		32768	/* bytes; larger operations are not copied */
+#define COLLECTIVE_OPCODES_MAX		32	/* also of later versions */
 #define COLLECTIVE_KEY_MAX		((1ULL << 40) - 1)
 #define COLLECTIVE_RANK_NONE		0xffffffffU
 
 /**
  * enum collective_opcode - the collectives
  *
- * QUERY tells in @opcodes which of them this kernel offers; the others answer
- * EOPNOTSUPP.
+ * @opcodes of QUERY has the ones that this kernel offers.  The others fail with EOPNOTSUPP.
  */
 enum collective_opcode {
 	COLLECTIVE_BARRIER,
@@ -85,18 +88,20 @@ enum collective_type {
 };
 
 /**
- * enum collective_reduction - how two elements become one
+ * enum collective_reduction - the operator that combines two elements
  *
- * Integer SUM, PROD and AVG wrap modulo 2^bits.  AVG is the result of SUM, divided by the
- * number of ranks and rounded to the type (integers: toward zero), for every type, algorithm
- * and number of ranks: where the sum of integers wraps the average is that of the wrapped
- * sum, and where the sum of floats overflows it is infinite.  With WIDE the sum of floats of
- * 16 bits is a FLOAT32, and overflows where that does.  MIN and MAX
- * propagate NaN and order -0 below +0.  A NaN result is always the canonical
- * quiet NaN.  The bitwise operations take integers only (EINVAL otherwise);
- * the logical ones read any nonzero element (NaN included) as true and write 0
- * or 1 in the element's type.  A group of one rank reduces nothing: the result is
- * the input.
+ * Integer SUM, PROD and AVG wrap modulo 2^bits.
+ *
+ * AVG is the result of SUM divided by the number of ranks, rounded to the type (integers:
+ * toward zero), for every type, algorithm and number of ranks.  If the sum of integers wraps,
+ * AVG is that of the wrapped sum.  If the sum of floats overflows, AVG is infinite.  With WIDE
+ * the sum of 16-bit floats is a FLOAT32, and overflows where a FLOAT32 does.
+ *
+ * MIN and MAX propagate NaN and order -0 below +0.  A NaN result is always the canonical quiet
+ * NaN.  The bitwise operators take integers only (EINVAL otherwise).  The logical operators
+ * read any nonzero element, NaN included, as true and write 0 or 1 in the element's type.
+ *
+ * A group of one rank reduces nothing: the result is the input.
  */
 enum collective_reduction {
 	COLLECTIVE_SUM,
@@ -122,27 +127,31 @@ enum collective_transport {
 };
 
 /**
- * enum collective_algorithm - how a collective is done
+ * enum collective_algorithm - the algorithm of a collective
  *
- * AUTO: BARRIER as TREE; ALLREDUCE, REDUCE, BROADCAST, SCAN and EXSCAN of at most
- * COLLECTIVE_EAGER_LIMIT bytes, and ALLGATHER of so many in all, as TREE, and of
- * more as RING; all others as DIRECT.  But ALLREDUCE of 1 MiB a rank or more, of 3 to
- * 16 ranks whose addresses are all the same but for the port, is done as DIRECT, which
- * gives the same bits as RING.  That depends on nothing but the call and what CONNECT
- * was told, so it is the same on every rank.  What a collective has no schedule for is
- * EOPNOTSUPP; TREE is for the small ones only, but for BARRIER and BROADCAST, and DIRECT
- * of ALLREDUCE for what is not small.
+ * Small is up to COLLECTIVE_EAGER_LIMIT bytes, of an ALLGATHER in all.  AUTO selects:
+ *
+ * - BARRIER: TREE.
+ * - ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN and ALLGATHER: TREE if small, else RING.
+ * - ALLREDUCE of 1 MiB a rank or more, among 3 to 16 ranks with addresses that differ in the port
+ *   only: DIRECT, which gives the same bits as RING.
+ * - All others: DIRECT.
+ *
+ * AUTO depends only on the call and the arguments of CONNECT, so every rank selects the same.
+ *
+ * An algorithm that a collective does not have is EOPNOTSUPP.  TREE is for small operations only,
+ * except for BARRIER and BROADCAST.  DIRECT of ALLREDUCE is not for small ones.
  */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
-	COLLECTIVE_ALGORITHM_RING,	/* along the ring of ranks: least bytes */
+	COLLECTIVE_ALGORITHM_RING,	/* along the ring of ranks: fewest bytes */
 	COLLECTIVE_ALGORITHM_TREE,	/* trees and doubling: fewest steps */
-	COLLECTIVE_ALGORITHM_DIRECT,	/* every pair for itself */
+	COLLECTIVE_ALGORITHM_DIRECT,	/* each pair of ranks by itself */
 	/* private: */
 	COLLECTIVE_ALGORITHM_COUNT
 };
 
-/** enum collective_state - of a member; it only ever moves down this list */
+/** enum collective_state - state of a member; it only moves down this list */
 enum collective_state {
 	COLLECTIVE_STATE_NEW,		/* opened, no group */
 	COLLECTIVE_STATE_JOINED,	/* has a rank and a bound address */
@@ -154,7 +163,7 @@ enum collective_state {
 	COLLECTIVE_STATE_COUNT
 };
 
-/** enum collective_reason_kind - why something failed, strongest first */
+/** enum collective_reason_kind - cause of a failure, strongest first */
 enum collective_reason_kind {
 	COLLECTIVE_REASON_NONE,
 	COLLECTIVE_REASON_DEATH,	/* rank_a's process died */
@@ -164,7 +173,7 @@ enum collective_reason_kind {
 	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
 	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
 	COLLECTIVE_REASON_DEADLINE,	/* rank_a's deadline passed, waiting for rank_b */
-	COLLECTIVE_REASON_CANCELLED,	/* rank_a asked for it */
+	COLLECTIVE_REASON_CANCELLED,	/* rank_a cancelled the operation */
 	COLLECTIVE_REASON_RESOURCES,	/* rank_a ran out of memory */
 	/* private: */
 	COLLECTIVE_REASON_COUNT
@@ -173,51 +182,51 @@ enum collective_reason_kind {
 /**
  * DOC: errors
  *
- * The same numbers come from the ioctls, io_uring completions and the library.
+ * The ioctls, the completions of io_uring and the library return the same numbers.
  *
- * EINVAL	malformed: a short struct, an unknown flag or enumerator, a rank
- *		outside the group, a misaligned pointer
- * E2BIG	a struct with a nonzero tail that this kernel does not know
- * EFAULT	memory that is not there, or may not be written
- * EOVERFLOW	count times the size of the type does not fit an address
- * EBADMSG	the ranks' calls do not match
- * EMSGSIZE	more came than there was room for (VARLEN): on this rank only
+ * EINVAL	malformed call: a short struct, an unknown flag or enumerator, a rank outside
+ *		the group, a misaligned pointer
+ * E2BIG	a struct with nonzero bytes that this kernel does not know
+ * EFAULT	memory that is not mapped or not writable
+ * EOVERFLOW	@count times the size of the type exceeds the address space
+ * EBADMSG	the calls of the ranks do not match
+ * EMSGSIZE	the message has more elements than the buffer (VARLEN); on this rank only
  * ECONNRESET	the group has failed: a peer died, or left while it was needed, or a link
  *		broke; every later operation fails, too
- * ETIMEDOUT	the deadline passed
- * ECANCELED	a rank cancelled the operation (CANCEL), which STATUS names, and the group
- *		lives on; or this rank has called LEAVE
+ * ETIMEDOUT	the deadline has passed
+ * ECANCELED	a rank cancelled the operation (CANCEL), the group remains usable, and STATUS
+ *		names the rank; or this rank has called LEAVE
  * EPROTO	a peer broke the protocol
- * EACCES	the handshake was refused
- * EBUSY	this rank of this group is taken by another process; another thread
- *		waits for this request
- * EEXIST	this group's name is in use with another id, size or lane count
- * EISCONN	this file joined (or connected) before
- * ENOTCONN	the group is not up, or not joined yet
+ * EACCES	the handshake was rejected
+ * EBUSY	another process has this rank of this group; another thread waits for this
+ *		request
+ * EEXIST	a group of this name exists with another id, size or number of lanes
+ * EISCONN	this file has joined (or connected) before
+ * ENOTCONN	the group is not up, or this file has not joined
  * EPERM	the calling process is not the one that joined
  * ENOMEM	no memory
- * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all
- *		groups of the user (real user ID) the module's parameter user_memory_mib.
- *		The kernel's log then says so.  Processes that had CAP_SYS_RESOURCE when
- *		they joined are counted, and not limited
+ * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all groups
+ *		of the user (real user ID) would exceed the module parameter
+ *		user_memory_mib, which the kernel log then says.  Processes that had
+ *		CAP_SYS_RESOURCE when they joined are counted, but not limited
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
- * EAGAIN	too many requests in flight, or not collected; or this rank is twice as many
- *		collectives without a key ahead of another one, as they have failed meanwhile: try
- *		again when the other has submitted them
- * ENOSPC	65,536 messages, and operations with a key, have failed in this group, and no
- *		more are taken: use a new group
+ * EAGAIN	too many requests are in flight or not collected; or, after failures, this rank
+ *		is too many collectives without a key ahead of another rank (twice
+ *		@inflight_max): try again when the other rank has submitted them
+ * ENOSPC	65,536 messages and operations with a key have failed in this group.  It
+ *		accepts no more of them: use a new group
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENOTTY	no such ioctl
- * EINTR	a signal came first, in whatever call; SUBMIT has left the request's number
- *		in @request, if there is one: the same call again goes on waiting for it
+ * EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
+ *		number is in @request; the same call again waits for it
  */
 
 /*
- * Names of operations that are not counted among all: with a key, or between two ranks.  In
- * the low bits, of a message those of COLLECTIVE_KEY_MAX, is the key, or how many messages
- * went that way before it.
+ * Instances that are not numbered in the order of all collectives: those with a key, and
+ * messages between two ranks.  The low bits (of a message those of COLLECTIVE_KEY_MAX) are the
+ * key, or the number of earlier messages in the same direction.
  */
 #define COLLECTIVE_INSTANCE_KEYED	(1ULL << 63)
 #define COLLECTIVE_INSTANCE_MESSAGE	(1ULL << 62)
@@ -225,13 +234,13 @@ enum collective_reason_kind {
 #define COLLECTIVE_INSTANCE_TO(name)	((name) >> 40 & (COLLECTIVE_RANKS_MAX - 1))
 
 /**
- * struct collective_reason - who is at fault
+ * struct collective_reason - cause of a failure and the ranks concerned
  * @kind: enum collective_reason_kind
- * @error: the errno that operations fail with, positive
- * @rank_a: the rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
- * @rank_b: the other end or the rank that saw it; or COLLECTIVE_RANK_NONE
- * @instance: the operation: a collective without a key as counted from 0 by each member,
- *	else COLLECTIVE_INSTANCE_*; ~0: the whole group, or none
+ * @error: errno that operations fail with, positive
+ * @rank_a: rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
+ * @rank_b: other end of the link, or the rank that saw the fault; or COLLECTIVE_RANK_NONE
+ * @instance: operation: a collective without a key as counted from 0 by each member, else
+ *	COLLECTIVE_INSTANCE_*; ~0: the whole group, or none
  */
 struct collective_reason {
 	__u32 kind;
@@ -242,14 +251,14 @@ struct collective_reason {
 };
 
 /**
- * struct collective_query - ioctl(COLLECTIVE_IOC_QUERY): what is offered
+ * struct collective_query - ioctl(COLLECTIVE_IOC_QUERY): get the kernel's features and limits
  * @size: sizeof(struct collective_query)
  * @flags: 0
  * @abi_version: COLLECTIVE_ABI_VERSION of the kernel
- * @lanes_max: lanes a group may have
- * @ranks_max: ranks a group may have
- * @inflight_max: requests a member may have in flight
- * @eager_limit: bytes; larger operations go without copies
+ * @lanes_max: maximum of lanes of a group
+ * @ranks_max: maximum of ranks of a group
+ * @inflight_max: maximum of requests that a member can have in flight
+ * @eager_limit: bytes; larger operations are sent without a copy
  * @transports: bit (1 << enum collective_transport)
  * @opcodes: bit (1 << enum collective_opcode)
  * @types: bit (1 << enum collective_type)
@@ -275,34 +284,31 @@ struct collective_query {
  * struct collective_join - ioctl(COLLECTIVE_IOC_JOIN): become a rank of a group
  * @size: sizeof(struct collective_join)
  * @flags: 0
- * @name: the group's, 1 to 32 of [A-Za-z0-9._-], not "." or "..", NUL-padded
- * @id: the same number on every rank, and another one for every new group of
- *	the same name: whatever arrives from an earlier incarnation is refused
+ * @name: name of the group, 1 to 32 of [A-Za-z0-9._-], not "." or "..", NUL-padded
+ * @id: number of the group, the same on every rank and another one for every new group of
+ *	the same name: frames and connections of an earlier group are rejected
  * @rank: 0 .. @nranks - 1
  * @nranks: 1 .. COLLECTIVE_RANKS_MAX
  * @transport: enum collective_transport
  * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
- * @timeout_ms: deadline of an operation that names none; 0: the default
- *	(300 s); ~0: none
- * @heartbeat_ms: how often a link is probed; 0: the default (1 s); at most 60 s
- * @secret: of the group, the same random bytes on every rank: both ends of every
- *	connection prove that they know it (HMAC-SHA256, Documentation/wire.rst),
- *	and who does not is refused with EACCES; zero: whoever names the group is
- *	believed
+ * @timeout_ms: deadline of an operation that names none; 0: the default (300 s); ~0: none
+ * @heartbeat_ms: time between two probes of a link; 0: the default (1 s); at most 60 s
+ * @secret: secret of the group, the same random bytes on every rank.  Both ends of every
+ *	connection prove that they know it (HMAC-SHA256, Documentation/wire.rst); a peer
+ *	without this proof is rejected with EACCES.  All zero: every peer that names the
+ *	group is accepted
  * @reserved: 0
  * @addr_len: in: bytes of @addr; out: bytes of the bound address
- * @addr: in: the local address to listen on (AF_INET or AF_INET6, port 0: any);
- *	out: the bound address
- * @algorithm: by enum collective_opcode, what AUTO means in this group: enum
- *	collective_algorithm; where a call has no schedule of that kind, AUTO
- *	means what it always does.  To be the same on every rank: operations fail
- *	with EBADMSG otherwise
+ * @addr: in: local address to listen on (AF_INET or AF_INET6; port 0: any port); out: the
+ *	bound address
+ * @algorithm: meaning of AUTO in this group, by enum collective_opcode: enum
+ *	collective_algorithm.  A call for which that algorithm does not exist uses the
+ *	usual AUTO.  Must be the same on every rank: otherwise operations fail with EBADMSG
  *
- * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (rank taken),
- * EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
- * memory: it grows with ranks and lanes), ENFILE, EPERM, EINTR,
- * and whatever binding the address gives (EADDRINUSE, EADDRNOTAVAIL, EACCES,
- * EAFNOSUPPORT, ENODEV).
+ * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (another process has the
+ * rank), EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
+ * memory, which grows with ranks and lanes), ENFILE, EPERM, EINTR, and the errors of binding
+ * the address (EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV).
  */
 struct collective_join {
 	__u32 size;
@@ -323,26 +329,25 @@ struct collective_join {
 };
 
 /**
- * struct collective_connect - ioctl(COLLECTIVE_IOC_CONNECT): meet the others
+ * struct collective_connect - ioctl(COLLECTIVE_IOC_CONNECT): connect to the other ranks
  * @size: sizeof(struct collective_connect)
  * @flags: 0
- * @peers: pointer to @npeers addresses of COLLECTIVE_ADDR_SIZE bytes each
- *	(struct sockaddr_storage), in the order of ranks, one's own included; every rank
- *	gives the same ones
- * @npeers: the group's size
- * @timeout_ms: how long to wait for the others; 0: the default (60 s); ~0: ever
+ * @peers: pointer to @npeers addresses of COLLECTIVE_ADDR_SIZE bytes each (struct
+ *	sockaddr_storage), in the order of ranks, this rank's included; the same on every
+ *	rank
+ * @npeers: number of ranks of the group
+ * @timeout_ms: time limit; 0: the default (60 s); ~0: none
  *
- * Returns 0 when the group is up.  On a non-blocking file it is EINPROGRESS and
- * poll() tells: POLLOUT when up, POLLERR when failed; the same call then says
- * why.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
- * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ECANCELED (LEAVE was
- * called), EOPNOTSUPP (a rank's host has the other byte order), and whatever calling an
- * address gives (ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED), by which the group
- * has failed.
+ * Returns 0 when the group is up.  On a non-blocking file it returns EINPROGRESS.  poll() then
+ * reports POLLOUT when the group is up and POLLERR when it has failed; calling CONNECT again
+ * returns the error.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
+ * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ECANCELED (LEAVE was called), EOPNOTSUPP
+ * (the host of a rank has the other byte order), and the errors of connecting to an address
+ * (ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED), with which the group has failed.
  *
- * ENOMEM, EDQUOT, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave the
- * group as it is, unless STATUS has a reason: the same call goes on with the peers that have
- * not been called, within the time of the first call.
+ * ENOMEM, EDQUOT, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave
+ * the group as it is, unless STATUS has a reason.  The same call again continues with the
+ * remaining peers, within the time limit of the first call.
  */
 struct collective_connect {
 	__u32 size;
@@ -352,20 +357,20 @@ struct collective_connect {
 	__u32 timeout_ms;
 };
 
-#define COLLECTIVE_REGISTER_READ_ONLY	(1U << 0)	/* send from it only */
+#define COLLECTIVE_REGISTER_READ_ONLY	(1U << 0)	/* for sending only */
 
 /**
  * struct collective_register - ioctl(COLLECTIVE_IOC_REGISTER): pin a buffer
  * @size: sizeof(struct collective_register)
  * @flags: COLLECTIVE_REGISTER_*
- * @addr: where it begins
+ * @addr: address of the buffer
  * @length: bytes, not 0
- * @buffer: out: its number, from 1, for struct collective_op
+ * @buffer: out: number of the buffer, from 1, for struct collective_op
  * @reserved: 0
  *
- * The pages found there now are the ones used until UNREGISTER, whatever is
- * mapped there later.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EDQUOT,
- * ENOMEM, EMFILE, EPERM, ENOTCONN (not joined), EINTR.
+ * Operations use the pages that are mapped at this time, until UNREGISTER, also if other pages
+ * are mapped there later.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EDQUOT, ENOMEM, EMFILE,
+ * EPERM, ENOTCONN (not joined), EINTR.
  */
 struct collective_register {
 	__u32 size;
@@ -377,12 +382,12 @@ struct collective_register {
 };
 
 /**
- * struct collective_unregister - ioctl(COLLECTIVE_IOC_UNREGISTER)
+ * struct collective_unregister - ioctl(COLLECTIVE_IOC_UNREGISTER): release a buffer
  * @size: sizeof(struct collective_unregister)
- * @buffer: its number
+ * @buffer: number of the buffer
  *
- * Operations in flight keep the pages until they complete.  Errors: EINVAL,
- * E2BIG, EFAULT, ENOENT, EPERM, EINTR.
+ * Operations in flight keep the pages until they complete.  Errors: EINVAL, E2BIG, EFAULT,
+ * ENOENT, EPERM, EINTR.
  */
 struct collective_unregister {
 	__u32 size;
@@ -390,42 +395,41 @@ struct collective_unregister {
 };
 
 /**
- * struct collective_op - one operation, the same in ioctl and io_uring
+ * struct collective_op - one operation, the same for ioctl and io_uring
  * @opcode: enum collective_opcode
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: rank, of BROADCAST, REDUCE, GATHER and SCATTER; the other rank, of SEND and
- *	RECV (which is not one's own); else 0
+ * @root: root rank, of BROADCAST, REDUCE, GATHER and SCATTER; the peer, of SEND and RECV, which
+ *	is not this rank; else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
- * @key: with COLLECTIVE_F_KEYED, its name, up to COLLECTIVE_KEY_MAX; else 0
- * @count: elements: of the whole vector (ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN,
- *	SEND, RECV), or of one rank's block (the others); with VECTOR of this rank's own
- *	block (0 for ALLTOALL)
- * @send: address of what this rank contributes; of a BROADCAST the root's only
- * @recv: address of the result; equal to @send: in place.  ALLGATHER then finds
- *	this rank's block where it belongs in the result.  The root of a BROADCAST
- *	in place is not written.  Of an ALLTOALL block r goes to rank r and is replaced
- *	by what comes from there; with a layout both sides of it must be the same, and
- *	other ranks need not be in place
- * @layout: address of a struct collective_layout, of ALLGATHER, REDUCE_SCATTER,
- *	GATHER, SCATTER and ALLTOALL (else EINVAL); 0: one block after the other
- * @send_buffer: registered buffer that holds @send; 0: none
- * @recv_buffer: registered buffer that holds @recv; 0: none
+ * @key: with COLLECTIVE_F_KEYED the key, up to COLLECTIVE_KEY_MAX; else 0
+ * @count: elements: of the whole vector (ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN, SEND,
+ *	RECV), or of one rank's block (the others); with VECTOR of this rank's own block (0
+ *	for ALLTOALL)
+ * @send: address of this rank's input; of a BROADCAST the root's only
+ * @recv: address of the result; equal to @send: in place.  An ALLGATHER in place finds this
+ *	rank's block at its place in the result.  The root of a BROADCAST in place is not
+ *	written.  An ALLTOALL in place sends block r to rank r and replaces it by the block
+ *	of rank r; with a layout, the layouts of both sides must be the same.  Other ranks
+ *	need not be in place
+ * @layout: address of a struct collective_layout, of ALLGATHER, REDUCE_SCATTER, GATHER, SCATTER
+ *	and ALLTOALL (else EINVAL); 0: blocks are contiguous, in the order of ranks
+ * @send_buffer: registered buffer that contains @send; 0: none
+ * @recv_buffer: registered buffer that contains @recv; 0: none
  * @reserved: 0
  *
- * Both addresses must be aligned to the size of the type.  @send and @recv may
- * be equal but must not overlap otherwise (EINVAL).  The input is never written.
+ * Both addresses must be aligned to the size of the type.  @send and @recv may be equal but
+ * must not overlap otherwise (EINVAL).  The input is never written.
  *
- * An operation works on the pages that were there when it was submitted, whatever
- * happens to the mapping until it is complete.  Memory that is unmapped, dropped
- * (MADV_DONTNEED), truncated or punched out of its file meanwhile is read as it was, and
- * a result that goes there is seen by nobody; memory that is moved (mremap) takes the
- * operation along; after fork() it is the parent's.
+ * An operation works on the pages that were mapped when it was submitted.  If memory is
+ * unmapped, dropped (MADV_DONTNEED), truncated or punched out of its file meanwhile, the
+ * operation reads the old contents, and a result stored there is lost.  Memory that is moved
+ * (mremap) keeps its pages and thus the operation.  After fork() the pages are the parent's.
  *
- * SCAN reduces on rank r the input of the ranks 0 .. r, EXSCAN of 0 .. r - 1 (@recv of
- * rank 0 is not looked at), taking operands in this order; neither takes AVG (EINVAL).
+ * On rank r, SCAN reduces the input of the ranks 0 .. r, and EXSCAN that of 0 .. r - 1, with
+ * operands in this order.  EXSCAN ignores @recv of rank 0.  Neither takes AVG (EINVAL).
  */
 struct collective_op {
 	__u8  opcode;
@@ -446,36 +450,34 @@ struct collective_op {
 };
 
 /*
- * KEYED	the operation is named by @key, not by the order of calls: ranks
- *		may submit what has keys in any order, as much of it at once as
- *		may be in flight.  A key names one operation at a time: what
- *		has a key that is in use begins when that is complete.  After
- *		a failure the key is spent: it fails in the same way until more
- *		than a thousand others have failed, and should not be used again;
- *		the use before it fails, too, on ranks that had not completed it
- *		Of SEND and RECV it is the tag: it names a message from one rank to
- *		another, and nothing to others
- * REPRODUCIBLE	a reduction takes the ranks' elements in their order, ((x0 op x1) op
- *		x2) and so on: the result depends neither on the algorithm, nor on
- *		the number of lanes or the sizes of messages.  Every rank then sends
- *		the vector twice in an ALLREDUCE instead of 2 (n - 1) / n times, and
- *		all n blocks in a REDUCE_SCATTER instead of n - 1; and what is small
- *		takes n steps.  Where nothing is rounded it changes nothing
- * WIDE		sums and averages of FLOAT16 and BFLOAT16 are kept and passed on as
- *		FLOAT32 and rounded once, in ALLREDUCE, REDUCE and REDUCE_SCATTER
- *		(SCAN and EXSCAN: EOPNOTSUPP), which sends up to twice as much.  With
- *		other types and reductions it changes nothing
- * VARLEN	BROADCAST, SCATTER, on all ranks; RECV: of a rank that receives, @count is
- *		room, and the completion tells in @received how many elements came (at a
- *		root: how many it has itself).  If it is more than there was room for, as
- *		many as fit are stored and the rest is dropped: this rank's operation
- *		fails with EMSGSIZE, those of the others do not, and nothing else does.
- *		Counts are not compared.  What is sent goes straight from the root to each
- *		rank in turn, on one lane, so that a broadcast leaves it n - 1 times; what
- *		is not small waits for each of them to ask for it.  Algorithms: AUTO,
- *		DIRECT
- * VECTOR	counts differ by rank: allgatherv and so on, see struct
- *		collective_layout
+ * KEYED	@key identifies the operation, not the order of calls: ranks may submit
+ *		operations with keys in any order, as many at once as may be in flight.  A
+ *		key identifies one operation at a time: an operation with a key in use
+ *		starts when the earlier one is complete.  After a failure the key must not
+ *		be used again: it fails in the same way until more than a thousand others
+ *		have failed.  The earlier use of the key then fails, too, on ranks that had
+ *		not completed it.
+ *		The key of SEND and RECV is a tag: it identifies a message between these two
+ *		ranks only
+ * REPRODUCIBLE	a reduction takes the elements in the order of ranks, ((x0 op x1) op x2) and
+ *		so on: the result depends neither on the algorithm, nor on the number of
+ *		lanes, nor on the sizes of messages.  Every rank then sends the vector twice
+ *		in an ALLREDUCE instead of 2 (n - 1) / n times, and all n blocks in a
+ *		REDUCE_SCATTER instead of n - 1; small operations take n steps.  No effect on
+ *		types and operators that do not round
+ * WIDE		sums and averages of FLOAT16 and BFLOAT16 are kept and sent as FLOAT32 and
+ *		rounded once, in ALLREDUCE, REDUCE and REDUCE_SCATTER (SCAN and EXSCAN:
+ *		EOPNOTSUPP); ranks send up to twice as much.  No effect on other types and
+ *		reductions
+ * VARLEN	BROADCAST and SCATTER, on all ranks; RECV: @count of a receiver is the
+ *		capacity of its buffer, and @received of the completion is the number of
+ *		elements of the message (at a root: of its own block).  If the message is
+ *		longer, its beginning is stored, the rest is dropped, and the operation
+ *		fails with EMSGSIZE on this rank only.  Counts of ranks are not compared.
+ *		The root sends to each rank in turn, on one lane, so it sends a broadcast
+ *		n - 1 times; larger payload waits until each rank asks for it.  Algorithms:
+ *		AUTO, DIRECT
+ * VECTOR	counts differ by rank (allgatherv and so on): see struct collective_layout
  */
 #define COLLECTIVE_F_KEYED		(1U << 0)
 #define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
@@ -485,14 +487,13 @@ struct collective_op {
 #define COLLECTIVE_F_ALL		0x1fU
 
 /**
- * struct collective_view - where the blocks of a buffer are, in elements
- * @rows: pieces of equal length that a block consists of, a divisor of its
- *	elements; 0 or 1: it is contiguous
+ * struct collective_view - positions of the blocks of a buffer, in elements
+ * @rows: number of pieces of equal length in a block, a divisor of its elements; 0 or 1: the
+ *	block is contiguous
  * @stride: from the beginning of a row to that of the next; not less than a row
- * @distance: from the beginning of a block to that of the next one; 0 of a buffer
- *	that has one block only
+ * @distance: from the beginning of a block to that of the next; 0 if the buffer has one block
  *
- * An allgather of an [outer, n, inner] array along the axis in the middle:
+ * Example, an allgather of an [outer, n, inner] array along the axis in the middle:
  * @rows = outer, @stride = ranks * n * inner, @distance = n * inner.
  */
 struct collective_view {
@@ -502,43 +503,47 @@ struct collective_view {
 };
 
 /**
- * struct collective_layout - where the blocks are that belong to the ranks
+ * struct collective_layout - positions of the blocks that belong to the ranks
  * @size: sizeof(struct collective_layout)
  * @flags: 0
- * @send_counts: with VECTOR: address of a __u64 for each rank, the elements
- *	of its block in @send; 0: @send has one block, of the operation's count
- * @send_displs: likewise, where the block begins, in elements; 0: one block
- *	follows the other
- * @recv_counts: the same of @recv
- * @recv_displs: likewise; no two blocks may share an element (EINVAL)
- * @send: view of @send, without VECTOR; all zero: one block follows the other
+ * @send_counts: with VECTOR: address of a __u64 for each rank, the elements of its block in
+ *	@send; 0: @send has one block, of the operation's count
+ * @send_displs: likewise, the beginning of the block, in elements; 0: contiguous blocks
+ * @recv_counts: the same for @recv
+ * @recv_displs: the same for @recv; no two blocks may share an element (EINVAL)
+ * @send: view of @send, without VECTOR; all zero: contiguous blocks
  * @recv: view of @recv, in which no two rows may share an element (EINVAL)
  *
- * With VECTOR, ALLGATHER wants @recv_counts and REDUCE_SCATTER @recv_counts (the
- * blocks of @send too, placed by @send_displs) on every rank, GATHER @recv_counts and
- * SCATTER @send_counts at the root, ALLTOALL both on every rank.  All others are 0.
- * Those of ALLGATHER and REDUCE_SCATTER must be the same on every rank (EBADMSG).
- * Those of which only two ranks know must be the same for both: if a rank sends more, or less,
- * than the other expects, be it none, the operation fails on every rank when all have submitted
- * it (EBADMSG).  STATUS tells the counts as those of the calls of rank_a, which sends, and of
- * rank_b, if no other counts differ and it is one of these two that asks; else both ranks may be
- * COLLECTIVE_RANK_NONE.  An operation with VECTOR of which all ranks know everything may
- * be sent at once when it is small; the others are not.  A block without elements may
- * have any place.
+ * With VECTOR these counts are required; all others are 0:
  *
- * Of a buffer that an operation does not look at on this rank, nothing is looked at
- * here either.  Ranks need not have their blocks in the same places.
+ * - ALLGATHER: @recv_counts on every rank;
+ * - REDUCE_SCATTER: @recv_counts on every rank, also for the blocks of @send, which
+ *   @send_displs places;
+ * - GATHER: @recv_counts at the root; SCATTER: @send_counts at the root;
+ * - ALLTOALL: both on every rank.
  *
- * All memory from the first element to the last is pinned, what lies between the
- * blocks too: it must be mapped (EFAULT), writable in a result, counts against
- * RLIMIT_MEMLOCK, and lies in the registered buffer, if there is one; it is neither
- * read nor written.  From first to last @send and @recv must not overlap.
+ * The counts of ALLGATHER and REDUCE_SCATTER must be the same on every rank (EBADMSG).  A count
+ * that only two ranks know must be the same on both.  If a rank sends more or less than the
+ * other one expects, or nothing, the operation fails on every rank once all have submitted it
+ * (EBADMSG).  On these two ranks STATUS has the counts in @calls, of rank_a, the sender, and
+ * of rank_b, if no other counts differ; on other ranks both may be COLLECTIVE_RANK_NONE.
  *
- * In place (@send equal to @recv, see struct collective_op) our own block is where the
- * view of the other buffer has it, and the view of ours is zero.  REDUCE_SCATTER is in
- * place when @recv, with its view, is just our own block of @send.  ALLTOALL is in place
- * when its views, or its counts and displacements, are the same for @send and @recv
- * (else EINVAL).
+ * A small operation with VECTOR may be sent at once only if all ranks know all its counts.  A
+ * block without elements may have any position.
+ *
+ * The layout of a buffer that the operation does not use on this rank is ignored.  Ranks need
+ * not have their blocks at the same positions.
+ *
+ * All memory from the first element to the last is pinned, gaps between blocks included.  It
+ * must be mapped (EFAULT) and, in a result, writable, counts against RLIMIT_MEMLOCK, and lies
+ * in the registered buffer, if there is one.  Gaps are neither read nor written.  From first
+ * to last element, @send and @recv must not overlap.
+ *
+ * In place (@send equal to @recv, see struct collective_op) the view of the other buffer
+ * determines the position of this rank's block, and the view of this rank's own buffer is
+ * zero.  REDUCE_SCATTER is in place when @recv, with its view, is this rank's own block of
+ * @send.  ALLTOALL is in place when its views, or its counts and displacements, are the same
+ * for @send and @recv (else EINVAL).
  */
 struct collective_layout {
 	__u32 size;
@@ -554,30 +559,30 @@ struct collective_layout {
 #define COLLECTIVE_SUBMIT_NOWAIT	(1U << 0)	/* WAIT collects it */
 
 /**
- * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): do it
+ * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): submit an operation
  * @size: sizeof(struct collective_submit)
  * @flags: COLLECTIVE_SUBMIT_*
- * @op: the operation
- * @request: in: 0; out, with NOWAIT or EINTR: the request that goes on; in,
- *	after EINTR: wait for that request (@op is not looked at)
- * @received: out, with VARLEN: elements that came, also if they are too many
- *	(EMSGSIZE); else 0
+ * @op: operation
+ * @request: in: 0, or after EINTR the request to wait for (@op is ignored); out, with NOWAIT or
+ *	EINTR: the request in flight
+ * @received: out, with VARLEN: elements of the message, also if they are too many (EMSGSIZE);
+ *	else 0
  *
- * Without NOWAIT, returns 0 when the result is complete and both buffers may be
- * used again.  Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN),
- * ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN,
- * ENOSPC, EOPNOTSUPP, EINTR, and EBUSY where @request is given.  An operation that needs a
- * connection to a rank with which there is none yet may also fail with what calling it gives:
- * see CONNECT.  It has no place in the order of operations then, and may be submitted again.
+ * Without NOWAIT, returns 0 when the result is complete and both buffers may be used again.
+ * Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN), ECONNRESET, ETIMEDOUT,
+ * ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, ENOSPC, EOPNOTSUPP, EINTR,
+ * and EBUSY where @request is given.  An operation that needs a new connection to a rank may
+ * also fail with the errors of connecting: see CONNECT.  It then has no place in the order of
+ * operations and may be submitted again.
  *
- * With NOWAIT, returns 0 when the operation has its place in the order of
- * operations.  It goes on whether or not anybody waits, until it is complete or
- * its deadline has passed; its buffers are the kernel's until WAIT has told.
+ * With NOWAIT, returns 0 when the operation has its place in the order of operations.  It
+ * progresses, whether or not a thread waits, until it is complete or its deadline has passed.
+ * Its buffers belong to the kernel until WAIT has collected the request.
  *
- * Requests are numbered from 1 by each member; no number is used again.  A request
- * is collected once, by the call that tells how it ended; until then it counts
- * against @inflight_max of QUERY (EAGAIN) and keeps its pages pinned.  LEAVE and
- * the end of the file collect what is left.
+ * Each member numbers its requests from 1 and never reuses a number.  A request is collected
+ * once, by the call that returns its result.  Until then it counts against @inflight_max of
+ * QUERY (EAGAIN) and keeps its pages pinned.  LEAVE and the end of the file collect all
+ * remaining requests.
  */
 struct collective_submit {
 	__u32 size;
@@ -587,36 +592,33 @@ struct collective_submit {
 	__aligned_u64 received;
 };
 
-#define COLLECTIVE_WAIT_NOWAIT		(1U << 0)	/* only look */
+#define COLLECTIVE_WAIT_NOWAIT		(1U << 0)	/* do not sleep */
 #define COLLECTIVE_WAIT_ANY		(1U << 1)	/* one of several */
 
 /**
  * struct collective_wait - ioctl(COLLECTIVE_IOC_WAIT): collect a request
  * @size: sizeof(struct collective_wait)
  * @flags: COLLECTIVE_WAIT_*
- * @request: in: its number; with ANY only out: the number of the one that was
- *	collected, 0: none was
- * @received: out, with VARLEN: elements that came, also if they are too many
- *	(EMSGSIZE); else 0
- * @requests: with ANY: address of @count numbers (__u64), of which zeros are
- *	skipped; else 0
+ * @request: in: number of the request; with ANY only out: the number of the collected request,
+ *	or 0 if none was collected
+ * @received: out, with VARLEN: elements of the message, also if they are too many (EMSGSIZE);
+ *	else 0
+ * @requests: with ANY: address of @count numbers (__u64), of which zeros are skipped; else 0
  * @count: with ANY: 1 .. @inflight_max of QUERY; else 0
- * @timeout_ms: how long to wait; 0: as long as it takes
- * @index: out, with ANY: which of @requests was collected
+ * @timeout_ms: time limit of the wait; 0: none
+ * @index: out, with ANY: index in @requests of the collected request
  * @reserved: 0
  *
- * Waits until the request, or one of several, is complete and collects it.
- * Returns how the operation ended, or why none was collected: EINPROGRESS (none
- * is complete: NOWAIT, or the time is over), EINTR (likewise, for a signal came),
- * ENOENT (there is no such request, or no number in @requests but zeros), EBUSY
- * (another thread waits for it, or it is named twice), EINVAL, E2BIG, EFAULT, EPERM,
- * ENOTCONN, ENOMEM.  No operation ends with one of these but ENOTCONN and ENOMEM,
- * and with ANY @request tells the two apart.  Of several that are complete the
- * first in @requests is taken.
+ * Waits until the request, or one of several, is complete and collects it.  Returns the result
+ * of the operation, or why none was collected: EINPROGRESS (none is complete: NOWAIT, or the
+ * time is over), EINTR (none is complete, and a signal arrived), ENOENT (there is no such
+ * request, or all numbers in @requests are zero), EBUSY (another thread waits for the request,
+ * or it is named twice), EINVAL, E2BIG, EFAULT, EPERM, ENOTCONN, ENOMEM.  Of these, only
+ * ENOTCONN and ENOMEM can also be the result of an operation; with ANY, @request distinguishes
+ * the two cases.  If several requests are complete, the first in @requests is collected.
  *
- * The struct is written in every case but E2BIG, EFAULT and the EINVAL of a short
- * one.  Without @timeout_ms, a call interrupted by a handler with SA_RESTART goes
- * on by itself.
+ * The struct is written in every case except E2BIG, EFAULT and the EINVAL of a short struct.
+ * Without @timeout_ms, a call that a handler with SA_RESTART interrupts is restarted.
  */
 struct collective_wait {
 	__u32 size;
@@ -631,16 +633,16 @@ struct collective_wait {
 };
 
 /**
- * struct collective_call - what a rank asked for, as far as all must agree
+ * struct collective_call - the arguments of a call that must match on all ranks
  * @opcode: enum collective_opcode
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm, never AUTO
  * @flags: COLLECTIVE_F_*
- * @root: rank
- * @rank: whose call it is; COLLECTIVE_RANK_NONE: there is none
+ * @root: root rank
+ * @rank: rank that made the call; COLLECTIVE_RANK_NONE: there is no call
  * @count: elements
- * @layout: a digest of the counts; 0: none
+ * @layout: digest of the counts; 0: none
  */
 struct collective_call {
 	__u8  opcode;
@@ -656,10 +658,9 @@ struct collective_call {
 
 /**
  * struct collective_absent - a rank that did not submit an operation
- * @rank: which; COLLECTIVE_RANK_NONE: there is none
- * @ms: how long ago it submitted @instance
- * @instance: the collective without a key that it submitted last; ~0: it has submitted
- *	none
+ * @rank: rank; COLLECTIVE_RANK_NONE: none
+ * @ms: age of its submission of @instance, ms
+ * @instance: the collective without a key that it submitted last; ~0: it has submitted none
  */
 struct collective_absent {
 	__u32 rank;
@@ -667,32 +668,33 @@ struct collective_absent {
 	__aligned_u64 instance;
 };
 
-#define COLLECTIVE_ABSENT_MAX	16	/* of whom STATUS tells more than the number */
+#define COLLECTIVE_ABSENT_MAX	16	/* ranks that STATUS has details of */
 
 /**
- * struct collective_status - ioctl(COLLECTIVE_IOC_STATUS)
+ * struct collective_status - ioctl(COLLECTIVE_IOC_STATUS): get a member's state and failures
  * @size: sizeof(struct collective_status)
  * @flags: 0
  * @state: out: enum collective_state
- * @rank: out
- * @nranks: out
- * @lanes: out
- * @inflight: out: requests not complete
+ * @rank: out: rank of this member
+ * @nranks: out: number of ranks of the group
+ * @lanes: out: number of lanes of the group
+ * @inflight: out: number of requests that are not complete
  * @reserved: 0
- * @submitted: out: operations submitted so far
- * @completed: out: operations completed so far, with success or not
- * @group: out: why the group failed, if it did.  This is found out for 25 ms after the
- *	failure, or 100 ms while only a link is known to be at fault; STATUS waits for it
- * @last: out: why the latest failed operation of this member failed; whom a deadline
- *	waited for may be known only when an absent rank has said so
- * @calls: out: of the latest mismatch: what its two ranks called
- * @absent_instance: out: the collective without a key that the next ones are of, whose
- *	deadline has passed: the latest one of which absent ranks are known; ~0: there
- *	is none.  They are known some milliseconds after the operation has failed
- * @nabsent: out: ranks that had not submitted it when they heard of it
- * @last_ms: out: how long ago the operation of @last failed
- * @absent_ranks: out: who they are: bit rank % 64 of number rank / 64
- * @absent: out: more of COLLECTIVE_ABSENT_MAX of them, in no order
+ * @submitted: out: number of operations submitted
+ * @completed: out: number of operations completed, with any result
+ * @group: out: reason why the group failed, if it has.  Reasons are collected for 25 ms after
+ *	the failure, or for 100 ms while only a link is known to be at fault; STATUS waits
+ *	until then
+ * @last: out: reason of this member's latest failed operation; the rank that a deadline waited
+ *	for may become known later, when an absent rank has reported itself
+ * @calls: out: the calls of the two ranks of the latest mismatch
+ * @absent_instance: out: latest collective without a key that failed by a deadline and of which
+ *	absent ranks are known; ~0: none.  They are known some milliseconds after the failure
+ * @nabsent: out: number of ranks that had not submitted @absent_instance when they heard of its
+ *	failure
+ * @last_ms: out: age of the failure of @last, ms
+ * @absent_ranks: out: set of these ranks: bit rank % 64 of element rank / 64
+ * @absent: out: details of up to COLLECTIVE_ABSENT_MAX of these ranks, unordered
  */
 struct collective_status {
 	__u32 size;
@@ -715,21 +717,20 @@ struct collective_status {
 	struct collective_absent absent[COLLECTIVE_ABSENT_MAX];
 };
 
-#define COLLECTIVE_CANCEL_USER_DATA	(1U << 0)	/* by that of an SQE */
+#define COLLECTIVE_CANCEL_USER_DATA	(1U << 0)	/* @request is the user_data of an SQE */
 
 /**
  * struct collective_cancel - ioctl(COLLECTIVE_IOC_CANCEL): fail an operation
  * @size: sizeof(struct collective_cancel)
  * @flags: COLLECTIVE_CANCEL_*
- * @request: its number; with USER_DATA the user_data of the SQE that submitted it (the
- *	oldest of them)
+ * @request: number of the request; with USER_DATA the user_data of the SQE that submitted it
+ *	(of several, the oldest)
  *
- * The operation fails with ECANCELED on every rank, and STATUS says there that this rank has
- * cancelled it.  The group lives on.  This returns
- * at once; the operation is over when WAIT or its completion says so, which may still
- * be with success.  One that waits for its turn behind another of its key is cancelled
- * at its turn.  Errors: EINVAL, E2BIG, EFAULT, ENOENT (it is over, or never was), EALREADY (it
- * fails already), ENOTCONN, EPERM.
+ * The operation fails with ECANCELED on every rank, where STATUS names this rank as the one
+ * that cancelled.  The group remains usable.  CANCEL returns at once.  The operation ends when
+ * WAIT or its completion reports it, possibly still with success.  An operation that waits for
+ * an earlier one of the same key is cancelled when it starts.  Errors: EINVAL, E2BIG, EFAULT,
+ * ENOENT (it is over, or never existed), EALREADY (it is already failing), ENOTCONN, EPERM.
  */
 struct collective_cancel {
 	__u32 size;
@@ -740,34 +741,36 @@ struct collective_cancel {
 /**
  * DOC: io_uring
  *
- * An IORING_OP_URING_CMD on the file has in @cmd_op COLLECTIVE_IOC_SUBMIT and in its
- * command area (80 bytes: IORING_SETUP_SQE128) a struct collective_op, or
- * COLLECTIVE_IOC_CANCEL and a struct collective_cancel.  The result of the completion
- * is 0 or a negative errno, the same as the ioctl's; with VARLEN, which needs
- * IORING_SETUP_CQE32 (else EINVAL), big_cqe[0] is the number of elements that came.
+ * An IORING_OP_URING_CMD on the file has in @cmd_op COLLECTIVE_IOC_SUBMIT and in its command
+ * area (80 bytes: IORING_SETUP_SQE128) a struct collective_op, or COLLECTIVE_IOC_CANCEL and a
+ * struct collective_cancel.  The result of the completion is 0 or a negative errno, the same
+ * as that of the ioctl.  With VARLEN, which needs IORING_SETUP_CQE32 (else EINVAL), big_cqe[0]
+ * is the number of elements of the message.
  *
- * Operations without a key are named by the order in which they are issued: that of the
- * SQEs, unless these are linked, drained or IOSQE_ASYNC.  So that it is that order,
- * memory which is neither registered with the file nor with the ring is pinned at once,
- * by whoever submits, which is the ring's own thread with IORING_SETUP_SQPOLL.  With
- * IORING_URING_CMD_FIXED both buffers lie in the ring's buffer of that index, and
- * @send_buffer and @recv_buffer are 0.  Linux 6.12 reads the SQE of a command that is linked
- * to another one, or drained, when its turn comes: its place must not be used again before.
+ * Operations without a key are identified by the order in which they are issued.  That is the
+ * order of the SQEs, unless these are linked, drained or IOSQE_ASYNC.  To keep this order,
+ * memory that is registered neither with the file nor with the ring is pinned at issue, by the
+ * submitting thread (with IORING_SETUP_SQPOLL the ring's own thread).
  *
- * io_uring's own cancellation (IORING_OP_ASYNC_CANCEL) does not reach such a command.
- * CANCEL does; so does the end of the ring, and what waits behind another operation of
- * its key then takes that with it.  WAIT knows nothing of it (EBUSY).
+ * With IORING_URING_CMD_FIXED both buffers lie in the ring's buffer of that index, and
+ * @send_buffer and @recv_buffer are 0.
+ *
+ * Linux 6.12 reads the SQE of a linked or drained command when the command starts.  Until then
+ * the slot of the SQE must not be reused.
+ *
+ * io_uring's own cancellation (IORING_OP_ASYNC_CANCEL) does not reach such a command.  CANCEL
+ * does.  The end of the ring also cancels its commands, and each operation for which such a
+ * command waits because it has the same key.  WAIT does not accept requests of SQEs (EBUSY).
  */
 
 /**
- * struct collective_leave - ioctl(COLLECTIVE_IOC_LEAVE): leave in good order
+ * struct collective_leave - ioctl(COLLECTIVE_IOC_LEAVE): leave the group in order
  * @size: sizeof(struct collective_leave)
  * @flags: 0
  *
- * Requests still in flight fail with ECANCELED here and abort the group there;
- * WAIT then still tells when each is over, as does the end of close().  Otherwise
- * the file can then only be closed.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM,
- * EINTR.
+ * Requests still in flight fail with ECANCELED on this rank and abort the group on the others.
+ * WAIT then still reports the end of each request, and close() waits for it.  Otherwise the
+ * file can only be closed afterwards.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM, EINTR.
  */
 struct collective_leave {
 	__u32 size;

@@ -24,7 +24,7 @@ struct coll_copy_hint {
  */
 struct coll_copier {
 	bool (*store)(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-		      const void *ptr, size_t len, const struct coll_copy_hint *haul);
+		      const void *ptr, size_t len, const struct coll_copy_hint *hint);
 };
 
 /**
@@ -35,13 +35,13 @@ struct coll_copier {
  * @off: in bytes
  * @ptr: where from
  * @len: bytes
- * @haul: what they are part of
+ * @hint: what they are part of
  */
 static inline void coll_copier_store(struct coll_copier *copier, coll_copy_fn copy,
 				     const struct coll_mem *dst, u64 off, const void *ptr,
-				     size_t len, const struct coll_copy_hint *haul)
+				     size_t len, const struct coll_copy_hint *hint)
 {
-	if (!copier || !copier->store(copier, dst, off, ptr, len, haul))
+	if (!copier || !copier->store(copier, dst, off, ptr, len, hint))
 		coll_mem_store(copy, dst, off, ptr, len);
 }
 

@@ -9,14 +9,7 @@
 #define COLL_MEM_H
 
 #include "core/env.h"
-
-/**
- * typedef coll_copy_fn - copy bytes
- * @dst: where to
- * @src: where from; the two do not overlap
- * @len: bytes
- */
-typedef void (*coll_copy_fn)(void *dst, const void *src, size_t len);
+#include "core/reduce/copy.h"
 
 /**
  * struct coll_mem - some memory

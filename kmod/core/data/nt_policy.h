@@ -13,39 +13,39 @@
  *
  * The time is the surroundings'.
  */
-#ifndef COLL_CACHING_H
-#define COLL_CACHING_H
+#ifndef COLL_NT_POLICY_H
+#define COLL_NT_POLICY_H
 
 #include "core/env.h"
 
 /* Operations of less than this, bytes, are never copied past the caches. */
-#define COLL_CACHING_MIN	(1024 * 1024U)
+#define COLL_NT_MIN	(1024 * 1024U)
 
 /* What is told apart: sizes of operations, twice as large each; and sources of bytes. */
-#define COLL_CACHING_SIZES	8
+#define COLL_NT_SIZES	8
 
 enum coll_nt_policy_source {
-	COLL_CACHING_ARRIVING,	/* from another rank */
-	COLL_CACHING_RELAYED,	/* likewise, and sent on from where they are stored */
-	COLL_CACHING_LOCAL,	/* from this rank's own memory */
-	COLL_CACHING_SOURCES
+	COLL_NT_RECEIVED,	/* from another rank */
+	COLL_NT_FORWARDED,	/* likewise, and sent on from where they are stored */
+	COLL_NT_LOCAL,	/* from this rank's own memory */
+	COLL_NT_SOURCES
 };
 
 /* As many samples are as much as the smallest of operations. */
-#define COLL_CACHING_SAMPLES	15
+#define COLL_NT_SAMPLES	15
 
 enum coll_nt_policy_round {
-	COLL_CACHING_SETTLED,	/* no trial is under way */
-	COLL_CACHING_AS_EVER,
-	COLL_CACHING_FILL,	/* the other way, until memory is where that leaves it */
-	COLL_CACHING_OTHER,
+	COLL_NT_SETTLED,	/* no trial is under way */
+	COLL_NT_CURRENT,
+	COLL_NT_WARMUP,	/* the other way, until memory is where that leaves it */
+	COLL_NT_TRIAL,
 };
 
 /**
  * struct coll_nt_policy - what is known of operations of one size, and one source
  * @unit: bytes of the smallest of them
- * @past: their bytes are stored past the caches
- * @again: how often that was found to be right in a row, up to a limit, or how much that counts
+ * @nontemporal: their bytes are stored past the caches
+ * @streak: how often that was found to be right in a row, up to a limit, or how much that counts
  *	for; 0: never tried
  * @round: enum coll_nt_policy_round
  * @samples: of this round
@@ -56,28 +56,28 @@ enum coll_nt_policy_round {
  */
 struct coll_nt_policy {
 	u64 unit;
-	bool past;
-	u8 again;
+	bool nontemporal;
+	u8 streak;
 	u8 round;
 	u8 samples;
 	u64 bytes;
 	u64 ns;
 	u32 best;
-	u32 cost[2][COLL_CACHING_SAMPLES];
+	u32 cost[2][COLL_NT_SAMPLES];
 };
 
 /**
  * struct coll_nt_policies - what is known of all
- * @of: by size, and by source
+ * @policy: by size, and by source
  */
 struct coll_nt_policies {
-	struct coll_nt_policy of[COLL_CACHING_SIZES][COLL_CACHING_SOURCES];
+	struct coll_nt_policy policy[COLL_NT_SIZES][COLL_NT_SOURCES];
 };
 
-struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *cachings, u64 volume,
+struct coll_nt_policy *coll_nt_policy_find(struct coll_nt_policies *policies, u64 volume,
 					   enum coll_nt_policy_source source);
-bool coll_nt_policy_use(const struct coll_nt_policy *caching);
-bool coll_nt_policy_timing(const struct coll_nt_policy *caching);
-void coll_nt_policy_update(struct coll_nt_policy *caching, size_t len, u64 ns);
+bool coll_nt_policy_use(const struct coll_nt_policy *policy);
+bool coll_nt_policy_timing(const struct coll_nt_policy *policy);
+void coll_nt_policy_update(struct coll_nt_policy *policy, size_t len, u64 ns);
 
-#endif /* COLL_CACHING_H */
+#endif /* COLL_NT_POLICY_H */

@@ -11,10 +11,10 @@ static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u
 static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		      const u8 *ptr, size_t len)
 {
-	struct coll_copy_hint haul = sink->haul;
+	struct coll_copy_hint hint = sink->hint;
 
-	haul.left = sink->left;
-	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &haul);
+	hint.left = sink->left;
+	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &hint);
 	*off += len;
 }
 
@@ -168,9 +168,9 @@ size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 	switch (sink->kind) {
 	case COLL_SINK_DISCARD:
 		break;
-	case COLL_SINK_STAGE:
-		memcpy(sink->stage, ptr, len);
-		sink->stage += len;
+	case COLL_SINK_UNEXP:
+		memcpy(sink->unexp, ptr, len);
+		sink->unexp += len;
 		break;
 	default:
 		sink_elements(sink, ptr, min_t(u64, len, room));

@@ -29,7 +29,7 @@ enum coll_sink_kind {
 	COLL_SINK_DISCARD,	/* nobody wants them */
 	COLL_SINK_COPY,		/* dst = arriving */
 	COLL_SINK_REDUCE,	/* dst = own (op) arriving */
-	COLL_SINK_STAGE,	/* bytes to be kept for later, at @stage */
+	COLL_SINK_UNEXP,	/* bytes to be kept for later, at @stage */
 };
 
 /**
@@ -54,12 +54,12 @@ enum coll_sink_kind {
  * @tee_off: next byte to store, in @tee
  * @left: bytes still to arrive
  * @cost: of the bytes taken last, of a budget: see coll_piece_cost()
- * @haul: what they are part of, of COPY; how many follow is said then
+ * @hint: what they are part of, of COPY; how many follow is said then
  * @excess: of COPY and REDUCE: of these the last ones, whole elements, for which
  *	there is no room: nobody wants them
  * @impl: how to copy and to reduce
  * @copier: of COPY: who copies what is much, or NULL
- * @stage: next byte to store, of STAGE
+ * @unexp: next byte to store, of STAGE
  * @carry: the beginning of an element
  */
 struct coll_sink {
@@ -79,11 +79,11 @@ struct coll_sink {
 	u64 tee_off;
 	u64 left;
 	u64 cost;
-	struct coll_copy_hint haul;
+	struct coll_copy_hint hint;
 	u64 excess;
 	const struct coll_reduce_impl *impl;
 	struct coll_copier *copier;
-	u8 *stage;
+	u8 *unexp;
 	u8 carry[COLL_ELEMENT_MAX] __aligned(8);
 };
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Engines: the instances of a lane, by their names, and what is done to all of them or
- * asked about them.
- */
+/* The engine: finds tasks by instance, and applies events to all of them. */
 #include "core/engine/task.h"
 
 /**
- * coll_engine_init() - make an engine out of zeroed memory
- * @engine: ops, ctx, impl, rank, nranks, lane and incarnation are set
- * @hash: zeroed memory of a table
- * @nhash: its size, a power of two: instances that any rank may have in progress
+ * coll_engine_init() - initialise an engine in zeroed memory
+ * @engine: the engine; ops, ctx, impl, rank, nranks, lane and incarnation are set
+ * @hash: zeroed table
+ * @nhash: size of the table, a power of two: operations that a rank may have in progress
  */
 void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash)
 {
@@ -28,78 +25,78 @@ static struct coll_task **engine_bucket(const struct coll_engine *engine, u64 in
 }
 
 /**
- * coll_task_find() - the instance of a name
+ * coll_task_find() - find a task
  * @engine: the engine
- * @instance: the name
+ * @instance: instance of the operation
  *
- * Return: the instance, or NULL when it is not in progress.
+ * Return: the task, or NULL if it is not in progress.
  */
 struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance)
 {
-	struct coll_task *inst = *engine_bucket(engine, instance);
+	struct coll_task *task = *engine_bucket(engine, instance);
 
-	/* nhash names of ours. */
-	while (inst && inst->args.instance != instance)
-		inst = inst->namesake;
-	return inst;
+	/* At most nhash tasks, all of this rank. */
+	while (task && task->args.instance != instance)
+		task = task->hash_next;
+	return task;
 }
 
-static void inst_hash(struct coll_task *inst)
+static void task_hash_add(struct coll_task *task)
 {
-	struct coll_task **bucket = engine_bucket(inst->engine, inst->args.instance);
+	struct coll_task **bucket = engine_bucket(task->engine, task->args.instance);
 
-	inst->namesake = *bucket;
-	*bucket = inst;
+	task->hash_next = *bucket;
+	*bucket = task;
 }
 
-static void inst_unhash(struct coll_task *inst)
+static void task_hash_remove(struct coll_task *task)
 {
-	struct coll_task **link = engine_bucket(inst->engine, inst->args.instance);
+	struct coll_task **link = engine_bucket(task->engine, task->args.instance);
 
-	while (*link != inst)
-		link = &(*link)->namesake;
-	*link = inst->namesake;
+	while (*link != task)
+		link = &(*link)->hash_next;
+	*link = task->hash_next;
 }
 
 /**
- * coll_engine_remove() - an instance is not in progress any more
- * @inst: the instance
+ * coll_engine_remove() - remove a task from the engine
+ * @task: the task
  */
-void coll_engine_remove(struct coll_task *inst)
+void coll_engine_remove(struct coll_task *task)
 {
-	list_del(&inst->node);
-	list_del_init(&inst->leased);
-	list_del_init(&inst->waking);
-	list_del_init(&inst->copying);
-	inst_unhash(inst);
+	list_del(&task->node);
+	list_del_init(&task->leased);
+	list_del_init(&task->unexp_ready);
+	list_del_init(&task->local_copies);
+	task_hash_remove(task);
 }
 
 /**
- * coll_engine_copying() - an instance has something to copy, when nothing else is to be done
- * @inst: the instance
+ * coll_engine_queue_copy() - queue a task for copying while the lane is idle
+ * @task: the task
  */
-void coll_engine_copying(struct coll_task *inst)
+void coll_engine_queue_copy(struct coll_task *task)
 {
-	if (list_empty(&inst->copying))
-		list_add_tail(&inst->copying, &inst->engine->local_copies);
+	if (list_empty(&task->local_copies))
+		list_add_tail(&task->local_copies, &task->engine->local_copies);
 }
 
 /**
- * coll_engine_wake() - an instance may take what came early
- * @inst: the instance
+ * coll_engine_queue_unexpected() - queue a task for delivery of its unexpected frames
+ * @task: the task
  */
-void coll_engine_wake(struct coll_task *inst)
+void coll_engine_queue_unexpected(struct coll_task *task)
 {
-	if (list_empty(&inst->waking))
-		list_add_tail(&inst->waking, &inst->engine->unexp_ready);
+	if (list_empty(&task->unexp_ready))
+		list_add_tail(&task->unexp_ready, &task->engine->unexp_ready);
 }
 
 /**
- * coll_engine_expects() - may an operation that is not in progress still begin?
+ * coll_engine_expects() - may an operation that is not in progress still be submitted?
  * @engine: the engine
- * @instance: its name
+ * @instance: instance of the operation
  *
- * Return: true when it is to come, false when it is over.
+ * Return: true if it may be submitted later, false if it is complete or has failed.
  */
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 {
@@ -109,191 +106,195 @@ bool coll_engine_expects(const struct coll_engine *engine, u64 instance)
 }
 
 /**
- * coll_engine_begin() - begin an operation
+ * coll_engine_begin() - start an operation
  * @engine: the engine
- * @inst: zeroed memory, the engine's until it is complete; its @call is set.  Without a
- *	key the number of that is above any earlier one's
+ * @task: zeroed memory with @args set; the engine owns it until the task completes. The
+ *	instance of a collective without a key must exceed all earlier ones
  *
- * May complete inline.  coll_engine_deliver_some() has to follow.
+ * The task may complete inside this call.  The caller must call coll_engine_deliver_some()
+ * afterwards.
  *
- * Return: 0, -EEXIST when one of this name is in progress, or -EOPNOTSUPP.
+ * Return: 0, -EEXIST if the instance is in progress, or -EOPNOTSUPP if there is no schedule.
  */
-int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst)
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
 {
-	u64 instance = inst->args.instance;
+	u64 instance = task->args.instance;
 
 	if (coll_task_find(engine, instance))
 		return -EEXIST;
 
-	inst->engine = engine;
-	inst->args.plan.lane = engine->lane;
-	inst->schedule = coll_plan_schedule(&inst->args.plan);
-	if (!inst->schedule)
+	task->engine = engine;
+	task->args.plan.lane = engine->lane;
+	task->schedule = coll_plan_schedule(&task->args.plan);
+	if (!task->schedule)
 		return -EOPNOTSUPP;
 	if (coll_instance_is_counted(instance))
 		engine->next = instance + 1;
-	inst_hash(inst);
-	list_add_tail(&inst->node, &engine->active);
-	coll_task_start_run(inst);
+	task_hash_add(task);
+	list_add_tail(&task->node, &engine->active);
+	coll_task_start(task);
 	return 0;
 }
 
 /**
- * coll_engine_copy() - copy some of what operations copy here
+ * coll_engine_copy() - copy some of the bytes that tasks copy on this rank
  * @engine: the engine
- * @budget: bytes at most, roughly; a short piece of memory counts for COLL_PIECE_COST
+ * @budget: approximate limit in bytes; a short piece of memory counts as COLL_PIECE_COST
  *
- * Copying waits until nothing can be sent or received.  coll_engine_deliver_some() has to follow,
- * as what was set aside may let an operation begin.
+ * The lane calls this when it can neither send nor receive.  The caller must call
+ * coll_engine_deliver_some() afterwards, because a saved input may let an operation start.
  *
- * Return: false when there was nothing to copy.
+ * Return: false if there was nothing to copy.
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 	bool any = false;
 
-	while (budget && (inst = list_first_entry_or_null(&engine->local_copies, struct coll_task,
-							  copying))) {
-		budget -= min(coll_task_copy(inst, budget), budget);
+	while (budget && (task = list_first_entry_or_null(&engine->local_copies, struct coll_task,
+							  local_copies))) {
+		budget -= min(coll_task_copy(task, budget), budget);
 		any = true;
 	}
 	return any;
 }
 
 /**
- * coll_engine_drop_unexpected() - a name has failed
+ * coll_engine_drop_unexpected() - discard the unexpected frames of a failed operation
  * @engine: the engine
- * @instance: the name: see struct coll_engine_ops
+ * @instance: the instance: see struct coll_engine_ops
  *
- * What was staged for it is dropped, which gives its credit back: frames of what has failed
- * never stand in the way of what has not.
+ * Their credit goes back to the senders, so frames of failed operations never block others.
  */
 noinline void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
-	/* A look at each stream, and at what it has staged of the name. */
+	/* One look at each stream, and at each of its unexpected frames of this instance. */
 	list_for_each_entry(stream, &engine->streams, node)
 		while (coll_stream_deliver_unexpected(stream, instance))
 			;
 }
 
 /**
- * coll_engine_abort() - fail an instance, or all of them
+ * coll_engine_abort() - abort one task, or all of them
  * @engine: the engine
- * @instance: its name, or COLL_INSTANCE_GROUP
+ * @instance: instance of the operation, or COLL_INSTANCE_GROUP for all
  * @error: negative errno
  *
- * An instance completes with @error, but not before a frame that has begun has
- * left (or its stream is released) and the peer has consumed what it reads from
- * our memory.  It need not be in progress: what came early for it is dropped, and what is
- * still to come will be, because its name has failed: see struct coll_engine_ops.
+ * A task completes with @error once its open frames are sent (or their streams are released) and
+ * the peers have consumed what they read from our memory.  An operation that is not in progress
+ * has its unexpected frames discarded; later frames are discarded as they arrive, because the
+ * instance has failed: see struct coll_engine_ops.
  */
 noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 
 	if (instance != COLL_INSTANCE_GROUP) {
-		inst = coll_task_find(engine, instance);
-		if (inst)
-			coll_task_abort(inst, error);
+		task = coll_task_find(engine, instance);
+		if (task)
+			coll_task_abort(task, error);
 		else
 			coll_engine_drop_unexpected(engine, instance);
 		return;
 	}
 	engine->failed = true;
-	list_for_each_entry_safe(inst, next, &engine->active, node)
-		coll_task_abort(inst, error);
+	list_for_each_entry_safe(task, next, &engine->active, node)
+		coll_task_abort(task, error);
 }
 
 /**
- * coll_engine_tick() - time has passed, or leases were renewed
+ * coll_engine_tick() - update the time and the leases
  * @engine: the engine
- * @now: ns, not before what was told last
+ * @now: time in ns, not before that of the last call
  *
- * coll_engine_deliver_some() has to follow.
+ * The caller must call coll_engine_deliver_some() afterwards.
  */
 noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
-	struct coll_task *inst, *next;
+	struct coll_task *task, *next;
 
 	engine->now = now;
-	/* Those that receive what was sent without a copy: nhash at most. */
-	list_for_each_entry_safe(inst, next, &engine->leased, leased)
-		coll_task_tick(inst);
+	/* Only tasks that received bytes by zero copy: at most nhash. */
+	list_for_each_entry_safe(task, next, &engine->leased, leased)
+		coll_task_tick(task);
 }
 
 /**
- * coll_engine_connected() - there is a stream to a peer from now on
+ * coll_engine_connected() - add a stream
  * @engine: the engine
  * @stream: the stream
  */
 noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 
 	list_add_tail(&stream->node, &engine->streams);
-	list_for_each_entry(inst, &engine->active, node)
-		coll_task_connected(inst, stream);
+	list_for_each_entry(task, &engine->active, node)
+		coll_task_connected(task, stream);
 }
 
-/* What the run that is received finds in the stage; @inst may be gone then. */
-static u64 inst_unstage(struct coll_task *inst)
+/* Deliver one unexpected frame of the current run.  The task may be gone afterwards. */
+static u64 task_deliver_unexpected(struct coll_task *task)
 {
 	struct coll_stream *stream = NULL;
 
-	if (!inst_received(inst))
-		stream = inst->engine->ops->stream(inst->engine->ctx, inst->rx.from);
-	return stream ? coll_stream_deliver_unexpected(stream, inst->args.instance) : 0;
+	if (!task_rx_done(task))
+		stream = task->engine->ops->stream(task->engine->ctx, task->rx.from);
+	return stream ? coll_stream_deliver_unexpected(stream, task->args.instance) : 0;
 }
 
 /**
- * coll_engine_deliver_some() - take some of what came early for runs that have begun
+ * coll_engine_deliver_some() - deliver some unexpected frames of runs that have started
  * @engine: the engine
- * @budget: bytes at most, roughly; a frame, or a short piece of memory, counts for some
+ * @budget: approximate limit in bytes; a frame, or a short piece of memory, has a minimum
+ *	cost
  *
- * Context: see coll_engine_deliver_unexpected().
- * Return: how much of the budget was used; 0: there is no more.
+ * Context: the FPU registers are not in use.
+ * Return: the part of @budget that was used; 0: no frame can be delivered.
  */
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
 {
-	struct coll_task *inst;
+	struct coll_task *task;
 	u64 used = 0;
 
 	while (used < budget &&
-	       (inst = list_first_entry_or_null(&engine->unexp_ready, struct coll_task, waking))) {
-		u64 cost = inst_unstage(inst);
+	       (task = list_first_entry_or_null(&engine->unexp_ready, struct coll_task,
+						unexp_ready))) {
+		u64 cost = task_deliver_unexpected(task);
 
 		used += cost;
 		if (!cost)
-			list_del_init(&inst->waking);
+			list_del_init(&task->unexp_ready);
 	}
 	return used;
 }
 
 /**
- * coll_engine_find_lacking() - does an operation need a peer that is gone?
+ * coll_engine_find_lacking() - find a task that needs a departed peer
  * @engine: the engine
- * @failed: also one that has failed, which may need it for memory that it was lent
- * @gone: says which are, given the engine's @ctx
+ * @failed: true: include failed tasks, which may wait until the peer has consumed their
+ *	memory
+ * @gone: returns true if a peer has departed; it gets the engine's @ctx
  *
- * One look at each operation and each stream, however many peers are gone.
+ * One look at each task and at each stream, however many peers have departed.
  *
- * Return: such a peer, or COLL_NOBODY.
+ * Return: a peer that is needed, or COLL_NOBODY.
  */
 noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 				      bool (*gone)(void *ctx, u32 peer))
 {
 	const struct coll_stream *stream;
-	const struct coll_task *inst;
+	const struct coll_task *task;
 
 	list_for_each_entry(stream, &engine->streams, node)
-		if (stream->tx_inst && (failed || !stream->tx_inst->error) &&
+		if (stream->tx_task && (failed || !stream->tx_task->error) &&
 		    gone(engine->ctx, stream->peer))
 			return stream->peer;
-	list_for_each_entry(inst, &engine->active, node) {
-		u32 peer = inst->error && !failed ? COLL_NOBODY : coll_task_lacks(inst, gone);
+	list_for_each_entry(task, &engine->active, node) {
+		u32 peer = task->error &&
+			!failed ? COLL_NOBODY : coll_task_find_lacking(task, gone);
 
 		if (peer != COLL_NOBODY)
 			return peer;
@@ -302,17 +303,17 @@ noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool fai
 }
 
 /**
- * coll_engine_next_source() - who sends what the oldest instance receives next
+ * coll_engine_next_source() - the rank from which the oldest task receives next
  * @engine: the engine
  *
- * Return: the rank, or COLL_NOBODY when nothing is to come.
+ * Return: the rank, or COLL_NOBODY if no task receives.
  */
 u32 coll_engine_next_source(const struct coll_engine *engine)
 {
-	const struct coll_task *inst;
+	const struct coll_task *task;
 
-	list_for_each_entry(inst, &engine->active, node)
-		if (!inst->error && !inst_received(inst))
-			return inst->rx.from;
+	list_for_each_entry(task, &engine->active, node)
+		if (!task->error && !task_rx_done(task))
+			return task->rx.from;
 	return COLL_NOBODY;
 }

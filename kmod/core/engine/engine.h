@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine: one lane of one member, executing schedules.
+ * The engine: one lane of one member; it executes schedules.
  *
- * It is a state machine without input or output.  What happens is told to it
- * by a call (submitted, granted, consumed, bytes arrived, bytes left, time
- * passed); what it wants is told by a callback (send this control frame, this
- * stream has something to send, this instance is complete).  The transport
- * *pulls*: it asks a stream what may leave next when it has room for it, so no
- * queue grows here.  Callbacks are made from inside the calls, so they must not
- * call back: they set bits and queue.
+ * The engine is a state machine without input or output.  The lane calls it for every event: an
+ * operation is submitted, a grant arrives, bytes are received or sent, time passes. The engine
+ * calls struct coll_engine_ops to send a control frame, to announce data to send, and to report a
+ * complete task.  Such a callback runs inside a call of the engine and must not call the engine
+ * again: it sets bits and queues work.  No queue grows here, because the transport *pulls*: it
+ * calls coll_stream_next() when it can send.
  *
- * Nothing here is locked: whoever owns the lane calls.
+ * Nothing here is locked; the owner of the lane makes all calls.
  *
  *	struct coll_engine	one lane of one member
- *	struct coll_task	one operation's part on that lane
+ *	struct coll_task	the part of one operation on that lane
  *	struct coll_stream	the data connection to one peer, both directions
  */
 #ifndef COLL_ENGINE_H
@@ -29,41 +28,46 @@ struct coll_task;
 struct coll_stream;
 
 /**
- * struct coll_engine_ops - what the engine wants from its surroundings
- * @stream: the stream to rank @peer, or NULL: coll_engine_connected() will tell
- * @control: send a control frame to @peer; @control->lane is filled in
- * @kick: @stream may have something to send; ask coll_stream_next()
- * @complete: @inst is complete, with @inst->error; its buffers are free again
- * @mismatch: rank @peer sends what does not fit @inst, which should be aborted
- * @vector: the vector registers are needed (true) or no longer (false)
- * @failed: has an operation of this name failed, in progress here or not?  For ever, of a name
- *	with a key and of a message; of others, at least until the name is submitted here.
- *	coll_engine_abort() follows, on every lane
+ * struct coll_engine_ops - callbacks of the engine into its lane
+ * @stream: returns the stream to rank @peer; NULL: there is none yet, and
+ *	coll_engine_connected() will report it
+ * @control: send a control frame to @peer; the engine has filled in @control->lane
+ * @kick: @stream may have data to send; call coll_stream_next() later
+ * @complete: @task is complete, with @task->error; its memory and its buffers belong to the
+ *	caller again
+ * @mismatch: rank @peer sends a frame that does not fit @task; the caller should abort the
+ *	operation
+ * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
+ *	them
+ * @failed: true if the operation of @instance has failed, whether or not it was submitted
+ *	here. The answer holds forever for collectives with a key and for messages; for other
+ *	instances it holds at least until the instance is submitted here.  coll_engine_abort()
+ *	follows on every lane
  *
- * Context: whatever the engine was called in.  None may call the engine.
+ * Context: the context of the call into the engine.  A callback must not call the engine.
  */
 struct coll_engine_ops {
 	struct coll_stream *(*stream)(void *ctx, u32 peer);
 	void (*control)(void *ctx, u32 peer, const struct coll_control *control);
 	void (*kick)(void *ctx, struct coll_stream *stream);
-	void (*complete)(void *ctx, struct coll_task *inst);
-	void (*mismatch)(void *ctx, struct coll_task *inst, u32 peer);
-	void (*vector)(void *ctx, bool begin);
+	void (*complete)(void *ctx, struct coll_task *task);
+	void (*mismatch)(void *ctx, struct coll_task *task, u32 peer);
+	void (*fpu)(void *ctx, bool begin);
 	bool (*failed)(void *ctx, u64 instance);
 };
 
 /**
- * struct coll_task_args - one operation, as it is submitted to every lane it uses
- * @plan: for the schedule; its lane is filled in
- * @eager: small: payload goes at once, on credit, by copy
- * @instance: its name
- * @digest: of all that must be the same on every rank: who grants it says so, and is sent
- *	nothing if he called otherwise; 0: that is found out elsewhere
- * @area: memory of each enum coll_area; input and result may be the same one;
- *	scratch has coll_plan_scratch() bytes, and of the windowed kind takes any
- *	offset, modulo its length
- * @area_off: where in it the operation's buffer begins, in bytes
- * @user: for the surroundings
+ * struct coll_task_args - one operation, as submitted to every lane that it uses
+ * @plan: input of the schedule; the engine fills in its lane
+ * @eager: true if the payload is small: it is sent without a grant, on credit, and copied
+ * @instance: instance of the operation
+ * @digest: digest of all arguments that must be equal on every rank.  A receiver sends its
+ *	digest with each grant; a sender with another digest sends nothing.  0: the lane does
+ *	not compare, because mismatches are found elsewhere
+ * @area: memory of each enum coll_area; input and result may be the same.  Scratch has
+ *	coll_plan_scratch() bytes; windowed scratch accepts any offset, modulo its length
+ * @area_off: offset of the operation's buffer in each area; bytes
+ * @user: pointer of the caller, not used by the engine
  */
 struct coll_task_args {
 	struct coll_plan plan;
@@ -75,106 +79,109 @@ struct coll_task_args {
 	void *user;
 };
 
-/* Bytes of a stage, and how many hashes of names it tells apart: see unexpected.c. */
+/* Size of an unexpected buffer in bytes, and number of its hash buckets: see unexpected.c. */
 #define COLL_UNEXP_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
-#define COLL_STAGE_HASH		64
+#define COLL_UNEXP_HASH		64
 
-/* Streams that may read our memory on behalf of one instance at a time. */
-#define COLL_MARKS	8
+/* Number of streams that may read the memory of one task at a time. */
+#define COLL_ZC_REFS	8
 
 /**
- * struct coll_zc_ref - how far a peer reads our memory
- * @stream: to that peer; NULL: it has consumed all of it
- * @position: it must have consumed up to here, as a position on @stream
- * @inst: whose memory it is
- * @node: in the list of @stream
+ * struct coll_zc_ref - a peer's use of our memory by zero copy
+ * @stream: stream to that peer; NULL: the reference is free, the peer has consumed all of
+ *	it
+ * @position: position on @stream up to which the peer must have consumed
+ * @task: task that owns the memory the peer reads
+ * @node: entry in the zc_refs list of @stream
  */
 struct coll_zc_ref {
 	struct coll_stream *stream;
 	u64 position;
-	struct coll_task *inst;
+	struct coll_task *task;
 	struct list_head node;
 };
 
 /**
- * struct coll_turn - how far a peer is whose run was left
- * @peer: rank
- * @limit: that it was granted, of what it sends to us
+ * struct coll_peer_run - progress of an interrupted run from a peer
+ * @peer: rank of the peer
+ * @limit: bytes granted to that peer so far
  */
-struct coll_turn {
+struct coll_peer_run {
 	u32 peer;
 	u64 limit;
 };
 
 /**
- * struct coll_task - an operation's part on one lane
+ * struct coll_task - the part of one operation on one lane
+ * @engine: engine of the lane
+ * @args: the operation
+ * @schedule: schedule of the operation
+ * @nsteps: number of steps of the schedule
+ * @local_copy: bytes that this rank still has to copy from its input to its result
+ * @save_input: bytes of the input that still have to be copied to scratch before the first
+ *	step
+ * @exchanging: true if more of the exchange window can be saved: see scratch_window.c
+ * @error: 0, or the negative errno of the abort
+ * @open_frames: number of frames of this task that have begun and not ended.  Each stream
+ *	has at most one, so this is below the number of ranks
+ * @granted: true if the sender of the current run is granted all of it
+ * @run_started: true if frames of the current run may be received
+ * @rts_sent: true if the receiver of the current outgoing run was asked for a grant
+ * @mismatched: true if a peer called something else; the task will be aborted, and no more
+ *	of it is received or sent
+ * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
+ * @capacity: bytes that the receive buffer has for such a step
+ * @received: length that the sender announced for such a step; bytes
+ * @tx_step: number of the step that sends; @nsteps: all is sent
+ * @tx_off: bytes of that step that frames cover so far
+ * @tx_run: bytes of the current outgoing run that frames cover so far; a signal counts as
+ *	one
+ * @tx: the step that sends
+ * @rx_step: number of the step that receives; @nsteps: all is received
+ * @rx_off: bytes of that step that are stored, in whole elements
+ * @rx: the step that receives
+ * @rx_stream: stream that is in the middle of a frame of this task, or NULL
+ * @scratch_freed: bytes that have left windowed scratch; a position that only rises
+ * @scratch_reserved: value of @scratch_freed once the open frame has left
+ * @grant_step: first step that is not granted as a whole
+ * @grant_off: bytes of that step that are granted
+ * @grant_limit: bytes of the run that the sender may send
+ * @grant_scratch: position in scratch up to which the last grant that was sent reaches
+ * @peer_run: runs that alternate with the current one
+ * @zc_ref: references of peers to our memory
+ * @zc_source: stream from the peer that sent bytes by zero copy, or NULL.  Its lease must be
+ *	valid when the task completes with success, when it forwards these bytes, and before the
+ *	next run starts
+ * @lease_expired: true if that lease is not valid
+ * @tx_stream: stream of @tx, or of the step before it; NULL: there is none yet
+ * @tx_node: entry in a list of @tx_stream
+ * @tx_order: position among the tasks that send on @tx_stream
+ * @tx_parked: true if nothing could be sent and nothing has changed since
+ * @leased: entry in the engine's list of tasks with a @zc_source
+ * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
+ * @local_copies: entry in the engine's list of tasks with local copies
+ * @node: entry in the engine's list of tasks
+ * @hash_next: next task in the same hash bucket
  *
- * Consecutive steps that send to (receive from) the same peer are a *run*.  A
- * schedule has one run to each peer, and one from each; but if its scratch is
- * windowed, runs from two peers may take turns.
- *
- * @engine: of the lane
- * @args: what was asked for
- * @schedule: how it is done
- * @nsteps: its number of steps
- * @local: what is to be copied here, and has not been
- * @save_input: what is to be copied before it begins, likewise
- * @exchanging: the window is to be filled further: see scratch_window.c
- * @error: 0, or the negative errno that it was aborted with
- * @open_frames: streams that have begun a frame of it and not ended it: each has one frame open
- *	at most, so this is below the number of ranks
- * @granted: the sender of this run has been granted all of it
- * @run_started: what comes for this run may be taken
- * @rts_sent: the receiver of the run that is sent was asked for a grant
- * @odd: a peer has called something else, and it will be aborted: nothing more of it is
- *	taken or sent
- * @sized: @rx is roomy, and has the length that was told now...
- * @room: ...instead of this one
- * @received: bytes that were told to come, where a step is roomy
- * @tx_step: step that sends
- * @tx_off: bytes of it already framed
- * @tx_run: bytes of its run already framed; a token counts for one
- * @tx: that step
- * @rx_step: step that receives
- * @rx_off: bytes of it stored, in whole elements
- * @rx: that step
- * @rx_stream: the stream that is in the middle of a frame of it
- * @left: bytes that have left windowed scratch...
- * @reached: ...or will have, or never be there, when the frame that has begun has
- * @grant_step: step up to which what comes has room...
- * @grant_off: ...and how many bytes of it
- * @grant_limit: which makes so many bytes that its sender may send us
- * @grant_scratch: bytes of scratch for all that has been granted
- * @turn: of peers that may have another run
- * @zc_ref: what was sent without a copy
- * @zc_source: stream that lent us bytes without a copy; its lease must be valid
- *	when we succeed, when we forward them, and before the next run begins
- * @lease_expired: it is not
- * @tx_stream: that @tx sends to, or the one before it; NULL: there is none yet
- * @tx_node: in one of its lists
- * @tx_turn: its place among those that send there
- * @tx_parked: it was found that nothing may be sent, and nothing has happened since
- * @leased: in the engine's list, if it has a @zc_source
- * @waking: in the engine's list
- * @copying: in the engine's list, if there is anything to copy
- * @node: in the engine's list of instances
- * @namesake: the next one of the same hash
+ * Consecutive steps that send to the same peer form a *run*, and so do consecutive steps that
+ * receive from the same peer.  A schedule has one run to each peer and one from each peer.
+ * Exception: with windowed scratch, runs from two peers may alternate.
  */
 struct coll_task {
 	struct coll_engine *engine;
 	struct coll_task_args args;
 	const struct coll_schedule *schedule;
 	u64 nsteps;
-	struct coll_local local;
-	struct coll_local save_input;
+	struct coll_local_copy local_copy;
+	struct coll_local_copy save_input;
 	bool exchanging;
 	int error;
 	u32 open_frames;
 	bool granted;
 	bool run_started;
 	bool rts_sent;
-	bool odd;
-	bool sized;
+	bool mismatched;
+	bool length_known;
 
 	u64 tx_step;
 	u64 tx_off;
@@ -185,37 +192,37 @@ struct coll_task {
 	u64 rx_off;
 	struct coll_step rx;
 	struct coll_stream *rx_stream;
-	u64 room;
+	u64 capacity;
 	u64 received;
 
-	u64 left;
-	u64 reached;
+	u64 scratch_freed;
+	u64 scratch_reserved;
 	u64 grant_step;
 	u64 grant_off;
 	u64 grant_limit;
 	u64 grant_scratch;
-	struct coll_turn turn[2];
+	struct coll_peer_run peer_run[2];
 
-	struct coll_zc_ref zc_ref[COLL_MARKS];
+	struct coll_zc_ref zc_ref[COLL_ZC_REFS];
 	struct coll_stream *zc_source;
 	bool lease_expired;
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
-	u64 tx_turn;
+	u64 tx_order;
 	bool tx_parked;
 	struct list_head leased;
-	struct list_head waking;
-	struct list_head copying;
+	struct list_head unexp_ready;
+	struct list_head local_copies;
 	struct list_head node;
-	struct coll_task *namesake;
+	struct coll_task *hash_next;
 };
 
 /**
- * struct coll_engine_stats - what a lane has done, in bytes of payload
+ * struct coll_engine_stats - payload counters of a lane; bytes
  * @sent: handed to the transport
  * @received: taken from the transport
- * @reduced: of these, reduced into memory
+ * @reduced: part of @received that was reduced into memory
  */
 struct coll_engine_stats {
 	u64 sent;
@@ -225,25 +232,26 @@ struct coll_engine_stats {
 
 /**
  * struct coll_engine - one lane of one member
- * @ops: see there
- * @ctx: handed to @ops
- * @impl: how to reduce
- * @copier: who copies what is much, or NULL
- * @rank: ours
- * @nranks: of the group
- * @lane: which
- * @incarnation: in every frame
- * @next: no collective without a key was submitted from here on
- * @failed: the group has: nothing is to come any more
- * @now: latest time that it was told, ns
- * @hash: instances, by the hash of their name
- * @nhash: size of that, a power of two: what a rank may have in progress
- * @active: instances, oldest first
- * @local_copies: of these, those that have something to copy here, by themselves
- * @leased: of these, those to which a peer has lent bytes
- * @unexp_ready: instances that may take what came early
- * @streams: all of them
- * @stats: see there
+ * @ops: callbacks into the lane
+ * @ctx: first argument of @ops
+ * @impl: implementation of the reductions
+ * @copier: copier for large results, or NULL
+ * @rank: our rank
+ * @nranks: number of ranks of the group
+ * @lane: number of the lane
+ * @incarnation: incarnation of the group, in every frame
+ * @next: lowest instance without a key that was not submitted yet
+ * @failed: true if the group has failed: no more operations are expected
+ * @now: latest time that coll_engine_tick() was given; ns
+ * @hash: tasks, by the hash of their instance
+ * @nhash: number of buckets, a power of two; also the number of tasks a rank may have in
+ *	progress
+ * @active: all tasks, oldest first
+ * @local_copies: tasks that have bytes to copy on this rank
+ * @leased: tasks that received bytes by zero copy
+ * @unexp_ready: tasks that may take unexpected frames
+ * @streams: all streams
+ * @stats: payload counters
  */
 struct coll_engine {
 	const struct coll_engine_ops *ops;
@@ -269,48 +277,49 @@ struct coll_engine {
 
 /**
  * struct coll_stream - the data connection of one lane to one peer
- * @engine: that it belongs to
+ * @engine: engine of the lane
  * @peer: rank at the other end
- * @released: the peer completes nothing of ours with success any more
- * @lease: the peer waits for us at least until then, ns; ~0: for ever
- * @node: in the engine's list of streams
- * @sending: instances whose step sends to this peer, and perhaps may; in their turn
- * @waiting: those for which there was nothing to send or no grant...
- * @starving: ...or no credit, not even to ask for a grant
- * @turns: counts turns of @sending
- * @lent: marks of instances, by position
- * @tx_head: header of the frame that is leaving
- * @tx_head_left: bytes of it that have not left
- * @tx_left: bytes of its payload that have not left
- * @tx_off: where they are, in ...
- * @tx_mem: ... this memory
- * @tx_inst: the instance it belongs to, NULL between frames
- * @tx_copy: its payload is to be copied
- * @tx_scratch: it lies in scratch, that is free again when it has left
- * @tx_position: payload bytes framed so far
- * @tx_consumed: of these, consumed by the peer, as far as it has told
+ * @released: true if the peer can no longer report success for an operation of ours
+ * @lease: time until which the peer keeps the memory it sends from; ns; ~0: forever
+ * @node: entry in the engine's list of streams
+ * @sending: tasks with a current step that sends to this peer and may have data, in their order
+ * @waiting: tasks without data that may be sent, or without a grant
+ * @starving: tasks without credit, not even for a request for a grant
+ * @tx_orders: number of tasks that were queued on @sending so far
+ * @zc_refs: references of tasks to memory that the peer reads, by position
+ * @tx_hdr: header of the frame that is being sent
+ * @tx_hdr_left: bytes of the header that are not sent yet
+ * @tx_left: bytes of the payload that are not sent yet
+ * @tx_off: offset of these bytes in @tx_mem
+ * @tx_mem: memory of the payload
+ * @tx_task: task of the frame; NULL: no frame is open
+ * @tx_copy: true if the payload is copied, not sent by zero copy
+ * @tx_scratch: true if the payload is in scratch, which is free again when it is sent
+ * @tx_position: payload bytes that frames cover so far
+ * @tx_consumed: part of @tx_position that the peer reported as consumed
  * @tx_eager: eager bytes sent so far, headers included
- * @tx_credit: how far @tx_eager may go
- * @tx_credited: of what was given back, told by control frames
- * @grants: what the peer can take
- * @rx_head: header of the frame that is arriving
- * @rx_head_got: bytes of it that have arrived
- * @rx_data: the header, once it is complete
- * @rx_open: a frame is open, and @sink takes its payload
- * @rx_cost: what the bytes cost that were received last: see coll_piece_cost()
- * @rx_last: what came last was the end of a step
- * @rx_inst: the instance it belongs to, NULL when discarded or staged
- * @sink: what becomes of its payload
+ * @tx_credit: upper limit of @tx_eager
+ * @tx_credited: bytes of credit that came back in control frames so far
+ * @grants: grants that the peer has given
+ * @rx_hdr: header of the frame that is being received
+ * @rx_hdr_len: bytes of it that have arrived
+ * @rx_data: the decoded header
+ * @rx_open: true if a frame is open and @sink takes its payload
+ * @rx_cost: cost of the last bytes received, for a budget: see coll_piece_cost()
+ * @rx_step_end: true if the last bytes were the end of a step
+ * @rx_task: task of the open frame; NULL: the frame is discarded or kept as unexpected
+ * @sink: destination of the payload
  * @rx_position: payload bytes consumed so far
- * @rx_eager: eager bytes received so far
- * @rx_consumed: of these, consumed
- * @rx_returned: of these, told to the peer
- * @rx_credited: of these, by control frames
- * @unexp_buf: eager frames that came before their turn, COLL_UNEXP_SIZE bytes: see unexpected.c
- * @unexp_len: bytes of complete ones
- * @stage_end: where the next one goes
- * @stage_head: by hash of their names: where the first of them is, plus one; 0: none
- * @stage_tail: likewise, the last one
+ * @rx_eager: eager bytes received so far, headers included
+ * @rx_consumed: part of @rx_eager that is consumed
+ * @rx_returned: part of @rx_consumed that was returned to the peer as credit
+ * @rx_credited: part of @rx_returned that control frames carried
+ * @unexp_buf: unexpected buffer: eager frames that came before their turn; COLL_UNEXP_SIZE
+ *	bytes
+ * @unexp_len: bytes of the frames in it
+ * @unexp_end: offset of the next frame
+ * @unexp_head: by hash of the instance: offset of the first frame plus one; 0: none
+ * @unexp_tail: likewise, the last frame
  */
 struct coll_stream {
 	struct coll_engine *engine;
@@ -322,14 +331,14 @@ struct coll_stream {
 	struct list_head sending;
 	struct list_head waiting;
 	struct list_head starving;
-	u64 turns;
-	struct list_head lent;
-	u8 tx_head[COLL_DATA_SIZE];
-	u32 tx_head_left;
+	u64 tx_orders;
+	struct list_head zc_refs;
+	u8 tx_hdr[COLL_DATA_SIZE];
+	u32 tx_hdr_left;
 	u32 tx_left;
 	u64 tx_off;
 	const struct coll_mem *tx_mem;
-	struct coll_task *tx_inst;
+	struct coll_task *tx_task;
 	bool tx_copy;
 	bool tx_scratch;
 	u64 tx_position;
@@ -339,13 +348,13 @@ struct coll_stream {
 	u64 tx_credited;
 	struct coll_grants grants;
 
-	u8 rx_head[COLL_DATA_SIZE];
-	u32 rx_head_got;
+	u8 rx_hdr[COLL_DATA_SIZE];
+	u32 rx_hdr_len;
 	struct coll_data rx_data;
 	bool rx_open;
-	bool rx_last;
+	bool rx_step_end;
 	u64 rx_cost;
-	struct coll_task *rx_inst;
+	struct coll_task *rx_task;
 	struct coll_sink sink;
 	u64 rx_position;
 	u64 rx_eager;
@@ -354,14 +363,14 @@ struct coll_stream {
 	u64 rx_credited;
 	u8 *unexp_buf;
 	u32 unexp_len;
-	u32 stage_end;
-	u32 stage_head[COLL_STAGE_HASH];
-	u32 stage_tail[COLL_STAGE_HASH];
+	u32 unexp_end;
+	u32 unexp_head[COLL_UNEXP_HASH];
+	u32 unexp_tail[COLL_UNEXP_HASH];
 };
 
-/* engine.c: instances */
+/* engine.c */
 void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash);
-int coll_engine_begin(struct coll_engine *engine, struct coll_task *inst);
+int coll_engine_begin(struct coll_engine *engine, struct coll_task *task);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
@@ -373,12 +382,13 @@ u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 u32 coll_engine_next_source(const struct coll_engine *engine);
 
 /**
- * coll_engine_deliver_unexpected() - take what came early, if there is any
- * @engine: the engine; an operation was submitted, bytes were received, or time has passed
+ * coll_engine_deliver_unexpected() - deliver all unexpected frames that can be received now
+ * @engine: the engine; call this after a submission, after bytes were received and after a
+ *	tick
  *
- * All of it: see coll_engine_deliver_some() for some of it.
+ * coll_engine_deliver_some() does the same within a budget.
  *
- * Context: the vector registers are not in use.
+ * Context: the FPU registers are not in use.
  */
 static inline void coll_engine_deliver_unexpected(struct coll_engine *engine)
 {
@@ -387,23 +397,23 @@ static inline void coll_engine_deliver_unexpected(struct coll_engine *engine)
 }
 
 /**
- * coll_engine_submit() - begin an operation, and take all that came early for it
+ * coll_engine_submit() - start an operation and deliver its unexpected frames
  * @engine: the engine
- * @inst: see coll_engine_begin()
+ * @task: see coll_engine_begin()
  *
- * Return: as that.
+ * Return: see coll_engine_begin().
  */
-static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *inst)
+static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *task)
 {
-	int err = coll_engine_begin(engine, inst);
+	int err = coll_engine_begin(engine, task);
 
 	coll_engine_deliver_unexpected(engine);
 	return err;
 }
 
-/* stream.c: frames, in and out */
+/* stream_tx.c and stream_rx.c */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *stage, struct coll_grant *grants);
+		      u32 peer, u8 *unexp_buf, struct coll_grant *grants);
 int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest);
 int coll_stream_consumed(struct coll_stream *stream, u64 position);
 int coll_stream_credited(struct coll_stream *stream, u64 position);
@@ -414,10 +424,10 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
 void coll_stream_pause(struct coll_stream *stream);
 
 /**
- * coll_stream_reduces() - will the next byte be reduced with the vector registers?
+ * coll_stream_reduces() - will the next byte be reduced with the FPU registers?
  * @stream: the stream
  *
- * Return: true when coll_stream_receive() needs them.
+ * Return: true if coll_stream_receive() needs the FPU registers.
  */
 static inline bool coll_stream_reduces(const struct coll_stream *stream)
 {
@@ -425,7 +435,7 @@ static inline bool coll_stream_reduces(const struct coll_stream *stream)
 }
 
 /**
- * coll_stream_reduced() - was the payload of the last frame reduced, or is that of this one?
+ * coll_stream_reduced() - is the payload of the open frame, or of the last one, reduced?
  * @stream: the stream
  */
 static inline bool coll_stream_reduced(const struct coll_stream *stream)
@@ -434,7 +444,8 @@ static inline bool coll_stream_reduced(const struct coll_stream *stream)
 }
 
 /**
- * coll_stream_whole() - has all of a frame come, which coll_stream_pause() would end?
+ * coll_stream_whole() - is all of the open frame received, so that coll_stream_pause() would end
+ *	it?
  * @stream: the stream
  */
 static inline bool coll_stream_whole(const struct coll_stream *stream)
@@ -443,24 +454,26 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
 }
 
 /**
- * coll_stream_lent() - does it matter until when bytes that have come were in place?
+ * coll_stream_lent() - may the bytes received last have been read from the peer's own memory?
  * @stream: the stream
  *
- * Return: true: they may have been read where the peer has them, and coll_engine_tick() comes
- * between that and coll_stream_pause().
+ * If so, the lane must call coll_engine_tick() between coll_stream_receive() and
+ * coll_stream_pause(): the lease must have been valid when the bytes were read.
+ *
+ * Return: true if the open frame was sent by zero copy.
  */
 static inline bool coll_stream_lent(const struct coll_stream *stream)
 {
-	return stream->rx_open && stream->rx_inst && stream->rx_inst->zc_source;
+	return stream->rx_open && stream->rx_task && stream->rx_task->zc_source;
 }
 
 /**
- * coll_stream_idle() - is the stream between frames, both ways?
+ * coll_stream_idle() - is no frame open, in either direction?
  * @stream: the stream
  */
 static inline bool coll_stream_idle(const struct coll_stream *stream)
 {
-	return !stream->tx_inst && !stream->rx_open && !stream->rx_head_got;
+	return !stream->tx_task && !stream->rx_open && !stream->rx_hdr_len;
 }
 
 #endif /* COLL_ENGINE_H */

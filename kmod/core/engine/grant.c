@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/engine/grant.h"
 
-/* Where a name is, or would be. */
+/* Find the entry of an instance, or the free entry where it would go. */
 static struct coll_grant *grant_find(const struct coll_grants *grants, u64 instance)
 {
 	u32 at = coll_instance_hash(instance, grants->size);
 
-	/* Ends at an entry that is free; there is one. */
+	/* Ends, because at least one entry is free. */
 	while (grants->entry[at].instance && grants->entry[at].instance != instance + 1)
 		at = (at + 1) & (grants->size - 1);
 	return &grants->entry[at];
 }
 
 /**
- * coll_grants_get() - how much is granted
+ * coll_grants_get() - look up a grant
  * @grants: the table
- * @instance: name of the operation
+ * @instance: instance of the operation
  *
- * Return: a grant, of nothing (@limit 0) if there is none.
+ * Return: the grant; its @limit is 0 if there is none.
  */
 const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance)
 {
@@ -25,13 +25,13 @@ const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 i
 }
 
 /**
- * coll_grants_raise() - more is granted
+ * coll_grants_raise() - add a grant, or raise its limit
  * @grants: the table
- * @instance: name of the operation
- * @limit: bytes in all, see struct coll_grant
- * @digest: likewise
+ * @instance: instance of the operation
+ * @limit: new limit of the run: see struct coll_grant
+ * @digest: digest of the peer's call
  *
- * Return: 0, -EPROTO when that is less than before, or -ENOSPC.
+ * Return: 0, -EPROTO if @limit is below the present one, or -ENOSPC if the table is full.
  */
 int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest)
 {
@@ -53,9 +53,9 @@ int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 d
 }
 
 /**
- * coll_grants_drop() - a grant is of no use any more
+ * coll_grants_drop() - remove a grant
  * @grants: the table
- * @instance: name of the operation, which may have none
+ * @instance: instance of the operation; there need not be a grant
  */
 noinline void coll_grants_drop(struct coll_grants *grants, u64 instance)
 {
@@ -66,7 +66,7 @@ noinline void coll_grants_drop(struct coll_grants *grants, u64 instance)
 	if (!hole->instance)
 		return;
 	grants->count--;
-	/* Whatever could be here is moved here, so that no search ends too early. */
+	/* Move later entries into the gap where their search would otherwise end too early. */
 	for (;;) {
 		struct coll_grant *next;
 		u32 home;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Grants: how much of which operation a peer can take.
+ * Grants: how much of an operation a peer can receive.
  *
- * A table of fixed size, searched by name.  An entry is there from the first grant
- * until the run that it speaks of has left, or the operation has failed.
+ * A table of fixed size, searched by instance.  An entry exists from the first grant until the
+ * run that it covers is sent, or until the operation has failed.
  */
 #ifndef COLL_GRANT_H
 #define COLL_GRANT_H
 
 #include "core/engine/instance.h"
 
-/* The limit of a grant: all that there is. */
+/* Limit of a grant that covers the whole run. */
 #define COLL_GRANT_ALL	(~0ULL)
 
 /**
- * struct coll_grant - how much of an instance a peer can take
- * @instance: its name plus one, 0: none
- * @limit: bytes of what it sends to that peer, in order; a token counts for one
- * @digest: of what the peer has called: see struct coll_task_args
+ * struct coll_grant - how much of an operation a peer can receive
+ * @instance: the instance plus one; 0: free entry
+ * @limit: bytes of the run to that peer that may be sent; a signal counts as one
+ * @digest: digest of the peer's call: see struct coll_task_args
  */
 struct coll_grant {
 	u64 instance;
@@ -26,10 +26,10 @@ struct coll_grant {
 };
 
 /**
- * struct coll_grants - what one peer can take
- * @entry: by the hash of the name, or after it
- * @size: entries there are, a power of two
- * @count: of these, taken; one at least is not
+ * struct coll_grants - all grants of one peer
+ * @entry: the table; an entry is at the hash of its instance or after it
+ * @size: number of entries, a power of two
+ * @count: number of used entries; at least one entry is always free
  */
 struct coll_grants {
 	struct coll_grant *entry;
@@ -37,7 +37,7 @@ struct coll_grants {
 	u32 count;
 };
 
-/* Entries for what @n operations may need, and as many that have failed. */
+/* Size of the table: entries for @n operations, and for as many failed ones. */
 #define COLL_GRANTS(n)	(2 * (n) < 16 ? 16U : 2U * (n))
 
 const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance);

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windowed scratch: what comes is granted as far as there is room for it, and there
- * is room as what lies there leaves (struct coll_schedule).
+ * Windowed scratch: received bytes are granted as far as the window has room, and bytes that
+ * leave the window make room again (struct coll_schedule).
  */
 #include "core/engine/task.h"
 
-/* Where in scratch a step needs room for what it has not been granted yet. */
-static u64 inst_grant_place(const struct coll_task *inst, const struct coll_step *step)
+/* Offset in scratch of the first byte of a step that is not granted yet. */
+static u64 window_grant_offset(const struct coll_task *task, const struct coll_step *step)
 {
-	return (step->exchange ? step->out.off : step->in.off) + step_stored(step, inst->grant_off);
+	return (step->exchange ? step->out.off : step->in.off) + step_stored(step, task->grant_off);
 }
 
-/*
- * How much of what comes in a step finds room in scratch, as far as that has been
- * left.
- */
-static u64 inst_room(const struct coll_task *inst, const struct coll_step *step)
+/* Number of bytes of a step that fit into scratch, given the bytes that have left it so far. */
+static u64 window_space(const struct coll_task *task, const struct coll_step *step)
 {
-	u64 window = inst->args.area[COLL_AREA_SCRATCH]->length;
-	u64 from = inst_grant_place(inst, step);
-	u64 end = (inst->left & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
+	u64 window = task->args.area[COLL_AREA_SCRATCH]->length;
+	u64 from = window_grant_offset(task, step);
+	u64 end = (task->scratch_freed & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
 	u64 room = end > from ? end - from : 0;
 
 	if (step->wide_out == step->wide_in)
@@ -28,117 +25,118 @@ static u64 inst_room(const struct coll_task *inst, const struct coll_step *step)
 }
 
 /*
- * What will be overwritten is copied to where it is sent from: a window at most, or of
- * short pieces some, and the rest when there is nothing else to do.
+ * Exchange: copy the block that will be overwritten to the place in scratch from which it is
+ * sent. At most one window is copied.  Memory in short pieces is copied in parts;
+ * coll_window_resume() continues when the lane is idle.
  */
-static u64 inst_swap(struct coll_task *inst, const struct coll_step *step, u64 len)
+static u64 window_save(struct coll_task *task, const struct coll_step *step, u64 len)
 {
-	const struct coll_task_args *call = &inst->args;
-	const struct coll_mem *mem = call->area[step->in.area];
-	u64 from = call->area_off[step->in.area] + step->in.off + inst->grant_off;
+	const struct coll_task_args *args = &task->args;
+	const struct coll_mem *mem = args->area[step->in.area];
+	u64 from = args->area_off[step->in.area] + step->in.off + task->grant_off;
 	u64 some = len ? coll_piece_bound(coll_mem_piece(mem, from), len) : 0;
 
-	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH],
-		      inst_grant_place(inst, step), mem, from, some);
-	inst->exchanging = some < len;
+	coll_mem_copy(task->engine->impl->copy, args->area[COLL_AREA_SCRATCH],
+		      window_grant_offset(task, step), mem, from, some);
+	task->exchanging = some < len;
 	return some;
 }
 
 /**
- * coll_window_swapped() - how much of the step that sends has been copied
- * @inst: the instance, in a step that swaps
+ * coll_window_saved() - how much of an exchange step may be sent
+ * @task: the task; its @tx is an exchange
  *
- * Return: bytes.
+ * Return: bytes that are saved in scratch.
  */
-noinline u64 coll_window_swapped(const struct coll_task *inst)
+noinline u64 coll_window_saved(const struct coll_task *task)
 {
-	if (inst->tx_step == inst->grant_step)
-		return inst->grant_off;
-	return inst->tx_step < inst->grant_step ? inst->tx.out.len : 0;
+	if (task->tx_step == task->grant_step)
+		return task->grant_off;
+	return task->tx_step < task->grant_step ? task->tx.out.len : 0;
 }
 
 /*
- * Go through the steps of the run as far as there is room for what comes: those of a window,
- * or, where blocks are shorter than a segment, one a block.
+ * Extend the grant over the steps of the run, as far as the window has room. At most the steps of
+ * one window are visited; if blocks are shorter than a segment, one step per block.
  */
-static void inst_allow(struct coll_task *inst)
+static void window_extend_grant(struct coll_task *task)
 {
 	struct coll_step step;
 
-	coll_schedule_step(inst->schedule, &inst->args.plan, inst->grant_step, &step);
-	/* What the window has room for: four segments, or a block a turn. */
-	while (!inst->granted) {
+	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
+	/* The window has room for four segments, or for one block per run. */
+	while (!task->granted) {
 		bool scratch = step.exchange || step.in.area == COLL_AREA_SCRATCH;
-		u64 more = step_in(&step) - inst->grant_off;
+		u64 more = step_in(&step) - task->grant_off;
 
 		if (step.clear) {
-			inst->grant_limit = COLL_GRANT_ALL;
-			inst->granted = true;
+			task->grant_limit = COLL_GRANT_ALL;
+			task->granted = true;
 			return;
 		}
 		if (step_in(&step) && scratch)
-			more = min(more, inst_room(inst, &step));
+			more = min(more, window_space(task, &step));
 		if (step_in(&step) && step.exchange)
-			more = inst_swap(inst, &step, more);
-		inst->grant_off += more;
-		inst->grant_limit += more;
-		if (inst->grant_off < step_in(&step))
+			more = window_save(task, &step, more);
+		task->grant_off += more;
+		task->grant_limit += more;
+		if (task->grant_off < step_in(&step))
 			return;
 
-		inst->grant_off = 0;
-		inst->grant_step = coll_schedule_next(inst->schedule, &inst->args.plan,
-						      inst->grant_step + 1, inst->nsteps,
+		task->grant_off = 0;
+		task->grant_step = coll_schedule_next(task->schedule, &task->args.plan,
+						      task->grant_step + 1, task->nsteps,
 						      false, &step);
-		inst->granted = inst->grant_step == inst->nsteps || step.from != inst->rx.from;
+		task->granted = task->grant_step == task->nsteps || step.from != task->rx.from;
 	}
 }
 
-/* Where in scratch that ends: its steps have their places there in order. */
-static u64 inst_allowed(const struct coll_task *inst)
+/* Position in scratch at which the granted bytes end.  Steps use scratch in their order. */
+static u64 window_granted_end(const struct coll_task *task)
 {
 	struct coll_step step;
 
-	if (inst->granted)
+	if (task->granted)
 		return ~0ULL;
-	coll_schedule_step(inst->schedule, &inst->args.plan, inst->grant_step, &step);
-	return inst_grant_place(inst, &step);
+	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
+	return window_grant_offset(task, &step);
 }
 
 /**
- * coll_window_grant() - grant what the window has room for, a good part of it at a time
- * @inst: the instance, whose run has begun
- * @first: it has not been told anything yet
+ * coll_window_grant() - grant the free part of the window
+ * @task: the task; its run has started
+ * @first: true if no grant was sent for this run yet
  *
- * What is not told yet is less than a quarter of it, so there is always more to be
- * told when all that has come has left.
+ * A grant is sent only if it adds at least a quarter of the window.  Less than a quarter is ever
+ * held back, so there is always more to grant when all received bytes have left.
  */
-noinline void coll_window_grant(struct coll_task *inst, bool first)
+noinline void coll_window_grant(struct coll_task *task, bool first)
 {
-	u64 window = inst->args.area[COLL_AREA_SCRATCH] ?
-		     inst->args.area[COLL_AREA_SCRATCH]->length : 0;
+	u64 window = task->args.area[COLL_AREA_SCRATCH] ?
+		     task->args.area[COLL_AREA_SCRATCH]->length : 0;
 	u64 allowed;
 
-	inst_allow(inst);
-	if (inst->exchanging)
-		coll_engine_copying(inst);
-	coll_task_kick(inst);
-	allowed = inst_allowed(inst);
-	if (!first && !inst->granted && allowed - inst->grant_scratch < window / 4)
+	window_extend_grant(task);
+	if (task->exchanging)
+		coll_engine_queue_copy(task);
+	coll_task_kick(task);
+	allowed = window_granted_end(task);
+	if (!first && !task->granted && allowed - task->grant_scratch < window / 4)
 		return;
-	inst->grant_scratch = allowed;
-	coll_task_send_grant(inst, inst->grant_limit);
+	task->grant_scratch = allowed;
+	coll_task_send_grant(task, task->grant_limit);
 }
 
 /**
- * coll_window_swap() - fill the window further with what is swapped
- * @inst: the instance, that is swapping
+ * coll_window_resume() - continue saving an exchange block
+ * @task: the task; @exchanging is set
  */
-void coll_window_swap(struct coll_task *inst)
+void coll_window_resume(struct coll_task *task)
 {
-	inst->exchanging = false;
-	list_del_init(&inst->copying);
-	if (inst->local.len)
-		coll_engine_copying(inst);
-	if (inst->run_started && !inst->granted)
-		coll_window_grant(inst, false);
+	task->exchanging = false;
+	list_del_init(&task->local_copies);
+	if (task->local_copy.len)
+		coll_engine_queue_copy(task);
+	if (task->run_started && !task->granted)
+		coll_window_grant(task, false);
 }

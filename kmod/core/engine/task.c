@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Instances: how a schedule advances, and when it is complete.
+ * Tasks: how a schedule advances, and when it is complete.
  *
- * An instance has two cursors, one in what it sends and one in what it
- * receives, each a step and an offset.  Both only move forward.  What the
- * sending cursor may pass is decided by the receiving one (coll_task_sendable):
- * that comparison is all there is to cut-through.
+ * A task has two cursors, one in what it sends and one in what it receives.  Each is a step and
+ * an offset, and only moves forward.  The receive cursor decides how far the send cursor may go
+ * (coll_task_sendable()): that comparison is all of cut-through.
  *
- * An instance is complete when both cursors are at the end, what stays here is
- * copied, the transport has taken every byte, and the peer has consumed what it
- * reads from our memory.  One that was aborted drops the first two conditions,
- * never the last.
+ * A task is complete when both cursors are at the end, the local copy is done, the transport has
+ * taken every byte, and the peers have consumed what they read from our memory.  An aborted task
+ * drops the first two conditions, never the others.
  */
 #include "core/engine/task.h"
 
@@ -19,517 +17,524 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 	return engine->ops->stream(engine->ctx, peer);
 }
 
-/* Nobody reads our memory on behalf of this instance any more. */
-static bool inst_covered(const struct coll_task *inst)
+/* No peer reads our memory for this task any more. */
+static bool task_is_unreferenced(const struct coll_task *task)
 {
 	u32 i;
 
-	for (i = 0; i < COLL_MARKS; i++)
-		if (inst->zc_ref[i].stream)
+	for (i = 0; i < COLL_ZC_REFS; i++)
+		if (task->zc_ref[i].stream)
 			return false;
 	return true;
 }
 
-static struct coll_zc_ref *inst_mark(struct coll_task *inst, const struct coll_stream *stream)
+static struct coll_zc_ref *task_zc_ref(struct coll_task *task, const struct coll_stream *stream)
 {
 	struct coll_zc_ref *free = NULL;
 	u32 i;
 
-	for (i = 0; i < COLL_MARKS; i++) {
-		struct coll_zc_ref *mark = &inst->zc_ref[i];
+	for (i = 0; i < COLL_ZC_REFS; i++) {
+		struct coll_zc_ref *ref = &task->zc_ref[i];
 
-		if (mark->stream == stream)
-			return mark;
-		if (!free && !mark->stream)
-			free = mark;
+		if (ref->stream == stream)
+			return ref;
+		if (!free && !ref->stream)
+			free = ref;
 	}
 	return free;
 }
 
 /**
- * coll_task_may_zerocopy() - may bytes be sent without a copy?
- * @inst: the instance
- * @stream: to whom
+ * coll_task_may_zerocopy() - may the current step be sent as far as references to our memory go?
+ * @task: the instance
+ * @stream: stream to the receiver
  *
- * Return: false while too many peers have yet to consume what they were lent.
+ * Return: false while too many peers have not consumed what they read from our memory.
  */
-bool coll_task_may_zerocopy(struct coll_task *inst, struct coll_stream *stream)
+bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream)
 {
-	return inst->args.eager || inst->tx.out.area == COLL_AREA_SCRATCH ||
-	       inst_mark(inst, stream);
+	return task->args.eager || task->tx.out.area == COLL_AREA_SCRATCH ||
+	       task_zc_ref(task, stream);
 }
 
 /**
- * coll_task_try_complete() - complete an instance if it can be
- * @inst: the instance; gone afterwards, perhaps
+ * coll_task_try_complete() - complete a task if all conditions hold
+ * @task: the task; it may be gone afterwards
  */
-void coll_task_try_complete(struct coll_task *inst)
+void coll_task_try_complete(struct coll_task *task)
 {
-	struct coll_engine *engine = inst->engine;
+	struct coll_engine *engine = task->engine;
 
-	if (inst->open_frames)
+	if (task->open_frames)
 		return;
-	if (!inst->error &&
-	    !(inst_sent(inst) && inst_received(inst) && !inst->local.len && !inst->lease_expired))
+	if (!task->error &&
+	    !(task_tx_done(task) && task_rx_done(task) && !task->local_copy.len &&
+	      !task->lease_expired))
 		return;
-	if (!inst_covered(inst))
+	if (!task_is_unreferenced(task))
 		return;
 
-	coll_engine_remove(inst);
-	engine->ops->complete(engine->ctx, inst);
+	coll_engine_remove(task);
+	engine->ops->complete(engine->ctx, task);
 }
 
-static void inst_tx_queue(struct coll_task *inst)
+static void task_tx_queue(struct coll_task *task)
 {
-	struct coll_stream *stream = stream_to(inst->engine, inst->tx.to);
+	struct coll_stream *stream = stream_to(task->engine, task->tx.to);
 
-	inst->tx_stream = stream;
+	task->tx_stream = stream;
 	if (!stream)
 		return;
-	inst->tx_turn = ++stream->turns;
-	inst->tx_parked = false;
-	list_add_tail(&inst->tx_node, &stream->sending);
+	task->tx_order = ++stream->tx_orders;
+	task->tx_parked = false;
+	list_add_tail(&task->tx_node, &stream->sending);
 }
 
 /**
- * coll_task_ready() - something has happened that may let an instance send
- * @inst: one that is in a list of @tx_stream
+ * coll_task_ready() - let a parked task be looked at again
+ * @task: the task, in a list of @tx_stream
  *
- * Those that are ready are few, so its place among them is near their end.
+ * Few tasks are ready at a time, so its place among them is found near the end of the list.
  */
-void coll_task_ready(struct coll_task *inst)
+void coll_task_ready(struct coll_task *task)
 {
-	struct list_head *at = inst->tx_stream->sending.prev;
+	struct list_head *at = task->tx_stream->sending.prev;
 
-	if (!inst->tx_parked)
+	if (!task->tx_parked)
 		return;
-	inst->tx_parked = false;
-	while (at != &inst->tx_stream->sending &&
-	       list_entry(at, struct coll_task, tx_node)->tx_turn > inst->tx_turn)
+	task->tx_parked = false;
+	while (at != &task->tx_stream->sending &&
+	       list_entry(at, struct coll_task, tx_node)->tx_order > task->tx_order)
 		at = at->prev;
-	list_move(&inst->tx_node, at);
+	list_move(&task->tx_node, at);
 }
 
-/* The run to a peer has left: the next grant of this name is for another one. */
-static void inst_tx_leave(struct coll_task *inst)
+/* The run to a peer has been sent: the next grant of this instance belongs to another run. */
+static void task_tx_end_run(struct coll_task *task)
 {
-	if (inst->tx_stream)
-		coll_grants_drop(&inst->tx_stream->grants, inst->args.instance);
-	inst->tx_run = 0;
-	inst->rts_sent = false;
+	if (task->tx_stream)
+		coll_grants_drop(&task->tx_stream->grants, task->args.instance);
+	task->tx_run = 0;
+	task->rts_sent = false;
 }
 
-/* Go on to the next step that sends something, and queue for its stream. */
-static void inst_tx_enter(struct coll_task *inst)
+/* Go to the next step that sends, and queue the task on its stream. */
+static void task_tx_next_step(struct coll_task *task)
 {
-	u32 peer = inst->tx.to;
+	u32 peer = task->tx.to;
 
-	inst->tx_step = coll_schedule_next(inst->schedule, &inst->args.plan, inst->tx_step,
-					   inst->nsteps, true, &inst->tx);
-	if (inst_sent(inst) || inst->tx.to != peer)
-		inst_tx_leave(inst);
-	if (inst_sent(inst))
+	task->tx_step = coll_schedule_next(task->schedule, &task->args.plan, task->tx_step,
+					   task->nsteps, true, &task->tx);
+	if (task_tx_done(task) || task->tx.to != peer)
+		task_tx_end_run(task);
+	if (task_tx_done(task))
 		return;
-	if (inst->tx.out.area == COLL_AREA_SCRATCH)
-		inst->reached = inst->tx.out.off;
-	inst->tx_off = 0;
-	inst_tx_queue(inst);
+	if (task->tx.out.area == COLL_AREA_SCRATCH)
+		task->scratch_reserved = task->tx.out.off;
+	task->tx_off = 0;
+	task_tx_queue(task);
 }
 
 /**
- * coll_task_kick() - have sent what may be sent by now
- * @inst: the instance
+ * coll_task_kick() - announce data that may be sent now
+ * @task: the task
  */
-void coll_task_kick(struct coll_task *inst)
+void coll_task_kick(struct coll_task *task)
 {
-	struct coll_engine *engine = inst->engine;
+	struct coll_engine *engine = task->engine;
 
-	if (!coll_task_sendable(inst) || list_empty(&inst->tx_node))
+	if (!coll_task_sendable(task) || list_empty(&task->tx_node))
 		return;
-	coll_task_ready(inst);
-	engine->ops->kick(engine->ctx, inst->tx_stream);
-}
-
-/* What came early for this run is taken, and what needs a grant has it. */
-static void inst_rx_begin(struct coll_task *inst)
-{
-	struct coll_engine *engine = inst->engine;
-	struct coll_stream *stream;
-
-	if (inst->run_started || inst->lease_expired || inst->error || inst_received(inst))
-		return;
-	inst->run_started = true;
-	inst->zc_source = NULL;
-	list_del_init(&inst->leased);
-	stream = stream_to(engine, inst->rx.from);
-	if (!inst->args.eager && !inst->rx.single_frame)
-		coll_task_grant(inst);
-	if (stream && coll_unexp_holds(stream, inst->args.instance))
-		coll_engine_wake(inst);
+	coll_task_ready(task);
+	engine->ops->kick(engine->ctx, task->tx_stream);
 }
 
 /*
- * What we read after the end of the lease may not be what the lender sent.  If
- * the lease is renewed it was: the lender still waited for us then.
+ * Let frames of the current run be received: send the grant it needs, and deliver its unexpected
+ * frames.
  */
-static void inst_check_lease(struct coll_task *inst)
+static void task_rx_start_run(struct coll_task *task)
 {
-	bool lapsed = inst->zc_source && inst->engine->now >= inst->zc_source->lease;
-	bool renewed = inst->lease_expired && !lapsed;
+	struct coll_engine *engine = task->engine;
+	struct coll_stream *stream;
 
-	inst->lease_expired = lapsed;
-	inst_rx_begin(inst);
-	if (renewed)
-		coll_task_kick(inst);
+	if (task->run_started || task->lease_expired || task->error || task_rx_done(task))
+		return;
+	task->run_started = true;
+	task->zc_source = NULL;
+	list_del_init(&task->leased);
+	stream = stream_to(engine, task->rx.from);
+	if (!task->args.eager && !task->rx.single_frame)
+		coll_task_grant(task);
+	if (stream && coll_unexp_holds(stream, task->args.instance))
+		coll_engine_queue_unexpected(task);
 }
 
-static void inst_tell_consumed(struct coll_task *inst)
+/*
+ * Bytes that we read by zero copy after the end of the sender's lease may be wrong.  If the lease
+ * was renewed, they are right: the sender still kept the memory then.
+ */
+static void task_check_lease(struct coll_task *task)
 {
-	struct coll_engine *engine = inst->engine;
+	bool expired = task->zc_source && task->engine->now >= task->zc_source->lease;
+	bool renewed = task->lease_expired && !expired;
+
+	task->lease_expired = expired;
+	task_rx_start_run(task);
+	if (renewed)
+		coll_task_kick(task);
+}
+
+static void task_send_consumed(struct coll_task *task)
+{
+	struct coll_engine *engine = task->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_CONSUMED,
 		.lane = engine->lane,
-		.instance = inst->args.instance,
-		.position = inst->zc_source->rx_position,
+		.instance = task->args.instance,
+		.position = task->zc_source->rx_position,
 	};
 
-	engine->ops->control(engine->ctx, inst->zc_source->peer, &control);
+	engine->ops->control(engine->ctx, task->zc_source->peer, &control);
 }
 
-/* Nothing more is stored: whoever lent us bytes may have their pages back. */
-static void inst_rx_return(struct coll_task *inst)
+/* The run is stored, so a peer that sent it by zero copy may reuse its memory. */
+static void task_rx_release(struct coll_task *task)
 {
-	if (inst->zc_source)
-		inst_tell_consumed(inst);
+	if (task->zc_source)
+		task_send_consumed(task);
 }
 
-/* It is another peer's turn, perhaps again. */
-static void inst_rx_turn(struct coll_task *inst, u32 peer)
+/* Receive from another peer, or from an earlier one again. */
+static void task_rx_next_run(struct coll_task *task, u32 peer)
 {
-	const struct coll_turn *again = &inst->turn[inst->turn[1].peer == inst->rx.from];
-	u64 limit = again->peer == inst->rx.from ? again->limit : 0;
+	const struct coll_peer_run *again =
+		&task->peer_run[task->peer_run[1].peer == task->rx.from];
+	u64 limit = again->peer == task->rx.from ? again->limit : 0;
 
-	inst->turn[0] = inst->turn[1];
-	inst->turn[1] = (struct coll_turn){ .peer = peer, .limit = inst->grant_limit };
-	inst->grant_step = inst->rx_step;
-	inst->grant_off = 0;
-	inst->grant_limit = limit;
-	inst->run_started = false;
-	inst->granted = false;
+	task->peer_run[0] = task->peer_run[1];
+	task->peer_run[1] = (struct coll_peer_run){ .peer = peer, .limit = task->grant_limit };
+	task->grant_step = task->rx_step;
+	task->grant_off = 0;
+	task->grant_limit = limit;
+	task->run_started = false;
+	task->granted = false;
 }
 
-/* The step that receives; most often what is sent is at the same one. */
-static void inst_rx_find(struct coll_task *inst)
+/* Find the step that receives.  Most often it is also the step that sends. */
+static void task_rx_find_step(struct coll_task *task)
 {
-	if (inst->rx_step == inst->tx_step && !inst_sent(inst) && step_in(&inst->tx))
-		inst->rx = inst->tx;
+	if (task->rx_step == task->tx_step && !task_tx_done(task) && step_in(&task->tx))
+		task->rx = task->tx;
 	else
-		inst->rx_step = coll_schedule_next(inst->schedule, &inst->args.plan,
-						   inst->rx_step, inst->nsteps, false,
-						   &inst->rx);
+		task->rx_step = coll_schedule_next(task->schedule, &task->args.plan,
+						   task->rx_step, task->nsteps, false,
+						   &task->rx);
 }
 
 /*
- * Go on to the next step that receives something.  A new run begins when it is
- * certain that what the last one brought is good: inst_check_lease().
+ * Go to the next step that receives.  A new run starts only when the bytes of the last run are
+ * known to be good: task_check_lease().
  */
-static void inst_rx_enter(struct coll_task *inst)
+static void task_rx_next_step(struct coll_task *task)
 {
-	u32 peer = inst->rx.from;
+	u32 peer = task->rx.from;
 
-	inst_rx_find(inst);
-	if (inst_received(inst)) {
-		inst_rx_return(inst);
+	task_rx_find_step(task);
+	if (task_rx_done(task)) {
+		task_rx_release(task);
 		return;
 	}
-	inst->rx_off = 0;
-	if (inst->rx.from != peer) {
-		inst_rx_return(inst);
-		inst_rx_turn(inst, peer);
+	task->rx_off = 0;
+	if (task->rx.from != peer) {
+		task_rx_release(task);
+		task_rx_next_run(task, peer);
 	}
 }
 
 /**
- * coll_task_send_grant() - say what may be sent in the run that is received
- * @inst: the instance
- * @limit: bytes, from the beginning of the run
+ * coll_task_send_grant() - send a grant to the sender of the current run
+ * @task: the instance
+ * @limit: limit of the run; bytes
  */
-void coll_task_send_grant(struct coll_task *inst, u64 limit)
+void coll_task_send_grant(struct coll_task *task, u64 limit)
 {
-	struct coll_engine *engine = inst->engine;
+	struct coll_engine *engine = task->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_GRANT,
 		.lane = engine->lane,
-		.instance = inst->args.instance,
+		.instance = task->args.instance,
 		.position = limit,
-		.digest = inst->args.digest,
+		.digest = task->args.digest,
 	};
 
-	engine->ops->control(engine->ctx, inst->rx.from, &control);
+	engine->ops->control(engine->ctx, task->rx.from, &control);
 }
 
 /**
- * coll_task_left() - bytes have left windowed scratch
- * @inst: the instance
- * @left: how many in all
+ * coll_task_scratch_freed() - bytes have left windowed scratch
+ * @task: the instance
+ * @left: position up to which they have left
  */
-void coll_task_left(struct coll_task *inst, u64 left)
+void coll_task_scratch_freed(struct coll_task *task, u64 left)
 {
-	inst->left = max(inst->left, left);
-	if (inst->run_started && !inst->granted && !inst->error && !inst_received(inst))
-		coll_window_grant(inst, false);
+	task->scratch_freed = max(task->scratch_freed, left);
+	if (task->run_started && !task->granted && !task->error && !task_rx_done(task))
+		coll_window_grant(task, false);
 }
 
 /**
- * coll_task_unframed() - a frame has left, or never will
- * @inst: its instance; gone afterwards, perhaps
+ * coll_task_frame_sent() - a frame is sent, or never will be
+ * @task: task of the frame; it may be gone afterwards
  */
-void coll_task_unframed(struct coll_task *inst)
+void coll_task_frame_sent(struct coll_task *task)
 {
-	inst->open_frames--;
-	if (inst->schedule->windowed) {
-		coll_task_left(inst, inst->reached);
-		coll_task_kick(inst);
+	task->open_frames--;
+	if (task->schedule->windowed) {
+		coll_task_scratch_freed(task, task->scratch_reserved);
+		coll_task_kick(task);
 	}
-	coll_task_try_complete(inst);
+	coll_task_try_complete(task);
 }
 
 /**
- * coll_task_grant() - let the sender of an instance send all of it
- * @inst: the instance; whatever other ranks do, all of it can be taken
+ * coll_task_grant() - grant the sender of the current run all that fits
+ * @task: the task; all that is granted can be received, whatever other ranks do
  */
-void coll_task_grant(struct coll_task *inst)
+void coll_task_grant(struct coll_task *task)
 {
-	if (inst->granted || !inst->run_started || inst->error || inst_received(inst))
+	if (task->granted || !task->run_started || task->error || task_rx_done(task))
 		return;
-	if (inst->schedule->windowed) {
-		coll_window_grant(inst, true);
+	if (task->schedule->windowed) {
+		coll_window_grant(task, true);
 		return;
 	}
-	inst->granted = true;
-	coll_task_send_grant(inst, COLL_GRANT_ALL);
+	task->granted = true;
+	coll_task_send_grant(task, COLL_GRANT_ALL);
 }
 
 /**
  * coll_task_sendable() - how much of the current step may be sent now
- * @inst: the instance
+ * @task: the task
  *
- * A step may need others to be received first.  What a forwarding one sends is
- * what the last of these receives: it is final as far as it is stored.  What is
- * swapped is final as far as it is copied.  What lies in windowed scratch leaves it in
- * order, also where it goes to different peers.
+ * A step may depend on earlier steps that receive.  With cut-through, it sends what the last of
+ * these receives, which is final as far as it is stored.  An exchange step is final as far as its
+ * block is saved.  Windowed scratch is sent in order, also to different peers.
  *
- * Return: bytes, or 1 for a token that may go.
+ * Return: bytes; 1 for a signal that may be sent.
  */
-u64 coll_task_sendable(const struct coll_task *inst)
+u64 coll_task_sendable(const struct coll_task *task)
 {
 	u64 final;
 
-	if (inst->error || inst->odd || inst->lease_expired || inst_sent(inst) ||
-	    (inst->schedule->windowed && inst->open_frames))
+	if (task->error || task->mismatched || task->lease_expired || task_tx_done(task) ||
+	    (task->schedule->windowed && task->open_frames))
 		return 0;
 
-	if (inst->tx.exchange)
-		final = coll_window_swapped(inst);
-	else if (inst->rx_step >= inst->tx.depends_on)
-		final = step_out(&inst->tx);
-	else if (inst->tx.cut_through && inst->rx_step + 1 == inst->tx.depends_on)
-		final = step_stored(&inst->rx, inst->rx_off);
+	if (task->tx.exchange)
+		final = coll_window_saved(task);
+	else if (task->rx_step >= task->tx.depends_on)
+		final = step_out(&task->tx);
+	else if (task->tx.cut_through && task->rx_step + 1 == task->tx.depends_on)
+		final = step_stored(&task->rx, task->rx_off);
 	else
 		final = 0;
 
-	return final - inst->tx_off;
+	return final - task->tx_off;
 }
 
-/* The peer reads our memory until it has consumed what it is sent up to here. */
-static void inst_lend(struct coll_task *inst, struct coll_stream *stream)
+/* The peer reads our memory until it has consumed the stream up to its present position. */
+static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
 {
-	struct coll_zc_ref *mark = inst_mark(inst, stream);
+	struct coll_zc_ref *ref = task_zc_ref(task, stream);
 
-	if (mark->stream)
-		list_del(&mark->node);
-	mark->stream = stream;
-	mark->position = stream->tx_position;
-	mark->inst = inst;
-	list_add_tail(&mark->node, &stream->lent);
+	if (ref->stream)
+		list_del(&ref->node);
+	ref->stream = stream;
+	ref->position = stream->tx_position;
+	ref->task = task;
+	list_add_tail(&ref->node, &stream->zc_refs);
 }
 
 /**
  * coll_task_tx_advance() - a frame of the current step has begun
- * @inst: the instance
- * @stream: that carries it
- * @len: bytes of payload, 0 for a token
+ * @task: the instance
+ * @stream: stream of the frame
+ * @len: bytes of payload; 0 for a signal
  */
-void coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len)
+void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
 	if (!stream->tx_copy && stream->tx_position > stream->tx_consumed)
-		inst_lend(inst, stream);
+		task_add_zc_ref(task, stream);
 
-	inst->tx_off += inst->tx.signal ? 1 : len;
-	inst->tx_run += inst->tx.signal ? 1 : len;
-	if (inst->tx_off < step_out(&inst->tx))
+	task->tx_off += task->tx.signal ? 1 : len;
+	task->tx_run += task->tx.signal ? 1 : len;
+	if (task->tx_off < step_out(&task->tx))
 		return;
 
-	list_del_init(&inst->tx_node);
-	inst->tx_step++;
-	inst_tx_enter(inst);
-	coll_task_kick(inst);
+	list_del_init(&task->tx_node);
+	task->tx_step++;
+	task_tx_next_step(task);
+	coll_task_kick(task);
 }
 
 /**
- * coll_task_consumed() - a peer has consumed all that it was lent
- * @inst: the instance; gone afterwards, perhaps
+ * coll_task_consumed() - a peer has consumed all that it read from our memory
+ * @task: the task; it may be gone afterwards
  */
-void coll_task_consumed(struct coll_task *inst)
+void coll_task_consumed(struct coll_task *task)
 {
-	coll_task_kick(inst);
-	coll_task_try_complete(inst);
+	coll_task_kick(task);
+	coll_task_try_complete(task);
 }
 
 /**
- * coll_task_sent_zerocopy() - what comes was lent by a peer
- * @inst: the instance
- * @stream: from that peer
+ * coll_task_recv_zerocopy() - a frame sent by zero copy arrives
+ * @task: the instance
+ * @stream: stream of the frame
  */
-void coll_task_sent_zerocopy(struct coll_task *inst, struct coll_stream *stream)
+void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream)
 {
-	inst->zc_source = stream;
-	if (list_empty(&inst->leased))
-		list_add_tail(&inst->leased, &inst->engine->leased);
+	task->zc_source = stream;
+	if (list_empty(&task->leased))
+		list_add_tail(&task->leased, &task->engine->leased);
 }
 
 /**
  * coll_task_rx_advance() - the current step has been received further
- * @inst: the instance; gone afterwards, perhaps
- * @until: bytes of the step that are stored in whole elements; 1: the token
+ * @task: the task; it may be gone afterwards
+ * @until: bytes of the step that are stored in whole elements; 1: the signal has arrived
  */
-void coll_task_rx_advance(struct coll_task *inst, u64 until)
+void coll_task_rx_advance(struct coll_task *task, u64 until)
 {
-	inst->rx_off = until;
-	if (inst->rx_off == step_in(&inst->rx)) {
-		inst->rx_step++;
-		inst_rx_enter(inst);
+	task->rx_off = until;
+	if (task->rx_off == step_in(&task->rx)) {
+		task->rx_step++;
+		task_rx_next_step(task);
 	}
-	inst_check_lease(inst);
-	coll_task_kick(inst);
-	coll_task_try_complete(inst);
+	task_check_lease(task);
+	coll_task_kick(task);
+	coll_task_try_complete(task);
 }
 
-/* What was granted early may show that calls differ, also where nothing will be sent. */
-static void inst_compare(struct coll_task *inst)
+/*
+ * Grants that came before the submission may show a mismatch, even if nothing is sent to their
+ * peer.
+ */
+static void task_check_granted_calls(struct coll_task *task)
 {
 	struct coll_stream *stream;
 
-	if (!inst->args.digest)
+	if (!task->args.digest)
 		return;
-	/* A stream a rank, once an operation. */
-	list_for_each_entry(stream, &inst->engine->streams, node)
-		coll_stream_compare(stream, inst);
+	/* One look at each stream, once per operation. */
+	list_for_each_entry(stream, &task->engine->streams, node)
+		coll_stream_check_granted_call(stream, task);
 }
 
-/* Copy some of what is sent although it is overwritten; at what cost. */
-static u64 inst_aside(struct coll_task *inst, u64 budget)
+/* Copy some of the input that is sent although the result overwrites it.  Returns the cost. */
+static u64 task_save_input(struct coll_task *task, u64 budget)
 {
-	const struct coll_task_args *call = &inst->args;
-	const struct coll_mem *src = call->area[COLL_AREA_SEND];
-	struct coll_local *aside = &inst->save_input;
-	u64 from = call->area_off[COLL_AREA_SEND] + aside->from;
+	const struct coll_task_args *args = &task->args;
+	const struct coll_mem *src = args->area[COLL_AREA_SEND];
+	struct coll_local_copy *saved = &task->save_input;
+	u64 from = args->area_off[COLL_AREA_SEND] + saved->from;
 	u64 piece = coll_mem_piece(src, from);
-	u64 len = coll_piece_bound(piece, min(aside->len, budget));
+	u64 len = coll_piece_bound(piece, min(saved->len, budget));
 
-	coll_mem_copy(inst->engine->impl->copy, call->area[COLL_AREA_SCRATCH], aside->to, src,
+	coll_mem_copy(task->engine->impl->copy, args->area[COLL_AREA_SCRATCH], saved->to, src,
 		      from, len);
-	aside->from += len;
-	aside->to += len;
-	aside->len -= len;
+	saved->from += len;
+	saved->to += len;
+	saved->len -= len;
 	return coll_piece_cost(piece, len);
 }
 
-/* What is copied here, unless it is in its place already. */
-static void inst_local(struct coll_task *inst)
+/* Find the bytes to copy from the input to the result, unless they are in place already. */
+static void task_find_local_copy(struct coll_task *task)
 {
-	const struct coll_task_args *call = &inst->args;
-	struct coll_local *local = &inst->local;
+	const struct coll_task_args *args = &task->args;
+	struct coll_local_copy *local = &task->local_copy;
 
-	if (inst->schedule->local)
-		inst->schedule->local(&inst->args.plan, local);
-	if (local->len && call->area[COLL_AREA_SEND] == call->area[COLL_AREA_RECV] &&
-	    call->area_off[COLL_AREA_SEND] + local->from ==
-	    call->area_off[COLL_AREA_RECV] + local->to)
+	if (task->schedule->local_copy)
+		task->schedule->local_copy(&task->args.plan, local);
+	if (local->len && args->area[COLL_AREA_SEND] == args->area[COLL_AREA_RECV] &&
+	    args->area_off[COLL_AREA_SEND] + local->from ==
+	    args->area_off[COLL_AREA_RECV] + local->to)
 		local->len = 0;
 	if (local->len)
-		coll_engine_copying(inst);
+		coll_engine_queue_copy(task);
 }
 
-/* What is set aside has been: have everything else done. */
-static void inst_start(struct coll_task *inst)
+/* The input is saved: start all steps. */
+static void task_start_steps(struct coll_task *task)
 {
-	inst_local(inst);
-	inst_tx_enter(inst);
-	inst->left = inst->reached;
-	inst_rx_enter(inst);
+	task_find_local_copy(task);
+	task_tx_next_step(task);
+	task->scratch_freed = task->scratch_reserved;
+	task_rx_next_step(task);
 
-	coll_task_kick(inst);
-	inst_rx_begin(inst);
-	coll_task_try_complete(inst);
+	coll_task_kick(task);
+	task_rx_start_run(task);
+	coll_task_try_complete(task);
 }
 
-/* What is set aside at once, bytes; of more, the rest is when there is nothing else to do. */
-#define INST_ASIDE_FIRST	(64 * 1024U)
+/* Bytes of the input that are saved at submission; the rest is saved while the lane is idle. */
+#define TASK_SAVE_FIRST	(64 * 1024U)
 
 /**
- * coll_task_start_run() - do what can be done at once
- * @inst: the instance, which is in progress from now on; gone afterwards, perhaps
+ * coll_task_start() - start a task and do what can be done at once
+ * @task: the task, now in progress; it may be gone afterwards
  */
-void coll_task_start_run(struct coll_task *inst)
+void coll_task_start(struct coll_task *task)
 {
-	inst->nsteps = inst->schedule->steps(&inst->args.plan);
-	INIT_LIST_HEAD(&inst->tx_node);
-	INIT_LIST_HEAD(&inst->leased);
-	INIT_LIST_HEAD(&inst->waking);
-	INIT_LIST_HEAD(&inst->copying);
+	task->nsteps = task->schedule->steps(&task->args.plan);
+	INIT_LIST_HEAD(&task->tx_node);
+	INIT_LIST_HEAD(&task->leased);
+	INIT_LIST_HEAD(&task->unexp_ready);
+	INIT_LIST_HEAD(&task->local_copies);
 
-	inst->tx.to = COLL_NOBODY;
-	inst->rx.from = COLL_NOBODY;
-	inst->turn[0].peer = COLL_NOBODY;
-	inst->turn[1].peer = COLL_NOBODY;
+	task->tx.to = COLL_NOBODY;
+	task->rx.from = COLL_NOBODY;
+	task->peer_run[0].peer = COLL_NOBODY;
+	task->peer_run[1].peer = COLL_NOBODY;
 
-	inst_compare(inst);
-	if (inst->schedule->save_input)
-		inst->schedule->save_input(&inst->args.plan, &inst->save_input);
-	if (inst->save_input.len)
-		inst_aside(inst, INST_ASIDE_FIRST);
-	if (inst->save_input.len)
-		coll_engine_copying(inst);
+	task_check_granted_calls(task);
+	if (task->schedule->save_input)
+		task->schedule->save_input(&task->args.plan, &task->save_input);
+	if (task->save_input.len)
+		task_save_input(task, TASK_SAVE_FIRST);
+	if (task->save_input.len)
+		coll_engine_queue_copy(task);
 	else
-		inst_start(inst);
+		task_start_steps(task);
 }
 
-/* Copy some of what stays here; at what cost. */
-static u64 inst_copy_local(struct coll_task *inst, u64 budget)
+/* Copy some bytes from the input to the result.  Returns the cost. */
+static u64 task_copy_local(struct coll_task *task, u64 budget)
 {
-	const struct coll_engine *engine = inst->engine;
-	const struct coll_task_args *call = &inst->args;
-	const struct coll_mem *src = call->area[COLL_AREA_SEND];
-	const struct coll_mem *dst = call->area[COLL_AREA_RECV];
-	struct coll_local *local = &inst->local;
+	const struct coll_engine *engine = task->engine;
+	const struct coll_task_args *args = &task->args;
+	const struct coll_mem *src = args->area[COLL_AREA_SEND];
+	const struct coll_mem *dst = args->area[COLL_AREA_RECV];
+	struct coll_local_copy *local = &task->local_copy;
 	u64 cost = 0;
-	struct coll_copy_hint haul = {
-		.volume = coll_plan_result(&call->plan),
-		.source = COLL_CACHING_LOCAL,
+	struct coll_copy_hint hint = {
+		.volume = coll_plan_result(&args->plan),
+		.source = COLL_NT_LOCAL,
 	};
 
 	while (local->len && cost < budget) {
-		u64 to = call->area_off[COLL_AREA_RECV] + local->to, piece;
+		u64 to = args->area_off[COLL_AREA_RECV] + local->to, piece;
 		size_t n;
-		const void *ptr = src->at(src, call->area_off[COLL_AREA_SEND] + local->from, &n);
+		const void *ptr = src->at(src, args->area_off[COLL_AREA_SEND] + local->from, &n);
 
 		piece = min(coll_mem_piece(dst, to), n);
 		n = coll_piece_bound(piece, min3(n, local->len, budget - cost));
 		cost += max_t(u64, coll_piece_cost(piece, n), COLL_PIECE_COST);
 		local->len -= n;
-		haul.left = local->len;
-		coll_copier_store(engine->copier, engine->impl->copy, dst, to, ptr, n, &haul);
+		hint.left = local->len;
+		coll_copier_store(engine->copier, engine->impl->copy, dst, to, ptr, n, &hint);
 		local->from += n;
 		local->to += n;
 	}
@@ -537,106 +542,107 @@ static u64 inst_copy_local(struct coll_task *inst, u64 budget)
 }
 
 /**
- * coll_task_copy() - copy some of what is to be copied here
- * @inst: the instance, which has something; gone afterwards, perhaps
- * @budget: bytes, roughly
+ * coll_task_copy() - copy some bytes that this rank copies for a task
+ * @task: the task, which is queued for copying; it may be gone afterwards
+ * @budget: approximate limit in bytes
  *
- * Return: what it has cost of that.
+ * Return: the part of @budget that was used.
  */
-u64 coll_task_copy(struct coll_task *inst, u64 budget)
+u64 coll_task_copy(struct coll_task *task, u64 budget)
 {
 	u64 cost;
 
-	if (inst->exchanging) {
-		coll_window_swap(inst);
+	if (task->exchanging) {
+		coll_window_resume(task);
 		return (u64)COLL_PIECE_COST * COLL_PIECES_MAX;
 	}
-	if (inst->save_input.len) {
-		cost = inst_aside(inst, budget);
-		if (!inst->save_input.len) {
-			list_del_init(&inst->copying);
-			inst_start(inst);
+	if (task->save_input.len) {
+		cost = task_save_input(task, budget);
+		if (!task->save_input.len) {
+			list_del_init(&task->local_copies);
+			task_start_steps(task);
 		}
 		return cost;
 	}
-	cost = inst_copy_local(inst, budget);
-	if (!inst->local.len) {
-		list_del_init(&inst->copying);
-		coll_task_try_complete(inst);
+	cost = task_copy_local(task, budget);
+	if (!task->local_copy.len) {
+		list_del_init(&task->local_copies);
+		coll_task_try_complete(task);
 	}
 	return cost;
 }
 
 /**
- * coll_task_abort() - fail it: see coll_engine_abort()
- * @inst: the instance; gone afterwards, perhaps
+ * coll_task_abort() - abort a task: see coll_engine_abort()
+ * @task: the task; it may be gone afterwards
  * @error: negative errno
  */
-noinline void coll_task_abort(struct coll_task *inst, int error)
+noinline void coll_task_abort(struct coll_task *task, int error)
 {
-	if (inst->error)
+	if (task->error)
 		return;
-	inst->error = error;
-	coll_engine_drop_unexpected(inst->engine, inst->args.instance);
-	list_del_init(&inst->copying);
-	inst->local.len = 0;
-	inst->save_input.len = 0;
-	inst->exchanging = false;
-	list_del_init(&inst->tx_node);
-	if (!inst_sent(inst))
-		inst_tx_leave(inst);
-	/* What is still to come will be told as it is discarded. */
-	if (inst->rx_stream)
-		coll_stream_detach(inst->rx_stream);
-	inst_rx_return(inst);
-	coll_task_try_complete(inst);
+	task->error = error;
+	coll_engine_drop_unexpected(task->engine, task->args.instance);
+	list_del_init(&task->local_copies);
+	task->local_copy.len = 0;
+	task->save_input.len = 0;
+	task->exchanging = false;
+	list_del_init(&task->tx_node);
+	if (!task_tx_done(task))
+		task_tx_end_run(task);
+	/* Bytes still to arrive are discarded, and CONSUMED is sent for them then. */
+	if (task->rx_stream)
+		coll_stream_discard_rest(task->rx_stream);
+	task_rx_release(task);
+	coll_task_try_complete(task);
 }
 
 /**
- * coll_task_tick() - time has passed, or leases were renewed
- * @inst: the instance; gone afterwards, perhaps
+ * coll_task_tick() - update the time and the leases
+ * @task: the task; it may be gone afterwards
  */
-void coll_task_tick(struct coll_task *inst)
+void coll_task_tick(struct coll_task *task)
 {
-	inst_check_lease(inst);
-	coll_task_try_complete(inst);
+	task_check_lease(task);
+	coll_task_try_complete(task);
 }
 
 /**
- * coll_task_connected() - there is a stream to a peer from now on
- * @inst: the instance
- * @stream: the stream, for which it may have been waiting
+ * coll_task_connected() - a stream was added
+ * @task: the instance
+ * @stream: the new stream; the task may have waited for it
  */
-void coll_task_connected(struct coll_task *inst, const struct coll_stream *stream)
+void coll_task_connected(struct coll_task *task, const struct coll_stream *stream)
 {
-	if (inst->error || inst_sent(inst) || inst->tx.to != stream->peer ||
-	    !list_empty(&inst->tx_node))
+	if (task->error || task_tx_done(task) || task->tx.to != stream->peer ||
+	    !list_empty(&task->tx_node))
 		return;
-	inst_tx_queue(inst);
-	coll_task_kick(inst);
+	task_tx_queue(task);
+	coll_task_kick(task);
 }
 
 /**
- * coll_task_lacks() - is anything wanted of a peer that is gone?
- * @inst: the instance
- * @gone: says which are
+ * coll_task_find_lacking() - does a task need a departed peer?
+ * @task: the instance
+ * @gone: returns true if a peer has departed
  *
- * Return: such a peer that the instance must hear from before it can complete, as far as its
- * present steps tell; else COLL_NOBODY.  Frames that have begun are the streams'.
+ * Looks at the current steps only.  Frames that are open are found by their streams.
+ *
+ * Return: a departed peer that the task needs to complete, or COLL_NOBODY.
  */
-noinline u32 coll_task_lacks(const struct coll_task *inst, bool (*gone)(void *ctx, u32 peer))
+noinline u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
 {
-	void *ctx = inst->engine->ctx;
+	void *ctx = task->engine->ctx;
 	u32 i;
 
-	for (i = 0; i < COLL_MARKS; i++)
-		if (inst->zc_ref[i].stream && gone(ctx, inst->zc_ref[i].stream->peer))
-			return inst->zc_ref[i].stream->peer;
-	if (inst->error)
+	for (i = 0; i < COLL_ZC_REFS; i++)
+		if (task->zc_ref[i].stream && gone(ctx, task->zc_ref[i].stream->peer))
+			return task->zc_ref[i].stream->peer;
+	if (task->error)
 		return COLL_NOBODY;
-	if (!inst_received(inst) && inst->rx.from != COLL_NOBODY && gone(ctx, inst->rx.from))
-		return inst->rx.from;
-	if (!inst_sent(inst) && inst->tx.to != COLL_NOBODY && gone(ctx, inst->tx.to))
-		return inst->tx.to;
+	if (!task_rx_done(task) && task->rx.from != COLL_NOBODY && gone(ctx, task->rx.from))
+		return task->rx.from;
+	if (!task_tx_done(task) && task->tx.to != COLL_NOBODY && gone(ctx, task->tx.to))
+		return task->tx.to;
 	return COLL_NOBODY;
 }

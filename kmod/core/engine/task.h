@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the engine know of instances, and nobody else does. */
-#ifndef COLL_INST_H
-#define COLL_INST_H
+/* Private header of the engine: tasks, steps and unexpected frames, as its files share them. */
+#ifndef COLL_TASK_H
+#define COLL_TASK_H
 
 #include "core/engine/engine.h"
 
@@ -16,8 +16,8 @@ static inline u64 step_in(const struct coll_step *step)
 }
 
 /*
- * How much is stored when so much of a step has arrived: sums may be passed on wider
- * than they come, or be rounded.
+ * Bytes that are stored when @arrived bytes of a step have arrived: a sum may be stored wider
+ * than it arrives, or rounded.
  */
 static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 {
@@ -26,20 +26,26 @@ static inline u64 step_stored(const struct coll_step *step, u64 arrived)
 	return step->wide_out ? 2 * arrived : arrived / 2;
 }
 
-static inline bool inst_sent(const struct coll_task *inst)
+/* Credit that an eager frame uses, in bytes. */
+static inline u32 coll_eager_cost(u32 len)
 {
-	return inst->tx_step == inst->nsteps;
+	return COLL_DATA_SIZE + len;
 }
 
-static inline bool inst_received(const struct coll_task *inst)
+static inline bool task_tx_done(const struct coll_task *task)
 {
-	return inst->rx_step == inst->nsteps;
+	return task->tx_step == task->nsteps;
+}
+
+static inline bool task_rx_done(const struct coll_task *task)
+{
+	return task->rx_step == task->nsteps;
 }
 
 /**
- * struct coll_unexp_place - a frame in a stage
- * @at: where it is, plus one; 0: none
- * @before: likewise, the one before it of the same hash
+ * struct coll_unexp_place - position of a frame in an unexpected buffer
+ * @at: offset of the frame plus one; 0: none
+ * @before: likewise, of the frame before it in the same bucket
  */
 struct coll_unexp_place {
 	u32 at;
@@ -47,50 +53,54 @@ struct coll_unexp_place {
 };
 
 /* engine.c */
-void coll_engine_wake(struct coll_task *inst);
-void coll_engine_copying(struct coll_task *inst);
+void coll_engine_queue_unexpected(struct coll_task *task);
+void coll_engine_queue_copy(struct coll_task *task);
 struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
-void coll_engine_remove(struct coll_task *inst);
+void coll_engine_remove(struct coll_task *task);
 
 /* task.c */
-void coll_task_start_run(struct coll_task *inst);
-u64 coll_task_copy(struct coll_task *inst, u64 budget);
-void coll_task_abort(struct coll_task *inst, int error);
-void coll_task_tick(struct coll_task *inst);
-void coll_task_connected(struct coll_task *inst, const struct coll_stream *stream);
-u32 coll_task_lacks(const struct coll_task *inst, bool (*gone)(void *ctx, u32 peer));
-void coll_task_sent_zerocopy(struct coll_task *inst, struct coll_stream *stream);
-bool coll_task_may_zerocopy(struct coll_task *inst, struct coll_stream *stream);
-void coll_task_consumed(struct coll_task *inst);
-void coll_task_ready(struct coll_task *inst);
-u64 coll_task_sendable(const struct coll_task *inst);
-void coll_task_tx_advance(struct coll_task *inst, struct coll_stream *stream, u32 len);
-void coll_task_rx_advance(struct coll_task *inst, u64 until);
-void coll_task_left(struct coll_task *inst, u64 left);
-void coll_task_unframed(struct coll_task *inst);
-void coll_task_try_complete(struct coll_task *inst);
-void coll_task_grant(struct coll_task *inst);
-void coll_task_kick(struct coll_task *inst);
-void coll_task_send_grant(struct coll_task *inst, u64 limit);
+void coll_task_start(struct coll_task *task);
+u64 coll_task_copy(struct coll_task *task, u64 budget);
+void coll_task_abort(struct coll_task *task, int error);
+void coll_task_tick(struct coll_task *task);
+void coll_task_connected(struct coll_task *task, const struct coll_stream *stream);
+u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer));
+void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream);
+bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream);
+void coll_task_consumed(struct coll_task *task);
+void coll_task_ready(struct coll_task *task);
+u64 coll_task_sendable(const struct coll_task *task);
+void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
+void coll_task_rx_advance(struct coll_task *task, u64 until);
+void coll_task_scratch_freed(struct coll_task *task, u64 left);
+void coll_task_frame_sent(struct coll_task *task);
+void coll_task_try_complete(struct coll_task *task);
+void coll_task_grant(struct coll_task *task);
+void coll_task_kick(struct coll_task *task);
+void coll_task_send_grant(struct coll_task *task, u64 limit);
 
 /* scratch_window.c */
-void coll_window_grant(struct coll_task *inst, bool first);
-void coll_window_swap(struct coll_task *inst);
-u64 coll_window_swapped(const struct coll_task *inst);
+void coll_window_grant(struct coll_task *task, bool first);
+void coll_window_resume(struct coll_task *task);
+u64 coll_window_saved(const struct coll_task *task);
 
-/* task_rx.c: a frame and the step that it is of */
-bool coll_task_next_source(const struct coll_task *inst, u32 peer);
-bool coll_task_receives(const struct coll_task *inst, u32 peer);
-bool coll_task_granted(const struct coll_task *inst, const struct coll_data *data);
-bool coll_task_expects(const struct coll_task *inst, const struct coll_data *data);
-void coll_task_size(struct coll_task *inst, const struct coll_data *data);
-void coll_task_sink(const struct coll_task *inst, struct coll_sink *sink, u32 len);
+/* task_rx.c */
+bool coll_task_awaits(const struct coll_task *task, u32 peer);
+bool coll_task_receives(const struct coll_task *task, u32 peer);
+bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *data);
+bool coll_task_expects(const struct coll_task *task, const struct coll_data *data);
+void coll_task_set_length(struct coll_task *task, const struct coll_data *data);
+void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len);
 
-/* stream.c */
+/* stream_tx.c */
+void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task);
+int coll_stream_add_credit(struct coll_stream *stream, u64 bytes);
+void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task);
+
+/* stream_rx.c */
 u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
-void coll_stream_detach(struct coll_stream *stream);
-void coll_stream_compare(const struct coll_stream *stream, struct coll_task *inst);
+void coll_stream_discard_rest(struct coll_stream *stream);
 
 /* unexpected.c */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
@@ -100,4 +110,4 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place);
 bool coll_unexp_holds(const struct coll_stream *stream, u64 instance);
 
-#endif /* COLL_INST_H */
+#endif /* COLL_TASK_H */

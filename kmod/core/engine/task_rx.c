@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What arrives: whose turn it is, whether a frame fits the step, and where it goes. */
+/* Receiving in a task: which peer may send, whether a frame fits the step, and where it goes. */
 #include "core/engine/task.h"
 
 #include <linux/collective.h>
 
 /**
- * coll_task_next_source() - is a peer's turn still to come?
- * @inst: the instance
- * @peer: the peer
+ * coll_task_awaits() - is the run of a peer still to come?
+ * @task: the instance
+ * @peer: rank of the peer
  *
- * Asked for what is sent on credit, of which every 32 bytes may be another frame: so it
+ * This is called for every frame sent on credit, and a frame may be as small as 32 bytes.  So it
  * looks at one step, or at COLL_STEPS_FEW.
  *
- * Return: true when something is taken from there later.
+ * Return: true if a later step receives from @peer.
  */
-bool coll_task_next_source(const struct coll_task *inst, u32 peer)
+bool coll_task_awaits(const struct coll_task *task, u32 peer)
 {
-	const struct coll_schedule *schedule = inst->schedule;
-	const struct coll_plan *plan = &inst->args.plan;
-	u64 i = inst->rx_step, end = inst->nsteps;
+	const struct coll_schedule *schedule = task->schedule;
+	const struct coll_plan *plan = &task->args.plan;
+	u64 i = task->rx_step, end = task->nsteps;
 	struct coll_step step;
 
-	if (inst_received(inst))
+	if (task_rx_done(task))
 		return false;
-	/* It has not begun. */
-	if (inst->rx.from == peer)
+	/* The run of this peer is the current one and has not started. */
+	if (task->rx.from == peer)
 		return true;
-	if (!inst->args.eager || schedule->ring)
+	if (!task->args.eager || schedule->ring)
 		return false;
-	if (schedule->turn) {
-		u64 turn = schedule->turn(plan, peer);
+	if (schedule->last_from) {
+		u64 turn = schedule->last_from(plan, peer);
 
 		if (turn < i || turn >= end)
 			return false;
@@ -45,176 +45,179 @@ bool coll_task_next_source(const struct coll_task *inst, u32 peer)
 }
 
 /**
- * coll_task_receives() - is it a peer's turn?
- * @inst: the instance
- * @peer: the peer
+ * coll_task_receives() - is the current run that of a peer?
+ * @task: the instance
+ * @peer: rank of the peer
  *
- * Return: true when what comes from there is taken now.
+ * Return: true if frames of @peer are received now.
  */
-bool coll_task_receives(const struct coll_task *inst, u32 peer)
+bool coll_task_receives(const struct coll_task *task, u32 peer)
 {
-	return !inst_received(inst) && inst->run_started && inst->rx.from == peer;
+	return !task_rx_done(task) && task->run_started && task->rx.from == peer;
 }
 
 /*
- * The first frame of a step whose length has not been agreed on: all of it, or what
- * asks for a grant of as much.
+ * The first frame of a step of a length that the two ranks have not agreed on: the whole
+ * payload, or a request for a grant that tells the length.
  */
-static bool inst_expects_whole(const struct coll_task *inst, const struct coll_data *data)
+static bool task_expects_single_frame(const struct coll_task *task, const struct coll_data *data)
 {
 	u64 whole = coll_data_whole(data);
 
-	if (inst->rx_off || (data->offset && !(data->flags & COLL_DATA_REQUEST)))
+	if (task->rx_off || (data->offset && !(data->flags & COLL_DATA_REQUEST)))
 		return false;
-	if (inst->rx.length_from_sender && !inst->sized)
-		return !(whole & (inst->args.plan.size - 1));
-	return inst->rx.in.len == whole;
+	if (task->rx.length_from_sender && !task->length_known)
+		return !(whole & (task->args.plan.size - 1));
+	return task->rx.in.len == whole;
 }
 
 /**
- * coll_task_expects() - does a frame of the peer whose turn it is fit?
- * @inst: the instance
- * @data: its header
+ * coll_task_expects() - does a frame of the current sender fit the step?
+ * @task: the instance
+ * @data: header of the frame
  *
- * Return: true when it does.
+ * Return: true if it fits.
  */
-bool coll_task_expects(const struct coll_task *inst, const struct coll_data *data)
+bool coll_task_expects(const struct coll_task *task, const struct coll_data *data)
 {
-	if (data->step != (u16)inst->rx.tag)
+	if (data->step != (u16)task->rx.tag)
 		return false;
-	/* Nothing of what is large is sent on credit; of some only the sender knows how large. */
-	if (data->flags & COLL_DATA_EAGER && !inst->args.eager && !inst->rx.single_frame)
+	/*
+	 * Large payloads are never sent on credit, but only the sender of a single frame knows
+	 * its size.
+	 */
+	if (data->flags & COLL_DATA_EAGER && !task->args.eager && !task->rx.single_frame)
 		return false;
-	if (inst->rx.single_frame && data->flags & COLL_DATA_EAGER)
-		return inst_expects_whole(inst, data);
-	if (data->offset != inst->rx_off || (inst->rx.length_from_sender && !inst->sized))
+	if (task->rx.single_frame && data->flags & COLL_DATA_EAGER)
+		return task_expects_single_frame(task, data);
+	if (data->offset != task->rx_off || (task->rx.length_from_sender && !task->length_known))
 		return false;
 	if (data->flags & COLL_DATA_REQUEST)
 		return true;
-	if (inst->rx.signal)
+	if (task->rx.signal)
 		return !data->length;
-	return data->length && data->length <= inst->rx.in.len - inst->rx_off &&
-	       !(data->length & ((inst->args.plan.size << inst->rx.wide_in) - 1));
+	return data->length && data->length <= task->rx.in.len - task->rx_off &&
+	       !(data->length & ((task->args.plan.size << task->rx.wide_in) - 1));
 }
 
 /**
- * coll_task_granted() - has the sender of a frame that fits been granted it?
- * @inst: the instance
- * @data: its header, which is not of an eager frame
+ * coll_task_is_granted() - is a frame within the grant?
+ * @task: the instance
+ * @data: header of a frame that fits and is not eager
  *
- * Return: false: no honest peer sends it, whatever it has called.
+ * Return: false if it is not; a correct peer never sends it, whatever it has called.
  */
-bool coll_task_granted(const struct coll_task *inst, const struct coll_data *data)
+bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *data)
 {
-	u64 end = inst->rx_off + (inst->rx.signal ? 1 : data->length);
+	u64 end = task->rx_off + (task->rx.signal ? 1 : data->length);
 
-	if (inst->granted)
+	if (task->granted)
 		return true;
-	if (!inst->schedule->windowed)
+	if (!task->schedule->windowed)
 		return false;
-	return inst->rx_step < inst->grant_step ||
-	       (inst->rx_step == inst->grant_step && end <= inst->grant_off);
+	return task->rx_step < task->grant_step ||
+	       (task->rx_step == task->grant_step && end <= task->grant_off);
 }
 
 /**
- * coll_task_size() - a frame that fits has come, and may be the first to tell a length
- * @inst: the instance
- * @data: the header of the frame
+ * coll_task_set_length() - take the length of a step from its first frame
+ * @task: the instance
+ * @data: header of the frame, which fits
  *
- * From here on the step that is received has that length; of what is beyond the room
- * that it had nothing is stored.
+ * Does nothing unless the sender decides the length.  From now on the step has that length; bytes
+ * beyond the capacity are not stored.
  */
-void coll_task_size(struct coll_task *inst, const struct coll_data *data)
+void coll_task_set_length(struct coll_task *task, const struct coll_data *data)
 {
-	if (!inst->rx.length_from_sender || inst->sized)
+	if (!task->rx.length_from_sender || task->length_known)
 		return;
-	inst->sized = true;
-	inst->room = inst->rx.in.len;
-	inst->received = coll_data_whole(data);
-	inst->rx.in.len = inst->received;
-	inst->rx.signal = !inst->received;
+	task->length_known = true;
+	task->capacity = task->rx.in.len;
+	task->received = coll_data_whole(data);
+	task->rx.in.len = task->received;
+	task->rx.signal = !task->received;
 }
 
-/* How many of the next bytes of a step are beyond the room that there is. */
-static u64 inst_excess(const struct coll_task *inst, u32 len)
+/* How many of the next @len bytes of a step are beyond its capacity. */
+static u64 task_excess(const struct coll_task *task, u32 len)
 {
-	u64 end = inst->rx_off + len;
+	u64 end = task->rx_off + len;
 
-	if (!inst->rx.length_from_sender || end <= inst->room)
+	if (!task->rx.length_from_sender || end <= task->capacity)
 		return 0;
-	return min_t(u64, len, end - inst->room);
+	return min_t(u64, len, end - task->capacity);
 }
 
-/* So many steps are looked at for the first one that sends after another has received. */
-#define INST_AHEAD	16
+/* Number of steps that task_forwards() looks at. */
+#define TASK_LOOK_AHEAD	16
 
-/* Is what the current step receives sent on? */
-static bool inst_relays(const struct coll_task *inst)
+/* Is the block that the current step receives forwarded to another rank? */
+static bool task_forwards(const struct coll_task *task)
 {
-	u64 end = min(inst->nsteps, inst->rx_step + INST_AHEAD), i;
+	u64 end = min(task->nsteps, task->rx_step + TASK_LOOK_AHEAD), i;
 
-	/* INST_AHEAD steps. */
-	for (i = inst->rx_step; i < end; i++) {
+	/* At most TASK_LOOK_AHEAD steps. */
+	for (i = task->rx_step; i < end; i++) {
 		struct coll_step step;
 
-		coll_schedule_step(inst->schedule, &inst->args.plan, i, &step);
-		if (step.to != COLL_NOBODY && step.depends_on > inst->rx_step)
-			return step.cut_through && step.depends_on == inst->rx_step + 1;
+		coll_schedule_step(task->schedule, &task->args.plan, i, &step);
+		if (step.to != COLL_NOBODY && step.depends_on > task->rx_step)
+			return step.cut_through && step.depends_on == task->rx_step + 1;
 	}
 	return false;
 }
 
-/* What the bytes of the current step are part of: a result, or nothing that is large. */
-static struct coll_copy_hint inst_haul(const struct coll_task *inst)
+/* Hint for the copier: the bytes are part of a large result, or of none. */
+static struct coll_copy_hint task_copy_hint(const struct coll_task *task)
 {
-	struct coll_copy_hint haul = { .volume = coll_plan_result(&inst->args.plan) };
+	struct coll_copy_hint hint = { .volume = coll_plan_result(&task->args.plan) };
 
-	if (inst->rx.reduce || inst->rx.in.area != COLL_AREA_RECV)
-		haul.volume = 0;
-	else if (inst->rx.length_from_sender)
-		haul.volume = inst->rx.in.len;
-	if (haul.volume >= COLL_CACHING_MIN)
-		haul.source = inst_relays(inst) ? COLL_CACHING_RELAYED : COLL_CACHING_ARRIVING;
-	return haul;
+	if (task->rx.reduce || task->rx.in.area != COLL_AREA_RECV)
+		hint.volume = 0;
+	else if (task->rx.length_from_sender)
+		hint.volume = task->rx.in.len;
+	if (hint.volume >= COLL_NT_MIN)
+		hint.source = task_forwards(task) ? COLL_NT_FORWARDED : COLL_NT_RECEIVED;
+	return hint;
 }
 
 /**
- * coll_task_sink() - the sink for a frame that fits
- * @inst: the instance
+ * coll_task_sink() - prepare the sink of a frame
+ * @task: the instance
  * @sink: filled in
- * @len: bytes of the frame
+ * @len: bytes of the frame, which fits
  */
-void coll_task_sink(const struct coll_task *inst, struct coll_sink *sink, u32 len)
+void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len)
 {
-	const struct coll_task_args *call = &inst->args;
-	const struct coll_step *step = &inst->rx;
-	u64 in = step->in.off + step_stored(step, inst->rx_off);
-	u64 own = step->own_off + (inst->rx_off >> step->wide_in);
+	const struct coll_task_args *args = &task->args;
+	const struct coll_step *step = &task->rx;
+	u64 in = step->in.off + step_stored(step, task->rx_off);
+	u64 own = step->own_off + (task->rx_off >> step->wide_in);
 
 	*sink = (struct coll_sink){
 		.kind = step->reduce ? COLL_SINK_REDUCE : COLL_SINK_COPY,
-		.type = call->plan.type,
-		.reduction = call->plan.reduction,
-		.own_first = call->plan.rank < step->from,
-		.size = call->plan.size << step->wide_in,
-		.dst = call->area[step->in.area],
-		.own = call->area[step->own],
-		.dst_off = call->area_off[step->in.area] + in,
-		.own_off = call->area_off[step->own] + own,
+		.type = args->plan.type,
+		.reduction = args->plan.reduction,
+		.own_first = args->plan.rank < step->from,
+		.size = args->plan.size << step->wide_in,
+		.dst = args->area[step->in.area],
+		.own = args->area[step->own],
+		.dst_off = args->area_off[step->in.area] + in,
+		.own_off = args->area_off[step->own] + own,
 		.left = len,
-		.haul = inst_haul(inst),
-		.excess = inst_excess(inst, len),
-		.impl = inst->engine->impl,
-		.copier = inst->engine->copier,
+		.hint = task_copy_hint(task),
+		.excess = task_excess(task, len),
+		.impl = task->engine->impl,
+		.copier = task->engine->copier,
 	};
-	if (step->reduce && coll_plan_wide(&call->plan))
-		sink->stored = call->plan.size << step->wide_out;
+	if (step->reduce && coll_plan_wide(&args->plan))
+		sink->stored = args->plan.size << step->wide_out;
 	else if (step->reduce)
 		sink->impl = coll_reduce_for(sink->impl, sink->type, sink->reduction, len);
 	if (step->tee.len) {
-		sink->tee = call->area[step->tee.area];
-		sink->tee_off = call->area_off[step->tee.area] + step->tee.off + inst->rx_off;
+		sink->tee = args->area[step->tee.area];
+		sink->tee_off = args->area_off[step->tee.area] + step->tee.off + task->rx_off;
 	}
-	if (call->plan.reduction == COLLECTIVE_AVG && step->last)
-		sink->divisor = call->plan.nranks;
+	if (args->plan.reduction == COLLECTIVE_AVG && step->last)
+		sink->divisor = args->plan.nranks;
 }

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stage of a stream: eager frames that came before their turn.
+ * The unexpected buffer of a stream: eager frames that came before their turn.
  *
- * Frames lie in the order in which they came, each behind a header of as many bytes as on the
- * wire, and those whose names have the same hash are linked.  So a name's frames are found
- * without a look at all others, and what has been taken leaves a hole.  Holes are closed when
- * there is no room at the end: there are COLL_UNEXP_SIZE - COLL_CREDIT bytes of them then, and
- * at most COLL_CREDIT bytes are moved, so that it costs eight bytes for each that came.
+ * Frames are stored in their order of arrival, each behind a header of the size that it has on
+ * the wire.  Frames of instances with the same hash are linked, so that the frames of one
+ * instance are found without a look at all others.  A frame that is removed leaves a gap.  Gaps
+ * are closed when there is no space at the end: then there are at least COLL_UNEXP_SIZE -
+ * COLL_CREDIT bytes of gaps, and at most COLL_CREDIT bytes move, which is eight bytes for each
+ * byte that arrived.
  */
 #include "core/engine/task.h"
 
 /**
- * struct stage_frame - what precedes a frame's payload, at any byte
+ * struct unexp_frame - header of a frame in the buffer; unaligned
  * @instance: see struct coll_data
  * @offset: likewise
  * @length: likewise
- * @next: the next one of the same hash: where it is, plus one; 0: none
+ * @next: offset of the next frame of the same hash plus one; 0: none
  * @step: see struct coll_data
  * @call: likewise
  * @flags: likewise
- * @gone: it has been taken
+ * @gone: true if the frame was removed
  */
-struct stage_frame {
+struct unexp_frame {
 	u64 instance;
 	u64 offset;
 	u32 length;
@@ -32,35 +33,35 @@ struct stage_frame {
 	bool gone;
 };
 
-static_assert(sizeof(struct stage_frame) <= COLL_DATA_SIZE);
+static_assert(sizeof(struct unexp_frame) <= COLL_DATA_SIZE);
 
-static void frame_read(const struct coll_stream *stream, u32 at, struct stage_frame *frame)
+static void frame_read(const struct coll_stream *stream, u32 at, struct unexp_frame *frame)
 {
 	memcpy(frame, stream->unexp_buf + at, sizeof(*frame));
 }
 
-static void frame_write(struct coll_stream *stream, u32 at, const struct stage_frame *frame)
+static void frame_write(struct coll_stream *stream, u32 at, const struct unexp_frame *frame)
 {
 	memcpy(stream->unexp_buf + at, frame, sizeof(*frame));
 }
 
-static u32 stage_bucket(u64 instance)
+static u32 unexp_bucket(u64 instance)
 {
-	return coll_instance_hash(instance, COLL_STAGE_HASH);
+	return coll_instance_hash(instance, COLL_UNEXP_HASH);
 }
 
-/* Link the frame at @at, the last one so far. */
-static void stage_link(struct coll_stream *stream, u32 at, struct stage_frame *frame)
+/* Append the frame at @at to the list of its hash. */
+static void unexp_link(struct coll_stream *stream, u32 at, struct unexp_frame *frame)
 {
-	u32 bucket = stage_bucket(frame->instance), tail = stream->stage_tail[bucket];
+	u32 bucket = unexp_bucket(frame->instance), tail = stream->unexp_tail[bucket];
 
 	frame->next = 0;
 	frame_write(stream, at, frame);
-	stream->stage_tail[bucket] = at + 1;
-	if (!stream->stage_head[bucket]) {
-		stream->stage_head[bucket] = at + 1;
+	stream->unexp_tail[bucket] = at + 1;
+	if (!stream->unexp_head[bucket]) {
+		stream->unexp_head[bucket] = at + 1;
 	} else {
-		struct stage_frame last;
+		struct unexp_frame last;
 
 		frame_read(stream, tail - 1, &last);
 		last.next = at + 1;
@@ -68,52 +69,52 @@ static void stage_link(struct coll_stream *stream, u32 at, struct stage_frame *f
 	}
 }
 
-/* Close the holes. */
-static noinline void stage_compact(struct coll_stream *stream)
+/* Close the gaps. */
+static noinline void unexp_compact(struct coll_stream *stream)
 {
-	u32 from = 0, to = 0, end = stream->stage_end;
+	u32 from = 0, to = 0, end = stream->unexp_end;
 
-	memset(stream->stage_head, 0, sizeof(stream->stage_head));
+	memset(stream->unexp_head, 0, sizeof(stream->unexp_head));
 	while (from < end) {
-		struct stage_frame frame;
+		struct unexp_frame frame;
 		u32 cost;
 
 		frame_read(stream, from, &frame);
 		cost = COLL_DATA_SIZE + frame.length;
 		if (!frame.gone) {
 			memmove(stream->unexp_buf + to, stream->unexp_buf + from, cost);
-			stage_link(stream, to, &frame);
+			unexp_link(stream, to, &frame);
 			to += cost;
 		}
 		from += cost;
 	}
-	stream->stage_end = to;
+	stream->unexp_end = to;
 }
 
 /**
- * coll_unexp_room() - where the payload of the next frame goes
- * @stream: the stream; what is in its stage and the frame are within COLL_CREDIT
- * @length: bytes of it
+ * coll_unexp_room() - reserve space for the payload of the next frame
+ * @stream: the stream; the frames in its buffer and this one are within COLL_CREDIT
+ * @length: bytes of payload
  *
- * Return: the memory, until coll_unexp_add().
+ * Return: the memory for the payload, valid until coll_unexp_add().
  */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 {
 	if (!stream->unexp_len)
-		stream->stage_end = 0;
-	if (stream->stage_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
-		stage_compact(stream);
-	return stream->unexp_buf + stream->stage_end + COLL_DATA_SIZE;
+		stream->unexp_end = 0;
+	if (stream->unexp_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
+		unexp_compact(stream);
+	return stream->unexp_buf + stream->unexp_end + COLL_DATA_SIZE;
 }
 
 /**
- * coll_unexp_add() - a frame is complete
+ * coll_unexp_add() - add a complete frame
  * @stream: the stream
- * @data: its header; its payload is where coll_unexp_room() has said
+ * @data: header of the frame; its payload is at the address from coll_unexp_room()
  */
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 {
-	struct stage_frame frame = {
+	struct unexp_frame frame = {
 		.instance = data->instance,
 		.offset = data->offset,
 		.length = data->length,
@@ -122,27 +123,27 @@ void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 		.flags = data->flags,
 	};
 
-	stage_link(stream, stream->stage_end, &frame);
-	stream->stage_end += COLL_DATA_SIZE + data->length;
+	unexp_link(stream, stream->unexp_end, &frame);
+	stream->unexp_end += COLL_DATA_SIZE + data->length;
 	stream->unexp_len += COLL_DATA_SIZE + data->length;
 }
 
 /**
- * coll_unexp_next() - the next frame of a name
+ * coll_unexp_next() - find the next frame of an instance
  * @stream: the stream
- * @instance: the name
- * @place: in: zeroed, or the frame before it; out: where it is
- * @data: filled in
+ * @instance: the instance
+ * @place: zeroed, or the position of the previous frame; set to the position of this frame
+ * @data: filled in with the header
  *
- * Takes time by the frames whose names have the same hash, of which there may be
- * COLL_CREDIT / COLL_DATA_SIZE.
+ * Takes time by the number of frames of instances with the same hash; there may be COLL_CREDIT
+ * / COLL_DATA_SIZE of them.
  *
- * Return: its payload, or NULL when there is no more.
+ * Return: the payload, or NULL if there are no more frames.
  */
 const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			  struct coll_unexp_place *place, struct coll_data *data)
 {
-	struct stage_frame frame;
+	struct unexp_frame frame;
 
 	do {
 		if (place->at) {
@@ -150,7 +151,7 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			place->before = place->at;
 			place->at = frame.next;
 		} else {
-			place->at = stream->stage_head[stage_bucket(instance)];
+			place->at = stream->unexp_head[unexp_bucket(instance)];
 		}
 		if (!place->at)
 			return NULL;
@@ -170,39 +171,39 @@ const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 }
 
 /**
- * coll_unexp_remove() - a frame has been taken
+ * coll_unexp_remove() - remove a frame
  * @stream: the stream
- * @place: of the frame, as it was found; nothing was removed since
+ * @place: position of the frame from coll_unexp_next(); no frame was removed since
  */
 void coll_unexp_remove(struct coll_stream *stream, const struct coll_unexp_place *place)
 {
-	struct stage_frame frame, before;
+	struct unexp_frame frame, before;
 	u32 bucket;
 
 	frame_read(stream, place->at - 1, &frame);
-	bucket = stage_bucket(frame.instance);
+	bucket = unexp_bucket(frame.instance);
 	if (place->before) {
 		frame_read(stream, place->before - 1, &before);
 		before.next = frame.next;
 		frame_write(stream, place->before - 1, &before);
 	} else {
-		stream->stage_head[bucket] = frame.next;
+		stream->unexp_head[bucket] = frame.next;
 	}
 	if (!frame.next)
-		stream->stage_tail[bucket] = place->before;
+		stream->unexp_tail[bucket] = place->before;
 	frame.gone = true;
 	frame_write(stream, place->at - 1, &frame);
 	stream->unexp_len -= COLL_DATA_SIZE + frame.length;
 }
 
 /**
- * coll_unexp_holds() - may there be frames of a name?
+ * coll_unexp_holds() - may there be frames of an instance?
  * @stream: the stream
- * @instance: the name
+ * @instance: the instance
  *
- * Return: false: there are none.
+ * Return: false if there are none.
  */
 bool coll_unexp_holds(const struct coll_stream *stream, u64 instance)
 {
-	return stream->stage_head[stage_bucket(instance)];
+	return stream->unexp_head[unexp_bucket(instance)];
 }

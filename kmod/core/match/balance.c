@@ -109,27 +109,27 @@ static u64 balance_sum(const struct coll_balance *heard, u64 own, u32 ranks)
 }
 
 /**
- * coll_balance_tell() - what is announced in a round
+ * coll_balance_put() - what is announced in a round
  * @heard: what was heard in the rounds before
  * @own: coll_balance_own()
  * @nranks: of the group
  * @round: which
  * @signature: count and layout are filled in
  */
-void coll_balance_tell(const struct coll_balance *heard, u64 own, u32 nranks, u32 round,
-		       struct coll_signature *signature)
+void coll_balance_put(const struct coll_balance *heard, u64 own, u32 nranks, u32 round,
+		      struct coll_signature *signature)
 {
 	signature->count = balance_sum(heard, own, 1U << round);
 	signature->layout = balance_sum(heard, own, nranks & ((1U << round) - 1));
 }
 
 /**
- * coll_balance_take() - what was announced
+ * coll_balance_get() - what was announced
  * @signature: as it came; as the ranks compare it, afterwards
  *
  * Return: the balance, 0 of what has none.
  */
-struct coll_balance coll_balance_take(struct coll_signature *signature)
+struct coll_balance coll_balance_get(struct coll_signature *signature)
 {
 	struct coll_balance balance = { 0 };
 

@@ -61,9 +61,9 @@ static inline bool coll_signature_paired(const struct coll_signature *signature)
 }
 
 u64 coll_balance_own(const struct coll_plan *plan);
-void coll_balance_tell(const struct coll_balance *heard, u64 own, u32 nranks, u32 round,
-		       struct coll_signature *signature);
-struct coll_balance coll_balance_take(struct coll_signature *signature);
+void coll_balance_put(const struct coll_balance *heard, u64 own, u32 nranks, u32 round,
+		      struct coll_signature *signature);
+struct coll_balance coll_balance_get(struct coll_signature *signature);
 u64 coll_balance_total(const struct coll_balance *heard, u64 own, u32 nranks);
 bool coll_balance_find(const struct coll_plan *plan, u64 total, struct coll_imbalance *found);
 

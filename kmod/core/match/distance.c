@@ -32,19 +32,19 @@ u64 coll_distance_least(const struct coll_distance *distance, u64 own, u32 round
 	u32 k;
 
 	for (k = 0; k < round; k++)
-		least = min(least, distance->heard[k]);
+		least = min(least, distance->received[k]);
 	return max(least, distance->succeeded);
 }
 
 /**
- * coll_distance_hear() - another rank tells what it knows
+ * coll_distance_receive() - another rank tells what it knows
  * @distance: what is known
  * @round: that rank is 2^@round before this one
  * @count: the least that the 2^@round ranks up to it have submitted
  */
-void coll_distance_hear(struct coll_distance *distance, u32 round, u64 count)
+void coll_distance_receive(struct coll_distance *distance, u32 round, u64 count)
 {
-	distance->heard[round] = max(distance->heard[round], count);
+	distance->received[round] = max(distance->received[round], count);
 }
 
 /**
@@ -57,7 +57,7 @@ bool coll_distance_due(const struct coll_distance *distance, u64 own)
 	u32 k;
 
 	for (k = 0; k < distance->rounds; k++)
-		if (coll_distance_least(distance, own, k) - distance->told[k] >= distance->slack)
+		if (coll_distance_least(distance, own, k) - distance->sent[k] >= distance->slack)
 			return true;
 	return false;
 }

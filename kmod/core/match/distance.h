@@ -21,20 +21,20 @@
  * @rounds: ceil(log2(ranks)), at most COLL_DISTANCE_ROUNDS
  * @slack: so much more is told at once, not at the next heartbeat
  * @succeeded: one more than the number of the latest operation that succeeded here
- * @heard: by round k: the least of the 2^k ranks up to the one that is 2^k before this one
- * @told: by round k: what the rank 2^k further was told last
+ * @received: by round k: the least of the 2^k ranks up to the one that is 2^k before this one
+ * @sent: by round k: what the rank 2^k further was told last
  */
 struct coll_distance {
 	u32 rounds;
 	u32 slack;
 	u64 succeeded;
-	u64 heard[COLL_DISTANCE_ROUNDS];
-	u64 told[COLL_DISTANCE_ROUNDS];
+	u64 received[COLL_DISTANCE_ROUNDS];
+	u64 sent[COLL_DISTANCE_ROUNDS];
 };
 
 void coll_distance_init(struct coll_distance *distance, u32 rounds, u32 bound);
 u64 coll_distance_least(const struct coll_distance *distance, u64 own, u32 round);
-void coll_distance_hear(struct coll_distance *distance, u32 round, u64 count);
+void coll_distance_receive(struct coll_distance *distance, u32 round, u64 count);
 bool coll_distance_due(const struct coll_distance *distance, u64 own);
 
 /**

@@ -34,8 +34,10 @@
 #ifndef COLL_REDUCE_H
 #define COLL_REDUCE_H
 
-#include "core/data/mem.h"
 #include <linux/collective.h>
+
+#include "core/env.h"
+#include "core/reduce/copy.h"
 
 /* What the CPU (and its operating system) offers, for coll_reduce_select() */
 #define COLL_REDUCE_HAS_AVX2	(1U << 0)	/* AVX2, F16C */
@@ -69,12 +71,6 @@ struct coll_reduce_impl {
 	coll_reduce_fn wide[2][2][2][2];
 	coll_copy_fn copy;
 };
-
-void coll_copy_words(void *dst, const void *src, size_t len);
-void coll_copy_nontemporal(void *dst, const void *src, size_t len);
-#if defined(__x86_64__)
-void coll_copy_string(void *dst, const void *src, size_t len);
-#endif
 
 /* Bytes; what is more is done with the vector registers. */
 #define COLL_REDUCE_SOFT_MAX	64

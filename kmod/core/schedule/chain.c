@@ -63,7 +63,7 @@ const struct coll_schedule coll_chain_scan = {
 	.ring	= true,
 	.steps	= chain_scan_steps,
 	.step	= chain_scan_step,
-	.local	= coll_local_first,
+	.local_copy = coll_local_first,
 };
 
 static u64 chain_allreduce_steps(const struct coll_plan *plan)
@@ -108,7 +108,7 @@ const struct coll_schedule coll_chain_allreduce = {
 	.covers_all = true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 };
 
 /*
@@ -196,7 +196,7 @@ const struct coll_schedule coll_chain_reduce = {
 	.windowed = true,
 	.steps	= chain_scan_steps,
 	.step	= chain_reduce_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = chain_reduce_scratch,
 };
 
@@ -259,6 +259,6 @@ const struct coll_schedule coll_chain_allreduce_wide = {
 	.windowed = true,
 	.steps	= chain_allreduce_steps,
 	.step	= chain_allreduce_wide_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = chain_scratch,
 };

@@ -65,19 +65,19 @@ static u64 paired_steps(const struct coll_plan *plan)
 }
 
 /* What a root takes comes from the others in turn; nobody else takes anything. */
-static u64 gather_turn(const struct coll_plan *plan, u32 peer)
+static u64 gather_last_from(const struct coll_plan *plan, u32 peer)
 {
 	if (!coll_plan_is_root(plan))
 		return U64_MAX;
 	return (peer + plan->nranks - plan->root - 1) % plan->nranks;
 }
 
-static u64 scatter_turn(const struct coll_plan *plan, u32 peer)
+static u64 scatter_last_from(const struct coll_plan *plan, u32 peer)
 {
 	return !coll_plan_is_root(plan) && peer == plan->root ? 0 : U64_MAX;
 }
 
-static u64 paired_turn(const struct coll_plan *plan, u32 peer)
+static u64 paired_last_from(const struct coll_plan *plan, u32 peer)
 {
 	return (peer + plan->rank) % plan->nranks;
 }
@@ -94,11 +94,11 @@ static void gather_step(const struct coll_plan *plan, u64 i, struct coll_step *s
 	}
 }
 
-static void gather_local(const struct coll_plan *plan, struct coll_local *local)
+static void gather_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (coll_plan_is_root(plan))
-		coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
-				direct_range(plan, plan->rank, COLL_AREA_RECV), local);
+		coll_plan_local_copy(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
+				     direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
 
 const struct coll_schedule coll_direct_gather = {
@@ -106,8 +106,8 @@ const struct coll_schedule coll_direct_gather = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= gather_step,
-	.turn	= gather_turn,
-	.local	= gather_local,
+	.last_from = gather_last_from,
+	.local_copy = gather_local,
 };
 
 static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
@@ -122,11 +122,11 @@ static void scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *
 	}
 }
 
-static void scatter_local(const struct coll_plan *plan, struct coll_local *local)
+static void scatter_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (coll_plan_is_root(plan))
-		coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
-				coll_plan_single(plan, plan->send_first, plan->rank), local);
+		coll_plan_local_copy(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
+				     coll_plan_single(plan, plan->send_first, plan->rank), local);
 }
 
 const struct coll_schedule coll_direct_scatter = {
@@ -134,8 +134,8 @@ const struct coll_schedule coll_direct_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= scatter_step,
-	.turn	= scatter_turn,
-	.local	= scatter_local,
+	.last_from = scatter_last_from,
+	.local_copy = scatter_local,
 };
 
 /* The root's own elements come first, then those of the ranks after it in turn. */
@@ -160,8 +160,8 @@ const struct coll_schedule coll_direct_reduce = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= rooted_steps,
 	.step	= reduce_step,
-	.turn	= gather_turn,
-	.local	= coll_local_alone,
+	.last_from = gather_last_from,
+	.local_copy = coll_local_alone,
 };
 
 static void alltoall_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
@@ -185,15 +185,15 @@ static u64 alltoall_scratch(const struct coll_plan *plan)
 	return coll_plan_before(plan, plan->nranks);
 }
 
-static void alltoall_aside(const struct coll_plan *plan, struct coll_local *local)
+static void alltoall_save_input(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	local->len = alltoall_scratch(plan);
 }
 
-static void alltoall_local(const struct coll_plan *plan, struct coll_local *local)
+static void alltoall_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
-	coll_plan_local(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
-			direct_range(plan, plan->rank, COLL_AREA_RECV), local);
+	coll_plan_local_copy(plan, direct_range(plan, plan->rank, COLL_AREA_SEND),
+			     direct_range(plan, plan->rank, COLL_AREA_RECV), local);
 }
 
 const struct coll_schedule coll_direct_alltoall = {
@@ -202,14 +202,14 @@ const struct coll_schedule coll_direct_alltoall = {
 	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= alltoall_step,
-	.turn	= paired_turn,
-	.local	= alltoall_local,
-	.save_input	= alltoall_aside,
+	.last_from = paired_last_from,
+	.local_copy = alltoall_local,
+	.save_input = alltoall_save_input,
 	.scratch = alltoall_scratch,
 };
 
 /* Bytes of the blocks of earlier rounds. */
-static u64 swap_before(const struct coll_plan *plan, u32 partner)
+static u64 exchange_before(const struct coll_plan *plan, u32 partner)
 {
 	u32 first = direct_partner(plan, 0);
 	u64 before = coll_plan_before(plan, partner);
@@ -219,23 +219,23 @@ static u64 swap_before(const struct coll_plan *plan, u32 partner)
 	return before - coll_plan_before(plan, first);
 }
 
-static void swap_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
+static void exchange_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	alltoall_step(plan, i, step);
 	if (step->to == COLL_NOBODY)
 		return;
-	step->out.off = swap_before(plan, step->to);
+	step->out.off = exchange_before(plan, step->to);
 	step->exchange = true;
 }
 
-const struct coll_schedule coll_direct_swap = {
+const struct coll_schedule coll_direct_exchange = {
 	.name	= "direct alltoall in place",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.covers_all = true,
 	.windowed = true,
 	.steps	= paired_steps,
-	.step	= swap_step,
-	.local	= alltoall_local,
+	.step	= exchange_step,
+	.local_copy = alltoall_local,
 	.scratch = alltoall_scratch,
 };
 
@@ -274,8 +274,8 @@ const struct coll_schedule coll_direct_reduce_scatter = {
 	.covers_all = true,
 	.steps	= paired_steps,
 	.step	= reduce_scatter_step,
-	.turn	= paired_turn,
-	.local	= coll_local_alone,
+	.last_from = paired_last_from,
+	.local_copy = coll_local_alone,
 };
 
 static struct coll_span direct_chunk(const struct coll_plan *plan, u32 owner, u8 area)
@@ -316,5 +316,5 @@ const struct coll_schedule coll_direct_allreduce = {
 	.covers_all = true,
 	.steps	= allreduce_steps,
 	.step	= allreduce_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 };

@@ -94,7 +94,7 @@ static u64 ordered_next(const struct coll_plan *plan, u64 i, bool sends)
 }
 
 /* The neighbours in the chain, and the last rank for the owner of what is not empty. */
-static bool ordered_meets(const struct coll_plan *plan, u32 peer)
+static bool ordered_has_peer(const struct coll_plan *plan, u32 peer)
 {
 	u32 last = plan->nranks - 1, owner = plan->rank == last ? peer : plan->rank;
 
@@ -159,8 +159,8 @@ const struct coll_schedule coll_ordered_reduce = {
 	.steps	= ordered_steps,
 	.step	= ordered_step,
 	.next	= ordered_next,
-	.meets	= ordered_meets,
-	.local	= coll_local_alone,
+	.has_peer = ordered_has_peer,
+	.local_copy = coll_local_alone,
 	.scratch = ordered_scratch,
 };
 
@@ -172,7 +172,7 @@ const struct coll_schedule coll_ordered_reduce_scatter = {
 	.steps	= ordered_steps,
 	.step	= ordered_step,
 	.next	= ordered_next,
-	.meets	= ordered_meets,
-	.local	= coll_local_alone,
+	.has_peer = ordered_has_peer,
+	.local_copy = coll_local_alone,
 	.scratch = ordered_scratch,
 };

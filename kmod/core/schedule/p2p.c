@@ -13,14 +13,14 @@
 
 #include <linux/collective.h>
 
-static struct coll_span pair_vector(const struct coll_plan *plan, u8 area)
+static struct coll_span p2p_vector(const struct coll_plan *plan, u8 area)
 {
 	struct coll_range all = { .count = plan->count };
 
 	return coll_plan_span(plan, all, area);
 }
 
-static u64 pair_steps(const struct coll_plan *plan __maybe_unused)
+static u64 p2p_steps(const struct coll_plan *plan __maybe_unused)
 {
 	return 1;
 }
@@ -29,15 +29,15 @@ static void send_step(const struct coll_plan *plan, u64 i __maybe_unused,
 		      struct coll_step *step)
 {
 	step->to = plan->root;
-	step->out = pair_vector(plan, COLL_AREA_SEND);
+	step->out = p2p_vector(plan, COLL_AREA_SEND);
 	step->signal = !plan->count;
 	step->single_frame = true;
 }
 
-const struct coll_schedule coll_pair_send = {
+const struct coll_schedule coll_p2p_send = {
 	.name	= "send",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.steps	= pair_steps,
+	.steps	= p2p_steps,
 	.step	= send_step,
 };
 
@@ -45,15 +45,15 @@ static void recv_step(const struct coll_plan *plan, u64 i __maybe_unused,
 		      struct coll_step *step)
 {
 	step->from = plan->root;
-	step->in = pair_vector(plan, COLL_AREA_RECV);
+	step->in = p2p_vector(plan, COLL_AREA_RECV);
 	step->signal = !plan->count;
 	step->single_frame = true;
 	step->length_from_sender = plan->varlen;
 }
 
-const struct coll_schedule coll_pair_recv = {
+const struct coll_schedule coll_p2p_recv = {
 	.name	= "receive",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
-	.steps	= pair_steps,
+	.steps	= p2p_steps,
 	.step	= recv_step,
 };

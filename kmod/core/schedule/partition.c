@@ -56,7 +56,7 @@ struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 i
  * header is a little more than so many packets hold.  That little goes to the first chunk,
  * if it is not much of a chunk even for all the others.
  */
-static u64 layout_packets(u64 bytes, u32 chunks)
+static u64 partition_packets(u64 bytes, u32 chunks)
 {
 	u64 packets = div_u64(div_u64(bytes, chunks) + COLL_DATA_SIZE, COLL_PACKET);
 	u64 each, more;
@@ -74,16 +74,17 @@ static u64 layout_packets(u64 bytes, u32 chunks)
  * @size: bytes of an element, a power of two up to 64
  * @chunks: how many pieces, not 0
  * @index: which one, below @chunks
- * @near: between ranks of one host
+ * @same_host: between ranks of one host
  *
  * As coll_partition_piece() cuts them, or, on one host, so that each fills packets: cut at
  * multiples of a cache line.  No piece is longer than the first one.
  *
  * Return: the elements of piece @index.
  */
-struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near)
+struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index,
+				       bool same_host)
 {
-	u64 bytes = near && chunks > 1 ? layout_packets(count * size, chunks) : 0;
+	u64 bytes = same_host && chunks > 1 ? partition_packets(count * size, chunks) : 0;
 	u64 each, tail, first;
 
 	if (!bytes)

@@ -7,8 +7,8 @@
  * a chunk of a page-aligned buffer is sent as whole pages; on one host chunks fill
  * packets instead, where that is possible.
  */
-#ifndef COLL_LAYOUT_H
-#define COLL_LAYOUT_H
+#ifndef COLL_PARTITION_H
+#define COLL_PARTITION_H
 
 #include "core/env.h"
 
@@ -23,7 +23,8 @@ struct coll_range {
 };
 
 struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 index);
-struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index, bool near);
+struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index,
+				       bool same_host);
 u32 coll_partition_lanes(u64 bytes, u32 lanes);
 
-#endif /* COLL_LAYOUT_H */
+#endif /* COLL_PARTITION_H */

@@ -73,7 +73,7 @@ const struct coll_schedule coll_ring_allreduce = {
 	.covers_all = true,
 	.steps	= ring_allreduce_steps,
 	.step	= ring_allreduce_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 };
 
 /*
@@ -137,7 +137,7 @@ const struct coll_schedule coll_ring_broadcast = {
 	.ring	= true,
 	.steps	= ring_broadcast_steps,
 	.step	= ring_broadcast_step,
-	.local	= coll_local_root,
+	.local_copy = coll_local_root,
 };
 
 /*
@@ -172,10 +172,10 @@ static void ring_allgather_step(const struct coll_plan *plan, u64 i,
 	step->hazard = COLL_HAZARD_NEVER_SENT;
 }
 
-static void ring_allgather_local(const struct coll_plan *plan, struct coll_local *local)
+static void ring_allgather_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
-	coll_plan_local(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
-			coll_plan_block(plan, plan->recv_first, plan->rank), local);
+	coll_plan_local_copy(plan, coll_plan_single(plan, plan->recv_first, plan->rank),
+			     coll_plan_block(plan, plan->recv_first, plan->rank), local);
 }
 
 const struct coll_schedule coll_ring_allgather = {
@@ -185,7 +185,7 @@ const struct coll_schedule coll_ring_allgather = {
 	.covers_all = true,
 	.steps	= ring_allgather_steps,
 	.step	= ring_allgather_step,
-	.local	= ring_allgather_local,
+	.local_copy = ring_allgather_local,
 };
 
 /*
@@ -305,7 +305,7 @@ const struct coll_schedule coll_ring_reduce_scatter = {
 	.steps	= ring_reduce_scatter_steps,
 	.step	= ring_reduce_scatter_step,
 	.next	= ring_reduce_scatter_next,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = ring_reduce_scatter_scratch,
 };
 
@@ -376,6 +376,6 @@ const struct coll_schedule coll_ring_allreduce_wide = {
 	.steps	= ring_allreduce_wide_steps,
 	.step	= ring_allreduce_wide_step,
 	.next	= ring_allreduce_wide_next,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = ring_allreduce_wide_scratch,
 };

@@ -114,7 +114,7 @@ const struct coll_schedule coll_tree_broadcast = {
 	.algorithm = COLLECTIVE_ALGORITHM_TREE,
 	.steps	= tree_broadcast_steps,
 	.step	= tree_broadcast_step,
-	.local	= coll_local_root,
+	.local_copy = coll_local_root,
 };
 
 static struct coll_span tree_vector(const struct coll_plan *plan, u8 area)
@@ -123,7 +123,7 @@ static struct coll_span tree_vector(const struct coll_plan *plan, u8 area)
 }
 
 /* A place in scratch, of the size of the vector. */
-static struct coll_span tree_place(const struct coll_plan *plan, u32 place)
+static struct coll_span tree_slot(const struct coll_plan *plan, u32 place)
 {
 	u64 len = coll_plan_vector(plan).count * plan->size;
 
@@ -133,10 +133,10 @@ static struct coll_span tree_place(const struct coll_plan *plan, u32 place)
 /* What we contribute: the first place in scratch has a copy of what is overwritten. */
 static struct coll_span tree_input(const struct coll_plan *plan)
 {
-	return plan->in_place ? tree_place(plan, 0) : tree_vector(plan, COLL_AREA_SEND);
+	return plan->in_place ? tree_slot(plan, 0) : tree_vector(plan, COLL_AREA_SEND);
 }
 
-static void tree_aside(const struct coll_plan *plan, struct coll_local *local)
+static void tree_save_input(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	struct coll_span input = tree_vector(plan, COLL_AREA_SEND);
 
@@ -163,7 +163,7 @@ static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_st
 	u32 n = plan->nranks, far = 1U << i;
 	u32 me = (plan->rank + n - plan->root) % n;
 	struct coll_span input = tree_vector(plan, COLL_AREA_SEND);
-	struct coll_span sum = me ? tree_place(plan, 0) : tree_vector(plan, COLL_AREA_RECV);
+	struct coll_span sum = me ? tree_slot(plan, 0) : tree_vector(plan, COLL_AREA_RECV);
 
 	step->tag = plan->root;
 	if (me & (far - 1))
@@ -182,7 +182,7 @@ static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_st
 
 static u64 tree_reduce_scratch(const struct coll_plan *plan)
 {
-	return coll_plan_is_root(plan) ? 0 : tree_place(plan, 0).len;
+	return coll_plan_is_root(plan) ? 0 : tree_slot(plan, 0).len;
 }
 
 const struct coll_schedule coll_tree_reduce = {
@@ -191,7 +191,7 @@ const struct coll_schedule coll_tree_reduce = {
 	.eager	= true,
 	.steps	= tree_reduce_steps,
 	.step	= tree_reduce_step,
-	.local	= coll_local_alone,
+	.local_copy = coll_local_alone,
 	.scratch = tree_reduce_scratch,
 };
 
@@ -213,13 +213,13 @@ static struct coll_span doubling_partial(const struct coll_plan *plan, u32 made,
 	if (!made)
 		return tree_input(plan);
 	return made == all ? tree_vector(plan, COLL_AREA_RECV) :
-			     tree_place(plan, made - !plan->in_place);
+			     tree_slot(plan, made - !plan->in_place);
 }
 
 /* For what is neither our input, unless there is a copy, nor the result. */
 static u64 doubling_scratch(const struct coll_plan *plan, u32 all)
 {
-	return coll_plan_moves(plan) ? tree_place(plan, max(all, 1U) - !plan->in_place).off : 0;
+	return coll_plan_moves(plan) ? tree_slot(plan, max(all, 1U) - !plan->in_place).off : 0;
 }
 
 /* One acts for two. */
@@ -275,8 +275,8 @@ const struct coll_schedule coll_tree_allreduce = {
 	.implicit_match = true,
 	.steps	= tree_allreduce_steps,
 	.step	= tree_allreduce_step,
-	.local	= coll_local_alone,
-	.save_input	= tree_aside,
+	.local_copy = coll_local_alone,
+	.save_input = tree_save_input,
 	.scratch = tree_allreduce_scratch,
 };
 
@@ -317,8 +317,8 @@ const struct coll_schedule coll_tree_scan = {
 	.eager	= true,
 	.steps	= tree_scan_steps,
 	.step	= tree_scan_step,
-	.local	= coll_local_first,
-	.save_input	= tree_aside,
+	.local_copy = coll_local_first,
+	.save_input = tree_save_input,
 	.scratch = tree_scan_scratch,
 };
 
@@ -360,7 +360,7 @@ const struct coll_schedule coll_tree_exscan = {
 	.eager	= true,
 	.steps	= tree_exscan_steps,
 	.step	= tree_exscan_step,
-	.save_input	= tree_aside,
+	.save_input = tree_save_input,
 	.scratch = tree_exscan_scratch,
 };
 
@@ -418,7 +418,7 @@ static void tree_allgather_step(const struct coll_plan *plan, u64 i, struct coll
 	}
 }
 
-static void tree_allgather_local(const struct coll_plan *plan, struct coll_local *local)
+static void tree_allgather_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	struct coll_span own = tree_blocks(plan, plan->rank, plan->rank + 1);
 
@@ -434,5 +434,5 @@ const struct coll_schedule coll_tree_allgather = {
 	.implicit_match = true,
 	.steps	= tree_allgather_steps,
 	.step	= tree_allgather_step,
-	.local	= tree_allgather_local,
+	.local_copy = tree_allgather_local,
 };

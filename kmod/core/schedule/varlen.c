@@ -51,7 +51,7 @@ static void varlen_receive(const struct coll_plan *plan, struct coll_step *step)
 	step->length_from_sender = true;
 }
 
-static u64 varlen_turn(const struct coll_plan *plan, u32 peer)
+static u64 varlen_last_from(const struct coll_plan *plan, u32 peer)
 {
 	return !coll_plan_is_root(plan) && peer == plan->root ? 0 : U64_MAX;
 }
@@ -65,10 +65,10 @@ static void varlen_broadcast_step(const struct coll_plan *plan, u64 i, struct co
 		varlen_receive(plan, step);
 }
 
-static void varlen_broadcast_local(const struct coll_plan *plan, struct coll_local *local)
+static void varlen_broadcast_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (coll_plan_is_root(plan))
-		coll_plan_local(plan, varlen_all(plan), varlen_all(plan), local);
+		coll_plan_local_copy(plan, varlen_all(plan), varlen_all(plan), local);
 }
 
 const struct coll_schedule coll_varlen_broadcast = {
@@ -76,8 +76,8 @@ const struct coll_schedule coll_varlen_broadcast = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_broadcast_step,
-	.turn	= varlen_turn,
-	.local	= varlen_broadcast_local,
+	.last_from = varlen_last_from,
+	.local_copy = varlen_broadcast_local,
 };
 
 static void varlen_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
@@ -91,10 +91,10 @@ static void varlen_scatter_step(const struct coll_plan *plan, u64 i, struct coll
 		varlen_receive(plan, step);
 }
 
-static void varlen_scatter_local(const struct coll_plan *plan, struct coll_local *local)
+static void varlen_scatter_local(const struct coll_plan *plan, struct coll_local_copy *local)
 {
 	if (coll_plan_is_root(plan))
-		coll_plan_local(plan, varlen_block(plan, plan->rank), varlen_all(plan), local);
+		coll_plan_local_copy(plan, varlen_block(plan, plan->rank), varlen_all(plan), local);
 }
 
 const struct coll_schedule coll_varlen_scatter = {
@@ -102,6 +102,6 @@ const struct coll_schedule coll_varlen_scatter = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= varlen_steps,
 	.step	= varlen_scatter_step,
-	.turn	= varlen_turn,
-	.local	= varlen_scatter_local,
+	.last_from = varlen_last_from,
+	.local_copy = varlen_scatter_local,
 };

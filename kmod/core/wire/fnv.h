@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What should be the same on several ranks, as one number that can be compared. */
-#ifndef COLL_DIGEST_H
-#define COLL_DIGEST_H
+#ifndef COLL_FNV_H
+#define COLL_FNV_H
 
 #include "core/env.h"
 
@@ -35,4 +35,4 @@ static inline u64 coll_fnv(const u64 *words, u32 n)
 	return hash ? hash : 1;
 }
 
-#endif /* COLL_DIGEST_H */
+#endif /* COLL_FNV_H */

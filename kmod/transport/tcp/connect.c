@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets from the first to the last moment.
+ * TCP endpoints: how a socket is made, connected and closed.
  *
- * They are made in the context of the process that joins or connects: its
- * network namespace and memory cgroup are theirs.  Each has a file with the credentials of
- * the process that joined, as a socket of a program has: packet filters look there for the
- * user that a packet is from.  No descriptor refers to the file, the endpoint has the only
- * reference, and the socket ends with it: by __fput_sync(), because fput() would leave that
- * to the return to user space, which a thread that waits for an operation may be far from.
+ * A socket is made in the context of the process that joins or connects, and belongs to the
+ * network namespace and memory cgroup of that process.  It has a file with the credentials of the
+ * process that joined, because packet filters find the user of a packet there.  No descriptor
+ * refers to the file; the endpoint has the only reference.  The socket ends with the file, by
+ * __fput_sync(): fput() would wait for the return to user space, and a thread that waits for an
+ * operation may stay in the kernel for long.
  */
 #include <linux/bvec.h>
 #include <linux/fcntl.h>
@@ -25,21 +25,22 @@
 #include "compat/compat.h"
 #include "transport/tcp/tcp.h"
 
-/* Payload that waits in a socket before the network wants it, in bytes. */
+/* Bytes that may be queued in a socket and not sent. */
 #define COLL_TCP_LOWAT		(512 * 1024)
 
-/* Bytes that may come before any are taken, in a socket whose buffer has not grown yet. */
+/* Bytes that a new socket can receive before any of them are read. */
 #define COLL_TCP_WINDOW		(2 * 1024 * 1024)
 
 /*
- * Room in a full socket that is worth being told of.  A third of it, as is usual, would let
- * a long link run dry: what is on its way there may fill the socket.
+ * Free space in a full socket that causes an event, in bytes.  TCP's usual third of the buffer is
+ * too much for a link with a long delay: unacknowledged bytes may fill the buffer, and the link
+ * would idle.
  */
 #define COLL_TCP_ROOM		(256 * 1024)
 
 #define COLL_TCP_BACKLOG	64
 
-/* Memory of an endpoint that sends payload: headers are copied into page fragments. */
+/* Bytes charged for an endpoint that sends payload: @bvec, and page fragments of @headers. */
 #define COLL_TCP_BULK	(COLL_SEND_PIECES * (u32)sizeof(struct bio_vec) + 32 * 1024)
 
 static void endpoint_event(struct sock *sk, enum coll_event event)
@@ -49,7 +50,7 @@ static void endpoint_event(struct sock *sk, enum coll_event event)
 	read_lock_bh(&sk->sk_callback_lock);
 	ep = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 	if (ep)
-		ep->ops->event(ep, event);
+		coll_endpoint_event(ep, event);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -72,7 +73,7 @@ static void endpoint_write_space(struct sock *sk)
 	endpoint_event(sk, COLL_EVENT_WRITABLE);
 }
 
-/* Connected, closed or failed: whoever looks will see which. */
+/* Connected, closed or failed: the owner finds out which. */
 static void endpoint_state_change(struct sock *sk)
 {
 	endpoint_event(sk, COLL_EVENT_WRITABLE);
@@ -92,14 +93,14 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
-	/* Urgent bytes are like others: nobody takes them out of what has been taken. */
+	/* Urgent bytes stay in the stream; receive() does not skip them. */
 	sock_set_flag(sk, SOCK_URGINLINE);
 	write_lock_bh(&sk->sk_callback_lock);
 	ep->saved.data_ready = sk->sk_data_ready;
 	ep->saved.write_space = sk->sk_write_space;
 	ep->saved.state_change = sk->sk_state_change;
 	ep->saved.error_report = sk->sk_error_report;
-	/* Not for the children of a listener, who may outlive it by a moment. */
+	/* NOCOPY: not for the children of a listener, which may outlive it by a moment. */
 	__rcu_assign_sk_user_data_with_flags(sk, ep, SK_USER_DATA_NOCOPY);
 	sk->sk_data_ready = endpoint_data_ready;
 	sk->sk_write_space = endpoint_write_space;
@@ -135,7 +136,7 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
 	return -EAFNOSUPPORT;
 }
 
-/* What close() returns, or leaves to the socket that lingers. */
+/* Take the charge that close() returns, or leaves to a lingering socket. */
 static int endpoint_charge(struct coll_endpoint *ep)
 {
 	int err = coll_charge(ep->charges, COLL_CHARGE_SOCKET);
@@ -159,7 +160,7 @@ static void endpoint_uncharge(struct coll_endpoint *ep)
 	ep->charged = 0;
 }
 
-/* With the current credentials; on failure the socket is gone. */
+/* Give a socket a file with the current credentials.  On failure the socket is released. */
 static int socket_file(struct socket *sock)
 {
 	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
@@ -172,8 +173,8 @@ static int discard_actor(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /*
- * What is unread would make a reset of our FIN: the peer would lose what has not
- * reached it yet, and take a goodbye for a failure.
+ * Read and drop all received bytes.  If bytes are unread, TCP sends a reset instead of a FIN: the
+ * peer would lose bytes that have not reached it yet, and take an orderly end for a failure.
  */
 static void socket_discard(struct sock *sk)
 {
@@ -185,9 +186,9 @@ static void socket_discard(struct sock *sk)
 }
 
 /**
- * coll_tcp_release() - end a socket and its file
+ * coll_tcp_release() - release a socket and its file
  * @sock: the socket; no endpoint is attached to it
- * @reset: do not deliver what is queued
+ * @reset: true to drop queued bytes and reset the connection
  *
  * Context: may sleep.
  */
@@ -201,12 +202,12 @@ void coll_tcp_release(struct socket *sock, bool reset)
 }
 
 /*
- * Make @ep a socket of a family, bound to @local if there is one.  A port that is left to
- * be chosen is chosen when the socket connects (@calls): then it may be one that others use for
- * other destinations, and a host has as many ports for each of its listeners.
+ * Make @ep a socket of a family, bound to @local unless that is NULL.  If the socket is going to
+ * connect (@connects), its port is chosen then: it may be one that other sockets use for other
+ * destinations, so that a host has its full range of ports for each peer address.
  */
 static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local,
-			 bool calls)
+			 bool connects)
 {
 	struct socket *sock;
 	int err;
@@ -220,7 +221,7 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 	err = socket_file(sock);
 	if (err)
 		goto uncharge;
-	if (calls)
+	if (connects)
 		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
 	if (local)
 		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
@@ -239,7 +240,7 @@ uncharge:
 /**
  * coll_tcp_listen() - see struct coll_transport
  * @ep: becomes a listener
- * @addr: in: where; out: where, port included
+ * @addr: in: address to bind; out: bound address with its port
  *
  * Return: 0 or a negative errno.
  */
@@ -263,10 +264,10 @@ int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 /**
  * coll_tcp_connect() - see struct coll_transport
  * @ep: the endpoint
- * @addr: where to
- * @local: where from, the port aside; or NULL
+ * @addr: address of the peer
+ * @local: address to bind, its port not used; or NULL
  *
- * Return: 0, also when it goes on, or a negative errno.
+ * Return: 0, also while the connection is not open yet, or a negative errno.
  */
 int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
 		     const struct sockaddr_storage *local)
@@ -280,7 +281,7 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 		return len;
 	if (bound) {
 		from = *local;
-		/* The port is at the same place in both families. */
+		/* The port has the same offset in struct sockaddr_in6. */
 		((struct sockaddr_in *)&from)->sin_port = 0;
 	}
 	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL, true);
@@ -310,7 +311,7 @@ int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
 	if (err)
 		goto uncharge;
-	/* It inherited the listener's callbacks. */
+	/* The socket has inherited the listener's callbacks. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
 	sock->sk->sk_data_ready = listener->saved.data_ready;
 	sock->sk->sk_write_space = listener->saved.write_space;
@@ -332,7 +333,7 @@ uncharge:
  * coll_tcp_status() - see struct coll_transport
  * @ep: the endpoint
  *
- * Return: 0, -EINPROGRESS, or why it failed.
+ * Return: 0, -EINPROGRESS, or the negative errno of the failure.
  */
 int coll_tcp_status(struct coll_endpoint *ep)
 {
@@ -370,7 +371,10 @@ int coll_tcp_setup_bulk(struct coll_endpoint *ep)
 	if (!ep->bvec)
 		return -ENOMEM;
 	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
-	/* That makes room for as much, which goes on growing; then be told of any byte again. */
+	/*
+	 * The first call enlarges the receive buffer, which TCP may enlarge further.  The second
+	 * one restores an event for each byte.
+	 */
 	lock_sock(sk);
 	ep->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
 	ep->sock->ops->set_rcvlowat(sk, 1);
@@ -381,19 +385,19 @@ int coll_tcp_setup_bulk(struct coll_endpoint *ep)
 /**
  * coll_tcp_shutdown() - see struct coll_transport
  * @ep: the endpoint
- * @until: when the socket is given up, in jiffies
+ * @until: time at which the socket is released at the latest, in jiffies
  */
 void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until)
 {
-	/* Cannot fail but where nothing is to be waited for. */
+	/* Fails only if the connection has ended, and there is nothing to wait for. */
 	kernel_sock_shutdown(ep->sock, SHUT_WR);
 	ep->close_deadline = until;
 }
 
 /**
  * coll_tcp_close() - see struct coll_transport
- * @ep: the endpoint; closed ones are left alone
- * @reset: do not deliver what is queued
+ * @ep: the endpoint; nothing is done if it is closed
+ * @reset: true to drop queued bytes and reset the connection
  */
 void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets that linger.
+ * Lingering sockets: released after their endpoint.
  *
- * A socket that is closed answers whatever the peer sends by a reset, and sends nothing
- * again.  If the last frames had been lost on their way, or been overtaken, they would
- * never arrive.  So a socket whose FIN is not acknowledged is closed later: when it is, or
- * when the time that finish() was given is over.
+ * A released socket answers all packets with a reset and retransmits nothing, so frames that were
+ * lost on their way would never arrive.  A socket that was shut down is therefore released when
+ * its FIN is acknowledged, or at the deadline of shutdown().
  *
- * The rank, its listener and its memory do not wait for that.  The socket, its file and
- * the charge for them belong to a struct coll_tcp_linger from then on, which its work item
- * frees.  TCP calls sk_state_change at each transition that may end it.
+ * The member, its listener and its memory do not wait for that.  The socket, its file and their
+ * charge belong to a struct coll_tcp_linger, which its work item frees.  TCP calls sk_state_change
+ * at each transition that can end the waiting.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -20,12 +19,12 @@
 #include "transport/tcp/tcp.h"
 
 /**
- * struct coll_tcp_linger - a socket that is closed later
- * @work: closes it; queued at once for when the time is over, and by state changes
+ * struct coll_tcp_linger - a lingering socket
+ * @work: releases the socket; queued for the deadline, and earlier by a state change
  * @sock: the socket
- * @state_change: its own callback
- * @account: that is charged for it
- * @charged: bytes
+ * @state_change: the socket's own callback
+ * @account: account that is charged for the socket
+ * @charged: bytes charged to @account
  */
 struct coll_tcp_linger {
 	struct delayed_work work;
@@ -41,7 +40,7 @@ static bool linger_pending(const struct sock *sk)
 	       (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK);
 }
 
-/* In softirq, or under the socket lock. */
+/* Context: softirq, or process under the socket lock. */
 static void linger_state_change(struct sock *sk)
 {
 	struct coll_tcp_linger *linger;
@@ -63,7 +62,7 @@ static void linger_work(struct work_struct *work)
 	rcu_assign_sk_user_data(sk, NULL);
 	sk->sk_state_change = linger->state_change;
 	write_unlock_bh(&sk->sk_callback_lock);
-	/* A state change may have queued it again; none does any more. */
+	/* A state change may have queued the work again.  The callback is gone: none does later. */
 	cancel_delayed_work(&linger->work);
 
 	coll_tcp_release(linger->sock, false);
@@ -73,9 +72,12 @@ static void linger_work(struct work_struct *work)
 }
 
 /**
- * coll_tcp_linger_new() - what a socket needs to linger, so that closing cannot fail
+ * coll_tcp_linger_new() - allocate what a socket needs to linger
  *
- * Return: for coll_tcp_linger() or kfree(), or NULL.
+ * Called when an endpoint is opened, so that close() cannot fail.
+ *
+ * Context: may sleep.
+ * Return: object for coll_tcp_linger() or kfree(), or NULL.
  */
 struct coll_tcp_linger *coll_tcp_linger_new(void)
 {
@@ -87,10 +89,10 @@ struct coll_tcp_linger *coll_tcp_linger_new(void)
 }
 
 /**
- * coll_tcp_lingers() - is a socket to be closed later?
- * @ep: its endpoint, detached from it
+ * coll_tcp_lingers() - must a socket outlive its endpoint?
+ * @ep: the endpoint, its callbacks detached from the socket
  *
- * Return: true if finish() has been called, and its FIN is not acknowledged.
+ * Return: true if shutdown() was called, its FIN is not acknowledged, and its deadline is not over.
  */
 bool coll_tcp_lingers(const struct coll_endpoint *ep)
 {
@@ -98,9 +100,8 @@ bool coll_tcp_lingers(const struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_linger() - close a socket later
- * @ep: its endpoint, detached from it; the socket and its charge are not the endpoint's
- *	any more
+ * coll_tcp_linger() - release a socket later
+ * @ep: the endpoint, its callbacks detached from the socket; loses the socket and its charge
  *
  * Context: may sleep.
  */
@@ -117,13 +118,13 @@ void coll_tcp_linger(struct coll_endpoint *ep)
 	ep->charged -= COLL_CHARGE_SOCKET;
 	coll_closing_begin();
 
-	/* The work item frees it, but takes this lock first. */
+	/* The work item takes this lock before it frees @linger. */
 	write_lock_bh(&sk->sk_callback_lock);
 	linger->state_change = sk->sk_state_change;
 	__rcu_assign_sk_user_data_with_flags(sk, linger, SK_USER_DATA_NOCOPY);
 	sk->sk_state_change = linger_state_change;
 	queue_delayed_work(coll_closing_wq, &linger->work, max(left, 0L));
-	/* What changed before the callback was there. */
+	/* The state may have changed before the callback was set. */
 	if (!linger_pending(sk))
 		mod_delayed_work(coll_closing_wq, &linger->work, 0);
 	write_unlock_bh(&sk->sk_callback_lock);

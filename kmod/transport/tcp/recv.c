@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arriving bytes are taken where they lie: in the fragments of the socket
- * buffer, which on one host are the sender's own pages.
+ * Receiving from a TCP socket.
+ *
+ * recv() gets the bytes where they are: in the fragments of socket buffers, which on one host are
+ * the sender's own pages.  This file walks the receive queue itself, in order to pass neighbouring
+ * fragments at once and to acknowledge later than the bytes are read (@defer_ack).
  */
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -10,15 +13,15 @@
 
 #include "transport/tcp/tcp.h"
 
-/* Bytes; less is acknowledged as it is taken. */
+/* Bytes; fewer are acknowledged at once, in spite of @defer_ack. */
 #define TCP_DEFER_MIN	(64 * 1024)
 
-/* How many bytes were taken; fewer than @len when that is enough for now. */
+/* Return: number of bytes that recv() consumed; fewer than @len: leave the rest for later. */
 static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 {
 	u32 done = 0;
 
-	/* Bounded by coll_progress_receive_frame_bytes(); a control frame is 48 bytes. */
+	/* recv() bounds the work of this loop; a control frame is 48 bytes. */
 	while (done < len) {
 		int n = ep->ops->recv(ep, ptr + done, len - done);
 
@@ -32,8 +35,8 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 }
 
 /*
- * The bytes of a fragment and of those that lie behind it in memory too, as most do of
- * what was sent from huge pages; *@i becomes the last of them.
+ * Return: length of fragment *@i and of those that follow it both in the packet and in memory, as
+ * most fragments of huge pages do.  *@i becomes the last of them.
  */
 static u32 fragment_bytes(const struct skb_shared_info *shared, int *i)
 {
@@ -45,7 +48,7 @@ static u32 fragment_bytes(const struct skb_shared_info *shared, int *i)
 	return n;
 }
 
-/* Take the bytes @off .. @off + @len of a socket buffer, as far as wanted. */
+/* Pass the bytes @off .. @off + @len of a socket buffer on.  Return: number that were consumed. */
 static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u32 len)
 {
 	u32 start = 0, end = skb_headlen(skb), done = 0;
@@ -60,7 +63,7 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 			return done;
 	}
 
-	/* They are in a device's memory, for a program that has asked for that: not for us. */
+	/* Fragments in device memory are for programs that have asked for that (devmem TCP). */
 	if (done < len && !skb_frags_readable(skb)) {
 		ep->error = -EFAULT;
 		return done;
@@ -75,7 +78,7 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 			u32 n = min(len - done, end - off - done);
 			u32 taken;
 
-			/* No high memory here: all of it is mapped. */
+			/* There is no high memory: all pages are mapped. */
 			taken = receive_bytes(ep, skb_frag_address(frag) + (off + done - start),
 					      n);
 			done += taken;
@@ -99,7 +102,7 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 	return done;
 }
 
-/* What has been taken is the socket's to forget, and to tell the peer's. */
+/* Remove the consumed bytes from the socket, which acknowledges them; socket lock held. */
 static void receive_acknowledge(struct coll_endpoint *ep)
 {
 	if (!ep->unacked)
@@ -108,7 +111,7 @@ static void receive_acknowledge(struct coll_endpoint *ep)
 	WRITE_ONCE(ep->unacked, 0);
 }
 
-/* Take what is queued, under the socket lock. */
+/* Pass the receive queue on; socket lock held.  Return: number of bytes consumed. */
 static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 {
 	const struct sock *sk = ep->sock->sk;
@@ -117,12 +120,12 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 
 	if (ep->error)
 		return 0;
-	/* Ends with the budget, or when take() has had enough. */
+	/* Ends at the budget, or when recv() leaves bytes for later. */
 	skb_queue_walk(&sk->sk_receive_queue, skb) {
 		u32 off = seq + done - TCP_SKB_CB(skb)->seq;
 		u32 n, taken;
 
-		/* The end, alone. */
+		/* The sequence number of the FIN alone. */
 		if (off >= skb->len)
 			continue;
 		n = min(skb->len - off, budget - done);
@@ -138,9 +141,10 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 /**
  * coll_tcp_receive() - see struct coll_transport
  * @ep: the endpoint
- * @budget: bytes
+ * @budget: number of bytes at most
  *
- * Return: bytes taken, -EAGAIN, 0 at the end, or a negative errno.
+ * Context: may sleep.
+ * Return: number of bytes consumed, -EAGAIN, 0 at the end, or a negative errno.
  */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 {
@@ -155,9 +159,12 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 	if (n < TCP_DEFER_MIN || !ep->defer_ack)
 		receive_acknowledge(ep);
 	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
-	/* A reset may have been told already, to a sender; it sends no FIN. */
+	/*
+	 * SOCK_DONE says that a FIN arrived.  sk_err cannot tell a reset from it, because a send
+	 * may have reported and cleared the error.
+	 */
 	fin = sock_flag(sk, SOCK_DONE);
-	/* Nothing else is queued.  As long as it is, TCP takes its time to acknowledge it. */
+	/* The queue has only the FIN.  TCP delays its ACK as long as it is not read. */
 	if (fin && !n && !ep->error)
 		tcp_read_done(sk, 1);
 	err = -READ_ONCE(sk->sk_err);
@@ -166,14 +173,14 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 	if (ep->error)
 		return ep->error;
 	if (n > 0) {
-		/* It may have come with them, and then is not told again. */
+		/* The end may have arrived with these bytes; then no other event follows. */
 		if (end || err)
-			ep->ops->event(ep, COLL_EVENT_READABLE);
+			coll_endpoint_event(ep, COLL_EVENT_READABLE);
 		return n;
 	}
-	/* All of it has come, whatever was reset by what we have sent after it. */
+	/* All bytes were received; a reset that our later packets caused is no failure. */
 	if (fin) {
-		/* The peer waits for this, to close. */
+		/* The peer waits for this ACK before it closes. */
 		tcp_sock_set_quickack(sk, 1);
 		return 0;
 	}
@@ -200,9 +207,10 @@ void coll_tcp_send_ack(struct coll_endpoint *ep)
 /**
  * coll_tcp_can_defer_rx() - see struct coll_transport
  * @ep: the endpoint
- * @bytes: what may wait
+ * @bytes: number of bytes that may wait
  *
- * Return: whether it may.
+ * Context: any.
+ * Return: true if they may.
  */
 bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 {
@@ -218,8 +226,8 @@ bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 }
 
 /*
- * What comes for a socket that is locked waits in its backlog, as it came, for who unlocks
- * it; and so does what is due otherwise: to be sent, again or as its pace has it.
+ * Packets for a locked socket are queued in its backlog; release_sock() processes them.  Timers
+ * and deferred transmissions wait for release_sock(), too, and set these flags.
  */
 #define TCP_DUE		(TCPF_TSQ_DEFERRED | TCPF_WRITE_TIMER_DEFERRED | \
 			 TCPF_DELACK_TIMER_DEFERRED | TCPF_MTU_REDUCED_DEFERRED | \
@@ -238,7 +246,7 @@ void coll_tcp_poll_begin(struct coll_endpoint *ep)
  * coll_tcp_poll_pending() - see struct coll_transport
  * @ep: the endpoint
  *
- * Return: whether anything has come, or is due.
+ * Return: true if a packet is queued, or a timer or a transmission waits.
  */
 bool coll_tcp_poll_pending(const struct coll_endpoint *ep)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "transport/tcp/tcp.h"
 
-/* Kernel TCP sockets, IPv4 and IPv6. */
+/* Sockets of the kernel's TCP, over IPv4 and IPv6. */
 const struct coll_transport coll_tcp = {
 	.name		= "tcp",
 	.listen		= coll_tcp_listen,

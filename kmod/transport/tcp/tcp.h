@@ -24,7 +24,14 @@ void coll_tcp_linger(struct coll_endpoint *ep);
 
 /* send.c */
 int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);
-int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out, u32 *borrowed);
+int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
+			u32 *zerocopy_bytes);
+
+/* zerocopy.c */
+bool coll_tcp_may_zerocopy(const struct coll_endpoint *ep, const struct coll_out *out,
+			   unsigned int pieces, u32 len);
+bool coll_tcp_zerocopy_header(struct coll_endpoint *ep, const struct coll_out *out);
+void coll_tcp_zerocopy_message(struct msghdr *msg, struct ubuf_info *ubuf);
 
 /* recv.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);

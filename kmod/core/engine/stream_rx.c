@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Streams, receiving: data frames go to tasks.
+ *
+ * A stream can always be read.  A frame fits a task in progress (granted, or eager), or is eager
+ * and unexpected and is kept within the credit that was given, or belongs to a failed operation
+ * and is discarded.  A correct peer sends no other frame.
+ */
+#include "core/engine/task.h"
+
+#include <linux/collective.h>
+
+/* Return credit in a control frame, because a data frame may not follow soon. */
+static void stream_send_credit(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_CREDIT,
+		.lane = engine->lane,
+	};
+
+	stream->rx_credited += stream->rx_consumed - stream->rx_returned;
+	stream->rx_returned = stream->rx_consumed;
+	control.position = stream->rx_credited;
+	engine->ops->control(engine->ctx, stream->peer, &control);
+}
+
+/*
+ * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
+ * owed. The credit of a request is returned at once, because the part reserved for requests must
+ * not shrink.
+ */
+static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
+{
+	stream->rx_consumed += coll_eager_cost(data->length);
+	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD ||
+	    data->flags & COLL_DATA_REQUEST)
+		stream_send_credit(stream);
+}
+
+/**
+ * coll_stream_discard_rest() - discard the rest of the open frame
+ * @stream: the stream, in the middle of a frame of a task
+ */
+noinline void coll_stream_discard_rest(struct coll_stream *stream)
+{
+	stream->rx_task->rx_stream = NULL;
+	stream->rx_task = NULL;
+	stream->sink.kind = COLL_SINK_DISCARD;
+}
+
+/* Is it an eager frame that has to wait for its operation, or for the run of this peer? */
+static bool stream_is_early(const struct coll_stream *stream, const struct coll_data *data)
+{
+	const struct coll_engine *engine = stream->engine;
+	const struct coll_task *task;
+
+	task = coll_task_find(engine, data->instance);
+	if (!task)
+		return coll_engine_expects(engine, data->instance);
+	if (task->error || task->mismatched || !(data->flags & COLL_DATA_EAGER) ||
+	    coll_task_receives(task, stream->peer))
+		return false;
+	/*
+	 * The run of this peer is still to come, or is over and the frame is for the next use of
+	 * the key.
+	 */
+	if (!coll_instance_is_counted(data->instance))
+		return true;
+	return data->call == coll_plan_call(&task->args.plan) &&
+	       coll_task_awaits(task, stream->peer);
+}
+
+/* The run of this peer has started, but earlier frames are still in the unexpected buffer. */
+static bool stream_is_behind(const struct coll_stream *stream, const struct coll_data *data)
+{
+	const struct coll_task *task;
+
+	if (!stream->unexp_len || !(data->flags & COLL_DATA_EAGER) ||
+	    !coll_unexp_holds(stream, data->instance))
+		return false;
+	task = coll_task_find(stream->engine, data->instance);
+	return task && !task->error && !list_empty(&task->unexp_ready) &&
+	       coll_task_receives(task, stream->peer);
+}
+
+/*
+ * Find the task that takes the payload of a frame.  A frame that does not fit its task is
+ * reported as a mismatch.  A request for a grant is answered.  A frame beyond the grant is an
+ * error.
+ */
+static int stream_find_receiver(struct coll_stream *stream, const struct coll_data *data,
+				struct coll_task **taker)
+{
+	struct coll_task *task = coll_task_find(stream->engine, data->instance);
+
+	*taker = NULL;
+	if (!task || task->error || task->mismatched)
+		return 0;
+	if (data->call != coll_plan_call(&task->args.plan) ||
+	    !coll_task_receives(task, stream->peer) || !coll_task_expects(task, data)) {
+		coll_stream_mismatch(stream, task);
+		return 0;
+	}
+	if (!(data->flags & COLL_DATA_EAGER) && !coll_task_is_granted(task, data))
+		return -EPROTO;
+	coll_task_set_length(task, data);
+	if (data->flags & COLL_DATA_REQUEST) {
+		coll_task_grant(task);
+		return 0;
+	}
+	if (data->flags & COLL_DATA_BORROWED)
+		coll_task_recv_zerocopy(task, stream);
+	*taker = task;
+	return 0;
+}
+
+/* The header is complete: decide where the payload goes. */
+static int stream_open_rx_frame(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_data *data = &stream->rx_data;
+	bool early;
+	int err = 0;
+
+	if (coll_wire_get_data(stream->rx_hdr, data, engine->incarnation) ||
+	    data->lane != engine->lane ||
+	    coll_stream_add_credit(stream, data->credit * COLL_CREDIT_UNIT))
+		return -EPROTO;
+
+	if (data->flags & COLL_DATA_EAGER) {
+		stream->rx_eager += coll_eager_cost(data->length);
+		if (stream->rx_eager - stream->rx_returned > COLL_CREDIT)
+			return -EPROTO;
+	}
+
+	early = stream_is_early(stream, data) || stream_is_behind(stream, data);
+	if (early && (!(data->flags & COLL_DATA_EAGER) ||
+		      data->instance == COLL_INSTANCE_GROUP))
+		return -EPROTO;
+
+	stream->rx_task = NULL;
+	if (!early)
+		err = stream_find_receiver(stream, data, &stream->rx_task);
+	if (err)
+		return err;
+
+	stream->rx_open = true;
+	stream->rx_hdr_len = 0;
+	stream->sink = (struct coll_sink){ .left = data->length };
+
+	if (early) {
+		stream->sink.kind = COLL_SINK_UNEXP;
+		stream->sink.unexp = coll_unexp_room(stream, data->length);
+		return 0;
+	}
+
+	if (stream->rx_task) {
+		coll_task_sink(stream->rx_task, &stream->sink, data->length);
+		stream->rx_task->rx_stream = stream;
+	}
+	return 0;
+}
+
+static void stream_count(struct coll_stream *stream, const struct coll_sink *sink, u64 len)
+{
+	stream->engine->stats.received += len;
+	if (sink->kind == COLL_SINK_REDUCE)
+		stream->engine->stats.reduced += len;
+}
+
+/* Bytes of the step that are stored after this frame, or after a part of it. */
+static u64 stream_stored(const struct coll_data *data, const struct coll_sink *sink)
+{
+	if (!data->length)
+		return 1;
+	return data->offset + data->length - coll_sink_pending(sink);
+}
+
+/* While the frame arrived, its run may have started, or its operation may have failed. */
+static void stream_unexp_added(struct coll_stream *stream, const struct coll_data *data)
+{
+	struct coll_task *task;
+
+	if (stream_is_early(stream, data))
+		return;
+	task = coll_task_find(stream->engine, data->instance);
+	if (task && coll_task_receives(task, stream->peer))
+		coll_engine_queue_unexpected(task);
+	else
+		coll_stream_deliver_unexpected(stream, data->instance);
+}
+
+/* The last byte of a frame has arrived. */
+static void stream_close_rx_frame(struct coll_stream *stream)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_data data = stream->rx_data;
+	struct coll_task *task = stream->rx_task;
+
+	stream->rx_open = false;
+	stream->rx_task = NULL;
+
+	if (stream->sink.kind == COLL_SINK_UNEXP) {
+		coll_unexp_add(stream, &data);
+		stream_unexp_added(stream, &data);
+		return;
+	}
+
+	if (data.flags & COLL_DATA_EAGER)
+		stream_return_credit(stream, &data);
+
+	if (task) {
+		stream->rx_step_end = data.offset + data.length == task->rx.in.len;
+		task->rx_stream = NULL;
+		coll_task_rx_advance(task, stream_stored(&data, &stream->sink));
+	} else if (data.flags & COLL_DATA_BORROWED) {
+		struct coll_control control = {
+			.kind = COLL_CONTROL_CONSUMED,
+			.lane = engine->lane,
+			.instance = data.instance,
+			.position = stream->rx_position,
+		};
+
+		engine->ops->control(engine->ctx, stream->peer, &control);
+	}
+}
+
+/* A complete header that has not opened a frame was rejected. */
+static bool stream_was_rejected(const struct coll_stream *stream)
+{
+	return stream->rx_hdr_len == COLL_DATA_SIZE;
+}
+
+/**
+ * coll_stream_receive() - receive bytes, up to the end of a header or frame
+ * @stream: the stream
+ * @ptr: the bytes
+ * @len: number of bytes, not 0
+ *
+ * The caller must call coll_stream_pause() later.  The end of a frame takes effect there, or when
+ * more bytes are received.
+ *
+ * @stream->rx_cost is the cost of the bytes for a budget: see coll_piece_cost().
+ *
+ * Context: needs the FPU registers if coll_stream_reduces().
+ * Return: number of bytes taken, at least one; -EPROTO, and then for every later call, too.
+ */
+int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
+{
+	u32 n;
+	int err;
+
+	if (coll_stream_whole(stream))
+		stream_close_rx_frame(stream);
+	stream->rx_step_end = false;
+	if (stream_was_rejected(stream))
+		return -EPROTO;
+	if (!stream->rx_open) {
+		n = min_t(u32, COLL_DATA_SIZE - stream->rx_hdr_len, len);
+		memcpy(stream->rx_hdr + stream->rx_hdr_len, ptr, n);
+		stream->rx_hdr_len += n;
+		stream->rx_cost = n;
+		if (stream->rx_hdr_len < COLL_DATA_SIZE)
+			return n;
+		err = stream_open_rx_frame(stream);
+		if (err)
+			return err;
+		stream->rx_cost = COLL_PIECE_COST;
+	} else {
+		n = coll_sink(&stream->sink, ptr, len);
+		stream->rx_cost = stream->sink.cost;
+		stream->rx_position += n;
+		stream_count(stream, &stream->sink, n);
+	}
+	return n;
+}
+
+/**
+ * coll_stream_pause() - process the bytes received so far
+ * @stream: the stream; no more bytes are available now
+ *
+ * The task learns its progress here, at the end of a frame and in the middle of one.  Bytes come
+ * in fragments, and an update for each fragment would cost too much.
+ */
+void coll_stream_pause(struct coll_stream *stream)
+{
+	if (coll_stream_whole(stream))
+		stream_close_rx_frame(stream);
+	else if (stream->rx_open && stream->rx_task)
+		coll_task_rx_advance(stream->rx_task,
+				     stream_stored(&stream->rx_data, &stream->sink));
+}
+
+/* Deliver an unexpected frame to its task.  Returns the cost for a budget. */
+static u64 stream_deliver_frame(struct coll_stream *stream, const struct coll_data *data,
+				const u8 *payload)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_task *task;
+	struct coll_sink sink;
+	u64 cost = 0;
+	u32 done = 0;
+
+	/* Frames in the unexpected buffer need no grant. */
+	if (stream_find_receiver(stream, data, &task) || !task)
+		return 0;
+	coll_task_sink(task, &sink, data->length);
+	while (done < data->length) {
+		if (coll_sink_computes(&sink))
+			engine->ops->fpu(engine->ctx, true);
+		done += coll_sink(&sink, payload + done, data->length - done);
+		if (coll_sink_computes(&sink))
+			engine->ops->fpu(engine->ctx, false);
+		cost += sink.cost;
+	}
+	if (sink.kind == COLL_SINK_REDUCE)
+		engine->stats.reduced += data->length;
+	coll_task_rx_advance(task, stream_stored(data, &sink));
+	return cost;
+}
+
+/**
+ * coll_stream_deliver_unexpected() - deliver or discard the next unexpected frame of an instance
+ * @stream: the stream
+ * @instance: the instance
+ *
+ * Return: the cost for a budget; 0: there is no frame that can be received now or is no longer
+ * needed.
+ */
+u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance)
+{
+	struct coll_unexp_place place = { 0 };
+	struct coll_data data;
+	const u8 *payload;
+	u64 cost;
+
+	/* Skip frames that cannot be received yet: see coll_unexp_next(). */
+	do {
+		payload = coll_unexp_next(stream, instance, &place, &data);
+		if (!payload)
+			return 0;
+	} while (stream_is_early(stream, &data));
+
+	coll_unexp_remove(stream, &place);
+	cost = stream_deliver_frame(stream, &data, payload);
+	stream_return_credit(stream, &data);
+	return max_t(u64, cost, COLL_PIECE_COST);
+}

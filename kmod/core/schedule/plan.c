@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/schedule/plan.h"
+#include "core/reduce/reduce.h"
+#include "core/data/sink.h"
+
+#include <linux/collective.h>
+
+bool coll_plan_reduces(const struct coll_plan *plan)
+{
+	switch (plan->collective) {
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_SCAN:
+	case COLLECTIVE_EXSCAN:
+		return true;
+	}
+	return false;
+}
+
+/**
+ * coll_plan_wide() - are sums passed on wider than their operands?
+ * @plan: the operation
+ *
+ * Return: true when that is asked for and makes a difference.
+ */
+bool coll_plan_wide(const struct coll_plan *plan)
+{
+	return plan->wide && coll_plan_reduces(plan) &&
+	       coll_reduce_wide_valid(plan->type, plan->reduction);
+}
+
+/**
+ * coll_plan_total() - what decides whether an operation is small
+ * @plan: the operation
+ *
+ * Return: elements of the vector or of a block; of an allgather, of all blocks.
+ */
+u64 coll_plan_total(const struct coll_plan *plan)
+{
+	if (plan->collective != COLLECTIVE_ALLGATHER)
+		return plan->count;
+	return plan->recv_first ? plan->recv_first[plan->nranks] : plan->nranks * plan->count;
+}
+
+/**
+ * coll_plan_result() - how large a rank's result is
+ * @plan: the operation
+ *
+ * Return: bytes; of who has none, any.
+ */
+u64 coll_plan_result(const struct coll_plan *plan)
+{
+	switch (plan->collective) {
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+	case COLLECTIVE_GATHER:
+		return coll_plan_first(plan, plan->recv_first, plan->nranks) * plan->size;
+	default:
+		return plan->count * plan->size;
+	}
+}
+
+/**
+ * coll_plan_scratch_elem_size() - bytes of an element that goes through scratch
+ * @plan: the operation
+ */
+u32 coll_plan_scratch_elem_size(const struct coll_plan *plan)
+{
+	return plan->size << coll_plan_wide(plan);
+}
+
+/**
+ * coll_plan_segments() - in how many segments something goes through scratch
+ * @plan: the operation
+ * @count: elements of it, or of the longest of its kind
+ */
+u64 coll_plan_segments(const struct coll_plan *plan, u64 count)
+{
+	return div_u64(count * coll_plan_scratch_elem_size(plan) + coll_plan_segment_size(plan) - 1,
+		       coll_plan_segment_size(plan));
+}
+
+/**
+ * coll_plan_segment() - one of them
+ * @plan: the operation
+ * @range: what is cut
+ * @index: which segment
+ *
+ * Return: elements; none, if there are no more.
+ */
+struct coll_range coll_plan_segment(const struct coll_plan *plan, struct coll_range range,
+				    u64 index)
+{
+	u64 each = div_u64(coll_plan_segment_size(plan), coll_plan_scratch_elem_size(plan));
+	u64 from = min(index * each, range.count);
+
+	return (struct coll_range){
+		.first = range.first + from,
+		.count = min(each, range.count - from),
+	};
+}
+
+/**
+ * coll_plan_scratch_slot() - where in scratch something has its place
+ * @plan: the operation
+ * @count: elements of the longest of its kind
+ * @index: of those that go through scratch before it
+ *
+ * Return: a span of no bytes yet.
+ */
+struct coll_span coll_plan_scratch_slot(const struct coll_plan *plan, u64 count, u64 index)
+{
+	u64 each = coll_plan_segment_size(plan);
+
+	while (each / 2 >= count * coll_plan_scratch_elem_size(plan) && each > COLL_ELEMENT_MAX)
+		each /= 2;
+	return (struct coll_span){ .area = COLL_AREA_SCRATCH, .off = index * each };
+}
+
+/**
+ * coll_plan_first() - where a block begins
+ * @plan: the operation
+ * @first: its @send_first or @recv_first
+ * @block: which one; @nranks: where the last one ends
+ *
+ * Return: elements.
+ */
+u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block)
+{
+	return first ? first[block] : block * plan->count;
+}
+
+/* What this lane carries of some elements. */
+static struct coll_range plan_piece(const struct coll_plan *plan, u64 from, u64 count)
+{
+	u32 lanes = coll_partition_lanes(count * plan->size, plan->nlanes);
+	struct coll_range range = { 0 };
+
+	if (plan->lane < lanes)
+		range = coll_partition_piece(count, plan->size, lanes, plan->lane);
+	range.first += from;
+	return range;
+}
+
+/**
+ * coll_plan_block() - what this lane carries of a block
+ * @plan: the operation
+ * @first: where the blocks begin: its @send_first or @recv_first
+ * @block: which one
+ *
+ * Return: elements, counted from the beginning of block 0.
+ */
+struct coll_range coll_plan_block(const struct coll_plan *plan, const u64 *first, u32 block)
+{
+	u64 from = coll_plan_first(plan, first, block);
+
+	return plan_piece(plan, from, coll_plan_first(plan, first, block + 1) - from);
+}
+
+/**
+ * coll_plan_single() - what this lane carries of a block that is alone
+ * @plan: the operation
+ * @first: where the blocks begin where they are all
+ * @block: which one
+ *
+ * Return: elements, counted from the beginning of the block.
+ */
+struct coll_range coll_plan_single(const struct coll_plan *plan, const u64 *first, u32 block)
+{
+	return plan_piece(plan, 0, coll_plan_first(plan, first, block + 1) -
+				   coll_plan_first(plan, first, block));
+}
+
+/**
+ * coll_plan_vector() - what this lane carries of the vector
+ * @plan: the operation
+ *
+ * Return: elements.
+ */
+struct coll_range coll_plan_vector(const struct coll_plan *plan)
+{
+	return plan_piece(plan, 0, plan->count);
+}
+
+/**
+ * coll_plan_chunk() - what this lane carries of the vector, cut into one chunk a rank
+ * @plan: the operation
+ * @index: which chunk
+ *
+ * Return: elements.
+ */
+struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
+{
+	struct coll_range part = coll_plan_vector(plan);
+	struct coll_range chunk = coll_partition_chunk(part.count, plan->size, plan->nranks, index,
+						       plan->same_host);
+
+	chunk.first += part.first;
+	return chunk;
+}
+
+/**
+ * coll_plan_max_block() - the most that this lane carries of a block
+ * @plan: an operation whose blocks all ranks know
+ *
+ * Return: elements; if blocks differ, not less than it is.
+ */
+u64 coll_plan_max_block(const struct coll_plan *plan)
+{
+	return plan->vector ? plan->count : coll_plan_vector(plan).count;
+}
+
+static u64 blocks_longest(const struct coll_plan *plan, const u64 *first)
+{
+	u64 longest = 0;
+	u32 i;
+
+	for (i = 0; first && i < plan->nranks; i++)
+		longest = max(longest, first[i + 1] - first[i]);
+	return longest;
+}
+
+/**
+ * coll_plan_lanes() - how many lanes have a part of it on this rank
+ * @plan: the operation
+ *
+ * Return: at least 1: the first ones; but a message has any one.  What tells its
+ * length has one, whose frames tell all of it.
+ */
+u32 coll_plan_lanes(const struct coll_plan *plan)
+{
+	u64 longest = max(blocks_longest(plan, plan->send_first),
+			  blocks_longest(plan, plan->recv_first));
+
+	if (coll_plan_is_p2p(plan) || plan->varlen)
+		return 1;
+	return coll_partition_lanes(max(longest, plan->count) * plan->size, plan->nlanes);
+}
+
+/**
+ * coll_plan_before() - bytes of the input before a block of it
+ * @plan: the operation
+ * @block: which one
+ */
+u64 coll_plan_before(const struct coll_plan *plan, u32 block)
+{
+	return coll_plan_first(plan, plan->send_first, block) * plan->size;
+}
+
+/**
+ * coll_plan_span() - elements as bytes of an area
+ * @plan: the operation
+ * @range: the elements
+ * @area: enum coll_area
+ *
+ * Return: the span.
+ */
+struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
+				u8 area)
+{
+	return (struct coll_span){
+		.area = area,
+		.off = range.first * plan->size,
+		.len = range.count * plan->size,
+	};
+}
+
+/**
+ * coll_plan_local_copy() - some of the input is some of the result
+ * @plan: the operation
+ * @from: elements of COLL_AREA_SEND
+ * @to: as many of COLL_AREA_RECV
+ * @local: filled in
+ */
+void coll_plan_local_copy(const struct coll_plan *plan, struct coll_range from,
+			  struct coll_range to, struct coll_local_copy *local)
+{
+	local->from = from.first * plan->size;
+	local->to = to.first * plan->size;
+	local->len = from.count * plan->size;
+}
+
+/**
+ * coll_plan_moves() - is there anything to send on this lane?
+ * @plan: an operation that has elements
+ */
+bool coll_plan_moves(const struct coll_plan *plan)
+{
+	return plan->nranks > 1 && (plan->send_first || plan->recv_first ||
+				    coll_plan_vector(plan).count);
+}
+
+/**
+ * coll_local_alone() - of one rank, the result is the input: all of it
+ * @plan: the operation
+ * @local: filled in
+ */
+void coll_local_alone(const struct coll_plan *plan, struct coll_local_copy *local)
+{
+	if (plan->nranks == 1)
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+}
+
+/**
+ * coll_local_first() - of the first rank, the result is the input
+ * @plan: the operation
+ * @local: filled in
+ */
+void coll_local_first(const struct coll_plan *plan, struct coll_local_copy *local)
+{
+	if (!plan->rank)
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+}
+
+/**
+ * coll_local_root() - what the root sends to all is its own result too
+ * @plan: the operation
+ * @local: filled in
+ */
+void coll_local_root(const struct coll_plan *plan, struct coll_local_copy *local)
+{
+	if (coll_plan_is_root(plan))
+		coll_plan_local_copy(plan, coll_plan_vector(plan), coll_plan_vector(plan), local);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/schedule/schedule.h"
+#include "core/reduce/reduce.h"
+#include "core/data/sink.h"
+
+#include <linux/collective.h>
+
+/* Bits that coll_plan_call() has for each field. */
+static_assert(COLLECTIVE_OPCODE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_TYPE_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
+static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
+
+/* Limit for a direct allreduce, in which each rank has a connection to every other rank. */
+#define COLL_SAME_HOST_RANKS		16
+/* A second-level cache holds one chunk of this size, but not two; or none.  Bytes. */
+#define COLL_SAME_HOST_CHUNK		(1024 * 1024U)
+
+/**
+ * struct schedule_row - the schedules of a collective
+ * @ring: along the ring
+ * @tree: in few steps
+ * @direct: each byte from its source straight to its destination
+ */
+struct schedule_row {
+	const struct coll_schedule *ring;
+	const struct coll_schedule *tree;
+	const struct coll_schedule *direct;
+};
+
+static const struct schedule_row schedules[COLLECTIVE_OPCODE_COUNT] = {
+	[COLLECTIVE_BARRIER]	= {
+		.ring	= &coll_ring_barrier,
+		.tree	= &coll_tree_barrier,
+	},
+	[COLLECTIVE_ALLREDUCE]	= {
+		.ring	= &coll_ring_allreduce,
+		.tree	= &coll_tree_allreduce,
+		.direct	= &coll_direct_allreduce,
+	},
+	[COLLECTIVE_REDUCE]	= {
+		.ring	= &coll_chain_reduce,
+		.tree	= &coll_tree_reduce,
+		.direct	= &coll_direct_reduce,
+	},
+	[COLLECTIVE_BROADCAST]	= {
+		.ring	= &coll_ring_broadcast,
+		.tree	= &coll_tree_broadcast,
+	},
+	[COLLECTIVE_ALLGATHER]	= {
+		.ring	= &coll_ring_allgather,
+		.tree	= &coll_tree_allgather,
+	},
+	[COLLECTIVE_REDUCE_SCATTER] = {
+		.ring	= &coll_ring_reduce_scatter,
+		.direct	= &coll_direct_reduce_scatter,
+	},
+	[COLLECTIVE_GATHER]	= {
+		.direct	= &coll_direct_gather,
+	},
+	[COLLECTIVE_SCATTER]	= {
+		.direct	= &coll_direct_scatter,
+	},
+	[COLLECTIVE_ALLTOALL]	= {
+		.direct	= &coll_direct_alltoall,
+	},
+	[COLLECTIVE_SCAN]	= {
+		.ring	= &coll_chain_scan,
+		.tree	= &coll_tree_scan,
+	},
+	[COLLECTIVE_EXSCAN]	= {
+		.ring	= &coll_chain_exscan,
+		.tree	= &coll_tree_exscan,
+	},
+	[COLLECTIVE_SEND]	= {
+		.direct	= &coll_p2p_send,
+	},
+	[COLLECTIVE_RECV]	= {
+		.direct	= &coll_p2p_recv,
+	},
+};
+
+/* The order of operands shows in the result only if the operation rounds. */
+static bool order_matters(const struct coll_plan *plan)
+{
+	return coll_plan_reduces(plan) && plan->type >= COLLECTIVE_FLOAT16 &&
+	       (plan->reduction == COLLECTIVE_SUM || plan->reduction == COLLECTIVE_PROD ||
+		plan->reduction == COLLECTIVE_AVG);
+}
+
+static const struct coll_schedule *reproducible(const struct coll_plan *plan)
+{
+	switch (plan->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return coll_plan_wide(plan) ? &coll_chain_allreduce_wide :
+					      &coll_chain_allreduce;
+	case COLLECTIVE_REDUCE:
+		return &coll_ordered_reduce;
+	case COLLECTIVE_REDUCE_SCATTER:
+		return &coll_ordered_reduce_scatter;
+	case COLLECTIVE_SCAN:
+		return &coll_chain_scan;
+	case COLLECTIVE_EXSCAN:
+		return &coll_chain_exscan;
+	}
+	return NULL;
+}
+
+/* Wide sums go along the ring, whatever algorithm is asked for. */
+static const struct coll_schedule *wide(const struct coll_plan *plan)
+{
+	switch (plan->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return &coll_ring_allreduce_wide;
+	case COLLECTIVE_REDUCE:
+		return &coll_chain_reduce;
+	case COLLECTIVE_REDUCE_SCATTER:
+		return &coll_ring_reduce_scatter;
+	}
+	return NULL;
+}
+
+/*
+ * On one host with few ranks, payloads larger than the caches should move less often than along
+ * the ring, where each rank stores what it forwards.
+ */
+static bool beyond_caches(const struct coll_plan *plan)
+{
+	return plan->same_host && plan->nranks > 2 && plan->nranks <= COLL_SAME_HOST_RANKS &&
+	       plan->count / plan->nranks >= COLL_SAME_HOST_CHUNK / plan->size;
+}
+
+/* The length is sent with the elements, by the rank that knows it. */
+static const struct coll_schedule *varlen(const struct coll_plan *plan)
+{
+	if (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
+	    plan->algorithm != COLLECTIVE_ALGORITHM_DIRECT)
+		return NULL;
+	switch (plan->collective) {
+	case COLLECTIVE_BROADCAST:
+		return &coll_varlen_broadcast;
+	case COLLECTIVE_SCATTER:
+		return &coll_varlen_scatter;
+	case COLLECTIVE_RECV:
+		return &coll_p2p_recv;
+	}
+	return NULL;
+}
+
+/* In place, small blocks are all saved before the first step; larger ones are exchanged. */
+static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
+{
+	if (plan->collective == COLLECTIVE_ALLREDUCE && few)
+		return NULL;
+	if (plan->collective == COLLECTIVE_ALLTOALL && plan->in_place && (plan->vector || !few))
+		return &coll_direct_exchange;
+	return schedules[plan->collective].direct;
+}
+
+/**
+ * coll_schedule_find() - select the schedule for a call
+ * @plan: the call; its rank, root and lane do not matter
+ *
+ * Return: the schedule, or NULL if there is none.
+ */
+const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
+{
+	bool few = coll_plan_total(plan) <= COLLECTIVE_EAGER_LIMIT / plan->size;
+	const struct schedule_row *row;
+
+	if (plan->collective >= COLLECTIVE_OPCODE_COUNT)
+		return NULL;
+	row = &schedules[plan->collective];
+	if (plan->varlen)
+		return varlen(plan);
+	/* Here the order of ranks decides, not the algorithm. */
+	if (coll_plan_wide(plan) && (plan->collective == COLLECTIVE_SCAN ||
+				     plan->collective == COLLECTIVE_EXSCAN))
+		return NULL;
+	if (plan->reproducible && order_matters(plan))
+		return reproducible(plan);
+	if (coll_plan_wide(plan))
+		return wide(plan);
+	switch (plan->algorithm) {
+	case COLLECTIVE_ALGORITHM_AUTO:
+		if (row->tree && few)
+			return row->tree;
+		/* Both send the same number of bytes, but the direct schedule copies nothing. */
+		if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
+			return row->direct;
+		if (plan->collective == COLLECTIVE_ALLREDUCE && beyond_caches(plan))
+			return row->direct;
+		return row->ring ? row->ring : direct(plan, few);
+	case COLLECTIVE_ALGORITHM_RING:
+		return row->ring;
+	case COLLECTIVE_ALGORITHM_TREE:
+		return row->tree && row->tree->eager && !few ? NULL : row->tree;
+	case COLLECTIVE_ALGORITHM_DIRECT:
+		return direct(plan, few);
+	}
+	return NULL;
+}

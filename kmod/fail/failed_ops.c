@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Operations that have failed.
+ *
+ * An operation without a key is found by the low bits of its instance.  A message or an operation
+ * with a key that has failed is remembered for the lifetime of the group: its frames may arrive
+ * at any later time, and would be taken for those of another operation with the same key.  The
+ * memory is bounded because a rank refuses to submit more of them once COLL_FAILED_MAX have
+ * failed.
+ */
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+
+#include "core/engine/instance.h"
+#include "fail/failed_ops.h"
+#include "mem/account.h"
+
+/**
+ * struct coll_failed_op - a message or an operation with a key that has failed
+ * @node: in coll_failed_ops.failed
+ * @next: the one that failed after it [l]
+ * @instance: of the operation
+ * @failure: why it failed
+ */
+struct coll_failed_op {
+	struct rhash_head node;
+	struct coll_failed_op *next;
+	u64 instance;
+	struct coll_failure failure;
+};
+
+/* Charged for an entry and its share of the table. */
+#define FAILED_OP_BYTES	(sizeof(struct coll_failed_op) + 2 * sizeof(void *))
+
+static const struct rhashtable_params failed_params = {
+	.head_offset = offsetof(struct coll_failed_op, node),
+	.key_offset = offsetof(struct coll_failed_op, instance),
+	.key_len = sizeof_field(struct coll_failed_op, instance),
+	.automatic_shrinking = false,
+};
+
+/* Besides the operations of this rank, those that the others have in flight. */
+static u32 failed_max(const struct coll_failed_ops *ops)
+{
+	return COLL_FAILED_MAX + COLL_INFLIGHT * ops->fail->id->nranks;
+}
+
+/**
+ * coll_failed_ops_new() - nothing has failed yet
+ * @fail: of the member
+ * @charges: the entries are charged to
+ *
+ * Context: may sleep.
+ * Return: for coll_failed_ops_free(); or NULL without memory.
+ */
+struct coll_failed_ops *coll_failed_ops_new(struct coll_fail *fail, struct coll_charges *charges)
+{
+	struct coll_failed_ops *ops = kvzalloc(sizeof(*ops), GFP_KERNEL_ACCOUNT);
+
+	if (!ops)
+		return NULL;
+	ops->fail = fail;
+	ops->charges = charges;
+	if (rhashtable_init(&ops->failed, &failed_params)) {
+		kvfree(ops);
+		return NULL;
+	}
+	return ops;
+}
+
+static void failed_op_free(void *op, void *charges)
+{
+	coll_uncharge(charges, FAILED_OP_BYTES);
+	kfree(op);
+}
+
+/**
+ * coll_failed_ops_free() - undo coll_failed_ops_new()
+ * @ops: or NULL; no lane runs any more
+ */
+void coll_failed_ops_free(struct coll_failed_ops *ops)
+{
+	if (!ops)
+		return;
+	rhashtable_free_and_destroy(&ops->failed, failed_op_free, ops->charges);
+	kvfree(ops);
+}
+
+static const struct coll_failed_op *failed_op_find(struct coll_failed_ops *ops, u64 instance)
+{
+	return rhashtable_lookup_fast(&ops->failed, &instance, failed_params);
+}
+
+/**
+ * coll_failed_ops_has() - has an operation failed?
+ * @ops: of the member
+ * @instance: of the operation; without a key, one that is not complete here
+ *
+ * Context: any but interrupts; lanes call it without a lock.
+ */
+bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance)
+{
+	if (coll_instance_is_counted(instance))
+		return READ_ONCE(ops->counted[instance & (COLL_AHEAD_MAX - 1)]) == instance + 1;
+	return failed_op_find(ops, instance);
+}
+
+/**
+ * coll_failed_ops_find() - why an operation has failed
+ * @ops: of the member, which is locked
+ * @instance: of the operation
+ *
+ * Return: the failure; NULL if none is known.
+ */
+const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64 instance)
+{
+	const struct coll_failed_op *op;
+
+	lockdep_assert_held(&ops->fail->lock);
+	if (!coll_failed_ops_has(ops, instance))
+		return NULL;
+	if (coll_instance_is_counted(instance))
+		return &ops->failure[instance & (COLL_AHEAD_MAX - 1)];
+	op = failed_op_find(ops, instance);
+	return op ? &op->failure : NULL;
+}
+
+/* The failure of an instance that is not submitted yet is kept until it is submitted. */
+static void add_counted(struct coll_failed_ops *ops, u64 instance,
+			const struct coll_failure *failure, u64 next_instance)
+{
+	u64 *latest = &ops->counted[instance & (COLL_AHEAD_MAX - 1)];
+	struct coll_failure *kept = &ops->failure[instance & (COLL_AHEAD_MAX - 1)];
+
+	if (*latest > instance)
+		return;
+	*kept = *failure;
+	/* This rank is one of those that were absent, so it need not ask which ones were. */
+	if (instance >= next_instance && failure->cause.kind == COLLECTIVE_REASON_DEADLINE &&
+	    failure->cause.rank_b == COLLECTIVE_RANK_NONE)
+		kept->cause.rank_b = ops->fail->id->rank;
+	WRITE_ONCE(*latest, instance + 1);
+	if (instance >= next_instance)
+		ops->ahead[ops->nahead++ & (ARRAY_SIZE(ops->ahead) - 1)] = instance;
+}
+
+static int add_keyed(struct coll_failed_ops *ops, u64 instance,
+		     const struct coll_failure *failure)
+{
+	struct coll_failed_op *op;
+	int err;
+
+	if (ops->nfailed >= failed_max(ops))
+		return -EPROTO;
+	err = coll_charge(ops->charges, FAILED_OP_BYTES);
+	if (err)
+		return err;
+	op = kmalloc(sizeof(*op), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!op)
+		goto uncharge;
+	op->next = NULL;
+	op->instance = instance;
+	op->failure = *failure;
+	err = rhashtable_insert_fast(&ops->failed, &op->node, failed_params);
+	if (err) {
+		kfree(op);
+		goto uncharge;
+	}
+	if (ops->last)
+		ops->last->next = op;
+	else
+		ops->first = op;
+	ops->last = op;
+	ops->nfailed++;
+	return 0;
+
+uncharge:
+	coll_uncharge(ops->charges, FAILED_OP_BYTES);
+	return -ENOMEM;
+}
+
+/**
+ * coll_failed_ops_add() - an operation has failed
+ * @ops: of the member, which is locked
+ * @instance: of the operation, which is in flight here or may still be submitted, and has not
+ *	failed before
+ * @failure: why
+ * @next_instance: instances from this one on have not been submitted here
+ *
+ * Return: 0, -EDQUOT, -ENOMEM, or -EPROTO when more have failed than ranks that obey the
+ * protocol can have in flight.
+ */
+int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
+			const struct coll_failure *failure, u64 next_instance)
+{
+	lockdep_assert_held(&ops->fail->lock);
+	if (!coll_instance_is_counted(instance))
+		return add_keyed(ops, instance, failure);
+	add_counted(ops, instance, failure, next_instance);
+	return 0;
+}
+
+/**
+ * coll_failed_ops_next() - the next operation that has failed
+ * @ops: of the member
+ * @cursor: of the caller; advanced
+ * @instance: out: of the operation
+ *
+ * Context: lane.
+ * Return: false when the caller has seen all of them.
+ */
+noinline bool coll_failed_ops_next(struct coll_failed_ops *ops,
+				   struct coll_failed_ops_cursor *cursor, u64 *instance)
+{
+	const struct coll_failed_op *next;
+	bool found = true;
+
+	spin_lock(&ops->fail->lock);
+	next = cursor->op ? cursor->op->next : ops->first;
+	if (cursor->ahead + ARRAY_SIZE(ops->ahead) < ops->nahead)
+		cursor->ahead = ops->nahead - ARRAY_SIZE(ops->ahead);
+	if (next) {
+		cursor->op = next;
+		*instance = next->instance;
+	} else if (cursor->ahead < ops->nahead) {
+		*instance = ops->ahead[cursor->ahead++ & (ARRAY_SIZE(ops->ahead) - 1)];
+	} else {
+		found = false;
+	}
+	spin_unlock(&ops->fail->lock);
+	return found;
+}

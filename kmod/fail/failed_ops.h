@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_FAILED_OPS_H
+#define COLL_FAILED_OPS_H
+
+#include <linux/rhashtable-types.h>
+
+#include "fail/failure.h"
+#include "limits.h"
+
+struct coll_charges;
+struct coll_failed_op;
+
+/**
+ * struct coll_failed_ops - operations of a member that have failed, here or elsewhere
+ * @fail: of the member; its lock is [l] [c]
+ * @charges: the memory of @failed is charged to [c]
+ * @counted: by the low bits of an instance without a key: one more than the latest such instance
+ *	that has failed; written under [l], read by lanes [a]
+ * @failure: why that instance failed [l]
+ * @failed: struct coll_failed_op by instance: messages and operations with a key.  Inserted
+ *	under [l], looked up by lanes under RCU, freed by the teardown only
+ * @nfailed: entries of @failed; at most COLL_FAILED_MAX and COLL_INFLIGHT for each rank [l]
+ * @first: the first of these; each refers to the next [l]
+ * @last: the last of these [l]
+ * @ahead: the latest instances without a key that failed before they were submitted here, a ring.
+ *	Those not yet submitted lie within COLL_AHEAD_MAX, so they are all in it [l]
+ * @nahead: such instances so far [l]
+ */
+struct coll_failed_ops {
+	struct coll_fail *fail;
+	struct coll_charges *charges;
+	u64 counted[COLL_AHEAD_MAX];
+	struct coll_failure failure[COLL_AHEAD_MAX];
+	struct rhashtable failed;
+	u32 nfailed;
+	struct coll_failed_op *first;
+	struct coll_failed_op *last;
+	u64 ahead[2 * COLL_AHEAD_MAX];
+	u64 nahead;
+};
+
+/**
+ * struct coll_failed_ops_cursor - position of a lane in the order in which operations failed
+ * @op: the latest message or operation with a key that was returned; NULL: none
+ * @ahead: entries of coll_failed_ops.ahead that were returned or skipped
+ */
+struct coll_failed_ops_cursor {
+	const struct coll_failed_op *op;
+	u64 ahead;
+};
+
+struct coll_failed_ops *coll_failed_ops_new(struct coll_fail *fail, struct coll_charges *charges);
+void coll_failed_ops_free(struct coll_failed_ops *ops);
+bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance);
+const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64 instance);
+int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
+			const struct coll_failure *failure, u64 next_instance);
+bool coll_failed_ops_next(struct coll_failed_ops *ops, struct coll_failed_ops_cursor *cursor,
+			  u64 *instance);
+
+#endif /* COLL_FAILED_OPS_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_IDENT_H
+#define COLL_IDENT_H
+
+#include <linux/types.h>
+
+#include <linux/collective.h>
+
+/* Bytes of a group name with its padding, as in a HELLO. */
+#define COLL_GROUP_NAME_SIZE	40
+
+/**
+ * struct coll_ident - what a rank is in its group; const after JOIN, unless marked
+ * @rank: of this member
+ * @nranks: ranks of the group
+ * @nlanes: lanes of each rank
+ * @incarnation: of the group, in every frame header
+ * @group_id: of this incarnation of the group, in every HELLO
+ * @group_name: likewise; for people, too
+ * @timeout: of an operation that gives none; jiffies, MAX_JIFFY_OFFSET: none
+ * @heartbeat_ms: heartbeat interval, ms
+ * @algorithm: by enum collective_opcode, what AUTO means
+ * @same_host: true if all ranks have the same address; written by CONNECT before the state
+ *	becomes CONNECTING
+ */
+struct coll_ident {
+	u32 rank;
+	u32 nranks;
+	u32 nlanes;
+	u32 incarnation;
+	u64 group_id;
+	char group_name[COLL_GROUP_NAME_SIZE];
+	unsigned long timeout;
+	u32 heartbeat_ms;
+	u8 algorithm[COLLECTIVE_OPCODES_MAX];
+	bool same_host;
+};
+
+#endif /* COLL_IDENT_H */

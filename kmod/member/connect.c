@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CONNECT: the addresses of all ranks, and links to the neighbours.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <net/ipv6.h>
+
+#include "exec/runner.h"
+#include "limits.h"
+#include "member/member.h"
+#include "net/conn.h"
+#include "net/link.h"
+
+/**
+ * coll_addr_len() - size of an address
+ * @addr: of a peer, or to listen on
+ *
+ * Return: bytes; 0: of a family that is not supported.
+ */
+u32 coll_addr_len(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	}
+	return 0;
+}
+
+static bool addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/* The result is the same on every rank, because all ranks have the same addresses. */
+static bool connect_same_host(const struct coll_member *member)
+{
+	u32 rank;
+
+	for (rank = 1; rank < member->id.nranks; rank++)
+		if (!addr_same_host(&member->net.peers[rank], &member->net.peers[0]))
+			return false;
+	return true;
+}
+
+/*
+ * Keeps the addresses.  This comes before the state is CONNECTING: from then on incoming links may
+ * bring the group up, and another thread may submit an operation that needs the addresses.
+ */
+static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
+{
+	member->net.peers = kvmemdup(peers, array_size(member->id.nranks, sizeof(*peers)),
+				     GFP_KERNEL_ACCOUNT);
+	if (!member->net.peers)
+		return -ENOMEM;
+	member->id.same_host = connect_same_host(member);
+	return 0;
+}
+
+/* Begins the connections to neighbours with a higher rank. */
+static int connect_links(struct coll_member *member)
+{
+	struct coll_link *link;
+	int err = 0;
+
+	coll_for_each_link(link, &member->net) {
+		if (link->required)
+			err = coll_link_connect(link);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Memory and ports may be available a moment later. */
+static bool connect_may_retry(int err)
+{
+	return err == -ENOMEM || err == -EDQUOT || err == -ENOBUFS || err == -ENFILE ||
+	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+}
+
+/* A neighbour with a link that is not complete. */
+static u32 connect_missing(struct coll_member *member)
+{
+	struct coll_link *link;
+
+	coll_for_each_link(link, &member->net)
+		if (link->required && READ_ONCE(link->nr_open) < 1 + member->id.nlanes)
+			return link->peer;
+	return COLLECTIVE_RANK_NONE;
+}
+
+static bool connect_done(const struct coll_member *member)
+{
+	return READ_ONCE(member->fail.state) != COLLECTIVE_STATE_CONNECTING;
+}
+
+static unsigned long connect_deadline(u32 timeout_ms)
+{
+	u32 ms = timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS;
+
+	return (jiffies + msecs_to_jiffies(ms)) | 1;
+}
+
+static void connect_fail(struct coll_member *member)
+{
+	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEADLINE, member->id.rank,
+			      connect_missing(member));
+}
+
+/**
+ * coll_connect_expire() - fail a CONNECT that is late, if no thread waits for it
+ * @member: CONNECT may have been called without waiting
+ *
+ * Context: control runner.
+ */
+void coll_connect_expire(struct coll_member *member)
+{
+	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	    member->connect_deadline && time_after(jiffies, member->connect_deadline + HZ / 10))
+		connect_fail(member);
+}
+
+static int connect_wait(struct coll_member *member)
+{
+	long left = MAX_SCHEDULE_TIMEOUT;
+	int err;
+
+	if (member->connect_deadline)
+		left = max_t(long, member->connect_deadline - jiffies, 0);
+	left = wait_event_interruptible_timeout(member->fail.state_wait, connect_done(member),
+						left);
+	if (left < 0)
+		return left;
+	if (!left)
+		connect_fail(member);
+	/* The state may be ABORTED while reason_record() still holds the lock. */
+	spin_lock(&member->fail.lock);
+	err = member->fail.aborted;
+	spin_unlock(&member->fail.lock);
+	member->connect_done = !err;
+	return err;
+}
+
+/**
+ * coll_member_connect() - connect to the other ranks
+ * @member: one that has joined; or that connects already, to wait for it
+ * @peers: listening addresses by rank
+ * @timeout_ms: as in struct collective_connect
+ * @wait: true to wait until the group is up
+ *
+ * Context: the process that joined; the member's mutex is held; may sleep.
+ * Return: 0, -EINPROGRESS, or another negative errno.  After an error for lack of memory or ports
+ * the member still connects, and the same call continues with the links that were not begun.
+ */
+int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
+			u32 timeout_ms, bool wait)
+{
+	u32 rank;
+	int err;
+
+	if (member->connect_done)
+		return -EISCONN;
+	for (rank = 0; rank < member->id.nranks; rank++)
+		if (!coll_addr_len(&peers[rank]))
+			return -EINVAL;
+	if (member->fail.state == COLLECTIVE_STATE_JOINED) {
+		err = connect_learn(member, peers);
+		if (err)
+			return err;
+		if (timeout_ms != U32_MAX)
+			member->connect_deadline = connect_deadline(timeout_ms);
+		spin_lock(&member->fail.lock);
+		if (member->fail.state == COLLECTIVE_STATE_JOINED)
+			coll_fail_set_state(&member->fail, COLLECTIVE_STATE_CONNECTING);
+		spin_unlock(&member->fail.lock);
+		queue_delayed_work(coll_wq, &member->control.tick,
+				   msecs_to_jiffies(member->id.heartbeat_ms));
+	}
+	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING) {
+		err = connect_links(member);
+		if (err) {
+			if (!connect_may_retry(err))
+				coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_RESET,
+						      member->id.rank,
+						      connect_missing(member));
+			return err;
+		}
+		coll_net_try_up(&member->net);
+	}
+	if (!wait && READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING)
+		return -EINPROGRESS;
+	return connect_wait(member);
+}

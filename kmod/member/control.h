@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_CONTROL_H
+#define COLL_CONTROL_H
+
+#include <linux/workqueue.h>
+
+#include "exec/runner.h"
+
+struct coll_fail;
+struct coll_net_ops;
+
+/* What the control runner has to do besides its connections. */
+enum coll_member_event {
+	COLL_MEMBER_HEARTBEAT,		/* a heartbeat interval has passed */
+	COLL_MEMBER_SEND_ABORT,	/* tell the neighbours the reason of the failure */
+	COLL_MEMBER_SEND_LEAVE,	/* tell the neighbours that this rank leaves */
+};
+
+/**
+ * struct coll_member_control - the control runner of a member
+ * @runner: manages all connections of the member, one thing at a time
+ * @events: bit (1 << enum coll_member_event) [a]
+ * @tick: work item that sets COLL_MEMBER_HEARTBEAT
+ */
+struct coll_member_control {
+	struct coll_runner runner;
+	unsigned long events;
+	struct delayed_work tick;
+};
+
+extern const struct coll_net_ops coll_control_net_ops;
+
+void coll_control_init(struct coll_member_control *control);
+void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
+void coll_control_stop(struct coll_member_control *control);
+void coll_control_notify(struct coll_fail *fail, unsigned long settle);
+
+#endif /* COLL_CONTROL_H */

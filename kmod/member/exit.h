@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_EXIT_H
+#define COLL_EXIT_H
+
+#include <linux/list.h>
+#include <linux/mmu_notifier.h>
+#include <linux/types.h>
+
+struct coll_exit_watch;
+struct coll_member;
+struct cred;
+struct mem_cgroup;
+
+/**
+ * struct coll_owner - the process that joined
+ * @mm: its memory; only compared after JOIN [c]
+ * @cred: its credentials; connections are made with them [c]
+ * @memcg: its memory cgroup; kernel memory is charged to it [c]
+ * @pid: its id, for people [c]
+ * @notifier: tells the end of @mm
+ * @exit_watch: of the process; NULL: the end of @mm is not reported [a]
+ * @exit_node: in @exit_watch, with the other members of the process
+ * @mm_released: true if @mm has ended [a]
+ */
+struct coll_owner {
+	struct mm_struct *mm;
+	const struct cred *cred;
+	struct mem_cgroup *memcg;
+	pid_t pid;
+	struct mmu_notifier notifier;
+	struct coll_exit_watch *exit_watch;
+	struct list_head exit_node;
+	bool mm_released;
+};
+
+int coll_exit_watch_begin(struct coll_member *member);
+void coll_exit_trace(struct coll_member *member);
+void coll_exit_watch_end(struct coll_member *member);
+void coll_exit_report(struct coll_member *member);
+bool coll_exit_of(const struct coll_member *member);
+void coll_exit_setup(void);
+void coll_exit_cleanup(void);
+
+#endif /* COLL_EXIT_H */

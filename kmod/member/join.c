@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * JOIN: what a member allocates and registers, and how the teardown undoes it.
+ */
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "core/wire/wire.h"
+#include "lane/copy_helper.h"
+#include "lane/lane.h"
+#include "limits.h"
+#include "member/group.h"
+#include "member/member.h"
+#include "net/link.h"
+#include "op/match.h"
+
+/* Tables by rank and by request, lanes, and what is known of the calls of other ranks. */
+static int join_charge(struct coll_member *member)
+{
+	u64 lane = sizeof(*member->lanes) + sizeof(struct coll_copy_helper) +
+		   COLL_INFLIGHT * sizeof(struct coll_task *);
+	u64 rank = sizeof(*member->net.links) + sizeof(*member->net.peers);
+	u64 bytes = COLL_CHARGE_SYSFS + sizeof(struct coll_failed_ops) + COLL_REQUESTS_BYTES +
+		    member->id.nlanes * lane + member->id.nranks * rank;
+	int err = coll_charges_begin(&member->charges);
+
+	if (err)
+		return err;
+	err = coll_charge(&member->charges, bytes);
+	if (err) {
+		coll_charges_end(&member->charges);
+		return err;
+	}
+	member->charged = bytes;
+	return 0;
+}
+
+/**
+ * coll_member_uncharge() - return what JOIN and CONNECT were charged
+ * @member: whose tables and lanes are freed
+ */
+void coll_member_uncharge(struct coll_member *member)
+{
+	coll_uncharge(&member->charges, member->charged);
+	member->charged = 0;
+}
+
+static int join_check(const struct collective_join *join)
+{
+	const u8 *c = join->name;
+	size_t len = strnlen(join->name, sizeof(join->name));
+	u32 i;
+
+	if (!len || len > COLLECTIVE_NAME_MAX || !strcmp(join->name, ".") ||
+	    !strcmp(join->name, ".."))
+		return -EINVAL;
+	for (; *c; c++)
+		if (!isalnum(*c) && !strchr("._-", *c))
+			return -EINVAL;
+	if (memchr_inv(join->name + len, 0, sizeof(join->name) - len) ||
+	    join->flags || join->reserved)
+		return -EINVAL;
+	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
+	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
+	    join->transport >= COLLECTIVE_TRANSPORT_COUNT ||
+	    join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
+		return -EINVAL;
+	for (i = 0; i < COLLECTIVE_OPCODES_MAX; i++)
+		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||
+		    (i >= COLLECTIVE_OPCODE_COUNT && join->algorithm[i]))
+			return -EINVAL;
+	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
+}
+
+static int join_lane(struct coll_member *member, u32 index)
+{
+	struct coll_lane *lane = &member->lanes[index];
+
+	lane->id = &member->id;
+	lane->fail = &member->fail;
+	lane->net = &member->net;
+	lane->owner = member->owner.mm;
+	lane->memcg = member->owner.memcg;
+	lane->ops = &coll_request_lane_ops;
+	return coll_lane_setup(lane, index);
+}
+
+static int join_lanes(struct coll_member *member)
+{
+	u32 i;
+	int err;
+
+	member->lanes = kvcalloc(member->id.nlanes, sizeof(*member->lanes), GFP_KERNEL_ACCOUNT);
+	if (!member->lanes)
+		return -ENOMEM;
+	for (i = 0; i < member->id.nlanes; i++) {
+		err = join_lane(member, i);
+		if (err)
+			goto cleanup;
+	}
+	member->control.runner.cpu = member->lanes[0].runner.cpu;
+	member->requests.lanes = member->lanes;
+	return 0;
+
+cleanup:
+	while (i--)
+		coll_lane_cleanup(&member->lanes[i], true);
+	kvfree(member->lanes);
+	member->lanes = NULL;
+	return err;
+}
+
+/**
+ * coll_member_free_lanes() - free the lanes and their connections
+ * @member: whose runners are stopped
+ * @reset: drop what is queued
+ *
+ * Context: may sleep.
+ */
+void coll_member_free_lanes(struct coll_member *member, bool reset)
+{
+	u32 i;
+
+	for (i = 0; i < member->id.nlanes; i++)
+		coll_lane_cleanup(&member->lanes[i], reset);
+	kvfree(member->lanes);
+	member->lanes = NULL;
+	member->requests.lanes = NULL;
+	member->id.nlanes = 0;
+}
+
+/**
+ * coll_member_free_links() - free the links, and the tables by rank and by request
+ * @member: whose lanes are freed
+ * @reset: drop what is queued
+ *
+ * Context: may sleep.
+ */
+void coll_member_free_links(struct coll_member *member, bool reset)
+{
+	coll_net_free_links(&member->net, reset);
+	member->id.same_host = false;
+	coll_requests_cleanup(&member->requests);
+	coll_failed_ops_free(member->fail.failed_ops);
+	member->fail.failed_ops = NULL;
+}
+
+/* Links to the neighbours on the ring, and to the peers of each round of matching. */
+static int join_links(struct coll_member *member)
+{
+	struct coll_requests *reqs = &member->requests;
+	u32 rounds = coll_match_rounds(member->id.nranks);
+	struct coll_net *net = &member->net;
+	int err = coll_requests_setup(reqs);
+	u32 i;
+
+	member->fail.failed_ops = coll_failed_ops_new(&member->fail, &member->charges);
+	net->links = kvcalloc(member->id.nranks, sizeof(*net->links), GFP_KERNEL_ACCOUNT);
+	if (!member->fail.failed_ops || !net->links)
+		err = -ENOMEM;
+	for (i = 0; !err && i < rounds; i++) {
+		err = coll_link_new(net, coll_match_next_peer(reqs, i), true);
+		if (!err)
+			err = coll_link_new(net, coll_match_prev_peer(reqs, i), true);
+	}
+	if (err)
+		coll_member_free_links(member, true);
+	return err;
+}
+
+static void join_identity(struct coll_ident *id, const struct collective_join *join)
+{
+	id->rank = join->rank;
+	id->nranks = join->nranks;
+	id->nlanes = join->lanes ? join->lanes : COLL_DEFAULT_LANES;
+	id->incarnation = coll_wire_incarnation(join->id);
+	id->group_id = join->id;
+	memcpy(id->group_name, join->name, sizeof(id->group_name));
+	id->timeout = msecs_to_jiffies(join->timeout_ms ? join->timeout_ms :
+							  COLL_DEFAULT_TIMEOUT_MS);
+	id->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms : COLL_DEFAULT_HEARTBEAT_MS;
+	memcpy(id->algorithm, join->algorithm, sizeof(id->algorithm));
+}
+
+static void join_owner(struct coll_member *member, const struct collective_join *join)
+{
+	struct coll_owner *owner = &member->owner;
+	struct coll_net *net = &member->net;
+
+	owner->mm = current->mm;
+	owner->cred = get_current_cred();
+	owner->memcg = get_mem_cgroup_from_mm(current->mm);
+	owner->pid = task_tgid_nr(current);
+	memcpy(net->secret, join->secret, sizeof(net->secret));
+	net->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
+	net->transport = &coll_tcp;
+	net->cred = owner->cred;
+}
+
+/**
+ * coll_member_forget_owner() - wipe the secret, and drop the references to the process
+ * @member: whose connections are closed
+ */
+void coll_member_forget_owner(struct coll_member *member)
+{
+	struct coll_owner *owner = &member->owner;
+
+	memzero_explicit(member->net.secret, sizeof(member->net.secret));
+	put_cred(owner->cred);
+	mem_cgroup_put(owner->memcg);
+	owner->cred = NULL;
+	owner->memcg = NULL;
+	member->net.cred = NULL;
+}
+
+/* JOIN has failed, so the file is again as it was when it was opened. */
+static void join_forget(struct coll_member *member)
+{
+	coll_member_forget_owner(member);
+	memset(&member->id, 0, sizeof(member->id));
+	member->net.nr_required = 0;
+	memset(&member->net.addr, 0, sizeof(member->net.addr));
+	member->net.secured = false;
+	member->net.transport = NULL;
+	member->owner.mm = NULL;
+	member->owner.pid = 0;
+}
+
+/* Threads of the group's members help each other to copy. */
+static void join_helpers(struct coll_member *member)
+{
+	u32 i;
+
+	member->requests.helpers = &member->group->helpers;
+	for (i = 0; i < member->id.nlanes; i++)
+		member->lanes[i].helpers = &member->group->helpers;
+}
+
+/**
+ * coll_member_join() - become a rank of a group
+ * @member: a new one
+ * @join: checked by the caller for size only; the bound address is put in
+ *
+ * Context: the process that joins; the member's mutex is held.
+ * Return: 0 or a negative errno; nothing has changed then.
+ */
+int coll_member_join(struct coll_member *member, struct collective_join *join)
+{
+	struct sockaddr_storage *addr = &member->net.addr;
+	int err;
+
+	if (member->fail.state != COLLECTIVE_STATE_NEW)
+		return -EISCONN;
+	err = join_check(join);
+	if (err)
+		return err;
+	if (join->addr_len < sizeof(addr->ss_family) || join->addr_len > sizeof(*addr))
+		return -EINVAL;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, join->addr, join->addr_len);
+	if (join->addr_len < coll_addr_len(addr))
+		return -EINVAL;
+
+	join_identity(&member->id, join);
+	join_owner(member, join);
+	err = join_charge(member);
+	if (err)
+		goto identity;
+	err = join_links(member);
+	if (err)
+		goto charge;
+	err = join_lanes(member);
+	if (err)
+		goto links;
+	err = coll_group_join(member, join);
+	if (err)
+		goto lanes;
+	join_helpers(member);
+	err = coll_exit_watch_begin(member);
+	if (err)
+		goto group;
+	err = coll_net_listen(&member->net, addr);
+	if (err)
+		goto watch;
+
+	memcpy(join->addr, addr, sizeof(*addr));
+	join->addr_len = coll_addr_len(addr);
+	join->lanes = member->id.nlanes;
+	spin_lock(&member->fail.lock);
+	member->requests.last_submit_ns = ktime_get_ns();
+	coll_fail_set_state(&member->fail, COLLECTIVE_STATE_JOINED);
+	spin_unlock(&member->fail.lock);
+	/* Last: a signal fails the member, and a JOIN that fails could not take that back. */
+	coll_exit_trace(member);
+	return 0;
+
+watch:
+	coll_exit_watch_end(member);
+group:
+	coll_group_leave(member);
+lanes:
+	coll_member_free_lanes(member, true);
+links:
+	coll_member_free_links(member, true);
+charge:
+	coll_member_uncharge(member);
+	coll_charges_end(&member->charges);
+identity:
+	join_forget(member);
+	return err;
+}

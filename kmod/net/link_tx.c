@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sending on a link: any context queues control frames in a ring, the control runner sends them.
+ */
+#include "core/engine/instance.h"
+#include "fail/failure.h"
+#include "limits.h"
+#include "net/conn.h"
+#include "net/link.h"
+#include "net/net.h"
+#include "trace/recorder.h"
+
+/**
+ * coll_link_queue_frame() - queue a control frame
+ * @link: of the peer
+ * @control: the frame
+ *
+ * The caller ensures that the control runner runs afterwards.
+ *
+ * Context: any but interrupts.
+ */
+void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control)
+{
+	struct coll_net *net = link->net;
+
+	spin_lock(&link->out_lock);
+	if (link->tx_head - link->tx_tail <= link->tx_size - COLL_CONTROL_SIZE) {
+		u8 frame[COLL_CONTROL_SIZE];
+		u32 at = link->tx_head & (link->tx_size - 1);
+		u32 n = min_t(u32, COLL_CONTROL_SIZE, link->tx_size - at);
+
+		coll_wire_put_control(frame, control, net->id->incarnation);
+		memcpy(link->tx_ring + at, frame, n);
+		memcpy(link->tx_ring, frame + n, COLL_CONTROL_SIZE - n);
+		link->tx_head += COLL_CONTROL_SIZE;
+	} else {
+		WRITE_ONCE(link->tx_overflow, true);
+	}
+	spin_unlock(&link->out_lock);
+	WRITE_ONCE(net->tx_pending, true);
+}
+
+/**
+ * coll_link_has_space() - may frames be queued that the protocol does not need?
+ * @link: of the peer
+ *
+ * Return: true if half of the ring is free.
+ */
+bool coll_link_has_space(struct coll_link *link)
+{
+	bool space;
+
+	spin_lock(&link->out_lock);
+	space = link->tx_head - link->tx_tail <= link->tx_size / 2;
+	spin_unlock(&link->out_lock);
+	return space;
+}
+
+/**
+ * coll_link_queue_calls() - queue the calls of two ranks
+ * @link: of the peer; the caller queues the ABORT of the mismatch afterwards
+ * @instance: of the operation
+ * @calls: of the two ranks; a call that is not known is left out
+ *
+ * Context: any but interrupts.
+ */
+void coll_link_queue_calls(struct coll_link *link, u64 instance,
+			   const struct coll_rank_call *calls)
+{
+	u8 i;
+
+	for (i = 0; i < 2; i++)
+		if (calls[i].rank != COLLECTIVE_RANK_NONE)
+			coll_link_queue_frame(link, &(struct coll_control) {
+				.kind = COLL_CONTROL_EVIDENCE,
+				.lane = i,
+				.instance = instance,
+				.position = calls[i].rank,
+				.signature = calls[i].signature,
+			});
+}
+
+/**
+ * coll_link_send() - send queued control frames
+ * @link: its control connection is open
+ *
+ * Context: control runner.
+ */
+void coll_link_send(struct coll_link *link)
+{
+	struct coll_conn *conn = link->control;
+	u32 done = 0;
+
+	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
+		conn->tx_blocked = false;
+	/* Frames that are queued meanwhile may wait for another run. */
+	while (!conn->tx_blocked && done < link->tx_size) {
+		u32 at = link->tx_tail & (link->tx_size - 1);
+		u32 left, n;
+		int ret;
+
+		spin_lock(&link->out_lock);
+		left = link->tx_head - link->tx_tail;
+		spin_unlock(&link->out_lock);
+		if (!left)
+			return;
+		n = min(left, link->tx_size - at);
+		ret = conn->ep.transport->send(&conn->ep, link->tx_ring + at, n);
+		if (ret == -EAGAIN)
+			conn->tx_blocked = true;
+		if (ret <= 0)
+			return;
+		spin_lock(&link->out_lock);
+		link->tx_tail += ret;
+		spin_unlock(&link->out_lock);
+		done += ret;
+	}
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What concerns all connections of a member: its listener, the handshakes in progress, and the
+ * links in their order.
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "net/conn.h"
+#include "net/link.h"
+#include "net/net.h"
+
+/* Rounds over the links in one run, before other work on this CPU. */
+#define NET_ROUNDS	4
+
+/**
+ * coll_net_init() - no listener and no link yet
+ * @net: zeroed
+ * @id: of the member
+ * @fail: of the member
+ * @charges: connections and links are charged to
+ * @control: the control runner
+ * @ops: of the rooms above
+ */
+void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
+		   struct coll_charges *charges, struct coll_runner *control,
+		   const struct coll_net_ops *ops)
+{
+	net->id = id;
+	net->fail = fail;
+	net->charges = charges;
+	net->control = control;
+	net->ops = ops;
+	mutex_init(&net->link_mutex);
+	INIT_LIST_HEAD(&net->handshakes);
+	INIT_LIST_HEAD(&net->new_conns);
+	INIT_LIST_HEAD(&net->link_list);
+}
+
+static void listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_net *net = container_of(ep, struct coll_net, listener);
+
+	set_bit(event, &net->listener_events);
+	coll_runner_kick(net->control);
+}
+
+static const struct coll_endpoint_ops listener_ops = {
+	.event	= listener_event,
+};
+
+/**
+ * coll_net_listen() - begin to accept connections
+ * @net: of the member
+ * @addr: in: where to listen; out: the bound address
+ *
+ * Context: the process that joins; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	net->listener.ops = &listener_ops;
+	net->listener.charges = net->charges;
+	return net->transport->listen(&net->listener, addr);
+}
+
+/**
+ * coll_net_try_up() - the group is up if every required link is complete
+ * @net: of a member whose CONNECT was called, or one of whose links is complete now
+ */
+void coll_net_try_up(struct coll_net *net)
+{
+	struct coll_fail *fail = net->fail;
+
+	spin_lock(&fail->lock);
+	if (fail->state == COLLECTIVE_STATE_CONNECTING &&
+	    net->nr_required_open == net->nr_required)
+		coll_fail_set_state(fail, COLLECTIVE_STATE_UP);
+	spin_unlock(&fail->lock);
+}
+
+static void take_new_conns(struct coll_net *net)
+{
+	struct coll_conn *conn;
+
+	spin_lock(&net->fail->lock);
+	list_for_each_entry(conn, &net->new_conns, node)
+		net->nr_handshakes++;
+	list_splice_tail_init(&net->new_conns, &net->handshakes);
+	spin_unlock(&net->fail->lock);
+}
+
+/**
+ * coll_net_run_handshakes() - accept connections, and advance those that are not open
+ * @net: of the member
+ * @heartbeat: true to look at the listener without an event, too
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
+{
+	struct coll_conn *conn, *next;
+
+	if ((test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat) &&
+	    net->listener.transport)
+		coll_conn_accept(net);
+	take_new_conns(net);
+	/* At most COLL_HALF_OPEN_MAX and those that this rank has made; HELLOs are short. */
+	list_for_each_entry_safe(conn, next, &net->handshakes, node)
+		coll_conn_handshake(conn, now);
+}
+
+/**
+ * coll_net_run_links() - send and receive control frames
+ * @net: of the member
+ *
+ * A frame received on one link may have to be passed on by another, so the links are run again
+ * while frames are queued, a bounded number of times.
+ *
+ * Context: control runner.
+ * Return: true if frames are still queued.
+ */
+bool coll_net_run_links(struct coll_net *net)
+{
+	struct coll_link *link;
+	int round = 0;
+
+	do {
+		WRITE_ONCE(net->tx_pending, false);
+		coll_for_each_link(link, net) {
+			coll_link_run(link);
+			cond_resched();
+		}
+	} while (READ_ONCE(net->tx_pending) && ++round < NET_ROUNDS);
+	return READ_ONCE(net->tx_pending);
+}
+
+/**
+ * coll_net_heartbeat() - one heartbeat interval has passed
+ * @net: of the member
+ * @now: ns
+ *
+ * Context: control runner.
+ */
+void coll_net_heartbeat(struct coll_net *net, u64 now)
+{
+	struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		coll_link_heartbeat(link, now);
+}
+
+/**
+ * coll_net_send_abort() - tell every neighbour the reason of the failure
+ * @net: of a member whose group has failed
+ *
+ * Each link is told each kind of reason once.
+ *
+ * Context: control runner.
+ */
+void coll_net_send_abort(struct coll_net *net)
+{
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = COLL_INSTANCE_GROUP,
+	};
+	struct coll_link *link;
+
+	spin_lock(&net->fail->lock);
+	control.cause = net->fail->reason;
+	spin_unlock(&net->fail->lock);
+
+	coll_for_each_link(link, net) {
+		if (link->abort_sent_kind == control.cause.kind)
+			continue;
+		link->abort_sent_kind = control.cause.kind;
+		coll_link_queue_frame(link, &control);
+	}
+}
+
+/**
+ * coll_net_send_leave() - tell every neighbour that this rank leaves
+ * @net: of the member
+ *
+ * Context: control runner.
+ */
+void coll_net_send_leave(struct coll_net *net)
+{
+	struct coll_control control = { .kind = COLL_CONTROL_LEAVE };
+	struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		coll_link_queue_frame(link, &control);
+}
+
+/**
+ * coll_net_close() - end the listener and the connections that are not open
+ * @net: of a member whose runners are stopped
+ *
+ * Context: may sleep.
+ */
+void coll_net_close(struct coll_net *net)
+{
+	struct coll_conn *conn, *next;
+
+	if (net->listener.transport)
+		net->transport->close(&net->listener, false);
+	list_splice_init(&net->new_conns, &net->handshakes);
+	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
+		list_del(&conn->node);
+		coll_conn_free(conn, true);
+	}
+}
+
+/**
+ * coll_net_flush_until() - let what was sent last arrive at the peers
+ * @net: of a member whose runners are stopped
+ * @until: connections are given up then; jiffies
+ *
+ * Context: may sleep.
+ */
+void coll_net_flush_until(struct coll_net *net, unsigned long until)
+{
+	struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		coll_link_flush_until(link, until);
+}
+
+/**
+ * coll_net_free_links() - free the links, the table of links and the addresses
+ * @net: of a member whose runners are stopped and whose lanes are gone
+ * @reset: drop what is queued
+ *
+ * Context: may sleep.
+ */
+void coll_net_free_links(struct coll_net *net, bool reset)
+{
+	struct coll_link *link, *next;
+
+	list_for_each_entry_safe(link, next, &net->link_list, node)
+		coll_link_free(link, reset);
+	kvfree(net->links);
+	net->links = NULL;
+	kvfree(net->peers);
+	net->peers = NULL;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Connections of a member: listener, handshakes, and a link to each peer that it needs.
+ *
+ * The member's control runner owns what is marked [C].  Links are published by their pointer and
+ * are freed by the teardown only, so lanes and operations read them without a lock.
+ */
+#ifndef COLL_NET_H
+#define COLL_NET_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/socket.h>
+
+#include <linux/collective.h>
+
+#include "exec/runner.h"
+#include "fail/failure.h"
+#include "ident.h"
+#include "transport/transport.h"
+
+struct coll_charges;
+struct coll_conn;
+struct coll_control;
+struct coll_link;
+struct coll_net;
+struct cred;
+
+/**
+ * struct coll_net_ops - what the rooms above do with connections and control frames
+ * @data_open: take over a data connection that is open.  Return: 0, -EDQUOT or -ENOMEM
+ * @announce: an ANNOUNCE has come.  Return: 0 or -EPROTO
+ * @abort: an ABORT of one operation has come, after the calls of a mismatch if it is one
+ * @peer_left: a LEAVE has come
+ * @submitted: a PING or PONG has come from a peer, with the number of collectives without a key
+ * @to_submit: that number for a PING or PONG to a peer
+ * @kick_lane: something was put into a mailbox of a lane
+ * @kick_lanes: a link cannot be used any more: have each lane look
+ *
+ * All are called by the control runner and may sleep.
+ */
+struct coll_net_ops {
+	int (*data_open)(struct coll_conn *conn);
+	int (*announce)(struct coll_net *net, u32 peer, const struct coll_control *control);
+	void (*abort)(struct coll_net *net, const struct coll_control *control,
+		      const struct coll_failure *failure);
+	void (*peer_left)(struct coll_net *net);
+	void (*submitted)(struct coll_net *net, u32 peer, u64 count);
+	u64 (*to_submit)(struct coll_net *net, u32 peer);
+	void (*kick_lane)(struct coll_net *net, u32 lane);
+	void (*kick_lanes)(struct coll_net *net);
+};
+
+/**
+ * struct coll_net - connections of a member
+ * @id: of the member [c]
+ * @fail: of the member [c]
+ * @charges: connections and links are charged to [c]
+ * @control: the control runner [c]
+ * @ops: of the rooms above [c]
+ * @cred: credentials of the process that joined; connections are made with them [c]
+ * @transport: of all links [c]
+ * @addr: bound address of @listener [c]
+ * @listener: accepts connections of lower ranks [C]
+ * @listener_events: bit (1 << enum coll_event) [a]
+ * @handshakes: connections that are not open yet [C]
+ * @nr_handshakes: entries of it [C]
+ * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
+ * @link_mutex: one thread makes links at a time; taken after the member's mutex
+ * @links: by rank; NULL: none.  Set once [a]; JOIN makes those to the neighbours
+ * @link_list: the same as a list; links are added at its end, and removed by the teardown only
+ * @nr_required: links that CONNECT waits for [c]
+ * @nr_required_open: of these, complete ones [l]
+ * @peers: listening address by rank; set once, by CONNECT [a]
+ * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
+ * @tx_pending: true if control frames are queued that the control runner has not seen [a]
+ * @rejected: incoming connections that did not identify themselves as a rank of the group [a]
+ * @secured: true if the group has a secret [c]
+ * @secret: the secret; wiped by the teardown [c]
+ */
+struct coll_net {
+	const struct coll_ident *id;
+	struct coll_fail *fail;
+	struct coll_charges *charges;
+	struct coll_runner *control;
+	const struct coll_net_ops *ops;
+	const struct cred *cred;
+	const struct coll_transport *transport;
+	struct sockaddr_storage addr;
+	struct coll_endpoint listener;
+	unsigned long listener_events;
+	struct list_head handshakes;
+	u32 nr_handshakes;
+	struct list_head new_conns;
+	struct mutex link_mutex;
+	struct coll_link **links;
+	struct list_head link_list;
+	u32 nr_required;
+	u32 nr_required_open;
+	struct sockaddr_storage *peers;
+	bool any_refused;
+	bool tx_pending;
+	atomic64_t rejected;
+	bool secured;
+	u8 secret[COLLECTIVE_SECRET_SIZE];
+};
+
+/* net.c */
+void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
+		   struct coll_charges *charges, struct coll_runner *control,
+		   const struct coll_net_ops *ops);
+int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
+void coll_net_try_up(struct coll_net *net);
+void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
+bool coll_net_run_links(struct coll_net *net);
+void coll_net_heartbeat(struct coll_net *net, u64 now);
+void coll_net_send_abort(struct coll_net *net);
+void coll_net_send_leave(struct coll_net *net);
+void coll_net_close(struct coll_net *net);
+void coll_net_flush_until(struct coll_net *net, unsigned long until);
+void coll_net_free_links(struct coll_net *net, bool reset);
+
+#endif /* COLL_NET_H */

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Busy polling: what a thread does before it sleeps, and how it runs lanes in place of their work
+ * items.
+ */
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
+
+#include "fail/failure.h"
+#include "lane/lane.h"
+#include "lane/progress.h"
+#include "limits.h"
+#include "net/net.h"
+#include "op/busy_poll.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "op/wait.h"
+
+/* Polled where nothing is said, by who has a CPU to himself. */
+#define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
+
+/* Looks for news between looks at the clock, and at who else wants the CPU. */
+#define COLL_POLL_LOOKS	4
+
+static int busy_poll_us = -1;
+module_param(busy_poll_us, int, 0644);
+MODULE_PARM_DESC(busy_poll_us,
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll, and do not help other ranks copy");
+
+/* Bits of what a thread has lent itself to: control first, which has news for lanes. */
+enum {
+	COLL_WAIT_CONTROL,
+	COLL_WAIT_LANES,
+};
+
+/*
+ * Is the lane's CPU the only one that this thread runs on, and nobody else's?  Then being
+ * woken to run it costs what waking a worker does, and who is done need not wake another.
+ * A thread that may move is drawn to the CPU of who wakes it, away from the one that its
+ * lane has been dealt; where ranks share a CPU its one worker runs all their lanes in
+ * turn; and with a thread that stands behind others (nice) its lane would stand there.
+ */
+static bool is_pinned(const struct coll_lane *lane)
+{
+	return current->nr_cpus_allowed == 1 && task_nice(current) <= 0 &&
+	       current->policy != SCHED_IDLE &&
+	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr) &&
+	       coll_cpu_exclusive(&lane->cpu_user);
+}
+
+static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
+{
+	return bit == COLL_WAIT_CONTROL ? reqs->net->control :
+					  &reqs->lanes[bit - COLL_WAIT_LANES].runner;
+}
+
+/* The runners that this thread had better run than their workers. */
+unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
+				       const struct coll_requests *reqs)
+{
+	unsigned long runners = 0;
+	u32 i;
+
+	for (i = 0; i < wait->nparts; i++)
+		if (is_pinned(&reqs->lanes[i]))
+			runners |= BIT(COLL_WAIT_LANES + i);
+	/* Control is where the first lane is. */
+	if (runners & BIT(COLL_WAIT_LANES))
+		runners |= BIT(COLL_WAIT_CONTROL);
+	return runners;
+}
+
+/* Run what they need, as far as nobody else does. */
+void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
+{
+	u32 i;
+
+	for (i = 0; i < wait->nparts; i++)
+		coll_runner_run_now(&reqs->lanes[i].runner);
+	if (READ_ONCE(reqs->net->tx_pending))
+		coll_runner_run_now(reqs->net->control);
+}
+
+/* Be told instead of the workers. */
+void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
+			unsigned long runners)
+{
+	u32 i;
+
+	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_redirect(wait_runner(reqs, i), &wait->event))
+			__set_bit(i, &wait->redirected);
+}
+
+/* Run those that have been handed to us. */
+void coll_poll_run_redirected(const struct coll_wait *wait, struct coll_requests *reqs)
+{
+	u32 i;
+
+	for_each_set_bit(i, &wait->redirected, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_run_redirected(wait_runner(reqs, i));
+	cond_resched();
+}
+
+/* The workers run them again. */
+void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
+{
+	u32 i;
+
+	for_each_set_bit(i, &wait->redirected, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_stop_redirect(wait_runner(reqs, i));
+}
+
+/* How long to poll, ns.  While much is moved there is little to poll for. */
+u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
+{
+	int us = READ_ONCE(busy_poll_us);
+
+	if (wait->bytes > COLL_POLL_MAX)
+		return 0;
+	if (us < 0)
+		return pinned ? COLL_POLL_NS : 0;
+	return us * (u64)NSEC_PER_USEC;
+}
+
+/* While much is moved who has a CPU to himself may help others. */
+bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned)
+{
+	return pinned && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
+}
+
+/* Nobody else wants this CPU. */
+static bool wait_may_poll(const struct coll_wait *wait)
+{
+	return single_task_running() && !need_resched() && !signal_pending(current) &&
+	       coll_wait_left(wait);
+}
+
+/* Hold those that nobody runs now. */
+static unsigned long acquire_lanes(struct coll_requests *reqs, unsigned long runners)
+{
+	unsigned long held = 0;
+	u32 i;
+
+	for_each_set_bit(i, &runners, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_try_acquire(wait_runner(reqs, i)))
+			held |= BIT(i);
+	return held;
+}
+
+/* Run those of them that have news; whether any had. */
+static bool poll_lanes(struct coll_requests *reqs, unsigned long held)
+{
+	bool event = false;
+	u32 i;
+
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		event |= coll_runner_poll(wait_runner(reqs, i));
+	return event;
+}
+
+/* Let go of them; what they have missed is done before. */
+static void release_lanes(struct coll_requests *reqs, unsigned long held)
+{
+	u32 i;
+
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		coll_runner_release(wait_runner(reqs, i));
+}
+
+/* Of what is small all that we wait for comes at once: it is for us to take in. */
+static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_requests *reqs,
+				     unsigned long held)
+{
+	unsigned long lane = wait->eager_lanes & (held >> COLL_WAIT_LANES);
+
+	return lane ? coll_progress_poll_begin(&reqs->lanes[__ffs(lane)]) : NULL;
+}
+
+static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
+			 const struct coll_conn *conn)
+{
+	u32 i;
+
+	if ((conn && coll_progress_poll_pending(conn)) || completion_done(&wait->event))
+		return false;
+	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
+		if (coll_runner_has_pending(wait_runner(reqs, i)))
+			return false;
+	return true;
+}
+
+/* Whether there may be news, before it is time to look at anything else. */
+static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
+		      const struct coll_conn *conn)
+{
+	u32 i;
+
+	for (i = 0; i < COLL_POLL_LOOKS; i++) {
+		if (!has_no_event(wait, reqs, held, conn))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+/* Until there may be news, all of which is for those that we hold, or told to us. */
+static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
+		      unsigned long held, u64 poll_end)
+{
+	struct coll_conn *conn = poll_socket(wait, reqs, held);
+
+	while (!has_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
+	       ktime_get_ns() < poll_end)
+		;
+	if (conn)
+		coll_progress_poll_end(conn);
+}
+
+/*
+ * Help who copies while there is nothing to do for ourselves.  We can be called from here on,
+ * and come back to who has; but not if somebody else wants this CPU, who would be interrupted
+ * for each piece.
+ */
+void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
+{
+	if (!wait->helper.pool)
+		return;
+	if (wait_may_poll(wait))
+		coll_helper_offer(&wait->helper);
+	while (has_no_event(wait, reqs, held, NULL)) {
+		if (!wait_may_poll(wait)) {
+			coll_helper_detach(&wait->helper);
+			return;
+		}
+		if (!coll_helper_poll(&wait->helper))
+			return;
+		cpu_relax();
+	}
+}
+
+/*
+ * Hold the runners, so that who has news for them only leaves word, and run them as soon
+ * as there is any; before we sleep those of our pinned are lent.
+ */
+struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
+			       u64 poll_ns, unsigned long pinned)
+{
+	unsigned long runners = READ_ONCE(busy_poll_us) > 0 ?
+				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : pinned;
+	unsigned long held = acquire_lanes(reqs, runners);
+	struct coll_request *request = NULL;
+	u64 now, poll_end = 0;
+
+	coll_poll_run_lanes(wait, reqs);
+	while (!request && wait_may_poll(wait)) {
+		coll_helper_withdraw(&wait->helper);
+		if (poll_lanes(reqs, held) || wait->self_notified ||
+		    try_wait_for_completion(&wait->event)) {
+			request = coll_wait_reap(wait, reqs, false);
+			poll_end = 0;
+			continue;
+		}
+		if (held == runners)
+			coll_poll_offer_help(wait, reqs, held);
+		now = ktime_get_ns();
+		if (!poll_end)
+			poll_end = now + poll_ns;
+		if (now >= poll_end)
+			break;
+		if (held == runners) {
+			/* Others may want the socket for a moment (ss). */
+			wait_spin(wait, reqs, held, min(poll_end, now + COLL_POLL_NS));
+		} else {
+			cpu_relax();
+			held |= acquire_lanes(reqs, runners & ~held);
+		}
+	}
+	coll_helper_withdraw(&wait->helper);
+	if (!request)
+		coll_poll_redirect(wait, reqs, pinned);
+	release_lanes(reqs, held);
+	return request;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Claims: which thread collects a request.
+ *
+ * A thread claims a request by leaving its completion there.  So a request has at most one
+ * waiter, and what a woken thread finds complete is its own.  A request with completion_ops is
+ * claimed by these from the beginning.  Claims are made, checked and given up under the member's
+ * lock; the completion can be on the stack.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+
+#include "fail/failure.h"
+#include "lane/lane.h"
+#include "limits.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "op/wait.h"
+
+static void mark_running(struct coll_wait *wait)
+{
+	if (wait->cpu >= 0 && !atomic_xchg(&wait->counted, 1))
+		coll_cpu_waiter_running(wait->cpu);
+}
+
+/**
+ * coll_wait_init() - a thread comes to submit something, or to wait
+ * @wait: its
+ * @reqs: of the requests
+ */
+void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs)
+{
+	init_completion(&wait->event);
+	wait->task = current;
+	wait->index = wait->n;
+	wait->cpu = READ_ONCE(reqs->recent_bulk) && !coll_cpu_exclusive(&reqs->lanes[0].cpu_user) ?
+		    READ_ONCE(reqs->lanes[0].runner.cpu) : -1;
+	mark_running(wait);
+}
+
+/**
+ * coll_wait_idle() - it is about to sleep, or goes and has no claims
+ * @wait: its
+ */
+void coll_wait_idle(struct coll_wait *wait)
+{
+	if (wait->cpu >= 0 && atomic_xchg(&wait->counted, 0))
+		coll_cpu_waiter_idle(wait->cpu);
+}
+
+/**
+ * coll_wait_notify() - what a thread waits for is complete
+ * @request: one with a waiter; its lock is held
+ */
+void coll_wait_notify(struct coll_request *request)
+{
+	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, event);
+
+	lockdep_assert_held(&request->reqs->fail->lock);
+	/* A thread may run a lane itself. */
+	if (wait->task == current) {
+		wait->self_notified = true;
+		return;
+	}
+	mark_running(wait);
+	complete(&wait->event);
+}
+
+/**
+ * coll_wait_claim() - what becomes of a request is for one thread to know
+ * @wait: its
+ * @request: nobody waits for it; its lock is held
+ */
+void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
+{
+	lockdep_assert_held(&request->reqs->fail->lock);
+	request->waiter = &wait->event;
+	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
+	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
+	if (request->eager)
+		wait->eager_lanes |= BIT(request->first_lane);
+	request->reqs->nr_claimed++;
+}
+
+static void request_unclaim(struct coll_request *request)
+{
+	request->waiter = NULL;
+	request->reqs->nr_claimed--;
+}
+
+/**
+ * coll_wait_unclaim() - give up all claims
+ * @wait: of the thread
+ * @reqs: of the requests; locked
+ */
+void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
+{
+	struct coll_request *request;
+	u32 i;
+
+	for (i = 0; i < wait->n; i++) {
+		request = coll_table_find(reqs, wait->ids[i]);
+		if (!request || request->waiter != &wait->event)
+			continue;
+		request_unclaim(request);
+		/* Who polls has not been told. */
+		if (request->complete)
+			wake_up_all(&reqs->fail->state_wait);
+	}
+}
+
+/**
+ * coll_wait_unclaim_all() - give up all claims
+ * @wait: whose
+ * @reqs: of the requests
+ */
+void coll_wait_unclaim_all(struct coll_wait *wait, struct coll_requests *reqs)
+{
+	spin_lock(&reqs->fail->lock);
+	coll_wait_unclaim(wait, reqs);
+	spin_unlock(&reqs->fail->lock);
+}
+
+/**
+ * coll_wait_pop() - take out the first claimed request that is complete
+ * @wait: of the thread; @index is set, and its claims are given up if there is one
+ * @reqs: of the requests; locked
+ *
+ * A request that is not found was collected before.
+ *
+ * Return: the request, which the caller frees; or NULL.
+ */
+struct coll_request *coll_wait_pop(struct coll_wait *wait, struct coll_requests *reqs)
+{
+	struct coll_request *request;
+
+	for (wait->index = 0; wait->index < wait->n; wait->index++) {
+		request = coll_table_find(reqs, wait->ids[wait->index]);
+		if (!request || !request->complete)
+			continue;
+		request_unclaim(request);
+		coll_table_remove(request);
+		coll_wait_unclaim(wait, reqs);
+		return request;
+	}
+	return NULL;
+}
+
+/**
+ * coll_wait_reap() - coll_wait_pop() under the lock
+ * @wait: of the thread
+ * @reqs: of the requests
+ * @last: true to give the claims up if no request is complete
+ *
+ * Return: the request, which the caller frees; or NULL.
+ */
+struct coll_request *coll_wait_reap(struct coll_wait *wait, struct coll_requests *reqs, bool last)
+{
+	struct coll_request *request;
+
+	wait->self_notified = false;
+	spin_lock(&reqs->fail->lock);
+	request = coll_wait_pop(wait, reqs);
+	if (!request && last)
+		coll_wait_unclaim(wait, reqs);
+	spin_unlock(&reqs->fail->lock);
+	return request;
+}
+
+/**
+ * coll_wait_left() - time until the timeout of a wait
+ * @wait: of the thread
+ *
+ * Return: jiffies; 0: the timeout has passed, however often the thread was woken for a lane.
+ */
+long coll_wait_left(const struct coll_wait *wait)
+{
+	long left = wait->end - jiffies;
+
+	return wait->timeout == MAX_SCHEDULE_TIMEOUT ? wait->timeout : max(left, 0L);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of a request: its result, its reason if it has failed, and the thread or the
+ * completion_ops that are told.
+ */
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+
+#include "core/engine/instance.h"
+#include "fail/failure.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "op/wait.h"
+#include "trace/recorder.h"
+
+/* Elements that came, of what tells its length; those of a root are its own. */
+static u64 request_received(const struct coll_request *request)
+{
+	const struct coll_plan *plan = &request->plan;
+
+	if (!plan->varlen)
+		return 0;
+	if (plan->rank != plan->root)
+		return div_u64(request->part[0].task.received, plan->size);
+	return coll_plan_first(plan, plan->send_first, plan->rank + 1) -
+	       coll_plan_first(plan, plan->send_first, plan->rank);
+}
+
+static noinline void request_failed(struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+
+	lockdep_assert_held(&reqs->fail->lock);
+	reqs->last_failure.reason = request->abort.error ?
+		request->failure.cause : reqs->fail->reason;
+	reqs->last_failure.instance = request->instance;
+	coll_absent_attribute(reqs);
+	reqs->last_failure.at = ktime_get_ns();
+	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH)
+		memcpy(reqs->last_failure.calls, request->failure.calls,
+		       sizeof(reqs->last_failure.calls));
+	atomic64_inc(&reqs->counters.failed[reqs->last_failure.reason.kind]);
+}
+
+/**
+ * coll_request_complete() - all parts of a request have been reported
+ * @request: the request, which may be collected when the lock is released; its member is locked
+ *
+ * Return: the next request of its instance, which the caller starts; or NULL.
+ */
+struct coll_request *coll_request_complete(struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+	struct coll_request *next;
+	bool failed;
+
+	request->received = request_received(request);
+	if (!request->error)
+		coll_unexpected_succeeded(reqs, request->instance);
+	if (request->error)
+		request_failed(request);
+	else if (request->received > request->plan.count)
+		request->error = -EMSGSIZE;
+	failed = request->error && request->error != -EMSGSIZE;
+	coll_record_done(&reqs->fail->trace, request->instance, request->error,
+			 failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
+	next = coll_table_end(request);
+	request->complete = true;
+	if (request->completion_ops)
+		request->completion_ops->done(request);
+	else if (request->waiter)
+		coll_wait_notify(request);
+	else
+		wake_up_all(&reqs->fail->state_wait);
+	if (!reqs->inflight && reqs->fail->aborted)
+		wake_up_all(&reqs->fail->state_wait);
+	return next;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The operations of a member: their tables.
+ */
+#include <linux/slab.h>
+
+#include "op/match.h"
+#include "op/request.h"
+#include "op/requests.h"
+
+/**
+ * coll_requests_init() - no operation yet
+ * @reqs: of a new member; what is const after JOIN is set by the caller
+ */
+void coll_requests_init(struct coll_requests *reqs)
+{
+	INIT_LIST_HEAD(&reqs->inflight_list);
+	INIT_LIST_HEAD(&reqs->counted);
+	INIT_DELAYED_WORK(&reqs->expiry, coll_expire_work);
+	reqs->last_failure.instance = COLL_INSTANCE_GROUP;
+	reqs->last_failure.calls[0].rank = COLLECTIVE_RANK_NONE;
+	reqs->last_failure.calls[1].rank = COLLECTIVE_RANK_NONE;
+}
+
+/**
+ * coll_requests_setup() - make the tables, COLL_REQUESTS_BYTES
+ * @reqs: of the member
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; coll_requests_cleanup() undoes either.
+ */
+int coll_requests_setup(struct coll_requests *reqs)
+{
+	reqs->table = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->table), GFP_KERNEL_ACCOUNT);
+	reqs->by_instance = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->by_instance), GFP_KERNEL_ACCOUNT);
+	if (!reqs->table || !reqs->by_instance)
+		return -ENOMEM;
+	return coll_unexpected_setup(reqs);
+}
+
+/**
+ * coll_requests_cleanup() - free the tables
+ * @reqs: of the member; no request is left
+ */
+void coll_requests_cleanup(struct coll_requests *reqs)
+{
+	coll_unexpected_cleanup(reqs);
+	kvfree(reqs->by_instance);
+	reqs->by_instance = NULL;
+	kvfree(reqs->table);
+	reqs->table = NULL;
+}

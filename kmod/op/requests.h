@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The operations of a member.
+ *
+ * [l] is the lock of struct coll_fail.  A request is in @table from the moment it has an id until
+ * a thread or its completion_ops has collected it; while it is in flight it is in
+ * @inflight_list, and found by its instance, too.
+ */
+#ifndef COLL_REQUESTS_H
+#define COLL_REQUESTS_H
+
+#include <linux/list.h>
+#include <linux/workqueue.h>
+
+#include <linux/collective.h>
+
+#include "fail/failure.h"
+#include "op/match.h"
+#include "op/request_cache.h"
+
+struct coll_charges;
+struct coll_helper_pool;
+struct coll_ident;
+struct coll_lane;
+struct coll_net;
+struct coll_registry;
+struct coll_request;
+
+/**
+ * struct coll_counters - operations of a member, for sysfs and STATUS
+ * @submitted: operations submitted
+ * @completed: operations completed, with success or not
+ * @failed: operations completed without success, by enum collective_reason_kind
+ */
+struct coll_counters {
+	atomic64_t submitted;
+	atomic64_t completed;
+	atomic64_t failed[COLLECTIVE_REASON_COUNT];
+};
+
+/**
+ * struct coll_last_failure - the latest operation that failed
+ * @reason: why [l]
+ * @instance: of the operation; COLL_INSTANCE_GROUP: none has failed [l]
+ * @at: when, ns [l]
+ * @calls: calls of two ranks, of the latest mismatch [l]
+ */
+struct coll_last_failure {
+	struct coll_reason reason;
+	u64 instance;
+	u64 at;
+	struct coll_rank_call calls[2];
+};
+
+/**
+ * struct coll_requests - operations of a member
+ * @id: of the member [c]
+ * @fail: of the member [c]
+ * @net: of the member [c]
+ * @lanes: of the member [c]
+ * @charges: memory of operations is charged to [c]
+ * @registry: buffers that the process has registered [c]
+ * @pinned: bytes of user memory that are pinned [a]
+ * @helpers: of the group; waiting threads may help its lanes to copy [c]
+ * @next_instance: number of the next operation without a key [l]
+ * @last_submit_ns: time at which the latest of these was submitted, or JOIN succeeded; ns [l]
+ * @last_id: id of the latest request [l]
+ * @table: requests that are not collected yet, by the low bits of their id [l]
+ * @nrequests: entries of @table [l]
+ * @nr_claimed: requests that a thread or a completion_ops will collect [l]
+ * @cache: requests that are not in use, by their call; NULL: none [a]
+ * @inflight_list: requests in flight, in the order of their submission [l]
+ * @by_instance: requests that have started, by the hash of their instance [l]
+ * @counted: requests without a key, in the order of their instances [l]
+ * @inflight: requests in flight; written under [l] [a]
+ * @recent_bulk: small operations until large ones count as past; written under [l] [a]
+ * @expiry: work item that fails requests that are late
+ * @expire_by: when @expiry runs, jiffies; 0: not queued [l]
+ * @last_failure: the latest operation that failed
+ * @counters: see there [a]
+ * @match: what is known of the calls of other ranks
+ */
+struct coll_requests {
+	const struct coll_ident *id;
+	struct coll_fail *fail;
+	struct coll_net *net;
+	struct coll_lane *lanes;
+	struct coll_charges *charges;
+	struct coll_registry *registry;
+	atomic64_t *pinned;
+	struct coll_helper_pool *helpers;
+	u64 next_instance;
+	u64 last_submit_ns;
+	u64 last_id;
+	struct coll_request **table;
+	u32 nrequests;
+	u32 nr_claimed;
+	struct coll_request *cache[COLL_REQUEST_CACHE];
+	struct list_head inflight_list;
+	struct hlist_head *by_instance;
+	struct list_head counted;
+	u32 inflight;
+	u32 recent_bulk;
+	struct delayed_work expiry;
+	unsigned long expire_by;
+	struct coll_last_failure last_failure;
+	struct coll_counters counters;
+	struct coll_match match;
+};
+
+/* Bytes of the tables of a member. */
+#define COLL_REQUESTS_BYTES						\
+	(sizeof(struct coll_unexpected) +				\
+	 COLL_INFLIGHT * (sizeof(struct coll_request *) + sizeof(struct hlist_head)))
+
+void coll_requests_init(struct coll_requests *reqs);
+int coll_requests_setup(struct coll_requests *reqs);
+void coll_requests_cleanup(struct coll_requests *reqs);
+
+extern const struct coll_lane_ops coll_request_lane_ops;
+
+#endif /* COLL_REQUESTS_H */

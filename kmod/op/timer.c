@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When a request is late: one work item of the member is queued for the earliest of its deadlines.
+ */
+#include <linux/jiffies.h>
+
+#include "exec/runner.h"
+#include "fail/failure.h"
+#include "limits.h"
+#include "op/request.h"
+#include "op/requests.h"
+
+static unsigned long fence_jiffies(const struct coll_requests *reqs)
+{
+	return nsecs_to_jiffies(coll_fail_heartbeats_ns(reqs->fail, COLL_FENCE_BEATS));
+}
+
+/**
+ * coll_timer_due() - when something is to be done about a request
+ * @request: with a deadline
+ *
+ * A request that was failed has until the fence to end, and a short time for the absent ranks to
+ * be named.
+ *
+ * Return: jiffies.
+ */
+unsigned long coll_timer_due(const struct coll_request *request)
+{
+	if (request->absent_pending)
+		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
+	return request->deadline +
+	       (request->abort.error ? fence_jiffies(request->reqs) : 0);
+}
+
+/**
+ * coll_timer_arm() - see to it that the deadline of a request passes
+ * @request: one that begins; its lock is held and UP
+ */
+void coll_timer_arm(struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+	unsigned long next = coll_timer_due(request) | 1;
+
+	lockdep_assert_held(&reqs->fail->lock);
+	if (!request->deadline || (reqs->expire_by && !time_before(next, reqs->expire_by)))
+		return;
+	reqs->expire_by = next;
+	mod_delayed_work(coll_wq, &reqs->expiry, max_t(long, next - jiffies, 0));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* IPv4 and IPv6 addresses in a struct sockaddr_storage. */
+#ifndef COLL_ADDRESS_H
+#define COLL_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "error/detail.h"
+
+#define COLL_ADDRESS_TEXT	64	/* "[v6 address%scope]:port" and NUL */
+
+/* Size of the address in bytes; 0 if it is neither IPv4 nor IPv6. */
+socklen_t coll_address_length(const struct sockaddr_storage *addr);
+unsigned int coll_address_port(const struct sockaddr_storage *addr);
+void coll_address_set_port(struct sockaddr_storage *addr, unsigned int port);
+bool coll_address_is_loopback(const struct sockaddr_storage *addr);
+bool coll_address_is_any(const struct sockaddr_storage *addr);
+bool coll_address_is_link_local(const struct sockaddr_storage *addr);
+/* Give a link-local @addr the scope of @own, since a scope is valid on one host only. */
+void coll_address_scope(struct sockaddr_storage *addr,
+			const struct sockaddr_storage *own);
+/* Are the host addresses equal?  Ports and scopes are not compared. */
+bool coll_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Is the text an address, not a name? */
+bool coll_address_is_numeric(const char *host);
+/*
+ * Is the connection connected to itself?  The local port may happen to be the port that is
+ * connected to, and TCP then connects the socket to itself.  Such a socket is set to be reset
+ * when it is closed, which leaves the port free.
+ */
+bool coll_address_met_self(int fd);
+void coll_address_format(const struct sockaddr_storage *addr,
+			 char text[COLL_ADDRESS_TEXT]);
+
+/**
+ * coll_address_split - split "host:port" or "[host]:port"
+ * @text: text
+ * @host: receives the host
+ * @size: size of @host in bytes
+ *
+ * Return: the port, 1 to 65535, or -EINVAL.
+ */
+int coll_address_split(const char *text, char *host, size_t size);
+
+/**
+ * coll_address_local - find the local address that a text names
+ * @addr: receives the address, with port 0
+ * @text: address, or name of an interface
+ * @family: family of the interface's address; AF_UNSPEC: IPv4 before IPv6
+ * @detail: text of a failure
+ *
+ * Return: 0, -EADDRNOTAVAIL or -ENOMEM.
+ */
+int coll_address_local(struct sockaddr_storage *addr, const char *text,
+		       int family, struct coll_detail *detail);
+
+/**
+ * coll_address_route - find the local address of the route to another one
+ * @addr: receives the address, with port 0
+ * @to: destination
+ *
+ * Return: 0 or a negative errno, such as -ENETUNREACH.
+ */
+int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_storage *to);
+
+/**
+ * coll_address_any_local - find an address of this host on which a process can listen
+ * @addr: receives the address, with port 0: 127.0.0.1, else ::1, else that of an interface
+ *
+ * Return: 0; -EADDRNOTAVAIL: the host has no address; or another negative errno.
+ */
+int coll_address_any_local(struct sockaddr_storage *addr);
+
+#endif /* COLL_ADDRESS_H */

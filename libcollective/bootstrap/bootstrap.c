@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "bootstrap/address.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/rejoin_port.h"
+#include "bootstrap/secret.h"
+
+/* A host that is down is detected after twice this time, in s. */
+#define KEEPALIVE_S		10
+
+bool bootstrap_is_open(const struct coll_settings *settings)
+{
+	return settings->insecure || settings->secured;
+}
+
+int bootstrap_check_address(const struct coll_settings *settings,
+			    const struct sockaddr_storage *addr,
+			    struct coll_detail *detail)
+{
+	char text[COLL_ADDRESS_TEXT];
+
+	if (bootstrap_is_open(settings) || coll_address_is_loopback(addr))
+		return 0;
+	coll_address_format(addr, text);
+	return coll_fail(detail, -EACCES,
+			 "address %s can be reached by others and no secret authenticates the ranks: set COLL_SECRET, use a loopback address, or COLL_INSECURE=1 in a network that you trust",
+			 text);
+}
+
+/* Errors are ignored: without keepalive a dead host is detected at the deadline. */
+void bootstrap_enable_keepalive(int fd)
+{
+	const int on = 1, first = KEEPALIVE_S, next = 2, count = KEEPALIVE_S / 2;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof(first));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &next, sizeof(next));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* A name such as "program-0123abcd", which no other group has. */
+static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
+{
+	char *at;
+
+	snprintf(name, COLLECTIVE_NAME_MAX + 1, "%.20s-%08x",
+		 program_invocation_short_name, (__u32)id);
+	for (at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
+			*at = '-';
+}
+
+int bootstrap_choose_id(struct coll_settings *settings,
+			struct coll_detail *detail)
+{
+	if (getrandom(&settings->id, sizeof(settings->id), 0) != sizeof(settings->id))
+		return coll_fail(detail, -EAGAIN, "no random numbers");
+	if (!settings->name[0])
+		choose_name(settings->name, settings->id);
+	return 0;
+}
+
+/* Choose the address of a group of one, to which no rank connects. */
+static int choose_local_address(struct coll_settings *settings, struct sockaddr_storage *addr,
+				struct coll_detail *detail)
+{
+	int err;
+
+	if (settings->local_addr[0])
+		return coll_address_local(addr, settings->local_addr, AF_UNSPEC, detail) ?:
+		       bootstrap_check_address(settings, addr, detail);
+	err = coll_address_any_local(addr);
+	if (err)
+		return coll_fail(detail, err,
+				 "this host has no address to listen on, not even 127.0.0.1: ip link set lo up");
+	/* A random secret keeps other processes out of an address that is not loopback. */
+	if (!coll_address_is_loopback(addr) && !bootstrap_is_open(settings))
+		return coll_secret_make(settings, detail);
+	return 0;
+}
+
+/* A group of one needs no rendezvous. */
+static int run_single(int fd, struct coll_settings *settings,
+		      struct sockaddr_storage *addr, struct coll_detail *detail)
+{
+	return bootstrap_choose_id(settings, detail) ?:
+	       choose_local_address(settings, addr, detail) ?:
+	       coll_rejoin_port_join(fd, settings, addr, detail);
+}
+
+int bootstrap_run(int fd, struct coll_settings *settings,
+		  struct sockaddr_storage *peers, struct coll_detail *detail)
+{
+	if (settings->nranks == 1)
+		return fd < 0 ? fd : run_single(fd, settings, peers, detail);
+	if (settings->rank)
+		return bootstrap_run_client(fd, settings, peers, detail);
+	return bootstrap_run_root(fd, settings, peers, detail);
+}

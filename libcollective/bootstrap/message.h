@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Messages of the bootstrap.  All numbers are little-endian; a number in front of a field is
+ * its offset in bytes.
+ *
+ *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
+ *		 8 length u32 of the body, which follows the head  12 0 u32
+ *	HELLO	 0 rank u32  4 nranks u32  8 lanes u32  12 time left, ms u32
+ *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
+ *		88 job u64, 0: unknown  96 process u64  104 attempt u32
+ *		108 1: returns after WAIT from the group in 112, else 0  112 id u64
+ *	CHALLENGE 0 nonce, 32 bytes  32 proof of rank 0, 32 bytes
+ *	PROOF	 0 proof, 32 bytes
+ *	WAIT	 0 id u64  8 pause, ms u32, 0: stay connected  12 0 u32
+ *	WELCOME	 0 id u64  8 lanes u32  12 0 u32  16 name, 40 bytes
+ *		56 entry of rank 0
+ *	ADDRESS	 0 entry
+ *	TABLE	 0 entries, in the order of ranks
+ *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
+ *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
+ *		 4 rejoin port u16 (rejoin_port.h; 0: none)  6 0 u16
+ *		 8 address, 16 bytes (IPv4: the first 4)
+ *
+ * The messages of coll_shrink() are in shrink/message.h.
+ */
+#ifndef COLL_BOOTSTRAP_MESSAGE_H
+#define COLL_BOOTSTRAP_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "bootstrap/secret.h"
+#include "comm/config.h"
+
+#define BOOTSTRAP_VERSION	3
+
+#define BOOTSTRAP_HEAD_SIZE		16
+#define BOOTSTRAP_ENTRY_SIZE		24
+#define BOOTSTRAP_NAME_SIZE		40
+#define BOOTSTRAP_HELLO_SIZE		(16 + BOOTSTRAP_NAME_SIZE + COLL_NONCE_SIZE + 32)
+#define BOOTSTRAP_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
+#define BOOTSTRAP_WAIT_SIZE		16
+#define BOOTSTRAP_WELCOME_SIZE	(16 + BOOTSTRAP_NAME_SIZE + BOOTSTRAP_ENTRY_SIZE)
+#define BOOTSTRAP_FAIL_MAX		(4 + 500)
+/* Size of the largest message other than TABLE, head included. */
+#define BOOTSTRAP_MESSAGE_MAX	(BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_FAIL_MAX)
+
+enum bootstrap_kind {
+	BOOTSTRAP_HELLO = 1,
+	BOOTSTRAP_WELCOME,
+	BOOTSTRAP_ADDRESS,
+	BOOTSTRAP_TABLE,
+	BOOTSTRAP_FAIL,
+	BOOTSTRAP_CHALLENGE,
+	BOOTSTRAP_PROOF,
+	BOOTSTRAP_WAIT,
+};
+
+/**
+ * struct bootstrap_hello - HELLO: identity of a client
+ * @rank: its rank
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes that it asks for; 0: any
+ * @left_ms: time until its deadline in ms
+ * @name: name of the group; empty: any
+ * @nonce: random bytes; zero: the client has no secret
+ * @job: number of the launcher's job; 0: unknown
+ * @process: random number of the process, the same in all its attempts
+ * @attempt: attempt number, which increases with each HELLO of the process
+ * @returns: true if the group @id told the client to WAIT, and it connects again
+ * @id: id of that group
+ */
+struct bootstrap_hello {
+	uint32_t rank;
+	uint32_t nranks;
+	uint32_t lanes;
+	uint32_t left_ms;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	uint8_t nonce[COLL_NONCE_SIZE];
+	uint64_t job;
+	uint64_t process;
+	uint32_t attempt;
+	bool returns;
+	uint64_t id;
+};
+
+/**
+ * struct bootstrap_welcome - WELCOME: description of the group
+ * @id: its id
+ * @lanes: its number of lanes
+ * @name: its name
+ * @addr: address of rank 0
+ */
+struct bootstrap_welcome {
+	uint64_t id;
+	uint32_t lanes;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	struct sockaddr_storage addr;
+};
+
+/**
+ * struct bootstrap_wait - WAIT: rank 0 has accepted the HELLO
+ * @id: id of the group
+ * @pause_ms: 0: stay connected; otherwise the root closes the connection, and the client
+ *	connects again after this time in ms
+ */
+struct bootstrap_wait {
+	uint64_t id;
+	uint32_t pause_ms;
+};
+
+/*
+ * Writers return the size of the whole message; @to has room for it.  Readers take a body of
+ * @length bytes and return 0 or -EPROTO.
+ */
+size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello);
+size_t bootstrap_write_wait(uint8_t *to, const struct bootstrap_wait *wait);
+size_t bootstrap_write_welcome(uint8_t *to, const struct bootstrap_welcome *welcome);
+size_t bootstrap_write_address(uint8_t *to, const struct sockaddr_storage *addr);
+size_t bootstrap_write_table(uint8_t *to, const struct sockaddr_storage *addrs,
+			     unsigned int n);
+size_t bootstrap_write_fail(uint8_t *to, int err, const char *text);
+size_t bootstrap_write_challenge(uint8_t *to, const uint8_t *nonce, const uint8_t *proof);
+size_t bootstrap_write_proof(uint8_t *to, const uint8_t *proof);
+
+/* Write the head of a message with a body of @length bytes.  Return: the size of both. */
+size_t bootstrap_write_head(uint8_t *to, enum bootstrap_kind kind, size_t length);
+
+/* Write one entry, BOOTSTRAP_ENTRY_SIZE bytes. */
+void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr);
+
+/*
+ * Read a head; @length is set to that of the body.  Return: the kind, or -EPROTO, also if
+ * @length exceeds @max.
+ */
+int bootstrap_read_head(const uint8_t *from, size_t max, size_t *length);
+int bootstrap_read_hello(const uint8_t *from, size_t length,
+			 struct bootstrap_hello *hello);
+int bootstrap_read_wait(const uint8_t *from, size_t length, struct bootstrap_wait *wait);
+int bootstrap_read_welcome(const uint8_t *from, size_t length,
+			   struct bootstrap_welcome *welcome);
+int bootstrap_read_entry(const uint8_t *from, struct sockaddr_storage *addr);
+/* Return: the negative errno that the message has, or -EPROTO. */
+int bootstrap_read_fail(const uint8_t *from, size_t length, char *text,
+			size_t size);
+
+#endif /* COLL_BOOTSTRAP_MESSAGE_H */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bootstrap/rejoin_port.h"
+#include "bootstrap/secret.h"
+#include "comm/cancellation.h"
+#include "comm/comm.h"
+#include "comm/deadline.h"
+#include "comm/device.h"
+#include "error/failure_text.h"
+#include "shrink/shrink.h"
+
+/* A child's name ends with a point and these many digits of its id. */
+#define NUMBER_LENGTH	16
+#define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
+
+bool coll_comm_is_foreign(const struct coll_comm *comm)
+{
+	return comm->pid != getpid();
+}
+
+int coll_comm_lock(struct coll_comm *comm)
+{
+	if (coll_comm_is_foreign(comm))
+		return -EPERM;
+	pthread_mutex_lock(&comm->lock);
+	return 0;
+}
+
+void coll_comm_unlock(struct coll_comm *comm)
+{
+	pthread_mutex_unlock(&comm->lock);
+}
+
+struct coll_comm *coll_comm_new(const struct coll_settings *settings)
+{
+	struct coll_comm *comm = calloc(1, sizeof(*comm));
+
+	if (!comm)
+		return NULL;
+	comm->exchange = calloc(settings->nranks, COLL_RECORD_SIZE);
+	if (!comm->exchange) {
+		free(comm);
+		return NULL;
+	}
+	comm->fd = -1;
+	comm->pid = getpid();
+	comm->rank = settings->rank;
+	comm->nranks = settings->nranks;
+	comm->settings = *settings;
+	coll_secret_get(comm->settings.secret);
+	pthread_mutex_init(&comm->lock, NULL);
+	pthread_mutex_init(&comm->split_lock, NULL);
+	return comm;
+}
+
+struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_settings *settings)
+{
+	size_t stem = parent->name_stem ?: strnlen(parent->settings.name, STEM_MAX);
+	struct coll_comm *child;
+
+	snprintf(settings->name, sizeof(settings->name), "%.*s.%016llx", (int)stem,
+		 parent->settings.name, (unsigned long long)settings->id);
+	settings->rejoin_fd = -1;
+	child = coll_comm_new(settings);
+	if (!child)
+		return NULL;
+	child->name_stem = stem;
+	child->addr = parent->addr;
+	return child;
+}
+
+void coll_comm_free(struct coll_comm *comm)
+{
+	if (!comm)
+		return;
+	if (comm->fd >= 0)
+		close(comm->fd);
+	coll_rejoin_port_close(&comm->settings);
+	coll_shrink_free(comm->shrink);
+	coll_request_free_all(comm);
+	coll_mem_free_all(comm);
+	if (!coll_comm_is_foreign(comm)) {
+		pthread_mutex_destroy(&comm->split_lock);
+		pthread_mutex_destroy(&comm->lock);
+	}
+	free(comm->exchange);
+	coll_secret_put(comm->settings.secret);
+	free(comm->peers);
+	free(comm);
+}
+
+int coll_comm_connect(struct coll_comm *comm,
+		      const struct sockaddr_storage *peers,
+		      struct coll_detail *detail)
+{
+	const struct coll_settings *settings = &comm->settings;
+	char why[COLL_DETAIL_SIZE / 2] = "";
+	const size_t size = comm->nranks * sizeof(*peers);
+	struct collective_status status;
+	int err;
+
+	if (!comm->peers) {
+		comm->peers = malloc(size);
+		if (!comm->peers)
+			return coll_fail(detail, -ENOMEM, "no memory");
+		memcpy(comm->peers, peers, size);
+	}
+	err = coll_device_connect(comm->fd, peers, comm->nranks,
+				  coll_deadline_left(settings->deadline));
+	if (!err || err == -EINPROGRESS)
+		return err;
+	if (!coll_device_status(comm->fd, &status))
+		coll_failure_format(&status.group, why, sizeof(why));
+	return coll_fail(detail, err,
+			 "group %s: rank %d cannot connect to its peers: %s",
+			 settings->name, settings->rank, *why ? why :
+			 coll_strerror(err));
+}
+
+void coll_comm_set_failure(struct coll_comm *comm, const char *text)
+{
+	struct collective_status status = { 0 };
+
+	if (*text)
+		coll_device_status(comm->fd, &status);
+	if (coll_comm_lock(comm))
+		return;
+	strcpy(comm->failure, text);
+	comm->failure_instance = status.last.instance;
+	comm->failure_kind = status.group.kind;
+	coll_comm_unlock(comm);
+}
+
+int coll_rank(const struct coll_comm *comm)
+{
+	return comm->rank;
+}
+
+int coll_size(const struct coll_comm *comm)
+{
+	return comm->nranks;
+}
+
+const char *coll_name(const struct coll_comm *comm)
+{
+	return comm->settings.name;
+}
+
+int coll_comm_failed(struct coll_comm *comm)
+{
+	struct collective_status status;
+	int err;
+
+	if (coll_comm_is_foreign(comm))
+		return -EPERM;
+	err = coll_device_status(comm->fd, &status);
+	if (err || status.group.kind == COLLECTIVE_REASON_NONE)
+		return err;
+	return status.group.error ? -(int)status.group.error : -ECONNRESET;
+}
+
+int coll_finalize(struct coll_comm *comm)
+{
+	int state, err;
+
+	if (!comm)
+		return 0;
+	state = coll_cancellation_off();
+	if (coll_comm_is_foreign(comm))
+		err = -EPERM;
+	else
+		err = comm->has_left ? 0 : coll_device_leave(comm->fd);
+	coll_comm_free(comm);
+	coll_cancellation_restore(state);
+	return err;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef COLL_CONFIG_H
+#define COLL_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/collective.h>
+
+#include "collective.h"
+#include "error/detail.h"
+
+struct coll_secret;
+
+#define COLL_HOSTNAME_SIZE	256
+#define COLL_PORT_DEFAULT	27182
+
+/**
+ * struct coll_settings - settings of a group, from struct coll_config and the environment
+ * @rank: rank of this process, 0 .. @nranks - 1
+ * @nranks: number of ranks of the group
+ * @lanes: number of lanes; 0: that of rank 0, or the kernel's default
+ * @insecure: true if addresses other than loopback are allowed without a secret
+ * @secured: true if there is a secret
+ * @secret: the secret (bootstrap/secret.h), or NULL; a communicator's settings have a
+ *	reference, copies have none
+ * @reproducible: true if reductions take the elements in the order of ranks
+ * @wide: true if reductions keep sums of 16-bit floats in 32 bits
+ * @name: name of the group; empty: rank 0 chooses
+ * @id: id of the group, which rank 0 chooses
+ * @job: number of the launcher's job; 0: unknown
+ * @root_host: host part of the rendezvous; empty with one rank
+ * @root_port: port of the rendezvous
+ * @local_addr: local address or interface; empty: that of the route to rank 0
+ * @init_timeout_ms: time limit of coll_init(), coll_split() and coll_shrink() in ms
+ * @timeout_ms: deadline of an operation in ms; 0: the kernel's default
+ * @heartbeat_ms: heartbeat interval in ms; 0: the kernel's default
+ * @algorithm: algorithm that AUTO stands for, by enum collective_opcode
+ * @deadline: end of @init_timeout_ms (comm/deadline.h)
+ * @rejoin_fd: socket of the rejoin port (bootstrap/rejoin_port.h); -1: none
+ */
+struct coll_settings {
+	int rank;
+	int nranks;
+	int lanes;
+	bool insecure;
+	bool secured;
+	struct coll_secret *secret;
+	bool reproducible;
+	bool wide;
+	char name[COLLECTIVE_NAME_MAX + 1];
+	__u64 id;
+	uint64_t job;
+	char root_host[COLL_HOSTNAME_SIZE];
+	int root_port;
+	char local_addr[COLL_HOSTNAME_SIZE];
+	unsigned int init_timeout_ms;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
+	uint64_t deadline;
+	int rejoin_fd;
+};
+
+/**
+ * coll_config_read - combine configuration and environment
+ * @settings: filled in; the caller gets the reference to its @secret, unless this fails
+ * @config: imported configuration of the current size; not NULL
+ * @detail: text of a failure
+ *
+ * Return: 0, -EINVAL, or the errno of reading the secret.
+ */
+int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
+		     struct coll_detail *detail);
+
+/** coll_config_name_valid - is this a valid name of a group? */
+bool coll_config_name_valid(const char *name);
+
+#endif /* COLL_CONFIG_H */

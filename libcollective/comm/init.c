@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/secret.h"
+#include "comm/cancellation.h"
+#include "comm/comm.h"
+#include "comm/device.h"
+
+/*
+ * Size of the shortest struct coll_config that is accepted: up to @name.  A number, since
+ * sizeof changes when the struct grows.
+ */
+#define CONFIG_SIZE_MIN	56
+
+/*
+ * A struct of at least this size has @detail and @detail_size, even if it is too short
+ * otherwise.
+ */
+#define CONFIG_SIZE_DETAIL	24
+
+_Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) == CONFIG_SIZE_DETAIL &&
+	       CONFIG_SIZE_DETAIL <= CONFIG_SIZE_MIN, "every caller's struct has them");
+_Static_assert(offsetof(struct coll_config, local_addr) == CONFIG_SIZE_MIN,
+	       "what was published does not move");
+
+#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE)
+
+/* Buffer for the text of a failure, also if the rest of the struct is invalid. */
+static struct coll_detail detail_of(const struct coll_config *config)
+{
+	struct coll_detail detail = { 0 };
+
+	if (config && config->size >= CONFIG_SIZE_DETAIL && config->detail && config->detail_size) {
+		detail.text = config->detail;
+		detail.size = config->detail_size;
+		detail.text[0] = '\0';
+	}
+	return detail;
+}
+
+/* Copy a struct of any version to the one of this library; fields that it does not have are 0. */
+static int import(struct coll_config *to, const struct coll_config *from,
+		  struct coll_detail *detail)
+{
+	const size_t size = sizeof(*to);
+	size_t i;
+
+	memset(to, 0, size);
+	if (!from)
+		return 0;
+	if (from->size < CONFIG_SIZE_MIN)
+		return coll_fail(detail, -EINVAL,
+				 "size of struct coll_config is %zu, but must be at least %d",
+				 from->size, CONFIG_SIZE_MIN);
+	for (i = size; i < from->size; i++)
+		if (((const char *)from)[i])
+			return coll_fail(detail, -E2BIG,
+					 "byte %zu of struct coll_config is set, of which version %d.%d of the library knows %zu",
+					 i, COLL_VERSION_MAJOR, COLL_VERSION_MINOR, size);
+	memcpy(to, from, from->size < size ? from->size : size);
+	if (to->flags & ~CONFIG_FLAGS)
+		return coll_fail(detail, -EINVAL, "flags %#x are not known to version %d.%d",
+				 to->flags & ~CONFIG_FLAGS, COLL_VERSION_MAJOR,
+				 COLL_VERSION_MINOR);
+	return to->reserved ? coll_fail(detail, -EINVAL, "a reserved field is not 0") : 0;
+}
+
+/*
+ * Open the device.  If there is none, the other ranks must be told, which takes two files: the
+ * device is opened only if two more can be had.  Return: 0 or a negative errno.
+ */
+static int open_device(struct coll_comm *comm, struct coll_detail *detail)
+{
+	int spare[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare)) {
+		if (errno == EMFILE || errno == ENFILE)
+			return coll_fail(detail, -errno, "the device: %s (see ulimit -n)",
+					 strerrordesc_np(errno));
+		/* Without AF_UNIX sockets no files can be reserved. */
+		spare[0] = -1;
+	}
+	comm->fd = coll_device_open(comm->nranks, detail);
+	if (spare[0] >= 0) {
+		close(spare[0]);
+		close(spare[1]);
+	}
+	return comm->fd < 0 ? comm->fd : 0;
+}
+
+/* Exchange addresses with the other ranks, JOIN and CONNECT. */
+static int connect_group(struct coll_comm *comm, struct coll_detail *detail)
+{
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail mine = { text, sizeof(text) };
+	struct sockaddr_storage *peers;
+	int err;
+
+	peers = calloc(comm->nranks, sizeof(*peers));
+	if (!peers)
+		return coll_fail(detail, -ENOMEM, "no memory");
+	err = open_device(comm, &mine);
+	err = bootstrap_run(err ? err : comm->fd, &comm->settings, peers, &mine);
+	if (err)
+		goto free;
+	comm->addr = peers[comm->rank];
+	err = coll_comm_connect(comm, peers, &mine);
+free:
+	free(peers);
+	return err ? coll_fail(detail, err, "%s", text) : 0;
+}
+
+static int init_comm(struct coll_comm **comm, const struct coll_config *config,
+		     struct coll_detail *detail)
+{
+	struct coll_config known;
+	struct coll_settings settings;
+	struct coll_comm *made;
+	int err = import(&known, config, detail) ?: coll_config_read(&settings, &known, detail);
+
+	if (err)
+		return err;
+	made = coll_comm_new(&settings);
+	coll_secret_put(settings.secret);
+	if (!made)
+		return coll_fail(detail, -ENOMEM, "no memory");
+	err = connect_group(made, detail);
+	if (err)
+		coll_comm_free(made);
+	else
+		*comm = made;
+	return err;
+}
+
+int coll_init(struct coll_comm **comm, const struct coll_config *config)
+{
+	struct coll_detail detail = detail_of(config);
+	const int state = coll_cancellation_off();
+	int err;
+
+	*comm = NULL;
+	err = init_comm(comm, config, &detail);
+	coll_cancellation_restore(state);
+	/* For failures without a text of their own. */
+	return err ? coll_fail(&detail, err, "%s", coll_strerror(err)) : 0;
+}
+
+unsigned int coll_version(void)
+{
+	return COLL_VERSION;
+}

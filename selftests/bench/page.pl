@@ -1,0 +1,206 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: GPL-2.0
+# Writes Documentation/performance/results.rst from the cells of one CSV file a machine:
+# selftests/bench/report --rst.
+use strict;
+use warnings;
+
+my @systems = qw(collective gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm best-tcp
+		 best-shm memory iperf3 iperf3-both);
+my %title = (
+	collective => 'collective', gloo => 'Gloo', 'openmpi-tcp' => 'Open MPI TCP',
+	'openmpi-shm' => 'Open MPI shm', 'mpich-tcp' => 'MPICH TCP', 'mpich-shm' => 'MPICH shm',
+	'best-tcp' => 'best TCP', 'best-shm' => 'best shm', memory => 'memory',
+	iperf3 => 'iperf3', 'iperf3-both' => 'iperf3, each way',
+);
+my @collectives = qw(allreduce broadcast allgather reduce_scatter alltoall barrier);
+
+sub size_name
+{
+	my $bytes = shift;
+
+	return '' unless $bytes;
+	return $bytes / (1 << 20) . ' MiB' if $bytes >= 1 << 20;
+	return $bytes >= 1024 ? $bytes / 1024 . ' KiB' : "$bytes B";
+}
+
+# With a comma a thousand; decimals below 100.
+sub figure
+{
+	my ($value, $decimals) = @_;
+	my $text;
+
+	return '-' if !defined $value || $value eq '';
+	$text = sprintf '%.*f', $decimals // ($value < 100 && $value != int $value ? 1 : 0), $value;
+	1 while $text =~ s/^(\d+)(\d{3})/$1,$2/;
+	return $text;
+}
+
+# A simple table: the first @left columns are text, the others are figures.
+sub table
+{
+	my ($left, @rows) = @_;
+	my @width;
+
+	for my $row (@rows) {
+		for my $i (0 .. $#$row) {
+			my $length = length $row->[$i];
+			$width[$i] = $length if $length > ($width[$i] // 1);
+		}
+	}
+	my $rule = join('  ', map { '=' x $_ } @width) . "\n";
+	my $text = $rule;
+	for my $n (0 .. $#rows) {
+		my $row = $rows[$n];
+		my $line = join '  ', map {
+			my $cell = $row->[$_];
+			# Simple tables take an empty first cell for a continued line.
+			$cell = '\\' if !$_ && $cell eq '';
+			sprintf($_ < $left ? '%-*s' : '%*s', $width[$_], $cell)
+		} 0 .. $#$row;
+		$line =~ s/ +$//;
+		$text .= "$line\n";
+		$text .= $rule unless $n;
+	}
+	return "$text$rule\n";
+}
+
+# The systems that have one of the cells.
+sub present
+{
+	my %there = map { $_->{system} => 1 } @_;
+
+	return grep { $there{$_} } @systems;
+}
+
+# A row for each different @key, a column for each system; @value gives a cell's text.
+sub by_system
+{
+	my ($heads, $key, $value, @cells) = @_;
+	my @present = present(@cells);
+	my (%rows, @order);
+
+	for my $cell (@cells) {
+		my $name = join "\0", $key->($cell), $cell->{commit};
+		push @order, $name unless $rows{$name};
+		$rows{$name}{$cell->{system}} = $value->($cell);
+		$rows{$name}{date} = $cell->{date};
+	}
+	return table(scalar(@$heads), [@$heads, (map { $title{$_} } @present), 'commit', 'date'],
+		     map {
+			my $name = $_;
+			my ($commit, @key) = reverse split /\0/, $name, -1;
+			[reverse(@key), (map { $rows{$name}{$_} // '-' } @present),
+			 $commit eq '' ? '-' : $commit, $rows{$name}{date} || '-']
+		     } @order);
+}
+
+sub times
+{
+	my @cells = @_;
+	my %nth = map { $collectives[$_] => $_ } 0 .. $#collectives;
+
+	@cells = sort { $nth{$a->{collective}} <=> $nth{$b->{collective}} ||
+			$a->{ranks} <=> $b->{ranks} || $a->{bytes} <=> $b->{bytes} } @cells;
+	print "Time, microseconds:\n\n",
+		by_system(['collective', 'ranks', 'size'],
+			  sub { ($_[0]{collective}, $_[0]{ranks}, size_name($_[0]{bytes})) },
+			  sub { figure($_[0]{median}) }, @cells);
+	@cells = grep { $_->{cpu_us} } @cells;
+	print "CPU time of the whole machine, seconds a GiB:\n\n",
+		by_system(['collective', 'ranks', 'size'],
+			  sub { ($_[0]{collective}, $_[0]{ranks}, size_name($_[0]{bytes})) },
+			  sub { figure($_[0]{cpu_us} / 1e6 * (1 << 30) / $_[0]{bytes}, 2) }, @cells)
+		if @cells;
+}
+
+sub links
+{
+	print "Links of a limited rate, Mbit/s each way:\n\n",
+		by_system(['link', 'delay'],
+			  sub { my ($mbit, $ms) = split /:/, $_[0]{parameter};
+				($mbit / 1000 . ' Gbit/s', "$ms ms") },
+			  sub { figure($_[0]{median}) . ($_[0]{bytes} ?
+				' (' . size_name($_[0]{bytes}) . ')' : '') }, @_);
+}
+
+sub overlaps
+{
+	print "Hidden behind computation, per cent, and the time of the operation alone, ",
+		"microseconds:\n\n",
+		by_system(['size', 'computation'],
+			  sub { (size_name($_[0]{bytes}), $_[0]{parameter}) },
+			  sub { figure($_[0]{median}, 0) .
+				($_[0]{alone_us} ne '' ? ' (' . figure($_[0]{alone_us}, 0) . ')' : '') }, @_);
+}
+
+sub footprints
+{
+	print "Memory of the kernel, KiB, and the ends of connections it is for:\n\n",
+		by_system(['ranks', 'ends'], sub { ($_[0]{ranks}, $_[0]{parameter}) },
+			  sub { figure($_[0]{median}) }, @_);
+}
+
+sub rank_of_kernel
+{
+	return $_[0] =~ /^host/ ? 0 : $_[0] =~ /^native/ ? 1 : 2;
+}
+
+my (@machines, %text, %cells);
+for my $file (@ARGV) {
+	my ($name) = $file =~ m{([^/]+)\.csv$};
+	my @columns;
+
+	open(my $in, '<', $file) or die "page: $file: $!\n";
+	push @machines, $name;
+	$text{$name} = '';
+	while (<$in>) {
+		chomp;
+		if (/^#\s*(.*)/) {
+			$text{$name} .= "$1\n";
+			next;
+		}
+		my @fields = split /,/, $_, -1;
+		if (!@columns) {
+			@columns = @fields;
+			next;
+		}
+		die "page: $file:$.: not " . @columns . " fields\n" unless @fields == @columns;
+		my %cell;
+		@cell{@columns} = @fields;
+		# Emulators and debug kernels say nothing of speed.
+		push @{$cells{$name}{$cell{kernel}}}, \%cell
+			if $cell{kernel} =~ /^(?:host|native|uml(?!-debug))/;
+	}
+}
+
+print <<'END';
+.. SPDX-License-Identifier: GPL-2.0-only
+.. Generated by "selftests/bench/report --rst" from results/*.csv: do not edit.
+
+=======
+Results
+=======
+
+One section a machine, made from the cells in ``Documentation/performance/results/``.
+:doc:`method` says how they are measured and what the columns of these files are.  Each
+figure is the median over the rounds.  *commit* and *date* are those of the measured tree.
+
+*Relative only* marks User-Mode Linux: system calls and interrupts cost much more there than
+natively, so its figures compare systems on one kernel and say nothing of absolute speed.
+*best TCP* and *best shm* are the quickest peer over TCP and over shared memory.
+END
+
+my %emit = (time => \&times, link => \&links, overlap => \&overlaps, footprint => \&footprints);
+for my $name (@machines) {
+	for my $kernel (sort { rank_of_kernel($a) <=> rank_of_kernel($b) || $a cmp $b }
+			keys %{$cells{$name}}) {
+		my $title = "$name, $kernel" . ($kernel =~ /^uml/ ? ' (relative only)' : '');
+
+		print "\n$title\n", '=' x length $title, "\n\n$text{$name}\n";
+		for my $kind (qw(time link overlap footprint)) {
+			my @of = grep { $_->{table} eq $kind } @{$cells{$name}{$kernel}};
+			$emit{$kind}->(@of) if @of;
+		}
+	}
+}

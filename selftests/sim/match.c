@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counts that differ: in some worlds two ranks of an operation have different counts of what the
+ * one sends to the other, and all must fail.  The rounds of announcements are those of
+ * kmod/op/match.c, of such operations only; for the engines nothing has changed.
+ */
+#include "sim.h"
+
+static u32 match_rounds(const struct sim *sim)
+{
+	u32 rounds = 0;
+
+	while (1U << rounds < sim->config.nranks)
+		rounds++;
+	return rounds;
+}
+
+static struct coll_signature match_signature(const struct sim_op *op)
+{
+	return (struct coll_signature){
+		.collective = op->collective,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+		.flags = COLLECTIVE_F_VECTOR,
+		.root = op->root,
+	};
+}
+
+/**
+ * match_waits() - does an operation wait for the announcements of all ranks?
+ * @sim: the world
+ * @op: the operation
+ */
+bool match_waits(const struct sim *sim, const struct sim_op *op)
+{
+	struct coll_signature signature = match_signature(op);
+
+	return sim->config.fault == FAULT_COUNTS && op->vector && !op->varlen &&
+	       coll_signature_paired(&signature);
+}
+
+/* All ranks have been heard. */
+static void match_end(struct member *member, u32 number)
+{
+	struct sim *sim = member->sim;
+	struct sim_part *part = &member->parts[number];
+	struct coll_imbalance found;
+	u64 total = coll_balance_total(part->balances, part->balance, sim->config.nranks);
+
+	part->matched = true;
+	if (sim->config.mutation == MUTATION_BALANCE)
+		total = 0;
+	if (total) {
+		const struct sim_op *op = &sim->ops[number];
+		bool one = member->rank == op->odd_from || member->rank == op->odd_to;
+
+		if (coll_balance_find(&part->plan, total, &found) != one ||
+		    (one && (found.from != op->odd_from || found.to != op->odd_to)))
+			sim_fail(sim, "rank %u: operation %u: the wrong ranks are found",
+				 member->rank, number);
+		member_abort(member, op->name);
+	}
+	member_part_done(member, number, total ? -EBADMSG : 0);
+}
+
+/* Tell what may be told. */
+static void match_send(struct member *member, u32 number)
+{
+	struct sim *sim = member->sim;
+	struct sim_part *part = &member->parts[number];
+	u32 rounds = match_rounds(sim);
+
+	for (; part->rounds_sent < rounds; part->rounds_sent++) {
+		u32 needed = (1U << part->rounds_sent) - 1;
+		struct coll_control control = {
+			.kind = COLL_CONTROL_ANNOUNCE,
+			.instance = sim->ops[number].name,
+			.position = part->rounds_sent,
+			.signature = match_signature(&sim->ops[number]),
+		};
+
+		if ((part->rounds_heard & needed) != needed)
+			return;
+		coll_balance_put(part->balances, part->balance, sim->config.nranks,
+				 part->rounds_sent,
+				 &control.signature);
+		control_send(member,
+			     (member->rank + (1U << part->rounds_sent)) % sim->config.nranks,
+			     &control);
+	}
+}
+
+/**
+ * match_begin() - an operation was submitted
+ * @member: on that rank
+ * @number: of the operation, whose plan is set
+ */
+void match_begin(struct member *member, u32 number)
+{
+	struct sim_part *part = &member->parts[number];
+
+	part->balance = coll_balance_own(&part->plan);
+	match_send(member, number);
+	if (part->rounds_heard == (1U << match_rounds(member->sim)) - 1)
+		match_end(member, number);
+}
+
+/**
+ * match_abort() - an operation fails: nobody is waited for any more
+ * @member: on that rank
+ * @number: of the operation
+ */
+void match_abort(struct member *member, u32 number)
+{
+	struct sim_part *part = &member->parts[number];
+
+	if (!part->submitted || part->done || part->matched ||
+	    !match_waits(member->sim, &member->sim->ops[number]))
+		return;
+	part->matched = true;
+	member_part_done(member, number, -ECANCELED);
+}
+
+/**
+ * match_receive() - another rank announces an operation
+ * @member: it arrives there
+ * @control: the frame
+ */
+void match_receive(struct member *member, const struct coll_control *control)
+{
+	struct sim *sim = member->sim;
+	struct coll_signature signature = control->signature;
+	u32 bit = 1U << control->position, i;
+	struct sim_part *part;
+
+	for (i = 0; i < sim->config.nops; i++)
+		if (sim->ops[i].name == control->instance && match_waits(sim, &sim->ops[i]) &&
+		    !(member->parts[i].rounds_heard & bit))
+			break;
+	if (i == sim->config.nops) {
+		sim_fail(sim, "rank %u: what nobody calls is announced", member->rank);
+		return;
+	}
+	part = &member->parts[i];
+	part->rounds_heard |= bit;
+	part->balances[control->position] = coll_balance_get(&signature);
+	if (!part->submitted || part->done || part->aborted)
+		return;
+	match_send(member, i);
+	if (part->rounds_heard == (1U << match_rounds(sim)) - 1)
+		match_end(member, i);
+}
+
+/**
+ * match_explained() - may an operation fail?
+ * @sim: the world
+ * @number: the operation
+ *
+ * Return: false unless counts of it, or of another use of its key, differ.
+ */
+bool match_explained(const struct sim *sim, u32 number)
+{
+	u32 i;
+
+	for (i = 0; i < sim->config.nops; i++)
+		if (sim->ops[i].odd && sim->ops[i].name == sim->ops[number].name)
+			return true;
+	return sim->config.fault != FAULT_COUNTS;
+}

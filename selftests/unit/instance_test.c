@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Names: how they are spread over tables. */
+#include "tap.h"
+
+#include "core/engine/instance.h"
+
+#define SIZE	512
+
+/* The fullest place when @names of them are in the table, @apart one after the other. */
+static unsigned int fullest(u64 from, u64 apart, unsigned int names)
+{
+	unsigned int at[SIZE] = { 0 }, most = 0, i;
+
+	for (i = 0; i < names; i++) {
+		u32 hash = coll_instance_hash(from + i * apart, SIZE);
+
+		if (hash >= SIZE)
+			return ~0U;
+		if (++at[hash] > most)
+			most = at[hash];
+	}
+	return most;
+}
+
+static void test_neighbours(void)
+{
+	bool passed = true;
+	u64 name;
+
+	for (name = 1; name < 1 << 20; name++) {
+		u32 here = coll_instance_hash(name, SIZE),
+			before = coll_instance_hash(name - 1, SIZE);
+
+		passed &= name % COLL_INSTANCE_NEIGHBOURS == 0 ||
+			  (here != before &&
+			   here / COLL_INSTANCE_NEIGHBOURS == before / COLL_INSTANCE_NEIGHBOURS);
+	}
+	tap_ok(passed, "neighbours are together, and apart");
+}
+
+/* As many as there are places, at random, would be five or six at the fullest one. */
+static void test_spread(void)
+{
+	static const u64 apart[] = { 1, 2, 3, 7, 8, 9, 64, 100, 512, 1000, 4096, 1 << 20,
+				     1ULL << 32, 1ULL << 40 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
+		u64 from = coll_instance_keyed(0);
+		unsigned int most = fullest(from, apart[i], SIZE);
+
+		tap_ok(most <= 6, "names %llu apart: %u at the fullest of as many places",
+		       (unsigned long long)apart[i], most);
+	}
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_neighbours();
+	test_spread();
+	return tap_exit();
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is found out about caches, of models of them: an operation takes as long as it would on
+ * a machine whose caches it fits, or does not.
+ */
+#include "core/data/nt_policy.h"
+#include "tap.h"
+
+#define MIB	(1024 * 1024ULL)
+#define PIECE	(64 * 1024U)
+
+/*
+ * A model: ns for a piece, stored in the caches and past them, each when as much as two
+ * operations was copied so before, and when it was not; every @stall-th piece takes a thousand
+ * times as long, 0: none.
+ */
+struct model {
+	u32 ns[2][2];
+	u32 stall;
+};
+
+static const struct model large = { .ns = { { 9000, 8000 }, { 5200, 5300 } } };
+static const struct model fitting = { .ns = { { 4500, 6000 }, { 5200, 5500 } } };
+static const struct model close = { .ns = { { 5000, 5000 }, { 4200, 4200 } } };
+static const struct model stalling = { .ns = { { 9000, 8000 }, { 5200, 5300 } }, .stall = 50 };
+static const struct model settling = { .ns = { { 3500, 9000 }, { 5000, 5000 } } };
+
+/* So many bytes were copied as the last one. */
+static u64 run;
+static bool last;
+static u64 pieces;
+
+/* One operation: how many of its bytes were stored past the caches. */
+static u64 operation(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
+		     enum coll_nt_policy_source source)
+{
+	struct coll_nt_policy *caching = coll_nt_policy_find(cachings, volume, source);
+	u64 past = 0, off;
+
+	for (off = 0; off < volume; off += PIECE) {
+		bool way = coll_nt_policy_use(caching);
+		u64 ns;
+
+		run = way == last ? run + PIECE : PIECE;
+		last = way;
+		ns = model->ns[way][run < 2 * caching->unit];
+		if (model->stall && !(++pieces % model->stall))
+			ns *= 1000;
+		past += way ? PIECE : 0;
+		coll_nt_policy_update(caching, PIECE, coll_nt_policy_timing(caching) ? ns : 0);
+	}
+	return past;
+}
+
+/* Of so many operations, percent of what was stored past the caches. */
+static u64 operations(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
+		      u32 count)
+{
+	u64 past = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		past += operation(cachings, model, volume, COLL_NT_RECEIVED);
+	return past * 100 / (volume * count);
+}
+
+static bool within(const char *what, u64 is, u64 least, u64 most)
+{
+	if (is < least || is > most)
+		tap_note("%s: %llu %% past, not %llu to %llu", what, (unsigned long long)is,
+			 (unsigned long long)least, (unsigned long long)most);
+	return is >= least && is <= most;
+}
+
+static bool test_model(const struct model *model, u64 least, u64 most)
+{
+	u64 volume;
+	bool passed = true;
+
+	for (volume = MIB; volume <= 300 * MIB; volume += 23 * MIB) {
+		struct coll_nt_policies cachings = { 0 };
+
+		run = 0;
+		operations(&cachings, model, volume, 60);
+		passed &= within("later", operations(&cachings, model, volume, 3000), least, most);
+	}
+	return passed;
+}
+
+/* It is known after a few operations, and not doubted soon. */
+static bool test_soon(void)
+{
+	struct coll_nt_policies cachings = { 0 };
+
+	operations(&cachings, &large, 64 * MIB, 4);
+	return within("soon", operations(&cachings, &large, 64 * MIB, 100), 100, 100);
+}
+
+/* What takes long is not tried for long. */
+static bool test_given_up(void)
+{
+	struct coll_nt_policies cachings = { 0 };
+
+	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 6);
+}
+
+/* Somebody else comes, and takes the caches; and goes. */
+static bool test_change(void)
+{
+	struct coll_nt_policies cachings = { 0 };
+	bool passed;
+
+	operations(&cachings, &fitting, 16 * MIB, 500);
+	operations(&cachings, &large, 16 * MIB, 2500);
+	passed = within("too large now", operations(&cachings, &large, 16 * MIB, 50), 90, 100);
+	operations(&cachings, &fitting, 16 * MIB, 2500);
+	return within("no more", operations(&cachings, &fitting, 16 * MIB, 50), 0, 10) && passed;
+}
+
+/* Of one size and source nothing is known from another. */
+static bool test_apart(void)
+{
+	struct coll_nt_policies cachings = { 0 };
+	bool passed;
+	u32 i;
+
+	operations(&cachings, &large, 64 * MIB, 20);
+	passed = within("half", operations(&cachings, &fitting, 32 * MIB, 3), 0, 40);
+	for (i = 0; i < 3; i++)
+		passed &= operation(&cachings, &large, 64 * MIB, COLL_NT_LOCAL) < 64 * MIB;
+	return passed && within("as it was", operations(&cachings, &large, 64 * MIB, 3), 100, 100);
+}
+
+static bool test_find(void)
+{
+	struct coll_nt_policies cachings = { 0 };
+
+	return !coll_nt_policy_find(&cachings, 0, COLL_NT_LOCAL) &&
+	       !coll_nt_policy_find(&cachings, COLL_NT_MIN - 1, COLL_NT_LOCAL) &&
+	       coll_nt_policy_find(&cachings, COLL_NT_MIN, COLL_NT_LOCAL) ==
+	       &cachings.policy[0][COLL_NT_LOCAL] &&
+	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN - 1, COLL_NT_FORWARDED) ==
+	       &cachings.policy[0][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN, COLL_NT_FORWARDED) ==
+	       &cachings.policy[1][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&cachings, U64_MAX, COLL_NT_RECEIVED) ==
+	       &cachings.policy[COLL_NT_SIZES - 1][COLL_NT_RECEIVED];
+}
+
+int main(void)
+{
+	tap_plan(10);
+	tap_ok(test_find(), "sizes");
+	tap_ok(test_soon(), "too large for the caches: known soon");
+	tap_ok(test_given_up(), "fits the caches: hardly tried");
+	tap_ok(test_model(&large, 98, 100), "too large for the caches: past them");
+	tap_ok(test_model(&fitting, 0, 1), "fits the caches: not past them");
+	tap_ok(test_model(&close, 0, 5), "not worth it: not past them");
+	tap_ok(test_model(&stalling, 98, 100), "pieces that take long mean nothing");
+	tap_ok(test_model(&settling, 0, 5), "not in the caches at first: but later");
+	tap_ok(test_change(), "what changes is found out");
+	tap_ok(test_apart(), "sizes and sources apart");
+	return tap_exit();
+}
