@@ -24,7 +24,7 @@
 #define NOBODY	65534
 
 /* Run @fn in a child process of another user. */
-static int as_nobody(int (*fn)(const void *arg), const void *arg)
+static int as_other_user(int (*fn)(const void *arg), const void *arg)
 {
 	pid_t pid = fork();
 	int status;
@@ -68,7 +68,7 @@ TEST_F(open_device, another_user_does_not_join)
 
 	join_valid(&join, self->name, self->id);
 	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
-	EXPECT_EQ(0, as_nobody(dial_unauthenticated, &visit));
+	EXPECT_EQ(0, as_other_user(dial_unauthenticated, &visit));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
 	/* The rank can still be joined by the right user. */
@@ -79,7 +79,7 @@ TEST_F(open_device, another_user_does_not_join)
 }
 
 /* Use a file that was inherited from another user. */
-static int meddle(const void *arg)
+static int use_inherited_file(const void *arg)
 {
 	const int *fd = arg;
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1 };
@@ -102,7 +102,7 @@ TEST_F(two_ranks, another_user_does_not_meddle)
 
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
-	EXPECT_EQ(0, as_nobody(meddle, self->fd));
+	EXPECT_EQ(0, as_other_user(use_inherited_file, self->fd));
 	EXPECT_EQ(0, member_barrier(self->fd[1]));
 	EXPECT_EQ(0, member_wait(self->fd[0], request, 0));
 }
@@ -111,7 +111,7 @@ TEST_F(two_ranks, another_user_does_not_meddle)
  * Join the same name, rank and size: the members of the other namespace are not part of this
  * group.
  */
-static int elsewhere(const struct visit *visit)
+static int join_in_other_netns(const struct visit *visit)
 {
 	struct collective_join join;
 	int fd;
@@ -139,7 +139,7 @@ TEST_F(open_device, namespaces)
 	ASSERT_EQ(0, member_join(other, self->name, self->id, 1, 2, &addr[1]));
 	pid = fork();
 	if (!pid)
-		_exit(elsewhere(&visit));
+		_exit(join_in_other_netns(&visit));
 	ASSERT_EQ(pid, waitpid(pid, &code, 0));
 	EXPECT_EQ(0, code);
 	ASSERT_EQ(0, member_status(self->fd, &status));
@@ -172,7 +172,7 @@ FIXTURE_TEARDOWN(device)
 }
 
 /* True if the message names what the user has to do. */
-static int locked_out(const void *arg)
+static int check_message(const void *arg)
 {
 	char detail[512] = "", line[256];
 	struct coll_config config = {
@@ -210,9 +210,9 @@ TEST_F(device, of_a_group)
 {
 	const gid_t group = DEVICE_GROUP;
 
-	EXPECT_EQ(0, as_nobody(locked_out, NULL));
+	EXPECT_EQ(0, as_other_user(check_message, NULL));
 	ASSERT_EQ(0, syscall(SYS_setgroups, 1, &group));
-	EXPECT_EQ(0, as_nobody(let_in, NULL));
+	EXPECT_EQ(0, as_other_user(let_in, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(secret)
 }
 
 /* Join as rank @rank of two, with one lane. */
-static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
+static int join_rank(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 {
 	struct collective_join join;
 	int err;
@@ -57,7 +57,7 @@ static int enter(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 }
 
 /* CONNECT of both ranks. Return: the result of rank 0. */
-static int meet(FIXTURE_DATA(secret) *self)
+static int connect_both(FIXTURE_DATA(secret) *self)
 {
 	int err;
 
@@ -70,7 +70,7 @@ static int meet(FIXTURE_DATA(secret) *self)
 }
 
 /* Check that an operation of the group succeeds. */
-static int works(FIXTURE_DATA(secret) *self)
+static int check_works(FIXTURE_DATA(secret) *self)
 {
 	int mine[2] = { 20, 22 }, sum[2] = { 0, 0 }, i;
 	__u64 request[2];
@@ -110,11 +110,11 @@ static bool wait_rejected(FIXTURE_DATA(secret) *self, long long count)
 
 TEST_F(secret, same)
 {
-	ASSERT_EQ(0, enter(self, 0, right));
-	ASSERT_EQ(0, enter(self, 1, right));
-	EXPECT_EQ(0, meet(self));
+	ASSERT_EQ(0, join_rank(self, 0, right));
+	ASSERT_EQ(0, join_rank(self, 1, right));
+	EXPECT_EQ(0, connect_both(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	EXPECT_EQ(0, works(self));
+	EXPECT_EQ(0, check_works(self));
 	EXPECT_EQ(0, refused(self));
 }
 
@@ -123,9 +123,9 @@ static void refuses(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *sel
 {
 	struct collective_status status;
 
-	ASSERT_EQ(0, enter(self, 0, first));
-	ASSERT_EQ(0, enter(self, 1, second));
-	EXPECT_EQ(-EACCES, meet(self));
+	ASSERT_EQ(0, join_rank(self, 0, first));
+	ASSERT_EQ(0, join_rank(self, 1, second));
+	EXPECT_EQ(-EACCES, connect_both(self));
 	ASSERT_EQ(0, member_status(self->fd[0], &status));
 	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
 	/* The reason names the rank with the right secret. */
@@ -154,16 +154,16 @@ TEST_F(secret, only_caller_has_one)
  * A client that is not the module
  */
 
-struct talk {
+struct handshake {
 	__u8 call[HELLO_SIZE];
 	__u8 answer[HELLO_SIZE];
 	__u8 confirm[HELLO_SIZE];
 };
 
 /* Make the call of rank 0 to rank 1 for a control connection. */
-static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
+static void call_make(FIXTURE_DATA(secret) *self, struct handshake *handshake, __u8 nonce)
 {
-	__u8 *c = talk->call;
+	__u8 *c = handshake->call;
 	__u32 two = 2, one = 1, inflight;
 	struct collective_query query = { .size = sizeof(query) };
 
@@ -182,27 +182,27 @@ static void call_make(FIXTURE_DATA(secret) *self, struct talk *talk, __u8 nonce)
 	memset(c + HELLO_NONCE, nonce, 32);
 }
 
-static void confirm_make(struct talk *talk, const __u8 *secret)
+static void confirm_make(struct handshake *handshake, const __u8 *secret)
 {
-	hello_confirm(talk->call, talk->answer, secret, talk->confirm);
+	hello_confirm(handshake->call, handshake->answer, secret, handshake->confirm);
 }
 
 /* Send the call and receive the answer. Return: the socket. */
-static int converse(FIXTURE_DATA(secret) *self, struct talk *talk)
+static int handshake_call(FIXTURE_DATA(secret) *self, struct handshake *handshake)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0 &&
 	    !connect(fd, (struct sockaddr *)&self->addr[1], sizeof(struct sockaddr_in)) &&
-	    send(fd, talk->call, HELLO_SIZE, MSG_NOSIGNAL) == HELLO_SIZE &&
-	    recv(fd, talk->answer, HELLO_SIZE, MSG_WAITALL) == HELLO_SIZE)
+	    send(fd, handshake->call, HELLO_SIZE, MSG_NOSIGNAL) == HELLO_SIZE &&
+	    recv(fd, handshake->answer, HELLO_SIZE, MSG_WAITALL) == HELLO_SIZE)
 		return fd;
 	close(fd);
 	return -1;
 }
 
 /* True if the connection ends without more bytes. */
-static bool hung_up(int fd)
+static bool is_closed(int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	__u8 byte;
@@ -215,72 +215,72 @@ static bool hung_up(int fd)
 
 TEST_F(secret, impostors)
 {
-	struct talk talk, old;
+	struct handshake handshake, old;
 	__u8 proof[32];
 	int fd, i;
 
-	ASSERT_EQ(0, enter(self, 0, right));
-	ASSERT_EQ(0, enter(self, 1, right));
+	ASSERT_EQ(0, join_rank(self, 0, right));
+	ASSERT_EQ(0, join_rank(self, 1, right));
 
 	/* A call without a secret: the answer has an errno. */
-	call_make(self, &talk, 0);
-	talk.call[HELLO_SECURED] = 0;
-	fd = converse(self, &talk);
+	call_make(self, &handshake, 0);
+	handshake.call[HELLO_SECURED] = 0;
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(EACCES, talk.answer[HELLO_ERROR]);
-	EXPECT_TRUE(hung_up(fd));
+	EXPECT_EQ(EACCES, handshake.answer[HELLO_ERROR]);
+	EXPECT_TRUE(is_closed(fd));
 
 	/* The called rank proves first that it knows the secret, over this call. */
-	call_make(self, &talk, 7);
-	fd = converse(self, &talk);
+	call_make(self, &handshake, 7);
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, talk.answer[HELLO_ERROR]);
-	EXPECT_EQ(1, talk.answer[HELLO_STAGE]);
-	hello_prove(talk.call, talk.answer, 1, right, proof);
-	EXPECT_EQ(0, memcmp(proof, talk.answer + HELLO_PROOF, 32));
+	EXPECT_EQ(0, handshake.answer[HELLO_ERROR]);
+	EXPECT_EQ(1, handshake.answer[HELLO_STAGE]);
+	hello_prove(handshake.call, handshake.answer, 1, right, proof);
+	EXPECT_EQ(0, memcmp(proof, handshake.answer + HELLO_PROOF, 32));
 
 	/* A wrong proof, the proof of the answer, no proof, random bytes. */
-	confirm_make(&talk, wrong);
-	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
-	EXPECT_TRUE(hung_up(fd));
+	confirm_make(&handshake, wrong);
+	EXPECT_EQ(HELLO_SIZE, send(fd, handshake.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	EXPECT_TRUE(is_closed(fd));
 	for (i = 0; i < 3; i++) {
-		fd = converse(self, &talk);
+		fd = handshake_call(self, &handshake);
 		ASSERT_LE(0, fd);
-		confirm_make(&talk, right);
-		memcpy(talk.confirm + HELLO_PROOF, talk.answer + HELLO_PROOF, 32);
+		confirm_make(&handshake, right);
+		memcpy(handshake.confirm + HELLO_PROOF, handshake.answer + HELLO_PROOF, 32);
 		if (i)
-			memset(talk.confirm + (i == 1 ? HELLO_PROOF : 0), i - 1, 32);
-		EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
-		EXPECT_TRUE(hung_up(fd));
+			memset(handshake.confirm + (i == 1 ? HELLO_PROOF : 0), i - 1, 32);
+		EXPECT_EQ(HELLO_SIZE, send(fd, handshake.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+		EXPECT_TRUE(is_closed(fd));
 	}
 
 	/* A valid proof of another call: another lane, another rank. */
-	call_make(self, &talk, 9);
-	fd = converse(self, &talk);
+	call_make(self, &handshake, 9);
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	confirm_make(&talk, right);
-	talk.confirm[7] = 1;
-	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
-	EXPECT_TRUE(hung_up(fd));
+	confirm_make(&handshake, right);
+	handshake.confirm[7] = 1;
+	EXPECT_EQ(HELLO_SIZE, send(fd, handshake.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	EXPECT_TRUE(is_closed(fd));
 
 	/* Replay of a valid handshake. */
-	call_make(self, &talk, 11);
-	fd = converse(self, &talk);
+	call_make(self, &handshake, 11);
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	old = talk;
+	old = handshake;
 	confirm_make(&old, right);
 	close(fd);
-	fd = converse(self, &talk);
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	EXPECT_NE(0, memcmp(old.answer + HELLO_NONCE, talk.answer + HELLO_NONCE, 32));
+	EXPECT_NE(0, memcmp(old.answer + HELLO_NONCE, handshake.answer + HELLO_NONCE, 32));
 	EXPECT_EQ(HELLO_SIZE, send(fd, old.confirm, HELLO_SIZE, MSG_NOSIGNAL));
-	EXPECT_TRUE(hung_up(fd));
+	EXPECT_TRUE(is_closed(fd));
 
 	EXPECT_TRUE(wait_rejected(self, 8));
 	/* The group still works. */
-	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, connect_both(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	EXPECT_EQ(0, works(self));
+	EXPECT_EQ(0, check_works(self));
 }
 
 /*
@@ -289,19 +289,19 @@ TEST_F(secret, impostors)
  */
 TEST_F(secret, client_with_secret)
 {
-	struct talk talk;
+	struct handshake handshake;
 	__u8 frame[48];
 	int fd;
 
-	ASSERT_EQ(0, enter(self, 1, right));
+	ASSERT_EQ(0, join_rank(self, 1, right));
 	fcntl(self->fd[1], F_SETFL, O_NONBLOCK);
 	memcpy(&self->addr[0], &self->addr[1], sizeof(self->addr[0]));
 	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd[1], self->addr, 2, 20000));
-	call_make(self, &talk, 13);
-	fd = converse(self, &talk);
+	call_make(self, &handshake, 13);
+	fd = handshake_call(self, &handshake);
 	ASSERT_LE(0, fd);
-	confirm_make(&talk, right);
-	EXPECT_EQ(HELLO_SIZE, send(fd, talk.confirm, HELLO_SIZE, MSG_NOSIGNAL));
+	confirm_make(&handshake, right);
+	EXPECT_EQ(HELLO_SIZE, send(fd, handshake.confirm, HELLO_SIZE, MSG_NOSIGNAL));
 	/* A PING arrives: this is a control connection now. */
 	EXPECT_EQ(sizeof(frame), recv(fd, frame, sizeof(frame), MSG_WAITALL));
 	EXPECT_EQ(0xc7, frame[0]);
@@ -309,23 +309,23 @@ TEST_F(secret, client_with_secret)
 }
 
 /* Many clients that know everything but the secret do not take the places of the ranks. */
-TEST_F(secret, crowd)
+TEST_F(secret, many_clients)
 {
 	int fd[100], i;
-	struct talk talk;
+	struct handshake handshake;
 
-	ASSERT_EQ(0, enter(self, 0, right));
-	ASSERT_EQ(0, enter(self, 1, right));
-	call_make(self, &talk, 17);
+	ASSERT_EQ(0, join_rank(self, 0, right));
+	ASSERT_EQ(0, join_rank(self, 1, right));
+	call_make(self, &handshake, 17);
 	for (i = 0; i < 100; i++) {
 		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		ASSERT_EQ(0, connect(fd[i], (struct sockaddr *)&self->addr[1],
 				     sizeof(struct sockaddr_in)));
-		ASSERT_EQ(HELLO_SIZE, send(fd[i], talk.call, HELLO_SIZE, MSG_NOSIGNAL));
+		ASSERT_EQ(HELLO_SIZE, send(fd[i], handshake.call, HELLO_SIZE, MSG_NOSIGNAL));
 	}
-	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, connect_both(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	EXPECT_EQ(0, works(self));
+	EXPECT_EQ(0, check_works(self));
 	for (i = 0; i < 100; i++)
 		close(fd[i]);
 }
@@ -335,31 +335,31 @@ TEST_F(secret, crowd)
  */
 
 /* True if the answer is the call, but for its stage and for @error; 0 is any errno. */
-static int echoed(const struct talk *talk, int error)
+static int echoed(const struct handshake *handshake, int error)
 {
 	__u8 answer[HELLO_SIZE];
 	__u32 told;
 
-	memcpy(&told, talk->answer + HELLO_ERROR, sizeof(told));
+	memcpy(&told, handshake->answer + HELLO_ERROR, sizeof(told));
 	CHECK(told);
 	if (error)
 		CHECK_EQ(error, told);
-	CHECK_EQ(1, talk->answer[HELLO_STAGE]);
-	memcpy(answer, talk->answer, HELLO_SIZE);
-	answer[HELLO_STAGE] = talk->call[HELLO_STAGE];
-	memcpy(answer + HELLO_ERROR, talk->call + HELLO_ERROR, sizeof(told));
-	CHECK(!memcmp(answer, talk->call, HELLO_SIZE));
+	CHECK_EQ(1, handshake->answer[HELLO_STAGE]);
+	memcpy(answer, handshake->answer, HELLO_SIZE);
+	answer[HELLO_STAGE] = handshake->call[HELLO_STAGE];
+	memcpy(answer + HELLO_ERROR, handshake->call + HELLO_ERROR, sizeof(told));
+	CHECK(!memcmp(answer, handshake->call, HELLO_SIZE));
 	return 0;
 }
 
 /* Call rank 1 with one invalid field; check the refusal. */
-static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error)
+static int refused_with(FIXTURE_DATA(secret) *self, struct handshake *handshake, int error)
 {
-	int fd = converse(self, talk);
+	int fd = handshake_call(self, handshake);
 
 	CHECK(fd >= 0);
-	CHECK_EQ(0, echoed(talk, error));
-	CHECK(hung_up(fd));
+	CHECK_EQ(0, echoed(handshake, error));
+	CHECK(is_closed(fd));
 	return 0;
 }
 
@@ -367,7 +367,7 @@ static int refused_with(FIXTURE_DATA(secret) *self, struct talk *talk, int error
 static const struct {
 	int at, len, error;
 	__u8 bytes[4];
-} lies[] = {
+} bad_fields[] = {
 	{ 16, 4, EACCES, { 1, 2, 3, 4 } },	/* id */
 	{ 24, 4, EACCES, { 'n', 'o', 'n', 'e' } },
 	{ 68, 1, EACCES, { 0 } },		/* receiver's rank */
@@ -381,33 +381,33 @@ static const struct {
 static int refusals(FIXTURE_DATA(secret) *self, const __u8 *secret)
 {
 	const bool secured = memcmp(secret, none, sizeof(none));
-	struct talk talk;
+	struct handshake handshake;
 	unsigned int i;
 
-	CHECK_EQ(0, enter(self, 0, secret));
-	CHECK_EQ(0, enter(self, 1, secret));
-	for (i = 0; i < ARRAY_SIZE(lies); i++) {
-		call_make(self, &talk, secured ? 5 : 0);
-		talk.call[HELLO_SECURED] = secured;
-		memcpy(talk.call + lies[i].at, lies[i].bytes, lies[i].len);
+	CHECK_EQ(0, join_rank(self, 0, secret));
+	CHECK_EQ(0, join_rank(self, 1, secret));
+	for (i = 0; i < ARRAY_SIZE(bad_fields); i++) {
+		call_make(self, &handshake, secured ? 5 : 0);
+		handshake.call[HELLO_SECURED] = secured;
+		memcpy(handshake.call + bad_fields[i].at, bad_fields[i].bytes, bad_fields[i].len);
 		/* An answer of a group with a secret has a proof. */
-		if (lies[i].at == HELLO_STAGE && secured)
-			memset(talk.call + HELLO_PROOF, 3, PROOF_SIZE);
-		CHECK_EQ(0, refused_with(self, &talk, lies[i].error));
+		if (bad_fields[i].at == HELLO_STAGE && secured)
+			memset(handshake.call + HELLO_PROOF, 3, PROOF_SIZE);
+		CHECK_EQ(0, refused_with(self, &handshake, bad_fields[i].error));
 	}
 	/* Only one side has a secret. */
-	call_make(self, &talk, secured ? 0 : 5);
-	talk.call[HELLO_SECURED] = !secured;
-	CHECK_EQ(0, refused_with(self, &talk, EACCES));
+	call_make(self, &handshake, secured ? 0 : 5);
+	handshake.call[HELLO_SECURED] = !secured;
+	CHECK_EQ(0, refused_with(self, &handshake, EACCES));
 	/* A valid call that names an unknown group. */
-	call_make(self, &talk, secured ? 5 : 0);
-	talk.call[HELLO_SECURED] = secured;
-	memset(talk.call + 16, 0, 48);
-	CHECK_EQ(0, refused_with(self, &talk, EACCES));
-	CHECK(wait_rejected(self, ARRAY_SIZE(lies) + 2));
-	CHECK_EQ(0, meet(self));
+	call_make(self, &handshake, secured ? 5 : 0);
+	handshake.call[HELLO_SECURED] = secured;
+	memset(handshake.call + 16, 0, 48);
+	CHECK_EQ(0, refused_with(self, &handshake, EACCES));
+	CHECK(wait_rejected(self, ARRAY_SIZE(bad_fields) + 2));
+	CHECK_EQ(0, connect_both(self));
 	CHECK_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	return works(self);
+	return check_works(self);
 }
 
 TEST_F(secret, refusal_echoes)
@@ -423,16 +423,16 @@ TEST_F(secret, refusal_echoes_secured)
 /* A second connection of one kind is refused, but its caller is not told why. */
 TEST_F(secret, refusal_of_second)
 {
-	struct talk talk;
+	struct handshake handshake;
 
-	ASSERT_EQ(0, enter(self, 0, none));
-	ASSERT_EQ(0, enter(self, 1, none));
-	ASSERT_EQ(0, meet(self));
+	ASSERT_EQ(0, join_rank(self, 0, none));
+	ASSERT_EQ(0, join_rank(self, 1, none));
+	ASSERT_EQ(0, connect_both(self));
 	ASSERT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	call_make(self, &talk, 0);
-	talk.call[HELLO_SECURED] = 0;
-	EXPECT_EQ(0, refused_with(self, &talk, EBUSY));
-	EXPECT_EQ(0, works(self));
+	call_make(self, &handshake, 0);
+	handshake.call[HELLO_SECURED] = 0;
+	EXPECT_EQ(0, refused_with(self, &handshake, EBUSY));
+	EXPECT_EQ(0, check_works(self));
 }
 
 /*
@@ -455,21 +455,21 @@ static bool kernel_says(const char *what)
 
 TEST_F(secret, byte_order_of_caller)
 {
-	struct talk talk;
+	struct handshake handshake;
 
-	ASSERT_EQ(0, enter(self, 0, none));
-	ASSERT_EQ(0, enter(self, 1, none));
+	ASSERT_EQ(0, join_rank(self, 0, none));
+	ASSERT_EQ(0, join_rank(self, 1, none));
 	/* One refusal a second is logged. */
 	sleep_ms(1200);
-	call_make(self, &talk, 0);
-	talk.call[HELLO_SECURED] = 0;
-	magic_swap(talk.call);
-	EXPECT_EQ(0, refused_with(self, &talk, EOPNOTSUPP));
+	call_make(self, &handshake, 0);
+	handshake.call[HELLO_SECURED] = 0;
+	magic_swap(handshake.call);
+	EXPECT_EQ(0, refused_with(self, &handshake, EOPNOTSUPP));
 	EXPECT_TRUE(wait_rejected(self, 1));
 	EXPECT_TRUE(kernel_says("byte order"));
-	EXPECT_EQ(0, meet(self));
+	EXPECT_EQ(0, connect_both(self));
 	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
-	EXPECT_EQ(0, works(self));
+	EXPECT_EQ(0, check_works(self));
 }
 
 /* Rank 0 calls a rank 1 that is a listening socket. */
@@ -493,7 +493,7 @@ static int answers(FIXTURE_DATA(secret) *self, int error, bool swapped,
 	__u8 hello[HELLO_SIZE];
 	int fd, conn;
 
-	CHECK_EQ(0, enter(self, 0, none));
+	CHECK_EQ(0, join_rank(self, 0, none));
 	fd = listener(self);
 	CHECK(fd >= 0);
 	fcntl(self->fd[0], F_SETFL, O_NONBLOCK);

@@ -180,7 +180,7 @@ static int do_alltoall(struct rank *r, __u64 count, __u32 round)
 }
 
 /* The input is replaced by the result. Other ranks need not know that a rank is in place. */
-static int do_swap(struct rank *r, __u64 count, bool in_place, __u32 round)
+static int do_exchange(struct rank *r, __u64 count, bool in_place, __u32 round)
 {
 	struct buffers b;
 	__u32 i;
@@ -260,8 +260,8 @@ static int every_count(struct rank *r)
 			CHECK_EQ(0, do_reduce(r, count, root, root & 1, round));
 		}
 		CHECK_EQ(0, do_alltoall(r, count, round));
-		CHECK_EQ(0, do_swap(r, count, true, round));
-		CHECK_EQ(0, do_swap(r, count, (r->rank + round) % 2, round));
+		CHECK_EQ(0, do_exchange(r, count, true, round));
+		CHECK_EQ(0, do_exchange(r, count, (r->rank + round) % 2, round));
 		CHECK_EQ(0, do_reduce_scatter(r, count, false, round));
 		CHECK_EQ(0, do_reduce_scatter(r, count, true, round));
 	}
@@ -276,7 +276,7 @@ TEST_F_TIMEOUT(direct, every_count, 200)
 }
 
 /* Many operations in a row: frames that arrive early wait for their operation. */
-static int in_a_row(struct rank *r)
+static int rank_consecutive(struct rank *r)
 {
 	__u32 round;
 
@@ -294,7 +294,7 @@ static int in_a_row(struct rank *r)
 			CHECK_EQ(0, do_reduce(r, count, round % r->nranks, false, round));
 			break;
 		case 3:
-			CHECK_EQ(0, do_swap(r, count, round % 3 < 2, round));
+			CHECK_EQ(0, do_exchange(r, count, round % 3 < 2, round));
 			break;
 		case 4:
 			CHECK_EQ(0, do_reduce_scatter(r, count, round & 1, round));
@@ -304,9 +304,9 @@ static int in_a_row(struct rank *r)
 	return 0;
 }
 
-TEST_F_TIMEOUT(direct, in_a_row, 200)
+TEST_F_TIMEOUT(direct, rank_consecutive, 200)
 {
-	ASSERT_EQ(0, group_run(&variant->config, in_a_row, NULL));
+	ASSERT_EQ(0, group_run(&variant->config, rank_consecutive, NULL));
 }
 
 static int refused(struct rank *r)
@@ -334,7 +334,7 @@ TEST_F_TIMEOUT(direct, refused, 60)
 }
 
 /* The last rank dies while the others exchange blocks with it. */
-static int bereaved(struct rank *r)
+static int rank_peer_dies(struct rank *r)
 {
 	struct collective_status status = { .size = sizeof(status) };
 	struct buffers b;
@@ -357,12 +357,12 @@ static int bereaved(struct rank *r)
 	return 0;
 }
 
-TEST_F_TIMEOUT(direct, bereaved, 60)
+TEST_F_TIMEOUT(direct, rank_peer_dies, 60)
 {
 	if (variant->config.nranks == 1)
 		SKIP(return, "no rank would be left");
 	/* The rank that was killed. */
-	ASSERT_EQ(1, group_run(&variant->config, bereaved, NULL));
+	ASSERT_EQ(1, group_run(&variant->config, rank_peer_dies, NULL));
 }
 
 TEST_HARNESS_MAIN

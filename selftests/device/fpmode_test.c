@@ -16,7 +16,7 @@
 #define FPMODE_BYTES	(1024 * 1024U)
 
 /* Round up or down, and flush to zero where the CPU can. */
-static void mode_odd(bool up)
+static void mode_set(bool up)
 {
 #if defined(__x86_64__)
 	/* All traps masked; FTZ and DAZ. */
@@ -79,7 +79,7 @@ static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain
 	for (i = 0; i < sizeof(fpmode_bytes) / sizeof(*fpmode_bytes); i++) {
 		n = fpmode_bytes[i] / coll_type_size(type);
 		CHECK_EQ(0, member_allreduce(r->fd, send, plain, n, type, reduction));
-		mode_odd(!r->rank);
+		mode_set(!r->rank);
 		err = member_allreduce(r->fd, send, odd, n, type, reduction);
 		mode_default();
 		CHECK_EQ(0, err);
@@ -93,7 +93,7 @@ static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain
 }
 
 /* Check the result against that of the CPU in the default mode. */
-static int right(struct rank *r, const __u8 *result)
+static int check_result(struct rank *r, const __u8 *result)
 {
 	const float *f32 = (const float *)result;
 	float terms[2][6];
@@ -138,11 +138,11 @@ static int fpmode_rank(struct rank *r)
 			return 1;
 	}
 	fill(send, COLLECTIVE_FLOAT32, r->rank);
-	mode_odd(!r->rank);
+	mode_set(!r->rank);
 	i = member_allreduce(r->fd, send, odd, 1024, COLLECTIVE_FLOAT32, COLLECTIVE_SUM);
 	mode_default();
 	CHECK_EQ(0, i);
-	return right(r, odd);
+	return check_result(r, odd);
 }
 
 TEST(results_do_not_depend_on_the_callers_mode)

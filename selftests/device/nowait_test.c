@@ -126,7 +126,7 @@ TEST_F(two_ranks, last_first)
 }
 
 /* All operations complete without a WAIT. */
-TEST_F(two_ranks, nobody_waits)
+TEST_F(two_ranks, no_waiter)
 {
 	const size_t bytes = 4 << 20;
 	__u32 *data[2] = { memory(bytes), memory(bytes) };

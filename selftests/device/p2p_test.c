@@ -177,7 +177,7 @@ TEST_F_TIMEOUT(p2p, queue, 100)
 }
 
 /* The eager messages need more credit than there is. */
-static int rank_crowd(struct rank *r)
+static int rank_out_of_credit(struct rank *r)
 {
 	__s32 data[2048];
 	int i;
@@ -197,11 +197,11 @@ static int rank_crowd(struct rank *r)
 	return member_barrier(r->fd);
 }
 
-TEST_F(p2p, crowd)
+TEST_F(p2p, out_of_credit)
 {
 	struct group_config config = { .nranks = 2 };
 
-	EXPECT_EQ(0, group_run(&config, rank_crowd, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_out_of_credit, NULL));
 }
 
 /* Ends that differ: in size either way, eager or not, and in type. */
@@ -256,7 +256,7 @@ TEST_F_TIMEOUT(p2p, differ, 100)
 }
 
 /* No rank sends: only the receiver fails, and a message that comes later is dropped. */
-static int rank_nobody(struct rank *r)
+static int rank_no_sender(struct rank *r)
 {
 	struct collective_op op;
 	struct collective_status status;
@@ -287,11 +287,11 @@ static int rank_nobody(struct rank *r)
 	return member_barrier(r->fd);
 }
 
-TEST_F(p2p, nobody)
+TEST_F(p2p, no_sender)
 {
 	struct group_config config = { .nranks = 2 };
 
-	EXPECT_EQ(0, group_run(&config, rank_nobody, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_no_sender, NULL));
 }
 
 static int rank_refused(struct rank *r)
@@ -316,7 +316,7 @@ TEST_F(p2p, refused)
 }
 
 /* Frames before the end of a connection must not hide the end. */
-static int last_word(struct rank *r)
+static int frames_before_close(struct rank *r)
 {
 	__s32 word = 7;
 
@@ -335,11 +335,11 @@ static int last_word(struct rank *r)
 	return 0;
 }
 
-TEST_F(p2p, last_word)
+TEST_F(p2p, frames_before_close)
 {
 	struct group_config config = { .nranks = 2, .timeout_ms = 3000 };
 
-	EXPECT_EQ(0, group_run(&config, last_word, NULL));
+	EXPECT_EQ(0, group_run(&config, frames_before_close, NULL));
 }
 
 TEST_HARNESS_MAIN

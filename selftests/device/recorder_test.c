@@ -132,7 +132,7 @@ static long long head_value(const char *text, const char *key)
 }
 
 /* Submit on both ranks, one after the other, without waiting in between. */
-static int both(const int *fd, struct collective_op *op)
+static int submit_both(const int *fd, struct collective_op *op)
 {
 	__u64 id[2];
 	int err;
@@ -158,7 +158,7 @@ static int both_call(const int *fd, unsigned int opcode)
 			.send = (uintptr_t)data[i],
 			.recv = (uintptr_t)data[i],
 		};
-	return both(fd, op);
+	return submit_both(fd, op);
 }
 
 static int both_allreduce(const int *fd)
@@ -166,8 +166,8 @@ static int both_allreduce(const int *fd)
 	return both_call(fd, COLLECTIVE_ALLREDUCE);
 }
 
-/* True if every line is as documented and times do not decrease. */
-static int well_formed(char *text, unsigned int *lines)
+/* Check that every line is as documented and that times do not decrease. */
+static int check_format(char *text, unsigned int *lines)
 {
 	unsigned long long time, age, now = 0, before = 0;
 	char *line, *next, kind[16];
@@ -239,7 +239,7 @@ TEST_F(two_ranks, order)
 		EXPECT_EQ(3, head_value(text, " submitted="));
 		EXPECT_EQ(3, head_value(text, " completed="));
 		EXPECT_NE(NULL, strstr(text, " state=up "));
-		EXPECT_EQ(0, well_formed(text, &lines));
+		EXPECT_EQ(0, check_format(text, &lines));
 		free(text);
 	}
 }
@@ -268,7 +268,7 @@ TEST_F(two_ranks, names)
 	if (unreadable())
 		SKIP(return, UNREADABLE);
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	ASSERT_EQ(0, both(self->fd, message));
+	ASSERT_EQ(0, submit_both(self->fd, message));
 	/* The second use of the key waits for the first one. */
 	ASSERT_EQ(0, member_start(self->fd[0], &keyed[0], &id[0]));
 	ASSERT_EQ(0, member_start(self->fd[0], &keyed[0], &id[1]));
@@ -287,7 +287,7 @@ TEST_F(two_ranks, names)
 	EXPECT_EQ(3, lines_with(text, " submit op=key:77 opcode=barrier "));
 	EXPECT_EQ(1, lines_with(text, " begin op=key:77\n"));
 	EXPECT_EQ(2, lines_with(text, " done op=key:77 error=0\n"));
-	EXPECT_EQ(0, well_formed(text, &lines));
+	EXPECT_EQ(0, check_format(text, &lines));
 	free(text);
 	text = record_text(self->name, 1);
 	EXPECT_EQ(1, lines_with(text, " done op=0>1:0 error=0\n"));
@@ -444,7 +444,7 @@ TEST(bounded)
 	EXPECT_EQ(1, lines_with(text, " done op=767 error=0\n"));
 	EXPECT_EQ(1, lines_with(text, " done op=640 error=0\n"));
 	EXPECT_EQ(0, lines_with(text, " done op=639 error=0\n"));
-	EXPECT_EQ(0, well_formed(text, &lines));
+	EXPECT_EQ(0, check_format(text, &lines));
 	EXPECT_EQ(2 + KEPT, lines);
 	free(text);
 	close(fd);
@@ -504,7 +504,7 @@ TEST(death)
 }
 
 /* A network namespace with a group of the same name. */
-static int elsewhere(const char *name, __u64 id)
+static int record_in_other_netns(const char *name, __u64 id)
 {
 	struct ifreq interface = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	struct sockaddr_storage addr;
@@ -539,7 +539,7 @@ TEST_F(two_ranks, network_namespaces)
 		SKIP(return, UNREADABLE);
 	pid = fork();
 	if (!pid)
-		_exit(elsewhere(self->name, self->id));
+		_exit(record_in_other_netns(self->name, self->id));
 	ASSERT_EQ(pid, waitpid(pid, &code, 0));
 	EXPECT_EQ(0, code);
 	text = record_text(self->name, 0);
@@ -621,7 +621,7 @@ static int read_folder(const char *folder, unsigned int *files)
 		}
 		text = read_rest(fd);
 		CHECK(text);
-		CHECK_EQ(0, well_formed(text, &lines));
+		CHECK_EQ(0, check_format(text, &lines));
 		CHECK(lines >= 2);
 		free(text);
 		close(fd);
@@ -655,7 +655,7 @@ static int read_all(__u64 end)
 }
 
 /* Join, run an operation, and leave or just exit. */
-static int come_and_go(__u64 end, unsigned int number)
+static int join_and_leave(__u64 end, unsigned int number)
 {
 	struct sockaddr_storage addr;
 	char name[33];
@@ -697,7 +697,7 @@ TEST_F_TIMEOUT(slow, readers, 120)
 	for (i = 0; i < 5; i++) {
 		pid[i] = fork();
 		if (!pid[i])
-			_exit(i < 2 ? read_all(end) : come_and_go(end, i));
+			_exit(i < 2 ? read_all(end) : join_and_leave(end, i));
 	}
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(pid[i], waitpid(pid[i], &code, 0));

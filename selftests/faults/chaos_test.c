@@ -68,7 +68,7 @@ enum { FLAG_READY, FLAG_FATE, FLAG_MEET, VALUE_TOLD = 8 };
  * The function of a rank
  */
 
-struct fated {
+struct rank_state {
 	struct rank *rank;
 	const struct chaos *chaos;
 	__u32 *send;
@@ -77,7 +77,7 @@ struct fated {
 };
 
 /* True if the other ranks have a block of each rank. */
-static bool whole(unsigned int opcode)
+static bool has_all_blocks(unsigned int opcode)
 {
 	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_BROADCAST ||
 	       opcode == COLLECTIVE_REDUCE || opcode == COLLECTIVE_SCAN;
@@ -92,7 +92,7 @@ static __u32 *area(size_t elements)
 }
 
 /* Fill in the next operation; the same on all ranks. */
-static void operation(const struct fated *f, unsigned int *seed, struct collective_op *op)
+static void operation(const struct rank_state *f, unsigned int *seed, struct collective_op *op)
 {
 	static const int opcodes[] = {
 		COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER,
@@ -102,7 +102,7 @@ static void operation(const struct fated *f, unsigned int *seed, struct collecti
 	unsigned int opcode = opcodes[rand_r(seed) % ARRAY_SIZE(opcodes)];
 	unsigned int root = rand_r(seed) % f->rank->nranks;
 	unsigned int size = rand_r(seed), most = rand_r(seed) % 3;
-	unsigned int elements = f->chaos->elements / (whole(opcode) ? 1 : RANKS_MOST);
+	unsigned int elements = f->chaos->elements / (has_all_blocks(opcode) ? 1 : RANKS_MOST);
 
 	*op = (struct collective_op){ .opcode = opcode };
 	if (opcode == COLLECTIVE_BARRIER)
@@ -118,13 +118,13 @@ static void operation(const struct fated *f, unsigned int *seed, struct collecti
 		op->recv = op->send;
 }
 
-static bool fate_has_come(const struct fated *f)
+static bool fate_has_come(const struct rank_state *f)
 {
 	return __atomic_load_n(&f->rank->shared->flag[FLAG_FATE], __ATOMIC_SEQ_CST);
 }
 
 /* The victim fails itself with an operation in progress; may not return. */
-static int meet_fate(struct fated *f, struct collective_op *op)
+static int victim_fail(struct rank_state *f, struct collective_op *op)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel) };
 	struct rank *r = f->rank;
@@ -168,7 +168,7 @@ static int meet_fate(struct fated *f, struct collective_op *op)
 }
 
 /* Check that the victim is the reason of a failure. */
-static int rightly_failed(const struct fated *f, int err)
+static int failure_allowed(const struct rank_state *f, int err)
 {
 	const struct chaos *chaos = f->chaos;
 	struct collective_status status = { .size = sizeof(status) };
@@ -208,42 +208,42 @@ static int rightly_failed(const struct fated *f, int err)
 static int rank_live(struct rank *r)
 {
 	const struct chaos *chaos = r->arg;
-	struct fated f = {
+	struct rank_state f = {
 		.rank = r,
 		.chaos = chaos,
 		.send = area(chaos->elements),
 		.recv = area(chaos->elements),
 	};
-	bool mine = r->rank == chaos->victim, met = false, dooms;
+	bool mine = r->rank == chaos->victim, met = false, fails_group;
 	unsigned int seed = chaos->seed, n;
 	struct collective_op op;
 	int err = 0;
 
 	CHECK(f.send && f.recv);
-	dooms = chaos->fate != FATE_CANCEL && chaos->fate != FATE_UNMAP;
+	fails_group = chaos->fate != FATE_CANCEL && chaos->fate != FATE_UNMAP;
 	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
-	for (n = 0; n < chaos->operations || dooms; n++) {
+	for (n = 0; n < chaos->operations || fails_group; n++) {
 		operation(&f, &seed, &op);
 		if (mine && !met && fate_has_come(&f)) {
 			met = true;
-			err = meet_fate(&f, &op);
+			err = victim_fail(&f, &op);
 		} else {
 			err = member_submit(r->fd, &op);
 		}
 		if (!err)
 			continue;
-		if (rightly_failed(&f, err)) {
+		if (failure_allowed(&f, err)) {
 			dprintf(STDOUT_FILENO,
 				"# rank %u: operation %u, opcode %u, count %llu: %d\n",
 				r->rank, n, op.opcode, op.count, err);
 			return 1;
 		}
-		if (dooms)
+		if (fails_group)
 			break;
 	}
 	r->shared->value[VALUE_TOLD + r->rank] = now_ms();
 	/* A group that did not fail still works. */
-	if (!dooms) {
+	if (!fails_group) {
 		memset(f.send, 0, 64);
 		f.send[0] = 1;
 		CHECK_EQ(0, member_allreduce(r->fd, f.send, f.recv, 16, COLLECTIVE_UINT32,

@@ -15,7 +15,7 @@
 #include "lib/lib_group.h"
 
 /* Far less than the deadline, and far more than the slowest machine needs; ms. */
-#define SOON_MS		8000
+#define FAIL_WITHIN_MS		8000
 #define TIMEOUT_MS	60000
 
 /* Most elements of a block, the largest block of one frame, and the largest block. */
@@ -35,14 +35,14 @@ static const char * const names[FORMS] = {
 };
 
 /**
- * struct deal - how much each rank sends to each, as both ends see it
+ * struct exchange - how much each rank sends to each, as both ends see it
  * @form: form of the operation
  * @root: root rank, or the rank that is in place
  * @waiting: true if a nonblocking form is used, followed by a wait
  * @sent: counts of the senders, by sender and receiver
  * @expected: counts of the receivers, by sender and receiver
  */
-struct deal {
+struct exchange {
 	enum form form;
 	int root;
 	bool waiting;
@@ -64,7 +64,7 @@ static unsigned int below(unsigned int *seed, unsigned int n)
 }
 
 /* Make counts that match, the same on every rank. */
-static void deal_match(struct deal *deal, int n, unsigned int *seed)
+static void exchange_match(struct exchange *exchange, int n, unsigned int *seed)
 {
 	static const size_t usual[] = { 0, 0, 1, 3, 500, 20000, 70000 };
 	int i, k;
@@ -77,13 +77,13 @@ static void deal_match(struct deal *deal, int n, unsigned int *seed)
 			/*
 			 * A rank in place has equal counts in both directions, and its own block.
 			 */
-			if (i == k || (deal->form == ALLTOALLV_IN_PLACE &&
-				       (i == deal->root || k == deal->root)))
+			if (i == k || (exchange->form == ALLTOALLV_IN_PLACE &&
+				       (i == exchange->root || k == exchange->root)))
 				two = one;
-			deal->sent[i][k] = one;
-			deal->sent[k][i] = two;
-			deal->expected[i][k] = one;
-			deal->expected[k][i] = two;
+			exchange->sent[i][k] = one;
+			exchange->sent[k][i] = two;
+			exchange->expected[i][k] = one;
+			exchange->expected[k][i] = two;
 		}
 	}
 }
@@ -136,7 +136,8 @@ static int finish(bool waiting, int err, struct coll_request *request)
 	return err || !waiting ? err : coll_wait(request);
 }
 
-static int run_gatherv(struct lib_rank *m, const struct deal *d, struct area *in, struct area *out)
+static int run_gatherv(struct lib_rank *m, const struct exchange *d, struct area *in,
+		       struct area *out)
 {
 	size_t count = d->sent[m->rank][d->root];
 	struct coll_request *request = NULL;
@@ -159,7 +160,8 @@ static int run_gatherv(struct lib_rank *m, const struct deal *d, struct area *in
 	return err;
 }
 
-static int run_scatterv(struct lib_rank *m, const struct deal *d, struct area *in, struct area *out)
+static int run_scatterv(struct lib_rank *m, const struct exchange *d, struct area *in,
+			struct area *out)
 {
 	size_t count = d->expected[d->root][m->rank];
 	struct coll_request *request = NULL;
@@ -183,7 +185,7 @@ static int run_scatterv(struct lib_rank *m, const struct deal *d, struct area *i
 	return err;
 }
 
-static int run_alltoallv(struct lib_rank *m, const struct deal *d, struct area *in,
+static int run_alltoallv(struct lib_rank *m, const struct exchange *d, struct area *in,
 			 struct area *out)
 {
 	bool in_place = d->form == ALLTOALLV_IN_PLACE && m->rank == d->root;
@@ -210,40 +212,41 @@ static int run_alltoallv(struct lib_rank *m, const struct deal *d, struct area *
 	return err;
 }
 
-static int deal_run(struct lib_rank *me, const struct deal *deal, struct area *in,
-		    struct area *out)
+static int exchange_run(struct lib_rank *me, const struct exchange *exchange, struct area *in,
+			struct area *out)
 {
-	switch (deal->form) {
+	switch (exchange->form) {
 	case GATHERV:
-		return run_gatherv(me, deal, in, out);
+		return run_gatherv(me, exchange, in, out);
 	case SCATTERV:
-		return run_scatterv(me, deal, in, out);
+		return run_scatterv(me, exchange, in, out);
 	default:
-		return run_alltoallv(me, deal, in, out);
+		return run_alltoallv(me, exchange, in, out);
 	}
 }
 
 /* Choose the sender and the receiver of the pair that will have different counts. */
-static void deal_pick(const struct deal *deal, int n, unsigned int *seed, int *from, int *to)
+static void exchange_pick(const struct exchange *exchange, int n, unsigned int *seed, int *from,
+			  int *to)
 {
-	int other = (deal->root + 1 + below(seed, n - 1)) % n;
+	int other = (exchange->root + 1 + below(seed, n - 1)) % n;
 	bool back = below(seed, 2);
 
-	*from = deal->root;
+	*from = exchange->root;
 	*to = other;
-	if (deal->form == GATHERV || (deal->form > SCATTERV && back)) {
+	if (exchange->form == GATHERV || (exchange->form > SCATTERV && back)) {
 		*from = other;
-		*to = deal->root;
+		*to = exchange->root;
 	}
-	if (deal->form == ALLTOALLV) {
+	if (exchange->form == ALLTOALLV) {
 		*from = below(seed, n);
 		*to = (*from + 1 + below(seed, n - 1)) % n;
 	}
 }
 
 /* Check that all ranks fail at once and name the two ranks. */
-static int deal_differs(struct lib_rank *me, const struct deal *deal, struct area *in,
-			struct area *out, int from, int to, bool named)
+static int exchange_differs(struct lib_rank *me, const struct exchange *exchange, struct area *in,
+			    struct area *out, int from, int to, bool named)
 {
 	const char *detail;
 	__u64 begun;
@@ -251,15 +254,15 @@ static int deal_differs(struct lib_rank *me, const struct deal *deal, struct are
 
 	CHECK_EQ(0, coll_barrier(me->comm));
 	begun = now_ms();
-	CHECK_EQ(-EBADMSG, deal_run(me, deal, in, out));
-	CHECK(now_ms() - begun < SOON_MS);
+	CHECK_EQ(-EBADMSG, exchange_run(me, exchange, in, out));
+	CHECK(now_ms() - begun < FAIL_WITHIN_MS);
 	detail = coll_error_detail(me->comm);
 	if (named && (me->rank == from || me->rank == to)) {
 		snprintf(text, sizeof(text), "rank %d and rank %d ", from, to);
 		CHECK(strstr(detail, text));
-		snprintf(text, sizeof(text), " %zu uint16", deal->sent[from][to]);
+		snprintf(text, sizeof(text), " %zu uint16", exchange->sent[from][to]);
 		CHECK(strstr(detail, text));
-		snprintf(text, sizeof(text), " %zu uint16", deal->expected[from][to]);
+		snprintf(text, sizeof(text), " %zu uint16", exchange->expected[from][to]);
 		CHECK(strstr(detail, text));
 	} else {
 		CHECK(strstr(detail, "rank"));
@@ -268,9 +271,9 @@ static int deal_differs(struct lib_rank *me, const struct deal *deal, struct are
 }
 
 /* True if a count of this rank, in place, is also that of the other direction. */
-static bool bound(const struct deal *deal, int rank)
+static bool is_coupled(const struct exchange *exchange, int rank)
 {
-	return deal->form == ALLTOALLV_IN_PLACE && deal->root == rank;
+	return exchange->form == ALLTOALLV_IN_PLACE && exchange->root == rank;
 }
 
 static int rank_every_pair(struct lib_rank *me)
@@ -283,38 +286,38 @@ static int rank_every_pair(struct lib_rank *me)
 	out.at = calloc(4 * BLOCK_MAX, sizeof(*out.at));
 	CHECK(in.at && out.at);
 	for (round = 0; round < FORMS * ARRAY_SIZE(pairs); round++) {
-		struct deal deal = { .form = round % FORMS, .waiting = below(&seed, 2) };
+		struct exchange exchange = { .form = round % FORMS, .waiting = below(&seed, 2) };
 		bool named = true;
 
 		i = round / FORMS;
-		deal.root = below(&seed, me->nranks);
-		deal_match(&deal, me->nranks, &seed);
-		CHECK_EQ(0, deal_run(me, &deal, &in, &out));
-		deal_pick(&deal, me->nranks, &seed, &from, &to);
-		deal.sent[from][to] = pairs[i][0];
-		deal.expected[from][to] = pairs[i][1];
+		exchange.root = below(&seed, me->nranks);
+		exchange_match(&exchange, me->nranks, &seed);
+		CHECK_EQ(0, exchange_run(me, &exchange, &in, &out));
+		exchange_pick(&exchange, me->nranks, &seed, &from, &to);
+		exchange.sent[from][to] = pairs[i][0];
+		exchange.expected[from][to] = pairs[i][1];
 		/*
 		 * Then the other direction differs as well, unless the other rank is changed,
 		 * too.
 		 */
-		if (bound(&deal, from)) {
-			deal.expected[to][from] = deal.sent[from][to];
+		if (is_coupled(&exchange, from)) {
+			exchange.expected[to][from] = exchange.sent[from][to];
 			if (below(&seed, 2))
-				deal.sent[to][from] = deal.expected[to][from];
+				exchange.sent[to][from] = exchange.expected[to][from];
 			else
-				named = deal.sent[to][from] == deal.expected[to][from];
-		} else if (bound(&deal, to)) {
-			deal.sent[to][from] = deal.expected[from][to];
+				named = exchange.sent[to][from] == exchange.expected[to][from];
+		} else if (is_coupled(&exchange, to)) {
+			exchange.sent[to][from] = exchange.expected[from][to];
 			if (below(&seed, 2))
-				deal.expected[to][from] = deal.sent[to][from];
+				exchange.expected[to][from] = exchange.sent[to][from];
 			else
-				named = deal.sent[to][from] == deal.expected[to][from];
+				named = exchange.sent[to][from] == exchange.expected[to][from];
 		}
-		if (deal_differs(me, &deal, &in, &out, from, to, named)) {
+		if (exchange_differs(me, &exchange, &in, &out, from, to, named)) {
 			dprintf(STDOUT_FILENO, "# rank %d of %d: %s, root %d: ", me->rank,
-				me->nranks, names[deal.form], deal.root);
+				me->nranks, names[exchange.form], exchange.root);
 			dprintf(STDOUT_FILENO, "rank %d sends %zu, rank %d expects %zu: %s\n", from,
-				deal.sent[from][to], to, deal.expected[from][to],
+				exchange.sent[from][to], to, exchange.expected[from][to],
 				coll_error_detail(me->comm));
 			return 1;
 		}
@@ -350,7 +353,7 @@ TEST_F_TIMEOUT(count_mismatch, every_pair, 200)
 {
 	struct coll_config config = {
 		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
-		.heartbeat_ms = 4 * SOON_MS,
+		.heartbeat_ms = 4 * FAIL_WITHIN_MS,
 	};
 
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_every_pair, NULL));
@@ -369,16 +372,16 @@ static int rank_several(struct lib_rank *me)
 	out.at = calloc(4 * BLOCK_MAX, sizeof(*out.at));
 	CHECK(in.at && out.at);
 	for (round = 0; round < 60; round++) {
-		struct deal deal = { .form = round % ALLTOALLV_IN_PLACE };
+		struct exchange exchange = { .form = round % ALLTOALLV_IN_PLACE };
 		int from, to;
 
-		deal.root = below(&seed, me->nranks);
-		deal_match(&deal, me->nranks, &seed);
+		exchange.root = below(&seed, me->nranks);
+		exchange_match(&exchange, me->nranks, &seed);
 		for (k = below(&seed, 4) + 2; k; k--) {
-			deal_pick(&deal, me->nranks, &seed, &from, &to);
-			deal.sent[from][to] = deal.expected[from][to] + k;
+			exchange_pick(&exchange, me->nranks, &seed, &from, &to);
+			exchange.sent[from][to] = exchange.expected[from][to] + k;
 		}
-		if (deal_differs(me, &deal, &in, &out, -1, -1, false))
+		if (exchange_differs(me, &exchange, &in, &out, -1, -1, false))
 			return 1;
 	}
 	CHECK_EQ(0, coll_barrier(me->comm));
@@ -391,7 +394,7 @@ TEST_F_TIMEOUT(count_mismatch, several_pairs, 200)
 {
 	struct coll_config config = {
 		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
-		.heartbeat_ms = 4 * SOON_MS,
+		.heartbeat_ms = 4 * FAIL_WITHIN_MS,
 	};
 
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_several, NULL));
@@ -405,20 +408,20 @@ TEST_F_TIMEOUT(count_mismatch, several_pairs, 200)
 #define MANY	24
 
 /* Fill in operation @i as this rank calls it. */
-static int many_lay(const struct lib_rank *me, unsigned int i, struct area *in, struct area *out)
+static int many_fill(const struct lib_rank *me, unsigned int i, struct area *in, struct area *out)
 {
-	struct deal deal = { .form = ALLTOALLV };
+	struct exchange exchange = { .form = ALLTOALLV };
 	unsigned int seed = 5 * me->nranks + 1000 * i;
 	int k;
 
-	deal_match(&deal, me->nranks, &seed);
+	exchange_match(&exchange, me->nranks, &seed);
 	if (i % 3 == 1)
-		deal.sent[1][0] = deal.expected[1][0] + 1 + i;
+		exchange.sent[1][0] = exchange.expected[1][0] + 1 + i;
 	if (i % 3 == 2)
-		deal.sent[0][1] = deal.expected[0][1] ? 0 : 3;
+		exchange.sent[0][1] = exchange.expected[0][1] ? 0 : 3;
 	for (k = 0; k < me->nranks; k++) {
-		out->counts[k] = deal.sent[me->rank][k];
-		in->counts[k] = deal.expected[k][me->rank];
+		out->counts[k] = exchange.sent[me->rank][k];
+		in->counts[k] = exchange.expected[k][me->rank];
 	}
 	area_lay(in, me->nranks);
 	area_lay(out, me->nranks);
@@ -460,7 +463,7 @@ static int many_run(struct lib_rank *me, bool keyed)
 
 	for (i = 0; i < MANY; i++) {
 		at = keyed ? (i * 7 + me->rank * 11) % MANY : i;
-		CHECK_EQ(0, many_lay(me, at, &in[at], &out[at]));
+		CHECK_EQ(0, many_fill(me, at, &in[at], &out[at]));
 		CHECK_EQ(0, many_begin(me, at, keyed, &in[at], &out[at], &request[at]));
 	}
 	for (i = 0; i < MANY; i++) {
@@ -480,7 +483,7 @@ TEST_F_TIMEOUT(count_mismatch, many_at_once, 100)
 {
 	struct coll_config config = {
 		.size = sizeof(config), .lanes = variant->lanes, .timeout_ms = TIMEOUT_MS,
-		.heartbeat_ms = 4 * SOON_MS,
+		.heartbeat_ms = 4 * FAIL_WITHIN_MS,
 	};
 
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_many, NULL));

@@ -81,7 +81,7 @@ TEST_F_TIMEOUT(slow, unauthenticated_clients, 100)
 }
 
 /* More clients than there are places connect before the peers do, and send nothing. */
-static int rank_crowded(struct rank *r)
+static int rank_many_clients(struct rank *r)
 {
 	unsigned int i;
 	__u64 begin;
@@ -104,7 +104,7 @@ TEST_F_TIMEOUT(slow, silent_clients, 100)
 {
 	const struct group_config config = { .nranks = 3, .unconnected = true };
 
-	EXPECT_EQ(0, group_run(&config, rank_crowded, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_many_clients, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -91,7 +91,7 @@ TEST_F_TIMEOUT(open_device, connect, 200)
 /* Among this many ranks, the first has no link to the fourth before it needs one. */
 #define RANKS	6
 
-static int crowd_connect(int *fd, const char *name, __u64 id)
+static int group_connect(int *fd, const char *name, __u64 id)
 {
 	struct sockaddr_storage addr[RANKS];
 	int i, err;
@@ -163,7 +163,7 @@ TEST_F_TIMEOUT(open_device, demand, 200)
 	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
-		ASSERT_EQ(0, crowd_connect(fd, self->name, self->id + nth));
+		ASSERT_EQ(0, group_connect(fd, self->name, self->id + nth));
 		ASSERT_EQ(0, demand(fd, nth, &more, &failed)) TH_LOG("allocation %u", nth);
 		for (i = 0; i < RANKS; i++)
 			close(fd[i]);

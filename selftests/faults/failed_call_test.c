@@ -48,10 +48,10 @@ struct trace {
 };
 
 /**
- * struct life - all calls of one file, beside the file of the other rank
+ * struct run - all calls of one file, beside the file of the other rank
  * @rank: rank of the file
  * @leaves: true if it ends with LEAVE, false if with close()
- * @mishap: function that makes failing calls before a stage; NULL: none
+ * @fail_before: function that makes failing calls before a stage; NULL: none
  * @stage: stage at which @nth counts
  * @nth: allocation of that stage that fails; 0: none
  * @more: true if that allocation happened
@@ -65,10 +65,10 @@ struct trace {
  * @data: input and result, by rank
  * @trace: results, filled in
  */
-struct life {
+struct run {
 	int rank;
 	bool leaves;
-	int (*mishap)(struct life *life, enum stage stage);
+	int (*fail_before)(struct run *run, enum stage stage);
 	enum stage stage;
 	unsigned int nth;
 	bool more;
@@ -83,61 +83,61 @@ struct life {
 	struct trace trace;
 };
 
-static int subject(const struct life *life)
+static int subject(const struct run *run)
 {
-	return life->fd[life->rank];
+	return run->fd[run->rank];
 }
 
-static int life_join(struct life *life)
+static int run_join(struct run *run)
 {
-	return member_join(subject(life), life->name, life->id, life->rank, 2,
-			   &life->addr[life->rank]);
+	return member_join(subject(run), run->name, run->id, run->rank, 2,
+			   &run->addr[run->rank]);
 }
 
-static int life_connect(struct life *life)
+static int run_connect(struct run *run)
 {
 	int err;
 
-	fcntl(subject(life), F_SETFL, O_NONBLOCK);
-	err = member_connect(subject(life), life->addr, 2, 20000);
-	fcntl(subject(life), F_SETFL, 0);
+	fcntl(subject(run), F_SETFL, O_NONBLOCK);
+	err = member_connect(subject(run), run->addr, 2, 20000);
+	fcntl(subject(run), F_SETFL, 0);
 	return err == -EINPROGRESS ? 0 : err;
 }
 
-static int life_register(struct life *life)
+static int run_register(struct run *run)
 {
-	return member_register(subject(life), life->data[life->rank], 2 * SIZE, 0,
-			       &life->buffer);
+	return member_register(subject(run), run->data[run->rank], 2 * SIZE, 0,
+			       &run->buffer);
 }
 
-static struct collective_op life_op(const struct life *life, int rank)
+static struct collective_op run_op(const struct run *run, int rank)
 {
 	return (struct collective_op){
 		.opcode = COLLECTIVE_ALLREDUCE,
 		.type = COLLECTIVE_INT32,
 		.count = COUNT,
-		.send = (uintptr_t)life->data[rank],
-		.recv = (uintptr_t)(life->data[rank] + COUNT),
+		.send = (uintptr_t)run->data[rank],
+		.recv = (uintptr_t)(run->data[rank] + COUNT),
 	};
 }
 
-static int life_submit(struct life *life)
+static int run_submit(struct run *run)
 {
-	struct collective_op op = life_op(life, life->rank);
+	struct collective_op op = run_op(run, run->rank);
 
-	op.send_buffer = life->buffer;
-	return member_start(subject(life), &op, &life->request);
+	op.send_buffer = run->buffer;
+	return member_start(subject(run), &op, &run->request);
 }
 
-static int life_complete(struct life *life)
+static int run_complete(struct run *run)
 {
-	struct collective_op op = life_op(life, !life->rank);
+	struct collective_op op = run_op(run, !run->rank);
 	int i;
 
-	CHECK_EQ(0, member_submit(life->fd[!life->rank], &op));
-	CHECK_EQ(0, member_wait(subject(life), life->request, 0));
+	CHECK_EQ(0, member_submit(run->fd[!run->rank], &op));
+	CHECK_EQ(0, member_wait(subject(run), run->request, 0));
 	for (i = 0; i < COUNT; i++)
-		CHECK_EQ(3 * i, life->data[life->rank][COUNT + i]);
+		CHECK_EQ(3 * i, run->data[run->rank][COUNT + i]);
 	return 0;
 }
 
@@ -145,23 +145,24 @@ static int life_complete(struct life *life)
  * Make the failing calls before a stage; then the call, of which an allocation may fail; then, if
  * it failed, the call again.
  */
-static int life_step(struct life *life, enum stage stage, int (*call)(struct life *life))
+static int run_step(struct run *run, enum stage stage,
+		    int (*call)(struct run *run))
 {
 	int err;
 
-	if (life->mishap)
-		CHECK_EQ(0, life->mishap(life, stage));
-	if (life->nth && life->stage == stage) {
-		fail_nth_arm(life->nth);
-		err = call(life);
-		life->more = fail_nth_disarm();
-		life->failed = err;
+	if (run->fail_before)
+		CHECK_EQ(0, run->fail_before(run, stage));
+	if (run->nth && run->stage == stage) {
+		fail_nth_arm(run->nth);
+		err = call(run);
+		run->more = fail_nth_disarm();
+		run->failed = err;
 		if (!err)
 			return 0;
 		if (!no_memory(err))
 			return err;
 	}
-	return call(life);
+	return call(run);
 }
 
 static int status_of(int fd, struct collective_status *status)
@@ -171,61 +172,61 @@ static int status_of(int fd, struct collective_status *status)
 	return 0;
 }
 
-static int life_run(struct life *life)
+static int run_run(struct run *run)
 {
-	struct trace *trace = &life->trace;
-	const int peer = !life->rank;
+	struct trace *trace = &run->trace;
+	const int peer = !run->rank;
 	int err;
 
-	CHECK_EQ(0, life_step(life, STAGE_JOIN, life_join));
-	CHECK_EQ(0, status_of(subject(life), &trace->joined));
-	CHECK_EQ(0, member_join(life->fd[peer], life->name, life->id, peer, 2,
-				&life->addr[peer]));
-	CHECK_EQ(0, life_step(life, STAGE_CONNECT, life_connect));
-	CHECK_EQ(0, member_connect(life->fd[peer], life->addr, 2, 20000));
-	err = member_connect(subject(life), life->addr, 2, 20000);
+	CHECK_EQ(0, run_step(run, STAGE_JOIN, run_join));
+	CHECK_EQ(0, status_of(subject(run), &trace->joined));
+	CHECK_EQ(0, member_join(run->fd[peer], run->name, run->id, peer, 2,
+				&run->addr[peer]));
+	CHECK_EQ(0, run_step(run, STAGE_CONNECT, run_connect));
+	CHECK_EQ(0, member_connect(run->fd[peer], run->addr, 2, 20000));
+	err = member_connect(subject(run), run->addr, 2, 20000);
 	CHECK(!err || err == -EISCONN);
-	CHECK_EQ(0, status_of(subject(life), &trace->up));
+	CHECK_EQ(0, status_of(subject(run), &trace->up));
 
-	CHECK_EQ(0, life_step(life, STAGE_REGISTER, life_register));
-	CHECK_EQ(0, life_step(life, STAGE_SUBMIT, life_submit));
-	CHECK_EQ(0, life_complete(life));
-	CHECK_EQ(0, member_unregister(subject(life), life->buffer));
-	CHECK_EQ(0, status_of(subject(life), &trace->used));
-	if (life->mishap)
-		CHECK_EQ(0, life->mishap(life, STAGE_END));
+	CHECK_EQ(0, run_step(run, STAGE_REGISTER, run_register));
+	CHECK_EQ(0, run_step(run, STAGE_SUBMIT, run_submit));
+	CHECK_EQ(0, run_complete(run));
+	CHECK_EQ(0, member_unregister(subject(run), run->buffer));
+	CHECK_EQ(0, status_of(subject(run), &trace->used));
+	if (run->fail_before)
+		CHECK_EQ(0, run->fail_before(run, STAGE_END));
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 
-	if (life->leaves) {
-		CHECK_EQ(0, member_leave(subject(life)));
-		CHECK_EQ(0, status_of(subject(life), &trace->left));
+	if (run->leaves) {
+		CHECK_EQ(0, member_leave(subject(run)));
+		CHECK_EQ(0, status_of(subject(run), &trace->left));
 	}
-	close(subject(life));
-	life->fd[life->rank] = -1;
-	trace->end = member_barrier(life->fd[peer]);
-	CHECK_EQ(0, status_of(life->fd[peer], &trace->peer));
+	close(subject(run));
+	run->fd[run->rank] = -1;
+	trace->end = member_barrier(run->fd[peer]);
+	CHECK_EQ(0, status_of(run->fd[peer], &trace->peer));
 	return 0;
 }
 
-static int life_lead(struct life *life)
+static int run_lead(struct run *run)
 {
 	int rank, i, err;
 
-	memset(&life->trace, 0, sizeof(life->trace));
-	group_unique(life->name, sizeof(life->name), &life->id);
+	memset(&run->trace, 0, sizeof(run->trace));
+	group_unique(run->name, sizeof(run->name), &run->id);
 	for (rank = 0; rank < 2; rank++) {
-		life->fd[rank] = member_open();
-		CHECK(life->fd[rank] >= 0);
-		life->data[rank] = mmap(NULL, 2 * SIZE, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-		CHECK(life->data[rank] != MAP_FAILED);
+		run->fd[rank] = member_open();
+		CHECK(run->fd[rank] >= 0);
+		run->data[rank] = mmap(NULL, 2 * SIZE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		CHECK(run->data[rank] != MAP_FAILED);
 		for (i = 0; i < COUNT; i++)
-			life->data[rank][i] = i * (1 + rank);
+			run->data[rank][i] = i * (1 + rank);
 	}
-	err = life_run(life);
+	err = run_run(run);
 	for (rank = 0; rank < 2; rank++) {
-		close(life->fd[rank]);
-		munmap(life->data[rank], 2 * SIZE);
+		close(run->fd[rank]);
+		munmap(run->data[rank], 2 * SIZE);
 	}
 	CHECK_EQ(0, group_count());
 	return err;
@@ -244,19 +245,19 @@ static bool same(const char *what, const void *a, const void *b, size_t size)
 }
 
 /* Record the trace of a file without failures. All other traces are compared with it. */
-static int life_plain(struct life *plain, int rank, bool leaves)
+static int run_plain(struct run *plain, int rank, bool leaves)
 {
-	*plain = (struct life){ .rank = rank, .leaves = leaves };
-	CHECK_EQ(0, life_lead(plain));
+	*plain = (struct run){ .rank = rank, .leaves = leaves };
+	CHECK_EQ(0, run_lead(plain));
 	CHECK_EQ(COLLECTIVE_REASON_LEFT, plain->trace.peer.group.kind);
 	CHECK_EQ(rank, plain->trace.peer.group.rank_a);
 	CHECK_EQ(-ECONNRESET, plain->trace.end);
 	return 0;
 }
 
-static int life_compare(const struct life *plain, const struct life *life)
+static int run_compare(const struct run *plain, const struct run *run)
 {
-	const struct trace *a = &plain->trace, *b = &life->trace;
+	const struct trace *a = &plain->trace, *b = &run->trace;
 
 	CHECK(same("joined", &a->joined, &b->joined, sizeof(a->joined)));
 	CHECK(same("up", &a->up, &b->up, sizeof(a->up)));
@@ -267,21 +268,21 @@ static int life_compare(const struct life *plain, const struct life *life)
 	return 0;
 }
 
-static int compare(int (*mishap)(struct life *life, enum stage stage))
+static int compare(int (*fail_before)(struct run *run, enum stage stage))
 {
-	struct life plain, life;
+	struct run plain, run;
 	int rank, leaves;
 
 	for (rank = 0; rank < 2; rank++)
 		for (leaves = 0; leaves < 2; leaves++) {
-			CHECK_EQ(0, life_plain(&plain, rank, leaves));
-			life = (struct life){
+			CHECK_EQ(0, run_plain(&plain, rank, leaves));
+			run = (struct run){
 				.rank = rank,
 				.leaves = leaves,
-				.mishap = mishap,
+				.fail_before = fail_before,
 			};
-			CHECK_EQ(0, life_lead(&life));
-			CHECK_EQ(0, life_compare(&plain, &life));
+			CHECK_EQ(0, run_lead(&run));
+			CHECK_EQ(0, run_compare(&plain, &run));
 		}
 	return 0;
 }
@@ -291,7 +292,7 @@ static int compare(int (*mishap)(struct life *life, enum stage stage))
  */
 
 /* The rank of another group listens at the address, so that JOIN fails as late as possible. */
-static int join_in_use(struct life *life, enum stage stage)
+static int join_in_use(struct run *run, enum stage stage)
 {
 	struct sockaddr_storage taken;
 	struct collective_join join;
@@ -305,7 +306,7 @@ static int join_in_use(struct life *life, enum stage stage)
 		/*
 		 * Arguments that differ from those of the later JOIN in as many ways as possible.
 		 */
-		join_valid(&join, life->name, life->id + 1);
+		join_valid(&join, run->name, run->id + 1);
 		join.nranks = 300;
 		join.rank = 17;
 		join.lanes = COLLECTIVE_LANES_MAX;
@@ -314,13 +315,13 @@ static int join_in_use(struct life *life, enum stage stage)
 		join.secret[3] = 1;
 		memset(join.algorithm, COLLECTIVE_ALGORITHM_RING, COLLECTIVE_RECV);
 		memcpy(join.addr, &taken, sizeof(taken));
-		CHECK_EQ(-EADDRINUSE, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
+		CHECK_EQ(-EADDRINUSE, member_ioctl(subject(run), COLLECTIVE_IOC_JOIN, &join));
 	}
 	close(other);
 	return 0;
 }
 
-static int join_refused(struct life *life, enum stage stage)
+static int join_refused(struct run *run, enum stage stage)
 {
 	struct collective_status before, after;
 	struct sockaddr_storage addr;
@@ -330,66 +331,66 @@ static int join_refused(struct life *life, enum stage stage)
 	if (stage != STAGE_JOIN)
 		return 0;
 	other = member_open();
-	CHECK_EQ(0, member_status(subject(life), &before));
+	CHECK_EQ(0, member_status(subject(run), &before));
 	CHECK_EQ(0, member_join(other, "busy", 1, 0, 2, &addr));
-	CHECK_EQ(-EBUSY, member_join(subject(life), "busy", 1, 0, 2, &addr));
-	CHECK_EQ(-EEXIST, member_join(subject(life), "busy", 2, 1, 2, &addr));
-	CHECK_EQ(-EEXIST, member_join(subject(life), "busy", 1, 1, 3, &addr));
-	join_valid(&join, life->name, life->id);
+	CHECK_EQ(-EBUSY, member_join(subject(run), "busy", 1, 0, 2, &addr));
+	CHECK_EQ(-EEXIST, member_join(subject(run), "busy", 2, 1, 2, &addr));
+	CHECK_EQ(-EEXIST, member_join(subject(run), "busy", 1, 1, 3, &addr));
+	join_valid(&join, run->name, run->id);
 	join.addr[0] = AF_UNIX;
-	CHECK_EQ(-EAFNOSUPPORT, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
-	join_valid(&join, life->name, life->id);
+	CHECK_EQ(-EAFNOSUPPORT, member_ioctl(subject(run), COLLECTIVE_IOC_JOIN, &join));
+	join_valid(&join, run->name, run->id);
 	memcpy(join.addr + 4, "\xc0\x00\x02\x01", 4);
-	CHECK_EQ(-EADDRNOTAVAIL, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, &join));
-	CHECK_EQ(-EFAULT, member_ioctl(subject(life), COLLECTIVE_IOC_JOIN, NULL));
-	CHECK_EQ(-EINVAL, member_join(subject(life), "", 1, 0, 2, &addr));
-	CHECK_EQ(-ENOTCONN, member_leave(subject(life)));
-	CHECK_EQ(0, member_status(subject(life), &after));
+	CHECK_EQ(-EADDRNOTAVAIL, member_ioctl(subject(run), COLLECTIVE_IOC_JOIN, &join));
+	CHECK_EQ(-EFAULT, member_ioctl(subject(run), COLLECTIVE_IOC_JOIN, NULL));
+	CHECK_EQ(-EINVAL, member_join(subject(run), "", 1, 0, 2, &addr));
+	CHECK_EQ(-ENOTCONN, member_leave(subject(run)));
+	CHECK_EQ(0, member_status(subject(run), &after));
 	CHECK(same("new", &before, &after, sizeof(before)));
 	close(other);
 	return 0;
 }
 
 /* Calls that are never valid. */
-static int calls_refused(struct life *life, enum stage stage)
+static int calls_refused(struct run *run, enum stage stage)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1000 };
 	const int absent = stage <= STAGE_CONNECT ? -ENOTCONN : 0;
-	const int fd = subject(life);
-	struct collective_op op = life_op(life, life->rank);
+	const int fd = subject(run);
+	struct collective_op op = run_op(run, run->rank);
 	struct sockaddr_storage addr;
 	__u64 request;
 	__u32 buffer;
 
 	CHECK_EQ(stage == STAGE_JOIN ? -ENOTCONN : -EFAULT,
 		 member_register(fd, (void *)8, 4096, 0, &buffer));
-	CHECK_EQ(-EINVAL, member_register(fd, life->data[0], 0, 0, &buffer));
+	CHECK_EQ(-EINVAL, member_register(fd, run->data[0], 0, 0, &buffer));
 	CHECK_EQ(-ENOENT, member_unregister(fd, 77));
 	CHECK_EQ(absent ?: -ENOENT, member_wait(fd, 1000, 0));
 	CHECK_EQ(absent ?: -ENOENT, member_ioctl(fd, COLLECTIVE_IOC_CANCEL, &cancel));
 	op.flags = 1U << 31;
 	CHECK_EQ(absent ?: -EINVAL, member_start(fd, &op, &request));
-	op = life_op(life, life->rank);
+	op = run_op(run, run->rank);
 	op.recv = 4096;
 	CHECK_EQ(absent ?: -EFAULT, member_start(fd, &op, &request));
-	op = life_op(life, life->rank);
+	op = run_op(run, run->rank);
 	op.send_buffer = 99;
 	CHECK_EQ(absent ?: -ENOENT, member_start(fd, &op, &request));
-	op = life_op(life, life->rank);
+	op = run_op(run, run->rank);
 	op.recv += 4;
 	op.recv_buffer = 99;
 	CHECK_EQ(absent ?: -ENOENT, member_start(fd, &op, &request));
 	switch (stage) {
 	case STAGE_JOIN:
-		CHECK_EQ(-ENOTCONN, member_connect(fd, life->addr, 2, 100));
+		CHECK_EQ(-ENOTCONN, member_connect(fd, run->addr, 2, 100));
 		break;
 	case STAGE_CONNECT:
-		CHECK_EQ(-EINVAL, member_connect(fd, life->addr, 1, 100));
+		CHECK_EQ(-EINVAL, member_connect(fd, run->addr, 1, 100));
 		CHECK_EQ(-EFAULT, member_connect(fd, NULL, 2, 100));
 		CHECK_EQ(-EISCONN, member_join(fd, "again", 1, 0, 2, &addr));
 		break;
 	default:
-		CHECK_EQ(-EISCONN, member_connect(fd, life->addr, 2, 100));
+		CHECK_EQ(-EISCONN, member_connect(fd, run->addr, 2, 100));
 		CHECK_EQ(-EISCONN, member_join(fd, "again", 1, 0, 2, &addr));
 	}
 	return 0;
@@ -413,17 +414,17 @@ static void alarm_ms(unsigned int ms)
 }
 
 /* Calls that a signal interrupts; all of them are repeated. */
-static int calls_interrupted(struct life *life, enum stage stage)
+static int calls_interrupted(struct run *run, enum stage stage)
 {
 	struct collective_submit submit = { .size = sizeof(submit) };
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
-	const int fd = subject(life), peer = life->fd[!life->rank];
+	const int fd = subject(run), peer = run->fd[!run->rank];
 
 	/* Rank 0 does not wait for a rank 1 that has joined. */
-	if (stage == STAGE_CONNECT && life->rank == 1) {
+	if (stage == STAGE_CONNECT && run->rank == 1) {
 		alarm_ms(20);
-		CHECK_EQ(-EINTR, member_connect(fd, life->addr, 2, 20000));
-		CHECK_EQ(-EINTR, member_connect(fd, life->addr, 2, 20000));
+		CHECK_EQ(-EINTR, member_connect(fd, run->addr, 2, 20000));
+		CHECK_EQ(-EINTR, member_connect(fd, run->addr, 2, 20000));
 		alarm_ms(0);
 	}
 	if (stage == STAGE_END) {
@@ -441,39 +442,41 @@ static int calls_interrupted(struct life *life, enum stage stage)
 }
 
 /* The same operation on a file that no signal interrupts. */
-static int barrier_between(struct life *life, enum stage stage)
+static int barrier_between(struct run *run, enum stage stage)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
 	__u64 request;
 
 	if (stage != STAGE_END)
 		return 0;
-	CHECK_EQ(0, member_start(subject(life), &op, &request));
-	CHECK_EQ(0, member_submit(life->fd[!life->rank], &op));
-	CHECK_EQ(0, member_wait(subject(life), request, 0));
+	CHECK_EQ(0, member_start(subject(run), &op, &request));
+	CHECK_EQ(0, member_submit(run->fd[!run->rank], &op));
+	CHECK_EQ(0, member_wait(subject(run), request, 0));
 	return 0;
 }
 
 static int interrupted(void)
 {
-	struct life plain, life;
+	struct run plain, run;
 	int rank;
 
 	for (rank = 0; rank < 2; rank++) {
-		plain = (struct life){ .rank = rank, .leaves = true, .mishap = barrier_between };
-		CHECK_EQ(0, life_lead(&plain));
-		life = (struct life){ .rank = rank, .leaves = true, .mishap = calls_interrupted };
-		CHECK_EQ(0, life_lead(&life));
-		CHECK_EQ(0, life_compare(&plain, &life));
+		plain = (struct run){ .rank = rank, .leaves = true,
+					  .fail_before = barrier_between };
+		CHECK_EQ(0, run_lead(&plain));
+		run = (struct run){ .rank = rank, .leaves = true,
+					     .fail_before = calls_interrupted };
+		CHECK_EQ(0, run_lead(&run));
+		CHECK_EQ(0, run_compare(&plain, &run));
 	}
 	return 0;
 }
 
 /* Another process makes all calls. */
-static int calls_foreign(struct life *life, enum stage stage)
+static int calls_foreign(struct run *run, enum stage stage)
 {
-	struct collective_op op = life_op(life, life->rank);
-	const int fd = subject(life);
+	struct collective_op op = run_op(run, run->rank);
+	const int fd = subject(run);
 	__u64 request;
 	__u32 buffer;
 	pid_t pid;
@@ -482,8 +485,8 @@ static int calls_foreign(struct life *life, enum stage stage)
 	pid = fork();
 	if (!pid)
 		_exit(!(stage == STAGE_JOIN ||
-			(member_connect(fd, life->addr, 2, 100) == -EPERM &&
-			 member_register(fd, life->data[0], 4096, 0, &buffer) == -EPERM &&
+			(member_connect(fd, run->addr, 2, 100) == -EPERM &&
+			 member_register(fd, run->data[0], 4096, 0, &buffer) == -EPERM &&
 			 member_start(fd, &op, &request) ==
 			 (stage == STAGE_CONNECT ? -ENOTCONN : -EPERM) &&
 			 member_leave(fd) == -EPERM)));
@@ -493,7 +496,7 @@ static int calls_foreign(struct life *life, enum stage stage)
 }
 
 /* A JOIN of another process fails; the file can still be joined by any process. */
-static int join_foreign(struct life *life, enum stage stage)
+static int join_foreign(struct run *run, enum stage stage)
 {
 	pid_t pid;
 	int code;
@@ -502,10 +505,10 @@ static int join_foreign(struct life *life, enum stage stage)
 		return 0;
 	pid = fork();
 	if (!pid)
-		_exit(join_in_use(life, stage));
+		_exit(join_in_use(run, stage));
 	CHECK_EQ(pid, waitpid(pid, &code, 0));
 	CHECK_EQ(0, code);
-	CHECK_EQ(-ENOENT, member_unregister(subject(life), 1));
+	CHECK_EQ(-ENOENT, member_unregister(subject(run), 1));
 	return 0;
 }
 
@@ -549,20 +552,20 @@ FIXTURE_TEARDOWN(memory) {}
 
 static int each_allocation(enum stage stage, int rank, unsigned int least)
 {
-	struct life plain, life = { .more = true };
+	struct run plain, run = { .more = true };
 	unsigned int nth, failed = 0;
 
-	CHECK_EQ(0, life_plain(&plain, rank, false));
-	for (nth = 1; life.more && nth < MOST; nth++) {
-		life = (struct life){ .rank = rank, .stage = stage, .nth = nth };
-		if (life_lead(&life) || life_compare(&plain, &life)) {
+	CHECK_EQ(0, run_plain(&plain, rank, false));
+	for (nth = 1; run.more && nth < MOST; nth++) {
+		run = (struct run){ .rank = rank, .stage = stage, .nth = nth };
+		if (run_lead(&run) || run_compare(&plain, &run)) {
 			dprintf(STDOUT_FILENO, "# rank %d, allocation %u of %s\n", rank, nth,
 				stage_names[stage]);
 			return 1;
 		}
-		failed += life.failed;
+		failed += run.failed;
 	}
-	CHECK(!life.more);
+	CHECK(!run.more);
 	CHECK(failed >= least);
 	dprintf(STDOUT_FILENO, "# rank %d, %s: %u allocations, %u of them needed\n", rank,
 		stage_names[stage], nth - 2, failed);

@@ -157,7 +157,7 @@ TEST_F_TIMEOUT(unreachable, leave_arrives, 200)
  * Send the file over a socket that only the socket itself refers to. The kernel's garbage
  * collector closes it.
  */
-static int throw_away(int fd)
+static int close_as_garbage(int fd)
 {
 	int pair[2], fds[2], err = 0;
 	union {
@@ -199,7 +199,7 @@ static bool rank_gone(const char *name, unsigned int rank, unsigned int ms)
 
 TEST_F_TIMEOUT(unreachable, thrown_away, 200)
 {
-	ASSERT_EQ(0, throw_away(self->fd[0]));
+	ASSERT_EQ(0, close_as_garbage(self->fd[0]));
 	self->fd[0] = -1;
 	EXPECT_TRUE(rank_gone(self->name, 0, 10000));
 }

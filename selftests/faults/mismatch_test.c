@@ -24,19 +24,19 @@
 #define AREA		(5 * (LARGE + 1) * 4)
 
 /**
- * struct quarrel - calls that differ
+ * struct mismatch_case - calls that differ
  * @call: call of all ranks but one
  * @other: call of that one rank
- * @selfish: true if each rank calls itself the root
+ * @each_is_root: true if each rank calls itself the root
  */
-struct quarrel {
+struct mismatch_case {
 	struct collective_op call;
 	struct collective_op other;
-	bool selfish;
+	bool each_is_root;
 };
 
 /* What a rank needs for its calls. */
-struct desk {
+struct workspace {
 	struct rank *r;
 	__u8 *send;
 	__u8 *recv;
@@ -65,31 +65,32 @@ static struct collective_op op_new(int opcode, __u64 count)
 	return op;
 }
 
-static struct collective_op op_of(const struct quarrel *q, unsigned int rank, unsigned int odd)
+static struct collective_op op_of(const struct mismatch_case *q, unsigned int rank,
+				  unsigned int odd)
 {
 	struct collective_op op = rank == odd ? q->other : q->call;
 
-	if (q->selfish)
+	if (q->each_is_root)
 		op.root = rank;
 	return op;
 }
 
-static int desk_new(struct desk *desk, struct rank *r)
+static int workspace_new(struct workspace *workspace, struct rank *r)
 {
-	desk->r = r;
-	desk->send = calloc(1, AREA);
-	desk->recv = calloc(1, AREA);
-	CHECK(desk->send && desk->recv);
+	workspace->r = r;
+	workspace->send = calloc(1, AREA);
+	workspace->recv = calloc(1, AREA);
+	CHECK(workspace->send && workspace->recv);
 	return 0;
 }
 
-static int desk_submit(const struct desk *desk, struct collective_op op)
+static int workspace_submit(const struct workspace *workspace, struct collective_op op)
 {
 	if (op.opcode != COLLECTIVE_BARRIER) {
-		op.send = (uintptr_t)desk->send;
-		op.recv = (uintptr_t)desk->recv;
+		op.send = (uintptr_t)workspace->send;
+		op.recv = (uintptr_t)workspace->recv;
 	}
-	return member_submit(desk->r->fd, &op);
+	return member_submit(workspace->r->fd, &op);
 }
 
 /* True if STATUS describes @op of @rank. */
@@ -109,7 +110,7 @@ static int call_check(const struct collective_call *call, const struct collectiv
 	return 0;
 }
 
-static int status_check(const struct rank *r, const struct quarrel *q, unsigned int odd)
+static int status_check(const struct rank *r, const struct mismatch_case *q, unsigned int odd)
 {
 	struct collective_status status;
 	unsigned int i;
@@ -124,7 +125,7 @@ static int status_check(const struct rank *r, const struct quarrel *q, unsigned 
 	CHECK_EQ(status.last.rank_b, status.calls[1].rank);
 	CHECK(status.last.rank_a < r->nranks && status.last.rank_b < r->nranks);
 	CHECK(status.last.rank_a != status.last.rank_b);
-	if (!q->selfish)
+	if (!q->each_is_root)
 		CHECK(status.last.rank_a == odd || status.last.rank_b == odd);
 	for (i = 0; i < 2; i++) {
 		struct collective_op op = op_of(q, status.calls[i].rank, odd);
@@ -136,24 +137,25 @@ static int status_check(const struct rank *r, const struct quarrel *q, unsigned 
 }
 
 /* Return: 0 if the operation fails as it must. */
-static int quarrel_run(const struct desk *desk, const struct quarrel *q, unsigned int odd,
-		       unsigned int late)
+static int mismatch_run(const struct workspace *workspace, const struct mismatch_case *q,
+			unsigned int odd,
+			unsigned int late)
 {
-	struct rank *r = desk->r;
+	struct rank *r = workspace->r;
 	__u64 begin;
 
 	if (r->rank == late)
 		sleep_ms(LATE_MS);
 	begin = now_ms();
-	CHECK_EQ(-EBADMSG, desk_submit(desk, op_of(q, r->rank, odd)));
+	CHECK_EQ(-EBADMSG, workspace_submit(workspace, op_of(q, r->rank, odd)));
 	CHECK(now_ms() - begin < SOON_MS);
 	return status_check(r, q, odd);
 }
 
-static int good_run(const struct desk *desk, unsigned int count)
+static int good_run(const struct workspace *workspace, unsigned int count)
 {
-	struct rank *r = desk->r;
-	int *send = (int *)desk->send, *recv = (int *)desk->recv;
+	struct rank *r = workspace->r;
+	int *send = (int *)workspace->send, *recv = (int *)workspace->recv;
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
@@ -165,14 +167,14 @@ static int good_run(const struct desk *desk, unsigned int count)
 }
 
 /* Fill in all calls that differ from one call. */
-static unsigned int quarrels_fill(struct quarrel *q, int opcode, __u64 count)
+static unsigned int mismatches_fill(struct mismatch_case *q, int opcode, __u64 count)
 {
 	const struct collective_op call = op_new(opcode, count);
 	unsigned int n = 0;
 	const int other = opcode == COLLECTIVE_SCAN ? COLLECTIVE_BARRIER : opcode + 1;
 
 #define DIFFER(_what) do {						\
-	q[n] = (struct quarrel){ .call = call, .other = call };		\
+	q[n] = (struct mismatch_case){ .call = call, .other = call };		\
 	_what;								\
 	n++;								\
 } while (0)
@@ -192,7 +194,7 @@ static unsigned int quarrels_fill(struct quarrel *q, int opcode, __u64 count)
 	if (rooted(opcode)) {
 		DIFFER(q[n].other.root = 1);
 		DIFFER(q[n].call.root = 1);
-		DIFFER(q[n].selfish = true);
+		DIFFER(q[n].each_is_root = true);
 	}
 	if (opcode == COLLECTIVE_BROADCAST)
 		DIFFER(q[n].call.algorithm = COLLECTIVE_ALGORITHM_RING;
@@ -203,8 +205,8 @@ static unsigned int quarrels_fill(struct quarrel *q, int opcode, __u64 count)
 #undef DIFFER
 }
 
-static int quarrel_complain(const struct rank *r, const struct quarrel *q, unsigned int odd,
-			    unsigned int late)
+static int case_complain(const struct rank *r, const struct mismatch_case *q, unsigned int odd,
+			 unsigned int late)
 {
 	const struct collective_op *op[] = { &q->call, &q->other };
 	unsigned int i;
@@ -214,7 +216,7 @@ static int quarrel_complain(const struct rank *r, const struct quarrel *q, unsig
 			i ? "other" : "call", op[i]->opcode, (unsigned long long)op[i]->count,
 			op[i]->type, op[i]->reduction, op[i]->root);
 	dprintf(STDOUT_FILENO, "# rank %u of %u: %u calls otherwise%s, %d is late\n",
-		r->rank, r->nranks, odd, q->selfish ? ", each is the root" : "", (int)late);
+		r->rank, r->nranks, odd, q->each_is_root ? ", each is the root" : "", (int)late);
 	return 1;
 }
 
@@ -223,19 +225,19 @@ static int rank_every_way(struct rank *r)
 	const int opcode = *(const int *)r->arg;
 	static const __u64 counts[] = { 1, 3, LARGE };
 	const unsigned int odds[] = { 0, r->nranks / 2, r->nranks - 1 };
-	struct quarrel quarrels[16];
+	struct mismatch_case table[16];
 	unsigned int c, i, k, n;
-	struct desk desk;
+	struct workspace workspace;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	for (c = 0; c < sizeof(counts) / sizeof(*counts); c++) {
-		n = quarrels_fill(quarrels, opcode, counts[c]);
+		n = mismatches_fill(table, opcode, counts[c]);
 		for (i = 0; i < n; i++)
 			for (k = 0; k < 3; k++)
-				if (quarrel_run(&desk, &quarrels[i], odds[k], -1))
-					return quarrel_complain(r, &quarrels[i], odds[k], -1);
-		if (good_run(&desk, counts[c]))
+				if (mismatch_run(&workspace, &table[i], odds[k], -1))
+					return case_complain(r, &table[i], odds[k], -1);
+		if (good_run(&workspace, counts[c]))
 			return 1;
 	}
 	return 0;
@@ -274,27 +276,27 @@ TEST_F_TIMEOUT(mismatch, every_way, 200)
 static int rank_late(struct rank *r)
 {
 	const unsigned int odds[] = { 0, r->nranks / 2, r->nranks - 1 };
-	struct quarrel quarrels[16];
+	struct mismatch_case table[16];
 	unsigned int k, late;
-	struct desk desk;
+	struct workspace workspace;
 	int opcode;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	for (opcode = COLLECTIVE_BARRIER; opcode <= COLLECTIVE_SCAN; opcode++) {
-		const unsigned int n = quarrels_fill(quarrels, opcode, opcode % 2 ? 3 : LARGE);
+		const unsigned int n = mismatches_fill(table, opcode, opcode % 2 ? 3 : LARGE);
 
 		for (k = 0; k < 3; k++) {
-			const struct quarrel *q = &quarrels[(opcode + 3 * k) % n];
+			const struct mismatch_case *q = &table[(opcode + 3 * k) % n];
 
 			late = (opcode + k) % r->nranks;
 			/* All ranks start the next operation together. */
 			CHECK_EQ(0, member_barrier(r->fd));
-			if (quarrel_run(&desk, q, odds[k], late))
-				return quarrel_complain(r, q, odds[k], late);
+			if (mismatch_run(&workspace, q, odds[k], late))
+				return case_complain(r, q, odds[k], late);
 		}
 	}
-	return good_run(&desk, LARGE);
+	return good_run(&workspace, LARGE);
 }
 
 TEST_F_TIMEOUT(mismatch, late, 100)
@@ -304,22 +306,23 @@ TEST_F_TIMEOUT(mismatch, late, 100)
 
 static int rank_in_a_row(struct rank *r)
 {
-	struct quarrel quarrels[16];
+	struct mismatch_case table[16];
 	unsigned int i;
-	struct desk desk;
+	struct workspace workspace;
 	int opcode;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	for (i = 0; i < 50; i++) {
 		opcode = i % (COLLECTIVE_SCAN + 1);
-		if (quarrel_run(&desk, &quarrels[i % quarrels_fill(quarrels, opcode, 1 + 400 * i)],
-				i % r->nranks, -1))
+		if (mismatch_run(&workspace,
+				 &table[i % mismatches_fill(table, opcode, 1 + 400 * i)],
+				 i % r->nranks, -1))
 			return 1;
 	}
 	CHECK_EQ(50, rank_value(r, "errors/mismatch"));
 	for (i = 1; i <= LARGE; i *= 10)
-		if (good_run(&desk, i))
+		if (good_run(&workspace, i))
 			return 1;
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 	return 0;
@@ -335,15 +338,15 @@ static int rank_left_behind(struct rank *r)
 {
 	const unsigned int delay = *(unsigned int *)r->arg;
 	struct collective_status status;
-	struct quarrel quarrels[16];
-	struct desk desk;
+	struct mismatch_case table[16];
+	struct workspace workspace;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
-	quarrels_fill(quarrels, COLLECTIVE_ALLREDUCE, LARGE);
+	mismatches_fill(table, COLLECTIVE_ALLREDUCE, LARGE);
 	if (r->rank == r->nranks / 2)
 		usleep(delay);
-	CHECK_EQ(-EBADMSG, desk_submit(&desk, op_of(&quarrels[0], r->rank, r->nranks - 1)));
+	CHECK_EQ(-EBADMSG, workspace_submit(&workspace, op_of(&table[0], r->rank, r->nranks - 1)));
 	CHECK_EQ(0, member_status(r->fd, &status));
 	CHECK_EQ(COLLECTIVE_REASON_NONE, status.group.kind);
 	return 0;
@@ -372,28 +375,28 @@ static __u64 submitted(const struct rank *r)
 }
 
 /* A valid operation waits for the last rank while others fail. */
-static int rank_beside(struct rank *r)
+static int rank_valid_in_flight(struct rank *r)
 {
-	struct quarrel quarrels[16];
-	struct desk desk, good;
+	struct mismatch_case table[16];
+	struct workspace workspace, good;
 	pthread_t thread;
 	void *failed;
 	__u64 before;
 	unsigned int i;
 
-	if (desk_new(&desk, r) || desk_new(&good, r))
+	if (workspace_new(&workspace, r) || workspace_new(&good, r))
 		return 1;
 	for (i = 0; i < 40; i++) {
-		const unsigned int n = quarrels_fill(quarrels, i % (COLLECTIVE_SCAN + 1),
-						     i % 3 ? 5 : LARGE);
+		const unsigned int n = mismatches_fill(table, i % (COLLECTIVE_SCAN + 1),
+						       i % 3 ? 5 : LARGE);
 
 		before = submitted(r);
 		CHECK_EQ(0, pthread_create(&thread, NULL, good_thread, &good));
 		/* It must have its instance number first, on all ranks. */
 		while (submitted(r) == before)
 			sched_yield();
-		CHECK_EQ(-EBADMSG, desk_submit(&desk, op_of(&quarrels[i % n], r->rank,
-							    i % r->nranks)));
+		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, op_of(&table[i % n], r->rank,
+								      i % r->nranks)));
 		pthread_join(thread, &failed);
 		CHECK(!failed);
 	}
@@ -402,25 +405,25 @@ static int rank_beside(struct rank *r)
 
 TEST_F_TIMEOUT(mismatch, beside_good_ones, 100)
 {
-	EXPECT_EQ(0, group_run(&variant->config, rank_beside, NULL));
+	EXPECT_EQ(0, group_run(&variant->config, rank_valid_in_flight, NULL));
 }
 
 /* AUTO and the algorithm that it stands for do not differ. */
 static int rank_same(struct rank *r)
 {
 	struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
-	struct desk desk;
+	struct workspace workspace;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_AUTO : COLLECTIVE_ALGORITHM_TREE;
-	CHECK_EQ(0, desk_submit(&desk, op));
+	CHECK_EQ(0, workspace_submit(&workspace, op));
 	op = op_new(COLLECTIVE_ALLREDUCE, LARGE);
 	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO;
-	CHECK_EQ(0, desk_submit(&desk, op));
+	CHECK_EQ(0, workspace_submit(&workspace, op));
 	op = op_new(COLLECTIVE_GATHER, 3);
 	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_AUTO;
-	CHECK_EQ(0, desk_submit(&desk, op));
+	CHECK_EQ(0, workspace_submit(&workspace, op));
 	return 0;
 }
 
@@ -433,10 +436,10 @@ TEST_F(mismatch, auto_is_what_it_means)
 static int rank_waits(struct rank *r)
 {
 	const struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
-	struct desk desk;
+	struct workspace workspace;
 	unsigned int i;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	for (i = 0; i < r->nranks; i++) {
 		CHECK_EQ(0, member_barrier(r->fd));
@@ -444,7 +447,7 @@ static int rank_waits(struct rank *r)
 			sleep_ms(LATE_MS);
 			flag_set(r->shared, i, 1);
 		}
-		CHECK_EQ(0, desk_submit(&desk, op));
+		CHECK_EQ(0, workspace_submit(&workspace, op));
 		CHECK(flag_wait(r->shared, i, 1, 0));
 	}
 	return 0;
@@ -459,16 +462,16 @@ TEST_F(mismatch, none_before_all)
  * Large operations that are not announced, with payload that flows between the wrong ranks. The
  * grants show the mismatch, long before a heartbeat or the deadline.
  */
-static int rank_quiet(struct rank *r)
+static int rank_unannounced(struct rank *r)
 {
 	const struct collective_op others[] = {
 		op_new(COLLECTIVE_REDUCE_SCATTER, LARGE), op_new(COLLECTIVE_ALLGATHER, LARGE),
 		op_new(COLLECTIVE_ALLTOALL, LARGE), op_new(COLLECTIVE_ALLREDUCE, LARGE + 1),
 	};
-	struct desk desk;
+	struct workspace workspace;
 	unsigned int i, odd;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		for (odd = 0; odd < r->nranks; odd++) {
@@ -477,7 +480,7 @@ static int rank_quiet(struct rank *r)
 			if (r->rank == odd)
 				op = others[i];
 			op.timeout_ms = SOON_MS;
-			CHECK_EQ(-EBADMSG, desk_submit(&desk, op));
+			CHECK_EQ(-EBADMSG, workspace_submit(&workspace, op));
 		}
 	}
 	return 0;
@@ -487,7 +490,7 @@ TEST(mismatch_of_quiet_ones)
 {
 	struct group_config config = { .nranks = 4, .heartbeat_ms = 4 * SOON_MS };
 
-	EXPECT_EQ(0, group_run(&config, rank_quiet, NULL));
+	EXPECT_EQ(0, group_run(&config, rank_unannounced, NULL));
 }
 
 /* All blocks are equal, but one rank uses the form with counts. */
@@ -498,19 +501,19 @@ static int rank_vector(struct rank *r)
 		.size = sizeof(layout), .recv_counts = (uintptr_t)counts,
 	};
 	struct collective_op op = op_new(COLLECTIVE_ALLGATHER, 3), vector = op;
-	struct desk desk;
+	struct workspace workspace;
 	unsigned int odd;
 
-	if (desk_new(&desk, r))
+	if (workspace_new(&workspace, r))
 		return 1;
 	vector.flags = COLLECTIVE_F_VECTOR;
 	vector.layout = (uintptr_t)&layout;
 	for (odd = 0; odd < r->nranks; odd++) {
-		CHECK_EQ(-EBADMSG, desk_submit(&desk, r->rank == odd ? vector : op));
-		CHECK_EQ(-EBADMSG, desk_submit(&desk, r->rank == odd ? op : vector));
+		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == odd ? vector : op));
+		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == odd ? op : vector));
 	}
-	CHECK_EQ(0, desk_submit(&desk, op));
-	CHECK_EQ(0, desk_submit(&desk, vector));
+	CHECK_EQ(0, workspace_submit(&workspace, op));
+	CHECK_EQ(0, workspace_submit(&workspace, vector));
 	return 0;
 }
 

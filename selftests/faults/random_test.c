@@ -27,46 +27,47 @@ static unsigned int bound_ms(void)
 }
 
 /**
- * struct place - one running process
+ * struct slot - one running process
  * @pid: its process ID; 0: none
  * @seed: its seed
  * @since: time at which it began; ms
  * @kill_at: time at which it is killed; ms; 0: it is not killed
  */
-struct place {
+struct slot {
 	pid_t pid;
 	__u64 seed;
 	__u64 since;
 	__u64 kill_at;
 };
 
-static void place_fill(struct place *place, struct random_shared *shared, unsigned int worker,
+static void slot_start(struct slot *slot, struct random_shared *shared, unsigned int worker,
 		       struct rng *rng)
 {
 	const unsigned int ms = (20 + rng_below(rng, 400)) * (slow_machine() ? 5 : 1);
 
 	memset(shared->watch[worker], 0, sizeof(shared->watch[worker]));
-	place->seed = rng_next(rng);
-	place->since = now_ms();
-	place->kill_at = rng_once_in(rng, 3) ? place->since + rng_below(rng, ms + 50) : 0;
-	place->pid = fork();
-	if (!place->pid) {
+	slot->seed = rng_next(rng);
+	slot->since = now_ms();
+	slot->kill_at = rng_once_in(rng, 3) ? slot->since + rng_below(rng, ms + 50) : 0;
+	slot->pid = fork();
+	if (!slot->pid) {
 		/* A process group of its own, so that a kill reaches its children. */
 		setpgid(0, 0);
-		random_process_run(shared, worker, place->seed, ms);
+		random_process_run(shared, worker, slot->seed, ms);
 		_exit(0);
 	}
-	if (place->pid > 0)
-		setpgid(place->pid, place->pid);
+	if (slot->pid > 0)
+		setpgid(slot->pid, slot->pid);
 }
 
-static void place_complain(const struct place *place, const struct random_shared *shared,
-			   unsigned int worker, const char *what, int value)
+static void slot_report(const struct slot *slot, const struct random_shared *shared,
+			unsigned int worker, const char *what, int value)
 {
 	unsigned int i;
 
-	dprintf(STDOUT_FILENO, "# life %llu: %s %d, after %llu ms\n", place->seed, what, value,
-		now_ms() - place->since);
+	dprintf(STDOUT_FILENO, "# process of seed %llu: %s %d, after %llu ms\n", slot->seed, what,
+		value,
+		now_ms() - slot->since);
 	for (i = 0; i < RANDOM_THREADS; i++) {
 		const struct random_watch *watch = &shared->watch[worker][i];
 
@@ -77,41 +78,41 @@ static void place_complain(const struct place *place, const struct random_shared
 }
 
 /* Check a process, and kill it when it is time. Return: 0, or 1 if a check failed. */
-static int place_look(struct place *place, const struct random_shared *shared, unsigned int worker)
+static int slot_check(struct slot *slot, const struct random_shared *shared, unsigned int worker)
 {
 	const __u64 now = now_ms();
 	int status, bad = 0;
 
-	if (waitpid(place->pid, &status, WNOHANG) != place->pid) {
+	if (waitpid(slot->pid, &status, WNOHANG) != slot->pid) {
 		/* A killed process must exit in time, too. */
-		if (place->kill_at && now >= place->kill_at)
-			kill(-place->pid, SIGKILL);
-		if (now < place->since + bound_ms())
+		if (slot->kill_at && now >= slot->kill_at)
+			kill(-slot->pid, SIGKILL);
+		if (now < slot->since + bound_ms())
 			return 0;
-		place_complain(place, shared, worker, "still there", place->pid);
-		kill(-place->pid, SIGKILL);
+		slot_report(slot, shared, worker, "still there", slot->pid);
+		kill(-slot->pid, SIGKILL);
 		/* Forget a process that does not end, so that the test ends. */
-		place->pid = 0;
+		slot->pid = 0;
 		return 1;
 	}
 	if (WIFEXITED(status) ? WEXITSTATUS(status) :
-				!(place->kill_at && WTERMSIG(status) == SIGKILL)) {
-		place_complain(place, shared, worker, "wait status", status);
+				!(slot->kill_at && WTERMSIG(status) == SIGKILL)) {
+		slot_report(slot, shared, worker, "wait status", status);
 		bad = 1;
 	}
 	/* Its child may still be in its process group. */
-	kill(-place->pid, SIGKILL);
-	place->pid = 0;
+	kill(-slot->pid, SIGKILL);
+	slot->pid = 0;
 	return bad;
 }
 
 /* Return: the number of processes that failed a check. */
-static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
-		 unsigned int *count)
+static int run_processes(struct random_shared *shared, __u64 seed, unsigned int seconds,
+			 unsigned int *count)
 {
 	const __u64 end = now_ms() + seconds * 1000ULL;
 	const unsigned int workers = slow_machine() ? 2 : RANDOM_WORKERS;
-	struct place place[RANDOM_WORKERS] = {};
+	struct slot slot[RANDOM_WORKERS] = {};
 	struct rng rng = { seed };
 	unsigned int i, busy;
 	int bad = 0;
@@ -119,13 +120,13 @@ static int lives(struct random_shared *shared, __u64 seed, unsigned int seconds,
 	do {
 		busy = 0;
 		for (i = 0; i < workers; i++) {
-			if (place[i].pid)
-				bad += place_look(&place[i], shared, i);
-			if (!place[i].pid && now_ms() < end && bad < 3) {
-				place_fill(&place[i], shared, i, &rng);
+			if (slot[i].pid)
+				bad += slot_check(&slot[i], shared, i);
+			if (!slot[i].pid && now_ms() < end && bad < 3) {
+				slot_start(&slot[i], shared, i, &rng);
 				++*count;
 			}
-			busy += !!place[i].pid;
+			busy += !!slot[i].pid;
 		}
 		sleep_ms(2);
 	} while (busy);
@@ -222,7 +223,7 @@ static int rank_sum(struct rank *r)
 	return 0;
 }
 
-static void tell(const struct random_shared *shared, unsigned int count)
+static void print_calls(const struct random_shared *shared, unsigned int count)
 {
 	unsigned int i;
 
@@ -255,8 +256,8 @@ TEST_F_TIMEOUT(slow, random, 4000)
 		      -1, 0);
 	ASSERT_NE(MAP_FAILED, shared);
 
-	EXPECT_EQ(0, lives(shared, seed, seconds, &count));
-	tell(shared, count);
+	EXPECT_EQ(0, run_processes(shared, seed, seconds, &count));
+	print_calls(shared, count);
 	EXPECT_EQ(0, shared->nunexpected);
 	/* The test is meaningful only if some calls succeeded. */
 	EXPECT_LT(0, shared->good[5]);

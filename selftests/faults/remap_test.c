@@ -32,9 +32,9 @@ static __u32 *map(int file)
 }
 
 /* Return: 0, or 1 if it could not be done. */
-typedef int (*deed_fn)(struct memory *m);
+typedef int (*change_fn)(struct memory *m);
 
-static int deed_unmap(struct memory *m)
+static int change_unmap(struct memory *m)
 {
 	CHECK_EQ(0, munmap(m->send, SIZE));
 	CHECK_EQ(0, munmap(m->recv, SIZE));
@@ -43,7 +43,7 @@ static int deed_unmap(struct memory *m)
 	return 0;
 }
 
-static int deed_move(struct memory *m)
+static int change_move(struct memory *m)
 {
 	void *to = mmap(NULL, 2 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -54,7 +54,7 @@ static int deed_move(struct memory *m)
 }
 
 /* After fork(), the child writes to its copy. */
-static int deed_fork(struct memory *m)
+static int change_fork(struct memory *m)
 {
 	pid_t pid = fork();
 	int status;
@@ -68,27 +68,27 @@ static int deed_fork(struct memory *m)
 	return 0;
 }
 
-static int deed_drop(struct memory *m)
+static int change_drop(struct memory *m)
 {
 	CHECK_EQ(0, madvise(m->send, SIZE, MADV_DONTNEED));
 	CHECK_EQ(0, madvise(m->recv, SIZE, MADV_DONTNEED));
 	return 0;
 }
 
-static int deed_protect(struct memory *m)
+static int change_protect(struct memory *m)
 {
 	CHECK_EQ(0, mprotect(m->send, SIZE, PROT_NONE));
 	CHECK_EQ(0, mprotect(m->recv, SIZE, PROT_NONE));
 	return 0;
 }
 
-static int deed_truncate(struct memory *m)
+static int change_truncate(struct memory *m)
 {
 	CHECK_EQ(0, ftruncate(m->file, 0));
 	return 0;
 }
 
-static int deed_punch(struct memory *m)
+static int change_punch(struct memory *m)
 {
 	CHECK_EQ(0, fallocate(m->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE));
 	return 0;
@@ -126,7 +126,7 @@ static bool holds(const __u32 *words, __u32 factor)
 }
 
 /* Change rank 0's memory before rank 1 submits. Return what rank 0 has at the address. */
-static int happen(const int *fd, struct memory *m, deed_fn deed)
+static int change_during_op(const int *fd, struct memory *m, change_fn change)
 {
 	__u32 *other = map(-1), *sum = map(-1);
 	__u64 request[2];
@@ -136,7 +136,7 @@ static int happen(const int *fd, struct memory *m, deed_fn deed)
 	memset(m->recv, 0x77, SIZE);
 	fill(other, 4);
 	CHECK_EQ(0, start(fd[0], m->send, m->recv, &request[0]));
-	if (deed(m))
+	if (change(m))
 		return 1;
 	CHECK_EQ(0, start(fd[1], other, sum, &request[1]));
 	CHECK_EQ(0, member_wait(fd[0], request[0], 0));
@@ -149,10 +149,10 @@ static int happen(const int *fd, struct memory *m, deed_fn deed)
 }
 
 static void run(struct __test_metadata *_metadata, FIXTURE_DATA(two_ranks) *self, struct memory *m,
-		deed_fn deed)
+		change_fn change)
 {
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	ASSERT_EQ(0, happen(self->fd, m, deed));
+	ASSERT_EQ(0, change_during_op(self->fd, m, change));
 }
 
 static struct memory anonymous(void)
@@ -174,14 +174,14 @@ TEST_F(two_ranks, unmapped)
 {
 	struct memory m = anonymous();
 
-	run(_metadata, self, &m, deed_unmap);
+	run(_metadata, self, &m, change_unmap);
 }
 
 TEST_F(two_ranks, moved)
 {
 	struct memory m = anonymous();
 
-	run(_metadata, self, &m, deed_move);
+	run(_metadata, self, &m, change_move);
 	EXPECT_TRUE(holds(m.recv, 7));
 }
 
@@ -189,7 +189,7 @@ TEST_F(two_ranks, forked)
 {
 	struct memory m = anonymous();
 
-	run(_metadata, self, &m, deed_fork);
+	run(_metadata, self, &m, change_fork);
 	EXPECT_TRUE(holds(m.recv, 7));
 	EXPECT_TRUE(holds(m.send, 3));
 }
@@ -198,7 +198,7 @@ TEST_F(two_ranks, dropped)
 {
 	struct memory m = anonymous();
 
-	run(_metadata, self, &m, deed_drop);
+	run(_metadata, self, &m, change_drop);
 	EXPECT_TRUE(holds(m.recv, 0));
 	EXPECT_TRUE(holds(m.send, 0));
 }
@@ -207,7 +207,7 @@ TEST_F(two_ranks, protected)
 {
 	struct memory m = anonymous();
 
-	run(_metadata, self, &m, deed_protect);
+	run(_metadata, self, &m, change_protect);
 	ASSERT_EQ(0, mprotect(m.recv, SIZE, PROT_READ));
 	EXPECT_TRUE(holds(m.recv, 7));
 }
@@ -216,7 +216,7 @@ TEST_F(two_ranks, truncated)
 {
 	struct memory m = of_file();
 
-	run(_metadata, self, &m, deed_truncate);
+	run(_metadata, self, &m, change_truncate);
 	EXPECT_TRUE(holds(m.recv, 7));
 	close(m.file);
 }
@@ -225,7 +225,7 @@ TEST_F(two_ranks, punched)
 {
 	struct memory m = of_file();
 
-	run(_metadata, self, &m, deed_punch);
+	run(_metadata, self, &m, change_punch);
 	EXPECT_TRUE(holds(m.recv, 7));
 	EXPECT_TRUE(holds(m.send, 0));
 	close(m.file);

@@ -52,7 +52,7 @@ static void signals_end(void)
 }
 
 /* Repeat a call until it is not interrupted. A call that returned a request continues. */
-static int persist(int fd, unsigned long cmd, void *arg)
+static int retry(int fd, unsigned long cmd, void *arg)
 {
 	int err;
 
@@ -71,14 +71,14 @@ static int persist_connect(int fd, const struct sockaddr_storage *addr)
 		.timeout_ms = 20000,
 	};
 
-	return persist(fd, COLLECTIVE_IOC_CONNECT, &connect);
+	return retry(fd, COLLECTIVE_IOC_CONNECT, &connect);
 }
 
 static int persist_submit(int fd, const struct collective_op *op, unsigned int flags,
 			  __u64 *request)
 {
 	struct collective_submit submit = { .size = sizeof(submit), .flags = flags, .op = *op };
-	int err = persist(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	int err = retry(fd, COLLECTIVE_IOC_SUBMIT, &submit);
 
 	*request = submit.request;
 	return err;
@@ -88,11 +88,11 @@ static int persist_wait(int fd, __u64 request)
 {
 	struct collective_wait wait = { .size = sizeof(wait), .request = request };
 
-	return persist(fd, COLLECTIVE_IOC_WAIT, &wait);
+	return retry(fd, COLLECTIVE_IOC_WAIT, &wait);
 }
 
 /* A signal ends a wait with a timeout; the caller computes the remaining time. */
-static int persist_wait_for(int fd, __u64 request, unsigned int ms)
+static int retry_wait_for(int fd, __u64 request, unsigned int ms)
 {
 	struct collective_wait wait = { .size = sizeof(wait), .request = request };
 	const __u64 end = now_ms() + ms;
@@ -130,7 +130,7 @@ static int join_large(int fd, const char *name, __u64 id)
 	join.nranks = COLLECTIVE_RANKS_MAX;
 	join.rank = COLLECTIVE_RANKS_MAX - 1;
 	join.lanes = COLLECTIVE_LANES_MAX;
-	CHECK_EQ(0, persist(fd, COLLECTIVE_IOC_JOIN, &join));
+	CHECK_EQ(0, retry(fd, COLLECTIVE_IOC_JOIN, &join));
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int join_two(int *fd, struct sockaddr_storage *addr)
 		CHECK(fd[i] >= 0);
 		join_valid(&join, name, id);
 		join.rank = i;
-		CHECK_EQ(0, persist(fd[i], COLLECTIVE_IOC_JOIN, &join));
+		CHECK_EQ(0, retry(fd[i], COLLECTIVE_IOC_JOIN, &join));
 		memcpy(&addr[i], join.addr, sizeof(addr[i]));
 	}
 	return 0;
@@ -180,13 +180,13 @@ static struct collective_op sum(float *send, float *recv, __u32 buffer)
 }
 
 /* One rank submits, waits with a timeout, then without; the other rank's SUBMIT waits. */
-static int operate(const int *fd, float *const *send, float *const *recv, __u32 buffer)
+static int run_operation(const int *fd, float *const *send, float *const *recv, __u32 buffer)
 {
 	struct collective_op op = sum(send[0], recv[0], buffer);
 	__u64 request, other;
 
 	CHECK_EQ(0, persist_submit(fd[0], &op, COLLECTIVE_SUBMIT_NOWAIT, &request));
-	CHECK_EQ(-EINPROGRESS, persist_wait_for(fd[0], request, 3));
+	CHECK_EQ(-EINPROGRESS, retry_wait_for(fd[0], request, 3));
 	op = sum(send[1], recv[1], 0);
 	CHECK_EQ(0, persist_submit(fd[1], &op, 0, &other));
 	CHECK_EQ(0, persist_wait(fd[0], request));
@@ -205,12 +205,12 @@ static int cancel(const int *fd, float *const *send, float *const *recv)
 	op.key = 7;
 	CHECK_EQ(0, persist_submit(fd[0], &op, COLLECTIVE_SUBMIT_NOWAIT, &request));
 	cancel.request = request;
-	CHECK_EQ(0, persist(fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
+	CHECK_EQ(0, retry(fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
 	CHECK_EQ(-ECANCELED, persist_wait(fd[0], request));
 	return 0;
 }
 
-static int life(int *fd)
+static int member_life(int *fd)
 {
 	const size_t size = COUNT * sizeof(float);
 	struct collective_leave leave = { .size = sizeof(leave) };
@@ -229,20 +229,20 @@ static int life(int *fd)
 		send[i][COUNT - 1] = 1 + i;
 	}
 	reg.addr = (uintptr_t)send[0];
-	CHECK_EQ(0, persist(fd[0], COLLECTIVE_IOC_REGISTER, &reg));
+	CHECK_EQ(0, retry(fd[0], COLLECTIVE_IOC_REGISTER, &reg));
 	for (i = 0; i < 5; i++)
-		CHECK_EQ(0, operate(fd, send, recv, reg.buffer));
+		CHECK_EQ(0, run_operation(fd, send, recv, reg.buffer));
 	unreg.buffer = reg.buffer;
-	CHECK_EQ(0, persist(fd[0], COLLECTIVE_IOC_UNREGISTER, &unreg));
+	CHECK_EQ(0, retry(fd[0], COLLECTIVE_IOC_UNREGISTER, &unreg));
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd[0], 0);
 	CHECK(map != MAP_FAILED);
 	munmap(map, size);
 	CHECK_EQ(0, cancel(fd, send, recv));
-	CHECK_EQ(0, persist(fd[0], COLLECTIVE_IOC_STATUS, &status));
+	CHECK_EQ(0, retry(fd[0], COLLECTIVE_IOC_STATUS, &status));
 	CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
 	CHECK_EQ(6, status.submitted);
 	for (i = 0; i < 2; i++) {
-		CHECK_EQ(0, persist(fd[i], COLLECTIVE_IOC_LEAVE, &leave));
+		CHECK_EQ(0, retry(fd[i], COLLECTIVE_IOC_LEAVE, &leave));
 		free(send[i]);
 		free(recv[i]);
 	}
@@ -268,7 +268,7 @@ static int every_call(int flags)
 	}
 	for (i = 0; i < 3; i++) {
 		begun = now_ms();
-		err = life(fd);
+		err = member_life(fd);
 		close(fd[0]);
 		close(fd[1]);
 		CHECK_EQ(0, err);

@@ -42,7 +42,7 @@ static int text_write(const char *path, const char *text, mode_t mode)
 }
 
 /* True if the kernel has the tracepoint that the module uses to see fatal signals. */
-static bool traced(void)
+static bool has_tracepoint(void)
 {
 	return !system("grep -q ' __tracepoint_signal_deliver$' /proc/kallsyms");
 }
@@ -176,7 +176,7 @@ FIXTURE_TEARDOWN(slow)
 /* The program that reads the core blocks the exit of the process. */
 static void death_by_core(struct __test_metadata *_metadata, int (*die)(struct rank *r))
 {
-	if (!traced())
+	if (!has_tracepoint())
 		SKIP(return, "no tracepoints in this kernel");
 	ASSERT_EQ(0, text_write(TAKER, "#!/bin/sh\nsleep 6\ncat >/dev/null\n", 0755));
 	ASSERT_EQ(0, text_write(PATTERN, "|" TAKER, 0));

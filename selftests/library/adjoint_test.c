@@ -69,7 +69,7 @@ static int apply(struct coll_comm *comm, enum coll_collective what, enum coll_op
 }
 
 /* Fill this rank's part of a vector over all ranks with small integers. */
-static void draw(double *x, int seed, int rank)
+static void fill_integers(double *x, int seed, int rank)
 {
 	int i;
 
@@ -106,8 +106,8 @@ static int transpose(struct lib_rank *me, struct coll_comm *back, enum coll_coll
 	const int in = part(me, s->in, s->in_root), out = part(me, s->out, s->out_root);
 	double left, right;
 
-	draw(x, what, me->rank);
-	draw(y, what + 100, me->rank);
+	fill_integers(x, what, me->rank);
+	fill_integers(y, what + 100, me->rank);
 	CHECK_EQ(0, apply(me->comm, what, op, x, ax));
 	CHECK_EQ(0, apply(back, adjoint->collective, adjoint->op, y, aty));
 	CHECK_EQ(0, product(me, ax, y, out, &left));

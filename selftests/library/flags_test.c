@@ -211,7 +211,7 @@ static float uneven(int rank, size_t i)
 }
 
 /* Return: element @i of the result of the ranks below @end, reduced in order. */
-static float in_order(int end, size_t i)
+static float sum_in_order(int end, size_t i)
 {
 	float sum = uneven(0, i);
 	int r;
@@ -222,8 +222,8 @@ static float in_order(int end, size_t i)
 }
 
 /* Return: the number of elements of a rank's result that differ from those in order. */
-static size_t out_of_order(const struct lib_rank *me, const struct form *form,
-			   const struct job *job)
+static size_t wrong_elements(const struct lib_rank *me, const struct form *form,
+			     const struct job *job)
 {
 	const float *recv = job->recv;
 	int end = NRANKS;
@@ -238,7 +238,7 @@ static size_t out_of_order(const struct lib_rank *me, const struct form *form,
 	if (!end)
 		return 0;
 	for (i = 0; i < job->count; i++) {
-		const float want = in_order(end, from + i);
+		const float want = sum_in_order(end, from + i);
 
 		bad += memcmp(&recv[i], &want, sizeof(want)) != 0;
 	}
@@ -302,7 +302,7 @@ static int form_check(struct lib_rank *me, struct coll_comm *comm, const struct 
 	CHECK_EQ(form->opcode, submitted.opcode);
 	CHECK_EQ(want, submitted.flags & FLAGS);
 	if (want & COLLECTIVE_F_REPRODUCIBLE && how != SQE)
-		CHECK_EQ(0, out_of_order(me, form, &job));
+		CHECK_EQ(0, wrong_elements(me, form, &job));
 
 	job.send = memory->send16;
 	job.type = COLL_BFLOAT16;
@@ -373,7 +373,7 @@ static int rank_differs(struct lib_rank *me)
 	job.send = memory.send32;
 	job.type = COLL_FLOAT32;
 	CHECK_EQ(0, job_run(&job, &forms[0]));
-	CHECK(out_of_order(me, &forms[0], &job));
+	CHECK(wrong_elements(me, &forms[0], &job));
 	job.send = memory.send16;
 	job.type = COLL_BFLOAT16;
 	CHECK_EQ(0, job_run(&job, &forms[0]));

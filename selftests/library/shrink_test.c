@@ -117,7 +117,7 @@ static struct plan *plan_new(void)
 }
 
 /* All ranks call an operation; then one dies, and the others get an error. */
-static int lose(struct coll_comm *comm, struct group_shared *shared, int flag, int n, bool mine)
+static int kill_one(struct coll_comm *comm, struct group_shared *shared, int flag, int n, bool mine)
 {
 	CHECK(flag_barrier(shared, flag, n));
 	if (mine)
@@ -135,7 +135,7 @@ static int members(struct coll_comm *comm, int me, int *ranks)
 }
 
 /* Check sums of all sizes. */
-static int works(struct coll_comm *comm)
+static int check_sums(struct coll_comm *comm)
 {
 	const int n = coll_size(comm);
 	static __u32 x[20000];
@@ -155,7 +155,7 @@ static int works(struct coll_comm *comm)
  * Shrink until a group works. A rank that dies late may be a member of the first new group, which
  * then fails at its first operation.
  */
-static int survive(struct lib_rank *me, int *ranks, int *n)
+static int shrink_until_works(struct lib_rank *me, int *ranks, int *n)
 {
 	const int files = open_file_count();
 	struct coll_comm *new;
@@ -190,13 +190,13 @@ static int rank_survive(struct lib_rank *me)
 	struct plan *plan = me->arg;
 	int ranks[GROUP_RANKS_MAX], n, i, want = 0;
 
-	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
+	if (kill_one(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
 		return 1;
 	if (me->rank == plan->victim)
 		die_after = plan->after;
 	if (me->rank == plan->other)
 		die_after = plan->other_after;
-	if (survive(me, ranks, &n) || works(me->comm))
+	if (shrink_until_works(me, ranks, &n) || check_sums(me->comm))
 		return 1;
 	__atomic_or_fetch(&plan->through, 1U << me->rank, __ATOMIC_SEQ_CST);
 	for (i = 0; i < n; i++) {
@@ -300,8 +300,8 @@ static int rank_chain(struct lib_rank *me)
 		/* The first, the last, and one in between. */
 		const int victim = n % 3 == 0 ? 0 : n % 3 == 1 ? n - 1 : n / 2;
 
-		if (lose(me->comm, me->shared, n, n, coll_rank(me->comm) == victim) ||
-		    survive(me, ranks, &i) || works(me->comm))
+		if (kill_one(me->comm, me->shared, n, n, coll_rank(me->comm) == victim) ||
+		    shrink_until_works(me, ranks, &i) || check_sums(me->comm))
 			return 1;
 		CHECK_EQ(n - 1, i);
 	}
@@ -339,7 +339,7 @@ static int rank_healthy(struct lib_rank *me)
 	CHECK_EQ(0, coll_shrink(me->comm, &new));
 	CHECK_EQ(me->nranks, coll_size(new));
 	CHECK_EQ(me->rank, coll_rank(new));
-	if (works(new) || works(me->comm))
+	if (check_sums(new) || check_sums(me->comm))
 		return 1;
 	if (me->nranks > 1) {
 		CHECK_EQ(-EINVAL, coll_shrink(me->comm, &again));
@@ -350,7 +350,7 @@ static int rank_healthy(struct lib_rank *me)
 	CHECK_EQ(0, coll_finalize(new));
 	CHECK_EQ(0, coll_shrink(dup, &new));
 	CHECK_EQ(0, coll_finalize(dup));
-	if (works(new))
+	if (check_sums(new))
 		return 1;
 	CHECK_EQ(0, coll_finalize(new));
 	CHECK_EQ(files - (me->nranks > 1), open_file_count());
@@ -370,7 +370,7 @@ static int rank_fail(struct lib_rank *me)
 	struct plan *plan = me->arg;
 	struct coll_comm *new;
 
-	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
+	if (kill_one(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
 		return 1;
 	if (me->rank == plan->victim)
 		fail_after = plan->after;
@@ -379,7 +379,7 @@ static int rank_fail(struct lib_rank *me)
 	CHECK(strstr(coll_error_detail(me->comm), plan->after ? "rank" : "/dev/collective"));
 	CHECK_EQ(0, coll_shrink(me->comm, &new));
 	CHECK_EQ(me->nranks - 1, coll_size(new));
-	if (works(new))
+	if (check_sums(new))
 		return 1;
 	return -coll_finalize(new);
 }
@@ -396,7 +396,7 @@ TEST_F_TIMEOUT(shrink, fails, 100)
 }
 
 /* Find the shrink sockets of this process. */
-static int find_doors(struct sockaddr_in *addr, int max)
+static int find_sockets(struct sockaddr_in *addr, int max)
 {
 	socklen_t size;
 	int i, type, n = 0;
@@ -418,7 +418,7 @@ static int unauth_clients(void)
 	char bytes[1400];
 	int i, fd;
 
-	CHECK_EQ(1, find_doors(&addr, 1));
+	CHECK_EQ(1, find_sockets(&addr, 1));
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	CHECK(fd >= 0);
 	for (i = 0; i < 3000; i++) {
@@ -444,8 +444,8 @@ static int rank_strangers(struct lib_rank *me)
 	int ranks[GROUP_RANKS_MAX], n;
 
 	if (unauth_clients() ||
-	    lose(me->comm, me->shared, 0, me->nranks, me->rank == 1) ||
-	    survive(me, ranks, &n) || works(me->comm))
+	    kill_one(me->comm, me->shared, 0, me->nranks, me->rank == 1) ||
+	    shrink_until_works(me, ranks, &n) || check_sums(me->comm))
 		return 1;
 	CHECK_EQ(me->nranks - 1, n);
 	return 0;
@@ -490,7 +490,7 @@ static int rank_relayed(struct lib_rank *me)
 	int ranks[GROUP_RANKS_MAX], n;
 	struct sockaddr_in addr;
 
-	CHECK_EQ(1, find_doors(&addr, 1));
+	CHECK_EQ(1, find_sockets(&addr, 1));
 	shared->value[me->rank] = addr.sin_port;
 	if (!me->rank)
 		shared->value[GROUP_RANKS_MAX] = addr.sin_port;
@@ -502,10 +502,10 @@ static int rank_relayed(struct lib_rank *me)
 			syscall(SYS_close, i);
 		relay(shared, me->nranks);
 	}
-	if (lose(me->comm, shared, 1, me->nranks, !me->rank))
+	if (kill_one(me->comm, shared, 1, me->nranks, !me->rank))
 		return 1;
 	CHECK(flag_wait(shared, 2, 1, 10000));
-	if (survive(me, ranks, &n) || works(me->comm))
+	if (shrink_until_works(me, ranks, &n) || check_sums(me->comm))
 		return 1;
 	CHECK_EQ(me->nranks - 1, n);
 	CHECK(flag_barrier(shared, 4, me->nranks - 1));
@@ -532,8 +532,8 @@ static int rank_orphan(struct lib_rank *me)
 		flag_wait(me->shared, 1, 1, 60000);
 		_exit(0);
 	}
-	if (lose(me->comm, me->shared, 0, me->nranks, me->rank == 0) ||
-	    survive(me, ranks, &n) || works(me->comm))
+	if (kill_one(me->comm, me->shared, 0, me->nranks, me->rank == 0) ||
+	    shrink_until_works(me, ranks, &n) || check_sums(me->comm))
 		return 1;
 	flag_set(me->shared, 1, 1);
 	CHECK_EQ(me->nranks - 1, n);
@@ -579,13 +579,13 @@ static int rank_frozen(struct lib_rank *me)
 	CHECK(strstr(coll_error_detail(new), "left out"));
 	CHECK_EQ(0, coll_finalize(me->comm));
 	me->comm = new;
-	if (works(new))
+	if (check_sums(new))
 		return 1;
 	CHECK(flag_barrier(shared, 1, me->nranks - 1));
 	if (!coll_rank(new))
 		kill(shared->value[0], SIGCONT);
 	CHECK(flag_wait(shared, 2, 1, 30000));
-	return works(new);
+	return check_sums(new);
 }
 
 TEST_F_TIMEOUT(shrink, frozen, 200)
@@ -620,8 +620,8 @@ static int rank_leads_stopped(struct lib_rank *me)
 	if (!me->rank)
 		shared->value[0] = getpid();
 	CHECK(flag_barrier(shared, 0, me->nranks));
-	if (outcome->dead && lose(me->comm, shared, 2, me->nranks,
-				  me->rank == outcome->dead))
+	if (outcome->dead && kill_one(me->comm, shared, 2, me->nranks,
+				      me->rank == outcome->dead))
 		return 1;
 	if (!me->rank && !fork()) {
 		sleep_ms(outcome->stop_ms);
@@ -724,7 +724,7 @@ static int rank_cut(struct lib_rank *me)
 	struct sockaddr_in addr;
 	int rank, n = 0, err;
 
-	CHECK_EQ(1, find_doors(&addr, 1));
+	CHECK_EQ(1, find_sockets(&addr, 1));
 	shared->value[me->rank] = addr.sin_port;
 	CHECK(flag_barrier(shared, 0, me->nranks));
 	for (rank = 0; rank < me->nranks; rank++)
@@ -736,7 +736,7 @@ static int rank_cut(struct lib_rank *me)
 	memset(cut_off, 0, sizeof(cut_off));
 	if (mine) {
 		CHECK_EQ(me->nranks - n, coll_size(new));
-		err = works(new);
+		err = check_sums(new);
 	} else {
 		CHECK_EQ(-ETIMEDOUT, coll_shrink(me->comm, &none));
 	}
@@ -771,7 +771,7 @@ static int rank_flooded(struct lib_rank *me)
 	int i, fd;
 
 	if (me->rank == last) {
-		CHECK_EQ(1, find_doors(&addr, 1));
+		CHECK_EQ(1, find_sockets(&addr, 1));
 		shared->value[0] = getpid();
 		shared->value[1] = addr.sin_port;
 	}
@@ -848,7 +848,7 @@ static int rank_dead_and_stopped(struct lib_rank *me)
 
 	if (rank == stopped)
 		shared->value[0] = getpid();
-	if (lose(me->comm, shared, 0, me->nranks, rank == 1))
+	if (kill_one(me->comm, shared, 0, me->nranks, rank == 1))
 		return 1;
 	CHECK(flag_barrier(shared, 1, me->nranks - 1));
 	if (rank == stopped) {
@@ -863,7 +863,7 @@ static int rank_dead_and_stopped(struct lib_rank *me)
 	if (!coll_rank(new))
 		kill(shared->value[0], SIGCONT);
 	CHECK(flag_wait(shared, 2, 1, 30000));
-	return works(new) ?: -coll_finalize(new);
+	return check_sums(new) ?: -coll_finalize(new);
 }
 
 TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)

@@ -52,7 +52,7 @@ FIXTURE_TEARDOWN(split)
 } while (0)
 
 /* Check that a communicator consists of these world ranks, in this order. */
-static int consists(struct coll_comm *comm, int me, const int *ranks, int n)
+static int check_ranks(struct coll_comm *comm, int me, const int *ranks, int n)
 {
 	char name[GROUP_RANKS_MAX][COLLECTIVE_NAME_MAX + 1] = { 0 };
 	int seen[GROUP_RANKS_MAX], sum = 0, want = 0, i;
@@ -75,7 +75,7 @@ static int consists(struct coll_comm *comm, int me, const int *ranks, int n)
 }
 
 /* Compute the members of a colour, ordered by key, with a simple algorithm. */
-static int expect(const int *color, const int *key, int nranks, int mine, int *ranks)
+static int expected_members(const int *color, const int *key, int nranks, int mine, int *ranks)
 {
 	int n = 0, i, at;
 
@@ -100,8 +100,8 @@ static int check_split(struct lib_rank *me, const int *color, const int *key)
 	} else {
 		CHECK(new);
 		CHECK(strcmp(coll_name(new), coll_name(comm)));
-		n = expect(color, key, me->nranks, color[me->rank], ranks);
-		if (consists(new, me->rank, ranks, n))
+		n = expected_members(color, key, me->nranks, color[me->rank], ranks);
+		if (check_ranks(new, me->rank, ranks, n))
 			return 1;
 	}
 	CHECK_EQ(0, coll_barrier(comm));
@@ -155,7 +155,7 @@ static int rank_nested(struct lib_rank *me)
 		n = upper ? n - n / 2 : n / 2;
 		for (i = 0; i < n; i++)
 			ranks[i] = first + i;
-		if (consists(comm, me->rank, ranks, n))
+		if (check_ranks(comm, me->rank, ranks, n))
 			return 1;
 		line[depth++] = comm;
 	}
@@ -187,7 +187,7 @@ static int rank_orphan(struct lib_rank *me)
 	me->comm = new;
 	for (i = 0; i < me->nranks; i++)
 		ranks[i] = i;
-	return consists(new, me->rank, ranks, me->nranks);
+	return check_ranks(new, me->rank, ranks, me->nranks);
 }
 
 TEST_F_TIMEOUT(split, orphan, 30)
@@ -328,7 +328,7 @@ static int rank_many(struct lib_rank *me)
 	CHECK_EQ(files + GROUPS * (n > 1 ? 2 : 1), open_file_count());
 	for (i = 0; i < 3; i++)
 		for (g = GROUPS; g--;)
-			if (consists(comm[g], me->rank, ranks[g], n))
+			if (check_ranks(comm[g], me->rank, ranks[g], n))
 				return 1;
 	for (g = 0; g < GROUPS; g++)
 		CHECK_EQ(0, coll_finalize(comm[g]));

@@ -59,7 +59,7 @@ static struct collective_op sum_of(__u8 *at, __u64 count, __u64 key)
 }
 
 /* Submit and be interrupted, or wait for an event; the other rank is late at times. */
-static int some_way(struct rank *r, const struct collective_op *op, int way)
+static int random_wait(struct rank *r, const struct collective_op *op, int way)
 {
 	struct collective_wait wait = { .timeout_ms = 1 };
 	__u64 id;
@@ -98,7 +98,7 @@ static int rank_signalled(struct rank *r)
 		struct collective_op op = sum_of(at, count, 0);
 
 		memset(at, i + r->rank, count);
-		CHECK_EQ(0, some_way(r, &op, i));
+		CHECK_EQ(0, random_wait(r, &op, i));
 		CHECK(all_are(at, 2 * i + 1, count));
 	}
 	CHECK_EQ(0, setitimer(ITIMER_REAL, &(struct itimerval) {}, NULL));
@@ -181,24 +181,24 @@ TEST_F(busy_poll, stopped)
 #define OTHERS	20
 
 /* What a second thread of a rank does. */
-struct beside {
+struct second_thread {
 	struct rank *rank;
-	int (*what)(struct beside *beside);
+	int (*what)(struct second_thread *second_thread);
 	int enough;
 	int failed;
 };
 
 static void *beside_thread(void *arg)
 {
-	struct beside *beside = arg;
+	struct second_thread *second_thread = arg;
 
-	beside->failed = beside->what(beside);
+	second_thread->failed = second_thread->what(second_thread);
 	return NULL;
 }
 
-static int others_do(struct beside *beside)
+static int others_do(struct second_thread *second_thread)
 {
-	struct rank *r = beside->rank;
+	struct rank *r = second_thread->rank;
 	__u8 *at = memory(LARGE);
 	int i;
 
@@ -214,35 +214,35 @@ static int others_do(struct beside *beside)
 }
 
 /* One thread of rank 1 waits for a small operation that is late, while others make calls. */
-static int rank_beside(struct rank *r)
+static int rank_two_threads(struct rank *r)
 {
-	struct beside beside = { .rank = r, .what = others_do };
+	struct second_thread second_thread = { .rank = r, .what = others_do };
 	__u8 *small = memory(4096);
 	struct collective_op op = sum_of(small, 64, 1);
 	pthread_t thread;
 
 	CHECK(small);
 	memset(small, 10 + r->rank, 64);
-	CHECK_EQ(0, pthread_create(&thread, NULL, beside_thread, &beside));
+	CHECK_EQ(0, pthread_create(&thread, NULL, beside_thread, &second_thread));
 	if (!r->rank)
 		pthread_join(thread, NULL);
 	CHECK_EQ(0, member_submit(r->fd, &op));
 	if (r->rank)
 		pthread_join(thread, NULL);
-	CHECK_EQ(0, beside.failed);
+	CHECK_EQ(0, second_thread.failed);
 	CHECK(all_are(small, 21, 64));
 	return 0;
 }
 
 TEST_F_TIMEOUT(busy_poll, beside_others, 60)
 {
-	EXPECT_EQ(0, group_run(&self->config, rank_beside, NULL));
+	EXPECT_EQ(0, group_run(&self->config, rank_two_threads, NULL));
 }
 
 #define PATIENCE_MS	100
 
 /* Small operations one after the other, until rank 1 stops. */
-static int busy_do(struct beside *busy)
+static int small_operations(struct second_thread *busy)
 {
 	__u8 *enough = memory(4096);
 	__u64 key = 100;
@@ -266,12 +266,12 @@ static int rank_timed(struct rank *r)
 		.opcode = COLLECTIVE_BARRIER, .flags = COLLECTIVE_F_KEYED, .key = 1,
 	};
 	struct collective_wait wait = { .timeout_ms = PATIENCE_MS };
-	struct beside busy = { .rank = r, .what = busy_do };
+	struct second_thread busy = { .rank = r, .what = small_operations };
 	pthread_t thread;
 	__u64 id, begin, waited = 0;
 
 	if (!r->rank) {
-		CHECK_EQ(0, busy_do(&busy));
+		CHECK_EQ(0, small_operations(&busy));
 		return member_submit(r->fd, &barrier);
 	}
 	CHECK_EQ(0, member_start(r->fd, &barrier, &id));

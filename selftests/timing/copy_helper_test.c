@@ -49,7 +49,7 @@ FIXTURE_TEARDOWN(copy_helper)
 }
 
 /* Arguments of a rank. @least and @most bound the bytes that another rank copied for it. */
-struct told {
+struct rank_args {
 	bool mapped;
 	bool signals;
 	__u64 least;
@@ -58,9 +58,9 @@ struct told {
 
 static __u32 *words(struct rank *r)
 {
-	const struct told *told = r->arg;
-	void *at = told->mapped ? mmap(NULL, WORDS * sizeof(__u32), PROT_READ | PROT_WRITE,
-				       MAP_SHARED, r->fd, 0) :
+	const struct rank_args *rank_args = r->arg;
+	void *at = rank_args->mapped ? mmap(NULL, WORDS * sizeof(__u32), PROT_READ | PROT_WRITE,
+					    MAP_SHARED, r->fd, 0) :
 				  memory(WORDS * sizeof(__u32));
 
 	return at == MAP_FAILED ? NULL : at;
@@ -112,13 +112,13 @@ static int signals_set(suseconds_t us)
 /* Both ranks write to their memory as soon as the operation has completed. */
 static int rank_rounds(struct rank *r)
 {
-	const struct told *told = r->arg;
+	const struct rank_args *rank_args = r->arg;
 	__u32 *at = words(r), round;
 	struct collective_op op = broadcast_of(at);
 	__u64 helped;
 
 	CHECK(at);
-	if (told->signals)
+	if (rank_args->signals)
 		CHECK_EQ(0, signals_set(700));
 	for (round = 0; round < ROUNDS; round++) {
 		if (r->rank)
@@ -128,15 +128,15 @@ static int rank_rounds(struct rank *r)
 		CHECK_EQ(0, member_submit(r->fd, &op));
 		CHECK(words_are(at, round));
 	}
-	if (told->signals)
+	if (rank_args->signals)
 		CHECK_EQ(0, signals_set(0));
 	helped = rank_value(r, "helped_bytes");
-	CHECK_EQ(0, r->rank ? helped < told->least || helped > told->most : helped);
+	CHECK_EQ(0, r->rank ? helped < rank_args->least || helped > rank_args->most : helped);
 	return 0;
 }
 
 /* Hardware threads of one core do not help each other. */
-static bool cores_apart(void)
+static bool has_two_cores(void)
 {
 	char siblings[64];
 
@@ -149,39 +149,39 @@ static bool cores_apart(void)
  * before a helper comes. With PREEMPT_RT, interrupts are threads, and a waiting thread has a CPU
  * to itself less often: it may never help.
  */
-static bool worth_helping(bool mapped)
+static bool can_help(bool mapped)
 {
-	return mapped && sysconf(_SC_NPROCESSORS_ONLN) > 1 && cores_apart() &&
+	return mapped && sysconf(_SC_NPROCESSORS_ONLN) > 1 && has_two_cores() &&
 	       (emulated() || !slow_machine()) && access("/sys/kernel/realtime", F_OK);
 }
 
 TEST_F_TIMEOUT(copy_helper, copies, 100)
 {
-	struct told told = {
+	struct rank_args rank_args = {
 		.mapped = variant->mapped,
-		.least = worth_helping(variant->mapped),
+		.least = can_help(variant->mapped),
 		.most = ROUNDS * WORDS * sizeof(__u32) / 2,
 	};
 
-	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
+	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &rank_args));
 }
 
 TEST_F_TIMEOUT(copy_helper, interrupted, 100)
 {
-	struct told told = { .mapped = variant->mapped, .signals = true, .most = ~0ULL };
+	struct rank_args rank_args = { .mapped = variant->mapped, .signals = true, .most = ~0ULL };
 
-	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
+	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &rank_args));
 }
 
 /* A rank with busy polling disabled does not help others. */
 TEST_F_TIMEOUT(copy_helper, unwanted, 100)
 {
-	struct told told = { .mapped = variant->mapped };
+	struct rank_args rank_args = { .mapped = variant->mapped };
 	char before[16];
 
 	ASSERT_EQ(0, file_get(BUSY_POLL, before, sizeof(before)));
 	ASSERT_EQ(0, file_set(BUSY_POLL, "0"));
-	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &told));
+	EXPECT_EQ(0, group_run(&self->config, rank_rounds, &rank_args));
 	EXPECT_EQ(0, file_set(BUSY_POLL, before));
 }
 
@@ -210,9 +210,9 @@ static int rank_shared(struct rank *r)
 
 TEST_F_TIMEOUT(copy_helper, shared, 100)
 {
-	struct told told = { .mapped = variant->mapped };
+	struct rank_args rank_args = { .mapped = variant->mapped };
 
-	EXPECT_EQ(0, group_run(&self->config, rank_shared, &told));
+	EXPECT_EQ(0, group_run(&self->config, rank_shared, &rank_args));
 }
 
 /* One rank is killed in the middle: the root, a helper, or a rank that copies. */
@@ -235,12 +235,12 @@ static int rank_killed(struct rank *r)
 
 TEST_F_TIMEOUT(copy_helper, killed, 100)
 {
-	struct told told = { .mapped = variant->mapped };
+	struct rank_args rank_args = { .mapped = variant->mapped };
 	struct group group;
 	unsigned int i;
 
 	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(0, group_start(&group, &self->config, rank_killed, &told));
+		ASSERT_EQ(0, group_start(&group, &self->config, rank_killed, &rank_args));
 		ASSERT_TRUE(flag_wait(group.shared, 0, 1, 10000));
 		ASSERT_TRUE(flag_wait(group.shared, 1, 1, 10000));
 		sleep_ms(3 + 7 * i);

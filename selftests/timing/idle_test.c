@@ -62,13 +62,13 @@ static __u64 workers_us(void)
 	return sum;
 }
 
-struct spent {
+struct cpu_time {
 	__u64 process;
 	__u64 workers;
 };
 
 /* Measure the CPU time of a small operation for which the other rank is @late_ms late. */
-static int spend(struct rank *r, unsigned int late_ms, struct spent *spent)
+static int measure_operation(struct rank *r, unsigned int late_ms, struct cpu_time *cpu_time)
 {
 	__u32 send[16] = { 1 }, recv[16];
 	__u64 process, workers;
@@ -78,8 +78,8 @@ static int spend(struct rank *r, unsigned int late_ms, struct spent *spent)
 	workers = workers_us();
 	process = ran_us(0);
 	CHECK_EQ(0, member_allreduce(r->fd, send, recv, 16, COLLECTIVE_UINT32, COLLECTIVE_SUM));
-	spent->process = ran_us(0) - process;
-	spent->workers = workers_us() - workers;
+	cpu_time->process = ran_us(0) - process;
+	cpu_time->workers = workers_us() - workers;
 	return 0;
 }
 
@@ -89,13 +89,13 @@ static int spend(struct rank *r, unsigned int late_ms, struct spent *spent)
  */
 static int rank_wait(struct rank *r)
 {
-	struct spent at_once, waiting, best = { ~0ULL, ~0ULL };
+	struct cpu_time at_once, waiting, best = { ~0ULL, ~0ULL };
 	int round;
 
-	CHECK_EQ(0, spend(r, 0, &at_once));
-	CHECK_EQ(0, spend(r, 0, &at_once));
+	CHECK_EQ(0, measure_operation(r, 0, &at_once));
+	CHECK_EQ(0, measure_operation(r, 0, &at_once));
 	for (round = 0; round < ROUNDS; round++) {
-		CHECK_EQ(0, spend(r, WAIT_MS, &waiting));
+		CHECK_EQ(0, measure_operation(r, WAIT_MS, &waiting));
 		if (waiting.process < best.process)
 			best.process = waiting.process;
 		if (waiting.workers < best.workers)
@@ -112,14 +112,14 @@ static int rank_wait(struct rank *r)
 }
 
 /* True if the clock of this kernel has a resolution below a millisecond. */
-static bool clock_tells(void)
+static bool clock_is_fine(void)
 {
-	__u64 begin = now_ms(), spent = ran_us(0);
+	__u64 begin = now_ms(), cpu_time = ran_us(0);
 
 	while (now_ms() < begin + 3)
 		;
-	spent = ran_us(0) - spent;
-	return spent > 0 && spent % 1000;
+	cpu_time = ran_us(0) - cpu_time;
+	return cpu_time > 0 && cpu_time % 1000;
 }
 
 FIXTURE(idle) {
@@ -145,7 +145,7 @@ TEST_F(idle, waits)
 {
 	const struct group_config config = { .nranks = 2, .bound = variant->bound };
 
-	if (!clock_tells())
+	if (!clock_is_fine())
 		SKIP(return, "this kernel counts CPU time in ticks");
 	EXPECT_EQ(0, group_run(&config, rank_wait, NULL));
 }

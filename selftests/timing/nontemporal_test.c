@@ -49,7 +49,7 @@ FIXTURE_TEARDOWN(nontemporal)
  * Arguments of a rank. @least and @most bound the bytes of its results that are stored with
  * nontemporal stores.
  */
-struct told {
+struct rank_args {
 	__u8 opcode;
 	bool mapped;
 	__u64 least;
@@ -70,7 +70,7 @@ static __u32 word(__u32 rank, __u32 round, __u32 i)
 }
 
 /* Return: word @i of the result of a rank. */
-static __u32 wanted(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
+static __u32 expected(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
 {
 	const __u32 each = WORDS / r->nranks;
 
@@ -86,11 +86,11 @@ static __u32 wanted(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
 
 static int rank_rounds(struct rank *r)
 {
-	const struct told *told = r->arg;
-	const bool whole = told->opcode == COLLECTIVE_BROADCAST;
-	__u32 *send = words(r, told->mapped), *recv = words(r, told->mapped), round, i;
+	const struct rank_args *rank_args = r->arg;
+	const bool whole = rank_args->opcode == COLLECTIVE_BROADCAST;
+	__u32 *send = words(r, rank_args->mapped), *recv = words(r, rank_args->mapped), round, i;
 	struct collective_op op = {
-		.opcode = told->opcode,
+		.opcode = rank_args->opcode,
 		.type = COLLECTIVE_UINT32,
 		.count = whole ? WORDS : WORDS / r->nranks,
 		.send = (uintptr_t)send,
@@ -108,12 +108,12 @@ static int rank_rounds(struct rank *r)
 		CHECK_EQ(0, member_submit(r->fd, &op));
 		memset(send, 0x5a, whole && !r->rank ? 0 : BYTES);
 		for (i = 0; i < (whole && !r->rank ? 0 : WORDS); i++)
-			if (recv[i] != wanted(r, told->opcode, round, i))
+			if (recv[i] != expected(r, rank_args->opcode, round, i))
 				CHECK_EQ(i, WORDS);
 	}
 	past = rank_value(r, "nontemporal_bytes");
 	if (!whole || r->rank)
-		CHECK(past >= told->least && past <= told->most);
+		CHECK(past >= rank_args->least && past <= rank_args->most);
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static __u64 always_least(bool mapped)
 static int run(const struct _fixture_variant_nontemporal *variant, __u8 opcode, unsigned int nranks)
 {
 	const struct group_config config = { .nranks = nranks, .bound = true };
-	struct told told = {
+	struct rank_args rank_args = {
 		.opcode = opcode,
 		.mapped = variant->mapped,
 		.least = variant->set[0] == '1' ? always_least(variant->mapped) :
@@ -134,7 +134,7 @@ static int run(const struct _fixture_variant_nontemporal *variant, __u8 opcode, 
 		.most = variant->set[0] == '0' ? 0 : ROUNDS * BYTES,
 	};
 
-	return group_run(&config, rank_rounds, &told);
+	return group_run(&config, rank_rounds, &rank_args);
 }
 
 TEST_F_TIMEOUT(nontemporal, allgather, 100)
