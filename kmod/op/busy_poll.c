@@ -63,7 +63,13 @@ static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
 					  &reqs->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
-/* The runners that this thread should run instead of their workers, as a mask. */
+/**
+ * coll_poll_pinned_runners() - find the runners that a thread should run instead of their workers
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * Return: mask of COLL_WAIT_CONTROL and COLL_WAIT_LANES on; see is_pinned().
+ */
 unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
 				       const struct coll_requests *reqs)
 {
@@ -79,7 +85,13 @@ unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
 	return runners;
 }
 
-/* Run the lanes of the claimed requests, unless another thread or worker runs them now. */
+/**
+ * coll_poll_run_lanes() - run the lanes of the claimed requests, and control if it must send
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * A runner that another thread or worker runs now is skipped.
+ */
 void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -90,7 +102,12 @@ void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_run_now(reqs->net->control);
 }
 
-/* Have events of these runners wake this thread instead of their workers. */
+/**
+ * coll_poll_redirect() - have events of runners wake this thread instead of their workers
+ * @wait: of the thread
+ * @reqs: of the member
+ * @runners: mask, see coll_poll_pinned_runners()
+ */
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners)
 {
@@ -101,7 +118,13 @@ void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			__set_bit(i, &wait->redirected);
 }
 
-/* Run the redirected runners that have been handed over. */
+/**
+ * coll_poll_run_redirected() - run the redirected runners that have been handed over
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * Context: may sleep.
+ */
 void coll_poll_run_redirected(const struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -111,7 +134,11 @@ void coll_poll_run_redirected(const struct coll_wait *wait, struct coll_requests
 	cond_resched();
 }
 
-/* Have events wake the workers again. */
+/**
+ * coll_poll_stop_redirect() - have events wake the workers again
+ * @wait: of the thread
+ * @reqs: of the member
+ */
 void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -120,7 +147,15 @@ void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_stop_redirect(wait_runner(reqs, i));
 }
 
-/* Time to poll; ns.  A large operation is copied for long, so there is little to poll for. */
+/**
+ * coll_poll_ns() - time to poll before a thread sleeps
+ * @wait: of the thread
+ * @pinned: mask from coll_poll_pinned_runners()
+ *
+ * A large operation is copied for long, so there is little to poll for.
+ *
+ * Return: ns; 0: do not poll.
+ */
 u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 {
 	int us = READ_ONCE(busy_poll_us);
@@ -132,7 +167,13 @@ u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 	return us * (u64)NSEC_PER_USEC;
 }
 
-/* A pinned thread that waits for a large operation may help other lanes to copy. */
+/**
+ * coll_poll_may_help() - may a thread help other lanes to copy while it waits?
+ * @wait: of the thread
+ * @pinned: mask from coll_poll_pinned_runners()
+ *
+ * Return: true for a pinned thread that waits for a large operation, unless polling is disabled.
+ */
 bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned)
 {
 	return pinned && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
@@ -229,10 +270,14 @@ static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		coll_progress_poll_end(conn);
 }
 
-/*
- * Help other lanes to copy until this thread has an event.  The helper stays on offer when this
- * returns.  It is detached if another task is runnable on this CPU, because each piece to copy
- * would then interrupt that task.
+/**
+ * coll_poll_offer_help() - help other lanes to copy until this thread has an event
+ * @wait: of the thread; nothing is done without @helper.pool
+ * @reqs: of the member
+ * @held: mask of the runners that the thread has acquired
+ *
+ * The helper stays on offer when this returns.  It is detached if another task is runnable on this
+ * CPU, because each piece to copy would then interrupt that task.
  */
 void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
 {
@@ -251,10 +296,17 @@ void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, un
 	}
 }
 
-/*
- * Poll for at most @poll_ns after the last event.  Holds the runners meanwhile, so that a kick only
- * sets MISSED, and runs them as soon as they have events.  If no request completes, redirects the
- * @pinned runners before it releases them.  Return: a complete request, or NULL.
+/**
+ * coll_poll() - poll for events, until a request can be collected or it is time to sleep
+ * @wait: of the thread
+ * @reqs: of the member
+ * @poll_ns: time to poll after the last event; ns
+ * @pinned: mask of the runners to be redirected when polling ends without a request
+ *
+ * The thread holds the runners while it polls, so a kick only sets MISSED, and runs them as soon
+ * as they have events.  It redirects the pinned ones before it releases any.
+ *
+ * Return: a request for the caller to free; or NULL.
  */
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
 			       u64 poll_ns, unsigned long pinned)

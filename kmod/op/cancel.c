@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Cancelling an operation: it fails here and on every other rank.
- */
+/* Cancelling an operation: it fails, here and on every other rank. */
 #include "core/engine/instance.h"
 #include "fail/failure.h"
 #include "op/request.h"

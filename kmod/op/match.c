@@ -2,15 +2,14 @@
 /*
  * Matching: no rank completes an operation with success before all ranks have called the same.
  *
- * Each rank announces its call to the rank 2^k after it in round k, ceil(log2 n) rounds.  It sends
- * round k when it has heard all rounds before and they were equal.  So an announcement of round k
- * stands for the 2^k ranks up to its sender, and a rank that has heard all rounds knows the calls
- * of all ranks.  If two ranks differ, some rank differs from the one before it.  That rank fails
- * the operation everywhere, and sends both calls.
+ * In round k, of ceil(log2 n), each rank announces its call to the rank 2^k after it, once it has
+ * heard all rounds before.  So an announcement of round k stands for the 2^k ranks up to its
+ * sender.  If two ranks differ, some rank differs from the one before it, and no rank hears all
+ * rounds.  The rank that finds a mismatch fails the operation everywhere, and sends both calls.
  *
- * Matching is one more part of a request, and runs in the control runner.  Payload, grants or
- * signals may carry the match instead (coll_plan_implicit_match()); see announce_now().  Counts
- * that only two ranks know are summed by the same rounds (core/match/balance.h).
+ * Matching is one more part of a request, and runs in the control runner.  If payload, grants or
+ * signals prove the match (coll_plan_implicit_match()), announcements are deferred.  The rounds
+ * also add up the counts that only two ranks know (core/match/balance.h).
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The calls of other ranks: comparing them with this rank's, and what is known of them. */
+/* Matching of calls, calls that this rank has not submitted, and ranks that are absent. */
 #ifndef COLL_MATCH_H
 #define COLL_MATCH_H
 

@@ -110,7 +110,7 @@ struct coll_requests {
 	struct coll_match match;
 };
 
-/* Bytes of the tables of a member. */
+/* Bytes that coll_requests_setup() allocates. */
 #define COLL_REQUESTS_BYTES						\
 	(sizeof(struct coll_unexpected) +				\
 	 COLL_INFLIGHT * (sizeof(struct coll_request *) + sizeof(struct hlist_head)))

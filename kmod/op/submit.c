@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From submission to the last report of a request.
+ * Submission of a request, until its last part is reported.
  *
- * Lanes hold no reference to a request.  Each lane reports its part once, and so does matching,
- * when it knows that all ranks agree or that they never will; the last report completes the
- * request, and none of the reporters looks at it again.
+ * Lanes hold no reference to a request.  Each lane reports its part once.  Matching, if the request
+ * waits for it, reports once it is known that all ranks have called the same, or that they never
+ * will.  The last report completes the request; no context that has reported accesses the request
+ * again.
  *
- * A request gets its instance, and its lanes get its parts, under one lock.  So every lane sees
- * the requests in the order of their instances.
+ * A request gets its instance, and its lanes get its parts, under one lock.  So every lane sees the
+ * requests in the order of their instances.
  */
 #include <linux/ktime.h>
 
