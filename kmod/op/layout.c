@@ -357,6 +357,8 @@ void coll_block_layout_free(struct coll_block_layout *layout)
 /**
  * coll_block_layout_vector() - do the blocks have different lengths?
  * @layout: a layout, or NULL
+ *
+ * Return: true if a buffer has counts of its own for each rank.
  */
 bool coll_block_layout_vector(const struct coll_block_layout *layout)
 {
@@ -395,6 +397,8 @@ bool coll_block_layout_own(const struct coll_block_layout *layout, u32 rank, u64
  * coll_block_layout_alike() - do the blocks of input and result have the same layout?
  * @layout: of an operation with a block for each rank as input and as result
  * @nranks: of the group
+ *
+ * Return: true if each block lies at the same offset in both buffers.
  */
 bool coll_block_layout_alike(const struct coll_block_layout *layout, u32 nranks)
 {

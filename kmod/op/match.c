@@ -39,6 +39,8 @@ static bool signatures_differ(const struct coll_signature *a, const struct coll_
 /**
  * coll_match_rounds() - number of rounds in which a rank announces a call
  * @nranks: of the group
+ *
+ * Return: ceil(log2(@nranks)), at most COLL_ROUNDS_MAX.
  */
 u32 coll_match_rounds(u32 nranks)
 {
@@ -109,6 +111,8 @@ static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 
  * @request: an operation with a @mismatch_peer; locked
  *
  * Payload shows that the calls of two ranks differ, but not how.  So only this rank's call is set.
+ *
+ * Return: a mismatch of @mismatch_peer and this rank.
  */
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request)
 {
@@ -145,6 +149,8 @@ static noinline struct coll_failure failure_unbalanced(const struct coll_request
  *
  * A message does not, nor does an operation with an implicit match.  One with a key always does: no
  * announcement of it may arrive after the key is used again.
+ *
+ * Return: true if one part of the request stands for matching.
  */
 bool coll_match_waits(const struct coll_request *request)
 {

@@ -18,6 +18,8 @@
  *
  * Requests without a key are found by the low bits of their instance, so not only their number is
  * bounded, but also how far they are apart.
+ *
+ * Return: true if a request must not be submitted now.
  */
 bool coll_table_full(struct coll_requests *reqs)
 {

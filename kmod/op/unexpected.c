@@ -162,6 +162,8 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
  * @instance: of the operation
  *
  * No rank is so far ahead that its operation has no entry here: see struct coll_distance.
+ *
+ * Return: true if it may; always for messages and operations with a key.
  */
 bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance)
 {
@@ -207,6 +209,8 @@ int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
  * @reqs: of the member, locked
  *
  * Operations in flight are counted, because they may fail, too.
+ *
+ * Return: true if another message or operation with a key must be refused.
  */
 bool coll_unexpected_full(const struct coll_requests *reqs)
 {

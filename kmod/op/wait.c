@@ -176,6 +176,8 @@ int coll_wait_collect(struct coll_request *request, u64 *received)
 /**
  * coll_wait_has_collectable() - is a request complete that no thread has claimed?
  * @reqs: of the member, not locked
+ *
+ * Return: true if coll_wait() can collect such a request at once.
  */
 bool coll_wait_has_collectable(struct coll_requests *reqs)
 {
@@ -200,9 +202,9 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
  *
  * Context: may sleep.
  */
-void coll_wait_inflight(struct coll_requests *reqs, unsigned long patience)
+void coll_wait_inflight(struct coll_requests *reqs, unsigned long timeout)
 {
-	wait_event_timeout(reqs->fail->state_wait, !READ_ONCE(reqs->inflight), patience);
+	wait_event_timeout(reqs->fail->state_wait, !READ_ONCE(reqs->inflight), timeout);
 }
 
 /**
