@@ -54,8 +54,8 @@ static void uring_complete(struct coll_request *request)
 	io_uring_cmd_complete_in_task(request->completion_ctx, uring_finish);
 }
 
-static struct coll_buffer *uring_lend(const struct coll_request *request, u64 addr, u64 length,
-				      bool writable)
+static struct coll_buffer *uring_import(const struct coll_request *request, u64 addr, u64 length,
+					bool writable)
 {
 	struct io_uring_cmd *cmd = request->completion_ctx;
 	struct iov_iter iter;
@@ -76,7 +76,7 @@ static const struct coll_completion_ops uring_own = {
 
 static const struct coll_completion_ops uring_fixed = {
 	.done	= uring_complete,
-	.import	= uring_lend,
+	.import	= uring_import,
 };
 
 static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,

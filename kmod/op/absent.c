@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who has never submitted an operation whose deadline has passed.
+ * Absent ranks: those that have not submitted an operation when its deadline passes.
  *
- * How calls are compared tells a rank who has submitted them only as far as the first
- * one that has not.  But who has not knows it, once he is told that the operation has
- * failed: he answers, to all, what he has submitted last and how long ago, and all pass
- * it on.  That comes some milliseconds behind the failure, which waits for it only if
- * nobody else is blamed.
+ * Matching tells a rank only about the ranks up to the first absent one.  But an absent rank knows
+ * it itself, once an ABORT tells it of the failure.  It then reports its last submission and the
+ * time since to all ranks, and each rank forwards each report once.  The failed request waits
+ * COLL_SETTLE_MS for such reports if no other cause is known.
  *
- * It is told of what is named by the order of calls, for only then can a rank be sure
- * that it has not submitted something.  Of a name the answers of all ranks are kept, of
- * the latest such operation: as these are in order, nothing is passed on twice.
+ * Only collectives without a key are reported, because only their instances are ordered: a rank is
+ * sure that it has not submitted one.  Reports are kept for the latest such operation.
  */
 #include <linux/ktime.h>
 
@@ -22,28 +20,31 @@
 #include "op/requests.h"
 #include "trace/recorder.h"
 
-/* An ABORT says by its position what rank_b has submitted last; 0: nothing of it. */
+/*
+ * The position of an ABORT: distance to the last submission of rank_b, and time since in ms plus 1;
+ * 0: rank_b has not reported itself.
+ */
 static u64 absent_position(u64 before, u64 ms)
 {
 	return min_t(u64, before, U32_MAX) << 32 | (min_t(u64, ms, U32_MAX - 1) + 1);
 }
 
-/* A deadline, and nobody is blamed for it yet. */
+/* A deadline has passed, and no absent rank is known as the cause. */
 static bool is_unattributed(const struct coll_reason *cause)
 {
 	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
 	       cause->rank_b == COLLECTIVE_RANK_NONE;
 }
 
-/* Has some rank said that it has not submitted it? */
+/* Has some rank reported that it has not submitted the operation? */
 static bool absent_known(const struct coll_requests *reqs, u64 instance)
 {
 	return reqs->match.absent.n && reqs->match.absent.instance == instance;
 }
 
 /**
- * coll_absent_attribute() - the latest failure is some absent rank's fault, if that is known
- * @reqs: the member, locked
+ * coll_absent_attribute() - name an absent rank as the cause of the latest failure, if one is known
+ * @reqs: of the member, locked
  */
 void coll_absent_attribute(struct coll_requests *reqs)
 {
@@ -54,10 +55,11 @@ void coll_absent_attribute(struct coll_requests *reqs)
 }
 
 /**
- * coll_absent_hold_completion() - delay a failed request until the absent ranks are known
- * @request: in flight, failed; its lock is held
+ * coll_absent_hold_completion() - delay a failed request until an absent rank reports itself
+ * @request: in flight and failed; its member is locked
  *
- * That is if nobody is blamed yet, and for COLL_SETTLE_MS at most (expire.c).
+ * Only if no cause is known yet, and for COLL_SETTLE_MS at most (expire.c).  The delay is one more
+ * part of the request.
  */
 void coll_absent_hold_completion(struct coll_request *request)
 {
@@ -71,10 +73,10 @@ void coll_absent_hold_completion(struct coll_request *request)
 }
 
 /**
- * coll_absent_release_completion() - do not wait any longer
- * @request: in flight; its lock is held
+ * coll_absent_release_completion() - end the delay of a failed request
+ * @request: in flight; its member is locked
  *
- * Return: whether it waited; then whoever asks has to report it.
+ * Return: true if the request was delayed; the caller reports the part.
  */
 bool coll_absent_release_completion(struct coll_request *request)
 {
@@ -85,7 +87,7 @@ bool coll_absent_release_completion(struct coll_request *request)
 	return held;
 }
 
-/* Return: whether it is is_new. */
+/* Return: true if @rank had not reported itself for this operation. */
 static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 position)
 {
 	struct coll_absents *absents = &reqs->match.absent;
@@ -115,7 +117,7 @@ static void absent_send_all(struct coll_requests *reqs, const struct coll_contro
 {
 	struct coll_link *link;
 
-	/* Each rank is told of once for each operation. */
+	/* Each absent rank is reported once for each operation. */
 	coll_for_each_link(link, reqs->net)
 		if (!passed_on || coll_link_has_space(link))
 			coll_link_queue_frame(link, control);
@@ -123,13 +125,13 @@ static void absent_send_all(struct coll_requests *reqs, const struct coll_contro
 }
 
 /**
- * coll_absent_self_report() - an operation has failed that was not submitted here
- * @reqs: the member, locked
- * @instance: its name
- * @cause: why
- * @control: out: what is to be told: coll_absent_broadcast()
+ * coll_absent_self_report() - note that this rank has not submitted a failed operation
+ * @reqs: of the member, locked
+ * @instance: of the operation
+ * @cause: why it failed
+ * @control: out: report for coll_absent_broadcast(), valid if true is returned
  *
- * Return: whether that is to be told.
+ * Return: true if the report must be sent.
  */
 bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 			     const struct coll_reason *cause, struct coll_control *control)
@@ -154,9 +156,9 @@ bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 }
 
 /**
- * coll_absent_broadcast() - tell all ranks that this one has not submitted an operation
- * @reqs: the member
- * @control: see coll_absent_self_report(); behind the operation's ABORT
+ * coll_absent_broadcast() - report to all ranks that this one has not submitted an operation
+ * @reqs: of the member, not locked
+ * @control: from coll_absent_self_report(); sent behind the operation's ABORT
  */
 void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control *control)
 {
@@ -164,9 +166,9 @@ void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control
 }
 
 /**
- * coll_absent_receive() - an ABORT has come, perhaps one that says who was absent
- * @reqs: the member; the operation has been aborted
- * @control: the frame
+ * coll_absent_receive() - take and forward the report of an absent rank, if an ABORT carries one
+ * @reqs: of the member; the operation has been aborted
+ * @control: the ABORT frame
  *
  * Context: control runner.
  */
@@ -181,7 +183,7 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 	    !coll_instance_is_counted(instance) || cause->rank_b >= reqs->id->nranks)
 		return;
 	spin_lock(&reqs->fail->lock);
-	/* Nobody can be further ahead. */
+	/* No rank can be further ahead. */
 	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
 		is_new = absent_add(reqs, instance, cause->rank_b, control->position);
 	request = is_new ? coll_request_find(reqs, instance) : NULL;
@@ -195,9 +197,9 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 }
 
 /**
- * coll_absent_status() - tell the process
- * @reqs: the member, locked
- * @status: its part of this is filled in
+ * coll_absent_status() - report the absent ranks to the process
+ * @reqs: of the member, locked
+ * @status: out: its fields about absent ranks, and @last_ms
  */
 void coll_absent_status(const struct coll_requests *reqs, struct collective_status *status)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Busy polling: what a thread does before it sleeps, and how it runs lanes in place of their work
- * items.
+ * Busy polling: a thread that waits runs lanes in place of their work items.
+ *
+ * A thread acquires runners and polls them before it sleeps.  Before it sleeps it redirects the
+ * runners of the lanes it is pinned with, so that their events wake it directly.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -19,10 +21,10 @@
 #include "op/requests.h"
 #include "op/wait.h"
 
-/* Polled where nothing is said, by who has a CPU to himself. */
+/* Default polling time of a thread that is alone on its lane's CPU. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
 
-/* Looks for news between looks at the clock, and at who else wants the CPU. */
+/* Checks for events between two checks of the clock and of the CPU's other tasks. */
 #define COLL_POLL_LOOKS	4
 
 static int busy_poll_us = -1;
@@ -30,18 +32,22 @@ module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
 		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll, and do not help other ranks copy");
 
-/* Bits of what a thread has lent itself to: control first, which has news for lanes. */
+/*
+ * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
+ * lanes.
+ */
 enum {
 	COLL_WAIT_CONTROL,
 	COLL_WAIT_LANES,
 };
 
 /*
- * Is the lane's CPU the only one that this thread runs on, and nobody else's?  Then being
- * woken to run it costs what waking a worker does, and who is done need not wake another.
- * A thread that may move is drawn to the CPU of who wakes it, away from the one that its
- * lane has been dealt; where ranks share a CPU its one worker runs all their lanes in
- * turn; and with a thread that stands behind others (nice) its lane would stand there.
+ * Is this thread bound to the lane's CPU only, and is no lane of another process there?  Then
+ * waking the thread to run the lane costs what waking a worker costs, and the worker's second
+ * wakeup is saved.  Other threads do not run lanes while they sleep:
+ * - A thread that may migrate is pulled to the CPU of its waker, away from the lane's.
+ * - Where ranks share a CPU, its one worker runs all their lanes in turn.
+ * - A thread of low priority (nice) would delay its lane.
  */
 static bool is_pinned(const struct coll_lane *lane)
 {
@@ -57,7 +63,13 @@ static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
 					  &reqs->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
-/* The runners that this thread had better run than their workers. */
+/**
+ * coll_poll_pinned_runners() - find the runners that a thread should run instead of their workers
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * Return: mask of COLL_WAIT_CONTROL and COLL_WAIT_LANES on; see is_pinned().
+ */
 unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
 				       const struct coll_requests *reqs)
 {
@@ -67,13 +79,19 @@ unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
 	for (i = 0; i < wait->nparts; i++)
 		if (is_pinned(&reqs->lanes[i]))
 			runners |= BIT(COLL_WAIT_LANES + i);
-	/* Control is where the first lane is. */
+	/* The control runner has the CPU of the first lane. */
 	if (runners & BIT(COLL_WAIT_LANES))
 		runners |= BIT(COLL_WAIT_CONTROL);
 	return runners;
 }
 
-/* Run what they need, as far as nobody else does. */
+/**
+ * coll_poll_run_lanes() - run the lanes of the claimed requests, and control if it must send
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * A runner that another thread or worker runs now is skipped.
+ */
 void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -84,7 +102,12 @@ void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_run_now(reqs->net->control);
 }
 
-/* Be told instead of the workers. */
+/**
+ * coll_poll_redirect() - have events of runners wake this thread instead of their workers
+ * @wait: of the thread
+ * @reqs: of the member
+ * @runners: mask, see coll_poll_pinned_runners()
+ */
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners)
 {
@@ -95,7 +118,13 @@ void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			__set_bit(i, &wait->redirected);
 }
 
-/* Run those that have been handed to us. */
+/**
+ * coll_poll_run_redirected() - run the redirected runners that have been handed over
+ * @wait: of the thread
+ * @reqs: of the member
+ *
+ * Context: may sleep.
+ */
 void coll_poll_run_redirected(const struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -105,7 +134,11 @@ void coll_poll_run_redirected(const struct coll_wait *wait, struct coll_requests
 	cond_resched();
 }
 
-/* The workers run them again. */
+/**
+ * coll_poll_stop_redirect() - have events wake the workers again
+ * @wait: of the thread
+ * @reqs: of the member
+ */
 void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 i;
@@ -114,7 +147,15 @@ void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_stop_redirect(wait_runner(reqs, i));
 }
 
-/* How long to poll, ns.  While much is moved there is little to poll for. */
+/**
+ * coll_poll_ns() - time to poll before a thread sleeps
+ * @wait: of the thread
+ * @pinned: mask from coll_poll_pinned_runners()
+ *
+ * A large operation is copied for long, so there is little to poll for.
+ *
+ * Return: ns; 0: do not poll.
+ */
 u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 {
 	int us = READ_ONCE(busy_poll_us);
@@ -126,20 +167,26 @@ u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 	return us * (u64)NSEC_PER_USEC;
 }
 
-/* While much is moved who has a CPU to himself may help others. */
+/**
+ * coll_poll_may_help() - may a thread help other lanes to copy while it waits?
+ * @wait: of the thread
+ * @pinned: mask from coll_poll_pinned_runners()
+ *
+ * Return: true for a pinned thread that waits for a large operation, unless polling is disabled.
+ */
 bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned)
 {
 	return pinned && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
 }
 
-/* Nobody else wants this CPU. */
+/* No other task is runnable on this CPU, no signal is pending and time is left. */
 static bool wait_may_poll(const struct coll_wait *wait)
 {
 	return single_task_running() && !need_resched() && !signal_pending(current) &&
 	       coll_wait_left(wait);
 }
 
-/* Hold those that nobody runs now. */
+/* Acquire the runners that are idle.  Return: mask of those acquired. */
 static unsigned long acquire_lanes(struct coll_requests *reqs, unsigned long runners)
 {
 	unsigned long held = 0;
@@ -151,7 +198,7 @@ static unsigned long acquire_lanes(struct coll_requests *reqs, unsigned long run
 	return held;
 }
 
-/* Run those of them that have news; whether any had. */
+/* Run the acquired runners that have events.  Return: true if any had. */
 static bool poll_lanes(struct coll_requests *reqs, unsigned long held)
 {
 	bool event = false;
@@ -162,7 +209,7 @@ static bool poll_lanes(struct coll_requests *reqs, unsigned long held)
 	return event;
 }
 
-/* Let go of them; what they have missed is done before. */
+/* Release the runners.  Each runs first if it has missed an event. */
 static void release_lanes(struct coll_requests *reqs, unsigned long held)
 {
 	u32 i;
@@ -171,7 +218,10 @@ static void release_lanes(struct coll_requests *reqs, unsigned long held)
 		coll_runner_release(wait_runner(reqs, i));
 }
 
-/* Of what is small all that we wait for comes at once: it is for us to take in. */
+/*
+ * Poll the socket of an eager operation: its payload arrives at once, for this thread to receive.
+ * Return: the connection, or NULL.
+ */
 static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_requests *reqs,
 				     unsigned long held)
 {
@@ -193,7 +243,7 @@ static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, uns
 	return true;
 }
 
-/* Whether there may be news, before it is time to look at anything else. */
+/* Check for events COLL_POLL_LOOKS times.  Return: true if there may be one. */
 static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
 		      const struct coll_conn *conn)
 {
@@ -207,7 +257,7 @@ static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsign
 	return false;
 }
 
-/* Until there may be news, all of which is for those that we hold, or told to us. */
+/* Spin until there may be an event.  All of them go to acquired runners or to @event. */
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		      unsigned long held, u64 poll_end)
 {
@@ -220,10 +270,14 @@ static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		coll_progress_poll_end(conn);
 }
 
-/*
- * Help who copies while there is nothing to do for ourselves.  We can be called from here on,
- * and come back to who has; but not if somebody else wants this CPU, who would be interrupted
- * for each piece.
+/**
+ * coll_poll_offer_help() - help other lanes to copy until this thread has an event
+ * @wait: of the thread; nothing is done without @helper.pool
+ * @reqs: of the member
+ * @held: mask of the runners that the thread has acquired
+ *
+ * The helper stays on offer when this returns.  It is detached if another task is runnable on this
+ * CPU, because each piece to copy would then interrupt that task.
  */
 void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
 {
@@ -242,9 +296,17 @@ void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, un
 	}
 }
 
-/*
- * Hold the runners, so that who has news for them only leaves word, and run them as soon
- * as there is any; before we sleep those of our pinned are lent.
+/**
+ * coll_poll() - poll for events, until a request can be collected or it is time to sleep
+ * @wait: of the thread
+ * @reqs: of the member
+ * @poll_ns: time to poll after the last event; ns
+ * @pinned: mask of the runners to be redirected when polling ends without a request
+ *
+ * The thread holds the runners while it polls, so a kick only sets MISSED, and runs them as soon
+ * as they have events.  It redirects the pinned ones before it releases any.
+ *
+ * Return: a request for the caller to free; or NULL.
  */
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
 			       u64 poll_ns, unsigned long pinned)
@@ -272,7 +334,7 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 		if (now >= poll_end)
 			break;
 		if (held == runners) {
-			/* Others may want the socket for a moment (ss). */
+			/* In pieces, because others may need the socket lock for a moment (ss). */
 			wait_spin(wait, reqs, held, min(poll_end, now + COLL_POLL_NS));
 		} else {
 			cpu_relax();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Cancelling an operation: it fails here and on every other rank.
- */
+/* Cancelling an operation: it fails, here and on every other rank. */
 #include "core/engine/instance.h"
 #include "fail/failure.h"
 #include "op/request.h"
 #include "op/requests.h"
 
 /**
- * coll_cancel_failure() - why a cancelled operation fails
+ * coll_cancel_failure() - the failure of a cancelled operation
  * @reqs: of the member that cancels it
+ *
+ * Return: the failure, with this rank as its cause.
  */
 struct coll_failure coll_cancel_failure(const struct coll_requests *reqs)
 {
@@ -39,7 +39,7 @@ static struct coll_request *request_by(struct coll_requests *reqs, enum coll_fin
 {
 	struct coll_request *request;
 
-	/* COLL_INFLIGHT of them at most. */
+	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &reqs->inflight_list, node)
 		if (request_is(request, by, number))
 			return request;
@@ -47,13 +47,13 @@ static struct coll_request *request_by(struct coll_requests *reqs, enum coll_fin
 }
 
 /**
- * coll_request_cancel() - have an operation fail, here and on every other rank
- * @reqs: the member
- * @by: which, ...
- * @number: ... by that; the oldest of them
+ * coll_request_cancel() - fail an operation, here and on every other rank
+ * @reqs: of the member, not locked
+ * @by: meaning of @number
+ * @number: id, user_data or completion_ctx of the request; the oldest such request is cancelled
  *
- * Context: any that does not hold a lock of ours.
- * Return: 0, -ENOENT when it is not in flight, -EALREADY when it fails already.
+ * Context: any, with no lock of the module held.
+ * Return: 0; -ENOENT if no such request is in flight; -EALREADY if it fails already.
  */
 int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 number)
 {
@@ -66,13 +66,16 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 	if (!request || !atomic_read(&request->parts_pending)) {
 		err = -ENOENT;
 	} else if (reqs->fail->aborted || request->abort.error || request->cancelled) {
-		/* Of a failed group all operations fail, and for its reason. */
+		/* In a failed group all operations fail, with the group's reason. */
 		err = -EALREADY;
 	} else {
 		u64 instance = request->instance;
 
 		request->cancelled = true;
-		/* The end of a ring does not wait for what is before it. */
+		/*
+		 * A ring that is torn down does not wait for the request in front: that one fails,
+		 * too.
+		 */
 		if (request->waits_for_instance && by == COLL_FIND_BY_CTX)
 			request = coll_request_find(reqs, instance);
 		if (request && !request->waits_for_instance) {

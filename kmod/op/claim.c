@@ -2,10 +2,10 @@
 /*
  * Claims: which thread collects a request.
  *
- * A thread claims a request by leaving its completion there.  So a request has at most one
- * waiter, and what a woken thread finds complete is its own.  A request with completion_ops is
- * claimed by these from the beginning.  Claims are made, checked and given up under the member's
- * lock; the completion can be on the stack.
+ * A thread claims a request by storing the address of its completion in it.  So a request has at
+ * most one waiter, and a woken thread collects only requests of its own.  A request with
+ * completion_ops is claimed by these from the beginning.  Claims are made, checked and given up
+ * under the member's lock, so the completion may be on the stack.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -24,8 +24,8 @@ static void mark_running(struct coll_wait *wait)
 }
 
 /**
- * coll_wait_init() - a thread comes to submit something, or to wait
- * @wait: its
+ * coll_wait_init() - prepare a thread to submit, or to wait
+ * @wait: of the thread; @ids, @n and @timeout are set
  * @reqs: of the requests
  */
 void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs)
@@ -39,8 +39,8 @@ void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs)
 }
 
 /**
- * coll_wait_idle() - it is about to sleep, or goes and has no claims
- * @wait: its
+ * coll_wait_idle() - note that a thread is about to sleep, or returns without claims
+ * @wait: of the thread
  */
 void coll_wait_idle(struct coll_wait *wait)
 {
@@ -49,15 +49,15 @@ void coll_wait_idle(struct coll_wait *wait)
 }
 
 /**
- * coll_wait_notify() - what a thread waits for is complete
- * @request: one with a waiter; its lock is held
+ * coll_wait_notify() - wake the thread that has claimed a request
+ * @request: complete, with a waiter; its member is locked
  */
 void coll_wait_notify(struct coll_request *request)
 {
 	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, event);
 
 	lockdep_assert_held(&request->reqs->fail->lock);
-	/* A thread may run a lane itself. */
+	/* The waiter itself runs the lane that completed the request. */
 	if (wait->task == current) {
 		wait->self_notified = true;
 		return;
@@ -67,9 +67,9 @@ void coll_wait_notify(struct coll_request *request)
 }
 
 /**
- * coll_wait_claim() - what becomes of a request is for one thread to know
- * @wait: its
- * @request: nobody waits for it; its lock is held
+ * coll_wait_claim() - claim a request for a thread
+ * @wait: of the thread
+ * @request: not claimed yet; its member is locked
  */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 {
@@ -103,15 +103,15 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
 		if (!request || request->waiter != &wait->event)
 			continue;
 		request_unclaim(request);
-		/* Who polls has not been told. */
+		/* Threads in poll() were not woken while the request was claimed. */
 		if (request->complete)
 			wake_up_all(&reqs->fail->state_wait);
 	}
 }
 
 /**
- * coll_wait_unclaim_all() - give up all claims
- * @wait: whose
+ * coll_wait_unclaim_all() - coll_wait_unclaim() under the lock
+ * @wait: of the thread
  * @reqs: of the requests
  */
 void coll_wait_unclaim_all(struct coll_wait *wait, struct coll_requests *reqs)
@@ -168,10 +168,10 @@ struct coll_request *coll_wait_reap(struct coll_wait *wait, struct coll_requests
 }
 
 /**
- * coll_wait_left() - time until the timeout of a wait
+ * coll_wait_left() - time left of a wait
  * @wait: of the thread
  *
- * Return: jiffies; 0: the timeout has passed, however often the thread was woken for a lane.
+ * Return: jiffies; 0: the timeout has passed, however often the thread was woken to run a lane.
  */
 long coll_wait_left(const struct coll_wait *wait)
 {

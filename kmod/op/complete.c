@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a request: its result, its reason if it has failed, and the thread or the
- * completion_ops that are told.
+ * Completion of a request: its result, its reason if it has failed, and the notification of its
+ * thread or completion_ops.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -14,7 +14,7 @@
 #include "op/wait.h"
 #include "trace/recorder.h"
 
-/* Elements that came, of what tells its length; those of a root are its own. */
+/* Elements received if the sender tells the length; on a root, the length of its own block. */
 static u64 request_received(const struct coll_request *request)
 {
 	const struct coll_plan *plan = &request->plan;
@@ -44,8 +44,8 @@ static noinline void request_failed(struct coll_request *request)
 }
 
 /**
- * coll_request_complete() - all parts of a request have been reported
- * @request: the request, which may be collected when the lock is released; its member is locked
+ * coll_request_complete() - complete a request after all its parts have been reported
+ * @request: the request; its member is locked.  It may be collected once the lock is released
  *
  * Return: the next request of its instance, which the caller starts; or NULL.
  */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Deadlines pass whether or not anybody waits: a member has one work item for all
- * of them, which runs when the earliest does.
+ * Deadlines pass whether or not a thread waits: a member has one work item for all of them, which
+ * runs when the earliest passes.
  *
- * An operation whose deadline has passed is failed on every rank, and then has until
- * the fence to give its memory back; one that does not fails the group, behind whose
- * fence everything does.  Of whom nobody is blamed for yet it waits a little to be told who
- * was absent (absent.c).  One that is queued behind another of its name is not looked
- * at: it is late at its turn, if it is.
+ * An operation that is past its deadline is failed on every rank.  It then has until the fence to
+ * release its memory; if it does not, the group fails.  If the cause is not known yet, the request
+ * waits COLL_SETTLE_MS for absent ranks to report themselves (absent.c).  A request that is queued
+ * behind another of its instance is checked only after it has started.
  */
 #include <linux/jiffies.h>
 
@@ -17,7 +16,7 @@
 #include "op/request.h"
 #include "op/requests.h"
 
-/* The first request that is late, and otherwise when the next one will be. */
+/* The first request that is due.  If there is none, sets @expire_by for the next one. */
 static struct coll_request *find_late(struct coll_requests *reqs, unsigned long now)
 {
 	struct coll_request *request;
@@ -40,9 +39,9 @@ static struct coll_request *find_late(struct coll_requests *reqs, unsigned long 
 }
 
 /*
- * The rank before this one, if it has not been heard; of a message, the other end.  Where
- * that rank need not have said anything, as it may have completed it, it is who says so
- * (absent.c).
+ * The rank that is missing: of a message, the other end; otherwise the rank before this one, if it
+ * has not announced the call.  If the request does not wait for announcements, an absent rank
+ * reports itself (absent.c).
  */
 static u32 missing_rank(const struct coll_request *request)
 {
@@ -64,7 +63,7 @@ static struct coll_reason deadline_cause(const struct coll_request *request)
 	};
 }
 
-/* If payload did not fit then that is why, though nobody has told what he called. */
+/* Payload that did not match is the cause, even if no announcement has explained it. */
 static struct coll_failure deadline_failure(const struct coll_request *request)
 {
 	if (request->mismatch_peer != COLL_NOBODY)
@@ -73,8 +72,8 @@ static struct coll_failure deadline_failure(const struct coll_request *request)
 }
 
 /**
- * coll_expire_work() - fail what is late
- * @work: of the member
+ * coll_expire_work() - fail the operations that are past their deadline
+ * @work: coll_requests.expiry
  */
 void coll_expire_work(struct work_struct *work)
 {
@@ -110,7 +109,9 @@ void coll_expire_work(struct work_struct *work)
 		}
 		spin_unlock(&reqs->fail->lock);
 
-		/* It has been failed, and its memory is still in use. */
+		/*
+		 * The operation has failed before, and its memory is still in use: fail the group.
+		 */
 		if (request)
 			coll_fail_report(reqs->fail, &cause);
 		return;

@@ -10,9 +10,9 @@ struct coll_block_layout;
 struct coll_requests;
 
 /**
- * struct coll_byte_range - what is touched of a buffer
- * @skip: bytes from its address to the first one touched
- * @bytes: from there to behind the last one; 0: nothing
+ * struct coll_byte_range - bytes of a buffer that an operation touches
+ * @skip: bytes from the address of the buffer to the first one touched
+ * @bytes: length of the range; 0: nothing is touched
  */
 struct coll_byte_range {
 	u64 skip;
@@ -20,15 +20,15 @@ struct coll_byte_range {
 };
 
 /**
- * struct coll_footprint - what an operation does with its two buffers
- * @range: what it reads of its input and writes of its result, by enum coll_area
- * @block: bytes of the vector, or of the longest block that we know of
- * @total: elements of the vector or of a block, on which ranks must agree; where
- *	blocks differ, of all of them, or 0 when some are known to some ranks only
- * @digest: of blocks that differ and are known to all ranks; else 0
- * @own: where our input is in the result when it is in place (or our result in the
- *	input); bytes, the blocks one after the other
- * @in_place: it is
+ * struct coll_footprint - use that an operation makes of its two buffers
+ * @range: bytes that it reads of the input and writes of the result, by enum coll_area
+ * @block: bytes of the vector, or of the longest block that this rank knows of
+ * @total: elements of the vector or of one block, which must be the same on all ranks.  Where
+ *	blocks differ: elements of all blocks, or 0 if only some ranks know some of the counts
+ * @digest: hash of the counts of blocks that differ, if all ranks know all of them; else 0
+ * @own: offset of this rank's input in the result, or of its result in the input, if in place;
+ *	bytes, as if the blocks lay one after the other
+ * @in_place: true if input and result share memory
  */
 struct coll_footprint {
 	struct coll_byte_range range[COLL_AREA_COUNT];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Layouts: where the blocks of an operation's buffers are.
+ * Layouts: where the blocks of an operation's buffers lie.
  *
- * What user space says is copied once, and checked before it is used: that no
- * number overflows, where the first and the last byte are that the operation may
- * touch (these and all between them are pinned), and that no two blocks of a result
- * share one.  From then on the blocks follow one another, in a view
- * (core/data/view.h).
+ * The layout is copied from user space once, and checked before use: no number overflows, and no
+ * two blocks of a result overlap.  The first and the last byte that the operation may touch are
+ * computed; these and all between them are pinned.  Afterwards a view presents the blocks as if
+ * they followed one another (core/data/view.h).
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -26,7 +25,7 @@ static bool view_given(const struct collective_view *view)
 	return view->rows || view->stride || view->distance;
 }
 
-/* One as a struct coll_stride, in elements. */
+/* A user view as a struct coll_stride, in elements. */
 static int view_stride(const struct collective_view *view, u64 count, u32 nblocks,
 		       struct coll_stride *stride)
 {
@@ -62,7 +61,7 @@ static int view_check(struct coll_area_layout *area_layout, const struct collect
 	if (!area_layout->span || coll_stride_plain(&stride))
 		return 0;
 
-	/* What is inside of the span cannot overflow. */
+	/* Offsets within the span cannot overflow. */
 	stride.row *= size;
 	stride.stride *= size;
 	stride.distance *= size;
@@ -96,7 +95,7 @@ static int numbers_read(u64 *numbers, u64 user, u32 n)
 	return 0;
 }
 
-/* Counts become how many elements come before each. */
+/* Turn counts into the number of elements before each block. */
 static int counts_add(struct coll_area_layout *area_layout, u64 *first, u32 n, u32 size)
 {
 	u64 bytes;
@@ -123,7 +122,7 @@ static int displ_compare(const void *a, const void *b, const void *priv)
 	return x < y ? -1 : x > y;
 }
 
-/* No element is in two blocks: each ends before the next one that lies behind it. */
+/* Check that no element is in two blocks: sorted by displacement, each ends before the next one. */
 static int blocks_disjoint(const u64 *first, const u64 *displs, u32 n)
 {
 	u32 *order = kmalloc_array(n, sizeof(*order), GFP_KERNEL_ACCOUNT);
@@ -177,7 +176,7 @@ static int displs_check(struct coll_area_layout *area_layout, const u64 *displs,
 	return 0;
 }
 
-/* Each rank's block has a length of its own. */
+/* Layout of blocks that each have a length of their own (VECTOR). */
 static int layout_counts(struct coll_block_layout *layout, const struct collective_layout *given,
 			 const struct collective_op *op, u32 nranks, const u8 *holds)
 {
@@ -190,7 +189,7 @@ static int layout_counts(struct coll_block_layout *layout, const struct collecti
 
 	if (view_given(&given->send) || view_given(&given->recv))
 		return -EINVAL;
-	/* What each rank gets is what each has for it. */
+	/* The block that a rank receives has the same length in the input of every rank. */
 	if (op->opcode == COLLECTIVE_REDUCE_SCATTER) {
 		if (counts[COLL_AREA_SEND])
 			return -EINVAL;
@@ -214,7 +213,7 @@ static int layout_counts(struct coll_block_layout *layout, const struct collecti
 		err = numbers_read(numbers + 1, counts[area], nranks);
 		if (err)
 			return err;
-		/* Only these are the same on every rank. */
+		/* Only these counts are the same on every rank. */
 		if (op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_REDUCE_SCATTER)
 			layout->digest = coll_fnv(numbers + 1, nranks);
 		err = counts_add(area_layout, numbers, nranks, size);
@@ -232,7 +231,7 @@ static int layout_counts(struct coll_block_layout *layout, const struct collecti
 	return 0;
 }
 
-/* Our own block is as long wherever it is. */
+/* This rank's own block must have the same length in the input and in the result. */
 static bool own_block_matches(const struct coll_block_layout *layout,
 			      const struct collective_op *op,
 			      u32 rank)
@@ -245,7 +244,7 @@ static bool own_block_matches(const struct coll_block_layout *layout,
 	return sent == received && (!send || !recv || !op->count);
 }
 
-/* The blocks are as large as one another; where are they? */
+/* Layout of blocks of equal length. */
 static int layout_views(struct coll_block_layout *layout, const struct collective_layout *given,
 			const struct collective_op *op, u32 nranks, const u8 *holds)
 {
@@ -300,13 +299,13 @@ static int layout_new(struct coll_block_layout **layout, struct coll_charges *ch
 }
 
 /**
- * coll_block_layout_read() - take an operation's layout
- * @layout: out: the layout, or NULL: one block follows the other
- * @op: the operation; its collective takes a layout, its type is one
- * @charges: its memory is charged to
- * @rank: that submits the operation
+ * coll_block_layout_read() - read and check an operation's layout
+ * @layout: out: the layout; NULL: one block follows the other
+ * @op: the operation; its collective takes a layout, its type is valid
+ * @charges: account that the memory is charged to
+ * @rank: of this member
  * @nranks: of the group
- * @holds: what its buffers hold, enum coll_holds by enum coll_area
+ * @holds: content of the buffers, enum coll_holds by enum coll_area
  *
  * Context: process that submits; may sleep.
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
@@ -345,7 +344,7 @@ noinline int coll_block_layout_read(struct coll_block_layout **layout,
 
 /**
  * coll_block_layout_free() - undo coll_block_layout_read()
- * @layout: what it gave; its request is complete, or was never submitted
+ * @layout: of a request that is complete or was never submitted; or NULL
  */
 void coll_block_layout_free(struct coll_block_layout *layout)
 {
@@ -356,8 +355,10 @@ void coll_block_layout_free(struct coll_block_layout *layout)
 }
 
 /**
- * coll_block_layout_vector() - does it have blocks of different lengths?
+ * coll_block_layout_vector() - do the blocks have different lengths?
  * @layout: a layout, or NULL
+ *
+ * Return: true if a buffer has counts of its own for each rank.
  */
 bool coll_block_layout_vector(const struct coll_block_layout *layout)
 {
@@ -366,13 +367,13 @@ bool coll_block_layout_vector(const struct coll_block_layout *layout)
 }
 
 /**
- * coll_block_layout_own() - where does our own block of the input begin?
- * @layout: of an operation whose input has a block of each rank, and whose result
- *	is one block
- * @rank: ours
- * @off: in bytes, from the address of the input; in: as if blocks followed one another
+ * coll_block_layout_own() - find this rank's own block in the input
+ * @layout: of an operation with a block for each rank as input, and one block as result
+ * @rank: of this member
+ * @off: in: offset of the block if the blocks followed one another; out: its offset from the
+ *	address of the input; bytes
  *
- * Return: false when the result does not lie as that block does.
+ * Return: false if the result is strided differently from that block.
  */
 bool coll_block_layout_own(const struct coll_block_layout *layout, u32 rank, u64 *off)
 {
@@ -393,9 +394,11 @@ bool coll_block_layout_own(const struct coll_block_layout *layout, u32 rank, u64
 }
 
 /**
- * coll_block_layout_alike() - do the blocks of the input lie as those of the result do?
- * @layout: of an operation whose input and result have a block of each rank
+ * coll_block_layout_alike() - do the blocks of input and result have the same layout?
+ * @layout: of an operation with a block for each rank as input and as result
  * @nranks: of the group
+ *
+ * Return: true if each block lies at the same offset in both buffers.
  */
 bool coll_block_layout_alike(const struct coll_block_layout *layout, u32 nranks)
 {
@@ -414,13 +417,13 @@ bool coll_block_layout_alike(const struct coll_block_layout *layout, u32 nranks)
 }
 
 /**
- * coll_block_layout_over() - what a buffer is to the schedules
+ * coll_block_layout_over() - the view through which the schedules see a buffer
  * @layout: the layout, or NULL
- * @area: which buffer
- * @under: the memory that it is in; used as long as @blocks
- * @off: where in that the span begins
+ * @area: the buffer, enum coll_area
+ * @under: memory that contains the buffer; must outlive @layout
+ * @off: offset in @under at which the span begins
  *
- * Return: its view, or NULL when it needs none.
+ * Return: the view, or NULL if the blocks follow one another.
  */
 const struct coll_mem *coll_block_layout_over(struct coll_block_layout *layout, u32 area,
 					      const struct coll_mem *under, u64 off)

@@ -9,22 +9,22 @@
 
 struct coll_charges;
 
-/* What one of an operation's buffers holds on this rank. */
+/* Content of one of an operation's buffers on this rank. */
 enum coll_holds {
 	COLL_HOLDS_NOTHING,
-	COLL_HOLDS_BLOCK,	/* a vector, or a block */
-	COLL_HOLDS_BLOCKS,	/* a block of each rank */
+	COLL_HOLDS_BLOCK,	/* one block, or the vector */
+	COLL_HOLDS_BLOCKS,	/* one block for each rank */
 };
 
 /**
- * struct coll_area_layout - where the blocks of one buffer are
- * @skip: bytes from its address to the first one that is touched
- * @span: bytes from there to behind the last one
- * @needs_view: its blocks do not follow one another: @view is needed
- * @view: of them
- * @first: with VECTOR, of a buffer that has a block of each rank: elements before
- *	each, and in all
- * @longest: elements of the longest of them
+ * struct coll_area_layout - where the blocks of one buffer lie
+ * @skip: bytes from the address of the buffer to the first one touched
+ * @span: bytes from the first one touched to behind the last one
+ * @needs_view: true if the blocks do not follow one another, so that @view is used
+ * @view: presents the blocks as if they followed one another
+ * @first: with VECTOR, of a buffer with a block for each rank: number of elements before each
+ *	block, and in all; else NULL
+ * @longest: elements of the longest block; set with @first
  */
 struct coll_area_layout {
 	u64 skip;
@@ -37,13 +37,13 @@ struct coll_area_layout {
 
 /**
  * struct coll_block_layout - the layout of an operation, checked
- * @area: of each enum coll_area; of one that holds nothing, zero
- * @digest: of the counts that all ranks must have given; 0: there are none
- * @charges: its memory is charged to; outlives it
- * @charged: bytes charged for it; returned when it is freed
- * @numbers: that @area points to
+ * @area: by enum coll_area; zero if the buffer holds nothing
+ * @digest: hash of the counts that must be the same on all ranks; 0: there are none
+ * @charges: account that the memory is charged to; outlives the layout
+ * @charged: bytes charged; uncharged when the layout is freed
+ * @numbers: counts and displacements that @area refers to
  *
- * Belongs to one request, whose lanes read it, and is freed with it.
+ * Owned by one request, and freed with it.  The request's lanes read it.
  */
 struct coll_block_layout {
 	struct coll_area_layout area[COLL_AREA_COUNT];

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Agreement: no rank completes an operation before all have called the same.  Where
- * payload does not say so by itself (below), they tell each other.
+ * Matching: no rank completes an operation with success before all ranks have called the same.
  *
- * Each rank tells its call to the rank after it (round 0), then to the one two
- * further, to the one four further and so on, ceil(log2 n) rounds; a round when
- * all before it have been heard, from as far behind, and were equal.  So what is
- * said in round k stands for the 2^k ranks up to the one that says it, and who has
- * heard all rounds knows of everybody.
+ * In round k, of ceil(log2 n), each rank announces its call to the rank 2^k after it, once it has
+ * heard all rounds before.  So an announcement of round k stands for the 2^k ranks up to its
+ * sender.  If two ranks differ, some rank differs from the one before it, and no rank hears all
+ * rounds.  The rank that finds a mismatch fails the operation everywhere, and sends both calls.
  *
- * If any two ranks differ then some rank differs from the one before it.  Nobody's
- * knowledge spans these two: no rank has completed, or will.  The one that sees a
- * difference aborts the operation on all, and says what the two called.
- *
- * What depends on everybody says all this by its payload if it is small, by its grants if
- * it is not (coll_plan_implicit_match()), and a barrier by its signals.  Of these a rank is quiet:
- * it announces them, to the rank after it, when somebody else does, when payload does not
- * fit, or when it takes long.
- *
- * Counts that only two ranks know are no part of the call that is compared.  The same rounds make a
- * sum of them, which is 0 if they match, and which every rank knows when it has heard all rounds
- * (core/match/balance.h).  If it is not 0 then the operation fails on every rank by itself, and
- * the two ranks whose counts differ, if no others do, tell all how.
- *
- * For a request this is one more part that is to be done, besides those of the
- * lanes.  It goes on beside the payload, in the control runners.  A frame of
- * payload that does not fit means that calls differ too, but not how; so what the
- * ranks say is waited for, for a while.
+ * Matching is one more part of a request, and runs in the control runner.  If payload, grants or
+ * signals prove the match (coll_plan_implicit_match()), announcements are deferred.  The rounds
+ * also add up the counts that only two ranks know (core/match/balance.h).
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -42,7 +25,7 @@
 #include "op/requests.h"
 #include "trace/recorder.h"
 
-/* What an odd frame means should be known so long after all that is quiet has spoken. */
+/* Time for the announcements to explain a mismatched frame, after all deferred ones are sent. */
 #define MISMATCH_GRACE_NS	(500 * NSEC_PER_MSEC)
 
 static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
@@ -54,8 +37,10 @@ static bool signatures_differ(const struct coll_signature *a, const struct coll_
 }
 
 /**
- * coll_match_rounds() - how often a rank tells what it has called
+ * coll_match_rounds() - number of rounds in which a rank announces a call
  * @nranks: of the group
+ *
+ * Return: ceil(log2(@nranks)), at most COLL_ROUNDS_MAX.
  */
 u32 coll_match_rounds(u32 nranks)
 {
@@ -63,11 +48,11 @@ u32 coll_match_rounds(u32 nranks)
 }
 
 /**
- * coll_match_prev_peer() - who tells us in a round
- * @reqs: the member
+ * coll_match_prev_peer() - the rank that announces to this one in a round
+ * @reqs: of the member
  * @round: below coll_match_rounds()
  *
- * Return: a rank that JOIN has made a link to.
+ * Return: a rank to which JOIN has made a link.
  */
 u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round)
 {
@@ -75,11 +60,11 @@ u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round)
 }
 
 /**
- * coll_match_next_peer() - whom we tell in a round
- * @reqs: the member
+ * coll_match_next_peer() - the rank that this one announces to in a round
+ * @reqs: of the member
  * @round: below coll_match_rounds()
  *
- * Return: a rank that JOIN has made a link to.
+ * Return: a rank to which JOIN has made a link.
  */
 u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 {
@@ -102,7 +87,7 @@ static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
 	};
 }
 
-/* Of whom two different signatures are. */
+/* The failure of an operation for which two ranks have different signatures. */
 static struct coll_failure failure_differ(u32 rank_a, const struct coll_signature *a,
 					  u32 rank_b, const struct coll_signature *b)
 {
@@ -113,7 +98,7 @@ static struct coll_failure failure_differ(u32 rank_a, const struct coll_signatur
 	return failure;
 }
 
-/* A rank known to have called what is in a mask of rounds: if it can be, the next one. */
+/* A rank that made the call heard in these rounds: the rank after @round's sender, if possible. */
 static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 round)
 {
 	if (round && rounds_heard & BIT(round - 1))
@@ -122,8 +107,12 @@ static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 
 }
 
 /**
- * coll_match_mismatch_failure() - what payload has shown, which is not how calls differ
- * @request: an operation with @odd; its lock is held
+ * coll_match_mismatch_failure() - the failure that mismatched payload proves
+ * @request: an operation with a @mismatch_peer; locked
+ *
+ * Payload shows that the calls of two ranks differ, but not how.  So only this rank's call is set.
+ *
+ * Return: a mismatch of @mismatch_peer and this rank.
  */
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request)
 {
@@ -135,7 +124,9 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
 	return failure;
 }
 
-/* All ranks have been heard, and some counts that only two ranks know differ. */
+/*
+ * The counts of a pair differ.  Names the pair if only one differs, which the sum then identifies.
+ */
 static noinline struct coll_failure failure_unbalanced(const struct coll_request *request,
 						       u64 total)
 {
@@ -153,11 +144,13 @@ static noinline struct coll_failure failure_unbalanced(const struct coll_request
 }
 
 /**
- * coll_match_waits() - does an operation wait for the agreement?
- * @request: the operation
+ * coll_match_waits() - does a request wait for the announcements of all ranks?
+ * @request: the request
  *
- * Not one between two ranks, nor one whose payload says what all have called.  One with
- * a key does: what is told of it must not come when the key may name another.
+ * A message does not, nor does an operation with an implicit match.  One with a key always does: no
+ * announcement of it may arrive after the key is used again.
+ *
+ * Return: true if one part of the request stands for matching.
  */
 bool coll_match_waits(const struct coll_request *request)
 {
@@ -167,13 +160,16 @@ bool coll_match_waits(const struct coll_request *request)
 	       request->signature.flags & COLLECTIVE_F_KEYED;
 }
 
-/* Tell all that may be told; where nobody waits it is enough that two neighbours differ. */
+/*
+ * Send the announcements that are possible now.  If the request does not wait for them, round 0 is
+ * enough: a mismatch always shows between two neighbours.
+ */
 static void send_rounds(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	u32 rounds = coll_match_waits(request) ? coll_match_rounds(reqs->id->nranks) : 1;
 
-	/* Ten rounds, for 1,024 ranks. */
+	/* At most COLL_ROUNDS_MAX rounds. */
 	for (; request->rounds_sent < rounds; request->rounds_sent++) {
 		struct coll_control control = {
 			.kind = COLL_CONTROL_ANNOUNCE,
@@ -194,6 +190,7 @@ static void send_rounds(struct coll_request *request)
 	}
 }
 
+/* A deferred announcement is sent once a peer announces, payload mismatches, or time passes. */
 static void announce_now(struct coll_request *request)
 {
 	if (!request->announce_deferred)
@@ -209,7 +206,7 @@ static bool match_complete(const struct coll_request *request)
 	return request->rounds_heard == BIT(rounds) - 1;
 }
 
-/* Has everybody been heard, and do counts differ that only two ranks know?  Then it is to fail. */
+/* Return: true if all ranks have been heard and counts that only two ranks know differ. */
 static bool match_unbalanced(const struct coll_request *request, struct coll_failure *failure)
 {
 	u64 total;
@@ -223,7 +220,7 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 	return total;
 }
 
-/* Has everybody been heard?  Then whoever asks has to report it. */
+/* Return: true if all ranks have just been heard; the caller reports the part. */
 static bool is_decided(struct coll_request *request)
 {
 	if (!request->match_pending || !match_complete(request))
@@ -233,7 +230,7 @@ static bool is_decided(struct coll_request *request)
 	return true;
 }
 
-/* Somebody who has left without a word, or COLL_NOBODY. */
+/* A peer that has left without announcing the call, or COLL_NOBODY. */
 static u32 departed_peer(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -251,7 +248,7 @@ static u32 departed_peer(const struct coll_request *request)
 	return COLL_NOBODY;
 }
 
-/* What was said before this rank was asked to. */
+/* Apply the calls and failures that arrived before this rank submitted the operation. */
 static void apply_unexpected(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -272,11 +269,12 @@ static void apply_unexpected(struct coll_request *request, struct coll_failure *
 }
 
 /**
- * coll_match_start() - tell others of an operation, and see what they have told
- * @request: that has got a number; its lock is held
- * @failure: out: why it is to fail, if its cause is of a kind: coll_match_fail_started()
+ * coll_match_start() - announce a call, and compare it with those that have been announced
+ * @request: that starts and has its instance; locked
+ * @failure: out: why the request must fail, for coll_match_fail_started(); its kind is
+ *	COLLECTIVE_REASON_NONE if it need not
  *
- * Return: true when all agree already: coll_request_report() it.
+ * Return: true if all ranks are known to match; the caller reports one part.
  */
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure)
 {
@@ -307,10 +305,10 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 }
 
 /**
- * coll_match_fail_started() - an operation has to fail: see coll_match_start()
- * @reqs: the member
- * @instance: number of the operation
- * @failure: why
+ * coll_match_fail_started() - fail the operation, or the group, as coll_match_start() found
+ * @reqs: of the member, not locked
+ * @instance: of the operation
+ * @failure: why; a peer that has left fails the group
  */
 noinline void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 				      const struct coll_failure *failure)
@@ -321,7 +319,7 @@ noinline void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 		coll_match_abort(reqs, instance, failure);
 }
 
-/* Before it is in flight here.  Return: 1 when it is to fail, or a negative errno. */
+/* The operation is not in flight here.  Return: 0, 1 if it is to fail, or a negative errno. */
 static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
 			    const struct coll_balance *balance, struct coll_failure *failure)
@@ -343,7 +341,7 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 	return 0;
 }
 
-/* Return: whether the operation is to fail. */
+/* The operation is in flight here.  Return: true if it is to fail. */
 static bool match_request(struct coll_request *request, u32 round,
 			  const struct coll_signature *signature,
 			  const struct coll_balance *balance, struct coll_failure *failure)
@@ -384,13 +382,13 @@ static void send_failure(struct coll_link *link, u64 instance,
 }
 
 /**
- * coll_match_receive_announce() - another rank tells what it has called
- * @reqs: the member
- * @peer: who says so
- * @control: an ANNOUNCE
+ * coll_match_receive_announce() - compare an announced call with this rank's
+ * @reqs: of the member
+ * @peer: rank that has announced its call
+ * @control: the ANNOUNCE frame
  *
  * Context: control runner.
- * Return: 0; -EPROTO when it is not for that rank to say, or too much is said.
+ * Return: 0; -EPROTO if @peer may not send this frame, or has sent too many.
  */
 int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control)
@@ -404,7 +402,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	bool decided = false;
 	int fails;
 
-	/* Messages are not announced. */
+	/* Messages are not announced, and each peer announces in one round only. */
 	if (instance & COLL_INSTANCE_P2P ||
 	    control->position >= coll_match_rounds(reqs->id->nranks) ||
 	    peer != coll_match_prev_peer(reqs, control->position))
@@ -412,7 +410,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 
 	spin_lock(&reqs->fail->lock);
 	request = coll_request_find(reqs, instance);
-	/* A key may be used again before all is done here: that is not said twice. */
+	/* If the round was heard already, the frame belongs to the next use of the key. */
 	if (request && !(request->rounds_heard & BIT(control->position))) {
 		fails = match_request(request, control->position, &signature, &balance,
 				      &failure);
@@ -431,7 +429,10 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 		failure = *failed;
 	spin_unlock(&reqs->fail->lock);
 
-	/* It was told when it failed; a rank that submits it all the same has not heard. */
+	/*
+	 * The peer was told of the failure before; a peer that announces the operation has not read
+	 * that.
+	 */
 	if (failed)
 		send_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM)
@@ -443,10 +444,13 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 }
 
 /**
- * coll_match_payload_mismatch() - payload has come that does not fit an operation
- * @reqs: the member
- * @instance: number of the operation
- * @peer: from whom
+ * coll_match_payload_mismatch() - record that a payload frame did not match its operation
+ * @reqs: of the member
+ * @instance: of the operation
+ * @peer: sender of the frame
+ *
+ * Announces the call, because the other ranks' announcements explain the mismatch.  The operation
+ * fails at once if there is nothing to wait for: a message, or all ranks have been heard.
  *
  * Context: a lane's runner.
  */
@@ -472,8 +476,8 @@ noinline void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instan
 }
 
 /**
- * coll_match_peer_left() - some peer has said goodbye
- * @reqs: the member
+ * coll_match_peer_left() - fail the group if an operation still needs the call of a peer that left
+ * @reqs: of the member
  *
  * Context: control runner.
  */
@@ -483,7 +487,7 @@ void coll_match_peer_left(struct coll_requests *reqs)
 	u32 departed = COLL_NOBODY;
 
 	spin_lock(&reqs->fail->lock);
-	/* COLL_INFLIGHT at most, once a goodbye. */
+	/* COLL_INFLIGHT at most, once for each LEAVE. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		departed = departed_peer(request);
 		if (departed != COLL_NOBODY)
@@ -505,12 +509,14 @@ static struct coll_request *match_pending(struct coll_requests *reqs)
 	return NULL;
 }
 
-/* The group has failed: nobody is heard any more. */
+/* The group has failed, so announcements are not read any more: report the parts that wait. */
 static void match_end(struct coll_requests *reqs)
 {
 	struct coll_request *request;
 
-	/* COLL_INFLIGHT turns, each from the beginning: once, as the group has failed. */
+	/*
+	 * COLL_INFLIGHT rounds at most, each from the head of the list; the group fails only once.
+	 */
 	do {
 		spin_lock(&reqs->fail->lock);
 		request = match_pending(reqs);
@@ -531,7 +537,7 @@ static bool is_unexplained(const struct coll_request *request, u64 now)
 	       now >= request->mismatch_ns + announce_ns + MISMATCH_GRACE_NS;
 }
 
-/* Somebody may have called otherwise: no operation is quiet for longer than this. */
+/* Send deferred announcements, so that a mismatch is found within a heartbeat. */
 static void announce_overdue(struct coll_requests *reqs)
 {
 	struct coll_request *request;
@@ -544,7 +550,10 @@ static void announce_overdue(struct coll_requests *reqs)
 	spin_unlock(&reqs->fail->lock);
 }
 
-/* Payload does not fit, and some rank that could tell why has not called at all. */
+/*
+ * Fail one operation with mismatched payload that no announcement has explained.  The rank that
+ * could explain it may not have called at all.
+ */
 static void fail_unexplained(struct coll_requests *reqs, u64 now)
 {
 	struct coll_request *request;
@@ -555,7 +564,7 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
 		if (!is_unexplained(request, now))
 			continue;
 		failure = coll_match_mismatch_failure(request);
-		/* Others have their turn at the next heartbeat. */
+		/* Further ones fail at the next heartbeat. */
 		coll_match_fail(reqs, request, request->instance, &failure);
 		return;
 	}
@@ -563,15 +572,16 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
 }
 
 /**
- * coll_match_heartbeat() - a heartbeat
- * @reqs: the member
+ * coll_match_heartbeat() - send deferred announcements, and fail what they do not explain
+ * @reqs: of the member
  * @now: ns
  *
  * Context: control runner.
  */
 void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 {
-	if (!smp_load_acquire(&reqs->fail->aborted)) {	/* then when */
+	/* Pairs with the release in coll_fail_report(): @aborted is read before @settled_at. */
+	if (!smp_load_acquire(&reqs->fail->aborted)) {
 		announce_overdue(reqs);
 		fail_unexplained(reqs, now);
 	} else if (coll_fail_reason_final(reqs->fail, now)) {
@@ -580,8 +590,8 @@ void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 }
 
 /*
- * Tell all links; but not that some counts differ if it is not known whose.  Each rank has the same
- * sum and fails by itself, and the two ranks, which may have it later, can say more.
+ * Send ABORT on all links.  An imbalance of an unknown pair is not sent: every rank computes the
+ * same sum and fails by itself, and the two ranks of the pair may still report its counts.
  */
 static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 			    const struct coll_failure *failure)
@@ -590,9 +600,9 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 	struct coll_link *link;
 	u32 i;
 
-	/* A failure of ours, or one that is is_new: a rank passes a name on once. */
+	/* Each rank forwards the failure of an instance once. */
 	coll_for_each_link(link, reqs->net) {
-		/* A message is no business of others. */
+		/* The failure of a message is sent to its other end only. */
 		if (!known || (instance & COLL_INSTANCE_P2P &&
 			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
 			continue;
@@ -605,9 +615,9 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 
 /**
  * coll_match_fail() - fail one operation on every rank: coll_match_abort(), locked
- * @reqs: the member, locked; not any more
- * @request: the operation, or NULL when it is not in progress here
- * @instance: its name
+ * @reqs: of the member; locked, and unlocked by this function
+ * @request: the request, or NULL if it is not in flight here
+ * @instance: of the operation
  * @failure: why
  *
  * Context: process or work item.
@@ -629,7 +639,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		request->announce_deferred = false;
 		is_new = true;
 		coll_absent_hold_completion(request);
-		/* From now on it has as long as after a deadline. */
+		/* From now on the request has as long to end as after its deadline. */
 		request->deadline = jiffies | 1;
 		coll_timer_arm(request);
 	}
@@ -655,8 +665,8 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 
 /**
  * coll_match_abort() - fail one operation on every rank
- * @reqs: the member
- * @instance: its number; it need not be submitted here yet
+ * @reqs: of the member, not locked
+ * @instance: of the operation, which need not be submitted here yet
  * @failure: why
  *
  * Context: process or work item.
@@ -669,13 +679,13 @@ noinline void coll_match_abort(struct coll_requests *reqs, u64 instance,
 }
 
 /**
- * coll_match_submitted_for() - what a PING or a PONG tells a rank
- * @reqs: the member
- * @peer: that rank
+ * coll_match_submitted_for() - the number of submitted operations that a PING or PONG carries
+ * @reqs: of the member
+ * @peer: receiver of the frame
  *
  * Context: control runner.
- * Return: the least number of collectives without a key that the 2^k ranks up to this one are
- * known to have submitted, if @peer is 2^k further; else 0.
+ * Return: the least number of collectives without a key that the 2^k ranks up to this one are known
+ * to have submitted, if @peer is 2^k further; else 0.
  */
 u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 {
@@ -693,10 +703,10 @@ u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 }
 
 /**
- * coll_match_receive_submitted() - the same, of another rank
- * @reqs: the member
- * @peer: that rank
- * @count: what it told
+ * coll_match_receive_submitted() - take the number of submitted operations from a PING or PONG
+ * @reqs: of the member
+ * @peer: sender of the frame
+ * @count: number in the frame
  *
  * Context: control runner.
  */
@@ -714,8 +724,8 @@ void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 coun
 }
 
 /**
- * coll_match_run() - tell the ranks that may wait for it how far this rank has submitted
- * @reqs: the member
+ * coll_match_run() - ping the ranks that may wait for this rank's number of submitted operations
+ * @reqs: of the member
  * @now: ns
  *
  * Context: control runner.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The calls of other ranks: comparing them with this rank's, and what is known of them. */
+/* Matching of calls, calls that this rank has not submitted, and ranks that are absent. */
 #ifndef COLL_MATCH_H
 #define COLL_MATCH_H
 
@@ -18,12 +18,13 @@ struct coll_request;
 struct coll_requests;
 
 /**
- * struct coll_unexpected_call - what others have called and this rank has not
- * @node: with a key: among those of the same hash
+ * struct coll_unexpected_call - a call that other ranks have announced and this rank has not
+ * submitted
+ * @node: in coll_unexpected.keyed, if the call has a key
  * @instance: of the operation
- * @rounds_heard: bit (1 << round) in which they said so
- * @signature: what they called
- * @balances: of the rounds that were heard, where counts are known to two ranks only
+ * @rounds_heard: bit (1 << round) for each round in which the call was announced; 0: entry not used
+ * @signature: of the call
+ * @balances: sums of counts that only two ranks know, for the rounds in @rounds_heard
  */
 struct coll_unexpected_call {
 	struct hlist_node node;
@@ -51,10 +52,11 @@ struct coll_unexpected {
 };
 
 /**
- * struct coll_absent - what a rank submitted that has not submitted an operation
- * @rank: which
- * @before: how many before that operation the last one was; 0: there was none
- * @since: when that was, ns
+ * struct coll_absent - last submission of a rank that has not submitted an operation
+ * @rank: number of the rank
+ * @before: distance from the rank's last operation to the one it has not submitted; 0: the rank has
+ *	submitted none
+ * @since: time of the rank's last submission; ns
  */
 struct coll_absent {
 	u32 rank;
@@ -63,11 +65,12 @@ struct coll_absent {
 };
 
 /**
- * struct coll_absents - who has not submitted an operation that was late (absent.c)
- * @instance: its name
- * @n: how many; 0: nothing is known
- * @ranks: who
- * @last: of the first ones that were heard of
+ * struct coll_absents - ranks that have not submitted an operation that is past its deadline
+ * (absent.c)
+ * @instance: of the operation
+ * @n: number of such ranks; 0: none is known
+ * @ranks: set of such ranks
+ * @last: last submissions of the first of these ranks that reported themselves
  */
 struct coll_absents {
 	u64 instance;

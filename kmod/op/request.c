@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests: all that an operation needs before it has its place among the others
- * (flight.c): its call checked, its buffers pinned or found, its scratch memory, and
- * links to whom it sends and from whom it receives.
+ * Requests before their submission: the call is checked, the buffers are pinned or looked up,
+ * scratch memory is allocated, and links to the ranks that the schedule needs are ensured.
+ * submit.c then gives the request its place among the others.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -24,12 +24,13 @@ static u32 request_bytes(u32 nparts)
 }
 
 /**
- * coll_request_alloc() - memory of a request, charged to its member
- * @reqs: the member
- * @nparts: how many parts it has
+ * coll_request_alloc() - allocate a request, charged to its member
+ * @reqs: of the member
+ * @nparts: number of parts
  *
- * Return: zeroed but for @reqs and @nparts, for coll_request_release(); or -EDQUOT or
- * -ENOMEM.
+ * Context: may sleep.
+ * Return: a request for coll_request_release(), zeroed but for @reqs and @nparts; or -EDQUOT or
+ * -ENOMEM as a pointer.
  */
 struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts)
 {
@@ -50,7 +51,7 @@ struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts)
 
 /**
  * coll_request_release() - undo coll_request_alloc()
- * @request: the request, which nothing else belongs to any more
+ * @request: the request, which owns no other memory
  */
 void coll_request_release(struct coll_request *request)
 {
@@ -59,8 +60,8 @@ void coll_request_release(struct coll_request *request)
 }
 
 /**
- * coll_request_free() - give its memory back
- * @request: one that has no number, or was taken out of the member's table
+ * coll_request_free() - release the memory of a request
+ * @request: has no id, or was removed from the member's table
  *
  * Context: may sleep.
  */
@@ -68,7 +69,10 @@ void coll_request_free(struct coll_request *request)
 {
 	u32 i;
 
-	/* Most have neither, and kvfree() is far away. */
+	/*
+	 * Most requests have neither scratch memory nor a layout; the checks avoid calls of
+	 * kvfree().
+	 */
 	for (i = 0; i < request->nparts; i++)
 		if (request->part[i].scratch.bytes)
 			kvfree(request->part[i].scratch.bytes);
@@ -94,7 +98,7 @@ static int request_registered(struct coll_request *request, enum coll_area area,
 
 	if (!buffer)
 		return -ENOENT;
-	request->buffer[area] = buffer;	/* to be put, whatever it is good for */
+	request->buffer[area] = buffer;	/* put by coll_request_free(), also on error */
 	if (addr < buffer->addr || addr - buffer->addr > buffer->mem.length ||
 	    bytes > buffer->mem.length - (addr - buffer->addr))
 		return -EINVAL;
@@ -140,7 +144,7 @@ static int request_buffer(struct coll_request *request, enum coll_area area,
 	return 0;
 }
 
-/* One area lies in the memory of another. */
+/* @area lies in the memory of @other, at an offset. */
 static void request_alias(struct coll_request *request, enum coll_area area,
 			  enum coll_area other, u64 off)
 {
@@ -164,7 +168,7 @@ static int request_pin(struct coll_request *request)
 		return 0;
 	}
 	err = request_buffer(request, COLL_AREA_SEND, op->send_buffer, op->send, false);
-	/* The root of a scatter in place leaves its block where it is. */
+	/* In place, the root of a scatter leaves its block where it is. */
 	if (!err && footprint->in_place)
 		request_alias(request, COLL_AREA_RECV, COLL_AREA_SEND, footprint->own);
 	return err;
@@ -178,13 +182,13 @@ static void *scratch_at(const struct coll_mem *mem, u64 off, size_t *len)
 	return scratch->bytes + off;
 }
 
-/* A window has a power of two of bytes. */
+/* The size of a window is a power of two. */
 static void *scratch_window_at(const struct coll_mem *mem, u64 off, size_t *len)
 {
 	return scratch_at(mem, off & (mem->length - 1), len);
 }
 
-/* What goes through here: some kilobytes, or a window a lane. */
+/* Scratch memory of each lane: some kilobytes, or a window. */
 static int request_scratch(struct coll_request *request)
 {
 	bool windowed = request->plan.schedule->windowed;
@@ -213,11 +217,9 @@ static int request_scratch(struct coll_request *request)
 	return 0;
 }
 
-/*
- * All of it
- */
+/* Construction */
 
-/* In the memory of @old, a spare one of one part, if that is enough; it is gone otherwise. */
+/* Reuse the memory of @old, a request of one part, if that is enough; otherwise free it. */
 static struct coll_request *request_reuse(struct coll_requests *reqs, u32 nparts,
 					  struct coll_request *old)
 {
@@ -232,7 +234,7 @@ static struct coll_request *request_reuse(struct coll_requests *reqs, u32 nparts
 	return coll_request_alloc(reqs, nparts);
 }
 
-/* All that a call says; in the memory of @old, if there is any. */
+/* Build the fields that depend on the call only, in the memory of @old if there is any. */
 static struct coll_request *request_build(struct coll_requests *reqs,
 					  const struct collective_op *op,
 					  struct coll_request *old)
@@ -279,7 +281,7 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	return request;
 }
 
-/* What is this operation's own. */
+/* Set the fields of this one operation. */
 static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
@@ -293,7 +295,7 @@ static void request_prepare(struct coll_request *request)
 	atomic_set(&request->parts_pending, request->nparts + coll_match_waits(request));
 }
 
-/* Steps may be as many as the bytes have segments, but the ranks that they meet are few. */
+/* The number of steps may grow with the bytes, but the peers are few. */
 static int ensure_links_by_peer(struct coll_requests *reqs, const struct coll_plan *plan)
 {
 	u32 peer;
@@ -326,17 +328,17 @@ static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_pl
 	return err;
 }
 
-/* Links to all that it sends to or receives from. */
+/* Ensure the links to all ranks that the request sends to or receives from. */
 static int request_links(struct coll_request *request)
 {
 	const struct coll_plan *plan = &request->plan;
 	struct coll_requests *reqs = request->reqs;
 	int err = 0;
 
-	/* Then it cannot begin, even if the group is up by then. */
+	/* The request cannot start then, even if the group is up before its submission. */
 	if (READ_ONCE(reqs->fail->state) != COLLECTIVE_STATE_UP)
 		return 0;
-	/* To neighbours there is one since CONNECT, and in a small group all are. */
+	/* CONNECT makes the links to neighbours, and in a small group all links. */
 	if (!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1)
 		err = ensure_links_by_step(reqs, plan);
 	request->links_ready = !err;
@@ -344,14 +346,14 @@ static int request_links(struct coll_request *request)
 }
 
 /**
- * coll_request_new() - all that an operation needs before it has its place
- * @reqs: the member
- * @op: what to do
- * @completion_ops: told when it is complete; NULL: a thread waits for it
+ * coll_request_new() - make a request for a call
+ * @reqs: of the member
+ * @op: the call
+ * @completion_ops: called when the request is complete; NULL: a thread waits for it
  * @completion_ctx: for @completion_ops
  *
  * Context: process of the mm that joined; may sleep.
- * Return: the request, for coll_request_start(), or a negative errno.
+ * Return: a request for coll_request_start(), or a negative errno as a pointer.
  */
 struct coll_request *coll_request_new(struct coll_requests *reqs,
 				      const struct collective_op *op,

@@ -21,11 +21,11 @@ struct coll_wait;
 struct work_struct;
 
 /**
- * struct coll_completion_ops - where requests come from, if nobody waits for them
- * @done: the request is complete: its member is locked, and somebody else has to call
- *	coll_wait_collect() soon
- * @import: give the memory of a buffer that is not registered, or NULL when it is the
- *	process's own
+ * struct coll_completion_ops - the receiver of a completion where no thread waits
+ * @done: the request is complete.  Called with the member's lock held; coll_wait_collect() must
+ *	follow soon, from another context
+ * @import: give the memory of a buffer that is not registered, or a negative errno as a pointer;
+ *	NULL: the memory is the process's own
  */
 struct coll_completion_ops {
 	void (*done)(struct coll_request *request);
@@ -34,61 +34,67 @@ struct coll_completion_ops {
 };
 
 /**
- * struct coll_request - one operation of one member
+ * struct coll_request - one operation of one member, from SUBMIT to its completion
  *
- * What comes before @node holds for every operation of the same call: see request_cache.c.
+ * The fields before @node depend on the call only.  The request cache keeps them for the next
+ * operation with the same call (request_cache.c).
  *
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
- * @signature: what the ranks must agree on [c]
- * @digest: of that, if @implicit_match [c]
- * @balance: what we add to the sum of counts that only two ranks know [c]
- * @balances: what was heard of that sum, of the rounds in @rounds_heard; here because
- *	nothing has to clear it [l]
- * @plan: the same for the schedules, on any lane [c]
- * @footprint: of its buffers [c]
- * @nparts: how many [c]
- * @eager: it is sent on credit, by copy [c]
- * @implicit_match: its frames and grants say what has been called: coll_plan_implicit_match() [c]
- * @links_ready: the group was up before, so there is a link to each rank it needs [c]
- * @node: in the member's list, until it is complete [l]
- * @instance_node: by the hash of its name, if it has begun [l]
- * @same_instance: those of its name that are behind it, in a ring [l]
- * @counted: in the member's list, if it has no key [l]
- * @id: for those who wait, counted from 1 by the member [c]
- * @instance: its name, the same on all ranks [c]
- * @charged: bytes charged for the scratch memory of its parts; returned with that
- * @layout: where the blocks are in them; NULL: one after the other [c]
- * @buffer: by enum coll_area; the same twice when in place; NULL: not used [c]
- * @mem: the same as the schedules see them: blocks one after the other [c]
- * @off: where in @mem it begins [c]
- * @submit_ns: when, ns [c]
- * @deadline: jiffies, 0: none [c]
- * @abort_error: it is to fail: a negative errno [a]
- * @failure: why [l]
- * @error: how it ended, once complete
- * @received: elements that came, once complete; with VARLEN perhaps more than there
- *	was room for, by which it fails on this rank alone
- * @waits_for_instance: it has not begun: one of the same name is before it [l]
- * @cancelled: it is to fail when it begins [l]
- * @fail_at_start: it began knowing why it fails; who began it sees to it that it does, and
- *	nobody is missed for it [l, then the lane's]
- * @complete: it is; no lane looks at it any more [l]
- * @waiter: of the one thread that waits for it, or NULL [l]
- * @completion_ops: whom else it is for: see struct coll_completion_ops; or NULL [c]
+ * @signature: part of the call that must be the same on all ranks [c]
+ * @digest: of @signature, if @implicit_match [c]
+ * @balance: what this rank adds to the sum of counts that only two ranks know [c]
+ * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard.  Placed
+ *	among the cached fields because it need not be cleared [l]
+ * @plan: the call as the schedules see it, on any lane [c]
+ * @footprint: bytes of the buffers that the call touches [c]
+ * @nparts: number of parts [c]
+ * @eager: true if the payload is sent on credit and copied [c]
+ * @implicit_match: true if its frames and grants prove that the calls match:
+ *	coll_plan_implicit_match() [c]
+ * @links_ready: true if the group was up before, so that a link to each rank that the schedule
+ *	needs exists [c]
+ * @node: in coll_requests.inflight_list until the request is complete [l]
+ * @instance_node: in coll_requests.by_instance, if the request has started [l]
+ * @same_instance: ring of the requests of the same instance; those that have not started follow the
+ *	one that has [l]
+ * @counted: in coll_requests.counted, if the request has no key [l]
+ * @id: number by which threads wait for the request; from 1, local to the member [c]
+ * @instance: identity of the operation, the same on all ranks [c]
+ * @charged: bytes charged for the scratch memory of the parts; uncharged when that is freed
+ * @layout: where the blocks lie in the buffers; NULL: one after the other [c]
+ * @buffer: memory by enum coll_area; the same twice if in place; NULL: not used [c]
+ * @mem: the same memory as the schedules see it: blocks one after the other [c]
+ * @off: offset in @mem at which the operation's bytes begin [c]
+ * @submit_ns: time of submission; ns [c]
+ * @deadline: time at which the operation fails; jiffies; 0: never.  Set to the present when the
+ *	operation fails, see coll_timer_due() [l]
+ * @abort: whether the operation is to fail, and the errno; read by lanes [a]
+ * @failure: why the operation fails; valid if @abort.error is set [l]
+ * @error: result; negative errno or 0; valid once @complete
+ * @received: elements received; valid once @complete.  With VARLEN it may exceed the capacity of
+ *	the buffer, in which case the operation fails with -EMSGSIZE on this rank only
+ * @waits_for_instance: true if the request has not started, because one of the same instance is in
+ *	flight [l]
+ * @cancelled: true if the request is to fail when it starts [l]
+ * @complete: true if all parts have been reported; no lane accesses the request any more [l]
+ * @waiter: completion of the one thread that has claimed the request; NULL: none [l]
+ * @completion_ops: receiver of the completion if no thread waits; NULL: a thread may claim it [c]
  * @completion_ctx: of @completion_ops [c]
- * @user_data: by which @completion_ops knows it [c]
- * @announce_deferred: its payload tells others of it, as yet [l]
- * @match_pending: it is not known yet whether all ranks have called the same, and
- *	whoever learns it reports it [l]
- * @absent_pending: it has failed, and one more part of it is to learn who was absent [l]
- * @rounds_sent: rounds in which we have told our call [l]
- * @rounds_heard: bit (1 << round) in which the same was heard [l]
- * @mismatch_peer: whose payload does not fit, or COLL_NOBODY [l]
- * @mismatch_ns: when that was seen, ns [l]
- * @parts_pending: parts that are not complete, of them the agreement [a]
+ * @user_data: number by which the receiver of the completion knows the request [c]
+ * @announce_deferred: true while the payload alone tells the peers of the call [l]
+ * @match_pending: true until it is known whether all ranks have called the same.  The context that
+ *	clears it reports one part [l]
+ * @absent_pending: true if the request has failed and one more part waits for the absent ranks to
+ *	report themselves [l]
+ * @rounds_sent: rounds in which this rank has announced its call [l]
+ * @rounds_heard: bit (1 << round) for each round in which an equal call was announced to this rank
+ *	[l]
+ * @mismatch_peer: sender of payload that did not match the operation; COLL_NOBODY: none [l]
+ * @mismatch_ns: time at which that was seen; ns [l]
+ * @parts_pending: parts that are not complete, including one for matching if it is waited for [a]
  * @first_lane: lane of the first part [c]
- * @part: one a lane
+ * @part: one for each lane in use
  */
 struct coll_request {
 	struct coll_requests *reqs;
@@ -140,11 +146,11 @@ struct coll_request {
 	struct coll_part part[];
 };
 
-/* How a request is told from others. */
+/* The number by which coll_request_cancel() finds a request. */
 enum coll_find_by {
 	COLL_FIND_BY_ID,
-	COLL_FIND_BY_USER_DATA,	/* what its source knows it by */
-	COLL_FIND_BY_CTX,	/* the address of the source's command */
+	COLL_FIND_BY_USER_DATA,	/* coll_request.user_data */
+	COLL_FIND_BY_CTX,	/* coll_request.completion_ctx */
 };
 
 /* request.c */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Spare requests: of operations that are over, for the next ones of the same calls.
+ * Cache of free requests, each kept for the next operation with the same call.
  *
- * Programs call the same again and again.  What a request knows of its call is true of
- * every operation that is called so, as nobody calls before the group is up, from when on
- * a member stays what it is.  Only a layout, which is the user's memory, has to be read
- * again; buffers are looked up or pinned for each operation.  And a request's memory need
- * not be the allocator's in between.
+ * Programs repeat the same calls.  The fields of a request that depend on its call only stay valid,
+ * because a member does not change once its group is up.  A call with a layout is never reused,
+ * because the layout is user memory and must be read again.  Buffers are looked up or pinned for
+ * each operation.  The memory of the request need not be allocated again either.
  *
- * A place belongs to whoever takes out what is there, without a lock.
+ * A slot is emptied with xchg() and filled with cmpxchg(), without a lock; a request that was taken
+ * out belongs to the caller.
  */
 #include <linux/hash.h>
 #include <linux/log2.h>
@@ -18,7 +18,7 @@
 #include "op/request_cache.h"
 #include "op/requests.h"
 
-/* Bytes of a request that its call says. */
+/* Bytes of the fields that depend on the call only. */
 #define CACHE_CALL_BYTES	offsetof(struct coll_request, node)
 
 static struct coll_request **cache_slot(struct coll_requests *reqs,
@@ -30,11 +30,11 @@ static struct coll_request **cache_slot(struct coll_requests *reqs,
 }
 
 /**
- * coll_request_cache_get() - take out the request of a call, or memory for it
- * @reqs: the member
+ * coll_request_cache_get() - take a cached request out of the slot of a call
+ * @reqs: of the member
  * @op: the call, not checked
  *
- * Return: a request of a single part, of whatever call: the caller's; or NULL.
+ * Return: a request of one part, which may be of another call and belongs to the caller; or NULL.
  */
 struct coll_request *coll_request_cache_get(struct coll_requests *reqs,
 					    const struct collective_op *op)
@@ -45,11 +45,11 @@ struct coll_request *coll_request_cache_get(struct coll_requests *reqs,
 }
 
 /**
- * coll_request_cache_hit() - is a call the same?  Then make a new request of the old one
+ * coll_request_cache_hit() - is a cached request of the same call?  Then clear the other fields
  * @request: from coll_request_cache_get()
  * @op: the call, not checked
  *
- * Return: true: it is, and nothing is set of @request but what it knows of the call.
+ * Return: true if the calls are the same; only the fields before @node are then set.
  */
 bool coll_request_cache_hit(struct coll_request *request, const struct collective_op *op)
 {
@@ -60,7 +60,7 @@ bool coll_request_cache_hit(struct coll_request *request, const struct collectiv
 	return true;
 }
 
-/* KASAN is to see who uses what is over, so what is known is kept in other memory there. */
+/* With KASAN the request is freed, so that later accesses are found; a copy is cached. */
 static void cache_copy(struct coll_request **slot, const struct coll_request *request)
 {
 	struct coll_request *copy = coll_request_alloc(request->reqs, 1);
@@ -73,11 +73,11 @@ static void cache_copy(struct coll_request **slot, const struct coll_request *re
 }
 
 /**
- * coll_request_cache_put() - keep a request that is over, or what is known of its call
- * @request: nobody's any more
+ * coll_request_cache_put() - cache a request that is over, or a copy of it
+ * @request: owned by the caller
  *
  * Context: may sleep.
- * Return: false if it is still to be freed.
+ * Return: true if the request was cached; false if the caller must free it.
  */
 bool coll_request_cache_put(struct coll_request *request)
 {
@@ -92,8 +92,8 @@ bool coll_request_cache_put(struct coll_request *request)
 }
 
 /**
- * coll_request_cache_clear() - give all memory back
- * @reqs: one that has no requests any more
+ * coll_request_cache_clear() - free all cached requests
+ * @reqs: of a member that has no requests any more
  */
 void coll_request_cache_clear(struct coll_requests *reqs)
 {

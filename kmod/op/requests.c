@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The operations of a member: their tables.
- */
+/* The tables that hold the requests of a member. */
 #include <linux/slab.h>
 
 #include "op/match.h"
@@ -9,8 +7,8 @@
 #include "op/requests.h"
 
 /**
- * coll_requests_init() - no operation yet
- * @reqs: of a new member; what is const after JOIN is set by the caller
+ * coll_requests_init() - initialise the requests of a new member
+ * @reqs: of the member; the caller sets the fields that are constant after JOIN
  */
 void coll_requests_init(struct coll_requests *reqs)
 {
@@ -23,11 +21,11 @@ void coll_requests_init(struct coll_requests *reqs)
 }
 
 /**
- * coll_requests_setup() - make the tables, COLL_REQUESTS_BYTES
+ * coll_requests_setup() - allocate the tables, COLL_REQUESTS_BYTES
  * @reqs: of the member
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM; coll_requests_cleanup() undoes either.
+ * Return: 0 or -ENOMEM; coll_requests_cleanup() must follow either.
  */
 int coll_requests_setup(struct coll_requests *reqs)
 {

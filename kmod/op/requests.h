@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The operations of a member.
+ * The requests of a member and the tables that hold them.
  *
- * [l] is the lock of struct coll_fail.  A request is in @table from the moment it has an id until
- * a thread or its completion_ops has collected it; while it is in flight it is in
- * @inflight_list, and found by its instance, too.
+ * [l] is the lock of struct coll_fail.  A request is in @table from the moment it has an id until a
+ * thread or its completion_ops has collected it.  While it is in flight it is also in
+ * @inflight_list and can be found by its instance.
  */
 #ifndef COLL_REQUESTS_H
 #define COLL_REQUESTS_H
@@ -40,9 +40,9 @@ struct coll_counters {
 
 /**
  * struct coll_last_failure - the latest operation that failed
- * @reason: why [l]
+ * @reason: why it failed [l]
  * @instance: of the operation; COLL_INSTANCE_GROUP: none has failed [l]
- * @at: when, ns [l]
+ * @at: time of the failure; ns [l]
  * @calls: calls of two ranks, of the latest mismatch [l]
  */
 struct coll_last_failure {
@@ -53,31 +53,33 @@ struct coll_last_failure {
 };
 
 /**
- * struct coll_requests - operations of a member
+ * struct coll_requests - requests of a member
  * @id: of the member [c]
  * @fail: of the member [c]
  * @net: of the member [c]
  * @lanes: of the member [c]
- * @charges: memory of operations is charged to [c]
+ * @charges: account that the memory of operations is charged to [c]
  * @registry: buffers that the process has registered [c]
  * @pinned: bytes of user memory that are pinned [a]
- * @helpers: of the group; waiting threads may help its lanes to copy [c]
- * @next_instance: number of the next operation without a key [l]
- * @last_submit_ns: time at which the latest of these was submitted, or JOIN succeeded; ns [l]
+ * @helpers: of the group; waiting threads in it can help its lanes to copy [c]
+ * @next_instance: instance of the next collective without a key [l]
+ * @last_submit_ns: time at which the latest collective without a key was submitted, or at which
+ *	JOIN succeeded; ns [l]
  * @last_id: id of the latest request [l]
  * @table: requests that are not collected yet, by the low bits of their id [l]
  * @nrequests: entries of @table [l]
  * @nr_claimed: requests that a thread or a completion_ops will collect [l]
- * @cache: requests that are not in use, by their call; NULL: none [a]
+ * @cache: free requests kept for the next operation with the same call; NULL: none [a]
  * @inflight_list: requests in flight, in the order of their submission [l]
- * @by_instance: requests that have started, by the hash of their instance [l]
+ * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
- * @inflight: requests in flight; written under [l] [a]
- * @recent_bulk: small operations until large ones count as past; written under [l] [a]
- * @expiry: work item that fails requests that are late
- * @expire_by: when @expiry runs, jiffies; 0: not queued [l]
+ * @inflight: number of requests in flight; written under [l] [a]
+ * @recent_bulk: further small operations until this rank no longer counts as moving much; written
+ *	under [l] [a]
+ * @expiry: work item that fails requests that are past their deadline
+ * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
  * @last_failure: the latest operation that failed
- * @counters: see there [a]
+ * @counters: for sysfs and STATUS [a]
  * @match: what is known of the calls of other ranks
  */
 struct coll_requests {
@@ -108,7 +110,7 @@ struct coll_requests {
 	struct coll_match match;
 };
 
-/* Bytes of the tables of a member. */
+/* Bytes that coll_requests_setup() allocates. */
 #define COLL_REQUESTS_BYTES						\
 	(sizeof(struct coll_unexpected) +				\
 	 COLL_INFLIGHT * (sizeof(struct coll_request *) + sizeof(struct hlist_head)))

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From submission to the last report of a request.
+ * Submission of a request, until its last part is reported.
  *
- * Lanes hold no reference to a request.  Each lane reports its part once, and so does matching,
- * when it knows that all ranks agree or that they never will; the last report completes the
- * request, and none of the reporters looks at it again.
+ * Lanes hold no reference to a request.  Each lane reports its part once.  Matching, if the request
+ * waits for it, reports once it is known that all ranks have called the same, or that they never
+ * will.  The last report completes the request; no context that has reported accesses the request
+ * again.
  *
- * A request gets its instance, and its lanes get its parts, under one lock.  So every lane sees
- * the requests in the order of their instances.
+ * A request gets its instance, and its lanes get its parts, under one lock.  So every lane sees the
+ * requests in the order of their instances.
  */
 #include <linux/ktime.h>
 
@@ -49,8 +50,8 @@ static void start_lanes(struct coll_request *request)
 }
 
 /*
- * Is this rank so far ahead of another one that what it would submit has no place there?  What
- * fails completes without all ranks, so only the others can tell.
+ * Is this rank so far ahead of another one that the next operation has no place in that rank's
+ * tables?  An operation that fails completes without all ranks, so only the other ranks can tell.
  */
 static bool is_too_far_ahead(const struct coll_requests *reqs)
 {
@@ -61,7 +62,10 @@ static bool is_too_far_ahead(const struct coll_requests *reqs)
 	       COLL_AHEAD_MAX;
 }
 
-/* Return: 0 when there is room for what an operation may leave behind, or why not. */
+/*
+ * Return: 0 if there is space for the request and for what it leaves behind if it fails; else a
+ * negative errno.
+ */
 static int check_room(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -74,7 +78,7 @@ static int check_room(const struct coll_request *request)
 	return is_too_far_ahead(reqs) ? -EAGAIN : 0;
 }
 
-/* What it is called on all ranks. */
+/* The instance of the operation, the same on all its ranks. */
 static u64 make_instance(const struct coll_request *request)
 {
 	bool keyed = request->signature.flags & COLLECTIVE_F_KEYED;
@@ -92,7 +96,7 @@ static u64 make_instance(const struct coll_request *request)
 				    keyed ? request->op.key : link->next_rx_msg, keyed);
 }
 
-/* What has no key is counted: all of it, or what goes one way between two ranks. */
+/* Count an operation without a key: a collective for the group, a message for its direction. */
 static void advance_counters(struct coll_request *request)
 {
 	struct coll_link *link;
@@ -112,7 +116,10 @@ static void advance_counters(struct coll_request *request)
 		link->next_rx_msg++;
 }
 
-/* Does this rank move much?  A small operation now and then, as between large ones, is forgiven. */
+/*
+ * Does this rank move much?  COLL_BULK_LASTS small operations in sequence say that it does not;
+ * fewer, as between large ones, do not count.
+ */
 static void update_recent_bulk(const struct coll_request *request)
 {
 	u32 *bulk = &request->reqs->recent_bulk;
@@ -124,10 +131,11 @@ static void update_recent_bulk(const struct coll_request *request)
 }
 
 /*
- * A key that has failed must not begin again on a lane: a peer that has not heard of
- * the failure would take its grant for one of the use that failed.  Nor need what
- * differs from what others have called.  What is counted goes there to be aborted, so
- * that lanes know its number to be over.
+ * An operation with a key that is known to fail must not start on a lane: a peer that does not know
+ * of the failure yet would take this use's grant for one of the use that failed.  The same holds
+ * for a call that differs from the other ranks'.  A counted operation starts on its lanes to be
+ * aborted there, so that they know its instance to be over.  So does one that fails because a peer
+ * left.
  */
 static bool never_starts(const struct coll_request *request,
 			 const struct coll_failure *failure)
@@ -138,10 +146,11 @@ static bool never_starts(const struct coll_request *request,
 }
 
 /**
- * struct start_result - what remains to be done when a request has begun, without the lock
- * @instance: its name
- * @ended: parts of it that ended at once, to be reported
- * @failure: why it is to fail, if its cause is of a kind; else nothing of it is set
+ * struct start_result - actions that remain after a request has started, without the lock
+ * @instance: of the request
+ * @ended: parts that ended at once, to be reported
+ * @failure: why the request must fail; the other fields are valid only if its kind is not
+ *	COLLECTIVE_REASON_NONE
  */
 struct start_result {
 	u64 instance;
@@ -155,7 +164,7 @@ static void start_result_init(struct start_result *result)
 	result->failure.cause.kind = COLLECTIVE_REASON_NONE;
 }
 
-/* Have all parts of it done; its lock is held. */
+/* Give the parts of a request to matching and to the lanes; its member is locked. */
 static void start_request(struct coll_request *request, struct start_result *result)
 {
 	request->waits_for_instance = false;
@@ -169,7 +178,9 @@ static void start_request(struct coll_request *request, struct start_result *res
 		result->ended += request->nparts;
 		return;
 	}
-	/* Its lanes may be done with it before it is known there that it has failed. */
+	/*
+	 * The lanes may complete their parts before they know of the failure: hold one more part.
+	 */
 	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE && !result->ended &&
 	    !request->match_pending) {
 		atomic_inc(&request->parts_pending);
@@ -178,14 +189,14 @@ static void start_request(struct coll_request *request, struct start_result *res
 	start_lanes(request);
 }
 
-/* The request may be gone by now, unless parts of it have ended. */
+/* Fail a request that must.  It may have been freed by now, unless @ended is not 0. */
 static void start_result_finish(const struct start_result *result, struct coll_requests *reqs)
 {
 	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE)
 		coll_match_fail_started(reqs, result->instance, &result->failure);
 }
 
-/* Have done what it needs, by others. */
+/* Have the work items run the lanes and the control runner. */
 static noinline void kick_lanes(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -198,8 +209,9 @@ static noinline void kick_lanes(struct coll_request *request)
 }
 
 /*
- * Give it its numbers and, unless one of the same name is in flight, to its lanes.
- * It is the caller's until he lets others wait for it; without @wait, its source's.
+ * Give a request its id and instance and, unless one of the same instance is in flight, start it.
+ * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
+ * the completion_ops.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
 		 struct start_result *result)
@@ -243,7 +255,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	return 0;
 }
 
-/* Return: how many parts of it end at once, all of them when the group has failed. */
+/* Return: number of parts that ended at once; all of them if the group has failed. */
 static noinline u32 start_next(struct coll_request *request, struct start_result *result)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -261,8 +273,9 @@ static noinline u32 start_next(struct coll_request *request, struct start_result
 }
 
 /*
- * Parts of a request are done.  If that completes it then it is gone, and one of the
- * same name that was queued begins; what is doomed from the beginning completes, too.
+ * Report ended parts of a request.  The last report completes it, after which it may be freed.
+ * Then the next request of its instance starts; if that one must fail at once, the loop completes
+ * it, too.
  */
 static void request_report(struct coll_request *request, u32 parts, int error)
 {
@@ -290,11 +303,11 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 }
 
 /**
- * coll_request_report() - one of the parts of a request is done
- * @request: the request; gone afterwards
- * @error: how that part ended
+ * coll_request_report() - report one ended part of a request
+ * @request: the request; must not be used afterwards
+ * @error: result of the part; negative errno or 0
  *
- * Context: process or work item.
+ * Context: process or work item; no lock held.
  */
 void coll_request_report(struct coll_request *request, int error)
 {
@@ -302,10 +315,10 @@ void coll_request_report(struct coll_request *request, int error)
 }
 
 /**
- * coll_request_start() - give a request its place in the order of operations
- * @request: a new one
- * @wait: who waits for it; its @news is initialised.  NULL: its source is told, and
- *	it may be gone when this returns 0
+ * coll_request_start() - submit a request
+ * @request: from coll_request_new()
+ * @wait: of the thread that waits for it, initialised; NULL: @completion_ops are told, and the
+ *	request may be freed when this returns 0
  *
  * Context: process; may sleep.
  * Return: 0 or a negative errno.
@@ -351,16 +364,15 @@ static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
 }
 
 /**
- * coll_request_submit() - begin an operation, and wait until it is complete
- * @reqs: the member
- * @op: what to do
- * @nowait: do not wait
- * @id: out: its number for coll_wait(), when it goes on: @nowait, or a signal; else 0
+ * coll_request_submit() - submit an operation, and wait until it is complete
+ * @reqs: of the member
+ * @op: the call
+ * @nowait: true to return without waiting
+ * @id: out: id for coll_wait() if the operation goes on: with @nowait, or after a signal; else 0
  * @received: out: see struct coll_request
  *
- * Context: process of the mm that joined.
- * Return: 0, a negative errno, or -ERESTARTSYS when a signal came first and the
- * operation goes on.
+ * Context: process of the mm that joined; may sleep.
+ * Return: 0, a negative errno, or -ERESTARTSYS if a signal arrived first and the operation goes on.
  */
 int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op,
 			bool nowait, u64 *id, u64 *received)
@@ -388,7 +400,7 @@ static void request_mismatch(struct coll_part *part, u32 peer)
 	coll_match_payload_mismatch(request->reqs, part->task.args.instance, peer);
 }
 
-/* What lanes tell of the parts of a request. */
+/* Called by lanes for the parts of a request. */
 const struct coll_lane_ops coll_request_lane_ops = {
 	.part_done	= request_part_done,
 	.mismatch	= request_mismatch,

@@ -3,8 +3,8 @@
  * The requests of a member: by id until they are collected, by instance while they are in flight.
  *
  * An instance is used by one started request at a time.  Requests with the same key, or messages
- * with the same tag, start one after the other, each when the previous one is complete; those
- * that have not started hang on the one that has.
+ * with the same tag, start one after the other, each when the previous one is complete.  Those that
+ * have not started are in the @same_instance ring of the one that has.
  */
 #include "core/engine/instance.h"
 #include "fail/failure.h"
@@ -18,6 +18,8 @@
  *
  * Requests without a key are found by the low bits of their instance, so not only their number is
  * bounded, but also how far they are apart.
+ *
+ * Return: true if a request must not be submitted now.
  */
 bool coll_table_full(struct coll_requests *reqs)
 {
@@ -67,7 +69,7 @@ void coll_table_insert(struct coll_request *request)
 }
 
 /**
- * coll_table_remove() - a request is collected
+ * coll_table_remove() - remove a request that is collected
  * @request: complete; its member is locked
  */
 void coll_table_remove(struct coll_request *request)
@@ -101,11 +103,11 @@ struct coll_request *coll_table_oldest(struct coll_requests *reqs, u64 instance)
 }
 
 /**
- * coll_request_find() - an operation in progress
- * @reqs: the member, locked
- * @instance: its name
+ * coll_request_find() - find the started request of an instance
+ * @reqs: of the member, locked
+ * @instance: of the operation
  *
- * Return: the request, or NULL.  What has been reported by all is not in progress.
+ * Return: the request; NULL if there is none, or if all its parts have been reported.
  */
 struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance)
 {
@@ -118,10 +120,10 @@ struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance)
 }
 
 /**
- * coll_table_start() - a request is in flight from now on
+ * coll_table_start() - put a request in flight
  * @request: with its instance; its member is locked
  *
- * Sets @waits_for_instance if a request of the same instance has started.
+ * Sets @waits_for_instance if a request of the same instance is in flight.
  */
 void coll_table_start(struct coll_request *request)
 {
@@ -142,7 +144,7 @@ void coll_table_start(struct coll_request *request)
 }
 
 /**
- * coll_table_end() - a request is not in flight any more
+ * coll_table_end() - remove a request from those in flight
  * @request: in flight and started; its member is locked
  *
  * Return: the next request of its instance, which the caller starts; or NULL.
@@ -155,7 +157,7 @@ struct coll_request *coll_table_end(struct coll_request *request)
 	if (!list_empty(&request->same_instance))
 		next = list_first_entry(&request->same_instance, struct coll_request,
 					same_instance);
-	/* Those that remain are behind that one. */
+	/* The other requests of the ring follow that one. */
 	list_del_init(&request->same_instance);
 	hlist_del(&request->instance_node);
 	if (next)

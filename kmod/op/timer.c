@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * When a request is late: one work item of the member is queued for the earliest of its deadlines.
- */
+/* The timer of deadlines: a member has one delayed work item, queued for the earliest of them. */
 #include <linux/jiffies.h>
 
 #include "exec/runner.h"
@@ -16,11 +14,11 @@ static unsigned long fence_jiffies(const struct coll_requests *reqs)
 }
 
 /**
- * coll_timer_due() - when something is to be done about a request
- * @request: with a deadline
+ * coll_timer_due() - time at which coll_expire_work() must act on a request
+ * @request: with a deadline; locked
  *
- * A request that was failed has until the fence to end, and a short time for the absent ranks to
- * be named.
+ * A request that has failed has until the fence to end.  If the absent ranks are still to report
+ * themselves, it waits COLL_SETTLE_MS for them.
  *
  * Return: jiffies.
  */
@@ -33,8 +31,8 @@ unsigned long coll_timer_due(const struct coll_request *request)
 }
 
 /**
- * coll_timer_arm() - see to it that the deadline of a request passes
- * @request: one that begins; its lock is held and UP
+ * coll_timer_arm() - queue the work item no later than a request is due
+ * @request: a request that starts or fails; its member is locked and UP
  */
 void coll_timer_arm(struct coll_request *request)
 {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is known of operations that have not been submitted here: what others have
- * called, and which have failed.
+ * Unexpected calls: operations that other ranks have announced and this rank has not submitted.
  *
- * Those that are named by the order of calls have a place by the low bits of their
- * number.  Keys can be any, so what others have called is kept in a hash, a call a
- * name.  How many there can be: a rank tells us of what it has in flight only, for
- * none completes before we have submitted it, too; and only those tell us that
- * are a power of two before us.  More is no honest peer's.
+ * Counted operations have an entry by the low bits of their instance.  Keys can be any number, so
+ * their calls are in a hash, one for each instance.  Their number is bounded: a rank announces only
+ * what it has in flight, which completes nowhere before this rank has submitted it, and only ranks
+ * a power of two before this one announce to it.
  *
- * A message, or an operation with a key, that has failed is remembered for ever, because
- * frames of it may be under way for any time: the key would name them, too, if it were used
- * again.  So that this is bounded, no more are submitted when COLL_FAILED_MAX have failed;
- * a new group starts afresh.
+ * A message or an operation with a key that has failed is remembered until the group ends, because
+ * late frames of it may still arrive, and would be taken for a later use of the key.  To bound
+ * that, no more are submitted once COLL_FAILED_MAX have failed.
  */
 #include <linux/slab.h>
 
@@ -24,15 +21,15 @@
 #include "op/match.h"
 #include "op/requests.h"
 
-/* Twice, for what has failed there already when we do not know it yet. */
+/* Twice, for operations that have failed at the peer while this rank does not know it yet. */
 static u32 unexpected_max(const struct coll_requests *reqs)
 {
 	return 2 * COLL_INFLIGHT * coll_match_rounds(reqs->id->nranks);
 }
 
 /**
- * coll_unexpected_setup() - make room for what is known
- * @reqs: the member
+ * coll_unexpected_setup() - allocate the tables of unexpected calls
+ * @reqs: of the member
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -59,7 +56,7 @@ static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_c
 
 /**
  * coll_unexpected_cleanup() - undo coll_unexpected_setup()
- * @reqs: the member; nobody tells it anything any more
+ * @reqs: of the member; no frames are received any more
  */
 void coll_unexpected_cleanup(struct coll_requests *reqs)
 {
@@ -83,9 +80,9 @@ static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 inst
 }
 
 /**
- * coll_unexpected_find() - what others have called
- * @reqs: the member, locked
- * @instance: of an operation that is to be submitted
+ * coll_unexpected_find() - find the unexpected call of an instance
+ * @reqs: of the member, locked
+ * @instance: of an operation that is not submitted here
  *
  * Return: the call, or NULL.
  */
@@ -97,7 +94,7 @@ struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u6
 	lockdep_assert_held(&reqs->fail->lock);
 	if (coll_instance_is_counted(instance))
 		return call->instance == instance && call->rounds_heard ? call : NULL;
-	/* unexpected_max() in all, spread by a factor that no peer knows. */
+	/* At most unexpected_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(call, unexpected_bucket(reqs, instance), node)
 		if (call->instance == instance)
 			return call;
@@ -105,12 +102,12 @@ struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u6
 }
 
 /**
- * coll_unexpected_get_or_add() - somebody has called an operation
- * @reqs: the member, locked
- * @instance: of the operation, which is not in flight here
+ * coll_unexpected_get_or_add() - find or add the unexpected call of an instance
+ * @reqs: of the member, locked
+ * @instance: of an announced operation that is not in flight here
  *
- * Return: the call, a new one if there was none (nobody was heard yet); NULL when it
- * is over here or has failed; -EPROTO, -EDQUOT or -ENOMEM.
+ * Return: the call, with @rounds_heard 0 if it is new; NULL if the operation is over here or has
+ * failed; or as a pointer -EPROTO if the peers announce too many, -EDQUOT or -ENOMEM.
  */
 struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance)
 {
@@ -143,8 +140,8 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 }
 
 /**
- * coll_unexpected_remove() - an operation is submitted here, or has failed
- * @reqs: the member, locked
+ * coll_unexpected_remove() - remove an unexpected call that is submitted here or has failed
+ * @reqs: of the member, locked
  * @instance: of the operation
  */
 void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
@@ -161,10 +158,12 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 
 /**
  * coll_unexpected_expects() - may an operation that is not in flight still be submitted?
- * @reqs: the member, locked
+ * @reqs: of the member, locked
  * @instance: of the operation
  *
- * No rank is so far ahead that its operation has no place here: see struct coll_distance.
+ * No rank is so far ahead that its operation has no entry here: see struct coll_distance.
+ *
+ * Return: true if it may; always for messages and operations with a key.
  */
 bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance)
 {
@@ -173,7 +172,7 @@ bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance)
 	       (instance >= reqs->next_instance && instance - reqs->next_instance < COLL_AHEAD_MAX);
 }
 
-/* Other ranks may wait because they know too little of what this one has submitted. */
+/* Other ranks may wait for this rank's number of submitted operations: send it if it is due. */
 static void ping_if_due(struct coll_requests *reqs)
 {
 	if (!coll_distance_due(&reqs->match.unexpected->distance, reqs->next_instance))
@@ -183,12 +182,12 @@ static void ping_if_due(struct coll_requests *reqs)
 }
 
 /**
- * coll_unexpected_fail() - an operation has failed, which is in flight here or may be submitted
- * @reqs: of the member, which is locked
+ * coll_unexpected_fail() - record that an operation failed which is in flight or may be submitted
+ * @reqs: of the member, locked
  * @instance: of the operation
  * @failure: why
  *
- * Return: 1; 0 when it was known; or as coll_failed_ops_add().
+ * Return: 1; 0 if the failure was known; or a negative errno as coll_failed_ops_add().
  */
 int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 			 const struct coll_failure *failure)
@@ -206,10 +205,12 @@ int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 }
 
 /**
- * coll_unexpected_full() - have so many names failed that no more may be used?
- * @reqs: the member, locked
+ * coll_unexpected_full() - have so many messages and keys failed that no more may be used?
+ * @reqs: of the member, locked
  *
- * Those in flight may fail, too.
+ * Operations in flight are counted, because they may fail, too.
+ *
+ * Return: true if another message or operation with a key must be refused.
  */
 bool coll_unexpected_full(const struct coll_requests *reqs)
 {
@@ -218,10 +219,10 @@ bool coll_unexpected_full(const struct coll_requests *reqs)
 }
 
 /**
- * coll_unexpected_submitted() - a collective without a key was submitted here
- * @reqs: the member, locked
+ * coll_unexpected_submitted() - note that a collective without a key was submitted here
+ * @reqs: of the member, locked
  *
- * While operations succeed no rank has to be told.
+ * While operations succeed, the other ranks need not be told of it.
  */
 void coll_unexpected_submitted(struct coll_requests *reqs)
 {
@@ -231,8 +232,8 @@ void coll_unexpected_submitted(struct coll_requests *reqs)
 }
 
 /**
- * coll_unexpected_succeeded() - an operation has succeeded here, so all ranks have submitted it
- * @reqs: the member, locked
+ * coll_unexpected_succeeded() - note that an operation succeeded, so all ranks have submitted it
+ * @reqs: of the member, locked
  * @instance: of the operation
  */
 void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
@@ -248,9 +249,10 @@ void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
 
 /**
  * coll_unexpected_receive_submitted() - note how many operations other ranks have submitted
- * @reqs: the member, locked
- * @round: that rank is 2^@round before this one
- * @count: the least of the 2^@round ranks up to it
+ * @reqs: of the member, locked
+ * @round: the sender is 2^@round before this rank
+ * @count: the least number of collectives without a key that the 2^@round ranks up to the sender
+ *	have submitted
  */
 void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count)
 {
@@ -260,9 +262,12 @@ void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u6
 }
 
 /**
- * coll_unexpected_submitted_for() - what is to be told of that
- * @reqs: the member, locked
- * @round: to the rank that is 2^@round further
+ * coll_unexpected_submitted_for() - number of submitted operations to be sent to a rank
+ * @reqs: of the member, locked
+ * @round: the receiver is 2^@round after this rank
+ *
+ * Return: the least number of collectives without a key that the 2^@round ranks up to this one are
+ * known to have submitted.
  */
 u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round)
 {

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What may be asked for: one operation, checked before anything is done.
- */
+/* Validation of a call: all fields are checked before anything is done. */
 #include <linux/mm.h>
 
 #include "op/footprint.h"
 #include "op/layout.h"
 #include "op/requests.h"
 
-/* What of a struct collective_op a collective looks at. */
+/* Fields of struct collective_op that a collective uses. */
 enum {
-	TRAIT_REDUCES	= BIT(0),	/* the reduction, and the type must suit it */
+	TRAIT_REDUCES	= BIT(0),	/* the reduction, which must suit the type */
 	TRAIT_ROOTED	= BIT(1),	/* the root */
-	TRAIT_EMPTY	= BIT(2),	/* no elements */
-	TRAIT_P2P	= BIT(3),	/* the root is the other end */
-	TRAIT_LAYOUT	= BIT(4),	/* where the blocks of its buffers are */
-	TRAIT_VARLEN	= BIT(5),	/* that the sender tells the length */
+	TRAIT_EMPTY	= BIT(2),	/* no elements and no buffers */
+	TRAIT_P2P	= BIT(3),	/* the root, as the rank of the other end */
+	TRAIT_LAYOUT	= BIT(4),	/* the layout of its buffers */
+	TRAIT_VARLEN	= BIT(5),	/* the flag VARLEN: the sender sets the length */
 };
 
-/* What reductions offer, and what is offered. */
+/* Flags that reductions take, and all flags that are supported. */
 #define REDUCE_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
 #define SUPPORTED_FLAGS		(REDUCE_FLAGS | COLLECTIVE_F_KEYED | \
 				 COLLECTIVE_F_VARLEN | COLLECTIVE_F_VECTOR)
 
 /**
- * struct opcode_info - a collective's view of a struct collective_op
- * @traits: CALL_*
- * @holds: what its buffers hold, enum coll_holds by enum coll_area; on the root of
- *	a rooted one
- * @non_root_holds: likewise on the other ranks
+ * struct opcode_info - use that a collective makes of struct collective_op
+ * @traits: mask of TRAIT_*
+ * @holds: content of the buffers, enum coll_holds by enum coll_area; of a collective with a root:
+ *	on the root
+ * @non_root_holds: the same on the other ranks
  */
 struct opcode_info {
 	u8 traits;
@@ -95,7 +93,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 	};
 }
 
-/* Fields that mean nothing for this collective. */
+/* Fields that the collective does not use must be 0. */
 static int call_check_unused(const struct collective_op *op, u8 traits)
 {
 	bool reduces = traits & TRAIT_REDUCES;
@@ -124,7 +122,7 @@ static const u8 *call_holds(const struct collective_op *op, const struct coll_re
 	return non_root ? info->non_root_holds : info->holds;
 }
 
-/* What is touched of one buffer. */
+/* The bytes of one buffer that the operation touches. */
 static struct coll_byte_range buffer_range(const struct coll_block_layout *layout, u32 area,
 					   u8 holds,
 					   u64 block, u64 all)
@@ -139,7 +137,7 @@ static struct coll_byte_range buffer_range(const struct coll_block_layout *layou
 	return (struct coll_byte_range){ .bytes = holds == COLL_HOLDS_BLOCK ? block : all };
 }
 
-/* Blocks of different lengths. */
+/* The footprint of blocks of different lengths. */
 static void call_footprint_vector(const struct collective_op *op, const struct coll_requests *reqs,
 				  const struct coll_block_layout *layout, struct coll_plan *plan,
 			       struct coll_footprint *footprint)
@@ -156,7 +154,7 @@ static void call_footprint_vector(const struct collective_op *op, const struct c
 	}
 	footprint->digest = layout->digest;
 	footprint->block = max3(op->count, send->longest, recv->longest) * plan->size;
-	/* Of an alltoall both have all blocks. */
+	/* In an alltoall both buffers have all blocks. */
 	if (!send->first || !recv->first)
 		footprint->own = all[reqs->id->rank] * plan->size;
 }
@@ -178,14 +176,14 @@ static int call_footprint(const struct collective_op *op, const struct coll_requ
 			return -EOVERFLOW;
 		if (holds[COLL_AREA_SEND] != holds[COLL_AREA_RECV])
 			footprint->own = reqs->id->rank * footprint->block;
-		/* With these how much each sends is known to some of the ranks only. */
+		/* With these flags only some of the ranks know how much each rank sends. */
 		footprint->total = op->flags & (COLLECTIVE_F_VECTOR | COLLECTIVE_F_VARLEN) ?
 				0 : op->count;
 	}
 
 	for (i = 0; i < COLL_AREA_SCRATCH; i++)
 		footprint->range[i] = buffer_range(layout, i, holds[i], footprint->block, all);
-	/* Nobody is before the first rank. */
+	/* No rank is before the first one, so its result is not written. */
 	if (op->opcode == COLLECTIVE_EXSCAN && !reqs->id->rank)
 		footprint->range[COLL_AREA_RECV].bytes = 0;
 	return 0;
@@ -200,8 +198,8 @@ static bool ranges_overlap(u64 a, const struct coll_byte_range *of_a,
 }
 
 /*
- * In place.  Where one area has a block of each rank and the other has ours, ours is
- * one of them, and has no layout of its own.
+ * Is the operation in place?  If one buffer has a block for each rank and the other has this rank's
+ * block only, that block is one of the first buffer's, and has no layout of its own.
  */
 static bool call_in_place(const struct collective_op *op, const u8 *holds,
 			  const struct coll_block_layout *layout)
@@ -211,7 +209,7 @@ static bool call_in_place(const struct collective_op *op, const u8 *holds,
 	return op->send == op->recv && !(layout && layout->area[own].needs_view);
 }
 
-/* In place is where our own block is: no other rank reads that. */
+/* Is the result this rank's own block of the input?  No other rank reads that block. */
 static bool call_in_own_block(const struct collective_op *op,
 			      const struct coll_footprint *footprint,
 			      const struct coll_block_layout *layout, u32 rank)
@@ -235,7 +233,7 @@ static int call_check_spans(const struct collective_op *op, const struct coll_re
 		return 0;
 	switch (op->opcode) {
 	case COLLECTIVE_ALLTOALL:
-		/* What goes to a rank is replaced by what comes from it. */
+		/* In place, the block sent to a rank is replaced by the one received from it. */
 		if (op->send != op->recv ||
 		    (layout && !coll_block_layout_alike(layout, reqs->id->nranks)))
 			break;
@@ -250,7 +248,7 @@ static int call_check_spans(const struct collective_op *op, const struct coll_re
 		if (!call_in_place(op, holds, layout))
 			break;
 		footprint->in_place = true;
-		/* What a root has in place already is only read. */
+		/* A root in place has the result already, and only reads it. */
 		if (op->opcode == COLLECTIVE_BROADCAST || op->opcode == COLLECTIVE_SCATTER)
 			footprint->range[COLL_AREA_RECV].bytes = 0;
 		return 0;
@@ -258,7 +256,7 @@ static int call_check_spans(const struct collective_op *op, const struct coll_re
 	return ranges_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
 }
 
-/* AUTO is what the group was told, as far as there is such a schedule. */
+/* AUTO selects the algorithm that the group was given, if it has a schedule for this plan. */
 static const struct coll_schedule *call_schedule(const struct collective_op *op,
 						 const struct coll_requests *reqs,
 						 struct coll_plan *plan)
@@ -275,7 +273,7 @@ static const struct coll_schedule *call_schedule(const struct collective_op *op,
 	return coll_schedule_find(plan);
 }
 
-/* What the schedules have to know of the buffers, and which of them it is. */
+/* Complete the plan for the schedules, and select the schedule. */
 static int call_resolve(const struct collective_op *op, const struct coll_requests *reqs,
 			struct coll_plan *plan, const struct coll_footprint *footprint)
 {
@@ -289,16 +287,16 @@ static int call_resolve(const struct collective_op *op, const struct coll_reques
 }
 
 /**
- * coll_validate() - is an operation well formed?
+ * coll_validate() - check an operation, and describe it to the schedules
  * @op: the operation, as it came from user space
- * @reqs: that submits it
- * @plan: out: the operation, as the schedules see it, on any lane; with its schedule
- * @footprint: out: of its buffers
+ * @reqs: of the member that submits it
+ * @plan: out: the operation as the schedules see it, on any lane; with its schedule
+ * @footprint: out: bytes of the buffers that it touches
  * @layout: out: its layout, for the caller to free; NULL: one block follows the other
  *
  * Context: process that submits; may sleep.
- * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; of a layout also -E2BIG, -EFAULT, -EDQUOT
- * or -ENOMEM.
+ * Return: 0, -EINVAL, -EOVERFLOW or -EOPNOTSUPP; with a layout also -E2BIG, -EFAULT, -EDQUOT or
+ * -ENOMEM.
  */
 int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
 		  struct coll_plan *plan, struct coll_footprint *footprint,

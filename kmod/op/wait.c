@@ -2,10 +2,10 @@
 /*
  * Waiting for requests, and collecting them.
  *
- * The thread that takes a request out of the table frees it: a thread that was told how it ended,
- * or the teardown.  A request that is not complete stays in the table, whatever becomes of the
- * threads that wait for it.  The teardown begins when nothing is claimed: LEAVE fails the group
- * instead while a thread waits, and when the file is released no thread is left.
+ * The thread that removes a request from the table frees it: a thread that was told of its result,
+ * or the teardown.  A request that is not complete stays in the table, even if its waiting thread
+ * returns.  The teardown begins when no request is claimed: LEAVE fails the group instead while a
+ * thread waits, and when the file is released no thread is left.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -28,8 +28,9 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
 }
 
 /*
- * Until there is news, all of which is looked at next: what is left of the time, or
- * -ERESTARTSYS, also when there is so much news that nobody would ever sleep.
+ * Sleep until an event.  The caller then checks all requests and runners, so further completions of
+ * @event are consumed.  Return: jiffies left, or -ERESTARTSYS.  A pending signal counts even if
+ * events arrive so fast that the thread never sleeps.
  */
 static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
 {
@@ -50,14 +51,14 @@ static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
 }
 
 /**
- * coll_wait_sleep_and_collect() - wait for what was claimed, and collect one
- * @wait: @ids, @n and @timeout are set, and the claims made; they are gone afterwards.
- *	What was complete before is not looked at until we are told of another
+ * coll_wait_sleep_and_collect() - wait for claimed requests, and collect one
+ * @wait: initialised; @ids, @n and @timeout are set and the claims made.  All claims are given up.
+ *	A request that was complete before is collected only after another event
  * @reqs: of the requests
  *
- * Context: process of the mm that joined.
- * Return: how the request at @wait->index ended, or -EINPROGRESS or -ERESTARTSYS when
- * @wait->index is @wait->n.
+ * Context: process of the mm that joined; may sleep.
+ * Return: result of the request at @wait->index; or, with @wait->index equal to @wait->n,
+ * -EINPROGRESS after the timeout, -ERESTARTSYS after a signal.
  */
 int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *reqs)
 {
@@ -75,7 +76,7 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 		coll_poll_redirect(wait, reqs, pinned);
 		coll_poll_run_lanes(wait, reqs);
 	}
-	/* Once at least: that gives the claims up. */
+	/* At least once, because coll_wait_reap() gives the claims up. */
 	while (!request && left > 0) {
 		left = wait_sleep(wait, reqs);
 		coll_poll_run_redirected(wait, reqs);
@@ -116,13 +117,13 @@ static int wait_claims(struct coll_wait *wait, struct coll_requests *reqs)
 }
 
 /**
- * coll_wait() - wait for one of several requests, and collect it
+ * coll_wait() - wait for the first of several requests, and collect it
  * @wait: @ids, @n and @timeout are set
  * @reqs: of the requests
  *
- * Context: process of the mm that joined.
- * Return: as coll_wait_sleep_and_collect(); or -ENOENT, -EBUSY, -ENOTCONN with @wait->index
- * @wait->n.
+ * Context: process of the mm that joined; may sleep.
+ * Return: as coll_wait_sleep_and_collect(); or, with @wait->index equal to @wait->n, -ENOENT,
+ * -EBUSY or -ENOTCONN.
  */
 int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 {
@@ -132,7 +133,7 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 	coll_wait_init(wait, reqs);
 	spin_lock(&reqs->fail->lock);
 	err = wait_claims(wait, reqs);
-	/* What has come already costs no run. */
+	/* A request that is complete already is collected without running a lane. */
 	if (!err)
 		request = coll_wait_pop(wait, reqs);
 	if (!err && !request && !wait->timeout)
@@ -149,12 +150,12 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 }
 
 /**
- * coll_wait_collect() - collect a request that is complete
- * @request: it came from a source that was told so; gone afterwards
+ * coll_wait_collect() - collect a complete request that has completion_ops
+ * @request: its @done was called; freed by this function
  * @received: out: see struct coll_request
  *
  * Context: may sleep.
- * Return: how it ended.
+ * Return: result of the operation; negative errno or 0.
  */
 int coll_wait_collect(struct coll_request *request, u64 *received)
 {
@@ -173,8 +174,10 @@ int coll_wait_collect(struct coll_request *request, u64 *received)
 }
 
 /**
- * coll_wait_has_collectable() - is there anything to be collected that nobody waits for?
- * @reqs: the member
+ * coll_wait_has_collectable() - is a request complete that no thread has claimed?
+ * @reqs: of the member, not locked
+ *
+ * Return: true if coll_wait() can collect such a request at once.
  */
 bool coll_wait_has_collectable(struct coll_requests *reqs)
 {
@@ -194,17 +197,21 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
 
 /**
  * coll_wait_inflight() - wait until no request is in flight
- * @reqs: one whose group has failed
- * @patience: jiffies
+ * @reqs: of a member of a failed group
+ * @timeout: jiffies
+ *
+ * Context: may sleep.
  */
-void coll_wait_inflight(struct coll_requests *reqs, unsigned long patience)
+void coll_wait_inflight(struct coll_requests *reqs, unsigned long timeout)
 {
-	wait_event_timeout(reqs->fail->state_wait, !READ_ONCE(reqs->inflight), patience);
+	wait_event_timeout(reqs->fail->state_wait, !READ_ONCE(reqs->inflight), timeout);
 }
 
 /**
- * coll_wait_free_uncollected() - give back what nobody has collected
- * @reqs: no lane of it runs any more, nobody waits, and @stopped is set
+ * coll_wait_free_uncollected() - free the requests that no thread has collected
+ * @reqs: of a member with @stopped set; none of its lanes runs and no thread waits
+ *
+ * Context: may sleep.
  */
 void coll_wait_free_uncollected(struct coll_requests *reqs)
 {

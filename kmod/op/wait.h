@@ -11,23 +11,24 @@ struct coll_request;
 struct coll_requests;
 
 /**
- * struct coll_wait - a thread that waits for one request, or one of several
- * @ids: their numbers; 0: none
- * @n: how many
- * @timeout: jiffies, 0: only look
- * @end: when they are over
- * @event: one of them is complete, or a runner is handed to us
+ * struct coll_wait - a thread that waits for one request, or for the first of several
+ * @ids: ids of the requests; 0: skipped
+ * @n: entries of @ids
+ * @timeout: time to wait; jiffies; 0: do not wait; MAX_SCHEDULE_TIMEOUT: no limit
+ * @end: time at which @timeout ends; jiffies
+ * @event: completed when a request is complete or a runner is handed to the thread
  * @task: the thread
- * @self_notified: one of them is complete, as we have seen to ourselves
- * @cpu: where we are counted while we run, or are about to (exec/cpu.c); below 0: nowhere
- * @counted: 1: we are [a]
- * @nparts: lanes that they use, at most
- * @bytes: the largest one's
- * @eager_lanes: lane, as a bit, on which one that is small comes; 0: none does
- * @redirected: COLL_WAIT_CONTROL and COLL_WAIT_LANES on: runners that are handed to us instead of
- *	their workers
- * @helper: that we may be of others meanwhile
- * @index: out: which one was collected; @n: none
+ * @self_notified: true if the thread itself has run the lane that completed a request
+ * @cpu: CPU on which the thread is counted while it runs or is about to (exec/cpu.c); below 0: it
+ *	is not counted
+ * @counted: 1 if the thread is counted at present [a]
+ * @nparts: lanes in use, from lane 0 to the last one that a claimed request uses
+ * @bytes: size of the largest claimed operation
+ * @eager_lanes: mask of the lanes on which an eager operation is expected; 0: none
+ * @redirected: mask of the runners that are handed to this thread instead of their work items;
+ *	COLL_WAIT_CONTROL and COLL_WAIT_LANES on
+ * @helper: the thread as a copy helper of other lanes
+ * @index: out: entry of @ids that was collected; @n: none
  * @received: out: see struct coll_request
  */
 struct coll_wait {
