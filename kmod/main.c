@@ -50,10 +50,6 @@ static void __exit collective_exit(void)
 	coll_runner_cleanup();
 }
 
-/* -fwhole-program would remove what only the module loader uses: see Kbuild. */
-__visible int init_module(void);
-__visible void cleanup_module(void);
-
 module_init(collective_init);
 module_exit(collective_exit);
 

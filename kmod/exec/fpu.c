@@ -21,6 +21,8 @@
 #endif
 
 #include "exec/fpu.h"
+
+#define CREATE_TRACE_POINTS
 #include "exec/fpu_events.h"
 
 #define TRIAL_BYTES	8192U	/* bytes of one operand */

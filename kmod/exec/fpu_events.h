@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM collective
-/* Names a variable, one for each header with events of this system in one object file. */
-#undef TRACE_SYSTEM_VAR
-#define TRACE_SYSTEM_VAR collective_fpu
 
 #if !defined(COLL_FPU_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
 #define COLL_FPU_EVENTS_H

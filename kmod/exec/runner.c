@@ -26,7 +26,7 @@ static void runner_queue_work(struct coll_runner *runner)
 }
 
 /* Pass ownership to the work item, or to the thread that has redirected the runner to itself. */
-static noinline void runner_dispatch(struct coll_runner *runner)
+static void runner_dispatch(struct coll_runner *runner)
 {
 	unsigned long flags;
 

@@ -209,7 +209,7 @@ int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
  * Context: lane.
  * Return: false when the caller has seen all of them.
  */
-noinline bool coll_failed_ops_next(struct coll_failed_ops *ops,
+bool coll_failed_ops_next(struct coll_failed_ops *ops,
 				   struct coll_failed_ops_cursor *cursor, u64 *instance)
 {
 	const struct coll_failed_op *next;

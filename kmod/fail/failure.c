@@ -181,7 +181,7 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
  *
  * Context: process or work item.
  */
-noinline void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause)
+void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause)
 {
 	spin_lock(&fail->lock);
 	reason_record(fail, cause);
@@ -214,7 +214,7 @@ void coll_fail_peer_left(struct coll_fail *fail)
  *
  * Context: process or work item.
  */
-noinline void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b)
+void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b)
 {
 	struct coll_reason cause = {
 		.kind = kind,

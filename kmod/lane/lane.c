@@ -187,7 +187,7 @@ static void lane_finish(struct coll_lane *lane)
 	}
 }
 
-static noinline void lane_report_mismatches(struct coll_lane *lane)
+static void lane_report_mismatches(struct coll_lane *lane)
 {
 	struct coll_task *task;
 

@@ -24,7 +24,7 @@
  *
  * The engine drops the unexpected frames of operations that have not begun here.
  */
-noinline void coll_lane_abort_ops(struct coll_lane *lane)
+void coll_lane_abort_ops(struct coll_lane *lane)
 {
 	struct coll_task *task, *next;
 	u32 left = LANE_FAILURES;
@@ -55,7 +55,7 @@ noinline void coll_lane_abort_ops(struct coll_lane *lane)
  * Closes the connections; when the reason is final, aborts all tasks; when a peer is fenced,
  * releases the pages that were lent to it.
  */
-noinline void coll_lane_fail(struct coll_lane *lane)
+void coll_lane_fail(struct coll_lane *lane)
 {
 	u64 now = ktime_get_ns();
 	bool fenced = coll_fail_leases_expired(lane->fail, now);
@@ -75,7 +75,7 @@ noinline void coll_lane_fail(struct coll_lane *lane)
 }
 
 /* Is a task active that fails from its start?  Its abort is on the way, with a kick. */
-static noinline bool lane_has_failing_start(const struct coll_lane *lane)
+static bool lane_has_failing_start(const struct coll_lane *lane)
 {
 	const struct coll_task *task;
 
@@ -138,7 +138,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 }
 
 /* Can a peer not be reached by this lane, or not any more? */
-static noinline bool lane_link_unusable(const struct coll_lane *lane, const struct coll_link *link)
+static bool lane_link_unusable(const struct coll_lane *lane, const struct coll_link *link)
 {
 	const struct coll_conn *conn = READ_ONCE(link->data[lane->engine.lane]);
 

@@ -58,7 +58,7 @@ static DEFINE_RAW_SPINLOCK(watches_lock);
  *
  * Context: process or work item; no lock of the member is held.
  */
-noinline void coll_exit_report(struct coll_member *member)
+void coll_exit_report(struct coll_member *member)
 {
 	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank,
 			      COLLECTIVE_RANK_NONE);

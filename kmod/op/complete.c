@@ -27,7 +27,7 @@ static u64 request_received(const struct coll_request *request)
 	       coll_plan_first(plan, plan->send_first, plan->rank);
 }
 
-static noinline void request_failed(struct coll_request *request)
+static void request_failed(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 

@@ -127,7 +127,7 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
 /*
  * The counts of a pair differ.  Names the pair if only one differs, which the sum then identifies.
  */
-static noinline struct coll_failure failure_unbalanced(const struct coll_request *request,
+static struct coll_failure failure_unbalanced(const struct coll_request *request,
 						       u64 total)
 {
 	struct coll_signature sent = request->signature, expected = request->signature;
@@ -310,7 +310,7 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
  * @instance: of the operation
  * @failure: why; a peer that has left fails the group
  */
-noinline void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
+void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 				      const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
@@ -454,7 +454,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
  *
  * Context: a lane's runner.
  */
-noinline void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer)
+void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer)
 {
 	struct coll_request *request;
 	struct coll_failure failure;
@@ -671,7 +671,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
  *
  * Context: process or work item.
  */
-noinline void coll_match_abort(struct coll_requests *reqs, u64 instance,
+void coll_match_abort(struct coll_requests *reqs, u64 instance,
 			       const struct coll_failure *failure)
 {
 	spin_lock(&reqs->fail->lock);

@@ -197,7 +197,7 @@ static void start_result_finish(const struct start_result *result, struct coll_r
 }
 
 /* Have the work items run the lanes and the control runner. */
-static noinline void kick_lanes(struct coll_request *request)
+static void kick_lanes(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	u32 i;
@@ -256,7 +256,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 }
 
 /* Return: number of parts that ended at once; all of them if the group has failed. */
-static noinline u32 start_next(struct coll_request *request, struct start_result *result)
+static u32 start_next(struct coll_request *request, struct start_result *result)
 {
 	struct coll_requests *reqs = request->reqs;
 

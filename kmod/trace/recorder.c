@@ -22,10 +22,12 @@
 #include <linux/slab.h>
 
 #include "mem/account.h"
-#include "trace/events.h"
 #include "trace/names.h"
 #include "trace/record.h"
 #include "trace/recorder.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace/events.h"
 
 /* Records that are kept of a rank; the latest replace the oldest. */
 #define COLL_RECORDS	256

@@ -40,7 +40,6 @@ typedef int64_t s64;
 #define __must_check		__attribute__((__warn_unused_result__))
 #undef __always_inline
 #define __always_inline		inline __attribute__((__always_inline__))
-#define noinline		__attribute__((__noinline__))
 #define __printf(a, b)		__attribute__((__format__(printf, a, b)))
 #define fallthrough		__attribute__((__fallthrough__))
 

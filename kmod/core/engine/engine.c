@@ -166,7 +166,7 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
  *
  * Their credit goes back to the senders, so frames of failed operations never block others.
  */
-noinline void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance)
+void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
@@ -187,7 +187,7 @@ noinline void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instan
  * has its unexpected frames discarded; later frames are discarded as they arrive, because the
  * instance has failed: see struct coll_engine_ops.
  */
-noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
+void coll_engine_abort(struct coll_engine *engine, u64 instance, int error)
 {
 	struct coll_task *task, *next;
 
@@ -211,7 +211,7 @@ noinline void coll_engine_abort(struct coll_engine *engine, u64 instance, int er
  *
  * The caller must call coll_engine_deliver_some() afterwards.
  */
-noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
+void coll_engine_tick(struct coll_engine *engine, u64 now)
 {
 	struct coll_task *task, *next;
 
@@ -226,7 +226,7 @@ noinline void coll_engine_tick(struct coll_engine *engine, u64 now)
  * @engine: the engine
  * @stream: the stream
  */
-noinline void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
+void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream)
 {
 	struct coll_task *task;
 
@@ -282,7 +282,7 @@ u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
  *
  * Return: a peer that is needed, or COLL_NOBODY.
  */
-noinline u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
+u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 				      bool (*gone)(void *ctx, u32 peer))
 {
 	const struct coll_stream *stream;

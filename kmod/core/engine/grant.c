@@ -57,7 +57,7 @@ int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 d
  * @grants: the table
  * @instance: instance of the operation; there need not be a grant
  */
-noinline void coll_grants_drop(struct coll_grants *grants, u64 instance)
+void coll_grants_drop(struct coll_grants *grants, u64 instance)
 {
 	struct coll_grant *hole = grant_find(grants, instance);
 	u32 mask = grants->size - 1;

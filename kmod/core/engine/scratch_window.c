@@ -48,7 +48,7 @@ static u64 window_save(struct coll_task *task, const struct coll_step *step, u64
  *
  * Return: bytes that are saved in scratch.
  */
-noinline u64 coll_window_saved(const struct coll_task *task)
+u64 coll_window_saved(const struct coll_task *task)
 {
 	if (task->tx_step == task->grant_step)
 		return task->grant_off;
@@ -110,7 +110,7 @@ static u64 window_granted_end(const struct coll_task *task)
  * A grant is sent only if it adds at least a quarter of the window.  Less than a quarter is ever
  * held back, so there is always more to grant when all received bytes have left.
  */
-noinline void coll_window_grant(struct coll_task *task, bool first)
+void coll_window_grant(struct coll_task *task, bool first)
 {
 	u64 window = task->args.area[COLL_AREA_SCRATCH] ?
 		     task->args.area[COLL_AREA_SCRATCH]->length : 0;

@@ -42,7 +42,7 @@ static void stream_return_credit(struct coll_stream *stream, const struct coll_d
  * coll_stream_discard_rest() - discard the rest of the open frame
  * @stream: the stream, in the middle of a frame of a task
  */
-noinline void coll_stream_discard_rest(struct coll_stream *stream)
+void coll_stream_discard_rest(struct coll_stream *stream)
 {
 	stream->rx_task->rx_stream = NULL;
 	stream->rx_task = NULL;

@@ -332,7 +332,7 @@ static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
  * A grant becomes useless only by an operation of this rank, which the peer cannot cause.  So the
  * peer cannot make this rank sweep again and again.
  */
-static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
+static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 {
 	u32 count = stream->grants.count;
 
@@ -355,7 +355,7 @@ static noinline void stream_sweep_grants(struct coll_stream *stream, u64 latest)
  *
  * Return: 0 or -EPROTO.
  */
-noinline int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
+int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_task *task = coll_task_find(engine, instance);
@@ -431,7 +431,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position)
  * coll_stream_release() - the peer can no longer report success for our data
  * @stream: the stream; nothing more is sent on it
  */
-noinline void coll_stream_release(struct coll_stream *stream)
+void coll_stream_release(struct coll_stream *stream)
 {
 	if (stream->released)
 		return;

@@ -577,7 +577,7 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
  * @task: the task; it may be gone afterwards
  * @error: negative errno
  */
-noinline void coll_task_abort(struct coll_task *task, int error)
+void coll_task_abort(struct coll_task *task, int error)
 {
 	if (task->error)
 		return;
@@ -630,7 +630,7 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
  *
  * Return: a departed peer that the task needs to complete, or COLL_NOBODY.
  */
-noinline u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
+u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
 {
 	void *ctx = task->engine->ctx;
 	u32 i;

@@ -70,7 +70,7 @@ static void unexp_link(struct coll_stream *stream, u32 at, struct unexp_frame *f
 }
 
 /* Close the gaps. */
-static noinline void unexp_compact(struct coll_stream *stream)
+static void unexp_compact(struct coll_stream *stream)
 {
 	u32 from = 0, to = 0, end = stream->unexp_end;
 
