@@ -161,7 +161,7 @@ static void cancel(struct member *member)
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
 	u64 name;
 
-	/* The oldest one waits for the laggard: if it fails, other ranks go on without the laggard. */
+	/* The oldest one waits for the laggard; if it fails, others go on without the laggard. */
 	if (sim->config.laggard && rng_once_in(&sim->rng, 2))
 		number = member->oldest;
 	if (number >= sim->config.nops)
