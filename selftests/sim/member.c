@@ -412,7 +412,7 @@ void member_done(struct member *member, u32 number)
 				 member->rank, number);
 		if (part->send && (part_margins(part, part->send) ||
 				   part_margins(part, part->recv)))
-			sim_fail(sim, "rank %u: operation %u fails, and wrote outside of its buffers",
+			sim_fail(sim, "rank %u: operation %u fails, and wrote outside of buffers",
 				 member->rank, number);
 	} else {
 		sim->successes++;
