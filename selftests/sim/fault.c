@@ -176,7 +176,7 @@ static void cancel(struct member *member)
 }
 
 /**
- * fault_strike() - let the next fault happen
+ * fault_strike() - make the next fault happen
  * @sim: the world
  */
 void fault_strike(struct sim *sim)
@@ -228,7 +228,7 @@ static bool linked(const struct member *member, u32 peer)
 	return false;
 }
 
-/* Return: a linked peer that has not answered for SIM_SILENCE, or COLL_NOBODY. */
+/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NOBODY. */
 static u32 silent(const struct member *member)
 {
 	const struct sim *sim = member->sim;

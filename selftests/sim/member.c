@@ -17,6 +17,7 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 	return ep->up ? &ep->stream : NULL;
 }
 
+/* The engine sends a control frame. */
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 {
 	const struct coll_task *task = coll_task_find(ctx, control->instance);
@@ -37,6 +38,7 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
+/* The engine has found a mismatch, which no world but those of odd counts and greed may have. */
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	const struct sim_part *part = task->args.user;
@@ -63,6 +65,7 @@ static void on_vector(void *ctx, bool begin)
 	member->vector = begin;
 }
 
+/* A task is complete: check that it completes once and with no frame open. */
 static void on_complete(void *ctx, struct coll_task *task)
 {
 	struct member *member = member_of(ctx);
@@ -335,6 +338,7 @@ static u64 part_told(struct member *member, const struct sim_op *op,
 	return stored;
 }
 
+/* Check the result, that the input is unchanged, and that nothing else was written. */
 static void part_check(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -509,6 +513,7 @@ static bool member_refuses(const struct member *member, u32 number)
 	return false;
 }
 
+/* Submit an operation to the engines of all its lanes; it fails at once if it is known to fail. */
 static void member_submit(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;

@@ -67,6 +67,7 @@ void sim_wake(struct sim *sim, struct actor *actor)
 	sim->ready[sim->nready++] = actor;
 }
 
+/* Make an actor not ready. */
 static void sim_rest(struct sim *sim, struct actor *actor)
 {
 	struct actor *last = sim->ready[--sim->nready];
@@ -110,6 +111,7 @@ static bool sim_idle(const struct sim *sim)
 	return true;
 }
 
+/* Pick a random actor and let it act, unless its rank is frozen or dead, or the actor is slow. */
 static void sim_step(struct sim *sim)
 {
 	struct actor *actor = sim->ready[rng_below(&sim->rng, sim->nready)];
@@ -143,6 +145,7 @@ static void sim_step(struct sim *sim)
 		sim_wake(sim, actor);
 }
 
+/* Return: true if a rank has no more to do: all is done, or it has failed, or it is dead. */
 static bool member_finished(const struct member *member)
 {
 	if (member->rank == member->sim->dead)
@@ -251,6 +254,7 @@ static void member_check(struct sim *sim, const struct member *member)
 			 member->cause.kind);
 }
 
+/* Check the end state of all ranks that are not dead. */
 static void sim_check(struct sim *sim)
 {
 	u32 rank, lane, peer, i;
