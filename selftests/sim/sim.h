@@ -75,7 +75,7 @@ enum mutation {
 	MUTATION_SWAP,		/* a block to be exchanged is granted before it is copied */
 	MUTATION_HAZARD,	/* memory that was sent is overwritten as if never sent */
 	MUTATION_FRAMING,	/* the open frames of a task are counted in 8 bits */
-	MUTATION_FORGET,	/* only the latest failed operations with keys are remembered */
+	MUTATION_FORGET,	/* only the latest failed keys and messages are remembered */
 	MUTATION_SIFT,		/* unexpected frames of a failed operation are kept */
 	MUTATION_AHEAD,		/* a rank may be any distance ahead of the others */
 	MUTATION_LATE,		/* an abort of an operation far ahead of a rank is dropped */
