@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an operation costs each rank, in bytes, steps and copies: a ring allreduce
- * sends 2 (n - 1) / n of the vector in 2 (n - 1) steps, an allgather n - 1 blocks in
- * as many, a broadcast and a scan the vector once (but for the last rank), a
- * reproducible allreduce twice (but for the last two), and the direct ones every
- * byte once from where it is to where it belongs, however long the blocks are.
+ * The exact cost of an operation on each of n ranks, in bytes sent, steps and copies:
+ *
+ * - ring allreduce: 2 (n - 1) / n of the vector in 2 (n - 1) steps
+ * - allgather: n - 1 blocks in n - 1 steps
+ * - broadcast and scan: the vector once; the last rank sends nothing
+ * - reproducible allreduce: the vector twice; the last two ranks send it once
+ * - direct algorithms: every byte once, to the rank that needs it, whatever the blocks' lengths
  */
 #include "sim.h"
 
-/* What a rank sends of one lane's part, in bytes; and the least it could. */
+/**
+ * struct cost - cost of an operation on one lane of a rank
+ * @sent: payload bytes that must be sent
+ * @ideal: payload bytes that the formula of the algorithm gives, before the partition
+ * @rounding: bytes by which @sent may differ from @ideal, because of the partition
+ * @copied: bytes of @sent that are sent by copy, not with zero copy
+ * @steps: number of steps
+ */
 struct cost {
 	u64 sent;
 	u64 ideal;
@@ -17,7 +26,7 @@ struct cost {
 	u32 steps;
 };
 
-/* Elements of one rank's chunk of a vector. */
+/* Return: elements of chunk @index of a lane's part. */
 static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
 	return coll_partition_chunk(part.count, size, sim->config.nranks, index,
@@ -39,7 +48,7 @@ static struct cost allreduce_cost(const struct sim *sim, struct coll_range part,
 	};
 }
 
-/* To each other rank its own chunk, and then ours. */
+/* Each rank sends to every other one that rank's chunk, and then its own reduced chunk. */
 static struct cost allreduce_direct_cost(const struct sim *sim, struct coll_range part,
 					 size_t size, u32 rank)
 {
@@ -52,6 +61,7 @@ static struct cost allreduce_direct_cost(const struct sim *sim, struct coll_rang
 	};
 }
 
+/* Return: ceil(log2(n)). */
 static u32 rounds(u32 n)
 {
 	u32 k = 0;
@@ -61,13 +71,13 @@ static u32 rounds(u32 n)
 	return k;
 }
 
-/* Ranks beyond the largest power of two. */
+/* Return: number of ranks beyond the largest power of two. */
 static u32 extra(u32 n)
 {
 	return (1U << rounds(n)) == n ? 0 : n - (1U << (rounds(n) - 1));
 }
 
-/* Vectors that a rank sends in a doubling, or blocks of an allgather. */
+/* Return: vectors that a rank sends with TREE; in an allgather, blocks. */
 static u32 doubling_sends(const struct sim_op *op, u32 n, u32 rank)
 {
 	u32 far, sends = 0;
@@ -92,6 +102,7 @@ static u32 doubling_sends(const struct sim_op *op, u32 n, u32 rank)
 	return sends;
 }
 
+/* Return: steps of a rank with TREE. */
 static u32 doubling_steps(const struct sim_op *op, u32 n)
 {
 	switch (op->collective) {
@@ -105,7 +116,7 @@ static u32 doubling_steps(const struct sim_op *op, u32 n)
 	return rounds(n);
 }
 
-/* Ranks that the one @me behind the root passes a broadcast on to. */
+/* Return: ranks to which the rank root + @me sends in a broadcast along a binomial tree. */
 static u32 tree_children(u32 n, u32 me)
 {
 	u32 far, children = 0;
@@ -115,6 +126,7 @@ static u32 tree_children(u32 n, u32 me)
 	return children;
 }
 
+/* Return: segments of so many bytes. */
 static u32 segments(const struct sim *sim, u64 bytes)
 {
 	u32 segment = sim->config.segment;
@@ -122,7 +134,10 @@ static u32 segments(const struct sim *sim, u64 bytes)
 	return (bytes + segment - 1) / segment;
 }
 
-/* What goes through scratch: the first hop is never wide, and what is rounded is not. */
+/*
+ * A reduce along the ring or in the order of ranks.  All ranks but the first send from scratch,
+ * by copy.  Input of the first rank and rounded results are not wide; partial sums may be.
+ */
 static struct cost reduce_cost(const struct sim *sim, const struct sim_op *op, u64 bytes,
 			       u32 rank)
 {
@@ -145,6 +160,7 @@ static struct cost reduce_cost(const struct sim *sim, const struct sim_op *op, u
 	return cost;
 }
 
+/* A reduce_scatter along the ring or in the order of ranks; the same rules for each block. */
 static struct cost reduce_scatter_cost(const struct sim *sim, const struct sim_op *op,
 				       u64 bytes, u32 rank)
 {
@@ -165,6 +181,7 @@ static struct cost reduce_scatter_cost(const struct sim *sim, const struct sim_o
 	return cost;
 }
 
+/* A ring allreduce of wide sums: they are sent as binary32, from scratch. */
 static struct cost allreduce_wide_cost(const struct sim *sim, struct coll_range part,
 				       size_t size, u32 rank)
 {
@@ -183,7 +200,7 @@ static struct cost allreduce_wide_cost(const struct sim *sim, struct coll_range 
 	return cost;
 }
 
-/* What a lane carries of the block that one rank has for another. */
+/* Return: bytes of the block from one rank to another that go on a lane. */
 static u64 block_bytes(const struct sim *sim, const struct sim_op *op, u32 from, u32 to,
 		       u32 lane)
 {
@@ -191,13 +208,16 @@ static u64 block_bytes(const struct sim *sim, const struct sim_op *op, u32 from,
 	u64 count = reference_block_count(op, from, to);
 	u32 lanes = coll_partition_lanes(count * size, sim->config.lanes);
 
-	/* What tells its length is not cut. */
+	/* With VARLEN, only lane 0 is used. */
 	if (op->varlen)
 		return lane ? 0 : count * size;
 	return lane < lanes ? coll_partition_piece(count, size, lanes, lane).count * size : 0;
 }
 
-/* Every block goes once to each rank that needs it; along a ring, by all before that. */
+/*
+ * Operations with blocks that differ.  Every block is sent once to each rank that needs it; in
+ * an allgather, the ranks before that rank in the ring forward it.
+ */
 static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u32 lane,
 			       u32 rank)
 {
@@ -226,6 +246,7 @@ static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u
 	return cost;
 }
 
+/* All other operations. */
 static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 			   struct coll_range part, u32 rank)
 {
@@ -281,7 +302,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		}
 		fallthrough;
 	case COLLECTIVE_ALLTOALL:
-		/* One of the rounds is a rest. */
+		/* In one of the rounds, the rank is its own peer and sends nothing. */
 		cost.sent = (n - 1) * bytes;
 		cost.steps = n;
 		break;
@@ -307,6 +328,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 	return cost;
 }
 
+/* Check the cost on one lane of a rank. */
 static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 {
 	const struct sim_op *op = &sim->ops[0];
@@ -343,15 +365,15 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 	    (op->collective == COLLECTIVE_ALLTOALL && part->in_place))
 		cost.copied = cost.sent;
 	if (member->lent[lane] != cost.sent - cost.copied)
-		sim_fail(sim, "rank %u: %llu bytes sent without a copy", rank,
+		sim_fail(sim, "rank %u: %llu bytes sent with zero copy", rank,
 			 (unsigned long long)member->lent[lane]);
 	if (steps != cost.steps)
 		sim_fail(sim, "rank %u: %u steps, not %u", rank, steps, cost.steps);
 }
 
 /**
- * cost_inspect() - has its only operation cost what it must, on every rank?
- * @sim: a world that is over
+ * cost_inspect() - check the cost of the only operation of a world, on every rank
+ * @sim: the world, at its end
  */
 void cost_inspect(struct sim *sim)
 {

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every schedule once in small programs of two to four ranks, in which a rank dies: each
- * of them, before each event that there is when none does.
+ * A small program for every schedule, in which one rank dies.
  *
- * The others must come to an end, with every request complete once, nothing written after
- * that, no result that is wrong, and the dead rank as the reason of what fails.
+ * With up to DEATHS_RANKS ranks, each rank dies before each event that the same world has
+ * without a death.  With more ranks, random ranks die before some random events.
  *
- * Of many ranks, any of them dies before some of the events.
+ * The other ranks must come to an end.  Every request completes once, no memory is written
+ * after that, no result is wrong, and the reason of each failure is the dead rank.
  */
 #include "jobs.h"
 #include "sim.h"
 
 #define DEATHS_LANES	2
 #define DEATHS_OPS	2
-#define DEATHS_ANY	6	/* of one story of many ranks */
+#define DEATHS_ANY	6	/* deaths in one story of many ranks */
 
-/* Beyond what is sent at once, and within. */
-#define MANY_BYTES	(COLLECTIVE_EAGER_LIMIT + 808)
-#define FEW_ELEMENTS	5
-/* Among many ranks, which make many of it. */
-#define SOME_ELEMENTS	50
-/* Never sent at once; windows make some frames of it. */
+#define MANY_BYTES	(COLLECTIVE_EAGER_LIMIT + 808)	/* too many to be eager */
+#define FEW_ELEMENTS	5	/* eager */
+#define SOME_ELEMENTS	50	/* for groups of many ranks, in which events are many anyway */
+/* Of schedules with a scratch window, which are never eager: some frames. */
 #define WINDOWED_BYTES	9000
-#define BLOCK_ELEMENTS	100	/* where blocks differ, nothing is sent at once */
+#define BLOCK_ELEMENTS	100	/* of blocks that differ, which are never eager */
 #define SEGMENT		2048
 
 #define SUM(_type)	.type = COLLECTIVE_##_type, .reduction = COLLECTIVE_SUM
@@ -70,10 +68,10 @@ static const struct sim_op kinds[] = {
 #define WORLDS		ARRAY_SIZE(kinds)
 
 /**
- * struct story - a program, to be told once for every death
- * @config: of its world
+ * struct story - a program that is repeated for every death
+ * @config: parameters of its world
  * @ops: its operations
- * @events: of the world in which nobody dies
+ * @events: number of events of this world without a death; 0: the program is skipped
  */
 struct story {
 	struct config config;
@@ -81,7 +79,10 @@ struct story {
 	u64 events;
 };
 
-/* What is large enough to need grants, and small: each event is one more world. */
+/*
+ * Return: a count of elements that needs grants.  It is as small as possible, because each
+ * event is one more world to be simulated.
+ */
 static u64 many_elements(struct sim_op *op, u32 nranks)
 {
 	const struct coll_schedule *schedule;
@@ -126,7 +127,7 @@ static void count_events(struct sim *sim)
 	events_seen = sim->acts;
 }
 
-/* Return: false when it goes wrong although nobody dies. */
+/* Set up a story and count its events.  Return: false if it fails even without a death. */
 static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 {
 	u32 i;
@@ -162,10 +163,10 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 static void must_have_died(struct sim *sim)
 {
 	if (sim->dead == COLL_NOBODY)
-		sim_fail(sim, "nobody dies");
+		sim_fail(sim, "no rank has died");
 }
 
-/* One victim, all of its deaths. */
+/* Let one rank die before each event. */
 static bool story_job(const void *ctx, unsigned int index)
 {
 	const struct story *stories = ctx;
@@ -180,7 +181,7 @@ static bool story_job(const void *ctx, unsigned int index)
 	return true;
 }
 
-/* Some deaths of any victims, which the story's seed chooses. */
+/* Let random ranks die before random events, chosen by the seed of the story. */
 static bool story_any(const void *ctx, unsigned int index)
 {
 	const struct story *story = (const struct story *)ctx + index;
@@ -198,12 +199,12 @@ static bool story_any(const void *ctx, unsigned int index)
 }
 
 /**
- * deaths() - each rank dies at each event of small programs, or any at some
- * @nranks: of these; beyond DEATHS_RANKS, any dies at some events
- * @fault: how it dies
- * @worlds: filled in: how many deaths that is
+ * deaths() - simulate small programs in which one rank dies
+ * @nranks: size of the group; up to DEATHS_RANKS, each rank dies before each event
+ * @fault: FAULT_DEATH or FAULT_LOSS
+ * @worlds: set to the number of deaths that are simulated
  *
- * Return: true when all went well.
+ * Return: true if all worlds pass.
  */
 bool deaths(u32 nranks, u8 fault, u64 *worlds)
 {

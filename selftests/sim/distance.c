@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How far a rank is ahead of the others in operations without a key, and which operations have
- * failed, as kmod/op/unexpected.c and kmod/op/flight.c do it.
+ * How far a rank is ahead of the others in counted operations, and which operations have failed.
+ * The module does it in kmod/op/submit.c, kmod/op/unexpected.c and kmod/fail/failed_ops.c.
  *
- * As soon as operations fail, a rank can go on without the others.  What it knows of failures
- * is kept by the low bits of names, twice as many as may be in progress, and the late rank must
- * find all of those that it has not reached.
+ * When operations fail, a rank can go on without the others.  Failed counted operations are
+ * kept in a table by the low bits of their instances.  It has two entries for each operation
+ * that may be in progress.  A late rank must still find every failed operation that it has not
+ * reached; so the distance between ranks must stay below the size of the table.
  */
 #include "sim.h"
 
-/* The latest failures that MUTATION_FORGET remembers. */
+/* Number of failed operations that MUTATION_FORGET remembers. */
 #define FORGET_AFTER	8
 
+/* Return: how far a rank may be ahead, and entries of the table; a power of two. */
 static u32 distance_bound(const struct sim *sim)
 {
 	return 2 * sim->config.nslots;
@@ -22,7 +24,7 @@ static u64 *distance_place(const struct member *member, u64 name)
 	return &member->failed_counted[name & (distance_bound(member->sim) - 1)];
 }
 
-/* The next operation without a key, from a place in the program. */
+/* Find the next counted operation, from @number on. */
 static void distance_advance(struct member *member, u32 number)
 {
 	const struct sim *sim = member->sim;
@@ -33,7 +35,7 @@ static void distance_advance(struct member *member, u32 number)
 }
 
 /**
- * distance_init() - nothing was submitted yet
+ * distance_init() - initialize the distance and the table of a rank
  * @member: the rank
  */
 void distance_init(struct member *member)
@@ -57,9 +59,11 @@ void distance_init(struct member *member)
 }
 
 /**
- * distance_may() - is a rank not too far ahead of the others?
+ * distance_may() - find out whether a rank may submit a counted operation
  * @member: the rank
- * @name: of an operation without a key that it would submit
+ * @name: instance of the operation
+ *
+ * Return: false if the rank would be too far ahead of the others.
  */
 bool distance_may(const struct member *member, u64 name)
 {
@@ -70,7 +74,7 @@ bool distance_may(const struct member *member, u64 name)
 	return name - coll_distance_known(&member->distance, name) < distance_bound(member->sim);
 }
 
-/* Other ranks may wait because they know too little. */
+/* Tell other ranks how far this one is, because they may wait until they know. */
 static void distance_send(struct member *member)
 {
 	struct coll_distance *distance = &member->distance;
@@ -93,9 +97,9 @@ static void distance_send(struct member *member)
 }
 
 /**
- * distance_submitted() - a rank has submitted an operation
+ * distance_submitted() - note that a rank submits an operation
  * @member: the rank
- * @number: of the operation; without a key, the next one
+ * @number: number of the operation; if counted, it is member->next_counted
  */
 void distance_submitted(struct member *member, u32 number)
 {
@@ -107,10 +111,10 @@ void distance_submitted(struct member *member, u32 number)
 }
 
 /**
- * distance_receive() - another rank tells how far it is
- * @member: it is heard there
- * @from: the other rank
- * @count: what it tells: see struct coll_control
+ * distance_receive() - handle how far another rank is
+ * @member: the receiver
+ * @from: rank of the sender
+ * @count: submitted of struct coll_control
  */
 void distance_receive(struct member *member, u32 from, u64 count)
 {
@@ -124,9 +128,9 @@ void distance_receive(struct member *member, u32 from, u64 count)
 }
 
 /**
- * distance_fail() - an operation has failed, as a rank hears
+ * distance_fail() - note on a rank that an operation has failed
  * @member: the rank
- * @name: of the operation
+ * @name: instance of the operation
  */
 void distance_fail(struct member *member, u64 name)
 {
@@ -145,9 +149,11 @@ void distance_fail(struct member *member, u64 name)
 }
 
 /**
- * distance_failed() - has an operation that is not over failed, as far as a rank has heard?
+ * distance_failed() - find out whether a rank knows that an operation has failed
  * @member: the rank
- * @name: of the operation
+ * @name: instance of the operation; not complete on this rank
+ *
+ * Return: true if an abort of it has arrived.
  */
 bool distance_failed(const struct member *member, u64 name)
 {
@@ -163,9 +169,12 @@ bool distance_failed(const struct member *member, u64 name)
 }
 
 /**
- * distance_remembers() - likewise, as the engine is told
+ * distance_remembers() - answer the engine whether an operation has failed
  * @member: the rank
- * @name: of the operation
+ * @name: instance of the operation
+ *
+ * Return: as distance_failed(); with MUTATION_FORGET, false for all but the latest failed
+ * operations that are not counted.
  */
 bool distance_remembers(const struct member *member, u64 name)
 {

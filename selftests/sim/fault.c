@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What goes wrong, and what the surroundings of the engines must do about it.
+ * Faults, and the reactions to them that the module adds to the engines.
  *
- * An operation is aborted on one rank, which tells all others: the instance
- * fails there too, unless it is complete.  A group that fails is aborted in the
- * same way, and every rank says ABORT itself as it does so; who hears that has
- * its pages back from there (the stream is released, the connection reset).
- *
- * A rank that is cut off hears nothing.  It waits for the fence, and then its
- * memory is its own again, although its peers may still have bytes of it to
- * read: they must not succeed with them, which is what leases are for.
- *
- * A rank that sends more than it was granted is refused, and the group fails.
- *
- * A process that dies leaves its host behind, which says so to everybody: all must
- * learn who it was.  When the host is gone too, some see a connection end and others
- * nothing at all: they name a link, and the dead rank must be at one end of it.
- * Reasons meet, and the strongest one wins.
+ * - An abort of an operation goes to all ranks; the operation fails where it is not complete.
+ * - A failed group: each rank sends ABORT when the group fails there.  A rank that receives
+ *   this ABORT owns again the pages that the sender could read.
+ * - A rank that is cut off reuses its memory after the fence.  Its peers may still have bytes
+ *   of it to read; their leases have ended by then, so they cannot succeed.
+ * - A rank that sends bytes that it was not granted is refused, and the group fails.
+ * - A dead process: its host sends ABORT, and all ranks must name the dead rank.
+ * - A dead host: peers see a connection end, or silence.  They name a link of the dead rank.
  */
 #include "sim.h"
 
+/* Take back the pages that @peer may read; with @reset, drop the bytes that are in flight to it. */
 static void release(struct member *member, u32 peer, bool reset)
 {
 	u32 lane;
@@ -35,6 +29,7 @@ static void release(struct member *member, u32 peer, bool reset)
 	}
 }
 
+/* Send an ABORT to all other ranks. */
 static void flood(struct member *member, u64 instance, const struct coll_reason *cause)
 {
 	struct coll_control control = {
@@ -50,9 +45,9 @@ static void flood(struct member *member, u64 instance, const struct coll_reason 
 }
 
 /**
- * member_abort() - one operation fails on one rank, now or when it is submitted
+ * member_abort() - fail one operation on one rank, now or when it is submitted
  * @member: the rank
- * @name: of the operation; with a key, no use of it succeeds any more
+ * @name: instance of the operation; if it has a key, no later operation with this key succeeds
  */
 void member_abort(struct member *member, u64 name)
 {
@@ -69,7 +64,7 @@ void member_abort(struct member *member, u64 name)
 			match_abort(member, i);
 }
 
-/* As in kmod/fail/failure.c. */
+/* Return: true if reason @a is stronger than @b, by the order of kmod/fail/failure.c. */
 static bool stronger(const struct coll_reason *a, const struct coll_reason *b)
 {
 	if (b->kind == COLLECTIVE_REASON_NONE)
@@ -77,7 +72,7 @@ static bool stronger(const struct coll_reason *a, const struct coll_reason *b)
 	return a->kind != b->kind ? a->kind < b->kind : a->rank_a < b->rank_a;
 }
 
-/* The group fails on one rank, or has failed for a better reason. */
+/* Fail the group on one rank; if it has failed, take @cause if it is the stronger reason. */
 static void member_fail(struct member *member, const struct coll_reason *cause)
 {
 	u32 lane;
@@ -117,7 +112,7 @@ static void link_fail(struct member *member, u32 kind, u32 peer)
 	member_fail(member, &cause);
 }
 
-/* A rank does nothing any more. */
+/* A rank dies; with @lost, its host dies too and sends no ABORT. */
 static void member_die(struct member *member, bool lost)
 {
 	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
@@ -139,7 +134,7 @@ static void member_die(struct member *member, bool lost)
 	sim->dead = member->rank;
 }
 
-/* Whoever reads what the victim sends is late: much of it waits. */
+/* Make the peers of @victim read slowly, so that many of its bytes are in flight. */
 static void delay_readers(struct member *victim)
 {
 	struct sim *sim = victim->sim;
@@ -157,7 +152,7 @@ static void delay_readers(struct member *victim)
 	}
 }
 
-/* An operation that is in progress, or the next one, fails. */
+/* Abort an operation that is in progress on a rank, or its next one. */
 static void cancel(struct member *member)
 {
 	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
@@ -166,12 +161,12 @@ static void cancel(struct member *member)
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
 	u64 name;
 
-	/* What waits for the laggard, so that others go on without it. */
+	/* The oldest one waits for the laggard; if it fails, others go on without the laggard. */
 	if (sim->config.laggard && rng_once_in(&sim->rng, 2))
 		number = member->oldest;
 	if (number >= sim->config.nops)
 		return;
-	/* What it may not submit yet it cannot have called. */
+	/* A rank cannot abort an operation that it may not submit yet. */
 	name = sim->ops[number].name;
 	if (coll_instance_is_counted(name) && !member->parts[number].submitted &&
 	    !distance_may(member, name))
@@ -181,7 +176,7 @@ static void cancel(struct member *member)
 }
 
 /**
- * fault_strike() - it is time for a fault
+ * fault_strike() - make the next fault happen
  * @sim: the world
  */
 void fault_strike(struct sim *sim)
@@ -222,7 +217,7 @@ void fault_strike(struct sim *sim)
 	}
 }
 
-/* Messages go on one lane, which may be any. */
+/* A message makes a connection on one lane only, so any lane makes a link. */
 static bool linked(const struct member *member, u32 peer)
 {
 	u32 lane;
@@ -233,7 +228,7 @@ static bool linked(const struct member *member, u32 peer)
 	return false;
 }
 
-/* A peer that has not answered for long is gone. */
+/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NOBODY. */
 static u32 silent(const struct member *member)
 {
 	const struct sim *sim = member->sim;
@@ -246,10 +241,10 @@ static u32 silent(const struct member *member)
 }
 
 /**
- * fault_ping() - a rank's heartbeat
+ * fault_ping() - do the heartbeat of a rank: PINGs, leases, silence and the fence
  * @member: the rank
  *
- * Return: true.
+ * Return: true; the heartbeat never stops.
  */
 bool fault_ping(struct member *member)
 {
@@ -281,6 +276,7 @@ bool fault_ping(struct member *member)
 	return true;
 }
 
+/* @peer has answered the PING of @pinged_at: extend its lease. */
 static void renew(struct member *member, u32 peer, u64 pinged_at)
 {
 	u32 lane;
@@ -297,7 +293,7 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 	member_tick(member);
 }
 
-/* Is it of an operation that is too far ahead for a table of what may be in progress? */
+/* MUTATION_LATE.  Return: true if the aborted operation is beyond those that may be in progress. */
 static bool abort_lost(const struct member *member, u64 name)
 {
 	return member->sim->config.mutation == MUTATION_LATE && coll_instance_is_counted(name) &&
@@ -305,9 +301,9 @@ static bool abort_lost(const struct member *member, u64 name)
 }
 
 /**
- * fault_control() - a control frame that is not about a stream
- * @member: it arrives there
- * @from: that rank
+ * fault_control() - handle a received control frame that is not for a stream
+ * @member: the receiver
+ * @from: rank of the sender
  * @control: the frame
  */
 void fault_control(struct member *member, u32 from, const struct coll_control *control)
@@ -343,8 +339,8 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 }
 
 /**
- * fault_end() - a control connection has ended
- * @member: it is seen there
+ * fault_end() - fail the group because a control connection has ended
+ * @member: the rank that sees the end
  * @from: the rank at the other end
  */
 void fault_end(struct member *member, u32 from)
@@ -353,9 +349,9 @@ void fault_end(struct member *member, u32 from)
 }
 
 /**
- * fault_refused() - a rank has sent what no honest one does
- * @member: it is seen there
- * @peer: that rank
+ * fault_refused() - fail the group because a rank has sent bytes that were not granted
+ * @member: the rank that has refused them
+ * @peer: the rank at the other end
  */
 void fault_refused(struct member *member, u32 peer)
 {
@@ -363,10 +359,10 @@ void fault_refused(struct member *member, u32 peer)
 }
 
 /**
- * fault_explained() - does a rank whose operations fail know who has died?
+ * fault_explained() - check the reason for which the group has failed on a rank
  * @member: the rank
  *
- * Return: true; or when nobody was to die.
+ * Return: true if the reason names the dead rank, or if the fault of this world is no death.
  */
 bool fault_explained(const struct member *member)
 {

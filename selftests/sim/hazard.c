@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every step names what keeps its write from being seen by a peer that still reads
- * older contents (core/schedule.h).  Here it is held to its word, byte by byte, as
- * arriving bytes are stored: memory that was never sent, or that all who were sent it
- * have consumed.  A wrong result would need the race to be lost, too.
+ * Checks the hazard of every step: why it may overwrite memory that a peer may still read.
+ *
+ * NEVER_SENT: the memory was never sent.  COVERED: all peers to which it was sent have
+ * consumed it.  Both are checked for each byte when received bytes are stored.  A check of
+ * results alone would find a wrong hazard only when a peer happens to read too late.
+ * See enum coll_hazard in core/schedule/step.h.
  */
 #include "sim.h"
 
+/* The stream that is receiving; NULL: none. */
 static struct coll_stream *watched;
 
 /**
- * hazard_watch() - judge what is stored next
- * @stream: on which it arrives; NULL: nothing more
+ * hazard_watch() - check what a stream stores from now on
+ * @stream: the stream; NULL: stop checking
  */
 void hazard_watch(struct coll_stream *stream)
 {
@@ -24,7 +27,7 @@ static void hazard_check(struct coll_stream *stream, const struct coll_mem *mem,
 	struct member *member = member_of(stream->engine);
 	const struct sim_mem *memory = container_of(mem, struct sim_mem, mem);
 
-	/* What goes through a window is sent by copy. */
+	/* Bytes of a scratch window are sent by copy, so no peer reads them there. */
 	if (!len || memory->window || !memory_lent(memory, off, len, never))
 		return;
 	sim_fail(member->sim, "rank %u from %u: step %llu writes %llu bytes that %s", member->rank,

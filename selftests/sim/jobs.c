@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Worlds have nothing in common: a process for each CPU goes through them. */
+/* Runs independent jobs in as many processes as there are CPUs. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "jobs.h"
 
 /**
- * struct jobs - what the processes share
- * @next: the first one that nobody has begun
- * @passed: by index
+ * struct jobs - memory that the processes share
+ * @next: index of the first job that no process has begun
+ * @passed: by index: true if the job has passed
  */
 struct jobs {
 	atomic_uint next;
@@ -29,11 +29,13 @@ static void jobs_work(struct jobs *jobs, unsigned int count, job_fn job, const v
 }
 
 /**
- * jobs_run() - do many independent things
- * @count: how many
- * @job: does one; prints whole lines
- * @ctx: handed to @job
- * @passed: filled in, @count of them; false where a process has died, too
+ * jobs_run() - run many independent jobs
+ * @count: number of jobs
+ * @job: runs one; prints whole lines only, because processes share the output
+ * @ctx: first argument of @job
+ * @passed: set to the results, @count of them; false also if the process has died
+ *
+ * Context: waits for all children of this process; exits if memory cannot be shared.
  */
 void jobs_run(unsigned int count, job_fn job, const void *ctx, bool *passed)
 {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Return: true when all is well. */
+/* Runs the job of an index.  Return: true if it passes. */
 typedef bool (*job_fn)(const void *ctx, unsigned int index);
 
 void jobs_run(unsigned int count, job_fn job, const void *ctx, bool *passed);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: data in order and by reference, control frames in order, neither
- * knowing of the other.
+ * Connections.  Each one keeps its order; there is no order between different ones.
  *
- * A data connection holds so many bytes and no more.  Sends are short and reads
- * are short, of random length.  Sometimes bytes are read twice, as TCP would to
- * send them again, and the first read is thrown away.
+ * A data connection holds copied bytes and references, up to a capacity.  Sends and receives
+ * have random lengths.  Sometimes referenced bytes are read twice and the first result is
+ * dropped, as when TCP retransmits.  A control connection holds encoded frames.
  */
 #include "sim.h"
 
-/* What the two ends have counted before: as much was consumed as was sent. */
+/* Set the counters of both ends as if the bytes of @origin had been sent and consumed. */
 static void endpoint_count(struct coll_stream *stream, const struct origin *origin)
 {
 	stream->tx_orders = origin->position;
@@ -25,7 +24,7 @@ static void endpoint_count(struct coll_stream *stream, const struct origin *orig
 	stream->rx_credited = origin->eager;
 }
 
-/* Frames of a rank whose sockets take little are open for long. */
+/* Let a connection of the stingy rank hold less than a header, so that its frames stay open. */
 static void endpoint_stingy(struct endpoint *ep, u32 peer)
 {
 	struct sim *sim = ep->member->sim;
@@ -36,10 +35,12 @@ static void endpoint_stingy(struct endpoint *ep, u32 peer)
 }
 
 /**
- * endpoint_get() - the connection of a lane to a peer, made if need be
- * @member: the one end
+ * endpoint_get() - get one end of the connection of a lane to a peer, made on demand
+ * @member: the rank at this end
  * @lane: the lane
- * @peer: the rank of the other end
+ * @peer: the rank at the other end
+ *
+ * Return: the endpoint; it may not be up yet.
  */
 struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 {
@@ -56,7 +57,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
 	if (sim->config.packet)
 		ep->capacity = max_t(u64, ep->capacity, 2 * sim->config.packet);
-	/* Exactly what was promised, so that the sanitizer sees one byte more. */
+	/* The exact size, so that the sanitizer notices a write of one byte more. */
 	ep->stage = malloc(COLL_UNEXP_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
@@ -70,7 +71,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	sim_actor_init(sim, &ep->receive, ACTOR_RECEIVE, member->rank, ep);
 	endpoint_stingy(ep, peer);
 
-	/* Links to the neighbours are there from the beginning. */
+	/* Links to the neighbours in the ring are required links, and up from the start. */
 	ep->up = peer == (member->rank + 1) % sim->config.nranks ||
 		 member->rank == (peer + 1) % sim->config.nranks;
 	if (!ep->up)
@@ -96,10 +97,12 @@ static void endpoint_pop(struct endpoint *ep)
 }
 
 /**
- * endpoint_opens() - is a frame of an instance open?
+ * endpoint_opens() - find out whether a frame of a task is open
  * @member: the rank
  * @lane: the lane
- * @task: the instance
+ * @task: the task
+ *
+ * Return: true if a stream of the lane has sent only a part of a frame of this task.
  */
 bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *task)
 {
@@ -112,8 +115,8 @@ bool endpoint_opens(const struct member *member, u32 lane, const struct coll_tas
 }
 
 /*
- * Some of @most: often all, sometimes very little.  What is cut here is cut
- * again by everybody who forwards it, so large worlds are cut less often.
+ * Return: a random number of bytes from 1 to @most, often @most, sometimes very few.  Because
+ * every rank that forwards the bytes cuts them again, large worlds are cut less often.
  */
 static u32 some(struct sim *sim, u64 most)
 {
@@ -167,10 +170,11 @@ static void endpoint_push_payload(struct endpoint *ep, const struct coll_out *ou
 }
 
 /**
- * endpoint_send() - the transport asks the stream for something to send
- * @ep: whose stream
+ * endpoint_send() - send bytes of a stream, as a transport does
+ * @ep: the endpoint
  *
- * Return: false when it should not ask again before it is kicked.
+ * Return: false if there is nothing to send until the stream is kicked, if the connection is
+ * full, or if it is not up.
  */
 bool endpoint_send(struct endpoint *ep)
 {
@@ -185,7 +189,7 @@ bool endpoint_send(struct endpoint *ep)
 		return false;
 	if (!coll_stream_next(&ep->stream, &again) || again.ptr != out.ptr ||
 	    again.mem != out.mem || again.off != out.off || again.len != out.len)
-		sim_fail(sim, "coll_stream_next() changes its mind");
+		sim_fail(sim, "coll_stream_next() gives other bytes when called again");
 	if (!out.len) {
 		sim_fail(sim, "coll_stream_next() gives no bytes");
 		return false;
@@ -206,10 +210,7 @@ bool endpoint_send(struct endpoint *ep)
 	return true;
 }
 
-/*
- * What the stream keeps for later stays within its bounds: bytes that nobody has
- * posted a buffer for, and grants that nobody uses yet.
- */
+/* Check the bounds of the unexpected buffer, of the credit and of the unused grants. */
 static void endpoint_bounded(struct endpoint *ep)
 {
 	const struct coll_stream *s = &ep->stream;
@@ -219,7 +220,8 @@ static void endpoint_bounded(struct endpoint *ep)
 	if (kept > COLL_CREDIT ||
 	    (open && s->sink.unexp + s->sink.left > s->unexp_buf + COLL_UNEXP_SIZE) ||
 	    s->rx_eager - s->rx_returned > COLL_CREDIT)
-		sim_fail(ep->member->sim, "%llu bytes are staged", (unsigned long long)kept);
+		sim_fail(ep->member->sim, "%llu bytes are in the unexpected buffer",
+			 (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);
 }
@@ -258,7 +260,7 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 	}
 }
 
-/* One fragment of what is queued is consumed. */
+/* Take a random part of the oldest bytes in flight and deliver it, at a random alignment. */
 static void endpoint_fragment(struct endpoint *ep)
 {
 	struct sim *sim = ep->member->sim;
@@ -291,10 +293,10 @@ static void endpoint_fragment(struct endpoint *ep)
 }
 
 /**
- * endpoint_receive() - some bytes arrive
- * @ep: where
+ * endpoint_receive() - receive some bytes
+ * @ep: the receiving end
  *
- * Return: false when there are no more.
+ * Return: false if no more are in flight, or if the connection is not up.
  */
 bool endpoint_receive(struct endpoint *ep)
 {
@@ -312,10 +314,10 @@ bool endpoint_receive(struct endpoint *ep)
 }
 
 /**
- * endpoint_connect() - a connection made on demand is up, at this end
+ * endpoint_connect() - make a connection usable at this end
  * @ep: the end
  *
- * Return: false.
+ * Return: false; it connects once.
  */
 bool endpoint_connect(struct endpoint *ep)
 {
@@ -325,7 +327,7 @@ bool endpoint_connect(struct endpoint *ep)
 	return false;
 }
 
-/* The connection is reset: what is queued is purged. */
+/* Reset the connection: drop the bytes in flight from this end. */
 void endpoint_reset(struct endpoint *ep)
 {
 	while (ep->first) {
@@ -336,7 +338,7 @@ void endpoint_reset(struct endpoint *ep)
 	ep->queued = 0;
 }
 
-/* What a dead rank has lent stays as it is while it is on its way. */
+/* Cut a reference to @len bytes, and copy it: memory of a dead rank is not written any more. */
 static void ref_keep(struct ref *ref, u32 len)
 {
 	if (ref->mem) {
@@ -349,8 +351,8 @@ static void ref_keep(struct ref *ref, u32 len)
 }
 
 /**
- * endpoint_die() - the rank at this end dies
- * @ep: the end; of what it has sent all, some or nothing arrives
+ * endpoint_die() - let the rank at this end die
+ * @ep: the end; all, some or none of its bytes in flight arrive
  */
 void endpoint_die(struct endpoint *ep)
 {
@@ -382,7 +384,7 @@ void endpoint_free(struct endpoint *ep)
 	free(ep);
 }
 
-/* What is said of a frame is not what the engine wanted. */
+/* Falsify a control frame, if the mutation says so. */
 static void control_mutate(const struct sim *sim, struct coll_control *control)
 {
 	bool consumed = control->kind == COLL_CONTROL_CONSUMED ||
@@ -400,9 +402,9 @@ static void control_mutate(const struct sim *sim, struct coll_control *control)
 
 /**
  * control_send() - queue a control frame
- * @from: who says it
- * @to: the rank it is for
- * @control: what it says
+ * @from: the sender
+ * @to: rank of the receiver
+ * @control: the frame; lost if one of the two ranks is cut off
  */
 void control_send(struct member *from, u32 to, const struct coll_control *control)
 {
@@ -440,8 +442,8 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 	queue->length++;
 	sim->queue_max = max(sim->queue_max, queue->length);
 	/*
-	 * A grant and a CONSUMED for what is in flight, a few CREDITs; or a
-	 * grant for whatever fits the credit.
+	 * The most frames in flight: a GRANT and a CONSUMED for each task, a few CREDITs, and a
+	 * GRANT for each request frame that fits into the credit.
 	 */
 	bound = sim->config.lanes * (2 * sim->config.nslots + 8 + COLL_CREDIT / COLL_DATA_SIZE);
 	if (!sim->config.fault && queue->length > bound)
@@ -469,9 +471,9 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 }
 
 /**
- * queue_die() - the host at this end dies
- * @queue: of the rank; of what it has said all, some or nothing arrives, and perhaps
- *	the end of the connection is seen
+ * queue_die() - let the host of the sender die
+ * @queue: control frames of the dead rank; all, some or none of them arrive, and the receiver
+ *	sees the end of the connection or not
  */
 void queue_die(struct queue *queue)
 {
@@ -498,10 +500,10 @@ void queue_die(struct queue *queue)
 }
 
 /**
- * control_receive() - a control frame arrives
- * @queue: where
+ * control_receive() - receive a control frame
+ * @queue: the connection
  *
- * Return: false when there are no more.
+ * Return: false if no more are in flight.
  */
 bool control_receive(struct queue *queue)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- *	sim					all of the fixed checks
- *	sim --seeds A..B [--fault KIND] [--scale SCALE]
- *						random worlds
- *	sim --seed N [--fault KIND] [--scale SCALE]
- *						one of them, and tell about it
- *	sim --sweeps N				sizes of groups up to that
- *	sim --sweep N				one of them
- *	sim --mutant N				one broken rule, and tell about it
- *	sim --deaths N				a rank dies, at every event of small programs
- *						of up to N ranks; of more than DEATHS_RANKS,
- *						at random ones among N ranks
+ * The command line of the simulator:
+ *
+ *	sim				all checks of "make check"
+ *	sim --seeds A..B [OPTIONS]	the random worlds of these seeds
+ *	sim --seed N [OPTIONS]		one random world, with a description
+ *	sim --sweeps N			every operation, in groups of up to N ranks
+ *	sim --sweep N			every operation, in groups of N ranks
+ *	sim --mutant N			one mutation, with a description
+ *	sim --deaths N			a rank dies, before every event, in groups of 2 to N ranks;
+ *					if N > DEATHS_RANKS, before random events among N ranks
+ *	OPTIONS are --fault KIND and --scale SCALE.
  */
 #include <time.h>
 
@@ -18,11 +18,11 @@
 #include "sim.h"
 #include "../unit/tap.h"
 
-#define CHECK_RANKS	12
-#define CHECK_SEEDS	640
-#define CHECK_FAULTS	120
-#define CHECK_LARGE	8
-#define MUTANT_SEEDS	400
+#define CHECK_RANKS	12	/* largest group of the sweeps of check() */
+#define CHECK_SEEDS	640	/* worlds without faults */
+#define CHECK_FAULTS	120	/* worlds with each kind of fault */
+#define CHECK_LARGE	8	/* worlds of each larger scale */
+#define MUTANT_SEEDS	400	/* worlds that are tried with one mutation */
 
 static double seconds(void)
 {
@@ -32,7 +32,7 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Worlds of consecutive seeds: one is over too soon for a job of its own. */
+/* Consecutive small worlds in one job, because one takes too little time. */
 #define JOB_SEEDS	16
 
 static u32 job_seeds(u8 scale)
@@ -60,7 +60,7 @@ static bool seeds_job(const void *ctx, unsigned int index)
 	return passed;
 }
 
-/* Has the world of a seed concurrent operations with keys? */
+/* Return: true if operations with keys may be in progress at once in the world of a seed. */
 static bool seed_keyed(u64 seed, u8 fault, u8 scale)
 {
 	struct config config = { .fault = fault, .scale = scale };
@@ -92,7 +92,7 @@ static bool seeds(u64 first, u64 last, u8 fault, u8 scale)
 		      scale_names[scale]);
 }
 
-/* In what worlds a broken rule matters; if not in any. */
+/* By mutation: fault and scale of the worlds in which it shows; no faults and small if not set. */
 static const struct trial {
 	u8 fault;
 	u8 scale;
@@ -108,7 +108,7 @@ static const struct trial {
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
 };
 
-/* A broken rule must show, in some world at least. */
+/* Try worlds until the mutation of an index is noticed.  Return: false if it never is. */
 static bool mutant_job(const void *verbose, unsigned int index)
 {
 	u8 mutation = 1 + index;
@@ -137,13 +137,13 @@ static void mutants(void)
 	tap_note("%.1f s", seconds() - begin);
 }
 
-/* Sizes of groups beyond those that are all there. */
+/* Sizes of groups above SMALL_SIZES that are swept. */
 static const u32 large_sizes[] = { 48, 64, 128, 256, 1024 };
 
-#define SMALL_SIZES	33U
+#define SMALL_SIZES	33U	/* up to this size, all sizes are swept */
 #define SIZES_MAX	(SMALL_SIZES + ARRAY_SIZE(large_sizes))
 
-/* The largest first, for they take longest. */
+/* The size of a job: the largest groups come first, because they take longest. */
 static u32 sweep_size(unsigned int index, unsigned int count)
 {
 	u32 i = count - 1 - index;
@@ -156,7 +156,7 @@ static bool sweep_job(const void *ctx, unsigned int index)
 	return sweep(sweep_size(index, *(const u32 *)ctx));
 }
 
-/* All sizes up to @most. */
+/* Sweep the sizes of groups up to @most. */
 static void sweeps(u32 most)
 {
 	u32 count = min(most, SMALL_SIZES), i;
@@ -171,7 +171,7 @@ static void sweeps(u32 most)
 	tap_note("%.1f s", seconds() - begin);
 }
 
-/* A process dies, or a host, in groups of two and more; or in a large one. */
+/* Let a process, or its host, die in groups of 2 to @most ranks, or in one large group. */
 static int all_deaths(u32 most)
 {
 	double begin = seconds();
@@ -210,7 +210,7 @@ static int check(void)
 	return tap_exit();
 }
 
-/* Return: the place of a name, or -1. */
+/* Return: the index of a name, or -1. */
 static int named(const char * const *names, int count, const char *name)
 {
 	int i;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts that differ: in some worlds two ranks of an operation have different counts of what the
- * one sends to the other, and all must fail.  The rounds of announcements are those of
- * kmod/op/match.c, of such operations only; for the engines nothing has changed.
+ * Matching of counts (FAULT_COUNTS).
+ *
+ * In these worlds the two ranks of a block may have different counts of it.  Then the operation
+ * must fail on all ranks, and the two ranks must be found.  The rounds are those of
+ * kmod/op/match.c, but only for the operations of match_waits().  The engines take no part.
  */
 #include "sim.h"
 
@@ -28,9 +30,11 @@ static struct coll_signature match_signature(const struct sim_op *op)
 }
 
 /**
- * match_waits() - does an operation wait for the announcements of all ranks?
+ * match_waits() - find out whether an operation waits for matching
  * @sim: the world
  * @op: the operation
+ *
+ * Return: true if its counts are known to two ranks each, and may differ in this world.
  */
 bool match_waits(const struct sim *sim, const struct sim_op *op)
 {
@@ -40,7 +44,7 @@ bool match_waits(const struct sim *sim, const struct sim_op *op)
 	       coll_signature_paired(&signature);
 }
 
-/* All ranks have been heard. */
+/* All rounds are received: end matching, and fail the operation if the balance is not 0. */
 static void match_end(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -64,7 +68,7 @@ static void match_end(struct member *member, u32 number)
 	member_part_done(member, number, total ? -EBADMSG : 0);
 }
 
-/* Tell what may be told. */
+/* Announce in each round of which all earlier rounds are received. */
 static void match_send(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -92,9 +96,9 @@ static void match_send(struct member *member, u32 number)
 }
 
 /**
- * match_begin() - an operation was submitted
- * @member: on that rank
- * @number: of the operation, whose plan is set
+ * match_begin() - start matching of a submitted operation
+ * @member: the rank
+ * @number: number of the operation, of which the plan is set
  */
 void match_begin(struct member *member, u32 number)
 {
@@ -107,9 +111,9 @@ void match_begin(struct member *member, u32 number)
 }
 
 /**
- * match_abort() - an operation fails: nobody is waited for any more
- * @member: on that rank
- * @number: of the operation
+ * match_abort() - end matching of an operation that fails
+ * @member: the rank
+ * @number: number of the operation
  */
 void match_abort(struct member *member, u32 number)
 {
@@ -123,8 +127,8 @@ void match_abort(struct member *member, u32 number)
 }
 
 /**
- * match_receive() - another rank announces an operation
- * @member: it arrives there
+ * match_receive() - handle an ANNOUNCE
+ * @member: the receiver
  * @control: the frame
  */
 void match_receive(struct member *member, const struct coll_control *control)
@@ -139,7 +143,7 @@ void match_receive(struct member *member, const struct coll_control *control)
 		    !(member->parts[i].rounds_heard & bit))
 			break;
 	if (i == sim->config.nops) {
-		sim_fail(sim, "rank %u: what nobody calls is announced", member->rank);
+		sim_fail(sim, "rank %u: an unknown operation is announced", member->rank);
 		return;
 	}
 	part = &member->parts[i];
@@ -153,11 +157,12 @@ void match_receive(struct member *member, const struct coll_control *control)
 }
 
 /**
- * match_explained() - may an operation fail?
+ * match_explained() - find out whether an operation may fail
  * @sim: the world
- * @number: the operation
+ * @number: number of the operation
  *
- * Return: false unless counts of it, or of another use of its key, differ.
+ * Return: in worlds of FAULT_COUNTS, true if counts differ in it or in another operation of its
+ * instance; in other worlds, true.
  */
 bool match_explained(const struct sim *sim, u32 number)
 {

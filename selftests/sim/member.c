@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A rank: it submits the program's operations, several at once, and judges
- * every result the moment it is complete.
+ * A rank: submits the operations of the program, several at a time, and checks each result
+ * as soon as the operation is complete.
  */
 #include "sim.h"
 
-#define FRESH	0xa5	/* memory before an operation... */
-#define STALE	0x5a	/* ...and after it */
-#define MARGIN	40	/* bytes around a buffer that nobody may write */
+#define FRESH	0xa5	/* contents of memory before an operation */
+#define STALE	0x5a	/* contents of memory after an operation */
+#define MARGIN	40	/* bytes before and after a buffer, which must not be written */
 
 static struct coll_stream *on_stream(void *ctx, u32 peer)
 {
@@ -17,6 +17,7 @@ static struct coll_stream *on_stream(void *ctx, u32 peer)
 	return ep->up ? &ep->stream : NULL;
 }
 
+/* The engine sends a control frame. */
 static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 {
 	const struct coll_task *task = coll_task_find(ctx, control->instance);
@@ -37,15 +38,16 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
+/* The engine has found a mismatch, which no world but those of odd counts and greed may have. */
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	const struct sim_part *part = task->args.user;
 	u32 greedy = member_of(ctx)->sim->greedy;
 
-	/* All ranks find out by themselves. */
+	/* Matching finds it on all ranks. */
 	if (member_of(ctx)->sim->ops[part->number].odd)
 		return;
-	/* What a rank that cheats believes of others need not fit either. */
+	/* The greedy rank may mismatch its peers, too: it acts on grants that it did not get. */
 	if (peer == greedy || member_of(ctx)->rank == greedy) {
 		member_of(ctx)->ep[task->engine->lane][peer]->odd = true;
 		return;
@@ -59,10 +61,11 @@ static void on_vector(void *ctx, bool begin)
 	struct member *member = member_of(ctx);
 
 	if (member->vector == begin)
-		sim_fail(member->sim, "the vector registers are taken twice");
+		sim_fail(member->sim, "the vector registers are taken, or given back, twice");
 	member->vector = begin;
 }
 
+/* A task is complete: check that it completes once and with no frame open. */
 static void on_complete(void *ctx, struct coll_task *task)
 {
 	struct member *member = member_of(ctx);
@@ -84,7 +87,7 @@ static void on_complete(void *ctx, struct coll_task *task)
 		return;
 	}
 	error = task->error;
-	/* The sanitizer sees it if the engine looks at it once more. */
+	/* Freed at once, so that the sanitizer notices an access by the engine. */
 	free(task);
 	member_part_done(member, number, error);
 }
@@ -175,7 +178,10 @@ void member_free(struct member *member)
 	free(member->failed_counted);
 }
 
-/* Tell the engines the time, where it matters. */
+/**
+ * member_tick() - give the time to the engines of a rank, if sim_timed()
+ * @member: the rank
+ */
 void member_tick(struct member *member)
 {
 	u32 lane;
@@ -188,7 +194,7 @@ void member_tick(struct member *member)
 	}
 }
 
-/* What an operation reads and writes on a rank. */
+/* Set the lengths of the input and the result, and where the input is if it is in place. */
 static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank,
 			struct sim_part *part)
 {
@@ -242,7 +248,7 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 		part->recv_len = reference_room(op, rank) * size;
 }
 
-/* Those whose input is not where the result goes, or must be kept apart from it. */
+/* Return: true if the operation cannot be in place in memory that is laid out as here. */
 static bool part_apart(const struct sim_op *op, const struct sim_part *part)
 {
 	switch (op->collective) {
@@ -250,13 +256,13 @@ static bool part_apart(const struct sim_op *op, const struct sim_part *part)
 	case COLLECTIVE_REDUCE_SCATTER:
 		return part->send_len;
 	case COLLECTIVE_ALLTOALL:
-		/* What goes to a rank would be as long as what comes from it. */
+		/* In place, the blocks to and from a rank would need the same length. */
 		return op->vector;
 	}
 	return false;
 }
 
-/* Memory for an operation: in place, or two buffers in one memory or in two. */
+/* Allocate memory for an operation: in place, or two buffers in one memory or in two. */
 static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 			  struct sim_part *part)
 {
@@ -293,7 +299,7 @@ static void part_allocate(struct sim *sim, struct sim_op *op, u32 rank,
 			     reference_input(op, rank, sim->config.nranks), part->send_len);
 }
 
-/* What is between and around the buffers of a memory was written. */
+/* Return: true if bytes of a memory outside of the buffers were written. */
 static bool part_margins(const struct sim_part *part, const struct sim_mem *memory)
 {
 	u64 at = 0;
@@ -311,7 +317,7 @@ static bool part_margins(const struct sim_part *part, const struct sim_mem *memo
 	return memory_differs(memory, FRESH, at, memory->mem.length);
 }
 
-/* How much of the room was to be written; the rest was not. */
+/* Return: bytes of the result that must be right; checks that the bytes after it are unwritten. */
 static u64 part_told(struct member *member, const struct sim_op *op,
 		     const struct sim_part *part)
 {
@@ -322,16 +328,17 @@ static u64 part_told(struct member *member, const struct sim_op *op,
 	if (!op->varlen || member->rank == op->root)
 		return part->recv_len;
 	if (part->received != sent)
-		sim_fail(member->sim, "rank %u: operation %u: is told %llu bytes, not %llu",
+		sim_fail(member->sim, "rank %u: operation %u: the length is %llu bytes, not %llu",
 			 member->rank, part->number, (unsigned long long)part->received,
 			 (unsigned long long)sent);
 	if (memory_differs(part->recv, FRESH, part->recv_off + stored,
 			   part->recv_off + part->recv_len))
-		sim_fail(member->sim, "rank %u: operation %u: written where nothing came",
+		sim_fail(member->sim, "rank %u: operation %u: written beyond the length",
 			 member->rank, part->number);
 	return stored;
 }
 
+/* Check the result, that the input is unchanged, and that nothing else was written. */
 static void part_check(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -366,10 +373,10 @@ static void part_check(struct member *member, u32 number)
 }
 
 /**
- * member_part_done() - a lane is done with an operation, or all ranks are known to have called it
- * @member: on that rank
- * @number: of the operation
- * @error: how it ended there
+ * member_part_done() - note that a lane, or matching, has ended an operation
+ * @member: the rank
+ * @number: number of the operation
+ * @error: 0, or a negative errno
  */
 void member_part_done(struct member *member, u32 number, int error)
 {
@@ -382,9 +389,9 @@ void member_part_done(struct member *member, u32 number, int error)
 }
 
 /**
- * member_done() - an operation is complete: judge it, and reuse its memory
- * @member: on that rank
- * @number: of the operation
+ * member_done() - complete an operation: check it, and overwrite its memory
+ * @member: the rank
+ * @number: number of the operation
  */
 void member_done(struct member *member, u32 number)
 {
@@ -405,16 +412,16 @@ void member_done(struct member *member, u32 number)
 			sim_fail(sim, "rank %u: operation %u fails: %d",
 				 member->rank, number, part->error);
 		if (!fault_explained(member) || !match_explained(sim, number))
-			sim_fail(sim, "rank %u: operation %u fails, and nobody is to blame",
+			sim_fail(sim, "rank %u: operation %u fails, and no fault explains it",
 				 member->rank, number);
 		if (part->send && (part_margins(part, part->send) ||
 				   part_margins(part, part->recv)))
-			sim_fail(sim, "rank %u: operation %u fails, and wrote beyond its memory",
+			sim_fail(sim, "rank %u: operation %u fails, and wrote outside of buffers",
 				 member->rank, number);
 	} else {
 		sim->successes++;
 		if (op->odd)
-			sim_fail(sim, "rank %u: operation %u succeeds, and counts differ",
+			sim_fail(sim, "rank %u: operation %u succeeds although counts differ",
 				 member->rank, number);
 		if (member->failed)
 			sim_fail(sim, "rank %u: operation %u succeeds in a failed group",
@@ -422,7 +429,7 @@ void member_done(struct member *member, u32 number)
 		if (op->collective != COLLECTIVE_BARRIER)
 			part_check(member, number);
 		else if (op->submitted < sim->config.nranks)
-			sim_fail(sim, "rank %u: barrier %u ends before all have come",
+			sim_fail(sim, "rank %u: barrier %u ends before all ranks have submitted it",
 				 member->rank, number);
 	}
 
@@ -436,7 +443,7 @@ void member_done(struct member *member, u32 number)
 	}
 }
 
-/* What this rank knows of blocks that differ. */
+/* Set the lengths of the blocks in the plan, as far as this rank knows them. */
 static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_part *part,
 			struct coll_plan *plan)
 {
@@ -476,7 +483,7 @@ static void part_vector(struct sim *sim, const struct sim_op *op, struct sim_par
 		plan->recv_first = part->recv_first;
 }
 
-/* Exactly what is asked for. */
+/* Allocate the scratch of a lane; the exact size, so that the sanitizer notices one byte more. */
 static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_task_args *call)
 {
 	u32 lane = call->plan.lane;
@@ -491,8 +498,9 @@ static void part_scratch(struct sim *sim, struct sim_part *part, struct coll_tas
 }
 
 /*
- * What is named by a key that has failed here does not reach the lanes.  Any other may
- * do so just before its abort is heard of.
+ * Return: true if an earlier operation with the same key has failed on this rank.  Then the
+ * lanes do not get this one.  Any other aborted operation may reach the lanes, as it would if
+ * its abort arrived just after it was submitted.
  */
 static bool member_refuses(const struct member *member, u32 number)
 {
@@ -505,6 +513,7 @@ static bool member_refuses(const struct member *member, u32 number)
 	return false;
 }
 
+/* Submit an operation to the engines of all its lanes; it fails at once if it is known to fail. */
 static void member_submit(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
@@ -558,7 +567,7 @@ static void member_submit(struct member *member, u32 number)
 			call.area_off[COLL_AREA_RECV] = part->recv_off;
 		}
 		if (++member->instances[on] > sim->config.window)
-			sim_fail(sim, "rank %u: %u instances on a lane", member->rank,
+			sim_fail(sim, "rank %u: %u tasks on a lane", member->rank,
 				 member->instances[on]);
 		*task = (struct coll_task){ .args = call };
 		err = coll_engine_submit(&member->engine[on], task);
@@ -574,8 +583,8 @@ static void member_submit(struct member *member, u32 number)
 }
 
 /*
- * Is it this operation's turn?  A key is used again when its last use is done, and
- * what has no key comes in order.
+ * Return: true if the operation may be submitted now.  A key may be used again when the last
+ * operation with it is done.  Counted operations are submitted in the order of the program.
  */
 static bool member_may(const struct member *member, u32 number)
 {
@@ -588,6 +597,7 @@ static bool member_may(const struct member *member, u32 number)
 	return op->before == OP_NONE || member->parts[op->before].done;
 }
 
+/* Set @next to a random operation that may be submitted.  Return: false if there is none. */
 static bool member_next(struct member *member, u32 *next)
 {
 	struct sim *sim = member->sim;
@@ -600,7 +610,12 @@ static bool member_next(struct member *member, u32 *next)
 	return n;
 }
 
-/* Return: false when nothing can be submitted now. */
+/**
+ * member_act() - submit a random operation
+ * @member: the rank
+ *
+ * Return: false if none can be submitted now.
+ */
 bool member_act(struct member *member)
 {
 	u32 next = 0;
@@ -612,7 +627,12 @@ bool member_act(struct member *member)
 	return true;
 }
 
-/* Return: false when nothing is left to be copied. */
+/**
+ * member_copy() - do some of the local copies of a random lane
+ * @member: the rank
+ *
+ * Return: false if no local copies are left on any lane.
+ */
 bool member_copy(struct member *member)
 {
 	u32 lane = rng_below(&member->sim->rng, member->sim->config.lanes);

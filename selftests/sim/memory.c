@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory as a process might have it: pages here and there, sometimes several
- * in a row.  Each run is an allocation of its own, so that the sanitizer sees a
- * step over its end.
+ * Memory in pieces, as the pages of a user buffer are: a piece is one page or a few.  Each piece
+ * is an allocation of its own, so that the sanitizer notices an access beyond its end.
  */
 #include "sim.h"
 
@@ -21,6 +20,13 @@ static void *memory_at(const struct coll_mem *mem, u64 off, size_t *len)
 	return memory->at[page] + in;
 }
 
+/**
+ * memory_new() - allocate memory with random pieces and page size
+ * @rng: source of random numbers
+ * @length: bytes
+ *
+ * Return: the memory, for memory_free(); its contents are undefined.
+ */
 struct sim_mem *memory_new(struct rng *rng, u64 length)
 {
 	static const size_t pages[] = { 8, 64, 256, 4096 };
@@ -116,7 +122,7 @@ void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to)
 	}
 }
 
-/* Return: whether a byte of @from .. @to is not @byte. */
+/* Return: true if a byte from @from up to and without @to is not @byte. */
 bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 {
 	while (from < to) {
@@ -131,7 +137,7 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 	return false;
 }
 
-/* Bytes are on their way by reference. */
+/* Count a reference in flight to these bytes. */
 void memory_lend(struct sim_mem *memory, u64 off, u64 len)
 {
 	u64 i;
@@ -141,7 +147,7 @@ void memory_lend(struct sim_mem *memory, u64 off, u64 len)
 		memory->lent[i] = (memory->lent[i] + 1) | LENT_ONCE;
 }
 
-/* Some of them have arrived. */
+/* Count the end of a reference to these bytes: they were consumed, or the connection was reset. */
 void memory_return(struct sim_mem *memory, u64 off, u64 len)
 {
 	u64 i;
@@ -151,7 +157,7 @@ void memory_return(struct sim_mem *memory, u64 off, u64 len)
 		memory->lent[i]--;
 }
 
-/* Return: whether some are on their way, or ever were. */
+/* Return: true if a reference to one of these bytes is in flight or, with @ever, ever was. */
 bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever)
 {
 	u8 mask = ever ? 0xff : (u8)~LENT_ONCE;

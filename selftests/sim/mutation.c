@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A simulator that cannot fail proves nothing: some rules are broken on purpose.
- * Rules of the core are broken from outside (the linker's --wrap), the others where
- * the simulator follows them.
+ * Mutations: rules that are broken on purpose, to prove that the checks of the simulator notice.
+ *
+ * Rules of the core are broken here, by wrappers of its functions (the linker's --wrap).  Rules
+ * that the simulator itself follows are broken where it follows them.
  */
 #include "sim.h"
 
 const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_NONE]		= "none",
-	[MUTATION_CONSUMED]	= "what was sent counts as consumed",
-	[MUTATION_FORWARD]	= "what has not arrived is forwarded",
+	[MUTATION_CONSUMED]	= "payload counts as consumed as soon as it is sent",
+	[MUTATION_FORWARD]	= "bytes are forwarded before they have arrived",
 	[MUTATION_LEASE]	= "leases never end",
-	[MUTATION_KICK]		= "a kick is lost now and then",
+	[MUTATION_KICK]		= "one kick in 50 is lost",
 	[MUTATION_CONTROL]	= "control frames overtake each other",
-	[MUTATION_GRANT]	= "a grant stays when its run has left",
-	[MUTATION_REQUEST]	= "who asks for a grant is not answered",
-	[MUTATION_WINDOW]	= "more is granted than a window can take",
-	[MUTATION_LEFT]		= "what is in a window counts as gone too early",
-	[MUTATION_ASIDE]	= "nothing is set aside of what is overwritten",
-	[MUTATION_ROOM]		= "what there is no room for is stored",
-	[MUTATION_WIDE]		= "wide sums are rounded on the way",
-	[MUTATION_SWAP]		= "what is swapped is granted before it is copied",
-	[MUTATION_HAZARD]	= "what was sent is overwritten as if it never had been",
-	[MUTATION_FRAMING]	= "open frames of an operation are counted in 8 bits",
-	[MUTATION_FORGET]	= "of names that have failed only the latest are remembered",
-	[MUTATION_SIFT]		= "what is staged for a name that has failed stays",
-	[MUTATION_AHEAD]	= "a rank may be ahead of the others as far as it likes",
-	[MUTATION_LATE]		= "aborts of what is far ahead of a rank are dropped there",
+	[MUTATION_GRANT]	= "a grant is kept after the run that it was for",
+	[MUTATION_REQUEST]	= "request frames are not answered with a grant",
+	[MUTATION_WINDOW]	= "more is granted than a scratch window can take",
+	[MUTATION_LEFT]		= "bytes in a scratch window are freed too early",
+	[MUTATION_ASIDE]	= "input that an operation in place overwrites is not saved",
+	[MUTATION_ROOM]		= "one element more than the capacity is stored",
+	[MUTATION_WIDE]		= "wide sums are rounded at every step",
+	[MUTATION_SWAP]		= "a block to be exchanged is granted before it is copied",
+	[MUTATION_HAZARD]	= "memory that was sent is overwritten as if never sent",
+	[MUTATION_FRAMING]	= "the open frames of a task are counted in 8 bits",
+	[MUTATION_FORGET]	= "only the latest failed keys and messages are remembered",
+	[MUTATION_SIFT]		= "unexpected frames of a failed operation are kept",
+	[MUTATION_AHEAD]	= "a rank may be any distance ahead of the others",
+	[MUTATION_LATE]		= "an abort of an operation far ahead of a rank is dropped",
 	[MUTATION_STEPS]	= "steps are counted in 8 bits",
-	[MUTATION_ENFORCE]	= "what was not granted is taken",
-	[MUTATION_POSITION]	= "positions are told in 32 bits",
-	[MUTATION_NAME]		= "names are told in 32 bits",
-	[MUTATION_BALANCE]	= "counts that differ are taken for the same",
+	[MUTATION_ENFORCE]	= "payload that was not granted is accepted",
+	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
+	[MUTATION_NAME]		= "instances of GRANT are cut to 32 bits",
+	[MUTATION_BALANCE]	= "different counts are taken for equal",
 };
 
 u64 __real_coll_task_sendable(const struct coll_task *task);
@@ -59,7 +60,7 @@ void __wrap_coll_grants_drop(struct coll_grants *grants, u64 instance)
 		__real_coll_grants_drop(grants, instance);
 }
 
-/* Called by streams only when a request has come. */
+/* Only calls from other files are wrapped: those of streams, for a request frame. */
 void __real_coll_task_grant(struct coll_task *task);
 void __wrap_coll_task_grant(struct coll_task *task);
 
@@ -77,7 +78,7 @@ void __wrap_coll_task_set_length(struct coll_task *task, const struct coll_data 
 	bool first = task->rx.length_from_sender && !task->length_known;
 
 	__real_coll_task_set_length(task, data);
-	/* By one element: behind the buffer there is a margin, but no more. */
+	/* Only one element more, because only a margin follows the buffer. */
 	if (first && member_of(task->engine)->sim->config.mutation == MUTATION_ROOM)
 		task->capacity += task->args.plan.size;
 }
@@ -94,7 +95,7 @@ void __wrap_coll_task_scratch_freed(struct coll_task *task, u64 left)
 	__real_coll_task_scratch_freed(task, left);
 }
 
-/* Called by streams as a frame begins, when it has been counted. */
+/* Streams call coll_task_tx_advance() when a frame begins, after open_frames has counted it. */
 void __real_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
 void __wrap_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
 
@@ -136,17 +137,19 @@ bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll
 	       __real_coll_task_is_granted(task, data);
 }
 
+/* The number of steps, cut to 8 bits. */
 static u64 narrow_steps(const struct coll_plan *plan)
 {
 	return (u8)coll_schedule_find(plan)->steps(plan);
 }
 
 /**
- * mutation_schedule() - the schedule of an operation, if it is not to be found
+ * mutation_schedule() - get a false schedule for MUTATION_STEPS
  * @sim: the world
- * @plan: the operation
+ * @plan: plan of the operation
  *
- * Return: one with a count of steps that is cut, or NULL.
+ * Return: a schedule of which the number of steps is cut to 8 bits; NULL with other mutations:
+ * the engine finds the right one.
  */
 const struct coll_schedule *mutation_schedule(const struct sim *sim, const struct coll_plan *plan)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Random worlds: how many ranks, what operations, what goes wrong. */
+/* Random worlds: chooses the size of the group, the operations and the faults from a seed. */
 #include "sim.h"
 
 const char * const fault_names[FAULT_COUNT] = {
@@ -23,10 +23,9 @@ static bool is_prime(u64 n)
 	return n > 1;
 }
 
-/* Ranks of a random world. */
-#define RANKS_MAX	64
+#define RANKS_MAX	64	/* most ranks of a small world */
 
-/* A count of elements, at most @bytes of them, where things may go wrong. */
+/* Return: a count of elements, often near a limit, and of about @bytes bytes at most. */
 static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 {
 	u64 limit = COLLECTIVE_EAGER_LIMIT / size;
@@ -58,11 +57,11 @@ static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
 }
 
 /**
- * program_schedule() - the schedule of an operation
+ * program_schedule() - find the schedule of an operation
  * @op: the operation
  * @nranks: size of the group
  *
- * Return: NULL when there is none.
+ * Return: the schedule, or NULL if there is none.
  */
 const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks)
 {
@@ -83,7 +82,7 @@ const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks
 }
 
 /**
- * program_fit() - change an operation so that there is a schedule of it
+ * program_fit() - change an operation so that a schedule of it exists
  * @op: the operation
  * @nranks: size of the group
  */
@@ -98,11 +97,11 @@ void program_fit(struct sim_op *op, u32 nranks)
 }
 
 /**
- * program_op() - a random operation
- * @rng: of the world
- * @op: filled in
+ * program_op() - choose a random operation
+ * @rng: source of random numbers
+ * @op: set to the operation
  * @nranks: size of the group
- * @bytes: of the vector, or of all blocks of a rank, roughly at most
+ * @bytes: about the most bytes of the vector, or of all blocks of a rank
  */
 void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 {
@@ -148,7 +147,7 @@ void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 	program_fit(op, nranks);
 }
 
-/* The operation before that has the same name. */
+/* Return: number of the last operation before @number with the same instance, or OP_NONE. */
 static u32 name_before(const struct sim_op *ops, u32 number)
 {
 	u64 name = ops[number].name;
@@ -160,13 +159,13 @@ static u32 name_before(const struct sim_op *ops, u32 number)
 }
 
 /**
- * program_names() - names of the operations of a random world
- * @rng: of the world
- * @config: filled in: keys
- * @ops: the operations
+ * program_names() - choose the instances of the operations of a random world
+ * @rng: source of random numbers
+ * @config: parameters of the world; keys is set
+ * @ops: the operations; their names are set
  *
- * In almost every world operations have keys: one in four, or all of them, or
- * something in between.  Few keys are used over and over, many hardly.
+ * In most worlds, a quarter to all of the operations have keys.  If there are few keys, each is
+ * used many times; if there are many, hardly any is used twice.
  */
 void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 {
@@ -189,7 +188,7 @@ void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 	}
 }
 
-/* Of some operations one block has another count in the eyes of one of its ranks: or none. */
+/* In some operations, let one of the two ranks of a block have a wrong count of it, or 0. */
 static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
 {
 	u64 count, odd;
@@ -214,9 +213,9 @@ static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
 }
 
 /**
- * program_random() - the world of a seed
- * @config: filled in, but for what was set before: fault, scale, mutation, verbose
- * @ops: OPS_MAX of them
+ * program_random() - choose the world of a seed
+ * @config: set to the parameters; fault, scale, mutation and verbose are inputs
+ * @ops: set to the operations; room for OPS_MAX of them
  * @seed: the seed
  */
 void program_random(struct config *config, struct sim_op *ops, u64 seed)
@@ -244,7 +243,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->faults = config->fault == FAULT_INSTANCE ? rng_between(&rng, 1, 4) :
 			 config->fault == FAULT_SILENCE ? 2 : 1;
 
-	/* Now and then a few large ones, of several frames. */
+	/* Some worlds have a few large operations, of several frames. */
 	budget = rng_once_in(&rng, 16) ? 8 << 20 : 1 << 19;
 	bytes = min_t(u64, budget / config->nranks, 4 << 20);
 	config->segment = 1U << rng_between(&rng, 3, 7);
@@ -264,9 +263,11 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 }
 
 /**
- * program_concurrent() - may several operations with keys be in progress at once?
- * @config: of the world
+ * program_concurrent() - find out whether operations with keys may be in progress at once
+ * @config: parameters of the world
  * @ops: its operations
+ *
+ * Return: true if at least two different keys are in use, and the window allows two operations.
  */
 bool program_concurrent(const struct config *config, const struct sim_op *ops)
 {
@@ -284,6 +285,7 @@ bool program_concurrent(const struct config *config, const struct sim_op *ops)
 	return false;
 }
 
+/* Describe a world and its result in one line. */
 static void program_tell(const struct sim *sim, bool passed)
 {
 	const struct config *c = &sim->config;
@@ -293,7 +295,7 @@ static void program_tell(const struct sim *sim, bool passed)
 	       c->nranks, c->lanes, c->nslots, c->window, c->keys);
 	printf("%u faults, packets of %u, laggard %d, stingy %d, ", c->faults, c->packet,
 	       (int)c->laggard - 1, (int)c->stingy - 1);
-	printf("names from %llx, keys from %llx, positions from %llx, ",
+	printf("instances from %llx, keys from %llx, positions from %llx, ",
 	       (unsigned long long)c->origin.name, (unsigned long long)c->origin.key,
 	       (unsigned long long)c->origin.position);
 	if (c->strike)
@@ -301,16 +303,16 @@ static void program_tell(const struct sim *sim, bool passed)
 		       (unsigned long long)c->strike);
 	printf("%u operations; %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
 	       c->nops, (unsigned long long)sim->steps, sim->successes, sim->errors,
-	       sim->queue_max, passed ? "well" : sim->why);
+	       sim->queue_max, passed ? "passed" : sim->why);
 }
 
 /**
  * program_run() - simulate one world
- * @config: of it
+ * @config: its parameters
  * @ops: its operations
- * @inspect: looks at it in the end, when all is well; or NULL
+ * @inspect: checks the world at its end, if all other checks pass; or NULL
  *
- * Return: true when all is well.
+ * Return: true if all checks pass.
  */
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect)
 {
@@ -357,9 +359,9 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
  * @fault: enum fault_kind
  * @scale: enum scale
  * @mutation: enum mutation
- * @verbose: tell about it
+ * @verbose: true: describe the world on standard output
  *
- * Return: true when all is well.
+ * Return: true if all checks pass.
  */
 bool program_seed(u64 seed, u8 fault, u8 scale, u8 mutation, bool verbose)
 {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What goes into an operation and what must come out, bit by bit.
+ * The input of an operation and the result that it must have, bit by bit.
  *
- * Written against Documentation and the UAPI header, one element at a time, and
- * sharing no code with core/reduce*: the two must not be wrong together.  Only
- * the cut into lanes and chunks is taken from core/layout, which has a test of
- * its own.  An element of chunk c is reduced beginning with rank c, then c + 1
- * and so on around the ring, which it need not go along; every step rounds to the type.
+ * It follows the documentation and the UAPI header, and computes one element at a time.  It
+ * shares no code with core/reduce, so that both cannot have the same fault.  Only the partition
+ * into lanes and chunks is that of core/schedule/partition.c, which has a unit test.
+ *
+ * An element of chunk c starts with the value of rank c; then those of ranks c + 1, c + 2 and so
+ * on, modulo the size of the group, are reduced into it.  Each step rounds to the type.  This
+ * order is the same for algorithms that do not send along the ring.
  */
 #include "sim.h"
 #include "../unit/reduce_reference.h"
@@ -70,7 +72,7 @@ static __always_inline void float_store(u8 type, scalar s, void *element)
 	case COLLECTIVE_BFLOAT16: {
 		u32 bits = s.u, rest = bits & 0xffff;
 
-		/* To nearest; in the middle, to even. */
+		/* Round to nearest, ties to even. */
 		half = bits >> 16;
 		if (rest > 0x8000 || (rest == 0x8000 && (half & 1)))
 			half++;
@@ -98,7 +100,7 @@ static __always_inline scalar float_scalar(u8 type, double value)
 	return s;
 }
 
-/* All bit patterns: whose they are makes no difference. */
+/* Return: true if the input is random bits, independent of the type. */
 static bool input_raw(const struct sim_op *op)
 {
 	return op->values == VALUES_ANY || (!is_float(op->type) && op->values != VALUES_SMALL);
@@ -123,10 +125,12 @@ static void input_element(const struct sim_op *op, u64 bits, void *element)
 }
 
 /**
- * reference_block_count() - elements that one rank has for another
+ * reference_block_count() - length of the block from one rank to another
  * @op: the operation
- * @from: the one
- * @to: the other
+ * @from: the sender
+ * @to: the receiver
+ *
+ * Return: elements; with vector, a random count of 0 to op->count for each block.
  */
 u64 reference_block_count(const struct sim_op *op, u32 from, u32 to)
 {
@@ -143,11 +147,13 @@ u64 reference_block_count(const struct sim_op *op, u32 from, u32 to)
 }
 
 /**
- * reference_seen_count() - the same, in the eyes of one of the two
+ * reference_seen_count() - length of a block as one of its two ranks believes it to be
  * @op: the operation
- * @by: that one
- * @from: the one that sends
- * @to: the one that receives
+ * @by: the rank that believes it: @from or @to
+ * @from: the sender
+ * @to: the receiver
+ *
+ * Return: reference_block_count(), or op->odd_count if this rank has the wrong count.
  */
 u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to)
 {
@@ -158,11 +164,11 @@ u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to)
 }
 
 /**
- * reference_room() - elements that a rank has room for
- * @op: an operation whose length is told
- * @rank: one that takes part
+ * reference_room() - capacity of a rank in an operation with VARLEN
+ * @op: the operation
+ * @rank: a rank that takes part in it
  *
- * Return: as many as come, or more, or fewer; at the root, what is there.
+ * Return: elements: as many as are sent, or more, or fewer; at the root, as many as are sent.
  */
 u64 reference_room(const struct sim_op *op, u32 rank)
 {
@@ -176,7 +182,7 @@ u64 reference_room(const struct sim_op *op, u32 rank)
 	return bits >> 60 ? (bits >> 8) % (sent + 1) : 0;
 }
 
-/* Elements of the blocks that @rank has for those before @to. */
+/* Return: elements of the blocks from @rank to all ranks below @to. */
 u64 reference_before(const struct sim_op *op, u32 rank, u32 to)
 {
 	u64 count = 0;
@@ -186,7 +192,7 @@ u64 reference_before(const struct sim_op *op, u32 rank, u32 to)
 	return count;
 }
 
-/* Elements of the blocks that those before @from have for @rank. */
+/* Return: elements of the blocks to @rank from all ranks below @from. */
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from)
 {
 	u64 count = 0;
@@ -197,9 +203,9 @@ u64 reference_behind(const struct sim_op *op, u32 rank, u32 from)
 }
 
 /**
- * reference_input() - a rank's input
+ * reference_input() - get the input of a rank
  * @op: the operation
- * @rank: whose
+ * @rank: the rank
  * @nranks: size of the group
  *
  * Return: the elements, kept with @op.
@@ -245,7 +251,7 @@ static __always_inline void reduce_float(u8 type, u8 reduction, void *acc, const
 		else
 			r.f = a.f + b.f;
 		if (reduction == COLLECTIVE_AVG && divisor > 1) {
-			/* What a sum would be. */
+			/* The sum is rounded to the type before it is divided. */
 			float_store(type, r, acc);
 			r = float_load(type, acc);
 			if (wide)
@@ -356,14 +362,14 @@ static __always_inline void reduce_integer(u8 type, u8 reduction, void *acc, con
 	memcpy(acc, &r, coll_type_size(type));
 }
 
-/* Elements of a type that is known here: most of the time goes by in these loops. */
+/* The type is constant in each loop, so that the compiler specializes it: these loops are hot. */
 #define REDUCE(how, type) \
 	case type: \
 		for (; bytes; bytes -= size, acc += size, in += size) \
 			how(type, op->reduction, acc, in, divisor); \
 		break
 
-/* Every element of @acc with that of @in; the last time, with the number of ranks. */
+/* Reduce @in into @acc.  An average divides by @divisor in its last step; 0: not the last one. */
 static void reduce(const struct sim_op *op, u8 *acc, const u8 *in, u64 bytes, u32 divisor)
 {
 	size_t size = coll_type_size(op->type);
@@ -385,12 +391,14 @@ static void reduce(const struct sim_op *op, u8 *acc, const u8 *in, u64 bytes, u3
 }
 
 /**
- * reference_ordered() - does only the order of ranks decide?
- * @op: the operation, a reduction
+ * reference_ordered() - find out whether a reduction must go in the order of ranks
+ * @op: the operation
+ *
+ * Return: true if it is reproducible and if the order can change its result.
  */
 bool reference_ordered(const struct sim_op *op)
 {
-	/* Only the rounding of floats makes the order show. */
+	/* The order can change only what is rounded: sums and products of floats. */
 	return op->reproducible && is_float(op->type) &&
 	       (op->reduction == COLLECTIVE_SUM || op->reduction == COLLECTIVE_PROD ||
 		op->reduction == COLLECTIVE_AVG);
@@ -403,8 +411,10 @@ static bool reduces(const struct sim_op *op)
 }
 
 /**
- * reference_wide() - are sums passed on wide?
+ * reference_wide() - find out whether an operation has wide sums
  * @op: the operation
+ *
+ * Return: true if its sums of 16-bit floats are kept and sent as binary32.
  */
 bool reference_wide(const struct sim_op *op)
 {
@@ -414,8 +424,10 @@ bool reference_wide(const struct sim_op *op)
 }
 
 /**
- * reference_around() - does a reduction to one go along the ring?
+ * reference_around() - find out whether a reduction goes along the ring
  * @op: a reduce or reduce_scatter that is not ordered
+ *
+ * Return: true if it does; false if each rank sends to the receiver of the result.
  */
 bool reference_around(const struct sim_op *op)
 {
@@ -425,9 +437,11 @@ bool reference_around(const struct sim_op *op)
 }
 
 /**
- * reference_tree() - is an operation done by trees or doubling?
+ * reference_tree() - find out whether an operation uses a tree or recursive doubling
  * @op: the operation
  * @nranks: size of the group
+ *
+ * Return: true if it does.
  */
 bool reference_tree(const struct sim_op *op, u32 nranks)
 {
@@ -453,12 +467,12 @@ bool reference_tree(const struct sim_op *op, u32 nranks)
 }
 
 /**
- * reference_direct() - does an allreduce go from each rank to each?
+ * reference_direct() - find out whether an allreduce sends from each rank to each
  * @op: the operation
- * @near: all are on one host
+ * @near: true if all ranks are on one host
  * @nranks: size of the group
  *
- * The result is that of the ring.
+ * Return: true if it does.  The result is the same as along the ring.
  */
 bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
 {
@@ -472,7 +486,7 @@ bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
 	       nranks <= 16 && bytes / nranks >= 1 << 20;
 }
 
-/* One element, rounded once. */
+/* Reduce one element over all ranks as binary32, and round it once. */
 static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 first, u64 off,
 				   void *result)
 {
@@ -487,7 +501,7 @@ static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 firs
 		float_store(op->type, sum, result);
 }
 
-/* Some elements: those of rank @first, then those of all others, in turn. */
+/* Reduce @bytes at @off over all ranks, in the order @first, @first + 1, ... modulo @nranks. */
 static void reference_round(const struct sim_op *op, u32 nranks, u32 first, u64 off, u64 bytes,
 			    u8 *result)
 {
@@ -506,7 +520,7 @@ static void reference_round(const struct sim_op *op, u32 nranks, u32 first, u64 
 		       i + 1 == nranks ? nranks : 0);
 }
 
-/* What every rank gets of a scan: those before it, in the order of ranks. */
+/* Compute a scan or exscan of all ranks, in the order of ranks. */
 static void reference_scan(struct sim_op *op, u32 nranks)
 {
 	u64 bytes = op->count * coll_type_size(op->type);
@@ -548,7 +562,10 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 	}
 }
 
-/* Own block first, then what comes in each round from rank s - r. */
+/*
+ * Reduce a block of a direct reduce_scatter: the own input first, then that of rank
+ * (round - rank) modulo nranks, for each round.
+ */
 static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
@@ -567,10 +584,10 @@ static void reference_pairs(const struct sim_op *op, u32 nranks, u32 rank, u8 *r
 	}
 }
 
-/* Some elements of each rank, as many bytes of them. */
+/* Bytes of each rank that the functions below reduce at a time. */
 #define FEW	512
 
-/* Those of @n ranks, reduced by pairs, pairs of pairs... */
+/* Reduce @x of @n ranks into x[0] by recursive doubling: pairs, then pairs of pairs and so on. */
 static void reference_doubling(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 whole = 1, extra, m, i;
@@ -590,7 +607,7 @@ static void reference_doubling(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32
 		}
 }
 
-/* Those of @n ranks, in a binomial tree. */
+/* Reduce @x of @n ranks into x[0] along a binomial tree. */
 static void reference_binomial(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 far, i;
@@ -600,7 +617,7 @@ static void reference_binomial(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32
 			reduce(op, x[i], x[i + far], bytes, 2 * far >= n ? n : 0);
 }
 
-/* In round k, everybody's with those of 2^k ranks before. */
+/* Prefix reduction: in round k, x[i - 2^k] and x[i] are reduced into x[i]. */
 static void reference_prefix(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 bytes)
 {
 	u32 far, i;
@@ -615,6 +632,7 @@ static void reference_prefix(const struct sim_op *op, u8 (*x)[FEW], u32 n, u32 b
 		}
 }
 
+/* Compute a reduce or allreduce that uses a tree or recursive doubling. */
 static void reference_few(struct sim_op *op, u32 n, u8 *result)
 {
 	u32 first = op->collective == COLLECTIVE_REDUCE ? op->root : 0;
@@ -635,7 +653,7 @@ static void reference_few(struct sim_op *op, u32 n, u8 *result)
 	}
 }
 
-/* What every rank gets of a scan. */
+/* Compute a scan or exscan of all ranks by prefix reduction. */
 static void reference_few_scan(struct sim_op *op, u32 n)
 {
 	u64 off, end = op->count * coll_type_size(op->type);
@@ -656,7 +674,7 @@ static void reference_few_scan(struct sim_op *op, u32 n)
 	}
 }
 
-/* A block of a reduce_scatter, beginning with rank @first. */
+/* Reduce the block of @rank of a reduce_scatter, in ring order from @first on. */
 static void reference_block(const struct sim_op *op, u32 nranks, u32 rank, u32 first, u8 *result)
 {
 	size_t size = coll_type_size(op->type);
@@ -718,7 +736,7 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 	}
 }
 
-/* Does only one rank's input matter? */
+/* Return: true if only the input of the root matters. */
 static bool reference_rooted(const struct sim_op *op)
 {
 	return op->collective == COLLECTIVE_BROADCAST || op->collective == COLLECTIVE_SEND ||
@@ -726,10 +744,10 @@ static bool reference_rooted(const struct sim_op *op)
 }
 
 /**
- * reference_result() - what a rank must end with
+ * reference_result() - get the result that a rank must have
  * @sim: the world
  * @op: the operation
- * @rank: whose result
+ * @rank: the rank
  *
  * Return: the elements, kept with @op.
  */
@@ -763,7 +781,7 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
 }
 
 /**
- * reference_init() - make room for what is kept with an operation
+ * reference_init() - allocate the tables of inputs and results of an operation
  * @op: the operation
  * @nranks: size of the group
  */
@@ -774,7 +792,7 @@ void reference_init(struct sim_op *op, u32 nranks)
 }
 
 /**
- * reference_free() - free what is kept with an operation
+ * reference_free() - free the inputs and results of an operation
  * @op: the operation
  * @nranks: size of the group
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Random numbers that a seed repeats (splitmix64). */
+/* Pseudo-random numbers (splitmix64): the same seed gives the same numbers. */
 #ifndef COLL_SIM_RNG_H
 #define COLL_SIM_RNG_H
 
@@ -9,6 +9,7 @@ struct rng {
 	u64 state;
 };
 
+/* Return: 64 bits that depend on all bits of @x; no state. */
 static inline u64 rng_mix(u64 x)
 {
 	x ^= x >> 30;
@@ -24,18 +25,19 @@ static inline u64 rng_next(struct rng *rng)
 	return rng_mix(rng->state);
 }
 
-/* 0 .. @n - 1 */
+/* Return: 0 to @n - 1. */
 static inline u64 rng_below(struct rng *rng, u64 n)
 {
 	return rng_next(rng) % n;
 }
 
+/* Return: @low to @high, both included. */
 static inline u64 rng_between(struct rng *rng, u64 low, u64 high)
 {
 	return low + rng_below(rng, high - low + 1);
 }
 
-/* True once in @n times. */
+/* Return: true with a probability of 1/@n. */
 static inline bool rng_once_in(struct rng *rng, u64 n)
 {
 	return !rng_below(rng, n);

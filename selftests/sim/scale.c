@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Worlds beyond what a table or a field holds, and numbers near those at which fields end.
+ * Large worlds: more ranks, slots, operations or faults than a table or a field of the core might
+ * hold.  Also counters that start near the limits of fields, so that they pass them.
  */
 #include "sim.h"
 
@@ -12,28 +13,26 @@ const char * const scale_names[SCALE_COUNT] = {
 };
 
 #define WIDE_RANKS_MIN	65
-#define WIDE_RANKS_MAX	300
-/* Those in which each rank tells each other that it goes on waiting. */
-#define TIMED_RANKS_MAX	48
-/* Beyond that no operation may make a link of each pair. */
-#define PAIRS_RANKS_MAX	80
+#define WIDE_RANKS_MAX	300	/* more than 8 bits hold */
+#define TIMED_RANKS_MAX	48	/* if sim_timed(), as each rank pings each other */
+#define PAIRS_RANKS_MAX	80	/* in larger groups, no operation may link every pair of ranks */
 #define DEEP_RANKS_MAX	12
 #define DEEP_FAULTS_MAX	400
-#define SLOTS_BITS	9
-#define WIDE_ROOTS	4
-#define PACKETS_MAX	4096
+#define SLOTS_BITS	9	/* log2 of the most slots of a deep world */
+#define WIDE_ROOTS	4	/* number of different roots; each has a link to every rank */
+#define PACKETS_MAX	4096	/* most packets of a world */
 
-/* A number shortly before 2^@bits, so that a world of this scale gets to it, and beyond. */
+/* Return: a number at most @reach below 2^@bits, so that a counter from there passes 2^@bits. */
 static u64 shortly_before(struct rng *rng, u32 bits, u64 reach)
 {
 	return BIT_ULL(bits) - rng_between(rng, 1, reach);
 }
 
 /**
- * scale_numbers() - where names, positions and the time of a world begin
- * @config: of the world; filled in: origin and packet
+ * scale_numbers() - choose the values at which the counters of a world start
+ * @config: parameters of the world; reads seed, sets origin and packet
  *
- * Half of the worlds begin with nothing.  These numbers do not depend on the rest of a world.
+ * In half of the worlds, all counters start at 0.  The numbers depend on the seed only.
  */
 void scale_numbers(struct config *config)
 {
@@ -43,7 +42,7 @@ void scale_numbers(struct config *config)
 
 	if (rng_once_in(&rng, 2))
 		return;
-	/* The number of an operation has 62 bits, a key and that of a message have 40. */
+	/* The number of a counted operation has 62 bits; a key and a message's number have 40. */
 	origin->name = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
 	if (rng_once_in(&rng, 3))
 		origin->name = BIT_ULL(62) - OPS_MAX - rng_below(&rng, OPS_MAX);
@@ -59,8 +58,8 @@ void scale_numbers(struct config *config)
 }
 
 /**
- * scale_packets() - make packets larger where there would be too many
- * @config: of a world; packet is set
+ * scale_packets() - enlarge the packets of a world if there were too many
+ * @config: parameters of the world; packet is changed
  * @ops: its operations
  */
 void scale_packets(struct config *config, const struct sim_op *ops)
@@ -74,7 +73,7 @@ void scale_packets(struct config *config, const struct sim_op *ops)
 		config->packet *= 2;
 }
 
-/* Does it make a link of each pair of ranks? */
+/* Return: true if the operation makes a link between every pair of ranks. */
 static bool op_pairs(const struct sim_op *op, u32 nranks)
 {
 	const struct coll_schedule *schedule = program_schedule(op, nranks);
@@ -86,16 +85,18 @@ static bool op_pairs(const struct sim_op *op, u32 nranks)
 }
 
 /**
- * scale_allows() - are links few enough?
- * @op: an operation
+ * scale_allows() - find out whether an operation makes few enough links
+ * @op: the operation
  * @nranks: size of the group
+ *
+ * Return: false if it makes a link between every pair of more than PAIRS_RANKS_MAX ranks.
  */
 bool scale_allows(const struct sim_op *op, u32 nranks)
 {
 	return nranks <= PAIRS_RANKS_MAX || !op_pairs(op, nranks);
 }
 
-/* An operation among many ranks: few roots, for each is a link to each rank. */
+/* Choose an operation of many ranks; a barrier in place of one that makes too many links. */
 static void wide_op(struct rng *rng, struct sim_op *op, u32 nranks, u32 root, u64 bytes)
 {
 	program_op(rng, op, nranks, bytes);
@@ -108,7 +109,7 @@ static void wide_op(struct rng *rng, struct sim_op *op, u32 nranks, u32 root, u6
 		*op = (struct sim_op){ .collective = COLLECTIVE_BARRIER, .seed = op->seed };
 }
 
-/* As many frames of one operation as there are ranks. */
+/* Choose a scatter, in which the stingy root opens as many frames at once as there are ranks. */
 static void stingy_op(struct rng *rng, struct sim_op *op, u32 root)
 {
 	*op = (struct sim_op){
@@ -143,9 +144,9 @@ static void scale_faults(struct rng *rng, struct config *config)
 }
 
 /**
- * scale_random() - the world of a seed, at a scale
- * @config: as of program_random(); its origin is filled in
- * @ops: OPS_MAX of them
+ * scale_random() - choose the world of a seed at a larger scale
+ * @config: as in program_random(); origin is set already
+ * @ops: set to the operations; room for OPS_MAX of them
  * @seed: the seed
  */
 void scale_random(struct config *config, struct sim_op *ops, u64 seed)
@@ -170,7 +171,7 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 		config->packet = 0;
 	}
 	for (i = 0; i < config->nops; i++) {
-		/* Now and then what needs a grant. */
+		/* Some operations are too large to be eager, and need grants. */
 		u64 most = !wide && rng_once_in(&rng, 40) ? COLLECTIVE_EAGER_LIMIT * 3 : bytes;
 		u32 root = rng_below(&rng, min_t(u32, config->nranks, WIDE_ROOTS));
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The world: what happens next, and whether all is well in the end. */
+/* The world: picks the next actor, keeps the time, and checks the end state. */
 #include <stdarg.h>
 
 #include "sim.h"
 
+/* Picks after which a world counts as endless. */
 #define STEPS_MAX	200000000ULL
 
 /**
- * sim_fail() - something is wrong; the first time is remembered
+ * sim_fail() - note that a check has failed; only the first time is kept
  * @sim: the world
- * @format: what
+ * @format: description of the failure, as of printf()
  */
 void sim_fail(struct sim *sim, const char *format, ...)
 {
@@ -23,12 +24,20 @@ void sim_fail(struct sim *sim, const char *format, ...)
 	va_end(args);
 }
 
+/**
+ * sim_actor_init() - initialize an actor, with a random speed
+ * @sim: the world
+ * @actor: the actor
+ * @kind: enum actor_kind
+ * @rank: rank on which it acts
+ * @owner: as in struct actor
+ */
 void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, void *owner)
 {
 	actor->kind = kind;
 	actor->rank = rank;
 	actor->owner = owner;
-	/* Some connections are slow, and in some worlds all of a kind are. */
+	/* Some actors are slow; in some worlds, all actors of a kind are. */
 	if (rng_mix(sim->config.seed * ACTOR_KINDS + kind) % 4 == 0)
 		actor->slow = rng_between(&sim->rng, 2, 12);
 	else if (rng_once_in(&sim->rng, 12))
@@ -40,7 +49,7 @@ void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, voi
 }
 
 /**
- * sim_wake() - an actor can act again
+ * sim_wake() - make an actor ready, so that the world may pick it
  * @sim: the world
  * @actor: the actor
  */
@@ -58,6 +67,7 @@ void sim_wake(struct sim *sim, struct actor *actor)
 	sim->ready[sim->nready++] = actor;
 }
 
+/* Make an actor not ready. */
 static void sim_rest(struct sim *sim, struct actor *actor)
 {
 	struct actor *last = sim->ready[--sim->nready];
@@ -88,7 +98,7 @@ static bool sim_act(struct actor *actor)
 	}
 }
 
-/* Nobody can do more than wait for an answer that will not come. */
+/* Return: true if only heartbeats are left to happen; then time goes by faster. */
 static bool sim_idle(const struct sim *sim)
 {
 	u32 i;
@@ -101,13 +111,14 @@ static bool sim_idle(const struct sim *sim)
 	return true;
 }
 
+/* Pick a random actor and let it act, unless its rank is frozen or dead, or the actor is slow. */
 static void sim_step(struct sim *sim)
 {
 	struct actor *actor = sim->ready[rng_below(&sim->rng, sim->nready)];
 	bool more;
 
 	sim->steps++;
-	/* Of many ranks each acts as often as one of few. */
+	/* With many ranks, time goes slower, so that each rank acts as often as one of few. */
 	if (sim->steps % (1 + sim->config.nranks * sim->config.nranks / 100) == 0)
 		sim->now += rng_below(&sim->rng, sim_idle(sim) ? SIM_PING / 2 : 10);
 	if (sim->steps >= sim->frozen_until && rng_once_in(&sim->rng, 3000)) {
@@ -121,7 +132,7 @@ static void sim_step(struct sim *sim)
 	if (actor->slow && !rng_once_in(&sim->rng, actor->slow))
 		return;
 
-	/* At rest first: what it does may wake it. */
+	/* Not ready any more before it acts, because its action may wake it again. */
 	sim_rest(sim, actor);
 	if (actor->rank == sim->dead)
 		return;
@@ -134,6 +145,7 @@ static void sim_step(struct sim *sim)
 		sim_wake(sim, actor);
 }
 
+/* Return: true if a rank has no more to do: all is done, or it has failed, or it is dead. */
 static bool member_finished(const struct member *member)
 {
 	if (member->rank == member->sim->dead)
@@ -164,7 +176,7 @@ static void dump_lane(const struct member *m, u32 lane)
 		       (unsigned long long)task->tx_step, (unsigned long long)task->tx_off,
 		       (unsigned long long)task->rx_step, (unsigned long long)task->rx_off,
 		       (unsigned long long)task->nsteps);
-		printf("error %d, mark %llu\n", task->error, (unsigned long long)task->zc_ref);
+		printf("error %d, zc_ref %llu\n", task->error, (unsigned long long)task->zc_ref);
 	}
 	for (peer = 0; peer < m->sim->config.nranks; peer++) {
 		const struct endpoint *ep = m->ep[lane][peer];
@@ -176,12 +188,12 @@ static void dump_lane(const struct member *m, u32 lane)
 		       (unsigned long long)ep->stream.tx_consumed,
 		       (unsigned long long)ep->stream.tx_eager,
 		       (unsigned long long)ep->stream.tx_credit);
-		printf("queued %llu staged %u\n", (unsigned long long)ep->queued,
+		printf("queued %llu unexpected %u\n", (unsigned long long)ep->queued,
 		       ep->stream.unexp_len);
 	}
 }
 
-/* What every rank waits for, when nothing moves. */
+/* Print the tasks and streams of every rank, after a deadlock. */
 static void sim_dump(const struct sim *sim)
 {
 	u32 rank, lane;
@@ -197,8 +209,8 @@ static void sim_dump(const struct sim *sim)
 }
 
 /*
- * All has been delivered: both ends of every connection agree, and nothing waits for its
- * turn.  Only grants of what has failed may be left.
+ * Check that a connection is idle: all bytes are delivered, and the counters of both ends agree.
+ * Only grants of failed operations may be left.
  */
 static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 {
@@ -206,14 +218,14 @@ static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 
 	if (ep->first || !coll_stream_idle(s) || !list_empty(&s->sending) ||
 	    s->unexp_len || (s->grants.count && !sim->config.fault))
-		sim_fail(sim, "rank %u to %u: not idle in the end", ep->member->rank, s->peer);
+		sim_fail(sim, "rank %u to %u: not idle at the end", ep->member->rank, s->peer);
 	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
 	    o->rx_eager != o->rx_consumed + o->unexp_len ||
 	    s->tx_credit != o->rx_returned + COLL_CREDIT)
 		sim_fail(sim, "rank %u to %u: the ends disagree", ep->member->rank, s->peer);
 }
 
-/* Nobody wrote what an operation has given back, and nobody can read it. */
+/* Check that memory of a complete operation was not written after its end, nor can be read. */
 static void part_check_stale(struct sim *sim, u32 rank, u32 number)
 {
 	const struct sim_part *part = &sim->members[rank].parts[number];
@@ -224,20 +236,25 @@ static void part_check_stale(struct sim *sim, u32 rank, u32 number)
 	    memory_differs(part->recv, 0x5a, 0, part->recv->mem.length))
 		sim_fail(sim, "rank %u: operation %u: written after its end", rank, number);
 	if (sim->config.fault < FAULT_GROUP && (part->send->borrowed || part->recv->borrowed))
-		sim_fail(sim, "rank %u: operation %u: still to be read", rank, number);
+		sim_fail(sim, "rank %u: operation %u: a peer may still read its memory",
+			 rank, number);
 }
 
-/* Who has died is known to all, or to those who have failed. */
+/*
+ * Check that a rank knows the reason: all ranks must name a dead process; after other deaths,
+ * those on which the group has failed must name the dead rank.
+ */
 static void member_check(struct sim *sim, const struct member *member)
 {
 	bool told = sim->config.fault == FAULT_DEATH && sim->dead != COLL_NOBODY;
 
 	if ((told || member->failed) && !fault_explained(member))
-		sim_fail(sim, "rank %u names not rank %u but %u and %u (%u)", member->rank,
-			 sim->dead, member->cause.rank_a, member->cause.rank_b,
+		sim_fail(sim, "rank %u: the reason is not rank %u, but ranks %u and %u (kind %u)",
+			 member->rank, sim->dead, member->cause.rank_a, member->cause.rank_b,
 			 member->cause.kind);
 }
 
+/* Check the end state of all ranks that are not dead. */
 static void sim_check(struct sim *sim)
 {
 	u32 rank, lane, peer, i;
@@ -252,7 +269,7 @@ static void sim_check(struct sim *sim)
 			part_check_stale(sim, rank, i);
 		for (lane = 0; lane < sim->config.lanes; lane++) {
 			if (!list_empty(&member->engine[lane].active))
-				sim_fail(sim, "rank %u: operations are left", rank);
+				sim_fail(sim, "rank %u: tasks are left", rank);
 			for (peer = 0; peer < sim->config.nranks; peer++)
 				if (member->ep[lane][peer] && sim->config.fault < FAULT_GROUP)
 					endpoint_check(sim, member->ep[lane][peer]);
@@ -261,9 +278,11 @@ static void sim_check(struct sim *sim)
 }
 
 /**
- * sim_takes_part() - is an operation any business of a rank?
+ * sim_takes_part() - find out whether a rank calls an operation
  * @op: the operation
  * @rank: the rank
+ *
+ * Return: true unless the operation is a message of two other ranks.
  */
 bool sim_takes_part(const struct sim_op *op, u32 rank)
 {
@@ -271,10 +290,10 @@ bool sim_takes_part(const struct sim_op *op, u32 rank)
 }
 
 /**
- * sim_plan() - an operation as the schedules see it
+ * sim_plan() - make the plan of an operation
  * @sim: the world
  * @op: the operation
- * @rank: whose
+ * @rank: rank that executes it
  *
  * Return: the plan of lane 0.
  */
@@ -298,12 +317,13 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.count = op->count,
 	};
 
-	/* Some algorithms are there only for wide sums: those stay what they are. */
+	/* With MUTATION_WIDE, sums stay wide only if no schedule exists for narrow ones. */
 	plan.wide = op->wide && (sim->config.mutation != MUTATION_WIDE ||
 				 !coll_schedule_find(&plan));
 	return plan;
 }
 
+/* Return: true if a fault happens now. */
 static bool sim_strikes(const struct sim *sim)
 {
 	if (!sim->faults_left)
@@ -315,9 +335,9 @@ static bool sim_strikes(const struct sim *sim)
 
 /**
  * sim_run() - run a world to its end
- * @sim: its config and ops are set; the rest is zero
+ * @sim: the world; config and ops are set, the rest is zero
  *
- * Return: true when all went well; else @sim->why says what did not.
+ * Return: true if all checks pass; otherwise @sim->why describes the first that failed.
  */
 bool sim_run(struct sim *sim)
 {
@@ -348,7 +368,7 @@ bool sim_run(struct sim *sim)
 			fault_strike(sim);
 		sim_step(sim);
 		if (sim->steps > STEPS_MAX)
-			sim_fail(sim, "there is no end");
+			sim_fail(sim, "the world does not end");
 	}
 	if (!sim->broken && !sim_finished(sim)) {
 		sim_fail(sim, "deadlock");

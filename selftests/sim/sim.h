@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The simulator: whole groups of engines in one thread.
+ * The simulator: all engines of a group run in one thread of user space.
  *
- * A world is a group.  Every rank has an engine a lane; between two ranks there
- * are a data connection a lane and one for control frames, all of them queues
- * in memory.  Whatever can happen next is an actor (a rank submits, a stream
- * sends, bytes or a control frame arrive), and the world picks one at random,
- * over and over: a seed is a schedule.
+ * A world is one simulated group.  Each rank has one engine for each lane.  Two ranks have one
+ * data connection for each lane and one control connection; all are queues in memory.
+ * An actor is one thing that can happen next: a rank submits, a stream sends, bytes or a
+ * control frame arrive.  The world picks actors at random; one seed gives one order of events.
  *
- * Payload that the engine sends without a copy is queued as a reference, and
- * read when the receiver consumes it.  As an operation completes on a rank, its
- * result is compared with the reference at once and its buffers are filled with
- * rubbish, so that a byte that is read or written too late is a wrong bit.
- *
- *	sim.c		the world: actors, time, checks at the end
- *	member.c	a rank: submits, answers the engines, checks results
- *	link.c		connections
- *	fault.c		aborts, leases when a rank falls silent, ranks that die
- *	distance.c		how far a rank may be ahead of the others, and what has failed there
- *	memory.c	memory in pieces
- *	hazard.c	is what a step says of its writes true?
- *	reference.c	operations, what goes in and what must come out
- *	programs.c	random worlds
- *	scale.c		larger ones, and numbers near those that fields end at
- *	sweep.c		worlds of every size
- *	deaths.c	small worlds in which a rank dies, at every event
- *	cost.c		what an operation costs, and what it may
- *	mutation.c	the simulator must notice what is broken on purpose
- *	main.c		the command line
+ * A send with zero copy queues a reference, which is read when the receiver consumes it.  When an
+ * operation completes on a rank, its result is checked at once and its buffers are overwritten.
+ * A byte that is read or written too late is therefore a wrong bit.
  */
 #ifndef COLL_SIM_H
 #define COLL_SIM_H
 
+/*
+ * The files:
+ *
+ *	sim.c		the world: picks actors, keeps the time, checks the end state
+ *	member.c	a rank: submits operations, answers the engines, checks results
+ *	match.c		operations of which two ranks have different counts
+ *	link.c		data and control connections
+ *	fault.c		aborts, failed groups, leases and fences, dead ranks
+ *	distance.c	how far a rank may be ahead, and which operations have failed
+ *	memory.c	memory in pieces, as user pages are
+ *	hazard.c	checks the hazard that a step states for its writes
+ *	reference.c	the input and the expected result of each operation
+ *	programs.c	random worlds
+ *	scale.c		large worlds, and counters that start near their limits
+ *	sweep.c		one operation at a time, for every size of group
+ *	deaths.c	small worlds in which a rank dies before each event
+ *	cost.c		the exact bytes, steps and copies of an operation
+ *	mutation.c	rules broken on purpose, which the simulator must notice
+ *	jobs.c		runs independent worlds on all CPUs
+ *	main.c		the command line
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,65 +48,65 @@
 #define SIM_LANES_MAX	4
 #define SIM_RANKS_MAX	1024
 
-/* Time, when it matters; see fault.c. */
-#define SIM_LEASE	20000ULL
-#define SIM_FENCE	30000ULL
-#define SIM_SILENCE	90000ULL
-#define SIM_PING	4000ULL
+/* Times in units of sim->now; used only if sim_timed() (see fault.c). */
+#define SIM_LEASE	20000ULL	/* a lease, from the ping that was answered */
+#define SIM_FENCE	30000ULL	/* from the failure of a group to its fence */
+#define SIM_SILENCE	90000ULL	/* a peer without answers for so long is given up */
+#define SIM_PING	4000ULL		/* between two heartbeats */
 
 struct sim;
 struct member;
 
-/* What the simulator breaks on purpose, to show that it notices. */
+/* Rules that the simulator breaks on purpose, to show that its checks notice. */
 enum mutation {
 	MUTATION_NONE,
-	MUTATION_CONSUMED,	/* what was sent counts as consumed */
-	MUTATION_FORWARD,	/* what has not arrived is forwarded */
+	MUTATION_CONSUMED,	/* payload counts as consumed as soon as it is sent */
+	MUTATION_FORWARD,	/* bytes are forwarded before they have arrived */
 	MUTATION_LEASE,		/* leases never end */
-	MUTATION_KICK,		/* a kick is lost now and then */
+	MUTATION_KICK,		/* one kick in 50 is lost */
 	MUTATION_CONTROL,	/* control frames overtake each other */
-	MUTATION_GRANT,		/* a grant stays when its run has left */
-	MUTATION_REQUEST,	/* who asks for a grant is not answered */
-	MUTATION_WINDOW,	/* more is granted than a window can take */
-	MUTATION_LEFT,		/* what is in a window counts as gone too early */
-	MUTATION_ASIDE,		/* nothing is set aside of what is overwritten */
-	MUTATION_ROOM,		/* what there is no room for is stored */
-	MUTATION_WIDE,		/* wide sums are rounded on the way */
-	MUTATION_SWAP,		/* what is swapped is granted before it is copied */
-	MUTATION_HAZARD,	/* what was sent is overwritten as if it never had been */
-	MUTATION_FRAMING,	/* open frames of an operation are counted in 8 bits */
-	MUTATION_FORGET,	/* of names that have failed only the latest are remembered */
-	MUTATION_SIFT,		/* what is staged for a name that has failed stays */
-	MUTATION_AHEAD,		/* a rank may be ahead of the others as far as it likes */
-	MUTATION_LATE,		/* aborts of what is far ahead of a rank are dropped there */
+	MUTATION_GRANT,		/* a grant is kept after the run that it was for */
+	MUTATION_REQUEST,	/* request frames are not answered with a grant */
+	MUTATION_WINDOW,	/* more is granted than a scratch window can take */
+	MUTATION_LEFT,		/* bytes in a scratch window are freed too early */
+	MUTATION_ASIDE,		/* input that an operation in place overwrites is not saved */
+	MUTATION_ROOM,		/* one element more than the capacity is stored */
+	MUTATION_WIDE,		/* wide sums are rounded at every step */
+	MUTATION_SWAP,		/* a block to be exchanged is granted before it is copied */
+	MUTATION_HAZARD,	/* memory that was sent is overwritten as if never sent */
+	MUTATION_FRAMING,	/* the open frames of a task are counted in 8 bits */
+	MUTATION_FORGET,	/* only the latest failed keys and messages are remembered */
+	MUTATION_SIFT,		/* unexpected frames of a failed operation are kept */
+	MUTATION_AHEAD,		/* a rank may be any distance ahead of the others */
+	MUTATION_LATE,		/* an abort of an operation far ahead of a rank is dropped */
 	MUTATION_STEPS,		/* steps are counted in 8 bits */
-	MUTATION_ENFORCE,	/* what was not granted is taken */
-	MUTATION_POSITION,	/* positions are told in 32 bits */
-	MUTATION_NAME,		/* names are told in 32 bits */
-	MUTATION_BALANCE,	/* counts that differ are taken for the same */
+	MUTATION_ENFORCE,	/* payload that was not granted is accepted */
+	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
+	MUTATION_NAME,		/* instances of GRANT are cut to 32 bits */
+	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_COUNT
 };
 
 enum actor_kind {
-	ACTOR_MEMBER,
-	ACTOR_SEND,
-	ACTOR_RECEIVE,
-	ACTOR_CONTROL,
-	ACTOR_COPY,
-	ACTOR_CONNECT,
-	ACTOR_PING,
+	ACTOR_MEMBER,		/* a rank submits an operation */
+	ACTOR_SEND,		/* a stream sends */
+	ACTOR_RECEIVE,		/* bytes arrive on a data connection */
+	ACTOR_CONTROL,		/* a control frame arrives */
+	ACTOR_COPY,		/* an engine does local copies */
+	ACTOR_CONNECT,		/* one end of a data connection becomes usable */
+	ACTOR_PING,		/* a heartbeat */
 	ACTOR_KINDS
 };
 
 /**
  * struct actor - something that may happen next
  * @kind: enum actor_kind
- * @rank: whose
- * @owner: a member, endpoint or queue, by @kind
- * @ready: it is among those that are picked from...
- * @at: ...there
- * @slow: it acts once in so many times that it is picked
- * @lazy: it acts when only such ones can
+ * @rank: rank on which it happens
+ * @owner: the struct member, endpoint or queue that it belongs to; by @kind
+ * @ready: true if it is in sim->ready, from which the world picks
+ * @at: index in sim->ready, if @ready
+ * @slow: average number of picks for each time that it acts; 0: acts at every pick
+ * @lazy: true if it acts only when all actors in sim->ready are lazy
  */
 struct actor {
 	u8 kind;
@@ -117,14 +120,15 @@ struct actor {
 
 /**
  * struct sim_mem - memory in pieces
- * @mem: as the engine sees it
- * @page: pieces are multiples of it
- * @at: address of every page
- * @run: bytes that follow there without a break
- * @heap: what to free, @npages at most
- * @borrowed: bytes on their way by reference
- * @lent: by byte: how often it is on its way by reference; it was: LENT_ONCE
- * @window: offsets go around
+ * @mem: the memory as the engine sees it
+ * @page: size of a page in bytes; a piece has a whole number of pages
+ * @npages: number of pages
+ * @at: by page: its address
+ * @run: by page: bytes that follow one another in memory from its address on
+ * @heap: by page: the allocation that starts there, or NULL
+ * @borrowed: bytes in flight by reference (sent with zero copy and not consumed), with repetitions
+ * @lent: by byte: number of references in flight; LENT_ONCE is set if there ever was one
+ * @window: true if offsets wrap at the end, as in a scratch window
  */
 struct sim_mem {
 	struct coll_mem mem;
@@ -140,35 +144,40 @@ struct sim_mem {
 
 #define LENT_ONCE	0x80
 
-/* What an element may be. */
+/* The values that input elements have. */
 enum values {
-	VALUES_SMALL,		/* integers that add up exactly */
-	VALUES_FINITE,		/* rounding matters */
-	VALUES_ANY,		/* all bit patterns */
+	VALUES_SMALL,		/* -3 to 3: floats add up exactly */
+	VALUES_FINITE,		/* finite floats, of which rounding matters */
+	VALUES_ANY,		/* all bit patterns, with infinities and NaNs */
 	VALUES_COUNT
 };
 
 /**
  * struct sim_op - one operation of the program, the same on every rank
- * @seed: of its input
+ * @collective: enum collective_opcode; a message is COLLECTIVE_SEND on both of its ranks
+ * @type: type of the elements
+ * @reduction: the reduction, of those that reduce
+ * @values: enum values of the input
  * @algorithm: enum collective_algorithm
- * @reproducible: the order of ranks decides
- * @wide: sums are rounded once
- * @vector: blocks differ: see reference_block_count()
- * @varlen: who receives is told how much: see reference_room()
- * @name: of it; its place in the program, unless it has a key
- * @count: elements: of the vector, or of a rank's block
- * @root: rank, of rooted ones; who sends a message
- * @to: who receives it
- * @input: of every rank, once somebody needed it
- * @expected: the result of every rank, likewise; often the same one
- * @before: the operation before it that has its name, or OP_NONE
- * @submitted: ranks that have
- * @odd: two ranks have different counts of one block: who sends...
- * @odd_from: ...that is this one...
- * @odd_to: ...to this one...
- * @odd_sender: ...or else who receives it...
- * @odd_count: ...has this one
+ * @reproducible: true if a reduction goes in the order of ranks
+ * @wide: true if sums of 16-bit floats are rounded only once
+ * @vector: true if blocks have different lengths; see reference_block_count()
+ * @varlen: true if the sender decides the length; see reference_room()
+ * @name: instance of the operation; of a counted one, config->origin.name plus the number of
+ *	counted operations before it
+ * @root: root of a rooted operation; sender of a message
+ * @to: receiver of a message
+ * @count: elements of the vector, or of one rank's block (the most, with @vector)
+ * @seed: seed of its input
+ * @input: by rank: the input; NULL until reference_input() makes it
+ * @expected: by rank: the result; NULL until reference_result() makes it; ranks may share one
+ * @before: number of the last operation before it with the same @name, or OP_NONE
+ * @submitted: number of ranks that have submitted it
+ * @odd: true if the two ranks of one block have different counts of it
+ * @odd_sender: with @odd: true if the sender has @odd_count, false if the receiver has
+ * @odd_from: with @odd: sender of that block
+ * @odd_to: with @odd: receiver of that block
+ * @odd_count: with @odd: the wrong count of that block, in elements
  */
 struct sim_op {
 	u8 collective;
@@ -200,29 +209,32 @@ struct sim_op {
 
 /**
  * struct sim_part - an operation on one rank
- * @number: of the operation
- * @plan: of lane 0, once it was submitted
- * @send: memory of the input
- * @recv: memory of the result
- * @send_off: where it begins there
- * @recv_off: likewise
- * @send_len: bytes of the input, 0: this rank has none
- * @recv_len: bytes of the result
- * @own: where in the result the input is, when it is in place
- * @in_place: it is, or there is none
- * @scratch: memory of what goes through, by lane
- * @send_first: where the blocks begin, if they differ; else NULL
- * @recv_first: likewise
- * @lanes_left: lanes on which it is not complete; one more until all ranks agree
- * @balance: what we add to the sum of counts...
- * @balances: ...what was heard of it...
- * @rounds_heard: rounds in which it was received; one bit each
- * @rounds_sent: number of rounds in which this rank has announced
- * @matched: all ranks were heard
- * @received: bytes that were told to come, where the length is told
- * @error: of the first lane that failed
- * @aborted: the abort came before it was submitted
- * @failure: with a key, or of a message: the abort was the one of that number here; 0: none was
+ * @number: index of the operation in the program
+ * @plan: the plan of lane 0; valid when @submitted
+ * @send: memory that contains the input; may be @recv
+ * @recv: memory that contains the result
+ * @send_off: offset of the input in @send; bytes
+ * @recv_off: offset of the result in @recv; bytes
+ * @send_len: bytes of the input; 0: this rank has none
+ * @recv_len: bytes of the result buffer; 0: this rank has none
+ * @own: offset of the input in the result buffer if the operation is in place; bytes
+ * @in_place: true if the input is in the result buffer, or if one of the two is empty
+ * @scratch: by lane: scratch memory, or NULL
+ * @send_first: by rank: first element of the block for it, if blocks differ; else NULL
+ * @recv_first: by rank: first element of the block from it, if blocks differ; else NULL
+ * @lanes_left: lanes on which it is not complete; one more until matching is over
+ * @balance: this rank's contribution to the balance
+ * @balances: by round: the balance that was received
+ * @rounds_heard: one bit for each round of matching in which an ANNOUNCE has arrived
+ * @rounds_sent: number of rounds of matching in which this rank has announced
+ * @matched: true if matching is over: all rounds were received, or the operation was aborted
+ * @received: bytes that the sender said it would send; with VARLEN
+ * @error: error of the first lane that failed, or of matching; 0: none
+ * @submitted: true if this rank has submitted it
+ * @done: true if it is complete here, or if this rank takes no part in it
+ * @aborted: true if an abort had arrived before it was submitted
+ * @failure: number of its abort among those of this rank, from 1; 0: not aborted; not of
+ *	counted operations
  */
 struct sim_part {
 	u32 number;
@@ -253,8 +265,12 @@ struct sim_part {
 };
 
 /**
- * struct ref - bytes on a data connection
- * @mem: read there when they are consumed; NULL: they are in @copy
+ * struct ref - bytes in flight on a data connection
+ * @next: the bytes sent after them
+ * @mem: memory that is read when the bytes are consumed; NULL: they are in @copy
+ * @off: offset of the bytes in @mem
+ * @len: number of bytes
+ * @copy: copied bytes, or NULL
  */
 struct ref {
 	struct ref *next;
@@ -266,17 +282,21 @@ struct ref {
 
 /**
  * struct endpoint - one end of a data connection
- * @stream: the engine's
+ * @member: rank at this end
+ * @stream: the engine's stream
  * @other: the other end
- * @first: what was sent from here and has not been consumed there
- * @queued: bytes of it
- * @capacity: how many of them there may be
- * @up: it can be used
- * @connect: acts when it cannot
- * @send: acts when there may be something to send
- * @receive: acts when there is something to receive, from the other end
- * @odd: what has arrived here does not match
- * @refused: what arrives here was refused: nothing more is taken
+ * @first: oldest bytes that were sent from here and have not arrived at @other
+ * @last: where the next ones are linked
+ * @queued: number of these bytes
+ * @capacity: most bytes that the connection holds in this direction
+ * @up: true if the engine may use the stream
+ * @refused: true if the engine has refused received bytes; no more are delivered
+ * @odd: true if a received frame did not match a task of a world with a greedy rank
+ * @connect: ready until @up
+ * @send: ready if there may be bytes to send
+ * @receive: ready if bytes of @other may be in flight
+ * @stage: the unexpected buffer of @stream
+ * @grants: memory of the grants of @stream
  */
 struct endpoint {
 	struct member *member;
@@ -297,8 +317,10 @@ struct endpoint {
 };
 
 /**
- * struct frame - a control frame on its way
- * @end: none, but the end of the connection
+ * struct frame - a control frame in flight
+ * @next: the frame sent after it
+ * @end: true if it is no frame, but marks the end of the connection
+ * @wire: the encoded frame
  */
 struct frame {
 	struct frame *next;
@@ -306,7 +328,15 @@ struct frame {
 	u8 wire[COLL_CONTROL_SIZE];
 };
 
-/** struct queue - control frames from one rank to another, in order */
+/**
+ * struct queue - a control connection in one direction
+ * @from: sender
+ * @to: receiver
+ * @first: oldest frame in flight
+ * @last: where the next one is linked
+ * @length: number of frames in flight
+ * @actor: ready if a frame may be in flight
+ */
 struct queue {
 	struct member *from;
 	struct member *to;
@@ -318,25 +348,32 @@ struct queue {
 
 /**
  * struct member - one rank
- * @lent: bytes sent without a copy, by lane
- * @instances: of the engines, by lane
- * @hash: of the engines, by lane
- * @ep: data connections by lane and peer, made on demand
- * @queue: control connections to each peer, made on demand
- * @parts: its side of the operations
- * @inflight: operations submitted and not done
- * @oldest: first operation that is not done
- * @counted: name of the next operation that is to be submitted and has no key...
- * @next_counted: ...and its place in the program
- * @distance: how far the others are, in these
- * @failed_counted: by the low bits of their names: the latest that has failed, plus one
- * @failures: how many others have
- * @vector: the vector registers are in use
- * @failed: the group has failed here (a negative errno)...
- * @cause: ...for this reason...
- * @failed_at: ...at that time
- * @pinged_at: last time that the peers were pinged
- * @heard: last ping of each peer that was answered
+ * @sim: the world
+ * @rank: its rank
+ * @lent: by lane: payload bytes sent with zero copy
+ * @engine: by lane: the engine
+ * @instances: by lane: number of tasks in progress
+ * @hash: by lane: the engine's hash table of tasks
+ * @ep: by lane and peer: this end of the data connection; made on demand
+ * @queue: by peer: control frames to it; made on demand
+ * @parts: by number: the operations of the program, as this rank sees them
+ * @inflight: number of operations submitted and not done
+ * @oldest: number of the first operation that is not done
+ * @counted: instance of the next counted operation to be submitted
+ * @next_counted: number of that operation in the program
+ * @distance: how far other ranks are, in counted operations
+ * @failed_counted: by the low bits of the instance: the largest failed one of a counted
+ *	operation, plus one
+ * @failures: number of aborts of operations that are not counted
+ * @vector: true if the vector registers are in use
+ * @failed: negative errno with which the group has failed here; 0: it has not
+ * @cause: strongest reason of that failure known here
+ * @failed_at: time at which the group failed here
+ * @pinged_at: time of the last heartbeat
+ * @heard: by peer: sending time of the last PING that was answered
+ * @actor: ready if an operation may be submitted
+ * @copy: ready if there may be local copies to do
+ * @ping: the heartbeat; always ready if sim_timed()
  */
 struct member {
 	struct sim *sim;
@@ -369,31 +406,31 @@ struct member {
 enum fault_kind {
 	FAULT_NONE,
 	FAULT_INSTANCE,		/* some operations are aborted */
-	FAULT_COUNTS,		/* two ranks have different counts for one another */
+	FAULT_COUNTS,		/* two ranks have different counts of one block */
 	FAULT_GROUP,		/* the group is aborted */
-	FAULT_SILENCE,		/* a rank is cut off, aborts and moves on */
-	FAULT_DEATH,		/* a rank dies, and its host says so */
-	FAULT_LOSS,		/* a rank dies with its host */
-	FAULT_GREED,		/* a rank sends what it was not granted */
+	FAULT_SILENCE,		/* a rank is cut off, aborts and reuses its memory */
+	FAULT_DEATH,		/* a rank dies, and its host tells the others */
+	FAULT_LOSS,		/* a rank dies together with its host */
+	FAULT_GREED,		/* a rank sends bytes that it was not granted */
 	FAULT_COUNT
 };
 
 /* How large a random world is. */
 enum scale {
-	SCALE_SMALL,		/* in nothing */
-	SCALE_DEEP,		/* in slots, operations and faults, of few ranks */
-	SCALE_WIDE,		/* in ranks */
-	SCALE_BOTH,		/* in all of these: seconds, and a gigabyte */
+	SCALE_SMALL,		/* few ranks, operations and faults */
+	SCALE_DEEP,		/* many slots, operations and faults; few ranks */
+	SCALE_WIDE,		/* many ranks; few operations */
+	SCALE_BOTH,		/* many of all: a world takes seconds and 1 GB of memory */
 	SCALE_COUNT
 };
 
 /**
- * struct origin - where a world begins to count
- * @name: of the first operation without a key
- * @key: the first key, and number of a message
+ * struct origin - the values at which the counters of a world start
+ * @name: instance of the first counted operation
+ * @key: first key, and number of the first message
  * @position: payload bytes that each stream has carried before
- * @eager: likewise, of eager frames
- * @time: sim->now
+ * @eager: bytes of eager frames that each stream has carried before
+ * @time: start of sim->now
  */
 struct origin {
 	u64 name;
@@ -404,23 +441,29 @@ struct origin {
 };
 
 /**
- * struct config - what world it is
- * @window: operations a rank may have in flight, at most @nslots, and how far it
- *	goes ahead of the oldest that is not done
- * @keys: so many keys are used; 0: all ranks submit in the same order
- * @segment: see struct coll_plan
- * @near: likewise
- * @faults: how many
- * @fault: of what kind
- * @strike: the only one comes when there have been so many events but one; 0: at any
- *	time
- * @victim: then it is this rank that dies
+ * struct config - the parameters of a world
+ * @seed: seed of the order of events
+ * @nranks: size of the group
+ * @lanes: number of lanes
+ * @nslots: slots of each engine's hash table of tasks; a power of two
+ * @window: most operations that a rank has in flight, up to @nslots; also how far it goes
+ *	ahead of its oldest operation that is not done
+ * @keys: number of keys that operations choose from; 0: all ranks submit in the same order
+ * @segment: segment of struct coll_plan; bytes
+ * @near: same_host of struct coll_plan
+ * @nops: number of operations
+ * @faults: number of faults
+ * @fault: enum fault_kind
+ * @strike: number of the event before which the only fault happens; 0: at random times
+ * @victim: with @strike: the rank that dies
  * @scale: enum scale
- * @origin: see there
- * @packet: so many bytes are sent and arrive at a time, or what there is; 0: any number
- * @laggard: one more than a rank that is slow to submit as long as there are faults to come
- * @stingy: one more than a rank whose sockets take a part of a frame, of which nothing is
- *	received as long as anything else can happen
+ * @origin: start of the counters
+ * @packet: most bytes that are sent, or arrive, at a time; 0: random
+ * @laggard: 1 + a rank that submits slowly while faults are still to come; 0: none
+ * @stingy: 1 + a rank of which a connection holds only a part of a frame, and is read only
+ *	when nothing else can happen; 0: none
+ * @mutation: enum mutation
+ * @verbose: true if the world is described on standard output
  */
 struct config {
 	u64 seed;
@@ -445,6 +488,35 @@ struct config {
 	bool verbose;
 };
 
+/**
+ * struct sim - a world
+ * @config: its parameters
+ * @rng: source of random numbers
+ * @ops: the program, config.nops operations
+ * @members: the ranks
+ * @ready: actors that may act
+ * @nready: number of actors in @ready
+ * @nlazy: number of lazy actors in @ready
+ * @ready_max: allocated length of @ready
+ * @bytes: sum of the vectors or blocks of all operations
+ * @steps: picks so far
+ * @acts: events so far: picks in which an actor acted, heartbeats excepted
+ * @now: time; see sim_timed()
+ * @next_fault: @steps from which on the next fault happens
+ * @faults_left: number of faults to come
+ * @cut: rank whose control frames are lost, or COLL_NOBODY
+ * @victim: rank that will be cut off, or NULL
+ * @greedy: rank that sends bytes that it was not granted, or COLL_NOBODY
+ * @wrecks: tasks that completed too early; kept until the world is freed
+ * @dead: rank that is dead, or COLL_NOBODY
+ * @frozen: rank that does not act until @frozen_until, or COLL_NOBODY
+ * @frozen_until: @steps from which on @frozen acts again
+ * @queue_max: most control frames that were in flight on one connection
+ * @successes: operations that have succeeded, counted on each rank
+ * @errors: operations that have failed, counted on each rank
+ * @broken: true if a check has failed
+ * @why: description of the first check that failed
+ */
 struct sim {
 	struct config config;
 	struct rng rng;
@@ -452,35 +524,35 @@ struct sim {
 	struct member *members;
 	struct actor **ready;
 	u32 nready;
-	u32 nlazy;		/* of these, lazy ones */
+	u32 nlazy;
 	u32 ready_max;
-	u64 bytes;		/* of all operations */
+	u64 bytes;
 	u64 steps;
-	u64 acts;		/* steps in which something happened */
+	u64 acts;
 	u64 now;
 	u64 next_fault;
 	u32 faults_left;
-	u32 cut;		/* rank that is cut off, or COLL_NOBODY */
-	struct member *victim;	/* that will be */
-	u32 greedy;		/* rank that sends what it was not granted, or COLL_NOBODY */
-	struct list_head wrecks;	/* instances that completed too early */
-	u32 dead;		/* rank that is, or COLL_NOBODY */
-	u32 frozen;		/* rank that does nothing... */
-	u64 frozen_until;	/* ...until then, in steps */
-	u32 queue_max;		/* longest queue of control frames seen */
+	u32 cut;
+	struct member *victim;
+	u32 greedy;
+	struct list_head wrecks;
+	u32 dead;
+	u32 frozen;
+	u64 frozen_until;
+	u32 queue_max;
 	u32 successes;
 	u32 errors;
 	bool broken;
 	char why[400];
 };
 
-/* The engine's ctx is itself, so that every callback knows the lane. */
+/* The ctx of an engine is the engine itself, so that every callback knows the lane. */
 static inline struct member *member_of(const struct coll_engine *engine)
 {
 	return container_of(engine - engine->lane, struct member, engine[0]);
 }
 
-/* Does the time matter? */
+/* Return: true if leases, fences and heartbeats are simulated. */
 static inline bool sim_timed(const struct sim *sim)
 {
 	return sim->config.fault == FAULT_SILENCE || sim->config.fault == FAULT_LOSS;
@@ -603,12 +675,11 @@ void cost_inspect(struct sim *sim);
 bool sweep(u32 nranks);
 
 /* deaths.c */
-#define DEATHS_RANKS	4	/* of these, each at each event */
+#define DEATHS_RANKS	4	/* up to so many ranks, each one dies before each event */
 #define DEATHS_RANKS_MAX	300
 bool deaths(u32 nranks, u8 fault, u64 *worlds);
 
-/* Operations of a small world, and of any. */
-#define OPS_FEW		40
-#define OPS_MAX		600
+#define OPS_FEW		40	/* most operations of a small world */
+#define OPS_MAX		600	/* most operations of any world */
 
 #endif /* COLL_SIM_H */

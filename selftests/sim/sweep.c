@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every size of group with awkward counts, one operation at a time. */
+/* Every collective with awkward counts, for every size of group; one operation in each world. */
 #include "sim.h"
 
 static const u8 collectives[] = {
@@ -11,12 +11,16 @@ static const u8 collectives[] = {
 	COLLECTIVE_SCAN, COLLECTIVE_ALLREDUCE,
 };
 
+/* Return: true if the count is that of one rank's block, not of the vector. */
 static bool blocks_of_each(u8 collective)
 {
 	return collective >= COLLECTIVE_ALLGATHER && collective <= COLLECTIVE_ALLTOALL;
 }
 
-/* Blocks that differ, where what they cost does not depend on all of them together. */
+/*
+ * Return: true if blocks may differ.  blocks_cost() does not know the cost of trees, nor of a
+ * reduce_scatter along the ring or in the order of ranks.
+ */
 static bool may_differ(const struct sim_op *op, u32 nranks)
 {
 	if (!blocks_of_each(op->collective) || reference_tree(op, nranks))
@@ -25,6 +29,7 @@ static bool may_differ(const struct sim_op *op, u32 nranks)
 	       (!reference_ordered(op) && !reference_around(op));
 }
 
+/* Return: true if the sender may decide the length (VARLEN). */
 static bool may_tell(const struct sim_op *op)
 {
 	return (op->collective == COLLECTIVE_BROADCAST ||
@@ -33,7 +38,7 @@ static bool may_tell(const struct sim_op *op)
 		op->algorithm == COLLECTIVE_ALGORITHM_DIRECT);
 }
 
-/* One world, of which @i decides all that is not given. */
+/* Run one world; @i chooses all parameters that are not given. */
 static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 count)
 {
 	static const u8 types[] = {
@@ -76,10 +81,10 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		op.algorithm = COLLECTIVE_ALGORITHM_AUTO;
 	if (!program_schedule(&op, nranks))
 		op.wide = false;
-	/* A block of each rank: as much in all. */
+	/* With one block for each rank, the sum of the blocks is as large as a vector. */
 	if (blocks_of_each(op.collective) && op.count > 9000)
 		op.count /= nranks;
-	/* Small ones are many frames; so many in all are enough. */
+	/* Small segments make many frames: limit them to about 256. */
 	while (config.segment < op.count * (blocks_of_each(op.collective) ? nranks : 1) / 256)
 		config.segment *= 2;
 	op.varlen = may_tell(&op) && (i + i / 5) % 3 == 1;
@@ -89,7 +94,10 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 	return program_run(&config, &op, cost_inspect);
 }
 
-/* All of them with both kinds of algorithm, but for those with a link for each pair. */
+/*
+ * Run every collective with the ring and the tree algorithm.  Those that link every pair of
+ * ranks are left out above 256 ranks.
+ */
 static bool sweep_large(u32 nranks)
 {
 	u32 i;
@@ -109,10 +117,10 @@ static bool sweep_large(u32 nranks)
 }
 
 /**
- * sweep() - awkward counts of one size of group
- * @nranks: the size
+ * sweep() - run every collective with awkward counts in groups of one size
+ * @nranks: size of the group
  *
- * Return: true when all went well.
+ * Return: true if all worlds pass.
  */
 bool sweep(u32 nranks)
 {
@@ -127,7 +135,7 @@ bool sweep(u32 nranks)
 	if (nranks > 64)
 		return sweep_large(nranks);
 	for (i = 0; i < ARRAY_SIZE(counts) * ARRAY_SIZE(collectives); i++) {
-		/* Large groups take long: some of the counts, others in the next one. */
+		/* Large groups take long: each size runs another part of the worlds. */
 		if (nranks > 8 && i >= ARRAY_SIZE(counts) && (i + nranks) % (nranks > 33 ? 24 : 6))
 			continue;
 		if (!sweep_world(nranks, i, collectives[i / ARRAY_SIZE(counts)],
