@@ -76,7 +76,7 @@ static bool may_submit(u32 i)
 	return ranks[i].own - coll_distance_known(&ranks[i].distance, ranks[i].own) < BOUND;
 }
 
-/* Rank @i receives a number, or submits an operation unless it is @frozen; then it sends. */
+/* Rank @i receives a number, or submits unless it is @frozen; then it sends if that is due. */
 static void act(u32 i, u32 frozen)
 {
 	u32 k = rounds ? below(rounds) : 0;
