@@ -18,7 +18,7 @@ void coll_copy_words(void *dst, const void *src, size_t len)
 }
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-/* Bytes; shorter copies use memcpy(), because nontemporal stores gain nothing. */
+/* Bytes; shorter copies use memcpy(), because non-temporal stores gain nothing. */
 #define COPY_PAST_MIN	1024
 #define COPY_LINE	64U
 #define COPY_PLACES	4	/* parts that are copied in turn, a line of each */
@@ -53,13 +53,13 @@ static void copy_lines(void *dst, const void *src, size_t len)
 			copy_line(dst + at, src + at);
 		}
 	}
-	/* Complete the nontemporal stores before the copy is reported as done. */
+	/* Complete the non-temporal stores before the copy is reported as done. */
 	__asm__ volatile("sfence" : : : "memory");
 }
 #endif
 
 /**
- * coll_copy_nontemporal() - copy with nontemporal stores
+ * coll_copy_nontemporal() - copy with non-temporal stores
  * @dst: destination
  * @src: source; must not overlap @dst
  * @len: number of bytes
