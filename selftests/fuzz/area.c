@@ -26,9 +26,11 @@ static struct area *area_plain(u64 length)
 }
 
 /**
- * area_new() - memory with a margin on either side
- * @length: bytes without these
- * @piece: a break comes after so many, a power of two
+ * area_new() - allocate memory with a margin on either side
+ * @length: bytes between the margins
+ * @piece: bytes of a piece; the pieces are apart for the engine; a power of two
+ *
+ * Return: the area; the caller frees it.
  */
 struct area *area_new(u64 length, u64 piece)
 {
@@ -39,9 +41,11 @@ struct area *area_new(u64 length, u64 piece)
 }
 
 /**
- * area_window() - scratch memory
- * @length: bytes
- * @window: offsets go around; @length is a power of two
+ * area_window() - allocate scratch memory, without margins
+ * @length: bytes; a power of two if @window
+ * @window: true if offsets wrap around at @length
+ *
+ * Return: the area; the caller frees it.
  */
 struct area *area_window(u64 length, bool window)
 {
@@ -63,7 +67,7 @@ bool area_holds(const struct area *area, u64 from, u64 len, u8 byte)
 	return !len || (*at == byte && !memcmp(at, at + 1, len - 1));
 }
 
-/* Return: whether nobody has written them. */
+/* Return: true if both margins are unchanged. */
 bool area_margins(const struct area *area)
 {
 	return area_holds(area, 0, AREA_MARGIN, AREA_FRESH) &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that shows who writes where nothing is to be written.
+ * Memory in which a write outside an operation's buffer is noticed.
  *
- * What belongs to an operation lies between two margins, and the sanitizer guards
- * both ends of the whole.
+ * The buffer lies between two margins, whose bytes are compared afterwards.  AddressSanitizer
+ * notices an access beyond the margins.
  */
 #ifndef COLL_FUZZ_AREA_H
 #define COLL_FUZZ_AREA_H
@@ -11,14 +11,14 @@
 #include "core/data/mem.h"
 
 #define AREA_MARGIN	16	/* bytes on either side */
-#define AREA_FRESH	0xa5	/* what is there in the beginning */
+#define AREA_FRESH	0xa5	/* the value of every byte at first */
 
 /**
- * struct area - some memory
- * @mem: as the engine sees it
- * @piece: bytes between two breaks, a power of two
- * @window: offsets go around
- * @bytes: all of it
+ * struct area - memory of an operation
+ * @mem: the memory as the engine sees it
+ * @piece: bytes of a piece; a power of two
+ * @window: true if offsets wrap around at the length
+ * @bytes: the memory itself, with its margins if it has them
  */
 struct area {
 	struct coll_mem mem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any order of events: see rig.h. */
+/* One engine, with events in an order that the fuzzer chooses: see rig.h. */
 #include "rig.h"
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
@@ -21,7 +21,7 @@ static void act_arrive(struct rig *rig, struct input *in)
 	peer_arrive(rig, peer, most < 128 ? most + 1 : U32_MAX);
 }
 
-/* Most frames come in one piece. */
+/* A frame begins; three of four frames arrive as a whole. */
 static void act_begin(struct rig *rig, struct input *in)
 {
 	struct peer *peer = rig_peer(rig, in);
@@ -31,6 +31,7 @@ static void act_begin(struct rig *rig, struct input *in)
 		peer_arrive(rig, peer, U32_MAX);
 }
 
+/* The header of the peer's last frame arrives once more. */
 static void act_again(struct rig *rig, struct input *in)
 {
 	struct peer *peer = rig_peer(rig, in);
@@ -40,6 +41,7 @@ static void act_again(struct rig *rig, struct input *in)
 	peer_receive(rig, peer, head, sizeof(head));
 }
 
+/* Bytes of the input arrive as they are. */
 static void act_raw(struct rig *rig, struct input *in)
 {
 	struct peer *peer = rig_peer(rig, in);
@@ -65,7 +67,10 @@ static void act_abort(struct rig *rig, struct input *in)
 	coll_engine_abort(&rig->engine, name, -ECANCELED);
 }
 
-/* A peer that says so of the group, or whose connection ends, reads our memory no more. */
+/*
+ * A connection ends, or its peer aborts the group: the peer does not read this rank's memory
+ * any more.
+ */
 static void act_gone(struct rig *rig, struct input *in)
 {
 	struct peer *peer = rig_peer(rig, in);
@@ -77,7 +82,7 @@ static void act_gone(struct rig *rig, struct input *in)
 	coll_stream_release(&peer->stream);
 }
 
-/* Leases end, and are renewed. */
+/* The peer's lease becomes unlimited, or ends up to 127 ns from now. */
 static void act_lease(struct rig *rig, struct input *in)
 {
 	struct peer *peer = rig_peer(rig, in);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The fuzzer's bytes as a row of choices; when they are used up, all are zero. */
+/* The fuzzer's bytes as a sequence of choices; after the last byte every choice is 0. */
 #ifndef COLL_FUZZ_INPUT_H
 #define COLL_FUZZ_INPUT_H
 
 #include "core/env.h"
 
 /**
- * struct input - what has not been chosen from yet
+ * struct input - the rest of the fuzzer's bytes
  * @at: the next byte
- * @left: bytes there are
+ * @left: bytes that are left
  */
 struct input {
 	const u8 *at;
@@ -23,13 +23,13 @@ static inline u8 input_byte(struct input *in)
 	return *in->at++;
 }
 
-/* 0 .. @n - 1; @n is 256 at most */
+/* Return: a choice from 0 to @n - 1; @n is at most 256. */
 static inline u32 input_below(struct input *in, u32 n)
 {
 	return input_byte(in) % n;
 }
 
-/* True once in @n times. */
+/* Return: true for one of @n choices, the last; false when no bytes are left, if @n > 1. */
 static inline bool input_once_in(struct input *in, u32 n)
 {
 	return input_below(in, n) == n - 1;
@@ -44,7 +44,7 @@ static inline u64 input_bits(struct input *in, u32 bytes)
 	return bits;
 }
 
-/* A number that may be anything, and often is small or next to the largest one. */
+/* Return: any number; often a small one, or one close to U64_MAX. */
 static inline u64 input_number(struct input *in)
 {
 	switch (input_below(in, 4)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations as somebody might submit them: every collective, type and algorithm, in
- * place or not, blocks that differ, lengths that are told.  Few elements, but as many
- * frames as scratch windows of a few bytes make of them, and with or without credit.
+ * Operations that a program could submit: every collective, type and algorithm, in place or
+ * not, with blocks of different lengths, and with lengths that the sender decides (VARLEN).
+ * They have few elements, but may have many frames, because the scratch windows are small.
  */
 #include "rig.h"
 #include "core/reduce/reduce.h"
@@ -11,10 +11,10 @@
 #define COUNT_MAX	9000
 
 /**
- * struct extent - what an operation reads and writes on this rank, in elements
- * @send: of the input
- * @recv: of the result
- * @own: where in the result the input is, when it is in place
+ * struct extent - the sizes of an operation's buffers on this rank
+ * @send: the input; elements
+ * @recv: the result; elements
+ * @own: the offset of the input in the result if the operation is in place; elements
  */
 struct extent {
 	u64 send;
@@ -31,7 +31,7 @@ static u64 choose_count(struct input *in)
 	return counts[input_below(in, ARRAY_SIZE(counts))];
 }
 
-/* Some bytes, but not thousands of segments: that takes long, and shows nothing new. */
+/* A few bytes, but no more than 256 segments: thousands take long and test nothing else. */
 static u32 choose_segment(struct input *in, u64 bytes)
 {
 	u32 segment = COLL_ELEMENT_MAX << input_below(in, 8);
@@ -75,7 +75,7 @@ static bool has_blocks(const struct coll_plan *plan)
 	       plan->collective <= COLLECTIVE_ALLTOALL;
 }
 
-/* Blocks that differ: the fuzzer's lengths, and what this rank knows of them. */
+/* Choose blocks of different lengths, and give the plan those that this rank knows. */
 static void choose_blocks(struct input *in, struct coll_plan *plan,
 			  struct operation *operation)
 {
@@ -91,7 +91,7 @@ static void choose_blocks(struct input *in, struct coll_plan *plan,
 
 		longest = max(longest, count);
 		send[i + 1] = send[i] + count;
-		/* What goes to a rank and what comes from it; but to oneself it is one. */
+		/* The two directions of a pair differ; a rank's block to itself is one. */
 		if (plan->collective == COLLECTIVE_ALLTOALL && i != plan->rank)
 			count = input_byte(in);
 		recv[i + 1] = recv[i] + count;
@@ -175,7 +175,7 @@ static struct extent plan_extent(const struct coll_plan *plan)
 	return extent;
 }
 
-/* May the input be where the result goes? */
+/* Return: true if the operation may be in place. */
 static bool may_share(const struct coll_plan *plan, const struct extent *extent)
 {
 	if (!extent->send || !extent->recv)
@@ -244,12 +244,12 @@ static bool plan_valid(const struct coll_plan *plan)
 }
 
 /**
- * operation_new() - an operation, and its memory
- * @rig: for its engine
- * @in: chooses everything
- * @call: filled in, but for its name
+ * operation_new() - make an operation and its memory
+ * @rig: the rig whose engine will execute it
+ * @in: the choices
+ * @call: the task's arguments; filled in, except for the instance
  *
- * Return: the operation; NULL when it could not be submitted.
+ * Return: the operation; NULL if there is no such operation.
  */
 struct operation *operation_new(const struct rig *rig, struct input *in,
 				struct coll_task_args *call)
@@ -278,8 +278,8 @@ struct operation *operation_new(const struct rig *rig, struct input *in,
 }
 
 /**
- * operation_check() - nothing was written but the result
- * @operation: a complete one
+ * operation_check() - require that nothing but the result was written
+ * @operation: a complete operation
  */
 void operation_check(const struct operation *operation)
 {
@@ -293,8 +293,8 @@ void operation_check(const struct operation *operation)
 }
 
 /**
- * operation_free() - take its memory away
- * @operation: one that the engine does not know, or no more
+ * operation_free() - free an operation and its memory
+ * @operation: an operation that the engine does not know, or has completed
  */
 void operation_free(struct operation *operation)
 {
@@ -305,7 +305,7 @@ void operation_free(struct operation *operation)
 	free(operation);
 }
 
-/* A message has the name of its ends, a collective a key or the next number. */
+/* A message's instance has its two ranks and a tag; a collective's is a key or a number. */
 static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan *plan)
 {
 	u8 how = input_byte(in);
@@ -318,15 +318,18 @@ static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan
 		return coll_instance_p2p(plan->root, plan->rank, key % RIG_KEYS, keyed);
 	if (keyed)
 		return coll_instance_keyed(key % RIG_KEYS);
-	/* Not all operations use this lane. */
+	/* An operation that does not use this lane takes a number, too. */
 	rig->next += how >> 6 == 3;
 	return rig->next++;
 }
 
 /**
- * rig_submit() - somebody submits an operation
+ * rig_submit() - submit an operation
  * @rig: the rig
- * @in: chooses which; often the same as the last one
+ * @in: the choices; the operation is often the same as the last one
+ *
+ * Does nothing if the group has failed, RIG_SLOTS operations are in progress, or the choices
+ * give no operation.
  */
 void rig_submit(struct rig *rig, struct input *in)
 {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers: their frames fit what the engine waits for, or nearly, or not at all; their
- * control frames say what could be true, or anything.
+ * What peers send.  A data frame matches what the engine waits for, differs in one field, or
+ * is anything.  A control frame has a plausible position, or any.
  */
 #include "rig.h"
 
 /**
- * rig_name() - the name of an operation
+ * rig_name() - choose an instance
  * @rig: the rig
- * @in: chooses which: in progress, over, to come, or none that there ever will be
+ * @in: the choices: an operation in progress, an earlier one, a later one, or none
+ *
+ * Return: the instance.
  */
 u64 rig_name(const struct rig *rig, struct input *in)
 {
@@ -38,9 +40,11 @@ u64 rig_name(const struct rig *rig, struct input *in)
 }
 
 /**
- * rig_peer() - one of the peers
+ * rig_peer() - choose a peer
  * @rig: the rig
- * @in: chooses which
+ * @in: the choices
+ *
+ * Return: the peer.
  */
 struct peer *rig_peer(struct rig *rig, struct input *in)
 {
@@ -50,7 +54,7 @@ struct peer *rig_peer(struct rig *rig, struct input *in)
 }
 
 /**
- * peer_connect() - there is a connection to a peer
+ * peer_connect() - connect to a peer, unless it is connected
  * @rig: the rig
  * @peer: the peer
  */
@@ -62,7 +66,7 @@ void peer_connect(struct rig *rig, struct peer *peer)
 	coll_engine_connected(&rig->engine, &peer->stream);
 }
 
-/* Refused once, refused for ever; and the group fails. */
+/* The engine has refused the peer's bytes: the group fails, and the peer is not read any more. */
 static void peer_refuse(struct rig *rig, struct peer *peer, int err)
 {
 	require(err == -EPROTO);
@@ -71,11 +75,11 @@ static void peer_refuse(struct rig *rig, struct peer *peer, int err)
 }
 
 /**
- * peer_receive() - bytes of a peer arrive
+ * peer_receive() - give the engine bytes that a peer has sent
  * @rig: the rig
  * @peer: the peer
  * @bytes: the bytes
- * @len: how many
+ * @len: the number of @bytes
  */
 void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len)
 {
@@ -98,7 +102,11 @@ void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len)
 	coll_stream_pause(&peer->stream);
 }
 
-/* The engine waits for something of a peer: the frame that fits. */
+/*
+ * Make the frame that a task of the engine waits for from this peer.
+ *
+ * Return: true if there is such a task.
+ */
 static bool fitting(const struct rig *rig, const struct peer *peer, struct input *in,
 		    struct coll_data *data)
 {
@@ -127,7 +135,7 @@ static bool fitting(const struct rig *rig, const struct peer *peer, struct input
 	return found;
 }
 
-/* A frame that is early. */
+/* Make an eager frame of an operation that need not be submitted. */
 static void early(const struct rig *rig, struct input *in, struct coll_data *data)
 {
 	*data = (struct coll_data){
@@ -139,7 +147,7 @@ static void early(const struct rig *rig, struct input *in, struct coll_data *dat
 	};
 }
 
-/* What a peer gets wrong, if anything. */
+/* Change one field of the frame, or none. */
 static void distort(const struct rig *rig, struct input *in, struct coll_data *data)
 {
 	switch (input_below(in, 16)) {
@@ -181,12 +189,13 @@ static void distort(const struct rig *rig, struct input *in, struct coll_data *d
 }
 
 /**
- * peer_begin() - a peer begins a frame
+ * peer_begin() - begin a frame of a peer
  * @rig: the rig
  * @peer: the peer
- * @in: chooses which
+ * @in: the choices
  *
- * What is left of the frame before it is skipped, as if it had been longer.
+ * If the peer's last frame has not arrived as a whole, the engine takes the bytes of the new
+ * frame for the rest of it.
  */
 void peer_begin(struct rig *rig, struct peer *peer, struct input *in)
 {
@@ -203,10 +212,10 @@ void peer_begin(struct rig *rig, struct peer *peer, struct input *in)
 }
 
 /**
- * peer_arrive() - some of the frame arrives that a peer has begun
+ * peer_arrive() - give the engine a part of the frame that a peer has begun
  * @rig: the rig
  * @peer: the peer
- * @most: bytes, at most
+ * @most: the most bytes that arrive
  */
 void peer_arrive(struct rig *rig, struct peer *peer, u32 most)
 {
@@ -220,7 +229,7 @@ void peer_arrive(struct rig *rig, struct peer *peer, u32 most)
 	peer->body_left -= len;
 }
 
-/* The transport copies it, or looks at it. */
+/* Read the bytes that a transport would copy or refer to, so that the sanitizer checks them. */
 static void touch(const struct coll_mem *mem, u64 off, u64 len)
 {
 	static u8 socket[4096];
@@ -237,12 +246,12 @@ static void touch(const struct coll_mem *mem, u64 off, u64 len)
 }
 
 /**
- * peer_send() - the transport takes something
+ * peer_send() - take bytes from the stream as a transport does
  * @rig: the rig
- * @peer: for that peer
- * @most: bytes, at most
+ * @peer: the peer that the bytes are sent to
+ * @most: the most bytes that are taken
  *
- * Return: whether there was something to send.
+ * Return: true if there was something to send.
  */
 bool peer_send(struct rig *rig, struct peer *peer, u32 most)
 {
@@ -264,7 +273,7 @@ bool peer_send(struct rig *rig, struct peer *peer, u32 most)
 	return true;
 }
 
-/* Grants for one name after the other. */
+/* Grant up to 63 consecutive instances. */
 static int grant_many(const struct rig *rig, struct coll_stream *stream, struct input *in)
 {
 	u64 name = rig_name(rig, in);
@@ -276,7 +285,7 @@ static int grant_many(const struct rig *rig, struct coll_stream *stream, struct 
 	return err;
 }
 
-/* A position between two, or any. */
+/* Return: a position between @from and @to, or any. */
 static u64 position(struct input *in, u64 from, u64 to)
 {
 	u8 how = input_byte(in);
@@ -287,10 +296,10 @@ static u64 position(struct input *in, u64 from, u64 to)
 }
 
 /**
- * peer_control() - a peer says how far it is
+ * peer_control() - give the engine a control frame of a peer: GRANT, CONSUMED or CREDIT
  * @rig: the rig
  * @peer: the peer
- * @in: chooses what it says
+ * @in: the choices
  */
 void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What must be true whatever the input: else this is a finding. */
+/* @what must be true whatever the input is.  Otherwise the fuzzer reports the input. */
 #define require(what) do {							\
 	if (!(what)) {								\
 		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \

@@ -2,8 +2,8 @@
 #include "rig.h"
 
 /*
- * What an event may cost: a callback or two for all that a stage holds, as frames
- * without payload, and for all that is in progress.
+ * The most callbacks that one event may cause: some for each frame without payload that an
+ * unexpected buffer holds, and for each operation in progress.
  */
 #define ASKED_MAX	(4 * (COLL_CREDIT / COLL_DATA_SIZE) + 64 * RIG_SLOTS)
 
@@ -20,7 +20,7 @@ static struct coll_stream *on_stream(void *ctx, u32 rank)
 	return rig->peer[rank].up ? &rig->peer[rank].stream : NULL;
 }
 
-/* Whatever it says must be a frame that a peer accepts. */
+/* A control frame of the engine must be one that a peer accepts. */
 static void on_control(void *ctx, u32 rank, const struct coll_control *control)
 {
 	struct rig *rig = ctx;
@@ -86,8 +86,8 @@ static const struct coll_engine_ops rig_ops = {
 };
 
 /*
- * Exactly the memory that was promised, so that the sanitizer sees more.  One run
- * leaves it to the next: it is large.
+ * The unexpected buffer and the grants have exactly the promised size, so that the sanitizer
+ * notices an access beyond it.  All runs share them, because allocating them takes long.
  */
 static void peer_init(struct rig *rig, u32 rank)
 {
@@ -105,8 +105,10 @@ static void peer_init(struct rig *rig, u32 rank)
 }
 
 /**
- * rig_new() - an engine without operations, some of its peers connected
- * @in: chooses ranks, and which
+ * rig_new() - make an engine without operations, with some peers connected
+ * @in: the choices: the number of ranks, the engine's rank, the peers that are connected
+ *
+ * Return: the rig; rig_free() frees it.
  */
 struct rig *rig_new(struct input *in)
 {
@@ -148,7 +150,7 @@ static void stream_check(const struct coll_stream *stream)
 }
 
 /**
- * rig_check() - an event is over: is the engine within its bounds?
+ * rig_check() - require after an event that the engine is within its bounds
  * @rig: the rig
  */
 void rig_check(struct rig *rig)
@@ -167,7 +169,7 @@ void rig_check(struct rig *rig)
 }
 
 /**
- * rig_fail() - the group fails
+ * rig_fail() - let the group fail
  * @rig: the rig
  */
 void rig_fail(struct rig *rig)
@@ -176,7 +178,7 @@ void rig_fail(struct rig *rig)
 	coll_engine_abort(&rig->engine, COLL_INSTANCE_GROUP, -ECONNRESET);
 }
 
-/* What has begun leaves, and the peers consume it. */
+/* Frames that have begun are sent, and the peers consume all that was sent. */
 static void rig_settle(struct rig *rig)
 {
 	u32 rank;
@@ -207,9 +209,10 @@ static void rig_release(struct rig *rig)
 }
 
 /**
- * rig_free() - the end: the group fails, and everything completes
+ * rig_free() - let the group fail, require that all operations complete, and free the rig
  * @rig: the rig
- * @released: because nobody reads our memory any more; else because they have read it
+ * @released: true if they complete because the streams are released; false if because the
+ *	peers have consumed everything
  */
 void rig_free(struct rig *rig, bool released)
 {

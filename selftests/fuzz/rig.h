@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One engine among peers of whom nothing good is expected.
+ * The rig: one engine whose peers may send anything.
  *
- * What the surroundings of an engine promise it (core/engine/engine.h) is kept here, and nothing
- * else: operations are submitted in the order of their numbers, a stream is asked
- * before something is sent, a connection on which the engine refused something is not
- * read any more.  What the peers do, and in which order everything happens, is the
- * fuzzer's choice.
+ * The rig keeps only the rules that core/engine/engine.h states for the engine's caller.  For
+ * example, it does not read a connection any more when the engine has refused its bytes.  The
+ * fuzzer chooses what the peers send and the order of all events.
  *
- * After every event the engine must be within its bounds; what it completes has its
- * memory taken away at once; and in the end everything that was submitted completes.
+ * After every event the engine must be within its bounds.  The memory of an operation is freed
+ * as soon as it completes.  At the end all submitted operations must complete.
  *
- *	rig.c		the surroundings
- *	operation.c	an operation that somebody might submit
- *	peer.c		what a peer does
- *	area.c		memory
+ * rig.c has the engine and its callbacks, operation.c operations, peer.c what peers send, and
+ * area.c memory.
  */
 #ifndef COLL_FUZZ_RIG_H
 #define COLL_FUZZ_RIG_H
@@ -33,11 +29,11 @@
 #define RIG_KEYS	4
 
 /**
- * struct operation - one that is in progress
- * @task: the engine's
- * @area: its memory; input and result may be the same one, there may be none
- * @send_len: bytes of the input, if nothing may be written to it
- * @first: where blocks begin that differ, of input and result
+ * struct operation - an operation in progress
+ * @task: the engine's task
+ * @area: memory by COLL_AREA_*; NULL: none; input and result are the same if in place
+ * @send_len: length of the input; bytes; 0 if the operation is in place
+ * @first: where the blocks of the input, and of the result, begin if their lengths differ
  */
 struct operation {
 	struct coll_task task;
@@ -47,13 +43,14 @@ struct operation {
 };
 
 /**
- * struct peer - one rank as seen by the engine
- * @stream: the engine's
- * @up: there is a connection
- * @refused: the engine has refused something of it: it is read no more
- * @head: of the frame that is arriving
- * @head_left: bytes of it that have not
- * @body_left: likewise, of its payload
+ * struct peer - a peer of the engine
+ * @stream: the engine's stream
+ * @up: true if the peer is connected
+ * @refused: true if the peer is not read any more: the engine has refused its bytes, or its
+ *	stream was released
+ * @head: header of the frame that is arriving
+ * @head_left: bytes of the header that have not arrived
+ * @body_left: bytes of the payload that have not arrived
  */
 struct peer {
 	struct coll_stream stream;
@@ -65,16 +62,20 @@ struct peer {
 };
 
 /**
- * struct rig - the engine and its surroundings
- * @next: the number of the next operation without a key
- * @again: what the last operation was made of
- * @call: the sixteen bits of it
- * @submitted: operations
- * @completed: of these
- * @asked: callbacks since the engine was called
- * @now: ns
- * @vector: the vector registers are in use
- * @failed: the group has failed
+ * struct rig - an engine, its peers and the state of its callbacks
+ * @engine: the engine
+ * @hash: the engine's table of tasks
+ * @failures: instances that have failed
+ * @peer: the peers by rank; the engine's own entry is not used
+ * @next: instance of the next operation without a key
+ * @again: the choices that the last operation was made of
+ * @call: coll_plan_call() of the last operation
+ * @submitted: number of submitted operations
+ * @completed: number of these that have completed
+ * @asked: callbacks since the last rig_check()
+ * @now: the time; ns
+ * @vector: true between the two calls of the FPU callback
+ * @failed: true if the group has failed
  */
 struct rig {
 	struct coll_engine engine;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as what comes from a peer, while all that it is sent leaves at once: frames
- * of operations that are in progress, and of those that are to come.  In most headers
- * what is the same in all of them is put right, and a name is put in that there may be.
+ * One peer sends any bytes, and the engine's own frames leave at once.  The frames belong to
+ * operations in progress or to later ones.  Most headers get the right constant fields and a
+ * possible instance, because random bytes would hardly ever have them.
  */
 #include "rig.h"
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 
 #define OPERATIONS_MAX	4
 
-/* The peers take all they can get. */
+/* The peers grant everything, receive everything and consume it. */
 static void answer(struct rig *rig)
 {
 	const struct coll_task *task, *next;
@@ -30,7 +30,7 @@ static void answer(struct rig *rig)
 	}
 }
 
-/* Return: whether a header begins here that was put right. */
+/* Make a valid header of the next bytes.  Return: false if they are to arrive as they are. */
 static bool receive_header(struct rig *rig, struct peer *peer, struct input *in)
 {
 	const struct coll_stream *stream = &peer->stream;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a frame: what is accepted has its values within the bounds that core/wire/wire.h
- * and core/wire/wire.c promise, and is written as the very same bytes again.
+ * Any bytes as a frame.  The fields of an accepted frame are within the bounds that
+ * core/wire/wire.h states, and encoding them gives the same bytes.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 
-/* A copy of so many bytes and no more: the sanitizer sees a look at the next one. */
+/* Copy to memory of exactly @size bytes, so that the sanitizer notices a read beyond them. */
 static u8 *exactly(const u8 *bytes, size_t size)
 {
 	return memcpy(malloc(size), bytes, size);
@@ -56,7 +56,7 @@ static void check_cause(const struct coll_reason *cause)
 	require(rank_or_none(cause->rank_a) && rank_or_none(cause->rank_b));
 }
 
-/* Of both, bytes 4 .. 7 are the incarnation. */
+/* In control and data frames bytes 4 to 7 are the incarnation. */
 static u32 frame_incarnation(const u8 *frame)
 {
 	return get_unaligned_le32(frame + 4);

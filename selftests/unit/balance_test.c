@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sum of counts that only two ranks know: every rank has it in the end, in whatever order
- * announcements come, and it is 0 if and only if all counts match.
+ * The balance of counts that only two ranks know.  Every rank computes it, whatever the order
+ * in which announcements arrive.  It is 0 if and only if all counts match.
  */
 #include <stdlib.h>
 
@@ -35,11 +35,11 @@ static u32 rounds_of(u32 n)
 }
 
 /**
- * struct teller - a rank that announces
- * @own: what it adds
- * @heard: what others have told it...
- * @known: ...in these rounds, a bit each
- * @told: rounds in which it has told
+ * struct teller - a rank that announces its call
+ * @own: the rank's own term of the balance
+ * @heard: the balance received in each round
+ * @known: bit k: the announcement of round k has arrived
+ * @told: number of rounds that the rank has announced in
  */
 static struct teller {
 	u64 own;
@@ -53,7 +53,12 @@ static const struct coll_signature paired = {
 	.flags = COLLECTIVE_F_VECTOR,
 };
 
-/* Each rank tells when it may, any of those that may next; what it told arrives at once. */
+/*
+ * Announce in all rounds.  A random one of the ranks that may announce does so, and its
+ * announcement arrives at once.
+ *
+ * Return: false if no rank may announce, or an announcement is wrong.
+ */
 static bool tell_all(u32 n)
 {
 	static u32 able[RANKS];
@@ -116,14 +121,14 @@ static void test_sums(void)
 		}
 		passed &= tell_all(n) && all_have(n, total);
 	}
-	tap_ok(passed, "every rank has the sum of all");
+	tap_ok(passed, "every rank has the sum of all terms");
 }
 
 /**
- * struct table - counts by sender and receiver, as both know them
- * @sent: in the eyes of who sends
- * @expected: in the eyes of who receives
- * @first: what a plan refers to
+ * struct table - counts by sender and receiver
+ * @sent: the counts as the sender called
+ * @expected: the counts as the receiver called
+ * @first: offsets of the blocks that the plans refer to, by rank; sent, received; elements
  */
 #define TABLE	20
 static struct table {
@@ -158,7 +163,7 @@ static struct coll_plan plan_of(u8 collective, u32 n, u32 rank, u32 root)
 	return plan;
 }
 
-/* Of each size, and often none. */
+/* Return: a random count of any magnitude, 0 for one of three. */
 static u64 any_count(void)
 {
 	return random64() >> (24 + random_below(40)) & (random_below(3) ? ~0ULL : 0);
@@ -187,7 +192,7 @@ static u64 table_total(u8 collective, u32 n, u32 root)
 	return total;
 }
 
-/* The two ranks of a pair that differs say how, and no others say anything. */
+/* Return: true if the two ranks of the pair that differs, and no others, find both counts. */
 static bool table_found(u8 collective, u32 n, u32 root, u64 total, u32 from, u32 to)
 {
 	u32 r;
@@ -207,7 +212,7 @@ static bool table_found(u8 collective, u32 n, u32 root, u64 total, u32 from, u32
 	return true;
 }
 
-/* Another number than there was. */
+/* Return: a count that differs from @count. */
 static u64 other_count(u64 count)
 {
 	u64 other;
@@ -275,13 +280,13 @@ static void test_pairs(u8 collective, const char *name)
 		if (k < n * n)
 			several &= table_total(collective, n, root) != 0;
 	}
-	tap_ok(even, "%s: nothing is left of counts that match", name);
-	tap_ok(odd, "%s: something is left if those of one pair differ", name);
-	tap_ok(found, "%s: the two ranks find out how, and only they", name);
-	tap_ok(several, "%s: something is left if those of several pairs differ", name);
+	tap_ok(even, "%s: the balance is 0 if all counts match", name);
+	tap_ok(odd, "%s: the balance is not 0 if the counts of one pair differ", name);
+	tap_ok(found, "%s: the two ranks find their counts, and only they do", name);
+	tap_ok(several, "%s: the balance is not 0 if several pairs differ", name);
 }
 
-/* A difference in one direction does not make up for one in the other. */
+/* A difference in one direction does not cancel the opposite one in the other direction. */
 static void test_swapped(void)
 {
 	struct table *t = &table;
@@ -291,10 +296,10 @@ static void test_swapped(void)
 	t->expected[1][0] = 5;
 	t->sent[1][0] = 7;
 	t->expected[0][1] = 7;
-	tap_ok(table_total(COLLECTIVE_ALLTOALL, 2, 0), "in place at both ends, of two lengths");
+	tap_ok(table_total(COLLECTIVE_ALLTOALL, 2, 0), "5 for 7, and 7 for 5, do not cancel");
 	t->sent[1][0] = 5;
 	t->expected[0][1] = 5;
-	tap_ok(!table_total(COLLECTIVE_ALLTOALL, 2, 0), "in place at both ends");
+	tap_ok(!table_total(COLLECTIVE_ALLTOALL, 2, 0), "5 for 5 both ways: the balance is 0");
 }
 
 static void test_signatures(void)
@@ -307,17 +312,17 @@ static void test_signatures(void)
 	other = s;
 	balance = coll_balance_get(&s);
 	tap_ok(balance.window == 3 && balance.rest == 4 && !s.count && !s.layout,
-	       "an announcement has both sums");
+	       "an announcement carries both sums");
 	other.collective = COLLECTIVE_ALLGATHER;
 	balance = coll_balance_get(&other);
 	tap_ok(!balance.window && !balance.rest && other.count == 3 && other.layout == 4,
-	       "where all ranks know all counts it has none");
+	       "no balance if all ranks know all counts");
 	other.collective = COLLECTIVE_SCATTER;
 	other.flags |= COLLECTIVE_F_VARLEN;
 	balance = coll_balance_get(&other);
-	tap_ok(!balance.window && other.count == 3, "nor where counts are told");
+	tap_ok(!balance.window && other.count == 3, "no balance if the sender decides the lengths");
 	other.flags = 0;
-	tap_ok(!coll_signature_paired(&other), "nor where blocks are of one length");
+	tap_ok(!coll_signature_paired(&other), "no balance if all blocks have one length");
 }
 
 int main(void)

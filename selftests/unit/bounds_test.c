@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a peer or a user can make the engine do is bounded, by what it sends or calls and
- * not by what else there is: counted in steps, pieces and looks, not in time.
+ * The work that a peer or a program can cause in the engine is bounded by the bytes it sends or
+ * the calls it makes, not by the state that the engine has.  The tests count steps that are
+ * computed, pieces, and calls of the memory's at(), not time.
  */
 #include "engine_fixture.h"
 #include "tap.h"
@@ -12,7 +13,7 @@
 #define FRAMES		1000U
 
 /*
- * A schedule that counts how often it is asked
+ * A schedule that counts the steps it computes
  */
 
 static const struct coll_schedule *counted;
@@ -73,7 +74,7 @@ static struct coll_task_args call_of(struct fixture *f, const struct coll_plan *
 	};
 }
 
-/* Eager headers of an operation that is not eager, of a call that is the same otherwise. */
+/* Eager frames of a task that is too large to be eager; the call is the same otherwise. */
 static void test_not_eager(void)
 {
 	struct fixture *f = fixture_new(0, 1024);
@@ -94,13 +95,13 @@ static void test_not_eager(void)
 		f->controls = 0;
 		taken &= !arrive_head(f, 3, &data);
 	}
-	tap_ok(taken && f->mismatches == 1, "eager frames of what is large: a mismatch, told once");
-	tap_ok(!asked, "for which no step is looked at (%llu)", (unsigned long long)asked);
-	tap_ok(f->stream[3].rx_consumed == f->stream[3].rx_eager, "and their credit is given back");
+	tap_ok(taken && f->mismatches == 1, "eager frames of a large task: one mismatch");
+	tap_ok(!asked, "no step is computed for them (%llu)", (unsigned long long)asked);
+	tap_ok(f->stream[3].rx_consumed == f->stream[3].rx_eager, "their credit is returned");
 	fixture_free(f);
 }
 
-/* Early frames of what is eager: a look at one step when it begins, and when it ends. */
+/* Frames of an eager task cost one step when they begin, and one when they end. */
 static void test_early(void)
 {
 	static const u8 collectives[] = {
@@ -124,13 +125,14 @@ static void test_early(void)
 		asked = 0;
 		for (i = 0; i < FRAMES; i++)
 			arrive_head(f, 3, &data);
-		tap_ok(!f->mismatches && asked <= 2 * FRAMES, "%s: two steps a frame (%llu)",
+		tap_ok(!f->mismatches && asked <= 2 * FRAMES,
+		       "%s: at most two steps a frame (%llu)",
 		       counted->name, (unsigned long long)asked);
 		fixture_free(f);
 	}
 }
 
-/* As coll_task_awaits() was: one step after the other. */
+/* A reference for coll_task_awaits(), which looks at all steps that are left. */
 static bool awaits(const struct coll_task *task, u32 peer)
 {
 	struct coll_step step;
@@ -164,7 +166,11 @@ static bool awaits_agrees(const struct coll_plan *plan, const struct coll_schedu
 	}
 }
 
-/* One of the ways to call a collective, and what is done then; NULL: there is no such call. */
+/*
+ * Set the plan to one of WAYS ways to call its collective.
+ *
+ * Return: its schedule; NULL if there is none, or it has a scratch window.
+ */
 static const struct coll_schedule *way_of(struct coll_plan *plan, u32 way)
 {
 	const struct coll_schedule *schedule;
@@ -179,7 +185,7 @@ static const struct coll_schedule *way_of(struct coll_plan *plan, u32 way)
 
 #define WAYS	(8 * COLLECTIVE_ALGORITHM_COUNT)
 
-/* Return: how many calls were looked at; 0: one is wrong. */
+/* Return: the number of calls that were compared; 0 if one of them differs. */
 static u32 collective_awaits(u8 collective)
 {
 	u32 n, rank, way, kinds = 0;
@@ -223,8 +229,8 @@ static void test_awaits(void)
 		agrees &= collective_awaits(c) > 0;
 		few &= steps_few(c);
 	}
-	tap_ok(agrees, "whose turn is to come is known without looking at all steps");
-	tap_ok(few, "and by those that do not know it steps are few");
+	tap_ok(agrees, "coll_task_awaits() agrees with a look at all steps");
+	tap_ok(few, "schedules that have to look at all steps have few");
 }
 
 /*
@@ -240,7 +246,7 @@ static void test_grants(void)
 
 	plan.algorithm = COLLECTIVE_ALGORITHM_RING;
 	plan.root = 2;
-	/* The chain is 0, 1, 2: what comes goes through a window of 4 KiB here. */
+	/* The chain is 0, 1, 2: received bytes go through a scratch window of 4 KiB here. */
 	{
 		struct coll_task_args call = call_of(f, &plan);
 		struct flat window;
@@ -250,16 +256,16 @@ static void test_grants(void)
 		call.area[COLL_AREA_SCRATCH] = &window.mem;
 		submit_call(f, &call);
 		tap_ok(told(f, 0, COLL_CONTROL_GRANT, &limit) == 1 && limit == 4096,
-		       "a window is granted");
+		       "the size of the scratch window is granted");
 		data.call = coll_plan_call(&plan);
 		data.step = plan.root;
 		data.length = 2048;
 		tap_ok(!arrive_head(f, 0, &data) && !arrive_bytes(f, 0, 1, 2048) &&
-		       !f->mismatches, "a frame within the grant is taken");
+		       !f->mismatches, "a frame within the grant is accepted");
 		data.offset = 2048;
 		data.length = 2052;
 		tap_ok(arrive_head(f, 0, &data) == -EPROTO && !f->mismatches,
-		       "one beyond it is a protocol error, whatever it fits");
+		       "a frame beyond the grant is a protocol error");
 		free(window.bytes);
 	}
 	fixture_free(f);
@@ -267,13 +273,13 @@ static void test_grants(void)
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2) && f->mismatches == 1 &&
-	       result(f, 0, LARGE, 0x99), "what is large is not sent on credit, even in its turn");
+	       result(f, 0, LARGE, 0x99), "an eager frame of a large task is discarded");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	submit(f, 0, 64);
 	tap_ok(arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) == -EPROTO,
-	       "what is small may be sent on credit, but not without");
+	       "a frame of an eager task without credit or grant is refused");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -281,11 +287,11 @@ static void test_grants(void)
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0) &&
 	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
 	       !arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) && !f->mismatches,
-	       "until it has been asked for, and granted");
+	       "a frame without credit is accepted after a request and a grant");
 	fixture_free(f);
 }
 
-/* What is known not to match takes and sends nothing more. */
+/* A task with a mismatch stores and sends nothing more. */
 static void test_odd(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -295,19 +301,20 @@ static void test_odd(void)
 	submit(f, 0, LARGE);
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	arrive_frame(f, 1, 0, 7, 0, 100, BORROWED, 2);
-	tap_ok(f->mismatches == 1, "a frame of the wrong step");
+	tap_ok(f->mismatches == 1, "a frame of the wrong step is a mismatch");
 	for (i = 0; i < FRAMES; i++, f->controls = 0)
 		discarded &= !arrive_frame(f, 1, 0, 0, 16 * i, 16, BORROWED, 2);
 	tap_ok(discarded && f->mismatches == 1 && result(f, 0, LARGE, 0x99),
-	       "then those of the right one are discarded, too");
-	tap_ok(!depart(f, 1) && !f->completed, "and nothing is sent");
+	       "after a mismatch frames of the right step are discarded, too");
+	tap_ok(!depart(f, 1) && !f->completed, "after a mismatch nothing is sent");
 	coll_engine_abort(&f->engine, 0, -EBADMSG);
-	tap_ok(f->completed == 1 && f->error == -EBADMSG, "until it is aborted");
+	tap_ok(f->completed == 1 && f->error == -EBADMSG,
+	       "a task with a mismatch completes when it is aborted");
 	fixture_free(f);
 }
 
 /*
- * The stage
+ * The unexpected buffer
  */
 
 #define NAMES		20U
@@ -332,7 +339,10 @@ static struct coll_task_args broadcast_of(struct fixture *f, u64 name, u64 count
 	};
 }
 
-/* Frames of names in any order, some of which fail, far more than a stage holds at a time. */
+/*
+ * Early frames of many instances, which are submitted or fail in any order.  All frames
+ * together are far longer than the unexpected buffer.
+ */
 static void test_stage(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -376,11 +386,11 @@ static void test_stage(void)
 		good &= f->stream[1].unexp_len == kept && f->stream[1].unexp_end <= COLL_UNEXP_SIZE;
 	}
 	tap_ok(good && f->completed == taken && failed > 100 && !f->mismatches,
-	       "%u frames are taken from a stage in any order, %u dropped", taken, failed);
+	       "%u early frames are delivered in any order, %u are dropped", taken, failed);
 	fixture_free(f);
 }
 
-/* A key that is in use takes what came for it, and looks at nothing else. */
+/* The unexpected buffer is full of headers of many keys, all of which fail. */
 static void test_stage_full(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -391,10 +401,10 @@ static void test_stage_full(void)
 		staged &= !arrive_frame(f, 1, coll_instance_keyed(i / 2), 0, 0, 0,
 					EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(staged && f->stream[1].unexp_len == most * COLL_DATA_SIZE,
-	       "a stage holds as many frames as the credit pays for");
+	       "the unexpected buffer holds as many frames as the credit allows");
 	for (i = 0; i < most / 2; i++, f->controls = 0)
 		fail(f, coll_instance_keyed(i));
-	tap_ok(!f->stream[1].unexp_len, "and gives all of them back");
+	tap_ok(!f->stream[1].unexp_len, "all of them are dropped when their operations fail");
 	fixture_free(f);
 }
 
@@ -402,7 +412,7 @@ static void test_stage_full(void)
  * Short pieces of memory
  */
 
-/* Memory of which each element lies alone, and that counts how often it is looked at. */
+/* Memory in pieces of one byte, which counts the calls of its at(). */
 struct grains {
 	struct coll_mem mem;
 	u8 *bytes;
@@ -438,7 +448,7 @@ static void grains_vector(void *ctx, bool begin)
 		looks_most = max(looks_most, looks_held);
 }
 
-/* What is done at a time looks at each of three memories for every piece, and before that. */
+/* The most calls of at() for COLL_PIECES_MAX pieces: one per piece for each of three memories. */
 #define LOOKS_MAX	(4 * COLL_PIECES_MAX + 16)
 
 static void test_sink(void)
@@ -467,11 +477,11 @@ static void test_sink(void)
 	for (i = 0; i < sizeof(bytes); i++)
 		good &= dst.bytes[i] == 5;
 	tap_ok(good && calls == DIV_ROUND_UP(sizeof(bytes), COLL_PIECES_MAX) && most <= LOOKS_MAX,
-	       "a sink takes a number of short pieces at a time (%llu looks)",
+	       "a sink takes COLL_PIECES_MAX short pieces at a time (%llu looks)",
 	       (unsigned long long)most);
-	tap_ok(cost == COLL_PIECES_MAX * COLL_PIECE_COST, "and says what they cost");
+	tap_ok(cost == COLL_PIECES_MAX * COLL_PIECE_COST, "a sink reports their cost");
 
-	/* In place, our operand is the next element. */
+	/* The sink's own operand is the element behind the one that it writes. */
 	sink = (struct coll_sink){
 		.kind = COLL_SINK_REDUCE, .type = COLLECTIVE_UINT8,
 		.reduction = COLLECTIVE_SUM, .size = 1, .dst = &dst.mem, .own = &dst.mem,
@@ -480,12 +490,12 @@ static void test_sink(void)
 	dst.mem.at = flat_at;
 	done = coll_sink(&sink, bytes, 9999);
 	tap_ok(done == COLL_PIECES_MAX && sink.cost == COLL_PIECES_MAX * COLL_PIECE_COST,
-	       "an operand that is overwritten next makes pieces short, too");
+	       "an operand that overlaps the result makes pieces short, too");
 	free(dst.bytes);
 	free(own.bytes);
 }
 
-/* Memory in pages, and what begins just before the end of one. */
+/* Memory in pages; the bytes begin just before the end of one. */
 static void *pages_at(const struct coll_mem *mem, u64 off, size_t *len)
 {
 	flat_at(mem, off, len);
@@ -506,12 +516,12 @@ static void test_pages(void)
 	sink.impl = &coll_reduce_scalar;
 	tap_ok(coll_sink(&sink, bytes, 30000) == 30000 && sink.cost == 30000 &&
 	       dst.bytes[4094] == 4 && dst.bytes[34093] == 4,
-	       "the end of a page is no short piece");
+	       "a few bytes at the end of a page do not count as a short piece");
 	free(dst.bytes);
 	free(bytes);
 }
 
-/* An early frame, of as many pieces as bytes, is taken in sections. */
+/* An early frame of as many pieces as bytes is delivered in sections. */
 static void test_sections(void)
 {
 	static struct coll_reduce_impl impl;
@@ -545,21 +555,21 @@ static void test_sections(void)
 	task->args = call;
 	coll_engine_begin(&f->engine, task);
 	looks_most = 0;
-	tap_ok(!f->completed, "what came early is not taken as its operation begins");
+	tap_ok(!f->completed, "a long early frame is not delivered when its task starts");
 	while ((used = coll_engine_deliver_some(&f->engine, 1))) {
 		all += used;
 		most = max(most, used);
 	}
 	tap_ok(f->completed == 1 && dst.bytes[0] == 2 && dst.bytes[29999] == 2 &&
-	       all == 30000 * COLL_PIECE_COST, "but when there is a budget, and it is charged");
+	       all == 30000 * COLL_PIECE_COST, "it is delivered on a budget, which is charged");
 	tap_ok(looks_most && looks_most <= LOOKS_MAX,
-	       "no section with the vector registers is of more pieces (%llu looks)",
+	       "no section that holds the FPU has more pieces (%llu looks)",
 	       (unsigned long long)looks_most);
 	free(dst.bytes);
 	fixture_free(f);
 }
 
-/* What is copied here is copied in slices, by pieces as well. */
+/* A copy on this rank is done in slices, which are limited by pieces as well. */
 static void test_copies(void)
 {
 	struct fixture *f = fixture_new(0, 1);
@@ -587,13 +597,13 @@ static void test_copies(void)
 		most = max(most, src.looks + dst.looks);
 	}
 	tap_ok(f->completed == 1 && dst.bytes[4999] == 6 && most <= LOOKS_MAX && turns >= 19,
-	       "own elements are copied in slices (%llu looks)", (unsigned long long)most);
+	       "local copies are done in slices (%llu looks)", (unsigned long long)most);
 	free(src.bytes);
 	free(dst.bytes);
 	fixture_free(f);
 }
 
-/* In place, what is overwritten is set aside in slices, and nothing is done before that. */
+/* In place, the saved input is copied in slices, and nothing is sent or stored before that. */
 static void test_aside(void)
 {
 	struct fixture *f = fixture_new(0, 4);
@@ -619,36 +629,38 @@ static void test_aside(void)
 	call.area[COLL_AREA_SCRATCH] = &scratch.mem;
 	submit_call(f, &call);
 	first = mem.looks;
-	tap_ok(first <= LOOKS_MAX && !depart(f, 1), "what is set aside is, as far as it is short");
+	tap_ok(first <= LOOKS_MAX && !depart(f, 1),
+	       "the first slice of the saved input is bounded; nothing is sent");
 	arrive_head(f, 1, &data);
 	arrive_bytes(f, 1, 1, 1000);
 	tap_ok(f->stream[1].unexp_len && mem.bytes[1000] == 7 && !f->mismatches,
-	       "nothing is overwritten meanwhile");
+	       "received bytes do not overwrite input that is not saved");
 	while (coll_engine_copy(&f->engine, 1000))
 		turns++;
 	coll_engine_deliver_unexpected(&f->engine);
 	tap_ok(turns > 10 && !f->stream[1].unexp_len && mem.bytes[1000] == 1 && depart(f, 1) == 1,
-	       "until all of it has been");
+	       "they are stored, and bytes are sent, when all input is saved");
 	for (peer = 2; peer < 4; peer++) {
 		data.step = peer;
 		arrive_head(f, peer, &data);
 		arrive_bytes(f, peer, 1, 1000);
 		depart(f, peer);
 	}
-	tap_ok(f->completed == 1 && !f->error && scratch.bytes[3999] == 7, "then all is as ever");
+	tap_ok(f->completed == 1 && !f->error && scratch.bytes[3999] == 7,
+	       "a task with saved input completes");
 
 	call.instance = 1;
 	submit_call(f, &call);
 	coll_engine_abort(&f->engine, 1, -ECANCELED);
 	tap_ok(f->completed == 2 && f->error == -ECANCELED &&
-	       !coll_engine_copy(&f->engine, 1000), "and it may fail before");
+	       !coll_engine_copy(&f->engine, 1000), "a task may fail before its input is saved");
 	free(mem.bytes);
 	free(scratch.bytes);
 	fixture_free(f);
 }
 
 /*
- * Many in flight
+ * Many tasks in progress
  */
 
 static u64 gone_asked;
@@ -668,7 +680,7 @@ static bool gone_none(void *ctx, u32 peer)
 	return false;
 }
 
-/* Whatever peers are gone, each operation is looked at once. */
+/* The search for tasks that lack a departed peer looks once at each task and peer. */
 static void test_gone(void)
 {
 	struct fixture *f = fixture_new(0, 3);
@@ -678,24 +690,24 @@ static void test_gone(void)
 		submit(f, i, LARGE);
 	gone_asked = 0;
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NOBODY &&
-	       gone_asked == 2 * 10, "nothing is lacking, and each operation was looked at");
+	       gone_asked == 2 * 10, "no departed peer: each task and peer is looked at once");
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1,
-	       "a peer that is gone is");
+	       "a task that lacks a departed peer is found");
 	for (i = 0; i < 10; i++)
 		grant(f, 1, i, 1000);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -EIO);
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NOBODY &&
 	       coll_engine_find_lacking(&f->engine, true, gone_one) == 1,
-	       "for what has failed only if it was lent memory");
+	       "a failed task lacks a peer only if that reads its memory");
 	coll_stream_consumed(&f->stream[1], 10000);
 	tap_ok(f->completed == 10 &&
 	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
-	       "until it has been consumed");
+	       "it does not when the memory is consumed");
 	fixture_free(f);
 }
 
-/* Return: kicks, mismatches and the like aside, how often schedules of others were asked. */
+/* Many tasks send to one peer: none is looked at before its grant or its CONSUMED. */
 static void test_many(void)
 {
 	struct fixture *f = fixture_new(1, 2);
@@ -717,20 +729,21 @@ static void test_many(void)
 		submit_call(f, &call);
 	}
 	tap_ok(!depart(f, 0) && list_empty(&f->stream[0].sending),
-	       "what has no grant is looked at once");
+	       "tasks without a grant are not in the list of senders");
 	list_for_each_entry(task, &f->stream[0].waiting, tx_node)
 		waiting++;
-	tap_ok(waiting == SLOTS - 2, "and waits elsewhere");
+	tap_ok(waiting == SLOTS - 2, "they are in the list of waiting tasks");
 
-	/* The grants come in another order than the calls. */
+	/* The grants arrive in another order than the calls. */
 	for (i = SLOTS - 2; i--;)
 		grant(f, 0, coll_instance_keyed(i), 1000);
 	list_for_each_entry(task, &f->stream[0].sending, tx_node)
 		sorted &= task->args.instance == coll_instance_keyed(order++);
-	tap_ok(sorted && order == SLOTS - 2, "with grants they are in their order again");
+	tap_ok(sorted && order == SLOTS - 2, "granted tasks are in the order of their calls");
 	grant(f, 0, coll_instance_keyed(3), 2000);
 	tap_ok(coll_stream_next(&f->stream[0], &out) &&
-	       f->stream[0].tx_task->args.instance == coll_instance_keyed(0), "and the first goes");
+	       f->stream[0].tx_task->args.instance == coll_instance_keyed(0),
+	       "the first task is sent first");
 	depart(f, 0);
 
 	f->controls = 0;
@@ -743,11 +756,12 @@ static void test_many(void)
 	order = 0;
 	for (i = 0; i < SLOTS - 2; i++)
 		order += !list_empty(&f->stream[0].zc_refs);
-	tap_ok(order && !f->completed, "what is lent is in a list, by position");
+	tap_ok(order && !f->completed, "zero-copy references are in a list by position");
 	coll_stream_consumed(&f->stream[0], 1000 * (SLOTS - 1) + 99000);
-	tap_ok(f->completed == 1, "so what is consumed is found at its beginning");
+	tap_ok(f->completed == 1, "CONSUMED completes the first task of the list");
 	coll_stream_consumed(&f->stream[0], f->stream[0].tx_position);
-	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].zc_refs), "one after another");
+	tap_ok(f->completed == SLOTS - 2 && list_empty(&f->stream[0].zc_refs),
+	       "CONSUMED completes all others in order");
 	fixture_free(f);
 }
 

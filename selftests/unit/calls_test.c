@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What two ranks called, in the library's words. */
+/* The library's text of two ranks' calls, as in the message of a mismatch. */
 #include "tap.h"
 
 #include "../../libcollective/error/format_call.c"
@@ -29,7 +29,7 @@ static void test_text(struct collective_call a, struct collective_call b, const 
 	})
 #define CALL(...)	BY(RING, __VA_ARGS__)
 
-/* It ends where the room does. */
+/* The text is cut at the end of the buffer. */
 static void test_room(void)
 {
 	const struct collective_call calls[2] = {
@@ -46,7 +46,7 @@ static void test_room(void)
 		passed &= length < size && !part[length] && !strncmp(whole, part, length) &&
 			  (size == sizeof(part) - 1 || part[size] == 'x');
 	}
-	tap_ok(passed, "no more is written than there is room");
+	tap_ok(passed, "a text that is too long is cut");
 }
 
 int main(void)
@@ -72,7 +72,7 @@ int main(void)
 		  "rank 0 called allgather of 0 int8 with layout 0000000000000010, "
 		  "rank 1 called allgather of 0 int8 with layout 0000000000000011");
 	test_text(nobody, CALL(1, SCAN, .count = 1), "rank 1 called scan of 1 int8 by sum");
-	/* A newer kernel has more of everything. */
+	/* Opcodes and types of a newer kernel are unknown. */
 	test_text(newer, nobody, "rank 1 called ? of 0 ?");
 	test_room();
 	return tap_exit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How far ranks may be ahead of each other: what they tell each other of it. */
+/* The distance: ranks exchange their numbers, so that none is too far ahead of the slowest. */
 #include "tap.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 /**
  * struct rank - one rank
- * @distance: what it knows
- * @own: operations that it has submitted
- * @pending: by round: what was told to it, and has not come yet; ~0: nothing
+ * @distance: the rank's knowledge of the others
+ * @own: number of operations that it has submitted
+ * @pending: number sent to the rank in each round that has not arrived; ~0: none
  */
 struct rank {
 	struct coll_distance distance;
@@ -76,7 +76,7 @@ static bool may_submit(u32 i)
 	return ranks[i].own - coll_distance_known(&ranks[i].distance, ranks[i].own) < BOUND;
 }
 
-/* One thing happens on one rank; what is due is told. */
+/* Rank @i receives a number, or submits unless it is @frozen; then it sends if that is due. */
 static void act(u32 i, u32 frozen)
 {
 	u32 k = rounds ? below(rounds) : 0;
@@ -92,8 +92,9 @@ static void act(u32 i, u32 frozen)
 }
 
 /*
- * Nothing succeeds.  One rank stands still for a while: no other gets further ahead of it than
- * the bound, what anybody knows is true, and when it goes on so do all.
+ * No operation succeeds, and one rank stands still for a while.  No other rank gets further
+ * ahead of it than BOUND, and no rank believes the slowest to be further than it is.  When the
+ * rank goes on, all do.
  */
 static void test_bound(u32 n, u64 first)
 {
@@ -113,13 +114,13 @@ static void test_bound(u32 n, u64 first)
 	for (i = 0; i < n; i++)
 		passed &= ranks[i].own - first <= BOUND;
 	waited = n == 1 || least_of_all() == first;
-	tap_ok(passed && waited, "%u ranks are at most %u ahead of one that stands still", n,
+	tap_ok(passed && waited, "%u ranks get at most %u ahead of a rank that stands still", n,
 	       BOUND);
 
 	while (least_of_all() < far && --most)
 		for (i = 0; i < n; i++)
 			act(below(n), COLLECTIVE_RANKS_MAX);
-	tap_ok(most, "%u ranks go on when it does, though nothing succeeds", n);
+	tap_ok(most, "%u ranks go on when that rank does, though no operation succeeds", n);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An engine when something goes wrong: aborts, leases, peers that misbehave. */
+/* One engine in failures: aborted operations, expired leases, peers that break the protocol. */
 #include "engine_fixture.h"
 #include "tap.h"
 
@@ -20,13 +20,15 @@ static void test_abort_sending(void)
 	coll_stream_sent(&f->stream[1], 5);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	tap_ok(!f->completed && coll_stream_next(&f->stream[1], &out) &&
-	       out.len == COLL_DATA_SIZE - 5, "a frame that has begun is finished");
+	       out.len == COLL_DATA_SIZE - 5,
+	       "aborted operation: a frame that has begun is finished");
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
-	tap_ok(!coll_stream_next(&f->stream[1], &out), "and no other one is begun");
-	tap_ok(!f->completed, "its pages are in use until they are consumed");
+	tap_ok(!coll_stream_next(&f->stream[1], &out),
+	       "aborted operation: no other frame is begun");
+	tap_ok(!f->completed, "aborted operation: not complete before CONSUMED");
 	tap_ok(!coll_stream_consumed(&f->stream[1], HALF) && f->completed == 1 &&
-	       f->error == -ECANCELED, "then the operation fails");
+	       f->error == -ECANCELED, "aborted operation: complete with its error after CONSUMED");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -34,10 +36,10 @@ static void test_abort_sending(void)
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	coll_stream_next(&f->stream[1], &out);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -ECONNRESET);
-	tap_ok(!f->completed, "the group fails in the middle of a frame");
+	tap_ok(!f->completed, "group failed in the middle of a frame: operation is not complete");
 	coll_stream_release(&f->stream[1]);
 	tap_ok(f->completed == 1 && f->error == -ECONNRESET && !depart(f, 1),
-	       "a released stream holds nobody and sends nothing");
+	       "a released stream delays no operation and sends nothing");
 	fixture_free(f);
 }
 
@@ -52,16 +54,17 @@ static void test_abort_sent(void)
 	depart(f, 1);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	coll_engine_abort(&f->engine, 0, -EIO);
-	tap_ok(!f->completed, "an operation that has sent everything is aborted");
+	tap_ok(!f->completed, "aborted after all was sent: not complete before CONSUMED");
 	coll_stream_consumed(&f->stream[1], LARGE);
-	tap_ok(f->completed == 1 && f->error == -ECANCELED, "and fails for the first reason");
+	tap_ok(f->completed == 1 && f->error == -ECANCELED,
+	       "aborted twice: the first error is reported");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	submit(f, 0, 100);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
-	tap_ok(f->completed == 1, "what was copied holds nobody");
+	tap_ok(f->completed == 1, "aborted after eager frames: complete at once");
 	fixture_free(f);
 }
 
@@ -78,15 +81,15 @@ static void test_abort_receiving(void)
 	arrive_bytes(f, 1, 2, 1000);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	tap_ok(f->completed == 1 && f->error == -ECANCELED && result(f, HALF, 1000, 3),
-	       "an operation fails in the middle of what arrives");
+	       "aborted in the middle of a received frame: complete at once");
 	memset(f->recv.bytes, 0x77, LARGE);
 	tap_ok(!arrive_bytes(f, 1, 2, HALF - 1000) && result(f, 0, LARGE, 0x77),
-	       "the rest of it is discarded");
+	       "the rest of the frame is discarded");
 	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF,
-	       "and told as consumed");
+	       "the discarded frame is reported as consumed");
 	tap_ok(!arrive_frame(f, 1, 0, 1, 0, 500, BORROWED, 9) && result(f, 0, LARGE, 0x77) &&
 	       told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF + 500 &&
-	       !f->mismatches, "and so is what comes later");
+	       !f->mismatches, "later frames are discarded and reported as consumed");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -94,7 +97,7 @@ static void test_abort_receiving(void)
 	arrive_frame(f, 1, 0, 0, 0, 700, BORROWED, 2);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == 700,
-	       "what had arrived before is told as consumed");
+	       "an abort reports the frames received before it as consumed");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -103,11 +106,11 @@ static void test_abort_receiving(void)
 	submit(f, 4, 8192);
 	tap_ok(!arrive_frame(f, 1, 2, 0, 0, 100, EAGER, 2) && !f->stream[1].unexp_len &&
 	       f->stream[1].rx_consumed == 100 + COLL_DATA_SIZE,
-	       "what was never submitted is discarded, and its credit given back");
+	       "a frame of an instance that was skipped is discarded, its credit returned");
 	fixture_free(f);
 }
 
-/* All but the last half of the result is there, and the lease ends at 1000. */
+/* The second half of the result has not arrived, and the peer's lease ends at 1000 ns. */
 static struct fixture *fixture_leased(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -129,10 +132,10 @@ static void test_lease(void)
 
 	coll_engine_tick(&f->engine, 1000);
 	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
-	tap_ok(!f->completed, "nothing succeeds after the lease");
+	tap_ok(!f->completed, "no operation succeeds after the end of the lease");
 	f->stream[1].lease = 2000;
 	coll_engine_tick(&f->engine, 1001);
-	tap_ok(f->completed == 1 && !f->error, "until it is renewed");
+	tap_ok(f->completed == 1 && !f->error, "the operation succeeds when the lease is renewed");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -143,31 +146,32 @@ static void test_lease(void)
 	depart(f, 1);
 	coll_engine_tick(&f->engine, 1000);
 	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
-	tap_ok(!depart(f, 1), "what was read after the lease is not forwarded");
+	tap_ok(!depart(f, 1), "bytes that were read after the end of the lease are not forwarded");
 	f->kicks[1] = 0;
 	coll_engine_tick(&f->engine, 1100);
-	tap_ok(!f->kicks[1] && !depart(f, 1), "as time passes");
+	tap_ok(!f->kicks[1] && !depart(f, 1), "nor later, while the lease is not renewed");
 	f->stream[1].lease = 2000;
 	coll_engine_tick(&f->engine, 1200);
-	tap_ok(f->kicks[1] == 1 && depart(f, 1) == 1, "until it is renewed");
+	tap_ok(f->kicks[1] == 1 && depart(f, 1) == 1, "they are when it is renewed");
 	coll_engine_tick(&f->engine, 1300);
-	tap_ok(f->kicks[1] == 1, "nobody is kicked for nothing");
+	tap_ok(f->kicks[1] == 1, "a stream with nothing to send is not kicked again");
 	fixture_free(f);
 
-	/* The end of a frame counts when the time is known until which it was read. */
+	/* A zero-copy frame ends only after the time of its read is compared with the lease. */
 	f = fixture_leased();
 	arrive_frame(f, 1, 0, 1, 0, HALF - 1, BORROWED, 3);
 	arrive_head(f, 1, &(struct coll_data){
 		.lane = LANE, .flags = BORROWED, .step = 1, .length = 1, .offset = HALF - 1 });
 	tap_ok(coll_stream_receive(&f->stream[1], "x", 1) == 1 &&
 	       coll_stream_whole(&f->stream[1]) && coll_stream_lent(&f->stream[1]) &&
-	       !f->completed, "a frame that was lent has been read");
+	       !f->completed, "last byte of a zero-copy frame: not complete yet");
 	f->engine.now = 1000;
 	coll_stream_pause(&f->stream[1]);
-	tap_ok(!f->completed && !coll_stream_whole(&f->stream[1]), "until after the lease");
+	tap_ok(!f->completed && !coll_stream_whole(&f->stream[1]),
+	       "not complete if the read ended after the lease");
 	f->stream[1].lease = 2000;
 	coll_engine_tick(&f->engine, 1001);
-	tap_ok(f->completed == 1 && !f->error, "which is renewed");
+	tap_ok(f->completed == 1 && !f->error, "complete when the lease is renewed");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -178,11 +182,11 @@ static void test_lease(void)
 	arrive_frame(f, 1, 0, 0, 0, 50, EAGER, 2);
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 1, 0, 50, EAGER, 3);
-	tap_ok(f->completed == 1 && !f->error, "what was copied needs no lease");
+	tap_ok(f->completed == 1 && !f->error, "eager frames need no lease");
 	fixture_free(f);
 }
 
-/* A frame arrives, as the first thing, at a rank that has submitted nothing. */
+/* A header arrives before any operation is submitted.  Return: 0 or the error. */
 static int first_frame(u64 instance, u8 flags, u8 lane, u32 incarnation)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -205,20 +209,22 @@ static void test_protocol(void)
 	u32 i;
 
 	tap_ok(!first_frame(3, EAGER, LANE, INCARNATION) &&
-	       !first_frame(3000000, EAGER, LANE, INCARNATION), "an early frame is fine");
+	       !first_frame(3000000, EAGER, LANE, INCARNATION), "an early eager frame is accepted");
 	tap_ok(first_frame(3, BORROWED, LANE, INCARNATION) == -EPROTO &&
 	       first_frame(3, 0, LANE, INCARNATION) == -EPROTO,
-	       "one without credit or grant is not");
-	tap_ok(first_frame(3, EAGER, LANE + 1, INCARNATION) == -EPROTO, "nor of another lane");
-	tap_ok(first_frame(3, EAGER, LANE, INCARNATION + 1) == -EPROTO, "nor incarnation");
+	       "a frame without credit or grant is refused");
+	tap_ok(first_frame(3, EAGER, LANE + 1, INCARNATION) == -EPROTO,
+	       "a frame of another lane is refused");
+	tap_ok(first_frame(3, EAGER, LANE, INCARNATION + 1) == -EPROTO,
+	       "a frame of another incarnation is refused");
 	tap_ok(first_frame(COLL_INSTANCE_GROUP, EAGER, LANE, INCARNATION) == -EPROTO,
-	       "nor of no operation");
+	       "a data frame of the group itself is refused");
 
 	f = fixture_new(0, 2);
 	arrive_frame(f, 1, 0, 0, 0, 100, BORROWED, 2);
 	submit(f, 0, LARGE);
 	tap_ok(arrive_bytes(f, 1, 2, 100) == -EPROTO && result(f, 0, LARGE, 0x99),
-	       "a stream that was refused is refused for ever");
+	       "after an error a stream refuses all bytes");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -226,7 +232,7 @@ static void test_protocol(void)
 		passed &= !arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2);
 	passed &= f->stream[1].unexp_len <= COLL_CREDIT;
 	tap_ok(passed && arrive_frame(f, 1, i, 0, 0, 8192, EAGER, 2) == -EPROTO,
-	       "credit must not be overdrawn");
+	       "an eager frame beyond the credit is refused");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -234,61 +240,64 @@ static void test_protocol(void)
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	tap_ok(coll_stream_consumed(&f->stream[1], HALF + 1) == -EPROTO,
-	       "nobody consumes what was not sent");
+	       "CONSUMED beyond the bytes that were sent is refused");
 	tap_ok(!coll_stream_consumed(&f->stream[1], 100) &&
-	       coll_stream_consumed(&f->stream[1], 99) == -EPROTO, "or less than before");
+	       coll_stream_consumed(&f->stream[1], 99) == -EPROTO, "a smaller CONSUMED is refused");
 	submit(f, 1, 8192);
 	depart(f, 1);
 	tap_ok(coll_stream_credited(&f->stream[1], f->stream[1].tx_eager + 1) == -EPROTO &&
 	       !coll_stream_credited(&f->stream[1], 64),
-	       "nobody gives back credit that was not used");
-	tap_ok(coll_stream_credited(&f->stream[1], 63) == -EPROTO, "or less than before");
+	       "credit that was not used cannot be returned");
+	tap_ok(coll_stream_credited(&f->stream[1], 63) == -EPROTO, "a smaller CREDIT is refused");
 	tap_ok(arrive_credit(f, 1, 1, f->stream[1].tx_eager / COLL_CREDIT_UNIT + 1) == -EPROTO,
-	       "nor can a data frame give back too much");
+	       "a data frame that returns too much credit is refused");
 	tap_ok(grant(f, 1, COLL_INSTANCE_GROUP, COLL_GRANT_ALL) == -EPROTO,
-	       "nobody grants no operation");
+	       "a grant for the group itself is refused");
 	fixture_free(f);
 }
 
-/* Who is granted by somebody who called otherwise sends nothing. */
+/* A task sends nothing on a grant of a peer that called differently. */
 static void test_grant_digest(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 
 	f->digest = 5;
 	submit(f, 0, LARGE);
-	tap_ok(f->controls == 1 && f->control[0].digest == 5, "a grant says what was called");
+	tap_ok(f->controls == 1 && f->control[0].digest == 5,
+	       "a grant carries the digest of the call");
 	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
-	tap_ok(!depart(f, 1) && f->mismatches, "one that says something else: no match");
+	tap_ok(!depart(f, 1) && f->mismatches, "a grant with another digest: mismatch");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	f->digest = 5;
 	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
 	submit(f, 0, LARGE);
-	tap_ok(!depart(f, 1) && f->mismatches, "also when it comes first");
+	tap_ok(!depart(f, 1) && f->mismatches,
+	       "a grant with another digest before the call: mismatch");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	f->digest = 5;
 	coll_stream_granted(&f->stream[1], 0, 0, 6);
 	submit(f, 0, LARGE);
-	tap_ok(!depart(f, 1) && !f->mismatches, "a grant of nothing says nothing");
+	tap_ok(!depart(f, 1) && !f->mismatches, "a grant of 0 bytes is not compared");
 	fixture_free(f);
 
 	f = fixture_new(0, 4);
 	f->digest = 5;
 	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL, 6);
 	submit(f, 0, LARGE);
-	tap_ok(f->mismatches == 1, "nor need it be one that is sent anything");
+	tap_ok(f->mismatches == 1, "a grant of a rank that nothing is sent to is compared");
 	coll_stream_granted(&f->stream[3], 0, COLL_GRANT_ALL, 6);
-	tap_ok(f->mismatches == 1, "which is told once");
+	tap_ok(f->mismatches == 1, "a mismatch is reported once");
 	submit(f, 1, LARGE);
 	coll_stream_granted(&f->stream[3], 1, COLL_GRANT_ALL, 6);
-	tap_ok(f->mismatches == 2, "whenever it comes");
+	tap_ok(f->mismatches == 2, "a grant after the call is compared");
 	submit(f, coll_instance_keyed(1), LARGE);
 	coll_stream_granted(&f->stream[2], coll_instance_keyed(1), COLL_GRANT_ALL, 6);
-	tap_ok(f->mismatches == 2, "but of a key it may be for the next use");
+	tap_ok(f->mismatches == 2,
+	       "a grant for a key is not: it may be for the next operation with the key");
 	fixture_free(f);
 }
 
@@ -310,32 +319,33 @@ static void test_mismatch(void)
 {
 	struct fixture *f;
 
-	tap_ok(mismatches(0, 0, 0, HALF + 1), "more than a step: no match, discarded");
-	tap_ok(mismatches(0, 1, 0, 10), "the wrong step: no match");
-	tap_ok(mismatches(0, 0, 10, 10), "the wrong offset: no match");
-	tap_ok(mismatches(2, 0, 0, 10), "the wrong peer: no match");
-	tap_ok(mismatches(0, 0, ~0ULL, 10), "an absurd offset: no match");
-	tap_ok(mismatches(0, ~0U, 0, 10), "an absurd step: no match");
-	tap_ok(mismatches(0, 0, 0, 0), "a token among elements: no match");
+	tap_ok(mismatches(0, 0, 0, HALF + 1), "a frame longer than its step: mismatch, discarded");
+	tap_ok(mismatches(0, 1, 0, 10), "the wrong step: mismatch");
+	tap_ok(mismatches(0, 0, 10, 10), "the wrong offset: mismatch");
+	tap_ok(mismatches(2, 0, 0, 10), "the wrong peer: mismatch");
+	tap_ok(mismatches(0, 0, ~0ULL, 10), "the largest offset: mismatch");
+	tap_ok(mismatches(0, ~0U, 0, 10), "the largest step: mismatch");
+	tap_ok(mismatches(0, 0, 0, 0), "a signal where elements are expected: mismatch");
 
 	f = fixture_new(0, 2);
 	submit(f, 0, 64);
 	arrive_head(f, 1, &(struct coll_data) {
 		.lane = LANE, .flags = EAGER, .call = 0x0101, .length = 32,
 	});
-	tap_ok(f->mismatches == 1, "another operation on as many bytes: no match");
+	tap_ok(f->mismatches == 1, "another call with as many bytes: mismatch");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	submit_barrier(f, 0);
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 10, EAGER, 2) && f->mismatches == 1 && !f->completed,
-	       "elements among tokens: no match");
+	       "elements where a signal is expected: mismatch");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	arrive_frame(f, 1, 0, 0, 0, 7, EAGER, 2);
 	submit(f, 0, 8);
-	tap_ok(f->mismatches == 1 && !f->stream[1].unexp_len, "an early frame is looked at later");
+	tap_ok(f->mismatches == 1 && !f->stream[1].unexp_len,
+	       "an early frame is compared when its operation is submitted");
 	fixture_free(f);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One engine among peers that are the test: what they send is made up here, and
- * what the engine wants is written down.
+ * One engine for a test.  The test plays its peers: it makes the frames that they send, and
+ * the fixture records the engine's control frames, kicks and completions.
  */
 #ifndef COLL_ENGINE_FIXTURE_H
 #define COLL_ENGINE_FIXTURE_H
@@ -33,9 +33,9 @@ struct fixture {
 	u8 *stage[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
-	u64 digest;		/* of what is called, and granted */
+	u64 digest;		/* of the calls and of the peers' grants */
 
-	/* what the engine wanted */
+	/* the engine's callbacks */
 	struct coll_control control[64 * PEERS];
 	u32 control_to[64 * PEERS];
 	u32 controls;
@@ -89,7 +89,7 @@ static void on_complete(void *ctx, struct coll_task *task)
 	f->completed++;
 	f->last = task->args.instance;
 	f->error = task->error;
-	free(task);		/* the engine does not look at it any more */
+	free(task);		/* the engine does not use it any more */
 }
 
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
@@ -132,7 +132,7 @@ static inline void flat_init(struct flat *flat, u64 length, u8 byte)
 	flat->bytes = memset(malloc(length), byte, length);
 }
 
-/* Memory of 1 MiB for input (bytes of 1) and result (bytes of 0x99). */
+/* Make an engine, with 1 MiB each for the input (bytes of 1) and the result (bytes of 0x99). */
 static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -185,7 +185,7 @@ static inline int submit_call(struct fixture *f, const struct coll_task_args *ca
 	return err;
 }
 
-/* An operation fails, here or elsewhere. */
+/* Let an operation fail, whether it is submitted here or not. */
 static inline void fail(struct fixture *f, u64 instance)
 {
 	failed_set_add(&f->failed, instance);
@@ -198,7 +198,7 @@ static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
 	return coll_stream_granted(&f->stream[peer], instance, limit, f->digest);
 }
 
-/* A sum of @count bytes; what is large goes without a copy. */
+/* Submit an allreduce (sum) of @count bytes; a large one is sent without a copy. */
 static inline int submit(struct fixture *f, u64 instance, u64 count)
 {
 	struct coll_task_args call = {
@@ -239,7 +239,7 @@ static inline int submit_barrier(struct fixture *f, u64 instance)
 	return submit_call(f, &call);
 }
 
-/* Bytes arrive, a few at a time.  Return: 0 or the error. */
+/* Give the stream bytes, a few at a time.  Return: 0 or the error. */
 static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len)
 {
 	const u8 *at = bytes;
@@ -270,7 +270,7 @@ static inline int arrive_head(struct fixture *f, u32 peer, const struct coll_dat
 	struct coll_data frame = *data;
 	u8 head[COLL_DATA_SIZE];
 
-	/* Of submit(), or of submit_barrier(), whose frames are empty. */
+	/* The call of submit(), or of submit_barrier(), whose frames are empty */
 	if (!frame.call)
 		frame.call = coll_plan_call(frame.length || frame.flags & COLL_DATA_REQUEST ?
 					    &sum : &barrier);
@@ -289,7 +289,7 @@ static inline int arrive_bytes(struct fixture *f, u32 peer, u8 byte, u32 len)
 	return err;
 }
 
-/* A whole frame of @byte arrives. */
+/* Give the stream a whole frame, every byte of its payload @byte. */
 static inline int arrive_frame(struct fixture *f, u32 peer, u64 instance, u32 step,
 			       u64 offset, u32 len, u8 flags, u8 byte)
 {
@@ -302,7 +302,7 @@ static inline int arrive_frame(struct fixture *f, u32 peer, u64 instance, u32 st
 	return err ? err : arrive_bytes(f, peer, byte, len);
 }
 
-/* A small frame, that tells that so much credit is back. */
+/* Give the stream a frame of one byte that returns credit. */
 static inline int arrive_credit(struct fixture *f, u32 peer, u64 instance, u8 credit)
 {
 	struct coll_data data = {
@@ -314,7 +314,7 @@ static inline int arrive_credit(struct fixture *f, u32 peer, u64 instance, u8 cr
 	return err ? err : arrive_bytes(f, peer, 0, 1);
 }
 
-/* The transport takes all there is.  Return: frames. */
+/* Send all that the stream has, as a transport does.  Return: the number of frames. */
 static inline u32 depart(struct fixture *f, u32 peer)
 {
 	struct coll_out out;
@@ -327,7 +327,7 @@ static inline u32 depart(struct fixture *f, u32 peer)
 	return frames;
 }
 
-/* The header of the frame that would leave next. */
+/* Read the header of the next frame without sending it.  Return: false if there is none. */
 static inline bool next_header(struct fixture *f, u32 peer, struct coll_data *data)
 {
 	struct coll_out out;
@@ -337,7 +337,7 @@ static inline bool next_header(struct fixture *f, u32 peer, struct coll_data *da
 	       !coll_wire_get_data(out.ptr, data, INCARNATION);
 }
 
-/* How many control frames of a kind went to @peer; the last one's position. */
+/* Return: the number of control frames of @kind to @peer; *@position is that of the last. */
 static inline u32 told(const struct fixture *f, u32 peer, u8 kind, u64 *position)
 {
 	u32 i, n = 0;
@@ -352,7 +352,7 @@ static inline u32 told(const struct fixture *f, u32 peer, u8 kind, u64 *position
 	return n;
 }
 
-/* Return: whether @len bytes of the result are all @byte. */
+/* Return: true if @len bytes of the result, from @off on, are all @byte. */
 static inline bool result(const struct fixture *f, u64 off, u64 len, u8 byte)
 {
 	while (len--)

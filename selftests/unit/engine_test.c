@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An engine's part in operations that go well, and when they may complete. */
+/* One engine in operations that succeed: what it sends and stores, and when a task completes. */
 #include "engine_fixture.h"
 #include "core/engine/task.h"
 #include "tap.h"
 
-#define LARGE	(64 * 1024U)	/* bytes: without a copy */
+#define LARGE	(64 * 1024U)	/* bytes: sent without a copy */
 #define HALF	(LARGE / 2)
 
 #define EAGER		COLL_DATA_EAGER
 #define BORROWED	COLL_DATA_BORROWED
 
 /*
- * With two ranks, as rank 0: step 0 sends the first half and reduces the second,
- * step 1 forwards the second and receives the first.
+ * The allreduce of two ranks on rank 0: step 0 sends the first half and reduces the second;
+ * step 1 forwards the second half and receives the first.
  */
 
 static void test_alone(void)
@@ -22,9 +22,10 @@ static void test_alone(void)
 	tap_ok(!submit(f, 0, 1000) && !f->completed && coll_engine_copy(&f->engine, 600) &&
 	       !f->completed && coll_engine_copy(&f->engine, 600) &&
 	       !coll_engine_copy(&f->engine, 600) && f->completed == 1 && !f->error &&
-	       result(f, 0, 1000, 1) && result(f, 1000, 50, 0x99), "one rank copies");
+	       result(f, 0, 1000, 1) && result(f, 1000, 50, 0x99),
+	       "a group of one rank: the input is copied");
 	tap_ok(!submit_barrier(f, 1) && f->completed == 2 && !f->controls,
-	       "one rank passes a barrier");
+	       "a group of one rank: a barrier completes");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -41,46 +42,50 @@ static void test_grant(void)
 
 	tap_ok(!submit(f, 0, LARGE) && told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
 	       f->control[0].instance == 0 && f->control[0].lane == LANE,
-	       "what is large is granted to its sender");
-	tap_ok(!coll_stream_next(&f->stream[1], &out), "and not sent before its grant");
+	       "a large operation grants its source at once");
+	tap_ok(!coll_stream_next(&f->stream[1], &out),
+	       "a large operation sends nothing before it has a grant");
 	f->kicks[1] = 0;
 	tap_ok(!grant(f, 1, 0, COLL_GRANT_ALL) && f->kicks[1] &&
 	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
-	       "but then it goes");
+	       "a grant kicks the stream, which sends a zero-copy frame");
 	tap_ok(coll_stream_next(&f->stream[1], &out) && out.ptr && !out.copy &&
 	       out.more == HALF && out.mem == &f->send.mem && out.off == 0,
-	       "with its header");
+	       "the header is taken together with its payload");
 	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
 	tap_ok(coll_stream_next(&f->stream[1], &out) && !out.copy && out.mem == &f->send.mem &&
-	       out.off == 0 && out.len == HALF, "without a copy");
+	       out.off == 0 && out.len == HALF, "the payload is taken without a copy");
 	coll_stream_sent(&f->stream[1], 100);
 	tap_ok(coll_stream_next(&f->stream[1], &out) && out.off == 100 && out.len == HALF - 100,
-	       "as much of it as there is room");
+	       "a transport may take a part of the payload");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	tap_ok(!grant(f, 1, 1000, COLL_GRANT_ALL) &&
-	       !submit(f, 1000, LARGE) && depart(f, 1) == 1, "a grant may come first");
+	       !submit(f, 1000, LARGE) && depart(f, 1) == 1,
+	       "a grant may arrive before its operation is submitted");
 	tap_ok(!submit(f, 1000 + SLOTS - 1, LARGE) && !depart(f, 1),
-	       "and is good for no other one");
+	       "a grant is used for its own instance only");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
-	tap_ok(!grant(f, 1, 0, 0) && !depart(f, 1), "a grant of nothing");
+	tap_ok(!grant(f, 1, 0, 0) && !depart(f, 1), "a grant of 0 bytes sends nothing");
 	tap_ok(!grant(f, 1, 0, 1000) && depart(f, 1) == 1 &&
-	       f->stream[1].tx_position == 1000 && !depart(f, 1), "no more than is granted");
+	       f->stream[1].tx_position == 1000 && !depart(f, 1),
+	       "no more is sent than is granted");
 	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
-	       f->stream[1].tx_position == 1001, "more is when more is granted, however little");
+	       f->stream[1].tx_position == 1001, "a grant of one more byte sends one more byte");
 	arrive_frame(f, 1, 0, 0, 0, HALF - 8, BORROWED, 2);
-	tap_ok(!f->stream[1].rx_step_end, "a frame that is not the end of a step");
+	tap_ok(!f->stream[1].rx_step_end, "a frame that is not the last of a step");
 	arrive_frame(f, 1, 0, 0, HALF - 8, 8, BORROWED, 2);
-	tap_ok(f->stream[1].rx_step_end, "one that is");
+	tap_ok(f->stream[1].rx_step_end, "a frame that is the last of a step");
 	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
-	       f->stream[1].tx_position == HALF + 5, "a grant counts all steps with a peer");
+	       f->stream[1].tx_position == HALF + 5,
+	       "a grant counts the bytes of all steps with a peer");
 	tap_ok(grant(f, 1, 0, HALF + 4) == -EPROTO,
-	       "and is not taken back");
+	       "a smaller grant is refused");
 	fixture_free(f);
 }
 
@@ -95,26 +100,27 @@ static void test_consumed(void)
 	f->kicks[1] = 0;
 	arrive_frame(f, 1, 0, 0, 0, 1000, BORROWED, 2);
 	tap_ok(result(f, HALF, 1000, 3) && result(f, HALF + 1000, 8, 0x99) && f->kicks[1],
-	       "what arrives is reduced at once");
-	tap_ok(!depart(f, 1), "and not forwarded in small pieces");
+	       "received bytes are reduced at once");
+	tap_ok(!depart(f, 1), "fewer than COLL_DATA_MIN bytes are not forwarded");
 	arrive_frame(f, 1, 0, 0, 1000, COLL_DATA_MIN - 1000, BORROWED, 2);
 	tap_ok(depart(f, 1) == 1 && f->stream[1].tx_position == HALF + COLL_DATA_MIN,
-	       "larger ones are, as far as they have come");
+	       "more bytes are forwarded before the step ends");
 	arrive_frame(f, 1, 0, 0, COLL_DATA_MIN, HALF - COLL_DATA_MIN, BORROWED, 2);
 	depart(f, 1);
-	tap_ok(!told(f, 1, COLL_CONTROL_CONSUMED, NULL), "CONSUMED waits for the end");
+	tap_ok(!told(f, 1, COLL_CONTROL_CONSUMED, NULL),
+	       "CONSUMED is not sent in the middle of a task");
 	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
 	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == LARGE,
-	       "and then covers all");
+	       "CONSUMED covers the whole task at its end");
 	tap_ok(!f->completed && f->stream[1].tx_position == LARGE,
-	       "nothing is complete before the peer has consumed");
+	       "a task is not complete before the peer's CONSUMED");
 	tap_ok(!coll_stream_consumed(&f->stream[1], LARGE - 1) && !f->completed,
-	       "all but a byte is not enough");
+	       "a task is not complete with one byte not consumed");
 	tap_ok(!coll_stream_consumed(&f->stream[1], LARGE) && f->completed == 1 && !f->error &&
-	       result(f, 0, LARGE, 3), "all is");
+	       result(f, 0, LARGE, 3), "a task is complete when all is consumed");
 	tap_ok(f->engine.stats.sent == LARGE &&
 	       f->engine.stats.received == LARGE && f->engine.stats.reduced == HALF,
-	       "bytes are counted");
+	       "sent, received and reduced bytes are counted");
 	fixture_free(f);
 }
 
@@ -126,16 +132,18 @@ static void test_eager(void)
 
 	submit(f, 0, 8192);
 	tap_ok(!f->controls && next_header(f, 1, &data) && data.flags == EAGER &&
-	       data.length == 4096, "what is small goes at once");
+	       data.length == 4096, "a small operation is sent at once");
 	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
-	tap_ok(coll_stream_next(&f->stream[1], &out) && out.copy, "by copy");
+	tap_ok(coll_stream_next(&f->stream[1], &out) && out.copy,
+	       "a small operation is sent by copy");
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
 	arrive_frame(f, 1, 0, 1, 0, 4096, EAGER, 3);
-	tap_ok(!f->completed, "its last frame must have left");
+	tap_ok(!f->completed, "an eager task is not complete before its last frame is sent");
 	depart(f, 1);
 	tap_ok(f->completed == 1 && !f->error && result(f, 0, 8192, 3) &&
-	       !told(f, 1, COLL_CONTROL_CONSUMED, NULL), "but nobody waits for CONSUMED");
+	       !told(f, 1, COLL_CONTROL_CONSUMED, NULL),
+	       "an eager task completes without CONSUMED");
 	fixture_free(f);
 }
 
@@ -148,17 +156,17 @@ static void test_stage(void)
 
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
 	tap_ok(f->stream[1].unexp_len == 4096 + COLL_DATA_SIZE && result(f, 0, 8192, 0x99),
-	       "what comes before its operation waits");
+	       "an early frame is kept in the unexpected buffer");
 	arrive_head(f, 1, &data);
 	arrive_bytes(f, 1, 3, 4000);
 	submit(f, 0, 8192);
 	tap_ok(!f->stream[1].unexp_len && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
-	       !f->vector, "and is used with it");
+	       !f->vector, "it is delivered when its operation is submitted");
 	arrive_bytes(f, 1, 3, 96);
 	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].unexp_len,
-	       "even when half of a frame had come");
+	       "the rest of a partial early frame goes to its operation");
 	depart(f, 1);
-	tap_ok(f->completed == 1, "and all is well");
+	tap_ok(f->completed == 1, "the operation with early frames completes");
 	fixture_free(f);
 }
 
@@ -176,33 +184,34 @@ static void test_credit(void)
 		submit(f, i, 8192);
 		frames += depart(f, 1);
 	}
-	tap_ok(frames == most && f->stream[1].tx_eager == most * cost, "the small needs credit");
+	tap_ok(frames == most && f->stream[1].tx_eager == most * cost, "eager frames use credit");
 	submit(f, most, 8192);
 	tap_ok(next_header(f, 1, &data) && data.flags == (EAGER | COLL_DATA_REQUEST) &&
 	       !data.length && data.instance == most && depart(f, 1) == 1 && !depart(f, 1),
-	       "without it, it asks for a grant, once");
+	       "without credit a task sends one request frame");
 	for (i = 1; i < SLOTS; i++) {
 		submit(f, most + i, 8192);
 		frames += depart(f, 1);
 	}
 	tap_ok(frames == most + SLOTS - 1 && f->stream[1].tx_eager <= COLL_CREDIT,
-	       "there is credit for asking for all");
+	       "the credit suffices for a request frame of every task");
 	f->kicks[1] = 0;
 	submit(f, 1000, 8192);
 	tap_ok(!coll_stream_credited(&f->stream[1], 2 * cost) && f->kicks[1] && depart(f, 1) == 1 &&
-	       f->stream[1].tx_position == (most + 1) * 4096, "what is given back is for others");
+	       f->stream[1].tx_position == (most + 1) * 4096,
+	       "returned credit is used by another task");
 	tap_ok(!grant(f, 1, most, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_eager == (most + 1) * cost + SLOTS * COLL_DATA_SIZE,
-	       "a grant needs no credit");
+	       "granted bytes use no credit");
 	arrive_frame(f, 1, most, 0, 0, 4096, EAGER, 2);
 	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
-	       "and is of no use when all has left");
+	       "a grant is removed when its task has sent everything");
 
 	for (i = 0; i <= COLL_CREDIT_UNTOLD / cost; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
 	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
 	       position == (i + 1) * cost - once * unit,
-	       "credit is given back in portions");
+	       "credit is returned in portions");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -211,21 +220,21 @@ static void test_credit(void)
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
 	tap_ok(next_header(f, 1, &data) && data.credit == once &&
 	       !told(f, 1, COLL_CONTROL_CREDIT, NULL) &&
-	       f->stream[1].rx_returned == once * unit, "less by a frame that leaves anyhow");
+	       f->stream[1].rx_returned == once * unit, "a data frame returns credit");
 	depart(f, 1);
 	submit(f, 1, 8192);
-	tap_ok(next_header(f, 1, &data) && !data.credit, "once");
+	tap_ok(next_header(f, 1, &data) && !data.credit, "the same credit is not returned twice");
 	depart(f, 1);
 	tap_ok(!arrive_credit(f, 1, 1, once) && f->stream[1].tx_credit == COLL_CREDIT + once * unit,
-	       "and taken from one that comes");
+	       "a received data frame adds its credit");
 	tap_ok(!coll_stream_credited(&f->stream[1], unit) &&
 	       f->stream[1].tx_credit == COLL_CREDIT + (once + 1) * unit,
-	       "which a control frame may have overtaken");
+	       "CREDIT that overtakes a data frame adds to it");
 	f->stream[1].tx_eager += 1 << 20;
 	f->stream[1].tx_credit += 1 << 20;
 	tap_ok(!coll_stream_credited(&f->stream[1], unit) && !arrive_credit(f, 1, 2, 0) &&
 	       f->stream[1].tx_credit == (1 << 20) + COLL_CREDIT + (once + 1) * unit,
-	       "by as much as it likes");
+	       "however far the control frame is ahead");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
@@ -233,13 +242,13 @@ static void test_credit(void)
 	arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0 &&
 	       told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == COLL_DATA_SIZE,
-	       "what is in progress is granted to who asks");
+	       "a request frame of a task in progress is granted");
 	arrive_frame(f, 1, 1, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && !submit(f, 1, 8192) &&
 	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[2].instance == 1,
-	       "and what is not, when it is");
+	       "a request frame of a later task is granted when it is submitted");
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
-	       "which then comes without credit");
+	       "a granted frame arrives without credit");
 	fixture_free(f);
 }
 
@@ -250,12 +259,14 @@ static void test_barrier(void)
 
 	submit_barrier(f, 0);
 	tap_ok(next_header(f, 2, &data) && !data.length && data.step == 0 && data.flags == EAGER &&
-	       depart(f, 2) == 1, "a barrier sends a token");
-	tap_ok(!depart(f, 2), "and no more");
+	       depart(f, 2) == 1, "a barrier sends a signal");
+	tap_ok(!depart(f, 2), "a barrier sends one signal for a step");
 	arrive_frame(f, 0, 0, 0, 0, 0, EAGER, 0);
-	tap_ok(depart(f, 2) == 1 && !f->completed, "it passes on what comes");
+	tap_ok(depart(f, 2) == 1 && !f->completed,
+	       "a barrier answers a received signal with the next step");
 	arrive_frame(f, 0, 0, 1, 0, 0, EAGER, 0);
-	tap_ok(f->completed == 1 && !f->error && !depart(f, 2), "until all have come");
+	tap_ok(f->completed == 1 && !f->error && !depart(f, 2),
+	       "a barrier completes when all signals are received");
 	fixture_free(f);
 }
 
@@ -268,24 +279,27 @@ static void test_names(void)
 
 	for (i = 0; i < 2 * SLOTS; i++)
 		passed &= !submit(f, i, LARGE);
-	tap_ok(passed && !submit(f, key, LARGE), "many operations are in progress");
+	tap_ok(passed && !submit(f, key, LARGE), "twice as many tasks as slots are in progress");
 	for (i = 0; i < 2 * SLOTS; i++)
 		passed &= coll_task_find(&f->engine, i)->args.instance == i;
 	tap_ok(passed && coll_task_find(&f->engine, key)->args.instance == key,
-	       "each is found by its name");
-	tap_ok(submit(f, key, LARGE) == -EEXIST, "which belongs to one at a time");
+	       "each task is found by its instance");
+	tap_ok(submit(f, key, LARGE) == -EEXIST, "a second task of the same instance is refused");
 	for (i = 0; i < 2 * SLOTS; i += 2)
 		coll_engine_abort(&f->engine, i, -ECANCELED);
 	for (i = 0; i < 2 * SLOTS; i++)
 		passed &= !coll_task_find(&f->engine, i) == !(i & 1);
 	tap_ok(passed && f->completed == SLOTS && coll_task_find(&f->engine, key),
-	       "until that is over");
+	       "aborted tasks are not found any more");
 	tap_ok(!coll_engine_expects(&f->engine, 2 * SLOTS - 1) &&
-	       coll_engine_expects(&f->engine, 2 * SLOTS), "numbers come in order");
+	       coll_engine_expects(&f->engine, 2 * SLOTS), "only later numbers are expected");
 	fixture_free(f);
 }
 
-/* A later use of a key is told from this one by what this one still expects. */
+/*
+ * Frames of a second operation with the same key arrive while the first is in progress.  The
+ * engine tells them apart by the steps that the first one still expects.
+ */
 static void test_key(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -297,25 +311,25 @@ static void test_key(void)
 	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 3);
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
 	tap_ok(!f->completed && !f->mismatches && f->stream[1].unexp_len == 4096 + COLL_DATA_SIZE,
-	       "what comes when the run is over waits for the next use");
+	       "a frame after a task's last step is kept for the next task of the key");
 	depart(f, 1);
 	tap_ok(f->completed == 1 && result(f, 0, 4096, 3) == result(f, 4096, 4096, 3) &&
-	       f->stream[1].unexp_len, "even when this one is complete");
+	       f->stream[1].unexp_len, "it is kept when the first task completes");
 	submit(f, key, 8192);
 	arrive_frame(f, 1, key, 1, 0, 4096, EAGER, 4);
 	depart(f, 1);
-	tap_ok(f->completed == 2 && !f->error && !f->stream[1].unexp_len, "which has it");
+	tap_ok(f->completed == 2 && !f->error && !f->stream[1].unexp_len, "the next task gets it");
 
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
 	grant(f, 1, key, COLL_GRANT_ALL);
 	fail(f, key);
 	tap_ok(!f->stream[1].unexp_len && f->completed == 2 &&
 	       f->stream[1].rx_consumed == f->stream[1].rx_eager,
-	       "what failed elsewhere is dropped");
+	       "early frames of an operation that failed elsewhere are dropped");
 	arrive_frame(f, 1, key, 0, 0, 4096, EAGER, 5);
 	tap_ok(!grant(f, 1, key, COLL_GRANT_ALL) && !f->stream[1].unexp_len && !f->mismatches &&
 	       f->stream[1].rx_consumed == f->stream[1].rx_eager,
-	       "and so is what comes of it");
+	       "later frames of a failed operation are dropped");
 	fixture_free(f);
 }
 
@@ -328,21 +342,22 @@ static void test_grants(void)
 
 	for (i = 0; i < 15; i++)
 		passed &= !coll_grants_raise(&grants, i * 7, i, i);
-	tap_ok(passed && coll_grants_raise(&grants, 1, 1, 1) == -ENOSPC, "a table may be full");
+	tap_ok(passed && coll_grants_raise(&grants, 1, 1, 1) == -ENOSPC,
+	       "a full table of grants refuses another one");
 	for (i = 0; i < 15; i += 2)
 		coll_grants_drop(&grants, i * 7);
 	for (i = 0; i < 15; i++)
 		passed &= coll_grants_get(&grants, i * 7)->limit == (i & 1 ? i : 0);
-	tap_ok(passed && grants.count == 7, "what is dropped hides nothing");
+	tap_ok(passed && grants.count == 7, "the other grants are found after some are dropped");
 	tap_ok(coll_grants_raise(&grants, 21, 2, 3) == -EPROTO &&
 	       !coll_grants_raise(&grants, 21, 4, 3) &&
-	       coll_grants_get(&grants, 21)->limit == 4, "limits only rise");
+	       coll_grants_get(&grants, 21)->limit == 4, "the limit of a grant only rises");
 }
 
-/* So many names fail: more than any table of a fixed size would hold. */
+/* Number of failed operations; more than a table of fixed size would hold */
 #define FAILURES	100000
 
-/* What a failed operation was granted, or sent eagerly, may come however late it likes. */
+/* Granted and eager frames of a failed operation are accepted, however late they arrive. */
 static void test_failed(void)
 {
 	struct fixture *f = fixture_new(1, 2);
@@ -368,9 +383,10 @@ static void test_failed(void)
 	u64 i;
 
 	tap_ok(coll_engine_expects(&f->engine, coll_instance_keyed(7)) &&
-	       coll_engine_expects(&f->engine, coll_instance_keyed(3)), "keys in any order");
+	       coll_engine_expects(&f->engine, coll_instance_keyed(3)),
+	       "keys are expected in any order");
 	submit_call(f, &call);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "what is large is granted");
+	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a large broadcast is granted");
 	fail(f, call.instance);
 	for (i = 0; i < FAILURES; i++)
 		fail(f, coll_instance_keyed(1000 + i * i));
@@ -378,20 +394,21 @@ static void test_failed(void)
 		passed &= !coll_engine_expects(&f->engine, coll_instance_keyed(1000 + i * i));
 	tap_ok(passed && !coll_engine_expects(&f->engine, call.instance) &&
 	       coll_engine_expects(&f->engine, coll_instance_keyed(2)),
-	       "all that have failed are remembered");
+	       "no failed operation is expected any more");
 
-	tap_ok(!arrive_head(f, 0, &data), "a frame that was granted before is read");
+	tap_ok(!arrive_head(f, 0, &data),
+	       "a frame that was granted before the failure is accepted");
 	arrive_bytes(f, 0, 3, 1000);
 	data.flags = EAGER;
-	tap_ok(!arrive_head(f, 0, &data), "and so is one that needs no grant");
+	tap_ok(!arrive_head(f, 0, &data), "an eager frame after the failure is accepted");
 	arrive_bytes(f, 0, 3, 1000);
 	tap_ok(f->recv.bytes[0] == 0x99 && !f->stream[0].unexp_len && !f->mismatches &&
 	       f->stream[0].rx_consumed == f->stream[0].rx_eager,
-	       "it is stored nowhere, and its credit is given back");
+	       "both are discarded, and the credit is returned");
 	fixture_free(f);
 }
 
-/* Operations ahead of this rank that fail do not keep their credit until it gets there. */
+/* The credit of a failed operation is returned before this rank would have submitted it. */
 static void test_failed_ahead(void)
 {
 	struct fixture *f = fixture_new(0, 2);
@@ -407,11 +424,11 @@ static void test_failed_ahead(void)
 			fail(f, i - 2);
 	}
 	tap_ok(passed && f->stream[1].unexp_len == 8 + COLL_DATA_SIZE,
-	       "what is staged for operations that failed is dropped");
+	       "frames in the unexpected buffer are dropped when their operation fails");
 	fixture_free(f);
 }
 
-/* A reduce passes through rank 1, from 0 to 2, in a window of 1024 bytes. */
+/* A reduce goes from rank 0 through rank 1 to rank 2, in a scratch window of 1024 bytes. */
 static void test_window(void)
 {
 	struct fixture *f = fixture_new(1, 3);
@@ -445,35 +462,36 @@ static void test_window(void)
 	*task = (struct coll_task){ .args = call };
 	coll_engine_submit(&f->engine, task);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
-	       "no more is granted than a window takes");
+	       "the grant is the size of the scratch window");
 	grant(f, 2, 0, COLL_GRANT_ALL);
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 1024);
 	tap_ok(window.bytes[0] == 3 && window.bytes[1023] == 3 &&
-	       told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "nor when it is full");
+	       told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a full window grants no more");
 	tap_ok(coll_stream_next(&f->stream[2], &out) && out.ptr && !out.ptr[1] && out.copy,
-	       "what it holds is lent to nobody");
+	       "bytes of the window are sent by copy");
 	coll_stream_sent(&f->stream[2], COLL_DATA_SIZE + 255);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "little of it leaves");
+	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1,
+	       "less than a quarter of the window sent: no grant");
 	coll_stream_sent(&f->stream[2], 1);
 	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 2 && position == 1024 + 256,
-	       "when a quarter of it has left, as much again is granted");
+	       "a quarter of the window sent: a quarter is granted");
 	depart(f, 2);
 	data.offset = 1024;
 	data.length = 256;
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 4, 256);
 	tap_ok(window.bytes[0] == 5 && window.bytes[255] == 5 && window.bytes[256] == 3 &&
-	       !f->mismatches, "and stored where there is room");
+	       !f->mismatches, "the granted bytes are stored at the start of the window");
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
-	tap_ok(f->completed == 1, "what is copied is waited for by nobody");
+	tap_ok(f->completed == 1, "an aborted task that sent by copy completes at once");
 	free(window.bytes);
 	fixture_free(f);
 }
 
 /*
- * What the copier is told of what rank @rank of four receives, a MiB in each block: a letter for
- * each step, r: sent on, a: not, -: nothing that is only copied.
+ * Compare the copy hints of what rank @rank of four receives, with blocks of 1 MiB.  @want has a
+ * letter for each step: r: forwarded, a: received only, -: no hint, because it is not copied.
  */
 static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
 {
@@ -531,13 +549,13 @@ static void test_haul(void)
 	const u64 mib = 1 << 20;
 
 	tap_ok(haul_is(chain, 1, "r", mib) && haul_is(chain, 2, "r", mib) &&
-	       haul_is(chain, 3, "a", mib), "a chain hands on, but the last one");
+	       haul_is(chain, 3, "a", mib), "chain: all ranks but the last forward");
 	tap_ok(haul_is(tree, 1, "a", mib) && haul_is(tree, 2, "r", mib) &&
-	       haul_is(tree, 3, "a", mib), "in a tree who has others below");
+	       haul_is(tree, 3, "a", mib), "tree: only a rank with children forwards");
 	tap_ok(haul_is(gather, 0, "rra", 4 * mib) && haul_is(gather, 3, "rra", 4 * mib),
-	       "a ring hands all blocks on but one's own, and the next one's");
-	tap_ok(haul_is(all, 1, "aaa", 4 * mib), "nobody hands on what is for himself");
-	tap_ok(haul_is(sum, 2, "---rra", mib), "what is reduced is not copied");
+	       "ring: a rank forwards all blocks but the last that it receives");
+	tap_ok(haul_is(all, 1, "aaa", 4 * mib), "alltoall: no rank forwards");
+	tap_ok(haul_is(sum, 2, "---rra", mib), "allreduce: reduced bytes have no copy hint");
 }
 
 int main(void)

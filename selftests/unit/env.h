@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The user-space stand-in for kmod/core/env.h: same guard, put in front by
- * `-include env.h`.  It offers the kernel's names with the kernel's meanings,
- * and only those that core/ uses.
+ * The user-space replacement for kmod/core/env.h: it has the same include guard, and the
+ * compiler includes it first (-include env.h).  It defines the kernel's names that core/ uses,
+ * with the kernel's meanings.
  */
 #ifndef COLL_ENV_H
 #define COLL_ENV_H
@@ -212,7 +212,7 @@ static inline void list_add_tail(struct list_head *item, struct list_head *head)
 	list_env_link(item, head);
 }
 
-/* Deleted items point nowhere, so that a use after deletion crashes. */
+/* The pointers of a deleted item become NULL, so that a use after deletion crashes. */
 static inline void list_del(struct list_head *item)
 {
 	list_env_link(item->prev, item->next);

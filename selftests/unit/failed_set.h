@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Names of operations that have failed, as the engine's surroundings remember them. */
+/* A set of failed instances, for tests: the engine asks its caller for them. */
 #ifndef COLL_FAILED_SET_H
 #define COLL_FAILED_SET_H
 
@@ -8,10 +8,10 @@
 #include "core/engine/instance.h"
 
 /**
- * struct failed_set - a set
- * @entry: name plus one, at its hash or after it; 0: none
- * @size: entries there are, a power of two, twice @count at least
- * @count: names
+ * struct failed_set - a hash table of instances
+ * @entry: instance plus one, at its hash or behind it; 0: empty
+ * @size: number of entries; a power of two, at least twice @count; 0: none
+ * @count: number of instances
  */
 struct failed_set {
 	u64 *entry;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names: how they are spread over tables. */
+/* The hash of instances: how it spreads them over tables. */
 #include "tap.h"
 
 #include "core/engine/instance.h"
 
 #define SIZE	512
 
-/* The fullest place when @names of them are in the table, @apart one after the other. */
+/* Return: the most of @names instances, @apart from one to the next, that have the same hash. */
 static unsigned int fullest(u64 from, u64 apart, unsigned int names)
 {
 	unsigned int at[SIZE] = { 0 }, most = 0, i;
@@ -35,10 +35,10 @@ static void test_neighbours(void)
 			  (here != before &&
 			   here / COLL_INSTANCE_NEIGHBOURS == before / COLL_INSTANCE_NEIGHBOURS);
 	}
-	tap_ok(passed, "neighbours are together, and apart");
+	tap_ok(passed, "consecutive instances have different hashes close together");
 }
 
-/* As many as there are places, at random, would be five or six at the fullest one. */
+/* With random hashes the fullest of SIZE entries would have five or six of SIZE instances. */
 static void test_spread(void)
 {
 	static const u64 apart[] = { 1, 2, 3, 7, 8, 9, 64, 100, 512, 1000, 4096, 1 << 20,
@@ -49,7 +49,7 @@ static void test_spread(void)
 		u64 from = coll_instance_keyed(0);
 		unsigned int most = fullest(from, apart[i], SIZE);
 
-		tap_ok(most <= 6, "names %llu apart: %u at the fullest of as many places",
+		tap_ok(most <= 6, "instances %llu apart: at most %u have the same hash",
 		       (unsigned long long)apart[i], most);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is found out about caches, of models of them: an operation takes as long as it would on
- * a machine whose caches it fits, or does not.
+ * The decision for non-temporal stores, tested on models of caches.  A model gives the time of
+ * an operation on a machine whose caches it fits, or does not.
  */
 #include "core/data/nt_policy.h"
 #include "tap.h"
@@ -10,9 +10,9 @@
 #define PIECE	(64 * 1024U)
 
 /*
- * A model: ns for a piece, stored in the caches and past them, each when as much as two
- * operations was copied so before, and when it was not; every @stall-th piece takes a thousand
- * times as long, 0: none.
+ * A model: ns[0] are the times of a piece with ordinary stores, ns[1] with non-temporal ones.
+ * The first of each is the time after two operations' bytes were stored the same way; the
+ * second is the time before that.  Every @stall-th piece takes 1,000 times as long; 0: none.
  */
 struct model {
 	u32 ns[2][2];
@@ -25,12 +25,12 @@ static const struct model close = { .ns = { { 5000, 5000 }, { 4200, 4200 } } };
 static const struct model stalling = { .ns = { { 9000, 8000 }, { 5200, 5300 } }, .stall = 50 };
 static const struct model settling = { .ns = { { 3500, 9000 }, { 5000, 5000 } } };
 
-/* So many bytes were copied as the last one. */
+/* Bytes that were stored the same way as the last piece, and that way */
 static u64 run;
 static bool last;
 static u64 pieces;
 
-/* One operation: how many of its bytes were stored past the caches. */
+/* Execute one operation.  Return: its bytes with non-temporal stores. */
 static u64 operation(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
 		     enum coll_nt_policy_source source)
 {
@@ -52,7 +52,7 @@ static u64 operation(struct coll_nt_policies *cachings, const struct model *mode
 	return past;
 }
 
-/* Of so many operations, percent of what was stored past the caches. */
+/* Execute @count operations.  Return: percent of their bytes with non-temporal stores. */
 static u64 operations(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
 		      u32 count)
 {
@@ -67,7 +67,7 @@ static u64 operations(struct coll_nt_policies *cachings, const struct model *mod
 static bool within(const char *what, u64 is, u64 least, u64 most)
 {
 	if (is < least || is > most)
-		tap_note("%s: %llu %% past, not %llu to %llu", what, (unsigned long long)is,
+		tap_note("%s: %llu %% non-temporal, not %llu to %llu", what, (unsigned long long)is,
 			 (unsigned long long)least, (unsigned long long)most);
 	return is >= least && is <= most;
 }
@@ -87,7 +87,7 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 	return passed;
 }
 
-/* It is known after a few operations, and not doubted soon. */
+/* A few operations decide, and there is no new trial soon. */
 static bool test_soon(void)
 {
 	struct coll_nt_policies cachings = { 0 };
@@ -96,7 +96,7 @@ static bool test_soon(void)
 	return within("soon", operations(&cachings, &large, 64 * MIB, 100), 100, 100);
 }
 
-/* What takes long is not tried for long. */
+/* A trial of the slower way ends early. */
 static bool test_given_up(void)
 {
 	struct coll_nt_policies cachings = { 0 };
@@ -104,7 +104,7 @@ static bool test_given_up(void)
 	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 6);
 }
 
-/* Somebody else comes, and takes the caches; and goes. */
+/* Another program uses the caches for some time. */
 static bool test_change(void)
 {
 	struct coll_nt_policies cachings = { 0 };
@@ -117,7 +117,7 @@ static bool test_change(void)
 	return within("no more", operations(&cachings, &fitting, 16 * MIB, 50), 0, 10) && passed;
 }
 
-/* Of one size and source nothing is known from another. */
+/* Sizes and sources do not influence each other's decisions. */
 static bool test_apart(void)
 {
 	struct coll_nt_policies cachings = { 0 };
@@ -150,15 +150,15 @@ static bool test_find(void)
 int main(void)
 {
 	tap_plan(10);
-	tap_ok(test_find(), "sizes");
-	tap_ok(test_soon(), "too large for the caches: known soon");
-	tap_ok(test_given_up(), "fits the caches: hardly tried");
-	tap_ok(test_model(&large, 98, 100), "too large for the caches: past them");
-	tap_ok(test_model(&fitting, 0, 1), "fits the caches: not past them");
-	tap_ok(test_model(&close, 0, 5), "not worth it: not past them");
-	tap_ok(test_model(&stalling, 98, 100), "pieces that take long mean nothing");
-	tap_ok(test_model(&settling, 0, 5), "not in the caches at first: but later");
-	tap_ok(test_change(), "what changes is found out");
-	tap_ok(test_apart(), "sizes and sources apart");
+	tap_ok(test_find(), "policy by size and source");
+	tap_ok(test_soon(), "too large for the caches: decided after a few operations");
+	tap_ok(test_given_up(), "fits the caches: non-temporal stores hardly tried");
+	tap_ok(test_model(&large, 98, 100), "too large for the caches: non-temporal stores");
+	tap_ok(test_model(&fitting, 0, 1), "fits the caches: ordinary stores");
+	tap_ok(test_model(&close, 0, 5), "little to gain: ordinary stores");
+	tap_ok(test_model(&stalling, 98, 100), "single slow pieces do not change the decision");
+	tap_ok(test_model(&settling, 0, 5), "fits the caches after a while: ordinary stores");
+	tap_ok(test_change(), "the decision follows a change");
+	tap_ok(test_apart(), "sizes and sources are decided apart");
 	return tap_exit();
 }

@@ -11,7 +11,7 @@ static const u64 counts[] = {
 
 static const u32 pieces[] = { 1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 33, 64, 100, 1023, 1024 };
 
-/* The pieces follow one another and make up the whole. */
+/* Return: true if the pieces follow one another and together have all elements. */
 static bool is_partition(u64 count, size_t size, u32 n)
 {
 	u64 at = 0;
@@ -27,7 +27,7 @@ static bool is_partition(u64 count, size_t size, u32 n)
 	return at == count;
 }
 
-/* They differ by no more than the unit of the cut, of which there are few. */
+/* Return: true if the lengths of the pieces differ by at most two units of the cut. */
 static bool is_even(u64 count, size_t size, u32 n)
 {
 	u64 low = count, high = 0, unit = 1, each = count / n;
@@ -43,11 +43,11 @@ static bool is_even(u64 count, size_t size, u32 n)
 		low = min(low, piece.count);
 		high = max(high, piece.count);
 	}
-	/* The last one may lack a part of a unit besides. */
+	/* The last piece may also be short by a part of a unit. */
 	return high - low <= 2 * unit;
 }
 
-/* Where pieces are large, all but the end of the last one are whole pages. */
+/* Return: true if the pieces are small, or begin at pages. */
 static bool is_aligned(u64 count, size_t size, u32 n)
 {
 	u32 i;
@@ -74,18 +74,18 @@ static void test_pieces(void)
 			}
 		}
 	}
-	tap_ok(partition, "the pieces make up the whole");
-	tap_ok(even, "the pieces are even");
-	tap_ok(aligned, "large pieces are cut at pages");
+	tap_ok(partition, "the pieces have all elements");
+	tap_ok(even, "the pieces have nearly the same length");
+	tap_ok(aligned, "large pieces begin at pages");
 }
 
-/* How much more there would be room for where so many bytes are sent with a header. */
+/* Return: the bytes free in the last packet of a frame with @bytes of payload. */
 static u64 packets_left(u64 bytes)
 {
 	return COLL_PACKET - 1 - (bytes + COLL_DATA_SIZE + COLL_PACKET - 1) % COLL_PACKET;
 }
 
-/* What the chunks of one host are to be, wherever they are cut for packets. */
+/* Check the chunks of ranks on one host; *@fills is set if one is cut to fill its packets. */
 static bool is_chunked(u64 count, size_t size, u32 n, bool *fills)
 {
 	u64 longest = coll_partition_chunk(count, size, n, 0, true).count, at = 0;
@@ -106,7 +106,7 @@ static bool is_chunked(u64 count, size_t size, u32 n, bool *fills)
 		*fills = true;
 		if (chunk.first * size % 64 || chunk.count * n > count + count / 16)
 			return false;
-		/* But for the first one and what is not a line of the last. */
+		/* All but the first and the last fill packets, to a cache line. */
 		if (i && i < n - 1 && packets_left(chunk.count * size) >= 64)
 			return false;
 	}
@@ -134,12 +134,12 @@ static void test_chunks(void)
 				passed &= is_chunked(bytes / size, size, pieces[p], &fills);
 		}
 	}
-	tap_ok(passed && fills, "chunks make up the whole, and fill packets where they can");
+	tap_ok(passed && fills, "the chunks have all elements, and fill packets where they can");
 	tap_ok(chunk_bytes(1 << 20, 2, 1) == 523648 && chunk_bytes(1 << 20, 2, 0) == 524928 &&
 	       chunk_bytes(1 << 20, 8, 5) == 130880 && chunk_bytes(1 << 20, 8, 0) == 132416,
-	       "1 MiB on 2 and 8 ranks of a host");
+	       "chunks of 1 MiB on 2 and 8 ranks of a host");
 	tap_ok(chunk_bytes(64 << 20, 2, 1) == 32 << 20 && chunk_bytes(300000, 3, 1) == 102400,
-	       "what is longer than a frame, or would be uneven, is cut at pages");
+	       "chunks longer than a frame, or uneven ones, are cut at pages");
 }
 
 static void test_small(void)
@@ -152,7 +152,7 @@ static void test_small(void)
 		piece = coll_partition_piece(5, 4, 8, i);
 		passed &= piece.count == (i < 5) && (i >= 5 || piece.first == i);
 	}
-	tap_ok(passed, "with fewer elements than pieces the first ones get them");
+	tap_ok(passed, "with fewer elements than pieces the first pieces have one each");
 }
 
 static void test_lanes(void)
@@ -173,7 +173,7 @@ static void test_lanes(void)
 		}
 		passed &= coll_partition_lanes(U64_MAX, lanes) == lanes;
 	}
-	tap_ok(passed, "a lane is used for what is worth it");
+	tap_ok(passed, "every lane in use has at least 256 KiB");
 }
 
 int main(void)

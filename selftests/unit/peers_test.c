@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One rank among more peers than eight bits count, whose sockets take parts of frames. */
+/* One rank with more peers than eight bits can count, whose sockets take parts of frames. */
 #include "tap.h"
 
 #define PEERS	1024
@@ -26,7 +26,7 @@ static int submit_root(struct fixture *f, u8 collective, u32 nranks)
 	return submit_call(f, &call);
 }
 
-/* Let every socket take @len bytes of what may leave: how many took some. */
+/* Send up to @len bytes to every peer.  Return: the number of peers that got some. */
 static u32 leave(struct fixture *f, u32 nranks, u32 len)
 {
 	struct coll_out out;
@@ -43,7 +43,7 @@ static u32 leave(struct fixture *f, u32 nranks, u32 len)
 
 /*
  * A frame to every peer is open at the same time.  The operation is not complete, and its
- * memory not free, before the last one has left, whatever the number of them.
+ * memory is not freed, before the last of these frames is sent, whatever their number.
  */
 static void test_scatter(u32 nranks)
 {
@@ -61,11 +61,11 @@ static void test_scatter(u32 nranks)
 			coll_stream_sent(&f->stream[peer], out.len);
 	}
 	tap_ok(open == nranks - 1 && !early && f->completed == 1 && !f->error,
-	       "a scatter to %u ranks ends with the last of %u open frames", nranks, open);
+	       "a scatter of %u ranks completes with the last of %u open frames", nranks, open);
 	fixture_free(f);
 }
 
-/* The same, failed in the middle: no frame that has begun is cut off. */
+/* The same scatter fails in the middle: frames that have begun are finished. */
 static void test_abort(u32 nranks)
 {
 	struct fixture *f = fixture_new(0, nranks);
@@ -77,7 +77,7 @@ static void test_abort(u32 nranks)
 	early = f->completed;
 	leave(f, nranks, BLOCK - 1);
 	tap_ok(open == nranks - 1 && !early && f->completed == 1 && f->error == -ETIME,
-	       "an aborted scatter to %u ranks ends with the last of its open frames", nranks);
+	       "an aborted scatter of %u ranks completes with its last open frame", nranks);
 	fixture_free(f);
 }
 

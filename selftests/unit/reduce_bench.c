@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How fast the reductions are, against what the memory allows.
+ * The speed of the reductions compared with a plain loop.
  *
- * The yardstick is a loop that moves the same bytes and does next to nothing
- * with them: it reads two streams and writes their bitwise OR, in vectors as
- * wide as those of the implementation beside it, through the same pointers.
- * memcpy(), with one stream less to read, is shown for orientation.  A figure
- * is bytes read plus bytes written in a second, the best of ROUNDS, with the
- * loops taking turns.
+ * The plain loop moves the same bytes: it reads two streams and writes their bitwise OR, in
+ * vectors of the same width, through the same pointers.  memcpy(), which reads one stream only,
+ * is measured too.  A figure is bytes read plus bytes written in a second, the best of ROUNDS.
+ * The loops are measured in turn.
  *
- *	reduce_bench		binary32 sums in and out of the caches
- *	reduce_bench all	and every type and operation, and wide sums
+ *	reduce_bench		binary32 sums, of sizes that fit the caches and that do not
+ *	reduce_bench all	also every type and reduction, and wide sums
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +62,7 @@ static const struct contender {
 #endif
 };
 
-/* What is measured: NULL impl: the plain loop; NULL both: memcpy() */
+/* A loop to measure: a reduction; the plain loop if @impl is NULL; memcpy() if both are */
 struct load {
 	const struct coll_reduce_impl *impl;
 	plain_fn plain;
@@ -155,7 +153,7 @@ static void sums(u8 *memory)
 	printf("%-26s %-8s %8s %8s %8s %8s\n", "memory", "", "memcpy", "plain", "sum", "ratio");
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		const size_t bytes = cases[i].bytes;
-		/* Streams a whole number of pages apart would fight for the same sets. */
+		/* Streams a whole number of pages apart would use the same sets of the caches. */
 		const struct place place = {
 			.a = memory,
 			.b = memory + bytes + 1024 + cases[i].offset,
@@ -185,7 +183,7 @@ static void sums(u8 *memory)
 	}
 }
 
-/* A quarter of the sum's speed is where a reduction begins to look silly. */
+/* Every reduction in percent of the sum's speed; less than 25 needs a reason. */
 static void all(u8 *memory)
 {
 	const size_t bytes = 64 << 10;
@@ -234,7 +232,7 @@ static void all(u8 *memory)
 	}
 }
 
-/* Sums of small floats, what arrives and what is stored as wide as may be */
+/* Wide sums, with received operands and results of either width */
 static void wide(u8 *memory)
 {
 	static const u8 types[] = { COLLECTIVE_FLOAT16, COLLECTIVE_BFLOAT16 };
@@ -242,7 +240,7 @@ static void wide(u8 *memory)
 	size_t c, t;
 	int widths, round;
 
-	printf("\nwide sums, GB/s of traffic\n%-19s%8s%8s%8s%8s\n", "arriving -> stored",
+	printf("\nwide sums, GB/s of traffic\n%-19s%8s%8s%8s%8s\n", "received -> stored",
 	       "2 -> 2", "4 -> 2", "2 -> 4", "4 -> 4");
 	for (c = 0; c < ARRAY_SIZE(contenders); c++) {
 		if (c && !(features() & BIT(c - 1)))
@@ -280,7 +278,7 @@ int main(int argc, char **argv)
 		perror("aligned_alloc");
 		return 1;
 	}
-	/* Ordinary numbers in every type */
+	/* Bytes that are normal numbers in every type */
 	for (i = 0; i < size; i++)
 		memory[i] = 0x3c + i % 3;
 	sums(memory);

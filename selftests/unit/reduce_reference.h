@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the reductions ought to do, one element at a time, written without a
- * look at them: integers in 128 bits, small floats in double, rounding with
- * nearbyint().  Slow on purpose.
+ * A reference for the reductions, one element at a time.  It shares no code with them: integers
+ * are computed in 128 bits, small floats in double, and nearbyint() rounds.
  */
 #ifndef COLL_REDUCE_REFERENCE_H
 #define COLL_REDUCE_REFERENCE_H
@@ -12,9 +11,7 @@
 
 enum reference_kind { REFERENCE_SIGNED, REFERENCE_UNSIGNED, REFERENCE_FLOAT };
 
-/* For floats, value bits of the mantissa (without the hidden one) and the
- * exponent of the least normal number.
- */
+/* Of floats: the bits of the mantissa without the hidden one; the least normal exponent */
 struct reference_type {
 	const char *name;
 	enum reference_kind kind;
@@ -47,7 +44,7 @@ static inline u64 reference_mask(const struct reference_type *type)
 	return U64_MAX >> (64 - 8 * type->size);
 }
 
-/* The float that has these bits, NaN without its payload. */
+/* Return: the float that has these bits; a NaN loses its payload. */
 static inline double reference_decode(const struct reference_type *type, u64 bits)
 {
 	const u64 hidden = 1ULL << type->mantissa;
@@ -67,7 +64,7 @@ static inline double reference_decode(const struct reference_type *type, u64 bit
 	return negative ? -value : value;
 }
 
-/* The bits of the nearest float, the even one of two. */
+/* Return: the bits of the nearest float; of two equally near ones the even one. */
 static inline u64 reference_encode(const struct reference_type *type, double value)
 {
 	const u64 hidden = 1ULL << type->mantissa;
@@ -85,7 +82,7 @@ static inline u64 reference_encode(const struct reference_type *type, double val
 	exponent = value == 0 || exponent - 1 < type->least_exponent ?
 		   type->least_exponent : exponent - 1;
 	units = nearbyint(ldexp(value, type->mantissa - exponent));
-	/* Denormals have the exponent of the least normal; 2 * hidden carries. */
+	/* Denormals have the least normal exponent; 2 * hidden carries into the exponent. */
 	units += (u64)(exponent - type->least_exponent) << type->mantissa;
 	return sign | (units > special ? special : units);
 }
@@ -107,7 +104,7 @@ static inline u64 reference_float(const struct reference_type *type, int reducti
 		break;
 	case COLLECTIVE_AVG:
 		result = wide ? x + y : (float)(x + y);
-		/* What a sum would be. */
+		/* The sum is rounded before it is divided. */
 		result = reference_decode(type, reference_encode(type, result));
 		if (divisor > 1)
 			result = wide ? result / divisor : (float)(result / (float)divisor);
@@ -181,7 +178,7 @@ static inline u64 reference_integer(const struct reference_type *type, int reduc
 	}
 }
 
-/* Return: the bits of a (op) b, in the lower bytes */
+/* Return: the bits of a (op) b, in the lower bytes. */
 static inline u64 reference_reduce(int type, int reduction, u64 a, u64 b, u32 divisor)
 {
 	const struct reference_type *t = &reference_types[type];

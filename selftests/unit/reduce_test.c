@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every implementation of every reduction against a naive reference.
+ * Every implementation of every reduction is compared with a naive reference.
  *
- * A table of operands and of what they must give is made for each type and
- * operation (all pairs of 8-bit elements, all 16-bit ones, and of the others
- * what is special and what is random).  Pieces of it are then reduced at all
- * lengths, misalignments and ways to share memory, in arenas that end at a page
- * which may not be touched.
+ * Each type and reduction has a table of operands and results: all pairs of 8-bit elements, all
+ * 16-bit elements, and special and random values of the other types.  Pieces of the table are
+ * reduced with all lengths and misalignments, with and without shared memory.  The memory ends
+ * at an inaccessible page.
  *
  *	reduce_test [SEED]
  */
@@ -21,16 +20,16 @@
 #define ELEMENTS	(65536 + 7)
 #define LENGTHS		201
 #define OFFSETS		64
-#define GUARD		64	/* bytes watched on both sides */
+#define GUARD		64	/* bytes on both sides that must not change */
 #define ARENA		(1U << 20)
 #define CANARY		0xa5
 
-#define LONE_NAN_ELEMENTS 4133	/* some blocks and some more */
-#define SOFT_ROUNDS 2000000	/* of two operands that are near each other */
+#define LONE_NAN_ELEMENTS 4133	/* some blocks, and a part of one */
+#define SOFT_ROUNDS 2000000	/* sums of two operands with close exponents */
 
 enum sharing { SHARE_NONE, SHARE_A, SHARE_B, SHARE_COUNT };
 
-/* Elements of the type at hand, packed as in an array */
+/* Elements of the tested type, as an array */
 static u8 operand_a[ELEMENTS * 8], operand_b[ELEMENTS * 8], expected[ELEMENTS * 8];
 static u8 *arena_a, *arena_b, *arena_dst;
 static u64 random_state = 0x9e3779b97f4a7c15ULL;
@@ -44,7 +43,7 @@ static u64 random_bits(void)
 	return z ^ z >> 31;
 }
 
-/* Zero, ends of ranges, denormals, infinities, NaNs: whatever has few bits. */
+/* Return: a special value: zero, the end of a range, a denormal, an infinity or a NaN. */
 static u64 random_special(const struct reference_type *type)
 {
 	const u64 mask = reference_mask(type);
@@ -69,7 +68,7 @@ static u64 random_operand(const struct reference_type *type, u64 other)
 	switch (random_bits() % 4) {
 	case 0:
 		return random_special(type);
-	case 1:	/* close to the other one, of either sign */
+	case 1:	/* close to the other operand, of either sign */
 		return other ^ (bits & reference_mask(type) >> (4 * type->size)) ^
 		       (bits >> 63 << (8 * type->size - 1));
 	default:
@@ -125,7 +124,7 @@ static u8 *arena_make(void)
 	return arena;
 }
 
-/* What lies behind the arena's end is watched by the CPU. */
+/* Return: the guard bytes behind a place; beyond the arena an access faults. */
 static size_t guard_after(const u8 *arena, const u8 *place, size_t bytes)
 {
 	return min((size_t)GUARD, (size_t)(arena + ARENA - (place + bytes)));
@@ -224,7 +223,7 @@ static bool piece_run(const struct piece *piece)
 	return right && clean;
 }
 
-/* Everything about one implementation of one reduction, against expected[]. */
+/* Compare one implementation of one reduction with expected[]. */
 static bool reduction_run(const struct coll_reduce_impl *impl, int type, int reduction,
 			  u32 divisor)
 {
@@ -234,7 +233,7 @@ static bool reduction_run(const struct coll_reduce_impl *impl, int type, int red
 	};
 	size_t i;
 
-	/* Every element of the table, as the compiler likes it best */
+	/* Every element of the table, with aligned operands */
 	piece.count = ELEMENTS;
 	piece.offset_a = GUARD;
 	piece.offset_b = GUARD;
@@ -277,7 +276,7 @@ static bool reduction_run(const struct coll_reduce_impl *impl, int type, int red
 	return true;
 }
 
-/* Not asked for F16C, which clang 14 cannot: every CPU with AVX2 has it. */
+/* F16C is not tested, because clang 14 cannot; every CPU with AVX2 has it. */
 static bool impl_runs_here(const struct coll_reduce_impl *impl)
 {
 #if defined(__x86_64__)
@@ -304,7 +303,7 @@ static bool impl_offers(const struct coll_reduce_impl *impl, int type, int reduc
 	return impl_runs_here(impl) && impl->fn[type][reduction];
 }
 
-/* One NaN among numbers is found wherever it is, and infinities are not taken for one. */
+/* One NaN among numbers is found at every position, and infinities are not taken for NaNs. */
 static bool lone_nan_run(const struct coll_reduce_impl *impl, int type, int reduction)
 {
 	const struct reference_type *t = &reference_types[type];
@@ -364,7 +363,7 @@ static void test_lone_nan(void)
 	}
 }
 
-/* Wide sums: operand_a is of @type, operand_b and expected may be binary32. */
+/* Wide sums: operand_a has @type; operand_b and expected may be binary32. */
 struct wide {
 	const struct coll_reduce_impl *impl;
 	int type;
@@ -391,7 +390,7 @@ static void wide_make(const struct wide *wide)
 		float sum;
 		u64 result;
 
-		/* Often in the range of the other one, so that both count */
+		/* Often close to the other operand, so that both affect the sum */
 		if (wide->in_wide && random_bits() % 2)
 			b = reference_encode(in, reference_decode(own, b)) ^ b % 4096;
 		sum = reference_decode(own, a) + reference_decode(in, b);
@@ -522,7 +521,7 @@ static void test_type(int type)
 		if (!coll_reduce_valid(type, reduction))
 			continue;
 		for (d = 0; d < ARRAY_SIZE(divisors); d++) {
-			/* Only the average looks at it. */
+			/* Only the average uses the divisor. */
 			if (reduction != COLLECTIVE_AVG && d != 3)
 				continue;
 			expected_make(type, reduction, divisors[d]);
@@ -542,8 +541,8 @@ static void test_type(int type)
 }
 
 /*
- * Bits of a float whose exponent is near another one's: sums that cancel out, are rounded,
- * or end among the denormal or the infinite.
+ * Return: a float whose exponent is near that of @other.  Their sum cancels, is rounded,
+ * or becomes a denormal or infinity.
  */
 static u64 bits_near(const struct reference_type *t, u64 other)
 {
@@ -552,7 +551,7 @@ static u64 bits_near(const struct reference_type *t, u64 other)
 	u64 exponent = (other & (sign - 1)) / one;
 	u64 fraction = random_bits() & (one - 1);
 
-	/* Long runs of 0 and 1 are what rounding trips over. */
+	/* Long runs of 0 or 1 test the carries of rounding. */
 	if (random_bits() % 2)
 		fraction &= ~0ULL << (random_bits() % (digits + 1));
 	if (random_bits() % 4 == 0)
@@ -584,14 +583,14 @@ static bool soft_sums_equal(int type)
 
 static void test_soft(void)
 {
-	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT32), "float32 sums by hand are the CPU's");
-	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT64), "float64 sums by hand are the CPU's");
+	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT32), "float32 sums with integers equal the CPU's");
+	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT64), "float64 sums with integers equal the CPU's");
 	tap_ok(coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_SUM,
 			       COLL_REDUCE_SOFT_MAX) == &coll_reduce_soft &&
 	       coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_SUM,
 			       COLL_REDUCE_SOFT_MAX + 1) == &coll_reduce_scalar &&
 	       coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_AVG, 4) ==
-	       &coll_reduce_scalar, "which way to reduce");
+	       &coll_reduce_scalar, "the implementation by number of bytes");
 }
 
 static bool copy_piece(coll_copy_fn copy, size_t from, size_t to, size_t len)
@@ -608,7 +607,7 @@ static bool copy_piece(coll_copy_fn copy, size_t from, size_t to, size_t len)
 	return false;
 }
 
-/* Every length up to where all of them are copied the same way, every misalignment. */
+/* Every length up to the shortest that all copies treat as long, and every misalignment. */
 static bool copy_pieces(coll_copy_fn copy)
 {
 	bool passed = true;
@@ -633,7 +632,7 @@ static void test_copy(void)
 		else
 			tap_skip("this CPU cannot", "copy %s", impls[i]->name);
 	}
-	tap_ok(copy_pieces(coll_copy_nontemporal), "copy past the caches");
+	tap_ok(copy_pieces(coll_copy_nontemporal), "copy with non-temporal stores");
 }
 
 static void test_table(void)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schedules as numbers: what one rank sends to another in a step is what that one
- * expects, also where elements are more than 2^32, or their bytes are.
+ * The numbers of the schedules: a step of the sender has the length and tag that the receiver's
+ * step expects.  This includes counts of more than 2^32 elements or bytes.
  */
 #include "core/schedule/schedule.h"
 #include "tap.h"
 
 #include <linux/collective.h>
 
-/* Of huge ones, that have as many as segments, the first (or the last) steps. */
+/* The most steps that are compared, the first or the last, of a schedule with many segments */
 #define STEPS_MAX	300U
 
 static const u64 counts[] = { 1, 4099, (1ULL << 32) + 12345, (1ULL << 40) + 7 };
@@ -37,7 +37,7 @@ static u64 moves(const struct coll_step *step, u32 peer, const struct coll_span 
 	return peer == COLL_NOBODY ? 0 : step->signal ? 1 : span->len;
 }
 
-/* The next step from @i on that sends to (or receives from) @peer. */
+/* Find the next step from @i on that sends to (or receives from) @peer.  Return: ~0U: none. */
 static u32 next_step(const struct coll_plan *plan, u32 i, u32 peer, bool sends,
 		     struct coll_step *step)
 {
@@ -70,7 +70,7 @@ static bool pair_agrees(struct coll_plan from, struct coll_plan to)
 	return true;
 }
 
-/* The last byte that a rank reads or writes of what the user has. */
+/* Return: true if no step reads or writes beyond the end of the user's buffers. */
 static bool within(const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = coll_schedule_find(plan);
@@ -125,24 +125,25 @@ static void test_collective(u8 collective)
 	tap_ok(agree, "both ends of every step of collective %u agree", collective);
 }
 
-/* A window is never larger than it is meant to be, whatever goes through it. */
+/* The scratch window has a bounded size, however large the operation is. */
 static void test_window(void)
 {
 	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE, 1ULL << 40, 5, 0, 1);
 	struct coll_plan root = plan;
 
 	root.rank = plan.root;
-	tap_ok(!coll_plan_scratch(&root), "nothing goes through the end of a chain");
-	tap_ok(coll_plan_scratch(&plan) == 4 * COLL_SEGMENT, "a window for 2^41 bytes");
+	tap_ok(!coll_plan_scratch(&root), "the end of a chain needs no scratch window");
+	tap_ok(coll_plan_scratch(&plan) == 4 * COLL_SEGMENT,
+	       "2^41 bytes: a scratch window of four segments");
 	plan.count = 100;
-	tap_ok(coll_plan_scratch(&plan) == 512, "and a small one for 400");
+	tap_ok(coll_plan_scratch(&plan) == 512, "400 bytes: a scratch window of 512 bytes");
 	plan.rank = plan.root;
 	plan.reproducible = true;
 	tap_ok(coll_plan_scratch(&plan) && !coll_plan_eager(&plan),
-	       "what goes through a window is not sent on credit");
+	       "an operation with a scratch window is not eager");
 }
 
-/* The first algorithm that finds a schedule is the name that it has, by which it is found. */
+/* Return: true if the first algorithm that finds the plan's schedule is the one it names. */
 static bool is_named(struct coll_plan plan)
 {
 	const struct coll_schedule *schedule = coll_schedule_find(&plan);
@@ -176,7 +177,7 @@ static void test_names(void)
 						plan.varlen = flags & 4;
 						named &= is_named(plan);
 					}
-	tap_ok(named, "every schedule is found by its name, and by none before it");
+	tap_ok(named, "every schedule is found by the algorithm it names, by none before");
 }
 
 int main(void)

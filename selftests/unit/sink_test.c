@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arriving bytes become elements, however they are cut and wherever they lie. */
+/* Sinks: received bytes become elements, however the frame and the memory are divided. */
 #include "core/data/sink.h"
 #include "tap.h"
 
 #include <stdlib.h>
 
-#define BYTES	48	/* of a frame */
+#define BYTES	48	/* payload of a frame */
 #define PIECES	4
 
-/* Memory in pieces of awkward lengths, each an allocation of its own. */
+/* Memory in pieces of odd lengths, each of which is an allocation of its own */
 struct pieces {
 	struct coll_mem mem;
 	size_t len[PIECES];
@@ -71,7 +71,7 @@ static void get(struct pieces *p, u64 off, void *to, size_t len)
 		((u8 *)to)[i] = *piece_byte(p, off + i);
 }
 
-/* Hand over @len bytes at some alignment, in memory of exactly that size. */
+/* Give the sink @len bytes, @align bytes behind the start of memory that ends with them. */
 static bool feed(struct coll_sink *sink, const u8 *bytes, size_t len, u32 align)
 {
 	u8 *heap = malloc(align + len);
@@ -109,7 +109,7 @@ static const u8 type_of[] = {
 
 static u32 helped;
 
-/* Every other time two copy, who is not first in memory first. */
+/* A copier with a helper, every other time; the second half is copied first. */
 static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
 			const void *ptr, size_t len, const struct coll_copy_hint *haul)
 {
@@ -124,10 +124,10 @@ static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, 
 }
 
 static struct coll_copier two = { .store = copy_by_two };
-/* Of all frames. */
+/* The copier of all frames; NULL: none */
 static struct coll_copier *copier;
 
-/* One frame, cut at @a and @b; @in_place: our own operand is where it goes. */
+/* Take one frame, split at @a and @b; @in_place: the own operand is in the destination. */
 static bool frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
 {
 	u8 bytes[BYTES], mine[BYTES], want[BYTES], got[128];
@@ -182,7 +182,7 @@ static bool frames(u8 kind, bool in_place)
 	return passed;
 }
 
-/* One byte at a time, three at a time, ... */
+/* A frame arrives in parts of 1 to 11 bytes. */
 static bool test_drip(void)
 {
 	u8 bytes[BYTES], got[BYTES];
@@ -220,12 +220,13 @@ static void test_bounds(void)
 	passed = coll_sink(&sink, bytes, 5) == 5 && sink.unexp == stage + 5;
 	passed &= coll_sink(&sink, bytes + 5, sizeof(bytes) - 5) == BYTES - 5;
 	passed &= !sink.left && !memcmp(stage, bytes, BYTES) && sink.unexp == stage + BYTES;
-	tap_ok(passed && !coll_sink(&sink, bytes, 3), "staging takes a frame and no more");
+	tap_ok(passed && !coll_sink(&sink, bytes, 3),
+	       "the unexpected buffer takes one frame and no more");
 	free(stage);
 
 	sink = (struct coll_sink){ .kind = COLL_SINK_DISCARD, .left = 7 };
 	tap_ok(coll_sink(&sink, bytes, 3) == 3 && coll_sink(&sink, bytes, 9) == 4 && !sink.left,
-	       "discarding takes a frame and no more");
+	       "one frame is discarded and no more");
 }
 
 static void test_divisor(void)
@@ -246,7 +247,7 @@ static void test_divisor(void)
 	pieces_free(&dst);
 }
 
-/* Sums of 16-bit floats, own and arriving ones and results as wide as may be. */
+/* Sums of 16-bit floats, with received operands and results of either width. */
 static bool wide_frame(u8 type, u8 reduction, size_t size, size_t stored, bool in_place,
 		       u32 cut, size_t a, size_t b)
 {
@@ -309,7 +310,7 @@ static bool wide_frames(u8 type)
 	return passed;
 }
 
-/* What arrives is kept; @in_place: where our own operand was. */
+/* Keep the received bytes, too; @in_place: in place of the own operand. */
 static bool tee_frame(u8 kind, u32 size, u32 cut, size_t a, size_t b, bool in_place)
 {
 	u8 bytes[BYTES], mine[BYTES], want[BYTES], got[128];
@@ -365,7 +366,7 @@ static bool tee_frames(u8 kind, bool in_place)
 
 static bool overlap_seen;
 
-/* Sums that look at how their operands lie: exactly in place, or clear of dst. */
+/* A sum that checks the operands' places: each is exactly @dst, or does not overlap it. */
 static void careful_sum(u32 size, void *dst, const void *a, const void *b, size_t count)
 {
 	const u8 *to = dst, *x = a, *y = b;
@@ -395,7 +396,7 @@ static void careful_sum_f16(void *dst, const void *a, const void *b, size_t coun
 	careful_sum(2, dst, a, b, count);
 }
 
-/* Results @distance bytes before our operand, in the same memory. */
+/* The result begins @distance bytes before the own operand, in the same memory. */
 static bool overlap_frame(u32 size, bool wide, size_t distance, u32 cut, size_t a)
 {
 	static struct coll_reduce_impl impl;
@@ -447,25 +448,26 @@ static bool overlap_frames(u32 size, bool wide)
 int main(void)
 {
 	tap_plan(18);
-	tap_ok(frames(COLL_SINK_COPY, false), "copy, cut anywhere");
-	tap_ok(frames(COLL_SINK_REDUCE, true), "reduce in place, cut anywhere");
-	tap_ok(frames(COLL_SINK_REDUCE, false), "reduce into another memory, cut anywhere");
-	tap_ok(test_drip(), "an element counts when it is whole");
+	tap_ok(frames(COLL_SINK_COPY, false), "copy, split anywhere");
+	tap_ok(frames(COLL_SINK_REDUCE, true), "reduce in place, split anywhere");
+	tap_ok(frames(COLL_SINK_REDUCE, false), "reduce to other memory, split anywhere");
+	tap_ok(test_drip(), "an element is stored when all its bytes have arrived");
 	test_bounds();
 	test_divisor();
-	tap_ok(wide_frames(COLLECTIVE_FLOAT16), "wide sums of binary16, cut anywhere");
-	tap_ok(wide_frames(COLLECTIVE_BFLOAT16), "wide sums of bfloat16, cut anywhere");
-	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two memories");
-	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep what arrives");
-	tap_ok(tee_frames(COLL_SINK_REDUCE, true), "reduce, and keep it in our operand's place");
+	tap_ok(wide_frames(COLLECTIVE_FLOAT16), "wide sums of binary16, split anywhere");
+	tap_ok(wide_frames(COLLECTIVE_BFLOAT16), "wide sums of bfloat16, split anywhere");
+	tap_ok(tee_frames(COLL_SINK_COPY, false), "copy to two places");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep the received bytes");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true),
+	       "reduce, and keep the received bytes in the own operand's place");
 	copier = &two;
-	tap_ok(frames(COLL_SINK_COPY, false) && helped, "copy, by two");
+	tap_ok(frames(COLL_SINK_COPY, false) && helped, "copy with a helper");
 	helped = 0;
-	tap_ok(tee_frames(COLL_SINK_COPY, false) && helped, "copy to two memories, by two");
+	tap_ok(tee_frames(COLL_SINK_COPY, false) && helped, "copy to two places with a helper");
 	helped = 0;
-	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && !helped, "reduce alone");
-	tap_ok(overlap_frames(1, false), "reduce to shortly before our operand, bytes");
-	tap_ok(overlap_frames(4, false), "reduce to shortly before our operand, words");
-	tap_ok(overlap_frames(2, true), "reduce to shortly before our operand, wide");
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && !helped, "reduce without the helper");
+	tap_ok(overlap_frames(1, false), "reduce to overlapping memory, bytes");
+	tap_ok(overlap_frames(4, false), "reduce to overlapping memory, words");
+	tap_ok(overlap_frames(2, true), "reduce to overlapping memory, wide");
 	return tap_exit();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many steps a schedule has, and how many of them are looked at: the steps that move
- * nothing are passed over, so that an operation costs by what it moves and by the ranks.
+ * The number of steps of a schedule, and of those that the engine computes.  The engine skips
+ * steps that move nothing, so that the work depends on the bytes moved and the ranks only.
  */
 #include "engine_fixture.h"
 #include "tap.h"
@@ -11,7 +11,11 @@
 
 static u64 first[RANKS + 1];
 
-/* Blocks of a few elements, many of none; every other time one that has nearly all. */
+/*
+ * Make blocks of up to 4 elements, many without any.  An odd seed puts all elements in one block.
+ *
+ * Return: the elements of the longest block.
+ */
 static u64 blocks_uneven(u32 nranks, u32 seed)
 {
 	u64 longest = 0;
@@ -55,7 +59,7 @@ static bool moves(const struct coll_step *step, bool sends)
 		       coll_half_moves(step, step->from, &step->in);
 }
 
-/* From every step the next one that moves something is found, as one by one. */
+/* Return: true if next() finds from every step what a look at all steps finds. */
 static bool next_agrees(const struct coll_schedule *schedule, const struct coll_plan *plan,
 			bool sends)
 {
@@ -96,7 +100,7 @@ static bool meets_agrees(const struct coll_schedule *schedule, const struct coll
 	return true;
 }
 
-/* How many calls have segments, and whether all of them agree. */
+/* Compare all calls whose schedule has segments.  Return: their number. */
 static u32 segmented(u8 collective, u32 n, bool *next, bool *meets)
 {
 	u32 rank, way, vector, kinds = 0;
@@ -132,8 +136,8 @@ static void test_segmented(void)
 	for (c = 0; c < COLLECTIVE_OPCODE_COUNT; c++)
 		for (n = 2; n < 10; n++)
 			kinds += segmented(c, n, &next, &meets);
-	tap_ok(kinds && next, "the next step that moves something is found");
-	tap_ok(meets, "and the ranks that are met, without looking at the steps");
+	tap_ok(kinds && next, "next() finds the next step that moves something");
+	tap_ok(meets, "has_peer() agrees with a look at all steps");
 }
 
 static bool has_few(struct coll_plan plan)
@@ -143,7 +147,7 @@ static bool has_few(struct coll_plan plan)
 	return !schedule || schedule->next || schedule->steps(&plan) <= COLL_STEPS_MAX(plan.nranks);
 }
 
-/* What has no segments has few steps, whatever it moves. */
+/* A schedule without segments has few steps, however many bytes it moves. */
 static void test_few(void)
 {
 	bool few = true;
@@ -165,7 +169,7 @@ static void test_few(void)
 	tap_ok(few, "a schedule without segments has at most two steps a rank");
 }
 
-/* A reproducible sum of one block that has everything, as the ranks see it. */
+/* Return: the plan of a reduce-scatter in which rank 0's block has all elements. */
 static struct coll_plan huge(u64 bytes, u32 rank, bool ordered)
 {
 	u32 i;
@@ -213,7 +217,10 @@ static u64 counted_scratch(const struct coll_plan *plan)
 	return counted->scratch(plan);
 }
 
-/* Steps that the engine looks at until it waits for the first byte, or is complete. */
+/*
+ * Return: true if the engine computes few steps until the task waits for its first byte, or is
+ * complete.
+ */
 static bool is_cheap(u64 bytes, u32 rank, bool ordered)
 {
 	struct coll_plan plan = huge(bytes, rank, ordered);
@@ -234,7 +241,7 @@ static bool is_cheap(u64 bytes, u32 rank, bool ordered)
 	call.plan = plan;
 	steps_seen = 0;
 	blocks_seen = 0;
-	/* Links there are to the first ranks only; the others' streams are of no interest. */
+	/* Only the first ranks have streams; the other ones do not matter here. */
 	cheap = !submit_call(f, &call) && steps_seen < 16 && blocks_seen <= 16 * RANKS;
 	tap_note("%s, rank %u: %llu steps of %llu", counted->name, rank,
 		 (unsigned long long)steps_seen, (unsigned long long)counted->steps(&plan));
@@ -247,15 +254,17 @@ static void test_huge(void)
 	struct coll_plan plan = huge(512 * GIB, 1, true);
 
 	tap_ok(coll_schedule_find(&plan)->steps(&plan) == 2ULL * RANKS * (512 * GIB / COLL_SEGMENT),
-	       "512 GiB in the order of ranks: as many steps as segments, twice a rank");
+	       "512 GiB in the order of ranks: two steps for each segment and rank");
 	plan = huge(512 * GIB, 1, false);
 	tap_ok(coll_schedule_find(&plan)->steps(&plan) ==
-	       (RANKS - 1ULL) * (512 * GIB / COLL_SEGMENT), "and along the ring");
-	tap_ok(is_cheap(64 * GIB, 0, true), "the first of 1,024 ranks finds what it has to do");
-	tap_ok(is_cheap(64 * GIB, 1, true), "the second");
-	tap_ok(is_cheap(64 * GIB, RANKS - 1, true), "and the last");
-	tap_ok(is_cheap(64 * GIB, 1, false), "so does the one that receives nothing, on the ring");
-	tap_ok(is_cheap(512 * GIB, 2, false), "and the next one, of 512 GiB");
+	       (RANKS - 1ULL) * (512 * GIB / COLL_SEGMENT),
+	       "512 GiB along the ring: a step for each segment and other rank");
+	tap_ok(is_cheap(64 * GIB, 0, true), "the first of 1,024 ranks computes few steps");
+	tap_ok(is_cheap(64 * GIB, 1, true), "the second rank computes few steps");
+	tap_ok(is_cheap(64 * GIB, RANKS - 1, true), "the last rank computes few steps");
+	tap_ok(is_cheap(64 * GIB, 1, false),
+	       "the rank that only sends, on the ring, computes few steps");
+	tap_ok(is_cheap(512 * GIB, 2, false), "the next rank, with 512 GiB, computes few steps");
 }
 
 int main(void)

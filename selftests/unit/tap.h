@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The Test Anything Protocol, as kselftest reads it: a plan, a line a test,
- * and an exit code of 0, 1 or (all skipped) 4.
+ * The Test Anything Protocol as kselftest reads it: a plan, a line for each test, and an exit
+ * code: 0 (passed), 1 (failed) or 4 (all skipped).
  */
 #ifndef COLL_TAP_H
 #define COLL_TAP_H
@@ -12,7 +12,7 @@
 
 static unsigned int tap_planned, tap_count, tap_failures, tap_skips;
 
-/* How many tests there will be; 0: tap_exit() counts them. */
+/* Print the header and the number of tests; 0: tap_exit() counts and prints it. */
 static inline void tap_plan(unsigned int tests)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -62,7 +62,7 @@ static inline void tap_note(const char *format, ...)
 	putchar('\n');
 }
 
-/* Return: what main() returns */
+/* Return: the exit code. */
 static inline int tap_exit(void)
 {
 	if (!tap_planned)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Views, against arrays in which the address of every byte is written down. */
+/* Views, compared with arrays of the address of every byte. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@ static u32 rnd(u32 below)
 }
 
 /*
- * Some memory, in pieces of which none is longer than @piece: where it is cut
- * differs from test to test, but never inside of an element.
+ * Memory in pieces of at most @piece bytes, a multiple of the element.  @strayed is set by an
+ * access beyond its end.
  */
 struct cut {
 	struct coll_mem mem;
@@ -45,8 +45,8 @@ static void *cut_at(const struct coll_mem *mem, u64 off, size_t *len)
 }
 
 /*
- * Where each byte of a view belongs: @map[i] is the offset below.  What at() says
- * of every byte, and how far it goes, must be that, and be whole elements.
+ * Return: true if at() of the view gives, for every byte i, the address of byte @map[i] of the
+ * memory below, and a length of whole elements for which this holds.
  */
 static bool view_is(const struct coll_view *view, const struct cut *cut, const u32 *map,
 		    u32 bytes, u32 size)
@@ -69,7 +69,7 @@ static bool view_is(const struct coll_view *view, const struct cut *cut, const u
 	return !cut->strayed;
 }
 
-/* The rows one after the other; false: two share a byte. */
+/* Fill the map with the rows, in order.  Return: false if two of them share a byte. */
 static bool stride_map(const struct coll_stride *s, u32 *map, bool *used)
 {
 	bool apart = true;
@@ -135,9 +135,9 @@ static void test_strided(void)
 		coll_view_over(&view, &cut.mem, base);
 		where &= view_is(&view, &cut, map, bytes, size);
 	}
-	tap_ok(where, "every byte of a strided view is where it belongs");
-	tap_ok(spans, "blocks and what is between them end where the last byte is");
-	tap_ok(apart && overlaps > 1000, "rows that share a byte are found");
+	tap_ok(where, "every byte of a strided view has the right address");
+	tap_ok(spans, "the span ends behind the last byte");
+	tap_ok(apart && overlaps > 1000, "rows that share a byte are detected");
 	tap_ok(plain && plains > 500, "rows that follow one another need no view");
 }
 
@@ -160,7 +160,7 @@ static void test_overflow(void)
 	passed &= !coll_stride_span(&s, &span) && !span && coll_stride_apart(&s);
 	s = (struct coll_stride){ .blocks = 2, .rows = 1, .row = 1, .distance = U64_MAX - 1 };
 	passed &= !coll_stride_span(&s, &span) && span == U64_MAX && coll_stride_apart(&s);
-	tap_ok(passed, "a span that is too large for a number is refused");
+	tap_ok(passed, "a span that overflows 64 bits is refused");
 }
 
 static void test_placed(void)
@@ -172,7 +172,7 @@ static void test_placed(void)
 
 	for (round = 0; round < 30000; round++) {
 		const u32 size = 1 << rnd(4), blocks = 1 + rnd(9);
-		/* Everything may begin far behind the place that is counted from. */
+		/* All blocks may lie far behind the address that their places count from. */
 		const u64 far = rnd(2) ? 1ULL << 40 : 0;
 		struct cut cut = {
 			.mem = { .at = cut_at, .length = BYTES }, .byte = byte,
@@ -186,7 +186,7 @@ static void test_placed(void)
 			u64 count = rnd(3) ? rnd(20) : 0;
 
 			first[b + 1] = first[b] + count;
-			/* An empty one is nowhere. */
+			/* The place of an empty block does not matter. */
 			place[b] = count ? far + rnd(BYTES / 8 - 20) : rnd(2) ? U64_MAX : 0;
 			for (i = 0; i < count * size; i++)
 				map[bytes++] = (place[b] - far) * size + i;
@@ -195,13 +195,13 @@ static void test_placed(void)
 		coll_view_over(&view, &cut.mem, -(far * size));
 		passed &= view_is(&view, &cut, map, bytes, size);
 	}
-	tap_ok(passed, "every byte of a placed view is where it belongs");
+	tap_ok(passed, "every byte of a placed view has the right address");
 }
 
-/* As an axis of an array: what the gather of blocks along it has to look like. */
+/* A strided view as the axis of an array: blocks are gathered along it. */
 static void test_axis(void)
 {
-	/* A 2x3 of each of 2 ranks, along axis 1: 2x6. */
+	/* Two arrays of 2x3, one of each rank, make one of 2x6 along axis 1. */
 	static const int want[12] = { 0, 1, 2, 10, 11, 12, 3, 4, 5, 13, 14, 15 };
 	const struct coll_stride s = {
 		.blocks = 2, .rows = 2, .row = 3 * 4, .stride = 6 * 4, .distance = 3 * 4,
@@ -221,14 +221,15 @@ static void test_axis(void)
 	coll_view_strided(&view, &s);
 	coll_view_over(&view, &to.mem, 0);
 	coll_mem_copy(coll_copy_words, &view.mem, 0, &from.mem, 0, 48);
-	tap_ok(!memcmp(array, want, sizeof(want)), "two 2x3 along axis 1 are a 2x6");
+	tap_ok(!memcmp(array, want, sizeof(want)),
+	       "two arrays of 2x3 make one of 2x6 along axis 1");
 
 	memset(part, 0, sizeof(part));
 	coll_mem_copy(coll_copy_words, &from.mem, 4, &view.mem, 4, 40);
 	for (i = 1; i < 11; i++)
 		if (part[i] != i / 6 * 10 + i % 6)
 			break;
-	tap_ok(i == 11 && !part[0] && !part[11], "and come apart again");
+	tap_ok(i == 11 && !part[0] && !part[11], "an array of 2x6 is split into two of 2x3");
 }
 
 int main(void)

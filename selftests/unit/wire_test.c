@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Frames survive the wire, and nothing else gets through. */
+/* The wire format: frames are decoded as they were encoded, and invalid ones are refused. */
 #include "core/wire/fnv.h"
 #include "core/wire/wire.h"
 #include "tap.h"
@@ -120,7 +120,7 @@ static bool hello_valid(const struct coll_hello *h)
 	       !h->name[sizeof(h->name) - 1];
 }
 
-/* A buffer of exactly so many bytes: the sanitizer sees one more. */
+/* Allocate exactly @size bytes, so that the sanitizer notices an access beyond them. */
 static u8 *buffer(size_t size)
 {
 	return memset(malloc(size), 0xee, size);
@@ -143,7 +143,7 @@ static void test_round_trips(void)
 	       !strcmp(hello_back.name, hello.name) && hello_back.from == hello.from &&
 	       hello_back.to == hello.to && hello_back.nranks == hello.nranks &&
 	       hello_back.lanes == hello.lanes && hello_back.inflight == hello.inflight,
-	       "HELLO comes back");
+	       "HELLO is decoded as it was encoded");
 
 	coll_wire_put_control(c, &announce, INCARNATION);
 	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
@@ -171,14 +171,14 @@ static void test_round_trips(void)
 		passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 			  same_control(&plain, &control_back);
 	}
-	tap_ok(passed, "control frames of every kind come back");
+	tap_ok(passed, "control frames of every kind are decoded as encoded");
 
 	coll_wire_put_data(d, &data, INCARNATION);
 	tap_ok(!coll_wire_get_data(d, &data_back, INCARNATION) && data_back.lane == data.lane &&
 	       data_back.flags == data.flags && data_back.step == data.step &&
 	       data_back.call == data.call && data_back.credit == data.credit &&
 	       data_back.length == data.length && data_back.instance == data.instance &&
-	       data_back.offset == data.offset, "data headers come back");
+	       data_back.offset == data.offset, "data headers are decoded as encoded");
 
 	coll_wire_put_control(c, &announce, INCARNATION);
 	tap_ok(coll_wire_get_control(c, &control_back, INCARNATION + 1) == -EPROTO &&
@@ -186,13 +186,13 @@ static void test_round_trips(void)
 	       "frames of another incarnation are refused");
 	tap_ok(coll_wire_incarnation(1) != coll_wire_incarnation(2) &&
 	       coll_wire_incarnation(1ULL << 32) != coll_wire_incarnation(2ULL << 32),
-	       "both halves of the id count");
+	       "the incarnation depends on both halves of the id");
 	free(h);
 	free(c);
 	free(d);
 }
 
-/* What comes out, if anything, is in range. */
+/* Return: true if each of the three frames is refused, or its fields are in range. */
 static bool offer(const u8 *h, const u8 *c, const u8 *d)
 {
 	struct coll_hello hello_back;
@@ -237,7 +237,7 @@ static void test_corruption(void)
 	tap_ok(passed, "a frame with any byte changed is refused or in range");
 
 	for (tries = 0; tries < 300000 && passed; tries++) {
-		/* Mostly rubbish in a frame that begins well. */
+		/* Valid frames of which up to seven bytes are changed */
 		coll_wire_put_hello(h, &hello);
 		coll_wire_put_control(c, controls[random_u64() % 3], INCARNATION);
 		coll_wire_put_data(d, &data, INCARNATION);
@@ -248,13 +248,13 @@ static void test_corruption(void)
 		}
 		passed &= offer(h, c, d);
 	}
-	tap_ok(passed, "rubbish is refused or in range");
+	tap_ok(passed, "a frame with several bytes changed is refused or in range");
 	free(h);
 	free(c);
 	free(d);
 }
 
-/* Return: whether the frame, with one field wrong, is refused. */
+/* Return: true if the HELLO is refused. */
 static bool refuses_hello(struct coll_hello wrong)
 {
 	u8 h[COLL_HELLO_SIZE];
@@ -282,7 +282,7 @@ static bool refuses_control(struct coll_control wrong)
 	return coll_wire_get_control(c, &wrong, INCARNATION) == -EPROTO;
 }
 
-/* What a rank is said to have called must be something that can be called. */
+/* The signature in a frame must be one that a rank can call. */
 static void test_signatures(void)
 {
 	const struct coll_control *good[] = { &announce, &evidence };
@@ -310,10 +310,10 @@ static void test_signatures(void)
 	wrong[1] = evidence;
 	wrong[1].position = COLLECTIVE_RANKS_MAX;
 	tap_ok(passed && refuses_control(wrong[0]) && refuses_control(wrong[1]),
-	       "a call out of range, of nobody or a third one is refused");
+	       "a signature, a rank or an index of a call out of range is refused");
 }
 
-/* Calls that differ in one field have different numbers. */
+/* Signatures that differ in one field have different digests. */
 static void test_digest(void)
 {
 	struct coll_signature call[9];
@@ -335,10 +335,10 @@ static void test_digest(void)
 			passed &= coll_signature_digest(&call[i]) !=
 				  coll_signature_digest(&call[k]);
 	tap_ok(passed && coll_signature_digest(call) == coll_signature_digest(&announce.signature),
-	       "what was called has a number of its own");
+	       "every signature has its own digest");
 }
 
-/* The number is the same in all versions: FNV-1a of the words' bytes, the lowest first. */
+/* A reference: FNV-1a of the words' bytes, the lowest first.  All versions use the same hash. */
 static u64 fnv_1a(const u64 *words, u32 n)
 {
 	u64 hash = 14695981039346656037ULL;
@@ -363,7 +363,7 @@ static void test_digest_bytes(void)
 		for (i = 0; i <= ARRAY_SIZE(words); i++)
 			passed &= coll_fnv(words, i) == fnv_1a(words, i);
 	}
-	tap_ok(passed, "which is that of its bytes, however many of them are 0");
+	tap_ok(passed, "the hash is FNV-1a of all bytes, however many of them are 0");
 }
 
 static void test_ranges(void)
@@ -418,7 +418,7 @@ static void test_ranges(void)
 	tap_ok(passed, "a data header out of range is refused");
 }
 
-/* A proof, and where it may and must be. */
+/* Frames of a secured group: which of them have a nonce and a proof. */
 static void test_secured(void)
 {
 	u8 *call = buffer(COLL_HELLO_SIZE), *confirm = buffer(COLL_HELLO_SIZE);
@@ -439,9 +439,9 @@ static void test_secured(void)
 	passed &= !coll_wire_get_hello(confirm, &back) && back.stage == COLL_HELLO_CONFIRM &&
 		  !memcmp(back.nonce, secured.nonce, sizeof(back.nonce)) &&
 		  !memcmp(back.proof, proof, sizeof(proof)) && back.from == secured.from;
-	tap_ok(passed, "a secured call and its confirmation come back");
+	tap_ok(passed, "a secured call and its confirmation are decoded as encoded");
 
-	/* Without a secret there is neither nonce nor proof, nor anything to confirm. */
+	/* Without a secret, a HELLO has no nonce and no proof, and CONFIRM is refused. */
 	open.nonce[31] = 1;
 	passed = refuses_hello(open);
 	open.nonce[31] = 0;
@@ -450,7 +450,7 @@ static void test_secured(void)
 	open.proof[0] = 0;
 	open.stage = COLL_HELLO_CONFIRM;
 	passed &= refuses_hello(open);
-	/* With one a call proves nothing; an answer does, unless it refuses. */
+	/* With a secret, a call has no proof; an answer has one unless it is a refusal. */
 	secured.proof[31] = 1;
 	passed &= refuses_hello(secured);
 	secured.stage = COLL_HELLO_ANSWER;
@@ -463,12 +463,12 @@ static void test_secured(void)
 	passed &= refuses_hello(secured);
 	secured.stage = COLL_HELLO_STAGES;
 	passed &= refuses_hello(secured);
-	tap_ok(passed, "a proof is where it belongs");
+	tap_ok(passed, "a HELLO with a proof too many or too few is refused");
 	free(call);
 	free(confirm);
 }
 
-/* A refusal is the call but for its stage and the errno, whatever the call says. */
+/* A refusal is a copy of the call with another stage and an errno, even of an invalid call. */
 static void test_refusal(void)
 {
 	u8 *call = buffer(COLL_HELLO_SIZE), *answer = buffer(COLL_HELLO_SIZE);
@@ -489,12 +489,12 @@ static void test_refusal(void)
 	call[6] = answer[6];
 	memcpy(call + 12, answer + 12, 4);
 	passed &= !memcmp(call, answer, COLL_HELLO_SIZE);
-	tap_ok(passed, "a refusal says what the call does, and why");
+	tap_ok(passed, "a refusal repeats the call and adds an errno");
 	free(call);
 	free(answer);
 }
 
-/* The magic number of a HELLO tells the byte order of the sender's host. */
+/* The magic number of a HELLO shows the byte order of the sender's host. */
 static void test_byte_order(void)
 {
 	const u32 magic = 0x4c4c4f43, swapped = 0x434f4c4c;
@@ -511,7 +511,7 @@ static void test_byte_order(void)
 	tap_ok(passed, "a host of the other byte order is recognised");
 }
 
-/* Bytes that a kind of frame has no use for are zero, or it is refused. */
+/* A frame is refused if bytes that its kind does not use are not 0. */
 static void test_reserved(void)
 {
 	u8 wire[COLL_CONTROL_SIZE];
@@ -539,7 +539,7 @@ static void test_reserved(void)
 			wire[i] = 0;
 		}
 	}
-	tap_ok(passed, "a control frame with something where nothing belongs is refused");
+	tap_ok(passed, "a control frame with a non-zero unused byte is refused");
 }
 
 int main(void)

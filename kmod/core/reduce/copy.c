@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copying, as the implementations of the reductions have it done.  See reduce.h.
+ * Copy functions of the reduction implementations (struct coll_reduce_impl).
  */
 #include "core/reduce/reduce.h"
 
 /**
- * coll_copy_words() - copy as the environment does
- * @dst: where to
- * @src: where from; the two do not overlap
- * @len: bytes
+ * coll_copy_words() - copy with memcpy()
+ * @dst: destination
+ * @src: source; must not overlap @dst
+ * @len: number of bytes
+ *
+ * Context: any.
  */
 void coll_copy_words(void *dst, const void *src, size_t len)
 {
@@ -16,19 +18,18 @@ void coll_copy_words(void *dst, const void *src, size_t len)
 }
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-/* Fewer bytes than this are not worth it. */
+/* Bytes; shorter copies use memcpy(), because non-temporal stores gain nothing. */
 #define COPY_PAST_MIN	1024
 #define COPY_LINE	64U
-/* So many places are copied to at once, and read so far ahead, bytes. */
-#define COPY_PLACES	4
-#define COPY_AHEAD	512
+#define COPY_PLACES	4	/* parts that are copied in turn, a line of each */
+#define COPY_AHEAD	512	/* bytes; the distance of prefetching */
 
-/* At any byte. */
+/* A word of the source, which need not be aligned */
 struct copy_word {
 	u64 bits;
 } __packed;
 
-/* Store one cache line without reading it and without keeping it in the caches. */
+/* Store one cache line without reading its old contents and without keeping it in the caches. */
 static inline void copy_line(u64 *dst, const struct copy_word *src)
 {
 	u32 i;
@@ -52,19 +53,21 @@ static void copy_lines(void *dst, const void *src, size_t len)
 			copy_line(dst + at, src + at);
 		}
 	}
-	/* Complete the nontemporal stores before the copy is reported as done. */
+	/* Complete the non-temporal stores before the copy is reported as done. */
 	__asm__ volatile("sfence" : : : "memory");
 }
 #endif
 
 /**
- * coll_copy_nontemporal() - copy with nontemporal stores
+ * coll_copy_nontemporal() - copy with non-temporal stores
  * @dst: destination
- * @src: source; the two do not overlap
- * @len: bytes
+ * @src: source; must not overlap @dst
+ * @len: number of bytes
  *
- * A CPU that copies data which is in no cache mostly waits for memory, and its prefetcher stays
- * within a page.  So the copy works in several places at once.
+ * A CPU that copies bytes which no cache holds mostly waits for memory, and its prefetcher does
+ * not cross a page.  Therefore the copy alternates between COPY_PLACES parts.
+ *
+ * Context: any; uses no FPU registers.  On return its stores are ordered before later ones.
  */
 void coll_copy_nontemporal(void *dst, const void *src, size_t len)
 {
@@ -85,18 +88,20 @@ void coll_copy_nontemporal(void *dst, const void *src, size_t len)
 }
 
 #if defined(__x86_64__)
-#define COPY_STRING_MIN	512	/* bytes; fewer are not worth the beginning */
+#define COPY_STRING_MIN	512	/* bytes; below, "rep movsb" costs more to start than it saves */
 
 /**
- * coll_copy_string() - copy with one instruction
- * @dst: where to
- * @src: where from; the two do not overlap
- * @len: bytes
+ * coll_copy_string() - copy with "rep movsb"
+ * @dst: destination
+ * @src: source; must not overlap @dst
+ * @len: number of bytes
  *
- * What is copied was stored by another CPU, or long ago.  All CPUs with AVX-512 move such
- * bytes by themselves in half the time that it takes to do it word by word, as the
- * kernel's memcpy() does unless it knows that they are quick with few bytes too.
- * Sanitizers see memcpy() only.
+ * The source was stored by another CPU or long ago, so it is not in the nearest caches.  On all
+ * CPUs with AVX-512 "rep movsb" copies such bytes in half the time of a loop over words.  The
+ * kernel's memcpy() is such a loop unless the CPU has fast short "rep movsb" (FSRM).
+ * AddressSanitizer checks memcpy() only, so its builds call that.
+ *
+ * Context: any.
  */
 void coll_copy_string(void *dst, const void *src, size_t len)
 {

@@ -7,8 +7,10 @@
 /**
  * typedef coll_copy_fn - copy bytes
  * @dst: destination
- * @src: source; the two do not overlap
- * @len: bytes
+ * @src: source; must not overlap @dst
+ * @len: number of bytes
+ *
+ * Context: any; uses no FPU registers.
  */
 typedef void (*coll_copy_fn)(void *dst, const void *src, size_t len);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reductions: what is offered, and the way in.  See reduce.h.
+ * The entry points of the reductions, and the choice of an implementation.  See reduce.h.
  */
 #include "core/reduce/reduce.h"
 
@@ -20,10 +20,10 @@ static const u8 type_size[COLLECTIVE_TYPE_COUNT] = {
 };
 
 /**
- * coll_type_size() - the size of an element
+ * coll_type_size() - get the size of an element
  * @type: enum collective_type
  *
- * Return: bytes; 0 if there is no such type.
+ * Return: number of bytes; 0 if @type is unknown.
  */
 size_t coll_type_size(u8 type)
 {
@@ -31,11 +31,11 @@ size_t coll_type_size(u8 type)
 }
 
 /**
- * coll_reduce_valid() - is there such a reduction?
+ * coll_reduce_valid() - check if a reduction exists for a type
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  *
- * Return: false for unknown numbers, and for bitwise operations on floats.
+ * Return: false for an unknown type or reduction, and for a bitwise reduction of floats.
  */
 bool coll_reduce_valid(u8 type, u8 reduction)
 {
@@ -45,10 +45,10 @@ bool coll_reduce_valid(u8 type, u8 reduction)
 }
 
 /**
- * coll_reduce_select() - the best implementation for a CPU
- * @features: COLL_REDUCE_HAS_*
+ * coll_reduce_select() - choose the implementation for a CPU
+ * @features: COLL_REDUCE_HAS_* bits of the CPU
  *
- * Return: one that the CPU can run; never NULL.
+ * Return: the implementation with the widest vectors that the CPU can run; never NULL.
  */
 const struct coll_reduce_impl *coll_reduce_select(u32 features)
 {
@@ -64,13 +64,14 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features)
 }
 
 /**
- * coll_reduce_for() - the implementation for a number of bytes
- * @impl: the best one for the CPU
+ * coll_reduce_for() - choose the implementation for a number of bytes
+ * @impl: the implementation of coll_reduce_select()
  * @type: enum collective_type
  * @reduction: enum collective_reduction, valid with @type
- * @bytes: bytes of each operand
+ * @bytes: length of each operand; bytes
  *
- * Return: @impl, or an implementation that needs no FPU registers.
+ * Return: coll_reduce_soft, which needs no FPU registers, for up to COLL_REDUCE_SOFT_MAX bytes if
+ * it has the reduction; otherwise @impl.
  */
 const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
 					       u8 reduction, size_t bytes)
@@ -81,18 +82,17 @@ const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *im
 }
 
 /**
- * coll_reduce() - dst[i] = a[i] (op) b[i]
- * @impl: which implementation
+ * coll_reduce() - compute dst[i] = a[i] (op) b[i]
+ * @impl: implementation
  * @type: enum collective_type
  * @reduction: enum collective_reduction, valid with @type
- * @dst: where the results go: exactly @a, exactly @b, or clear of both
- * @a: first operands, at any byte
- * @b: second operands, at any byte
- * @count: elements
- * @divisor: with COLLECTIVE_AVG, what the sums are divided by in the same go;
- *	0 and 1: they are not
+ * @dst: destination: exactly @a, exactly @b, or disjoint from both; need not be aligned
+ * @a: first operands; need not be aligned
+ * @b: second operands; need not be aligned
+ * @count: number of elements
+ * @divisor: divisor of the sums if @reduction is COLLECTIVE_AVG; 0 or 1: they are not divided
  *
- * Context: any, between kernel_fpu_begin() and kernel_fpu_end() if @impl needs that.
+ * Context: any; between kernel_fpu_begin() and kernel_fpu_end() if @impl->registers is true.
  */
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
@@ -104,7 +104,7 @@ void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 }
 
 /**
- * coll_reduce_wide_valid() - can sums be kept in a wider type?
+ * coll_reduce_wide_valid() - check if a reduction can have binary32 sums of 16-bit floats
  * @type: enum collective_type
  * @reduction: enum collective_reduction
  *
@@ -117,20 +117,20 @@ bool coll_reduce_wide_valid(u8 type, u8 reduction)
 }
 
 /**
- * coll_reduce_wide() - dst[i] = own[i] + in[i], without intermediate rounding
- * @impl: which implementation
+ * coll_reduce_wide() - compute dst[i] = own[i] + in[i], without intermediate rounding
+ * @impl: implementation; not coll_reduce_soft
  * @type: COLLECTIVE_FLOAT16 or COLLECTIVE_BFLOAT16
  * @dst: destination: exactly @own or @in, if its elements have the same size, or disjoint
  *	from both
  * @dst_wide: true if results are stored as binary32, false if they are rounded (once) to
  *	@type
- * @own: first operands, of @type, at any byte
- * @in: second operands, at any byte
+ * @own: first operands, of @type; need not be aligned
+ * @in: second operands; need not be aligned
  * @in_wide: true if the second operands are binary32, false if they have @type
- * @count: elements
- * @divisor: what the sums are divided by before they are rounded to @type; 0 and 1: nothing
+ * @count: number of elements
+ * @divisor: divisor of the sums, before they are rounded to @type; 0 or 1: they are not divided
  *
- * Addition is commutative, so the order of the operands is no argument.
+ * Addition is commutative, so one order of the operands suffices.
  *
  * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
  */

@@ -1,35 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reductions: dst[i] = a[i] (op) b[i], for every type and operation of the UAPI.
+ * Reductions: dst[i] = a[i] (op) b[i], for every type and reduction of the UAPI.
  *
- * There is one source, reduce_impl.h: plain loops over single elements, that
- * the compiler turns into vectors.  It is compiled once for each instruction
- * set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c), and the caller picks
- * one of the tables by what the CPU can do.  A few elements are reduced without
- * the vector registers, if they can be (reduce_soft.c).  A group's ranks may pick different
- * ones: the results are equal to the last bit, because
+ * reduce_impl.h has the loops over elements, which the compiler vectorizes.  It is compiled once
+ * for each instruction set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c; compiler flags in
+ * reduce.mk).  The caller chooses an implementation by the CPU's features.  reduce_soft.c reduces
+ * a few elements without the FPU registers.
  *
- *  - every operation rounds each element by itself; nothing adds up across
- *    elements and nothing is contracted into fused operations,
- *  - binary16 and bfloat16 are widened (exactly), computed in binary32 and
- *    rounded once, to nearest even; an average is the rounded sum, divided and
- *    rounded again,
- *  - a NaN result is always the canonical one, whichever operand it came from,
- *  - minimum, maximum and the logical operations are defined to the last bit.
- *
- * In the kernel the caller holds kernel_fpu_begin() if the implementation needs it,
- * which also gives the rounding mode and leaves denormals alone; nothing in here sleeps.
- *
- * The flags each file needs are the variables of reduce.mk.  In short,
- *
- *	reduce_scalar.c		-O3 -ffp-contract=off -fno-trapping-math
- *				(x86: -msse -msse2)
- *	reduce_avx2.c		the same, -mavx -mavx2 -mf16c
- *	reduce_avx512.c		the same, -mavx512f -mavx512bw -mavx512vl
- *				-mavx512dq -mprefer-vector-width=512
- *
- * and in the kernel also $(CC_FLAGS_FPU), with whatever forbids floating point
- * taken away.  reduce.c and reduce_soft.c take no flags of their own.
+ * Nothing here sleeps.  If the implementation uses FPU registers, the caller holds
+ * kernel_fpu_begin(), which also sets the rounding mode and keeps denormals.
  */
 #ifndef COLL_REDUCE_H
 #define COLL_REDUCE_H
@@ -39,30 +18,43 @@
 #include "core/env.h"
 #include "core/reduce/copy.h"
 
-/* What the CPU (and its operating system) offers, for coll_reduce_select() */
+/*
+ * Ranks of a group may use different implementations.  Their results are equal to the last bit:
+ *
+ *  - Every element is rounded by itself: elements are not added to one another, and the compiler
+ *    must not contract operations into fused ones.
+ *  - binary16 and bfloat16 are converted to binary32 exactly, computed in it, and rounded once, to
+ *    nearest even.  An average is the rounded sum, divided and rounded again.
+ *  - Every NaN result is the canonical NaN, whatever the operands are.
+ *  - Minimum, maximum and the logical reductions are defined to the last bit.
+ */
+
+/* Features of the CPU that the operating system has enabled, for coll_reduce_select() */
 #define COLL_REDUCE_HAS_AVX2	(1U << 0)	/* AVX2, F16C */
 #define COLL_REDUCE_HAS_AVX512	(1U << 1)	/* AVX-512 F, BW, VL, DQ; F16C */
 
 /**
- * typedef coll_reduce_fn - reduce arrays of one type with one operation
- * @dst: where the results go: exactly @a, exactly @b, or clear of both
- * @a: first operands, at any byte
- * @b: second operands, at any byte
- * @count: elements
- * @divisor: of COLLECTIVE_AVG, at least 2; the others do not look at it
+ * typedef coll_reduce_fn - reduce arrays of one type with one reduction
+ * @dst: destination: exactly @a, exactly @b, or disjoint from both; need not be aligned
+ * @a: first operands; need not be aligned
+ * @b: second operands; need not be aligned
+ * @count: number of elements
+ * @divisor: divisor of COLLECTIVE_AVG, at least 2; other reductions ignore it
  */
 typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 			       size_t count, u32 divisor);
 
 /**
- * struct coll_reduce_impl - all reductions, for one instruction set
- * @name: of the instruction set, for humans
- * @registers: it needs the vector registers
- * @fn: by type and operation; NULL where coll_reduce_valid() is false, or it is not offered
- * @wide: of coll_reduce_wide(): by type (binary16, bfloat16), whether the second
- *	operand is wide, whether the result is, and whether it is divided
- * @copy: copy what is hardly in the nearest caches; the two do not overlap, and no
- *	vector registers are needed
+ * struct coll_reduce_impl - the reductions of one instruction set
+ * @name: name of the instruction set, for messages
+ * @registers: true if the functions use FPU registers
+ * @fn: functions by type and reduction; NULL if coll_reduce_valid() is false, or if this
+ *	implementation does not have the reduction
+ * @wide: functions of coll_reduce_wide(), by four indices: bfloat16 (not binary16), second
+ *	operand is binary32, result is binary32, sum is divided
+ * @copy: function for copies of bytes that are hardly in the nearest caches; uses no FPU registers
+ *
+ * Constant after load.
  */
 struct coll_reduce_impl {
 	const char *name;
@@ -72,7 +64,7 @@ struct coll_reduce_impl {
 	coll_copy_fn copy;
 };
 
-/* Bytes; what is more is done with the vector registers. */
+/* Bytes of each operand that coll_reduce_soft reduces at most; more use the FPU registers. */
 #define COLL_REDUCE_SOFT_MAX	64
 
 extern const struct coll_reduce_impl coll_reduce_soft;

@@ -11,10 +11,12 @@
 # and empty elsewhere.  Machine-dependent flags are given only where
 # COLL_REDUCE_X86 or CONFIG_X86_64 is not empty.
 
-# -fno-trapping-math: no code reads the exception flags, and loops with float
-# comparisons become vectors.  It changes no result.
-# -Wno-pass-failed: clang says so when a sanitizer keeps it from making vectors;
-# gcc does not know the warning and does not mind.
+# -fno-trapping-math lets the compiler vectorize loops with float comparisons.  It
+# changes no result, because no code reads the exception flags.
+# -Wno-pass-failed: clang warns if a sanitizer prevents vectorization; gcc ignores
+# the option.
+# coll-reduce-cflags-remove are the kernel's options that forbid floating point.
+# reduce.c and reduce_soft.c need no flags of their own.
 coll-reduce-cflags := $(CC_FLAGS_FPU) -O3 -ffp-contract=off \
 		      -fno-trapping-math -Wno-pass-failed
 coll-reduce-cflags-remove := $(CC_FLAGS_NO_FPU)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reductions with AVX2; empty where there is no such thing. */
+/* Reductions with AVX2; empty on other architectures than x86-64. */
 #include "core/reduce/reduce.h"
 
 #if defined(__x86_64__)

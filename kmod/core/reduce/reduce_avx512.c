@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reductions with AVX-512; empty where there is no such thing. */
+/* Reductions with AVX-512; empty on other architectures than x86-64. */
 #include "core/reduce/reduce.h"
 
 #if defined(__x86_64__)

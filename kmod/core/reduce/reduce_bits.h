@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reductions that look at bits only: integers, and floats where these tell.  They need no
- * floating point.
+ * Reductions that use no floating-point instructions: those of integers, and those of floats
+ * that depend on the operands' bits only.
  *
- * Included by reduce_impl.h and reduce_soft.c, and by nothing else.
+ * Only reduce_impl.h and reduce_soft.c include this.
  */
 #ifndef COLL_REDUCE_BITS_H
 #define COLL_REDUCE_BITS_H
 
 #include "core/reduce/reduce.h"
 
-/* All bits but the sign, the infinity, the canonical NaN, and 1.0 */
+/* For each float: the mask of all bits but the sign, infinity, the canonical NaN, and 1.0 */
 #define COLL_F16_ABS	0x7fffU
 #define COLL_F16_INF	0x7c00U
 #define COLL_F16_NAN	0x7e00U
@@ -32,8 +32,8 @@
 #define COLL_F64_ONE	0x3ff0000000000000ULL
 
 /*
- * Operands may begin at any byte (they arrive in socket buffers), and the
- * type that the user gave the memory is unknown.
+ * Operands need not be aligned, because they may lie in socket buffers.  They may alias any
+ * type, because the type that the program gave the memory is unknown.
  */
 #define COLL_RAW(type)	\
 	typedef type raw_##type __aligned(1) __attribute__((__may_alias__))
@@ -47,7 +47,10 @@ COLL_RAW(s32);
 COLL_RAW(u64);
 COLL_RAW(s64);
 
-/* dst may be a or b, exactly: no iteration depends on another one. */
+/*
+ * Tells the compiler that no iteration depends on another one: dst is exactly a, exactly b, or
+ * disjoint from both.
+ */
 #ifndef COLL_INDEPENDENT
 #if defined(__clang__)
 #define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
@@ -57,9 +60,9 @@ COLL_RAW(s64);
 #endif
 
 /*
- * Define the reduction @name, of elements stored as @own and @in, computed as @type and
- * stored as @out: @load_own and @load_in make the second of the first, @expr one of x and
- * y, and @store goes on.
+ * Define the function coll_@name.  Operands are stored as @own and @in; @load_own and @load_in
+ * convert them to x and y of @type.  @expr reduces x and y, and @store converts its value to
+ * @out, as which the result is stored.
  */
 #define COLL_REDUCE_LOOP(name, own, in, out, type, load_own, load_in, store, expr)	\
 static void coll_##name(void *dst, const void *a, const void *b,	\
@@ -79,22 +82,23 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 	}								\
 }
 
-/* Both operands and the result are stored alike. */
+/* Both operands and the result are stored as @raw. */
 #define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
 	COLL_REDUCE_LOOP(name, raw, raw, raw, type, load, load, store, expr)
 
 #define COLL_REDUCE(name, type, expr)	\
 	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
 
-/* Of integers and floats: true is whatever has a bit of @mask. */
+/* The logical reductions of integers and floats: a value is true if it has a bit of @mask. */
 #define COLL_REDUCE_LOGICAL(name, type, mask, one)			\
 COLL_REDUCE(name##_land, type, (x & (mask)) && (y & (mask)) ? (one) : 0)	\
 COLL_REDUCE(name##_lor,  type, ((x | y) & (mask)) ? (one) : 0)		\
 COLL_REDUCE(name##_lxor, type, !(x & (mask)) != !(y & (mask)) ? (one) : 0)
 
 /*
- * Integers.  Where the sign makes no difference there is only the unsigned one,
- * which wraps; the product of narrow ones is @wide, lest it be promoted to int.
+ * Integers.  Reductions to which the sign makes no difference have an unsigned function only,
+ * which wraps.  Products of narrow integers are computed as @wide, because a promotion to int
+ * could overflow.
  */
 #define COLL_REDUCE_INTEGER(s, u, wide)					\
 COLL_REDUCE(u##_sum,  u, x + y)						\
@@ -121,9 +125,8 @@ COLL_REDUCE_LOGICAL(f32, u32, COLL_F32_ABS, COLL_F32_ONE)		\
 COLL_REDUCE_LOGICAL(f64, u64, COLL_F64_ABS, COLL_F64_ONE)
 
 /*
- * The order of floats, by their bits: with the lower bits of the negative
- * ones turned over, all but NaN are in order as signed integers, -0 just below
- * +0.
+ * Minimum and maximum of floats by their bits.  With all bits but the sign of negative floats
+ * inverted, all floats but NaNs are in order as signed integers, and -0 is below +0.
  */
 #define COLL_FLOAT_BITS_ORDER(f, F, u, s)				\
 static __always_inline s coll_##f##_key(u bits)				\
@@ -144,7 +147,10 @@ COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
 COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
 
-/* A row of the table: @n does what depends on order, @w what depends on bits alone. */
+/*
+ * A row of the table: @n is the prefix of functions that depend on the order of values, @w of
+ * those that depend on bits only.
+ */
 #define COLL_REDUCE_ROW_BITS(n, w)					\
 	[COLLECTIVE_MIN]	= coll_##n##_min,			\
 	[COLLECTIVE_MAX]	= coll_##n##_max,			\
@@ -152,7 +158,7 @@ COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
 	[COLLECTIVE_LOR]	= coll_##w##_lor,			\
 	[COLLECTIVE_LXOR]	= coll_##w##_lxor
 
-/* ... and what only integers have besides. */
+/* The part of a row that only integers have */
 #define COLL_REDUCE_ROW_BITWISE(w)					\
 	[COLLECTIVE_BAND]	= coll_##w##_band,			\
 	[COLLECTIVE_BOR]	= coll_##w##_bor,			\

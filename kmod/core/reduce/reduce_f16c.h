@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic of binary16 with the F16C instructions, which no compiler finds
- * in the loops of reduce_impl.h by itself: eight elements at a time, and those
- * loops for the rest.  Only reduce_impl.h includes this.
+ * Arithmetic of binary16 with the F16C instructions, eight elements at a time.  Compilers do not
+ * generate these instructions from the loops of reduce_impl.h; those loops reduce the rest of
+ * fewer than eight elements.  Only reduce_impl.h includes this.
  */
 #ifndef COLL_REDUCE_F16C_H
 #define COLL_REDUCE_F16C_H
@@ -31,7 +31,7 @@ static __always_inline void coll_f16x8_store(void *to, coll_f32x8 value)
 						       0 /* to nearest even */);
 }
 
-/* As it would be stored and loaded again, but for the payload of NaN. */
+/* Return: the value rounded to binary16; a NaN need not be the canonical one. */
 static __always_inline coll_f32x8 coll_f16x8_rounded(coll_f32x8 value)
 {
 	return __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(value, 0));
@@ -47,7 +47,10 @@ static __always_inline void coll_f32x8_store(void *to, coll_f32x8 value)
 	*(raw_f32x8 *)to = coll_f32x8_canonical(value);
 }
 
-/* The first operand has 16 bits, the second and the result are @in and @out. */
+/*
+ * Define the function coll_@name.  The first operand is binary16; the second is stored as @in and
+ * the result as @out.  coll_@rest reduces the last elements.
+ */
 #define COLL_REDUCE_F16X8(name, rest, in, load, out, store, expr)	\
 static void coll_##name(void *dst, const void *a, const void *b,	\
 			size_t count, u32 divisor)			\

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Floating-point elements of the reductions, one at a time and without
- * branches.  Only reduce_impl.h includes this.
+ * Conversions of single floating-point elements, without branches, so that loops of them can be
+ * vectorized.  Only reduce_impl.h includes this.
  *
- * Sum, product and average compute in floating point, and so do minimum and
- * maximum where there is an instruction for them.  What looks at an element's
- * bits has them in the unsigned integer of its size: reduce_bits.h.
+ * Sum, product and average compute in floating point; so do minimum and maximum of binary32 and
+ * binary64, which have an instruction.  reduce_bits.h has the reductions that depend on an
+ * element's bits, which it reads as an unsigned integer of the same size.
  */
 #ifndef COLL_REDUCE_FLOAT_H
 #define COLL_REDUCE_FLOAT_H
@@ -43,7 +43,7 @@ static __always_inline f64 coll_f64_from_bits(u64 bits)
 	return pun.value;
 }
 
-/* A result as it is stored: whatever NaN it is becomes the canonical one. */
+/* Return: the value to store: the canonical NaN for every NaN. */
 static __always_inline f32 coll_f32_canonical(f32 value)
 {
 	return value != value ? __builtin_nanf("") : value;
@@ -54,11 +54,13 @@ static __always_inline f64 coll_f64_canonical(f64 value)
 	return value != value ? __builtin_nan("") : value;
 }
 
+/* bfloat16 is the upper half of a binary32. */
 static __always_inline f32 coll_bf16_widen(u16 bits)
 {
 	return coll_f32_from_bits((u32)bits << 16);
 }
 
+/* Round to nearest even, by adding just under half of the last place, or half to an odd one. */
 static __always_inline u16 coll_bf16_narrow(f32 value)
 {
 	const u32 bits = coll_f32_bits(value);
@@ -68,10 +70,10 @@ static __always_inline u16 coll_bf16_narrow(f32 value)
 }
 
 /*
- * binary16 has 5 bits of exponent, biased by 15, and 10 of mantissa; binary32
- * has 8, biased by 127, and 23.  Moved into place, the exponent is short by 112,
- * by another 112 if it means infinity or NaN, while a denormal is what sticks
- * out above 2^-14 when its mantissa is put behind that.
+ * binary16 has 5 bits of exponent, biased by 15, and 10 of mantissa.  binary32 has 8 bits of
+ * exponent, biased by 127, and 23 of mantissa.  When the bits are moved into place, the exponent
+ * of a normal number lacks 127 - 15 = 112; that of infinity or NaN lacks 224.  A denormal is
+ * computed by the FPU: the float with the exponent of 2^-14 and its mantissa, minus 2^-14.
  */
 static __always_inline f32 coll_f16_widen(u16 bits)
 {
@@ -88,9 +90,9 @@ static __always_inline f32 coll_f16_widen(u16 bits)
 }
 
 /*
- * The way back rounds to nearest even: a normal result by adding just under
- * half of its last place (and it may carry up to infinity), a denormal one by
- * adding the float (0.5) with the last place of a binary16 denormal.
+ * Round to nearest even.  A normal result is rounded by adding just under half of its last place,
+ * or half if that is odd; the carry may give infinity.  A denormal result is rounded by the FPU:
+ * the last place of 0.5 as binary32 is that of a binary16 denormal, so adding 0.5 rounds to it.
  */
 static __always_inline u16 coll_f16_narrow(f32 value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The body of every implementation of the reductions; see reduce.h.
+ * The functions of an implementation of the reductions; see reduce.h.
  *
- * Included once by each reduce_<instruction set>.c and by nothing else.  An
- * operation is an expression of two elements x and y, without side effects and
- * calls, so that the compiler can make vectors of the loop around it.
+ * Each reduce_<instruction set>.c includes this once, and nothing else does.  A reduction is an
+ * expression of two elements x and y without side effects and calls, so that the compiler can
+ * vectorize the loop around it.
  */
 #ifndef COLL_REDUCE_IMPL_H
 #define COLL_REDUCE_IMPL_H
@@ -15,7 +15,7 @@
 COLL_RAW(f32);
 COLL_RAW(f64);
 
-/* Bytes of the vectors that are spelt out; the compiler makes them of what there is. */
+/* Bytes of the vector types below; the compiler maps them to the vectors of the CPU. */
 #if defined(__AVX512F__)
 #define COLL_VECTOR	64
 #elif defined(__AVX__)
@@ -34,14 +34,15 @@ COLL_VECTOR_OF(f32);
 COLL_VECTOR_OF(f64);
 
 /*
- * Arithmetic of floats that are computed as they are stored.  Making each NaN
- * canonical as it is stored costs more than the sum itself, and there hardly ever
- * is one.  So every result of a block is added up, NaN sticks, and a block with
- * a NaN is gone through once more (so is one where infinities cancel out, to no
- * harm).  Only results are rewritten: this works in place too.
+ * Arithmetic of floats that are computed in the type in which they are stored.
+ *
+ * Replacing every NaN as it is stored costs more than the sum itself, and NaNs are rare.
+ * Therefore all results of a block are added up.  The total is a NaN if any of them is, and then
+ * the block's NaNs are replaced in a second pass.  Infinities of both signs also cause that pass,
+ * which changes nothing then.  The pass reads and writes results only, so it works in place.
  */
-#define COLL_BLOCK	8192	/* bytes at most; they stay in the nearest cache */
-#define COLL_STRIDE	4	/* vectors with a sum of their own: an addition takes time */
+#define COLL_BLOCK	8192	/* most bytes of a block, so that it stays in the L1 cache */
+#define COLL_STRIDE	4	/* independent totals, to hide the latency of additions */
 
 #define COLL_FLOAT_BLOCK(f)						\
 static __always_inline bool coll_##f##_any_nan(const coll_##f##_vector *sums)	\
@@ -111,10 +112,10 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 }
 
 /*
- * Quotients toward zero, without the division of integers, which has no vector
- * form: below 64 bits, a wider float has room for an exact one.  x / d, if not
- * an integer, is at least 1 / d below the next one, which is far more than the
- * float is off.  A signed quotient is that of the magnitude.
+ * Quotients rounded toward zero.  Integer division has no vector instruction, so quotients of
+ * fewer than 64 bits are computed in a wider float and truncated.  This is exact: if x / d is no
+ * integer, it is at least 1 / d below the next one, which is far more than the float's rounding
+ * error.  A signed quotient is computed from the magnitude.
  */
 static __always_inline u8 coll_u8_quotient(u8 x, u32 divisor)
 {
@@ -166,10 +167,11 @@ COLL_FLOAT_BITS_ORDER(f16, F16, u16, s16)
 COLL_FLOAT_BITS_ORDER(bf16, BF16, u16, s16)
 
 /*
- * The order of the others, by their value, which has an instruction.  Asked both
- * ways round, x < y ? x : y gives the same answer, or both zeros, or (with NaN)
- * both operands: the OR of the answers is then the lesser, -0, or some NaN.  The
- * greater of two is the lesser of their opposites.
+ * Minimum and maximum of binary32 and binary64 by their values, for which there is an
+ * instruction.  It is used twice, with the operands in both orders.  For different values both
+ * results are the lesser one; for +0 and -0, and if one is a NaN, they are the two operands.  The
+ * OR of the results is the lesser value, -0, or a NaN.  The maximum is computed as the negated
+ * minimum of the negated operands.
  */
 #define COLL_FLOAT_ORDER(f)						\
 static __always_inline f coll_##f##_lesser(f x, f y)			\
@@ -186,7 +188,7 @@ COLL_REDUCE_AS(f##_max, f, f, /* as is */, coll_##f##_canonical,	\
 COLL_FLOAT_ORDER(f32)
 COLL_FLOAT_ORDER(f64)
 
-/* Floats by their value: arithmetic. */
+/* Arithmetic of floats that are computed as they are stored */
 COLL_REDUCE_FLOAT(f32_sum,  f32, x + y)
 COLL_REDUCE_FLOAT(f32_prod, f32, x * y)
 COLL_REDUCE_FLOAT(f32_avg,  f32, (x + y) / (f32)divisor)
@@ -195,9 +197,9 @@ COLL_REDUCE_FLOAT(f64_prod, f64, x * y)
 COLL_REDUCE_FLOAT(f64_avg,  f64, (x + y) / (f64)divisor)
 
 /*
- * An average is what SUM gives, divided: the last sum is rounded to the type before the
- * division, as those before it were when they were passed on.  Otherwise an average would be
- * finite of two ranks where the same elements overflow of three.
+ * An average is the result of SUM, divided: the last sum is rounded to the type before the
+ * division, like the earlier sums that the ranks have sent.  Otherwise the same elements could
+ * give a finite average on two ranks, and an overflow on three.
  */
 #define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
 COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
@@ -207,9 +209,10 @@ COLL_REDUCE_AS(f##_avg,  raw, type, load, store, load(store(x + y)) / (type)divi
 COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
 
 /*
- * Sums of a small float and of what may be a binary32 already, as one or the
- * other: @wi is a wide operand and a small result, @wo the other way round, and
- * @ww both are wide.  With @wn neither is: of two ranks the sum itself is never stored.
+ * Wide sums: the first operand is a 16-bit float; the second and the result are a 16-bit float or
+ * binary32.  In names, wi is a binary32 operand and a 16-bit result, wo a 16-bit operand and a
+ * binary32 result, and ww has binary32 for both.  wn has 16 bits for both; it is an average of two
+ * ranks, whose sum is divided before it is rounded.
  */
 #define COLL_REDUCE_WIDE_AS(name, in, out, widen_own, widen_in, store, expr)	\
 	COLL_REDUCE_LOOP(name, u16, in, out, f32, widen_own, widen_in, store, expr)
@@ -233,7 +236,10 @@ COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
 COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #endif
 
-/* The table: @n does what depends on order and averages, @w what depends on bits alone. */
+/*
+ * The table: @n is the prefix of functions that depend on the order of values and of averages,
+ * @w of those that depend on bits only.
+ */
 #define COLL_REDUCE_ROW(n, w)						\
 	[COLLECTIVE_SUM]	= coll_##w##_sum,			\
 	[COLLECTIVE_PROD]	= coll_##w##_prod,			\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reductions with what every CPU of the architecture has. */
+/* Reductions with instructions that every CPU of the architecture has. */
 #include "core/reduce/reduce_impl.h"
 
 const struct coll_reduce_impl coll_reduce_scalar = {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reductions of a few elements with integers alone.
+ * Reductions of a few elements with integer instructions only.
  *
- * To take the vector registers, and to give the process its own back, costs as much as some
- * tens of additions done by hand.  What is seldom, or has no short form, is not offered: it
- * takes the registers however little it is.
+ * Saving and restoring the process's FPU registers costs as much as some tens of such additions.
+ * Reductions that are rare, or need much code, are missing here: they use the FPU registers for
+ * any number of elements.
  */
-#define COLL_INDEPENDENT	/* vectors are what is to be done without */
+#define COLL_INDEPENDENT	/* empty: the loops must not be vectorized */
 #include "core/reduce/reduce_bits.h"
 
 /*
- * Sums as IEEE 754 has them, rounded to nearest even: the larger operand, by its magnitude,
- * and the smaller one with its point in the same place.  Three more bits tell how to round:
- * half, quarter, and whether anything is below.
+ * IEEE 754 sums, rounded to nearest even.  The operand of smaller magnitude is shifted to the
+ * exponent of the larger one, and the two are added or subtracted.  Three more bits decide the
+ * rounding: a half and a quarter of the last place, and one that is set if any lower bit was.
  */
 #define SOFT_MORE	3
 
-/* Move down; what falls out is kept as one bit. */
+/* Shift right; the lowest bit of the result is set if any bit that is shifted out was. */
 static __always_inline u64 soft_down(u64 x, u32 places)
 {
 	if (places > 63)
@@ -24,7 +24,10 @@ static __always_inline u64 soft_down(u64 x, u32 places)
 	return x >> places | (x & ((1ULL << places) - 1) ? 1 : 0);
 }
 
-/* Of a finite number: its digits, with the one that is not written, and its exponent. */
+/*
+ * Split a finite number.  Return: its digits, with the hidden bit of a normal number, shifted by
+ * SOFT_MORE; *@exponent is the biased exponent, 1 for a denormal.
+ */
 static __always_inline u64 soft_digits(u64 magnitude, u32 digits, u32 *exponent)
 {
 	const u64 one = 1ULL << digits;
@@ -34,7 +37,7 @@ static __always_inline u64 soft_digits(u64 magnitude, u32 digits, u32 *exponent)
 	return ((magnitude & (one - 1)) | (biased ? one : 0)) << SOFT_MORE;
 }
 
-/* Back from there: what rounding carries goes up into the exponent. */
+/* Round and join digits and exponent; a carry of the rounding goes to the exponent. */
 static __always_inline u64 soft_round(u64 x, u32 exponent, u32 digits, u64 infinity)
 {
 	const u32 half = 1U << (SOFT_MORE - 1);
