@@ -210,7 +210,7 @@ int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
  * Return: false when the caller has seen all of them.
  */
 bool coll_failed_ops_next(struct coll_failed_ops *ops,
-				   struct coll_failed_ops_cursor *cursor, u64 *instance)
+			  struct coll_failed_ops_cursor *cursor, u64 *instance)
 {
 	const struct coll_failed_op *next;
 	bool found = true;

@@ -311,7 +311,7 @@ static int layout_new(struct coll_block_layout **layout, struct coll_charges *ch
  * Return: 0, -EINVAL, -E2BIG, -EFAULT, -EOVERFLOW, -EDQUOT or -ENOMEM.
  */
 int coll_block_layout_read(struct coll_block_layout **layout,
-				    const struct collective_op *op,
+			   const struct collective_op *op,
 				    struct coll_charges *charges, u32 rank, u32 nranks,
 				    const u8 *holds)
 {

@@ -128,7 +128,7 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
  * The counts of a pair differ.  Names the pair if only one differs, which the sum then identifies.
  */
 static struct coll_failure failure_unbalanced(const struct coll_request *request,
-						       u64 total)
+					      u64 total)
 {
 	struct coll_signature sent = request->signature, expected = request->signature;
 	struct coll_imbalance between;
@@ -311,7 +311,7 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
  * @failure: why; a peer that has left fails the group
  */
 void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
-				      const struct coll_failure *failure)
+			     const struct coll_failure *failure)
 {
 	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
 		coll_fail_report(reqs->fail, &failure->cause);
@@ -672,7 +672,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
  * Context: process or work item.
  */
 void coll_match_abort(struct coll_requests *reqs, u64 instance,
-			       const struct coll_failure *failure)
+		      const struct coll_failure *failure)
 {
 	spin_lock(&reqs->fail->lock);
 	coll_match_fail(reqs, coll_request_find(reqs, instance), instance, failure);

@@ -283,7 +283,7 @@ u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
  * Return: a peer that is needed, or COLL_NOBODY.
  */
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
-				      bool (*gone)(void *ctx, u32 peer))
+			     bool (*gone)(void *ctx, u32 peer))
 {
 	const struct coll_stream *stream;
 	const struct coll_task *task;

@@ -172,7 +172,7 @@ u64 coll_balance_total(const struct coll_balance *heard, u64 own, u32 nranks)
  * Return: true if this rank is one of the pair.
  */
 bool coll_balance_find(const struct coll_plan *plan, u64 total,
-				struct coll_imbalance *found)
+		       struct coll_imbalance *found)
 {
 	u32 rank = plan->rank, peer;
 	u64 count, other;
