@@ -56,7 +56,6 @@ struct coll_lane_ops {
  * @done_parts: parts to be reported when the engine has returned [L]
  * @ack_pending: true if received data is not acknowledged yet [L]
  * @ack_deferred: true if the control runner runs before it is [L]
- * @group_failed: true if the engine was told that the group failed [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
  *	must run [L]
  * @submitted: parts submitted, the latest first
@@ -93,7 +92,6 @@ struct coll_lane {
 	struct list_head done_parts;
 	bool ack_pending;
 	bool ack_deferred;
-	bool group_failed;
 	bool mismatch_pending;
 	struct llist_head submitted;
 	spinlock_t lock;

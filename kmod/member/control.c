@@ -128,18 +128,25 @@ static bool control_run(struct coll_runner *runner)
 	return more;
 }
 
+/* Has the control runner do something; in any context. */
+static void control_post(struct coll_member_control *control, enum coll_member_event event)
+{
+	set_bit(event, &control->events);
+	coll_runner_kick(&control->runner);
+}
+
 static void control_tick(struct work_struct *work)
 {
 	struct coll_member_control *control = container_of(to_delayed_work(work),
 							   struct coll_member_control,
-						    tick);
+							   tick);
 	struct coll_member *member = control_member(control);
 	u32 i;
 
 	/* The reason may be final now. */
 	if (READ_ONCE(member->fail.aborted))
 		wake_up_all(&member->fail.state_wait);
-	coll_control_post(control, COLL_MEMBER_HEARTBEAT);
+	control_post(control, COLL_MEMBER_HEARTBEAT);
 	for (i = 0; i < member->id.nlanes; i++)
 		if (READ_ONCE(member->requests.inflight) ||
 		    READ_ONCE(member->lanes[i].rx_deferred))
@@ -155,19 +162,6 @@ void coll_control_init(struct coll_member_control *control)
 {
 	coll_runner_init(&control->runner, control_run, raw_smp_processor_id());
 	INIT_DELAYED_WORK(&control->tick, control_tick);
-}
-
-/**
- * coll_control_post() - have the control runner do something
- * @control: of the member
- * @event: what to do
- *
- * Context: any.
- */
-void coll_control_post(struct coll_member_control *control, enum coll_member_event event)
-{
-	set_bit(event, &control->events);
-	coll_runner_kick(&control->runner);
 }
 
 /**
@@ -195,6 +189,6 @@ void coll_control_notify(struct coll_fail *fail, unsigned long settle)
 	struct coll_member *member = container_of(fail, struct coll_member, fail);
 
 	mod_delayed_work(coll_wq, &member->control.tick, settle);
-	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
+	control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);
 }

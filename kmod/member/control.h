@@ -31,7 +31,6 @@ struct coll_member_control {
 extern const struct coll_net_ops coll_control_net_ops;
 
 void coll_control_init(struct coll_member_control *control);
-void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
 void coll_control_stop(struct coll_member_control *control);
 void coll_control_notify(struct coll_fail *fail, unsigned long settle);
 

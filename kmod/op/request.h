@@ -163,7 +163,6 @@ void coll_request_free(struct coll_request *request);
 
 /* table.c */
 struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance);
-struct coll_request *coll_table_oldest(struct coll_requests *reqs, u64 instance);
 struct coll_request *coll_table_find(struct coll_requests *reqs, u64 id);
 bool coll_table_full(struct coll_requests *reqs);
 void coll_table_insert(struct coll_request *request);

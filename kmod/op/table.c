@@ -85,14 +85,8 @@ static struct hlist_head *request_bucket(struct coll_requests *reqs, u64 instanc
 	return &reqs->by_instance[coll_instance_hash(instance, COLL_INFLIGHT)];
 }
 
-/**
- * coll_table_oldest() - the request of an instance that has started, or starts next
- * @reqs: of the member, which is locked
- * @instance: of the request
- *
- * Return: a request in flight, or NULL.
- */
-struct coll_request *coll_table_oldest(struct coll_requests *reqs, u64 instance)
+/* The request in flight of an instance that has started, or starts next; or NULL. */
+static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_request *request;
 
@@ -114,7 +108,7 @@ struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance)
 	struct coll_request *request;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	request = coll_table_oldest(reqs, instance);
+	request = find_oldest(reqs, instance);
 	return request && !request->waits_for_instance &&
 		atomic_read(&request->parts_pending) ? request : NULL;
 }
@@ -128,7 +122,7 @@ struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance)
 void coll_table_start(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
-	struct coll_request *first = coll_table_oldest(reqs, request->instance);
+	struct coll_request *first = find_oldest(reqs, request->instance);
 
 	request->waits_for_instance = first;
 	INIT_LIST_HEAD(&request->same_instance);
