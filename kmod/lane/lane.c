@@ -90,6 +90,15 @@ static void lane_mismatch(void *ctx, struct coll_task *task, u32 peer)
 	lane->mismatch_pending = true;
 }
 
+/* A connection that is closed is not read any more. */
+static bool lane_revoke(void *ctx, struct coll_stream *stream, struct coll_task *task)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_conn *conn = lane->net->links[stream->peer]->data[lane->engine.lane];
+
+	return !conn->ep.transport || !conn->ep.transport->revoke(&conn->ep, task);
+}
+
 static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
@@ -113,6 +122,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
+	.revoke		= lane_revoke,
 	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
@@ -134,13 +144,17 @@ static void lane_attach_new(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
+/* Takes what the peer says of this rank's data. */
+static int lane_read_flow(struct coll_lane *lane, struct coll_conn *conn)
 {
+	const struct coll_transport *transport = conn->ep.transport;
 	bool more;
 	int err = coll_mailbox_take(conn->mailbox, conn->stream, LANE_GRANTS, &more);
 
 	if (more)
 		coll_runner_kick(&lane->runner);
+	if (!err && transport && transport->consumed && !conn->down)
+		err = coll_stream_consumed(conn->stream, transport->consumed(&conn->ep));
 	return err;
 }
 
@@ -288,7 +302,7 @@ static bool lane_iterate(struct coll_lane *lane)
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
 		/* A rank leaves with nothing pending, so all that it lent has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_mailbox(lane, conn))
+		if (lane_read_flow(lane, conn))
 			coll_progress_conn_down(conn, -EPROTO);
 	}
 	/* Before @submitted is read: a part that is aborted meanwhile is seen in the next run. */
@@ -391,20 +405,37 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 }
 
 /**
- * coll_lane_cleanup() - undo coll_lane_setup()
- * @lane: its runner is stopped, or it was never used
- * @reset: drop what is queued on its connections
+ * coll_lane_close() - close the connections of a lane
+ * @lane: its runner is stopped
+ * @reset: drop what is queued on them
+ *
+ * No peer reads memory of this rank for the lane when this returns, so requests may be freed.
+ *
+ * Context: may sleep.
  */
-void coll_lane_cleanup(struct coll_lane *lane, bool reset)
+void coll_lane_close(struct coll_lane *lane, bool reset)
+{
+	struct coll_conn *conn;
+
+	/* Connections that came after the last run were not given to the engine. */
+	list_splice_init(&lane->new_conns, &lane->conns);
+	list_for_each_entry(conn, &lane->conns, node)
+		if (conn->ep.transport)
+			conn->ep.transport->close(&conn->ep, reset);
+}
+
+/**
+ * coll_lane_cleanup() - undo coll_lane_setup()
+ * @lane: after coll_lane_close(), or it was never used
+ */
+void coll_lane_cleanup(struct coll_lane *lane)
 {
 	struct coll_conn *conn, *next;
 
 	coll_cpu_leave(&lane->cpu_user);
-	/* Connections that came after the last run were not given to the engine. */
-	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
-		coll_conn_free(conn, reset);
+		coll_conn_delete(conn);
 	}
 	coll_copy_helper_put(lane->copy_helper);
 	kvfree(lane->engine.hash);
@@ -461,6 +492,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	err = conn->ep.transport->setup_bulk(&conn->ep);
 	if (err)
 		return err;
+	conn->stream->by_reference = conn->ep.transport->by_reference;
 
 	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);

@@ -70,7 +70,7 @@ void coll_lane_fail(struct coll_lane *lane)
 		return;
 	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(lane->fail->aborted));
 	list_for_each_entry(conn, &lane->conns, node)
-		if (fenced || READ_ONCE(conn->link->peer_fenced))
+		if (fenced || conn->stream->by_reference || READ_ONCE(conn->link->peer_fenced))
 			coll_stream_release(conn->stream);
 }
 

@@ -50,6 +50,14 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 		coll_fpu_used(&lane->fpu, conn->stream->rx_cost);
 	if (n > 0)
 		conn->budget -= conn->stream->rx_cost;
+	return n;
+}
+
+static void lane_recv_done(struct coll_endpoint *ep)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
+
 	/* A mismatch is reported before more of the payload is received. */
 	if (lane->mismatch_pending)
 		conn->budget = 0;
@@ -60,7 +68,14 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 		coll_stream_pause(conn->stream);
 	}
 	conn->ep.defer_ack = conn->stream->rx_step_end;
-	return n;
+}
+
+static void lane_recv_revoked(struct coll_endpoint *ep, u32 len)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	coll_stream_revoked(conn->stream, len);
+	conn->budget -= conn->stream->rx_cost;
 }
 
 /* A socket buffer has been consumed as far as possible. */
@@ -85,6 +100,8 @@ static void lane_event(struct coll_endpoint *ep, enum coll_event event)
 const struct coll_endpoint_ops coll_lane_endpoint_ops = {
 	.event		= lane_event,
 	.recv		= lane_recv,
+	.recv_done	= lane_recv_done,
+	.recv_revoked	= lane_recv_revoked,
 	.recv_idle	= lane_recv_idle,
 };
 

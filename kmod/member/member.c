@@ -76,11 +76,13 @@ static void member_stop(struct coll_member *member, bool reset)
 	cancel_delayed_work_sync(&member->requests.expiry);
 
 	coll_net_close(&member->net);
-	coll_wait_free_uncollected(&member->requests);
-	coll_group_leave(member);
 	if (!reset)
 		coll_net_flush_until(&member->net, jiffies + member_silence(member));
-	coll_member_free_lanes(member, reset);
+	for (i = 0; i < member->id.nlanes; i++)
+		coll_lane_close(&member->lanes[i], reset);
+	coll_wait_free_uncollected(&member->requests);
+	coll_group_leave(member);
+	coll_member_free_lanes(member);
 	coll_member_free_links(member, false);
 	coll_registry_clear(&member->registry);
 	coll_member_uncharge(member);

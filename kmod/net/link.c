@@ -14,6 +14,7 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "trace/recorder.h"
+#include "transport/local/hub.h"
 
 /*
  * Space for all frames that the requests in flight may send before the peer reads any.  A power of
@@ -98,6 +99,30 @@ static bool link_begun(const struct coll_link *link)
 	       READ_ONCE(link->nr_connecting) == 1 + link->net->id->nlanes;
 }
 
+/*
+ * The calling rank decides for both.  A rank that asks for TCP is in no hub.
+ *
+ * Return: 0 or -EOPNOTSUPP.
+ */
+static int link_choose_transport(struct coll_link *link, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = link->net;
+	bool local = net->wish != COLLECTIVE_TRANSPORT_TCP &&
+		     coll_local_hub_has(net->hub, link->peer, addr);
+
+	if (!local && net->wish == COLLECTIVE_TRANSPORT_LOCAL) {
+		coll_fail_report(net->fail, &(struct coll_reason) {
+			.kind = COLLECTIVE_REASON_PROTOCOL,
+			.error = EOPNOTSUPP,
+			.rank_a = link->peer,
+			.rank_b = net->id->rank,
+		});
+		return -EOPNOTSUPP;
+	}
+	link->transport = local ? &coll_local : &coll_tcp;
+	return 0;
+}
+
 /**
  * coll_link_connect() - begin the connections of a link, if this is the lower rank
  * @link: the link
@@ -113,6 +138,8 @@ int coll_link_connect(struct coll_link *link)
 	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
 	int err = 0;
 
+	if (!link->nr_connecting && !link_begun(link))
+		err = link_choose_transport(link, addr);
 	while (!err && !link_begun(link)) {
 		err = link->nr_connecting ?
 		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :

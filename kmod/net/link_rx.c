@@ -172,10 +172,6 @@ static int link_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 	return err ? err : n;
 }
 
-static void link_recv_idle(struct coll_endpoint *ep)
-{
-}
-
 static void link_event(struct coll_endpoint *ep, enum coll_event event)
 {
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
@@ -188,7 +184,6 @@ static void link_event(struct coll_endpoint *ep, enum coll_event event)
 const struct coll_endpoint_ops coll_link_endpoint_ops = {
 	.event		= link_event,
 	.recv		= link_recv,
-	.recv_idle	= link_recv_idle,
 };
 
 /* The control connection has ended, so no more frames can come. */

@@ -277,6 +277,28 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 }
 
 /**
+ * coll_stream_revoked() - the peer has withdrawn the rest of the open frame
+ * @stream: the stream
+ * @len: payload bytes of the frame that have not been received; all that are left
+ *
+ * Its task never completes with success: the peer has aborted the operation, and says so on the
+ * control connection.  The caller must call coll_stream_pause() later.
+ */
+void coll_stream_revoked(struct coll_stream *stream, u32 len)
+{
+	struct coll_task *task = stream->rx_task;
+
+	stream->rx_position += len;
+	stream->rx_cost = COLL_PIECE_COST;
+	if (task) {
+		coll_stream_discard_rest(stream);
+		task->mismatched = true;
+	}
+	stream->sink.left = 0;
+	stream->sink.carried = 0;
+}
+
+/**
  * coll_stream_pause() - process the bytes received so far
  * @stream: the stream; no more bytes are available now
  *
