@@ -144,17 +144,13 @@ static void lane_attach_new(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
-/* Takes what the peer says of this rank's data. */
-static int lane_read_flow(struct coll_lane *lane, struct coll_conn *conn)
+static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 {
-	const struct coll_transport *transport = conn->ep.transport;
 	bool more;
 	int err = coll_mailbox_take(conn->mailbox, conn->stream, LANE_GRANTS, &more);
 
 	if (more)
 		coll_runner_kick(&lane->runner);
-	if (!err && transport && transport->consumed && !conn->down)
-		err = coll_stream_consumed(conn->stream, transport->consumed(&conn->ep));
 	return err;
 }
 
@@ -302,7 +298,7 @@ static bool lane_iterate(struct coll_lane *lane)
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
 		/* A rank leaves with nothing pending, so all that it lent has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_flow(lane, conn))
+		if (lane_read_mailbox(lane, conn))
 			coll_progress_conn_down(conn, -EPROTO);
 	}
 	/* Before @submitted is read: a part that is aborted meanwhile is seen in the next run. */

@@ -267,11 +267,23 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
+/* The peer has made space, or has consumed what was sent by reference. */
+static void progress_writable(struct coll_conn *conn)
+{
+	const struct coll_transport *transport = conn->ep.transport;
+
+	conn->tx_blocked = false;
+	if (conn->down || !conn->stream->by_reference)
+		return;
+	if (coll_stream_consumed(conn->stream, transport->consumed(&conn->ep)))
+		coll_progress_conn_down(conn, -EPROTO);
+}
+
 /* Return: bytes sent. */
 static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 {
 	if (progress_event(conn, COLL_EVENT_WRITABLE))
-		conn->tx_blocked = false;
+		progress_writable(conn);
 	if (conn->down || conn->tx_broken || conn->tx_blocked || !conn->tx_wanted)
 		return 0;
 	return progress_send_frames(lane, conn);

@@ -194,6 +194,19 @@ void coll_link_flush_until(struct coll_link *link, unsigned long until)
 			coll_conn_finish(link->data[i], until);
 }
 
+/* Frames that have not been sent may have the reason of a failure. */
+static void link_send_rest(struct coll_link *link)
+{
+	struct coll_endpoint *ep = &link->control->ep;
+	u32 left = link->tx_head - link->tx_tail;
+
+	if (!left || !ep->transport || !ep->transport->send_rest)
+		return;
+	ep->transport->send_rest(ep, link->tx_ring, link->tx_size, link->tx_tail, left);
+	link->charged -= link->tx_size;
+	link->tx_ring = NULL;
+}
+
 /**
  * coll_link_free() - free a link and its control connection
  * @link: the link; its lanes have freed its data connections
@@ -205,8 +218,10 @@ void coll_link_free(struct coll_link *link, bool reset)
 {
 	list_del(&link->node);
 	link->net->links[link->peer] = NULL;
-	if (link->control)
+	if (link->control) {
+		link_send_rest(link);
 		coll_conn_free(link->control, reset);
+	}
 	coll_uncharge(link->net->charges, link->charged);
 	kvfree(link->mailboxes);
 	kvfree(link->tx_ring);

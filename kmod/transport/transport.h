@@ -156,6 +156,10 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
  *	@poll_end for another reason
  * @poll_end: undo @poll_begin, and process the queued packets, which may cause events
  * @setup_bulk: prepare a data connection for large payloads; may sleep
+ * @send_rest: let bytes that send() did not accept be received all the same; close() is called
+ *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
+ *	modulo @size.  The ring and its charge belong to the transport then.  NULL: close() drops
+ *	such bytes
  * @shutdown: send no more.  After close() the connection continues without its endpoint until the
  *	peer has acknowledged all bytes, at most until @until, in jiffies; may sleep
  * @close: end the connection without waiting.  @reset: drop queued bytes on both sides
@@ -180,6 +184,7 @@ struct coll_transport {
 	bool (*poll_pending)(const struct coll_endpoint *ep);
 	void (*poll_end)(struct coll_endpoint *ep);
 	int (*setup_bulk)(struct coll_endpoint *ep);
+	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };

@@ -364,7 +364,7 @@ static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
  */
 void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
-	if (!stream->tx_copy && stream->tx_position > stream->tx_consumed)
+	if (!stream->tx_copy && len)
 		task_add_zc_ref(task, stream);
 
 	task->tx_off += task->tx.signal ? 1 : len;

@@ -48,10 +48,18 @@ struct coll_local_conn *coll_local_conn_new(bool bulk)
  */
 void coll_local_conn_put(struct coll_local_conn *conn)
 {
+	u32 i;
+
 	if (!refcount_dec_and_test(&conn->refs))
 		return;
-	kvfree(conn->pipe[0].ring);
-	kvfree(conn->pipe[1].ring);
+	for (i = 0; i < 2; i++) {
+		struct coll_pipe *pipe = &conn->pipe[i];
+
+		if (pipe->rest)
+			coll_account_return(conn->rest_account[i], pipe->rest_size);
+		kvfree(pipe->rest);
+		kvfree(pipe->ring);
+	}
 	kfree(conn);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/preempt.h>
 #include <linux/wait.h>
 
+#include "mem/account.h"
 #include "transport/local/local.h"
 
 #define LOCAL_PIECE	(64 * 1024U)
@@ -131,6 +132,30 @@ static u32 receive_record(struct coll_endpoint *ep, struct coll_record *record, 
 	return receive_bytes(ep, budget, tell);
 }
 
+/* Hand over what the peer has left behind the ring.  Return: number of bytes consumed. */
+static u32 receive_rest(struct coll_endpoint *ep, u32 budget)
+{
+	struct coll_pipe *pipe = pipe_in(ep);
+	u32 done = 0, len;
+
+	while (!ep->error && done < budget) {
+		const void *ptr = coll_pipe_rest(pipe, &len);
+		int n;
+
+		if (!len)
+			break;
+		n = ep->ops->recv(ep, ptr, min(len, budget - done));
+		coll_endpoint_recv_done(ep);
+		if (n < 0)
+			ep->error = n;
+		if (n <= 0)
+			break;
+		coll_pipe_consume_rest(pipe, n);
+		done += n;
+	}
+	return done;
+}
+
 static int local_receive(struct coll_endpoint *ep, u32 budget)
 {
 	struct coll_pipe *pipe = pipe_in(ep);
@@ -153,6 +178,8 @@ static int local_receive(struct coll_endpoint *ep, u32 budget)
 			break;
 		done += n;
 	}
+	if (ended && !coll_pipe_readable(pipe))
+		done += receive_rest(ep, budget - done);
 	coll_endpoint_recv_idle(ep);
 	if (tell)
 		notify_peer(ep, COLL_EVENT_WRITABLE);
@@ -210,6 +237,12 @@ static void local_poll_end(struct coll_endpoint *ep)
 {
 }
 
+static void local_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)
+{
+	coll_pipe_set_rest(pipe_out(ep), ring, size, at, len);
+	ep->local->rest_account[ep->side] = coll_charge_detach(ep->charges, size);
+}
+
 /* What was written stays readable anyway. */
 static void local_shutdown(struct coll_endpoint *ep, unsigned long until)
 {
@@ -253,6 +286,7 @@ const struct coll_transport coll_local = {
 	.poll_pending	= local_poll_pending,
 	.poll_end	= local_poll_end,
 	.setup_bulk	= local_setup_bulk,
+	.send_rest	= local_send_rest,
 	.shutdown	= local_shutdown,
 	.close		= local_close,
 };

@@ -18,6 +18,7 @@
  * @reads: woken when a piece of a revoked reference has been read
  * @node: in the queue of a listener; protected by coll_local_hub.lock
  * @bytes: memory of this struct and of both rings
+ * @rest_account: by side: account that is charged for the pipe's @rest
  * @pipe: by the side that writes
  *
  * An end owns its endpoint and what it writes.  It clears its pointer when it closes, under @lock,
@@ -31,6 +32,7 @@ struct coll_local_conn {
 	wait_queue_head_t reads;
 	struct list_head node;
 	u32 bytes;
+	struct coll_account *rest_account[2];
 	struct coll_pipe pipe[2];
 };
 

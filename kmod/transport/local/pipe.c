@@ -245,6 +245,22 @@ bool coll_pipe_is_read(const struct coll_pipe *pipe)
 }
 
 /**
+ * coll_pipe_set_rest() - let more bytes follow than the ring has space for
+ * @pipe: the pipe; coll_pipe_end() is called next
+ * @ring: a ring with the bytes; exists as long as the pipe
+ * @size: bytes of @ring; a power of two
+ * @at: offset of the first byte, modulo @size
+ * @len: number of bytes
+ */
+void coll_pipe_set_rest(struct coll_pipe *pipe, void *ring, u32 size, u32 at, u32 len)
+{
+	pipe->rest = ring;
+	pipe->rest_size = size;
+	pipe->rest_at = at;
+	pipe->rest_len = len;
+}
+
+/**
  * coll_pipe_end() - write nothing more
  * @pipe: the pipe; the reader needs an event
  * @error: 0: end in order; or a negative errno for the reader
@@ -345,6 +361,32 @@ bool coll_pipe_consume(struct coll_pipe *pipe, u32 len)
 	smp_store_release(&pipe->consumed, coll_pipe_reference(record)->position);
 	pipe_release(pipe, record_size(record));
 	return true;
+}
+
+/**
+ * coll_pipe_rest() - the next bytes behind the ring
+ * @pipe: the pipe; it has ended and the ring is empty
+ * @len: out: number of bytes that follow one another; 0: none are left
+ *
+ * Return: their address.
+ */
+const void *coll_pipe_rest(const struct coll_pipe *pipe, u32 *len)
+{
+	u32 at = pipe->rest_at & (pipe->rest_size - 1);
+
+	*len = min(pipe->rest_len, pipe->rest_size - at);
+	return pipe->rest + at;
+}
+
+/**
+ * coll_pipe_consume_rest() - such bytes have been consumed
+ * @pipe: the pipe
+ * @len: number of bytes
+ */
+void coll_pipe_consume_rest(struct coll_pipe *pipe, u32 len)
+{
+	pipe->rest_at += len;
+	pipe->rest_len -= len;
 }
 
 /**

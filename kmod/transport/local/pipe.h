@@ -67,6 +67,11 @@ struct coll_reference {
  * @writer_waits: true if the writer needs an event when there is space; set by the writer, cleared
  *	by the reader [a]
  * @ended: 0, or 1 + positive errno of the end, once the writer writes nothing more [a]
+ * @rest: a ring with bytes that follow what is in @ring; NULL: none.  Written before @ended, then of
+ *	the reader
+ * @rest_size: bytes of @rest; a power of two
+ * @rest_at: offset of the next byte in @rest, modulo @rest_size
+ * @rest_len: number of bytes that are left in @rest
  * @tail: bytes released so far, modulo 2^32; written by the reader [a]
  * @record_done: bytes of the record at @tail that are consumed; of the reader
  * @reader_gone: true if the reader reads nothing more; written by the reader [a]
@@ -80,6 +85,10 @@ struct coll_pipe {
 	u32 tail_seen;
 	u32 writer_waits;
 	u32 ended;
+	u8 *rest;
+	u32 rest_size;
+	u32 rest_at;
+	u32 rest_len;
 
 	u32 tail COLL_PIPE_LINE;
 	u32 record_done;
@@ -93,6 +102,7 @@ void coll_pipe_init(struct coll_pipe *pipe, void *ring, u32 size);
 int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out);
 bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner);
 bool coll_pipe_is_read(const struct coll_pipe *pipe);
+void coll_pipe_set_rest(struct coll_pipe *pipe, void *ring, u32 size, u32 at, u32 len);
 void coll_pipe_end(struct coll_pipe *pipe, int error);
 
 /* The reader. */
@@ -100,6 +110,8 @@ struct coll_record *coll_pipe_next(struct coll_pipe *pipe);
 bool coll_pipe_readable(const struct coll_pipe *pipe);
 const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len);
 bool coll_pipe_consume(struct coll_pipe *pipe, u32 len);
+const void *coll_pipe_rest(const struct coll_pipe *pipe, u32 *len);
+void coll_pipe_consume_rest(struct coll_pipe *pipe, u32 len);
 bool coll_reference_begin(struct coll_reference *reference);
 bool coll_reference_end(struct coll_reference *reference);
 bool coll_reference_is_revoked(const struct coll_reference *reference);
