@@ -9,7 +9,7 @@
 
 #include "lane/copy_helper.h"
 #include "trace/recorder.h"
-#include "transport/local/hub.h"
+#include "transport/hub.h"
 
 struct coll_member;
 

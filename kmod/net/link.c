@@ -14,7 +14,7 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "trace/recorder.h"
-#include "transport/local/hub.h"
+#include "transport/hub.h"
 
 /*
  * Space for all frames that the requests in flight may send before the peer reads any.  A power of

@@ -31,7 +31,7 @@ struct coll_mem {
  * @copy: true if the payload must be copied, because no rank waits until it is consumed
  * @more: bytes of payload after a header, at @mem and @off, that may be sent with it
  * @position: number of payload bytes of the stream up to the end of these
- * @owner: to whom the memory belongs, for a transport that sends references; only compared
+ * @owner: owner of the memory, for a transport that sends references; only compared
  */
 struct coll_out {
 	const u8 *ptr;

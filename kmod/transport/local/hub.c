@@ -8,7 +8,7 @@
 #include <net/ipv6.h>
 
 #include "mem/account.h"
-#include "transport/local/hub.h"
+#include "transport/hub.h"
 #include "transport/local/local.h"
 
 /**

@@ -357,7 +357,7 @@ bool coll_pipe_consume(struct coll_pipe *pipe, u32 len)
 		return false;
 	if (record->kind != COLL_RECORD_REFERENCE)
 		return pipe_release(pipe, record_size(record));
-	/* The pieces that were read before @consumed: pairs with coll_local_consumed(). */
+	/* The pieces that were read before @consumed: pairs with local_consumed(). */
 	smp_store_release(&pipe->consumed, coll_pipe_reference(record)->position);
 	pipe_release(pipe, record_size(record));
 	return true;
