@@ -80,8 +80,6 @@ static void join_fill(struct collective_join *join, const char *name, __u64 id,
 	join->id = id;
 	join->rank = rank;
 	join->nranks = nranks;
-	join->transport = getenv("COLL_TT") ? (__u32)atoi(getenv("COLL_TT")) :
-					      COLLECTIVE_TRANSPORT_AUTO;
 }
 
 static int join_at(int fd, struct collective_join *join, struct sockaddr_storage *addr)

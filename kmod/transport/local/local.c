@@ -124,10 +124,10 @@ static u32 receive_reference(struct coll_endpoint *ep, struct coll_reference *re
 	return n;
 }
 
-static u32 receive_record(struct coll_endpoint *ep, struct coll_record *record, u32 budget,
+static u32 receive_record(struct coll_endpoint *ep, struct coll_pipe_record *record, u32 budget,
 			  bool *tell)
 {
-	if (record->kind == COLL_RECORD_REFERENCE)
+	if (record->kind == COLL_PIPE_REFERENCE)
 		return receive_reference(ep, coll_pipe_reference(record), budget, tell);
 	return receive_bytes(ep, budget, tell);
 }
@@ -159,7 +159,7 @@ static u32 receive_rest(struct coll_endpoint *ep, u32 budget)
 static int local_receive(struct coll_endpoint *ep, u32 budget)
 {
 	struct coll_pipe *pipe = pipe_in(ep);
-	struct coll_record *record;
+	struct coll_pipe_record *record;
 	bool tell = false, ended;
 	u32 done = 0;
 	int error;

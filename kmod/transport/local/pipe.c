@@ -14,18 +14,18 @@
 
 static u32 record_space(u32 len)
 {
-	return sizeof(struct coll_record) + round_up(len, RECORD_ALIGN);
+	return sizeof(struct coll_pipe_record) + round_up(len, RECORD_ALIGN);
 }
 
-static struct coll_record *record_at(const struct coll_pipe *pipe, u32 at)
+static struct coll_pipe_record *record_at(const struct coll_pipe *pipe, u32 at)
 {
-	return (struct coll_record *)(pipe->ring + (at & (pipe->size - 1)));
+	return (struct coll_pipe_record *)(pipe->ring + (at & (pipe->size - 1)));
 }
 
 /* Bytes in the ring that a record occupies. */
-static u32 record_size(const struct coll_record *record)
+static u32 record_size(const struct coll_pipe_record *record)
 {
-	if (record->kind == COLL_RECORD_REFERENCE)
+	if (record->kind == COLL_PIPE_REFERENCE)
 		return sizeof(struct coll_reference);
 	return record_space(record->len);
 }
@@ -102,14 +102,14 @@ static void ring_store_mem(struct coll_pipe *pipe, u32 at, const struct coll_mem
 static u32 put_bytes(struct coll_pipe *pipe, const struct coll_out *out, u32 head, u32 payload)
 {
 	u32 space = pipe_reserve(pipe, record_space(min(head + payload, BYTES_LEAST)));
-	u32 at = pipe->head + sizeof(struct coll_record);
+	u32 at = pipe->head + sizeof(struct coll_pipe_record);
 	u32 len;
 
 	if (!space)
 		return 0;
-	len = min(head + payload, space - (u32)sizeof(struct coll_record));
+	len = min(head + payload, space - (u32)sizeof(struct coll_pipe_record));
 	head = min(head, len);
-	*record_at(pipe, pipe->head) = (struct coll_record){ COLL_RECORD_BYTES, len };
+	*record_at(pipe, pipe->head) = (struct coll_pipe_record){ COLL_PIPE_BYTES, len };
 	if (head)
 		ring_store(pipe, at, out->ptr, head);
 	ring_store_mem(pipe, at + head, out->mem, out->off, len - head);
@@ -117,7 +117,7 @@ static u32 put_bytes(struct coll_pipe *pipe, const struct coll_out *out, u32 hea
 	return len;
 }
 
-/* Write a header as bytes, and a reference to the payload.  Return: number of bytes; 0: no space. */
+/* Write a header as bytes, and a reference to payload.  Return: number of bytes; 0: no space. */
 static u32 put_reference(struct coll_pipe *pipe, const struct coll_out *out, u32 head, u32 payload)
 {
 	u32 used = head ? record_space(head) : 0;
@@ -127,16 +127,16 @@ static u32 put_reference(struct coll_pipe *pipe, const struct coll_out *out, u32
 	if (!pipe_reserve(pipe, used + pad + sizeof(struct coll_reference)))
 		return 0;
 	if (head) {
-		*record_at(pipe, pipe->head) = (struct coll_record){ COLL_RECORD_BYTES, head };
-		ring_store(pipe, pipe->head + sizeof(struct coll_record), out->ptr, head);
+		*record_at(pipe, pipe->head) = (struct coll_pipe_record){ COLL_PIPE_BYTES, head };
+		ring_store(pipe, pipe->head + sizeof(struct coll_pipe_record), out->ptr, head);
 	}
 	if (pad)
-		*record_at(pipe, pipe->head + used) = (struct coll_record){
-			COLL_RECORD_PAD, pad - sizeof(struct coll_record)
+		*record_at(pipe, pipe->head + used) = (struct coll_pipe_record){
+			COLL_PIPE_PAD, pad - sizeof(struct coll_pipe_record)
 		};
 	used += pad;
 	*coll_pipe_reference(record_at(pipe, pipe->head + used)) = (struct coll_reference){
-		.record = { COLL_RECORD_REFERENCE, payload },
+		.record = { COLL_PIPE_REFERENCE, payload },
 		.state = COLL_REFERENCE_READY,
 		.mem = out->mem,
 		.off = out->off,
@@ -208,15 +208,21 @@ bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner)
 	 * end overwrites them.
 	 */
 	while (at != pipe->head) {
-		struct coll_record *record = record_at(pipe, at);
+		struct coll_pipe_record *record = record_at(pipe, at);
 		struct coll_reference *reference = coll_pipe_reference(record);
 
-		if (record->kind == COLL_RECORD_REFERENCE &&
+		if (record->kind == COLL_PIPE_REFERENCE &&
 		    (!owner || reference->owner == owner))
 			read |= reference_revoke(reference);
 		at += record_size(record);
 	}
 	return read;
+}
+
+static u32 reference_state(const struct coll_reference *reference)
+{
+	/* What was read comes before: pairs with coll_reference_end(). */
+	return smp_load_acquire(&reference->state);
 }
 
 /**
@@ -232,12 +238,11 @@ bool coll_pipe_is_read(const struct coll_pipe *pipe)
 	u32 at = smp_load_acquire(&pipe->tail);		/* pairs with pipe_release() */
 
 	while (at != pipe->head) {
-		struct coll_record *record = record_at(pipe, at);
+		struct coll_pipe_record *record = record_at(pipe, at);
+		struct coll_reference *reference = coll_pipe_reference(record);
 
-		/* Pairs with coll_reference_end(): the piece has been read. */
-		if (record->kind == COLL_RECORD_REFERENCE &&
-		    smp_load_acquire(&coll_pipe_reference(record)->state) ==
-		    COLL_REFERENCE_REVOKING)
+		if (record->kind == COLL_PIPE_REFERENCE &&
+		    reference_state(reference) == COLL_REFERENCE_REVOKING)
 			return true;
 		at += record_size(record);
 	}
@@ -297,15 +302,15 @@ static bool pipe_release(struct coll_pipe *pipe, u32 bytes)
  *
  * Return: bytes or a reference; or NULL: there is none, and an event follows when there is.
  */
-struct coll_record *coll_pipe_next(struct coll_pipe *pipe)
+struct coll_pipe_record *coll_pipe_next(struct coll_pipe *pipe)
 {
 	/* Pairs with pipe_publish(). */
 	u32 head = smp_load_acquire(&pipe->head);
-	struct coll_record *record = record_at(pipe, pipe->tail);
+	struct coll_pipe_record *record = record_at(pipe, pipe->tail);
 
 	if (pipe->tail == head)
 		return NULL;
-	if (record->kind != COLL_RECORD_PAD)
+	if (record->kind != COLL_PIPE_PAD)
 		return record;
 	/*
 	 * The reference after it was published with it.  Its end brings the writer an event, so
@@ -335,7 +340,7 @@ bool coll_pipe_readable(const struct coll_pipe *pipe)
  */
 const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len)
 {
-	u32 at = (pipe->tail + sizeof(struct coll_record) + pipe->record_done) & (pipe->size - 1);
+	u32 at = (pipe->tail + sizeof(struct coll_pipe_record) + pipe->record_done) & (pipe->size - 1);
 
 	*len = min(record_at(pipe, pipe->tail)->len - pipe->record_done, pipe->size - at);
 	return pipe->ring + at;
@@ -350,12 +355,12 @@ const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len)
  */
 bool coll_pipe_consume(struct coll_pipe *pipe, u32 len)
 {
-	struct coll_record *record = record_at(pipe, pipe->tail);
+	struct coll_pipe_record *record = record_at(pipe, pipe->tail);
 
 	pipe->record_done += len;
 	if (pipe->record_done < record->len)
 		return false;
-	if (record->kind != COLL_RECORD_REFERENCE)
+	if (record->kind != COLL_PIPE_REFERENCE)
 		return pipe_release(pipe, record_size(record));
 	/* The pieces that were read before @consumed: pairs with local_consumed(). */
 	smp_store_release(&pipe->consumed, coll_pipe_reference(record)->position);

@@ -17,10 +17,10 @@
 #include "core/data/mem.h"
 #include "transport/local/pipe_env.h"
 
-enum coll_record_kind {
-	COLL_RECORD_BYTES,	/* bytes follow in the ring, and may wrap */
-	COLL_RECORD_REFERENCE,	/* struct coll_reference */
-	COLL_RECORD_PAD,	/* unused space up to the end of the ring */
+enum coll_pipe_record_kind {
+	COLL_PIPE_BYTES,	/* bytes follow in the ring, and may wrap */
+	COLL_PIPE_REFERENCE,	/* struct coll_reference */
+	COLL_PIPE_PAD,	/* unused space up to the end of the ring */
 };
 
 enum coll_reference_state {
@@ -31,11 +31,11 @@ enum coll_reference_state {
 };
 
 /**
- * struct coll_record - header of a record; at a multiple of 8 in the ring
- * @kind: enum coll_record_kind
+ * struct coll_pipe_record - header of a record; at a multiple of 8 in the ring
+ * @kind: enum coll_pipe_record_kind
  * @len: number of bytes, without this header and without padding
  */
-struct coll_record {
+struct coll_pipe_record {
 	u32 kind;
 	u32 len;
 };
@@ -50,7 +50,7 @@ struct coll_record {
  * @owner: see struct coll_out
  */
 struct coll_reference {
-	struct coll_record record;
+	struct coll_pipe_record record;
 	u32 state;
 	const struct coll_mem *mem;
 	u64 off;
@@ -62,13 +62,13 @@ struct coll_reference {
  * struct coll_pipe - a ring of records
  * @ring: memory of the records, at a multiple of 8
  * @size: bytes of @ring; a power of two
- * @head: bytes written so far, modulo 2^32; at most @size more than @tail; written by the writer [a]
+ * @head: bytes written so far, modulo 2^32; at most @size more than @tail; of the writer [a]
  * @tail_seen: @tail as the writer has seen it last; of the writer
  * @writer_waits: true if the writer needs an event when there is space; set by the writer, cleared
  *	by the reader [a]
  * @ended: 0, or 1 + positive errno of the end, once the writer writes nothing more [a]
- * @rest: a ring with bytes that follow what is in @ring; NULL: none.  Written before @ended, then of
- *	the reader
+ * @rest: a ring with bytes that follow what is in @ring; NULL: none.  Written before @ended, then
+ *	of the reader
  * @rest_size: bytes of @rest; a power of two
  * @rest_at: offset of the next byte in @rest, modulo @rest_size
  * @rest_len: number of bytes that are left in @rest
@@ -106,7 +106,7 @@ void coll_pipe_set_rest(struct coll_pipe *pipe, void *ring, u32 size, u32 at, u3
 void coll_pipe_end(struct coll_pipe *pipe, int error);
 
 /* The reader. */
-struct coll_record *coll_pipe_next(struct coll_pipe *pipe);
+struct coll_pipe_record *coll_pipe_next(struct coll_pipe *pipe);
 bool coll_pipe_readable(const struct coll_pipe *pipe);
 const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len);
 bool coll_pipe_consume(struct coll_pipe *pipe, u32 len);
@@ -118,9 +118,9 @@ bool coll_reference_is_revoked(const struct coll_reference *reference);
 
 /**
  * coll_pipe_reference() - a record as a reference
- * @record: from coll_pipe_next(), of kind COLL_RECORD_REFERENCE
+ * @record: from coll_pipe_next(), of kind COLL_PIPE_REFERENCE
  */
-static inline struct coll_reference *coll_pipe_reference(struct coll_record *record)
+static inline struct coll_reference *coll_pipe_reference(struct coll_pipe_record *record)
 {
 	return container_of(record, struct coll_reference, record);
 }
