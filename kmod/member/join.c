@@ -75,7 +75,7 @@ static int join_check(const struct collective_join *join)
 		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||
 		    (i >= COLLECTIVE_OPCODE_COUNT && join->algorithm[i]))
 			return -EINVAL;
-	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
+	return join->transport == COLLECTIVE_TRANSPORT_RDMA ? -EOPNOTSUPP : 0;
 }
 
 static int join_lane(struct coll_member *member, u32 index)
@@ -200,6 +200,7 @@ static void join_owner(struct coll_member *member, const struct collective_join 
 	memcpy(net->secret, join->secret, sizeof(net->secret));
 	net->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
 	net->transport = &coll_tcp;
+	net->wish = join->transport;
 	net->cred = owner->cred;
 }
 

@@ -62,7 +62,7 @@ COLL_ATTR(size, "%u", member->id.nranks);
 COLL_ATTR(lanes, "%u", member->id.nlanes);
 COLL_ATTR(pid, "%d", member->owner.pid);
 COLL_ATTR(inflight, "%u", READ_ONCE(member->requests.inflight));
-COLL_ATTR(transport, "%s", member->net.transport->name);
+COLL_ATTR(transport, "%s", coll_transport_names[member->net.wish]);
 COLL_ATTR_COUNT(ops_submitted, &member->requests.counters.submitted);
 COLL_ATTR_COUNT(ops_completed, &member->requests.counters.completed);
 COLL_ATTR(ops_failed, "%lld", failed_sum(member));

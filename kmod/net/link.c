@@ -75,6 +75,7 @@ int coll_link_new(struct coll_net *net, u32 peer, bool required)
 		coll_mailbox_init(&link->mailboxes[i]);
 	spin_lock_init(&link->out_lock);
 	link->net = net;
+	link->transport = net->transport;
 	link->peer = peer;
 	link->required = required;
 	net->nr_required += required;

@@ -60,6 +60,7 @@ struct coll_net_ops {
  * @ops: of the rooms above [c]
  * @cred: credentials of the process that joined; connections are made with them [c]
  * @transport: of all links [c]
+ * @wish: enum collective_transport: which transports its links may use [c]
  * @addr: bound address of @listener [c]
  * @listener: accepts connections of lower ranks [C]
  * @listener_events: bit (1 << enum coll_event) [a]
@@ -86,6 +87,7 @@ struct coll_net {
 	const struct coll_net_ops *ops;
 	const struct cred *cred;
 	const struct coll_transport *transport;
+	u32 wish;
 	struct sockaddr_storage addr;
 	struct coll_endpoint listener;
 	unsigned long listener_events;
