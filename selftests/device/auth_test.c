@@ -15,6 +15,7 @@
 #include "kselftest_harness.h"
 #include "lib/open_device.h"
 #include "lib/hello_auth.h"
+#include "lib/tcp_only.h"
 
 static const __u8 right[COLLECTIVE_SECRET_SIZE] = "the right one";
 static const __u8 wrong[COLLECTIVE_SECRET_SIZE] = "the wrong one";
