@@ -180,8 +180,8 @@ static struct attribute *errors_attrs[] = {
 };
 
 /*
- * Ranks to which this one has links of a transport, which the file is named after.  Links outlast
- * the files, because the teardown removes the files first.
+ * Ranks to which this one has, or had, open links of a transport, which the file is named after.
+ * Links outlast the files, because the teardown removes the files first.
  */
 static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -193,7 +193,7 @@ static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 
 	for (rank = 0; rank < member->id.nranks; rank++) {
 		link = coll_link_get(&member->net, rank);
-		transport = link ? READ_ONCE(link->transport) : NULL;
+		transport = link && READ_ONCE(link->nr_open) ? READ_ONCE(link->transport) : NULL;
 		if (transport && !strcmp(transport->name, attr->attr.name))
 			__set_bit(rank, peers);
 	}
