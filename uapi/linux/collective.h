@@ -213,7 +213,8 @@ enum collective_reason_kind {
  * ECANCELED	a rank cancelled the operation (CANCEL), the group remains usable, and STATUS
  *		names the rank; or this rank has called LEAVE
  * EPROTO	a peer broke the protocol
- * EACCES	the handshake was rejected
+ * EACCES	the handshake was rejected; or the group on this host belongs to another user, or has
+ *		another secret
  * EBUSY	another process has this rank of this group; another thread waits for this
  *		request
  * EEXIST	a group of this name exists with another id, size or number of lanes
@@ -322,7 +323,8 @@ struct collective_query {
  *	usual AUTO.  Must be the same on every rank: otherwise operations fail with EBADMSG
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (another process has the
- * rank), EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
+ * rank), EEXIST (another group of this name), EACCES (its user or its secret is another one),
+ * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
  * memory, which grows with ranks and lanes), ENFILE, EPERM, EINTR, and the errors of binding
  * the address (EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV).
  */
