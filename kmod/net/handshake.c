@@ -460,7 +460,7 @@ static void conn_refused(struct coll_conn *conn, int err)
 	struct coll_net *net = conn->net;
 	struct coll_link *link = conn->link;
 
-	if (cause.kind != COLLECTIVE_REASON_RESOURCES)
+	if (cause.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
 		cause = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
@@ -481,7 +481,7 @@ static const char *reject_reason(int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
-		return "its host has the other byte order";
+		return "its host has the other byte order, or it uses TCP where local was asked for";
 	case -EPROTO:
 		return "it does not speak this version of the protocol";
 	case -EACCES:
