@@ -29,6 +29,28 @@ static void release(struct member *member, u32 peer, bool reset)
 	}
 }
 
+/* Close the connections by reference: no peer reads memory of this rank any more. */
+static void close_local(struct member *member)
+{
+	u32 lane, peer;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		for (peer = 0; peer < member->sim->config.nranks; peer++)
+			if (member->ep[lane][peer] && member->ep[lane][peer]->stream.by_reference)
+				endpoint_revoke(member->ep[lane][peer], NULL);
+}
+
+/* Nothing that was sent by reference needs a fence after that. */
+static void release_local(struct member *member)
+{
+	u32 lane, peer;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		for (peer = 0; peer < member->sim->config.nranks; peer++)
+			if (member->ep[lane][peer] && member->ep[lane][peer]->stream.by_reference)
+				coll_stream_release(&member->ep[lane][peer]->stream);
+}
+
 /* Send an ABORT to all other ranks. */
 static void flood(struct member *member, u64 instance, const struct coll_reason *cause)
 {
@@ -83,9 +105,11 @@ static void member_fail(struct member *member, const struct coll_reason *cause)
 	if (!member->failed) {
 		member->failed = -ECONNRESET;
 		member->failed_at = member->sim->now;
+		close_local(member);
 		for (lane = 0; lane < member->sim->config.lanes; lane++)
 			coll_engine_abort(&member->engine[lane], COLL_INSTANCE_GROUP,
 					  member->failed);
+		release_local(member);
 	}
 	flood(member, COLL_INSTANCE_GROUP, cause);
 }
