@@ -10,7 +10,7 @@
 #include "core/env.h"
 #include "tap.h"
 
-#define NEED	2U	/* records that the reader releases, one after the other; the writer needs all */
+#define NEED	2U	/* records that the reader releases in turn; the writer needs all */
 #define DEPTH	4U
 
 enum variable { TAIL, WAITS, VARIABLES };
