@@ -169,7 +169,7 @@ int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out)
 		n = put_bytes(pipe, out, head, payload);
 	else
 		n = put_reference(pipe, out, head, payload);
-	return n ? n : -EAGAIN;
+	return n ? (int)n : -EAGAIN;
 }
 
 /* Return: true if a piece is being read. */
