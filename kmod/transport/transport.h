@@ -162,7 +162,8 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
  *	such bytes
  * @shutdown: send no more.  After close() the connection continues without its endpoint until the
  *	peer has acknowledged all bytes, at most until @until, in jiffies; may sleep
- * @close: end the connection without waiting.  @reset: drop queued bytes on both sides
+ * @close: end the connection without waiting for the peer, but for a piece of memory that it reads
+ *	by reference just now.  @reset: drop queued bytes on both sides; may sleep
  */
 struct coll_transport {
 	const char *name;

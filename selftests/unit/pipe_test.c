@@ -67,7 +67,7 @@ static int drain(struct coll_pipe *pipe, u32 step, u32 *events)
 		const u8 *ptr;
 		u32 n;
 
-		if (record->kind == COLL_RECORD_REFERENCE) {
+		if (record->kind == COLL_PIPE_REFERENCE) {
 			struct coll_reference *reference = coll_pipe_reference(record);
 			size_t piece;
 
@@ -83,7 +83,7 @@ static int drain(struct coll_pipe *pipe, u32 step, u32 *events)
 		if (!verify(ptr, 0, done, n))
 			return -1;
 		done += n;
-		if (record->kind == COLL_RECORD_REFERENCE &&
+		if (record->kind == COLL_PIPE_REFERENCE &&
 		    !coll_reference_end(coll_pipe_reference(record)))
 			return -1;
 		*events += coll_pipe_consume(pipe, n);
@@ -234,9 +234,10 @@ static void test_revoke(void)
 		check(coll_reference_begin(reference) && !coll_pipe_is_read(&pipe));
 		check(coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
 		check(coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
-		check(!coll_reference_is_revoked(reference));
+		check(reference->state == COLL_REFERENCE_REVOKING);
 		check(!coll_reference_end(reference) && !coll_pipe_is_read(&pipe));
-		check(coll_reference_is_revoked(reference) && !coll_reference_begin(reference));
+		check(reference->state == COLL_REFERENCE_REVOKED &&
+		      !coll_reference_begin(reference));
 		/* Revoked */
 		check(!coll_pipe_revoke(&pipe, &mine));
 		check(coll_pipe_consume(&pipe, 100) && pipe.consumed == 100);

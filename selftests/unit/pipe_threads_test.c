@@ -309,7 +309,7 @@ static bool read_record(struct run *run, u64 *rng)
 
 	if (!record)
 		return false;
-	if (record->kind == COLL_RECORD_REFERENCE)
+	if (record->kind == COLL_PIPE_REFERENCE)
 		n = read_piece(run, rng, coll_pipe_reference(record));
 	else
 		n = read_bytes(run, rng);
@@ -407,7 +407,7 @@ static const struct pipe_env_weak weak[] = {
 	SPLIT("reference_revoke", "&reference->state"),
 	SPLIT("coll_reference_begin", "&reference->state"),
 	WEAKEN("coll_reference_end", "&reference->state"),
-	WEAKEN("coll_pipe_is_read", "&coll_pipe_reference(record)->state"),
+	WEAKEN("reference_state", "&reference->state"),
 };
 
 /* In a process of its own: the first report of ThreadSanitizer ends it. */

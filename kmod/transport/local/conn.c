@@ -75,6 +75,8 @@ void coll_local_notify(struct coll_local_conn *conn, u32 side, enum coll_event e
 {
 	struct coll_endpoint *ep;
 
+	/* What was written to a pipe before the bit of the event: pairs with its test and clear. */
+	smp_mb();
 	/* The end stays while its event is delivered, which only sets bits and kicks a runner. */
 	spin_lock(&conn->lock);
 	ep = conn->end[side];

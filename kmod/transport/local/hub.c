@@ -124,7 +124,9 @@ int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 static void call_refuse(struct coll_local_conn *conn)
 {
 	coll_pipe_end(&conn->pipe[1], -ECONNRESET);
+	coll_pipe_leave(&conn->pipe[0]);
 	coll_local_notify(conn, 0, COLL_EVENT_READABLE);
+	coll_local_notify(conn, 0, COLL_EVENT_WRITABLE);
 	coll_local_conn_put(conn);
 }
 
@@ -158,6 +160,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 	listener = hub_find(ep->hub, ep->rank, addr);
 	if (listener) {
 		list_add_tail(&conn->node, &listener->calls);
+		/* The queue is read under the lock, so the event needs no barrier. */
 		coll_endpoint_event(listener->ep, COLL_EVENT_READABLE);
 	}
 	spin_unlock(&ep->hub->lock);

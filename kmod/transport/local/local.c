@@ -103,24 +103,33 @@ static u32 receive_reference(struct coll_endpoint *ep, struct coll_reference *re
 			     u32 budget, bool *tell)
 {
 	struct coll_pipe *pipe = pipe_in(ep);
+	u32 left = reference->record.len - pipe->record_done;
 	bool last = false;
 	int n;
 
 	preempt_disable();
 	n = read_piece(ep, reference, budget, &last);
 	preempt_enable();
-	if (last)
-		wake_up_all(&ep->local->reads);
 	if (n == -ENOLINK) {
-		n = reference->record.len - pipe->record_done;
-		ep->ops->recv_revoked(ep, n);
+		last = true;
+		n = 0;
+	}
+	/* The writer may wait for this: all that is left counts as consumed at once. */
+	if (last && n >= 0 && n < left) {
+		ep->ops->recv_revoked(ep, left - n);
+		n = left;
 	}
 	coll_endpoint_recv_done(ep);
 	if (n < 0) {
 		ep->error = n;
-		return 0;
+		n = 0;
 	}
-	*tell |= coll_pipe_consume(pipe, n);
+	if (n)
+		*tell |= coll_pipe_consume(pipe, n);
+	if (last) {
+		coll_endpoint_recv_idle(ep);
+		wake_up_all(&ep->local->reads);
+	}
 	return n;
 }
 
@@ -178,7 +187,7 @@ static int local_receive(struct coll_endpoint *ep, u32 budget)
 			break;
 		done += n;
 	}
-	if (ended && !coll_pipe_readable(pipe))
+	if (ended && done < budget && !coll_pipe_readable(pipe))
 		done += receive_rest(ep, budget - done);
 	coll_endpoint_recv_idle(ep);
 	if (tell)
@@ -190,7 +199,7 @@ static int local_receive(struct coll_endpoint *ep, u32 budget)
 			coll_endpoint_event(ep, COLL_EVENT_READABLE);
 		return done;
 	}
-	if (!ended || coll_pipe_readable(pipe))
+	if (!ended || coll_pipe_readable(pipe) || pipe->rest_len)
 		return -EAGAIN;
 	return error;
 }
@@ -259,7 +268,7 @@ static void local_close(struct coll_endpoint *ep, bool reset)
 		return;
 	}
 	coll_pipe_end(pipe_out(ep), reset ? -ECONNRESET : 0);
-	WRITE_ONCE(pipe_in(ep)->reader_gone, 1);
+	coll_pipe_leave(pipe_in(ep));
 	if (coll_pipe_revoke(pipe_out(ep), NULL))
 		wait_event(conn->reads, !coll_pipe_is_read(pipe_out(ep)));
 	coll_local_notify(conn, !side, COLL_EVENT_READABLE);

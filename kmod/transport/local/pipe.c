@@ -150,7 +150,8 @@ static u32 put_reference(struct coll_pipe *pipe, const struct coll_out *out, u32
 /**
  * coll_pipe_put() - write a header and its payload
  * @pipe: the pipe
- * @out: the bytes; with @copy the payload is copied, else a reference to it is written
+ * @out: the bytes, at least one; with @copy the payload is copied, else a reference to it is
+ *	written.  A header before a reference takes at most half of the ring
  *
  * The reader needs an event if anything was written.
  *
@@ -395,6 +396,15 @@ void coll_pipe_consume_rest(struct coll_pipe *pipe, u32 len)
 }
 
 /**
+ * coll_pipe_leave() - read nothing more
+ * @pipe: the pipe; the writer needs an event
+ */
+void coll_pipe_leave(struct coll_pipe *pipe)
+{
+	WRITE_ONCE(pipe->reader_gone, 1);
+}
+
+/**
  * coll_reference_begin() - begin to read a piece
  * @reference: the record at the front
  *
@@ -422,13 +432,4 @@ bool coll_reference_end(struct coll_reference *reference)
 	/* Pairs with coll_pipe_is_read(). */
 	smp_store_release(&reference->state, COLL_REFERENCE_REVOKED);
 	return false;
-}
-
-/**
- * coll_reference_is_revoked() - will no more of it be read?
- * @reference: the record at the front
- */
-bool coll_reference_is_revoked(const struct coll_reference *reference)
-{
-	return READ_ONCE(reference->state) == COLL_REFERENCE_REVOKED;
 }

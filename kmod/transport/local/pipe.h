@@ -112,9 +112,9 @@ const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len);
 bool coll_pipe_consume(struct coll_pipe *pipe, u32 len);
 const void *coll_pipe_rest(const struct coll_pipe *pipe, u32 *len);
 void coll_pipe_consume_rest(struct coll_pipe *pipe, u32 len);
+void coll_pipe_leave(struct coll_pipe *pipe);
 bool coll_reference_begin(struct coll_reference *reference);
 bool coll_reference_end(struct coll_reference *reference);
-bool coll_reference_is_revoked(const struct coll_reference *reference);
 
 /**
  * coll_pipe_reference() - a record as a reference
