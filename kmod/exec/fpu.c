@@ -144,7 +144,7 @@ void __init coll_fpu_setup(void)
 	const struct coll_reduce_impl *impl = coll_reduce_select(features);
 	u8 *memory = NULL;
 
-	if (coll_vector_impl())
+	if (coll_fpu_reductions())
 		return;
 	if (features)
 		memory = kmalloc(3 * TRIAL_BYTES, GFP_KERNEL);
@@ -158,12 +158,12 @@ void __init coll_fpu_setup(void)
 }
 
 /**
- * coll_vector_impl() - the reductions for a lane that is made now
+ * coll_fpu_reductions() - the reductions for a lane that is made now
  *
  * Context: any.
  * Return: table of functions; NULL before coll_fpu_setup().
  */
-const struct coll_reduce_impl *coll_vector_impl(void)
+const struct coll_reduce_impl *coll_fpu_reductions(void)
 {
 	return READ_ONCE(vector_impl);
 }
@@ -187,7 +187,7 @@ static int reductions_set(const char *name, const struct kernel_param *kp)
 
 static int reductions_get(char *buffer, const struct kernel_param *kp)
 {
-	const struct coll_reduce_impl *impl = coll_vector_impl();
+	const struct coll_reduce_impl *impl = coll_fpu_reductions();
 
 	/* The file exists before coll_fpu_setup() has run. */
 	return sysfs_emit(buffer, "%s\n", impl ? impl->name : "");
@@ -225,7 +225,7 @@ void coll_fpu_begin(struct coll_fpu *fpu)
 void coll_fpu_used(struct coll_fpu *fpu, u64 cost)
 {
 	fpu->used += cost;
-	if (fpu->used >= COLL_VECTOR_BYTES)
+	if (fpu->used >= COLL_FPU_SECTION_BYTES)
 		coll_fpu_end(fpu);
 }
 

@@ -288,7 +288,7 @@ static void request_prepare(struct coll_request *request)
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
 						 request->reqs->id->timeout;
 
-	request->mismatch_peer = COLL_NOBODY;
+	request->mismatch_peer = COLL_NO_RANK;
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET)
 		request->deadline = (jiffies + timeout) | 1;
@@ -320,9 +320,9 @@ static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_pl
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
-		if (step.to != COLL_NOBODY && (step.signal || step.out.len))
+		if (step.to != COLL_NO_RANK && (step.signal || step.out.len))
 			err = coll_link_ensure(reqs->net, step.to);
-		if (!err && step.from != COLL_NOBODY && (step.signal || step.in.len))
+		if (!err && step.from != COLL_NO_RANK && (step.signal || step.in.len))
 			err = coll_link_ensure(reqs->net, step.from);
 	}
 	return err;

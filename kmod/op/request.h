@@ -90,7 +90,7 @@ struct coll_completion_ops {
  * @rounds_sent: rounds in which this rank has announced its call [l]
  * @rounds_heard: bit (1 << round) for each round in which an equal call was announced to this rank
  *	[l]
- * @mismatch_peer: sender of payload that did not match the operation; COLL_NOBODY: none [l]
+ * @mismatch_peer: sender of payload that did not match the operation; COLL_NO_RANK: none [l]
  * @mismatch_ns: time at which that was seen; ns [l]
  * @parts_pending: parts that are not complete, including one for matching if it is waited for [a]
  * @first_lane: lane of the first part [c]

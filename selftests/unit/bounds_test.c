@@ -9,7 +9,7 @@
 
 #define LARGE		(64 * 1024U)
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_BORROWED
+#define BORROWED	COLL_DATA_ZEROCOPY
 #define FRAMES		1000U
 
 /*
@@ -689,7 +689,7 @@ static void test_gone(void)
 	for (i = 0; i < 10; i++)
 		submit(f, i, LARGE);
 	gone_asked = 0;
-	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NOBODY &&
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NO_RANK &&
 	       gone_asked == 2 * 10, "no departed peer: each task and peer is looked at once");
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1,
 	       "a task that lacks a departed peer is found");
@@ -697,12 +697,12 @@ static void test_gone(void)
 		grant(f, 1, i, 1000);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -EIO);
-	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NOBODY &&
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NO_RANK &&
 	       coll_engine_find_lacking(&f->engine, true, gone_one) == 1,
 	       "a failed task lacks a peer only if that reads its memory");
 	coll_stream_consumed(&f->stream[1], 10000);
 	tap_ok(f->completed == 10 &&
-	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
+	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NO_RANK,
 	       "it does not when the memory is consumed");
 	fixture_free(f);
 }

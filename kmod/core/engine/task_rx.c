@@ -161,7 +161,7 @@ static bool task_forwards(const struct coll_task *task)
 		struct coll_step step;
 
 		coll_schedule_step(task->schedule, &task->args.plan, i, &step);
-		if (step.to != COLL_NOBODY && step.depends_on > task->rx_step)
+		if (step.to != COLL_NO_RANK && step.depends_on > task->rx_step)
 			return step.cut_through && step.depends_on == task->rx_step + 1;
 	}
 	return false;
