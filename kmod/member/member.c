@@ -13,7 +13,6 @@
 #include "member/member.h"
 #include "member/sysfs.h"
 #include "op/match.h"
-#include "op/request_cache.h"
 #include "op/wait.h"
 
 /**
@@ -182,7 +181,6 @@ static void member_end(struct coll_member *member)
 			coll_wait_inflight(&member->requests, HZ + member_silence(member));
 		member_stop(member, true);
 	}
-	coll_request_cache_clear(&member->requests);
 	coll_charges_end(&member->charges);
 	kobject_put(&member->kobj);
 }
