@@ -76,7 +76,7 @@ void coll_request_free(struct coll_request *request)
 static int request_registered(struct coll_request *request, enum coll_area area,
 			      u32 id, u64 addr, u64 bytes, bool writable)
 {
-	struct coll_buffer *buffer = coll_registry_get(request->reqs->registry, area, id);
+	struct coll_buffer *buffer = coll_registry_get(request->reqs->registry, id);
 
 	if (!buffer)
 		return -ENOENT;
