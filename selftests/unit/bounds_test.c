@@ -524,7 +524,6 @@ static void test_pages(void)
 /* An early frame of as many pieces as bytes is delivered in sections. */
 static void test_sections(void)
 {
-	static struct coll_reduce_impl impl;
 	struct coll_engine_ops ops = fixture_ops;
 	struct fixture *f = fixture_new(1, 2);
 	struct grains dst;
@@ -542,11 +541,9 @@ static void test_sections(void)
 	};
 	struct coll_task *task = calloc(1, sizeof(*task));
 
-	impl = coll_reduce_scalar;
-	impl.registers = true;
 	ops.fpu = grains_vector;
 	f->engine.ops = &ops;
-	f->engine.impl = &impl;
+	f->engine.impl = &coll_reduce_scalar;
 	grains_init(&dst, 30000, 0);
 	call.area[COLL_AREA_SEND] = &dst.mem;
 	call.area[COLL_AREA_RECV] = &dst.mem;
