@@ -63,7 +63,11 @@ static void member_stop(struct coll_member *member, bool reset)
 	spin_lock(&member->fail.lock);
 	WRITE_ONCE(member->fail.stopped, true);
 	spin_unlock(&member->fail.lock);
-	/* @stopped before @active_calls: pairs with coll_member_use(). */
+	/*
+	 * @stopped before @active_calls: pairs with coll_member_use().  A percpu_ref would do the
+	 * same, but it needs memory on each CPU, and an RCU grace period in each LEAVE.  It would
+	 * gain nothing, because a member's calls hardly ever come from several CPUs at once.
+	 */
 	smp_mb();
 	wait_event(member->fail.state_wait, !atomic_read(&member->active_calls));
 
