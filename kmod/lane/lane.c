@@ -206,9 +206,9 @@ static void lane_report_mismatches(struct coll_lane *lane)
 		struct coll_part *part = task->args.user;
 		u32 peer = part->mismatch_peer;
 
-		if (peer == COLL_NOBODY)
+		if (peer == COLL_NO_RANK)
 			continue;
-		part->mismatch_peer = COLL_NOBODY;
+		part->mismatch_peer = COLL_NO_RANK;
 		lane->ops->mismatch(part, peer);
 	}
 }
@@ -374,7 +374,7 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
-	lane->engine.impl = coll_vector_impl();
+	lane->engine.impl = coll_fpu_reductions();
 	lane->copy_helper = coll_copy_helper_new(lane);
 	if (!hash || !lane->copy_helper) {
 		coll_copy_helper_put(lane->copy_helper);

@@ -43,7 +43,7 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 		return 0;
 	if (reduces) {
 		coll_fpu_begin(&lane->fpu);
-		len = min(len, COLL_VECTOR_BYTES);
+		len = min(len, COLL_FPU_SECTION_BYTES);
 	}
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
@@ -134,7 +134,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 {
 	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->net, peer);
+	struct coll_link *link = peer == COLL_NO_RANK ? NULL : coll_link_get(lane->net, peer);
 	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
 	if (!conn || conn->down)

@@ -15,7 +15,7 @@
 /* Bytes taken from a control connection before others have their turn. */
 #define COLL_CONTROL_BUDGET	(64 * 1024)
 
-/* EVIDENCE: the calls of two ranks, which come ahead of the ABORT of their mismatch. */
+/* MISMATCH_CALL: the calls of two ranks, which come ahead of the ABORT of their mismatch. */
 static int receive_calls(struct coll_link *link, const struct coll_control *control)
 {
 	if (control->position >= link->net->id->nranks)
@@ -135,7 +135,7 @@ static int link_receive_frame(struct coll_link *link, const struct coll_control 
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
 		return link->net->ops->announce(link->net, link->peer, control);
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		return receive_calls(link, control);
 	case COLL_CONTROL_GRANT:
 	case COLL_CONTROL_CREDIT:

@@ -252,7 +252,7 @@ static bool linked(const struct member *member, u32 peer)
 	return false;
 }
 
-/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NOBODY. */
+/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NO_RANK. */
 static u32 silent(const struct member *member)
 {
 	const struct sim *sim = member->sim;
@@ -261,7 +261,7 @@ static u32 silent(const struct member *member)
 	for (peer = 0; peer < sim->config.nranks; peer++)
 		if (linked(member, peer) && sim->now > member->heard[peer] + SIM_SILENCE)
 			return peer;
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }
 
 /**
@@ -287,7 +287,7 @@ bool fault_ping(struct member *member)
 	}
 	member_tick(member);
 	gone = silent(member);
-	if (gone != COLL_NOBODY) {
+	if (gone != COLL_NO_RANK) {
 		link_fail(member, COLLECTIVE_REASON_SILENCE, gone);
 		return true;
 	}
@@ -397,7 +397,7 @@ bool fault_explained(const struct member *member)
 	case FAULT_DEATH:
 		return cause->kind == COLLECTIVE_REASON_DEATH && cause->rank_a == dead;
 	case FAULT_LOSS:
-		return dead != COLL_NOBODY && (cause->rank_a == dead || cause->rank_b == dead);
+		return dead != COLL_NO_RANK && (cause->rank_a == dead || cause->rank_b == dead);
 	}
 	return true;
 }

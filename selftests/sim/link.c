@@ -529,7 +529,7 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 	struct frame *frame;
 	u32 bound;
 
-	if (sim->cut != COLL_NOBODY && (sim->cut == to || sim->cut == from->rank))
+	if (sim->cut != COLL_NO_RANK && (sim->cut == to || sim->cut == from->rank))
 		return;
 	if (!queue) {
 		queue = calloc(1, sizeof(*queue));

@@ -520,12 +520,12 @@ struct config {
  * @now: time; see sim_timed()
  * @next_fault: @steps from which on the next fault happens
  * @faults_left: number of faults to come
- * @cut: rank whose control frames are lost, or COLL_NOBODY
+ * @cut: rank whose control frames are lost, or COLL_NO_RANK
  * @victim: rank that will be cut off, or NULL
- * @greedy: rank that sends bytes that it was not granted, or COLL_NOBODY
+ * @greedy: rank that sends bytes that it was not granted, or COLL_NO_RANK
  * @wrecks: tasks that completed too early; kept until the world is freed
- * @dead: rank that is dead, or COLL_NOBODY
- * @frozen: rank that does not act until @frozen_until, or COLL_NOBODY
+ * @dead: rank that is dead, or COLL_NO_RANK
+ * @frozen: rank that does not act until @frozen_until, or COLL_NO_RANK
  * @frozen_until: @steps from which on @frozen acts again
  * @queue_max: most control frames that were in flight on one connection
  * @successes: operations that have succeeded, counted on each rank

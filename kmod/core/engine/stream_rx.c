@@ -109,7 +109,7 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 		coll_task_grant(task);
 		return 0;
 	}
-	if (data->flags & COLL_DATA_BORROWED)
+	if (data->flags & COLL_DATA_ZEROCOPY)
 		coll_task_recv_zerocopy(task, stream);
 	*taker = task;
 	return 0;
@@ -214,7 +214,7 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 		stream->rx_step_end = data.offset + data.length == task->rx.in.len;
 		task->rx_stream = NULL;
 		coll_task_rx_advance(task, stream_stored(&data, &stream->sink));
-	} else if (data.flags & COLL_DATA_BORROWED) {
+	} else if (data.flags & COLL_DATA_ZEROCOPY) {
 		struct coll_control control = {
 			.kind = COLL_CONTROL_CONSUMED,
 			.lane = engine->lane,

@@ -199,7 +199,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 		}
 	} else if (!task->args.eager && out->area != COLL_AREA_SCRATCH &&
 		   !stream->by_reference) {
-		data.flags = COLL_DATA_BORROWED;
+		data.flags = COLL_DATA_ZEROCOPY;
 	}
 
 	data.credit = stream_piggyback_credit(stream);

@@ -507,10 +507,10 @@ void coll_task_start(struct coll_task *task)
 	INIT_LIST_HEAD(&task->unexp_ready);
 	INIT_LIST_HEAD(&task->local_copies);
 
-	task->tx.to = COLL_NOBODY;
-	task->rx.from = COLL_NOBODY;
-	task->peer_run[0].peer = COLL_NOBODY;
-	task->peer_run[1].peer = COLL_NOBODY;
+	task->tx.to = COLL_NO_RANK;
+	task->rx.from = COLL_NO_RANK;
+	task->peer_run[0].peer = COLL_NO_RANK;
+	task->peer_run[1].peer = COLL_NO_RANK;
 
 	task_check_granted_calls(task);
 	if (task->schedule->save_input)
@@ -665,7 +665,7 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
  *
  * Looks at the current steps only.  Frames that are open are found by their streams.
  *
- * Return: a departed peer that the task needs to complete, or COLL_NOBODY.
+ * Return: a departed peer that the task needs to complete, or COLL_NO_RANK.
  */
 u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
 {
@@ -676,10 +676,10 @@ u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx,
 		if (task->zc_ref[i].stream && gone(ctx, task->zc_ref[i].stream->peer))
 			return task->zc_ref[i].stream->peer;
 	if (task->error)
-		return COLL_NOBODY;
-	if (!task_rx_done(task) && task->rx.from != COLL_NOBODY && gone(ctx, task->rx.from))
+		return COLL_NO_RANK;
+	if (!task_rx_done(task) && task->rx.from != COLL_NO_RANK && gone(ctx, task->rx.from))
 		return task->rx.from;
-	if (!task_tx_done(task) && task->tx.to != COLL_NOBODY && gone(ctx, task->tx.to))
+	if (!task_tx_done(task) && task->tx.to != COLL_NO_RANK && gone(ctx, task->tx.to))
 		return task->tx.to;
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }
