@@ -9,13 +9,18 @@
 BEGIN {
 	FS = ","
 	MIB = 1024 * 1024
-	npeers = split("gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm", peers, " ")
+	npeers = split("gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm openmpi-new-shm mpich-new-shm", peers, " ")
 	ntcp = split("gloo openmpi-tcp mpich-tcp", tcp, " ")
-	nshm = split("openmpi-shm mpich-shm", shm, " ")
+	nshm = split("openmpi-shm mpich-shm openmpi-new-shm mpich-new-shm", shm, " ")
 	nmpi = split("openmpi-tcp mpich-tcp", mpi, " ")
 }
 
 /^#/ { print substr($0, 3) "\n"; next }
+
+$1 == "library" && note($3, systems, nsystems) {
+	++nsystems
+	libraries = libraries "| " $3 " | " $4 " |\n"
+}
 
 $1 == "time" {
 	note($2, wheres, nwheres) && ++nwheres
@@ -349,6 +354,8 @@ END {
 	ascending(hidden_sizes, nhidden)
 	main = wheres[1]
 	verdicts()
+	if (libraries != "")
+		printf "## Systems\n\n| system | version |\n| --- | --- |\n%s\n", libraries
 	for (w = 1; w <= nwheres; w++) {
 		printf "## %s\n\n", wheres[w]
 		for (i = 1; i <= ncollectives; i++)
