@@ -50,6 +50,11 @@ while (<>) {
 
 		add([$where, $table, 'collective', 'allreduce', $ranks, $bytes, $ends],
 		    median => $kib);
+	} elsif ($table eq 'instructions') {
+		my ($collective, $ranks, $bytes, $operations, $count) = @f;
+
+		add([$where, $table, 'collective', $collective, $ranks, $bytes, $operations],
+		    median => $count);
 	} elsif ($table eq 'link') {
 		my ($system, $mbit, $delay, $bytes) = @f;
 

@@ -44,6 +44,10 @@ $1 == "footprint" {
 	feet = feet sprintf("| %d | %d | %d | %.0f |\n", $3, $5, $6, footprint[$3])
 }
 
+$1 == "instructions" {
+	counted = counted sprintf("| %s | %d | %d | %d | %d |\n", $3, $4, $5, $6, $7)
+}
+
 $1 == "link" {
 	k = $4 " Mbit/s, " $5 " ms"
 	note(k, links, nlinks) && ++nlinks
@@ -365,6 +369,9 @@ END {
 	cpu_table()
 	link_table()
 	overlap_table()
+	if (counted != "")
+		printf "## Instructions of an operation, a rank\n\n| collective | ranks | bytes | operations | instructions |\n" \
+			"| --- | ---: | ---: | ---: | ---: |\n%s\n", counted
 	if (feet != "")
 		printf "## Memory\n\n| ranks | ends of connections | KiB | KiB an end |\n| ---: | ---: | ---: | ---: |\n%s\n", feet
 	exit wrong["collective"] > 0
