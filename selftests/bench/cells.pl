@@ -50,6 +50,10 @@ while (<>) {
 
 		add([$where, $table, 'collective', 'allreduce', $ranks, $bytes, $ends],
 		    median => $kib);
+	} elsif ($table eq 'crowd') {
+		my ($comms, $ranks) = @f;
+
+		add([$where, $table, 'collective', '', $ranks, 0, $comms], median => $f[8]);
 	} elsif ($table eq 'instructions') {
 		my ($collective, $ranks, $bytes, $operations, $count) = @f;
 

@@ -44,6 +44,11 @@ $1 == "footprint" {
 	feet = feet sprintf("| %d | %d | %d | %.0f |\n", $3, $5, $6, footprint[$3])
 }
 
+$1 == "crowd" {
+	crowd = crowd sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d | %.1f | %.1f | %.2f | %.2f | %d |\n", $3, $4, $5, $6, $7,
+		$8, $9, $10, $11, $11 / ($5 ? $5 : 1), $11 / ($3 * $4), $12, $13, $14)
+}
+
 $1 == "instructions" {
 	counted = counted sprintf("| %s | %d | %d | %d | %d |\n", $3, $4, $5, $6, $7)
 }
@@ -372,6 +377,10 @@ END {
 	if (counted != "")
 		printf "## Instructions of an operation, a rank\n\n| collective | ranks | bytes | operations | instructions |\n" \
 			"| --- | ---: | ---: | ---: | ---: |\n%s\n", counted
+	if (crowd != "")
+		printf "## Idle communicators\n\n| communicators | ranks | ends | listening | slab, KiB | vmalloc, KiB | percpu, KiB " \
+			"| sockets, KiB | MemAvailable, KiB | ... an end | ... a member | munmap before, us | munmap, us | CPU in 10 s, ms |\n" \
+			"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n%s\n", crowd
 	if (feet != "")
 		printf "## Memory\n\n| ranks | ends of connections | KiB | KiB an end |\n| ---: | ---: | ---: | ---: |\n%s\n", feet
 	exit wrong["collective"] > 0
