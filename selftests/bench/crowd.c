@@ -106,8 +106,8 @@ static long busy(void)
 
 	if (!file)
 		return 0;
-	if (fscanf(file, "cpu %ld %ld %ld %ld %ld %ld %ld", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
-		   &t[6]) != 7)
+	if (fscanf(file, "cpu %ld %ld %ld %ld %ld %ld %ld", &t[0], &t[1], &t[2], &t[3], &t[4],
+		   &t[5], &t[6]) != 7)
 		t[0] = 0;
 	fclose(file);
 	return t[0] + t[1] + t[2] + t[5] + t[6];
@@ -122,8 +122,8 @@ static void report(const char *where, int comms, int ranks, const struct state *
 	ticks = busy() - ticks;
 	printf("crowd,%s,%d,%d,%ld,%ld,%ld,%ld,%ld,%ld,%ld,%.2f,%.2f,%ld\n", where, comms, ranks,
 	       now.ends - before->ends, now.listening - before->listening, now.slab - before->slab,
-	       now.vmalloc - before->vmalloc, now.percpu - before->percpu, now.sockets - before->sockets,
-	       before->available - now.available, before->munmap_us, now.munmap_us,
+	       now.vmalloc - before->vmalloc, now.percpu - before->percpu,
+	       now.sockets - before->sockets, before->available - now.available, before->munmap_us, now.munmap_us,
 	       ticks * 1000 / sysconf(_SC_CLK_TCK));
 	fflush(stdout);
 }
