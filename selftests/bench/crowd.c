@@ -123,8 +123,8 @@ static void report(const char *where, int comms, int ranks, const struct state *
 	printf("crowd,%s,%d,%d,%ld,%ld,%ld,%ld,%ld,%ld,%ld,%.2f,%.2f,%ld\n", where, comms, ranks,
 	       now.ends - before->ends, now.listening - before->listening, now.slab - before->slab,
 	       now.vmalloc - before->vmalloc, now.percpu - before->percpu,
-	       now.sockets - before->sockets, before->available - now.available, before->munmap_us, now.munmap_us,
-	       ticks * 1000 / sysconf(_SC_CLK_TCK));
+	       now.sockets - before->sockets, before->available - now.available,
+	       before->munmap_us, now.munmap_us, ticks * 1000 / sysconf(_SC_CLK_TCK));
 	fflush(stdout);
 }
 
