@@ -481,7 +481,7 @@ static const char *reject_reason(int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
-		return "its host has the other byte order, or it uses TCP where local was asked for";
+		return "its host has the other byte order, or its transport is not accepted here";
 	case -EPROTO:
 		return "it does not speak this version of the protocol";
 	case -EACCES:

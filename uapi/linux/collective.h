@@ -213,7 +213,7 @@ enum collective_reason_kind {
  * ECANCELED	a rank cancelled the operation (CANCEL), the group remains usable, and STATUS
  *		names the rank; or this rank has called LEAVE
  * EPROTO	a peer broke the protocol
- * EACCES	the handshake was rejected; or the group on this host belongs to another user, or has
+ * EACCES	the handshake was rejected; or the group on this host has another owner or
  *		another secret
  * EBUSY	another process has this rank of this group; another thread waits for this
  *		request

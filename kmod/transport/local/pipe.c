@@ -341,8 +341,9 @@ bool coll_pipe_readable(const struct coll_pipe *pipe)
  */
 const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len)
 {
-	u32 at = (pipe->tail + sizeof(struct coll_pipe_record) + pipe->record_done) & (pipe->size - 1);
+	u32 at = pipe->tail + sizeof(struct coll_pipe_record) + pipe->record_done;
 
+	at &= pipe->size - 1;
 	*len = min(record_at(pipe, pipe->tail)->len - pipe->record_done, pipe->size - at);
 	return pipe->ring + at;
 }
