@@ -13,8 +13,8 @@
  *
  * Owned by the runner of the lane that contains it.  To begin a section for every few bytes is
  * expensive, and a long one delays other tasks.  Therefore a section ends after
- * COLL_FPU_SECTION_BYTES, which takes some ten microseconds.  One piece of work costs at most as much,
- * so a section does less than twice that.
+ * COLL_FPU_SECTION_BYTES, which takes some ten microseconds.  One piece of work costs at most as
+ * much, so a section does less than twice that.
  */
 struct coll_fpu {
 	bool held;
