@@ -35,7 +35,7 @@
 
 /*
  * Control frames that one request may send to one peer, beside those of lanes: ANNOUNCE,
- * EVIDENCE and ABORT; and in answer to an ANNOUNCE of the peer, EVIDENCE and ABORT again.
+ * MISMATCH_CALL and ABORT; and in answer to an ANNOUNCE of the peer, MISMATCH_CALL and ABORT again.
  */
 #define COLL_FRAMES_REQUEST	7
 

@@ -27,7 +27,7 @@ static int __init collective_init(void)
 	err = coll_dev_setup();
 	if (err)
 		goto closing;
-	pr_info("collective: ready, reductions by %s\n", coll_vector_impl()->name);
+	pr_info("collective: ready, reductions by %s\n", coll_fpu_reductions()->name);
 	return 0;
 
 closing:

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The floating-point unit: sections in which kernel code may use vector registers, and the
- * instructions that the reductions use (core/reduce/).  A short trial selects the instructions
- * when the module is loaded, unless the parameter "reductions" names them.
+ * instructions that the reductions use (core/reduce/).  These are the widest that the CPU has,
+ * unless the parameter "reductions" names others.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
-#include <linux/delay.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
@@ -25,11 +23,6 @@
 #define CREATE_TRACE_POINTS
 #include "exec/fpu_events.h"
 
-#define TRIAL_BYTES	8192U	/* bytes of one operand */
-#define TRIAL_REPEATS	4	/* reductions in one run */
-#define TRIAL_RUNS	200	/* wide units power up; one run is undisturbed */
-#define TRIAL_PAUSE_US	100
-
 static const struct coll_reduce_impl *vector_impl;
 
 /*
@@ -38,15 +31,11 @@ static const struct coll_reduce_impl *vector_impl;
  * kernel_fpu_begin().  On the others it keeps the value of the current thread, and the program
  * could change the results of a reduction.  The thread's own value was saved with its other FPU
  * registers, and is restored with them.
- *
- * x86: the flag "a result was inexact" is set, which this module does not read.  Emulators
- * compute with the floating-point instructions of their host only if the flag is set; otherwise
- * they compute with integers, which takes twice as long.
  */
 static void fpu_set_default_mode(void)
 {
 #if defined(CONFIG_X86_64)
-	static const u32 mxcsr = 0x1f80 | 0x20;
+	static const u32 mxcsr = 0x1f80;
 
 	asm volatile("ldmxcsr %0" : : "m" (mxcsr));
 #elif defined(CONFIG_ARM64)
@@ -79,91 +68,20 @@ static u32 cpu_features(void)
 	return features;
 }
 
-/* Add floats that are in the L1 cache.  Return: the time that it takes, ns. */
-static u64 __init trial_run(const struct coll_reduce_impl *impl, u8 *memory)
-{
-	struct coll_fpu fpu = { };
-	u64 begin, end;
-	u32 i;
-
-	coll_fpu_begin(&fpu);
-	begin = ktime_get_ns();
-	for (i = 0; i < TRIAL_REPEATS; i++)
-		coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, memory,
-			    memory + TRIAL_BYTES, memory + 2 * TRIAL_BYTES,
-			    TRIAL_BYTES / sizeof(u32), 0);
-	end = ktime_get_ns();
-	coll_fpu_end(&fpu);
-	return end - begin;
-}
-
-/* The shortest of many runs.  The pause is needed because wide vectors slow later code down. */
-static u64 __init trial(const struct coll_reduce_impl *impl, u8 *memory)
-{
-	u64 least = U64_MAX;
-	u32 i;
-
-	fsleep(TRIAL_PAUSE_US);
-	for (i = 0; i < TRIAL_RUNS; i++)
-		least = min(least, trial_run(impl, memory));
-	return least;
-}
-
-/*
- * The widest vectors are the fastest on real machines.  On emulated ones they may take two and a
- * half times as long as narrow vectors.  A trial decides, as in the kernel's RAID and XOR code:
- * the widest vectors are used unless narrower ones take at most three quarters of their time.
- */
-static const struct coll_reduce_impl *__init trial_winner(u32 features, u8 *memory)
-{
-	const struct coll_reduce_impl *widest = coll_reduce_select(features);
-	const struct coll_reduce_impl *narrow = widest;
-	u64 least = U64_MAX;
-	u32 width;
-
-	for (width = fls(features); width; width--) {
-		const struct coll_reduce_impl *impl = coll_reduce_select(features >> width);
-		u64 time = trial(impl, memory);
-
-		if (time < least) {
-			least = time;
-			narrow = impl;
-		}
-	}
-	return least / 3 * 4 < trial(widest, memory) ? narrow : widest;
-}
-
-/**
- * coll_fpu_setup() - select the fastest instructions, unless the parameter names some
- *
- * Context: module initialisation; may sleep.
- */
+/** coll_fpu_setup() - select the widest instructions, unless the parameter names some */
 void __init coll_fpu_setup(void)
 {
-	u32 features = cpu_features();
-	const struct coll_reduce_impl *impl = coll_reduce_select(features);
-	u8 *memory = NULL;
-
-	if (coll_vector_impl())
-		return;
-	if (features)
-		memory = kmalloc(3 * TRIAL_BYTES, GFP_KERNEL);
-	if (memory) {
-		memset(memory, 0x3f, 3 * TRIAL_BYTES);	/* floats: 0.747 */
-		impl = trial_winner(features, memory);
-		kfree(memory);
-	}
-	/* The parameter may have been written meanwhile. */
-	cmpxchg(&vector_impl, NULL, impl);
+	/* The parameter may have been written already. */
+	cmpxchg(&vector_impl, NULL, coll_reduce_select(cpu_features()));
 }
 
 /**
- * coll_vector_impl() - the reductions for a lane that is made now
+ * coll_fpu_reductions() - the reductions for a lane that is made now
  *
  * Context: any.
  * Return: table of functions; NULL before coll_fpu_setup().
  */
-const struct coll_reduce_impl *coll_vector_impl(void)
+const struct coll_reduce_impl *coll_fpu_reductions(void)
 {
 	return READ_ONCE(vector_impl);
 }
@@ -187,7 +105,7 @@ static int reductions_set(const char *name, const struct kernel_param *kp)
 
 static int reductions_get(char *buffer, const struct kernel_param *kp)
 {
-	const struct coll_reduce_impl *impl = coll_vector_impl();
+	const struct coll_reduce_impl *impl = coll_fpu_reductions();
 
 	/* The file exists before coll_fpu_setup() has run. */
 	return sysfs_emit(buffer, "%s\n", impl ? impl->name : "");
@@ -198,7 +116,7 @@ static const struct kernel_param_ops reductions_ops = {
 	.get = reductions_get,
 };
 module_param_cb(reductions, &reductions_ops, NULL, 0644);
-MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: chosen by a trial when the module is loaded");
+MODULE_PARM_DESC(reductions, "Instruction set that reduces and copies data: scalar, avx2 or avx512, as far as the CPU has it; read when a rank joins. Default: the widest");
 
 /**
  * coll_fpu_begin() - begin an FPU section, unless it has begun
@@ -225,7 +143,7 @@ void coll_fpu_begin(struct coll_fpu *fpu)
 void coll_fpu_used(struct coll_fpu *fpu, u64 cost)
 {
 	fpu->used += cost;
-	if (fpu->used >= COLL_VECTOR_BYTES)
+	if (fpu->used >= COLL_FPU_SECTION_BYTES)
 		coll_fpu_end(fpu);
 }
 

@@ -13,8 +13,8 @@
  *
  * Owned by the runner of the lane that contains it.  To begin a section for every few bytes is
  * expensive, and a long one delays other tasks.  Therefore a section ends after
- * COLL_VECTOR_BYTES, which takes some ten microseconds.  One piece of work costs at most as much,
- * so a section does less than twice that.
+ * COLL_FPU_SECTION_BYTES, which takes some ten microseconds.  One piece of work costs at most as
+ * much, so a section does less than twice that.
  */
 struct coll_fpu {
 	bool held;
@@ -22,11 +22,11 @@ struct coll_fpu {
 	u64 since;
 };
 
-#define COLL_VECTOR_BYTES	(64 * 1024U)
-static_assert(COLL_PIECES_MAX * COLL_PIECE_COST <= COLL_VECTOR_BYTES);
+#define COLL_FPU_SECTION_BYTES	(64 * 1024U)
+static_assert(COLL_PIECES_MAX * COLL_PIECE_COST <= COLL_FPU_SECTION_BYTES);
 
 void coll_fpu_setup(void);
-const struct coll_reduce_impl *coll_vector_impl(void);
+const struct coll_reduce_impl *coll_fpu_reductions(void);
 void coll_fpu_begin(struct coll_fpu *fpu);
 void coll_fpu_used(struct coll_fpu *fpu, u64 cost);
 void coll_fpu_end(struct coll_fpu *fpu);

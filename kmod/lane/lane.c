@@ -90,6 +90,15 @@ static void lane_mismatch(void *ctx, struct coll_task *task, u32 peer)
 	lane->mismatch_pending = true;
 }
 
+/* A connection that is closed is not read any more. */
+static bool lane_revoke(void *ctx, struct coll_stream *stream, struct coll_task *task)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_conn *conn = lane->net->links[stream->peer]->data[lane->engine.lane];
+
+	return !conn->ep.transport || !conn->ep.transport->revoke(&conn->ep, task);
+}
+
 static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
@@ -113,6 +122,7 @@ static const struct coll_engine_ops lane_ops = {
 	.kick		= lane_kick,
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
+	.revoke		= lane_revoke,
 	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
@@ -196,9 +206,9 @@ static void lane_report_mismatches(struct coll_lane *lane)
 		struct coll_part *part = task->args.user;
 		u32 peer = part->mismatch_peer;
 
-		if (peer == COLL_NOBODY)
+		if (peer == COLL_NO_RANK)
 			continue;
-		part->mismatch_peer = COLL_NOBODY;
+		part->mismatch_peer = COLL_NO_RANK;
 		lane->ops->mismatch(part, peer);
 	}
 }
@@ -364,7 +374,7 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
-	lane->engine.impl = coll_vector_impl();
+	lane->engine.impl = coll_fpu_reductions();
 	lane->copy_helper = coll_copy_helper_new(lane);
 	if (!hash || !lane->copy_helper) {
 		coll_copy_helper_put(lane->copy_helper);
@@ -391,20 +401,37 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 }
 
 /**
- * coll_lane_cleanup() - undo coll_lane_setup()
- * @lane: its runner is stopped, or it was never used
- * @reset: drop what is queued on its connections
+ * coll_lane_close() - close the connections of a lane
+ * @lane: its runner is stopped
+ * @reset: drop what is queued on them
+ *
+ * No peer reads memory of this rank for the lane when this returns, so requests may be freed.
+ *
+ * Context: may sleep.
  */
-void coll_lane_cleanup(struct coll_lane *lane, bool reset)
+void coll_lane_close(struct coll_lane *lane, bool reset)
+{
+	struct coll_conn *conn;
+
+	/* Connections that came after the last run were not given to the engine. */
+	list_splice_init(&lane->new_conns, &lane->conns);
+	list_for_each_entry(conn, &lane->conns, node)
+		if (conn->ep.transport)
+			conn->ep.transport->close(&conn->ep, reset);
+}
+
+/**
+ * coll_lane_cleanup() - undo coll_lane_setup()
+ * @lane: after coll_lane_close(), or it was never used
+ */
+void coll_lane_cleanup(struct coll_lane *lane)
 {
 	struct coll_conn *conn, *next;
 
 	coll_cpu_leave(&lane->cpu_user);
-	/* Connections that came after the last run were not given to the engine. */
-	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry_safe(conn, next, &lane->conns, node) {
 		list_del(&conn->node);
-		coll_conn_free(conn, reset);
+		coll_conn_delete(conn);
 	}
 	coll_copy_helper_put(lane->copy_helper);
 	kvfree(lane->engine.hash);
@@ -461,6 +488,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	err = conn->ep.transport->setup_bulk(&conn->ep);
 	if (err)
 		return err;
+	conn->stream->by_reference = conn->ep.transport->by_reference;
 
 	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);

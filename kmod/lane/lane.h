@@ -106,7 +106,8 @@ struct coll_lane {
 
 /* lane.c */
 int coll_lane_setup(struct coll_lane *lane, u32 index);
-void coll_lane_cleanup(struct coll_lane *lane, bool reset);
+void coll_lane_close(struct coll_lane *lane, bool reset);
+void coll_lane_cleanup(struct coll_lane *lane);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_check_aborts(struct coll_lane *lane);
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn);

@@ -70,7 +70,7 @@ void coll_lane_fail(struct coll_lane *lane)
 		return;
 	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(lane->fail->aborted));
 	list_for_each_entry(conn, &lane->conns, node)
-		if (fenced || READ_ONCE(conn->link->peer_fenced))
+		if (fenced || conn->stream->by_reference || READ_ONCE(conn->link->peer_fenced))
 			coll_stream_release(conn->stream);
 }
 
@@ -126,7 +126,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before pages are released below: no operation may complete with success after that. */
-	if (peer != COLL_NOBODY)
+	if (peer != COLL_NO_RANK)
 		coll_fail_report_kind(lane->fail, COLLECTIVE_REASON_LEFT, peer, lane->id->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn_departed(conn))
@@ -169,6 +169,6 @@ void coll_lane_check_refused(struct coll_lane *lane)
 	if (!READ_ONCE(lane->net->any_refused) || list_empty(&lane->engine.active))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, true, lane_unreachable);
-	if (peer != COLL_NOBODY && !lane_has_failing_start(lane))
+	if (peer != COLL_NO_RANK && !lane_has_failing_start(lane))
 		coll_fail_report(lane->fail, &coll_link_get(lane->net, peer)->why);
 }

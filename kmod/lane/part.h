@@ -38,7 +38,7 @@ struct coll_abort {
  * @abort: of the operation [c]
  * @task: the engine's, with its arguments
  * @scratch: of the task
- * @mismatch_peer: peer whose frame did not match the task and is to be reported; COLL_NOBODY:
+ * @mismatch_peer: peer whose frame did not match the task and is to be reported; COLL_NO_RANK:
  *	none [L]
  * @error: how the part ended; negative errno or 0
  */

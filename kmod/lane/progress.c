@@ -43,13 +43,21 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 		return 0;
 	if (reduces) {
 		coll_fpu_begin(&lane->fpu);
-		len = min(len, COLL_VECTOR_BYTES);
+		len = min(len, COLL_FPU_SECTION_BYTES);
 	}
 	n = coll_stream_receive(conn->stream, ptr, len);
 	if (reduces && n > 0)
 		coll_fpu_used(&lane->fpu, conn->stream->rx_cost);
 	if (n > 0)
 		conn->budget -= conn->stream->rx_cost;
+	return n;
+}
+
+static void lane_recv_done(struct coll_endpoint *ep)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+	struct coll_lane *lane = conn_lane(conn);
+
 	/* A mismatch is reported before more of the payload is received. */
 	if (lane->mismatch_pending)
 		conn->budget = 0;
@@ -60,7 +68,14 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 		coll_stream_pause(conn->stream);
 	}
 	conn->ep.defer_ack = conn->stream->rx_step_end;
-	return n;
+}
+
+static void lane_recv_revoked(struct coll_endpoint *ep, u32 len)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	coll_stream_revoked(conn->stream, len);
+	conn->budget -= conn->stream->rx_cost;
 }
 
 /* A socket buffer has been consumed as far as possible. */
@@ -85,6 +100,8 @@ static void lane_event(struct coll_endpoint *ep, enum coll_event event)
 const struct coll_endpoint_ops coll_lane_endpoint_ops = {
 	.event		= lane_event,
 	.recv		= lane_recv,
+	.recv_done	= lane_recv_done,
+	.recv_revoked	= lane_recv_revoked,
 	.recv_idle	= lane_recv_idle,
 };
 
@@ -117,7 +134,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
 {
 	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->net, peer);
+	struct coll_link *link = peer == COLL_NO_RANK ? NULL : coll_link_get(lane->net, peer);
 	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
 	if (!conn || conn->down)
@@ -250,11 +267,23 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
+/* The peer has made space, or has consumed what was sent by reference. */
+static void progress_writable(struct coll_conn *conn)
+{
+	const struct coll_transport *transport = conn->ep.transport;
+
+	conn->tx_blocked = false;
+	if (conn->down || !conn->stream->by_reference)
+		return;
+	if (coll_stream_consumed(conn->stream, transport->consumed(&conn->ep)))
+		coll_progress_conn_down(conn, -EPROTO);
+}
+
 /* Return: bytes sent. */
 static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 {
 	if (progress_event(conn, COLL_EVENT_WRITABLE))
-		conn->tx_blocked = false;
+		progress_writable(conn);
 	if (conn->down || conn->tx_broken || conn->tx_blocked || !conn->tx_wanted)
 		return 0;
 	return progress_send_frames(lane, conn);

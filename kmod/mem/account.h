@@ -27,7 +27,7 @@ struct coll_account;
  *			unexpected buffer
  *	endpoint	socket, file, send buffers	close(), or when the socket has lingered
  *							(coll_charge_detach())
- *	request		itself				coll_request_release()
+ *	request		itself				coll_request_free()
  *	request		scratch				coll_request_free()
  *	layout		itself				coll_block_layout_free()
  *	buffer		itself, list of pages		coll_buffer_put()

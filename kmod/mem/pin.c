@@ -6,7 +6,8 @@
  * means queued.  "Acknowledged" means that the peer's host has the packet; if that is this host,
  * the packet in the peer's socket buffer refers to our page.  The callback of MSG_ZEROCOPY says
  * when the stack has dropped a page, but forces a copy on local delivery.  The reference count of
- * a page says nothing, because others hold references too.  Therefore the protocol says it:
+ * a page says nothing, because others hold references too.  Therefore the protocol says it.  (Ranks
+ * of one kernel read each other's memory by revocable references instead: transport/local/pipe.h.)
  *
  *  - An operation succeeds only after the peers have sent CONSUMED for every byte that was sent
  *    to them: they have copied or reduced all of it.

@@ -41,40 +41,23 @@ int coll_registry_add(struct coll_registry *registry, struct coll_buffer *buffer
  */
 struct coll_buffer *coll_registry_remove(struct coll_registry *registry, u32 id)
 {
-	struct coll_buffer *buffer;
-	u32 i;
-
-	xa_lock(&registry->buffers);
-	buffer = __xa_erase(&registry->buffers, id);
-	for (i = 0; i < ARRAY_SIZE(registry->recent); i++)
-		if (registry->recent[i].id == id)
-			registry->recent[i].id = 0;
-	xa_unlock(&registry->buffers);
-	return buffer;
+	return xa_erase(&registry->buffers, id);
 }
 
 /**
  * coll_registry_get() - find a buffer
  * @registry: the registry
- * @area: use of the buffer, which selects the entry of @recent
  * @id: number of the buffer, not 0
  *
  * Return: the buffer with a reference for the caller, or NULL: there is no such buffer.
  */
-struct coll_buffer *coll_registry_get(struct coll_registry *registry, enum coll_area area,
-				      u32 id)
+struct coll_buffer *coll_registry_get(struct coll_registry *registry, u32 id)
 {
 	struct coll_buffer *buffer;
 
+	/* Under the lock the buffer in the registry keeps the registry's reference. */
 	xa_lock(&registry->buffers);
-	buffer = registry->recent[area].buffer;
-	if (registry->recent[area].id != id) {
-		buffer = xa_load(&registry->buffers, id);
-		if (buffer) {
-			registry->recent[area].id = id;
-			registry->recent[area].buffer = buffer;
-		}
-	}
+	buffer = xa_load(&registry->buffers, id);
 	if (buffer)
 		refcount_inc(&buffer->refs);
 	xa_unlock(&registry->buffers);

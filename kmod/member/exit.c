@@ -9,6 +9,7 @@
  */
 #include <linux/hashtable.h>
 #include <linux/memcontrol.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -256,6 +257,11 @@ void coll_exit_watch_end(struct coll_member *member)
 	mmu_notifier_unregister(&member->owner.notifier, member->owner.mm);
 }
 
+static bool trace_signals = true;
+module_param(trace_signals, bool, 0444);
+MODULE_PARM_DESC(trace_signals,
+		 "Trace the signals of all processes, so that a process that dumps core is noticed before it has written the core. Default: yes; if no, afterwards");
+
 #ifdef CONFIG_TRACEPOINTS
 static struct tracepoint *signal_tracepoint;
 
@@ -288,12 +294,14 @@ static void watch_find_tracepoint(struct tracepoint *tracepoint, void *name)
 /**
  * coll_exit_setup() - trace signals
  *
- * If that fails, or if the kernel has no tracepoints, the death of a process is noticed after it
- * has written its core dump.
+ * If that fails, or if the kernel has no tracepoints, or if the parameter forbids it, the death of
+ * a process is noticed after it has written its core dump.
  */
 void coll_exit_setup(void)
 {
 	check_trace_callback_type_signal_deliver(watch_signal);
+	if (!trace_signals)
+		return;
 	for_each_kernel_tracepoint(watch_find_tracepoint, "signal_deliver");
 	if (signal_tracepoint && tracepoint_probe_register(signal_tracepoint, watch_signal, NULL))
 		signal_tracepoint = NULL;
@@ -304,8 +312,9 @@ void coll_exit_setup(void)
 /** coll_exit_cleanup() - undo coll_exit_setup() */
 void coll_exit_cleanup(void)
 {
-	if (signal_tracepoint)
-		tracepoint_probe_unregister(signal_tracepoint, watch_signal, NULL);
+	if (!signal_tracepoint)
+		return;
+	tracepoint_probe_unregister(signal_tracepoint, watch_signal, NULL);
 	tracepoint_synchronize_unregister();
 }
 #else

@@ -41,7 +41,9 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	group->nranks = member->id.nranks;
 	group->lanes = member->id.nlanes;
 	memcpy(group->name, join->name, sizeof(group->name));
+	memcpy(group->secret, join->secret, sizeof(group->secret));
 	INIT_LIST_HEAD(&group->members);
+	coll_local_hub_init(&group->hub);
 	coll_helper_pool_init(&group->helpers);
 
 	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
@@ -58,9 +60,23 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 static void group_end(struct coll_group *group)
 {
 	list_del(&group->node);
+	memzero_explicit(group->secret, sizeof(group->secret));
 	coll_recorder_dir_remove(&group->recorders);
 	kobject_del(&group->kobj);
 	kobject_put(&group->kobj);
+}
+
+/* Takes the same time for all secrets. */
+static bool group_has_secret(const struct coll_group *group, const u8 *secret)
+{
+	u8 different = 0;
+	u32 i;
+
+	for (i = 0; i < sizeof(group->secret); i++) {
+		different |= group->secret[i] ^ secret[i];
+		OPTIMIZER_HIDE_VAR(different);
+	}
+	return !different;
 }
 
 static int group_admits(const struct coll_group *group, const struct coll_member *member,
@@ -73,6 +89,8 @@ static int group_admits(const struct coll_group *group, const struct coll_member
 	if (group->id != join->id || group->nranks != member->id.nranks ||
 	    group->lanes != member->id.nlanes)
 		return -EEXIST;
+	if (!group_has_secret(group, join->secret))
+		return -EACCES;
 	list_for_each_entry(other, &group->members, group_node)
 		if (other->id.rank == member->id.rank)
 			return -EBUSY;
@@ -86,7 +104,7 @@ static int group_admits(const struct coll_group *group, const struct coll_member
  *
  * Context: the process that joins; may sleep.
  * Return: 0; -EBUSY if the rank is taken; -EEXIST if the group of this name has another size or
- * id; -EACCES if it belongs to another user; -EDQUOT or -ENOMEM.
+ * id; -EACCES if it belongs to another user or has another secret; -EDQUOT or -ENOMEM.
  */
 int coll_group_join(struct coll_member *member, const struct collective_join *join)
 {

@@ -9,6 +9,7 @@
 
 #include "lane/copy_helper.h"
 #include "trace/recorder.h"
+#include "transport/hub.h"
 
 struct coll_member;
 
@@ -24,6 +25,9 @@ struct coll_member;
  * @nranks: ranks of the group [c]
  * @lanes: lanes of each rank [c]
  * @members: those of this host [g]
+ * @secret: secret of its first member, which the others must have; all zero: none; wiped with the
+ *	group [c]
+ * @hub: where its members find each other
  * @helpers: waiting threads of its members that may help lanes to copy
  * @recorders: of ranks that are or were members on this host [g]
  */
@@ -37,6 +41,8 @@ struct coll_group {
 	u32 nranks;
 	u32 lanes;
 	struct list_head members;
+	u8 secret[COLLECTIVE_SECRET_SIZE];
+	struct coll_local_hub hub;
 	struct coll_helper_pool helpers;
 	struct coll_recorder_dir recorders;
 };

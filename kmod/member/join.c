@@ -75,7 +75,7 @@ static int join_check(const struct collective_join *join)
 		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||
 		    (i >= COLLECTIVE_OPCODE_COUNT && join->algorithm[i]))
 			return -EINVAL;
-	return join->transport == COLLECTIVE_TRANSPORT_TCP ? 0 : -EOPNOTSUPP;
+	return join->transport == COLLECTIVE_TRANSPORT_RDMA ? -EOPNOTSUPP : 0;
 }
 
 static int join_lane(struct coll_member *member, u32 index)
@@ -110,7 +110,7 @@ static int join_lanes(struct coll_member *member)
 
 cleanup:
 	while (i--)
-		coll_lane_cleanup(&member->lanes[i], true);
+		coll_lane_cleanup(&member->lanes[i]);
 	kvfree(member->lanes);
 	member->lanes = NULL;
 	return err;
@@ -118,17 +118,14 @@ cleanup:
 
 /**
  * coll_member_free_lanes() - free the lanes and their connections
- * @member: whose runners are stopped
- * @reset: drop what is queued
- *
- * Context: may sleep.
+ * @member: whose lanes have closed their connections, or never had any
  */
-void coll_member_free_lanes(struct coll_member *member, bool reset)
+void coll_member_free_lanes(struct coll_member *member)
 {
 	u32 i;
 
 	for (i = 0; i < member->id.nlanes; i++)
-		coll_lane_cleanup(&member->lanes[i], reset);
+		coll_lane_cleanup(&member->lanes[i]);
 	kvfree(member->lanes);
 	member->lanes = NULL;
 	member->requests.lanes = NULL;
@@ -199,7 +196,7 @@ static void join_owner(struct coll_member *member, const struct collective_join 
 	owner->pid = task_tgid_nr(current);
 	memcpy(net->secret, join->secret, sizeof(net->secret));
 	net->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
-	net->transport = &coll_tcp;
+	net->wish = join->transport;
 	net->cred = owner->cred;
 }
 
@@ -227,16 +224,18 @@ static void join_forget(struct coll_member *member)
 	member->net.nr_required = 0;
 	memset(&member->net.addr, 0, sizeof(member->net.addr));
 	member->net.secured = false;
-	member->net.transport = NULL;
+	member->net.wish = 0;
+	member->net.hub = NULL;
 	member->owner.mm = NULL;
 	member->owner.pid = 0;
 }
 
-/* Threads of the group's members help each other to copy. */
-static void join_helpers(struct coll_member *member)
+/* Threads of the group's members help each other to copy, and its members find each other. */
+static void join_group_shared(struct coll_member *member)
 {
 	u32 i;
 
+	member->net.hub = &member->group->hub;
 	member->requests.helpers = &member->group->helpers;
 	for (i = 0; i < member->id.nlanes; i++)
 		member->lanes[i].helpers = &member->group->helpers;
@@ -281,7 +280,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	err = coll_group_join(member, join);
 	if (err)
 		goto lanes;
-	join_helpers(member);
+	join_group_shared(member);
 	err = coll_exit_watch_begin(member);
 	if (err)
 		goto group;
@@ -305,7 +304,7 @@ watch:
 group:
 	coll_group_leave(member);
 lanes:
-	coll_member_free_lanes(member, true);
+	coll_member_free_lanes(member);
 links:
 	coll_member_free_links(member, true);
 charge:

@@ -13,7 +13,6 @@
 #include "member/member.h"
 #include "member/sysfs.h"
 #include "op/match.h"
-#include "op/request_cache.h"
 #include "op/wait.h"
 
 /**
@@ -64,7 +63,11 @@ static void member_stop(struct coll_member *member, bool reset)
 	spin_lock(&member->fail.lock);
 	WRITE_ONCE(member->fail.stopped, true);
 	spin_unlock(&member->fail.lock);
-	/* @stopped before @active_calls: pairs with coll_member_use(). */
+	/*
+	 * @stopped before @active_calls: pairs with coll_member_use().  A percpu_ref would do the
+	 * same, but it needs memory on each CPU, and an RCU grace period in each LEAVE.  It would
+	 * gain nothing, because a member's calls hardly ever come from several CPUs at once.
+	 */
 	smp_mb();
 	wait_event(member->fail.state_wait, !atomic_read(&member->active_calls));
 
@@ -76,11 +79,13 @@ static void member_stop(struct coll_member *member, bool reset)
 	cancel_delayed_work_sync(&member->requests.expiry);
 
 	coll_net_close(&member->net);
-	coll_wait_free_uncollected(&member->requests);
-	coll_group_leave(member);
 	if (!reset)
 		coll_net_flush_until(&member->net, jiffies + member_silence(member));
-	coll_member_free_lanes(member, reset);
+	for (i = 0; i < member->id.nlanes; i++)
+		coll_lane_close(&member->lanes[i], reset);
+	coll_wait_free_uncollected(&member->requests);
+	coll_group_leave(member);
+	coll_member_free_lanes(member);
 	coll_member_free_links(member, false);
 	coll_registry_clear(&member->registry);
 	coll_member_uncharge(member);
@@ -182,7 +187,6 @@ static void member_end(struct coll_member *member)
 			coll_wait_inflight(&member->requests, HZ + member_silence(member));
 		member_stop(member, true);
 	}
-	coll_request_cache_clear(&member->requests);
 	coll_charges_end(&member->charges);
 	kobject_put(&member->kobj);
 }

@@ -91,7 +91,7 @@ void coll_member_close(struct coll_member *member);
 
 /* join.c */
 int coll_member_join(struct coll_member *member, struct collective_join *join);
-void coll_member_free_lanes(struct coll_member *member, bool reset);
+void coll_member_free_lanes(struct coll_member *member);
 void coll_member_free_links(struct coll_member *member, bool reset);
 void coll_member_forget_owner(struct coll_member *member);
 void coll_member_uncharge(struct coll_member *member);

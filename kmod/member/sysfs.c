@@ -2,10 +2,12 @@
 /*
  * Statistics in sysfs, one value a file: Documentation/ABI describes each.
  */
+#include <linux/bitmap.h>
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 #include <net/net_namespace.h>
 
@@ -14,7 +16,9 @@
 #include "member/group.h"
 #include "member/member.h"
 #include "member/sysfs.h"
+#include "net/link.h"
 #include "trace/names.h"
+#include "transport/transport.h"
 
 static struct coll_member *member_of(struct kobject *kobj)
 {
@@ -62,7 +66,7 @@ COLL_ATTR(size, "%u", member->id.nranks);
 COLL_ATTR(lanes, "%u", member->id.nlanes);
 COLL_ATTR(pid, "%d", member->owner.pid);
 COLL_ATTR(inflight, "%u", READ_ONCE(member->requests.inflight));
-COLL_ATTR(transport, "%s", member->net.transport->name);
+COLL_ATTR(transport, "%s", coll_transport_names[member->net.wish]);
 COLL_ATTR_COUNT(ops_submitted, &member->requests.counters.submitted);
 COLL_ATTR_COUNT(ops_completed, &member->requests.counters.completed);
 COLL_ATTR(ops_failed, "%lld", failed_sum(member));
@@ -175,6 +179,37 @@ static struct attribute *errors_attrs[] = {
 	NULL
 };
 
+/*
+ * Ranks to which this one has, or had, open links of a transport, which the file is named after.
+ * Links outlast the files, because the teardown removes the files first.
+ */
+static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	const struct coll_member *member = member_of(kobj);
+	DECLARE_BITMAP(peers, COLLECTIVE_RANKS_MAX) = {};
+	const struct coll_transport *transport;
+	const struct coll_link *link;
+	u32 rank;
+
+	for (rank = 0; rank < member->id.nranks; rank++) {
+		link = coll_link_get(&member->net, rank);
+		transport = link && READ_ONCE(link->nr_open) ? READ_ONCE(link->transport) : NULL;
+		if (transport && !strcmp(transport->name, attr->attr.name))
+			__set_bit(rank, peers);
+	}
+	/* Fits into a page: even all ranks one by one would take 4,010 bytes. */
+	return sysfs_emit(buf, "%*pbl\n", (int)member->id.nranks, peers);
+}
+
+static struct kobj_attribute tcp_attr = __ATTR(tcp, 0444, peers_show, NULL);
+static struct kobj_attribute local_attr = __ATTR(local, 0444, peers_show, NULL);
+
+static struct attribute *links_attrs[] = {
+	&tcp_attr.attr,
+	&local_attr.attr,
+	NULL
+};
+
 static const struct attribute_group member_group = {
 	.attrs = member_attrs,
 };
@@ -184,9 +219,15 @@ static const struct attribute_group errors_group = {
 	.attrs = errors_attrs,
 };
 
+static const struct attribute_group links_group = {
+	.name = "links",
+	.attrs = links_attrs,
+};
+
 static const struct attribute_group *member_groups[] = {
 	&member_group,
 	&errors_group,
+	&links_group,
 	NULL
 };
 

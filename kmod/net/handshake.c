@@ -48,14 +48,9 @@ static void handshake_event(struct coll_endpoint *ep, enum coll_event event)
 	coll_runner_kick(conn->net->control);
 }
 
-static void handshake_recv_idle(struct coll_endpoint *ep)
-{
-}
-
 static const struct coll_endpoint_ops handshake_ops = {
 	.event		= handshake_event,
 	.recv		= handshake_recv,
-	.recv_idle	= handshake_recv_idle,
 };
 
 static void conn_hello(struct coll_conn *conn, u8 stage)
@@ -107,10 +102,13 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->kind = kind;
 	conn->lane = lane;
 	conn->state = COLL_CONN_CONNECTING;
+	conn->ep.hub = net->hub;
+	conn->ep.rank = link->peer;
+	conn->ep.bulk = kind == COLL_CONN_DATA;
 	conn_hello(conn, COLL_HELLO_CALL);
 
 	cred = override_creds(net->cred);
-	err = net->transport->connect(&conn->ep, addr, &net->addr);
+	err = link->transport->connect(&conn->ep, addr, &net->addr);
 	revert_creds(cred);
 	if (err) {
 		coll_conn_delete(conn);
@@ -139,14 +137,14 @@ static struct coll_conn *oldest_idle(struct coll_net *net)
 	return NULL;
 }
 
-static int conn_accept(struct coll_net *net)
+static int conn_accept(struct coll_net *net, struct coll_endpoint *listener)
 {
 	struct coll_conn *conn = coll_conn_new(net, &handshake_ops);
 	int err;
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	err = net->transport->accept(&net->listener, &conn->ep);
+	err = listener->transport->accept(listener, &conn->ep);
 	if (err) {
 		coll_conn_delete(conn);
 		return err;
@@ -158,7 +156,7 @@ static int conn_accept(struct coll_net *net)
 }
 
 /* Accepts a bounded number.  Return: 0 if more may be waiting. */
-static int conn_accept_some(struct coll_net *net)
+static int conn_accept_some(struct coll_net *net, struct coll_endpoint *listener)
 {
 	struct coll_conn *silent = NULL;
 	u32 n;
@@ -171,7 +169,7 @@ static int conn_accept_some(struct coll_net *net)
 			silent = oldest_idle(net);
 		if (full && !silent)
 			return -EBUSY;
-		err = conn_accept(net);
+		err = conn_accept(net, listener);
 		if (err)
 			return err;
 		/* Completes if its HELLO has come meanwhile, else fails as too late. */
@@ -179,6 +177,20 @@ static int conn_accept_some(struct coll_net *net)
 			coll_conn_handshake(silent, U64_MAX);
 	}
 	return 0;
+}
+
+static void listener_accept(struct coll_net *net, struct coll_endpoint *listener)
+{
+	int err = conn_accept_some(net, listener);
+
+	/*
+	 * Continue when a slot is free or memory may be available, at the next heartbeat; or, if
+	 * only the bound was reached, in the next run.
+	 */
+	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
+		set_bit(COLL_EVENT_READABLE, &net->listener_events);
+	else if (!err)
+		listener->ops->event(listener, COLL_EVENT_READABLE);
 }
 
 /**
@@ -196,17 +208,11 @@ static int conn_accept_some(struct coll_net *net)
 void coll_conn_accept(struct coll_net *net)
 {
 	const struct cred *cred = override_creds(net->cred);
-	int err = conn_accept_some(net);
 
-	/*
-	 * Continue when a slot is free or memory may be available, at the next heartbeat; or, if
-	 * only the bound was reached, in the next run.
-	 */
-	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
-		set_bit(COLL_EVENT_READABLE, &net->listener_events);
-	else if (!err)
-		net->listener.ops->event(&net->listener, COLL_EVENT_READABLE);
-
+	if (net->local_listener.transport)
+		listener_accept(net, &net->local_listener);
+	if (net->listener.transport)
+		listener_accept(net, &net->listener);
 	revert_creds(cred);
 }
 
@@ -235,6 +241,7 @@ static int claim_link_slot(struct coll_conn *conn)
 	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
 		return -EBUSY;
 	conn->link = link;
+	link->transport = conn->ep.transport;
 	return 0;
 }
 
@@ -252,6 +259,8 @@ static int handshake_check(struct coll_conn *conn, const struct coll_hello *hell
 		return -EINVAL;
 	if (hello->from >= net->id->rank)
 		return -EACCES;
+	if (net->wish == COLLECTIVE_TRANSPORT_LOCAL && conn->ep.transport != &coll_local)
+		return -EOPNOTSUPP;
 	conn->kind = hello->kind;
 	conn->lane = hello->lane;
 	return net->secured ? 0 : claim_link_slot(conn);
@@ -451,7 +460,7 @@ static void conn_refused(struct coll_conn *conn, int err)
 	struct coll_net *net = conn->net;
 	struct coll_link *link = conn->link;
 
-	if (cause.kind != COLLECTIVE_REASON_RESOURCES)
+	if (cause.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
 		cause = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
@@ -472,7 +481,7 @@ static const char *reject_reason(int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
-		return "its host has the other byte order";
+		return "its host has the other byte order, or its transport is not accepted here";
 	case -EPROTO:
 		return "it does not speak this version of the protocol";
 	case -EACCES:

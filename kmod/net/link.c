@@ -14,6 +14,7 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "trace/recorder.h"
+#include "transport/hub.h"
 
 /*
  * Space for all frames that the requests in flight may send before the peer reads any.  A power of
@@ -98,6 +99,30 @@ static bool link_begun(const struct coll_link *link)
 	       READ_ONCE(link->nr_connecting) == 1 + link->net->id->nlanes;
 }
 
+/*
+ * The calling rank decides for both.  A rank that asks for TCP is in no hub.
+ *
+ * Return: 0 or -EOPNOTSUPP.
+ */
+static int link_choose_transport(struct coll_link *link, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = link->net;
+	bool local = net->wish != COLLECTIVE_TRANSPORT_TCP &&
+		     coll_local_hub_has(net->hub, link->peer, addr);
+
+	if (!local && net->wish == COLLECTIVE_TRANSPORT_LOCAL) {
+		coll_fail_report(net->fail, &(struct coll_reason) {
+			.kind = COLLECTIVE_REASON_PROTOCOL,
+			.error = EOPNOTSUPP,
+			.rank_a = link->peer,
+			.rank_b = net->id->rank,
+		});
+		return -EOPNOTSUPP;
+	}
+	link->transport = local ? &coll_local : &coll_tcp;
+	return 0;
+}
+
 /**
  * coll_link_connect() - begin the connections of a link, if this is the lower rank
  * @link: the link
@@ -113,6 +138,8 @@ int coll_link_connect(struct coll_link *link)
 	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
 	int err = 0;
 
+	if (!link->nr_connecting && !link_begun(link))
+		err = link_choose_transport(link, addr);
 	while (!err && !link_begun(link)) {
 		err = link->nr_connecting ?
 		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :
@@ -167,6 +194,19 @@ void coll_link_flush_until(struct coll_link *link, unsigned long until)
 			coll_conn_finish(link->data[i], until);
 }
 
+/* Frames that have not been sent may have the reason of a failure. */
+static void link_send_rest(struct coll_link *link)
+{
+	struct coll_endpoint *ep = &link->control->ep;
+	u32 left = link->tx_head - link->tx_tail;
+
+	if (!left || !ep->transport || !ep->transport->send_rest)
+		return;
+	ep->transport->send_rest(ep, link->tx_ring, link->tx_size, link->tx_tail, left);
+	link->charged -= link->tx_size;
+	link->tx_ring = NULL;
+}
+
 /**
  * coll_link_free() - free a link and its control connection
  * @link: the link; its lanes have freed its data connections
@@ -178,8 +218,10 @@ void coll_link_free(struct coll_link *link, bool reset)
 {
 	list_del(&link->node);
 	link->net->links[link->peer] = NULL;
-	if (link->control)
+	if (link->control) {
+		link_send_rest(link);
 		coll_conn_free(link->control, reset);
+	}
 	coll_uncharge(link->net->charges, link->charged);
 	kvfree(link->mailboxes);
 	kvfree(link->tx_ring);

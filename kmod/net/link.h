@@ -22,6 +22,8 @@ struct coll_conn;
  * @node: in coll_net.link_list [c]
  * @net: of the member [c]
  * @peer: rank of the peer [c]
+ * @transport: of its connections; NULL: none has begun; set by this rank if it connects, else by
+ *	the first connection that is accepted [a]
  * @charged: bytes charged for it, @tx_ring and @mailboxes; returned when it is freed [c]
  * @control: the control connection [C]
  * @required: true if CONNECT waits for it: the peer is a neighbour on the ring or in the rounds
@@ -58,6 +60,7 @@ struct coll_link {
 	struct list_head node;
 	struct coll_net *net;
 	u32 peer;
+	const struct coll_transport *transport;
 	u32 charged;
 	bool required;
 	u32 nr_connecting;

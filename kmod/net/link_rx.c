@@ -15,7 +15,7 @@
 /* Bytes taken from a control connection before others have their turn. */
 #define COLL_CONTROL_BUDGET	(64 * 1024)
 
-/* EVIDENCE: the calls of two ranks, which come ahead of the ABORT of their mismatch. */
+/* MISMATCH_CALL: the calls of two ranks, which come ahead of the ABORT of their mismatch. */
 static int receive_calls(struct coll_link *link, const struct coll_control *control)
 {
 	if (control->position >= link->net->id->nranks)
@@ -135,7 +135,7 @@ static int link_receive_frame(struct coll_link *link, const struct coll_control 
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
 		return link->net->ops->announce(link->net, link->peer, control);
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		return receive_calls(link, control);
 	case COLL_CONTROL_GRANT:
 	case COLL_CONTROL_CREDIT:
@@ -172,10 +172,6 @@ static int link_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 	return err ? err : n;
 }
 
-static void link_recv_idle(struct coll_endpoint *ep)
-{
-}
-
 static void link_event(struct coll_endpoint *ep, enum coll_event event)
 {
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
@@ -188,7 +184,6 @@ static void link_event(struct coll_endpoint *ep, enum coll_event event)
 const struct coll_endpoint_ops coll_link_endpoint_ops = {
 	.event		= link_event,
 	.recv		= link_recv,
-	.recv_idle	= link_recv_idle,
 };
 
 /* The control connection has ended, so no more frames can come. */

@@ -72,7 +72,7 @@ void coll_link_queue_calls(struct coll_link *link, u64 instance,
 	for (i = 0; i < 2; i++)
 		if (calls[i].rank != COLLECTIVE_RANK_NONE)
 			coll_link_queue_frame(link, &(struct coll_control) {
-				.kind = COLL_CONTROL_EVIDENCE,
+				.kind = COLL_CONTROL_MISMATCH_CALL,
 				.lane = i,
 				.instance = instance,
 				.position = calls[i].rank,

@@ -113,7 +113,8 @@ int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, 
 		err = take_grant(mailbox, stream);
 	*more = mailbox->ngrants;
 	mailbox->posted = *more;
-	if (!err)
+	/* The transport of a stream by reference knows better. */
+	if (!err && !stream->by_reference)
 		err = coll_stream_consumed(stream, mailbox->consumed);
 	if (!err)
 		err = coll_stream_credited(stream, mailbox->credited);

@@ -9,6 +9,7 @@
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
+#include "transport/transport.h"
 
 /* Rounds over the links in one run, before other work on this CPU. */
 #define NET_ROUNDS	4
@@ -37,16 +38,28 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 	INIT_LIST_HEAD(&net->link_list);
 }
 
-static void listener_event(struct coll_endpoint *ep, enum coll_event event)
+static void listener_notify(struct coll_net *net, enum coll_event event)
 {
-	struct coll_net *net = container_of(ep, struct coll_net, listener);
-
 	set_bit(event, &net->listener_events);
 	coll_runner_kick(net->control);
 }
 
+static void listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	listener_notify(container_of(ep, struct coll_net, listener), event);
+}
+
+static void local_listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	listener_notify(container_of(ep, struct coll_net, local_listener), event);
+}
+
 static const struct coll_endpoint_ops listener_ops = {
 	.event	= listener_event,
+};
+
+static const struct coll_endpoint_ops local_listener_ops = {
+	.event	= local_listener_event,
 };
 
 /**
@@ -54,14 +67,29 @@ static const struct coll_endpoint_ops listener_ops = {
  * @net: of the member
  * @addr: in: where to listen; out: the bound address
  *
+ * Other ranks name this one by the address of the TCP listener, whatever transport they use.
+ *
  * Context: the process that joins; may sleep.
  * Return: 0 or a negative errno.
  */
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 {
+	struct coll_endpoint *local = &net->local_listener;
+	int err;
+
 	net->listener.ops = &listener_ops;
 	net->listener.charges = net->charges;
-	return net->transport->listen(&net->listener, addr);
+	err = coll_tcp.listen(&net->listener, addr);
+	if (err || net->wish == COLLECTIVE_TRANSPORT_TCP)
+		return err;
+	local->ops = &local_listener_ops;
+	local->charges = net->charges;
+	local->hub = net->hub;
+	local->rank = net->id->rank;
+	err = coll_local.listen(local, addr);
+	if (err)
+		net->listener.transport->close(&net->listener, false);
+	return err;
 }
 
 /**
@@ -102,8 +130,7 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 {
 	struct coll_conn *conn, *next;
 
-	if ((test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat) &&
-	    net->listener.transport)
+	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
 		coll_conn_accept(net);
 	take_new_conns(net);
 	/* At most COLL_HALF_OPEN_MAX and those that this rank has made; HELLOs are short. */
@@ -204,8 +231,10 @@ void coll_net_close(struct coll_net *net)
 {
 	struct coll_conn *conn, *next;
 
+	if (net->local_listener.transport)
+		net->local_listener.transport->close(&net->local_listener, false);
 	if (net->listener.transport)
-		net->transport->close(&net->listener, false);
+		net->listener.transport->close(&net->listener, false);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
 		list_del(&conn->node);

@@ -23,6 +23,7 @@ struct coll_charges;
 struct coll_conn;
 struct coll_control;
 struct coll_link;
+struct coll_local_hub;
 struct coll_net;
 struct cred;
 
@@ -59,10 +60,12 @@ struct coll_net_ops {
  * @control: the control runner [c]
  * @ops: of the rooms above [c]
  * @cred: credentials of the process that joined; connections are made with them [c]
- * @transport: of all links [c]
+ * @wish: enum collective_transport: which transports its links may use [c]
+ * @hub: where ranks of this kernel are found [c]
  * @addr: bound address of @listener [c]
- * @listener: accepts connections of lower ranks [C]
- * @listener_events: bit (1 << enum coll_event) [a]
+ * @listener: accepts connections of lower ranks by TCP [C]
+ * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP [C]
+ * @listener_events: of both listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
@@ -85,9 +88,11 @@ struct coll_net {
 	struct coll_runner *control;
 	const struct coll_net_ops *ops;
 	const struct cred *cred;
-	const struct coll_transport *transport;
+	u32 wish;
+	struct coll_local_hub *hub;
 	struct sockaddr_storage addr;
 	struct coll_endpoint listener;
+	struct coll_endpoint local_listener;
 	unsigned long listener_events;
 	struct list_head handshakes;
 	u32 nr_handshakes;

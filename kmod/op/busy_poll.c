@@ -24,9 +24,6 @@
 /* Default polling time of a thread that is alone on its lane's CPU. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
 
-/* Checks for events between two checks of the clock and of the CPU's other tasks. */
-#define COLL_POLL_LOOKS	4
-
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
@@ -243,29 +240,15 @@ static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, uns
 	return true;
 }
 
-/* Check for events COLL_POLL_LOOKS times.  Return: true if there may be one. */
-static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-		      const struct coll_conn *conn)
-{
-	u32 i;
-
-	for (i = 0; i < COLL_POLL_LOOKS; i++) {
-		if (!has_no_event(wait, reqs, held, conn))
-			return true;
-		cpu_relax();
-	}
-	return false;
-}
-
 /* Spin until there may be an event.  All of them go to acquired runners or to @event. */
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		      unsigned long held, u64 poll_end)
 {
 	struct coll_conn *conn = poll_socket(wait, reqs, held);
 
-	while (!has_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
+	while (has_no_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
 	       ktime_get_ns() < poll_end)
-		;
+		cpu_relax();
 	if (conn)
 		coll_progress_poll_end(conn);
 }

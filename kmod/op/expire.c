@@ -66,7 +66,7 @@ static struct coll_reason deadline_cause(const struct coll_request *request)
 /* Payload that did not match is the cause, even if no announcement has explained it. */
 static struct coll_failure deadline_failure(const struct coll_request *request)
 {
-	if (request->mismatch_peer != COLL_NOBODY)
+	if (request->mismatch_peer != COLL_NO_RANK)
 		return coll_match_mismatch_failure(request);
 	return (struct coll_failure){ .cause = deadline_cause(request) };
 }

@@ -18,7 +18,6 @@
 #include "mem/account.h"
 #include "op/layout.h"
 #include "core/wire/fnv.h"
-#include "core/reduce/reduce.h"
 
 static bool view_given(const struct collective_view *view)
 {

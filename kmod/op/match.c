@@ -138,7 +138,7 @@ static struct coll_failure failure_unbalanced(const struct coll_request *request
 		expected.count = between.expected;
 		return failure_differ(between.from, &sent, between.to, &expected);
 	}
-	if (request->mismatch_peer != COLL_NOBODY)
+	if (request->mismatch_peer != COLL_NO_RANK)
 		return coll_match_mismatch_failure(request);
 	return failure_mismatch(COLLECTIVE_RANK_NONE, COLLECTIVE_RANK_NONE);
 }
@@ -230,14 +230,14 @@ static bool is_decided(struct coll_request *request)
 	return true;
 }
 
-/* A peer that has left without announcing the call, or COLL_NOBODY. */
+/* A peer that has left without announcing the call, or COLL_NO_RANK. */
 static u32 departed_peer(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	u32 round;
 
 	if (!request->match_pending || request->abort.at_start)
-		return COLL_NOBODY;
+		return COLL_NO_RANK;
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++) {
 		u32 peer = coll_match_prev_peer(reqs, round);
 
@@ -245,7 +245,7 @@ static u32 departed_peer(const struct coll_request *request)
 		    READ_ONCE(coll_link_get(reqs->net, peer)->peer_left))
 			return peer;
 	}
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }
 
 /* Apply the calls and failures that arrived before this rank submitted the operation. */
@@ -292,7 +292,7 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	if (!request->announce_deferred)
 		send_rounds(request);
 	departed = departed_peer(request);
-	if (departed != COLL_NOBODY)
+	if (departed != COLL_NO_RANK)
 		failure->cause = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_LEFT,
 			.error = ECONNRESET,
@@ -363,7 +363,7 @@ static bool match_request(struct coll_request *request, u32 round,
 		send_rounds(request);
 	if (match_unbalanced(request, failure))
 		return true;
-	if (request->mismatch_peer == COLL_NOBODY || !match_complete(request))
+	if (request->mismatch_peer == COLL_NO_RANK || !match_complete(request))
 		return false;
 	*failure = coll_match_mismatch_failure(request);
 	return true;
@@ -462,7 +462,7 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 
 	spin_lock(&reqs->fail->lock);
 	request = coll_request_find(reqs, instance);
-	if (request && !request->abort.error && request->mismatch_peer == COLL_NOBODY) {
+	if (request && !request->abort.error && request->mismatch_peer == COLL_NO_RANK) {
 		request->mismatch_peer = peer;
 		request->mismatch_ns = ktime_get_ns();
 		announce_now(request);
@@ -484,18 +484,18 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 void coll_match_peer_left(struct coll_requests *reqs)
 {
 	struct coll_request *request;
-	u32 departed = COLL_NOBODY;
+	u32 departed = COLL_NO_RANK;
 
 	spin_lock(&reqs->fail->lock);
 	/* COLL_INFLIGHT at most, once for each LEAVE. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		departed = departed_peer(request);
-		if (departed != COLL_NOBODY)
+		if (departed != COLL_NO_RANK)
 			break;
 	}
 	spin_unlock(&reqs->fail->lock);
 
-	if (departed != COLL_NOBODY)
+	if (departed != COLL_NO_RANK)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_LEFT, departed, reqs->id->rank);
 }
 
@@ -532,7 +532,7 @@ static bool is_unexplained(const struct coll_request *request, u64 now)
 {
 	u64 announce_ns = min_t(u64, coll_fail_heartbeats_ns(request->reqs->fail, 1), NSEC_PER_SEC);
 
-	return request->mismatch_peer != COLL_NOBODY && !request->abort.error &&
+	return request->mismatch_peer != COLL_NO_RANK && !request->abort.error &&
 		atomic_read(&request->parts_pending) &&
 	       now >= request->mismatch_ns + announce_ns + MISMATCH_GRACE_NS;
 }

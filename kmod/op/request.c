@@ -23,16 +23,11 @@ static u32 request_bytes(u32 nparts)
 	return struct_size_t(struct coll_request, part, nparts);
 }
 
-/**
- * coll_request_alloc() - allocate a request, charged to its member
- * @reqs: of the member
- * @nparts: number of parts
- *
- * Context: may sleep.
- * Return: a request for coll_request_release(), zeroed but for @reqs and @nparts; or -EDQUOT or
- * -ENOMEM as a pointer.
+/*
+ * Allocate a request, charged to its member.  Return: a request, zeroed but for @reqs and @nparts;
+ * or -EDQUOT or -ENOMEM as a pointer.
  */
-struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts)
+static struct coll_request *request_alloc(struct coll_requests *reqs, u32 nparts)
 {
 	struct coll_request *request;
 	int err = coll_charge(reqs->charges, request_bytes(nparts));
@@ -47,16 +42,6 @@ struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts)
 	request->reqs = reqs;
 	request->nparts = nparts;
 	return request;
-}
-
-/**
- * coll_request_release() - undo coll_request_alloc()
- * @request: the request, which owns no other memory
- */
-void coll_request_release(struct coll_request *request)
-{
-	coll_uncharge(request->reqs->charges, request_bytes(request->nparts));
-	kfree(request);
 }
 
 /**
@@ -80,11 +65,8 @@ void coll_request_free(struct coll_request *request)
 		coll_block_layout_free(request->layout);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
-	if (request->charged)
-		coll_uncharge(request->reqs->charges, request->charged);
-	request->charged = 0;
-	if (!coll_request_cache_put(request))
-		coll_request_release(request);
+	coll_uncharge(request->reqs->charges, request->charged + request_bytes(request->nparts));
+	kfree(request);
 }
 
 /*
@@ -94,7 +76,7 @@ void coll_request_free(struct coll_request *request)
 static int request_registered(struct coll_request *request, enum coll_area area,
 			      u32 id, u64 addr, u64 bytes, bool writable)
 {
-	struct coll_buffer *buffer = coll_registry_get(request->reqs->registry, area, id);
+	struct coll_buffer *buffer = coll_registry_get(request->reqs->registry, id);
 
 	if (!buffer)
 		return -ENOENT;
@@ -219,41 +201,20 @@ static int request_scratch(struct coll_request *request)
 
 /* Construction */
 
-/* Reuse the memory of @old, a request of one part, if that is enough; otherwise free it. */
-static struct coll_request *request_reuse(struct coll_requests *reqs, u32 nparts,
-					  struct coll_request *old)
-{
-	if (old && nparts == 1) {
-		memset(old, 0, request_bytes(1));
-		old->reqs = reqs;
-		old->nparts = 1;
-		return old;
-	}
-	if (old)
-		coll_request_release(old);
-	return coll_request_alloc(reqs, nparts);
-}
-
-/* Build the fields that depend on the call only, in the memory of @old if there is any. */
+/* Allocate a request, and set the fields that depend on the call only. */
 static struct coll_request *request_build(struct coll_requests *reqs,
-					  const struct collective_op *op,
-					  struct coll_request *old)
+					  const struct collective_op *op)
 {
 	struct coll_request *request;
 	struct coll_block_layout *layout;
 	struct coll_footprint footprint;
 	struct coll_plan plan;
-	u32 nparts;
 	int err;
 
 	err = coll_validate(op, reqs, &plan, &footprint, &layout);
-	if (err) {
-		if (old)
-			coll_request_release(old);
+	if (err)
 		return ERR_PTR(err);
-	}
-	nparts = coll_plan_lanes(&plan);
-	request = request_reuse(reqs, nparts, old);
+	request = request_alloc(reqs, coll_plan_lanes(&plan));
 	if (IS_ERR(request)) {
 		coll_block_layout_free(layout);
 		return request;
@@ -288,7 +249,7 @@ static void request_prepare(struct coll_request *request)
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
 						 request->reqs->id->timeout;
 
-	request->mismatch_peer = COLL_NOBODY;
+	request->mismatch_peer = COLL_NO_RANK;
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET)
 		request->deadline = (jiffies + timeout) | 1;
@@ -320,9 +281,9 @@ static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_pl
 	n = schedule->steps(plan);
 	for (i = 0; !err && i < n; i++) {
 		coll_schedule_step(schedule, plan, i, &step);
-		if (step.to != COLL_NOBODY && (step.signal || step.out.len))
+		if (step.to != COLL_NO_RANK && (step.signal || step.out.len))
 			err = coll_link_ensure(reqs->net, step.to);
-		if (!err && step.from != COLL_NOBODY && (step.signal || step.in.len))
+		if (!err && step.from != COLL_NO_RANK && (step.signal || step.in.len))
 			err = coll_link_ensure(reqs->net, step.from);
 	}
 	return err;
@@ -360,11 +321,9 @@ struct coll_request *coll_request_new(struct coll_requests *reqs,
 				      const struct coll_completion_ops *completion_ops,
 				      void *completion_ctx)
 {
-	struct coll_request *request = coll_request_cache_get(reqs, op);
+	struct coll_request *request = request_build(reqs, op);
 	int err;
 
-	if (!coll_request_cache_hit(request, op))
-		request = request_build(reqs, op, request);
 	if (IS_ERR(request))
 		return request;
 	request_prepare(request);
@@ -373,7 +332,7 @@ struct coll_request *coll_request_new(struct coll_requests *reqs,
 	err = request_pin(request);
 	if (!err)
 		err = request_scratch(request);
-	if (!err && !request->links_ready)
+	if (!err)
 		err = request_links(request);
 	if (err) {
 		coll_request_free(request);

@@ -36,16 +36,12 @@ struct coll_completion_ops {
 /**
  * struct coll_request - one operation of one member, from SUBMIT to its completion
  *
- * The fields before @node depend on the call only.  The request cache keeps them for the next
- * operation with the same call (request_cache.c).
- *
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
  * @signature: part of the call that must be the same on all ranks [c]
  * @digest: of @signature, if @implicit_match [c]
  * @balance: what this rank adds to the sum of counts that only two ranks know [c]
- * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard.  Placed
- *	among the cached fields because it need not be cleared [l]
+ * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard [l]
  * @plan: the call as the schedules see it, on any lane [c]
  * @footprint: bytes of the buffers that the call touches [c]
  * @nparts: number of parts [c]
@@ -90,7 +86,7 @@ struct coll_completion_ops {
  * @rounds_sent: rounds in which this rank has announced its call [l]
  * @rounds_heard: bit (1 << round) for each round in which an equal call was announced to this rank
  *	[l]
- * @mismatch_peer: sender of payload that did not match the operation; COLL_NOBODY: none [l]
+ * @mismatch_peer: sender of payload that did not match the operation; COLL_NO_RANK: none [l]
  * @mismatch_ns: time at which that was seen; ns [l]
  * @parts_pending: parts that are not complete, including one for matching if it is waited for [a]
  * @first_lane: lane of the first part [c]
@@ -157,8 +153,6 @@ enum coll_find_by {
 struct coll_request *coll_request_new(struct coll_requests *reqs, const struct collective_op *op,
 				      const struct coll_completion_ops *completion_ops,
 				      void *completion_ctx);
-struct coll_request *coll_request_alloc(struct coll_requests *reqs, u32 nparts);
-void coll_request_release(struct coll_request *request);
 void coll_request_free(struct coll_request *request);
 
 /* table.c */

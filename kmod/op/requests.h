@@ -16,7 +16,6 @@
 
 #include "fail/failure.h"
 #include "op/match.h"
-#include "op/request_cache.h"
 
 struct coll_charges;
 struct coll_helper_pool;
@@ -69,7 +68,6 @@ struct coll_last_failure {
  * @table: requests that are not collected yet, by the low bits of their id [l]
  * @nrequests: entries of @table [l]
  * @nr_claimed: requests that a thread or a completion_ops will collect [l]
- * @cache: free requests kept for the next operation with the same call; NULL: none [a]
  * @inflight_list: requests in flight, in the order of their submission [l]
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
@@ -97,7 +95,6 @@ struct coll_requests {
 	struct coll_request **table;
 	u32 nrequests;
 	u32 nr_claimed;
-	struct coll_request *cache[COLL_REQUEST_CACHE];
 	struct list_head inflight_list;
 	struct hlist_head *by_instance;
 	struct list_head counted;

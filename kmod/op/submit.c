@@ -33,7 +33,7 @@ static void start_lanes(struct coll_request *request)
 
 		part->owner = request;
 		part->abort = &request->abort;
-		part->mismatch_peer = COLL_NOBODY;
+		part->mismatch_peer = COLL_NO_RANK;
 		args->plan = request->plan;
 		args->eager = request->eager;
 		args->instance = request->instance;

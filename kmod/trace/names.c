@@ -59,6 +59,13 @@ const char * const coll_reduction_names[COLLECTIVE_REDUCTION_COUNT] = {
 	[COLLECTIVE_LXOR]	= "lxor",
 };
 
+const char * const coll_transport_names[COLLECTIVE_TRANSPORT_COUNT] = {
+	[COLLECTIVE_TRANSPORT_TCP]	= "tcp",
+	[COLLECTIVE_TRANSPORT_RDMA]	= "rdma",
+	[COLLECTIVE_TRANSPORT_LOCAL]	= "local",
+	[COLLECTIVE_TRANSPORT_AUTO]	= "auto",
+};
+
 const char * const coll_reason_names[COLLECTIVE_REASON_COUNT] = {
 	[COLLECTIVE_REASON_NONE]	= "none",
 	[COLLECTIVE_REASON_DEATH]	= "death",

@@ -6,7 +6,7 @@
  * An endpoint is one end of a connection, or a listener.  Its owner calls at most one operation of
  * an endpoint at a time.  From the first successful listen(), connect() or accept() until close()
  * returns, the transport may call event() at any time, also in softirq; event() only sets bits and
- * kicks a runner.  The transport calls recv() and recv_idle() only inside of receive().
+ * kicks a runner.  The transport calls the other callbacks only inside of receive().
  */
 #ifndef COLL_TRANSPORT_H
 #define COLL_TRANSPORT_H
@@ -18,6 +18,9 @@
 
 struct coll_charges;
 struct coll_endpoint;
+struct coll_local_conn;
+struct coll_local_hub;
+struct coll_local_listener;
 struct coll_tcp_linger;
 struct socket;
 
@@ -31,13 +34,18 @@ enum coll_event {
  * @event: something has changed; called in any context, sets bits and kicks a runner
  * @recv: @len bytes have arrived, valid at @ptr until recv() returns.  Returns the number of
  *	bytes consumed, fewer than @len to leave the rest for later, or a negative errno that ends
- *	the connection
+ *	the connection.  Bytes of a reference come with preemption disabled
+ * @recv_done: follows recv() and recv_revoked(); the owner does what they may not; may be NULL
+ * @recv_revoked: the peer has withdrawn the next @len bytes; they count as consumed.  NULL if the
+ *	owner gets no references
  * @recv_idle: the transport is about to do other work; the owner ends what recv() has begun and
- *	must not last (an FPU section)
+ *	must not last (an FPU section); may be NULL
  */
 struct coll_endpoint_ops {
 	void (*event)(struct coll_endpoint *ep, enum coll_event event);
 	int (*recv)(struct coll_endpoint *ep, const void *ptr, u32 len);
+	void (*recv_done)(struct coll_endpoint *ep);
+	void (*recv_revoked)(struct coll_endpoint *ep, u32 len);
 	void (*recv_idle)(struct coll_endpoint *ep);
 };
 
@@ -47,10 +55,16 @@ struct coll_endpoint_ops {
  * @ops: callbacks of the owner [a]
  * @charges: charges for its memory; set by the owner before it is opened
  * @charged: bytes charged; returned by close()
+ * @error: negative errno of recv(), kept until the end of receive(); 0: none
+ * @hub: local: where peers are found; set by the owner before it is opened
+ * @rank: local: rank of the listener; set likewise
+ * @bulk: local: true if the connection carries payload; set likewise
+ * @local: local: the connection
+ * @side: local: index of this end in @local
+ * @listener: local: the listener
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
  * @saved: TCP: the socket's own callbacks, restored by close()
- * @error: negative errno of recv(), kept until the end of receive(); 0: none
  * @defer_ack: set or cleared by recv(): if true, receive() lets send_ack() or the next receive()
  *	acknowledge what it passes to recv(), unless it is little
  * @unacked: bytes that recv() has consumed and that are not acknowledged [a]
@@ -63,6 +77,15 @@ struct coll_endpoint {
 	const struct coll_endpoint_ops *ops;
 	struct coll_charges *charges;
 	u32 charged;
+	int error;
+
+	struct coll_local_hub *hub;
+	u32 rank;
+	bool bulk;
+	u8 side;
+	struct coll_local_conn *local;
+	struct coll_local_listener *listener;
+
 	struct socket *sock;
 	struct coll_tcp_linger *linger;
 	struct {
@@ -71,7 +94,6 @@ struct coll_endpoint {
 		void (*state_change)(struct sock *sk);
 		void (*error_report)(struct sock *sk);
 	} saved;
-	int error;
 	bool defer_ack;
 	u32 unacked;
 	struct bio_vec *bvec;
@@ -86,9 +108,24 @@ static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event
 	smp_load_acquire(&ep->ops)->event(ep, event);
 }
 
+/* See @recv_done and @recv_idle. */
+static inline void coll_endpoint_recv_done(struct coll_endpoint *ep)
+{
+	if (ep->ops->recv_done)
+		ep->ops->recv_done(ep);
+}
+
+static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
+{
+	if (ep->ops->recv_idle)
+		ep->ops->recv_idle(ep);
+}
+
 /**
  * struct coll_transport - a way to move bytes between ranks
  * @name: name for sysfs
+ * @by_reference: true if the peer reads payload that may be sent without a copy straight from the
+ *	memory of this rank, as @consumed and @revoke say
  * @listen: make @ep a listener on @addr, which becomes the bound address.  Called in the context
  *	of the process that joins: its network namespace and credentials apply
  * @connect: begin to connect @ep to @addr, from the host address of @local (NULL: any).  Called
@@ -103,6 +140,10 @@ static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event
  * @receive: pass bytes that have arrived to recv(), about @budget at most.  Returns the number
  *	of bytes consumed, -EAGAIN if there are none, 0 at the end of the connection, or a negative
  *	errno.  If it returns bytes, and the connection ends behind them, an event follows
+ * @consumed: position of the stream up to which the peer has consumed what was sent by reference
+ *	(struct coll_out); NULL if the transport does not know
+ * @revoke: let nothing more be read that @owner has sent by reference.  Returns true if some of it
+ *	is being read just now; then an event follows.  NULL likewise
  * @send_ack: acknowledge what was received while recv() had set @defer_ack, and free the memory
  *	that it arrived in
  * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
@@ -115,12 +156,18 @@ static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event
  *	@poll_end for another reason
  * @poll_end: undo @poll_begin, and process the queued packets, which may cause events
  * @setup_bulk: prepare a data connection for large payloads; may sleep
+ * @send_rest: let bytes that send() did not accept be received all the same; close() is called
+ *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
+ *	modulo @size.  The ring and its charge belong to the transport then.  NULL: close() drops
+ *	such bytes
  * @shutdown: send no more.  After close() the connection continues without its endpoint until the
  *	peer has acknowledged all bytes, at most until @until, in jiffies; may sleep
- * @close: end the connection without waiting.  @reset: drop queued bytes on both sides
+ * @close: end the connection without waiting for the peer, but for a piece of memory that it reads
+ *	by reference just now.  @reset: drop queued bytes on both sides; may sleep
  */
 struct coll_transport {
 	const char *name;
+	bool by_reference;
 	int (*listen)(struct coll_endpoint *ep, struct sockaddr_storage *addr);
 	int (*connect)(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
 		       const struct sockaddr_storage *local);
@@ -130,12 +177,15 @@ struct coll_transport {
 	int (*send_frame)(struct coll_endpoint *ep, const struct coll_out *out,
 			  u32 *zerocopy_bytes);
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
+	u64 (*consumed)(struct coll_endpoint *ep);
+	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	void (*send_ack)(struct coll_endpoint *ep);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
 	void (*poll_begin)(struct coll_endpoint *ep);
 	bool (*poll_pending)(const struct coll_endpoint *ep);
 	void (*poll_end)(struct coll_endpoint *ep);
 	int (*setup_bulk)(struct coll_endpoint *ep);
+	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);
 	void (*close)(struct coll_endpoint *ep, bool reset);
 };
@@ -144,5 +194,6 @@ struct coll_transport {
 #define COLL_SEND_PIECES	257
 
 extern const struct coll_transport coll_tcp;
+extern const struct coll_transport coll_local;
 
 #endif /* COLL_TRANSPORT_H */

@@ -320,6 +320,19 @@ static int read_algorithms(struct coll_settings *settings, const char *text,
 	}
 }
 
+static int read_transport(struct coll_settings *settings, const char *text,
+			  struct coll_detail *detail)
+{
+	settings->transport = find_word(coll_names_transports, SIZE(coll_names_transports), text,
+					strlen(text));
+	if (settings->transport < 0)
+		return coll_fail(detail, -EINVAL, "transport %s is not auto, local or tcp", text);
+	if (settings->transport == COLLECTIVE_TRANSPORT_RDMA)
+		return coll_fail(detail, -EOPNOTSUPP,
+				 "transport rdma is not offered yet: choose auto, local or tcp");
+	return 0;
+}
+
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
@@ -328,6 +341,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	const char *name = config->name ?: text("COLL_NAME");
 	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
 	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
+	const char *transport = config->transport ?: text("COLL_TRANSPORT") ?: "auto";
 	const char *launcher;
 	int err;
 
@@ -354,7 +368,8 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	err = copy_text(settings->name, sizeof(settings->name), name ?: "", "name",
 			detail) ?:
 	      copy_text(settings->local_addr, sizeof(settings->local_addr), local ?: "",
-			"local address", detail);
+			"local address", detail) ?:
+	      read_transport(settings, transport, detail);
 	if (!err && algorithm)
 		err = read_algorithms(settings, algorithm, detail);
 	settings->lanes = config->lanes ?: (int)lanes;

@@ -21,6 +21,7 @@ struct coll_secret;
  * @rank: rank of this process, 0 .. @nranks - 1
  * @nranks: number of ranks of the group
  * @lanes: number of lanes; 0: that of rank 0, or the kernel's default
+ * @transport: enum collective_transport of this rank's links
  * @insecure: true if addresses other than loopback are allowed without a secret
  * @secured: true if there is a secret
  * @secret: the secret (bootstrap/secret.h), or NULL; a communicator's settings have a
@@ -44,6 +45,7 @@ struct coll_settings {
 	int rank;
 	int nranks;
 	int lanes;
+	int transport;
 	bool insecure;
 	bool secured;
 	struct coll_secret *secret;

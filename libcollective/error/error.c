@@ -110,9 +110,14 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 			 snprintf(text, size, "%s and %s made different calls", first, second);
 		break;
 	case COLLECTIVE_REASON_PROTOCOL:
-		length = snprintf(text, size, pair ?
-				  "%s broke the protocol, as seen by %s" :
-				  "%s broke the protocol", first, second);
+		if (reason->error == EOPNOTSUPP)
+			length = snprintf(text, size,
+					  "no link between %s and %s: a local one is asked for and not possible, or their byte orders differ",
+					  first, second);
+		else
+			length = snprintf(text, size, pair ?
+					  "%s broke the protocol, as seen by %s" :
+					  "%s broke the protocol", first, second);
 		break;
 	case COLLECTIVE_REASON_RESET:
 		length = snprintf(text, size,

@@ -48,6 +48,13 @@ const char * const coll_names_reductions[COLLECTIVE_REDUCTION_COUNT] = {
 	[COLLECTIVE_LXOR] = "lxor",
 };
 
+const char * const coll_names_transports[COLLECTIVE_TRANSPORT_COUNT] = {
+	[COLLECTIVE_TRANSPORT_TCP] = "tcp",
+	[COLLECTIVE_TRANSPORT_RDMA] = "rdma",
+	[COLLECTIVE_TRANSPORT_LOCAL] = "local",
+	[COLLECTIVE_TRANSPORT_AUTO] = "auto",
+};
+
 const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT] = {
 	[COLLECTIVE_ALGORITHM_RING] = "ring",
 	[COLLECTIVE_ALGORITHM_TREE] = "tree",

@@ -11,6 +11,7 @@
 extern const char * const coll_names_opcodes[COLLECTIVE_OPCODE_COUNT];
 extern const char * const coll_names_types[COLLECTIVE_TYPE_COUNT];
 extern const char * const coll_names_reductions[COLLECTIVE_REDUCTION_COUNT];
+extern const char * const coll_names_transports[COLLECTIVE_TRANSPORT_COUNT];
 extern const char * const coll_names_algorithms[COLLECTIVE_ALGORITHM_COUNT];
 
 /* Name of enumerator @i; "?": there is none, or only a newer kernel has it. */

@@ -159,6 +159,9 @@ enum coll_collective {
  * @secret: 32 random bytes, the same on every rank, with which all connections are
  *	authenticated; needed for addresses other than loopback, unless
  *	COLL_CONFIG_INSECURE is set
+ * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
+ *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
+ *	(default: "auto"); ranks may choose differently
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,
@@ -195,6 +198,7 @@ struct coll_config {
 	unsigned int reserved;
 	const char *algorithm;
 	const void *secret;
+	const char *transport;
 };
 
 /**
@@ -211,9 +215,9 @@ struct coll_config {
  * that others can read), EBUSY (the rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
  * such address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT
  * (the text lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program
- * answers at the rendezvous), EOPNOTSUPP (the kernel has another version), EDQUOT (the
- * module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the text says how many files are
- * needed).
+ * answers at the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is
+ * "local" and a rank is elsewhere), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and
+ * ENFILE (the text says how many files are needed).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 
@@ -238,9 +242,9 @@ int coll_finalize(struct coll_comm *comm);
  *
  * A new communicator is independent of @comm: it has its own device file, connections and two
  * file descriptors.  Operations on both may run at the same time, and either may be finalized
- * first.  Time limits, lanes, flags of reductions and the local address are inherited;
- * registered memory is not.  The new name is the beginning of the name of @comm, a point and
- * 16 hexadecimal digits.
+ * first.  Time limits, lanes, transport, flags of reductions and the local address are
+ * inherited; registered memory is not.  The new name is the beginning of the name of @comm, a
+ * point and 16 hexadecimal digits.
  *
  * If a rank fails, all ranks of its colour fail; the groups of other colours are made.
  * coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE, ENOMEM, EADDRINUSE and

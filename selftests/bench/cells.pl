@@ -7,7 +7,7 @@ use warnings;
 
 my @columns = qw(machine date commit kernel table system collective ranks bytes parameter
 		 rounds median p99 cpu_us alone_us wrong);
-my (%run, %kernel, %cells, @order);
+my (%run, %kernel, %library, %cells, @order);
 
 sub median
 {
@@ -36,10 +36,13 @@ while (<>) {
 		@run{qw(machine date commit)} = ($where, @f);
 	} elsif ($table eq 'kernel') {
 		$kernel{$where} = $f[0];
+	} elsif ($table eq 'library') {
+		$library{$where}{$f[0]} = $f[1];
 	} elsif ($table eq 'time' && $f[5]) {
 		my ($system, $collective, $ranks, $bytes) = @f;
 
-		add([$where, $table, $system, $collective, $ranks, $bytes, ''],
+		add([$where, $table, $system, $collective, $ranks, $bytes,
+		     $library{$where}{$system} // ''],
 		    median => $f[7], p99 => $f[8], wrong => $f[9],
 		    $f[10] ? (cpu_us => $f[10]) : ());
 	} elsif ($table eq 'footprint') {
@@ -47,6 +50,15 @@ while (<>) {
 
 		add([$where, $table, 'collective', 'allreduce', $ranks, $bytes, $ends],
 		    median => $kib);
+	} elsif ($table eq 'crowd') {
+		my ($comms, $ranks) = @f;
+
+		add([$where, $table, 'collective', '', $ranks, 0, $comms], median => $f[8]);
+	} elsif ($table eq 'instructions') {
+		my ($collective, $ranks, $bytes, $operations, $count) = @f;
+
+		add([$where, $table, 'collective', $collective, $ranks, $bytes, $operations],
+		    median => $count);
 	} elsif ($table eq 'link') {
 		my ($system, $mbit, $delay, $bytes) = @f;
 

@@ -5,11 +5,13 @@
 use strict;
 use warnings;
 
-my @systems = qw(collective gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm best-tcp
+my @systems = qw(collective gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm openmpi-new-shm
+		 mpich-new-shm best-tcp
 		 best-shm memory iperf3 iperf3-both);
 my %title = (
 	collective => 'collective', gloo => 'Gloo', 'openmpi-tcp' => 'Open MPI TCP',
 	'openmpi-shm' => 'Open MPI shm', 'mpich-tcp' => 'MPICH TCP', 'mpich-shm' => 'MPICH shm',
+	'openmpi-new-shm' => 'newer Open MPI shm', 'mpich-new-shm' => 'newer MPICH shm',
 	'best-tcp' => 'best TCP', 'best-shm' => 'best shm', memory => 'memory',
 	iperf3 => 'iperf3', 'iperf3-both' => 'iperf3, each way',
 );

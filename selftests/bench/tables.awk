@@ -9,13 +9,18 @@
 BEGIN {
 	FS = ","
 	MIB = 1024 * 1024
-	npeers = split("gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm", peers, " ")
+	npeers = split("gloo openmpi-tcp openmpi-shm mpich-tcp mpich-shm openmpi-new-shm mpich-new-shm", peers, " ")
 	ntcp = split("gloo openmpi-tcp mpich-tcp", tcp, " ")
-	nshm = split("openmpi-shm mpich-shm", shm, " ")
+	nshm = split("openmpi-shm mpich-shm openmpi-new-shm mpich-new-shm", shm, " ")
 	nmpi = split("openmpi-tcp mpich-tcp", mpi, " ")
 }
 
 /^#/ { print substr($0, 3) "\n"; next }
+
+$1 == "library" && note($3, systems, nsystems) {
+	++nsystems
+	libraries = libraries "| " $3 " | " $4 " |\n"
+}
 
 $1 == "time" {
 	note($2, wheres, nwheres) && ++nwheres
@@ -37,6 +42,15 @@ $1 == "time" {
 $1 == "footprint" {
 	footprint[$3] = $6 / ($5 ? $5 : 1)
 	feet = feet sprintf("| %d | %d | %d | %.0f |\n", $3, $5, $6, footprint[$3])
+}
+
+$1 == "crowd" {
+	crowd = crowd sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d | %.1f | %.1f | %.2f | %.2f | %d |\n", $3, $4, $5, $6, $7,
+		$8, $9, $10, $11, $11 / ($5 ? $5 : 1), $11 / ($3 * $4), $12, $13, $14)
+}
+
+$1 == "instructions" {
+	counted = counted sprintf("| %s | %d | %d | %d | %d |\n", $3, $4, $5, $6, $7)
 }
 
 $1 == "link" {
@@ -349,6 +363,8 @@ END {
 	ascending(hidden_sizes, nhidden)
 	main = wheres[1]
 	verdicts()
+	if (libraries != "")
+		printf "## Systems\n\n| system | version |\n| --- | --- |\n%s\n", libraries
 	for (w = 1; w <= nwheres; w++) {
 		printf "## %s\n\n", wheres[w]
 		for (i = 1; i <= ncollectives; i++)
@@ -358,6 +374,13 @@ END {
 	cpu_table()
 	link_table()
 	overlap_table()
+	if (counted != "")
+		printf "## Instructions of an operation, a rank\n\n| collective | ranks | bytes | operations | instructions |\n" \
+			"| --- | ---: | ---: | ---: | ---: |\n%s\n", counted
+	if (crowd != "")
+		printf "## Idle communicators\n\n| communicators | ranks | ends | listening | slab, KiB | vmalloc, KiB | percpu, KiB " \
+			"| sockets, KiB | MemAvailable, KiB | ... an end | ... a member | munmap before, us | munmap, us | CPU in 10 s, ms |\n" \
+			"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n%s\n", crowd
 	if (feet != "")
 		printf "## Memory\n\n| ranks | ends of connections | KiB | KiB an end |\n| ---: | ---: | ---: | ---: |\n%s\n", feet
 	exit wrong["collective"] > 0

@@ -6,6 +6,7 @@
 
 #include "bootstrap/secret.h"
 #include "comm/config.h"
+#include "error/names.h"
 #include "tap.h"
 
 #define SECRET	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -14,6 +15,7 @@
  * struct scene - an environment and its result
  * @set: NAME=VALUE, separated by blanks
  * @config: configuration in addition
+ * @transport: transport that it chooses; NULL: auto
  * @rank: rank that the process becomes
  * @nranks: number of ranks; 0: coll_init() fails
  * @says: words that the error text must have, separated by blanks
@@ -21,6 +23,7 @@
 struct scene {
 	const char *set;
 	struct coll_config config;
+	const char *transport;
 	int rank;
 	int nranks;
 	const char *says;
@@ -41,6 +44,11 @@ static const struct scene scenes[] = {
 	{ "SLURM_NTASKS=4 RANK=2", { .rank = 1, .nranks = 2, .rendezvous = "h:1" },
 	  .rank = 1, .nranks = 2 },
 	{ "MV2_USE_CUDA=1 SLURM_JOB_ID=7 OMPI_MCA_btl=tcp", .nranks = 1 },
+	{ "COLL_TRANSPORT=", .nranks = 1 },
+	{ "COLL_TRANSPORT=auto", .nranks = 1 },
+	{ "COLL_TRANSPORT=local", .transport = "local", .nranks = 1 },
+	{ "COLL_TRANSPORT=tcp", .transport = "tcp", .nranks = 1 },
+	{ "COLL_TRANSPORT=local", { .transport = "tcp" }, .transport = "tcp", .nranks = 1 },
 
 	{ "COLL_RANK=1", .says = "COLL_RANK=1 COLL_SIZE" },
 	{ "COLL_SIZE=1", .says = "COLL_SIZE=1 COLL_RANK" },
@@ -81,6 +89,10 @@ static const struct scene scenes[] = {
 	{ "COLL_SECRET= COLL_SECRET_FILE=/etc/shadow", .says = "COLL_SECRET empty" },
 	{ "COLL_SECRET_FD=x", .says = "COLL_SECRET_FD=x" },
 	{ "COLL_SECRET_FD=999", .says = "COLL_SECRET_FD=999 Bad" },
+	{ "COLL_TRANSPORT=TCP", .says = "TCP auto, local tcp" },
+	{ "COLL_TRANSPORT=loc", .says = "loc auto, local tcp" },
+	{ "COLL_TRANSPORT=rdma", .says = "rdma offered yet auto, local tcp" },
+	{ "COLL_TRANSPORT=tcp", { .transport = "" }, .says = "auto, local tcp" },
 	{ "COLL_SECRET=" SECRET, .nranks = 1 },
 };
 
@@ -117,7 +129,10 @@ static void play(const struct scene *scene)
 	environment(scene->set);
 	err = coll_config_read(&settings, &scene->config, &detail);
 	if (scene->nranks)
-		right = !err && settings.rank == scene->rank && settings.nranks == scene->nranks;
+		right = !err && settings.rank == scene->rank &&
+			settings.nranks == scene->nranks &&
+			!strcmp(coll_names_transports[settings.transport],
+				scene->transport ?: "auto");
 	else
 		right = err < 0 && says_all(text, scene->says);
 	if (!tap_ok(right, "%s%s", *scene->set ? scene->set : "nothing",

@@ -77,14 +77,15 @@ struct large {
 };
 
 static int join_lanes(int fd, const char *name, __u64 id, unsigned int rank,
-		      unsigned int nranks, unsigned int lanes, struct sockaddr_storage *addr)
+		      unsigned int nranks, unsigned int transport, struct sockaddr_storage *addr)
 {
 	struct collective_join join = {
 		.size = sizeof(join),
 		.id = id,
 		.rank = rank,
 		.nranks = nranks,
-		.lanes = lanes,
+		.transport = transport,
+		.lanes = LARGE_LANES,
 		.addr_len = sizeof(*addr),
 	};
 	int err;
@@ -101,8 +102,9 @@ static int large_join(struct large *large)
 {
 	group_unique(large->name, sizeof(large->name), &large->id);
 	large->fd = member_open();
+	/* Its peers are sockets. */
 	return join_lanes(large->fd, large->name, large->id, LARGE_RANK, LARGE_RANKS,
-			  LARGE_LANES, &large->addr);
+			  COLLECTIVE_TRANSPORT_TCP, &large->addr);
 }
 
 /* Connect as other ranks until a connection is refused. Return: the number accepted. */
@@ -218,7 +220,8 @@ static int scratch_is_limited(int limit)
 	group_unique(name, sizeof(name), &id);
 	for (i = 0; i < 2; i++) {
 		fd[i] = member_open();
-		CHECK_EQ(0, join_lanes(fd[i], name, id, i, 2, LARGE_LANES, &addr[i]));
+		CHECK_EQ(0, join_lanes(fd[i], name, id, i, 2, transport_choice(NULL),
+				       &addr[i]));
 		memory[i] = mmap(NULL, 2 * SCRATCH_BLOCK, PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(memory[i] != MAP_FAILED);

@@ -15,6 +15,7 @@
 #include "kselftest_harness.h"
 #include "lib/open_device.h"
 #include "lib/raw_peer.h"
+#include "lib/tcp_only.h"
 
 #define PEERS		300
 #define BLOCK		COLLECTIVE_EAGER_LIMIT

@@ -18,6 +18,7 @@
 #include "kselftest_harness.h"
 #include "lib/open_device.h"
 #include "lib/machine.h"
+#include "lib/tcp_only.h"
 
 /* The first of the ports that the kernel may choose. */
 #define FIRST	20000

@@ -12,6 +12,7 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"
+#include "lib/tcp_only.h"
 
 #define OTHER_USER	65534
 

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 
 #include "lib/group.h"
+#include "lib/tcp_only.h"
 #include "kselftest_harness.h"
 
 enum { FLAG_BUSY };

@@ -309,6 +309,8 @@ static int join_in_use(struct run *run, enum stage stage)
 		join_valid(&join, run->name, run->id + 1);
 		join.nranks = 300;
 		join.rank = 17;
+		join.transport = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ?
+				 COLLECTIVE_TRANSPORT_LOCAL : COLLECTIVE_TRANSPORT_TCP;
 		join.lanes = COLLECTIVE_LANES_MAX;
 		join.timeout_ms = 1;
 		join.heartbeat_ms = 1;

@@ -43,6 +43,7 @@ int fixture_join(struct hostile_fixture *fix, unsigned int rank)
 		.id = fix->id,
 		.rank = rank,
 		.nranks = fix->nranks,
+		.transport = COLLECTIVE_TRANSPORT_TCP,
 		.addr_len = sizeof(struct sockaddr_in),
 	};
 	memcpy(join.name, fix->name, strlen(fix->name));

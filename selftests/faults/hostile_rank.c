@@ -115,7 +115,7 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 			.rank_b = rng_below(rng, hostile->fix->nranks),
 		};
 	} else if (control.kind == COLL_CONTROL_ANNOUNCE ||
-		   control.kind == COLL_CONTROL_EVIDENCE) {
+		   control.kind == COLL_CONTROL_MISMATCH_CALL) {
 		control.position = rng_below(rng, 2);
 		control.signature = (struct coll_signature){
 			.collective = op->opcode,

@@ -17,6 +17,7 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"
+#include "lib/tcp_only.h"
 
 /* A peer is declared dead after six periods; ms. */
 #define HEARTBEAT_MS	20000
@@ -39,6 +40,7 @@ static int far_join(int fd, const char *name, __u64 id, unsigned int rank,
 		.id = id,
 		.rank = rank,
 		.nranks = 2,
+		.transport = COLLECTIVE_TRANSPORT_TCP,
 		.heartbeat_ms = heartbeat_ms,
 		.addr_len = sizeof(*addr),
 	};

@@ -4,6 +4,7 @@
 set -uo pipefail
 ranks=$(dirname "$0")/net_link_cut
 n=0 failed=0
+export COLL_TRANSPORT=tcp
 
 # cut RANKS VICTIM AFTER_MS
 cut()

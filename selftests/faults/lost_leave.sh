@@ -4,6 +4,7 @@
 set -uo pipefail
 ranks=$(dirname "$0")/net_lost_leave
 n=0 failed=0
+export COLL_TRANSPORT=tcp
 
 # lost_leave RANKS VICTIM MUTE_MS
 lost_leave()

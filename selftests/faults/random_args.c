@@ -74,6 +74,8 @@ static void argument_join(struct random_thread *t, struct collective_join *join)
 	join->id = shared->id[whose] + rng_once_in(rng, 8);
 	join->rank = rng_below(rng, RANDOM_RANKS);
 	join->nranks = 1 + rng_below(rng, RANDOM_RANKS);
+	join->transport = rng_once_in(rng, 8) ? rng_below(rng, COLLECTIVE_TRANSPORT_COUNT + 1) :
+						transport_choice(NULL);
 	join->lanes = rng_below(rng, 4);
 	if (rng_once_in(rng, 4))
 		random_bytes(rng, join->secret, sizeof(join->secret));

@@ -395,6 +395,7 @@ static void random_group(struct random_process *process, struct rng *rng)
 			.id = shared->id[process->worker],
 			.rank = rank,
 			.nranks = process->nranks,
+			.transport = transport_choice(NULL),
 			.lanes = lanes,
 			.timeout_ms = RANDOM_TIMEOUT_MS,
 			.heartbeat_ms = RANDOM_TIMEOUT_MS,

@@ -14,6 +14,7 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/raw_peer.h"
+#include "lib/tcp_only.h"
 
 static void *memory(size_t size)
 {

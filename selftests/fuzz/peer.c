@@ -155,7 +155,7 @@ static void distort(const struct rig *rig, struct input *in, struct coll_data *d
 		data->flags = input_byte(in);
 		break;
 	case 1:
-		data->flags ^= COLL_DATA_BORROWED;
+		data->flags ^= COLL_DATA_ZEROCOPY;
 		break;
 	case 2:
 		data->flags |= COLL_DATA_EAGER | COLL_DATA_REQUEST;

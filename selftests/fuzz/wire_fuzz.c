@@ -74,7 +74,7 @@ static void check_control(const u8 *frame)
 	require(control.kind && control.kind < COLL_CONTROL_KINDS);
 	require(control.lane < COLLECTIVE_LANES_MAX);
 	switch (control.kind) {
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		require(control.lane < 2 && control.position < COLLECTIVE_RANKS_MAX);
 		check_signature(&control.signature);
 		break;

@@ -71,10 +71,30 @@ void loopback(struct sockaddr_storage *addr, int family)
 		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
+unsigned int transport_choice(const char *name)
+{
+	static const char * const names[COLLECTIVE_TRANSPORT_COUNT] = {
+		[COLLECTIVE_TRANSPORT_TCP] = "tcp",
+		[COLLECTIVE_TRANSPORT_RDMA] = "rdma",
+		[COLLECTIVE_TRANSPORT_LOCAL] = "local",
+		[COLLECTIVE_TRANSPORT_AUTO] = "auto",
+	};
+	unsigned int i = 0;
+
+	if (!name)
+		name = getenv("COLL_TRANSPORT");
+	if (!name || !*name)
+		return COLLECTIVE_TRANSPORT_AUTO;
+	while (i < COLLECTIVE_TRANSPORT_COUNT && strcmp(name, names[i]))
+		i++;
+	return i;
+}
+
 static void join_fill(struct collective_join *join, const char *name, __u64 id,
 		      unsigned int rank, unsigned int nranks)
 {
 	memset(join, 0, sizeof(*join));
+	join->transport = transport_choice(NULL);
 	join->size = sizeof(*join);
 	memcpy(join->name, name, strlen(name));
 	join->id = id;
@@ -322,6 +342,19 @@ static int rank_bind(const struct rank *r)
 	return 0;
 }
 
+/* Between ranks of this kernel a link is local unless one of them has chosen TCP. */
+static int rank_check_links(const struct rank *r)
+{
+	const unsigned int *transport = r->group->config.transport;
+	unsigned int i, local = 0;
+
+	for (i = 0; i < r->nranks; i++)
+		if ((transport ? transport[i] : transport_choice(NULL)) !=
+		    COLLECTIVE_TRANSPORT_TCP)
+			local |= 1U << i;
+	return links_check(r->group->name, r->rank, local & 1U << r->rank ? local : 0);
+}
+
 static int rank_main(struct rank *r, rank_fn fn)
 {
 	const struct group_config *config = &r->group->config;
@@ -338,6 +371,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 	join.timeout_ms = config->timeout_ms;
 	join.heartbeat_ms = config->heartbeat_ms;
 	memcpy(join.algorithm, config->algorithm, sizeof(join.algorithm));
+	if (config->transport)
+		join.transport = config->transport[r->rank];
 	loopback(addr, config->family ? config->family : AF_INET);
 	CHECK_EQ(0, join_at(r->fd, &join, addr));
 
@@ -346,6 +381,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 	if (!config->unconnected)
 		CHECK_EQ(0, rank_connect(r));
 	err = fn(r);
+	if (!err)
+		err = rank_check_links(r);
 	/* A rank that exits without LEAVE would fail ranks that are still in the last operation. */
 	if (!err)
 		member_leave(r->fd);
@@ -489,6 +526,53 @@ int member_set(const char *name, unsigned int rank, const char *file, const char
 
 	member_path(path, sizeof(path), name, rank, file);
 	return file_set(path, text);
+}
+
+/* Ranks of a list such as "0-2,5", as bits. */
+static unsigned int list_bits(const char *list)
+{
+	unsigned int first, last, bits = 0;
+
+	while (sscanf(list, "%u", &first) == 1) {
+		if (sscanf(list, "%u-%u", &first, &last) != 2)
+			last = first;
+		for (; first <= last && first < 32; first++)
+			bits |= 1U << first;
+		list += strcspn(list, ",\n");
+		list += strspn(list, ",\n");
+	}
+	return bits;
+}
+
+int links_get(const char *name, unsigned int rank, struct links *links)
+{
+	char path[256], text[4096];
+	int err;
+
+	member_path(path, sizeof(path), name, rank, "links/local");
+	err = file_get(path, text, sizeof(text));
+	if (err)
+		return err;
+	links->local = list_bits(text);
+	member_path(path, sizeof(path), name, rank, "links/tcp");
+	err = file_get(path, text, sizeof(text));
+	if (!err)
+		links->tcp = list_bits(text);
+	return err;
+}
+
+int links_check(const char *name, unsigned int rank, unsigned int local)
+{
+	struct links links;
+	int err = links_get(name, rank, &links);
+
+	/* The rank has left, or is not seen from here. */
+	if (err == -ENOENT || err == -ENODEV)
+		return 0;
+	CHECK_EQ(0, err);
+	CHECK_EQ(0, links.local & ~local);
+	CHECK_EQ(0, links.tcp & local);
+	return 0;
 }
 
 long long rank_value(const struct rank *r, const char *file)

@@ -32,6 +32,7 @@
  * @timeout_ms: timeout of operations; ms
  * @heartbeat_ms: heartbeat period of links; ms
  * @algorithm: the algorithm that AUTO stands for, by opcode
+ * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else AUTO
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
  */
@@ -42,6 +43,7 @@ struct group_config {
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
+	const unsigned int *transport;
 	bool unconnected;
 	bool bound;
 };
@@ -111,6 +113,31 @@ void group_report_failure(const char *file, int line, const char *what, long lon
 int group_start(struct group *group, const struct group_config *config, rank_fn fn, void *arg);
 int group_wait(struct group *group);
 int group_run(const struct group_config *config, rank_fn fn, void *arg);
+
+/**
+ * struct links - links of a rank, as sysfs says
+ * @local: bits (1 << rank) of the peers of local links
+ * @tcp: likewise by TCP
+ */
+struct links {
+	unsigned int local;
+	unsigned int tcp;
+};
+
+/* Return: 0, or a negative errno: -ENOENT or -ENODEV if the rank has left. */
+int links_get(const char *name, unsigned int rank, struct links *links);
+
+/*
+ * Check that the links of a rank to the ranks of @local (bits) are local, and all others by TCP.
+ * The rank may have left.  Return: 0 or 1, as a child does.
+ */
+int links_check(const char *name, unsigned int rank, unsigned int local);
+
+/*
+ * Return: enum collective_transport of @name; NULL: of COLL_TRANSPORT, or AUTO if that is not set;
+ * COLLECTIVE_TRANSPORT_COUNT, which JOIN refuses, for an unknown name.
+ */
+unsigned int transport_choice(const char *name);
 
 /* Calls of a single member. All return 0 or a negative errno. */
 int member_ioctl(int fd, unsigned long cmd, void *arg);

@@ -58,6 +58,10 @@ static int lib_rank_main(struct lib_rank *me, const struct coll_config *base,
 		return 1;
 	}
 	err = fn(me);
+	if (!err && me->comm)
+		err = links_check(coll_name(me->comm), coll_rank(me->comm),
+				  transport_choice(config.transport) == COLLECTIVE_TRANSPORT_TCP ?
+				  0 : ~0U);
 	if (err && me->comm)
 		dprintf(STDOUT_FILENO, "# rank %d: %s\n", me->rank,
 			coll_error_detail(me->comm));

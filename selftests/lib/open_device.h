@@ -36,6 +36,7 @@ static inline void join_valid(struct collective_join *join, const char *name, __
 	memcpy(join->name, name, strlen(name));
 	join->id = id;
 	join->nranks = 2;
+	join->transport = transport_choice(NULL);
 	join->addr_len = sizeof(struct sockaddr_in);
 	loopback(&addr, AF_INET);
 	memcpy(join->addr, &addr, sizeof(addr));

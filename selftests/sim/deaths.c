@@ -162,7 +162,7 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 
 static void must_have_died(struct sim *sim)
 {
-	if (sim->dead == COLL_NOBODY)
+	if (sim->dead == COLL_NO_RANK)
 		sim_fail(sim, "no rank has died");
 }
 

@@ -29,6 +29,28 @@ static void release(struct member *member, u32 peer, bool reset)
 	}
 }
 
+/* Close the connections by reference: no peer reads memory of this rank any more. */
+static void close_local(struct member *member)
+{
+	u32 lane, peer;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		for (peer = 0; peer < member->sim->config.nranks; peer++)
+			if (member->ep[lane][peer] && member->ep[lane][peer]->stream.by_reference)
+				endpoint_revoke(member->ep[lane][peer], NULL);
+}
+
+/* Nothing that was sent by reference needs a fence after that. */
+static void release_local(struct member *member)
+{
+	u32 lane, peer;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		for (peer = 0; peer < member->sim->config.nranks; peer++)
+			if (member->ep[lane][peer] && member->ep[lane][peer]->stream.by_reference)
+				coll_stream_release(&member->ep[lane][peer]->stream);
+}
+
 /* Send an ABORT to all other ranks. */
 static void flood(struct member *member, u64 instance, const struct coll_reason *cause)
 {
@@ -83,9 +105,11 @@ static void member_fail(struct member *member, const struct coll_reason *cause)
 	if (!member->failed) {
 		member->failed = -ECONNRESET;
 		member->failed_at = member->sim->now;
+		close_local(member);
 		for (lane = 0; lane < member->sim->config.lanes; lane++)
 			coll_engine_abort(&member->engine[lane], COLL_INSTANCE_GROUP,
 					  member->failed);
+		release_local(member);
 	}
 	flood(member, COLL_INSTANCE_GROUP, cause);
 }
@@ -228,7 +252,7 @@ static bool linked(const struct member *member, u32 peer)
 	return false;
 }
 
-/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NOBODY. */
+/* Return: a peer with a link that has not answered for SIM_SILENCE, or COLL_NO_RANK. */
 static u32 silent(const struct member *member)
 {
 	const struct sim *sim = member->sim;
@@ -237,7 +261,7 @@ static u32 silent(const struct member *member)
 	for (peer = 0; peer < sim->config.nranks; peer++)
 		if (linked(member, peer) && sim->now > member->heard[peer] + SIM_SILENCE)
 			return peer;
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }
 
 /**
@@ -263,7 +287,7 @@ bool fault_ping(struct member *member)
 	}
 	member_tick(member);
 	gone = silent(member);
-	if (gone != COLL_NOBODY) {
+	if (gone != COLL_NO_RANK) {
 		link_fail(member, COLLECTIVE_REASON_SILENCE, gone);
 		return true;
 	}
@@ -373,7 +397,7 @@ bool fault_explained(const struct member *member)
 	case FAULT_DEATH:
 		return cause->kind == COLLECTIVE_REASON_DEATH && cause->rank_a == dead;
 	case FAULT_LOSS:
-		return dead != COLL_NOBODY && (cause->rank_a == dead || cause->rank_b == dead);
+		return dead != COLL_NO_RANK && (cause->rank_a == dead || cause->rank_b == dead);
 	}
 	return true;
 }

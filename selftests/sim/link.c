@@ -5,6 +5,9 @@
  * A data connection holds copied bytes and references, up to a capacity.  Sends and receives
  * have random lengths.  Sometimes referenced bytes are read twice and the first result is
  * dropped, as when TCP retransmits.  A control connection holds encoded frames.
+ *
+ * A link may send by reference, as the local transport does: a reference is sent as a whole, its
+ * end tells the sender what was consumed, and the sender may revoke it.
  */
 #include "sim.h"
 
@@ -22,6 +25,15 @@ static void endpoint_count(struct coll_stream *stream, const struct origin *orig
 	stream->rx_consumed = origin->eager;
 	stream->rx_returned = origin->eager;
 	stream->rx_credited = origin->eager;
+}
+
+/* Does the link between two ranks send by reference?  Both ends find the same. */
+static bool link_is_local(const struct sim *sim, u32 a, u32 b)
+{
+	u64 pair = (u64)min(a, b) << 32 | max(a, b);
+
+	return sim->config.local == 1 ||
+	       (sim->config.local == 2 && rng_mix(sim->config.seed ^ pair) % 2);
 }
 
 /* Let a connection of the stingy rank hold less than a header, so that its frames stay open. */
@@ -62,6 +74,8 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
 	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
 	endpoint_count(&ep->stream, &sim->config.origin);
+	ep->stream.by_reference = link_is_local(sim, member->rank, peer);
+	ep->consumed = sim->config.origin.position;
 	if (sim_timed(sim) && sim->config.mutation != MUTATION_LEASE)
 		ep->stream.lease = sim->now + SIM_LEASE;
 	if (!member->heard[peer])
@@ -161,12 +175,66 @@ static void endpoint_push_payload(struct endpoint *ep, const struct coll_out *ou
 	if (out->copy) {
 		ref->copy = malloc(len);
 		memory_read(mem, out->off, ref->copy, len);
-	} else {
-		ref->mem = mem;
-		ref->off = out->off;
-		memory_lend(mem, out->off, len);
-		ep->member->lent[ep->stream.engine->lane] += len;
+		return;
 	}
+	ref->mem = mem;
+	ref->off = out->off;
+	ref->position = out->position;
+	ref->owner = out->owner;
+	memory_lend(mem, out->off, len);
+	/* What is sent from scratch counts as copied, whether or not it is. */
+	if (!mem->window)
+		ep->member->lent[ep->stream.engine->lane] += len;
+}
+
+static void ref_revoke(struct ref *ref)
+{
+	memory_return(ref->mem, ref->off, ref->len);
+	ref->mem = NULL;
+	ref->revoked = true;
+}
+
+/**
+ * endpoint_revoke() - let nothing be read any more that an owner has sent by reference
+ * @ep: the sending end
+ * @owner: see struct coll_out; NULL: of all owners
+ *
+ * Return: true if a piece is being read.
+ */
+bool endpoint_revoke(struct endpoint *ep, const void *owner)
+{
+	bool read = false;
+	struct ref *ref;
+
+	for (ref = ep->first; ref; ref = ref->next) {
+		if (!ref->mem || (owner && ref->owner != owner))
+			continue;
+		if (owner && ref->begun && rng_once_in(&ep->member->sim->rng, 2)) {
+			ref->revoking = true;
+			read = true;
+		} else {
+			ref_revoke(ref);
+		}
+	}
+	return read;
+}
+
+/* The receiver has consumed a reference. */
+static void endpoint_consumed(struct endpoint *ep)
+{
+	if (ep->stream.by_reference && coll_stream_consumed(&ep->stream, ep->consumed))
+		sim_fail(ep->member->sim, "position %llu is consumed",
+			 (unsigned long long)ep->consumed);
+}
+
+/* Bytes to send at once; a header and a reference are sent together. */
+static u32 endpoint_choose(struct endpoint *ep, const struct coll_out *out)
+{
+	u32 whole = out->len + out->more;
+
+	if (ep->stream.by_reference && !out->copy && whole > (out->ptr ? out->len : 0))
+		return whole;
+	return some(ep->member->sim, min_t(u64, whole, ep->capacity - ep->queued));
 }
 
 /**
@@ -182,6 +250,8 @@ bool endpoint_send(struct endpoint *ep)
 	struct coll_out out, again;
 	u32 len, head;
 
+	if (ep->up)
+		endpoint_consumed(ep);
 	if (ep->queued >= ep->capacity || !ep->up)
 		return false;
 	member_tick(ep->member);
@@ -195,7 +265,7 @@ bool endpoint_send(struct endpoint *ep)
 		return false;
 	}
 
-	len = some(sim, min_t(u64, out.len + out.more, ep->capacity - ep->queued));
+	len = endpoint_choose(ep, &out);
 	head = out.ptr ? min(out.len, len) : 0;
 	if (head)
 		endpoint_push_header(ep, &out, head);
@@ -203,6 +273,9 @@ bool endpoint_send(struct endpoint *ep)
 		endpoint_push_payload(ep, &out, len - head);
 	sim_wake(sim, &ep->other->receive);
 	coll_stream_sent(&ep->stream, len);
+	if (sim->config.mutation == MUTATION_SCRATCH && ep->stream.by_reference &&
+	    len > head && container_of(out.mem, struct sim_mem, mem)->window)
+		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
 
 	if (sim->config.mutation == MUTATION_CONSUMED && len > head && !out.copy)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
@@ -260,6 +333,36 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 	}
 }
 
+/* The oldest bytes in flight are gone from @other, the sending end. */
+static void endpoint_finish(struct endpoint *other)
+{
+	u64 position = other->first->position;
+
+	endpoint_pop(other);
+	if (other->stream.by_reference && position)
+		other->consumed = position;
+	sim_wake(other->member->sim, &other->send);
+}
+
+/* The oldest bytes in flight were revoked, so they never come. */
+static void endpoint_skip(struct endpoint *ep)
+{
+	struct ref *ref = ep->other->first;
+	u32 len = ref->len;
+
+	ep->other->queued -= len;
+	endpoint_finish(ep->other);
+	if (ep->member->sim->config.mutation == MUTATION_REVOKED) {
+		u8 *zeros = calloc(1, len);
+
+		endpoint_deliver(ep, zeros, len);
+		free(zeros);
+	} else if (!ep->refused) {
+		coll_stream_revoked(&ep->stream, len);
+		coll_stream_pause(&ep->stream);
+	}
+}
+
 /* Take a random part of the oldest bytes in flight and deliver it, at a random alignment. */
 static void endpoint_fragment(struct endpoint *ep)
 {
@@ -269,11 +372,18 @@ static void endpoint_fragment(struct endpoint *ep)
 	u32 len, align;
 	u8 *heap;
 
+	if (ref->revoking && ref->mem)
+		ref_revoke(ref);
+	if (ref->revoked) {
+		endpoint_skip(ep);
+		return;
+	}
 	len = some(sim, ref->len);
 	align = rng_below(&sim->rng, 9);
 	heap = malloc(align + len);
 
 	if (ref->mem) {
+		ref->begun = true;
 		if (rng_once_in(&sim->rng, 8))
 			memory_read(ref->mem, ref->off, heap + align, len);
 		memory_read(ref->mem, ref->off, heap + align, len);
@@ -284,9 +394,9 @@ static void endpoint_fragment(struct endpoint *ep)
 		memmove(ref->copy, ref->copy + len, ref->len - len);
 	}
 	ref->len -= len;
-	if (!ref->len)
-		endpoint_pop(other);
 	other->queued -= len;
+	if (!ref->len)
+		endpoint_finish(other);
 	sim_wake(sim, &other->send);
 	endpoint_deliver(ep, heap + align, len);
 	free(heap);
@@ -361,6 +471,11 @@ void endpoint_die(struct endpoint *ep)
 	struct endpoint lost = { .member = ep->member };
 	struct ref *ref, **link = &ep->first;
 
+	/* All that was copied stays readable, and nothing else. */
+	if (ep->stream.by_reference) {
+		endpoint_revoke(ep, NULL);
+		return;
+	}
 	ep->queued = arrives;
 	while ((ref = *link) && arrives) {
 		ref_keep(ref, min_t(u64, ref->len, arrives));
@@ -414,7 +529,7 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 	struct frame *frame;
 	u32 bound;
 
-	if (sim->cut != COLL_NOBODY && (sim->cut == to || sim->cut == from->rank))
+	if (sim->cut != COLL_NO_RANK && (sim->cut == to || sim->cut == from->rank))
 		return;
 	if (!queue) {
 		queue = calloc(1, sizeof(*queue));

@@ -106,6 +106,7 @@ static const struct trial {
 	[MUTATION_STEPS]	= { .scale = SCALE_WIDE },
 	[MUTATION_ENFORCE]	= { .fault = FAULT_GREED },
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
+	[MUTATION_REVOKED]	= { .fault = FAULT_GROUP },
 };
 
 /* Try worlds until the mutation of an index is noticed.  Return: false if it never is. */

@@ -56,6 +56,15 @@ static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 		 member_of(ctx)->rank, (unsigned long long)task->args.instance, peer);
 }
 
+static bool on_revoke(void *ctx, struct coll_stream *stream, struct coll_task *task)
+{
+	struct endpoint *ep = container_of(stream, struct endpoint, stream);
+
+	if (ep->member != member_of(ctx))
+		sim_fail(ep->member->sim, "another rank's references are revoked");
+	return !endpoint_revoke(ep, task);
+}
+
 static void on_vector(void *ctx, bool begin)
 {
 	struct member *member = member_of(ctx);
@@ -103,6 +112,7 @@ const struct coll_engine_ops member_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
+	.revoke		= on_revoke,
 	.fpu		= on_vector,
 	.failed		= on_failed,
 };

@@ -137,6 +137,12 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 	return false;
 }
 
+/* The references to a byte. */
+static u8 *memory_refs(const struct sim_mem *memory, u64 off)
+{
+	return &memory->lent[memory->window ? off % memory->mem.length : off];
+}
+
 /* Count a reference in flight to these bytes. */
 void memory_lend(struct sim_mem *memory, u64 off, u64 len)
 {
@@ -144,7 +150,7 @@ void memory_lend(struct sim_mem *memory, u64 off, u64 len)
 
 	memory->borrowed += len;
 	for (i = off; i < off + len; i++)
-		memory->lent[i] = (memory->lent[i] + 1) | LENT_ONCE;
+		*memory_refs(memory, i) = (*memory_refs(memory, i) + 1) | LENT_ONCE;
 }
 
 /* Count the end of a reference to these bytes: they were consumed, or the connection was reset. */
@@ -154,7 +160,7 @@ void memory_return(struct sim_mem *memory, u64 off, u64 len)
 
 	memory->borrowed -= len;
 	for (i = off; i < off + len; i++)
-		memory->lent[i]--;
+		--*memory_refs(memory, i);
 }
 
 /* Return: true if a reference to one of these bytes is in flight or, with @ever, ever was. */
@@ -164,7 +170,7 @@ bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever)
 	u64 i;
 
 	for (i = off; i < off + len; i++)
-		if (memory->lent[i] & mask)
+		if (*memory_refs(memory, i) & mask)
 			return true;
 	return false;
 }

@@ -33,6 +33,8 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
 	[MUTATION_NAME]		= "instances of GRANT are cut to 32 bits",
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
+	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
+	[MUTATION_SCRATCH]	= "scratch sent by reference counts as left when it is sent",
 };
 
 u64 __real_coll_task_sendable(const struct coll_task *task);

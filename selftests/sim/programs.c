@@ -293,8 +293,8 @@ static void program_tell(const struct sim *sim, bool passed)
 	printf("# seed %llu fault %s scale %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
 	       (unsigned long long)c->seed, fault_names[c->fault], scale_names[c->scale],
 	       c->nranks, c->lanes, c->nslots, c->window, c->keys);
-	printf("%u faults, packets of %u, laggard %d, stingy %d, ", c->faults, c->packet,
-	       (int)c->laggard - 1, (int)c->stingy - 1);
+	printf("%u faults, packets of %u, local %u, laggard %d, stingy %d, ", c->faults,
+	       c->packet, c->local, (int)c->laggard - 1, (int)c->stingy - 1);
 	printf("instances from %llx, keys from %llx, positions from %llx, ",
 	       (unsigned long long)c->origin.name, (unsigned long long)c->origin.key,
 	       (unsigned long long)c->origin.position);

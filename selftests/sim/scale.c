@@ -29,8 +29,8 @@ static u64 shortly_before(struct rng *rng, u32 bits, u64 reach)
 }
 
 /**
- * scale_numbers() - choose the values at which the counters of a world start
- * @config: parameters of the world; reads seed, sets origin and packet
+ * scale_numbers() - choose the values at which the counters of a world start, and its local links
+ * @config: parameters of the world; reads seed and fault, sets origin, packet and local
  *
  * In half of the worlds, all counters start at 0.  The numbers depend on the seed only.
  */
@@ -40,6 +40,9 @@ void scale_numbers(struct config *config)
 	struct rng rng = { .state = rng_mix(config->seed ^ 0x6f726967696eULL) };
 	struct origin *origin = &config->origin;
 
+	/* A link on which a peer falls silent is not local. */
+	if (config->fault != FAULT_SILENCE && config->fault != FAULT_LOSS)
+		config->local = rng_mix(config->seed ^ 0x6c6f63616cULL) % 3;
 	if (rng_once_in(&rng, 2))
 		return;
 	/* The number of a counted operation has 62 bits; a key and a message's number have 40. */

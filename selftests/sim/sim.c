@@ -246,7 +246,7 @@ static void part_check_stale(struct sim *sim, u32 rank, u32 number)
  */
 static void member_check(struct sim *sim, const struct member *member)
 {
-	bool told = sim->config.fault == FAULT_DEATH && sim->dead != COLL_NOBODY;
+	bool told = sim->config.fault == FAULT_DEATH && sim->dead != COLL_NO_RANK;
 
 	if ((told || member->failed) && !fault_explained(member))
 		sim_fail(sim, "rank %u: the reason is not rank %u, but ranks %u and %u (kind %u)",
@@ -347,12 +347,12 @@ bool sim_run(struct sim *sim)
 	for (i = 0; i < sim->config.nops; i++)
 		sim->bytes += sim->ops[i].count * coll_type_size(sim->ops[i].type);
 	sim->now = sim->config.origin.time;
-	sim->greedy = COLL_NOBODY;
+	sim->greedy = COLL_NO_RANK;
 	INIT_LIST_HEAD(&sim->wrecks);
 	sim->rng.state = sim->config.seed;
-	sim->cut = COLL_NOBODY;
-	sim->dead = COLL_NOBODY;
-	sim->frozen = COLL_NOBODY;
+	sim->cut = COLL_NO_RANK;
+	sim->dead = COLL_NO_RANK;
+	sim->frozen = COLL_NO_RANK;
 	sim->faults_left = sim->config.faults;
 	sim->next_fault = rng_between(&sim->rng, 1, 200 + 100 * sim->config.nranks);
 	sim->members = calloc(sim->config.nranks, sizeof(*sim->members));

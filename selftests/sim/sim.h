@@ -84,6 +84,8 @@ enum mutation {
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
 	MUTATION_NAME,		/* instances of GRANT are cut to 32 bits */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
+	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
+	MUTATION_SCRATCH,	/* scratch sent by reference counts as left when it is sent */
 	MUTATION_COUNT
 };
 
@@ -271,6 +273,11 @@ struct sim_part {
  * @off: offset of the bytes in @mem
  * @len: number of bytes
  * @copy: copied bytes, or NULL
+ * @position: by reference: see struct coll_out
+ * @owner: likewise
+ * @begun: true if a part of a reference has been read
+ * @revoking: true if a piece of it is being read, and no other piece will be
+ * @revoked: true if no more of it is read
  */
 struct ref {
 	struct ref *next;
@@ -278,6 +285,11 @@ struct ref {
 	u64 off;
 	u32 len;
 	u8 *copy;
+	u64 position;
+	const void *owner;
+	bool begun;
+	bool revoking;
+	bool revoked;
 };
 
 /**
@@ -291,6 +303,7 @@ struct ref {
  * @capacity: most bytes that the connection holds in this direction
  * @up: true if the engine may use the stream
  * @refused: true if the engine has refused received bytes; no more are delivered
+ * @consumed: position up to which @other has consumed what was sent by reference
  * @odd: true if a received frame did not match a task of a world with a greedy rank
  * @connect: ready until @up
  * @send: ready if there may be bytes to send
@@ -306,6 +319,7 @@ struct endpoint {
 	struct ref **last;
 	u64 queued;
 	u64 capacity;
+	u64 consumed;
 	bool up;
 	bool refused;
 	bool odd;
@@ -451,6 +465,7 @@ struct origin {
  * @keys: number of keys that operations choose from; 0: all ranks submit in the same order
  * @segment: segment of struct coll_plan; bytes
  * @near: same_host of struct coll_plan
+ * @local: 0: no link sends by reference, 1: all do, 2: about half of them
  * @nops: number of operations
  * @faults: number of faults
  * @fault: enum fault_kind
@@ -474,6 +489,7 @@ struct config {
 	u32 keys;
 	u32 segment;
 	bool near;
+	u8 local;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -504,12 +520,12 @@ struct config {
  * @now: time; see sim_timed()
  * @next_fault: @steps from which on the next fault happens
  * @faults_left: number of faults to come
- * @cut: rank whose control frames are lost, or COLL_NOBODY
+ * @cut: rank whose control frames are lost, or COLL_NO_RANK
  * @victim: rank that will be cut off, or NULL
- * @greedy: rank that sends bytes that it was not granted, or COLL_NOBODY
+ * @greedy: rank that sends bytes that it was not granted, or COLL_NO_RANK
  * @wrecks: tasks that completed too early; kept until the world is freed
- * @dead: rank that is dead, or COLL_NOBODY
- * @frozen: rank that does not act until @frozen_until, or COLL_NOBODY
+ * @dead: rank that is dead, or COLL_NO_RANK
+ * @frozen: rank that does not act until @frozen_until, or COLL_NO_RANK
  * @frozen_until: @steps from which on @frozen acts again
  * @queue_max: most control frames that were in flight on one connection
  * @successes: operations that have succeeded, counted on each rank
@@ -588,6 +604,7 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer);
 bool endpoint_send(struct endpoint *ep);
 bool endpoint_receive(struct endpoint *ep);
 bool endpoint_connect(struct endpoint *ep);
+bool endpoint_revoke(struct endpoint *ep, const void *owner);
 bool endpoint_opens(const struct member *member, u32 lane, const struct coll_task *task);
 void endpoint_reset(struct endpoint *ep);
 void endpoint_die(struct endpoint *ep);

@@ -32,6 +32,21 @@ END { exit !(good && sizes == " 8 4096 1048576" && cpu > 0) }' <<<"$out"
 result $? "--sizes, --cpu"
 timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
 result $(($? != 2)) "--sizes that do not rise are refused"
+
+# The kernel says which transport the links use; a rank that uses another one than asked for fails.
+for links in '3 local, 0 tcp' '0 local, 3 tcp'; do
+	transport=local
+	[[ $links == 3* ]] || transport=tcp
+	timeout 100 collective-bench allreduce -n 3 --sizes 8,1M --iters 2 --transport "$transport" |
+		sed 's/^/# /' >"/tmp/bench.$$"
+	status=${PIPESTATUS[0]}
+	cat "/tmp/bench.$$"
+	grep -q "links: $links" "/tmp/bench.$$" && ((status == 0))
+	result $? "--transport $transport"
+done
+rm -f "/tmp/bench.$$"
+timeout 100 collective-bench barrier --transport rdma 2>/dev/null
+result $(($? != 2)) "--transport rdma is refused"
 echo "1..$n"
 ((n > 15 * ${#modes[@]})) || failed=1
 exit $failed

@@ -9,7 +9,7 @@
 
 #define LARGE		(64 * 1024U)
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_BORROWED
+#define BORROWED	COLL_DATA_ZEROCOPY
 #define FRAMES		1000U
 
 /*
@@ -524,7 +524,6 @@ static void test_pages(void)
 /* An early frame of as many pieces as bytes is delivered in sections. */
 static void test_sections(void)
 {
-	static struct coll_reduce_impl impl;
 	struct coll_engine_ops ops = fixture_ops;
 	struct fixture *f = fixture_new(1, 2);
 	struct grains dst;
@@ -542,11 +541,9 @@ static void test_sections(void)
 	};
 	struct coll_task *task = calloc(1, sizeof(*task));
 
-	impl = coll_reduce_scalar;
-	impl.registers = true;
 	ops.fpu = grains_vector;
 	f->engine.ops = &ops;
-	f->engine.impl = &impl;
+	f->engine.impl = &coll_reduce_scalar;
 	grains_init(&dst, 30000, 0);
 	call.area[COLL_AREA_SEND] = &dst.mem;
 	call.area[COLL_AREA_RECV] = &dst.mem;
@@ -689,7 +686,7 @@ static void test_gone(void)
 	for (i = 0; i < 10; i++)
 		submit(f, i, LARGE);
 	gone_asked = 0;
-	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NOBODY &&
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_none) == COLL_NO_RANK &&
 	       gone_asked == 2 * 10, "no departed peer: each task and peer is looked at once");
 	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == 1,
 	       "a task that lacks a departed peer is found");
@@ -697,12 +694,12 @@ static void test_gone(void)
 		grant(f, 1, i, 1000);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, COLL_INSTANCE_GROUP, -EIO);
-	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NOBODY &&
+	tap_ok(coll_engine_find_lacking(&f->engine, false, gone_one) == COLL_NO_RANK &&
 	       coll_engine_find_lacking(&f->engine, true, gone_one) == 1,
 	       "a failed task lacks a peer only if that reads its memory");
 	coll_stream_consumed(&f->stream[1], 10000);
 	tap_ok(f->completed == 10 &&
-	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NOBODY,
+	       coll_engine_find_lacking(&f->engine, true, gone_one) == COLL_NO_RANK,
 	       "it does not when the memory is consumed");
 	fixture_free(f);
 }

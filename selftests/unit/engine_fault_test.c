@@ -7,7 +7,7 @@
 #define HALF	(LARGE / 2)
 
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_BORROWED
+#define BORROWED	COLL_DATA_ZEROCOPY
 
 static void test_abort_sending(void)
 {

@@ -8,7 +8,7 @@
 #define HALF	(LARGE / 2)
 
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_BORROWED
+#define BORROWED	COLL_DATA_ZEROCOPY
 
 /*
  * The allreduce of two ranks on rank 0: step 0 sends the first half and reduces the second;
@@ -514,7 +514,7 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 
 		task.rx = (struct coll_step){ 0 };
 		coll_schedule_step(task.schedule, &plan, task.rx_step, &task.rx);
-		if (task.rx.from == COLL_NOBODY)
+		if (task.rx.from == COLL_NO_RANK)
 			continue;
 		coll_task_sink(&task, &sink, 1000);
 		*at++ = !sink.hint.volume ? '-' :

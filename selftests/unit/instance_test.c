@@ -22,22 +22,6 @@ static unsigned int fullest(u64 from, u64 apart, unsigned int names)
 	return most;
 }
 
-static void test_neighbours(void)
-{
-	bool passed = true;
-	u64 name;
-
-	for (name = 1; name < 1 << 20; name++) {
-		u32 here = coll_instance_hash(name, SIZE),
-			before = coll_instance_hash(name - 1, SIZE);
-
-		passed &= name % COLL_INSTANCE_NEIGHBOURS == 0 ||
-			  (here != before &&
-			   here / COLL_INSTANCE_NEIGHBOURS == before / COLL_INSTANCE_NEIGHBOURS);
-	}
-	tap_ok(passed, "consecutive instances have different hashes close together");
-}
-
 /* With random hashes the fullest of SIZE entries would have five or six of SIZE instances. */
 static void test_spread(void)
 {
@@ -57,7 +41,6 @@ static void test_spread(void)
 int main(void)
 {
 	tap_plan(0);
-	test_neighbours();
 	test_spread();
 	return tap_exit();
 }

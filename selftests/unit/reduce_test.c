@@ -25,7 +25,6 @@
 #define CANARY		0xa5
 
 #define LONE_NAN_ELEMENTS 4133	/* some blocks, and a part of one */
-#define SOFT_ROUNDS 2000000	/* sums of two operands with close exponents */
 
 enum sharing { SHARE_NONE, SHARE_A, SHARE_B, SHARE_COUNT };
 
@@ -286,22 +285,16 @@ static bool impl_runs_here(const struct coll_reduce_impl *impl)
 		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 #endif
-	return impl == &coll_reduce_scalar || impl == &coll_reduce_soft;
+	return impl == &coll_reduce_scalar;
 }
 
 static const struct coll_reduce_impl *const impls[] = {
-	&coll_reduce_soft,
 	&coll_reduce_scalar,
 #if defined(__x86_64__)
 	&coll_reduce_avx2,
 	&coll_reduce_avx512,
 #endif
 };
-
-static bool impl_offers(const struct coll_reduce_impl *impl, int type, int reduction)
-{
-	return impl_runs_here(impl) && impl->fn[type][reduction];
-}
 
 /* One NaN among numbers is found at every position, and infinities are not taken for NaNs. */
 static bool lone_nan_run(const struct coll_reduce_impl *impl, int type, int reduction)
@@ -356,7 +349,7 @@ static void test_lone_nan(void)
 		for (r = 0; r < ARRAY_SIZE(reductions); r++) {
 			expected_make(type, reductions[r], 3);
 			for (i = 0; i < ARRAY_SIZE(impls); i++)
-				if (impl_offers(impls[i], type, reductions[r]))
+				if (impl_runs_here(impls[i]))
 					passed &= lone_nan_run(impls[i], type, reductions[r]);
 		}
 		tap_ok(passed, "%s with one NaN", t->name);
@@ -490,14 +483,12 @@ static void test_wide(int type)
 			wide_make(&wide);
 			for (i = 0; i < ARRAY_SIZE(impls); i++) {
 				wide.impl = impls[i];
-				if (impl_runs_here(impls[i]) && impls[i]->registers)
+				if (impl_runs_here(impls[i]))
 					passed[i] &= wide_run(&wide);
 			}
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(impls); i++) {
-		if (!impls[i]->registers)
-			continue;
 		if (impl_runs_here(impls[i]))
 			tap_ok(passed[i], "%s %s wide", reference_types[type].name,
 			       impls[i]->name);
@@ -526,7 +517,7 @@ static void test_type(int type)
 				continue;
 			expected_make(type, reduction, divisors[d]);
 			for (i = 0; i < ARRAY_SIZE(impls); i++)
-				if (impl_offers(impls[i], type, reduction))
+				if (impl_runs_here(impls[i]))
 					passed[i] &= reduction_run(impls[i], type, reduction,
 								   divisors[d]);
 		}
@@ -538,59 +529,6 @@ static void test_type(int type)
 			tap_skip("this CPU cannot", "%s %s", reference_types[type].name,
 				 impls[i]->name);
 	}
-}
-
-/*
- * Return: a float whose exponent is near that of @other.  Their sum cancels, is rounded,
- * or becomes a denormal or infinity.
- */
-static u64 bits_near(const struct reference_type *t, u64 other)
-{
-	u32 digits = t->size == 4 ? 23 : 52, places = random_bits() % (digits + 6);
-	u64 one = 1ULL << digits, sign = 1ULL << (8 * t->size - 1);
-	u64 exponent = (other & (sign - 1)) / one;
-	u64 fraction = random_bits() & (one - 1);
-
-	/* Long runs of 0 or 1 test the carries of rounding. */
-	if (random_bits() % 2)
-		fraction &= ~0ULL << (random_bits() % (digits + 1));
-	if (random_bits() % 4 == 0)
-		fraction = ~fraction & (one - 1);
-	exponent = exponent > places ? exponent - places : 0;
-	return (random_bits() % 2 ? sign : 0) | exponent * one | fraction;
-}
-
-static bool soft_sums_equal(int type)
-{
-	const struct reference_type *t = &reference_types[type];
-	u64 mask = t->size == 4 ? U32_MAX : U64_MAX;
-	u32 round;
-
-	for (round = 0; round < SOFT_ROUNDS; round++) {
-		u64 a = random_bits() & mask, b = bits_near(t, a), soft = 0, hard = 0;
-
-		coll_reduce(&coll_reduce_soft, type, COLLECTIVE_SUM, &soft, &a, &b, 1, 0);
-		coll_reduce(&coll_reduce_scalar, type, COLLECTIVE_SUM, &hard, &a, &b, 1, 0);
-		if (soft == hard)
-			continue;
-		tap_note("%s %#llx + %#llx is %#llx, not %#llx", t->name, (unsigned long long)a,
-			 (unsigned long long)b, (unsigned long long)hard,
-			 (unsigned long long)soft);
-		return false;
-	}
-	return true;
-}
-
-static void test_soft(void)
-{
-	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT32), "float32 sums with integers equal the CPU's");
-	tap_ok(soft_sums_equal(COLLECTIVE_FLOAT64), "float64 sums with integers equal the CPU's");
-	tap_ok(coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_SUM,
-			       COLL_REDUCE_SOFT_MAX) == &coll_reduce_soft &&
-	       coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_SUM,
-			       COLL_REDUCE_SOFT_MAX + 1) == &coll_reduce_scalar &&
-	       coll_reduce_for(&coll_reduce_scalar, COLLECTIVE_FLOAT32, COLLECTIVE_AVG, 4) ==
-	       &coll_reduce_scalar, "the implementation by number of bytes");
 }
 
 static bool copy_piece(coll_copy_fn copy, size_t from, size_t to, size_t len)
@@ -657,10 +595,7 @@ static void test_table(void)
 				((type == COLLECTIVE_FLOAT16 || type == COLLECTIVE_BFLOAT16) &&
 				 (reduction == COLLECTIVE_SUM || reduction == COLLECTIVE_AVG));
 			for (i = 0; i < ARRAY_SIZE(impls); i++)
-				full &= !offered || !impls[i]->registers ||
-					impls[i]->fn[type][reduction];
-			if (!offered && known && reduction < COLLECTIVE_REDUCTION_COUNT)
-				full &= !coll_reduce_soft.fn[type][reduction];
+				full &= !offered || impls[i]->fn[type][reduction];
 		}
 	}
 	tap_ok(sizes, "sizes of types");
@@ -687,13 +622,12 @@ int main(int argc, char **argv)
 	arena_b = arena_make();
 	arena_dst = arena_make();
 
-	tap_plan(12 + (COLLECTIVE_TYPE_COUNT + 3) * ARRAY_SIZE(impls));
+	tap_plan(11 + (COLLECTIVE_TYPE_COUNT + 3) * ARRAY_SIZE(impls));
 	test_table();
 	test_copy();
 	for (type = 0; type < COLLECTIVE_TYPE_COUNT; type++)
 		test_type(type);
 	test_lone_nan();
-	test_soft();
 	test_wide(COLLECTIVE_FLOAT16);
 	test_wide(COLLECTIVE_BFLOAT16);
 	return tap_exit();

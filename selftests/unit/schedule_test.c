@@ -34,7 +34,7 @@ static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, 
 
 static u64 moves(const struct coll_step *step, u32 peer, const struct coll_span *span)
 {
-	return peer == COLL_NOBODY ? 0 : step->signal ? 1 : span->len;
+	return peer == COLL_NO_RANK ? 0 : step->signal ? 1 : span->len;
 }
 
 /* Find the next step from @i on that sends to (or receives from) @peer.  Return: ~0U: none. */

@@ -35,8 +35,8 @@ static const struct coll_control announce = {
 	},
 };
 
-static const struct coll_control evidence = {
-	.kind = COLL_CONTROL_EVIDENCE, .lane = 1, .instance = 1ULL << 39, .position = 1023,
+static const struct coll_control mismatch_call = {
+	.kind = COLL_CONTROL_MISMATCH_CALL, .lane = 1, .instance = 1ULL << 39, .position = 1023,
 	.signature = {
 		.collective = COLLECTIVE_BROADCAST, .type = COLLECTIVE_INT8,
 		.algorithm = COLLECTIVE_ALGORITHM_TREE, .root = 1, .count = 100,
@@ -52,7 +52,7 @@ static const struct coll_control failure = {
 };
 
 static const struct coll_data data = {
-	.lane = 2, .flags = COLL_DATA_BORROWED, .credit = 0xa5,
+	.lane = 2, .flags = COLL_DATA_ZEROCOPY, .credit = 0xa5,
 	.call = 0xabcd, .step = 2046, .length = COLL_DATA_MAX,
 	.instance = 1ULL << 50, .offset = 1ULL << 45,
 };
@@ -64,7 +64,7 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		return false;
 	switch (a->kind) {
 	case COLL_CONTROL_ANNOUNCE:
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		return a->signature.collective == b->signature.collective &&
 		       a->signature.type == b->signature.type &&
 		       a->signature.reduction == b->signature.reduction &&
@@ -94,7 +94,7 @@ static bool control_valid(const struct coll_control *c)
 	if (!c->kind || c->kind >= COLL_CONTROL_KINDS || c->lane >= COLLECTIVE_LANES_MAX)
 		return false;
 	switch (c->kind) {
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		if (c->lane > 1 || c->position >= COLLECTIVE_RANKS_MAX)
 			return false;
 		return signature_valid(&c->signature);
@@ -151,9 +151,9 @@ static void test_round_trips(void)
 	coll_wire_put_control(c, &failure, INCARNATION);
 	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 		  same_control(&failure, &control_back);
-	coll_wire_put_control(c, &evidence, INCARNATION);
+	coll_wire_put_control(c, &mismatch_call, INCARNATION);
 	passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
-		  same_control(&evidence, &control_back);
+		  same_control(&mismatch_call, &control_back);
 	for (kind = COLL_CONTROL_ANNOUNCE; kind < COLL_CONTROL_KINDS; kind++) {
 		struct coll_control plain = {
 			.kind = kind, .lane = kind % 8, .instance = kind * 77, .position = ~0ULL,
@@ -165,8 +165,8 @@ static void test_round_trips(void)
 			plain.signature = announce.signature;
 		if (kind == COLL_CONTROL_GRANT)
 			plain.digest = 0x0123456789abcdefULL;
-		if (kind == COLL_CONTROL_EVIDENCE)
-			plain = evidence;
+		if (kind == COLL_CONTROL_MISMATCH_CALL)
+			plain = mismatch_call;
 		coll_wire_put_control(c, &plain, INCARNATION);
 		passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 			  same_control(&plain, &control_back);
@@ -211,7 +211,7 @@ static bool offer(const u8 *h, const u8 *c, const u8 *d)
 
 static void test_corruption(void)
 {
-	const struct coll_control *controls[] = { &announce, &evidence, &failure };
+	const struct coll_control *controls[] = { &announce, &mismatch_call, &failure };
 	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE);
 	u8 *d = buffer(COLL_DATA_SIZE);
 	bool passed = true;
@@ -285,7 +285,7 @@ static bool refuses_control(struct coll_control wrong)
 /* The signature in a frame must be one that a rank can call. */
 static void test_signatures(void)
 {
-	const struct coll_control *good[] = { &announce, &evidence };
+	const struct coll_control *good[] = { &announce, &mismatch_call };
 	struct coll_control wrong[8];
 	bool passed = true;
 	u32 i, k;
@@ -305,9 +305,9 @@ static void test_signatures(void)
 		for (k = 0; k < ARRAY_SIZE(wrong); k++)
 			passed &= refuses_control(wrong[k]);
 	}
-	wrong[0] = evidence;
+	wrong[0] = mismatch_call;
 	wrong[0].lane = 2;
-	wrong[1] = evidence;
+	wrong[1] = mismatch_call;
 	wrong[1].position = COLLECTIVE_RANKS_MAX;
 	tap_ok(passed && refuses_control(wrong[0]) && refuses_control(wrong[1]),
 	       "a signature, a rank or an index of a call out of range is refused");
@@ -528,7 +528,7 @@ static void test_reserved(void)
 		struct coll_control c = failure;
 		u8 unused = unused_from[kind] ?: 24;
 
-		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_EVIDENCE)
+		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_MISMATCH_CALL)
 			continue;
 		c.kind = kind;
 		coll_wire_put_control(wire, &c, INCARNATION);

@@ -33,6 +33,7 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @in_place: true if the result replaces the input
  * @unregistered: true if the buffers are plain memory
  * @csv: true if the output is comma separated
+ * @transport: auto, local or tcp; NULL: the environment's
  * @reproducible: true if reductions take the elements in the order of ranks
  * @root: rank of the root, of collectives that have one
  * @nonblocking: number of operations in flight, each with its own buffers; 0: blocking calls
@@ -65,6 +66,7 @@ struct bench {
 	bool in_place;
 	bool unregistered;
 	bool csv;
+	const char *transport;
 	bool reproducible;
 	int root;
 	int nonblocking;
@@ -196,6 +198,12 @@ void bench_overlap_header(const struct bench *bench);
  */
 int bench_cpu(struct bench *bench, const struct collective *collective,
 	      const struct trial *trial, double median_us, double *cpu_us);
+
+/*
+ * Prints how many links of the group use which transport, and checks that all use the one of
+ * --transport.  Return: 0 or an exit status.
+ */
+int bench_links(struct bench *bench);
 
 /* Prints which call failed.  Return: the exit status. */
 int bench_fail(struct bench *bench, const char *what, int err);

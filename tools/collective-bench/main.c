@@ -15,7 +15,7 @@ enum {
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
 	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP, OPTION_DEVICE,
-	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME,
+	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME, OPTION_TRANSPORT,
 };
 
 static const struct option options[] = {
@@ -40,6 +40,7 @@ static const struct option options[] = {
 	{ "async", no_argument, NULL, OPTION_ASYNC },
 	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
 	{ "device", no_argument, NULL, OPTION_DEVICE },
+	{ "transport", required_argument, NULL, OPTION_TRANSPORT },
 	{ "cpu", no_argument, NULL, OPTION_CPU },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
@@ -80,6 +81,7 @@ static int usage(FILE *to, int status)
 		"      --device       computation of a device: the CPU sleeps\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
+		"      --transport T  auto, or fail unless all links are local, or tcp (auto)\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
 }
@@ -178,6 +180,12 @@ static bool parse_check(const char *text, enum bench_check *check)
 	return false;
 }
 
+static bool parse_transport(const char *text, const char **transport)
+{
+	*transport = text;
+	return !strcmp(text, "auto") || !strcmp(text, "local") || !strcmp(text, "tcp");
+}
+
 static bool parse_option(struct bench *bench, int option, int *ranks)
 {
 	int value;
@@ -233,6 +241,8 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 	case OPTION_DEVICE:
 		bench->device = true;
 		return true;
+	case OPTION_TRANSPORT:
+		return parse_transport(optarg, &bench->transport);
 	case OPTION_CPU:
 		bench->cpu = true;
 		return true;
@@ -269,6 +279,7 @@ static int run_rank(int rank, void *arg)
 		.flags = bench->reproducible ? COLL_CONFIG_REPRODUCIBLE : 0,
 		.detail = detail,
 		.detail_size = sizeof(detail),
+		.transport = bench->transport,
 	};
 	int err, status;
 
@@ -293,6 +304,8 @@ static int run_rank(int rank, void *arg)
 		}
 	}
 	status = bench_measure(bench, job->collective);
+	if (!status)
+		status = bench_links(bench);
 	/* No rank leaves before rank 0 has printed. */
 	if (!status)
 		err = coll_barrier(bench->comm);

@@ -4,7 +4,8 @@
  * or as JSON:
  *
  *	{"groups": [{"name": "n", "members": [
- *		{"rank": 0, "state": "up", ..., "errors": {"reset": 0}}]}]}
+ *		{"rank": 0, "state": "up", ..., "errors": {"reset": 0},
+ *		 "links": {"local": "1-3", "tcp": ""}}]}]}
  */
 #include <dirent.h>
 #include <err.h>
@@ -16,6 +17,15 @@
 
 #include "ctl.h"
 #include "members.h"
+
+/* Widest text of a table, in characters.  Lists of ranks can be longer; JSON has them whole. */
+#define CELL_MAX	24
+
+/* Lists of one number are strings, as longer ones are. */
+static bool is_list(const struct value *value)
+{
+	return !strcmp(value->directory, "links") || !strcmp(value->name, "cpus");
+}
 
 /* Returns true if the text is a decimal number of JSON. */
 static bool is_number(const char *text)
@@ -63,7 +73,7 @@ static void json_member(const struct member *member)
 		printf(": ");
 		if (!value->text)
 			printf("null");
-		else if (is_number(value->text))
+		else if (is_number(value->text) && !is_list(value))
 			printf("%s", value->text);
 		else
 			json_string(value->text);
@@ -88,7 +98,15 @@ static void json_group(const char *name, const struct members *members,
 
 static const char *text_of(const struct value *value)
 {
-	return value && value->text ? value->text : "-";
+	return value && value->text && *value->text ? value->text : "-";
+}
+
+static void print_cell(const char *text, int column)
+{
+	if (strlen(text) > CELL_MAX)
+		printf("  %*.*s...", column - 3, CELL_MAX - 3, text);
+	else
+		printf("  %*s", column, text);
 }
 
 static int screen_width(void)
@@ -129,9 +147,7 @@ static void table(const struct members *members, size_t from, size_t to,
 		       label - name_width(value) + (int)strlen(value->name),
 		       value->name);
 		for (j = from; j < to; j++)
-			printf("  %*s", column,
-			       text_of(member_find(&members->members[j],
-						   value)));
+			print_cell(text_of(member_find(&members->members[j], value)), column);
 		putchar('\n');
 	}
 }
@@ -150,7 +166,7 @@ static void table_group(const char *name, const struct members *members,
 
 			width = name_width(value);
 			label = width > label ? width : label;
-			width = strlen(text_of(value));
+			width = strnlen(text_of(value), CELL_MAX);
 			column = width > column ? width : column;
 		}
 	fit = (screen_width() - 2 - label) / (column + 2);

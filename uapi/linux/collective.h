@@ -119,9 +119,25 @@ enum collective_reduction {
 	COLLECTIVE_REDUCTION_COUNT
 };
 
+/**
+ * enum collective_transport - which transport carries a link
+ *
+ * JOIN names one as the rank's choice for all its links.  A link joins two ranks, and the lower
+ * one makes it: it decides by its own choice, and by whether it finds the other rank.  A rank
+ * finds another one that is a member of the same group, in the same kernel and network namespace,
+ * has not chosen TCP, and listens on the address that CONNECT names.
+ *
+ * - TCP: every link uses TCP.
+ * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
+ *   has chosen TCP, the CONNECT of the lower rank, or its operation that needs the link, fails with
+ *   EOPNOTSUPP, and the group with it.  STATUS names both ranks (COLLECTIVE_REASON_PROTOCOL).
+ * - AUTO: LOCAL where the other rank is found, TCP elsewhere.
+ */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,
-	COLLECTIVE_TRANSPORT_RDMA,
+	COLLECTIVE_TRANSPORT_RDMA,	/* not offered yet: EOPNOTSUPP */
+	COLLECTIVE_TRANSPORT_LOCAL,
+	COLLECTIVE_TRANSPORT_AUTO,
 	/* private: */
 	COLLECTIVE_TRANSPORT_COUNT
 };
@@ -197,7 +213,8 @@ enum collective_reason_kind {
  * ECANCELED	a rank cancelled the operation (CANCEL), the group remains usable, and STATUS
  *		names the rank; or this rank has called LEAVE
  * EPROTO	a peer broke the protocol
- * EACCES	the handshake was rejected
+ * EACCES	the handshake was rejected; or the group on this host has another owner or
+ *		another secret
  * EBUSY	another process has this rank of this group; another thread waits for this
  *		request
  * EEXIST	a group of this name exists with another id, size or number of lanes
@@ -259,7 +276,7 @@ struct collective_reason {
  * @ranks_max: maximum of ranks of a group
  * @inflight_max: maximum of requests that a member can have in flight
  * @eager_limit: bytes; larger operations are sent without a copy
- * @transports: bit (1 << enum collective_transport)
+ * @transports: values of @transport that JOIN accepts: bit (1 << enum collective_transport)
  * @opcodes: bit (1 << enum collective_opcode)
  * @types: bit (1 << enum collective_type)
  * @reductions: bit (1 << enum collective_reduction)
@@ -289,7 +306,7 @@ struct collective_query {
  *	the same name: frames and connections of an earlier group are rejected
  * @rank: 0 .. @nranks - 1
  * @nranks: 1 .. COLLECTIVE_RANKS_MAX
- * @transport: enum collective_transport
+ * @transport: enum collective_transport; ranks may choose differently
  * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
  * @timeout_ms: deadline of an operation that names none; 0: the default (300 s); ~0: none
  * @heartbeat_ms: time between two probes of a link; 0: the default (1 s); at most 60 s
@@ -306,7 +323,8 @@ struct collective_query {
  *	usual AUTO.  Must be the same on every rank: otherwise operations fail with EBADMSG
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (another process has the
- * rank), EEXIST (another group of this name), EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
+ * rank), EEXIST (another group of this name), EACCES (its user or its secret is another one),
+ * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
  * memory, which grows with ranks and lanes), ENFILE, EPERM, EINTR, and the errors of binding
  * the address (EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV).
  */
@@ -342,8 +360,9 @@ struct collective_join {
  * reports POLLOUT when the group is up and POLLERR when it has failed; calling CONNECT again
  * returns the error.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN (not joined), EISCONN, EPERM,
  * ETIMEDOUT, ECONNRESET, EACCES, EPROTO, EBUSY, EINTR, ECANCELED (LEAVE was called), EOPNOTSUPP
- * (the host of a rank has the other byte order), and the errors of connecting to an address
- * (ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED), with which the group has failed.
+ * (the host of a rank has the other byte order, or a link cannot be local and one of its ranks
+ * has chosen LOCAL), and the errors of connecting to an address (ENETUNREACH, EHOSTUNREACH,
+ * EAFNOSUPPORT, ECONNREFUSED), with which the group has failed.
  *
  * ENOMEM, EDQUOT, ENOBUFS, ENFILE, EADDRINUSE and EADDRNOTAVAIL (no local port is free) leave
  * the group as it is, unless STATUS has a reason.  The same call again continues with the

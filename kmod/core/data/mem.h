@@ -30,6 +30,8 @@ struct coll_mem {
  * @len: number of bytes
  * @copy: true if the payload must be copied, because no rank waits until it is consumed
  * @more: bytes of payload after a header, at @mem and @off, that may be sent with it
+ * @position: number of payload bytes of the stream up to the end of these
+ * @owner: owner of the memory, for a transport that sends references; only compared
  */
 struct coll_out {
 	const u8 *ptr;
@@ -38,6 +40,8 @@ struct coll_out {
 	u32 len;
 	u32 more;
 	bool copy;
+	u64 position;
+	const void *owner;
 };
 
 /*

@@ -102,7 +102,7 @@ static inline u64 coll_sink_pending(const struct coll_sink *sink)
  */
 static inline bool coll_sink_computes(const struct coll_sink *sink)
 {
-	return sink->kind == COLL_SINK_REDUCE && sink->impl->registers;
+	return sink->kind == COLL_SINK_REDUCE;
 }
 
 #endif /* COLL_SINK_H */

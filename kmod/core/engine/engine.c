@@ -280,7 +280,7 @@ u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
  *
  * One look at each task and at each stream, however many peers have departed.
  *
- * Return: a peer that is needed, or COLL_NOBODY.
+ * Return: a peer that is needed, or COLL_NO_RANK.
  */
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			     bool (*gone)(void *ctx, u32 peer))
@@ -294,19 +294,19 @@ u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			return stream->peer;
 	list_for_each_entry(task, &engine->active, node) {
 		u32 peer = task->error &&
-			!failed ? COLL_NOBODY : coll_task_find_lacking(task, gone);
+			!failed ? COLL_NO_RANK : coll_task_find_lacking(task, gone);
 
-		if (peer != COLL_NOBODY)
+		if (peer != COLL_NO_RANK)
 			return peer;
 	}
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }
 
 /**
  * coll_engine_next_source() - the rank from which the oldest task receives next
  * @engine: the engine
  *
- * Return: the rank, or COLL_NOBODY if no task receives.
+ * Return: the rank, or COLL_NO_RANK if no task receives.
  */
 u32 coll_engine_next_source(const struct coll_engine *engine)
 {
@@ -315,5 +315,5 @@ u32 coll_engine_next_source(const struct coll_engine *engine)
 	list_for_each_entry(task, &engine->active, node)
 		if (!task->error && !task_rx_done(task))
 			return task->rx.from;
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }

@@ -37,6 +37,8 @@ struct coll_stream;
  *	caller again
  * @mismatch: rank @peer sends a frame that does not fit @task; the caller should abort the
  *	operation
+ * @revoke: let the peer of @stream read no more of what @task has sent by reference.  Returns
+ *	true if nothing is read any more; false: coll_stream_consumed() will say it
  * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
  *	them
  * @failed: true if the operation of @instance has failed, whether or not it was submitted
@@ -52,6 +54,7 @@ struct coll_engine_ops {
 	void (*kick)(void *ctx, struct coll_stream *stream);
 	void (*complete)(void *ctx, struct coll_task *task);
 	void (*mismatch)(void *ctx, struct coll_task *task, u32 peer);
+	bool (*revoke)(void *ctx, struct coll_stream *stream, struct coll_task *task);
 	void (*fpu)(void *ctx, bool begin);
 	bool (*failed)(void *ctx, u64 instance);
 };
@@ -127,8 +130,8 @@ struct coll_peer_run {
  * @granted: true if the sender of the current run is granted all of it
  * @run_started: true if frames of the current run may be received
  * @rts_sent: true if the receiver of the current outgoing run was asked for a grant
- * @mismatched: true if a peer called something else; the task will be aborted, and no more
- *	of it is received or sent
+ * @mismatched: true if a peer called something else, or has revoked payload of this task; the
+ *	task will be aborted, and no more of it is received or sent
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
  * @capacity: bytes that the receive buffer has for such a step
  * @received: length that the sender announced for such a step; bytes
@@ -143,6 +146,9 @@ struct coll_peer_run {
  * @rx_stream: stream that is in the middle of a frame of this task, or NULL
  * @scratch_freed: bytes that have left windowed scratch; a position that only rises
  * @scratch_reserved: value of @scratch_freed once the open frame has left
+ * @scratch_stream: stream on which scratch was sent by reference that the peer has not consumed;
+ *	the frame counts as open until then.  NULL: none
+ * @scratch_sent: end of that frame in scratch
  * @grant_step: first step that is not granted as a whole
  * @grant_off: bytes of that step that are granted
  * @grant_limit: bytes of the run that the sender may send
@@ -197,6 +203,8 @@ struct coll_task {
 
 	u64 scratch_freed;
 	u64 scratch_reserved;
+	const struct coll_stream *scratch_stream;
+	u64 scratch_sent;
 	u64 grant_step;
 	u64 grant_off;
 	u64 grant_limit;
@@ -279,6 +287,8 @@ struct coll_engine {
  * struct coll_stream - the data connection of one lane to one peer
  * @engine: engine of the lane
  * @peer: rank at the other end
+ * @by_reference: true if payload that is not copied is sent as a reference, which the transport
+ *	reports as consumed; no CONSUMED frame does.  Set after coll_stream_init()
  * @released: true if the peer can no longer report success for an operation of ours
  * @lease: time until which the peer keeps the memory it sends from; ns; ~0: forever
  * @node: entry in the engine's list of streams
@@ -288,6 +298,7 @@ struct coll_engine {
  * @tx_orders: number of tasks that were queued on @sending so far
  * @zc_refs: references of tasks to memory that the peer reads, by position
  * @tx_hdr: header of the frame that is being sent
+ * @tx_hdr_credit: bytes of credit that it returns
  * @tx_hdr_left: bytes of the header that are not sent yet
  * @tx_left: bytes of the payload that are not sent yet
  * @tx_off: offset of these bytes in @tx_mem
@@ -324,6 +335,7 @@ struct coll_engine {
 struct coll_stream {
 	struct coll_engine *engine;
 	u32 peer;
+	bool by_reference;
 	bool released;
 	u64 lease;
 
@@ -334,6 +346,7 @@ struct coll_stream {
 	u64 tx_orders;
 	struct list_head zc_refs;
 	u8 tx_hdr[COLL_DATA_SIZE];
+	u32 tx_hdr_credit;
 	u32 tx_hdr_left;
 	u32 tx_left;
 	u64 tx_off;
@@ -421,6 +434,7 @@ void coll_stream_release(struct coll_stream *stream);
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
 void coll_stream_sent(struct coll_stream *stream, u32 len);
 int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
+void coll_stream_revoked(struct coll_stream *stream, u32 len);
 void coll_stream_pause(struct coll_stream *stream);
 
 /**

@@ -116,22 +116,16 @@ static inline bool coll_instance_is_between(u64 name, u32 a, u32 b)
  */
 extern u64 coll_instance_hash_factor;
 
-/* Size of the blocks in which coll_instance_hash() keeps consecutive instances together. */
-#define COLL_INSTANCE_NEIGHBOURS	8
-
 /**
  * coll_instance_hash() - hash an instance
  * @name: the instance
  * @size: size of the table, a power of two
  *
- * Return: a number below @size.  Instances between two multiples of COLL_INSTANCE_NEIGHBOURS fall
- * into the same block of that many buckets.
+ * Return: a number below @size.
  */
 static inline u32 coll_instance_hash(u64 name, u32 size)
 {
-	u64 spread = name / COLL_INSTANCE_NEIGHBOURS * coll_instance_hash_factor >> 32;
-
-	return ((spread * size >> 32) ^ name % COLL_INSTANCE_NEIGHBOURS) & (size - 1);
+	return (name * coll_instance_hash_factor >> 32) * size >> 32;
 }
 
 #endif /* COLL_INSTANCE_H */

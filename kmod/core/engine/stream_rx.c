@@ -109,7 +109,7 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 		coll_task_grant(task);
 		return 0;
 	}
-	if (data->flags & COLL_DATA_BORROWED)
+	if (data->flags & COLL_DATA_ZEROCOPY)
 		coll_task_recv_zerocopy(task, stream);
 	*taker = task;
 	return 0;
@@ -214,7 +214,7 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 		stream->rx_step_end = data.offset + data.length == task->rx.in.len;
 		task->rx_stream = NULL;
 		coll_task_rx_advance(task, stream_stored(&data, &stream->sink));
-	} else if (data.flags & COLL_DATA_BORROWED) {
+	} else if (data.flags & COLL_DATA_ZEROCOPY) {
 		struct coll_control control = {
 			.kind = COLL_CONTROL_CONSUMED,
 			.lane = engine->lane,
@@ -274,6 +274,28 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 		stream_count(stream, &stream->sink, n);
 	}
 	return n;
+}
+
+/**
+ * coll_stream_revoked() - the peer has withdrawn the rest of the open frame
+ * @stream: the stream
+ * @len: payload bytes of the frame that have not been received; all that are left
+ *
+ * Its task never completes with success: the peer has aborted the operation, and says so on the
+ * control connection.  The caller must call coll_stream_pause() later.
+ */
+void coll_stream_revoked(struct coll_stream *stream, u32 len)
+{
+	struct coll_task *task = stream->rx_task;
+
+	stream->rx_position += len;
+	stream->rx_cost = COLL_PIECE_COST;
+	if (task) {
+		coll_stream_discard_rest(stream);
+		task->mismatched = true;
+	}
+	stream->sink.left = 0;
+	stream->sink.carried = 0;
 }
 
 /**

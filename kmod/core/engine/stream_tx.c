@@ -197,18 +197,20 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 					  &stream->starving);
 			return;
 		}
-	} else if (!task->args.eager && out->area != COLL_AREA_SCRATCH) {
-		data.flags = COLL_DATA_BORROWED;
+	} else if (!task->args.eager && out->area != COLL_AREA_SCRATCH &&
+		   !stream->by_reference) {
+		data.flags = COLL_DATA_ZEROCOPY;
 	}
 
 	data.credit = stream_piggyback_credit(stream);
+	stream->tx_hdr_credit = data.credit * COLL_CREDIT_UNIT;
 	coll_wire_put_data(stream->tx_hdr, &data, engine->incarnation);
 	stream->tx_hdr_left = COLL_DATA_SIZE;
 	stream->tx_left = data.length;
 	stream->tx_mem = task->args.area[out->area];
 	stream->tx_off = task->args.area_off[out->area] + out->off + task->tx_off;
 	stream->tx_scratch = out->area == COLL_AREA_SCRATCH;
-	stream->tx_copy = task->args.eager || stream->tx_scratch;
+	stream->tx_copy = task->args.eager || (stream->tx_scratch && !stream->by_reference);
 	stream->tx_task = task;
 	stream->tx_position += data.length;
 	task->open_frames++;
@@ -248,6 +250,8 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 			.off = stream->tx_off,
 			.more = stream->tx_left,
 			.copy = stream->tx_copy,
+			.position = stream->tx_position,
+			.owner = stream->tx_task,
 		};
 	else
 		*out = (struct coll_out){
@@ -255,6 +259,8 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 			.off = stream->tx_off,
 			.len = stream->tx_left,
 			.copy = stream->tx_copy,
+			.position = stream->tx_position,
+			.owner = stream->tx_task,
 		};
 	return true;
 }
@@ -272,6 +278,37 @@ static void stream_close_tx_frame(struct coll_stream *stream)
 }
 
 /**
+ * coll_stream_drop_frame() - do not send the open frame of a task that fails
+ * @stream: the stream; sends by reference
+ * @task: the task
+ *
+ * A header and its reference are sent at once, so nothing of an open frame has been sent.
+ */
+void coll_stream_drop_frame(struct coll_stream *stream, struct coll_task *task)
+{
+	if (stream->tx_task != task || stream->tx_copy)
+		return;
+	stream->rx_returned -= stream->tx_hdr_credit;
+	stream->tx_task = NULL;
+	stream->tx_hdr_left = 0;
+	stream->tx_left = 0;
+	task->open_frames--;
+}
+
+/*
+ * A reference to scratch has been sent.  Its bytes have left when the peer has consumed them; until
+ * then the frame counts as open, so the task sends nothing more from its window.
+ */
+static void stream_keep_scratch(struct coll_stream *stream)
+{
+	struct coll_task *task = stream->tx_task;
+
+	stream->tx_task = NULL;
+	task->scratch_stream = stream;
+	task->scratch_sent = stream->tx_off;
+}
+
+/**
  * coll_stream_sent() - the transport has taken bytes
  * @stream: the stream
  * @len: number of bytes, at most those of coll_stream_next() including its @more
@@ -285,9 +322,13 @@ void coll_stream_sent(struct coll_stream *stream, u32 len)
 	stream->tx_left -= len;
 	stream->tx_off += len;
 	stream->engine->stats.sent += len;
-	if (stream->tx_scratch && stream->tx_task->schedule->windowed && len)
+	if (stream->tx_scratch && stream->tx_copy && stream->tx_task->schedule->windowed && len)
 		coll_task_scratch_freed(stream->tx_task, stream->tx_off);
-	if (!stream->tx_hdr_left && !stream->tx_left)
+	if (stream->tx_hdr_left || stream->tx_left)
+		return;
+	if (stream->tx_scratch && !stream->tx_copy)
+		stream_keep_scratch(stream);
+	else
 		stream_close_tx_frame(stream);
 }
 
@@ -389,7 +430,7 @@ static void stream_drop_zc_refs(struct coll_stream *stream, u64 position)
 	       ref->position <= position) {
 		list_del(&ref->node);
 		ref->stream = NULL;
-		coll_task_consumed(ref->task);
+		coll_task_consumed(ref->task, stream);
 	}
 }
 

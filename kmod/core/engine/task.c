@@ -53,8 +53,8 @@ static struct coll_zc_ref *task_zc_ref(struct coll_task *task, const struct coll
  */
 bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream)
 {
-	return task->args.eager || task->tx.out.area == COLL_AREA_SCRATCH ||
-	       task_zc_ref(task, stream);
+	return task->args.eager || task_zc_ref(task, stream) ||
+	       (task->tx.out.area == COLL_AREA_SCRATCH && !stream->by_reference);
 }
 
 /**
@@ -364,7 +364,7 @@ static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
  */
 void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
-	if (!stream->tx_copy && stream->tx_position > stream->tx_consumed)
+	if (!stream->tx_copy && len)
 		task_add_zc_ref(task, stream);
 
 	task->tx_off += task->tx.signal ? 1 : len;
@@ -378,12 +378,25 @@ void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u3
 	coll_task_kick(task);
 }
 
+/* The peer has consumed what was sent by reference from scratch, or never will read it. */
+static void task_scratch_consumed(struct coll_task *task)
+{
+	task->scratch_stream = NULL;
+	coll_task_scratch_freed(task, task->scratch_sent);
+	coll_task_frame_sent(task);
+}
+
 /**
  * coll_task_consumed() - a peer has consumed all that it read from our memory
  * @task: the task; it may be gone afterwards
+ * @stream: stream to that peer
  */
-void coll_task_consumed(struct coll_task *task)
+void coll_task_consumed(struct coll_task *task, const struct coll_stream *stream)
 {
+	if (task->scratch_stream == stream) {
+		task_scratch_consumed(task);
+		return;
+	}
 	coll_task_kick(task);
 	coll_task_try_complete(task);
 }
@@ -494,10 +507,10 @@ void coll_task_start(struct coll_task *task)
 	INIT_LIST_HEAD(&task->unexp_ready);
 	INIT_LIST_HEAD(&task->local_copies);
 
-	task->tx.to = COLL_NOBODY;
-	task->rx.from = COLL_NOBODY;
-	task->peer_run[0].peer = COLL_NOBODY;
-	task->peer_run[1].peer = COLL_NOBODY;
+	task->tx.to = COLL_NO_RANK;
+	task->rx.from = COLL_NO_RANK;
+	task->peer_run[0].peer = COLL_NO_RANK;
+	task->peer_run[1].peer = COLL_NO_RANK;
 
 	task_check_granted_calls(task);
 	if (task->schedule->save_input)
@@ -572,6 +585,29 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
 	return cost;
 }
 
+/* Take back what was sent by reference, unless the peer reads it just now. */
+static void task_revoke(struct coll_task *task)
+{
+	const struct coll_engine *engine = task->engine;
+	u32 i;
+
+	for (i = 0; i < COLL_ZC_REFS; i++) {
+		struct coll_zc_ref *ref = &task->zc_ref[i];
+
+		if (!ref->stream || !ref->stream->by_reference)
+			continue;
+		coll_stream_drop_frame(ref->stream, task);
+		if (!engine->ops->revoke(engine->ctx, ref->stream, task))
+			continue;
+		list_del(&ref->node);
+		if (task->scratch_stream == ref->stream) {
+			task->scratch_stream = NULL;
+			task->open_frames--;
+		}
+		ref->stream = NULL;
+	}
+}
+
 /**
  * coll_task_abort() - abort a task: see coll_engine_abort()
  * @task: the task; it may be gone afterwards
@@ -594,6 +630,7 @@ void coll_task_abort(struct coll_task *task, int error)
 	if (task->rx_stream)
 		coll_stream_discard_rest(task->rx_stream);
 	task_rx_release(task);
+	task_revoke(task);
 	coll_task_try_complete(task);
 }
 
@@ -628,7 +665,7 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
  *
  * Looks at the current steps only.  Frames that are open are found by their streams.
  *
- * Return: a departed peer that the task needs to complete, or COLL_NOBODY.
+ * Return: a departed peer that the task needs to complete, or COLL_NO_RANK.
  */
 u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
 {
@@ -639,10 +676,10 @@ u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx,
 		if (task->zc_ref[i].stream && gone(ctx, task->zc_ref[i].stream->peer))
 			return task->zc_ref[i].stream->peer;
 	if (task->error)
-		return COLL_NOBODY;
-	if (!task_rx_done(task) && task->rx.from != COLL_NOBODY && gone(ctx, task->rx.from))
+		return COLL_NO_RANK;
+	if (!task_rx_done(task) && task->rx.from != COLL_NO_RANK && gone(ctx, task->rx.from))
 		return task->rx.from;
-	if (!task_tx_done(task) && task->tx.to != COLL_NOBODY && gone(ctx, task->tx.to))
+	if (!task_tx_done(task) && task->tx.to != COLL_NO_RANK && gone(ctx, task->tx.to))
 		return task->tx.to;
-	return COLL_NOBODY;
+	return COLL_NO_RANK;
 }

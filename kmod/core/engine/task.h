@@ -68,7 +68,7 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
 u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer));
 void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream);
 bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream);
-void coll_task_consumed(struct coll_task *task);
+void coll_task_consumed(struct coll_task *task, const struct coll_stream *stream);
 void coll_task_ready(struct coll_task *task);
 u64 coll_task_sendable(const struct coll_task *task);
 void coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len);
@@ -95,6 +95,7 @@ void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 le
 
 /* stream_tx.c */
 void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task);
+void coll_stream_drop_frame(struct coll_stream *stream, struct coll_task *task);
 int coll_stream_add_credit(struct coll_stream *stream, u64 bytes);
 void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task);
 

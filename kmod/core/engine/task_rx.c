@@ -161,7 +161,7 @@ static bool task_forwards(const struct coll_task *task)
 		struct coll_step step;
 
 		coll_schedule_step(task->schedule, &task->args.plan, i, &step);
-		if (step.to != COLL_NOBODY && step.depends_on > task->rx_step)
+		if (step.to != COLL_NO_RANK && step.depends_on > task->rx_step)
 			return step.cut_through && step.depends_on == task->rx_step + 1;
 	}
 	return false;
@@ -212,8 +212,6 @@ void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 le
 	};
 	if (step->reduce && coll_plan_wide(&args->plan))
 		sink->stored = args->plan.size << step->wide_out;
-	else if (step->reduce)
-		sink->impl = coll_reduce_for(sink->impl, sink->type, sink->reduction, len);
 	if (step->tee.len) {
 		sink->tee = args->area[step->tee.area];
 		sink->tee_off = args->area_off[step->tee.area] + step->tee.off + task->rx_off;

@@ -64,24 +64,6 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features)
 }
 
 /**
- * coll_reduce_for() - choose the implementation for a number of bytes
- * @impl: the implementation of coll_reduce_select()
- * @type: enum collective_type
- * @reduction: enum collective_reduction, valid with @type
- * @bytes: length of each operand; bytes
- *
- * Return: coll_reduce_soft, which needs no FPU registers, for up to COLL_REDUCE_SOFT_MAX bytes if
- * it has the reduction; otherwise @impl.
- */
-const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
-					       u8 reduction, size_t bytes)
-{
-	if (bytes <= COLL_REDUCE_SOFT_MAX && coll_reduce_soft.fn[type][reduction])
-		return &coll_reduce_soft;
-	return impl;
-}
-
-/**
  * coll_reduce() - compute dst[i] = a[i] (op) b[i]
  * @impl: implementation
  * @type: enum collective_type
@@ -92,7 +74,7 @@ const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *im
  * @count: number of elements
  * @divisor: divisor of the sums if @reduction is COLLECTIVE_AVG; 0 or 1: they are not divided
  *
- * Context: any; between kernel_fpu_begin() and kernel_fpu_end() if @impl->registers is true.
+ * Context: any, between kernel_fpu_begin() and kernel_fpu_end().
  */
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
@@ -118,7 +100,7 @@ bool coll_reduce_wide_valid(u8 type, u8 reduction)
 
 /**
  * coll_reduce_wide() - compute dst[i] = own[i] + in[i], without intermediate rounding
- * @impl: implementation; not coll_reduce_soft
+ * @impl: implementation
  * @type: COLLECTIVE_FLOAT16 or COLLECTIVE_BFLOAT16
  * @dst: destination: exactly @own or @in, if its elements have the same size, or disjoint
  *	from both

@@ -4,11 +4,10 @@
  *
  * reduce_impl.h has the loops over elements, which the compiler vectorizes.  It is compiled once
  * for each instruction set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c; compiler flags in
- * reduce.mk).  The caller chooses an implementation by the CPU's features.  reduce_soft.c reduces
- * a few elements without the FPU registers.
+ * reduce.mk).  The caller chooses an implementation by the CPU's features.
  *
- * Nothing here sleeps.  If the implementation uses FPU registers, the caller holds
- * kernel_fpu_begin(), which also sets the rounding mode and keeps denormals.
+ * Nothing here sleeps.  The caller holds kernel_fpu_begin(), and has set the rounding mode, without
+ * traps and with denormals.
  */
 #ifndef COLL_REDUCE_H
 #define COLL_REDUCE_H
@@ -47,9 +46,7 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 /**
  * struct coll_reduce_impl - the reductions of one instruction set
  * @name: name of the instruction set, for messages
- * @registers: true if the functions use FPU registers
- * @fn: functions by type and reduction; NULL if coll_reduce_valid() is false, or if this
- *	implementation does not have the reduction
+ * @fn: functions by type and reduction; NULL if coll_reduce_valid() is false
  * @wide: functions of coll_reduce_wide(), by four indices: bfloat16 (not binary16), second
  *	operand is binary32, result is binary32, sum is divided
  * @copy: function for copies of bytes that are hardly in the nearest caches; uses no FPU registers
@@ -58,16 +55,11 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
  */
 struct coll_reduce_impl {
 	const char *name;
-	bool registers;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
 	coll_reduce_fn wide[2][2][2][2];
 	coll_copy_fn copy;
 };
 
-/* Bytes of each operand that coll_reduce_soft reduces at most; more use the FPU registers. */
-#define COLL_REDUCE_SOFT_MAX	64
-
-extern const struct coll_reduce_impl coll_reduce_soft;
 extern const struct coll_reduce_impl coll_reduce_scalar;
 #if defined(__x86_64__)
 extern const struct coll_reduce_impl coll_reduce_avx2;
@@ -77,8 +69,6 @@ extern const struct coll_reduce_impl coll_reduce_avx512;
 size_t coll_type_size(u8 type);
 bool coll_reduce_valid(u8 type, u8 reduction);
 const struct coll_reduce_impl *coll_reduce_select(u32 features);
-const struct coll_reduce_impl *coll_reduce_for(const struct coll_reduce_impl *impl, u8 type,
-					       u8 reduction, size_t bytes);
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
 		 u32 divisor);

@@ -16,7 +16,7 @@
 # -Wno-pass-failed: clang warns if a sanitizer prevents vectorization; gcc ignores
 # the option.
 # coll-reduce-cflags-remove are the kernel's options that forbid floating point.
-# reduce.c and reduce_soft.c need no flags of their own.
+# reduce.c needs no flags of its own.
 coll-reduce-cflags := $(CC_FLAGS_FPU) -O3 -ffp-contract=off \
 		      -fno-trapping-math -Wno-pass-failed
 coll-reduce-cflags-remove := $(CC_FLAGS_NO_FPU)

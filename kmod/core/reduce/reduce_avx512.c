@@ -7,7 +7,6 @@
 
 const struct coll_reduce_impl coll_reduce_avx512 = {
 	.name = "avx512",
-	.registers = true,
 	.fn = COLL_REDUCE_FN_TABLE,
 	.wide = COLL_REDUCE_WIDE_TABLE,
 	.copy = coll_copy_string,

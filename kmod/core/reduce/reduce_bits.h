@@ -3,7 +3,7 @@
  * Reductions that use no floating-point instructions: those of integers, and those of floats
  * that depend on the operands' bits only.
  *
- * Only reduce_impl.h and reduce_soft.c include this.
+ * Only reduce_impl.h includes this.
  */
 #ifndef COLL_REDUCE_BITS_H
 #define COLL_REDUCE_BITS_H
@@ -51,12 +51,10 @@ COLL_RAW(s64);
  * Tells the compiler that no iteration depends on another one: dst is exactly a, exactly b, or
  * disjoint from both.
  */
-#ifndef COLL_INDEPENDENT
 #if defined(__clang__)
 #define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
 #else
 #define COLL_INDEPENDENT	_Pragma("GCC ivdep")
-#endif
 #endif
 
 /*

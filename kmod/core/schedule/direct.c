@@ -219,7 +219,7 @@ static u64 exchange_before(const struct coll_plan *plan, u32 partner)
 static void exchange_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	alltoall_step(plan, i, step);
-	if (step->to == COLL_NOBODY)
+	if (step->to == COLL_NO_RANK)
 		return;
 	step->out.off = exchange_before(plan, step->to);
 	step->exchange = true;

@@ -74,7 +74,7 @@ u64 coll_plan_scratch(const struct coll_plan *plan)
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
-	*step = (struct coll_step){ .to = COLL_NOBODY, .from = COLL_NOBODY, .tag = i };
+	*step = (struct coll_step){ .to = COLL_NO_RANK, .from = COLL_NO_RANK, .tag = i };
 	schedule->step(plan, i, step);
 }
 

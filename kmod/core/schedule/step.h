@@ -17,7 +17,7 @@
 
 #include "core/env.h"
 
-#define COLL_NOBODY	0xffffffffU
+#define COLL_NO_RANK	0xffffffffU
 
 enum coll_area {
 	COLL_AREA_SEND,		/* the user's input, never written */
@@ -45,8 +45,8 @@ struct coll_span {
 
 /**
  * struct coll_step - one step of one rank
- * @to: rank that @out is sent to, or COLL_NOBODY
- * @from: rank that @in is received from, or COLL_NOBODY
+ * @to: rank that @out is sent to, or COLL_NO_RANK
+ * @from: rank that @in is received from, or COLL_NO_RANK
  * @out: bytes to send
  * @in: destination of the received bytes; its length is the length received
  * @tee: second destination of the received bytes, unreduced; unused if its length is 0
@@ -101,7 +101,7 @@ struct coll_step {
 static inline u64 coll_half_moves(const struct coll_step *step, u32 peer,
 				  const struct coll_span *span)
 {
-	if (peer == COLL_NOBODY)
+	if (peer == COLL_NO_RANK)
 		return 0;
 	return step->signal ? 1 : span->len;
 }

@@ -16,22 +16,12 @@
  */
 static inline u64 coll_fnv(const u64 *words, u32 n)
 {
-	/* The FNV prime, and its powers: the multipliers for so many zero bytes. */
-	static const u64 power[] = {
-		0x1ULL, 0x100000001b3ULL, 0x366000002e329ULL,
-		0x8a97b0004e7feabULL, 0x9ffaac085635bc91ULL, 0xcaee32a7d4f6a63ULL,
-		0xdc966432edf1c639ULL, 0xc5527b8a51d3d2dbULL, 0x1efac7090aef4a21ULL,
-	};
 	u64 hash = 0xcbf29ce484222325ULL;
-	u32 i, bytes;
+	u32 i, byte;
 
-	for (i = 0; i < n; i++) {
-		u64 word = words[i];
-
-		for (bytes = 8; word; bytes--, word >>= 8)
-			hash = (hash ^ (word & 0xff)) * power[1];
-		hash *= power[bytes];
-	}
+	for (i = 0; i < n; i++)
+		for (byte = 0; byte < 8; byte++)
+			hash = (hash ^ (words[i] >> 8 * byte & 0xff)) * 0x100000001b3ULL;
 	return hash ? hash : 1;
 }
 

@@ -266,7 +266,7 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 
 	switch (control->kind) {
 	case COLL_CONTROL_ANNOUNCE:
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		w.signature.collective = control->signature.collective;
 		w.signature.type = control->signature.type;
 		w.signature.reduction = control->signature.reduction;
@@ -318,7 +318,7 @@ static bool cause_valid(const struct coll_reason *cause)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, cause, and the rank and number of an EVIDENCE are
+ * @control: filled in; kind, signature, cause, and the rank and number of an MISMATCH_CALL are
  *	in range, other fields are as received
  * @incarnation: incarnation of the group
  *
@@ -343,7 +343,7 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	};
 
 	switch (w.kind) {
-	case COLL_CONTROL_EVIDENCE:
+	case COLL_CONTROL_MISMATCH_CALL:
 		if (control->lane > 1 || control->position >= COLLECTIVE_RANKS_MAX)
 			return -EPROTO;
 		fallthrough;

@@ -117,7 +117,7 @@ enum coll_control_kind {
 	COLL_CONTROL_PONG,		/* @position: copied from the PING; @submitted */
 	COLL_CONTROL_ABORT,		/* failed: the sender reports no success any more */
 	COLL_CONTROL_LEAVE,		/* the sender leaves in order */
-	COLL_CONTROL_EVIDENCE,		/* before an ABORT: the call of rank @position */
+	COLL_CONTROL_MISMATCH_CALL,		/* before an ABORT: the call of rank @position */
 	COLL_CONTROL_KINDS
 };
 
@@ -160,10 +160,10 @@ struct coll_reason {
 /**
  * struct coll_control - a control frame
  * @kind: enum coll_control_kind
- * @lane: lane that the frame is about, if any; of EVIDENCE: the first or the second call
+ * @lane: lane that the frame is about, if any; of MISMATCH_CALL: the first or the second call
  * @instance: operation that the frame is about; COLL_INSTANCE_GROUP: the whole group
  * @position: cumulative number of bytes, clock value, round or rank, by @kind
- * @signature: of ANNOUNCE and EVIDENCE
+ * @signature: of ANNOUNCE and MISMATCH_CALL
  * @cause: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
@@ -184,9 +184,9 @@ struct coll_control {
 };
 
 #define COLL_DATA_EAGER		BIT(0)	/* sent on credit */
-#define COLL_DATA_BORROWED	BIT(1)	/* sent by zero copy; the sender waits for CONSUMED */
+#define COLL_DATA_ZEROCOPY	BIT(1)	/* sent by zero copy; the sender waits for CONSUMED */
 #define COLL_DATA_REQUEST	BIT(2)	/* no payload; requests a grant */
-#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_BORROWED | COLL_DATA_REQUEST)
+#define COLL_DATA_FLAGS		(COLL_DATA_EAGER | COLL_DATA_ZEROCOPY | COLL_DATA_REQUEST)
 
 /**
  * struct coll_data - the header of a data frame

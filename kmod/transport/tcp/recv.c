@@ -25,6 +25,7 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 	while (done < len) {
 		int n = ep->ops->recv(ep, ptr + done, len - done);
 
+		coll_endpoint_recv_done(ep);
 		if (n < 0)
 			ep->error = n;
 		if (n <= 0)
@@ -130,7 +131,7 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
 			continue;
 		n = min(skb->len - off, budget - done);
 		taken = receive_skb(ep, skb, off, n);
-		ep->ops->recv_idle(ep);
+		coll_endpoint_recv_idle(ep);
 		done += taken;
 		if (taken < n || done == budget)
 			break;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finding a peer in this kernel, and connecting to it.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "mem/account.h"
+#include "transport/hub.h"
+#include "transport/local/local.h"
+
+/**
+ * struct coll_local_listener - a member that accepts local connections
+ * @node: in coll_local_hub.listeners
+ * @rank: of the member [c]
+ * @addr: address on which its TCP listener accepts, by which other ranks name it [c]
+ * @ep: its endpoint [c]
+ * @calls: connections that wait for coll_local_accept()
+ */
+struct coll_local_listener {
+	struct list_head node;
+	u32 rank;
+	struct sockaddr_storage addr;
+	struct coll_endpoint *ep;
+	struct list_head calls;
+};
+
+/**
+ * coll_local_hub_init() - a hub without listeners
+ * @hub: the hub
+ */
+void coll_local_hub_init(struct coll_local_hub *hub)
+{
+	spin_lock_init(&hub->lock);
+	INIT_LIST_HEAD(&hub->listeners);
+}
+
+/* Does a listener on @bound accept what is sent to @addr? */
+static bool addr_covers(const struct sockaddr_storage *bound, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in6 *bound6 = (const void *)bound, *addr6 = (const void *)addr;
+	const struct sockaddr_in *bound4 = (const void *)bound, *addr4 = (const void *)addr;
+
+	if (bound->ss_family == AF_INET6 && addr->ss_family == AF_INET6)
+		return bound6->sin6_port == addr6->sin6_port &&
+		       (ipv6_addr_any(&bound6->sin6_addr) ||
+			ipv6_addr_equal(&bound6->sin6_addr, &addr6->sin6_addr));
+	if (addr->ss_family != AF_INET)
+		return false;
+	/* A listener on any IPv6 address accepts IPv4, too. */
+	if (bound->ss_family == AF_INET6)
+		return bound6->sin6_port == addr4->sin_port && ipv6_addr_any(&bound6->sin6_addr);
+	return bound->ss_family == AF_INET && bound4->sin_port == addr4->sin_port &&
+	       (bound4->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		bound4->sin_addr.s_addr == addr4->sin_addr.s_addr);
+}
+
+static struct coll_local_listener *hub_find(struct coll_local_hub *hub, u32 rank,
+					    const struct sockaddr_storage *addr)
+{
+	struct coll_local_listener *listener;
+
+	lockdep_assert_held(&hub->lock);
+	list_for_each_entry(listener, &hub->listeners, node)
+		if (listener->rank == rank)
+			return addr_covers(&listener->addr, addr) ? listener : NULL;
+	return NULL;
+}
+
+/**
+ * coll_local_hub_has() - can a rank be reached by a local connection?
+ * @hub: of the group
+ * @rank: the rank
+ * @addr: its address as CONNECT was told; a rank that has left and joined again has another one
+ *
+ * Return: true if it listens on that address in this kernel.
+ */
+bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr)
+{
+	bool has;
+
+	spin_lock(&hub->lock);
+	has = hub_find(hub, rank, addr);
+	spin_unlock(&hub->lock);
+	return has;
+}
+
+/**
+ * coll_local_listen() - see struct coll_transport
+ * @ep: the endpoint; its @hub and @rank are set
+ * @addr: address of the TCP listener; kept
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
+{
+	struct coll_local_listener *listener;
+	int err = coll_charge(ep->charges, sizeof(*listener));
+
+	if (err)
+		return err;
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
+	if (!listener) {
+		coll_uncharge(ep->charges, sizeof(*listener));
+		return -ENOMEM;
+	}
+	ep->charged = sizeof(*listener);
+	listener->rank = ep->rank;
+	listener->addr = *addr;
+	listener->ep = ep;
+	INIT_LIST_HEAD(&listener->calls);
+	ep->listener = listener;
+	ep->transport = &coll_local;
+	spin_lock(&ep->hub->lock);
+	list_add_tail(&listener->node, &ep->hub->listeners);
+	spin_unlock(&ep->hub->lock);
+	return 0;
+}
+
+/* End the side of a connection that its peer will never take. */
+static void call_refuse(struct coll_local_conn *conn)
+{
+	coll_pipe_end(&conn->pipe[1], -ECONNRESET);
+	coll_pipe_leave(&conn->pipe[0]);
+	coll_local_notify(conn, 0, COLL_EVENT_READABLE);
+	coll_local_notify(conn, 0, COLL_EVENT_WRITABLE);
+	coll_local_conn_put(conn);
+}
+
+/**
+ * coll_local_connect() - see struct coll_transport
+ * @ep: the endpoint; its @hub, its @rank (of the peer) and its @bulk are set
+ * @addr: address of the peer
+ * @local: not used
+ *
+ * If the peer is gone, the connection is reset, as one by TCP would be.
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
+		       const struct sockaddr_storage *local)
+{
+	struct coll_local_conn *conn = coll_local_conn_new(ep->bulk);
+	struct coll_local_listener *listener;
+	int err;
+
+	if (!conn)
+		return -ENOMEM;
+	err = coll_local_attach(ep, conn, 0);
+	if (err) {
+		coll_local_conn_put(conn);
+		return err;
+	}
+	refcount_inc(&conn->refs);
+	spin_lock(&ep->hub->lock);
+	listener = hub_find(ep->hub, ep->rank, addr);
+	if (listener) {
+		list_add_tail(&conn->node, &listener->calls);
+		/* The queue is read under the lock, so the event needs no barrier. */
+		coll_endpoint_event(listener->ep, COLL_EVENT_READABLE);
+	}
+	spin_unlock(&ep->hub->lock);
+	if (!listener)
+		call_refuse(conn);
+	return 0;
+}
+
+static struct coll_local_conn *listener_next(struct coll_endpoint *ep)
+{
+	struct coll_local_conn *conn;
+
+	spin_lock(&ep->hub->lock);
+	conn = list_first_entry_or_null(&ep->listener->calls, struct coll_local_conn, node);
+	if (conn)
+		list_del_init(&conn->node);
+	spin_unlock(&ep->hub->lock);
+	return conn;
+}
+
+/**
+ * coll_local_accept() - see struct coll_transport
+ * @listener: the listener
+ * @ep: becomes the other end of the call that has waited longest
+ *
+ * Return: 0, -EAGAIN: none waits; or -EDQUOT, and the call waits on.
+ */
+int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
+{
+	struct coll_local_conn *conn = listener_next(listener);
+	int err;
+
+	if (!conn)
+		return -EAGAIN;
+	err = coll_local_attach(ep, conn, 1);
+	if (!err)
+		return 0;
+	spin_lock(&listener->hub->lock);
+	list_add(&conn->node, &listener->listener->calls);
+	spin_unlock(&listener->hub->lock);
+	return err;
+}
+
+/**
+ * coll_local_listener_close() - undo coll_local_listen(), and refuse the calls that wait
+ * @ep: the listener; no operation of it runs
+ *
+ * Context: may sleep.
+ */
+void coll_local_listener_close(struct coll_endpoint *ep)
+{
+	struct coll_local_listener *listener = ep->listener;
+	struct coll_local_conn *conn;
+
+	spin_lock(&ep->hub->lock);
+	list_del(&listener->node);
+	spin_unlock(&ep->hub->lock);
+	/* No call arrives any more. */
+	while ((conn = listener_next(ep)))
+		call_refuse(conn);
+	coll_uncharge(ep->charges, ep->charged);
+	ep->charged = 0;
+	ep->listener = NULL;
+	ep->transport = NULL;
+	kfree(listener);
+}

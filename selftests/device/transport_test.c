@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The choice of a transport: at JOIN, by ranks that differ in it, and what is refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/open_device.h"
+
+#define TCP	COLLECTIVE_TRANSPORT_TCP
+#define LOCAL	COLLECTIVE_TRANSPORT_LOCAL
+#define AUTO	COLLECTIVE_TRANSPORT_AUTO
+
+#define CONNECT_MS	20000
+
+/* Larger than what is sent eagerly. */
+#define COUNT	40000
+
+static int transport_text(const char *name, unsigned int rank, char *text, size_t size)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/transport",
+		 name, rank);
+	return file_get(path, text, size);
+}
+
+TEST_F(open_device, values)
+{
+	static const char * const names[] = {
+		[TCP] = "tcp\n", [LOCAL] = "local\n", [AUTO] = "auto\n",
+	};
+	struct collective_query query = { .size = sizeof(query) };
+	struct collective_join join;
+	struct links links;
+	unsigned int i;
+	char text[16];
+	int fd;
+
+	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query));
+	for (i = 0; i < COLLECTIVE_TRANSPORT_COUNT; i++) {
+		fd = member_open();
+		join_valid(&join, self->name, self->id);
+		join.transport = i;
+		if (!(query.transports & 1U << i)) {
+			EXPECT_EQ(-EOPNOTSUPP, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+			close(fd);
+			continue;
+		}
+		EXPECT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+		EXPECT_EQ(0, transport_text(self->name, 0, text, sizeof(text)));
+		EXPECT_EQ(0, strcmp(names[i], text)) TH_LOG("%u: %s", i, text);
+		/* Nothing is connected. */
+		EXPECT_EQ(0, links_get(self->name, 0, &links));
+		EXPECT_EQ(0, links.local | links.tcp);
+		close(fd);
+	}
+	EXPECT_EQ(1U << TCP | 1U << LOCAL | 1U << AUTO, query.transports);
+}
+
+/*
+ * Ranks that choose differently
+ */
+
+static int submit(struct rank *r, int opcode, const __u32 *send, __u32 *recv)
+{
+	struct collective_op op = {
+		.opcode = opcode,
+		.type = COLLECTIVE_UINT32,
+		.count = COUNT,
+		.send = (uintptr_t)send,
+		.recv = (uintptr_t)recv,
+	};
+
+	return member_submit(r->fd, &op);
+}
+
+/* Each rank has links to all others, of the transport that both ends allow. */
+static int rank_mixed(struct rank *r)
+{
+	const unsigned int *transport = r->group->config.transport;
+	const unsigned int n = r->nranks, all = (1U << n) - 1;
+	static __u32 send[16 * COUNT], recv[16 * COUNT];
+	struct links links;
+	unsigned int i, j;
+	__u32 one = r->rank + 1, sum;
+
+	CHECK_EQ(0, member_barrier(r->fd));
+	CHECK_EQ(0, member_allreduce(r->fd, &one, &sum, 1, COLLECTIVE_UINT32, COLLECTIVE_SUM));
+	CHECK_EQ(n * (n + 1) / 2, sum);
+	for (i = 0; i < n * COUNT; i++)
+		send[i] = i ^ r->rank << 24;
+	CHECK_EQ(0, submit(r, COLLECTIVE_ALLREDUCE, send, recv));
+	for (i = 0; i < COUNT; i++) {
+		for (sum = 0, j = 0; j < n; j++)
+			sum += i ^ j << 24;
+		CHECK_EQ(sum, recv[i]);
+	}
+	CHECK_EQ(0, submit(r, COLLECTIVE_ALLTOALL, send, recv));
+	for (j = 0; j < n; j++)
+		for (i = 0; i < COUNT; i++)
+			CHECK_EQ((r->rank * COUNT + i) ^ j << 24, recv[j * COUNT + i]);
+	/* The fixture checks that each is of the right transport. */
+	CHECK_EQ(0, links_get(r->group->name, r->rank, &links));
+	CHECK_EQ(all & ~(1U << r->rank), links.local | links.tcp);
+	CHECK_EQ(0, links.local & links.tcp);
+	CHECK(transport[r->rank] != LOCAL || !links.tcp);
+	return member_barrier(r->fd);
+}
+
+FIXTURE(mixed) {};
+
+FIXTURE_VARIANT(mixed) {
+	unsigned int nranks;
+	unsigned int lanes;
+	unsigned int transport[8];
+};
+
+#define MIXED(_name, _nranks, _lanes, ...)				\
+FIXTURE_VARIANT_ADD(mixed, _name) {					\
+	.nranks = _nranks, .lanes = _lanes, .transport = { __VA_ARGS__ },	\
+}
+
+MIXED(all_tcp, 4, 1, TCP, TCP, TCP, TCP);
+MIXED(all_local, 4, 1, LOCAL, LOCAL, LOCAL, LOCAL);
+MIXED(all_auto, 4, 2, AUTO, AUTO, AUTO, AUTO);
+MIXED(local_and_auto, 4, 1, AUTO, LOCAL, LOCAL, AUTO);
+MIXED(tcp_calls, 4, 1, TCP, AUTO, AUTO, AUTO);
+MIXED(tcp_is_called, 4, 1, AUTO, AUTO, AUTO, TCP);
+MIXED(tcp_between, 5, 2, AUTO, AUTO, TCP, AUTO, AUTO);
+MIXED(pairs, 4, 1, TCP, TCP, AUTO, AUTO);
+MIXED(eight, 8, 1, AUTO, TCP, AUTO, AUTO, TCP, AUTO, AUTO, AUTO);
+
+FIXTURE_SETUP(mixed)
+{
+}
+
+FIXTURE_TEARDOWN(mixed)
+{
+}
+
+TEST_F_TIMEOUT(mixed, runs, 100)
+{
+	struct group_config config = {
+		.nranks = variant->nranks,
+		.lanes = variant->lanes,
+		.transport = variant->transport,
+	};
+
+	EXPECT_EQ(0, group_run(&config, rank_mixed, NULL));
+}
+
+/*
+ * Links that would have to be local
+ */
+
+FIXTURE(pair) {
+	int fd[2];
+	char name[33];
+	__u64 id;
+	struct sockaddr_storage addr[2];
+};
+
+FIXTURE_VARIANT(pair) {
+	unsigned int transport[2];
+};
+
+FIXTURE_VARIANT_ADD(pair, local_calls_tcp) { .transport = { LOCAL, TCP } };
+FIXTURE_VARIANT_ADD(pair, tcp_calls_local) { .transport = { TCP, LOCAL } };
+
+static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
+		   struct sockaddr_storage *addr)
+{
+	struct collective_join join;
+	int err;
+
+	join_valid(&join, name, id);
+	join.rank = rank;
+	join.transport = transport;
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+	memcpy(addr, join.addr, sizeof(*addr));
+	return err;
+}
+
+FIXTURE_SETUP(pair)
+{
+	int i;
+
+	group_unique(self->name, sizeof(self->name), &self->id);
+	for (i = 0; i < 2; i++) {
+		self->fd[i] = member_open();
+		ASSERT_LE(0, self->fd[i]);
+		ASSERT_EQ(0, join_as(self->fd[i], self->name, self->id, i, variant->transport[i],
+				     &self->addr[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	close(self->fd[0]);
+	close(self->fd[1]);
+}
+
+/* Check that a rank has failed because @rank has no transport in common with @peer. */
+static int check_refused(int fd, unsigned int rank, unsigned int peer)
+{
+	struct collective_status status;
+
+	CHECK_EQ(0, member_status(fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	CHECK_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	CHECK_EQ(peer, status.group.rank_a);
+	CHECK_EQ(rank, status.group.rank_b);
+	return 0;
+}
+
+/* The lower rank calls, and fails at once.  The other one is not called. */
+TEST_F(pair, refused)
+{
+	struct collective_status status;
+	__u64 begin;
+
+	fcntl(self->fd[1], F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(-EINPROGRESS, member_connect(self->fd[1], self->addr, 2, 3000));
+	fcntl(self->fd[1], F_SETFL, 0);
+	begin = now_ms();
+	EXPECT_EQ(-EOPNOTSUPP, member_connect(self->fd[0], self->addr, 2, CONNECT_MS));
+	EXPECT_GE(2000, now_ms() - begin);
+	EXPECT_EQ(0, check_refused(self->fd[0], 0, 1));
+	EXPECT_EQ(-EOPNOTSUPP, member_barrier(self->fd[0]));
+	ASSERT_EQ(0, member_status(self->fd[0], &status));
+	EXPECT_EQ(EOPNOTSUPP, status.group.error);
+
+	EXPECT_GT(0, member_connect(self->fd[1], self->addr, 2, 3000));
+	ASSERT_EQ(0, member_status(self->fd[1], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_TRUE(!status.group.rank_a || !status.group.rank_b);
+}
+
+static int join_far(const char *name, __u64 id, int *pipe_fd)
+{
+	struct sockaddr_storage addr;
+	int fd;
+	char go;
+
+	CHECK_EQ(0, unshare(CLONE_NEWNET));
+	CHECK_EQ(0, loopback_set(true));
+	fd = member_open();
+	CHECK_EQ(0, join_as(fd, name, id, 1, LOCAL, &addr));
+	CHECK_EQ(sizeof(addr), write(pipe_fd[1], &addr, sizeof(addr)));
+	/* Until the other rank has failed. */
+	close(pipe_fd[1]);
+	CHECK_EQ(0, read(pipe_fd[0], &go, 1));
+	close(fd);
+	return 0;
+}
+
+/* Another network namespace is another group, although its kernel is the same. */
+TEST_F(open_device, other_namespace)
+{
+	struct sockaddr_storage addr[2];
+	int there[2], back[2], pipe_fd[2], code;
+	pid_t pid;
+
+	ASSERT_EQ(0, join_as(self->fd, self->name, self->id, 0, LOCAL, &addr[0]));
+	ASSERT_EQ(0, pipe(there));
+	ASSERT_EQ(0, pipe(back));
+	pid = fork();
+	if (!pid) {
+		close(there[1]);
+		close(back[0]);
+		pipe_fd[0] = there[0];
+		pipe_fd[1] = back[1];
+		_exit(join_far(self->name, self->id, pipe_fd));
+	}
+	close(there[0]);
+	close(back[1]);
+	ASSERT_EQ(sizeof(addr[1]), read(back[0], &addr[1], sizeof(addr[1])));
+	EXPECT_EQ(-EOPNOTSUPP, member_connect(self->fd, addr, 2, CONNECT_MS));
+	EXPECT_EQ(0, check_refused(self->fd, 0, 1));
+	close(there[1]);
+	close(back[0]);
+	ASSERT_EQ(pid, waitpid(pid, &code, 0));
+	EXPECT_EQ(0, code);
+}
+
+/* A rank that has joined again listens elsewhere, so an old address does not find it. */
+TEST_F(open_device, joined_again)
+{
+	struct sockaddr_storage addr[2], again;
+	int other = member_open();
+
+	ASSERT_EQ(0, join_as(self->fd, self->name, self->id, 0, LOCAL, &addr[0]));
+	ASSERT_EQ(0, join_as(other, self->name, self->id, 1, LOCAL, &addr[1]));
+	close(other);
+	other = member_open();
+	do {
+		ASSERT_EQ(0, join_as(other, self->name, self->id, 1, LOCAL, &again));
+		if (memcmp(&addr[1], &again, sizeof(again)))
+			break;
+		close(other);
+		other = member_open();
+	} while (1);
+	EXPECT_EQ(-EOPNOTSUPP, member_connect(self->fd, addr, 2, CONNECT_MS));
+	EXPECT_EQ(0, check_refused(self->fd, 0, 1));
+	close(other);
+}
+
+/*
+ * Rank 0 and rank 3 of eight are neither neighbours nor partners of matching, so only an operation
+ * needs a link between them.
+ */
+#define FAR	3
+
+enum { FLAG_UP, FLAG_FAILED };
+
+static int rank_far(struct rank *r)
+{
+	static __u32 block[COUNT];
+	struct collective_op op = {
+		.opcode = r->rank ? COLLECTIVE_RECV : COLLECTIVE_SEND,
+		.type = COLLECTIVE_UINT32,
+		.root = r->rank ? 0 : FAR,
+		.count = COUNT,
+		.timeout_ms = 20000,
+		.send = r->rank ? 0 : (uintptr_t)block,
+		.recv = r->rank ? (uintptr_t)block : 0,
+	};
+
+	CHECK_EQ(0, member_barrier(r->fd));
+	/* All have returned from it before the group fails. */
+	CHECK(flag_barrier(r->shared, FLAG_UP, r->nranks));
+	if (!r->rank)
+		CHECK_EQ(-EOPNOTSUPP, member_submit(r->fd, &op));
+	else if (r->rank == FAR)
+		CHECK(member_submit(r->fd, &op) < 0);
+	else
+		CHECK(member_barrier(r->fd) < 0);
+	CHECK_EQ(0, check_refused(r->fd, 0, FAR));
+	/* No rank leaves before all know. */
+	CHECK(flag_barrier(r->shared, FLAG_FAILED, r->nranks));
+	return 0;
+}
+
+FIXTURE(far_pair) {};
+
+FIXTURE_VARIANT(far_pair) {
+	unsigned int transport[8];
+};
+
+FIXTURE_VARIANT_ADD(far_pair, local_calls_tcp) {
+	.transport = { LOCAL, AUTO, AUTO, TCP, AUTO, AUTO, AUTO, AUTO },
+};
+
+FIXTURE_VARIANT_ADD(far_pair, tcp_calls_local) {
+	.transport = { TCP, AUTO, AUTO, LOCAL, AUTO, AUTO, AUTO, AUTO },
+};
+
+FIXTURE_SETUP(far_pair)
+{
+}
+
+FIXTURE_TEARDOWN(far_pair)
+{
+}
+
+TEST_F_TIMEOUT(far_pair, refused, 100)
+{
+	struct group_config config = { .nranks = 8, .transport = variant->transport };
+
+	EXPECT_EQ(0, group_run(&config, rank_far, NULL));
+}
+
+TEST_HARNESS_MAIN
