@@ -24,9 +24,6 @@
 /* Operations of at most so many bytes are busy-polled for. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
-/* A thread may be a copy helper while it waits for an operation of at least so many bytes. */
-#define COLL_HELP_MIN		(1024 * 1024)
-
 /* Buffers that a member may have registered. */
 #define COLL_BUFFERS_MAX	4096
 

@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 
 #include "fail/failure.h"
-#include "lane/copy_helper.h"
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
@@ -374,13 +373,9 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
-	lane->engine.impl = coll_vector_impl();
-	lane->copy_helper = coll_copy_helper_new(lane);
-	if (!hash || !lane->copy_helper) {
-		coll_copy_helper_put(lane->copy_helper);
-		kvfree(hash);
+	if (!hash)
 		return -ENOMEM;
-	}
+	lane->engine.impl = coll_vector_impl();
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
 	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->owner);
 	INIT_LIST_HEAD(&lane->conns);
@@ -433,7 +428,6 @@ void coll_lane_cleanup(struct coll_lane *lane)
 		list_del(&conn->node);
 		coll_conn_delete(conn);
 	}
-	coll_copy_helper_put(lane->copy_helper);
 	kvfree(lane->engine.hash);
 }
 

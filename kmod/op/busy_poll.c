@@ -30,7 +30,7 @@
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll, and do not help other ranks copy");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll");
 
 /*
  * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
@@ -167,18 +167,6 @@ u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 	return us * (u64)NSEC_PER_USEC;
 }
 
-/**
- * coll_poll_may_help() - may a thread help other lanes to copy while it waits?
- * @wait: of the thread
- * @pinned: mask from coll_poll_pinned_runners()
- *
- * Return: true for a pinned thread that waits for a large operation, unless polling is disabled.
- */
-bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned)
-{
-	return pinned && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
-}
-
 /* No other task is runnable on this CPU, no signal is pending and time is left. */
 static bool wait_may_poll(const struct coll_wait *wait)
 {
@@ -271,32 +259,6 @@ static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 }
 
 /**
- * coll_poll_offer_help() - help other lanes to copy until this thread has an event
- * @wait: of the thread; nothing is done without @helper.pool
- * @reqs: of the member
- * @held: mask of the runners that the thread has acquired
- *
- * The helper stays on offer when this returns.  It is detached if another task is runnable on this
- * CPU, because each piece to copy would then interrupt that task.
- */
-void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
-{
-	if (!wait->helper.pool)
-		return;
-	if (wait_may_poll(wait))
-		coll_helper_offer(&wait->helper);
-	while (has_no_event(wait, reqs, held, NULL)) {
-		if (!wait_may_poll(wait)) {
-			coll_helper_detach(&wait->helper);
-			return;
-		}
-		if (!coll_helper_poll(&wait->helper))
-			return;
-		cpu_relax();
-	}
-}
-
-/**
  * coll_poll() - poll for events, until a request can be collected or it is time to sleep
  * @wait: of the thread
  * @reqs: of the member
@@ -319,15 +281,12 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 
 	coll_poll_run_lanes(wait, reqs);
 	while (!request && wait_may_poll(wait)) {
-		coll_helper_withdraw(&wait->helper);
 		if (poll_lanes(reqs, held) || wait->self_notified ||
 		    try_wait_for_completion(&wait->event)) {
 			request = coll_wait_reap(wait, reqs, false);
 			poll_end = 0;
 			continue;
 		}
-		if (held == runners)
-			coll_poll_offer_help(wait, reqs, held);
 		now = ktime_get_ns();
 		if (!poll_end)
 			poll_end = now + poll_ns;
@@ -341,7 +300,6 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 			held |= acquire_lanes(reqs, runners & ~held);
 		}
 	}
-	coll_helper_withdraw(&wait->helper);
 	if (!request)
 		coll_poll_redirect(wait, reqs, pinned);
 	release_lanes(reqs, held);

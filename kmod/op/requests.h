@@ -19,7 +19,6 @@
 #include "op/request_cache.h"
 
 struct coll_charges;
-struct coll_helper_pool;
 struct coll_ident;
 struct coll_lane;
 struct coll_net;
@@ -61,7 +60,6 @@ struct coll_last_failure {
  * @charges: account that the memory of operations is charged to [c]
  * @registry: buffers that the process has registered [c]
  * @pinned: bytes of user memory that are pinned [a]
- * @helpers: of the group; waiting threads in it can help its lanes to copy [c]
  * @next_instance: instance of the next collective without a key [l]
  * @last_submit_ns: time at which the latest collective without a key was submitted, or at which
  *	JOIN succeeded; ns [l]
@@ -90,7 +88,6 @@ struct coll_requests {
 	struct coll_charges *charges;
 	struct coll_registry *registry;
 	atomic64_t *pinned;
-	struct coll_helper_pool *helpers;
 	u64 next_instance;
 	u64 last_submit_ns;
 	u64 last_id;

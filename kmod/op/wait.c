@@ -39,10 +39,8 @@ static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
 	if (wait->self_notified)
 		return 1;
 	coll_wait_idle(wait);
-	coll_poll_offer_help(wait, reqs, 0);
 	left = wait_for_completion_interruptible_timeout(&wait->event,
 							 max(coll_wait_left(wait), 1L));
-	coll_helper_withdraw(&wait->helper);
 	while (try_wait_for_completion(&wait->event))
 		;
 	if (signal_pending(current))
@@ -68,8 +66,6 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	long left = 1;
 
 	wait->end = jiffies + wait->timeout;
-	if (coll_poll_may_help(wait, pinned))
-		coll_helper_begin(&wait->helper, reqs->helpers, &wait->event);
 	if (poll_ns) {
 		request = coll_poll(wait, reqs, poll_ns, pinned);
 	} else {
@@ -83,7 +79,6 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 		request = coll_wait_reap(wait, reqs, left <= 0);
 	}
 	coll_poll_stop_redirect(wait, reqs);
-	coll_helper_detach(&wait->helper);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)

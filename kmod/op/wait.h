@@ -5,8 +5,6 @@
 #include <linux/completion.h>
 #include <linux/sched.h>
 
-#include "lane/copy_helper.h"
-
 struct coll_request;
 struct coll_requests;
 
@@ -27,7 +25,6 @@ struct coll_requests;
  * @eager_lanes: mask of the lanes on which an eager operation is expected; 0: none
  * @redirected: mask of the runners that are handed to this thread instead of their work items;
  *	COLL_WAIT_CONTROL and COLL_WAIT_LANES on
- * @helper: the thread as a copy helper of other lanes
  * @index: out: entry of @ids that was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -45,7 +42,6 @@ struct coll_wait {
 	u64 bytes;
 	unsigned long eager_lanes;
 	unsigned long redirected;
-	struct coll_helper helper;
 	u32 index;
 	u64 received;
 };
