@@ -120,51 +120,6 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 				      net->id->rank);
 }
 
-/**
- * coll_progress_poll_begin() - queue the next data of a lane until the polling thread asks for it
- * @lane: a lane with its runner acquired by the polling thread
- *
- * On one host the sender's CPU would otherwise process the data for this rank, before it continues
- * with its own work.  The sender is the later one, and all ranks wait for it; the polling thread
- * has the time.
- *
- * Context: may sleep.
- * Return: the connection on which the data comes, for coll_progress_poll_end(); or NULL.
- */
-struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
-{
-	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NOBODY ? NULL : coll_link_get(lane->net, peer);
-	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
-
-	if (!conn || conn->down)
-		return NULL;
-	conn->ep.transport->poll_begin(&conn->ep);
-	return conn;
-}
-
-/**
- * coll_progress_poll_pending() - must the poll of a connection end?
- * @conn: from coll_progress_poll_begin()
- *
- * Return: true if data has come, or the socket needs its lock for another reason.
- */
-bool coll_progress_poll_pending(const struct coll_conn *conn)
-{
-	return conn->ep.transport->poll_pending(&conn->ep);
-}
-
-/**
- * coll_progress_poll_end() - undo coll_progress_poll_begin()
- * @conn: from it; the lane's runner is kicked if data has come
- *
- * Context: may sleep.
- */
-void coll_progress_poll_end(struct coll_conn *conn)
-{
-	conn->ep.transport->poll_end(&conn->ep);
-}
-
 /* Nothing can be sent any more.  Data that has come still counts, and is received first. */
 static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 {

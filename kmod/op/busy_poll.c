@@ -13,7 +13,6 @@
 
 #include "fail/failure.h"
 #include "lane/lane.h"
-#include "lane/progress.h"
 #include "limits.h"
 #include "net/net.h"
 #include "op/busy_poll.h"
@@ -206,39 +205,26 @@ static void release_lanes(struct coll_requests *reqs, unsigned long held)
 		coll_runner_release(wait_runner(reqs, i));
 }
 
-/*
- * Poll the socket of an eager operation: its payload arrives at once, for this thread to receive.
- * Return: the connection, or NULL.
- */
-static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_requests *reqs,
-				     unsigned long held)
-{
-	unsigned long lane = wait->eager_lanes & (held >> COLL_WAIT_LANES);
-
-	return lane ? coll_progress_poll_begin(&reqs->lanes[__ffs(lane)]) : NULL;
-}
-
-static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-			 const struct coll_conn *conn)
+static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
 {
 	u32 i;
 
-	if ((conn && coll_progress_poll_pending(conn)) || completion_done(&wait->event))
-		return false;
+	if (completion_done(&wait->event))
+		return true;
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
 		if (coll_runner_has_pending(wait_runner(reqs, i)))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* Check for events COLL_POLL_LOOKS times.  Return: true if there may be one. */
-static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-		      const struct coll_conn *conn)
+static bool look_for_events(struct coll_wait *wait, struct coll_requests *reqs,
+			    unsigned long held)
 {
 	u32 i;
 
 	for (i = 0; i < COLL_POLL_LOOKS; i++) {
-		if (!has_no_event(wait, reqs, held, conn))
+		if (has_event(wait, reqs, held))
 			return true;
 		cpu_relax();
 	}
@@ -249,13 +235,9 @@ static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsign
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		      unsigned long held, u64 poll_end)
 {
-	struct coll_conn *conn = poll_socket(wait, reqs, held);
-
-	while (!has_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
+	while (!look_for_events(wait, reqs, held) && wait_may_poll(wait) &&
 	       ktime_get_ns() < poll_end)
 		;
-	if (conn)
-		coll_progress_poll_end(conn);
 }
 
 /**
@@ -293,8 +275,7 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 		if (now >= poll_end)
 			break;
 		if (held == runners) {
-			/* In pieces, because others may need the socket lock for a moment (ss). */
-			wait_spin(wait, reqs, held, min(poll_end, now + COLL_POLL_NS));
+			wait_spin(wait, reqs, held, poll_end);
 		} else {
 			cpu_relax();
 			held |= acquire_lanes(reqs, runners & ~held);

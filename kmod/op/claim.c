@@ -77,8 +77,6 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	request->waiter = &wait->event;
 	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
-	if (request->eager)
-		wait->eager_lanes |= BIT(request->first_lane);
 	request->reqs->nr_claimed++;
 }
 

@@ -22,7 +22,6 @@ struct coll_requests;
  * @counted: 1 if the thread is counted at present [a]
  * @nparts: lanes in use, from lane 0 to the last one that a claimed request uses
  * @bytes: size of the largest claimed operation
- * @eager_lanes: mask of the lanes on which an eager operation is expected; 0: none
  * @redirected: mask of the runners that are handed to this thread instead of their work items;
  *	COLL_WAIT_CONTROL and COLL_WAIT_LANES on
  * @index: out: entry of @ids that was collected; @n: none
@@ -40,7 +39,6 @@ struct coll_wait {
 	atomic_t counted;
 	u32 nparts;
 	u64 bytes;
-	unsigned long eager_lanes;
 	unsigned long redirected;
 	u32 index;
 	u64 received;

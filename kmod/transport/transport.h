@@ -149,12 +149,6 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
  * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
  *	@bytes, if there is no room for as many behind them, or if the connection has ended.  A
  *	guess; callable in any context
- * @poll_begin: from now on packets are queued without being processed, until @poll_end; a thread
- *	that waits processes them there, instead of the sender.  No other operation is allowed
- *	meanwhile; may sleep
- * @poll_pending: returns true if a packet was queued since @poll_begin, or if the connection needs
- *	@poll_end for another reason
- * @poll_end: undo @poll_begin, and process the queued packets, which may cause events
  * @setup_bulk: prepare a data connection for large payloads; may sleep
  * @send_rest: let bytes that send() did not accept be received all the same; close() is called
  *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
@@ -180,9 +174,6 @@ struct coll_transport {
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	void (*send_ack)(struct coll_endpoint *ep);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
-	void (*poll_begin)(struct coll_endpoint *ep);
-	bool (*poll_pending)(const struct coll_endpoint *ep);
-	void (*poll_end)(struct coll_endpoint *ep);
 	int (*setup_bulk)(struct coll_endpoint *ep);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);

@@ -392,7 +392,6 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			     bool (*gone)(void *ctx, u32 peer));
-u32 coll_engine_next_source(const struct coll_engine *engine);
 
 /**
  * coll_engine_deliver_unexpected() - deliver all unexpected frames that can be received now

@@ -224,19 +224,6 @@ static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 	       READ_ONCE(pipe->head) - READ_ONCE(pipe->tail) <= pipe->size / 2;
 }
 
-static void local_poll_begin(struct coll_endpoint *ep)
-{
-}
-
-static bool local_poll_pending(const struct coll_endpoint *ep)
-{
-	return coll_pipe_readable(pipe_in(ep));
-}
-
-static void local_poll_end(struct coll_endpoint *ep)
-{
-}
-
 static void local_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)
 {
 	coll_pipe_set_rest(pipe_out(ep), ring, size, at, len);
@@ -282,9 +269,6 @@ const struct coll_transport coll_local = {
 	.revoke		= local_revoke,
 	.send_ack	= local_send_ack,
 	.can_defer_rx	= local_can_defer_rx,
-	.poll_begin	= local_poll_begin,
-	.poll_pending	= local_poll_pending,
-	.poll_end	= local_poll_end,
 	.setup_bulk	= local_setup_bulk,
 	.send_rest	= local_send_rest,
 	.shutdown	= local_shutdown,
