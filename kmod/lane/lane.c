@@ -270,21 +270,6 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 	return true;
 }
 
-/*
- * Sends the deferred TCP ACK, after the control runner has had one turn.  Freeing the skbs can
- * emit an ACK, and the peer would process that ACK before the CONSUMED frame that it is waiting
- * for.  Data sent in between carries the ACK for free.  Return: true if the ACK is still deferred.
- */
-static bool lane_acknowledge(struct coll_lane *lane)
-{
-	if (!lane->ack_pending)
-		return false;
-	lane->ack_deferred = !lane->ack_deferred && READ_ONCE(lane->net->tx_pending);
-	if (!lane->ack_deferred)
-		coll_progress_send_acks(lane);
-	return lane->ack_deferred;
-}
-
 static bool lane_iterate(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
@@ -322,8 +307,6 @@ static bool lane_iterate(struct coll_lane *lane)
 	lane_finish(lane);
 	if (READ_ONCE(lane->net->tx_pending))
 		coll_runner_run_now(lane->net->control);
-	if (!moved)
-		moved = lane_acknowledge(lane);
 	lane_run_end(lane);
 	if (!moved)
 		lane_recheck_events(lane);

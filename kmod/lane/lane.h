@@ -49,8 +49,6 @@ struct coll_lane_ops {
  * @zerocopy_bytes: bytes sent without a copy [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
  * @done_parts: parts to be reported when the engine has returned [L]
- * @ack_pending: true if received data is not acknowledged yet [L]
- * @ack_deferred: true if the control runner runs before it is [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
  *	must run [L]
  * @submitted: parts submitted, the latest first
@@ -82,8 +80,6 @@ struct coll_lane {
 	u64 zerocopy_bytes;
 	u64 nontemporal_bytes;
 	struct list_head done_parts;
-	bool ack_pending;
-	bool ack_deferred;
 	bool mismatch_pending;
 	struct llist_head submitted;
 	spinlock_t lock;

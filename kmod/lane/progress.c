@@ -67,7 +67,6 @@ static void lane_recv_done(struct coll_endpoint *ep)
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer_ack = conn->stream->rx_step_end;
 }
 
 static void lane_recv_revoked(struct coll_endpoint *ep, u32 len)
@@ -165,30 +164,10 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 		coll_progress_conn_down(conn, n);
 		return 0;
 	}
-	if (conn->ep.unacked) {
-		lane->ack_pending = true;
-		lane->ack_deferred = false;
-	}
 	/* More data brings another event, unless the budget has cut it off. */
 	if (n >= budget || conn->budget <= 0 || conn->tx_broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
-}
-
-/**
- * coll_progress_send_acks() - acknowledge received data on all connections
- * @lane: a lane that runs
- *
- * Context: may sleep.
- */
-void coll_progress_send_acks(struct coll_lane *lane)
-{
-	struct coll_conn *conn;
-
-	list_for_each_entry(conn, &lane->conns, node)
-		if (conn->ep.transport)
-			conn->ep.transport->send_ack(&conn->ep);
-	lane->ack_pending = false;
 }
 
 static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)

@@ -211,10 +211,6 @@ static int local_setup_bulk(struct coll_endpoint *ep)
 	return 0;
 }
 
-static void local_send_ack(struct coll_endpoint *ep)
-{
-}
-
 static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 {
 	const struct coll_pipe *pipe = pipe_in(ep);
@@ -267,7 +263,6 @@ const struct coll_transport coll_local = {
 	.receive	= local_receive,
 	.consumed	= local_consumed,
 	.revoke		= local_revoke,
-	.send_ack	= local_send_ack,
 	.can_defer_rx	= local_can_defer_rx,
 	.setup_bulk	= local_setup_bulk,
 	.send_rest	= local_send_rest,

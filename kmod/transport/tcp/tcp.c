@@ -11,7 +11,6 @@ const struct coll_transport coll_tcp = {
 	.send		= coll_tcp_send,
 	.send_frame	= coll_tcp_send_frame,
 	.receive	= coll_tcp_receive,
-	.send_ack	= coll_tcp_send_ack,
 	.can_defer_rx		= coll_tcp_can_defer_rx,
 	.setup_bulk		= coll_tcp_setup_bulk,
 	.shutdown		= coll_tcp_shutdown,

@@ -35,7 +35,6 @@ void coll_tcp_zerocopy_message(struct msghdr *msg, struct ubuf_info *ubuf);
 
 /* recv.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
-void coll_tcp_send_ack(struct coll_endpoint *ep);
 bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes);
 
 #endif /* COLL_TCP_H */
