@@ -61,9 +61,6 @@
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
-/* After a bulk operation, a rank counts as moving bulk for so many small operations. */
-#define COLL_BULK_DECAY_OPS		4
-
 /* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25
 

@@ -72,8 +72,6 @@ struct coll_last_failure {
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
  * @inflight: number of requests in flight; written under [l] [a]
- * @recent_bulk: further small operations until this rank no longer counts as moving much; written
- *	under [l] [a]
  * @expiry: work item that fails requests that are past their deadline
  * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
  * @last_failure: the latest operation that failed
@@ -99,7 +97,6 @@ struct coll_requests {
 	struct hlist_head *by_instance;
 	struct list_head counted;
 	u32 inflight;
-	u32 recent_bulk;
 	struct delayed_work expiry;
 	unsigned long expire_by;
 	struct coll_last_failure last_failure;

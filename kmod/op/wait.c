@@ -11,7 +11,6 @@
 #include <linux/sched/signal.h>
 
 #include "fail/failure.h"
-#include "lane/lane.h"
 #include "limits.h"
 #include "op/busy_poll.h"
 #include "op/request.h"
@@ -32,13 +31,12 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
  * @event are consumed.  Return: jiffies left, or -ERESTARTSYS.  A pending signal counts even if
  * events arrive so fast that the thread never sleeps.
  */
-static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
+static long wait_sleep(struct coll_wait *wait)
 {
 	long left;
 
 	if (wait->self_notified)
 		return 1;
-	coll_wait_idle(wait);
 	left = wait_for_completion_interruptible_timeout(&wait->event,
 							 max(coll_wait_left(wait), 1L));
 	while (try_wait_for_completion(&wait->event))
@@ -74,7 +72,7 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	}
 	/* At least once, because coll_wait_reap() gives the claims up. */
 	while (!request && left > 0) {
-		left = wait_sleep(wait, reqs);
+		left = wait_sleep(wait);
 		coll_poll_run_redirected(wait, reqs);
 		request = coll_wait_reap(wait, reqs, left <= 0);
 	}
@@ -125,7 +123,7 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 	struct coll_request *request = NULL;
 	int err;
 
-	coll_wait_init(wait, reqs);
+	coll_wait_init(wait);
 	spin_lock(&reqs->fail->lock);
 	err = wait_claims(wait, reqs);
 	/* A request that is complete already is collected without running a lane. */
@@ -140,7 +138,6 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 		err = wait_collect(wait, request);
 	else if (!err)
 		err = coll_wait_sleep_and_collect(wait, reqs);
-	coll_wait_idle(wait);
 	return err;
 }
 
