@@ -175,7 +175,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	struct coll_out out;
 	u32 sent = 0, cost = 0;
 
-	/* Bounded by COLL_DATA_FULL, in bytes and in calls. */
+	/* Bounded by COLL_DATA_MAX, in bytes and in calls. */
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
 		u32 zerocopy = 0;
@@ -194,7 +194,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 		lane->zerocopy_bytes += zerocopy;
 		sent += n;
 		cost += max_t(u32, n, COLL_SEND_COST);
-		if (cost >= COLL_DATA_FULL)
+		if (cost >= COLL_DATA_MAX)
 			return sent;
 	}
 	conn->tx_wanted = false;
