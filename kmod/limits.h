@@ -24,9 +24,6 @@
 /* Operations of at most so many bytes are busy-polled for. */
 #define COLL_POLL_MAX		(4 * 1024 * 1024)
 
-/* A thread may be a copy helper while it waits for an operation of at least so many bytes. */
-#define COLL_HELP_MIN		(1024 * 1024)
-
 /* Buffers that a member may have registered. */
 #define COLL_BUFFERS_MAX	4096
 
@@ -63,9 +60,6 @@
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
-
-/* After a bulk operation, a rank counts as moving bulk for so many small operations. */
-#define COLL_BULK_DECAY_OPS		4
 
 /* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25

@@ -5,13 +5,10 @@
  * A runner moves to another CPU the next time that its work item is queued.  A thread that waits
  * for its own operation runs the runner on the CPU of the thread.
  *
- * Two decisions depend on the other users of a CPU.  A lane works in small portions if lanes of
- * another process run there (coll_cpu_exclusive()).  A work item lets threads run first that may
- * have an operation to submit (coll_cpu_yield_to_waiters()).
+ * A lane works in small portions if lanes of another process run on its CPU
+ * (coll_cpu_exclusive()).
  */
 #include <linux/percpu.h>
-#include <linux/sched.h>
-#include <linux/sched/stat.h>
 #include <linux/spinlock.h>
 
 #include "exec/cpu.h"
@@ -21,13 +18,10 @@
  * struct cpu_users - the runners of a CPU
  * @users: struct coll_cpu_user; protected by cpus_lock
  * @shared: true if they belong to several processes; written under cpus_lock [a]
- * @nr_running_waiters: number of threads of ranks that submit there, or that were notified of a
- *	completion and have not returned to their program [a]
  */
 struct cpu_users {
 	struct hlist_head users;
 	bool shared;
-	atomic_t nr_running_waiters;
 };
 
 static DEFINE_PER_CPU(struct cpu_users, cpu_users);
@@ -117,43 +111,4 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
 bool coll_cpu_exclusive(const struct coll_cpu_user *user)
 {
 	return !READ_ONCE(per_cpu_ptr(&cpu_users, READ_ONCE(user->runner->cpu))->shared);
-}
-
-/**
- * coll_cpu_waiter_running() - count a thread of a rank that runs, or is about to
- * @cpu: CPU of the runners that the thread competes with
- *
- * Context: any.
- */
-void coll_cpu_waiter_running(int cpu)
-{
-	atomic_inc(&per_cpu_ptr(&cpu_users, cpu)->nr_running_waiters);
-}
-
-/**
- * coll_cpu_waiter_idle() - undo coll_cpu_waiter_running(): the thread sleeps or has returned
- * @cpu: CPU that was given to coll_cpu_waiter_running()
- *
- * Context: any.
- */
-void coll_cpu_waiter_idle(int cpu)
-{
-	atomic_dec(&per_cpu_ptr(&cpu_users, cpu)->nr_running_waiters);
-}
-
-/**
- * coll_cpu_yield_to_waiters() - let threads run that may have an operation to submit
- *
- * Ranks that share a CPU submit an operation one after the other, and all wait for the last.  The
- * scheduler prefers the worker, because it sleeps a lot, and the worker would move megabytes for
- * the first ranks before the last one submits.  cond_resched() does not help, because the
- * worker's slice is not over.  yield() gives up a part of the worker's share, to unrelated
- * programs as well; so it is called only while a thread of a rank is counted on this CPU.
- *
- * Context: work item.
- */
-void coll_cpu_yield_to_waiters(void)
-{
-	if (atomic_read(&raw_cpu_ptr(&cpu_users)->nr_running_waiters) && !single_task_running())
-		yield();
 }

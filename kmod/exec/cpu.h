@@ -25,8 +25,5 @@ void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
 void coll_cpu_leave(struct coll_cpu_user *user);
 void coll_cpu_move(struct coll_cpu_user *user, int cpu);
 bool coll_cpu_exclusive(const struct coll_cpu_user *user);
-void coll_cpu_waiter_running(int cpu);
-void coll_cpu_waiter_idle(int cpu);
-void coll_cpu_yield_to_waiters(void);
 
 #endif /* COLL_CPU_H */

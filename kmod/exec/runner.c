@@ -6,7 +6,6 @@
 #include <linux/sched.h>
 
 #include "compat/compat.h"
-#include "exec/cpu.h"
 #include "exec/runner.h"
 
 enum {
@@ -90,7 +89,6 @@ static void runner_loop(struct coll_runner *runner)
 
 static void runner_work(struct work_struct *work)
 {
-	coll_cpu_yield_to_waiters();
 	runner_loop(container_of(work, struct coll_runner, work));
 }
 

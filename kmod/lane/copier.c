@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How a lane copies large pieces: through the caches or with non-temporal stores
- * (core/data/nt_policy.h), alone or with a helper (copy_helper.c).
+ * (core/data/nt_policy.h).
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 
-#include "lane/copy_helper.h"
 #include "lane/lane.h"
 
 /* Bytes; shorter pieces are copied by the core itself. */
@@ -51,8 +50,7 @@ static bool copier_store(struct coll_copier *copier, const struct coll_mem *dst,
 	}
 	if (policy && coll_nt_policy_timing(policy))
 		begin = ktime_get_ns();
-	if (!coll_copy_helper_split(lane->copy_helper, copy, dst, off, ptr, len, hint->left))
-		coll_mem_store(copy, dst, off, ptr, len);
+	coll_mem_store(copy, dst, off, ptr, len);
 	if (policy)
 		coll_nt_policy_update(policy, len, begin ? ktime_get_ns() - begin : 0);
 	return true;

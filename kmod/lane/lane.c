@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 
 #include "fail/failure.h"
-#include "lane/copy_helper.h"
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
@@ -271,21 +270,6 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 	return true;
 }
 
-/*
- * Sends the deferred TCP ACK, after the control runner has had one turn.  Freeing the skbs can
- * emit an ACK, and the peer would process that ACK before the CONSUMED frame that it is waiting
- * for.  Data sent in between carries the ACK for free.  Return: true if the ACK is still deferred.
- */
-static bool lane_acknowledge(struct coll_lane *lane)
-{
-	if (!lane->ack_pending)
-		return false;
-	lane->ack_deferred = !lane->ack_deferred && READ_ONCE(lane->net->tx_pending);
-	if (!lane->ack_deferred)
-		coll_progress_send_acks(lane);
-	return lane->ack_deferred;
-}
-
 static bool lane_iterate(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
@@ -323,8 +307,6 @@ static bool lane_iterate(struct coll_lane *lane)
 	lane_finish(lane);
 	if (READ_ONCE(lane->net->tx_pending))
 		coll_runner_run_now(lane->net->control);
-	if (!moved)
-		moved = lane_acknowledge(lane);
 	lane_run_end(lane);
 	if (!moved)
 		lane_recheck_events(lane);
@@ -374,13 +356,9 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
 
-	lane->engine.impl = coll_fpu_reductions();
-	lane->copy_helper = coll_copy_helper_new(lane);
-	if (!hash || !lane->copy_helper) {
-		coll_copy_helper_put(lane->copy_helper);
-		kvfree(hash);
+	if (!hash)
 		return -ENOMEM;
-	}
+	lane->engine.impl = coll_fpu_reductions();
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
 	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->owner);
 	INIT_LIST_HEAD(&lane->conns);
@@ -433,7 +411,6 @@ void coll_lane_cleanup(struct coll_lane *lane)
 		list_del(&conn->node);
 		coll_conn_delete(conn);
 	}
-	coll_copy_helper_put(lane->copy_helper);
 	kvfree(lane->engine.hash);
 }
 

@@ -14,8 +14,6 @@
 #include "lane/part.h"
 
 struct coll_conn;
-struct coll_copy_helper;
-struct coll_helper_pool;
 struct coll_ident;
 struct coll_net;
 struct mem_cgroup;
@@ -43,19 +41,14 @@ struct coll_lane_ops {
  * @owner: memory of the process that joined; only compared [c]
  * @memcg: memory cgroup of the process that joined; charged whatever thread runs the lane [c]
  * @ops: of the operations [c]
- * @helpers: waiting threads of the group that can help to copy [c]
  * @engine: its engine [L]
  * @copier: how it copies large pieces; see copier.c
  * @nt_policies: what @copier has measured [L]
- * @copy_helper: the thread that helps it to copy [c]
  * @conns: data connections [L]
  * @fpu: its FPU section [L]
  * @zerocopy_bytes: bytes sent without a copy [L]
- * @helper_bytes: bytes copied by helpers [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
  * @done_parts: parts to be reported when the engine has returned [L]
- * @ack_pending: true if received data is not acknowledged yet [L]
- * @ack_deferred: true if the control runner runs before it is [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
  *	must run [L]
  * @submitted: parts submitted, the latest first
@@ -79,19 +72,14 @@ struct coll_lane {
 	const struct mm_struct *owner;
 	struct mem_cgroup *memcg;
 	const struct coll_lane_ops *ops;
-	struct coll_helper_pool *helpers;
 	struct coll_engine engine;
 	struct coll_copier copier;
 	struct coll_nt_policies nt_policies;
-	struct coll_copy_helper *copy_helper;
 	struct list_head conns;
 	struct coll_fpu fpu;
 	u64 zerocopy_bytes;
-	u64 helper_bytes;
 	u64 nontemporal_bytes;
 	struct list_head done_parts;
-	bool ack_pending;
-	bool ack_deferred;
 	bool mismatch_pending;
 	struct llist_head submitted;
 	spinlock_t lock;

@@ -6,7 +6,6 @@
 #include <linux/ktime.h>
 
 #include "fail/failure.h"
-#include "lane/copy_helper.h"
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"

@@ -67,7 +67,6 @@ static void lane_recv_done(struct coll_endpoint *ep)
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}
-	conn->ep.defer_ack = conn->stream->rx_step_end;
 }
 
 static void lane_recv_revoked(struct coll_endpoint *ep, u32 len)
@@ -120,51 +119,6 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 				      net->id->rank);
 }
 
-/**
- * coll_progress_poll_begin() - queue the next data of a lane until the polling thread asks for it
- * @lane: a lane with its runner acquired by the polling thread
- *
- * On one host the sender's CPU would otherwise process the data for this rank, before it continues
- * with its own work.  The sender is the later one, and all ranks wait for it; the polling thread
- * has the time.
- *
- * Context: may sleep.
- * Return: the connection on which the data comes, for coll_progress_poll_end(); or NULL.
- */
-struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane)
-{
-	u32 peer = coll_engine_next_source(&lane->engine);
-	struct coll_link *link = peer == COLL_NO_RANK ? NULL : coll_link_get(lane->net, peer);
-	struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
-
-	if (!conn || conn->down)
-		return NULL;
-	conn->ep.transport->poll_begin(&conn->ep);
-	return conn;
-}
-
-/**
- * coll_progress_poll_pending() - must the poll of a connection end?
- * @conn: from coll_progress_poll_begin()
- *
- * Return: true if data has come, or the socket needs its lock for another reason.
- */
-bool coll_progress_poll_pending(const struct coll_conn *conn)
-{
-	return conn->ep.transport->poll_pending(&conn->ep);
-}
-
-/**
- * coll_progress_poll_end() - undo coll_progress_poll_begin()
- * @conn: from it; the lane's runner is kicked if data has come
- *
- * Context: may sleep.
- */
-void coll_progress_poll_end(struct coll_conn *conn)
-{
-	conn->ep.transport->poll_end(&conn->ep);
-}
-
 /* Nothing can be sent any more.  Data that has come still counts, and is received first. */
 static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 {
@@ -210,30 +164,10 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 		coll_progress_conn_down(conn, n);
 		return 0;
 	}
-	if (conn->ep.unacked) {
-		lane->ack_pending = true;
-		lane->ack_deferred = false;
-	}
 	/* More data brings another event, unless the budget has cut it off. */
 	if (n >= budget || conn->budget <= 0 || conn->tx_broken)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
-}
-
-/**
- * coll_progress_send_acks() - acknowledge received data on all connections
- * @lane: a lane that runs
- *
- * Context: may sleep.
- */
-void coll_progress_send_acks(struct coll_lane *lane)
-{
-	struct coll_conn *conn;
-
-	list_for_each_entry(conn, &lane->conns, node)
-		if (conn->ep.transport)
-			conn->ep.transport->send_ack(&conn->ep);
-	lane->ack_pending = false;
 }
 
 static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
@@ -241,7 +175,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	struct coll_out out;
 	u32 sent = 0, cost = 0;
 
-	/* Bounded by COLL_DATA_FULL, in bytes and in calls. */
+	/* Bounded by COLL_DATA_MAX, in bytes and in calls. */
 	while (coll_stream_next(conn->stream, &out)) {
 		const struct coll_transport *transport = conn->ep.transport;
 		u32 zerocopy = 0;
@@ -260,7 +194,7 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 		lane->zerocopy_bytes += zerocopy;
 		sent += n;
 		cost += max_t(u32, n, COLL_SEND_COST);
-		if (cost >= COLL_DATA_FULL)
+		if (cost >= COLL_DATA_MAX)
 			return sent;
 	}
 	conn->tx_wanted = false;

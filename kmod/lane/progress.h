@@ -11,12 +11,8 @@ struct coll_lane;
 extern const struct coll_endpoint_ops coll_lane_endpoint_ops;
 
 void coll_progress_conn_down(struct coll_conn *conn, int err);
-struct coll_conn *coll_progress_poll_begin(struct coll_lane *lane);
-bool coll_progress_poll_pending(const struct coll_conn *conn);
-void coll_progress_poll_end(struct coll_conn *conn);
 void coll_progress_send_submitted(struct coll_lane *lane);
 void coll_progress_update_leases(struct coll_lane *lane);
-void coll_progress_send_acks(struct coll_lane *lane);
 bool coll_lane_progress(struct coll_lane *lane);
 
 #endif /* COLL_PROGRESS_H */

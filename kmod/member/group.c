@@ -44,7 +44,6 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	memcpy(group->secret, join->secret, sizeof(group->secret));
 	INIT_LIST_HEAD(&group->members);
 	coll_local_hub_init(&group->hub);
-	coll_helper_pool_init(&group->helpers);
 
 	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
 				   group->name);

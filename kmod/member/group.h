@@ -7,7 +7,6 @@
 
 #include <linux/collective.h>
 
-#include "lane/copy_helper.h"
 #include "trace/recorder.h"
 #include "transport/hub.h"
 
@@ -28,7 +27,6 @@ struct coll_member;
  * @secret: secret of its first member, which the others must have; all zero: none; wiped with the
  *	group [c]
  * @hub: where its members find each other
- * @helpers: waiting threads of its members that may help lanes to copy
  * @recorders: of ranks that are or were members on this host [g]
  */
 struct coll_group {
@@ -43,7 +41,6 @@ struct coll_group {
 	struct list_head members;
 	u8 secret[COLLECTIVE_SECRET_SIZE];
 	struct coll_local_hub hub;
-	struct coll_helper_pool helpers;
 	struct coll_recorder_dir recorders;
 };
 

@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 
 #include "core/wire/wire.h"
-#include "lane/copy_helper.h"
 #include "lane/lane.h"
 #include "limits.h"
 #include "member/group.h"
@@ -23,8 +22,7 @@
 /* Tables by rank and by request, lanes, and what is known of the calls of other ranks. */
 static int join_charge(struct coll_member *member)
 {
-	u64 lane = sizeof(*member->lanes) + sizeof(struct coll_copy_helper) +
-		   COLL_INFLIGHT * sizeof(struct coll_task *);
+	u64 lane = sizeof(*member->lanes) + COLL_INFLIGHT * sizeof(struct coll_task *);
 	u64 rank = sizeof(*member->net.links) + sizeof(*member->net.peers);
 	u64 bytes = COLL_CHARGE_SYSFS + sizeof(struct coll_failed_ops) + COLL_REQUESTS_BYTES +
 		    member->id.nlanes * lane + member->id.nranks * rank;
@@ -230,17 +228,6 @@ static void join_forget(struct coll_member *member)
 	member->owner.pid = 0;
 }
 
-/* Threads of the group's members help each other to copy, and its members find each other. */
-static void join_group_shared(struct coll_member *member)
-{
-	u32 i;
-
-	member->net.hub = &member->group->hub;
-	member->requests.helpers = &member->group->helpers;
-	for (i = 0; i < member->id.nlanes; i++)
-		member->lanes[i].helpers = &member->group->helpers;
-}
-
 /**
  * coll_member_join() - become a rank of a group
  * @member: a new one
@@ -280,7 +267,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	err = coll_group_join(member, join);
 	if (err)
 		goto lanes;
-	join_group_shared(member);
+	member->net.hub = &member->group->hub;
 	err = coll_exit_watch_begin(member);
 	if (err)
 		goto group;

@@ -74,7 +74,6 @@ COLL_ATTR_LANES(bytes_sent, engine.stats.sent);
 COLL_ATTR_LANES(bytes_received, engine.stats.received);
 COLL_ATTR_LANES(bytes_reduced, engine.stats.reduced);
 COLL_ATTR_LANES(zero_copy_bytes, zerocopy_bytes);
-COLL_ATTR_LANES(helped_bytes, helper_bytes);
 COLL_ATTR_LANES(nontemporal_bytes, nontemporal_bytes);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
 COLL_ATTR_COUNT(memory_bytes, &member->charges.bytes);
@@ -145,7 +144,6 @@ static struct attribute *member_attrs[] = {
 	&bytes_received_attr.attr,
 	&bytes_reduced_attr.attr,
 	&zero_copy_bytes_attr.attr,
-	&helped_bytes_attr.attr,
 	&nontemporal_bytes_attr.attr,
 	&pinned_bytes_attr.attr,
 	&memory_bytes_attr.attr,

@@ -13,7 +13,6 @@
 
 #include "fail/failure.h"
 #include "lane/lane.h"
-#include "lane/progress.h"
 #include "limits.h"
 #include "net/net.h"
 #include "op/busy_poll.h"
@@ -27,7 +26,7 @@
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll, and do not help other ranks copy");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll");
 
 /*
  * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
@@ -164,18 +163,6 @@ u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
 	return us * (u64)NSEC_PER_USEC;
 }
 
-/**
- * coll_poll_may_help() - may a thread help other lanes to copy while it waits?
- * @wait: of the thread
- * @pinned: mask from coll_poll_pinned_runners()
- *
- * Return: true for a pinned thread that waits for a large operation, unless polling is disabled.
- */
-bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned)
-{
-	return pinned && wait->bytes >= COLL_HELP_MIN && READ_ONCE(busy_poll_us);
-}
-
 /* No other task is runnable on this CPU, no signal is pending and time is left. */
 static bool wait_may_poll(const struct coll_wait *wait)
 {
@@ -215,68 +202,24 @@ static void release_lanes(struct coll_requests *reqs, unsigned long held)
 		coll_runner_release(wait_runner(reqs, i));
 }
 
-/*
- * Poll the socket of an eager operation: its payload arrives at once, for this thread to receive.
- * Return: the connection, or NULL.
- */
-static struct coll_conn *poll_socket(const struct coll_wait *wait, struct coll_requests *reqs,
-				     unsigned long held)
-{
-	unsigned long lane = wait->eager_lanes & (held >> COLL_WAIT_LANES);
-
-	return lane ? coll_progress_poll_begin(&reqs->lanes[__ffs(lane)]) : NULL;
-}
-
-static bool has_no_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held,
-			 const struct coll_conn *conn)
+static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
 {
 	u32 i;
 
-	if ((conn && coll_progress_poll_pending(conn)) || completion_done(&wait->event))
-		return false;
+	if (completion_done(&wait->event))
+		return true;
 	for_each_set_bit(i, &held, COLL_WAIT_LANES + COLLECTIVE_LANES_MAX)
 		if (coll_runner_has_pending(wait_runner(reqs, i)))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* Spin until there may be an event.  All of them go to acquired runners or to @event. */
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
 		      unsigned long held, u64 poll_end)
 {
-	struct coll_conn *conn = poll_socket(wait, reqs, held);
-
-	while (has_no_event(wait, reqs, held, conn) && wait_may_poll(wait) &&
-	       ktime_get_ns() < poll_end)
+	while (!has_event(wait, reqs, held) && wait_may_poll(wait) && ktime_get_ns() < poll_end)
 		cpu_relax();
-	if (conn)
-		coll_progress_poll_end(conn);
-}
-
-/**
- * coll_poll_offer_help() - help other lanes to copy until this thread has an event
- * @wait: of the thread; nothing is done without @helper.pool
- * @reqs: of the member
- * @held: mask of the runners that the thread has acquired
- *
- * The helper stays on offer when this returns.  It is detached if another task is runnable on this
- * CPU, because each piece to copy would then interrupt that task.
- */
-void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held)
-{
-	if (!wait->helper.pool)
-		return;
-	if (wait_may_poll(wait))
-		coll_helper_offer(&wait->helper);
-	while (has_no_event(wait, reqs, held, NULL)) {
-		if (!wait_may_poll(wait)) {
-			coll_helper_detach(&wait->helper);
-			return;
-		}
-		if (!coll_helper_poll(&wait->helper))
-			return;
-		cpu_relax();
-	}
 }
 
 /**
@@ -302,29 +245,24 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 
 	coll_poll_run_lanes(wait, reqs);
 	while (!request && wait_may_poll(wait)) {
-		coll_helper_withdraw(&wait->helper);
 		if (poll_lanes(reqs, held) || wait->self_notified ||
 		    try_wait_for_completion(&wait->event)) {
 			request = coll_wait_reap(wait, reqs, false);
 			poll_end = 0;
 			continue;
 		}
-		if (held == runners)
-			coll_poll_offer_help(wait, reqs, held);
 		now = ktime_get_ns();
 		if (!poll_end)
 			poll_end = now + poll_ns;
 		if (now >= poll_end)
 			break;
 		if (held == runners) {
-			/* In pieces, because others may need the socket lock for a moment (ss). */
-			wait_spin(wait, reqs, held, min(poll_end, now + COLL_POLL_NS));
+			wait_spin(wait, reqs, held, poll_end);
 		} else {
 			cpu_relax();
 			held |= acquire_lanes(reqs, runners & ~held);
 		}
 	}
-	coll_helper_withdraw(&wait->helper);
 	if (!request)
 		coll_poll_redirect(wait, reqs, pinned);
 	release_lanes(reqs, held);

@@ -11,10 +11,8 @@ struct coll_wait;
 unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
 				       const struct coll_requests *reqs);
 u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned);
-bool coll_poll_may_help(const struct coll_wait *wait, unsigned long pinned);
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs, u64 poll_ns,
 			       unsigned long pinned);
-void coll_poll_offer_help(struct coll_wait *wait, struct coll_requests *reqs, unsigned long held);
 void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs);
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners);

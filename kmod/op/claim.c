@@ -11,41 +11,20 @@
 #include <linux/sched.h>
 
 #include "fail/failure.h"
-#include "lane/lane.h"
 #include "limits.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/wait.h"
 
-static void mark_running(struct coll_wait *wait)
-{
-	if (wait->cpu >= 0 && !atomic_xchg(&wait->counted, 1))
-		coll_cpu_waiter_running(wait->cpu);
-}
-
 /**
  * coll_wait_init() - prepare a thread to submit, or to wait
  * @wait: of the thread; @ids, @n and @timeout are set
- * @reqs: of the requests
  */
-void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs)
+void coll_wait_init(struct coll_wait *wait)
 {
 	init_completion(&wait->event);
 	wait->task = current;
 	wait->index = wait->n;
-	wait->cpu = READ_ONCE(reqs->recent_bulk) && !coll_cpu_exclusive(&reqs->lanes[0].cpu_user) ?
-		    READ_ONCE(reqs->lanes[0].runner.cpu) : -1;
-	mark_running(wait);
-}
-
-/**
- * coll_wait_idle() - note that a thread is about to sleep, or returns without claims
- * @wait: of the thread
- */
-void coll_wait_idle(struct coll_wait *wait)
-{
-	if (wait->cpu >= 0 && atomic_xchg(&wait->counted, 0))
-		coll_cpu_waiter_idle(wait->cpu);
 }
 
 /**
@@ -62,7 +41,6 @@ void coll_wait_notify(struct coll_request *request)
 		wait->self_notified = true;
 		return;
 	}
-	mark_running(wait);
 	complete(&wait->event);
 }
 
@@ -77,8 +55,6 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	request->waiter = &wait->event;
 	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
-	if (request->eager)
-		wait->eager_lanes |= BIT(request->first_lane);
 	request->reqs->nr_claimed++;
 }
 

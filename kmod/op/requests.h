@@ -18,7 +18,6 @@
 #include "op/match.h"
 
 struct coll_charges;
-struct coll_helper_pool;
 struct coll_ident;
 struct coll_lane;
 struct coll_net;
@@ -60,7 +59,6 @@ struct coll_last_failure {
  * @charges: account that the memory of operations is charged to [c]
  * @registry: buffers that the process has registered [c]
  * @pinned: bytes of user memory that are pinned [a]
- * @helpers: of the group; waiting threads in it can help its lanes to copy [c]
  * @next_instance: instance of the next collective without a key [l]
  * @last_submit_ns: time at which the latest collective without a key was submitted, or at which
  *	JOIN succeeded; ns [l]
@@ -72,8 +70,6 @@ struct coll_last_failure {
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
  * @inflight: number of requests in flight; written under [l] [a]
- * @recent_bulk: further small operations until this rank no longer counts as moving much; written
- *	under [l] [a]
  * @expiry: work item that fails requests that are past their deadline
  * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
  * @last_failure: the latest operation that failed
@@ -88,7 +84,6 @@ struct coll_requests {
 	struct coll_charges *charges;
 	struct coll_registry *registry;
 	atomic64_t *pinned;
-	struct coll_helper_pool *helpers;
 	u64 next_instance;
 	u64 last_submit_ns;
 	u64 last_id;
@@ -99,7 +94,6 @@ struct coll_requests {
 	struct hlist_head *by_instance;
 	struct list_head counted;
 	u32 inflight;
-	u32 recent_bulk;
 	struct delayed_work expiry;
 	unsigned long expire_by;
 	struct coll_last_failure last_failure;

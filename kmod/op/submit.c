@@ -117,20 +117,6 @@ static void advance_counters(struct coll_request *request)
 }
 
 /*
- * Does this rank move much?  COLL_BULK_LASTS small operations in sequence say that it does not;
- * fewer, as between large ones, do not count.
- */
-static void update_recent_bulk(const struct coll_request *request)
-{
-	u32 *bulk = &request->reqs->recent_bulk;
-
-	if (!request->eager)
-		WRITE_ONCE(*bulk, COLL_BULK_DECAY_OPS);
-	else if (*bulk)
-		WRITE_ONCE(*bulk, *bulk - 1);
-}
-
-/*
  * An operation with a key that is known to fail must not start on a lane: a peer that does not know
  * of the failure yet would take this use's grant for one of the use that failed.  The same holds
  * for a call that differs from the other ranks'.  A counted operation starts on its lanes to be
@@ -233,7 +219,6 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 
 	request->instance = make_instance(request);
 	advance_counters(request);
-	update_recent_bulk(request);
 	if (coll_plan_is_p2p(&request->plan))
 		request->first_lane = request->instance % reqs->id->nlanes;
 	start_result_init(result);
@@ -381,9 +366,8 @@ int coll_request_submit(struct coll_requests *reqs, const struct collective_op *
 	int err;
 
 	*id = 0;
-	coll_wait_init(&wait, reqs);
+	coll_wait_init(&wait);
 	err = request_submit(&wait, reqs, op, nowait, id);
-	coll_wait_idle(&wait);
 	*received = wait.received;
 	return err;
 }

@@ -11,7 +11,6 @@
 #include <linux/sched/signal.h>
 
 #include "fail/failure.h"
-#include "lane/lane.h"
 #include "limits.h"
 #include "op/busy_poll.h"
 #include "op/request.h"
@@ -32,17 +31,14 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
  * @event are consumed.  Return: jiffies left, or -ERESTARTSYS.  A pending signal counts even if
  * events arrive so fast that the thread never sleeps.
  */
-static long wait_sleep(struct coll_wait *wait, struct coll_requests *reqs)
+static long wait_sleep(struct coll_wait *wait)
 {
 	long left;
 
 	if (wait->self_notified)
 		return 1;
-	coll_wait_idle(wait);
-	coll_poll_offer_help(wait, reqs, 0);
 	left = wait_for_completion_interruptible_timeout(&wait->event,
 							 max(coll_wait_left(wait), 1L));
-	coll_helper_withdraw(&wait->helper);
 	while (try_wait_for_completion(&wait->event))
 		;
 	if (signal_pending(current))
@@ -68,8 +64,6 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	long left = 1;
 
 	wait->end = jiffies + wait->timeout;
-	if (coll_poll_may_help(wait, pinned))
-		coll_helper_begin(&wait->helper, reqs->helpers, &wait->event);
 	if (poll_ns) {
 		request = coll_poll(wait, reqs, poll_ns, pinned);
 	} else {
@@ -78,12 +72,11 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	}
 	/* At least once, because coll_wait_reap() gives the claims up. */
 	while (!request && left > 0) {
-		left = wait_sleep(wait, reqs);
+		left = wait_sleep(wait);
 		coll_poll_run_redirected(wait, reqs);
 		request = coll_wait_reap(wait, reqs, left <= 0);
 	}
 	coll_poll_stop_redirect(wait, reqs);
-	coll_helper_detach(&wait->helper);
 	if (request)
 		return wait_collect(wait, request);
 	if (left >= 0)
@@ -130,7 +123,7 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 	struct coll_request *request = NULL;
 	int err;
 
-	coll_wait_init(wait, reqs);
+	coll_wait_init(wait);
 	spin_lock(&reqs->fail->lock);
 	err = wait_claims(wait, reqs);
 	/* A request that is complete already is collected without running a lane. */
@@ -145,7 +138,6 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 		err = wait_collect(wait, request);
 	else if (!err)
 		err = coll_wait_sleep_and_collect(wait, reqs);
-	coll_wait_idle(wait);
 	return err;
 }
 

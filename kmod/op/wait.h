@@ -5,8 +5,6 @@
 #include <linux/completion.h>
 #include <linux/sched.h>
 
-#include "lane/copy_helper.h"
-
 struct coll_request;
 struct coll_requests;
 
@@ -19,15 +17,10 @@ struct coll_requests;
  * @event: completed when a request is complete or a runner is handed to the thread
  * @task: the thread
  * @self_notified: true if the thread itself has run the lane that completed a request
- * @cpu: CPU on which the thread is counted while it runs or is about to (exec/cpu.c); below 0: it
- *	is not counted
- * @counted: 1 if the thread is counted at present [a]
  * @nparts: lanes in use, from lane 0 to the last one that a claimed request uses
  * @bytes: size of the largest claimed operation
- * @eager_lanes: mask of the lanes on which an eager operation is expected; 0: none
  * @redirected: mask of the runners that are handed to this thread instead of their work items;
  *	COLL_WAIT_CONTROL and COLL_WAIT_LANES on
- * @helper: the thread as a copy helper of other lanes
  * @index: out: entry of @ids that was collected; @n: none
  * @received: out: see struct coll_request
  */
@@ -39,20 +32,15 @@ struct coll_wait {
 	struct completion event;
 	struct task_struct *task;
 	bool self_notified;
-	int cpu;
-	atomic_t counted;
 	u32 nparts;
 	u64 bytes;
-	unsigned long eager_lanes;
 	unsigned long redirected;
-	struct coll_helper helper;
 	u32 index;
 	u64 received;
 };
 
 /* claim.c */
-void coll_wait_init(struct coll_wait *wait, const struct coll_requests *reqs);
-void coll_wait_idle(struct coll_wait *wait);
+void coll_wait_init(struct coll_wait *wait);
 void coll_wait_notify(struct coll_request *request);
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request);
 void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs);

@@ -65,9 +65,6 @@ struct coll_endpoint_ops {
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
  * @saved: TCP: the socket's own callbacks, restored by close()
- * @defer_ack: set or cleared by recv(): if true, receive() lets send_ack() or the next receive()
- *	acknowledge what it passes to recv(), unless it is little
- * @unacked: bytes that recv() has consumed and that are not acknowledged [a]
  * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL before setup_bulk()
  * @headers: page fragment for copies of frame headers, likewise
  * @close_deadline: time at which the connection ends after shutdown() and close(), in jiffies
@@ -94,8 +91,6 @@ struct coll_endpoint {
 		void (*state_change)(struct sock *sk);
 		void (*error_report)(struct sock *sk);
 	} saved;
-	bool defer_ack;
-	u32 unacked;
 	struct bio_vec *bvec;
 	struct page_frag headers;
 	unsigned long close_deadline;
@@ -144,17 +139,9 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
  *	(struct coll_out); NULL if the transport does not know
  * @revoke: let nothing more be read that @owner has sent by reference.  Returns true if some of it
  *	is being read just now; then an event follows.  NULL likewise
- * @send_ack: acknowledge what was received while recv() had set @defer_ack, and free the memory
- *	that it arrived in
  * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
  *	@bytes, if there is no room for as many behind them, or if the connection has ended.  A
  *	guess; callable in any context
- * @poll_begin: from now on packets are queued without being processed, until @poll_end; a thread
- *	that waits processes them there, instead of the sender.  No other operation is allowed
- *	meanwhile; may sleep
- * @poll_pending: returns true if a packet was queued since @poll_begin, or if the connection needs
- *	@poll_end for another reason
- * @poll_end: undo @poll_begin, and process the queued packets, which may cause events
  * @setup_bulk: prepare a data connection for large payloads; may sleep
  * @send_rest: let bytes that send() did not accept be received all the same; close() is called
  *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
@@ -179,11 +166,7 @@ struct coll_transport {
 	int (*receive)(struct coll_endpoint *ep, u32 budget);
 	u64 (*consumed)(struct coll_endpoint *ep);
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
-	void (*send_ack)(struct coll_endpoint *ep);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
-	void (*poll_begin)(struct coll_endpoint *ep);
-	bool (*poll_pending)(const struct coll_endpoint *ep);
-	void (*poll_end)(struct coll_endpoint *ep);
 	int (*setup_bulk)(struct coll_endpoint *ep);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);

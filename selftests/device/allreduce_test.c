@@ -299,7 +299,7 @@ struct count_case {
 	bool registered;
 };
 
-/* Large chunks fill packets, so that their lengths differ. */
+/* Large chunks are cut at pages, so that their lengths differ. */
 static bool about(long long value, long long want, size_t chunk)
 {
 	return llabs(value - want) <= (chunk < 65536 ? 0 : want / 64);

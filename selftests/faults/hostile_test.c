@@ -316,6 +316,27 @@ TEST_F(hostile, blames_unknown_rank)
 	EXPECT_EQ(0, blames(&fix, &hostile, HOSTILE, 1000));
 }
 
+static int sends_urgent(struct hostile_fixture *fix, struct hostile_rank *hostile, bool data)
+{
+	CHECK_EQ(0, hostile_begin(fix, hostile, 2));
+	CHECK_EQ(1, send(data ? hostile->peer[1].data[0] : hostile->peer[1].control, "", 1,
+			 MSG_OOB | MSG_NOSIGNAL));
+	CHECK_EQ(0, rank_found_out(fix, 1));
+	hostile_end(hostile);
+	fixture_end(fix);
+	return 0;
+}
+
+/* No rank sends urgent bytes. The kernel does not pass them, so the stream would stop. */
+TEST_F(hostile, urgent_byte)
+{
+	struct hostile_fixture fix;
+	struct hostile_rank hostile;
+
+	EXPECT_EQ(0, sends_urgent(&fix, &hostile, false));
+	EXPECT_EQ(0, sends_urgent(&fix, &hostile, true));
+}
+
 /* Messages are not announced. A rank that accepted this would pass on a false reason. */
 static int announces_message(struct hostile_fixture *fix, struct hostile_rank *hostile)
 {

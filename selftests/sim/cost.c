@@ -29,8 +29,7 @@ struct cost {
 /* Return: elements of chunk @index of a lane's part. */
 static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
-	return coll_partition_chunk(part.count, size, sim->config.nranks, index,
-				    sim->config.near).count;
+	return coll_partition_piece(part.count, size, sim->config.nranks, index).count;
 }
 
 static struct cost allreduce_cost(const struct sim *sim, struct coll_range part, size_t size,

@@ -146,7 +146,6 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 	};
 	story->events = 0;
 	scale_numbers(&story->config);
-	story->config.packet = 0;
 	for (i = 0; i < DEATHS_OPS; i++) {
 		story->ops[i] = kinds[index];
 		story_op(story, i);

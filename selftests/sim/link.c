@@ -67,8 +67,6 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->member = member;
 	ep->last = &ep->first;
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
-	if (sim->config.packet)
-		ep->capacity = max_t(u64, ep->capacity, 2 * sim->config.packet);
 	/* The exact size, so that the sanitizer notices a write of one byte more. */
 	ep->stage = malloc(COLL_UNEXP_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
@@ -136,8 +134,6 @@ static u32 some(struct sim *sim, u64 most)
 {
 	struct rng *rng = &sim->rng;
 
-	if (sim->config.packet)
-		return min_t(u64, most, sim->config.packet);
 	switch (rng_below(rng, 4 + sim->bytes / 8192)) {
 	case 0:
 		return rng_between(rng, 1, most);

@@ -229,7 +229,6 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	scale_numbers(config);
 	if (config->scale != SCALE_SMALL) {
 		scale_random(config, ops, seed);
-		scale_packets(config, ops);
 		return;
 	}
 	config->nranks = rng_once_in(&rng, 40) && !config->fault ?
@@ -259,7 +258,6 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
 	program_names(&rng, config, ops);
-	scale_packets(config, ops);
 }
 
 /**
@@ -293,8 +291,8 @@ static void program_tell(const struct sim *sim, bool passed)
 	printf("# seed %llu fault %s scale %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
 	       (unsigned long long)c->seed, fault_names[c->fault], scale_names[c->scale],
 	       c->nranks, c->lanes, c->nslots, c->window, c->keys);
-	printf("%u faults, packets of %u, local %u, laggard %d, stingy %d, ", c->faults,
-	       c->packet, c->local, (int)c->laggard - 1, (int)c->stingy - 1);
+	printf("%u faults, local %u, laggard %d, stingy %d, ", c->faults, c->local,
+	       (int)c->laggard - 1, (int)c->stingy - 1);
 	printf("instances from %llx, keys from %llx, positions from %llx, ",
 	       (unsigned long long)c->origin.name, (unsigned long long)c->origin.key,
 	       (unsigned long long)c->origin.position);

@@ -553,8 +553,7 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 		struct coll_range part = coll_partition_piece(op->count, size, lanes, lane);
 
 		for (c = 0; c < n; c++) {
-			struct coll_range chunk = coll_partition_chunk(part.count, size, n, c,
-								       sim->config.near);
+			struct coll_range chunk = coll_partition_piece(part.count, size, n, c);
 			u64 off = (part.first + chunk.first) * size;
 
 			reference_round(op, n, c, off, chunk.count * size, result + off);

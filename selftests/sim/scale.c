@@ -20,7 +20,6 @@ const char * const scale_names[SCALE_COUNT] = {
 #define DEEP_FAULTS_MAX	400
 #define SLOTS_BITS	9	/* log2 of the most slots of a deep world */
 #define WIDE_ROOTS	4	/* number of different roots; each has a link to every rank */
-#define PACKETS_MAX	4096	/* most packets of a world */
 
 /* Return: a number at most @reach below 2^@bits, so that a counter from there passes 2^@bits. */
 static u64 shortly_before(struct rng *rng, u32 bits, u64 reach)
@@ -30,7 +29,7 @@ static u64 shortly_before(struct rng *rng, u32 bits, u64 reach)
 
 /**
  * scale_numbers() - choose the values at which the counters of a world start, and its local links
- * @config: parameters of the world; reads seed and fault, sets origin, packet and local
+ * @config: parameters of the world; reads seed and fault, sets origin and local
  *
  * In half of the worlds, all counters start at 0.  The numbers depend on the seed only.
  */
@@ -55,25 +54,6 @@ void scale_numbers(struct config *config)
 	origin->position = shortly_before(&rng, bits[rng_below(&rng, 3)], 1 << 16);
 	origin->eager = shortly_before(&rng, bits[rng_below(&rng, 3)], 1 << 12);
 	origin->time = shortly_before(&rng, bits[rng_below(&rng, 3)], SIM_LEASE);
-	if (rng_once_in(&rng, 4))
-		config->packet = rng_once_in(&rng, 2) ? COLL_PACKETS(1) + COLL_DATA_SIZE :
-				 rng_between(&rng, COLL_DATA_SIZE + 1, 1500);
-}
-
-/**
- * scale_packets() - enlarge the packets of a world if there were too many
- * @config: parameters of the world; packet is changed
- * @ops: its operations
- */
-void scale_packets(struct config *config, const struct sim_op *ops)
-{
-	u64 bytes = 0;
-	u32 i;
-
-	for (i = 0; i < config->nops; i++)
-		bytes += config->nranks * ops[i].count * coll_type_size(ops[i].type);
-	while (config->packet && bytes / config->packet > PACKETS_MAX)
-		config->packet *= 2;
 }
 
 /* Return: true if the operation makes a link between every pair of ranks. */
@@ -169,10 +149,8 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->near = rng_once_in(&rng, 2);
 	scale_faults(&rng, config);
 	if (config->scale == SCALE_WIDE && config->fault < FAULT_SILENCE &&
-	    rng_once_in(&rng, 3)) {
+	    rng_once_in(&rng, 3))
 		config->stingy = 1 + rng_below(&rng, WIDE_ROOTS);
-		config->packet = 0;
-	}
 	for (i = 0; i < config->nops; i++) {
 		/* Some operations are too large to be eager, and need grants. */
 		u64 most = !wide && rng_once_in(&rng, 40) ? COLLECTIVE_EAGER_LIMIT * 3 : bytes;

@@ -473,7 +473,6 @@ struct origin {
  * @victim: with @strike: the rank that dies
  * @scale: enum scale
  * @origin: start of the counters
- * @packet: most bytes that are sent, or arrive, at a time; 0: random
  * @laggard: 1 + a rank that submits slowly while faults are still to come; 0: none
  * @stingy: 1 + a rank of which a connection holds only a part of a frame, and is read only
  *	when nothing else can happen; 0: none
@@ -497,7 +496,6 @@ struct config {
 	u32 victim;
 	u8 scale;
 	struct origin origin;
-	u32 packet;
 	u32 laggard;
 	u32 stingy;
 	u8 mutation;
@@ -682,7 +680,6 @@ const struct coll_schedule *mutation_schedule(const struct sim *sim, const struc
 extern const char * const scale_names[SCALE_COUNT];
 void scale_numbers(struct config *config);
 bool scale_allows(const struct sim_op *op, u32 nranks);
-void scale_packets(struct config *config, const struct sim_op *ops);
 void scale_random(struct config *config, struct sim_op *ops, u64 seed);
 
 /* cost.c */

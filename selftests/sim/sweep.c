@@ -73,7 +73,6 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 	};
 
 	scale_numbers(&config);
-	config.packet = 0;
 	op.name = config.origin.name;
 	if (op.collective >= COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 		op.reduction = COLLECTIVE_SUM;

@@ -107,23 +107,24 @@ static const u8 type_of[] = {
 	[4] = COLLECTIVE_UINT32, [8] = COLLECTIVE_UINT64,
 };
 
-static u32 helped;
+static u32 copies_taken;
 
-/* A copier with a helper, every other time; the second half is copied first. */
-static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			const void *ptr, size_t len, const struct coll_copy_hint *haul)
+/* A copier that takes every other copy; the second half is copied first. */
+static bool copy_halves(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
+			const void *ptr, size_t len, const struct coll_copy_hint *hint)
 {
 	size_t half = len / 2;
 
 	(void)copier;
-	if (haul->left >= BYTES || helped++ % 2)
+	(void)hint;
+	if (copies_taken++ % 2)
 		return false;
 	coll_mem_store(coll_copy_words, dst, off + half, ptr + half, len - half);
 	coll_mem_store(coll_copy_words, dst, off, ptr, half);
 	return true;
 }
 
-static struct coll_copier two = { .store = copy_by_two };
+static struct coll_copier halves = { .store = copy_halves };
 /* The copier of all frames; NULL: none */
 static struct coll_copier *copier;
 
@@ -460,12 +461,13 @@ int main(void)
 	tap_ok(tee_frames(COLL_SINK_REDUCE, false), "reduce, and keep the received bytes");
 	tap_ok(tee_frames(COLL_SINK_REDUCE, true),
 	       "reduce, and keep the received bytes in the own operand's place");
-	copier = &two;
-	tap_ok(frames(COLL_SINK_COPY, false) && helped, "copy with a helper");
-	helped = 0;
-	tap_ok(tee_frames(COLL_SINK_COPY, false) && helped, "copy to two places with a helper");
-	helped = 0;
-	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && !helped, "reduce without the helper");
+	copier = &halves;
+	tap_ok(frames(COLL_SINK_COPY, false) && copies_taken, "copy with a copier");
+	copies_taken = 0;
+	tap_ok(tee_frames(COLL_SINK_COPY, false) && copies_taken,
+	       "copy to two places with a copier");
+	copies_taken = 0;
+	tap_ok(tee_frames(COLL_SINK_REDUCE, true) && !copies_taken, "reduce without the copier");
 	tap_ok(overlap_frames(1, false), "reduce to overlapping memory, bytes");
 	tap_ok(overlap_frames(4, false), "reduce to overlapping memory, words");
 	tap_ok(overlap_frames(2, true), "reduce to overlapping memory, wide");

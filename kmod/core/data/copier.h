@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The copier: copies large results, perhaps with two CPUs or with nontemporal stores. */
+/* The copier: copies large results, perhaps with non-temporal stores. */
 #ifndef COLL_COPIER_H
 #define COLL_COPIER_H
 
@@ -9,12 +9,10 @@
 /**
  * struct coll_copy_hint - the operation that some bytes belong to
  * @volume: bytes of the result that they are part of; 0: they are part of none
- * @left: number of bytes that follow at once
  * @source: enum coll_nt_policy_source
  */
 struct coll_copy_hint {
 	u64 volume;
-	u64 left;
 	u8 source;
 };
 

@@ -11,10 +11,7 @@ static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u
 static void sink_copy(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,
 		      const u8 *ptr, size_t len)
 {
-	struct coll_copy_hint hint = sink->hint;
-
-	hint.left = sink->left;
-	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &hint);
+	coll_copier_store(sink->copier, sink->impl->copy, mem, *off, ptr, len, &sink->hint);
 	*off += len;
 }
 

@@ -50,7 +50,7 @@ enum coll_sink_kind {
  * @tee_off: offset of the next byte to store in @tee
  * @left: bytes still to arrive
  * @cost: cost of the bytes taken last, for a budget: see coll_piece_cost()
- * @hint: operation that the bytes belong to, of COPY; its @left is set for each copy
+ * @hint: operation that the bytes belong to, of COPY
  * @excess: of COPY and REDUCE: bytes at the end of the payload, in whole elements, that
  *	exceed the capacity and are dropped
  * @impl: functions that copy and reduce

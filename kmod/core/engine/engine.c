@@ -301,19 +301,3 @@ u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 	}
 	return COLL_NO_RANK;
 }
-
-/**
- * coll_engine_next_source() - the rank from which the oldest task receives next
- * @engine: the engine
- *
- * Return: the rank, or COLL_NO_RANK if no task receives.
- */
-u32 coll_engine_next_source(const struct coll_engine *engine)
-{
-	const struct coll_task *task;
-
-	list_for_each_entry(task, &engine->active, node)
-		if (!task->error && !task_rx_done(task))
-			return task->rx.from;
-	return COLL_NO_RANK;
-}

@@ -317,7 +317,6 @@ struct coll_engine {
  * @rx_data: the decoded header
  * @rx_open: true if a frame is open and @sink takes its payload
  * @rx_cost: cost of the last bytes received, for a budget: see coll_piece_cost()
- * @rx_step_end: true if the last bytes were the end of a step
  * @rx_task: task of the open frame; NULL: the frame is discarded or kept as unexpected
  * @sink: destination of the payload
  * @rx_position: payload bytes consumed so far
@@ -365,7 +364,6 @@ struct coll_stream {
 	u32 rx_hdr_len;
 	struct coll_data rx_data;
 	bool rx_open;
-	bool rx_step_end;
 	u64 rx_cost;
 	struct coll_task *rx_task;
 	struct coll_sink sink;
@@ -392,7 +390,6 @@ void coll_engine_connected(struct coll_engine *engine, struct coll_stream *strea
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			     bool (*gone)(void *ctx, u32 peer));
-u32 coll_engine_next_source(const struct coll_engine *engine);
 
 /**
  * coll_engine_deliver_unexpected() - deliver all unexpected frames that can be received now

@@ -211,7 +211,6 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 		stream_return_credit(stream, &data);
 
 	if (task) {
-		stream->rx_step_end = data.offset + data.length == task->rx.in.len;
 		task->rx_stream = NULL;
 		coll_task_rx_advance(task, stream_stored(&data, &stream->sink));
 	} else if (data.flags & COLL_DATA_ZEROCOPY) {
@@ -253,7 +252,6 @@ int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len)
 
 	if (coll_stream_whole(stream))
 		stream_close_rx_frame(stream);
-	stream->rx_step_end = false;
 	if (stream_was_rejected(stream))
 		return -EPROTO;
 	if (!stream->rx_open) {

@@ -10,7 +10,6 @@
 
 #include <linux/collective.h>
 
-static_assert(COLL_DATA_FULL <= COLL_DATA_MAX);
 /*
  * The credit field of a data frame can hold all the credit there is: stream_piggyback_credit().
  */
@@ -189,7 +188,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 		stream_park(task, &stream->waiting);
 		return;
 	}
-	data.length = task->tx.signal ? 0 : min_t(u64, ready, COLL_DATA_FULL);
+	data.length = task->tx.signal ? 0 : min_t(u64, ready, COLL_DATA_MAX);
 
 	if (ask || (task->args.eager && granted < ready)) {
 		if (!stream_charge_credit(stream, task, &data)) {

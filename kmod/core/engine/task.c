@@ -532,7 +532,7 @@ static u64 task_copy_local(struct coll_task *task, u64 budget)
 	const struct coll_mem *dst = args->area[COLL_AREA_RECV];
 	struct coll_local_copy *local = &task->local_copy;
 	u64 cost = 0;
-	struct coll_copy_hint hint = {
+	const struct coll_copy_hint hint = {
 		.volume = coll_plan_result(&args->plan),
 		.source = COLL_NT_LOCAL,
 	};
@@ -546,7 +546,6 @@ static u64 task_copy_local(struct coll_task *task, u64 budget)
 		n = coll_piece_bound(piece, min3(n, local->len, budget - cost));
 		cost += max_t(u64, coll_piece_cost(piece, n), COLL_PIECE_COST);
 		local->len -= n;
-		hint.left = local->len;
 		coll_copier_store(engine->copier, engine->impl->copy, dst, to, ptr, n, &hint);
 		local->from += n;
 		local->to += n;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/schedule/partition.h"
-#include "core/wire/wire.h"
 
 /* Minimum part of an operation that is worth a lane, in bytes. */
 #define COLL_LANE_MIN		(256 * 1024ULL)
 
+/* Units in which vectors are cut, in bytes. */
+#define COLL_CUT_LINE		64U
 #define COLL_CUT_PAGE		4096
-
-/* The first chunk may be longer than the others by this fraction of them. */
-#define COLL_CUT_UNEVEN		32
 
 /**
  * coll_partition_piece() - one of several nearly equal pieces
@@ -46,59 +44,6 @@ struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 i
 	last = min(last, count);
 
 	return (struct coll_range){ .first = first, .count = last - first };
-}
-
-/*
- * Size in bytes of all chunks but the first; 0: cut as coll_partition_piece() does.
- *
- * A packet costs as much as moving some ten thousand bytes, and a round number of bytes plus a
- * header is slightly more than a whole number of packets.  The excess goes to the first chunk, if
- * the excess of all chunks together is a small part of one.
- */
-static u64 partition_packets(u64 bytes, u32 chunks)
-{
-	u64 packets = div_u64(div_u64(bytes, chunks) + COLL_DATA_SIZE, COLL_PACKET);
-	u64 each, more;
-
-	if (!packets || packets > COLL_DATA_PACKETS)
-		return 0;
-	each = COLL_PACKETS((u32)packets);
-	more = bytes - each * chunks;
-	return more >= 2 * COLL_CUT_LINE && more <= each / COLL_CUT_UNEVEN ? each : 0;
-}
-
-/**
- * coll_partition_chunk() - one of several nearly equal pieces that are sent one by one
- * @count: number of elements to cut
- * @size: bytes of an element, a power of two up to 64
- * @chunks: number of pieces, not 0
- * @index: number of the piece
- * @same_host: true if all ranks are on one host
- *
- * Cut as coll_partition_piece() does, or, on one host, at multiples of a cache line so that each
- * piece fills packets.  No piece is longer than the first one.
- *
- * Return: the elements of piece @index.
- */
-struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index,
-				       bool same_host)
-{
-	u64 bytes = same_host && chunks > 1 ? partition_packets(count * size, chunks) : 0;
-	u64 each, tail, first;
-
-	if (!bytes)
-		return coll_partition_piece(count, size, chunks, index);
-
-	/* The part of a cache line at the end goes to the last chunk. */
-	each = div_u64(bytes, size);
-	tail = count & (COLL_CUT_LINE / size - 1);
-	first = count - tail - each * (chunks - 1);
-	if (!index)
-		return (struct coll_range){ .count = first };
-	return (struct coll_range){
-		.first = first + each * (index - 1),
-		.count = each + (index == chunks - 1 ? tail : 0),
-	};
 }
 
 /**

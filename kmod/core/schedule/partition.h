@@ -4,7 +4,7 @@
  *
  * Both cuts are pure functions of numbers that are equal on every rank, so no rank has to tell
  * them.  Large pieces are cut at multiples of a page, so that a chunk of a page-aligned buffer is
- * sent as whole pages.  On one host, chunks fill packets instead, if possible.
+ * sent as whole pages.
  */
 #ifndef COLL_PARTITION_H
 #define COLL_PARTITION_H
@@ -22,8 +22,6 @@ struct coll_range {
 };
 
 struct coll_range coll_partition_piece(u64 count, size_t size, u32 pieces, u32 index);
-struct coll_range coll_partition_chunk(u64 count, size_t size, u32 chunks, u32 index,
-				       bool same_host);
 u32 coll_partition_lanes(u64 bytes, u32 lanes);
 
 #endif /* COLL_PARTITION_H */

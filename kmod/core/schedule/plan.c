@@ -193,8 +193,8 @@ struct coll_range coll_plan_vector(const struct coll_plan *plan)
 struct coll_range coll_plan_chunk(const struct coll_plan *plan, u32 index)
 {
 	struct coll_range part = coll_plan_vector(plan);
-	struct coll_range chunk = coll_partition_chunk(part.count, plan->size, plan->nranks, index,
-						       plan->same_host);
+	struct coll_range chunk = coll_partition_piece(part.count, plan->size, plan->nranks,
+						       index);
 
 	chunk.first += part.first;
 	return chunk;

@@ -27,22 +27,6 @@
 /* Maximum payload of a data frame, in bytes. */
 #define COLL_DATA_MAX		(1024 * 1024U)
 
-/*
- * What packets hold of a stream between ranks of one host: the loopback device's, by IPv6 and
- * with timestamps.
- */
-#define COLL_PACKET		65464U
-
-/* Cache line size at which vectors are cut, in bytes. */
-#define COLL_CUT_LINE		64U
-
-/* Payload that fills @n packets together with a header, in whole cache lines. */
-#define COLL_PACKETS(n)		(((n) * COLL_PACKET - COLL_DATA_SIZE) & ~(COLL_CUT_LINE - 1))
-
-/* If more data follows, a frame ends where a packet ends. */
-#define COLL_DATA_PACKETS	16U
-#define COLL_DATA_FULL		COLL_PACKETS(COLL_DATA_PACKETS)
-
 /* A forwarding step sends at least so many bytes, except at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 

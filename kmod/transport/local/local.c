@@ -220,10 +220,6 @@ static int local_setup_bulk(struct coll_endpoint *ep)
 	return 0;
 }
 
-static void local_send_ack(struct coll_endpoint *ep)
-{
-}
-
 static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 {
 	const struct coll_pipe *pipe = pipe_in(ep);
@@ -231,19 +227,6 @@ static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 
 	return !coll_pipe_ended(pipe, &error) &&
 	       READ_ONCE(pipe->head) - READ_ONCE(pipe->tail) <= pipe->size / 2;
-}
-
-static void local_poll_begin(struct coll_endpoint *ep)
-{
-}
-
-static bool local_poll_pending(const struct coll_endpoint *ep)
-{
-	return coll_pipe_readable(pipe_in(ep));
-}
-
-static void local_poll_end(struct coll_endpoint *ep)
-{
 }
 
 static void local_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)
@@ -289,11 +272,7 @@ const struct coll_transport coll_local = {
 	.receive	= local_receive,
 	.consumed	= local_consumed,
 	.revoke		= local_revoke,
-	.send_ack	= local_send_ack,
 	.can_defer_rx	= local_can_defer_rx,
-	.poll_begin	= local_poll_begin,
-	.poll_pending	= local_poll_pending,
-	.poll_end	= local_poll_end,
 	.setup_bulk	= local_setup_bulk,
 	.send_rest	= local_send_rest,
 	.shutdown	= local_shutdown,

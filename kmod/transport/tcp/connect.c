@@ -87,14 +87,10 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->transport = &coll_tcp;
 	ep->sock = sock;
 	ep->error = 0;
-	ep->defer_ack = false;
-	ep->unacked = 0;
 	ep->close_deadline = jiffies;
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
-	/* Urgent bytes stay in the stream; receive() does not skip them. */
-	sock_set_flag(sk, SOCK_URGINLINE);
 	write_lock_bh(&sk->sk_callback_lock);
 	ep->saved.data_ready = sk->sk_data_ready;
 	ep->saved.write_space = sk->sk_write_space;

@@ -3,8 +3,7 @@
  * Receiving from a TCP socket.
  *
  * recv() gets the bytes where they are: in the fragments of socket buffers, which on one host are
- * the sender's own pages.  This file walks the receive queue itself, in order to pass neighbouring
- * fragments at once and to acknowledge later than the bytes are read (@defer_ack).
+ * the sender's own pages.
  */
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -12,9 +11,6 @@
 #include <net/tcp.h>
 
 #include "transport/tcp/tcp.h"
-
-/* Bytes; fewer are acknowledged at once, in spite of @defer_ack. */
-#define TCP_DEFER_MIN	(64 * 1024)
 
 /* Return: number of bytes that recv() consumed; fewer than @len: leave the rest for later. */
 static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
@@ -103,40 +99,20 @@ static u32 receive_skb(struct coll_endpoint *ep, struct sk_buff *skb, u32 off, u
 	return done;
 }
 
-/* Remove the consumed bytes from the socket, which acknowledges them; socket lock held. */
-static void receive_acknowledge(struct coll_endpoint *ep)
+/* Context: socket lock held.  Return: bytes consumed; fewer than @len end tcp_read_sock(). */
+static int receive_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off,
+			 size_t len)
 {
-	if (!ep->unacked)
-		return;
-	tcp_read_done(ep->sock->sk, ep->unacked);
-	WRITE_ONCE(ep->unacked, 0);
-}
+	struct coll_endpoint *ep = desc->arg.data;
+	u32 n = min(len, desc->count), taken;
 
-/* Pass the receive queue on; socket lock held.  Return: number of bytes consumed. */
-static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
-{
-	const struct sock *sk = ep->sock->sk;
-	u32 seq = tcp_sk(sk)->copied_seq, done = 0;
-	struct sk_buff *skb;
-
-	if (ep->error)
+	/* tcp_read_sock() calls again for the rest of a socket buffer. */
+	if (!n)
 		return 0;
-	/* Ends at the budget, or when recv() leaves bytes for later. */
-	skb_queue_walk(&sk->sk_receive_queue, skb) {
-		u32 off = seq + done - TCP_SKB_CB(skb)->seq;
-		u32 n, taken;
-
-		/* The sequence number of the FIN alone. */
-		if (off >= skb->len)
-			continue;
-		n = min(skb->len - off, budget - done);
-		taken = receive_skb(ep, skb, off, n);
-		coll_endpoint_recv_idle(ep);
-		done += taken;
-		if (taken < n || done == budget)
-			break;
-	}
-	return done;
+	taken = receive_skb(ep, skb, off, n);
+	coll_endpoint_recv_idle(ep);
+	desc->count = taken < n ? 0 : desc->count - n;
+	return taken;
 }
 
 /**
@@ -149,25 +125,22 @@ static u32 receive_queue(struct coll_endpoint *ep, u32 budget)
  */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 {
+	read_descriptor_t desc = { .arg.data = ep, .count = ep->error ? 0 : budget };
 	struct sock *sk = ep->sock->sk;
 	bool end, fin;
 	int n, err;
 
 	lock_sock(sk);
-	receive_acknowledge(ep);
-	n = receive_queue(ep, budget);
-	WRITE_ONCE(ep->unacked, n);
-	if (n < TCP_DEFER_MIN || !ep->defer_ack)
-		receive_acknowledge(ep);
+	n = tcp_read_sock(sk, &desc, receive_actor);
+	/* Ranks send no urgent bytes, and tcp_read_sock() does not pass them. */
+	if (tcp_sk(sk)->urg_data && !ep->error)
+		ep->error = -EPROTO;
 	end = sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
 	/*
 	 * SOCK_DONE says that a FIN arrived.  sk_err cannot tell a reset from it, because a send
 	 * may have reported and cleared the error.
 	 */
 	fin = sock_flag(sk, SOCK_DONE);
-	/* The queue has only the FIN.  TCP delays its ACK as long as it is not read. */
-	if (fin && !n && !ep->error)
-		tcp_read_done(sk, 1);
 	err = -READ_ONCE(sk->sk_err);
 	release_sock(sk);
 
@@ -191,21 +164,6 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 }
 
 /**
- * coll_tcp_send_ack() - see struct coll_transport
- * @ep: the endpoint
- */
-void coll_tcp_send_ack(struct coll_endpoint *ep)
-{
-	struct sock *sk = ep->sock->sk;
-
-	if (!ep->unacked)
-		return;
-	lock_sock(sk);
-	receive_acknowledge(ep);
-	release_sock(sk);
-}
-
-/**
  * coll_tcp_can_defer_rx() - see struct coll_transport
  * @ep: the endpoint
  * @bytes: number of bytes that may wait
@@ -221,46 +179,6 @@ bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
 	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
 		return false;
-	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) - READ_ONCE(ep->unacked) <=
-	       bytes &&
+	return READ_ONCE(tcp->rcv_nxt) - READ_ONCE(tcp->copied_seq) <= bytes &&
 	       tcp_receive_window(tcp) >= bytes;
-}
-
-/*
- * Packets for a locked socket are queued in its backlog; release_sock() processes them.  Timers
- * and deferred transmissions wait for release_sock(), too, and set these flags.
- */
-#define TCP_DUE		(TCPF_TSQ_DEFERRED | TCPF_WRITE_TIMER_DEFERRED | \
-			 TCPF_DELACK_TIMER_DEFERRED | TCPF_MTU_REDUCED_DEFERRED | \
-			 TCPF_ACK_DEFERRED)
-
-/**
- * coll_tcp_poll_begin() - see struct coll_transport
- * @ep: the endpoint
- */
-void coll_tcp_poll_begin(struct coll_endpoint *ep)
-{
-	lock_sock(ep->sock->sk);
-}
-
-/**
- * coll_tcp_poll_pending() - see struct coll_transport
- * @ep: the endpoint
- *
- * Return: true if a packet is queued, or a timer or a transmission waits.
- */
-bool coll_tcp_poll_pending(const struct coll_endpoint *ep)
-{
-	const struct sock *sk = ep->sock->sk;
-
-	return READ_ONCE(sk->sk_backlog.tail) || READ_ONCE(sk->sk_tsq_flags) & TCP_DUE;
-}
-
-/**
- * coll_tcp_poll_end() - see struct coll_transport
- * @ep: the endpoint
- */
-void coll_tcp_poll_end(struct coll_endpoint *ep)
-{
-	release_sock(ep->sock->sk);
 }

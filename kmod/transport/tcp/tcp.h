@@ -35,10 +35,6 @@ void coll_tcp_zerocopy_message(struct msghdr *msg, struct ubuf_info *ubuf);
 
 /* recv.c */
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget);
-void coll_tcp_send_ack(struct coll_endpoint *ep);
 bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes);
-void coll_tcp_poll_begin(struct coll_endpoint *ep);
-bool coll_tcp_poll_pending(const struct coll_endpoint *ep);
-void coll_tcp_poll_end(struct coll_endpoint *ep);
 
 #endif /* COLL_TCP_H */

@@ -57,7 +57,7 @@ static int zerocopy_fill(struct sk_buff *skb, struct iov_iter *from, size_t len)
 /**
  * coll_tcp_zerocopy_message() - have a message sent without a copy
  * @msg: the message
- * @ubuf: out: used by the stack until tcp_sendmsg_locked() returns
+ * @ubuf: out: used by the stack until sock_sendmsg() returns
  */
 void coll_tcp_zerocopy_message(struct msghdr *msg, struct ubuf_info *ubuf)
 {
