@@ -25,14 +25,25 @@
 
 enum { VALUE_BEGIN, VALUE_CAUSE, VALUE_MOST, VALUE_SUM, VALUE_FAILED, VALUE_RIGHT };
 
-FIXTURE(local_abort) {
-};
-
-FIXTURE_VARIANT(local_abort) {
+/**
+ * struct kind - a kind of operation
+ * @opcode: enum collective_opcode; SEND: between pairs of ranks
+ * @type: enum collective_type
+ * @flags: COLLECTIVE_F_*
+ * @in_place: true if the result replaces the input
+ */
+struct kind {
 	int opcode;
 	int type;
 	__u32 flags;
 	bool in_place;
+};
+
+FIXTURE(local_abort) {
+};
+
+FIXTURE_VARIANT(local_abort) {
+	struct kind kind;
 };
 
 FIXTURE_SETUP(local_abort)
@@ -44,40 +55,40 @@ FIXTURE_TEARDOWN(local_abort)
 }
 
 FIXTURE_VARIANT_ADD(local_abort, allreduce) {
-	COLLECTIVE_ALLREDUCE, COLLECTIVE_UINT32, 0, false
+	.kind = { COLLECTIVE_ALLREDUCE, COLLECTIVE_UINT32, 0, false },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, allreduce_in_place) {
-	COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT32, 0, true
+	.kind = { COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT32, 0, true },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, reproducible) {
-	COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT32, COLLECTIVE_F_REPRODUCIBLE, false
+	.kind = { COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT32, COLLECTIVE_F_REPRODUCIBLE, false },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, wide) {
-	COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT16, COLLECTIVE_F_WIDE, false
+	.kind = { COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT16, COLLECTIVE_F_WIDE, false },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, broadcast) {
-	COLLECTIVE_BROADCAST, COLLECTIVE_UINT32, 0, true
+	.kind = { COLLECTIVE_BROADCAST, COLLECTIVE_UINT32, 0, true },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, alltoall_in_place) {
-	COLLECTIVE_ALLTOALL, COLLECTIVE_UINT32, 0, true
+	.kind = { COLLECTIVE_ALLTOALL, COLLECTIVE_UINT32, 0, true },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, scan) {
-	COLLECTIVE_SCAN, COLLECTIVE_UINT32, 0, false
+	.kind = { COLLECTIVE_SCAN, COLLECTIVE_UINT32, 0, false },
 };
 
 FIXTURE_VARIANT_ADD(local_abort, send) {
-	COLLECTIVE_SEND, COLLECTIVE_UINT32, 0, true
+	.kind = { COLLECTIVE_SEND, COLLECTIVE_UINT32, 0, true },
 };
 
 /**
  * struct abortion - a test; the same for all ranks
- * @v: the operation
+ * @kind: the operations
  * @seed: seed of all choices
  * @rounds: number of operations
  * @bytes: bytes of each buffer
@@ -86,7 +97,7 @@ FIXTURE_VARIANT_ADD(local_abort, send) {
  * @registered: true if the memory is a registered buffer
  */
 struct abortion {
-	const FIXTURE_VARIANT(local_abort) *v;
+	const struct kind *kind;
 	unsigned int seed;
 	unsigned int rounds;
 	size_t bytes;
@@ -127,7 +138,7 @@ static void times_period(struct period *period, int type, u32 factor)
 
 static bool has_blocks(const struct abortion *a)
 {
-	return a->v->opcode == COLLECTIVE_ALLTOALL;
+	return a->kind->opcode == COLLECTIVE_ALLTOALL;
 }
 
 /* The factor of the input of a rank, or of its block for rank @to. */
@@ -143,7 +154,7 @@ static void input_fill(const struct abortion *a, const struct rank *r, struct bu
 	u32 i;
 
 	for (i = 0; i * block + block <= b->count; i++) {
-		times_period(&period, a->v->type, factor(a, r, r->rank, i));
+		times_period(&period, a->kind->type, factor(a, r, r->rank, i));
 		fill(b->send + i * block * b->size, &period, block, b->size);
 	}
 	if (b->recv != b->send)
@@ -159,13 +170,13 @@ static u32 peer(const struct rank *r)
 static bool result_right(const struct abortion *a, const struct rank *r, const struct buffers *b,
 			 u32 root)
 {
-	const u32 n = r->nranks, last = a->v->opcode == COLLECTIVE_SCAN ? r->rank + 1 : n;
+	const u32 n = r->nranks, last = a->kind->opcode == COLLECTIVE_SCAN ? r->rank + 1 : n;
 	const size_t block = has_blocks(a) ? b->count / n : b->count;
 	struct period period;
 	u32 i, want;
 
 	for (i = 0; i * block + block <= b->count; i++) {
-		switch (a->v->opcode) {
+		switch (a->kind->opcode) {
 		case COLLECTIVE_ALLTOALL:
 			want = factor(a, r, i, r->rank);
 			break;
@@ -178,7 +189,7 @@ static bool result_right(const struct abortion *a, const struct rank *r, const s
 		default:
 			want = last * (last + 1) / 2;
 		}
-		times_period(&period, a->v->type, want);
+		times_period(&period, a->kind->type, want);
 		if (!filled(b->recv + i * block * b->size, &period, block, b->size))
 			return false;
 	}
@@ -187,13 +198,13 @@ static bool result_right(const struct abortion *a, const struct rank *r, const s
 
 static int buffers_map(const struct abortion *a, const struct rank *r, struct buffers *b)
 {
-	b->size = reference_types[a->v->type].size;
+	b->size = reference_types[a->kind->type].size;
 	b->count = a->bytes / b->size;
 	/* Whole blocks of all ranks. */
 	b->count -= b->count % (r->nranks * 4);
 	b->send = memory(2 * a->bytes);
 	CHECK(b->send);
-	b->recv = a->v->in_place ? b->send : b->send + a->bytes;
+	b->recv = a->kind->in_place ? b->send : b->send + a->bytes;
 	if (a->registered)
 		CHECK_EQ(0, member_register(r->fd, b->send, 2 * a->bytes, 0, &b->number));
 	return 0;
@@ -227,9 +238,9 @@ static void op_fill(const struct abortion *a, const struct rank *r, const struct
 		    u32 root, struct collective_op *op)
 {
 	*op = (struct collective_op){
-		.opcode = a->v->opcode,
-		.type = a->v->type,
-		.flags = a->v->flags,
+		.opcode = a->kind->opcode,
+		.type = a->kind->type,
+		.flags = a->kind->flags,
 		.root = root,
 		.count = has_blocks(a) ? b->count / r->nranks : b->count,
 		.send = (uintptr_t)b->send,
@@ -237,7 +248,7 @@ static void op_fill(const struct abortion *a, const struct rank *r, const struct
 		.send_buffer = b->number,
 		.recv_buffer = b->number,
 	};
-	if (a->v->opcode != COLLECTIVE_SEND)
+	if (a->kind->opcode != COLLECTIVE_SEND)
 		return;
 	op->opcode = r->rank % 2 ? COLLECTIVE_RECV : COLLECTIVE_SEND;
 	op->root = peer(r);
@@ -296,7 +307,7 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	CHECK_EQ(0, member_barrier(r->fd));
 	__atomic_store_n(cause, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(0, member_barrier(r->fd));
-	if (a->v->opcode == COLLECTIVE_SEND && peer(r) >= r->nranks)
+	if (a->kind->opcode == COLLECTIVE_SEND && peer(r) >= r->nranks)
 		return 0;
 	begin = now_us();
 	CHECK_EQ(0, member_start(r->fd, &op, &request));
@@ -338,7 +349,7 @@ static int length_measure(const struct abortion *a, const struct rank *r, struct
 		op_fill(a, r, b, 0, &op);
 		CHECK_EQ(0, member_barrier(r->fd));
 		begin = now_us();
-		if (a->v->opcode != COLLECTIVE_SEND || peer(r) < r->nranks)
+		if (a->kind->opcode != COLLECTIVE_SEND || peer(r) < r->nranks)
 			CHECK_EQ(0, member_submit(r->fd, &op));
 		*length_us = now_us() - begin;
 		CHECK(op.opcode == COLLECTIVE_SEND || peer(r) >= r->nranks ||
@@ -373,12 +384,12 @@ static int rank_aborted(struct rank *r)
 	return member_barrier(r->fd);
 }
 
-static void abort_run(struct __test_metadata *_metadata, const FIXTURE_VARIANT(local_abort) *v,
-		      bool deadline, bool unmaps)
+static void abort_run(struct __test_metadata *_metadata, const struct kind *kind, bool deadline,
+		      bool unmaps)
 {
 	const unsigned int seed = env_number("LOCAL_ABORT_SEED", 1);
 	struct abortion a = {
-		.v = v,
+		.kind = kind,
 		.rounds = env_number("LOCAL_ABORT_ROUNDS", 8),
 		.bytes = (size_t)env_number("LOCAL_ABORT_MIB", slow_machine() ? 4 : 16) << 20,
 		.deadline = deadline,
@@ -410,22 +421,22 @@ static void abort_run(struct __test_metadata *_metadata, const FIXTURE_VARIANT(l
 
 TEST_F_TIMEOUT(local_abort, cancel_and_overwrite, 200)
 {
-	abort_run(_metadata, variant, false, false);
+	abort_run(_metadata, &variant->kind, false, false);
 }
 
 TEST_F_TIMEOUT(local_abort, cancel_and_unmap, 200)
 {
-	abort_run(_metadata, variant, false, true);
+	abort_run(_metadata, &variant->kind, false, true);
 }
 
 TEST_F_TIMEOUT(local_abort, deadline_and_overwrite, 200)
 {
-	abort_run(_metadata, variant, true, false);
+	abort_run(_metadata, &variant->kind, true, false);
 }
 
 TEST_F_TIMEOUT(local_abort, deadline_and_unmap, 200)
 {
-	abort_run(_metadata, variant, true, true);
+	abort_run(_metadata, &variant->kind, true, true);
 }
 
 TEST_HARNESS_MAIN

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,6 +157,7 @@ TEST_F_TIMEOUT(two_ranks, handed_over, 60)
 	for (i = 0; i < 2; i++) {
 		op.send = (uintptr_t)area[0];
 		op.recv = (uintptr_t)(area[0] + BYTES);
+		memset(area[0] + BYTES, 0, BYTES);
 		pid = fork();
 		if (!pid)
 			_exit(use_received(pair[1], &op, i));
@@ -199,9 +201,11 @@ static int add(const struct rank *r, __u8 *area)
 /* The process that joined stays the owner, whatever its user. */
 static int rank_set_user(struct rank *r)
 {
+	const struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
 	__u8 *area = memory(2 * BYTES);
 
 	CHECK(area);
+	CHECK_EQ(0, setrlimit(RLIMIT_MEMLOCK, &most));
 	memset(area, 1, BYTES);
 	if (r->rank)
 		CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));

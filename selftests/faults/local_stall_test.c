@@ -35,9 +35,18 @@ enum { VALUE_LAST };
 
 enum stall { STALL_STOP, STALL_FREEZE, STALL_QUOTA, STALL_CPU };
 
-FIXTURE(local_stall) {
+/**
+ * struct cgroup - the second version of cgroups, with a group "stall" for the victim
+ * @folder: where it is mounted
+ * @mounted: true if it is
+ */
+struct cgroup {
 	char folder[64];
 	bool mounted;
+};
+
+FIXTURE(local_stall) {
+	struct cgroup cgroup;
 };
 
 FIXTURE_VARIANT(local_stall) {
@@ -74,19 +83,19 @@ static int cgroup_set(const char *folder, const char *file, const char *text)
 	return file_set(path, text);
 }
 
-/* Mount the second version of cgroups, with a group for the victim.  Return: 0, or an errno. */
-static int cgroup_make(FIXTURE_DATA(local_stall) *self)
+/* Return: 0, or a positive errno. */
+static int cgroup_make(struct cgroup *cgroup)
 {
 	char path[128];
 
-	snprintf(self->folder, sizeof(self->folder), "/tmp/local-stall-XXXXXX");
-	if (!mkdtemp(self->folder) || mount("none", self->folder, "cgroup2", 0, NULL))
+	snprintf(cgroup->folder, sizeof(cgroup->folder), "/tmp/local-stall-XXXXXX");
+	if (!mkdtemp(cgroup->folder) || mount("none", cgroup->folder, "cgroup2", 0, NULL))
 		return errno;
-	self->mounted = true;
+	cgroup->mounted = true;
 	/* Fails where the first version of cgroups has the controller. */
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", self->folder);
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", cgroup->folder);
 	file_set(path, "+cpu");
-	snprintf(path, sizeof(path), "%s/stall", self->folder);
+	snprintf(path, sizeof(path), "%s/stall", cgroup->folder);
 	return mkdir(path, 0755) ? errno : 0;
 }
 
@@ -99,33 +108,33 @@ FIXTURE_SETUP(local_stall)
 		SKIP(return, "CPUs of this machine cannot be taken away");
 	if (variant->stall != STALL_FREEZE && variant->stall != STALL_QUOTA)
 		return;
-	err = cgroup_make(self);
+	err = cgroup_make(&self->cgroup);
 	if (err)
 		SKIP(return, "no cgroup2: %s", strerror(err));
-	snprintf(path, sizeof(path), "%s/stall/%s", self->folder,
+	snprintf(path, sizeof(path), "%s/stall/%s", self->cgroup.folder,
 		 variant->stall == STALL_FREEZE ? "cgroup.freeze" : "cpu.max");
 	if (access(path, W_OK))
-		SKIP(return, "this kernel has no %s", path + strlen(self->folder) + 7);
+		SKIP(return, "this kernel has no %s", path + strlen(self->cgroup.folder) + 7);
 }
 
 FIXTURE_TEARDOWN(local_stall)
 {
 	char path[128];
 
-	if (!self->mounted)
+	if (!self->cgroup.mounted)
 		return;
-	snprintf(path, sizeof(path), "%s/stall", self->folder);
+	snprintf(path, sizeof(path), "%s/stall", self->cgroup.folder);
 	rmdir(path);
-	umount2(self->folder, MNT_DETACH);
-	rmdir(self->folder);
+	umount2(self->cgroup.folder, MNT_DETACH);
+	rmdir(self->cgroup.folder);
 }
 
-static int victim_frozen(const FIXTURE_DATA(local_stall) *self)
+static int victim_frozen(const struct cgroup *cgroup)
 {
 	const __u64 end = now_ms() + TOLD_MS;
 	char path[128], text[128];
 
-	snprintf(path, sizeof(path), "%s/stall/cgroup.events", self->folder);
+	snprintf(path, sizeof(path), "%s/stall/cgroup.events", cgroup->folder);
 	while (!file_get(path, text, sizeof(text)) && !strstr(text, "frozen 1")) {
 		CHECK(now_ms() < end);
 		sleep_ms(1);
@@ -133,7 +142,7 @@ static int victim_frozen(const FIXTURE_DATA(local_stall) *self)
 	return 0;
 }
 
-static int victim_stall(const FIXTURE_DATA(local_stall) *self, enum stall stall, pid_t pid)
+static int victim_stall(const struct cgroup *cgroup, enum stall stall, pid_t pid)
 {
 	char number[16];
 
@@ -142,12 +151,12 @@ static int victim_stall(const FIXTURE_DATA(local_stall) *self, enum stall stall,
 	case STALL_STOP:
 		return kill(pid, SIGSTOP);
 	case STALL_FREEZE:
-		CHECK_EQ(0, cgroup_set(self->folder, "cgroup.procs", number));
-		CHECK_EQ(0, cgroup_set(self->folder, "cgroup.freeze", "1"));
-		return victim_frozen(self);
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.procs", number));
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.freeze", "1"));
+		return victim_frozen(cgroup);
 	case STALL_QUOTA:
-		CHECK_EQ(0, cgroup_set(self->folder, "cpu.max", "1000 100000"));
-		CHECK_EQ(0, cgroup_set(self->folder, "cgroup.procs", number));
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cpu.max", "1000 100000"));
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.procs", number));
 		return 0;
 	default:
 		CHECK_EQ(0, file_set(CPU_ONLINE, "0"));
@@ -155,16 +164,16 @@ static int victim_stall(const FIXTURE_DATA(local_stall) *self, enum stall stall,
 	}
 }
 
-static int victim_resume(const FIXTURE_DATA(local_stall) *self, enum stall stall, pid_t pid)
+static int victim_resume(const struct cgroup *cgroup, enum stall stall, pid_t pid)
 {
 	switch (stall) {
 	case STALL_STOP:
 		return kill(pid, SIGCONT);
 	case STALL_FREEZE:
-		CHECK_EQ(0, cgroup_set(self->folder, "cgroup.freeze", "0"));
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.freeze", "0"));
 		return 0;
 	case STALL_QUOTA:
-		CHECK_EQ(0, cgroup_set(self->folder, "cpu.max", "max"));
+		CHECK_EQ(0, cgroup_set(cgroup->folder, "cpu.max", "max"));
 		return 0;
 	default:
 		CHECK_EQ(0, file_set(CPU_ONLINE, "1"));
@@ -200,6 +209,16 @@ static int causer_wait(struct rank *r, const struct stalling *s, __u64 request, 
 		cancelled = true;
 		CHECK_EQ(0, member_ioctl(r->fd, COLLECTIVE_IOC_CANCEL, &cancel));
 	} while (err == -EINPROGRESS);
+	return err;
+}
+
+static int any_wait(struct rank *r, __u64 request)
+{
+	int err;
+
+	do {
+		err = member_wait(r->fd, request, 0);
+	} while (err == -EINTR);
 	return err;
 }
 
@@ -257,14 +276,11 @@ static int rank_stalled(struct rank *r)
 			CHECK_EQ(0, local_links_check(r));
 			__atomic_add_fetch(&r->shared->flag[FLAG_BUSY], 1, __ATOMIC_SEQ_CST);
 		}
-		CHECK_EQ(0, member_start(r->fd, &op, &request));
-		if (r->rank == s->causer) {
-			err = causer_wait(r, s, request, n);
-		} else {
-			do {
-				err = member_wait(r->fd, request, 0);
-			} while (err == -EINTR);
-		}
+		/* The group may have failed between two operations. */
+		err = member_start(r->fd, &op, &request);
+		if (!err)
+			err = r->rank == s->causer ? causer_wait(r, s, request, n) :
+						     any_wait(r, request);
 		CHECK(err || filled(recv, &sum, op.count, 4));
 	}
 	/* The others must not read this. */
@@ -279,7 +295,7 @@ static int rank_stalled(struct rank *r)
 	return 0;
 }
 
-static int stall_run(FIXTURE_DATA(local_stall) *self, enum stall stall, const struct stalling *s,
+static int stall_run(struct cgroup *cgroup, enum stall stall, const struct stalling *s,
 		     unsigned int after_us, unsigned int *took_ms)
 {
 	const struct group_config config = { .nranks = RANKS, .timeout_ms = 60000 };
@@ -293,7 +309,7 @@ static int stall_run(FIXTURE_DATA(local_stall) *self, enum stall stall, const st
 	group.shared->value[VALUE_LAST] = ~0ULL;
 	bad |= !flag_wait(group.shared, FLAG_BUSY, RANKS, 30000);
 	usleep(after_us);
-	bad |= victim_stall(self, stall, group.pid[s->victim]);
+	bad |= victim_stall(cgroup, stall, group.pid[s->victim]);
 	/* What is under way stops where it needs the victim. */
 	sleep_ms(50);
 	begin = now_ms();
@@ -306,7 +322,7 @@ static int stall_run(FIXTURE_DATA(local_stall) *self, enum stall stall, const st
 		bad = 1;
 	}
 	*took_ms = now_ms() - begin;
-	bad |= victim_resume(self, stall, group.pid[s->victim]);
+	bad |= victim_resume(cgroup, stall, group.pid[s->victim]);
 	for (i = 0; i < RANKS; i++) {
 		waitpid(group.pid[i], &group.status[i], 0);
 		if (s->kills && i == (int)s->causer)
@@ -318,7 +334,7 @@ static int stall_run(FIXTURE_DATA(local_stall) *self, enum stall stall, const st
 	return bad;
 }
 
-static void stalls_run(struct __test_metadata *_metadata, FIXTURE_DATA(local_stall) *self,
+static void stalls_run(struct __test_metadata *_metadata, struct cgroup *cgroup,
 		       enum stall stall, bool kills)
 {
 	unsigned int seed = env_number("LOCAL_STALL_SEED", 1), after_us, took_ms, most = 0, i;
@@ -335,7 +351,7 @@ static void stalls_run(struct __test_metadata *_metadata, FIXTURE_DATA(local_sta
 		s.victim = rand_r(&seed) % RANKS;
 		s.causer = (s.victim + 1 + rand_r(&seed) % (RANKS - 1)) % RANKS;
 		after_us = rand_r(&seed) % 60000;
-		bad = stall_run(self, stall, &s, after_us, &took_ms);
+		bad = stall_run(cgroup, stall, &s, after_us, &took_ms);
 		if (bad)
 			TH_LOG("round %u: victim %u, causer %u, after %u us", i, s.victim,
 			       s.causer, after_us);
@@ -348,12 +364,12 @@ static void stalls_run(struct __test_metadata *_metadata, FIXTURE_DATA(local_sta
 
 TEST_F_TIMEOUT(local_stall, cancel, 200)
 {
-	stalls_run(_metadata, self, variant->stall, false);
+	stalls_run(_metadata, &self->cgroup, variant->stall, false);
 }
 
 TEST_F_TIMEOUT(local_stall, death, 200)
 {
-	stalls_run(_metadata, self, variant->stall, true);
+	stalls_run(_metadata, &self->cgroup, variant->stall, true);
 }
 
 TEST_HARNESS_MAIN
