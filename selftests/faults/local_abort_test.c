@@ -23,7 +23,7 @@
 /* From the cause to the return of the call; for machines under load. */
 #define TOLD_US		4000000
 
-enum { VALUE_BEGIN, VALUE_CAUSE, VALUE_MOST, VALUE_SUM, VALUE_FAILED, VALUE_RIGHT };
+enum { VALUE_CAUSE, VALUE_MOST, VALUE_SUM, VALUE_FAILED, VALUE_RIGHT };
 
 /**
  * struct kind - a kind of operation
@@ -241,7 +241,7 @@ static void op_fill(const struct abortion *a, const struct rank *r, const struct
 		.opcode = a->kind->opcode,
 		.type = a->kind->type,
 		.flags = a->kind->flags,
-		.root = root,
+		.root = a->kind->opcode == COLLECTIVE_BROADCAST ? root : 0,
 		.count = has_blocks(a) ? b->count / r->nranks : b->count,
 		.send = (uintptr_t)b->send,
 		.recv = (uintptr_t)b->recv,
@@ -274,11 +274,11 @@ static int cancel(const struct rank *r, __u64 request)
 }
 
 /* Count the time from the cause to the return of a failed call. */
-static int told_count(const struct rank *r, __u64 cause)
+static int told_count(const struct rank *r, __u64 now)
 {
-	const __u64 now = now_us();
 	__u64 *value = r->shared->value, most = value[VALUE_MOST];
-	__u64 took = cause && now > cause ? now - cause : 0;
+	const __u64 cause = __atomic_load_n(&value[VALUE_CAUSE], __ATOMIC_SEQ_CST);
+	const __u64 took = cause && now > cause ? now - cause : 0;
 
 	while (took > most && !__atomic_compare_exchange_n(&value[VALUE_MOST], &most, took, false,
 							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -296,7 +296,7 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	const unsigned int root = rand_r(seed) % r->nranks, causer = rand_r(seed) % r->nranks;
 	const unsigned int after = rand_r(seed) % (length_us * 5 / 4 + 1);
 	const int allowed = a->deadline ? -ETIMEDOUT : -ECANCELED;
-	__u64 *cause = &r->shared->value[VALUE_CAUSE], request, begin;
+	__u64 *cause = &r->shared->value[VALUE_CAUSE], request, begin, end;
 	struct collective_op op;
 	int err;
 
@@ -321,10 +321,11 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 		}
 	}
 	err = member_wait(r->fd, request, 0);
+	end = now_us();
 	if (err) {
 		CHECK_EQ(0, buffers_reuse(a, b));
 		CHECK_EQ(allowed, err);
-		CHECK_EQ(0, told_count(r, __atomic_load_n(cause, __ATOMIC_SEQ_CST)));
+		CHECK_EQ(0, told_count(r, end));
 	} else {
 		/* The input may be changed, too, while others are in the operation. */
 		if (b->send != b->recv)

@@ -99,8 +99,21 @@ static int cgroup_make(struct cgroup *cgroup)
 	return mkdir(path, 0755) ? errno : 0;
 }
 
+static void cgroup_drop(struct cgroup *cgroup)
+{
+	char path[128];
+
+	if (!cgroup->mounted)
+		return;
+	snprintf(path, sizeof(path), "%s/stall", cgroup->folder);
+	rmdir(path);
+	umount2(cgroup->folder, MNT_DETACH);
+	rmdir(cgroup->folder);
+}
+
 FIXTURE_SETUP(local_stall)
 {
+	const char *file = variant->stall == STALL_FREEZE ? "cgroup.freeze" : "cpu.max";
 	char path[128];
 	int err;
 
@@ -109,24 +122,16 @@ FIXTURE_SETUP(local_stall)
 	if (variant->stall != STALL_FREEZE && variant->stall != STALL_QUOTA)
 		return;
 	err = cgroup_make(&self->cgroup);
-	if (err)
-		SKIP(return, "no cgroup2: %s", strerror(err));
-	snprintf(path, sizeof(path), "%s/stall/%s", self->cgroup.folder,
-		 variant->stall == STALL_FREEZE ? "cgroup.freeze" : "cpu.max");
-	if (access(path, W_OK))
-		SKIP(return, "this kernel has no %s", path + strlen(self->cgroup.folder) + 7);
+	snprintf(path, sizeof(path), "%s/stall/%s", self->cgroup.folder, file);
+	if (!err && !access(path, W_OK))
+		return;
+	cgroup_drop(&self->cgroup);
+	SKIP(return, "no cgroup2 with %s", file);
 }
 
 FIXTURE_TEARDOWN(local_stall)
 {
-	char path[128];
-
-	if (!self->cgroup.mounted)
-		return;
-	snprintf(path, sizeof(path), "%s/stall", self->cgroup.folder);
-	rmdir(path);
-	umount2(self->cgroup.folder, MNT_DETACH);
-	rmdir(self->cgroup.folder);
+	cgroup_drop(&self->cgroup);
 }
 
 static int victim_frozen(const struct cgroup *cgroup)
