@@ -20,6 +20,10 @@
 #define RANKS_MOST	4
 #define POISON		0x5a
 
+/* A deadline is noticed some ticks late. One rank submits its part up to LATE_US around it. */
+#define DEADLINE_MS	30
+#define LATE_US		30000
+
 /* From the cause to the return of the call; for machines under load. */
 #define TOLD_US		4000000
 
@@ -289,12 +293,19 @@ static int told_count(const struct rank *r, __u64 now)
 	return 0;
 }
 
+/* A late rank, with which the operation begins at about the time of the deadline. */
+static void submit_late(const struct rank *r, unsigned int causer, unsigned int shift_us)
+{
+	if (r->rank == (causer + 1) % r->nranks)
+		usleep(DEADLINE_MS * 1000 - LATE_US / 6 + shift_us % LATE_US);
+}
+
 /* One operation that fails at some moment, or does not. */
 static int round_run(const struct abortion *a, const struct rank *r, struct buffers *b,
 		     unsigned int *seed, unsigned int length_us)
 {
 	const unsigned int root = rand_r(seed) % r->nranks, causer = rand_r(seed) % r->nranks;
-	const unsigned int after = rand_r(seed) % (length_us * 5 / 4 + 1);
+	const unsigned int shift = rand_r(seed), after = shift % (length_us * 5 / 4 + 1);
 	const int allowed = a->deadline ? -ETIMEDOUT : -ECANCELED;
 	__u64 *cause = &r->shared->value[VALUE_CAUSE], request, begin, end;
 	struct collective_op op;
@@ -303,13 +314,15 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	input_fill(a, r, b);
 	op_fill(a, r, b, root, &op);
 	if (a->deadline && r->rank == causer)
-		op.timeout_ms = after / 1000 + 1;
+		op.timeout_ms = DEADLINE_MS;
 	CHECK_EQ(0, member_barrier(r->fd));
 	__atomic_store_n(cause, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(0, member_barrier(r->fd));
 	if (a->kind->opcode == COLLECTIVE_SEND && peer(r) >= r->nranks)
 		return 0;
 	begin = now_us();
+	if (a->deadline)
+		submit_late(r, causer, shift);
 	CHECK_EQ(0, member_start(r->fd, &op, &request));
 	if (r->rank == causer) {
 		if (a->deadline) {
