@@ -404,7 +404,7 @@ static void abort_run(struct __test_metadata *_metadata, const struct kind *kind
 	const unsigned int seed = env_number("LOCAL_ABORT_SEED", 1);
 	struct abortion a = {
 		.kind = kind,
-		.rounds = env_number("LOCAL_ABORT_ROUNDS", 8),
+		.rounds = env_number("LOCAL_ABORT_ROUNDS", emulated() ? 2 : 6),
 		.bytes = (size_t)env_number("LOCAL_ABORT_MIB", slow_machine() ? 4 : 16) << 20,
 		.deadline = deadline,
 		.unmaps = unmaps,

@@ -227,27 +227,27 @@ FIXTURE_TEARDOWN(local_kill)
 
 TEST_F_TIMEOUT(local_kill, kill, 3600)
 {
-	ends_run(_metadata, END_KILL, env_number("LOCAL_KILL_ROUNDS", 50));
+	ends_run(_metadata, END_KILL, env_number("LOCAL_KILL_ROUNDS", emulated() ? 10 : 50));
 }
 
 TEST_F_TIMEOUT(local_kill, exit, 200)
 {
-	ends_run(_metadata, END_EXIT, 8);
+	ends_run(_metadata, END_EXIT, emulated() ? 3 : 8);
 }
 
 TEST_F_TIMEOUT(local_kill, exec, 200)
 {
-	ends_run(_metadata, END_EXEC, 8);
+	ends_run(_metadata, END_EXEC, emulated() ? 3 : 8);
 }
 
 TEST_F_TIMEOUT(local_kill, close, 200)
 {
-	ends_run(_metadata, END_CLOSE, 8);
+	ends_run(_metadata, END_CLOSE, emulated() ? 3 : 8);
 }
 
 TEST_F_TIMEOUT(local_kill, close_in_another_thread, 200)
 {
-	ends_run(_metadata, END_CLOSE_THREAD, 8);
+	ends_run(_metadata, END_CLOSE_THREAD, emulated() ? 3 : 8);
 }
 
 TEST_HARNESS_MAIN

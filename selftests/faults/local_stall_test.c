@@ -343,7 +343,7 @@ static void stalls_run(struct __test_metadata *_metadata, struct cgroup *cgroup,
 		       enum stall stall, bool kills)
 {
 	unsigned int seed = env_number("LOCAL_STALL_SEED", 1), after_us, took_ms, most = 0, i;
-	const unsigned int rounds = env_number("LOCAL_STALL_ROUNDS", 10);
+	const unsigned int rounds = env_number("LOCAL_STALL_ROUNDS", emulated() ? 3 : 10);
 	struct stalling s = {
 		.kills = kills,
 		.bytes = (size_t)(slow_machine() ? 4 : 16) << 20,
