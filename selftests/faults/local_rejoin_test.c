@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ranks of one kernel change: a rank leaves and its number joins again, a file goes to another
+ * process, a rank becomes another user or another program. No rank is reached by what was known of
+ * an earlier one, and no memory of another process is used.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/call.h"
+#include "lib/local_only.h"
+#include "lib/two_ranks.h"
+
+#define NOBODY	65534
+#define BYTES	(16 << 20)
+
+/* For machines under load. */
+#define TOLD_MS	8000
+
+static int reason_check(int fd, unsigned int rank, unsigned int kind)
+{
+	struct collective_status status;
+
+	CHECK_EQ(0, member_status(fd, &status));
+	CHECK_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	CHECK_EQ(kind, status.group.kind);
+	CHECK_EQ(rank, status.group.rank_a);
+	return 0;
+}
+
+/* A new rank 1 takes the place of one that was connected: the group of the old one has failed. */
+TEST_F_TIMEOUT(two_ranks, joined_again_after_connect, 60)
+{
+	struct sockaddr_storage addr[2];
+	struct links links;
+
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, links_get(self->name, 0, &links));
+	ASSERT_EQ(2, links.local);
+	ASSERT_EQ(0, links.tcp);
+	close(self->fd[1]);
+	memcpy(addr, self->addr, sizeof(addr));
+	self->fd[1] = member_open();
+	ASSERT_EQ(0, member_join(self->fd[1], self->name, self->id, 1, 2, &addr[1]));
+	EXPECT_EQ(-ECONNRESET, member_barrier(self->fd[0]));
+	EXPECT_EQ(0, reason_check(self->fd[0], 1, COLLECTIVE_REASON_LEFT));
+	EXPECT_NE(0, member_connect(self->fd[1], addr, 2, 500));
+	EXPECT_GT(0, member_barrier(self->fd[1]));
+}
+
+/* Rank 0 has called a rank 1 that leaves, and is not taken for a peer by the next rank 1. */
+TEST_F_TIMEOUT(two_ranks, joined_again_after_call, 60)
+{
+	struct sockaddr_storage addr[2];
+	int err;
+
+	fcntl(self->fd[0], F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd[0], self->addr, 2, 5000));
+	fcntl(self->fd[0], F_SETFL, 0);
+	close(self->fd[1]);
+	memcpy(addr, self->addr, sizeof(addr));
+	self->fd[1] = member_open();
+	ASSERT_EQ(0, member_join(self->fd[1], self->name, self->id, 1, 2, &addr[1]));
+	EXPECT_NE(0, member_connect(self->fd[1], addr, 2, 500));
+	err = member_connect(self->fd[0], self->addr, 2, 5000);
+	EXPECT_NE(0, err);
+	EXPECT_NE(-EISCONN, err);
+}
+
+static int file_send(int to, int fd)
+{
+	char byte = 0, space[CMSG_SPACE(sizeof(fd))] = "";
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	return sendmsg(to, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int file_receive(int from)
+{
+	char byte, space[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	int fd;
+
+	if (recvmsg(from, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* The addresses are valid in both processes, with other contents. */
+static int use_received(int from, const struct collective_op *op, bool as_nobody)
+{
+	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1 };
+	__u32 buffer;
+	int fd;
+
+	if (as_nobody)
+		CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));
+	memset((void *)(uintptr_t)op->send, 0x5a, BYTES);
+	fd = file_receive(from);
+	CHECK(fd >= 0);
+	CHECK_EQ(-EPERM, member_submit(fd, op));
+	CHECK_EQ(-EPERM, member_wait(fd, 1, 0));
+	CHECK_EQ(-EPERM, member_ioctl(fd, COLLECTIVE_IOC_CANCEL, &cancel));
+	CHECK_EQ(-EPERM, member_register(fd, (void *)(uintptr_t)op->send, BYTES, 0, &buffer));
+	CHECK_EQ(-EPERM, member_leave(fd));
+	CHECK(all_are((void *)(uintptr_t)op->recv, 0, BYTES));
+	return 0;
+}
+
+/* A file is handed over with an operation in flight, which keeps the memory of the sender. */
+TEST_F_TIMEOUT(two_ranks, handed_over, 60)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.reduction = COLLECTIVE_BOR,
+		.count = BYTES / 4,
+	};
+	__u8 *area[2] = { memory(2 * BYTES), memory(2 * BYTES) };
+	int pair[2], status, i;
+	struct links links;
+	__u64 request;
+	pid_t pid;
+
+	ASSERT_TRUE(area[0] && area[1]);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	memset(area[0], 1, BYTES);
+	memset(area[1], 2, BYTES);
+	for (i = 0; i < 2; i++) {
+		op.send = (uintptr_t)area[0];
+		op.recv = (uintptr_t)(area[0] + BYTES);
+		memset(area[0] + BYTES, 0, BYTES);
+		pid = fork();
+		if (!pid)
+			_exit(use_received(pair[1], &op, i));
+		ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
+		ASSERT_EQ(0, file_send(pair[0], self->fd[0]));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_EQ(0, status);
+		op.send = (uintptr_t)area[1];
+		op.recv = (uintptr_t)(area[1] + BYTES);
+		EXPECT_EQ(0, member_submit(self->fd[1], &op));
+		EXPECT_EQ(0, member_wait(self->fd[0], request, 0));
+		EXPECT_TRUE(all_are(area[0] + BYTES, 3, BYTES));
+		EXPECT_TRUE(all_are(area[1] + BYTES, 3, BYTES));
+	}
+	ASSERT_EQ(0, links_get(self->name, 0, &links));
+	EXPECT_EQ(2, links.local);
+	EXPECT_EQ(0, links.tcp);
+	close(pair[0]);
+	close(pair[1]);
+	for (i = 0; i < 2; i++)
+		munmap(area[i], 2 * BYTES);
+}
+
+FIXTURE(changed) {
+};
+
+FIXTURE_SETUP(changed)
+{
+}
+
+FIXTURE_TEARDOWN(changed)
+{
+}
+
+static int add(const struct rank *r, __u8 *area)
+{
+	return member_allreduce(r->fd, area, area + BYTES, BYTES / 4, COLLECTIVE_UINT32,
+				COLLECTIVE_SUM);
+}
+
+/* The process that joined stays the owner, whatever its user. */
+static int rank_set_user(struct rank *r)
+{
+	const struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+	__u8 *area = memory(2 * BYTES);
+
+	CHECK(area);
+	CHECK_EQ(0, setrlimit(RLIMIT_MEMLOCK, &most));
+	memset(area, 1, BYTES);
+	if (r->rank)
+		CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));
+	CHECK_EQ(0, add(r, area));
+	CHECK(all_are(area + BYTES, r->nranks, BYTES));
+	CHECK_EQ(0, local_links_check(r));
+	return member_barrier(r->fd);
+}
+
+TEST_F_TIMEOUT(changed, user, 60)
+{
+	const struct group_config config = { .nranks = 3 };
+
+	EXPECT_EQ(0, group_run(&config, rank_set_user, NULL));
+}
+
+/* The last rank becomes a program that inherits the file and lives on: the rank has died. */
+static int rank_exec(struct rank *r)
+{
+	__u8 *area = memory(2 * BYTES);
+	const unsigned int last = r->nranks - 1;
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.count = BYTES / 4,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)(area + BYTES),
+	};
+	__u64 request, begin;
+	int err;
+
+	CHECK(area);
+	CHECK_EQ(0, add(r, area));
+	CHECK_EQ(0, local_links_check(r));
+	CHECK_EQ(0, member_barrier(r->fd));
+	if (r->rank == last) {
+		CHECK_EQ(0, fcntl(r->fd, F_SETFD, 0));
+		CHECK_EQ(0, member_start(r->fd, &op, &request));
+		usleep(2000);
+		execl("/bin/sleep", "sleep", "20", NULL);
+		return 1;
+	}
+	begin = now_ms();
+	do {
+		err = add(r, area);
+	} while (!err);
+	CHECK_EQ(-ECONNRESET, err);
+	CHECK(now_ms() < begin + TOLD_MS);
+	CHECK_EQ(0, reason_check(r->fd, last, COLLECTIVE_REASON_DEATH));
+	CHECK_EQ(0, rank_value(r, "pinned_bytes"));
+	CHECK(flag_barrier(r->shared, 0, last));
+	return 0;
+}
+
+TEST_F_TIMEOUT(changed, program, 60)
+{
+	const struct group_config config = { .nranks = 3 };
+	struct group group;
+	int i;
+
+	ASSERT_EQ(0, group_start(&group, &config, rank_exec, NULL));
+	for (i = 0; i < 3; i++) {
+		if (i == 2)
+			kill(group.pid[i], SIGKILL);
+		waitpid(group.pid[i], &group.status[i], 0);
+		EXPECT_EQ(i == 2 ? SIGKILL : 0, group.status[i]);
+	}
+	munmap(group.shared, sizeof(*group.shared));
+}
+
+TEST_HARNESS_MAIN
