@@ -7,6 +7,7 @@
  * any number of elements.
  */
 #define COLL_INDEPENDENT	/* empty: the loops must not be vectorized */
+#define COLL_REDUCE_MANY(...)	/* empty: more than two operands are reduced in pairs */
 #include "core/reduce/reduce_bits.h"
 
 /*
