@@ -73,7 +73,7 @@ struct coll_schedule {
 };
 
 /* Upper bound on the steps of a schedule without segments. */
-#define COLL_STEPS_MAX(nranks)	(2 * (u64)(nranks))
+#define COLL_STEPS_MAX(nranks)	(4 * (u64)(nranks))
 
 /*
  * Upper bound on the steps of a doubling: three parts in each round of COLLECTIVE_RANKS_MAX
@@ -112,6 +112,9 @@ extern const struct coll_schedule coll_direct_alltoall;
 extern const struct coll_schedule coll_direct_exchange;
 extern const struct coll_schedule coll_direct_reduce_scatter;
 extern const struct coll_schedule coll_direct_allreduce;
+extern const struct coll_schedule coll_fused_allreduce;
+extern const struct coll_schedule coll_fused_reduce;
+extern const struct coll_schedule coll_fused_reduce_scatter;
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 
