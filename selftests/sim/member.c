@@ -3,6 +3,7 @@
  * A rank: submits the operations of the program, several at a time, and checks each result
  * as soon as the operation is complete.
  */
+#include "lend.h"
 #include "sim.h"
 
 #define FRESH	0xa5	/* contents of memory before an operation */
@@ -104,6 +105,10 @@ const struct coll_engine_ops member_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.fpu		= on_vector,
+	.lend		= lend_begin,
+	.withdraw	= lend_withdraw,
+	.begin_read	= lend_begin_read,
+	.end_read	= lend_end_read,
 	.failed		= on_failed,
 };
 
@@ -628,6 +633,19 @@ bool member_act(struct member *member)
 }
 
 /**
+ * member_wake_copy() - let the rank copy or read, if an engine wants to
+ * @member: the rank
+ */
+void member_wake_copy(struct member *member)
+{
+	u32 lane;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		if (!list_empty(&member->engine[lane].local_copies))
+			sim_wake(member->sim, &member->copy);
+}
+
+/**
  * member_copy() - do some of the local copies of a random lane
  * @member: the rank
  *
@@ -639,6 +657,7 @@ bool member_copy(struct member *member)
 	bool more = false;
 
 	member_tick(member);
+	lend_end_withdrawals(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	coll_engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)

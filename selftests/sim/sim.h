@@ -24,6 +24,7 @@
  *	fault.c		aborts, failed groups, leases and fences, dead ranks
  *	distance.c	how far a rank may be ahead, and which operations have failed
  *	memory.c	memory in pieces, as user pages are
+ *	lend.c		memory that other ranks read
  *	hazard.c	checks the hazard that a step states for its writes
  *	reference.c	the input and the expected result of each operation
  *	programs.c	random worlds
@@ -84,6 +85,9 @@ enum mutation {
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
 	MUTATION_NAME,		/* instances of GRANT are cut to 32 bits */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
+	MUTATION_FINAL,		/* other ranks' results are read before they are final */
+	MUTATION_LENT,		/* memory is used again while other ranks may read it */
+	MUTATION_WITHDRAW,	/* memory is read although it is withdrawn */
 	MUTATION_COUNT
 };
 
@@ -230,6 +234,9 @@ struct sim_op {
  * @matched: true if matching is over: all rounds were received, or the operation was aborted
  * @received: bytes that the sender said it would send; with VARLEN
  * @error: error of the first lane that failed, or of matching; 0: none
+ * @lent: by lane, a bit: true if other ranks may read the input and the result
+ * @withdrawing: by lane, a bit: true if the engine waits until they are not read any more
+ * @readers: number of ranks that are reading
  * @submitted: true if this rank has submitted it
  * @done: true if it is complete here, or if this rank takes no part in it
  * @aborted: true if an abort had arrived before it was submitted
@@ -256,6 +263,9 @@ struct sim_part {
 	u32 rounds_heard;
 	u32 rounds_sent;
 	bool matched;
+	u8 lent;
+	u8 withdrawing;
+	u32 readers;
 	u64 received;
 	int error;
 	bool submitted;
@@ -451,6 +461,7 @@ struct origin {
  * @keys: number of keys that operations choose from; 0: all ranks submit in the same order
  * @segment: segment of struct coll_plan; bytes
  * @near: same_host of struct coll_plan
+ * @reads: reads of struct coll_plan
  * @nops: number of operations
  * @faults: number of faults
  * @fault: enum fault_kind
@@ -474,6 +485,7 @@ struct config {
 	u32 keys;
 	u32 segment;
 	bool near;
+	bool reads;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -572,6 +584,7 @@ void member_init(struct sim *sim, u32 rank);
 void member_free(struct member *member);
 bool member_act(struct member *member);
 bool member_copy(struct member *member);
+void member_wake_copy(struct member *member);
 void member_tick(struct member *member);
 void member_done(struct member *member, u32 number);
 void member_part_done(struct member *member, u32 number, int error);
@@ -640,6 +653,7 @@ bool reference_wide(const struct sim_op *op);
 bool reference_around(const struct sim_op *op);
 bool reference_direct(const struct sim_op *op, bool near, u32 nranks);
 bool reference_ordered(const struct sim_op *op);
+bool reference_fused(const struct sim *sim, const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
 void reference_init(struct sim_op *op, u32 nranks);
