@@ -352,7 +352,6 @@ COLL_FLOAT_MANY(f16)
 
 /* What all implementations in this file have */
 #define COLL_REDUCE_TABLES						\
-	.registers = true,						\
 	.fn = COLL_REDUCE_FN_TABLE,					\
 	.many = COLL_REDUCE_MANY_TABLE,					\
 	.wide = COLL_REDUCE_WIDE_TABLE(/* two */),			\
