@@ -22,6 +22,7 @@
  * @algorithm: by enum collective_opcode, what AUTO means
  * @same_host: true if all ranks have the same address; written by CONNECT before the state
  *	becomes CONNECTING
+ * @reads: true if all ranks can read each other's memory; likewise
  */
 struct coll_ident {
 	u32 rank;
@@ -34,6 +35,7 @@ struct coll_ident {
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool same_host;
+	bool reads;
 };
 
 #endif /* COLL_IDENT_H */

@@ -98,6 +98,59 @@ static bool lane_revoke(void *ctx, struct coll_stream *stream, struct coll_task 
 	return !conn->ep.transport || !conn->ep.transport->revoke(&conn->ep, task);
 }
 
+static_assert(COLL_FUSE_MAX <= COLL_LOCAL_READERS_MAX);
+
+/* Input and result as struct coll_exposure has them. */
+static u32 exposed_area(u32 area)
+{
+	return area == COLL_AREA_SEND ? 0 : 1;
+}
+
+static void lane_expose(void *ctx, struct coll_task *task)
+{
+	static const u32 areas[COLL_EXPOSED_AREAS] = { COLL_AREA_SEND, COLL_AREA_RECV };
+	struct coll_part *part = task->args.user;
+	struct coll_lane *lane = ctx;
+	u32 i;
+
+	part->exposure.instance = task->args.instance;
+	for (i = 0; i < COLL_EXPOSED_AREAS; i++) {
+		part->exposure.mem[i] = task->args.area[areas[i]];
+		part->exposure.off[i] = task->args.area_off[areas[i]];
+	}
+	coll_exposure_open(lane->exposer, &part->exposure);
+}
+
+static bool lane_withdraw(void *ctx, struct coll_task *task)
+{
+	struct coll_part *part = task->args.user;
+
+	return coll_exposure_close(&part->exposure);
+}
+
+static bool lane_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 area,
+			    struct coll_exposed *exposed)
+{
+	struct coll_lane *lane = ctx;
+	struct coll_exposure *exposure =
+		coll_exposure_begin_read(lane->net->hub, peer, lane->engine.lane,
+					 task->args.instance);
+
+	if (!exposure)
+		return false;
+	lane->reads[peer] = exposure;
+	exposed->mem = exposure->mem[exposed_area(area)];
+	exposed->off = exposure->off[exposed_area(area)];
+	return true;
+}
+
+static void lane_end_read(void *ctx, struct coll_task *task, u32 peer)
+{
+	struct coll_lane *lane = ctx;
+
+	coll_exposure_end_read(lane->reads[peer]);
+}
+
 static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
@@ -122,9 +175,49 @@ static const struct coll_engine_ops lane_ops = {
 	.complete	= lane_complete,
 	.mismatch	= lane_mismatch,
 	.revoke		= lane_revoke,
+	.expose		= lane_expose,
+	.withdraw	= lane_withdraw,
+	.begin_read	= lane_begin_read,
+	.end_read	= lane_end_read,
 	.fpu		= lane_fpu,
 	.failed		= lane_failed,
 };
+
+/* Another rank has ended its read of memory that was withdrawn; in any context. */
+static void lane_reads_ended(void *owner)
+{
+	struct coll_lane *lane = owner;
+
+	WRITE_ONCE(lane->reads_ended, true);
+	coll_runner_kick(&lane->runner);
+}
+
+static void lane_end_withdrawals(struct coll_lane *lane)
+{
+	struct coll_exposure *exposure;
+
+	if (!READ_ONCE(lane->reads_ended))
+		return;
+	/* Before the list is read: an entry that is added later comes with a kick. */
+	WRITE_ONCE(lane->reads_ended, false);
+	while ((exposure = coll_exposer_next_unread(lane->exposer)))
+		coll_engine_withdrawn(&lane->engine, exposure->instance);
+}
+
+/**
+ * coll_lane_expose() - let the tasks of a lane expose memory
+ * @lane: of a member whose group's ranks can read each other's memory
+ *
+ * Context: CONNECT; may sleep.
+ * Return: 0 or -ENOMEM; it may be called again.
+ */
+int coll_lane_expose(struct coll_lane *lane)
+{
+	if (!lane->exposer)
+		lane->exposer = coll_exposer_open(lane->net->hub, lane->id->rank,
+						  lane->engine.lane, lane_reads_ended, lane);
+	return lane->exposer ? 0 : -ENOMEM;
+}
 
 static void lane_attach_new(struct coll_lane *lane)
 {
@@ -277,6 +370,7 @@ static bool lane_iterate(struct coll_lane *lane)
 
 	lane_run_begin(lane);
 	lane_attach_new(lane);
+	lane_end_withdrawals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* @peer_left before the mailbox, which was written before it was set. */
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
@@ -383,7 +477,7 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
  * @lane: its runner is stopped
  * @reset: drop what is queued on them
  *
- * No peer reads memory of this rank for the lane when this returns, so requests may be freed.
+ * No peer reads memory of this rank through the lane when this returns, so requests may be freed.
  *
  * Context: may sleep.
  */
@@ -391,6 +485,9 @@ void coll_lane_close(struct coll_lane *lane, bool reset)
 {
 	struct coll_conn *conn;
 
+	if (lane->exposer)
+		coll_exposer_close(lane->exposer);
+	lane->exposer = NULL;
 	/* Connections that came after the last run were not given to the engine. */
 	list_splice_init(&lane->new_conns, &lane->conns);
 	list_for_each_entry(conn, &lane->conns, node)

@@ -12,6 +12,7 @@
 #include "exec/runner.h"
 #include "fail/failed_ops.h"
 #include "lane/part.h"
+#include "transport/hub.h"
 
 struct coll_conn;
 struct coll_ident;
@@ -45,6 +46,10 @@ struct coll_lane_ops {
  * @copier: how it copies large pieces; see copier.c
  * @nt_policies: what @copier has measured [L]
  * @conns: data connections [L]
+ * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.  Set by
+ *	CONNECT, before any task
+ * @reads: by rank: what this lane reads of it just now [L]
+ * @reads_ended: true if other ranks have ended their reads of memory that was withdrawn [a]
  * @fpu: its FPU section [L]
  * @zerocopy_bytes: bytes sent without a copy [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
@@ -76,6 +81,9 @@ struct coll_lane {
 	struct coll_copier copier;
 	struct coll_nt_policies nt_policies;
 	struct list_head conns;
+	struct coll_exposer *exposer;
+	struct coll_exposure *reads[COLL_LOCAL_READERS_MAX];
+	bool reads_ended;
 	struct coll_fpu fpu;
 	u64 zerocopy_bytes;
 	u64 nontemporal_bytes;
@@ -94,6 +102,7 @@ struct coll_lane {
 
 /* lane.c */
 int coll_lane_setup(struct coll_lane *lane, u32 index);
+int coll_lane_expose(struct coll_lane *lane);
 void coll_lane_close(struct coll_lane *lane, bool reset);
 void coll_lane_cleanup(struct coll_lane *lane);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);

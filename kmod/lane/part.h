@@ -6,6 +6,7 @@
 #include <linux/llist.h>
 
 #include "core/engine/engine.h"
+#include "transport/exposure.h"
 
 /**
  * struct coll_scratch - memory for partial results
@@ -38,6 +39,7 @@ struct coll_abort {
  * @abort: of the operation [c]
  * @task: the engine's, with its arguments
  * @scratch: of the task
+ * @exposure: memory that the task exposes to other ranks
  * @mismatch_peer: peer whose frame did not match the task and is to be reported; COLL_NO_RANK:
  *	none [L]
  * @error: how the part ended; negative errno or 0
@@ -49,6 +51,7 @@ struct coll_part {
 	const struct coll_abort *abort;
 	struct coll_task task;
 	struct coll_scratch scratch;
+	struct coll_exposure exposure;
 	u32 mismatch_peer;
 	int error;
 };

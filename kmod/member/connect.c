@@ -10,10 +10,12 @@
 #include <net/ipv6.h>
 
 #include "exec/runner.h"
+#include "lane/lane.h"
 #include "limits.h"
 #include "member/member.h"
 #include "net/conn.h"
 #include "net/link.h"
+#include "transport/hub.h"
 
 /**
  * coll_addr_len() - size of an address
@@ -61,11 +63,18 @@ static bool connect_same_host(const struct coll_member *member)
  */
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
+	bool reads = coll_local_hub_reads_all(member->net.hub, peers);
+	u32 i;
+
+	for (i = 0; reads && i < member->id.nlanes; i++)
+		if (coll_lane_expose(&member->lanes[i]))
+			return -ENOMEM;
 	member->net.peers = kvmemdup(peers, array_size(member->id.nranks, sizeof(*peers)),
 				     GFP_KERNEL_ACCOUNT);
 	if (!member->net.peers)
 		return -ENOMEM;
 	member->id.same_host = connect_same_host(member);
+	member->id.reads = reads;
 	return 0;
 }
 

@@ -43,7 +43,13 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	memcpy(group->name, join->name, sizeof(group->name));
 	memcpy(group->secret, join->secret, sizeof(group->secret));
 	INIT_LIST_HEAD(&group->members);
-	coll_local_hub_init(&group->hub);
+	err = coll_local_hub_init(&group->hub, group->nranks, group->lanes);
+	if (err) {
+		coll_local_hub_cleanup(&group->hub);
+		put_net(group->net);
+		kfree(group);
+		return ERR_PTR(err);
+	}
 
 	err = kobject_init_and_add(&group->kobj, &coll_group_ktype, groups_kobj, "%s",
 				   group->name);

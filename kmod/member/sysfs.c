@@ -250,6 +250,7 @@ static void group_release(struct kobject *kobj)
 {
 	struct coll_group *group = container_of(kobj, struct coll_group, kobj);
 
+	coll_local_hub_cleanup(&group->hub);
 	put_net(group->net);
 	kfree(group);
 }

@@ -89,6 +89,7 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.root = op->root,
 		.nlanes = reqs->id->nlanes,
 		.same_host = reqs->id->same_host,
+		.reads = reqs->id->reads,
 		.count = op->count,
 	};
 }

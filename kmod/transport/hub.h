@@ -14,17 +14,45 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+struct coll_exposer;
+
+/* Most ranks of a group that read each other's memory. */
+#define COLL_LOCAL_READERS_MAX	64
+
 /**
- * struct coll_local_hub - listeners of a group's members
- * @lock: protects @listeners and their queues; innermost but for the locks of runners
+ * struct coll_local_hub - where the members of a group find each other
+ * @lock: protects @listeners, their queues and @addrs; innermost but for the locks of runners
  * @listeners: at most one for each rank
+ * @nranks: ranks of the group if they may read each other's memory; else 0 [c]
+ * @lanes: lanes of each rank [c]
+ * @addrs: by rank: address of its latest listener, whether or not it still listens; of family
+ *	AF_UNSPEC: it never did
+ * @exposers: by rank and lane; read under RCU
  */
 struct coll_local_hub {
 	spinlock_t lock;
 	struct list_head listeners;
+	u32 nranks;
+	u32 lanes;
+	struct sockaddr_storage *addrs;
+	struct coll_exposer __rcu **exposers;
 };
 
-void coll_local_hub_init(struct coll_local_hub *hub);
+int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes);
+void coll_local_hub_cleanup(struct coll_local_hub *hub);
+bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers);
 bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr);
+
+/**
+ * coll_local_hub_exposer() - where the exposer of a lane is
+ * @hub: of the group; coll_local_hub_reads_all()
+ * @rank: rank of the member
+ * @lane: index of the lane
+ */
+static inline struct coll_exposer __rcu **coll_local_hub_exposer(struct coll_local_hub *hub,
+								 u32 rank, u32 lane)
+{
+	return &hub->exposers[rank * hub->lanes + lane];
+}
 
 #endif /* COLL_LOCAL_HUB_H */

@@ -245,6 +245,48 @@ static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u
 	return cost;
 }
 
+/* Ranks read one another's memory and send signals only. */
+static struct cost fused_cost(const struct sim *sim, const struct sim_op *op, u32 rank)
+{
+	u32 n = sim->config.nranks;
+
+	switch (op->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return (struct cost){ .steps = 3 * rounds(n) + n };
+	case COLLECTIVE_REDUCE:
+		return (struct cost){ .steps = rank == op->root ? 2 * (n - 1) + 1 : 2 };
+	}
+	return (struct cost){ .steps = 2 * rounds(n) + 1 };
+}
+
+/* An allreduce reads each input once, stores each result once, and copies it n - 1 times. */
+static void fused_inspect(struct sim *sim)
+{
+	const struct sim_op *op = &sim->ops[0];
+	u64 v = op->count * coll_type_size(op->type), n = sim->config.nranks, moved = 0;
+	struct coll_fuse_stats total = { 0 };
+	u32 rank, lane;
+
+	for (rank = 0; rank < n; rank++)
+		for (lane = 0; lane < sim->config.lanes; lane++) {
+			const struct coll_fuse_stats *read =
+				&sim->members[rank].engine[lane].stats.read;
+
+			total.peers += read->peers;
+			total.own += read->own;
+			total.stored += read->stored;
+		}
+	moved = total.peers + total.own + total.stored;
+	if (op->collective == COLLECTIVE_ALLREDUCE &&
+	    (moved != (n + 1) * v + 2 * (n - 1) * v || total.own != v || total.stored != n * v))
+		sim_fail(sim, "%llu bytes moved, not %llu", (unsigned long long)moved,
+			 (unsigned long long)((n + 1) * v + 2 * (n - 1) * v));
+	if (op->collective == COLLECTIVE_REDUCE && moved != (n + 1) * v)
+		sim_fail(sim, "%llu bytes moved by a reduce", (unsigned long long)moved);
+	if (op->collective == COLLECTIVE_REDUCE_SCATTER && !op->vector && moved != (n + 1) * n * v)
+		sim_fail(sim, "%llu bytes moved by a reduce_scatter", (unsigned long long)moved);
+}
+
 /* All other operations. */
 static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 			   struct coll_range part, u32 rank)
@@ -341,7 +383,9 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 	struct cost cost;
 	u32 steps;
 
-	if (blocks)
+	if (reference_fused(sim, op))
+		cost = fused_cost(sim, op, rank);
+	else if (blocks)
 		cost = blocks_cost(sim, op, lane, rank);
 	else
 		cost = op_cost(sim, op, range, rank);
@@ -378,6 +422,8 @@ void cost_inspect(struct sim *sim)
 {
 	u32 rank, lane, lanes;
 
+	if (reference_fused(sim, &sim->ops[0]))
+		fused_inspect(sim);
 	for (rank = 0; rank < sim->config.nranks; rank++) {
 		lanes = coll_plan_lanes(&sim->members[rank].parts[0].plan);
 		for (lane = 0; lane < lanes; lane++)

@@ -142,6 +142,7 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 		.segment = SEGMENT,
 		.faults = 1,
 		.fault = fault,
+		.reads = fault == FAULT_DEATH,
 		.strike = U64_MAX,
 	};
 	story->events = 0;

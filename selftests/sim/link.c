@@ -416,6 +416,7 @@ bool endpoint_receive(struct endpoint *ep)
 		endpoint_fragment(ep);
 	coll_stream_pause(&ep->stream);
 	coll_engine_deliver_unexpected(ep->stream.engine);
+	member_wake_copy(ep->member);
 	return ep->other->first;
 }
 
@@ -642,6 +643,7 @@ bool control_receive(struct queue *queue)
 		err = control_dispatch(queue->to, queue->from->rank, &control);
 		if (control.lane < sim->config.lanes)
 			coll_engine_deliver_unexpected(&queue->to->engine[control.lane]);
+		member_wake_copy(queue->to);
 	}
 	if (err)
 		sim_fail(sim, "rank %u refuses a control frame %u of rank %u: %d",

@@ -99,6 +99,7 @@ static const struct trial {
 } trials[MUTATION_COUNT] = {
 	[MUTATION_LEASE]	= { .fault = FAULT_SILENCE },
 	[MUTATION_FRAMING]	= { .scale = SCALE_WIDE },
+	[MUTATION_WITHDRAW]	= { .fault = FAULT_INSTANCE },
 	[MUTATION_FORGET]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
 	[MUTATION_SIFT]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
 	[MUTATION_AHEAD]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },

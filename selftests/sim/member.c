@@ -3,6 +3,7 @@
  * A rank: submits the operations of the program, several at a time, and checks each result
  * as soon as the operation is complete.
  */
+#include "expose.h"
 #include "sim.h"
 
 #define FRESH	0xa5	/* contents of memory before an operation */
@@ -114,6 +115,10 @@ const struct coll_engine_ops member_ops = {
 	.mismatch	= on_mismatch,
 	.revoke		= on_revoke,
 	.fpu		= on_vector,
+	.expose		= expose_begin,
+	.withdraw	= expose_withdraw,
+	.begin_read	= expose_begin_read,
+	.end_read	= expose_end_read,
 	.failed		= on_failed,
 };
 
@@ -638,6 +643,19 @@ bool member_act(struct member *member)
 }
 
 /**
+ * member_wake_copy() - let the rank copy or read, if an engine wants to
+ * @member: the rank
+ */
+void member_wake_copy(struct member *member)
+{
+	u32 lane;
+
+	for (lane = 0; lane < member->sim->config.lanes; lane++)
+		if (!list_empty(&member->engine[lane].local_copies))
+			sim_wake(member->sim, &member->copy);
+}
+
+/**
  * member_copy() - do some of the local copies of a random lane
  * @member: the rank
  *
@@ -649,6 +667,7 @@ bool member_copy(struct member *member)
 	bool more = false;
 
 	member_tick(member);
+	expose_end_withdrawals(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	coll_engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)

@@ -35,6 +35,9 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
 	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
 	[MUTATION_SCRATCH]	= "scratch sent by reference counts as left when it is sent",
+	[MUTATION_FINAL]	= "other ranks' results are read before they are final",
+	[MUTATION_EXPOSED]		= "memory is used again while other ranks may read it",
+	[MUTATION_WITHDRAW]	= "memory is read although it is withdrawn",
 };
 
 u64 __real_coll_task_sendable(const struct coll_task *task);
@@ -45,8 +48,10 @@ u64 __wrap_coll_task_sendable(const struct coll_task *task)
 	const struct member *member = member_of(task->engine);
 	u64 honest = __real_coll_task_sendable(task);
 
-	if (member->sim->config.mutation != MUTATION_FORWARD || task->error ||
-	    task->tx_step == task->nsteps)
+	if (task->error || task->mismatched || task->tx_step == task->nsteps)
+		return honest;
+	if (member->sim->config.mutation != MUTATION_FORWARD &&
+	    (member->sim->config.mutation != MUTATION_FINAL || !task->schedule->reads))
 		return honest;
 	return (task->tx.signal ? 1 : task->tx.out.len) - task->tx_off;
 }
@@ -145,13 +150,22 @@ static u64 narrow_steps(const struct coll_plan *plan)
 	return (u8)coll_schedule_find(plan)->steps(plan);
 }
 
+/* Without the last signals, which say that a rank's memory is not read any more. */
+static u64 short_steps(const struct coll_plan *plan)
+{
+	u64 steps = coll_schedule_find(plan)->steps(plan), n = plan->nranks;
+
+	/* 3 log2(n) + n steps: the last third of the signals */
+	return plan->collective == COLLECTIVE_ALLREDUCE ? steps - (steps - n) / 3 : steps;
+}
+
 /**
- * mutation_schedule() - get a false schedule for MUTATION_STEPS
+ * mutation_schedule() - get a false schedule for MUTATION_STEPS and MUTATION_EXPOSED
  * @sim: the world
  * @plan: plan of the operation
  *
- * Return: a schedule of which the number of steps is cut to 8 bits; NULL with other mutations:
- * the engine finds the right one.
+ * Return: a schedule of which the number of steps is cut to 8 bits, or lacks the last signals; NULL
+ * otherwise: the engine finds the right one.
  */
 const struct coll_schedule *mutation_schedule(const struct sim *sim, const struct coll_plan *plan)
 {
@@ -159,12 +173,15 @@ const struct coll_schedule *mutation_schedule(const struct sim *sim, const struc
 	const struct coll_schedule *schedule;
 	u32 i = 0;
 
-	if (sim->config.mutation != MUTATION_STEPS)
-		return NULL;
 	schedule = coll_schedule_find(plan);
+	if (sim->config.mutation != MUTATION_STEPS &&
+	    (sim->config.mutation != MUTATION_EXPOSED || !schedule->reads || !schedule->steps(plan)))
+		return NULL;
 	while (narrow[i].name && strcmp(narrow[i].name, schedule->name))
 		i++;
 	narrow[i] = *schedule;
-	narrow[i].steps = narrow_steps;
+	narrow[i].steps = sim->config.mutation == MUTATION_STEPS ? narrow_steps : short_steps;
+	if (sim->config.mutation == MUTATION_EXPOSED)
+		narrow[i].last_from = NULL;
 	return &narrow[i];
 }

@@ -24,6 +24,7 @@ static bool is_prime(u64 n)
 }
 
 #define RANKS_MAX	64	/* most ranks of a small world */
+#define READS_SEED	0x5eed	/* with the seed of a world: whether ranks read memory */
 
 /* Return: a count of elements, often near a limit, and of about @bytes bytes at most. */
 static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
@@ -212,6 +213,19 @@ static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
 	op->odd_count = odd;
 }
 
+/* Where ranks read memory, make a third of the reductions just too large to be eager. */
+static void random_fused(const struct config *config, struct sim_op *op)
+{
+	size_t size = coll_type_size(op->type);
+
+	if (!config->reads || config->nranks > 12 || op->seed % 3 || op->vector ||
+	    (op->collective != COLLECTIVE_ALLREDUCE && op->collective != COLLECTIVE_REDUCE &&
+	     op->collective != COLLECTIVE_REDUCE_SCATTER))
+		return;
+	op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
+	op->count = COLLECTIVE_EAGER_LIMIT / size + 1 + op->seed / 3 % (32768 / size);
+}
+
 /**
  * program_random() - choose the world of a seed
  * @config: set to the parameters; fault, scale, mutation and verbose are inputs
@@ -226,6 +240,9 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	u32 i;
 
 	config->seed = seed;
+	/* Memory can be read on one host only, whose ranks no network cuts off. */
+	config->reads = config->fault != FAULT_SILENCE && config->fault != FAULT_LOSS &&
+			rng_mix(seed ^ READS_SEED) % 2;
 	scale_numbers(config);
 	if (config->scale != SCALE_SMALL) {
 		scale_random(config, ops, seed);
@@ -251,6 +268,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->near = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
 		program_op(&rng, &ops[i], config->nranks, bytes);
+		random_fused(config, &ops[i]);
 		if (config->fault == FAULT_COUNTS)
 			random_odd(&rng, &ops[i], config->nranks);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *

@@ -486,6 +486,31 @@ bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
 	       nranks <= 16 && bytes / nranks >= 1 << 20;
 }
 
+/**
+ * reference_fused() - find out whether ranks read one another's memory
+ * @sim: the world
+ * @op: the operation
+ *
+ * Return: true if they do.  The result is the same as along the ring, or as that of a direct
+ * reduce_scatter.
+ */
+bool reference_fused(const struct sim *sim, const struct sim_op *op)
+{
+	u64 count = op->count;
+	u32 i;
+
+	if (!sim->config.reads || sim->config.nranks < 2 || sim->config.nranks > 64 ||
+	    (op->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
+	     op->algorithm != COLLECTIVE_ALGORITHM_DIRECT) ||
+	    (op->collective != COLLECTIVE_ALLREDUCE && op->collective != COLLECTIVE_REDUCE &&
+	     op->collective != COLLECTIVE_REDUCE_SCATTER))
+		return false;
+	if (op->vector)
+		for (count = 0, i = 0; i < sim->config.nranks; i++)
+			count = max(count, reference_block_count(op, i, i));
+	return count * coll_type_size(op->type) > COLLECTIVE_EAGER_LIMIT;
+}
+
 /* Reduce one element over all ranks as binary32, and round it once. */
 static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 first, u64 off,
 				   void *result)
@@ -711,7 +736,8 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 			       reference_block_count(op, i, rank) * size);
 		break;
 	case COLLECTIVE_REDUCE:
-		first = reference_ordered(op) ? 0 : reference_around(op) ? op->root + 1 : op->root;
+		first = reference_ordered(op) ? 0 : reference_around(op) ||
+			reference_fused(sim, op) ? op->root + 1 : op->root;
 		if (reference_tree(op, n))
 			reference_few(op, n, result);
 		else

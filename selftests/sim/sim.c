@@ -313,6 +313,7 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
 		.same_host = sim->config.near,
+		.reads = sim->config.reads,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};

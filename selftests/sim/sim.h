@@ -24,6 +24,7 @@
  *	fault.c		aborts, failed groups, leases and fences, dead ranks
  *	distance.c	how far a rank may be ahead, and which operations have failed
  *	memory.c	memory in pieces, as user pages are
+ *	expose.c		memory that other ranks read
  *	hazard.c	checks the hazard that a step states for its writes
  *	reference.c	the input and the expected result of each operation
  *	programs.c	random worlds
@@ -86,6 +87,9 @@ enum mutation {
 	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
 	MUTATION_SCRATCH,	/* scratch sent by reference counts as left when it is sent */
+	MUTATION_FINAL,		/* other ranks' results are read before they are final */
+	MUTATION_EXPOSED,		/* memory is used again while other ranks may read it */
+	MUTATION_WITHDRAW,	/* memory is read although it is withdrawn */
 	MUTATION_COUNT
 };
 
@@ -232,6 +236,9 @@ struct sim_op {
  * @matched: true if matching is over: all rounds were received, or the operation was aborted
  * @received: bytes that the sender said it would send; with VARLEN
  * @error: error of the first lane that failed, or of matching; 0: none
+ * @exposed: by lane, a bit: true if other ranks may read the input and the result
+ * @withdrawing: by lane, a bit: true if the engine waits until they are not read any more
+ * @readers: number of ranks that are reading
  * @submitted: true if this rank has submitted it
  * @done: true if it is complete here, or if this rank takes no part in it
  * @aborted: true if an abort had arrived before it was submitted
@@ -258,6 +265,9 @@ struct sim_part {
 	u32 rounds_heard;
 	u32 rounds_sent;
 	bool matched;
+	u8 exposed;
+	u8 withdrawing;
+	u32 readers;
 	u64 received;
 	int error;
 	bool submitted;
@@ -466,6 +476,7 @@ struct origin {
  * @segment: segment of struct coll_plan; bytes
  * @near: same_host of struct coll_plan
  * @local: 0: no link sends by reference, 1: all do, 2: about half of them
+ * @reads: reads of struct coll_plan
  * @nops: number of operations
  * @faults: number of faults
  * @fault: enum fault_kind
@@ -489,6 +500,7 @@ struct config {
 	u32 segment;
 	bool near;
 	u8 local;
+	bool reads;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -586,6 +598,7 @@ void member_init(struct sim *sim, u32 rank);
 void member_free(struct member *member);
 bool member_act(struct member *member);
 bool member_copy(struct member *member);
+void member_wake_copy(struct member *member);
 void member_tick(struct member *member);
 void member_done(struct member *member, u32 number);
 void member_part_done(struct member *member, u32 number, int error);
@@ -655,6 +668,7 @@ bool reference_wide(const struct sim_op *op);
 bool reference_around(const struct sim_op *op);
 bool reference_direct(const struct sim_op *op, bool near, u32 nranks);
 bool reference_ordered(const struct sim_op *op);
+bool reference_fused(const struct sim *sim, const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
 void reference_init(struct sim_op *op, u32 nranks);

@@ -8,7 +8,8 @@
  * The loops are measured in turn.
  *
  *	reduce_bench		binary32 sums, of sizes that fit the caches and that do not
- *	reduce_bench all	also every type and reduction, and wide sums
+ *	reduce_bench many	binary32 sums of 2 to 16 operands, together and two at a time
+ *	reduce_bench all	all of it, every type and reduction, and wide sums
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,6 +269,68 @@ static void wide(u8 *memory)
 	}
 }
 
+/* The sources of operands that are reduced together; a place for each, and one for the result */
+#define MANY_SOURCES	16
+
+/* Return: GB/s of the operands and of the result, each counted once */
+static double many_measure(const struct coll_reduce_impl *impl, bool together, u8 *memory,
+			   size_t bytes, u32 sources)
+{
+	const void *src[MANY_SOURCES];
+	u8 *dst = memory + sources * (bytes + 1024);
+	size_t runs = 0, count = bytes / 4;
+	double begin, end;
+	u32 i;
+
+	for (i = 0; i < sources; i++)
+		src[i] = memory + i * (bytes + 1024);
+	begin = now();
+	do {
+		if (together) {
+			coll_reduce_many(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, false, dst,
+					 src, sources, count, 0);
+		} else {
+			for (i = 1; i < sources; i++)
+				coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, dst,
+					    i > 1 ? dst : src[0], src[i], count, 0);
+		}
+		runs++;
+		end = now();
+	} while (end - begin < ROUND_SECONDS);
+	return (double)(sources + 1) * bytes * runs / (end - begin) * 1e-9;
+}
+
+static void many(u8 *memory, size_t size)
+{
+	static const size_t lengths[] = { 8 << 10, 256 << 10, 8 << 20 };
+	static const u32 sources[] = { 2, 3, 4, 8, MANY_SOURCES };
+	size_t c, l, s;
+	int round;
+
+	printf("\nbinary32 sums of several operands, GB/s of operands and result\n"
+	       "%-14s %-8s %8s %8s %8s\n", "memory", "", "pairs", "together", "ratio");
+	for (l = 0; l < ARRAY_SIZE(lengths); l++) {
+		for (s = 0; s < ARRAY_SIZE(sources); s++) {
+			if ((sources[s] + 1) * (lengths[l] + 1024) > size)
+				continue;
+			for (c = 0; c < ARRAY_SIZE(contenders); c++) {
+				double best[2] = { 0 };
+
+				if (c && !(features() & BIT(c - 1)))
+					continue;
+				for (round = 0; round < 2 * ROUNDS; round++)
+					best[round & 1] =
+						max(best[round & 1],
+						    many_measure(contenders[c].impl, round & 1,
+								 memory, lengths[l], sources[s]));
+				printf("%2u x %4zu KiB  %-8s %8.1f %8.1f %8.2f\n", sources[s],
+				       lengths[l] >> 10, contenders[c].impl->name, best[0],
+				       best[1], best[1] / best[0]);
+			}
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const size_t size = 3 * ((64UL << 20) + 4096);
@@ -281,7 +344,10 @@ int main(int argc, char **argv)
 	/* Bytes that are normal numbers in every type */
 	for (i = 0; i < size; i++)
 		memory[i] = 0x3c + i % 3;
-	sums(memory);
+	if (argc < 2 || strcmp(argv[1], "many"))
+		sums(memory);
+	if (argc > 1)
+		many(memory, size);
 	if (argc > 1 && !strcmp(argv[1], "all")) {
 		all(memory);
 		wide(memory);

@@ -22,6 +22,7 @@ static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, 
 		.algorithm = way & 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO,
 		.reproducible = way & 4,
 		.same_host = !(way & 2),
+		.reads = way & 8,
 		.wide = way & 1,
 		.size = way & 1 ? 2 : 8,
 		.rank = rank,
@@ -46,8 +47,9 @@ static u32 next_step(const struct coll_plan *plan, u32 i, u32 peer, bool sends,
 
 	for (; i < steps; i++) {
 		coll_schedule_step(schedule, plan, i, step);
+		/* What a rank reads, no rank sends. */
 		if (sends ? step->to == peer && moves(step, peer, &step->out) :
-			    step->from == peer && moves(step, peer, &step->in))
+			    step->from == peer && !step->read && moves(step, peer, &step->in))
 			break;
 	}
 	return i < steps ? i : ~0U;
@@ -120,7 +122,7 @@ static void test_collective(u8 collective)
 
 	for (c = 0; c < ARRAY_SIZE(counts); c++)
 		for (g = 0; g < ARRAY_SIZE(groups); g++)
-			for (way = 0; way < 8; way++)
+			for (way = 0; way < 16; way++)
 				agree &= group_agrees(collective, counts[c], groups[g], way);
 	tap_ok(agree, "both ends of every step of collective %u agree", collective);
 }
@@ -164,7 +166,7 @@ static void test_names(void)
 
 	for (collective = 0; collective < COLLECTIVE_OPCODE_COUNT; collective++)
 		for (c = 0; c < ARRAY_SIZE(counts); c++)
-			for (way = 0; way < 8; way++)
+			for (way = 0; way < 16; way++)
 				for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT;
 				     algorithm++)
 					for (flags = 0; flags < 8; flags++) {

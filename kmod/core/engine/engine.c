@@ -137,13 +137,14 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
 }
 
 /**
- * coll_engine_copy() - copy some of the bytes that tasks copy on this rank
+ * coll_engine_copy() - copy some of the bytes that tasks copy on this rank, or read from others
  * @engine: the engine
  * @budget: approximate limit in bytes; a short piece of memory counts as COLL_PIECE_COST
  *
  * The lane calls this when it can neither send nor receive.  The caller must call
  * coll_engine_deliver_some() afterwards, because a saved input may let an operation start.
  *
+ * Context: the FPU registers are not in use.
  * Return: false if there was nothing to copy.
  */
 bool coll_engine_copy(struct coll_engine *engine, u64 budget)
@@ -157,6 +158,19 @@ bool coll_engine_copy(struct coll_engine *engine, u64 budget)
 		any = true;
 	}
 	return any;
+}
+
+/**
+ * coll_engine_withdrawn() - no rank reads the memory of an operation any more
+ * @engine: the engine
+ * @instance: the instance, after @withdraw returned false for it
+ */
+void coll_engine_withdrawn(struct coll_engine *engine, u64 instance)
+{
+	struct coll_task *task = coll_task_find(engine, instance);
+
+	if (task)
+		coll_task_try_complete(task);
 }
 
 /**

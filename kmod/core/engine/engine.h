@@ -20,12 +20,23 @@
 
 #include "core/engine/grant.h"
 #include "core/schedule/schedule.h"
+#include "core/data/fuse.h"
 #include "core/data/sink.h"
 #include "core/wire/wire.h"
 
 struct coll_engine;
 struct coll_task;
 struct coll_stream;
+
+/**
+ * struct coll_exposed - memory of another rank, while it is read
+ * @mem: the memory
+ * @off: offset of the operation's buffer in it; bytes
+ */
+struct coll_exposed {
+	const struct coll_mem *mem;
+	u64 off;
+};
 
 /**
  * struct coll_engine_ops - callbacks of the engine into its lane
@@ -41,6 +52,14 @@ struct coll_stream;
  *	true if nothing is read any more; false: coll_stream_consumed() will say it
  * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
  *	them
+ * @expose: from now on, the other ranks may read the input and the result of @task
+ * @withdraw: from now on, no other rank may begin to read them.  Returns true if none is reading;
+ *	false: coll_engine_withdrawn() will say it.  May be called again
+ * @begin_read: begin to read the memory that rank @peer exposes as @area (input or result) to the
+ *	operation of @task; fills in @exposed.  Returns false if @peer has withdrawn it, and then
+ *	the operation fails on this rank, too.  The caller reads the memory of several ranks at
+ *	once: at most 64 KiB, or a page of each
+ * @end_read: end what @begin_read began
  * @failed: true if the operation of @instance has failed, whether or not it was submitted
  *	here. The answer holds forever for collectives with a key and for messages; for other
  *	instances it holds at least until the instance is submitted here.  coll_engine_abort()
@@ -56,6 +75,11 @@ struct coll_engine_ops {
 	void (*mismatch)(void *ctx, struct coll_task *task, u32 peer);
 	bool (*revoke)(void *ctx, struct coll_stream *stream, struct coll_task *task);
 	void (*fpu)(void *ctx, bool begin);
+	void (*expose)(void *ctx, struct coll_task *task);
+	bool (*withdraw)(void *ctx, struct coll_task *task);
+	bool (*begin_read)(void *ctx, struct coll_task *task, u32 peer, u32 area,
+			   struct coll_exposed *exposed);
+	void (*end_read)(void *ctx, struct coll_task *task, u32 peer);
 	bool (*failed)(void *ctx, u64 instance);
 };
 
@@ -130,8 +154,9 @@ struct coll_peer_run {
  * @granted: true if the sender of the current run is granted all of it
  * @run_started: true if frames of the current run may be received
  * @rts_sent: true if the receiver of the current outgoing run was asked for a grant
- * @mismatched: true if a peer called something else, or has revoked payload of this task; the
- *	task will be aborted, and no more of it is received or sent
+ * @mismatched: true if a peer called something else, or has revoked payload or withdrawn memory of
+ *	this task; the task will be aborted, and no more of it is received or sent
+ * @exposed: true if other ranks may read the input and the result
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
  * @capacity: bytes that the receive buffer has for such a step
  * @received: length that the sender announced for such a step; bytes
@@ -187,6 +212,7 @@ struct coll_task {
 	bool run_started;
 	bool rts_sent;
 	bool mismatched;
+	bool exposed;
 	bool length_known;
 
 	u64 tx_step;
@@ -231,11 +257,13 @@ struct coll_task {
  * @sent: handed to the transport
  * @received: taken from the transport
  * @reduced: part of @received that was reduced into memory
+ * @read: what steps moved that read the memory of other ranks
  */
 struct coll_engine_stats {
 	u64 sent;
 	u64 received;
 	u64 reduced;
+	struct coll_fuse_stats read;
 };
 
 /**
@@ -255,7 +283,8 @@ struct coll_engine_stats {
  * @nhash: number of buckets, a power of two; also the number of tasks a rank may have in
  *	progress
  * @active: all tasks, oldest first
- * @local_copies: tasks that have bytes to copy on this rank
+ * @local_copies: tasks that have bytes to copy or to read on this rank
+ * @fuse: operands of the reduction that is being read
  * @leased: tasks that received bytes by zero copy
  * @unexp_ready: tasks that may take unexpected frames
  * @streams: all streams
@@ -277,6 +306,7 @@ struct coll_engine {
 	u32 nhash;
 	struct list_head active;
 	struct list_head local_copies;
+	struct coll_fuse fuse;
 	struct list_head leased;
 	struct list_head unexp_ready;
 	struct list_head streams;
@@ -386,6 +416,7 @@ void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_copy(struct coll_engine *engine, u64 budget);
+void coll_engine_withdrawn(struct coll_engine *engine, u64 instance);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,

@@ -71,7 +71,7 @@ void coll_task_try_complete(struct coll_task *task)
 	    !(task_tx_done(task) && task_rx_done(task) && !task->local_copy.len &&
 	      !task->lease_expired))
 		return;
-	if (!task_is_unreferenced(task))
+	if (!task_is_unreferenced(task) || !coll_task_withdraw(task))
 		return;
 
 	coll_engine_remove(task);
@@ -163,6 +163,10 @@ static void task_rx_start_run(struct coll_task *task)
 	task->run_started = true;
 	task->zc_source = NULL;
 	list_del_init(&task->leased);
+	if (task->rx.read) {
+		coll_engine_queue_copy(task);
+		return;
+	}
 	stream = stream_to(engine, task->rx.from);
 	if (!task->args.eager && !task->rx.single_frame)
 		coll_task_grant(task);
@@ -233,12 +237,13 @@ static void task_rx_find_step(struct coll_task *task)
 }
 
 /*
- * Go to the next step that receives.  A new run starts only when the bytes of the last run are
- * known to be good: task_check_lease().
+ * Go to the next step that receives.  A step that reads is a run of its own.  A new run starts only
+ * when the bytes of the last run are known to be good: task_check_lease().
  */
 static void task_rx_next_step(struct coll_task *task)
 {
 	u32 peer = task->rx.from;
+	bool read = task->rx.read;
 
 	task_rx_find_step(task);
 	if (task_rx_done(task)) {
@@ -246,7 +251,7 @@ static void task_rx_next_step(struct coll_task *task)
 		return;
 	}
 	task->rx_off = 0;
-	if (task->rx.from != peer) {
+	if (task->rx.from != peer || task->rx.read || read) {
 		task_rx_release(task);
 		task_rx_next_run(task, peer);
 	}
@@ -513,6 +518,7 @@ void coll_task_start(struct coll_task *task)
 	task->peer_run[1].peer = COLL_NO_RANK;
 
 	task_check_granted_calls(task);
+	coll_task_expose(task);
 	if (task->schedule->save_input)
 		task->schedule->save_input(&task->args.plan, &task->save_input);
 	if (task->save_input.len)
@@ -576,6 +582,8 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
 		}
 		return cost;
 	}
+	if (task->rx.read && !task_rx_done(task))
+		return coll_task_read(task);
 	cost = task_copy_local(task, budget);
 	if (!task->local_copy.len) {
 		list_del_init(&task->local_copies);
@@ -630,6 +638,7 @@ void coll_task_abort(struct coll_task *task, int error)
 		coll_stream_discard_rest(task->rx_stream);
 	task_rx_release(task);
 	task_revoke(task);
+	coll_task_withdraw(task);
 	coll_task_try_complete(task);
 }
 

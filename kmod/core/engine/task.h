@@ -93,6 +93,11 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 void coll_task_set_length(struct coll_task *task, const struct coll_data *data);
 void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len);
 
+/* task_read.c */
+u64 coll_task_read(struct coll_task *task);
+void coll_task_expose(struct coll_task *task);
+bool coll_task_withdraw(struct coll_task *task);
+
 /* stream_tx.c */
 void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task);
 void coll_stream_drop_frame(struct coll_stream *stream, struct coll_task *task);

@@ -24,7 +24,7 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
 	if (task_rx_done(task))
 		return false;
 	/* The run of this peer is the current one and has not started. */
-	if (task->rx.from == peer)
+	if (task->rx.from == peer && !task->rx.read)
 		return true;
 	if (!task->args.eager || schedule->ring)
 		return false;
@@ -53,7 +53,7 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
  */
 bool coll_task_receives(const struct coll_task *task, u32 peer)
 {
-	return !task_rx_done(task) && task->run_started && task->rx.from == peer;
+	return !task_rx_done(task) && task->run_started && task->rx.from == peer && !task->rx.read;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reductions: dst[i] = a[i] (op) b[i], for every type and reduction of the UAPI.
+ * Reductions: dst[i] = a[i] (op) b[i] (op) ..., for every type and reduction of the UAPI.
  *
  * reduce_impl.h has the loops over elements, which the compiler vectorizes.  It is compiled once
  * for each instruction set (reduce_scalar.c, reduce_avx2.c, reduce_avx512.c; compiler flags in
@@ -43,12 +43,33 @@
 typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 			       size_t count, u32 divisor);
 
+/* Most operands that a coll_reduce_many_fn takes, and the unit of its number of elements */
+#define COLL_REDUCE_TOGETHER	4
+#define COLL_REDUCE_STEP	64
+
+/**
+ * typedef coll_reduce_many_fn - reduce three or four arrays of one type with one reduction
+ * @dst: destination: exactly one of the operands, or disjoint from all; need not be aligned
+ * @src: the operands, in order; none need be aligned
+ * @sources: number of operands: 3 or COLL_REDUCE_TOGETHER
+ * @count: number of elements, a multiple of COLL_REDUCE_STEP
+ * @divisor: see coll_reduce_fn
+ *
+ * What two operands give is rounded, as if it were stored, before the next one is reduced with it;
+ * wide sums are not.
+ */
+typedef void (*coll_reduce_many_fn)(void *dst, const void *const *src, u32 sources,
+				    size_t count, u32 divisor);
+
 /**
  * struct coll_reduce_impl - the reductions of one instruction set
  * @name: name of the instruction set, for messages
- * @fn: functions by type and reduction; NULL if coll_reduce_valid() is false
- * @wide: functions of coll_reduce_wide(), by four indices: bfloat16 (not binary16), second
- *	operand is binary32, result is binary32, sum is divided
+ * @fn: functions by type and reduction; NULL if coll_reduce_valid() is false, or if this
+ *	implementation does not have the reduction
+ * @many: functions for more than two operands, by type and reduction; NULL: two at a time
+ * @wide: functions of coll_reduce_wide(), by four indices: bfloat16 (not binary16), first operand
+ *	is binary32, result is binary32, sum is divided
+ * @wide_many: likewise, for more than two operands; the others have 16 bits
  * @copy: function for copies of bytes that are hardly in the nearest caches; uses no FPU registers
  *
  * Constant after load.
@@ -56,7 +77,9 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 struct coll_reduce_impl {
 	const char *name;
 	coll_reduce_fn fn[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
+	coll_reduce_many_fn many[COLLECTIVE_TYPE_COUNT][COLLECTIVE_REDUCTION_COUNT];
 	coll_reduce_fn wide[2][2][2][2];
+	coll_reduce_many_fn wide_many[2][2][2][2];
 	coll_copy_fn copy;
 };
 
@@ -72,6 +95,8 @@ const struct coll_reduce_impl *coll_reduce_select(u32 features);
 void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
 		 u32 divisor);
+void coll_reduce_many(const struct coll_reduce_impl *impl, u8 type, u8 reduction, bool wide,
+		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor);
 bool coll_reduce_wide_valid(u8 type, u8 reduction);
 void coll_reduce_wide(const struct coll_reduce_impl *impl, u8 type,
 		      void *dst, bool dst_wide, const void *own,

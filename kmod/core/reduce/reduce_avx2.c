@@ -7,8 +7,7 @@
 
 const struct coll_reduce_impl coll_reduce_avx2 = {
 	.name = "avx2",
-	.fn = COLL_REDUCE_FN_TABLE,
-	.wide = COLL_REDUCE_WIDE_TABLE,
+	COLL_REDUCE_TABLES,
 	.copy = coll_copy_words,
 };
 #endif

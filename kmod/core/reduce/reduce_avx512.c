@@ -7,8 +7,7 @@
 
 const struct coll_reduce_impl coll_reduce_avx512 = {
 	.name = "avx512",
-	.fn = COLL_REDUCE_FN_TABLE,
-	.wide = COLL_REDUCE_WIDE_TABLE,
+	COLL_REDUCE_TABLES,
 	.copy = coll_copy_string,
 };
 #endif

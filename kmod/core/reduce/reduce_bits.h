@@ -48,8 +48,8 @@ COLL_RAW(u64);
 COLL_RAW(s64);
 
 /*
- * Tells the compiler that no iteration depends on another one: dst is exactly a, exactly b, or
- * disjoint from both.
+ * Tells the compiler that no iteration depends on another one: dst is exactly one of the operands,
+ * or disjoint from all.
  */
 #if defined(__clang__)
 #define COLL_INDEPENDENT	_Pragma("clang loop vectorize(assume_safety)")
@@ -57,32 +57,80 @@ COLL_RAW(s64);
 #define COLL_INDEPENDENT	_Pragma("GCC ivdep")
 #endif
 
-/*
- * Define the function coll_@name.  Operands are stored as @own and @in; @load_own and @load_in
- * convert them to x and y of @type.  @expr reduces x and y, and @store converts its value to
- * @out, as which the result is stored.
- */
-#define COLL_REDUCE_LOOP(name, own, in, out, type, load_own, load_in, store, expr)	\
+/* Define coll_@name, which reduces two operands, by coll_@name_of. */
+#define COLL_REDUCE_TWO(name)						\
 static void coll_##name(void *dst, const void *a, const void *b,	\
-			size_t count, u32 divisor __maybe_unused)	\
+			size_t count, u32 divisor)			\
 {									\
-	const raw_##own *first = a;					\
-	const raw_##in *second = b;					\
+	const void *const src[] = { a, b };				\
+									\
+	coll_##name##_of(dst, src, 2, count, divisor);			\
+}
+
+/* Define coll_@name_many, which reduces three or four operands. */
+#ifndef COLL_REDUCE_MANY
+#define COLL_REDUCE_MANY(name)						\
+static void coll_##name##_many(void *dst, const void *const *src, u32 sources,	\
+			       size_t count, u32 divisor)		\
+{									\
+	if (sources == 3)						\
+		coll_##name##_of(dst, src, 3, count, divisor);		\
+	else								\
+		coll_##name##_of(dst, src, 4, count, divisor);		\
+}
+#endif
+
+/*
+ * Define coll_@name and coll_@name_of.  The first operand is stored as @one and the others as @in;
+ * @load_one and @load_in convert them to x and y of @type.  @expr reduces x and y, and @store
+ * converts its value to @out, as which the result is stored.  @before reduces them if another
+ * operand follows.  The number of @sources is a constant wherever coll_@name_of is called, so the
+ * compiler removes the loads of operands that do not exist.  It also sees that more than two
+ * operands need no code for the last elements.
+ */
+#define COLL_REDUCE_LOOP(name, one, in, out, type, load_one, load_in, store, before, expr)	\
+static __always_inline void coll_##name##_of(void *dst, const void *const *src, \
+					     const u32 sources, size_t count,	\
+					     u32 divisor __maybe_unused)	\
+{									\
+	const raw_##one *first = src[0];				\
+	const raw_##in *second = src[1];				\
+	const raw_##in *third = src[sources > 2 ? 2 : 1];		\
+	const raw_##in *fourth = src[sources - 1];			\
+	const size_t end = sources > 2 ? count / COLL_REDUCE_STEP * COLL_REDUCE_STEP : count;	\
 	raw_##out *result = dst;					\
 	size_t i;							\
 									\
 	COLL_INDEPENDENT						\
-	for (i = 0; i < count; i++) {					\
-		const type x = load_own(first[i]);			\
-		const type y = load_in(second[i]);			\
+	for (i = 0; i < end; i++) {					\
+		type x = load_one(first[i]);				\
+		type y = load_in(second[i]);				\
 									\
+		if (sources > 2) {					\
+			x = before;					\
+			y = load_in(third[i]);				\
+		}							\
+		if (sources > 3) {					\
+			x = before;					\
+			y = load_in(fourth[i]);				\
+		}							\
 		result[i] = store(expr);				\
 	}								\
-}
+}									\
+									\
+COLL_REDUCE_TWO(name)
 
-/* Both operands and the result are stored as @raw. */
+/*
+ * All operands and the result are stored as @raw.  What is computed before the last operand is
+ * rounded as if it were stored.
+ */
+#define COLL_REDUCE_STEPS(name, raw, type, load, store, before, expr)	\
+	COLL_REDUCE_LOOP(name, raw, raw, raw, type, load, load, store,	\
+			 load(store(before)), expr)
+
+/* Every operand is reduced in the same way. */
 #define COLL_REDUCE_AS(name, raw, type, load, store, expr)		\
-	COLL_REDUCE_LOOP(name, raw, raw, raw, type, load, load, store, expr)
+	COLL_REDUCE_STEPS(name, raw, type, load, store, expr, expr)
 
 #define COLL_REDUCE(name, type, expr)	\
 	COLL_REDUCE_AS(name, type, type, /* as is */, /* as is */, expr)
@@ -108,7 +156,12 @@ COLL_REDUCE_LOGICAL(u, u, (u)~(u)0, 1)					\
 COLL_REDUCE(u##_min,  u, x < y ? x : y)					\
 COLL_REDUCE(u##_max,  u, x > y ? x : y)					\
 COLL_REDUCE(s##_min,  s, x < y ? x : y)					\
-COLL_REDUCE(s##_max,  s, x > y ? x : y)
+COLL_REDUCE(s##_max,  s, x > y ? x : y)					\
+COLL_REDUCE_MANY(u##_sum)						\
+COLL_REDUCE_MANY(u##_min)						\
+COLL_REDUCE_MANY(u##_max)						\
+COLL_REDUCE_MANY(s##_min)						\
+COLL_REDUCE_MANY(s##_max)
 
 #define COLL_REDUCE_INTEGERS						\
 COLL_REDUCE_INTEGER(s8, u8, u32)					\
@@ -143,7 +196,9 @@ static __always_inline u coll_##f##_ordered(u x, u y, u result)		\
 COLL_REDUCE(f##_min, u, coll_##f##_ordered(x, y,			\
 	    coll_##f##_key(x) < coll_##f##_key(y) ? x : y))		\
 COLL_REDUCE(f##_max, u, coll_##f##_ordered(x, y,			\
-	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))
+	    coll_##f##_key(x) > coll_##f##_key(y) ? x : y))		\
+COLL_REDUCE_MANY(f##_min)						\
+COLL_REDUCE_MANY(f##_max)
 
 /*
  * A row of the table: @n is the prefix of functions that depend on the order of values, @w of

@@ -48,47 +48,63 @@ static __always_inline void coll_f32x8_store(void *to, coll_f32x8 value)
 }
 
 /*
- * Define the function coll_@name.  The first operand is binary16; the second is stored as @in and
- * the result as @out.  coll_@rest reduces the last elements.
+ * Define coll_@name and coll_@name_of.  The first operand is stored as @one, the others are
+ * binary16, and the result is stored as @out.  coll_@rest reduces the last elements of
+ * two operands.
  */
-#define COLL_REDUCE_F16X8(name, rest, in, load, out, store, expr)	\
-static void coll_##name(void *dst, const void *a, const void *b,	\
-			size_t count, u32 divisor)			\
+#define COLL_REDUCE_F16X8(name, rest, one, load_one, out, store, before, expr)	\
+static __always_inline void coll_##name##_of(void *dst, const void *const *src, \
+					     const u32 sources, size_t count,	\
+					     u32 divisor)		\
 {									\
-	const raw_u16 *first = a;					\
-	const raw_##in *second = b;					\
+	const raw_##one *first = src[0];				\
+	const raw_u16 *second = src[1];					\
+	const raw_u16 *third = src[sources > 2 ? 2 : 1];		\
+	const raw_u16 *fourth = src[sources - 1];			\
 	raw_##out *result = dst;					\
 	size_t i;							\
 									\
 	for (i = 0; i + 8 <= count; i += 8) {				\
-		const coll_f32x8 x = coll_f16x8_load(first + i);	\
-		const coll_f32x8 y = load(second + i);			\
+		coll_f32x8 x = load_one(first + i);			\
+		coll_f32x8 y = coll_f16x8_load(second + i);		\
 									\
+		if (sources > 2) {					\
+			x = before;					\
+			y = coll_f16x8_load(third + i);			\
+		}							\
+		if (sources > 3) {					\
+			x = before;					\
+			y = coll_f16x8_load(fourth + i);		\
+		}							\
 		store(result + i, expr);				\
 	}								\
-	coll_##rest(result + i, first + i, second + i, count - i, divisor);	\
-}
+	if (sources == 2)						\
+		coll_##rest(result + i, first + i, second + i, count - i, divisor);	\
+}									\
+									\
+COLL_REDUCE_TWO(name)
 
-#define COLL_REDUCE_F16(op, expr)					\
+#define COLL_REDUCE_F16(op, before, expr)				\
 COLL_REDUCE_F16X8(f16_##op, f16_rest_##op,				\
-		  u16, coll_f16x8_load, u16, coll_f16x8_store, expr)
+		  u16, coll_f16x8_load, u16, coll_f16x8_store,		\
+		  coll_f16x8_rounded(before), expr)
 
 #define COLL_REDUCE_F16_WIDE(op, expr)					\
+COLL_REDUCE_F16X8(f16_wn_##op, f16_rest_wn_##op,			\
+		  u16, coll_f16x8_load, u16, coll_f16x8_store, x + y, expr)	\
 COLL_REDUCE_F16X8(f16_wi_##op, f16_rest_wi_##op,			\
-		  f32, coll_f32x8_load, u16, coll_f16x8_store, expr)	\
+		  f32, coll_f32x8_load, u16, coll_f16x8_store, x + y, expr)	\
 COLL_REDUCE_F16X8(f16_wo_##op, f16_rest_wo_##op,			\
-		  u16, coll_f16x8_load, f32, coll_f32x8_store, expr)	\
+		  u16, coll_f16x8_load, f32, coll_f32x8_store, x + y, expr)	\
 COLL_REDUCE_F16X8(f16_ww_##op, f16_rest_ww_##op,			\
-		  f32, coll_f32x8_load, f32, coll_f32x8_store, expr)
+		  f32, coll_f32x8_load, f32, coll_f32x8_store, x + y, expr)
 
 COLL_FLOAT_ARITHMETIC(f16_rest, u16, f32, coll_f16_widen, coll_f16_narrow)
 COLL_FLOAT_WIDE(f16_rest, coll_f16_widen, coll_f16_narrow)
 
-COLL_REDUCE_F16(sum, x + y)
-COLL_REDUCE_F16(prod, x * y)
-COLL_REDUCE_F16(avg, coll_f16x8_rounded(x + y) / (f32)divisor)
-COLL_REDUCE_F16X8(f16_wn_avg, f16_rest_wn_avg,
-		  u16, coll_f16x8_load, u16, coll_f16x8_store, (x + y) / (f32)divisor)
+COLL_REDUCE_F16(sum, x + y, x + y)
+COLL_REDUCE_F16(prod, x * y, x * y)
+COLL_REDUCE_F16(avg, x + y, coll_f16x8_rounded(x + y) / (f32)divisor)
 COLL_REDUCE_F16_WIDE(sum, x + y)
 COLL_REDUCE_F16_WIDE(avg, (x + y) / (f32)divisor)
 

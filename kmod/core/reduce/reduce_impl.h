@@ -71,15 +71,18 @@ static void coll_##f##_make_canonical(raw_##f *values, size_t count)	\
 COLL_FLOAT_BLOCK(f32)
 COLL_FLOAT_BLOCK(f64)
 
-#define COLL_REDUCE_FLOAT(name, f, expr)				\
+#define COLL_REDUCE_FLOAT(name, f, before, expr)			\
 COLL_REDUCE_AS(name##_rest, f, f, /* as is */, coll_##f##_canonical, expr)	\
 									\
-static void coll_##name(void *dst, const void *a, const void *b,	\
-			size_t count, u32 divisor)			\
+static __always_inline void coll_##name##_of(void *dst, const void *const *src, \
+					     const u32 sources, size_t count,	\
+					     u32 divisor)		\
 {									\
 	const size_t stride = COLL_STRIDE * COLL_VECTOR / sizeof(f);	\
-	const raw_##f *first = a;					\
-	const raw_##f *second = b;					\
+	const raw_##f *first = src[0];					\
+	const raw_##f *second = src[1];					\
+	const raw_##f *third = src[sources > 2 ? 2 : 1];		\
+	const raw_##f *fourth = src[sources - 1];			\
 	raw_##f *result = dst;						\
 									\
 	while (count >= stride) {					\
@@ -87,16 +90,27 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 		const size_t n = count < most ? count / stride * stride : most;	\
 		const raw_##f##_vector *from_a = (const void *)first;	\
 		const raw_##f##_vector *from_b = (const void *)second;	\
+		const raw_##f##_vector *from_c = (const void *)third;	\
+		const raw_##f##_vector *from_d = (const void *)fourth;	\
 		raw_##f##_vector *to = (void *)result;			\
 		coll_##f##_vector sums[COLL_STRIDE] = { };		\
 		size_t i, j;						\
 									\
 		for (i = 0; i < n / stride * COLL_STRIDE; i += COLL_STRIDE) {	\
 			for (j = 0; j < COLL_STRIDE; j++) {		\
-				const coll_##f##_vector x = from_a[i + j];	\
-				const coll_##f##_vector y = from_b[i + j];	\
-				const coll_##f##_vector z = expr;	\
+				coll_##f##_vector x = from_a[i + j];	\
+				coll_##f##_vector y = from_b[i + j];	\
+				coll_##f##_vector z;			\
 									\
+				if (sources > 2) {			\
+					x = before;			\
+					y = from_c[i + j];		\
+				}					\
+				if (sources > 3) {			\
+					x = before;			\
+					y = from_d[i + j];		\
+				}					\
+				z = expr;				\
 				to[i + j] = z;				\
 				sums[j] += z;				\
 			}						\
@@ -105,11 +119,17 @@ static void coll_##name(void *dst, const void *a, const void *b,	\
 			coll_##f##_make_canonical(result, n);		\
 		first += n;						\
 		second += n;						\
+		third += n;						\
+		fourth += n;						\
 		result += n;						\
 		count -= n;						\
 	}								\
-	coll_##name##_rest(result, first, second, count, divisor);	\
-}
+	if (sources == 2)						\
+		coll_##name##_rest(result, first, second, count, divisor);	\
+}									\
+									\
+COLL_REDUCE_TWO(name)							\
+COLL_REDUCE_MANY(name)
 
 /*
  * Quotients rounded toward zero.  Integer division has no vector instruction, so quotients of
@@ -155,8 +175,10 @@ COLL_REDUCE_INTEGERS
 COLL_REDUCE_LOGICAL_FLOATS
 
 #define COLL_REDUCE_AVERAGE(s, u)					\
-COLL_REDUCE(u##_avg,  u, coll_##u##_quotient(x + y, divisor))		\
-COLL_REDUCE(s##_avg,  u, coll_##s##_quotient(x + y, divisor))
+COLL_REDUCE_STEPS(u##_avg, u, u, /* as is */, /* as is */, x + y,	\
+		  coll_##u##_quotient(x + y, divisor))			\
+COLL_REDUCE_STEPS(s##_avg, u, u, /* as is */, /* as is */, x + y,	\
+		  coll_##s##_quotient(x + y, divisor))
 
 COLL_REDUCE_AVERAGE(s8, u8)
 COLL_REDUCE_AVERAGE(s16, u16)
@@ -183,18 +205,20 @@ static __always_inline f coll_##f##_lesser(f x, f y)			\
 COLL_REDUCE_AS(f##_min, f, f, /* as is */, coll_##f##_canonical,	\
 	       coll_##f##_lesser(x, y))					\
 COLL_REDUCE_AS(f##_max, f, f, /* as is */, coll_##f##_canonical,	\
-	       -coll_##f##_lesser(-x, -y))
+	       -coll_##f##_lesser(-x, -y))				\
+COLL_REDUCE_MANY(f##_min)						\
+COLL_REDUCE_MANY(f##_max)
 
 COLL_FLOAT_ORDER(f32)
 COLL_FLOAT_ORDER(f64)
 
 /* Arithmetic of floats that are computed as they are stored */
-COLL_REDUCE_FLOAT(f32_sum,  f32, x + y)
-COLL_REDUCE_FLOAT(f32_prod, f32, x * y)
-COLL_REDUCE_FLOAT(f32_avg,  f32, (x + y) / (f32)divisor)
-COLL_REDUCE_FLOAT(f64_sum,  f64, x + y)
-COLL_REDUCE_FLOAT(f64_prod, f64, x * y)
-COLL_REDUCE_FLOAT(f64_avg,  f64, (x + y) / (f64)divisor)
+COLL_REDUCE_FLOAT(f32_sum,  f32, x + y, x + y)
+COLL_REDUCE_FLOAT(f32_prod, f32, x * y, x * y)
+COLL_REDUCE_FLOAT(f32_avg,  f32, x + y, (x + y) / (f32)divisor)
+COLL_REDUCE_FLOAT(f64_sum,  f64, x + y, x + y)
+COLL_REDUCE_FLOAT(f64_prod, f64, x * y, x * y)
+COLL_REDUCE_FLOAT(f64_avg,  f64, x + y, (x + y) / (f64)divisor)
 
 /*
  * An average is the result of SUM, divided: the last sum is rounded to the type before the
@@ -204,30 +228,45 @@ COLL_REDUCE_FLOAT(f64_avg,  f64, (x + y) / (f64)divisor)
 #define COLL_FLOAT_ARITHMETIC(f, raw, type, load, store)		\
 COLL_REDUCE_AS(f##_sum,  raw, type, load, store, x + y)			\
 COLL_REDUCE_AS(f##_prod, raw, type, load, store, x * y)			\
-COLL_REDUCE_AS(f##_avg,  raw, type, load, store, load(store(x + y)) / (type)divisor)
+COLL_REDUCE_STEPS(f##_avg,  raw, type, load, store, x + y,		\
+		  load(store(x + y)) / (type)divisor)
+
+/* Those of more than two operands, unless the functions above are only for the last elements */
+#define COLL_FLOAT_MANY(f)						\
+COLL_REDUCE_MANY(f##_sum)						\
+COLL_REDUCE_MANY(f##_prod)						\
+COLL_REDUCE_MANY(f##_avg)						\
+COLL_REDUCE_MANY(f##_wn_sum)						\
+COLL_REDUCE_MANY(f##_wi_sum)						\
+COLL_REDUCE_MANY(f##_wo_sum)						\
+COLL_REDUCE_MANY(f##_ww_sum)						\
+COLL_REDUCE_MANY(f##_wn_avg)						\
+COLL_REDUCE_MANY(f##_wi_avg)						\
+COLL_REDUCE_MANY(f##_wo_avg)						\
+COLL_REDUCE_MANY(f##_ww_avg)
 
 COLL_FLOAT_ARITHMETIC(bf16, u16, f32, coll_bf16_widen, coll_bf16_narrow)
 
 /*
- * Wide sums: the first operand is a 16-bit float; the second and the result are a 16-bit float or
- * binary32.  In names, wi is a binary32 operand and a 16-bit result, wo a 16-bit operand and a
- * binary32 result, and ww has binary32 for both.  wn has 16 bits for both; it is an average of two
- * ranks, whose sum is divided before it is rounded.
+ * Wide sums: the first operand is a 16-bit float or binary32, and so is the result; the others are
+ * 16-bit floats.  In names, wi is a binary32 operand and a 16-bit result, wo a 16-bit operand and
+ * a binary32 result, ww has binary32 for both, and wn 16 bits for both.
  */
-#define COLL_REDUCE_WIDE_AS(name, in, out, widen_own, widen_in, store, expr)	\
-	COLL_REDUCE_LOOP(name, u16, in, out, f32, widen_own, widen_in, store, expr)
+#define COLL_REDUCE_WIDE_AS(name, one, out, widen_one, widen, store, expr)	\
+	COLL_REDUCE_LOOP(name, one, u16, out, f32, widen_one, widen, store, x + y, expr)
 
 #define COLL_REDUCE_WIDE(f, op, widen, narrow, expr)			\
-COLL_REDUCE_WIDE_AS(f##_wi_##op, f32, u16, widen, /* as is */, narrow, expr)	\
+COLL_REDUCE_WIDE_AS(f##_wn_##op, u16, u16, widen, widen, narrow, expr)	\
+COLL_REDUCE_WIDE_AS(f##_wi_##op, f32, u16, /* as is */, widen, narrow, expr)	\
 COLL_REDUCE_WIDE_AS(f##_wo_##op, u16, f32, widen, widen, coll_f32_canonical, expr) \
-COLL_REDUCE_WIDE_AS(f##_ww_##op, f32, f32, widen, /* as is */, coll_f32_canonical, expr)
+COLL_REDUCE_WIDE_AS(f##_ww_##op, f32, f32, /* as is */, widen, coll_f32_canonical, expr)
 
 #define COLL_FLOAT_WIDE(f, widen, narrow)				\
-COLL_REDUCE_WIDE_AS(f##_wn_avg, u16, u16, widen, widen, narrow, (x + y) / (f32)divisor) \
 COLL_REDUCE_WIDE(f, sum, widen, narrow, x + y)				\
 COLL_REDUCE_WIDE(f, avg, widen, narrow, (x + y) / (f32)divisor)
 
 COLL_FLOAT_WIDE(bf16, coll_bf16_widen, coll_bf16_narrow)
+COLL_FLOAT_MANY(bf16)
 
 #if defined(__F16C__)
 #include "core/reduce/reduce_f16c.h"
@@ -235,6 +274,7 @@ COLL_FLOAT_WIDE(bf16, coll_bf16_widen, coll_bf16_narrow)
 COLL_FLOAT_ARITHMETIC(f16, u16, f32, coll_f16_widen, coll_f16_narrow)
 COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 #endif
+COLL_FLOAT_MANY(f16)
 
 /*
  * The table: @n is the prefix of functions that depend on the order of values and of averages,
@@ -268,16 +308,53 @@ COLL_FLOAT_WIDE(f16, coll_f16_widen, coll_f16_narrow)
 	[COLLECTIVE_FLOAT64]	= COLL_REDUCE_ROW_FLOAT(f64),		\
 }
 
-#define COLL_REDUCE_WIDE_PAIR(n) { coll_##n##_sum, coll_##n##_avg }
-
-#define COLL_REDUCE_WIDE_ROW(f) {					\
-	{ { coll_##f##_sum, coll_##f##_wn_avg }, COLL_REDUCE_WIDE_PAIR(f##_wo) },	\
-	{ COLL_REDUCE_WIDE_PAIR(f##_wi), COLL_REDUCE_WIDE_PAIR(f##_ww) },	\
+/* The reductions that have functions for more than two operands */
+#define COLL_REDUCE_MANY_INTEGER(n, w) {				\
+	[COLLECTIVE_SUM]	= coll_##w##_sum_many,			\
+	[COLLECTIVE_MIN]	= coll_##n##_min_many,			\
+	[COLLECTIVE_MAX]	= coll_##n##_max_many,			\
 }
 
-#define COLL_REDUCE_WIDE_TABLE {					\
-	COLL_REDUCE_WIDE_ROW(f16),					\
-	COLL_REDUCE_WIDE_ROW(bf16),					\
+#define COLL_REDUCE_MANY_FLOAT(f) {					\
+	[COLLECTIVE_SUM]	= coll_##f##_sum_many,			\
+	[COLLECTIVE_PROD]	= coll_##f##_prod_many,			\
+	[COLLECTIVE_AVG]	= coll_##f##_avg_many,			\
+	[COLLECTIVE_MIN]	= coll_##f##_min_many,			\
+	[COLLECTIVE_MAX]	= coll_##f##_max_many,			\
 }
+
+#define COLL_REDUCE_MANY_TABLE {					\
+	[COLLECTIVE_INT8]	= COLL_REDUCE_MANY_INTEGER(s8, u8),	\
+	[COLLECTIVE_UINT8]	= COLL_REDUCE_MANY_INTEGER(u8, u8),	\
+	[COLLECTIVE_INT16]	= COLL_REDUCE_MANY_INTEGER(s16, u16),	\
+	[COLLECTIVE_UINT16]	= COLL_REDUCE_MANY_INTEGER(u16, u16),	\
+	[COLLECTIVE_INT32]	= COLL_REDUCE_MANY_INTEGER(s32, u32),	\
+	[COLLECTIVE_UINT32]	= COLL_REDUCE_MANY_INTEGER(u32, u32),	\
+	[COLLECTIVE_INT64]	= COLL_REDUCE_MANY_INTEGER(s64, u64),	\
+	[COLLECTIVE_UINT64]	= COLL_REDUCE_MANY_INTEGER(u64, u64),	\
+	[COLLECTIVE_FLOAT16]	= COLL_REDUCE_MANY_FLOAT(f16),		\
+	[COLLECTIVE_BFLOAT16]	= COLL_REDUCE_MANY_FLOAT(bf16),		\
+	[COLLECTIVE_FLOAT32]	= COLL_REDUCE_MANY_FLOAT(f32),		\
+	[COLLECTIVE_FLOAT64]	= COLL_REDUCE_MANY_FLOAT(f64),		\
+}
+
+#define COLL_REDUCE_WIDE_PAIR(n, many) { coll_##n##_sum##many, coll_##n##_avg##many }
+
+#define COLL_REDUCE_WIDE_ROW(f, many) {					\
+	{ COLL_REDUCE_WIDE_PAIR(f##_wn, many), COLL_REDUCE_WIDE_PAIR(f##_wo, many) },	\
+	{ COLL_REDUCE_WIDE_PAIR(f##_wi, many), COLL_REDUCE_WIDE_PAIR(f##_ww, many) },	\
+}
+
+#define COLL_REDUCE_WIDE_TABLE(many) {					\
+	COLL_REDUCE_WIDE_ROW(f16, many),				\
+	COLL_REDUCE_WIDE_ROW(bf16, many),				\
+}
+
+/* What all implementations in this file have */
+#define COLL_REDUCE_TABLES						\
+	.fn = COLL_REDUCE_FN_TABLE,					\
+	.many = COLL_REDUCE_MANY_TABLE,					\
+	.wide = COLL_REDUCE_WIDE_TABLE(/* two */),			\
+	.wide_many = COLL_REDUCE_WIDE_TABLE(_many)
 
 #endif /* COLL_REDUCE_IMPL_H */

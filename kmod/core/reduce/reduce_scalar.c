@@ -4,7 +4,6 @@
 
 const struct coll_reduce_impl coll_reduce_scalar = {
 	.name = "scalar",
-	.fn = COLL_REDUCE_FN_TABLE,
-	.wide = COLL_REDUCE_WIDE_TABLE,
+	COLL_REDUCE_TABLES,
 	.copy = coll_copy_words,
 };

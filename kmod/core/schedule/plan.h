@@ -20,6 +20,7 @@ struct coll_schedule;
  * @wide: true if sums of 16-bit floats are kept and passed on as binary32
  * @in_place: true if the input is where the result goes
  * @same_host: true if all ranks are on one host; the same on every rank
+ * @reads: true if each rank can read what every other rank exposes it; the same on every rank
  * @vector: true if the blocks differ in length (a v form); the same on every rank
  * @varlen: true if the sender tells the length of the payload; a receiver's @count is its
  *	capacity
@@ -52,6 +53,7 @@ struct coll_plan {
 	bool wide;
 	bool in_place;
 	bool same_host;
+	bool reads;
 	bool vector;
 	bool varlen;
 	u32 size;

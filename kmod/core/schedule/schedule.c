@@ -8,10 +8,14 @@
  * coll_plan_eager() - is an operation sent on credit, by copy?
  * @plan: a plan that has a schedule
  *
+ * Signals are, whatever the size.
+ *
  * Return: the same on every rank; with @varlen only the sender's answer matters.
  */
 bool coll_plan_eager(const struct coll_plan *plan)
 {
+	if (coll_plan_schedule(plan)->reads)
+		return true;
 	/* Not every rank knows the lengths of all blocks. */
 	if (plan->vector && plan->collective != COLLECTIVE_ALLGATHER &&
 	    plan->collective != COLLECTIVE_REDUCE_SCATTER)

@@ -24,6 +24,7 @@
  * @implicit_match: true if, in addition, frames sent on credit tell the whole call of their
  *	sender
  * @windowed: true if its scratch is windowed; its payload is never sent on credit
+ * @reads: true if no payload is sent: ranks read one another's memory, and all frames are signals
  * @steps: returns the number of steps of a plan.  If it grows with the bytes, in segments,
  *	@next is set; all others have at most COLL_STEPS_MAX()
  * @step: fills in step @i; the step is zeroed, with no peers
@@ -60,6 +61,7 @@ struct coll_schedule {
 	bool covers_all;
 	bool implicit_match;
 	bool windowed;
+	bool reads;
 	u64 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
 	u64 (*next)(const struct coll_plan *plan, u64 i, bool sends);
@@ -71,7 +73,7 @@ struct coll_schedule {
 };
 
 /* Upper bound on the steps of a schedule without segments. */
-#define COLL_STEPS_MAX(nranks)	(2 * (u64)(nranks))
+#define COLL_STEPS_MAX(nranks)	(4 * (u64)(nranks))
 
 /*
  * Upper bound on the steps of a doubling: three parts in each round of COLLECTIVE_RANKS_MAX
@@ -110,6 +112,9 @@ extern const struct coll_schedule coll_direct_alltoall;
 extern const struct coll_schedule coll_direct_exchange;
 extern const struct coll_schedule coll_direct_reduce_scatter;
 extern const struct coll_schedule coll_direct_allreduce;
+extern const struct coll_schedule coll_fused_allreduce;
+extern const struct coll_schedule coll_fused_reduce;
+extern const struct coll_schedule coll_fused_reduce_scatter;
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 

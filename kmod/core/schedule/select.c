@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/schedule/schedule.h"
 #include "core/reduce/reduce.h"
+#include "core/data/fuse.h"
 #include "core/data/sink.h"
 
 #include <linux/collective.h>
@@ -147,6 +148,27 @@ static const struct coll_schedule *varlen(const struct coll_plan *plan)
 	return NULL;
 }
 
+/*
+ * Where ranks can read one another's memory, no payload is sent.  All orders of operands are those
+ * that other schedules have, so that flags which need an order make no difference here.
+ */
+static const struct coll_schedule *fused(const struct coll_plan *plan, bool few)
+{
+	if (!plan->reads || few || plan->nranks < 2 || plan->nranks > COLL_FUSE_MAX ||
+	    (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
+	     plan->algorithm != COLLECTIVE_ALGORITHM_DIRECT))
+		return NULL;
+	switch (plan->collective) {
+	case COLLECTIVE_ALLREDUCE:
+		return &coll_fused_allreduce;
+	case COLLECTIVE_REDUCE:
+		return &coll_fused_reduce;
+	case COLLECTIVE_REDUCE_SCATTER:
+		return &coll_fused_reduce_scatter;
+	}
+	return NULL;
+}
+
 /* In place, small blocks are all saved before the first step; larger ones are exchanged. */
 static const struct coll_schedule *direct(const struct coll_plan *plan, bool few)
 {
@@ -177,6 +199,8 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	if (coll_plan_wide(plan) && (plan->collective == COLLECTIVE_SCAN ||
 				     plan->collective == COLLECTIVE_EXSCAN))
 		return NULL;
+	if (fused(plan, few))
+		return fused(plan, few);
 	if (plan->reproducible && order_matters(plan))
 		return reproducible(plan);
 	if (coll_plan_wide(plan))

@@ -72,6 +72,11 @@ struct coll_span {
  * @length_from_sender: true if the sender of this @single_frame step decides its length;
  *	@in is the capacity, and bytes beyond it are dropped.  A plan has one such step at most,
  *	and its @signal means a capacity of zero
+ * @read: true if the bytes of @in come in no frame: this rank reads them from the memory of other
+ *	ranks.  With @reduce, it reduces the inputs of all ranks at @own_off; otherwise it copies
+ *	the result of @from at the offset of @in
+ * @first: of such a reduction: rank of the first operand; those of the next ranks follow
+ * @own_first: of such a reduction: true if this rank's operand comes before all others
  * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
@@ -94,6 +99,9 @@ struct coll_step {
 	bool clear;
 	bool single_frame;
 	bool length_from_sender;
+	bool read;
+	u32 first;
+	bool own_first;
 	u8 hazard;
 };
 

@@ -29,12 +29,36 @@ struct coll_local_listener {
 
 /**
  * coll_local_hub_init() - a hub without listeners
- * @hub: the hub
+ * @hub: zeroed
+ * @nranks: ranks of the group
+ * @lanes: lanes of each rank
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM: the hub may be cleaned up all the same.
  */
-void coll_local_hub_init(struct coll_local_hub *hub)
+int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes)
 {
 	spin_lock_init(&hub->lock);
 	INIT_LIST_HEAD(&hub->listeners);
+	if (nranks > COLL_LOCAL_READERS_MAX)
+		return 0;
+	hub->addrs = kvcalloc(nranks, sizeof(*hub->addrs), GFP_KERNEL_ACCOUNT);
+	hub->exposers = kvcalloc(nranks * lanes, sizeof(*hub->exposers), GFP_KERNEL_ACCOUNT);
+	if (!hub->addrs || !hub->exposers)
+		return -ENOMEM;
+	hub->nranks = nranks;
+	hub->lanes = lanes;
+	return 0;
+}
+
+/**
+ * coll_local_hub_cleanup() - undo coll_local_hub_init()
+ * @hub: a hub without listeners and exposers
+ */
+void coll_local_hub_cleanup(struct coll_local_hub *hub)
+{
+	kvfree(hub->addrs);
+	kvfree(hub->exposers);
 }
 
 /* Does a listener on @bound accept what is sent to @addr? */
@@ -88,6 +112,28 @@ bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct socka
 }
 
 /**
+ * coll_local_hub_reads_all() - can all ranks of a group read each other's memory?
+ * @hub: of the group
+ * @peers: addresses by rank, as CONNECT was told
+ *
+ * The answer is the same on every rank: all of them have joined before one can connect, and a rank
+ * that has left since still counts.
+ *
+ * Return: true if all ranks have listened in this hub on the addresses that CONNECT names.
+ */
+bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers)
+{
+	bool all = hub->nranks;
+	u32 rank;
+
+	spin_lock(&hub->lock);
+	for (rank = 0; all && rank < hub->nranks; rank++)
+		all = addr_covers(&hub->addrs[rank], &peers[rank]);
+	spin_unlock(&hub->lock);
+	return all;
+}
+
+/**
  * coll_local_listen() - see struct coll_transport
  * @ep: the endpoint; its @hub and @rank are set
  * @addr: address of the TCP listener; kept
@@ -116,6 +162,8 @@ int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	ep->transport = &coll_local;
 	spin_lock(&ep->hub->lock);
 	list_add_tail(&listener->node, &ep->hub->listeners);
+	if (ep->rank < ep->hub->nranks)
+		ep->hub->addrs[ep->rank] = *addr;
 	spin_unlock(&ep->hub->lock);
 	return 0;
 }

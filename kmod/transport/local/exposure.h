@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private header of the local transport: the exposers of a hub. */
+#ifndef COLL_LOCAL_EXPOSURE_H
+#define COLL_LOCAL_EXPOSURE_H
+
+#include <linux/rcupdate.h>
+
+#include "transport/exposure.h"
+
+/* Buckets of an exposer's table; a power of two. */
+#define COLL_EXPOSER_HASH	16
+
+/**
+ * struct coll_exposer - what one lane of a rank exposes
+ * @lock: protects the entries; raw, because a read is not preempted
+ * @table: entries by the hash of their instance
+ * @unread: closed entries whose last read has ended since
+ * @ended: an entry was added to @unread; called with @lock and in any context
+ * @owner: argument of @ended
+ * @slot: pointer in the hub by which readers find it
+ * @rcu: a reader may look at it until the end of a grace period
+ */
+struct coll_exposer {
+	raw_spinlock_t lock;
+	struct list_head table[COLL_EXPOSER_HASH];
+	struct list_head unread;
+	void (*ended)(void *owner);
+	void *owner;
+	struct coll_exposer __rcu **slot;
+	struct rcu_head rcu;
+};
+
+#endif /* COLL_LOCAL_EXPOSURE_H */
