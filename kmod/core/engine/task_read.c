@@ -128,14 +128,12 @@ static u64 task_read_copy(struct coll_task *task, u64 len, u64 *cost)
 		return 0;
 	off += exposed.off;
 	piece = min(coll_mem_piece(dst, to), coll_mem_piece(exposed.mem, off));
-	hint.left = len;
 	len = coll_piece_bound(piece, min_t(u64, len, TASK_READ_PIECE));
 	while (done < len) {
 		size_t n;
 		const void *ptr = exposed.mem->at(exposed.mem, off + done, &n);
 
 		n = min_t(u64, n, len - done);
-		hint.left -= n;
 		coll_copier_store(engine->copier, engine->impl->copy, dst, to + done, ptr, n,
 				  &hint);
 		done += n;
