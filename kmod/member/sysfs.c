@@ -73,6 +73,9 @@ COLL_ATTR(ops_failed, "%lld", failed_sum(member));
 COLL_ATTR_LANES(bytes_sent, engine.stats.sent);
 COLL_ATTR_LANES(bytes_received, engine.stats.received);
 COLL_ATTR_LANES(bytes_reduced, engine.stats.reduced);
+COLL_ATTR_LANES(bytes_read, engine.stats.read.peers);
+COLL_ATTR_LANES(bytes_read_own, engine.stats.read.own);
+COLL_ATTR_LANES(bytes_stored, engine.stats.read.stored);
 COLL_ATTR_LANES(zero_copy_bytes, zerocopy_bytes);
 COLL_ATTR_LANES(nontemporal_bytes, nontemporal_bytes);
 COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
@@ -143,6 +146,9 @@ static struct attribute *member_attrs[] = {
 	&bytes_sent_attr.attr,
 	&bytes_received_attr.attr,
 	&bytes_reduced_attr.attr,
+	&bytes_read_attr.attr,
+	&bytes_read_own_attr.attr,
+	&bytes_stored_attr.attr,
 	&zero_copy_bytes_attr.attr,
 	&nontemporal_bytes_attr.attr,
 	&pinned_bytes_attr.attr,

@@ -305,17 +305,6 @@ static bool about(long long value, long long want, size_t chunk)
 	return llabs(value - want) <= (chunk < 65536 ? 0 : want / 64);
 }
 
-/* Return: the sum of a statistic over all ranks. Synchronizes the ranks. */
-static long long group_value(const struct rank *r, const char *file)
-{
-	long long sum = 0;
-	u32 i;
-
-	for (i = 0; i < r->nranks; i++)
-		sum += member_value(r->group->name, i, file);
-	return sum;
-}
-
 static int rank_counters(struct rank *r)
 {
 	const struct count_case *c = r->arg;

@@ -580,6 +580,16 @@ long long rank_value(const struct rank *r, const char *file)
 	return member_value(r->group->name, r->rank, file);
 }
 
+long long group_value(const struct rank *r, const char *file)
+{
+	long long sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->nranks; i++)
+		sum += member_value(r->group->name, i, file);
+	return sum;
+}
+
 /* Return: the value of a line of /proc/PID/status, as "VmPin:"; KiB. @pid 0 is this process. */
 long long process_value(pid_t pid, const char *key)
 {

@@ -161,6 +161,8 @@ int member_barrier(int fd);
 int loopback_set(bool up);
 int rank_connect(struct rank *r);
 long long rank_value(const struct rank *r, const char *file);
+/* Return: the sum of a statistic over all ranks; the caller keeps them from moving on. */
+long long group_value(const struct rank *r, const char *file);
 /* Return: the number in sysfs file @file of rank @rank of group @name, or a negative errno. */
 long long member_value(const char *name, unsigned int rank, const char *file);
 int file_get(const char *path, char *text, size_t size);

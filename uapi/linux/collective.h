@@ -149,11 +149,15 @@ enum collective_transport {
  *
  * - BARRIER: TREE.
  * - ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN and ALLGATHER: TREE if small, else RING.
- * - ALLREDUCE of 1 MiB a rank or more, among 3 to 16 ranks with addresses that differ in the port
- *   only: DIRECT, which gives the same bits as RING.
+ * - ALLREDUCE, REDUCE and REDUCE_SCATTER that are not small, among 2 to 64 ranks that are all
+ *   members of the group in one kernel and have not chosen TCP: DIRECT.  Each rank reads the
+ *   others' memory, each input once.  The bits are those of the usual algorithm.
+ * - ALLREDUCE of 1 MiB a rank or more, among 3 to 16 other ranks with addresses that differ in the
+ *   port only: DIRECT, which gives the same bits as RING.
  * - All others: DIRECT.
  *
- * AUTO depends only on the call and the arguments of CONNECT, so every rank selects the same.
+ * AUTO depends only on the call, on the arguments of CONNECT and on which ranks are members in
+ * this kernel when CONNECT is called, so every rank selects the same.
  *
  * An algorithm that a collective does not have is EOPNOTSUPP.  TREE is for small operations only,
  * except for BARRIER and BROADCAST.  DIRECT of ALLREDUCE is not for small ones.
