@@ -281,8 +281,8 @@ static int cancel(const struct rank *r, __u64 request)
 static int told_count(const struct rank *r, __u64 now)
 {
 	__u64 *value = r->shared->value, most = value[VALUE_MOST];
-	const __u64 cause = __atomic_load_n(&value[VALUE_CAUSE], __ATOMIC_SEQ_CST);
-	const __u64 took = cause && now > cause ? now - cause : 0;
+	const __u64 reason = __atomic_load_n(&value[VALUE_CAUSE], __ATOMIC_SEQ_CST);
+	const __u64 took = reason && now > reason ? now - reason : 0;
 
 	while (took > most && !__atomic_compare_exchange_n(&value[VALUE_MOST], &most, took, false,
 							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -307,7 +307,7 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	const unsigned int root = rand_r(seed) % r->nranks, causer = rand_r(seed) % r->nranks;
 	const unsigned int shift = rand_r(seed), after = shift % (length_us * 5 / 4 + 1);
 	const int allowed = a->deadline ? -ETIMEDOUT : -ECANCELED;
-	__u64 *cause = &r->shared->value[VALUE_CAUSE], request, begin, end;
+	__u64 *reason = &r->shared->value[VALUE_CAUSE], request, begin, end;
 	struct collective_op op;
 	int err;
 
@@ -316,7 +316,7 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	if (a->deadline && r->rank == causer)
 		op.timeout_ms = DEADLINE_MS;
 	CHECK_EQ(0, member_barrier(r->fd));
-	__atomic_store_n(cause, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(reason, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(0, member_barrier(r->fd));
 	if (a->kind->opcode == COLLECTIVE_SEND && peer(r) >= r->nranks)
 		return 0;
@@ -326,10 +326,10 @@ static int round_run(const struct abortion *a, const struct rank *r, struct buff
 	CHECK_EQ(0, member_start(r->fd, &op, &request));
 	if (r->rank == causer) {
 		if (a->deadline) {
-			*cause = begin + 1000 * op.timeout_ms;
+			*reason = begin + 1000 * op.timeout_ms;
 		} else {
 			spin_us(after);
-			*cause = now_us();
+			*reason = now_us();
 			CHECK_EQ(0, cancel(r, request));
 		}
 	}
