@@ -136,9 +136,9 @@ static void add_counted(struct coll_failed_ops *ops, u64 instance,
 		return;
 	*kept = *failure;
 	/* This rank is one of those that were absent, so it need not ask which ones were. */
-	if (instance >= next_instance && failure->cause.kind == COLLECTIVE_REASON_DEADLINE &&
-	    failure->cause.rank_b == COLLECTIVE_RANK_NONE)
-		kept->cause.rank_b = ops->fail->id->rank;
+	if (instance >= next_instance && failure->reason.kind == COLLECTIVE_REASON_DEADLINE &&
+	    failure->reason.rank_b == COLLECTIVE_RANK_NONE)
+		kept->reason.rank_b = ops->fail->id->rank;
 	WRITE_ONCE(*latest, instance + 1);
 	if (instance >= next_instance)
 		ops->ahead[ops->nahead++ & (ARRAY_SIZE(ops->ahead) - 1)] = instance;

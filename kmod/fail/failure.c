@@ -81,29 +81,29 @@ static bool reason_outranks(const struct coll_reason *a, const struct coll_reaso
 /**
  * coll_errno_for_rank() - errno with which the operations of a rank fail
  * @fail: of the member
- * @cause: the reason
+ * @reason: the reason
  *
  * A rank that leaves has asked for its own failure.  A cancellation is -ECANCELED on every
  * rank, whatever errno the peer has put into the frame.
  *
  * Return: a negative errno.
  */
-int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *cause)
+int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *reason)
 {
-	if (cause->kind == COLLECTIVE_REASON_CANCELLED ||
-	    (cause->kind == COLLECTIVE_REASON_LEFT && cause->rank_a == fail->id->rank))
+	if (reason->kind == COLLECTIVE_REASON_CANCELLED ||
+	    (reason->kind == COLLECTIVE_REASON_LEFT && reason->rank_a == fail->id->rank))
 		return -ECANCELED;
-	return -(int)cause->error;
+	return -(int)reason->error;
 }
 
 /*
  * A reset or silent link is only inferred from the end of a rank.  The rank that knows the
  * reason itself may have to be scheduled first, so an inferred reason settles later.
  */
-static u64 reason_settle_ns(const struct coll_reason *cause)
+static u64 reason_settle_ns(const struct coll_reason *reason)
 {
-	bool inferred = cause->kind == COLLECTIVE_REASON_RESET ||
-			cause->kind == COLLECTIVE_REASON_SILENCE;
+	bool inferred = reason->kind == COLLECTIVE_REASON_RESET ||
+			reason->kind == COLLECTIVE_REASON_SILENCE;
 
 	return (inferred ? COLL_SETTLE_INFERRED_MS : COLL_SETTLE_MS) * NSEC_PER_MSEC;
 }
@@ -112,10 +112,10 @@ static u64 reason_settle_ns(const struct coll_reason *cause)
  * A rank that ends after its group has failed is not the reason of the failure.  coll_shrink()
  * relies on this: a rank that is blamed has not accepted a group of survivors.
  */
-static bool reason_is_consequence(const struct coll_fail *fail, const struct coll_reason *cause)
+static bool reason_is_consequence(const struct coll_fail *fail, const struct coll_reason *reason)
 {
-	return fail->aborted && cause->rank_a == fail->id->rank &&
-	       (cause->kind == COLLECTIVE_REASON_DEATH || cause->kind == COLLECTIVE_REASON_LEFT);
+	return fail->aborted && reason->rank_a == fail->id->rank &&
+	       (reason->kind == COLLECTIVE_REASON_DEATH || reason->kind == COLLECTIVE_REASON_LEFT);
 }
 
 static bool peer_left(const struct coll_fail *fail, u32 peer)
@@ -128,12 +128,12 @@ static bool peer_left(const struct coll_fail *fail, u32 peer)
  * if it knows of no failure, so a reset of its link is refined to its leaving.
  */
 static struct coll_reason reason_refine(const struct coll_fail *fail,
-					const struct coll_reason *cause)
+					const struct coll_reason *reason)
 {
-	u32 peer = peer_left(fail, cause->rank_a) ? cause->rank_a : cause->rank_b;
+	u32 peer = peer_left(fail, reason->rank_a) ? reason->rank_a : reason->rank_b;
 
-	if (cause->kind != COLLECTIVE_REASON_RESET || !peer_left(fail, peer))
-		return *cause;
+	if (reason->kind != COLLECTIVE_REASON_RESET || !peer_left(fail, peer))
+		return *reason;
 	return (struct coll_reason){
 		.kind = COLLECTIVE_REASON_LEFT,
 		.error = -coll_reason_error(COLLECTIVE_REASON_LEFT),
@@ -153,22 +153,22 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
 {
 	bool first = !fail->aborted;
 	u64 now = ktime_get_ns(), settled;
-	struct coll_reason cause;
+	struct coll_reason reason;
 
 	lockdep_assert_held(&fail->lock);
 	if (reason_refused(fail, now))
 		return;
-	cause = reason_refine(fail, reported);
-	if (reason_is_consequence(fail, &cause) || !reason_outranks(&cause, &fail->reason))
+	reason = reason_refine(fail, reported);
+	if (reason_is_consequence(fail, &reason) || !reason_outranks(&reason, &fail->reason))
 		return;
-	coll_record_abort(&fail->trace, &cause);
-	fail->reason = cause;
+	coll_record_abort(&fail->trace, &reason);
+	fail->reason = reason;
 	if (first)
 		fail->aborted_at = now;
-	settled = fail->aborted_at + reason_settle_ns(&cause);
+	settled = fail->aborted_at + reason_settle_ns(&reason);
 	WRITE_ONCE(fail->settled_at, settled);
 	/* Publishes @settled_at and @aborted_at with @aborted: pairs with lane_run(). */
-	smp_store_release(&fail->aborted, coll_errno_for_rank(fail, &cause));
+	smp_store_release(&fail->aborted, coll_errno_for_rank(fail, &reason));
 	if (first)
 		coll_fail_set_state(fail, COLLECTIVE_STATE_ABORTED);
 	fail->notify(fail, settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);
@@ -177,14 +177,14 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
 /**
  * coll_fail_report() - report a reason why the group has failed; cannot fail
  * @fail: of the member
- * @cause: the reason; kept, and told to every neighbour, if it outranks the one so far
+ * @reason: the reason; kept, and told to every neighbour, if it outranks the one so far
  *
  * Context: process or work item.
  */
-void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause)
+void coll_fail_report(struct coll_fail *fail, const struct coll_reason *reason)
 {
 	spin_lock(&fail->lock);
-	reason_record(fail, cause);
+	reason_record(fail, reason);
 	spin_unlock(&fail->lock);
 }
 
@@ -196,12 +196,12 @@ void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause)
  */
 void coll_fail_peer_left(struct coll_fail *fail)
 {
-	struct coll_reason cause;
+	struct coll_reason reason;
 
 	spin_lock(&fail->lock);
-	cause = fail->reason;
-	if (cause.kind != COLLECTIVE_REASON_NONE)
-		reason_record(fail, &cause);
+	reason = fail->reason;
+	if (reason.kind != COLLECTIVE_REASON_NONE)
+		reason_record(fail, &reason);
 	spin_unlock(&fail->lock);
 }
 
@@ -216,14 +216,14 @@ void coll_fail_peer_left(struct coll_fail *fail)
  */
 void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b)
 {
-	struct coll_reason cause = {
+	struct coll_reason reason = {
 		.kind = kind,
 		.error = -coll_reason_error(kind),
 		.rank_a = rank_a,
 		.rank_b = rank_b,
 	};
 
-	coll_fail_report(fail, &cause);
+	coll_fail_report(fail, &reason);
 }
 
 /**

@@ -33,11 +33,11 @@ struct coll_rank_call {
 
 /**
  * struct coll_failure - why one operation fails
- * @cause: the reason
+ * @reason: the reason
  * @calls: for a mismatch: the calls of @rank_a and @rank_b of the reason, as far as known
  */
 struct coll_failure {
-	struct coll_reason cause;
+	struct coll_reason reason;
 	struct coll_rank_call calls[2];
 };
 
@@ -80,13 +80,13 @@ struct coll_fail {
 void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
 		    void (*notify)(struct coll_fail *fail, unsigned long settle));
 void coll_fail_set_state(struct coll_fail *fail, enum collective_state state);
-void coll_fail_report(struct coll_fail *fail, const struct coll_reason *cause);
+void coll_fail_report(struct coll_fail *fail, const struct coll_reason *reason);
 void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b);
 void coll_fail_peer_left(struct coll_fail *fail);
 bool coll_fail_reason_final(const struct coll_fail *fail, u64 now);
 bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now);
 u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats);
 int coll_reason_error(u32 kind);
-int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *cause);
+int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *reason);
 
 #endif /* COLL_FAILURE_H */

@@ -28,7 +28,7 @@ void coll_lane_abort_ops(struct coll_lane *lane)
 {
 	struct coll_task *task, *next;
 	u32 left = LANE_FAILURES;
-	u64 name;
+	u64 instance;
 	int error;
 
 	lane->had_abort = true;
@@ -39,8 +39,8 @@ void coll_lane_abort_ops(struct coll_lane *lane)
 		if (error && !task->error)
 			coll_engine_abort(&lane->engine, task->args.instance, error);
 	}
-	while (coll_failed_ops_next(lane->fail->failed_ops, &lane->failed, &name)) {
-		coll_engine_drop_unexpected(&lane->engine, name);
+	while (coll_failed_ops_next(lane->fail->failed_ops, &lane->failed, &instance)) {
+		coll_engine_drop_unexpected(&lane->engine, instance);
 		if (!--left) {
 			coll_lane_check_aborts(lane);
 			break;

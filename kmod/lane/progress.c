@@ -63,7 +63,7 @@ static void lane_recv_done(struct coll_endpoint *ep)
 		conn->budget = 0;
 	if (coll_stream_whole(conn->stream)) {
 		/* The lease is checked against the time at which the payload was still lent. */
-		if (coll_stream_lent(conn->stream))
+		if (coll_stream_reads_zerocopy(conn->stream))
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
 	}

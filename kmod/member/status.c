@@ -10,14 +10,14 @@
 #include "member/member.h"
 #include "op/match.h"
 
-static void status_reason(struct collective_reason *reason, const struct coll_reason *cause,
+static void status_reason(struct collective_reason *reason, const struct coll_reason *reason,
 			  u64 instance)
 {
 	*reason = (struct collective_reason){
-		.kind = cause->kind,
-		.error = cause->error,
-		.rank_a = cause->kind ? cause->rank_a : COLLECTIVE_RANK_NONE,
-		.rank_b = cause->kind ? cause->rank_b : COLLECTIVE_RANK_NONE,
+		.kind = reason->kind,
+		.error = reason->error,
+		.rank_a = reason->kind ? reason->rank_a : COLLECTIVE_RANK_NONE,
+		.rank_b = reason->kind ? reason->rank_b : COLLECTIVE_RANK_NONE,
 		.instance = instance,
 	};
 }

@@ -421,9 +421,9 @@ static int conn_admit(struct coll_conn *conn)
 }
 
 /* Why a connection that this rank has made could not be opened. */
-static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
+static struct coll_reason conn_reason(const struct coll_conn *conn, int err)
 {
-	struct coll_reason cause = {
+	struct coll_reason reason = {
 		.kind = COLLECTIVE_REASON_RESET,
 		.error = ECONNRESET,
 		.rank_a = conn->peer,
@@ -434,19 +434,19 @@ static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
 	case -EACCES:
 	case -EPROTO:
 	case -EOPNOTSUPP:
-		cause.kind = COLLECTIVE_REASON_PROTOCOL;
-		cause.error = -err;
+		reason.kind = COLLECTIVE_REASON_PROTOCOL;
+		reason.error = -err;
 		break;
 	case -ENOMEM:
 	case -EDQUOT:
-		swap(cause.rank_a, cause.rank_b);
+		swap(reason.rank_a, reason.rank_b);
 		fallthrough;
 	case -EREMOTEIO:
-		cause.kind = COLLECTIVE_REASON_RESOURCES;
-		cause.error = ENOMEM;
+		reason.kind = COLLECTIVE_REASON_RESOURCES;
+		reason.error = ENOMEM;
 		break;
 	}
-	return cause;
+	return reason;
 }
 
 /*
@@ -456,19 +456,19 @@ static struct coll_reason conn_cause(const struct coll_conn *conn, int err)
  */
 static void conn_refused(struct coll_conn *conn, int err)
 {
-	struct coll_reason cause = conn_cause(conn, err);
+	struct coll_reason reason = conn_reason(conn, err);
 	struct coll_net *net = conn->net;
 	struct coll_link *link = conn->link;
 
-	if (cause.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
-		cause = (struct coll_reason){
+	if (reason.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
+		reason = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
 			.rank_a = net->id->rank,
 			.rank_b = conn->peer,
 		};
 	if (!link->refused_mask)
-		link->why = cause;
+		link->why = reason;
 	/* @why before the bit: pairs with lane_unreachable(). */
 	smp_mb__before_atomic();
 	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
@@ -539,9 +539,9 @@ void coll_conn_handshake(struct coll_conn *conn, u64 now)
 	if (conn->outgoing && !conn->link->required) {
 		conn_refused(conn, err);
 	} else if (conn->outgoing) {
-		struct coll_reason cause = conn_cause(conn, err);
+		struct coll_reason reason = conn_reason(conn, err);
 
-		coll_fail_report(net->fail, &cause);
+		coll_fail_report(net->fail, &reason);
 	} else {
 		count_rejected(conn, err);
 	}

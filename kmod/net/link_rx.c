@@ -78,10 +78,10 @@ static bool rank_valid(const struct coll_link *link, u32 rank)
 }
 
 static void receive_op_abort(struct coll_link *link, const struct coll_control *control,
-			     const struct coll_reason *cause)
+			     const struct coll_reason *reason)
 {
 	struct coll_failure failure = {
-		.cause = *cause,
+		.reason = *reason,
 		.calls = {
 			{ .rank = COLLECTIVE_RANK_NONE },
 			{ .rank = COLLECTIVE_RANK_NONE },
@@ -96,23 +96,23 @@ static void receive_op_abort(struct coll_link *link, const struct coll_control *
 
 static int receive_abort(struct coll_link *link, const struct coll_control *control)
 {
-	struct coll_reason cause = control->cause;
+	struct coll_reason reason = control->reason;
 	struct coll_net *net = link->net;
 	u64 instance = control->instance;
 
-	if (!rank_valid(link, cause.rank_a) || !rank_valid(link, cause.rank_b))
+	if (!rank_valid(link, reason.rank_a) || !rank_valid(link, reason.rank_b))
 		return -EPROTO;
 	/* The errno follows from the kind: it is not the peer's to choose. */
-	cause.error = -coll_reason_error(cause.kind);
+	reason.error = -coll_reason_error(reason.kind);
 	if (instance == COLL_INSTANCE_GROUP) {
 		WRITE_ONCE(link->peer_fenced, true);
-		coll_fail_report(net->fail, &cause);
+		coll_fail_report(net->fail, &reason);
 		return 0;
 	}
 	if (instance & COLL_INSTANCE_P2P &&
 	    !coll_instance_is_between(instance, link->peer, net->id->rank))
 		return -EPROTO;
-	receive_op_abort(link, control, &cause);
+	receive_op_abort(link, control, &reason);
 	return 0;
 }
 

@@ -195,13 +195,13 @@ void coll_net_send_abort(struct coll_net *net)
 	struct coll_link *link;
 
 	spin_lock(&net->fail->lock);
-	control.cause = net->fail->reason;
+	control.reason = net->fail->reason;
 	spin_unlock(&net->fail->lock);
 
 	coll_for_each_link(link, net) {
-		if (link->abort_sent_kind == control.cause.kind)
+		if (link->abort_sent_kind == control.reason.kind)
 			continue;
-		link->abort_sent_kind = control.cause.kind;
+		link->abort_sent_kind = control.reason.kind;
 		coll_link_queue_frame(link, &control);
 	}
 }

@@ -30,10 +30,10 @@ static u64 absent_position(u64 before, u64 ms)
 }
 
 /* A deadline has passed, and no absent rank is known as the cause. */
-static bool is_unattributed(const struct coll_reason *cause)
+static bool is_unattributed(const struct coll_reason *reason)
 {
-	return cause->kind == COLLECTIVE_REASON_DEADLINE &&
-	       cause->rank_b == COLLECTIVE_RANK_NONE;
+	return reason->kind == COLLECTIVE_REASON_DEADLINE &&
+	       reason->rank_b == COLLECTIVE_RANK_NONE;
 }
 
 /* Has some rank reported that it has not submitted the operation? */
@@ -66,7 +66,7 @@ void coll_absent_hold_completion(struct coll_request *request)
 	const struct coll_requests *reqs = request->reqs;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (is_unattributed(&request->failure.cause) &&
+	if (is_unattributed(&request->failure.reason) &&
 	    coll_instance_is_counted(request->instance) &&
 	    !absent_known(reqs, request->instance))
 		request->absent_pending = atomic_inc_not_zero(&request->parts_pending);
@@ -128,18 +128,18 @@ static void absent_send_all(struct coll_requests *reqs, const struct coll_contro
  * coll_absent_self_report() - note that this rank has not submitted a failed operation
  * @reqs: of the member, locked
  * @instance: of the operation
- * @cause: why it failed
+ * @reason: why it failed
  * @control: out: report for coll_absent_broadcast(), valid if true is returned
  *
  * Return: true if the report must be sent.
  */
 bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
-			     const struct coll_reason *cause, struct coll_control *control)
+			     const struct coll_reason *reason, struct coll_control *control)
 {
 	u64 now = ktime_get_ns(), before = 0;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
+	if (reason->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
 	    instance < reqs->next_instance)
 		return false;
 	if (reqs->next_instance)
@@ -149,9 +149,9 @@ bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 		.instance = instance,
 		.position = absent_position(before, div_u64(now - reqs->last_submit_ns,
 							    NSEC_PER_MSEC)),
-		.cause = *cause,
+		.reason = *reason,
 	};
-	control->cause.rank_b = reqs->id->rank;
+	control->reason.rank_b = reqs->id->rank;
 	return absent_add(reqs, instance, reqs->id->rank, control->position);
 }
 
@@ -174,18 +174,18 @@ void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control
  */
 void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *control)
 {
-	const struct coll_reason *cause = &control->cause;
+	const struct coll_reason *reason = &control->reason;
 	u64 instance = control->instance;
 	bool is_new = false, released = false;
 	struct coll_request *request;
 
-	if (cause->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
-	    !coll_instance_is_counted(instance) || cause->rank_b >= reqs->id->nranks)
+	if (reason->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
+	    !coll_instance_is_counted(instance) || reason->rank_b >= reqs->id->nranks)
 		return;
 	spin_lock(&reqs->fail->lock);
 	/* No rank can be further ahead. */
 	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
-		is_new = absent_add(reqs, instance, cause->rank_b, control->position);
+		is_new = absent_add(reqs, instance, reason->rank_b, control->position);
 	request = is_new ? coll_request_find(reqs, instance) : NULL;
 	if (request)
 		released = coll_absent_release_completion(request);

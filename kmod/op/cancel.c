@@ -14,7 +14,7 @@
 struct coll_failure coll_cancel_failure(const struct coll_requests *reqs)
 {
 	return (struct coll_failure){
-		.cause = {
+		.reason = {
 			.kind = COLLECTIVE_REASON_CANCELLED,
 			.error = ECANCELED,
 			.rank_a = reqs->id->rank,

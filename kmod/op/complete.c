@@ -33,7 +33,7 @@ static void request_failed(struct coll_request *request)
 
 	lockdep_assert_held(&reqs->fail->lock);
 	reqs->last_failure.reason = request->abort.error ?
-		request->failure.cause : reqs->fail->reason;
+		request->failure.reason : reqs->fail->reason;
 	reqs->last_failure.instance = request->instance;
 	coll_absent_attribute(reqs);
 	reqs->last_failure.at = ktime_get_ns();

@@ -53,7 +53,7 @@ static u32 missing_rank(const struct coll_request *request)
 					 coll_match_prev_peer(request->reqs, 0);
 }
 
-static struct coll_reason deadline_cause(const struct coll_request *request)
+static struct coll_reason deadline_reason(const struct coll_request *request)
 {
 	return (struct coll_reason){
 		.kind = COLLECTIVE_REASON_DEADLINE,
@@ -68,7 +68,7 @@ static struct coll_failure deadline_failure(const struct coll_request *request)
 {
 	if (request->mismatch_peer != COLL_NO_RANK)
 		return coll_match_mismatch_failure(request);
-	return (struct coll_failure){ .cause = deadline_cause(request) };
+	return (struct coll_failure){ .reason = deadline_reason(request) };
 }
 
 /**
@@ -83,7 +83,7 @@ void coll_expire_work(struct work_struct *work)
 	for (;;) {
 		struct coll_request *request;
 		struct coll_failure failure;
-		struct coll_reason cause;
+		struct coll_reason reason;
 
 		spin_lock(&reqs->fail->lock);
 		if (reqs->fail->aborted) {
@@ -102,7 +102,7 @@ void coll_expire_work(struct work_struct *work)
 			continue;
 		}
 		if (request) {
-			cause = deadline_cause(request);
+			reason = deadline_reason(request);
 		} else if (reqs->expire_by) {
 			mod_delayed_work(coll_wq, &reqs->expiry,
 					 max_t(long, reqs->expire_by - jiffies, 0));
@@ -113,7 +113,7 @@ void coll_expire_work(struct work_struct *work)
 		 * The operation has failed before, and its memory is still in use: fail the group.
 		 */
 		if (request)
-			coll_fail_report(reqs->fail, &cause);
+			coll_fail_report(reqs->fail, &reason);
 		return;
 	}
 }

@@ -74,7 +74,7 @@ u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
 {
 	return (struct coll_failure){
-		.cause = {
+		.reason = {
 			.kind = COLLECTIVE_REASON_MISMATCH,
 			.error = EBADMSG,
 			.rank_a = rank_a,
@@ -281,19 +281,19 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	struct coll_requests *reqs = request->reqs;
 	u32 departed;
 
-	failure->cause.kind = COLLECTIVE_REASON_NONE;
+	failure->reason.kind = COLLECTIVE_REASON_NONE;
 	if (reqs->id->nranks == 1)
 		return false;
 	request->match_pending = coll_match_waits(request);
 	apply_unexpected(request, failure);
-	if (failure->cause.kind != COLLECTIVE_REASON_NONE || coll_plan_is_p2p(&request->plan))
+	if (failure->reason.kind != COLLECTIVE_REASON_NONE || coll_plan_is_p2p(&request->plan))
 		return false;
 	request->announce_deferred = !request->match_pending && !request->rounds_heard;
 	if (!request->announce_deferred)
 		send_rounds(request);
 	departed = departed_peer(request);
 	if (departed != COLL_NO_RANK)
-		failure->cause = (struct coll_reason){
+		failure->reason = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_LEFT,
 			.error = ECONNRESET,
 			.rank_a = departed,
@@ -313,8 +313,8 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 			     const struct coll_failure *failure)
 {
-	if (failure->cause.kind == COLLECTIVE_REASON_LEFT)
-		coll_fail_report(reqs->fail, &failure->cause);
+	if (failure->reason.kind == COLLECTIVE_REASON_LEFT)
+		coll_fail_report(reqs->fail, &failure->reason);
 	else
 		coll_match_abort(reqs, instance, failure);
 }
@@ -372,12 +372,12 @@ static bool match_request(struct coll_request *request, u32 round,
 static void send_failure(struct coll_link *link, u64 instance,
 			 const struct coll_failure *failure)
 {
-	if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
+	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
 		coll_link_queue_calls(link, instance, failure->calls);
 	coll_link_queue_frame(link, &(struct coll_control) {
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.cause = failure->cause,
+		.reason = failure->reason,
 	});
 }
 
@@ -596,7 +596,7 @@ void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 			    const struct coll_failure *failure)
 {
-	bool known = failure->cause.rank_a != COLLECTIVE_RANK_NONE;
+	bool known = failure->reason.rank_a != COLLECTIVE_RANK_NONE;
 	struct coll_link *link;
 	u32 i;
 
@@ -626,7 +626,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		     const struct coll_failure *failure)
 	__releases(&reqs->fail->lock)
 {
-	int error = coll_errno_for_rank(reqs->fail, &failure->cause);
+	int error = coll_errno_for_rank(reqs->fail, &failure->reason);
 	bool is_new = false, report = false, absent = false;
 	struct coll_control control;
 	int known = 0;
@@ -647,9 +647,9 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		known = coll_unexpected_fail(reqs, instance, failure);
 	is_new |= known > 0;
 	if (is_new)
-		coll_record_fail(&reqs->fail->trace, instance, &failure->cause);
+		coll_record_fail(&reqs->fail->trace, instance, &failure->reason);
 	if (is_new && !request)
-		absent = coll_absent_self_report(reqs, instance, &failure->cause, &control);
+		absent = coll_absent_self_report(reqs, instance, &failure->reason, &control);
 	spin_unlock(&reqs->fail->lock);
 
 	if (known < 0)

@@ -133,7 +133,7 @@ void coll_absent_attribute(struct coll_requests *reqs);
 void coll_absent_hold_completion(struct coll_request *request);
 bool coll_absent_release_completion(struct coll_request *request);
 bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
-			     const struct coll_reason *cause, struct coll_control *control);
+			     const struct coll_reason *reason, struct coll_control *control);
 void coll_absent_broadcast(struct coll_requests *reqs, const struct coll_control *control);
 void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *control);
 void coll_absent_status(const struct coll_requests *reqs, struct collective_status *status);

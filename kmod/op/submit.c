@@ -141,8 +141,8 @@ static bool never_starts(const struct coll_request *request,
 			 const struct coll_failure *failure)
 {
 	return !coll_instance_is_counted(request->instance) &&
-	       failure->cause.kind != COLLECTIVE_REASON_NONE &&
-	       failure->cause.kind != COLLECTIVE_REASON_LEFT;
+	       failure->reason.kind != COLLECTIVE_REASON_NONE &&
+	       failure->reason.kind != COLLECTIVE_REASON_LEFT;
 }
 
 /**
@@ -161,7 +161,7 @@ struct start_result {
 static void start_result_init(struct start_result *result)
 {
 	result->ended = 0;
-	result->failure.cause.kind = COLLECTIVE_REASON_NONE;
+	result->failure.reason.kind = COLLECTIVE_REASON_NONE;
 }
 
 /* Give the parts of a request to matching and to the lanes; its member is locked. */
@@ -173,7 +173,7 @@ static void start_request(struct coll_request *request, struct start_result *res
 	result->ended = coll_match_start(request, &result->failure);
 	if (request->cancelled)
 		result->failure = coll_cancel_failure(request->reqs);
-	request->abort.at_start = result->failure.cause.kind != COLLECTIVE_REASON_NONE;
+	request->abort.at_start = result->failure.reason.kind != COLLECTIVE_REASON_NONE;
 	if (never_starts(request, &result->failure)) {
 		result->ended += request->nparts;
 		return;
@@ -181,7 +181,7 @@ static void start_request(struct coll_request *request, struct start_result *res
 	/*
 	 * The lanes may complete their parts before they know of the failure: hold one more part.
 	 */
-	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE && !result->ended &&
+	if (result->failure.reason.kind != COLLECTIVE_REASON_NONE && !result->ended &&
 	    !request->match_pending) {
 		atomic_inc(&request->parts_pending);
 		result->ended++;
@@ -192,7 +192,7 @@ static void start_request(struct coll_request *request, struct start_result *res
 /* Fail a request that must.  It may have been freed by now, unless @ended is not 0. */
 static void start_result_finish(const struct start_result *result, struct coll_requests *reqs)
 {
-	if (result->failure.cause.kind != COLLECTIVE_REASON_NONE)
+	if (result->failure.reason.kind != COLLECTIVE_REASON_NONE)
 		coll_match_fail_started(reqs, result->instance, &result->failure);
 }
 

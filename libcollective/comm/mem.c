@@ -58,14 +58,14 @@ static struct coll_region *region_find(struct coll_comm *comm, const void *addr,
 static int region_insert(struct coll_comm *comm, const struct coll_region *region)
 {
 	if (comm->nregions == comm->regions_max) {
-		size_t room = comm->regions_max ? 2 * comm->regions_max : 8;
-		struct coll_region *more = reallocarray(comm->regions, room,
+		size_t max = comm->regions_max ? 2 * comm->regions_max : 8;
+		struct coll_region *more = reallocarray(comm->regions, max,
 							sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		comm->regions = more;
-		comm->regions_max = room;
+		comm->regions_max = max;
 	}
 	comm->regions[comm->nregions++] = *region;
 	return 0;

@@ -86,7 +86,7 @@ static const char *mapping_fault(const struct mapping *mapping, bool write, uint
 	return NULL;
 }
 
-void coll_fault_format(uintptr_t at, size_t size, bool write, char *text, size_t room)
+void coll_fault_format(uintptr_t at, size_t size, bool write, char *text, size_t text_size)
 {
 	const uintptr_t end = at + size;
 	struct mapping mapping;
@@ -110,5 +110,5 @@ void coll_fault_format(uintptr_t at, size_t size, bool write, char *text, size_t
 	if (!fault && at < end)
 		fault = "is not mapped";
 	if (fault)
-		snprintf(text, room, "memory at %#lx %s", (unsigned long)at, fault);
+		snprintf(text, text_size, "memory at %#lx %s", (unsigned long)at, fault);
 }

@@ -71,7 +71,7 @@ static void fill(void *memory, int type, unsigned int rank)
 /* Sizes: reduced with integer instructions, in one frame, in many frames. */
 static const unsigned int fpmode_bytes[] = { 8, 64, 4096, FPMODE_BYTES };
 
-static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain, __u8 *odd)
+static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain, __u8 *altered)
 {
 	unsigned int i, n, err;
 
@@ -80,10 +80,10 @@ static int sums(struct rank *r, int type, int reduction, __u8 *send, __u8 *plain
 		n = fpmode_bytes[i] / coll_type_size(type);
 		CHECK_EQ(0, member_allreduce(r->fd, send, plain, n, type, reduction));
 		mode_set(!r->rank);
-		err = member_allreduce(r->fd, send, odd, n, type, reduction);
+		err = member_allreduce(r->fd, send, altered, n, type, reduction);
 		mode_default();
 		CHECK_EQ(0, err);
-		if (memcmp(plain, odd, fpmode_bytes[i])) {
+		if (memcmp(plain, altered, fpmode_bytes[i])) {
 			group_report_failure(__FILE__, __LINE__, "bits of a type and bytes", type,
 					     fpmode_bytes[i]);
 			return 1;
@@ -127,22 +127,22 @@ static int fpmode_rank(struct rank *r)
 		COLLECTIVE_FLOAT32, COLLECTIVE_FLOAT64, COLLECTIVE_FLOAT16, COLLECTIVE_BFLOAT16,
 	};
 	__u8 *send = malloc(FPMODE_BYTES), *plain = malloc(FPMODE_BYTES);
-	__u8 *odd = malloc(FPMODE_BYTES);
+	__u8 *altered = malloc(FPMODE_BYTES);
 	unsigned int i;
 
-	CHECK(send && plain && odd);
+	CHECK(send && plain && altered);
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		if (sums(r, types[i], COLLECTIVE_SUM, send, plain, odd) ||
-		    sums(r, types[i], COLLECTIVE_AVG, send, plain, odd) ||
-		    sums(r, types[i], COLLECTIVE_PROD, send, plain, odd))
+		if (sums(r, types[i], COLLECTIVE_SUM, send, plain, altered) ||
+		    sums(r, types[i], COLLECTIVE_AVG, send, plain, altered) ||
+		    sums(r, types[i], COLLECTIVE_PROD, send, plain, altered))
 			return 1;
 	}
 	fill(send, COLLECTIVE_FLOAT32, r->rank);
 	mode_set(!r->rank);
-	i = member_allreduce(r->fd, send, odd, 1024, COLLECTIVE_FLOAT32, COLLECTIVE_SUM);
+	i = member_allreduce(r->fd, send, altered, 1024, COLLECTIVE_FLOAT32, COLLECTIVE_SUM);
 	mode_default();
 	CHECK_EQ(0, i);
-	return check_result(r, odd);
+	return check_result(r, altered);
 }
 
 TEST(results_do_not_depend_on_the_callers_mode)

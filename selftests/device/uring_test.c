@@ -47,14 +47,14 @@ KIND(sqpoll_registered, IORING_SETUP_SQPOLL, MEMORY_REGISTERED);
 KIND(sqpoll_fixed, IORING_SETUP_SQPOLL, MEMORY_FIXED);
 KIND(coop, IORING_SETUP_COOP_TASKRUN, MEMORY_PLAIN);
 
-#define FLIGHT	8
+#define INFLIGHT	8
 #define ROUNDS	6
 
 /* Several at a time, small and large, each with its own part of the memory. */
 static int rank_sums(struct lib_rank *me)
 {
 	static const size_t counts[] = { 1, LARGE, 2000, 0, 2049, LARGE - 1, 3, 7777 };
-	const size_t bytes = (size_t)2 * FLIGHT * LARGE * 4;
+	const size_t bytes = (size_t)2 * INFLIGHT * LARGE * 4;
 	const struct kind *kind = me->arg;
 	struct io_uring ring;
 	struct iovec iovec;
@@ -70,11 +70,11 @@ static int rank_sums(struct lib_rank *me)
 		CHECK_EQ(0, io_uring_register_buffers(&ring, &iovec, 1));
 
 	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < FLIGHT; i++) {
+		for (i = 0; i < INFLIGHT; i++) {
 			__u32 *send = area + (size_t)2 * i * LARGE, *recv = send + LARGE;
 			struct io_uring_sqe *sqe = next_sqe(&ring);
 
-			values_make(send, counts[i], me->rank, round * FLIGHT + i);
+			values_make(send, counts[i], me->rank, round * INFLIGHT + i);
 			CHECK_EQ(0, coll_prep_allreduce(sqe, me->comm,
 							round & 1 ? COLL_IN_PLACE : send,
 							round & 1 ? send : recv,
@@ -87,12 +87,12 @@ static int rank_sums(struct lib_rank *me)
 				CHECK(io_uring_submit(&ring) >= 0);
 		}
 		CHECK(io_uring_submit(&ring) >= 0);
-		for (i = 0; i < FLIGHT; i++)
+		for (i = 0; i < INFLIGHT; i++)
 			CHECK_EQ(0, ring_wait(&ring, &data));
-		for (i = 0; i < FLIGHT; i++)
+		for (i = 0; i < INFLIGHT; i++)
 			CHECK(!values_summed(area + (size_t)2 * i * LARGE +
 					     (round & 1 ? 0 : LARGE), counts[i], me->nranks,
-					     round * FLIGHT + i));
+					     round * INFLIGHT + i));
 	}
 	io_uring_queue_exit(&ring);
 	if (kind->memory == MEMORY_REGISTERED)

@@ -60,13 +60,13 @@ static void empty(__s32 *data)
 }
 
 /*
- * True if a buffer holds @count elements of the sender, at most @room, and is unchanged behind
+ * True if a buffer holds @count elements of the sender, at most @capacity, and is unchanged behind
  * them.
  */
-static bool holds(const __s32 *data, __u64 count, __u64 room, unsigned int from,
+static bool holds(const __s32 *data, __u64 count, __u64 capacity, unsigned int from,
 		  unsigned int to, unsigned int round)
 {
-	__u64 stored = count < room ? count : room, i;
+	__u64 stored = count < capacity ? count : capacity, i;
 
 	for (i = 0; i < stored; i++)
 		if (data[i] != value(from, to, i, round))
@@ -79,7 +79,7 @@ static bool holds(const __s32 *data, __u64 count, __u64 room, unsigned int from,
 
 static const struct {
 	__u64 sent;
-	__u64 room;
+	__u64 capacity;
 } cases[] = {
 	{ 10, 20 }, { 20, 20 }, { 20, 10 }, { 0, 20 }, { 20, 0 }, { 0, 0 }, { 2048, 2049 },
 	{ 2049, 2048 }, { 10, 70000 }, { 70000, 10 }, { 70000, 0 }, { 0, 70000 },
@@ -95,7 +95,7 @@ static int rank_messages(struct rank *r)
 	__u64 received, i;
 
 	for (round = 0; round < 2 * ARRAY_SIZE(cases); round++) {
-		__u64 sent = cases[round / 2].sent, room = cases[round / 2].room, request;
+		__u64 sent = cases[round / 2].sent, capacity = cases[round / 2].capacity, request;
 		struct collective_op send = {
 			.opcode = COLLECTIVE_SEND,
 			.type = COLLECTIVE_INT32,
@@ -108,7 +108,7 @@ static int rank_messages(struct rank *r)
 			.flags = COLLECTIVE_F_VARLEN,
 			.type = COLLECTIVE_INT32,
 			.root = last,
-			.count = room,
+			.count = capacity,
 			.recv = (uintptr_t)in,
 		};
 
@@ -122,9 +122,9 @@ static int rank_messages(struct rank *r)
 		for (i = 0; i < sent; i++)
 			out[i] = value(r->rank, next, i, round);
 		CHECK_EQ(0, member_start(r->fd, &send, &request));
-		CHECK_EQ(sent > room ? -EMSGSIZE : 0, submit(r->fd, &recv, &received));
+		CHECK_EQ(sent > capacity ? -EMSGSIZE : 0, submit(r->fd, &recv, &received));
 		CHECK_EQ(sent, received);
-		CHECK(holds(in, sent, room, last, r->rank, round));
+		CHECK(holds(in, sent, capacity, last, r->rank, round));
 		CHECK_EQ(0, collect(r->fd, request, &received));
 		CHECK_EQ(0, received);
 	}
@@ -149,7 +149,7 @@ TEST_F_TIMEOUT(varlen, messages, 100)
  * @root: root rank
  * @round: seed of the contents
  * @sent: elements of the broadcast, or of a rank's block
- * @room: elements of the buffers of the other ranks, except one that has enough
+ * @capacity: elements of the buffers of the other ranks, except one that has enough
  * @keyed: true if @round is its key
  * @vector: true if the blocks of a scatter differ in length
  */
@@ -158,7 +158,7 @@ struct rooted {
 	unsigned int root;
 	unsigned int round;
 	__u64 sent;
-	__u64 room;
+	__u64 capacity;
 	bool keyed;
 	bool vector;
 };
@@ -169,11 +169,11 @@ static __u64 rooted_count(const struct rooted *rooted, unsigned int rank)
 }
 
 /* Return: the size of the buffer of a rank; one rank always has enough. */
-static __u64 rooted_room(const struct rooted *rooted, const struct rank *r)
+static __u64 rooted_capacity(const struct rooted *rooted, const struct rank *r)
 {
 	if (r->rank == rooted->root)
 		return rooted_count(rooted, r->rank);
-	return r->rank == (rooted->root + 1) % r->nranks ? rooted->sent + 1 : rooted->room;
+	return r->rank == (rooted->root + 1) % r->nranks ? rooted->sent + 1 : rooted->capacity;
 }
 
 /**
@@ -211,7 +211,7 @@ static struct collective_op rooted_op(const struct rank *r, const struct rooted 
 		.flags = COLLECTIVE_F_VARLEN,
 		.type = COLLECTIVE_INT32,
 		.root = rooted->root,
-		.count = rooted_room(rooted, r),
+		.count = rooted_capacity(rooted, r),
 		.send = root ? (uintptr_t)b->out : 0,
 		.recv = (uintptr_t)b->in,
 	};
@@ -243,12 +243,12 @@ static struct collective_op rooted_op(const struct rank *r, const struct rooted 
 static int rooted_check(const struct rank *r, const struct rooted *rooted,
 			const struct buffers *b, int err, __u64 received)
 {
-	__u64 room = rooted_room(rooted, r), sent = rooted_count(rooted, r->rank);
+	__u64 capacity = rooted_capacity(rooted, r), sent = rooted_count(rooted, r->rank);
 	unsigned int to = rooted->opcode == COLLECTIVE_SCATTER ? r->rank : 0;
 
-	CHECK_EQ(sent > room ? -EMSGSIZE : 0, err);
+	CHECK_EQ(sent > capacity ? -EMSGSIZE : 0, err);
 	CHECK_EQ(sent, received);
-	CHECK(holds(b->in, sent, room, rooted->root, to, rooted->round));
+	CHECK(holds(b->in, sent, capacity, rooted->root, to, rooted->round));
 	return 0;
 }
 
@@ -265,7 +265,7 @@ static int rank_rooted(struct rank *r)
 			.root = round % r->nranks,
 			.round = round,
 			.sent = cases[round / 3].sent,
-			.room = cases[round / 3].room,
+			.capacity = cases[round / 3].capacity,
 			.keyed = round & 4,
 			.vector = round % 3 == 2,
 		};
@@ -312,7 +312,7 @@ static int rank_inflight(struct rank *r)
 			.root = i % r->nranks,
 			.round = i,
 			.sent = cases[i].sent,
-			.room = cases[i].room,
+			.capacity = cases[i].capacity,
 			.keyed = true,
 		};
 		buffers_new(&b[i]);

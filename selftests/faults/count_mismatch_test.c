@@ -495,18 +495,18 @@ static int rank_all_know(struct lib_rank *me)
 	size_t counts[GROUP_RANKS_MAX], shape[] = { 10 };
 	const struct coll_view view = { .rows = 1, .stride = 100, .distance = 100 };
 	__u32 *send = calloc(8000, 4), *recv = calloc(8000, 4);
-	int i, odd = me->rank == me->nranks - 1;
+	int i, is_last = me->rank == me->nranks - 1;
 
 	CHECK(send && recv);
 	for (i = 0; i < me->nranks; i++)
 		counts[i] = 10;
-	counts[0] = odd ? 0 : 10;
+	counts[0] = is_last ? 0 : 10;
 	CHECK_EQ(-EBADMSG, coll_allgatherv(me->comm, send, counts[me->rank], recv, counts,
 					   NULL, COLL_UINT32));
 	CHECK_EQ(-EBADMSG, coll_reduce_scatterv(me->comm, send, NULL, recv, counts,
 						COLL_UINT32, COLL_SUM));
 	for (i = 0; i < 2; i++) {
-		size_t count = odd == i ? 0 : 10;
+		size_t count = is_last == i ? 0 : 10;
 
 		CHECK_EQ(-EBADMSG, coll_allgather_view(me->comm, send, NULL, recv, &view, count,
 						       COLL_UINT32));

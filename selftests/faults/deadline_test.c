@@ -162,18 +162,18 @@ static int rank_left_far(struct rank *r)
 TEST_F_TIMEOUT(slow, left_far_away, 100)
 {
 	const struct group_config config = { .nranks = 16 };
-	bool hasty = false;
+	bool ends_early = false;
 
-	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
+	EXPECT_EQ(0, group_run(&config, rank_left_far, &ends_early));
 }
 
 /* A rank that ends because of a failure is not the reason, even if others do not know it yet. */
 TEST_F_TIMEOUT(slow, ended_by_failure, 100)
 {
 	const struct group_config config = { .nranks = 16 };
-	bool hasty = true;
+	bool ends_early = true;
 
-	EXPECT_EQ(0, group_run(&config, rank_left_far, &hasty));
+	EXPECT_EQ(0, group_run(&config, rank_left_far, &ends_early));
 }
 
 /* The same with a payload; its pages must be returned. */

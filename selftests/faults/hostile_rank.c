@@ -108,7 +108,7 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 		/* An abort of the group ends the round: send few of them. */
 		if (control.instance == COLL_INSTANCE_GROUP && !rng_once_in(rng, 4))
 			control.instance = 0;
-		control.cause = (struct coll_reason){
+		control.reason = (struct coll_reason){
 			.kind = 1 + rng_below(rng, COLLECTIVE_REASON_COUNT - 1),
 			.error = 1 + rng_below(rng, 130),
 			.rank_a = HOSTILE,

@@ -293,7 +293,7 @@ static int blames(struct hostile_fixture *fix, struct hostile_rank *hostile, u32
 	CHECK_EQ(0, raw_peer_send_control(&hostile->peer[1], &(struct coll_control){
 		.kind = COLL_CONTROL_ABORT,
 		.instance = COLL_INSTANCE_GROUP,
-		.cause = {
+		.reason = {
 			.kind = COLLECTIVE_REASON_DEATH,
 			.error = ECONNRESET,
 			.rank_a = rank_a,
@@ -388,7 +388,7 @@ static int endless_aborts(struct hostile_fixture *fix, struct hostile_rank *host
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ABORT,
-		.cause = {
+		.reason = {
 			.kind = COLLECTIVE_REASON_CANCELLED,
 			.error = ECONNRESET,
 			.rank_a = HOSTILE,

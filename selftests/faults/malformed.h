@@ -118,8 +118,8 @@ static inline bool accuses_others(const u8 *frame, u32 incarnation, u32 sender, 
 	if (coll_wire_get_control(frame, &control, incarnation) ||
 	    control.kind != COLL_CONTROL_ABORT)
 		return false;
-	a = control.cause.rank_a;
-	b = control.cause.rank_b;
+	a = control.reason.rank_a;
+	b = control.reason.rank_b;
 	return a != sender && b != sender &&
 	       (a < nranks || a == COLLECTIVE_RANK_NONE) &&
 	       (b < nranks || b == COLLECTIVE_RANK_NONE);

@@ -66,9 +66,9 @@ static struct collective_op op_new(int opcode, __u64 count)
 }
 
 static struct collective_op op_of(const struct mismatch_case *q, unsigned int rank,
-				  unsigned int odd)
+				  unsigned int other_rank)
 {
-	struct collective_op op = rank == odd ? q->other : q->call;
+	struct collective_op op = rank == other_rank ? q->other : q->call;
 
 	if (q->each_is_root)
 		op.root = rank;
@@ -110,7 +110,7 @@ static int call_check(const struct collective_call *call, const struct collectiv
 	return 0;
 }
 
-static int status_check(const struct rank *r, const struct mismatch_case *q, unsigned int odd)
+static int status_check(const struct rank *r, const struct mismatch_case *q, unsigned int other_rank)
 {
 	struct collective_status status;
 	unsigned int i;
@@ -126,9 +126,9 @@ static int status_check(const struct rank *r, const struct mismatch_case *q, uns
 	CHECK(status.last.rank_a < r->nranks && status.last.rank_b < r->nranks);
 	CHECK(status.last.rank_a != status.last.rank_b);
 	if (!q->each_is_root)
-		CHECK(status.last.rank_a == odd || status.last.rank_b == odd);
+		CHECK(status.last.rank_a == other_rank || status.last.rank_b == other_rank);
 	for (i = 0; i < 2; i++) {
-		struct collective_op op = op_of(q, status.calls[i].rank, odd);
+		struct collective_op op = op_of(q, status.calls[i].rank, other_rank);
 
 		if (call_check(&status.calls[i], &op))
 			return 1;
@@ -138,7 +138,7 @@ static int status_check(const struct rank *r, const struct mismatch_case *q, uns
 
 /* Return: 0 if the operation fails as it must. */
 static int mismatch_run(const struct workspace *workspace, const struct mismatch_case *q,
-			unsigned int odd,
+			unsigned int other_rank,
 			unsigned int late)
 {
 	struct rank *r = workspace->r;
@@ -147,9 +147,9 @@ static int mismatch_run(const struct workspace *workspace, const struct mismatch
 	if (r->rank == late)
 		sleep_ms(LATE_MS);
 	begin = now_ms();
-	CHECK_EQ(-EBADMSG, workspace_submit(workspace, op_of(q, r->rank, odd)));
+	CHECK_EQ(-EBADMSG, workspace_submit(workspace, op_of(q, r->rank, other_rank)));
 	CHECK(now_ms() - begin < SOON_MS);
-	return status_check(r, q, odd);
+	return status_check(r, q, other_rank);
 }
 
 static int good_run(const struct workspace *workspace, unsigned int count)
@@ -205,7 +205,7 @@ static unsigned int mismatches_fill(struct mismatch_case *q, int opcode, __u64 c
 #undef DIFFER
 }
 
-static int case_complain(const struct rank *r, const struct mismatch_case *q, unsigned int odd,
+static int case_complain(const struct rank *r, const struct mismatch_case *q, unsigned int other_rank,
 			 unsigned int late)
 {
 	const struct collective_op *op[] = { &q->call, &q->other };
@@ -216,7 +216,7 @@ static int case_complain(const struct rank *r, const struct mismatch_case *q, un
 			i ? "other" : "call", op[i]->opcode, (unsigned long long)op[i]->count,
 			op[i]->type, op[i]->reduction, op[i]->root);
 	dprintf(STDOUT_FILENO, "# rank %u of %u: %u calls otherwise%s, %d is late\n",
-		r->rank, r->nranks, odd, q->each_is_root ? ", each is the root" : "", (int)late);
+		r->rank, r->nranks, other_rank, q->each_is_root ? ", each is the root" : "", (int)late);
 	return 1;
 }
 
@@ -469,15 +469,15 @@ static int rank_unannounced(struct rank *r)
 		op_new(COLLECTIVE_ALLTOALL, LARGE), op_new(COLLECTIVE_ALLREDUCE, LARGE + 1),
 	};
 	struct workspace workspace;
-	unsigned int i, odd;
+	unsigned int i, other_rank;
 
 	if (workspace_new(&workspace, r))
 		return 1;
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		for (odd = 0; odd < r->nranks; odd++) {
+		for (other_rank = 0; other_rank < r->nranks; other_rank++) {
 			struct collective_op op = op_new(COLLECTIVE_ALLREDUCE, LARGE);
 
-			if (r->rank == odd)
+			if (r->rank == other_rank)
 				op = others[i];
 			op.timeout_ms = SOON_MS;
 			CHECK_EQ(-EBADMSG, workspace_submit(&workspace, op));
@@ -502,15 +502,15 @@ static int rank_vector(struct rank *r)
 	};
 	struct collective_op op = op_new(COLLECTIVE_ALLGATHER, 3), vector = op;
 	struct workspace workspace;
-	unsigned int odd;
+	unsigned int other_rank;
 
 	if (workspace_new(&workspace, r))
 		return 1;
 	vector.flags = COLLECTIVE_F_VECTOR;
 	vector.layout = (uintptr_t)&layout;
-	for (odd = 0; odd < r->nranks; odd++) {
-		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == odd ? vector : op));
-		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == odd ? op : vector));
+	for (other_rank = 0; other_rank < r->nranks; other_rank++) {
+		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == other_rank ? vector : op));
+		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == other_rank ? op : vector));
 	}
 	CHECK_EQ(0, workspace_submit(&workspace, op));
 	CHECK_EQ(0, workspace_submit(&workspace, vector));

@@ -208,7 +208,7 @@ static void on_signal(int signal)
 }
 
 /* Many requests that no thread waits for; their memory is lent to a peer that keeps it. */
-TEST_F(raw_peer, close_with_memory_lent)
+TEST_F(raw_peer, close_with_memory_in_use)
 {
 	enum { REQUESTS = 16, BYTES = 64 * 1024 };
 	__u8 *area = memory(BYTES);

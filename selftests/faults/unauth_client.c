@@ -47,7 +47,7 @@ static bool would_be_accepted(const u8 *right, const u8 *said)
 
 /* Make a HELLO that is never accepted. Return: its length, at most 512 bytes. */
 static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_config *call,
-			     const u8 *heard,
+			     const u8 *recorded,
 			u8 *said)
 {
 	struct rng *rng = &fix->rng;
@@ -70,7 +70,7 @@ static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_
 		/* Replay of a handshake that was valid on another connection. */
 		if (!fix->has_secret)
 			break;
-		memcpy(said, heard, 2 * HELLO_SIZE);
+		memcpy(said, recorded, 2 * HELLO_SIZE);
 		return 2 * HELLO_SIZE;
 	case 4:
 		/* A valid call, but a random proof. */
@@ -89,15 +89,15 @@ static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_
 
 /* Record a valid call and confirmation. Then the connection is closed. */
 static int record_valid_hello(struct hostile_fixture *fix, const struct raw_peer_config *call,
-			      u8 *heard)
+			      u8 *recorded)
 {
 	u8 answer[HELLO_SIZE];
 	int fd = dial(call->addr);
 
-	raw_peer_hello(call, 0, 0, heard);
-	CHECK_EQ(HELLO_SIZE, send(fd, heard, HELLO_SIZE, MSG_NOSIGNAL));
+	raw_peer_hello(call, 0, 0, recorded);
+	CHECK_EQ(HELLO_SIZE, send(fd, recorded, HELLO_SIZE, MSG_NOSIGNAL));
 	CHECK_EQ(HELLO_SIZE, recv(fd, answer, HELLO_SIZE, MSG_WAITALL));
-	hello_confirm(heard, answer, fix->secret, heard + HELLO_SIZE);
+	hello_confirm(recorded, answer, fix->secret, recorded + HELLO_SIZE);
 	close(fd);
 	return 0;
 }
@@ -107,15 +107,15 @@ static int dial_unauthenticated(struct hostile_fixture *fix, unsigned int to)
 {
 	const unsigned int times = 1 + rng_below(&fix->rng, 60);
 	struct raw_peer_config call = fixture_raw_config(fix, to);
-	u8 heard[2 * HELLO_SIZE] = { 0 };
+	u8 recorded[2 * HELLO_SIZE] = { 0 };
 	int fd[64];
 	unsigned int i;
 
 	if (fix->has_secret)
-		CHECK_EQ(0, record_valid_hello(fix, &call, heard));
+		CHECK_EQ(0, record_valid_hello(fix, &call, recorded));
 	for (i = 0; i < times; i++) {
 		u8 said[512];
-		size_t len = make_bad_hello(fix, &call, heard, said);
+		size_t len = make_bad_hello(fix, &call, recorded, said);
 
 		fd[i] = dial(&fix->addr[to]);
 		CHECK(fd[i] >= 0);

@@ -61,10 +61,10 @@ static void act_control(struct rig *rig, struct input *in)
 
 static void act_abort(struct rig *rig, struct input *in)
 {
-	u64 name = rig_name(rig, in);
+	u64 instance = rig_instance(rig, in);
 
-	failed_set_add(&rig->failures, name);
-	coll_engine_abort(&rig->engine, name, -ECANCELED);
+	failed_set_add(&rig->failures, instance);
+	coll_engine_abort(&rig->engine, instance, -ECANCELED);
 }
 
 /*

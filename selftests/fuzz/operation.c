@@ -11,12 +11,12 @@
 #define COUNT_MAX	9000
 
 /**
- * struct extent - the sizes of an operation's buffers on this rank
+ * struct footprint - the sizes of an operation's buffers on this rank
  * @send: the input; elements
  * @recv: the result; elements
  * @own: the offset of the input in the result if the operation is in place; elements
  */
-struct extent {
+struct footprint {
 	u64 send;
 	u64 recv;
 	u64 own;
@@ -126,59 +126,59 @@ static u64 block(const struct coll_plan *plan, const u64 *first)
 	       coll_plan_first(plan, first, plan->rank);
 }
 
-static struct extent plan_extent(const struct coll_plan *plan)
+static struct footprint plan_footprint(const struct coll_plan *plan)
 {
 	bool root = plan->rank == plan->root;
 	u64 before = coll_plan_first(plan, plan->send_first, plan->nranks);
 	u64 behind = coll_plan_first(plan, plan->recv_first, plan->nranks);
-	struct extent extent = { .send = plan->count, .recv = plan->count };
+	struct footprint footprint = { .send = plan->count, .recv = plan->count };
 
 	switch (plan->collective) {
 	case COLLECTIVE_ALLGATHER:
-		extent.send = block(plan, plan->recv_first);
-		extent.recv = behind;
-		extent.own = coll_plan_first(plan, plan->recv_first, plan->rank);
+		footprint.send = block(plan, plan->recv_first);
+		footprint.recv = behind;
+		footprint.own = coll_plan_first(plan, plan->recv_first, plan->rank);
 		break;
 	case COLLECTIVE_BROADCAST:
-		extent.send = root ? plan->count : 0;
+		footprint.send = root ? plan->count : 0;
 		break;
 	case COLLECTIVE_SEND:
-		extent.recv = 0;
+		footprint.recv = 0;
 		break;
 	case COLLECTIVE_RECV:
-		extent.send = 0;
+		footprint.send = 0;
 		break;
 	case COLLECTIVE_REDUCE:
-		extent.recv = root ? plan->count : 0;
+		footprint.recv = root ? plan->count : 0;
 		break;
 	case COLLECTIVE_EXSCAN:
-		extent.recv = plan->rank ? plan->count : 0;
+		footprint.recv = plan->rank ? plan->count : 0;
 		break;
 	case COLLECTIVE_GATHER:
-		extent.send = block(plan, plan->recv_first);
-		extent.recv = root ? behind : 0;
-		extent.own = root ? coll_plan_first(plan, plan->recv_first, plan->rank) : 0;
+		footprint.send = block(plan, plan->recv_first);
+		footprint.recv = root ? behind : 0;
+		footprint.own = root ? coll_plan_first(plan, plan->recv_first, plan->rank) : 0;
 		break;
 	case COLLECTIVE_SCATTER:
-		extent.send = root ? before : 0;
-		extent.recv = block(plan, plan->send_first);
+		footprint.send = root ? before : 0;
+		footprint.recv = block(plan, plan->send_first);
 		break;
 	case COLLECTIVE_ALLTOALL:
-		extent.send = before;
-		extent.recv = behind;
+		footprint.send = before;
+		footprint.recv = behind;
 		break;
 	case COLLECTIVE_REDUCE_SCATTER:
-		extent.send = before;
-		extent.recv = block(plan, plan->send_first);
+		footprint.send = before;
+		footprint.recv = block(plan, plan->send_first);
 		break;
 	}
-	return extent;
+	return footprint;
 }
 
 /* Return: true if the operation may be in place. */
-static bool may_share(const struct coll_plan *plan, const struct extent *extent)
+static bool may_share(const struct coll_plan *plan, const struct footprint *footprint)
 {
-	if (!extent->send || !extent->recv)
+	if (!footprint->send || !footprint->recv)
 		return false;
 	switch (plan->collective) {
 	case COLLECTIVE_SCATTER:
@@ -203,21 +203,21 @@ static void allocate_area(struct operation *operation, struct coll_task_args *ca
 static void allocate(struct operation *operation, struct coll_task_args *call, u64 piece)
 {
 	const struct coll_plan *plan = &call->plan;
-	struct extent extent = plan_extent(plan);
+	struct footprint footprint = plan_footprint(plan);
 	u64 scratch;
 
-	allocate_area(operation, call, COLL_AREA_RECV, extent.recv, piece);
+	allocate_area(operation, call, COLL_AREA_RECV, footprint.recv, piece);
 	if (plan->in_place) {
 		operation->area[COLL_AREA_SEND] = operation->area[COLL_AREA_RECV];
 		call->area[COLL_AREA_SEND] = call->area[COLL_AREA_RECV];
-		call->area_off[COLL_AREA_SEND] = AREA_MARGIN + extent.own * plan->size;
+		call->area_off[COLL_AREA_SEND] = AREA_MARGIN + footprint.own * plan->size;
 	} else {
-		allocate_area(operation, call, COLL_AREA_SEND, extent.send, piece);
-		operation->send_len = extent.send * plan->size;
+		allocate_area(operation, call, COLL_AREA_SEND, footprint.send, piece);
+		operation->send_len = footprint.send * plan->size;
 	}
-	if (extent.send)
+	if (footprint.send)
 		area_fill(operation->area[COLL_AREA_SEND], call->area_off[COLL_AREA_SEND],
-			  extent.send * plan->size, INPUT_BYTE);
+			  footprint.send * plan->size, INPUT_BYTE);
 
 	scratch = coll_plan_scratch(plan);
 	if (scratch) {
@@ -256,7 +256,7 @@ struct operation *operation_new(const struct rig *rig, struct input *in,
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 	struct coll_plan *plan = &call->plan;
-	struct extent extent;
+	struct footprint footprint;
 	u8 how;
 
 	choose_plan(rig, in, plan);
@@ -266,8 +266,8 @@ struct operation *operation_new(const struct rig *rig, struct input *in,
 	plan->segment = choose_segment(in, plan->size * max3(plan->count,
 							     operation->first[0][plan->nranks],
 							     operation->first[1][plan->nranks]));
-	extent = plan_extent(plan);
-	plan->in_place &= may_share(plan, &extent);
+	footprint = plan_footprint(plan);
+	plan->in_place &= may_share(plan, &footprint);
 	if (!plan_valid(plan)) {
 		free(operation);
 		return NULL;
@@ -306,7 +306,7 @@ void operation_free(struct operation *operation)
 }
 
 /* A message's instance has its two ranks and a tag; a collective's is a key or a number. */
-static u64 choose_name(struct rig *rig, struct input *in, const struct coll_plan *plan)
+static u64 choose_instance(struct rig *rig, struct input *in, const struct coll_plan *plan)
 {
 	u8 how = input_byte(in);
 	bool keyed = how & 1;
@@ -346,7 +346,7 @@ void rig_submit(struct rig *rig, struct input *in)
 	operation = operation_new(rig, again ? &same : in, &call);
 	if (!operation)
 		return;
-	call.instance = choose_name(rig, in, &call.plan);
+	call.instance = choose_instance(rig, in, &call.plan);
 	if (failed_set_have(&rig->failures, call.instance)) {
 		operation_free(operation);
 		return;

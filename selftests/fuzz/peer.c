@@ -6,13 +6,13 @@
 #include "rig.h"
 
 /**
- * rig_name() - choose an instance
+ * rig_instance() - choose an instance
  * @rig: the rig
  * @in: the choices: an operation in progress, an earlier one, a later one, or none
  *
  * Return: the instance.
  */
-u64 rig_name(const struct rig *rig, struct input *in)
+u64 rig_instance(const struct rig *rig, struct input *in)
 {
 	const struct coll_engine *engine = &rig->engine;
 	u8 how = input_byte(in);
@@ -86,9 +86,9 @@ void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len)
 	while (len && peer->up && !peer->refused) {
 		int n;
 
-		rig->vector = coll_stream_reduces(&peer->stream);
+		rig->fpu = coll_stream_reduces(&peer->stream);
 		n = coll_stream_receive(&peer->stream, bytes, len);
-		rig->vector = false;
+		rig->fpu = false;
 		if (n < 0) {
 			peer_refuse(rig, peer, n);
 			require(coll_stream_receive(&peer->stream, bytes, len) == -EPROTO);
@@ -142,7 +142,7 @@ static void early(const struct rig *rig, struct input *in, struct coll_data *dat
 		.flags = COLL_DATA_EAGER,
 		.call = rig->call,
 		.step = input_below(in, 4),
-		.instance = rig_name(rig, in),
+		.instance = rig_instance(rig, in),
 		.length = 8 * input_byte(in),
 	};
 }
@@ -175,7 +175,7 @@ static void distort(const struct rig *rig, struct input *in, struct coll_data *d
 		data->call = input_bits(in, 2);
 		break;
 	case 7:
-		data->instance = rig_name(rig, in);
+		data->instance = rig_instance(rig, in);
 		break;
 	case 8:
 		data->lane = input_byte(in);
@@ -276,12 +276,12 @@ bool peer_send(struct rig *rig, struct peer *peer, u32 most)
 /* Grant up to 63 consecutive instances. */
 static int grant_many(const struct rig *rig, struct coll_stream *stream, struct input *in)
 {
-	u64 name = rig_name(rig, in);
-	u32 names = input_below(in, 64);
+	u64 instance = rig_instance(rig, in);
+	u32 count = input_below(in, 64);
 	int err = 0;
 
-	while (names-- && !err)
-		err = coll_stream_granted(stream, name++, COLL_GRANT_ALL, 0);
+	while (count-- && !err)
+		err = coll_stream_granted(stream, instance++, COLL_GRANT_ALL, 0);
 	return err;
 }
 
@@ -304,7 +304,7 @@ static u64 position(struct input *in, u64 from, u64 to)
 void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 {
 	struct coll_stream *stream = &peer->stream;
-	u64 name, limit;
+	u64 instance, limit;
 	int err;
 
 	if (!peer->up || peer->refused)
@@ -320,16 +320,16 @@ void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 							    stream->tx_eager - stream->tx_credit));
 		break;
 	case 2:
-		name = rig_name(rig, in);
-		err = coll_stream_granted(stream, name, COLL_GRANT_ALL, 0);
+		instance = rig_instance(rig, in);
+		err = coll_stream_granted(stream, instance, COLL_GRANT_ALL, 0);
 		break;
 	case 3:
 		err = grant_many(rig, stream, in);
 		break;
 	default:
-		name = rig_name(rig, in);
+		instance = rig_instance(rig, in);
 		limit = input_number(in);
-		err = coll_stream_granted(stream, name, limit, limit % 7 == 3);
+		err = coll_stream_granted(stream, instance, limit, limit % 7 == 3);
 	}
 	if (err)
 		peer_refuse(rig, peer, err);

@@ -60,12 +60,12 @@ static void on_mismatch(void *ctx, struct coll_task *task, u32 rank)
 	require(!task->error && rank < rig->engine.nranks);
 }
 
-static void on_vector(void *ctx, bool begin)
+static void on_fpu(void *ctx, bool begin)
 {
 	struct rig *rig = ctx;
 
-	require(rig->vector != begin);
-	rig->vector = begin;
+	require(rig->fpu != begin);
+	rig->fpu = begin;
 }
 
 static bool on_failed(void *ctx, u64 instance)
@@ -81,7 +81,7 @@ static const struct coll_engine_ops rig_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.fpu		= on_vector,
+	.fpu		= on_fpu,
 	.failed		= on_failed,
 };
 
@@ -91,16 +91,16 @@ static const struct coll_engine_ops rig_ops = {
  */
 static void peer_init(struct rig *rig, u32 rank)
 {
-	static u8 *stage[RIG_RANKS];
+	static u8 *unexp_buf[RIG_RANKS];
 	static struct coll_grant *grants[RIG_RANKS];
 	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
 
-	if (!stage[rank]) {
-		stage[rank] = malloc(COLL_UNEXP_SIZE);
+	if (!unexp_buf[rank]) {
+		unexp_buf[rank] = malloc(COLL_UNEXP_SIZE);
 		grants[rank] = malloc(table);
 	}
 	memset(grants[rank], 0, table);
-	coll_stream_init(&rig->peer[rank].stream, &rig->engine, rank, stage[rank],
+	coll_stream_init(&rig->peer[rank].stream, &rig->engine, rank, unexp_buf[rank],
 			 grants[rank]);
 }
 
@@ -158,7 +158,7 @@ void rig_check(struct rig *rig)
 	const struct coll_task *task;
 	u32 rank, active = 0;
 
-	require(!rig->vector);
+	require(!rig->fpu);
 	rig->asked = 0;
 	for (rank = 0; rank < rig->engine.nranks; rank++)
 		if (rig->peer[rank].up && !rig->peer[rank].refused)

@@ -74,7 +74,7 @@ struct peer {
  * @completed: number of these that have completed
  * @asked: callbacks since the last rig_check()
  * @now: the time; ns
- * @vector: true between the two calls of the FPU callback
+ * @fpu: true between the two calls of the FPU callback
  * @failed: true if the group has failed
  */
 struct rig {
@@ -89,7 +89,7 @@ struct rig {
 	u32 completed;
 	u32 asked;
 	u64 now;
-	bool vector;
+	bool fpu;
 	bool failed;
 };
 
@@ -107,7 +107,7 @@ void operation_free(struct operation *operation);
 void rig_submit(struct rig *rig, struct input *in);
 
 /* peer.c */
-u64 rig_name(const struct rig *rig, struct input *in);
+u64 rig_instance(const struct rig *rig, struct input *in);
 struct peer *rig_peer(struct rig *rig, struct input *in);
 void peer_connect(struct rig *rig, struct peer *peer);
 void peer_receive(struct rig *rig, struct peer *peer, const u8 *bytes, u32 len);

@@ -42,7 +42,7 @@ static bool receive_header(struct rig *rig, struct peer *peer, struct input *in)
 	if (stream->rx_open || stream->rx_hdr_len || in->left < sizeof(head) || in->at[0] & 1)
 		return false;
 	memcpy(head, in->at, sizeof(head));
-	instance = rig_name(rig, &name);
+	instance = rig_instance(rig, &name);
 	data = (struct coll_data){
 		.flags = head[1],
 		.instance = instance,

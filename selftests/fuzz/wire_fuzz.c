@@ -49,11 +49,11 @@ static bool rank_or_none(u32 rank)
 	return rank < COLLECTIVE_RANKS_MAX || rank == COLLECTIVE_RANK_NONE;
 }
 
-static void check_cause(const struct coll_reason *cause)
+static void check_reason(const struct coll_reason *reason)
 {
-	require(cause->kind > COLLECTIVE_REASON_NONE && cause->kind < COLLECTIVE_REASON_COUNT);
-	require(cause->error > 0 && cause->error < 4096);
-	require(rank_or_none(cause->rank_a) && rank_or_none(cause->rank_b));
+	require(reason->kind > COLLECTIVE_REASON_NONE && reason->kind < COLLECTIVE_REASON_COUNT);
+	require(reason->error > 0 && reason->error < 4096);
+	require(rank_or_none(reason->rank_a) && rank_or_none(reason->rank_b));
 }
 
 /* In control and data frames bytes 4 to 7 are the incarnation. */
@@ -82,7 +82,7 @@ static void check_control(const u8 *frame)
 		check_signature(&control.signature);
 		break;
 	case COLL_CONTROL_ABORT:
-		check_cause(&control.cause);
+		check_reason(&control.reason);
 		break;
 	}
 	coll_wire_put_control(again, &control, incarnation);

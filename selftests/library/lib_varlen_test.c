@@ -18,13 +18,13 @@ static void fill(int *at, size_t count, int from)
 		at[i] = from + i;
 }
 
-/* True if @room limited the @came elements that begin with @from, and nothing follows them. */
-static bool holds(size_t came, size_t room, int from)
+/* True if @capacity limited the @came elements that begin with @from, and nothing follows them. */
+static bool holds(size_t came, size_t capacity, int from)
 {
 	size_t i;
 
 	for (i = 0; i < ROOM; i++)
-		if (data[i] != (i < came && i < room ? from + (int)i : -1))
+		if (data[i] != (i < came && i < capacity ? from + (int)i : -1))
 			return false;
 	return true;
 }
@@ -32,14 +32,14 @@ static bool holds(size_t came, size_t room, int from)
 /* The length that is sent in a round, and the buffer of a rank. */
 static const struct {
 	size_t sent;
-	size_t room;
+	size_t capacity;
 } rounds[] = { { 5, 7 }, { 7, 5 }, { 0, 3 }, { 3, 0 }, { 15000, ROOM }, { 15000, 2 } };
 
-static int expect(int err, size_t count, size_t sent, size_t room, int from)
+static int expect(int err, size_t count, size_t sent, size_t capacity, int from)
 {
-	CHECK_EQ(sent > room ? -EMSGSIZE : 0, err);
+	CHECK_EQ(sent > capacity ? -EMSGSIZE : 0, err);
 	CHECK_EQ(sent, count);
-	CHECK(holds(sent, room, from));
+	CHECK(holds(sent, capacity, from));
 	return 0;
 }
 
@@ -51,9 +51,9 @@ static int lib_messages(struct lib_rank *me)
 	int err;
 
 	for (i = 0; i < 2 * sizeof(rounds) / sizeof(*rounds); i++) {
-		size_t sent = rounds[i / 2].sent, room = rounds[i / 2].room;
+		size_t sent = rounds[i / 2].sent, capacity = rounds[i / 2].capacity;
 
-		count = room;
+		count = capacity;
 		if (me->rank == 0) {
 			fill(data, sent, i);
 			CHECK_EQ(0, coll_send(me->comm, data, sent, COLL_INT32, 1, i));
@@ -66,7 +66,7 @@ static int lib_messages(struct lib_rank *me)
 			} else {
 				err = coll_recv_varlen(me->comm, data, &count, COLL_INT32, 0, i);
 			}
-			CHECK_EQ(0, expect(err, count, sent, room, i));
+			CHECK_EQ(0, expect(err, count, sent, capacity, i));
 		}
 	}
 	return coll_barrier(me->comm);
@@ -82,12 +82,12 @@ static int lib_rooted(struct lib_rank *me)
 	for (i = 0; i < 2 * sizeof(rounds) / sizeof(*rounds); i++) {
 		int root = i % me->nranks;
 		bool own = me->rank == root;
-		size_t sent = rounds[i / 2].sent, room = own ? sent : rounds[i / 2].room;
+		size_t sent = rounds[i / 2].sent, capacity = own ? sent : rounds[i / 2].capacity;
 
 		memset(data, -1, sizeof(data));
 		if (own)
 			fill(data, sent, i);
-		count = room;
+		count = capacity;
 		if (i & 1) {
 			CHECK_EQ(0, coll_ibroadcast_varlen(me->comm, data, &count, COLL_INT32,
 							   root, &request));
@@ -95,15 +95,15 @@ static int lib_rooted(struct lib_rank *me)
 		} else {
 			err = coll_broadcast_varlen(me->comm, data, &count, COLL_INT32, root);
 		}
-		CHECK_EQ(0, expect(err, count, sent, room, i));
+		CHECK_EQ(0, expect(err, count, sent, capacity, i));
 
 		memset(data, -1, sizeof(data));
 		for (count = 0, to = 0; to < me->nranks; count += counts[to++]) {
 			counts[to] = sent / (to + 1);
 			fill(blocks + count, counts[to], 1000 * to);
 		}
-		room = own ? counts[root] : room;
-		count = room;
+		capacity = own ? counts[root] : capacity;
+		count = capacity;
 		if (i & 1) {
 			CHECK_EQ(0, coll_iscatter_varlen(me->comm, blocks, counts, NULL, data,
 							 &count, COLL_INT32, root, &request));
@@ -112,7 +112,7 @@ static int lib_rooted(struct lib_rank *me)
 			err = coll_scatter_varlen(me->comm, blocks, counts, NULL, data, &count,
 						  COLL_INT32, root);
 		}
-		CHECK_EQ(0, expect(err, count, counts[me->rank], room, 1000 * me->rank));
+		CHECK_EQ(0, expect(err, count, counts[me->rank], capacity, 1000 * me->rank));
 	}
 	return coll_barrier(me->comm);
 }

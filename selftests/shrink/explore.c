@@ -193,11 +193,11 @@ static const struct bounds exhaustive[] = {
 	{ .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1, .gone = 2, .direct = true },
 	{ .nranks = 3, .ballots = 3, .deaths = 2, .calls = 1, .direct = true },
 	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .gone = 2, .direct = true },
-	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
 	  .proposers = 1 | 4 },
-	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
 	  .healthy = true, .proposers = 2 | 4, .mortal = 1 | 2 },
-	{ .nranks = 5, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .hasty = true,
+	{ .nranks = 5, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
 	  .proposers = 1 | 4, .mortal = 1 | 2 },
 };
 
@@ -218,7 +218,7 @@ static void say_bounds(char *text, size_t size, const struct bounds *bounds)
 	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s",
 		 bounds->nranks, bounds->ballots, bounds->deaths, bounds->calls,
 		 bounds->healthy ? "a group that has not failed" : "a failed group",
-		 bounds->gone ? ", one rank lost" : "", bounds->hasty ? ", hasty" : "",
+		 bounds->gone ? ", one rank lost" : "", bounds->quorum_only ? ", quorum_only" : "",
 		 bounds->proposers ? ", two proposers" : "");
 }
 
@@ -228,15 +228,15 @@ static const struct bounds found_in[MUTATIONS] = {
 	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 			      .direct = true },
 	[MUTATION_LATEST] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
-			      .proposers = 1 | 4, .mortal = 1 | 2, .hasty = true },
+			      .proposers = 1 | 4, .mortal = 1 | 2, .quorum_only = true },
 	[MUTATION_PROMISE] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
-			       .direct = true, .hasty = true },
+			       .direct = true, .quorum_only = true },
 	[MUTATION_ACCEPT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 			      .direct = true },
 	[MUTATION_FENCE] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
-			     .proposers = 1 | 4, .mortal = 1 | 2, .hasty = true },
+			     .proposers = 1 | 4, .mortal = 1 | 2, .quorum_only = true },
 	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
-			      .direct = true, .hasty = true },
+			      .direct = true, .quorum_only = true },
 	[MUTATION_STAY] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true,
 			    .direct = true },
 	[MUTATION_UNSEALED] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,

@@ -216,7 +216,7 @@ unsigned int world_events(struct world *world, struct event *events)
 		if ((node->agree.step == COLL_STEP_IDLE || world->bounds->direct) &&
 		    (!world->bounds->proposers || world->bounds->proposers >> i & 1) &&
 		    world->ballots < world->bounds->ballots) {
-			if (!world->bounds->hasty)
+			if (!world->bounds->quorum_only)
 				events[k++] = (struct event){ EVENT_PROPOSE, i, 0 };
 			if (world->bounds->direct)
 				events[k++] = (struct event){ EVENT_PROPOSE, i, 1 };

@@ -67,7 +67,7 @@ struct node {
  *   calls are delivered at once, others at most once; a proposer waits for all or for a quorum
  * @proposers: mask of ranks that propose; 0: all
  * @mortal: mask of ranks that may die; 0: all
- * @hasty: true if no proposer waits for more than a quorum
+ * @quorum_only: true if no proposer waits for more than a quorum
  */
 struct bounds {
 	unsigned int nranks;
@@ -79,7 +79,7 @@ struct bounds {
 	bool direct;
 	unsigned int proposers;
 	unsigned int mortal;
-	bool hasty;
+	bool quorum_only;
 };
 
 /**

@@ -30,7 +30,7 @@ struct cost {
 static u64 chunk_count(const struct sim *sim, struct coll_range part, size_t size, u32 index)
 {
 	return coll_partition_chunk(part.count, size, sim->config.nranks, index,
-				    sim->config.near).count;
+				    sim->config.same_host).count;
 }
 
 static struct cost allreduce_cost(const struct sim *sim, struct coll_range part, size_t size,
@@ -282,7 +282,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		cost.copied = rank ? cost.sent : 0;
 		break;
 	case COLLECTIVE_REDUCE:
-		if (reference_ordered(op) || reference_around(op)) {
+		if (reference_ordered(op) || reference_along_ring(op)) {
 			cost = reduce_cost(sim, op, bytes, rank);
 			break;
 		}
@@ -296,7 +296,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		cost.steps = rank == op->root ? n - 1 : 1;
 		break;
 	case COLLECTIVE_REDUCE_SCATTER:
-		if (reference_ordered(op) || reference_around(op)) {
+		if (reference_ordered(op) || reference_along_ring(op)) {
 			cost = reduce_scatter_cost(sim, op, bytes, rank);
 			break;
 		}
@@ -307,7 +307,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		cost.steps = n;
 		break;
 	default:
-		if (reference_direct(op, sim->config.near, n)) {
+		if (reference_direct(op, sim->config.same_host, n)) {
 			cost = allreduce_direct_cost(sim, part, size, rank);
 			break;
 		}
@@ -364,9 +364,9 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 	if (coll_plan_eager(&plan) ||
 	    (op->collective == COLLECTIVE_ALLTOALL && part->in_place))
 		cost.copied = cost.sent;
-	if (member->lent[lane] != cost.sent - cost.copied)
+	if (member->zerocopy_bytes[lane] != cost.sent - cost.copied)
 		sim_fail(sim, "rank %u: %llu bytes sent with zero copy", rank,
-			 (unsigned long long)member->lent[lane]);
+			 (unsigned long long)member->zerocopy_bytes[lane]);
 	if (steps != cost.steps)
 		sim_fail(sim, "rank %u: %u steps, not %u", rank, steps, cost.steps);
 }

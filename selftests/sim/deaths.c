@@ -107,9 +107,9 @@ static void story_op(struct story *story, u32 number)
 	op->seed = story->config.seed + number;
 	op->root = number % nranks;
 	op->to = (op->root + 1) % nranks;
-	op->name = story->config.origin.name + number;
+	op->instance = story->config.origin.instance + number;
 	if (op->collective == COLLECTIVE_SEND)
-		op->name = coll_instance_p2p(op->root, op->to, story->config.origin.key + number,
+		op->instance = coll_instance_p2p(op->root, op->to, story->config.origin.key + number,
 					     false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
@@ -142,7 +142,7 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 		.segment = SEGMENT,
 		.faults = 1,
 		.fault = fault,
-		.strike = U64_MAX,
+		.fault_event = U64_MAX,
 	};
 	story->events = 0;
 	scale_numbers(&story->config);
@@ -175,7 +175,7 @@ static bool story_job(const void *ctx, unsigned int index)
 	struct config config = story->config;
 
 	config.victim = index % nranks;
-	for (config.strike = 1; config.strike <= story->events; config.strike++)
+	for (config.fault_event = 1; config.fault_event <= story->events; config.fault_event++)
 		if (!program_run(&config, story->ops, must_have_died))
 			return false;
 	return true;
@@ -191,7 +191,7 @@ static bool story_any(const void *ctx, unsigned int index)
 
 	for (i = 0; i < DEATHS_ANY && story->events; i++) {
 		config.victim = rng_below(&rng, config.nranks);
-		config.strike = rng_between(&rng, 1, story->events);
+		config.fault_event = rng_between(&rng, 1, story->events);
 		if (!program_run(&config, story->ops, must_have_died))
 			return false;
 	}

@@ -10,7 +10,7 @@
  */
 #include "sim.h"
 
-/* Number of failed operations that MUTATION_FORGET remembers. */
+/* Number of failed operations that MUTATION_FAILED_OPS remembers. */
 #define FORGET_AFTER	8
 
 /* Return: how far a rank may be ahead, and entries of the table; a power of two. */
@@ -19,9 +19,9 @@ static u32 distance_bound(const struct sim *sim)
 	return 2 * sim->config.nslots;
 }
 
-static u64 *distance_place(const struct member *member, u64 name)
+static u64 *distance_place(const struct member *member, u64 instance)
 {
-	return &member->failed_counted[name & (distance_bound(member->sim) - 1)];
+	return &member->failed_counted[instance & (distance_bound(member->sim) - 1)];
 }
 
 /* Find the next counted operation, from @number on. */
@@ -29,7 +29,7 @@ static void distance_advance(struct member *member, u32 number)
 {
 	const struct sim *sim = member->sim;
 
-	while (number < sim->config.nops && !coll_instance_is_counted(sim->ops[number].name))
+	while (number < sim->config.nops && !coll_instance_is_counted(sim->ops[number].instance))
 		number++;
 	member->next_counted = number;
 }
@@ -47,11 +47,11 @@ void distance_init(struct member *member)
 	while (1U << rounds < config->nranks)
 		rounds++;
 	coll_distance_init(distance, rounds, distance_bound(member->sim));
-	member->counted = config->origin.name;
-	distance->succeeded = config->origin.name;
+	member->counted = config->origin.instance;
+	distance->succeeded = config->origin.instance;
 	for (k = 0; k < rounds; k++) {
-		distance->received[k] = config->origin.name;
-		distance->sent[k] = config->origin.name;
+		distance->received[k] = config->origin.instance;
+		distance->sent[k] = config->origin.instance;
 	}
 	member->failed_counted = calloc(distance_bound(member->sim),
 					sizeof(*member->failed_counted));
@@ -61,17 +61,17 @@ void distance_init(struct member *member)
 /**
  * distance_may() - find out whether a rank may submit a counted operation
  * @member: the rank
- * @name: instance of the operation
+ * @instance: instance of the operation
  *
  * Return: false if the rank would be too far ahead of the others.
  */
-bool distance_may(const struct member *member, u64 name)
+bool distance_may(const struct member *member, u64 instance)
 {
 	const struct config *config = &member->sim->config;
 
-	if (config->fault != FAULT_INSTANCE || config->mutation == MUTATION_AHEAD)
+	if (config->fault != FAULT_INSTANCE || config->mutation == MUTATION_DISTANCE)
 		return true;
-	return name - coll_distance_known(&member->distance, name) < distance_bound(member->sim);
+	return instance - coll_distance_known(&member->distance, instance) < distance_bound(member->sim);
 }
 
 /* Tell other ranks how far this one is, because they may wait until they know. */
@@ -105,7 +105,7 @@ void distance_submitted(struct member *member, u32 number)
 {
 	if (number != member->next_counted)
 		return;
-	member->counted = member->sim->ops[number].name + 1;
+	member->counted = member->sim->ops[number].instance + 1;
 	distance_advance(member, number + 1);
 	distance_send(member);
 }
@@ -130,40 +130,40 @@ void distance_receive(struct member *member, u32 from, u64 count)
 /**
  * distance_fail() - note on a rank that an operation has failed
  * @member: the rank
- * @name: instance of the operation
+ * @instance: instance of the operation
  */
-void distance_fail(struct member *member, u64 name)
+void distance_fail(struct member *member, u64 instance)
 {
 	const struct sim *sim = member->sim;
-	u64 *place = distance_place(member, name);
+	u64 *place = distance_place(member, instance);
 	u32 i;
 
-	if (coll_instance_is_counted(name)) {
-		*place = max(*place, name + 1);
+	if (coll_instance_is_counted(instance)) {
+		*place = max(*place, instance + 1);
 		return;
 	}
 	member->failures++;
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == name && !member->parts[i].failure)
+		if (sim->ops[i].instance == instance && !member->parts[i].failure)
 			member->parts[i].failure = member->failures;
 }
 
 /**
  * distance_failed() - find out whether a rank knows that an operation has failed
  * @member: the rank
- * @name: instance of the operation; not complete on this rank
+ * @instance: instance of the operation; not complete on this rank
  *
  * Return: true if an abort of it has arrived.
  */
-bool distance_failed(const struct member *member, u64 name)
+bool distance_failed(const struct member *member, u64 instance)
 {
 	const struct sim *sim = member->sim;
 	u32 i;
 
-	if (coll_instance_is_counted(name))
-		return *distance_place(member, name) == name + 1;
+	if (coll_instance_is_counted(instance))
+		return *distance_place(member, instance) == instance + 1;
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == name)
+		if (sim->ops[i].instance == instance)
 			return member->parts[i].failure;
 	return false;
 }
@@ -171,20 +171,20 @@ bool distance_failed(const struct member *member, u64 name)
 /**
  * distance_remembers() - answer the engine whether an operation has failed
  * @member: the rank
- * @name: instance of the operation
+ * @instance: instance of the operation
  *
- * Return: as distance_failed(); with MUTATION_FORGET, false for all but the latest failed
+ * Return: as distance_failed(); with MUTATION_FAILED_OPS, false for all but the latest failed
  * operations that are not counted.
  */
-bool distance_remembers(const struct member *member, u64 name)
+bool distance_remembers(const struct member *member, u64 instance)
 {
 	const struct sim *sim = member->sim;
 	u32 i;
 
-	if (sim->config.mutation == MUTATION_FORGET && !coll_instance_is_counted(name))
+	if (sim->config.mutation == MUTATION_FAILED_OPS && !coll_instance_is_counted(instance))
 		for (i = 0; i < sim->config.nops; i++)
-			if (sim->ops[i].name == name)
+			if (sim->ops[i].instance == instance)
 				return member->parts[i].failure + FORGET_AFTER > member->failures &&
 				       member->parts[i].failure;
-	return distance_failed(member, name);
+	return distance_failed(member, instance);
 }

@@ -52,12 +52,12 @@ static void release_local(struct member *member)
 }
 
 /* Send an ABORT to all other ranks. */
-static void flood(struct member *member, u64 instance, const struct coll_reason *cause)
+static void broadcast_abort(struct member *member, u64 instance, const struct coll_reason *reason)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ABORT,
 		.instance = instance,
-		.cause = *cause,
+		.reason = *reason,
 	};
 	u32 peer;
 
@@ -69,20 +69,20 @@ static void flood(struct member *member, u64 instance, const struct coll_reason 
 /**
  * member_abort() - fail one operation on one rank, now or when it is submitted
  * @member: the rank
- * @name: instance of the operation; if it has a key, no later operation with this key succeeds
+ * @instance: instance of the operation; if it has a key, no later operation with this key succeeds
  */
-void member_abort(struct member *member, u64 name)
+void member_abort(struct member *member, u64 instance)
 {
 	struct sim *sim = member->sim;
 	u32 lane, i;
 
-	distance_fail(member, name);
+	distance_fail(member, instance);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
-		coll_engine_abort(&member->engine[lane], name, -ECANCELED);
+		coll_engine_abort(&member->engine[lane], instance, -ECANCELED);
 		coll_engine_deliver_unexpected(&member->engine[lane]);
 	}
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == name)
+		if (sim->ops[i].instance == instance)
 			match_abort(member, i);
 }
 
@@ -94,14 +94,14 @@ static bool stronger(const struct coll_reason *a, const struct coll_reason *b)
 	return a->kind != b->kind ? a->kind < b->kind : a->rank_a < b->rank_a;
 }
 
-/* Fail the group on one rank; if it has failed, take @cause if it is the stronger reason. */
-static void member_fail(struct member *member, const struct coll_reason *cause)
+/* Fail the group on one rank; if it has failed, take @reason if it is the stronger reason. */
+static void member_fail(struct member *member, const struct coll_reason *reason)
 {
 	u32 lane;
 
-	if (!stronger(cause, &member->cause))
+	if (!stronger(reason, &member->reason))
 		return;
-	member->cause = *cause;
+	member->reason = *reason;
 	if (!member->failed) {
 		member->failed = -ECONNRESET;
 		member->failed_at = member->sim->now;
@@ -111,10 +111,10 @@ static void member_fail(struct member *member, const struct coll_reason *cause)
 					  member->failed);
 		release_local(member);
 	}
-	flood(member, COLL_INSTANCE_GROUP, cause);
+	broadcast_abort(member, COLL_INSTANCE_GROUP, reason);
 }
 
-static struct coll_reason cause_alone(u32 kind, u32 error, u32 rank)
+static struct coll_reason reason_of_rank(u32 kind, u32 error, u32 rank)
 {
 	return (struct coll_reason){
 		.kind = kind,
@@ -126,20 +126,20 @@ static struct coll_reason cause_alone(u32 kind, u32 error, u32 rank)
 
 static void link_fail(struct member *member, u32 kind, u32 peer)
 {
-	struct coll_reason cause = {
+	struct coll_reason reason = {
 		.kind = kind,
 		.error = ECONNRESET,
 		.rank_a = min(member->rank, peer),
 		.rank_b = max(member->rank, peer),
 	};
 
-	member_fail(member, &cause);
+	member_fail(member, &reason);
 }
 
 /* A rank dies; with @lost, its host dies too and sends no ABORT. */
 static void member_die(struct member *member, bool lost)
 {
-	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_DEATH, ECONNRESET,
+	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_DEATH, ECONNRESET,
 					       member->rank);
 	struct sim *sim = member->sim;
 	u32 lane, peer;
@@ -154,7 +154,7 @@ static void member_die(struct member *member, bool lost)
 	if (lost)
 		sim->cut = member->rank;
 	else
-		flood(member, COLL_INSTANCE_GROUP, &cause);
+		broadcast_abort(member, COLL_INSTANCE_GROUP, &reason);
 	sim->dead = member->rank;
 }
 
@@ -179,35 +179,35 @@ static void delay_readers(struct member *victim)
 /* Abort an operation that is in progress on a rank, or its next one. */
 static void cancel(struct member *member)
 {
-	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_CANCELLED, ECANCELED,
+	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_CANCELLED, ECANCELED,
 					       member->rank);
 	struct sim *sim = member->sim;
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
-	u64 name;
+	u64 instance;
 
-	/* The oldest one waits for the laggard; if it fails, others go on without the laggard. */
-	if (sim->config.laggard && rng_once_in(&sim->rng, 2))
+	/* The oldest one waits for the slow rank; if it fails, others go on without that rank. */
+	if (sim->config.slow_rank && rng_once_in(&sim->rng, 2))
 		number = member->oldest;
 	if (number >= sim->config.nops)
 		return;
 	/* A rank cannot abort an operation that it may not submit yet. */
-	name = sim->ops[number].name;
-	if (coll_instance_is_counted(name) && !member->parts[number].submitted &&
-	    !distance_may(member, name))
+	instance = sim->ops[number].instance;
+	if (coll_instance_is_counted(instance) && !member->parts[number].submitted &&
+	    !distance_may(member, instance))
 		return;
-	member_abort(member, name);
-	flood(member, name, &cause);
+	member_abort(member, instance);
+	broadcast_abort(member, instance, &reason);
 }
 
 /**
- * fault_strike() - make the next fault happen
+ * fault_inject() - make the next fault happen
  * @sim: the world
  */
-void fault_strike(struct sim *sim)
+void fault_inject(struct sim *sim)
 {
 	u32 any = rng_below(&sim->rng, sim->config.nranks);
-	struct member *member = &sim->members[sim->config.strike ? sim->config.victim : any];
-	struct coll_reason cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET,
+	struct member *member = &sim->members[sim->config.fault_event ? sim->config.victim : any];
+	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_RESET, ECONNRESET,
 					       member->rank);
 	u32 often = sim->config.faults > 10 ? 4000 / sim->config.faults : 2000;
 
@@ -219,7 +219,7 @@ void fault_strike(struct sim *sim)
 		cancel(member);
 		break;
 	case FAULT_GROUP:
-		member_fail(member, &cause);
+		member_fail(member, &reason);
 		break;
 	case FAULT_SILENCE:
 		if (sim->faults_left) {
@@ -228,11 +228,11 @@ void fault_strike(struct sim *sim)
 			break;
 		}
 		sim->cut = sim->victim->rank;
-		cause = cause_alone(COLLECTIVE_REASON_RESET, ECONNRESET, sim->cut);
-		member_fail(sim->victim, &cause);
+		reason = reason_of_rank(COLLECTIVE_REASON_RESET, ECONNRESET, sim->cut);
+		member_fail(sim->victim, &reason);
 		break;
-	case FAULT_GREED:
-		sim->greedy = member->rank;
+	case FAULT_UNGRANTED:
+		sim->ungranted = member->rank;
 		break;
 	case FAULT_DEATH:
 	case FAULT_LOSS:
@@ -259,7 +259,7 @@ static u32 silent(const struct member *member)
 	u32 peer;
 
 	for (peer = 0; peer < sim->config.nranks; peer++)
-		if (linked(member, peer) && sim->now > member->heard[peer] + SIM_SILENCE)
+		if (linked(member, peer) && sim->now > member->answered_ping[peer] + SIM_SILENCE)
 			return peer;
 	return COLL_NO_RANK;
 }
@@ -305,7 +305,7 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 {
 	u32 lane;
 
-	member->heard[peer] = max(member->heard[peer], pinged_at);
+	member->answered_ping[peer] = max(member->answered_ping[peer], pinged_at);
 	if (member->sim->config.mutation == MUTATION_LEASE)
 		return;
 	for (lane = 0; lane < member->sim->config.lanes; lane++) {
@@ -318,10 +318,10 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 }
 
 /* MUTATION_LATE.  Return: true if the aborted operation is beyond those that may be in progress. */
-static bool abort_lost(const struct member *member, u64 name)
+static bool abort_lost(const struct member *member, u64 instance)
 {
-	return member->sim->config.mutation == MUTATION_LATE && coll_instance_is_counted(name) &&
-	       name >= member->counted + member->sim->config.nslots;
+	return member->sim->config.mutation == MUTATION_LATE && coll_instance_is_counted(instance) &&
+	       instance >= member->counted + member->sim->config.nslots;
 }
 
 /**
@@ -341,7 +341,7 @@ void fault_control(struct member *member, u32 from, const struct coll_control *c
 				member_abort(member, control->instance);
 			break;
 		}
-		member_fail(member, &control->cause);
+		member_fail(member, &control->reason);
 		release(member, from, true);
 		break;
 	case COLL_CONTROL_PING:
@@ -390,14 +390,14 @@ void fault_refused(struct member *member, u32 peer)
  */
 bool fault_explained(const struct member *member)
 {
-	const struct coll_reason *cause = &member->cause;
+	const struct coll_reason *reason = &member->reason;
 	u32 dead = member->sim->dead;
 
 	switch (member->sim->config.fault) {
 	case FAULT_DEATH:
-		return cause->kind == COLLECTIVE_REASON_DEATH && cause->rank_a == dead;
+		return reason->kind == COLLECTIVE_REASON_DEATH && reason->rank_a == dead;
 	case FAULT_LOSS:
-		return dead != COLL_NO_RANK && (cause->rank_a == dead || cause->rank_b == dead);
+		return dead != COLL_NO_RANK && (reason->rank_a == dead || reason->rank_b == dead);
 	}
 	return true;
 }

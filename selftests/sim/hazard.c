@@ -28,7 +28,7 @@ static void hazard_check(struct coll_stream *stream, const struct coll_mem *mem,
 	const struct sim_mem *memory = container_of(mem, struct sim_mem, mem);
 
 	/* A scratch window is written again when what was sent from it has left. */
-	if (!len || !memory_lent(memory, off, len, never && !memory->window))
+	if (!len || !memory_has_ref(memory, off, len, never && !memory->window))
 		return;
 	sim_fail(member->sim, "rank %u from %u: step %llu writes %llu bytes that %s", member->rank,
 		 stream->peer, (unsigned long long)stream->rx_task->rx_step,

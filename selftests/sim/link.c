@@ -36,13 +36,13 @@ static bool link_is_local(const struct sim *sim, u32 a, u32 b)
 	       (sim->config.local == 2 && rng_mix(sim->config.seed ^ pair) % 2);
 }
 
-/* Let a connection of the stingy rank hold less than a header, so that its frames stay open. */
-static void endpoint_stingy(struct endpoint *ep, u32 peer)
+/* Let a connection of the narrow rank hold less than a header, so that its frames stay open. */
+static void endpoint_narrow(struct endpoint *ep, u32 peer)
 {
 	struct sim *sim = ep->member->sim;
 
-	ep->receive.lazy = peer + 1 == sim->config.stingy;
-	if (ep->member->rank + 1 == sim->config.stingy)
+	ep->receive.lazy = peer + 1 == sim->config.narrow_rank;
+	if (ep->member->rank + 1 == sim->config.narrow_rank)
 		ep->capacity = rng_between(&sim->rng, 8, COLL_DATA_SIZE);
 }
 
@@ -70,20 +70,20 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	if (sim->config.packet)
 		ep->capacity = max_t(u64, ep->capacity, 2 * sim->config.packet);
 	/* The exact size, so that the sanitizer notices a write of one byte more. */
-	ep->stage = malloc(COLL_UNEXP_SIZE);
+	ep->unexp_buf = malloc(COLL_UNEXP_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
-	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->stage, ep->grants);
+	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->unexp_buf, ep->grants);
 	endpoint_count(&ep->stream, &sim->config.origin);
 	ep->stream.by_reference = link_is_local(sim, member->rank, peer);
 	ep->consumed = sim->config.origin.position;
 	if (sim_timed(sim) && sim->config.mutation != MUTATION_LEASE)
 		ep->stream.lease = sim->now + SIM_LEASE;
-	if (!member->heard[peer])
-		member->heard[peer] = sim->now;
+	if (!member->answered_ping[peer])
+		member->answered_ping[peer] = sim->now;
 	sim_actor_init(sim, &ep->send, ACTOR_SEND, member->rank, ep);
 	sim_actor_init(sim, &ep->connect, ACTOR_CONNECT, member->rank, ep);
 	sim_actor_init(sim, &ep->receive, ACTOR_RECEIVE, member->rank, ep);
-	endpoint_stingy(ep, peer);
+	endpoint_narrow(ep, peer);
 
 	/* Links to the neighbours in the ring are required links, and up from the start. */
 	ep->up = peer == (member->rank + 1) % sim->config.nranks ||
@@ -181,15 +181,15 @@ static void endpoint_push_payload(struct endpoint *ep, const struct coll_out *ou
 	ref->off = out->off;
 	ref->position = out->position;
 	ref->owner = out->owner;
-	memory_lend(mem, out->off, len);
+	memory_ref_add(mem, out->off, len);
 	/* What is sent from scratch counts as copied, whether or not it is. */
 	if (!mem->window)
-		ep->member->lent[ep->stream.engine->lane] += len;
+		ep->member->zerocopy_bytes[ep->stream.engine->lane] += len;
 }
 
 static void ref_revoke(struct ref *ref)
 {
-	memory_return(ref->mem, ref->off, ref->len);
+	memory_ref_remove(ref->mem, ref->off, ref->len);
 	ref->mem = NULL;
 	ref->revoked = true;
 }
@@ -209,7 +209,7 @@ bool endpoint_revoke(struct endpoint *ep, const void *owner)
 	for (ref = ep->first; ref; ref = ref->next) {
 		if (!ref->mem || (owner && ref->owner != owner))
 			continue;
-		if (owner && ref->begun && rng_once_in(&ep->member->sim->rng, 2)) {
+		if (owner && ref->read_started && rng_once_in(&ep->member->sim->rng, 2)) {
 			ref->revoking = true;
 			read = true;
 		} else {
@@ -273,7 +273,7 @@ bool endpoint_send(struct endpoint *ep)
 		endpoint_push_payload(ep, &out, len - head);
 	sim_wake(sim, &ep->other->receive);
 	coll_stream_sent(&ep->stream, len);
-	if (sim->config.mutation == MUTATION_SCRATCH && ep->stream.by_reference &&
+	if (sim->config.mutation == MUTATION_SCRATCH_REF && ep->stream.by_reference &&
 	    len > head && container_of(out.mem, struct sim_mem, mem)->window)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
 
@@ -309,15 +309,15 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 		bool reduces = coll_stream_reduces(stream);
 		int n;
 
-		member->vector = reduces;
+		member->fpu = reduces;
 		hazard_watch(stream);
 		n = coll_stream_receive(stream, bytes, len);
 		hazard_watch(NULL);
-		if (member->vector != reduces)
+		if (member->fpu != reduces)
 			sim_fail(member->sim, "the vector registers are left in use");
-		member->vector = false;
-		if ((n < 0 || ep->odd) && (stream->peer == member->sim->greedy ||
-					   member->rank == member->sim->greedy)) {
+		member->fpu = false;
+		if ((n < 0 || ep->mismatched) && (stream->peer == member->sim->ungranted ||
+					   member->rank == member->sim->ungranted)) {
 			ep->refused = true;
 			fault_refused(member, stream->peer);
 			return;
@@ -383,11 +383,11 @@ static void endpoint_fragment(struct endpoint *ep)
 	heap = malloc(align + len);
 
 	if (ref->mem) {
-		ref->begun = true;
+		ref->read_started = true;
 		if (rng_once_in(&sim->rng, 8))
 			memory_read(ref->mem, ref->off, heap + align, len);
 		memory_read(ref->mem, ref->off, heap + align, len);
-		memory_return(ref->mem, ref->off, len);
+		memory_ref_remove(ref->mem, ref->off, len);
 		ref->off += len;
 	} else {
 		memcpy(heap + align, ref->copy, len);
@@ -442,7 +442,7 @@ void endpoint_reset(struct endpoint *ep)
 {
 	while (ep->first) {
 		if (ep->first->mem)
-			memory_return(ep->first->mem, ep->first->off, ep->first->len);
+			memory_ref_remove(ep->first->mem, ep->first->off, ep->first->len);
 		endpoint_pop(ep);
 	}
 	ep->queued = 0;
@@ -454,7 +454,7 @@ static void ref_keep(struct ref *ref, u32 len)
 	if (ref->mem) {
 		ref->copy = malloc(ref->len);
 		memory_read(ref->mem, ref->off, ref->copy, ref->len);
-		memory_return(ref->mem, ref->off, ref->len);
+		memory_ref_remove(ref->mem, ref->off, ref->len);
 		ref->mem = NULL;
 	}
 	ref->len = len;
@@ -494,7 +494,7 @@ void endpoint_free(struct endpoint *ep)
 		return;
 	while (ep->first)
 		endpoint_pop(ep);
-	free(ep->stage);
+	free(ep->unexp_buf);
 	free(ep->grants);
 	free(ep);
 }
@@ -510,7 +510,7 @@ static void control_mutate(const struct sim *sim, struct coll_control *control)
 		control->position = COLL_GRANT_ALL;
 	if (sim->config.mutation == MUTATION_POSITION && consumed)
 		control->position = (u32)control->position;
-	if (sim->config.mutation == MUTATION_NAME && grant &&
+	if (sim->config.mutation == MUTATION_INSTANCE && grant &&
 	    coll_instance_is_counted(control->instance))
 		control->instance = (u32)control->instance;
 }
@@ -569,12 +569,12 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 static int control_dispatch(struct member *member, u32 from, const struct coll_control *control)
 {
 	struct coll_stream *stream = &endpoint_get(member, control->lane, from)->stream;
-	bool greedy = member->rank == member->sim->greedy;
+	bool ungranted = member->rank == member->sim->ungranted;
 
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
 		return coll_stream_granted(stream, control->instance,
-					   greedy ? COLL_GRANT_ALL : control->position,
+					   ungranted ? COLL_GRANT_ALL : control->position,
 					   control->digest);
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);

@@ -98,13 +98,13 @@ static const struct trial {
 	u8 scale;
 } trials[MUTATION_COUNT] = {
 	[MUTATION_LEASE]	= { .fault = FAULT_SILENCE },
-	[MUTATION_FRAMING]	= { .scale = SCALE_WIDE },
-	[MUTATION_FORGET]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
-	[MUTATION_SIFT]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
-	[MUTATION_AHEAD]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_OPEN_FRAMES]	= { .scale = SCALE_WIDE },
+	[MUTATION_FAILED_OPS]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_UNEXPECTED]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
+	[MUTATION_DISTANCE]	= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
 	[MUTATION_LATE]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
 	[MUTATION_STEPS]	= { .scale = SCALE_WIDE },
-	[MUTATION_ENFORCE]	= { .fault = FAULT_GREED },
+	[MUTATION_UNGRANTED]	= { .fault = FAULT_UNGRANTED },
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
 	[MUTATION_REVOKED]	= { .fault = FAULT_GROUP },
 };
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n"
 				"       sim --deaths RANKS\n"
-				"KIND: instance, counts, group, silence, death, loss or greed\n"
+				"KIND: instance, counts, group, silence, death, loss or ungranted\n"
 				"SCALE: small, deep, wide or both\n");
 		return 2;
 	}

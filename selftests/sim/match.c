@@ -57,13 +57,13 @@ static void match_end(struct member *member, u32 number)
 		total = 0;
 	if (total) {
 		const struct sim_op *op = &sim->ops[number];
-		bool one = member->rank == op->odd_from || member->rank == op->odd_to;
+		bool one = member->rank == op->wrong_from || member->rank == op->wrong_to;
 
 		if (coll_balance_find(&part->plan, total, &found) != one ||
-		    (one && (found.from != op->odd_from || found.to != op->odd_to)))
+		    (one && (found.from != op->wrong_from || found.to != op->wrong_to)))
 			sim_fail(sim, "rank %u: operation %u: the wrong ranks are found",
 				 member->rank, number);
-		member_abort(member, op->name);
+		member_abort(member, op->instance);
 	}
 	member_part_done(member, number, total ? -EBADMSG : 0);
 }
@@ -79,7 +79,7 @@ static void match_send(struct member *member, u32 number)
 		u32 needed = (1U << part->rounds_sent) - 1;
 		struct coll_control control = {
 			.kind = COLL_CONTROL_ANNOUNCE,
-			.instance = sim->ops[number].name,
+			.instance = sim->ops[number].instance,
 			.position = part->rounds_sent,
 			.signature = match_signature(&sim->ops[number]),
 		};
@@ -139,7 +139,7 @@ void match_receive(struct member *member, const struct coll_control *control)
 	struct sim_part *part;
 
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].name == control->instance && match_waits(sim, &sim->ops[i]) &&
+		if (sim->ops[i].instance == control->instance && match_waits(sim, &sim->ops[i]) &&
 		    !(member->parts[i].rounds_heard & bit))
 			break;
 	if (i == sim->config.nops) {
@@ -169,7 +169,7 @@ bool match_explained(const struct sim *sim, u32 number)
 	u32 i;
 
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].odd && sim->ops[i].name == sim->ops[number].name)
+		if (sim->ops[i].mismatched && sim->ops[i].instance == sim->ops[number].instance)
 			return true;
 	return sim->config.fault != FAULT_COUNTS;
 }

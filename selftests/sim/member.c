@@ -23,7 +23,7 @@ static void on_control(void *ctx, u32 peer, const struct coll_control *control)
 	const struct coll_task *task = coll_task_find(ctx, control->instance);
 	struct coll_control early = *control;
 
-	if (member_of(ctx)->sim->config.mutation == MUTATION_SWAP && task &&
+	if (member_of(ctx)->sim->config.mutation == MUTATION_EXCHANGE && task &&
 	    task->rx.exchange && control->kind == COLL_CONTROL_GRANT)
 		early.position = COLL_GRANT_ALL;
 	control_send(member_of(ctx), peer, &early);
@@ -38,18 +38,18 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
-/* The engine has found a mismatch, which no world but those of odd counts and greed may have. */
+/* The engine has found a mismatch, which no world but those with wrong counts or FAULT_UNGRANTED may have. */
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	const struct sim_part *part = task->args.user;
-	u32 greedy = member_of(ctx)->sim->greedy;
+	u32 ungranted = member_of(ctx)->sim->ungranted;
 
 	/* Matching finds it on all ranks. */
-	if (member_of(ctx)->sim->ops[part->number].odd)
+	if (member_of(ctx)->sim->ops[part->number].mismatched)
 		return;
-	/* The greedy rank may mismatch its peers, too: it acts on grants that it did not get. */
-	if (peer == greedy || member_of(ctx)->rank == greedy) {
-		member_of(ctx)->ep[task->engine->lane][peer]->odd = true;
+	/* The rank that sends ungranted bytes may mismatch its peers, too. */
+	if (peer == ungranted || member_of(ctx)->rank == ungranted) {
+		member_of(ctx)->ep[task->engine->lane][peer]->mismatched = true;
 		return;
 	}
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
@@ -65,13 +65,13 @@ static bool on_revoke(void *ctx, struct coll_stream *stream, struct coll_task *t
 	return !endpoint_revoke(ep, task);
 }
 
-static void on_vector(void *ctx, bool begin)
+static void on_fpu(void *ctx, bool begin)
 {
 	struct member *member = member_of(ctx);
 
-	if (member->vector == begin)
+	if (member->fpu == begin)
 		sim_fail(member->sim, "the vector registers are taken, or given back, twice");
-	member->vector = begin;
+	member->fpu = begin;
 }
 
 /* A task is complete: check that it completes once and with no frame open. */
@@ -88,11 +88,11 @@ static void on_complete(void *ctx, struct coll_task *task)
 		return;
 	}
 	part->received = task->received;
-	member->instances[lane]--;
+	member->ntasks[lane]--;
 	if (endpoint_opens(member, lane, task)) {
 		sim_fail(member->sim, "rank %u: operation %u completes with a frame open",
 			 member->rank, number);
-		list_add(&task->node, &member->sim->wrecks);
+		list_add(&task->node, &member->sim->ended_early);
 		return;
 	}
 	error = task->error;
@@ -113,7 +113,7 @@ const struct coll_engine_ops member_ops = {
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
 	.revoke		= on_revoke,
-	.fpu		= on_vector,
+	.fpu		= on_fpu,
 	.failed		= on_failed,
 };
 
@@ -255,7 +255,7 @@ static void part_extent(const struct sim *sim, const struct sim_op *op, u32 rank
 		break;
 	}
 	if (op->varlen && !root)
-		part->recv_len = reference_room(op, rank) * size;
+		part->recv_len = reference_capacity(op, rank) * size;
 }
 
 /* Return: true if the operation cannot be in place in memory that is laid out as here. */
@@ -328,7 +328,7 @@ static bool part_margins(const struct sim_part *part, const struct sim_mem *memo
 }
 
 /* Return: bytes of the result that must be right; checks that the bytes after it are unwritten. */
-static u64 part_told(struct member *member, const struct sim_op *op,
+static u64 part_length(struct member *member, const struct sim_op *op,
 		     const struct sim_part *part)
 {
 	u64 sent = reference_block_count(op, op->root, member->rank) *
@@ -358,7 +358,7 @@ static void part_check(struct member *member, u32 number)
 	u64 i = 0;
 	const u8 *expected = reference_result(sim, op, member->rank);
 	u8 *got = malloc(part->recv_len + part->send_len + 8);
-	u64 stored = part_told(member, op, part);
+	u64 stored = part_length(member, op, part);
 
 	memory_read(part->recv, part->recv_off, got, part->recv_len);
 	if (memcmp(got, expected, stored)) {
@@ -430,7 +430,7 @@ void member_done(struct member *member, u32 number)
 				 member->rank, number);
 	} else {
 		sim->successes++;
-		if (op->odd)
+		if (op->mismatched)
 			sim_fail(sim, "rank %u: operation %u succeeds although counts differ",
 				 member->rank, number);
 		if (member->failed)
@@ -518,7 +518,7 @@ static bool member_refuses(const struct member *member, u32 number)
 	u32 i;
 
 	for (i = 0; i < number; i++)
-		if (ops[i].name == ops[number].name && member->parts[i].error)
+		if (ops[i].instance == ops[number].instance && member->parts[i].error)
 			return true;
 	return false;
 }
@@ -535,7 +535,7 @@ static void member_submit(struct member *member, u32 number)
 
 	op->submitted++;
 	part->submitted = true;
-	part->aborted = distance_failed(member, op->name);
+	part->aborted = distance_failed(member, op->instance);
 	member->inflight++;
 	distance_submitted(member, number);
 	if (part->aborted &&
@@ -548,17 +548,17 @@ static void member_submit(struct member *member, u32 number)
 		part_allocate(sim, op, member->rank, part);
 	part_vector(sim, op, part, &plan);
 	if (plan.varlen && member->rank != op->root)
-		plan.count = reference_room(op, member->rank);
+		plan.count = reference_capacity(op, member->rank);
 	plan.in_place = part->in_place && part->send_len && part->recv_len;
 	part->plan = plan;
 	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes + match_waits(sim, op);
 
 	for (lane = 0; lane < lanes; lane++) {
-		u32 on = op->collective == COLLECTIVE_SEND ? op->name % sim->config.lanes : lane;
+		u32 on = op->collective == COLLECTIVE_SEND ? op->instance % sim->config.lanes : lane;
 		struct coll_task_args call = {
 			.plan = plan,
-			.instance = op->name,
+			.instance = op->instance,
 			.digest = coll_plan_implicit_match(&plan) ? op->seed : 0,
 			.user = part,
 		};
@@ -567,7 +567,7 @@ static void member_submit(struct member *member, u32 number)
 
 		call.plan.lane = lane;
 		call.plan.schedule = mutation_schedule(sim, &call.plan);
-		call.plan.in_place &= sim->config.mutation != MUTATION_ASIDE;
+		call.plan.in_place &= sim->config.mutation != MUTATION_SAVED_INPUT;
 		call.eager = coll_plan_eager(&call.plan);
 		part_scratch(sim, part, &call);
 		if (!barrier) {
@@ -576,9 +576,9 @@ static void member_submit(struct member *member, u32 number)
 			call.area_off[COLL_AREA_SEND] = part->send_off;
 			call.area_off[COLL_AREA_RECV] = part->recv_off;
 		}
-		if (++member->instances[on] > sim->config.window)
+		if (++member->ntasks[on] > sim->config.window)
 			sim_fail(sim, "rank %u: %u tasks on a lane", member->rank,
-				 member->instances[on]);
+				 member->ntasks[on]);
 		*task = (struct coll_task){ .args = call };
 		err = coll_engine_submit(&member->engine[on], task);
 		if (err)
@@ -588,7 +588,7 @@ static void member_submit(struct member *member, u32 number)
 	if (match_waits(sim, op))
 		match_begin(member, number);
 	if (part->aborted)
-		member_abort(member, op->name);
+		member_abort(member, op->instance);
 	sim_wake(sim, &member->copy);
 }
 
@@ -602,8 +602,8 @@ static bool member_may(const struct member *member, u32 number)
 
 	if (member->parts[number].submitted || member->parts[number].done)
 		return false;
-	if (coll_instance_is_counted(op->name))
-		return number == member->next_counted && distance_may(member, op->name);
+	if (coll_instance_is_counted(op->instance))
+		return number == member->next_counted && distance_may(member, op->instance);
 	return op->before == OP_NONE || member->parts[op->before].done;
 }
 

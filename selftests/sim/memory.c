@@ -44,7 +44,7 @@ struct sim_mem *memory_new(struct rng *rng, u64 length)
 	memory->at = calloc(memory->npages, sizeof(*memory->at));
 	memory->run = calloc(memory->npages, sizeof(*memory->run));
 	memory->heap = calloc(memory->npages, sizeof(*memory->heap));
-	memory->lent = calloc(length + 1, 1);
+	memory->refs = calloc(length + 1, 1);
 
 	for (i = 0; i < memory->npages; i++) {
 		u64 rest = length - i * memory->page;
@@ -78,7 +78,7 @@ void memory_free(struct sim_mem *memory)
 	free(memory->at);
 	free(memory->run);
 	free(memory->heap);
-	free(memory->lent);
+	free(memory->refs);
 	free(memory);
 }
 
@@ -138,39 +138,39 @@ bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to)
 }
 
 /* The references to a byte. */
-static u8 *memory_refs(const struct sim_mem *memory, u64 off)
+static u8 *byte_refs(const struct sim_mem *memory, u64 off)
 {
-	return &memory->lent[memory->window ? off % memory->mem.length : off];
+	return &memory->refs[memory->window ? off % memory->mem.length : off];
 }
 
 /* Count a reference in flight to these bytes. */
-void memory_lend(struct sim_mem *memory, u64 off, u64 len)
+void memory_ref_add(struct sim_mem *memory, u64 off, u64 len)
 {
 	u64 i;
 
-	memory->borrowed += len;
+	memory->referenced_bytes += len;
 	for (i = off; i < off + len; i++)
-		*memory_refs(memory, i) = (*memory_refs(memory, i) + 1) | LENT_ONCE;
+		*byte_refs(memory, i) = (*byte_refs(memory, i) + 1) | REF_ONCE;
 }
 
 /* Count the end of a reference to these bytes: they were consumed, or the connection was reset. */
-void memory_return(struct sim_mem *memory, u64 off, u64 len)
+void memory_ref_remove(struct sim_mem *memory, u64 off, u64 len)
 {
 	u64 i;
 
-	memory->borrowed -= len;
+	memory->referenced_bytes -= len;
 	for (i = off; i < off + len; i++)
-		--*memory_refs(memory, i);
+		--*byte_refs(memory, i);
 }
 
 /* Return: true if a reference to one of these bytes is in flight or, with @ever, ever was. */
-bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever)
+bool memory_has_ref(const struct sim_mem *memory, u64 off, u64 len, bool ever)
 {
-	u8 mask = ever ? 0xff : (u8)~LENT_ONCE;
+	u8 mask = ever ? 0xff : (u8)~REF_ONCE;
 	u64 i;
 
 	for (i = off; i < off + len; i++)
-		if (*memory_refs(memory, i) & mask)
+		if (*byte_refs(memory, i) & mask)
 			return true;
 	return false;
 }

@@ -10,31 +10,31 @@
 const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_NONE]		= "none",
 	[MUTATION_CONSUMED]	= "payload counts as consumed as soon as it is sent",
-	[MUTATION_FORWARD]	= "bytes are forwarded before they have arrived",
+	[MUTATION_CUT_THROUGH]	= "bytes are forwarded before they have arrived",
 	[MUTATION_LEASE]	= "leases never end",
 	[MUTATION_KICK]		= "one kick in 50 is lost",
 	[MUTATION_CONTROL]	= "control frames overtake each other",
 	[MUTATION_GRANT]	= "a grant is kept after the run that it was for",
 	[MUTATION_REQUEST]	= "request frames are not answered with a grant",
 	[MUTATION_WINDOW]	= "more is granted than a scratch window can take",
-	[MUTATION_LEFT]		= "bytes in a scratch window are freed too early",
-	[MUTATION_ASIDE]	= "input that an operation in place overwrites is not saved",
-	[MUTATION_ROOM]		= "one element more than the capacity is stored",
+	[MUTATION_FREED]		= "bytes in a scratch window are freed too early",
+	[MUTATION_SAVED_INPUT]	= "input that an operation in place overwrites is not saved",
+	[MUTATION_CAPACITY]		= "one element more than the capacity is stored",
 	[MUTATION_WIDE]		= "wide sums are rounded at every step",
-	[MUTATION_SWAP]		= "a block to be exchanged is granted before it is copied",
+	[MUTATION_EXCHANGE]		= "a block to be exchanged is granted before it is copied",
 	[MUTATION_HAZARD]	= "memory that was sent is overwritten as if never sent",
-	[MUTATION_FRAMING]	= "the open frames of a task are counted in 8 bits",
-	[MUTATION_FORGET]	= "only the latest failed keys and messages are remembered",
-	[MUTATION_SIFT]		= "unexpected frames of a failed operation are kept",
-	[MUTATION_AHEAD]	= "a rank may be any distance ahead of the others",
+	[MUTATION_OPEN_FRAMES]	= "the open frames of a task are counted in 8 bits",
+	[MUTATION_FAILED_OPS]	= "only the latest failed keys and messages are remembered",
+	[MUTATION_UNEXPECTED]		= "unexpected frames of a failed operation are kept",
+	[MUTATION_DISTANCE]	= "a rank may be any distance ahead of the others",
 	[MUTATION_LATE]		= "an abort of an operation far ahead of a rank is dropped",
 	[MUTATION_STEPS]	= "steps are counted in 8 bits",
-	[MUTATION_ENFORCE]	= "payload that was not granted is accepted",
+	[MUTATION_UNGRANTED]	= "payload that was not granted is accepted",
 	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
-	[MUTATION_NAME]		= "instances of GRANT are cut to 32 bits",
+	[MUTATION_INSTANCE]		= "instances of GRANT are cut to 32 bits",
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
 	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
-	[MUTATION_SCRATCH]	= "scratch sent by reference counts as left when it is sent",
+	[MUTATION_SCRATCH_REF]	= "scratch sent by reference counts as freed when it is sent",
 };
 
 u64 __real_coll_task_sendable(const struct coll_task *task);
@@ -45,7 +45,7 @@ u64 __wrap_coll_task_sendable(const struct coll_task *task)
 	const struct member *member = member_of(task->engine);
 	u64 honest = __real_coll_task_sendable(task);
 
-	if (member->sim->config.mutation != MUTATION_FORWARD || task->error ||
+	if (member->sim->config.mutation != MUTATION_CUT_THROUGH || task->error ||
 	    task->tx_step == task->nsteps)
 		return honest;
 	return (task->tx.signal ? 1 : task->tx.out.len) - task->tx_off;
@@ -81,7 +81,7 @@ void __wrap_coll_task_set_length(struct coll_task *task, const struct coll_data 
 
 	__real_coll_task_set_length(task, data);
 	/* Only one element more, because only a margin follows the buffer. */
-	if (first && member_of(task->engine)->sim->config.mutation == MUTATION_ROOM)
+	if (first && member_of(task->engine)->sim->config.mutation == MUTATION_CAPACITY)
 		task->capacity += task->args.plan.size;
 }
 
@@ -92,7 +92,7 @@ void __wrap_coll_task_scratch_freed(struct coll_task *task, u64 left)
 {
 	const struct member *member = member_of(task->engine);
 
-	if (member->sim->config.mutation == MUTATION_LEFT)
+	if (member->sim->config.mutation == MUTATION_FREED)
 		left += task->args.area[COLL_AREA_SCRATCH]->length / 2;
 	__real_coll_task_scratch_freed(task, left);
 }
@@ -103,7 +103,7 @@ void __wrap_coll_task_tx_advance(struct coll_task *task, struct coll_stream *str
 
 void __wrap_coll_task_tx_advance(struct coll_task *task, struct coll_stream *stream, u32 len)
 {
-	if (member_of(task->engine)->sim->config.mutation == MUTATION_FRAMING)
+	if (member_of(task->engine)->sim->config.mutation == MUTATION_OPEN_FRAMES)
 		task->open_frames = (u8)task->open_frames;
 	__real_coll_task_tx_advance(task, stream, len);
 }
@@ -113,7 +113,7 @@ void __wrap_coll_task_frame_sent(struct coll_task *task);
 
 void __wrap_coll_task_frame_sent(struct coll_task *task)
 {
-	if (member_of(task->engine)->sim->config.mutation == MUTATION_FRAMING && !task->open_frames)
+	if (member_of(task->engine)->sim->config.mutation == MUTATION_OPEN_FRAMES && !task->open_frames)
 		task->open_frames = U8_MAX + 1;
 	__real_coll_task_frame_sent(task);
 }
@@ -125,7 +125,7 @@ u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instan
 {
 	const struct member *member = member_of(stream->engine);
 
-	if (member->sim->config.mutation == MUTATION_SIFT && distance_failed(member, instance))
+	if (member->sim->config.mutation == MUTATION_UNEXPECTED && distance_failed(member, instance))
 		return 0;
 	return __real_coll_stream_deliver_unexpected(stream, instance);
 }
@@ -135,7 +135,7 @@ bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll
 
 bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll_data *data)
 {
-	return member_of(task->engine)->sim->config.mutation == MUTATION_ENFORCE ||
+	return member_of(task->engine)->sim->config.mutation == MUTATION_UNGRANTED ||
 	       __real_coll_task_is_granted(task, data);
 }
 

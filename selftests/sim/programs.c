@@ -10,7 +10,7 @@ const char * const fault_names[FAULT_COUNT] = {
 	[FAULT_SILENCE]		= "silence",
 	[FAULT_DEATH]		= "death",
 	[FAULT_LOSS]		= "loss",
-	[FAULT_GREED]		= "greed",
+	[FAULT_UNGRANTED]		= "ungranted",
 };
 
 static bool is_prime(u64 n)
@@ -148,30 +148,30 @@ void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes)
 }
 
 /* Return: number of the last operation before @number with the same instance, or OP_NONE. */
-static u32 name_before(const struct sim_op *ops, u32 number)
+static u32 instance_before(const struct sim_op *ops, u32 number)
 {
-	u64 name = ops[number].name;
+	u64 instance = ops[number].instance;
 
 	while (number--)
-		if (ops[number].name == name)
+		if (ops[number].instance == instance)
 			return number;
 	return OP_NONE;
 }
 
 /**
- * program_names() - choose the instances of the operations of a random world
+ * program_instances() - choose the instances of the operations of a random world
  * @rng: source of random numbers
  * @config: parameters of the world; keys is set
- * @ops: the operations; their names are set
+ * @ops: the operations; their instances are set
  *
  * In most worlds, a quarter to all of the operations have keys.  If there are few keys, each is
  * used many times; if there are many, hardly any is used twice.
  */
-void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
+void program_instances(struct rng *rng, struct config *config, struct sim_op *ops)
 {
 	const struct origin *origin = &config->origin;
 	u32 share = rng_between(rng, 1, 4);
-	u64 counted = origin->name;
+	u64 counted = origin->instance;
 	u32 i;
 
 	config->keys = rng_below(rng, 32);
@@ -182,34 +182,34 @@ void program_names(struct rng *rng, struct config *config, struct sim_op *ops)
 		u64 number = origin->key + (keyed ? rng_below(rng, config->keys) : i);
 
 		if (ops[i].collective == COLLECTIVE_SEND)
-			ops[i].name = coll_instance_p2p(ops[i].root, ops[i].to, number, keyed);
+			ops[i].instance = coll_instance_p2p(ops[i].root, ops[i].to, number, keyed);
 		else
-			ops[i].name = keyed ? coll_instance_keyed(number) : counted++;
+			ops[i].instance = keyed ? coll_instance_keyed(number) : counted++;
 	}
 }
 
 /* In some operations, let one of the two ranks of a block have a wrong count of it, or 0. */
-static void random_odd(struct rng *rng, struct sim_op *op, u32 nranks)
+static void random_wrong_count(struct rng *rng, struct sim_op *op, u32 nranks)
 {
-	u64 count, odd;
+	u64 count, wrong;
 
 	if (!op->vector || op->varlen || !rng_once_in(rng, 2) ||
 	    op->collective == COLLECTIVE_ALLGATHER || op->collective == COLLECTIVE_REDUCE_SCATTER)
 		return;
-	op->odd = true;
-	op->odd_sender = rng_once_in(rng, 2);
-	op->odd_from = op->collective == COLLECTIVE_SCATTER ? op->root : rng_below(rng, nranks);
-	op->odd_to = (op->odd_from + rng_between(rng, 1, nranks - 1)) % nranks;
+	op->mismatched = true;
+	op->wrong_sender = rng_once_in(rng, 2);
+	op->wrong_from = op->collective == COLLECTIVE_SCATTER ? op->root : rng_below(rng, nranks);
+	op->wrong_to = (op->wrong_from + rng_between(rng, 1, nranks - 1)) % nranks;
 	if (op->collective == COLLECTIVE_GATHER) {
-		op->odd_from = op->odd_from == op->root ? op->odd_to : op->odd_from;
-		op->odd_to = op->root;
+		op->wrong_from = op->wrong_from == op->root ? op->wrong_to : op->wrong_from;
+		op->wrong_to = op->root;
 	}
-	count = reference_block_count(op, op->odd_from, op->odd_to);
+	count = reference_block_count(op, op->wrong_from, op->wrong_to);
 	do {
-		odd = rng_once_in(rng, 3) ? 0 : rng_once_in(rng, 2) ? count + 1 :
-		      rng_below(rng, 2 * op->count + 2);
-	} while (odd == count);
-	op->odd_count = odd;
+		wrong = rng_once_in(rng, 3) ? 0 : rng_once_in(rng, 2) ? count + 1 :
+			rng_below(rng, 2 * op->count + 2);
+	} while (wrong == count);
+	op->wrong_count = wrong;
 }
 
 /**
@@ -249,16 +249,16 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->segment = 1U << rng_between(&rng, 3, 7);
 	while (config->segment < bytes / 512)
 		config->segment *= 2;
-	config->near = rng_once_in(&rng, 2);
+	config->same_host = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
 		program_op(&rng, &ops[i], config->nranks, bytes);
 		if (config->fault == FAULT_COUNTS)
-			random_odd(&rng, &ops[i], config->nranks);
+			random_wrong_count(&rng, &ops[i], config->nranks);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *
 				coll_type_size(ops[i].type));
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
-	program_names(&rng, config, ops);
+	program_instances(&rng, config, ops);
 	scale_packets(config, ops);
 }
 
@@ -275,32 +275,32 @@ bool program_concurrent(const struct config *config, const struct sim_op *ops)
 	u32 i;
 
 	for (i = 0; i < config->nops; i++) {
-		if (!(ops[i].name & COLL_INSTANCE_KEYED))
+		if (!(ops[i].instance & COLL_INSTANCE_KEYED))
 			continue;
 		if (!first)
 			first = &ops[i];
-		if (ops[i].name != first->name)
+		if (ops[i].instance != first->instance)
 			return config->window > 1 && config->nranks > 1;
 	}
 	return false;
 }
 
 /* Describe a world and its result in one line. */
-static void program_tell(const struct sim *sim, bool passed)
+static void program_print(const struct sim *sim, bool passed)
 {
 	const struct config *c = &sim->config;
 
 	printf("# seed %llu fault %s scale %s: %u ranks, %u lanes, %u slots, window %u, %u keys, ",
 	       (unsigned long long)c->seed, fault_names[c->fault], scale_names[c->scale],
 	       c->nranks, c->lanes, c->nslots, c->window, c->keys);
-	printf("%u faults, packets of %u, local %u, laggard %d, stingy %d, ", c->faults,
-	       c->packet, c->local, (int)c->laggard - 1, (int)c->stingy - 1);
+	printf("%u faults, packets of %u, local %u, slow rank %d, narrow rank %d, ", c->faults,
+	       c->packet, c->local, (int)c->slow_rank - 1, (int)c->narrow_rank - 1);
 	printf("instances from %llx, keys from %llx, positions from %llx, ",
-	       (unsigned long long)c->origin.name, (unsigned long long)c->origin.key,
+	       (unsigned long long)c->origin.instance, (unsigned long long)c->origin.key,
 	       (unsigned long long)c->origin.position);
-	if (c->strike)
+	if (c->fault_event)
 		printf("rank %u dies before event %llu, ", c->victim,
-		       (unsigned long long)c->strike);
+		       (unsigned long long)c->fault_event);
 	printf("%u operations; %llu steps, %u successes, %u errors, %u control frames queued: %s\n",
 	       c->nops, (unsigned long long)sim->steps, sim->successes, sim->errors,
 	       sim->queue_max, passed ? "passed" : sim->why);
@@ -325,7 +325,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	memcpy(sim->ops, ops, config->nops * sizeof(*ops));
 	for (i = 0; i < config->nops; i++) {
 		reference_init(&sim->ops[i], config->nranks);
-		sim->ops[i].before = name_before(sim->ops, i);
+		sim->ops[i].before = instance_before(sim->ops, i);
 	}
 
 	passed = sim_run(sim);
@@ -334,12 +334,12 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	passed = !sim->broken;
 
 	if (config->verbose || (!passed && !config->mutation))
-		program_tell(sim, passed);
+		program_print(sim, passed);
 
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
-	while (!list_empty(&sim->wrecks)) {
-		struct coll_task *task = list_first_entry(&sim->wrecks, struct coll_task, node);
+	while (!list_empty(&sim->ended_early)) {
+		struct coll_task *task = list_first_entry(&sim->ended_early, struct coll_task, node);
 
 		list_del(&task->node);
 		free(task);

@@ -153,24 +153,24 @@ u64 reference_block_count(const struct sim_op *op, u32 from, u32 to)
  * @from: the sender
  * @to: the receiver
  *
- * Return: reference_block_count(), or op->odd_count if this rank has the wrong count.
+ * Return: reference_block_count(), or op->wrong_count if this rank has the wrong count.
  */
 u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to)
 {
-	if (op->odd && from == op->odd_from && to == op->odd_to &&
-	    by == (op->odd_sender ? from : to))
-		return op->odd_count;
+	if (op->mismatched && from == op->wrong_from && to == op->wrong_to &&
+	    by == (op->wrong_sender ? from : to))
+		return op->wrong_count;
 	return reference_block_count(op, from, to);
 }
 
 /**
- * reference_room() - capacity of a rank in an operation with VARLEN
+ * reference_capacity() - capacity of a rank in an operation with VARLEN
  * @op: the operation
  * @rank: a rank that takes part in it
  *
  * Return: elements: as many as are sent, or more, or fewer; at the root, as many as are sent.
  */
-u64 reference_room(const struct sim_op *op, u32 rank)
+u64 reference_capacity(const struct sim_op *op, u32 rank)
 {
 	u64 bits = rng_mix(op->seed + 31 * rank + 5);
 	u64 sent = reference_block_count(op, op->root, rank);
@@ -424,12 +424,12 @@ bool reference_wide(const struct sim_op *op)
 }
 
 /**
- * reference_around() - find out whether a reduction goes along the ring
+ * reference_along_ring() - find out whether a reduction goes along the ring
  * @op: a reduce or reduce_scatter that is not ordered
  *
  * Return: true if it does; false if each rank sends to the receiver of the result.
  */
-bool reference_around(const struct sim_op *op)
+bool reference_along_ring(const struct sim_op *op)
 {
 	if (reference_wide(op) || op->algorithm == COLLECTIVE_ALGORITHM_RING)
 		return true;
@@ -469,12 +469,12 @@ bool reference_tree(const struct sim_op *op, u32 nranks)
 /**
  * reference_direct() - find out whether an allreduce sends from each rank to each
  * @op: the operation
- * @near: true if all ranks are on one host
+ * @same_host: true if all ranks are on one host
  * @nranks: size of the group
  *
  * Return: true if it does.  The result is the same as along the ring.
  */
-bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
+bool reference_direct(const struct sim_op *op, bool same_host, u32 nranks)
 {
 	u64 bytes = op->count * coll_type_size(op->type);
 
@@ -482,7 +482,7 @@ bool reference_direct(const struct sim_op *op, bool near, u32 nranks)
 		return false;
 	if (op->algorithm == COLLECTIVE_ALGORITHM_DIRECT)
 		return true;
-	return op->algorithm == COLLECTIVE_ALGORITHM_AUTO && near && nranks > 2 &&
+	return op->algorithm == COLLECTIVE_ALGORITHM_AUTO && same_host && nranks > 2 &&
 	       nranks <= 16 && bytes / nranks >= 1 << 20;
 }
 
@@ -554,7 +554,7 @@ static void reference_ring(const struct sim *sim, const struct sim_op *op, u8 *r
 
 		for (c = 0; c < n; c++) {
 			struct coll_range chunk = coll_partition_chunk(part.count, size, n, c,
-								       sim->config.near);
+								       sim->config.same_host);
 			u64 off = (part.first + chunk.first) * size;
 
 			reference_round(op, n, c, off, chunk.count * size, result + off);
@@ -712,7 +712,7 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 			       reference_block_count(op, i, rank) * size);
 		break;
 	case COLLECTIVE_REDUCE:
-		first = reference_ordered(op) ? 0 : reference_around(op) ? op->root + 1 : op->root;
+		first = reference_ordered(op) ? 0 : reference_along_ring(op) ? op->root + 1 : op->root;
 		if (reference_tree(op, n))
 			reference_few(op, n, result);
 		else
@@ -721,7 +721,7 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 	case COLLECTIVE_REDUCE_SCATTER:
 		if (reference_ordered(op))
 			reference_block(op, n, rank, 0, result);
-		else if (reference_around(op))
+		else if (reference_along_ring(op))
 			reference_block(op, n, rank, (rank + 1) % n, result);
 		else
 			reference_pairs(op, n, rank, result);

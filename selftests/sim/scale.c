@@ -46,9 +46,9 @@ void scale_numbers(struct config *config)
 	if (rng_once_in(&rng, 2))
 		return;
 	/* The number of a counted operation has 62 bits; a key and a message's number have 40. */
-	origin->name = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
+	origin->instance = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
 	if (rng_once_in(&rng, 3))
-		origin->name = BIT_ULL(62) - OPS_MAX - rng_below(&rng, OPS_MAX);
+		origin->instance = BIT_ULL(62) - OPS_MAX - rng_below(&rng, OPS_MAX);
 	origin->key = shortly_before(&rng, bits[rng_below(&rng, 2)], OPS_FEW);
 	if (rng_once_in(&rng, 3))
 		origin->key = COLLECTIVE_KEY_MAX + 1 - OPS_MAX - rng_below(&rng, OPS_MAX);
@@ -112,8 +112,8 @@ static void wide_op(struct rng *rng, struct sim_op *op, u32 nranks, u32 root, u6
 		*op = (struct sim_op){ .collective = COLLECTIVE_BARRIER, .seed = op->seed };
 }
 
-/* Choose a scatter, in which the stingy root opens as many frames at once as there are ranks. */
-static void stingy_op(struct rng *rng, struct sim_op *op, u32 root)
+/* Choose a scatter, in which the narrow root opens as many frames at once as there are ranks. */
+static void narrow_op(struct rng *rng, struct sim_op *op, u32 root)
 {
 	*op = (struct sim_op){
 		.collective = COLLECTIVE_SCATTER,
@@ -143,7 +143,7 @@ static void scale_faults(struct rng *rng, struct config *config)
 		return;
 	config->faults = rng_between(rng, 1, deep ? DEEP_FAULTS_MAX : 2 * config->nops);
 	if (rng_below(rng, 4))
-		config->laggard = 1 + rng_below(rng, config->nranks);
+		config->slow_rank = 1 + rng_below(rng, config->nranks);
 }
 
 /**
@@ -166,11 +166,11 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
 	config->nops = deep ? rng_between(&rng, 100, OPS_MAX) : rng_between(&rng, 3, OPS_FEW / 2);
 	config->segment = 1U << rng_between(&rng, 3, 7);
-	config->near = rng_once_in(&rng, 2);
+	config->same_host = rng_once_in(&rng, 2);
 	scale_faults(&rng, config);
 	if (config->scale == SCALE_WIDE && config->fault < FAULT_SILENCE &&
 	    rng_once_in(&rng, 3)) {
-		config->stingy = 1 + rng_below(&rng, WIDE_ROOTS);
+		config->narrow_rank = 1 + rng_below(&rng, WIDE_ROOTS);
 		config->packet = 0;
 	}
 	for (i = 0; i < config->nops; i++) {
@@ -178,10 +178,10 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 		u64 most = !wide && rng_once_in(&rng, 40) ? COLLECTIVE_EAGER_LIMIT * 3 : bytes;
 		u32 root = rng_below(&rng, min_t(u32, config->nranks, WIDE_ROOTS));
 
-		if (config->stingy && rng_once_in(&rng, 3))
-			stingy_op(&rng, &ops[i], config->stingy - 1);
+		if (config->narrow_rank && rng_once_in(&rng, 3))
+			narrow_op(&rng, &ops[i], config->narrow_rank - 1);
 		else
 			wide_op(&rng, &ops[i], config->nranks, root, most);
 	}
-	program_names(&rng, config, ops);
+	program_instances(&rng, config, ops);
 }

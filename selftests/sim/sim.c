@@ -42,9 +42,9 @@ void sim_actor_init(struct sim *sim, struct actor *actor, u8 kind, u32 rank, voi
 		actor->slow = rng_between(&sim->rng, 2, 12);
 	else if (rng_once_in(&sim->rng, 12))
 		actor->slow = rng_between(&sim->rng, 2, sim->bytes < 200000 ? 60 : 6);
-	if (kind == ACTOR_PING || sim->config.strike)
+	if (kind == ACTOR_PING || sim->config.fault_event)
 		actor->slow = 0;
-	if (kind == ACTOR_MEMBER && rank + 1 == sim->config.laggard)
+	if (kind == ACTOR_MEMBER && rank + 1 == sim->config.slow_rank)
 		actor->slow = rng_between(&sim->rng, 50, 2000);
 }
 
@@ -138,7 +138,7 @@ static void sim_step(struct sim *sim)
 		return;
 	sim->acts += actor->kind != ACTOR_PING;
 	if (!sim->faults_left && actor->owner == &sim->members[actor->rank] &&
-	    actor->rank + 1 == sim->config.laggard)
+	    actor->rank + 1 == sim->config.slow_rank)
 		actor->slow = 0;
 	more = sim_act(actor);
 	if (more)
@@ -235,7 +235,7 @@ static void part_check_stale(struct sim *sim, u32 rank, u32 number)
 	if (memory_differs(part->send, 0x5a, 0, part->send->mem.length) ||
 	    memory_differs(part->recv, 0x5a, 0, part->recv->mem.length))
 		sim_fail(sim, "rank %u: operation %u: written after its end", rank, number);
-	if (sim->config.fault < FAULT_GROUP && (part->send->borrowed || part->recv->borrowed))
+	if (sim->config.fault < FAULT_GROUP && (part->send->referenced_bytes || part->recv->referenced_bytes))
 		sim_fail(sim, "rank %u: operation %u: a peer may still read its memory",
 			 rank, number);
 }
@@ -250,8 +250,8 @@ static void member_check(struct sim *sim, const struct member *member)
 
 	if ((told || member->failed) && !fault_explained(member))
 		sim_fail(sim, "rank %u: the reason is not rank %u, but ranks %u and %u (kind %u)",
-			 member->rank, sim->dead, member->cause.rank_a, member->cause.rank_b,
-			 member->cause.kind);
+			 member->rank, sim->dead, member->reason.rank_a, member->reason.rank_b,
+			 member->reason.kind);
 }
 
 /* Check the end state of all ranks that are not dead. */
@@ -312,7 +312,7 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
-		.same_host = sim->config.near,
+		.same_host = sim->config.same_host,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};
@@ -324,12 +324,12 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 }
 
 /* Return: true if a fault happens now. */
-static bool sim_strikes(const struct sim *sim)
+static bool fault_is_due(const struct sim *sim)
 {
 	if (!sim->faults_left)
 		return false;
-	if (sim->config.strike)
-		return sim->acts + 1 == sim->config.strike;
+	if (sim->config.fault_event)
+		return sim->acts + 1 == sim->config.fault_event;
 	return sim->steps >= sim->next_fault;
 }
 
@@ -347,8 +347,8 @@ bool sim_run(struct sim *sim)
 	for (i = 0; i < sim->config.nops; i++)
 		sim->bytes += sim->ops[i].count * coll_type_size(sim->ops[i].type);
 	sim->now = sim->config.origin.time;
-	sim->greedy = COLL_NO_RANK;
-	INIT_LIST_HEAD(&sim->wrecks);
+	sim->ungranted = COLL_NO_RANK;
+	INIT_LIST_HEAD(&sim->ended_early);
 	sim->rng.state = sim->config.seed;
 	sim->cut = COLL_NO_RANK;
 	sim->dead = COLL_NO_RANK;
@@ -364,8 +364,8 @@ bool sim_run(struct sim *sim)
 	}
 
 	while (sim->nready && !sim->broken && !(timed && sim_finished(sim))) {
-		if (sim_strikes(sim))
-			fault_strike(sim);
+		if (fault_is_due(sim))
+			fault_inject(sim);
 		sim_step(sim);
 		if (sim->steps > STEPS_MAX)
 			sim_fail(sim, "the world does not end");

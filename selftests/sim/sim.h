@@ -61,31 +61,31 @@ struct member;
 enum mutation {
 	MUTATION_NONE,
 	MUTATION_CONSUMED,	/* payload counts as consumed as soon as it is sent */
-	MUTATION_FORWARD,	/* bytes are forwarded before they have arrived */
+	MUTATION_CUT_THROUGH,	/* bytes are forwarded before they have arrived */
 	MUTATION_LEASE,		/* leases never end */
 	MUTATION_KICK,		/* one kick in 50 is lost */
 	MUTATION_CONTROL,	/* control frames overtake each other */
 	MUTATION_GRANT,		/* a grant is kept after the run that it was for */
 	MUTATION_REQUEST,	/* request frames are not answered with a grant */
 	MUTATION_WINDOW,	/* more is granted than a scratch window can take */
-	MUTATION_LEFT,		/* bytes in a scratch window are freed too early */
-	MUTATION_ASIDE,		/* input that an operation in place overwrites is not saved */
-	MUTATION_ROOM,		/* one element more than the capacity is stored */
+	MUTATION_FREED,		/* bytes in a scratch window are freed too early */
+	MUTATION_SAVED_INPUT,		/* input that an operation in place overwrites is not saved */
+	MUTATION_CAPACITY,		/* one element more than the capacity is stored */
 	MUTATION_WIDE,		/* wide sums are rounded at every step */
-	MUTATION_SWAP,		/* a block to be exchanged is granted before it is copied */
+	MUTATION_EXCHANGE,		/* a block to be exchanged is granted before it is copied */
 	MUTATION_HAZARD,	/* memory that was sent is overwritten as if never sent */
-	MUTATION_FRAMING,	/* the open frames of a task are counted in 8 bits */
-	MUTATION_FORGET,	/* only the latest failed keys and messages are remembered */
-	MUTATION_SIFT,		/* unexpected frames of a failed operation are kept */
-	MUTATION_AHEAD,		/* a rank may be any distance ahead of the others */
+	MUTATION_OPEN_FRAMES,	/* the open frames of a task are counted in 8 bits */
+	MUTATION_FAILED_OPS,	/* only the latest failed keys and messages are remembered */
+	MUTATION_UNEXPECTED,		/* unexpected frames of a failed operation are kept */
+	MUTATION_DISTANCE,		/* a rank may be any distance ahead of the others */
 	MUTATION_LATE,		/* an abort of an operation far ahead of a rank is dropped */
 	MUTATION_STEPS,		/* steps are counted in 8 bits */
-	MUTATION_ENFORCE,	/* payload that was not granted is accepted */
+	MUTATION_UNGRANTED,	/* payload that was not granted is accepted */
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
-	MUTATION_NAME,		/* instances of GRANT are cut to 32 bits */
+	MUTATION_INSTANCE,		/* instances of GRANT are cut to 32 bits */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
-	MUTATION_SCRATCH,	/* scratch sent by reference counts as left when it is sent */
+	MUTATION_SCRATCH_REF,	/* scratch sent by reference counts as freed when it is sent */
 	MUTATION_COUNT
 };
 
@@ -128,8 +128,8 @@ struct actor {
  * @at: by page: its address
  * @run: by page: bytes that follow one another in memory from its address on
  * @heap: by page: the allocation that starts there, or NULL
- * @borrowed: bytes in flight by reference (sent with zero copy and not consumed), with repetitions
- * @lent: by byte: number of references in flight; LENT_ONCE is set if there ever was one
+ * @referenced_bytes: bytes in flight by reference (sent with zero copy and not consumed), with repetitions
+ * @refs: by byte: number of references in flight; REF_ONCE is set if there ever was one
  * @window: true if offsets wrap at the end, as in a scratch window
  */
 struct sim_mem {
@@ -139,12 +139,12 @@ struct sim_mem {
 	u8 **at;
 	size_t *run;
 	u8 **heap;
-	u64 borrowed;
-	u8 *lent;
+	u64 referenced_bytes;
+	u8 *refs;
 	bool window;
 };
 
-#define LENT_ONCE	0x80
+#define REF_ONCE	0x80
 
 /* The values that input elements have. */
 enum values {
@@ -164,8 +164,8 @@ enum values {
  * @reproducible: true if a reduction goes in the order of ranks
  * @wide: true if sums of 16-bit floats are rounded only once
  * @vector: true if blocks have different lengths; see reference_block_count()
- * @varlen: true if the sender decides the length; see reference_room()
- * @name: instance of the operation; of a counted one, config->origin.name plus the number of
+ * @varlen: true if the sender decides the length; see reference_capacity()
+ * @instance: instance of the operation; of a counted one, config->origin.name plus the number of
  *	counted operations before it
  * @root: root of a rooted operation; sender of a message
  * @to: receiver of a message
@@ -173,13 +173,13 @@ enum values {
  * @seed: seed of its input
  * @input: by rank: the input; NULL until reference_input() makes it
  * @expected: by rank: the result; NULL until reference_result() makes it; ranks may share one
- * @before: number of the last operation before it with the same @name, or OP_NONE
+ * @before: number of the last operation before it with the same @instance, or OP_NONE
  * @submitted: number of ranks that have submitted it
- * @odd: true if the two ranks of one block have different counts of it
- * @odd_sender: with @odd: true if the sender has @odd_count, false if the receiver has
- * @odd_from: with @odd: sender of that block
- * @odd_to: with @odd: receiver of that block
- * @odd_count: with @odd: the wrong count of that block, in elements
+ * @mismatched: true if the two ranks of one block have different counts of it
+ * @wrong_sender: with @mismatched: true if the sender has @wrong_count, false if the receiver has
+ * @wrong_from: with @mismatched: sender of that block
+ * @wrong_to: with @mismatched: receiver of that block
+ * @wrong_count: with @mismatched: the wrong count of that block, in elements
  */
 struct sim_op {
 	u8 collective;
@@ -191,7 +191,7 @@ struct sim_op {
 	bool wide;
 	bool vector;
 	bool varlen;
-	u64 name;
+	u64 instance;
 	u32 root;
 	u32 to;
 	u64 count;
@@ -200,11 +200,11 @@ struct sim_op {
 	u8 **expected;
 	u32 before;
 	u32 submitted;
-	bool odd;
-	bool odd_sender;
-	u32 odd_from;
-	u32 odd_to;
-	u64 odd_count;
+	bool mismatched;
+	bool wrong_sender;
+	u32 wrong_from;
+	u32 wrong_to;
+	u64 wrong_count;
 };
 
 #define OP_NONE		0xffffffffU
@@ -275,7 +275,7 @@ struct sim_part {
  * @copy: copied bytes, or NULL
  * @position: by reference: see struct coll_out
  * @owner: likewise
- * @begun: true if a part of a reference has been read
+ * @read_started: true if a part of a reference has been read
  * @revoking: true if a piece of it is being read, and no other piece will be
  * @revoked: true if no more of it is read
  */
@@ -287,7 +287,7 @@ struct ref {
 	u8 *copy;
 	u64 position;
 	const void *owner;
-	bool begun;
+	bool read_started;
 	bool revoking;
 	bool revoked;
 };
@@ -304,11 +304,11 @@ struct ref {
  * @up: true if the engine may use the stream
  * @refused: true if the engine has refused received bytes; no more are delivered
  * @consumed: position up to which @other has consumed what was sent by reference
- * @odd: true if a received frame did not match a task of a world with a greedy rank
+ * @mismatched: true if a received frame did not match a task of a world with FAULT_UNGRANTED
  * @connect: ready until @up
  * @send: ready if there may be bytes to send
  * @receive: ready if bytes of @other may be in flight
- * @stage: the unexpected buffer of @stream
+ * @unexp_buf: the unexpected buffer of @stream
  * @grants: memory of the grants of @stream
  */
 struct endpoint {
@@ -322,11 +322,11 @@ struct endpoint {
 	u64 consumed;
 	bool up;
 	bool refused;
-	bool odd;
+	bool mismatched;
 	struct actor connect;
 	struct actor send;
 	struct actor receive;
-	u8 *stage;
+	u8 *unexp_buf;
 	struct coll_grant *grants;
 };
 
@@ -364,9 +364,9 @@ struct queue {
  * struct member - one rank
  * @sim: the world
  * @rank: its rank
- * @lent: by lane: payload bytes sent with zero copy
+ * @zerocopy_bytes: by lane: payload bytes sent with zero copy
  * @engine: by lane: the engine
- * @instances: by lane: number of tasks in progress
+ * @ntasks: by lane: number of tasks in progress
  * @hash: by lane: the engine's hash table of tasks
  * @ep: by lane and peer: this end of the data connection; made on demand
  * @queue: by peer: control frames to it; made on demand
@@ -379,12 +379,12 @@ struct queue {
  * @failed_counted: by the low bits of the instance: the largest failed one of a counted
  *	operation, plus one
  * @failures: number of aborts of operations that are not counted
- * @vector: true if the vector registers are in use
+ * @fpu: true between the two calls of the FPU callback
  * @failed: negative errno with which the group has failed here; 0: it has not
- * @cause: strongest reason of that failure known here
+ * @reason: strongest reason of that failure known here
  * @failed_at: time at which the group failed here
  * @pinged_at: time of the last heartbeat
- * @heard: by peer: sending time of the last PING that was answered
+ * @answered_ping: by peer: sending time of the last PING that was answered
  * @actor: ready if an operation may be submitted
  * @copy: ready if there may be local copies to do
  * @ping: the heartbeat; always ready if sim_timed()
@@ -392,9 +392,9 @@ struct queue {
 struct member {
 	struct sim *sim;
 	u32 rank;
-	u64 lent[SIM_LANES_MAX];
+	u64 zerocopy_bytes[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
-	u32 instances[SIM_LANES_MAX];
+	u32 ntasks[SIM_LANES_MAX];
 	struct coll_task **hash[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
@@ -406,12 +406,12 @@ struct member {
 	struct coll_distance distance;
 	u64 *failed_counted;
 	u32 failures;
-	bool vector;
+	bool fpu;
 	int failed;
-	struct coll_reason cause;
+	struct coll_reason reason;
 	u64 failed_at;
 	u64 pinged_at;
-	u64 heard[SIM_RANKS_MAX];
+	u64 answered_ping[SIM_RANKS_MAX];
 	struct actor actor;
 	struct actor copy;
 	struct actor ping;
@@ -425,7 +425,7 @@ enum fault_kind {
 	FAULT_SILENCE,		/* a rank is cut off, aborts and reuses its memory */
 	FAULT_DEATH,		/* a rank dies, and its host tells the others */
 	FAULT_LOSS,		/* a rank dies together with its host */
-	FAULT_GREED,		/* a rank sends bytes that it was not granted */
+	FAULT_UNGRANTED,		/* a rank sends bytes that it was not granted */
 	FAULT_COUNT
 };
 
@@ -440,14 +440,14 @@ enum scale {
 
 /**
  * struct origin - the values at which the counters of a world start
- * @name: instance of the first counted operation
+ * @instance: instance of the first counted operation
  * @key: first key, and number of the first message
  * @position: payload bytes that each stream has carried before
  * @eager: bytes of eager frames that each stream has carried before
  * @time: start of sim->now
  */
 struct origin {
-	u64 name;
+	u64 instance;
 	u64 key;
 	u64 position;
 	u64 eager;
@@ -464,18 +464,18 @@ struct origin {
  *	ahead of its oldest operation that is not done
  * @keys: number of keys that operations choose from; 0: all ranks submit in the same order
  * @segment: segment of struct coll_plan; bytes
- * @near: same_host of struct coll_plan
+ * @same_host: same_host of struct coll_plan
  * @local: 0: no link sends by reference, 1: all do, 2: about half of them
  * @nops: number of operations
  * @faults: number of faults
  * @fault: enum fault_kind
- * @strike: number of the event before which the only fault happens; 0: at random times
- * @victim: with @strike: the rank that dies
+ * @fault_event: number of the event before which the only fault happens; 0: at random times
+ * @victim: with @fault_event: the rank that dies
  * @scale: enum scale
  * @origin: start of the counters
  * @packet: most bytes that are sent, or arrive, at a time; 0: random
- * @laggard: 1 + a rank that submits slowly while faults are still to come; 0: none
- * @stingy: 1 + a rank of which a connection holds only a part of a frame, and is read only
+ * @slow_rank: 1 + a rank that submits slowly while faults are still to come; 0: none
+ * @narrow_rank: 1 + a rank of which a connection holds only a part of a frame, and is read only
  *	when nothing else can happen; 0: none
  * @mutation: enum mutation
  * @verbose: true if the world is described on standard output
@@ -488,18 +488,18 @@ struct config {
 	u32 window;
 	u32 keys;
 	u32 segment;
-	bool near;
+	bool same_host;
 	u8 local;
 	u32 nops;
 	u32 faults;
 	u8 fault;
-	u64 strike;
+	u64 fault_event;
 	u32 victim;
 	u8 scale;
 	struct origin origin;
 	u32 packet;
-	u32 laggard;
-	u32 stingy;
+	u32 slow_rank;
+	u32 narrow_rank;
 	u8 mutation;
 	bool verbose;
 };
@@ -522,8 +522,8 @@ struct config {
  * @faults_left: number of faults to come
  * @cut: rank whose control frames are lost, or COLL_NO_RANK
  * @victim: rank that will be cut off, or NULL
- * @greedy: rank that sends bytes that it was not granted, or COLL_NO_RANK
- * @wrecks: tasks that completed too early; kept until the world is freed
+ * @ungranted: rank that sends bytes that it was not granted, or COLL_NO_RANK
+ * @ended_early: tasks that completed too early; kept until the world is freed
  * @dead: rank that is dead, or COLL_NO_RANK
  * @frozen: rank that does not act until @frozen_until, or COLL_NO_RANK
  * @frozen_until: @steps from which on @frozen acts again
@@ -550,8 +550,8 @@ struct sim {
 	u32 faults_left;
 	u32 cut;
 	struct member *victim;
-	u32 greedy;
-	struct list_head wrecks;
+	u32 ungranted;
+	struct list_head ended_early;
 	u32 dead;
 	u32 frozen;
 	u64 frozen_until;
@@ -615,22 +615,22 @@ void queue_die(struct queue *queue);
 void queue_free(struct queue *queue);
 
 /* fault.c */
-void fault_strike(struct sim *sim);
+void fault_inject(struct sim *sim);
 bool fault_ping(struct member *member);
 void fault_control(struct member *member, u32 from, const struct coll_control *control);
 void fault_end(struct member *member, u32 from);
 bool fault_explained(const struct member *member);
 void fault_refused(struct member *member, u32 peer);
-void member_abort(struct member *member, u64 name);
+void member_abort(struct member *member, u64 instance);
 
 /* distance.c */
 void distance_init(struct member *member);
-bool distance_may(const struct member *member, u64 name);
+bool distance_may(const struct member *member, u64 instance);
 void distance_submitted(struct member *member, u32 number);
 void distance_receive(struct member *member, u32 from, u64 count);
-void distance_fail(struct member *member, u64 name);
-bool distance_failed(const struct member *member, u64 name);
-bool distance_remembers(const struct member *member, u64 name);
+void distance_fail(struct member *member, u64 instance);
+bool distance_failed(const struct member *member, u64 instance);
+bool distance_remembers(const struct member *member, u64 instance);
 
 /* memory.c */
 struct sim_mem *memory_new(struct rng *rng, u64 length);
@@ -639,9 +639,9 @@ void memory_read(const struct sim_mem *memory, u64 off, void *buf, u64 len);
 void memory_write(struct sim_mem *memory, u64 off, const void *buf, u64 len);
 void memory_fill(struct sim_mem *memory, u8 byte, u64 from, u64 to);
 bool memory_differs(const struct sim_mem *memory, u8 byte, u64 from, u64 to);
-void memory_lend(struct sim_mem *memory, u64 off, u64 len);
-void memory_return(struct sim_mem *memory, u64 off, u64 len);
-bool memory_lent(const struct sim_mem *memory, u64 off, u64 len, bool ever);
+void memory_ref_add(struct sim_mem *memory, u64 off, u64 len);
+void memory_ref_remove(struct sim_mem *memory, u64 off, u64 len);
+bool memory_has_ref(const struct sim_mem *memory, u64 off, u64 len, bool ever);
 
 /* hazard.c */
 void hazard_watch(struct coll_stream *stream);
@@ -650,12 +650,12 @@ void hazard_watch(struct coll_stream *stream);
 const u8 *reference_input(struct sim_op *op, u32 rank, u32 nranks);
 u64 reference_block_count(const struct sim_op *op, u32 from, u32 to);
 u64 reference_seen_count(const struct sim_op *op, u32 by, u32 from, u32 to);
-u64 reference_room(const struct sim_op *op, u32 rank);
+u64 reference_capacity(const struct sim_op *op, u32 rank);
 u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);
 bool reference_wide(const struct sim_op *op);
-bool reference_around(const struct sim_op *op);
-bool reference_direct(const struct sim_op *op, bool near, u32 nranks);
+bool reference_along_ring(const struct sim_op *op);
+bool reference_direct(const struct sim_op *op, bool same_host, u32 nranks);
 bool reference_ordered(const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
@@ -671,7 +671,7 @@ bool program_concurrent(const struct config *config, const struct sim_op *ops);
 bool program_seed(u64 seed, u8 fault, u8 scale, u8 mutation, bool verbose);
 void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes);
 void program_fit(struct sim_op *op, u32 nranks);
-void program_names(struct rng *rng, struct config *config, struct sim_op *ops);
+void program_instances(struct rng *rng, struct config *config, struct sim_op *ops);
 extern const char * const fault_names[FAULT_COUNT];
 extern const char * const mutation_names[MUTATION_COUNT];
 

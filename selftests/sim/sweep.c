@@ -26,11 +26,11 @@ static bool may_differ(const struct sim_op *op, u32 nranks)
 	if (!blocks_of_each(op->collective) || reference_tree(op, nranks))
 		return false;
 	return op->collective != COLLECTIVE_REDUCE_SCATTER ||
-	       (!reference_ordered(op) && !reference_around(op));
+	       (!reference_ordered(op) && !reference_along_ring(op));
 }
 
 /* Return: true if the sender may decide the length (VARLEN). */
-static bool may_tell(const struct sim_op *op)
+static bool may_be_varlen(const struct sim_op *op)
 {
 	return (op->collective == COLLECTIVE_BROADCAST ||
 		op->collective == COLLECTIVE_SCATTER) &&
@@ -68,13 +68,13 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		.nslots = 4,
 		.window = 4,
 		.nops = 1,
-		.near = i % 2,
+		.same_host = i % 2,
 		.segment = (nranks > 64 ? 128 : 8) << i % 8,
 	};
 
 	scale_numbers(&config);
 	config.packet = 0;
-	op.name = config.origin.name;
+	op.instance = config.origin.instance;
 	if (op.collective >= COLLECTIVE_SCAN && op.reduction == COLLECTIVE_AVG)
 		op.reduction = COLLECTIVE_SUM;
 	if (!program_schedule(&op, nranks))
@@ -87,7 +87,7 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 	/* Small segments make many frames: limit them to about 256. */
 	while (config.segment < op.count * (blocks_of_each(op.collective) ? nranks : 1) / 256)
 		config.segment *= 2;
-	op.varlen = may_tell(&op) && (i + i / 5) % 3 == 1;
+	op.varlen = may_be_varlen(&op) && (i + i / 5) % 3 == 1;
 	op.vector = (i + i / 7) % 3 == 1;
 	op.vector = op.vector && may_differ(&op, nranks);
 	op.vector |= op.varlen && op.collective == COLLECTIVE_SCATTER;

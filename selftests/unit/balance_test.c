@@ -35,18 +35,18 @@ static u32 rounds_of(u32 n)
 }
 
 /**
- * struct teller - a rank that announces its call
+ * struct announcer - a rank that announces its call
  * @own: the rank's own term of the balance
- * @heard: the balance received in each round
+ * @received: the balance received in each round
  * @known: bit k: the announcement of round k has arrived
- * @told: number of rounds that the rank has announced in
+ * @rounds_sent: number of rounds that the rank has announced in
  */
-static struct teller {
+static struct announcer {
 	u64 own;
-	struct coll_balance heard[COLL_ROUNDS_MAX];
+	struct coll_balance received[COLL_ROUNDS_MAX];
 	u32 known;
-	u32 told;
-} tellers[RANKS];
+	u32 rounds_sent;
+} announcers[RANKS];
 
 static const struct coll_signature paired = {
 	.collective = COLLECTIVE_ALLTOALL, .algorithm = COLLECTIVE_ALGORITHM_DIRECT,
@@ -59,38 +59,38 @@ static const struct coll_signature paired = {
  *
  * Return: false if no rank may announce, or an announcement is wrong.
  */
-static bool tell_all(u32 n)
+static bool announce_all(u32 n)
 {
 	static u32 able[RANKS];
-	u32 rounds = rounds_of(n), r, nable, told = 0;
+	u32 rounds = rounds_of(n), r, nable, rounds_sent = 0;
 
 	for (r = 0; r < n; r++) {
-		tellers[r].known = 0;
-		tellers[r].told = 0;
-		memset(tellers[r].heard, 0xa5, sizeof(tellers[r].heard));
+		announcers[r].known = 0;
+		announcers[r].rounds_sent = 0;
+		memset(announcers[r].received, 0xa5, sizeof(announcers[r].received));
 	}
-	while (told < n * rounds) {
+	while (rounds_sent < n * rounds) {
 		struct coll_signature signature = paired;
-		struct teller *t, *to;
+		struct announcer *t, *to;
 
 		for (nable = 0, r = 0; r < n; r++) {
-			u32 needed = (1U << tellers[r].told) - 1;
+			u32 needed = (1U << announcers[r].rounds_sent) - 1;
 
-			if (tellers[r].told < rounds && (tellers[r].known & needed) == needed)
+			if (announcers[r].rounds_sent < rounds && (announcers[r].known & needed) == needed)
 				able[nable++] = r;
 		}
 		if (!nable)
 			return false;
 		r = able[random_below(nable)];
-		t = &tellers[r];
-		to = &tellers[(r + (1U << t->told)) % n];
-		coll_balance_put(t->heard, t->own, n, t->told, &signature);
-		to->heard[t->told] = coll_balance_get(&signature);
-		to->known |= 1U << t->told;
+		t = &announcers[r];
+		to = &announcers[(r + (1U << t->rounds_sent)) % n];
+		coll_balance_put(t->received, t->own, n, t->rounds_sent, &signature);
+		to->received[t->rounds_sent] = coll_balance_get(&signature);
+		to->known |= 1U << t->rounds_sent;
 		if (signature.count || signature.layout)
 			return false;
-		t->told++;
-		told++;
+		t->rounds_sent++;
+		rounds_sent++;
 	}
 	return true;
 }
@@ -100,7 +100,7 @@ static bool all_have(u32 n, u64 total)
 	u32 r;
 
 	for (r = 0; r < n; r++)
-		if (coll_balance_total(tellers[r].heard, tellers[r].own, n) != total)
+		if (coll_balance_total(announcers[r].received, announcers[r].own, n) != total)
 			return false;
 	return true;
 }
@@ -116,10 +116,10 @@ static void test_sums(void)
 
 		n = i < 69 ? i + 2 : large[i - 69];
 		for (r = 0; r < n; r++) {
-			tellers[r].own = random64();
-			total += tellers[r].own;
+			announcers[r].own = random64();
+			total += announcers[r].own;
 		}
-		passed &= tell_all(n) && all_have(n, total);
+		passed &= announce_all(n) && all_have(n, total);
 	}
 	tap_ok(passed, "every rank has the sum of all terms");
 }
@@ -237,7 +237,7 @@ static u64 other_count(u64 count)
 
 static void test_pairs(u8 collective, const char *name)
 {
-	bool even = true, odd = true, found = true, several = true;
+	bool matching = true, differing = true, found = true, several = true;
 	u32 round;
 
 	for (round = 0; round < 3000; round++) {
@@ -254,14 +254,14 @@ static void test_pairs(u8 collective, const char *name)
 		if (collective == COLLECTIVE_SCATTER)
 			from = root;
 		table_fill(n);
-		even &= !table_total(collective, n, root);
+		matching &= !table_total(collective, n, root);
 
 		if (random_below(2))
 			table.sent[from][to] = other_count(table.sent[from][to]);
 		else
 			table.expected[from][to] = other_count(table.expected[from][to]);
 		total = table_total(collective, n, root);
-		odd &= total != 0;
+		differing &= total != 0;
 		found &= table_found(collective, n, root, total, from, to);
 
 		for (k = random_below(10); k; k--) {
@@ -280,8 +280,8 @@ static void test_pairs(u8 collective, const char *name)
 		if (k < n * n)
 			several &= table_total(collective, n, root) != 0;
 	}
-	tap_ok(even, "%s: the balance is 0 if all counts match", name);
-	tap_ok(odd, "%s: the balance is not 0 if the counts of one pair differ", name);
+	tap_ok(matching, "%s: the balance is 0 if all counts match", name);
+	tap_ok(differing, "%s: the balance is not 0 if the counts of one pair differ", name);
 	tap_ok(found, "%s: the two ranks find their counts, and only they do", name);
 	tap_ok(several, "%s: the balance is not 0 if several pairs differ", name);
 }

@@ -9,7 +9,7 @@
 
 #define LARGE		(64 * 1024U)
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_ZEROCOPY
+#define ZEROCOPY	COLL_DATA_ZEROCOPY
 #define FRAMES		1000U
 
 /*
@@ -127,7 +127,7 @@ static void test_early(void)
 			arrive_head(f, 3, &data);
 		tap_ok(!f->mismatches && asked <= 2 * FRAMES,
 		       "%s: at most two steps a frame (%llu)",
-		       counted->name, (unsigned long long)asked);
+		       counted->instance, (unsigned long long)asked);
 		fixture_free(f);
 	}
 }
@@ -241,7 +241,7 @@ static void test_grants(void)
 {
 	struct fixture *f = fixture_new(1, 3);
 	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE, 1 << 20, 1, 3);
-	struct coll_data data = { .flags = BORROWED };
+	struct coll_data data = { .flags = ZEROCOPY };
 	u64 limit = 0;
 
 	plan.algorithm = COLLECTIVE_ALGORITHM_RING;
@@ -255,7 +255,7 @@ static void test_grants(void)
 		window.mem.at = window_at;
 		call.area[COLL_AREA_SCRATCH] = &window.mem;
 		submit_call(f, &call);
-		tap_ok(told(f, 0, COLL_CONTROL_GRANT, &limit) == 1 && limit == 4096,
+		tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, &limit) == 1 && limit == 4096,
 		       "the size of the scratch window is granted");
 		data.call = coll_plan_call(&plan);
 		data.step = plan.root;
@@ -285,14 +285,14 @@ static void test_grants(void)
 	f = fixture_new(0, 2);
 	submit(f, 0, 64);
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0) &&
-	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
+	       controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
 	       !arrive_frame(f, 1, 0, 0, 0, 32, 0, 2) && !f->mismatches,
 	       "a frame without credit is accepted after a request and a grant");
 	fixture_free(f);
 }
 
 /* A task with a mismatch stores and sends nothing more. */
-static void test_odd(void)
+static void test_mismatched(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 	bool discarded = true;
@@ -300,10 +300,10 @@ static void test_odd(void)
 
 	submit(f, 0, LARGE);
 	grant(f, 1, 0, COLL_GRANT_ALL);
-	arrive_frame(f, 1, 0, 7, 0, 100, BORROWED, 2);
+	arrive_frame(f, 1, 0, 7, 0, 100, ZEROCOPY, 2);
 	tap_ok(f->mismatches == 1, "a frame of the wrong step is a mismatch");
 	for (i = 0; i < FRAMES; i++, f->controls = 0)
-		discarded &= !arrive_frame(f, 1, 0, 0, 16 * i, 16, BORROWED, 2);
+		discarded &= !arrive_frame(f, 1, 0, 0, 16 * i, 16, ZEROCOPY, 2);
 	tap_ok(discarded && f->mismatches == 1 && result(f, 0, LARGE, 0x99),
 	       "after a mismatch frames of the right step are discarded, too");
 	tap_ok(!depart(f, 1) && !f->completed, "after a mismatch nothing is sent");
@@ -317,9 +317,9 @@ static void test_odd(void)
  * The unexpected buffer
  */
 
-#define NAMES		20U
+#define INSTANCES		20U
 
-static struct coll_task_args broadcast_of(struct fixture *f, u64 name, u64 count)
+static struct coll_task_args broadcast_of(struct fixture *f, u64 instance, u64 count)
 {
 	return (struct coll_task_args){
 		.plan = {
@@ -334,7 +334,7 @@ static struct coll_task_args broadcast_of(struct fixture *f, u64 name, u64 count
 			.count = count,
 		},
 		.eager = true,
-		.instance = name,
+		.instance = instance,
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 }
@@ -343,21 +343,21 @@ static struct coll_task_args broadcast_of(struct fixture *f, u64 name, u64 count
  * Early frames of many instances, which are submitted or fail in any order.  All frames
  * together are far longer than the unexpected buffer.
  */
-static void test_stage(void)
+static void test_unexpected(void)
 {
 	struct fixture *f = fixture_new(0, 2);
-	u32 length[NAMES] = { 0 }, seed = 1, taken = 0, failed = 0, i;
-	u64 name[NAMES] = { 0 }, names = 0, kept = 0;
+	u32 length[INSTANCES] = { 0 }, seed = 1, taken = 0, failed = 0, i;
+	u64 instance[INSTANCES] = { 0 }, ninstances = 0, kept = 0;
 	bool good = true;
 
 	for (i = 0; i < 20000; i++, f->controls = 0) {
 		u32 k, step;
 
 		seed = seed * 1103515245 + 12345;
-		k = (seed >> 16) % NAMES;
+		k = (seed >> 16) % INSTANCES;
 		step = (seed >> 8) % 8;
 		if (!length[k]) {
-			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++names),
+			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++ninstances),
 								  0);
 			struct coll_data data = {
 				.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1,
@@ -365,20 +365,20 @@ static void test_stage(void)
 			};
 
 			good &= !arrive_head(f, 1, &data) &&
-				!arrive_bytes(f, 1, names, data.length);
-			name[k] = data.instance;
+				!arrive_bytes(f, 1, ninstances, data.length);
+			instance[k] = data.instance;
 			length[k] = data.length;
 			kept += COLL_DATA_SIZE + data.length;
 		} else {
-			struct coll_task_args call = broadcast_of(f, name[k], length[k]);
+			struct coll_task_args call = broadcast_of(f, instance[k], length[k]);
 
 			kept -= COLL_DATA_SIZE + length[k];
 			if (step) {
 				good &= !submit_call(f, &call) && !f->error &&
-					result(f, 0, length[k], (u8)name[k]);
+					result(f, 0, length[k], (u8)instance[k]);
 				taken++;
 			} else {
-				fail(f, name[k]);
+				fail(f, instance[k]);
 				failed++;
 			}
 			length[k] = 0;
@@ -391,16 +391,16 @@ static void test_stage(void)
 }
 
 /* The unexpected buffer is full of headers of many keys, all of which fail. */
-static void test_stage_full(void)
+static void test_unexpected_full(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 	u32 i, most = COLL_CREDIT / COLL_DATA_SIZE - 2;
-	bool staged = true;
+	bool kept = true;
 
 	for (i = 0; i < most; i++)
-		staged &= !arrive_frame(f, 1, coll_instance_keyed(i / 2), 0, 0, 0,
+		kept &= !arrive_frame(f, 1, coll_instance_keyed(i / 2), 0, 0, 0,
 					EAGER | COLL_DATA_REQUEST, 0);
-	tap_ok(staged && f->stream[1].unexp_len == most * COLL_DATA_SIZE,
+	tap_ok(kept && f->stream[1].unexp_len == most * COLL_DATA_SIZE,
 	       "the unexpected buffer holds as many frames as the credit allows");
 	for (i = 0; i < most / 2; i++, f->controls = 0)
 		fail(f, coll_instance_keyed(i));
@@ -439,7 +439,7 @@ static void grains_init(struct grains *grains, u64 length, u8 byte)
 	grains->looks = 0;
 }
 
-static void grains_vector(void *ctx, bool begin)
+static void grains_fpu(void *ctx, bool begin)
 {
 	(void)ctx;
 	if (begin)
@@ -541,7 +541,7 @@ static void test_sections(void)
 	};
 	struct coll_task *task = calloc(1, sizeof(*task));
 
-	ops.fpu = grains_vector;
+	ops.fpu = grains_fpu;
 	f->engine.ops = &ops;
 	f->engine.impl = &coll_reduce_scalar;
 	grains_init(&dst, 30000, 0);
@@ -601,7 +601,7 @@ static void test_copies(void)
 }
 
 /* In place, the saved input is copied in slices, and nothing is sent or stored before that. */
-static void test_aside(void)
+static void test_saved_input(void)
 {
 	struct fixture *f = fixture_new(0, 4);
 	struct grains mem;
@@ -771,13 +771,13 @@ int main(void)
 	test_pages();
 	test_sections();
 	test_copies();
-	test_aside();
-	test_stage();
-	test_stage_full();
+	test_saved_input();
+	test_unexpected();
+	test_unexpected_full();
 	test_not_eager();
 	test_early();
 	test_awaits();
 	test_grants();
-	test_odd();
+	test_mismatched();
 	return tap_exit();
 }

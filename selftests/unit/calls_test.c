@@ -30,7 +30,7 @@ static void test_text(struct collective_call a, struct collective_call b, const 
 #define CALL(...)	BY(RING, __VA_ARGS__)
 
 /* The text is cut at the end of the buffer. */
-static void test_room(void)
+static void test_buffer_sizes(void)
 {
 	const struct collective_call calls[2] = {
 		CALL(1, BROADCAST, .count = 100), CALL(2, BARRIER),
@@ -74,6 +74,6 @@ int main(void)
 	test_text(nobody, CALL(1, SCAN, .count = 1), "rank 1 called scan of 1 int8 by sum");
 	/* Opcodes and types of a newer kernel are unknown. */
 	test_text(newer, nobody, "rank 1 called ? of 0 ?");
-	test_room();
+	test_buffer_sizes();
 	return tap_exit();
 }

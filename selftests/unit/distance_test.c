@@ -59,7 +59,7 @@ static void group(u32 n, u64 first)
 	}
 }
 
-static void tell(u32 i)
+static void announce(u32 i)
 {
 	u32 k;
 
@@ -88,7 +88,7 @@ static void act(u32 i, u32 frozen)
 		ranks[i].own++;
 	}
 	if (coll_distance_due(&ranks[i].distance, ranks[i].own))
-		tell(i);
+		announce(i);
 }
 
 /*

@@ -7,7 +7,7 @@
 #define HALF	(LARGE / 2)
 
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_ZEROCOPY
+#define ZEROCOPY	COLL_DATA_ZEROCOPY
 
 static void test_abort_sending(void)
 {
@@ -23,7 +23,7 @@ static void test_abort_sending(void)
 	       out.len == COLL_DATA_SIZE - 5,
 	       "aborted operation: a frame that has begun is finished");
 	depart(f, 1);
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF, ZEROCOPY, 2);
 	tap_ok(!coll_stream_next(&f->stream[1], &out),
 	       "aborted operation: no other frame is begun");
 	tap_ok(!f->completed, "aborted operation: not complete before CONSUMED");
@@ -50,7 +50,7 @@ static void test_abort_sent(void)
 	submit(f, 0, LARGE);
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF, ZEROCOPY, 2);
 	depart(f, 1);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
 	coll_engine_abort(&f->engine, 0, -EIO);
@@ -72,7 +72,7 @@ static void test_abort_receiving(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 	struct coll_data data = {
-		.lane = LANE, .flags = BORROWED, .length = HALF, .instance = 0,
+		.lane = LANE, .flags = ZEROCOPY, .length = HALF, .instance = 0,
 	};
 	u64 position = 0;
 
@@ -85,18 +85,18 @@ static void test_abort_receiving(void)
 	memset(f->recv.bytes, 0x77, LARGE);
 	tap_ok(!arrive_bytes(f, 1, 2, HALF - 1000) && result(f, 0, LARGE, 0x77),
 	       "the rest of the frame is discarded");
-	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF,
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF,
 	       "the discarded frame is reported as consumed");
-	tap_ok(!arrive_frame(f, 1, 0, 1, 0, 500, BORROWED, 9) && result(f, 0, LARGE, 0x77) &&
-	       told(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF + 500 &&
+	tap_ok(!arrive_frame(f, 1, 0, 1, 0, 500, ZEROCOPY, 9) && result(f, 0, LARGE, 0x77) &&
+	       controls_sent(f, 1, COLL_CONTROL_CONSUMED, &position) && position == HALF + 500 &&
 	       !f->mismatches, "later frames are discarded and reported as consumed");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
 	submit(f, 0, LARGE);
-	arrive_frame(f, 1, 0, 0, 0, 700, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, 700, ZEROCOPY, 2);
 	coll_engine_abort(&f->engine, 0, -ECANCELED);
-	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == 700,
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == 700,
 	       "an abort reports the frames received before it as consumed");
 	fixture_free(f);
 
@@ -120,7 +120,7 @@ static struct fixture *fixture_leased(void)
 	submit(f, 0, LARGE);
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF, ZEROCOPY, 2);
 	depart(f, 1);
 	coll_stream_consumed(&f->stream[1], LARGE);
 	return f;
@@ -131,7 +131,7 @@ static void test_lease(void)
 	struct fixture *f = fixture_leased();
 
 	coll_engine_tick(&f->engine, 1000);
-	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
+	arrive_frame(f, 1, 0, 1, 0, HALF, ZEROCOPY, 3);
 	tap_ok(!f->completed, "no operation succeeds after the end of the lease");
 	f->stream[1].lease = 2000;
 	coll_engine_tick(&f->engine, 1001);
@@ -145,7 +145,7 @@ static void test_lease(void)
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	coll_engine_tick(&f->engine, 1000);
-	arrive_frame(f, 1, 0, 0, 0, HALF, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF, ZEROCOPY, 2);
 	tap_ok(!depart(f, 1), "bytes that were read after the end of the lease are not forwarded");
 	f->kicks[1] = 0;
 	coll_engine_tick(&f->engine, 1100);
@@ -159,11 +159,11 @@ static void test_lease(void)
 
 	/* A zero-copy frame ends only after the time of its read is compared with the lease. */
 	f = fixture_leased();
-	arrive_frame(f, 1, 0, 1, 0, HALF - 1, BORROWED, 3);
+	arrive_frame(f, 1, 0, 1, 0, HALF - 1, ZEROCOPY, 3);
 	arrive_head(f, 1, &(struct coll_data){
-		.lane = LANE, .flags = BORROWED, .step = 1, .length = 1, .offset = HALF - 1 });
+		.lane = LANE, .flags = ZEROCOPY, .step = 1, .length = 1, .offset = HALF - 1 });
 	tap_ok(coll_stream_receive(&f->stream[1], "x", 1) == 1 &&
-	       coll_stream_whole(&f->stream[1]) && coll_stream_lent(&f->stream[1]) &&
+	       coll_stream_whole(&f->stream[1]) && coll_stream_reads_zerocopy(&f->stream[1]) &&
 	       !f->completed, "last byte of a zero-copy frame: not complete yet");
 	f->engine.now = 1000;
 	coll_stream_pause(&f->stream[1]);
@@ -210,7 +210,7 @@ static void test_protocol(void)
 
 	tap_ok(!first_frame(3, EAGER, LANE, INCARNATION) &&
 	       !first_frame(3000000, EAGER, LANE, INCARNATION), "an early eager frame is accepted");
-	tap_ok(first_frame(3, BORROWED, LANE, INCARNATION) == -EPROTO &&
+	tap_ok(first_frame(3, ZEROCOPY, LANE, INCARNATION) == -EPROTO &&
 	       first_frame(3, 0, LANE, INCARNATION) == -EPROTO,
 	       "a frame without credit or grant is refused");
 	tap_ok(first_frame(3, EAGER, LANE + 1, INCARNATION) == -EPROTO,
@@ -221,7 +221,7 @@ static void test_protocol(void)
 	       "a data frame of the group itself is refused");
 
 	f = fixture_new(0, 2);
-	arrive_frame(f, 1, 0, 0, 0, 100, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, 100, ZEROCOPY, 2);
 	submit(f, 0, LARGE);
 	tap_ok(arrive_bytes(f, 1, 2, 100) == -EPROTO && result(f, 0, LARGE, 0x99),
 	       "after an error a stream refuses all bytes");
@@ -308,9 +308,9 @@ static bool mismatches(u32 peer, u32 step, u64 offset, u32 len)
 	bool passed;
 
 	submit(f, 0, 3 * HALF);
-	passed = !arrive_frame(f, peer, 0, step, offset, len, BORROWED, 2) &&
+	passed = !arrive_frame(f, peer, 0, step, offset, len, ZEROCOPY, 2) &&
 		 f->mismatches == 1 && result(f, 0, 3 * HALF, 0x99);
-	passed &= told(f, peer, COLL_CONTROL_CONSUMED, &position) == 1 && position == len;
+	passed &= controls_sent(f, peer, COLL_CONTROL_CONSUMED, &position) == 1 && position == len;
 	fixture_free(f);
 	return passed;
 }

@@ -30,7 +30,7 @@ struct fixture {
 	struct coll_task *hash[SLOTS];
 	struct failed_set failed;
 	struct coll_stream stream[PEERS];
-	u8 *stage[PEERS];
+	u8 *unexp_buf[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
 	u64 digest;		/* of the calls and of the peers' grants */
@@ -44,7 +44,7 @@ struct fixture {
 	u32 completed;
 	u64 last;
 	int error;
-	int vector;
+	int fpu;
 };
 
 static void *flat_at(const struct coll_mem *mem, u64 off, size_t *len)
@@ -101,11 +101,11 @@ static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 	f->mismatches++;
 }
 
-static void on_vector(void *ctx, bool begin)
+static void on_fpu(void *ctx, bool begin)
 {
 	struct fixture *f = ctx;
 
-	f->vector += begin ? 1 : -1;
+	f->fpu += begin ? 1 : -1;
 }
 
 static bool on_failed(void *ctx, u64 instance)
@@ -121,7 +121,7 @@ static const struct coll_engine_ops fixture_ops = {
 	.kick		= on_kick,
 	.complete	= on_complete,
 	.mismatch	= on_mismatch,
-	.fpu		= on_vector,
+	.fpu		= on_fpu,
 	.failed		= on_failed,
 };
 
@@ -149,8 +149,8 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 	};
 	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
-		f->stage[i] = malloc(COLL_UNEXP_SIZE);
-		coll_stream_init(&f->stream[i], &f->engine, i, f->stage[i], f->grants[i]);
+		f->unexp_buf[i] = malloc(COLL_UNEXP_SIZE);
+		coll_stream_init(&f->stream[i], &f->engine, i, f->unexp_buf[i], f->grants[i]);
 		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
 	flat_init(&f->send, 1 << 20, 1);
@@ -166,7 +166,7 @@ static inline void fixture_free(struct fixture *f)
 	list_for_each_entry_safe(task, next, &f->engine.active, node)
 		free(task);
 	for (i = 0; i < PEERS; i++)
-		free(f->stage[i]);
+		free(f->unexp_buf[i]);
 	failed_set_free(&f->failed);
 	free(f->send.bytes);
 	free(f->recv.bytes);
@@ -338,7 +338,7 @@ static inline bool next_header(struct fixture *f, u32 peer, struct coll_data *da
 }
 
 /* Return: the number of control frames of @kind to @peer; *@position is that of the last. */
-static inline u32 told(const struct fixture *f, u32 peer, u8 kind, u64 *position)
+static inline u32 controls_sent(const struct fixture *f, u32 peer, u8 kind, u64 *position)
 {
 	u32 i, n = 0;
 

@@ -8,7 +8,7 @@
 #define HALF	(LARGE / 2)
 
 #define EAGER		COLL_DATA_EAGER
-#define BORROWED	COLL_DATA_ZEROCOPY
+#define ZEROCOPY	COLL_DATA_ZEROCOPY
 
 /*
  * The allreduce of two ranks on rank 0: step 0 sends the first half and reduces the second;
@@ -40,14 +40,14 @@ static void test_grant(void)
 	struct coll_data data;
 	struct coll_out out;
 
-	tap_ok(!submit(f, 0, LARGE) && told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
+	tap_ok(!submit(f, 0, LARGE) && controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 &&
 	       f->control[0].instance == 0 && f->control[0].lane == LANE,
 	       "a large operation grants its source at once");
 	tap_ok(!coll_stream_next(&f->stream[1], &out),
 	       "a large operation sends nothing before it has a grant");
 	f->kicks[1] = 0;
 	tap_ok(!grant(f, 1, 0, COLL_GRANT_ALL) && f->kicks[1] &&
-	       next_header(f, 1, &data) && data.flags == BORROWED && data.lane == LANE &&
+	       next_header(f, 1, &data) && data.flags == ZEROCOPY && data.lane == LANE &&
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
 	       "a grant kicks the stream, which sends a zero-copy frame");
 	tap_ok(coll_stream_next(&f->stream[1], &out) && out.ptr && !out.copy &&
@@ -77,9 +77,9 @@ static void test_grant(void)
 	       "no more is sent than is granted");
 	tap_ok(!grant(f, 1, 0, 1001) && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == 1001, "a grant of one more byte sends one more byte");
-	arrive_frame(f, 1, 0, 0, 0, HALF - 8, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, HALF - 8, ZEROCOPY, 2);
 	tap_ok(!f->stream[1].rx_step_end, "a frame that is not the last of a step");
-	arrive_frame(f, 1, 0, 0, HALF - 8, 8, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, HALF - 8, 8, ZEROCOPY, 2);
 	tap_ok(f->stream[1].rx_step_end, "a frame that is the last of a step");
 	tap_ok(!grant(f, 1, 0, HALF + 5) && depart(f, 1) == 2 &&
 	       f->stream[1].tx_position == HALF + 5,
@@ -98,19 +98,19 @@ static void test_consumed(void)
 	grant(f, 1, 0, COLL_GRANT_ALL);
 	depart(f, 1);
 	f->kicks[1] = 0;
-	arrive_frame(f, 1, 0, 0, 0, 1000, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 0, 1000, ZEROCOPY, 2);
 	tap_ok(result(f, HALF, 1000, 3) && result(f, HALF + 1000, 8, 0x99) && f->kicks[1],
 	       "received bytes are reduced at once");
 	tap_ok(!depart(f, 1), "fewer than COLL_DATA_MIN bytes are not forwarded");
-	arrive_frame(f, 1, 0, 0, 1000, COLL_DATA_MIN - 1000, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, 1000, COLL_DATA_MIN - 1000, ZEROCOPY, 2);
 	tap_ok(depart(f, 1) == 1 && f->stream[1].tx_position == HALF + COLL_DATA_MIN,
 	       "more bytes are forwarded before the step ends");
-	arrive_frame(f, 1, 0, 0, COLL_DATA_MIN, HALF - COLL_DATA_MIN, BORROWED, 2);
+	arrive_frame(f, 1, 0, 0, COLL_DATA_MIN, HALF - COLL_DATA_MIN, ZEROCOPY, 2);
 	depart(f, 1);
-	tap_ok(!told(f, 1, COLL_CONTROL_CONSUMED, NULL),
+	tap_ok(!controls_sent(f, 1, COLL_CONTROL_CONSUMED, NULL),
 	       "CONSUMED is not sent in the middle of a task");
-	arrive_frame(f, 1, 0, 1, 0, HALF, BORROWED, 3);
-	tap_ok(told(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == LARGE,
+	arrive_frame(f, 1, 0, 1, 0, HALF, ZEROCOPY, 3);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_CONSUMED, &position) == 1 && position == LARGE,
 	       "CONSUMED covers the whole task at its end");
 	tap_ok(!f->completed && f->stream[1].tx_position == LARGE,
 	       "a task is not complete before the peer's CONSUMED");
@@ -142,12 +142,12 @@ static void test_eager(void)
 	tap_ok(!f->completed, "an eager task is not complete before its last frame is sent");
 	depart(f, 1);
 	tap_ok(f->completed == 1 && !f->error && result(f, 0, 8192, 3) &&
-	       !told(f, 1, COLL_CONTROL_CONSUMED, NULL),
+	       !controls_sent(f, 1, COLL_CONTROL_CONSUMED, NULL),
 	       "an eager task completes without CONSUMED");
 	fixture_free(f);
 }
 
-static void test_stage(void)
+static void test_unexpected(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 	struct coll_data data = {
@@ -161,7 +161,7 @@ static void test_stage(void)
 	arrive_bytes(f, 1, 3, 4000);
 	submit(f, 0, 8192);
 	tap_ok(!f->stream[1].unexp_len && result(f, 4096, 4096, 3) && result(f, 0, 4096, 0x99) &&
-	       !f->vector, "it is delivered when its operation is submitted");
+	       !f->fpu, "it is delivered when its operation is submitted");
 	arrive_bytes(f, 1, 3, 96);
 	tap_ok(result(f, 0, 8192, 3) && !f->stream[1].unexp_len,
 	       "the rest of a partial early frame goes to its operation");
@@ -209,7 +209,7 @@ static void test_credit(void)
 
 	for (i = 0; i <= COLL_CREDIT_UNTOLD / cost; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
-	tap_ok(told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
 	       position == (i + 1) * cost - once * unit,
 	       "credit is returned in portions");
 	fixture_free(f);
@@ -219,7 +219,7 @@ static void test_credit(void)
 	depart(f, 1);
 	arrive_frame(f, 1, 0, 0, 0, 4096, EAGER, 2);
 	tap_ok(next_header(f, 1, &data) && data.credit == once &&
-	       !told(f, 1, COLL_CONTROL_CREDIT, NULL) &&
+	       !controls_sent(f, 1, COLL_CONTROL_CREDIT, NULL) &&
 	       f->stream[1].rx_returned == once * unit, "a data frame returns credit");
 	depart(f, 1);
 	submit(f, 1, 8192);
@@ -240,12 +240,12 @@ static void test_credit(void)
 	f = fixture_new(0, 2);
 	submit(f, 0, 8192);
 	arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
-	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0 &&
-	       told(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == COLL_DATA_SIZE,
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0 &&
+	       controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == COLL_DATA_SIZE,
 	       "a request frame of a task in progress is granted");
 	arrive_frame(f, 1, 1, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
-	tap_ok(told(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && !submit(f, 1, 8192) &&
-	       told(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[2].instance == 1,
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && !submit(f, 1, 8192) &&
+	       controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 2 && f->control[2].instance == 1,
 	       "a request frame of a later task is granted when it is submitted");
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
 	       "a granted frame arrives without credit");
@@ -270,7 +270,7 @@ static void test_barrier(void)
 	fixture_free(f);
 }
 
-static void test_names(void)
+static void test_instances(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 	u64 key = coll_instance_keyed(SLOTS);
@@ -376,7 +376,7 @@ static void test_failed(void)
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 	struct coll_data data = {
-		.lane = LANE, .flags = BORROWED, .call = coll_plan_call(&call.plan),
+		.lane = LANE, .flags = ZEROCOPY, .call = coll_plan_call(&call.plan),
 		.length = 1000, .instance = call.instance,
 	};
 	bool passed = true;
@@ -386,7 +386,7 @@ static void test_failed(void)
 	       coll_engine_expects(&f->engine, coll_instance_keyed(3)),
 	       "keys are expected in any order");
 	submit_call(f, &call);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a large broadcast is granted");
+	tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a large broadcast is granted");
 	fail(f, call.instance);
 	for (i = 0; i < FAILURES; i++)
 		fail(f, coll_instance_keyed(1000 + i * i));
@@ -446,7 +446,7 @@ static void test_window(void)
 		},
 	};
 	struct coll_data data = {
-		.lane = LANE, .flags = BORROWED, .call = coll_plan_call(&call.plan),
+		.lane = LANE, .flags = ZEROCOPY, .call = coll_plan_call(&call.plan),
 		.step = 2, .length = 1024,
 	};
 	struct coll_out out;
@@ -461,20 +461,20 @@ static void test_window(void)
 
 	*task = (struct coll_task){ .args = call };
 	coll_engine_submit(&f->engine, task);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
+	tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "the grant is the size of the scratch window");
 	grant(f, 2, 0, COLL_GRANT_ALL);
 	arrive_head(f, 0, &data);
 	arrive_bytes(f, 0, 2, 1024);
 	tap_ok(window.bytes[0] == 3 && window.bytes[1023] == 3 &&
-	       told(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a full window grants no more");
+	       controls_sent(f, 0, COLL_CONTROL_GRANT, NULL) == 1, "a full window grants no more");
 	tap_ok(coll_stream_next(&f->stream[2], &out) && out.ptr && !out.ptr[1] && out.copy,
 	       "bytes of the window are sent by copy");
 	coll_stream_sent(&f->stream[2], COLL_DATA_SIZE + 255);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, NULL) == 1,
+	tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, NULL) == 1,
 	       "less than a quarter of the window sent: no grant");
 	coll_stream_sent(&f->stream[2], 1);
-	tap_ok(told(f, 0, COLL_CONTROL_GRANT, &position) == 2 && position == 1024 + 256,
+	tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, &position) == 2 && position == 1024 + 256,
 	       "a quarter of the window sent: a quarter is granted");
 	depart(f, 2);
 	data.offset = 1024;
@@ -493,7 +493,7 @@ static void test_window(void)
  * Compare the copy hints of what rank @rank of four receives, with blocks of 1 MiB.  @want has a
  * letter for each step: r: forwarded, a: received only, -: no hint, because it is not copied.
  */
-static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
+static bool copy_hint_is(struct coll_plan plan, u32 rank, const char *want, u64 volume)
 {
 	struct fixture *f = fixture_new(rank, 4);
 	struct coll_task task = { .engine = &f->engine };
@@ -528,7 +528,7 @@ static bool haul_is(struct coll_plan plan, u32 rank, const char *want, u64 volum
 	return passed;
 }
 
-static void test_haul(void)
+static void test_copy_hint(void)
 {
 	const struct coll_plan chain = {
 		.collective = COLLECTIVE_BROADCAST, .algorithm = COLLECTIVE_ALGORITHM_RING,
@@ -548,29 +548,29 @@ static void test_haul(void)
 	};
 	const u64 mib = 1 << 20;
 
-	tap_ok(haul_is(chain, 1, "r", mib) && haul_is(chain, 2, "r", mib) &&
-	       haul_is(chain, 3, "a", mib), "chain: all ranks but the last forward");
-	tap_ok(haul_is(tree, 1, "a", mib) && haul_is(tree, 2, "r", mib) &&
-	       haul_is(tree, 3, "a", mib), "tree: only a rank with children forwards");
-	tap_ok(haul_is(gather, 0, "rra", 4 * mib) && haul_is(gather, 3, "rra", 4 * mib),
+	tap_ok(copy_hint_is(chain, 1, "r", mib) && copy_hint_is(chain, 2, "r", mib) &&
+	       copy_hint_is(chain, 3, "a", mib), "chain: all ranks but the last forward");
+	tap_ok(copy_hint_is(tree, 1, "a", mib) && copy_hint_is(tree, 2, "r", mib) &&
+	       copy_hint_is(tree, 3, "a", mib), "tree: only a rank with children forwards");
+	tap_ok(copy_hint_is(gather, 0, "rra", 4 * mib) && copy_hint_is(gather, 3, "rra", 4 * mib),
 	       "ring: a rank forwards all blocks but the last that it receives");
-	tap_ok(haul_is(all, 1, "aaa", 4 * mib), "alltoall: no rank forwards");
-	tap_ok(haul_is(sum, 2, "---rra", mib), "allreduce: reduced bytes have no copy hint");
+	tap_ok(copy_hint_is(all, 1, "aaa", 4 * mib), "alltoall: no rank forwards");
+	tap_ok(copy_hint_is(sum, 2, "---rra", mib), "allreduce: reduced bytes have no copy hint");
 }
 
 int main(void)
 {
 	tap_plan(0);
-	test_haul();
+	test_copy_hint();
 	test_alone();
 	test_grant();
 	test_window();
 	test_consumed();
 	test_eager();
-	test_stage();
+	test_unexpected();
 	test_credit();
 	test_barrier();
-	test_names();
+	test_instances();
 	test_failed();
 	test_failed_ahead();
 	test_key();

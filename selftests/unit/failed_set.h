@@ -19,44 +19,44 @@ struct failed_set {
 	u32 count;
 };
 
-static inline u64 *failed_set_at(const struct failed_set *names, u64 name)
+static inline u64 *failed_set_at(const struct failed_set *set, u64 instance)
 {
-	u32 at = coll_instance_hash(name, names->size);
+	u32 at = coll_instance_hash(instance, set->size);
 
-	while (names->entry[at] && names->entry[at] != name + 1)
-		at = (at + 1) & (names->size - 1);
-	return &names->entry[at];
+	while (set->entry[at] && set->entry[at] != instance + 1)
+		at = (at + 1) & (set->size - 1);
+	return &set->entry[at];
 }
 
-static inline bool failed_set_have(const struct failed_set *names, u64 name)
+static inline bool failed_set_have(const struct failed_set *set, u64 instance)
 {
-	return names->size && *failed_set_at(names, name);
+	return set->size && *failed_set_at(set, instance);
 }
 
-static inline void failed_set_add(struct failed_set *names, u64 name)
+static inline void failed_set_add(struct failed_set *set, u64 instance)
 {
-	struct failed_set grown = { .size = names->size ? 2 * names->size : 64 };
+	struct failed_set grown = { .size = set->size ? 2 * set->size : 64 };
 	u32 i;
 
-	if (failed_set_have(names, name))
+	if (failed_set_have(set, instance))
 		return;
-	if (2 * (names->count + 1) > names->size) {
+	if (2 * (set->count + 1) > set->size) {
 		grown.entry = calloc(grown.size, sizeof(*grown.entry));
-		for (i = 0; i < names->size; i++)
-			if (names->entry[i])
-				*failed_set_at(&grown, names->entry[i] - 1) = names->entry[i];
-		grown.count = names->count;
-		free(names->entry);
-		*names = grown;
+		for (i = 0; i < set->size; i++)
+			if (set->entry[i])
+				*failed_set_at(&grown, set->entry[i] - 1) = set->entry[i];
+		grown.count = set->count;
+		free(set->entry);
+		*set = grown;
 	}
-	*failed_set_at(names, name) = name + 1;
-	names->count++;
+	*failed_set_at(set, instance) = instance + 1;
+	set->count++;
 }
 
-static inline void failed_set_free(struct failed_set *names)
+static inline void failed_set_free(struct failed_set *set)
 {
-	free(names->entry);
-	*names = (struct failed_set){ 0 };
+	free(set->entry);
+	*set = (struct failed_set){ 0 };
 }
 
 #endif /* COLL_FAILED_SET_H */

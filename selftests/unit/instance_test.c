@@ -6,12 +6,12 @@
 
 #define SIZE	512
 
-/* Return: the most of @names instances, @apart from one to the next, that have the same hash. */
-static unsigned int fullest(u64 from, u64 apart, unsigned int names)
+/* Return: the most of @instances instances, @apart from one to the next, that have the same hash. */
+static unsigned int fullest(u64 from, u64 apart, unsigned int instances)
 {
 	unsigned int at[SIZE] = { 0 }, most = 0, i;
 
-	for (i = 0; i < names; i++) {
+	for (i = 0; i < instances; i++) {
 		u32 hash = coll_instance_hash(from + i * apart, SIZE);
 
 		if (hash >= SIZE)

@@ -31,37 +31,37 @@ static bool last;
 static u64 pieces;
 
 /* Execute one operation.  Return: its bytes with non-temporal stores. */
-static u64 operation(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
+static u64 operation(struct coll_nt_policies *policies, const struct model *model, u64 volume,
 		     enum coll_nt_policy_source source)
 {
-	struct coll_nt_policy *caching = coll_nt_policy_find(cachings, volume, source);
-	u64 past = 0, off;
+	struct coll_nt_policy *policy = coll_nt_policy_find(policies, volume, source);
+	u64 nontemporal = 0, off;
 
 	for (off = 0; off < volume; off += PIECE) {
-		bool way = coll_nt_policy_use(caching);
+		bool way = coll_nt_policy_use(policy);
 		u64 ns;
 
 		run = way == last ? run + PIECE : PIECE;
 		last = way;
-		ns = model->ns[way][run < 2 * caching->unit];
+		ns = model->ns[way][run < 2 * policy->unit];
 		if (model->stall && !(++pieces % model->stall))
 			ns *= 1000;
-		past += way ? PIECE : 0;
-		coll_nt_policy_update(caching, PIECE, coll_nt_policy_timing(caching) ? ns : 0);
+		nontemporal += way ? PIECE : 0;
+		coll_nt_policy_update(policy, PIECE, coll_nt_policy_timing(policy) ? ns : 0);
 	}
-	return past;
+	return nontemporal;
 }
 
 /* Execute @count operations.  Return: percent of their bytes with non-temporal stores. */
-static u64 operations(struct coll_nt_policies *cachings, const struct model *model, u64 volume,
+static u64 operations(struct coll_nt_policies *policies, const struct model *model, u64 volume,
 		      u32 count)
 {
-	u64 past = 0;
+	u64 nontemporal = 0;
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		past += operation(cachings, model, volume, COLL_NT_RECEIVED);
-	return past * 100 / (volume * count);
+		nontemporal += operation(policies, model, volume, COLL_NT_RECEIVED);
+	return nontemporal * 100 / (volume * count);
 }
 
 static bool within(const char *what, u64 is, u64 least, u64 most)
@@ -78,11 +78,11 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 	bool passed = true;
 
 	for (volume = MIB; volume <= 300 * MIB; volume += 23 * MIB) {
-		struct coll_nt_policies cachings = { 0 };
+		struct coll_nt_policies policies = { 0 };
 
 		run = 0;
-		operations(&cachings, model, volume, 60);
-		passed &= within("later", operations(&cachings, model, volume, 3000), least, most);
+		operations(&policies, model, volume, 60);
+		passed &= within("later", operations(&policies, model, volume, 3000), least, most);
 	}
 	return passed;
 }
@@ -90,61 +90,61 @@ static bool test_model(const struct model *model, u64 least, u64 most)
 /* A few operations decide, and there is no new trial soon. */
 static bool test_soon(void)
 {
-	struct coll_nt_policies cachings = { 0 };
+	struct coll_nt_policies policies = { 0 };
 
-	operations(&cachings, &large, 64 * MIB, 4);
-	return within("soon", operations(&cachings, &large, 64 * MIB, 100), 100, 100);
+	operations(&policies, &large, 64 * MIB, 4);
+	return within("soon", operations(&policies, &large, 64 * MIB, 100), 100, 100);
 }
 
 /* A trial of the slower way ends early. */
 static bool test_given_up(void)
 {
-	struct coll_nt_policies cachings = { 0 };
+	struct coll_nt_policies policies = { 0 };
 
-	return within("first", operations(&cachings, &fitting, 64 * MIB, 60), 0, 6);
+	return within("first", operations(&policies, &fitting, 64 * MIB, 60), 0, 6);
 }
 
 /* Another program uses the caches for some time. */
 static bool test_change(void)
 {
-	struct coll_nt_policies cachings = { 0 };
+	struct coll_nt_policies policies = { 0 };
 	bool passed;
 
-	operations(&cachings, &fitting, 16 * MIB, 500);
-	operations(&cachings, &large, 16 * MIB, 2500);
-	passed = within("too large now", operations(&cachings, &large, 16 * MIB, 50), 90, 100);
-	operations(&cachings, &fitting, 16 * MIB, 2500);
-	return within("no more", operations(&cachings, &fitting, 16 * MIB, 50), 0, 10) && passed;
+	operations(&policies, &fitting, 16 * MIB, 500);
+	operations(&policies, &large, 16 * MIB, 2500);
+	passed = within("too large now", operations(&policies, &large, 16 * MIB, 50), 90, 100);
+	operations(&policies, &fitting, 16 * MIB, 2500);
+	return within("no more", operations(&policies, &fitting, 16 * MIB, 50), 0, 10) && passed;
 }
 
 /* Sizes and sources do not influence each other's decisions. */
 static bool test_apart(void)
 {
-	struct coll_nt_policies cachings = { 0 };
+	struct coll_nt_policies policies = { 0 };
 	bool passed;
 	u32 i;
 
-	operations(&cachings, &large, 64 * MIB, 20);
-	passed = within("half", operations(&cachings, &fitting, 32 * MIB, 3), 0, 40);
+	operations(&policies, &large, 64 * MIB, 20);
+	passed = within("half", operations(&policies, &fitting, 32 * MIB, 3), 0, 40);
 	for (i = 0; i < 3; i++)
-		passed &= operation(&cachings, &large, 64 * MIB, COLL_NT_LOCAL) < 64 * MIB;
-	return passed && within("as it was", operations(&cachings, &large, 64 * MIB, 3), 100, 100);
+		passed &= operation(&policies, &large, 64 * MIB, COLL_NT_LOCAL) < 64 * MIB;
+	return passed && within("as it was", operations(&policies, &large, 64 * MIB, 3), 100, 100);
 }
 
 static bool test_find(void)
 {
-	struct coll_nt_policies cachings = { 0 };
+	struct coll_nt_policies policies = { 0 };
 
-	return !coll_nt_policy_find(&cachings, 0, COLL_NT_LOCAL) &&
-	       !coll_nt_policy_find(&cachings, COLL_NT_MIN - 1, COLL_NT_LOCAL) &&
-	       coll_nt_policy_find(&cachings, COLL_NT_MIN, COLL_NT_LOCAL) ==
-	       &cachings.policy[0][COLL_NT_LOCAL] &&
-	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN - 1, COLL_NT_FORWARDED) ==
-	       &cachings.policy[0][COLL_NT_FORWARDED] &&
-	       coll_nt_policy_find(&cachings, 2 * COLL_NT_MIN, COLL_NT_FORWARDED) ==
-	       &cachings.policy[1][COLL_NT_FORWARDED] &&
-	       coll_nt_policy_find(&cachings, U64_MAX, COLL_NT_RECEIVED) ==
-	       &cachings.policy[COLL_NT_SIZES - 1][COLL_NT_RECEIVED];
+	return !coll_nt_policy_find(&policies, 0, COLL_NT_LOCAL) &&
+	       !coll_nt_policy_find(&policies, COLL_NT_MIN - 1, COLL_NT_LOCAL) &&
+	       coll_nt_policy_find(&policies, COLL_NT_MIN, COLL_NT_LOCAL) ==
+	       &policies.policy[0][COLL_NT_LOCAL] &&
+	       coll_nt_policy_find(&policies, 2 * COLL_NT_MIN - 1, COLL_NT_FORWARDED) ==
+	       &policies.policy[0][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&policies, 2 * COLL_NT_MIN, COLL_NT_FORWARDED) ==
+	       &policies.policy[1][COLL_NT_FORWARDED] &&
+	       coll_nt_policy_find(&policies, U64_MAX, COLL_NT_RECEIVED) ==
+	       &policies.policy[COLL_NT_SIZES - 1][COLL_NT_RECEIVED];
 }
 
 int main(void)

@@ -111,12 +111,12 @@ static u32 helped;
 
 /* A copier with a helper, every other time; the second half is copied first. */
 static bool copy_by_two(struct coll_copier *copier, const struct coll_mem *dst, u64 off,
-			const void *ptr, size_t len, const struct coll_copy_hint *haul)
+			const void *ptr, size_t len, const struct coll_copy_hint *hint)
 {
 	size_t half = len / 2;
 
 	(void)copier;
-	if (haul->left >= BYTES || helped++ % 2)
+	if (hint->left >= BYTES || helped++ % 2)
 		return false;
 	coll_mem_store(coll_copy_words, dst, off + half, ptr + half, len - half);
 	coll_mem_store(coll_copy_words, dst, off, ptr, half);
@@ -212,17 +212,17 @@ static bool test_drip(void)
 
 static void test_bounds(void)
 {
-	u8 *stage = malloc(BYTES), bytes[BYTES + 9];
-	struct coll_sink sink = { .kind = COLL_SINK_UNEXP, .unexp = stage, .left = BYTES };
+	u8 *unexp_buf = malloc(BYTES), bytes[BYTES + 9];
+	struct coll_sink sink = { .kind = COLL_SINK_UNEXP, .unexp = unexp_buf, .left = BYTES };
 	bool passed;
 
 	memset(bytes, 0x33, sizeof(bytes));
-	passed = coll_sink(&sink, bytes, 5) == 5 && sink.unexp == stage + 5;
+	passed = coll_sink(&sink, bytes, 5) == 5 && sink.unexp == unexp_buf + 5;
 	passed &= coll_sink(&sink, bytes + 5, sizeof(bytes) - 5) == BYTES - 5;
-	passed &= !sink.left && !memcmp(stage, bytes, BYTES) && sink.unexp == stage + BYTES;
+	passed &= !sink.left && !memcmp(unexp_buf, bytes, BYTES) && sink.unexp == unexp_buf + BYTES;
 	tap_ok(passed && !coll_sink(&sink, bytes, 3),
 	       "the unexpected buffer takes one frame and no more");
-	free(stage);
+	free(unexp_buf);
 
 	sink = (struct coll_sink){ .kind = COLL_SINK_DISCARD, .left = 7 };
 	tap_ok(coll_sink(&sink, bytes, 3) == 3 && coll_sink(&sink, bytes, 9) == 4 && !sink.left,

@@ -45,7 +45,7 @@ static const struct coll_control mismatch_call = {
 
 static const struct coll_control failure = {
 	.kind = COLL_CONTROL_ABORT, .instance = COLL_INSTANCE_GROUP,
-	.cause = {
+	.reason = {
 		.kind = COLLECTIVE_REASON_DEATH, .error = ECONNRESET,
 		.rank_a = 12, .rank_b = COLLECTIVE_RANK_NONE,
 	},
@@ -74,7 +74,7 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		       a->signature.count == b->signature.count &&
 		       a->signature.layout == b->signature.layout;
 	case COLL_CONTROL_ABORT:
-		return !memcmp(&a->cause, &b->cause, sizeof(a->cause));
+		return !memcmp(&a->reason, &b->reason, sizeof(a->reason));
 	case COLL_CONTROL_GRANT:
 		return a->digest == b->digest;
 	}
@@ -101,13 +101,13 @@ static bool control_valid(const struct coll_control *c)
 	case COLL_CONTROL_ANNOUNCE:
 		return signature_valid(&c->signature);
 	case COLL_CONTROL_ABORT:
-		return c->cause.kind > COLLECTIVE_REASON_NONE &&
-		       c->cause.kind < COLLECTIVE_REASON_COUNT &&
-		       c->cause.error > 0 && c->cause.error < 4096 &&
-		       (c->cause.rank_a < COLLECTIVE_RANKS_MAX ||
-			c->cause.rank_a == COLLECTIVE_RANK_NONE) &&
-		       (c->cause.rank_b < COLLECTIVE_RANKS_MAX ||
-			c->cause.rank_b == COLLECTIVE_RANK_NONE);
+		return c->reason.kind > COLLECTIVE_REASON_NONE &&
+		       c->reason.kind < COLLECTIVE_REASON_COUNT &&
+		       c->reason.error > 0 && c->reason.error < 4096 &&
+		       (c->reason.rank_a < COLLECTIVE_RANKS_MAX ||
+			c->reason.rank_a == COLLECTIVE_RANK_NONE) &&
+		       (c->reason.rank_b < COLLECTIVE_RANKS_MAX ||
+			c->reason.rank_b == COLLECTIVE_RANK_NONE);
 	}
 	return true;
 }
@@ -160,7 +160,7 @@ static void test_round_trips(void)
 		};
 
 		if (kind == COLL_CONTROL_ABORT)
-			plain.cause = failure.cause;
+			plain.reason = failure.reason;
 		if (kind == COLL_CONTROL_ANNOUNCE)
 			plain.signature = announce.signature;
 		if (kind == COLL_CONTROL_GRANT)
@@ -263,10 +263,10 @@ static bool refuses_hello(struct coll_hello wrong)
 	return coll_wire_get_hello(h, &wrong) == -EPROTO;
 }
 
-static bool refuses_cause(u32 kind, u32 error, u32 rank_a, u32 rank_b)
+static bool refuses_reason(u32 kind, u32 error, u32 rank_a, u32 rank_b)
 {
 	struct coll_control wrong = {
-		.kind = COLL_CONTROL_ABORT, .cause = { kind, error, rank_a, rank_b },
+		.kind = COLL_CONTROL_ABORT, .reason = { kind, error, rank_a, rank_b },
 	};
 	u8 c[COLL_CONTROL_SIZE];
 
@@ -399,13 +399,13 @@ static void test_ranges(void)
 	c.kind = 0;
 	coll_wire_put_control(wire, &c, INCARNATION);
 	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
-	passed &= !refuses_cause(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANK_NONE);
-	passed &= refuses_cause(COLLECTIVE_REASON_NONE, 1, 0, 0);
-	passed &= refuses_cause(COLLECTIVE_REASON_COUNT, 1, 0, 0);
-	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 0, 0, 0);
-	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
-	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
-	passed &= refuses_cause(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
+	passed &= !refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANK_NONE);
+	passed &= refuses_reason(COLLECTIVE_REASON_NONE, 1, 0, 0);
+	passed &= refuses_reason(COLLECTIVE_REASON_COUNT, 1, 0, 0);
+	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 0, 0, 0);
+	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
+	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
+	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
 	tap_ok(passed, "a control frame out of range is refused");
 
 	d.length = COLL_DATA_MAX + 1;

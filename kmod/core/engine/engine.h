@@ -468,7 +468,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
 }
 
 /**
- * coll_stream_lent() - may the bytes received last have been read from the peer's own memory?
+ * coll_stream_reads_zerocopy() - may the bytes received last have been read from the peer's own memory?
  * @stream: the stream
  *
  * If so, the lane must call coll_engine_tick() between coll_stream_receive() and
@@ -476,7 +476,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
  *
  * Return: true if the open frame was sent by zero copy.
  */
-static inline bool coll_stream_lent(const struct coll_stream *stream)
+static inline bool coll_stream_reads_zerocopy(const struct coll_stream *stream)
 {
 	return stream->rx_open && stream->rx_task && stream->rx_task->zc_source;
 }

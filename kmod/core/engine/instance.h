@@ -32,13 +32,13 @@ static_assert(COLLECTIVE_RANKS_MAX <= 1 << COLL_INSTANCE_RANK_BITS);
 
 /**
  * coll_instance_is_counted() - is it a collective without a key?
- * @name: the instance
+ * @instance: the instance
  *
  * Return: true if its place in the order of submission identifies the operation.
  */
-static inline bool coll_instance_is_counted(u64 name)
+static inline bool coll_instance_is_counted(u64 instance)
 {
-	return !(name & (COLL_INSTANCE_KEYED | COLL_INSTANCE_P2P));
+	return !(instance & (COLL_INSTANCE_KEYED | COLL_INSTANCE_P2P));
 }
 
 /*
@@ -79,35 +79,35 @@ static inline u64 coll_instance_p2p(u32 from, u32 to, u64 number, bool keyed)
 
 /**
  * coll_instance_from() - the sender of a message
- * @name: instance of a message
+ * @instance: instance of a message
  */
-static inline u32 coll_instance_from(u64 name)
+static inline u32 coll_instance_from(u64 instance)
 {
-	return COLLECTIVE_INSTANCE_FROM(name);
+	return COLLECTIVE_INSTANCE_FROM(instance);
 }
 
 /**
  * coll_instance_to() - the receiver of a message
- * @name: instance of a message
+ * @instance: instance of a message
  */
-static inline u32 coll_instance_to(u64 name)
+static inline u32 coll_instance_to(u64 instance)
 {
-	return COLLECTIVE_INSTANCE_TO(name);
+	return COLLECTIVE_INSTANCE_TO(instance);
 }
 
 /**
  * coll_instance_is_between() - is it a message between two ranks?
- * @name: the instance
+ * @instance: the instance
  * @a: rank
  * @b: rank
  *
  * Return: true if it is a message and @a and @b are its two ends, in either order.
  */
-static inline bool coll_instance_is_between(u64 name, u32 a, u32 b)
+static inline bool coll_instance_is_between(u64 instance, u32 a, u32 b)
 {
-	u32 from = coll_instance_from(name), to = coll_instance_to(name);
+	u32 from = coll_instance_from(instance), to = coll_instance_to(instance);
 
-	return name & COLL_INSTANCE_P2P && ((from == a && to == b) || (from == b && to == a));
+	return instance & COLL_INSTANCE_P2P && ((from == a && to == b) || (from == b && to == a));
 }
 
 /*
@@ -118,14 +118,14 @@ extern u64 coll_instance_hash_factor;
 
 /**
  * coll_instance_hash() - hash an instance
- * @name: the instance
+ * @instance: the instance
  * @size: size of the table, a power of two
  *
  * Return: a number below @size.
  */
-static inline u32 coll_instance_hash(u64 name, u32 size)
+static inline u32 coll_instance_hash(u64 instance, u32 size)
 {
-	return (name * coll_instance_hash_factor >> 32) * size >> 32;
+	return (instance * coll_instance_hash_factor >> 32) * size >> 32;
 }
 
 #endif /* COLL_INSTANCE_H */

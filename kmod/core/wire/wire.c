@@ -56,7 +56,7 @@ struct control_wire {
 			__le32 rank_a;
 			__le32 rank_b;
 			__le64 reserved;
-		} __packed cause;
+		} __packed reason;
 		struct {
 			__le64 digest;
 			u8 reserved[16];
@@ -277,10 +277,10 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		w.signature.layout = cpu_to_le64(control->signature.layout);
 		break;
 	case COLL_CONTROL_ABORT:
-		w.cause.kind = cpu_to_le32(control->cause.kind);
-		w.cause.error = cpu_to_le32(control->cause.error);
-		w.cause.rank_a = cpu_to_le32(control->cause.rank_a);
-		w.cause.rank_b = cpu_to_le32(control->cause.rank_b);
+		w.reason.kind = cpu_to_le32(control->reason.kind);
+		w.reason.error = cpu_to_le32(control->reason.error);
+		w.reason.rank_a = cpu_to_le32(control->reason.rank_a);
+		w.reason.rank_b = cpu_to_le32(control->reason.rank_b);
 		break;
 	case COLL_CONTROL_GRANT:
 		w.grant.digest = cpu_to_le64(control->digest);
@@ -304,15 +304,15 @@ static bool signature_valid(const struct coll_signature *signature)
 	       signature->root < COLLECTIVE_RANKS_MAX;
 }
 
-static bool cause_valid(const struct coll_reason *cause)
+static bool reason_valid(const struct coll_reason *reason)
 {
-	return cause->kind > COLLECTIVE_REASON_NONE &&
-	       cause->kind < COLLECTIVE_REASON_COUNT &&
-	       cause->error > 0 && cause->error < 4096 &&
-	       (cause->rank_a < COLLECTIVE_RANKS_MAX ||
-		cause->rank_a == COLLECTIVE_RANK_NONE) &&
-	       (cause->rank_b < COLLECTIVE_RANKS_MAX ||
-		cause->rank_b == COLLECTIVE_RANK_NONE);
+	return reason->kind > COLLECTIVE_REASON_NONE &&
+	       reason->kind < COLLECTIVE_REASON_COUNT &&
+	       reason->error > 0 && reason->error < 4096 &&
+	       (reason->rank_a < COLLECTIVE_RANKS_MAX ||
+		reason->rank_a == COLLECTIVE_RANK_NONE) &&
+	       (reason->rank_b < COLLECTIVE_RANKS_MAX ||
+		reason->rank_b == COLLECTIVE_RANK_NONE);
 }
 
 /**
@@ -362,13 +362,13 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_ABORT:
-		control->cause = (struct coll_reason){
-			.kind = le32_to_cpu(w.cause.kind),
-			.error = le32_to_cpu(w.cause.error),
-			.rank_a = le32_to_cpu(w.cause.rank_a),
-			.rank_b = le32_to_cpu(w.cause.rank_b),
+		control->reason = (struct coll_reason){
+			.kind = le32_to_cpu(w.reason.kind),
+			.error = le32_to_cpu(w.reason.error),
+			.rank_a = le32_to_cpu(w.reason.rank_a),
+			.rank_b = le32_to_cpu(w.reason.rank_b),
 		};
-		if (w.cause.reserved || !cause_valid(&control->cause))
+		if (w.reason.reserved || !reason_valid(&control->reason))
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_GRANT:

@@ -164,7 +164,7 @@ struct coll_reason {
  * @instance: operation that the frame is about; COLL_INSTANCE_GROUP: the whole group
  * @position: cumulative number of bytes, clock value, round or rank, by @kind
  * @signature: of ANNOUNCE and MISMATCH_CALL
- * @cause: of ABORT
+ * @reason: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
  *	collectives without a key that the 2^k ranks up to the sender are known to have
@@ -177,7 +177,7 @@ struct coll_control {
 	u64 position;
 	union {
 		struct coll_signature signature;
-		struct coll_reason cause;
+		struct coll_reason reason;
 		u64 digest;
 		u64 submitted;
 	};
