@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copying by two CPUs.
+ * Copying by two CPUs (Documentation/design/execution.rst).
  *
- * One CPU copies more slowly than memory allows.  A thread that waits for a large operation on a
- * CPU of its own helps a lane of its group that copies on another CPU of this host: the root of a
- * broadcast, for example, only waits until its memory is free again.
+ * One CPU copies more slowly than memory allows.  So a thread that waits for a large operation on a
+ * CPU of its own helps a lane of its group that copies on another CPU of this host.
  *
  * It remains one copy: the lane's runner continues when both halves are done, so no other code
- * knows of helpers.  A helper is not preempted within a half, though it may be interrupted.
- *
- * An idle helper is on its group's list.  A lane that wants help takes one off the list and wakes
- * it if it sleeps.  A helper interrupts helping to run its own lanes; the lane may pick another
- * helper meanwhile.  A helper detaches when another task becomes runnable on its CPU, or after
- * HELPER_IDLE_NS without work.
+ * knows of helpers.  A helper is not preempted within a half, though it may be interrupted.  A
+ * helper detaches when another task becomes runnable on its CPU, or after HELPER_IDLE_NS without
+ * work.
  */
 #include <linux/completion.h>
 #include <linux/ktime.h>

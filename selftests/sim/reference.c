@@ -712,7 +712,8 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 			       reference_block_count(op, i, rank) * size);
 		break;
 	case COLLECTIVE_REDUCE:
-		first = reference_ordered(op) ? 0 : reference_along_ring(op) ? op->root + 1 : op->root;
+		first = reference_ordered(op) ? 0 :
+			reference_along_ring(op) ? op->root + 1 : op->root;
 		if (reference_tree(op, n))
 			reference_few(op, n, result);
 		else
