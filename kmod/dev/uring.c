@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations as SQEs of io_uring.
+ * Operations as SQEs of io_uring (Documentation/design/overview.rst).
  *
  * A command has at most one request, and a request from here has one command.  Both end in the
  * command's task work, which collects the request and then completes the command.  The task work
  * and the cancellation of a command both hold the ring's lock, so a command that can be cancelled
  * has its request.  The command keeps its file open, and the file its member.
- *
- * An operation gets its instance when its SQE is issued.  Returning -EAGAIN to pin pages later
- * would pass the SQE to io-wq, whose threads keep no order.
  *
  * From io_uring_cmd_mark_cancelable() on io_uring drops a command only when it is completed, so
  * an error is then a completion, too.

@@ -374,7 +374,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* @peer_left before the mailbox, which was written before it was set. */
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
-		/* A rank leaves with nothing pending, so all that it lent has been consumed. */
+		/* A rank leaves with nothing pending, so all of its zero copy has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
 		if (lane_read_mailbox(lane, conn))
 			coll_progress_conn_down(conn, -EPROTO);

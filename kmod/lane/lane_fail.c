@@ -52,7 +52,7 @@ void coll_lane_abort_ops(struct coll_lane *lane)
  * @lane: a lane that runs
  *
  * Closes the connections; when the reason is final, aborts all tasks; when a peer is fenced,
- * releases the pages that were lent to it.
+ * releases the pages that it may read.
  */
 void coll_lane_fail(struct coll_lane *lane)
 {

@@ -23,7 +23,7 @@ struct coll_scratch {
  * @error: negative errno; 0: no [a]
  * @at_start: true if the reason was known before the lanes got their parts: a peer announced
  *	another call, or the operation was cancelled while it was queued.  @error follows, so peers
- *	that have departed are not reported as the cause.  Written under [l] before the lanes see
+ *	that have departed are not reported as the reason.  Written under [l] before the lanes see
  *	the parts
  */
 struct coll_abort {

@@ -62,7 +62,7 @@ static void lane_recv_done(struct coll_endpoint *ep)
 	if (lane->mismatch_pending)
 		conn->budget = 0;
 	if (coll_stream_whole(conn->stream)) {
-		/* The lease is checked against the time at which the payload was still lent. */
+		/* The lease is checked against the time at which the payload was read. */
 		if (coll_stream_reads_zerocopy(conn->stream))
 			lane->engine.now = ktime_get_ns();
 		coll_stream_pause(conn->stream);
@@ -236,7 +236,7 @@ void coll_progress_send_submitted(struct coll_lane *lane)
 }
 
 /**
- * coll_progress_update_leases() - tell the engine the time, if it reads lent bytes
+ * coll_progress_update_leases() - tell the engine the time, if it reads by zero copy
  * @lane: a lane that runs
  */
 void coll_progress_update_leases(struct coll_lane *lane)

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pinned memory, and when the user may touch it again.
+ * Pinned memory, and when the user may touch it again (Documentation/design/memory.rst).
  *
- * Pages that are sent without a copy stay in use longer than this host alone can tell.  "Sent"
- * means queued.  "Acknowledged" means that the peer's host has the packet; if that is this host,
- * the packet in the peer's socket buffer refers to our page.  The callback of MSG_ZEROCOPY says
- * when the stack has dropped a page, but forces a copy on local delivery.  The reference count of
- * a page says nothing, because others hold references too.  Therefore the protocol says it.  (Ranks
- * of one kernel read each other's memory by revocable references instead: transport/local/pipe.h.)
+ * Pages that are sent without a copy stay in use longer than this host alone can tell.  So an
+ * operation succeeds only after the peers have sent CONSUMED for every byte that was sent to them.
+ * One that fails while its process lives waits for the same, or until the peer can report no
+ * success for it: after the peer's ABORT, the end of its control connection, or the fence.
  *
- *  - An operation succeeds only after the peers have sent CONSUMED for every byte that was sent
- *    to them: they have copied or reduced all of it.
- *  - An operation that fails while its process lives waits for the same, or until the peer can
- *    report no success for it: the peer has sent ABORTED, its control connection has ended, or
- *    the fence is over.  A peer that cannot be reached cannot succeed after its lease, which ends
- *    before the fence.
- *  - While an operation runs, a span is overwritten only where its schedule says why that is
- *    safe (core/schedule/).
- *
- * Unpinning never waits.  Queued packets hold page references of their own: the page is not used
- * again while they exist, though they may carry later contents of that page, as with sendfile().
- *
- * Pages count against the user's RLIMIT_MEMLOCK, unless the process has CAP_IPC_LOCK, and show in
- * the VmPin of the process.
+ * Unpinning never waits.  Queued packets hold page references of their own.  Pages count against
+ * the user's RLIMIT_MEMLOCK, unless the process has CAP_IPC_LOCK, and show in its VmPin.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>

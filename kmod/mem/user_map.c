@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mmap() of the device: memory in large pieces of neighbouring pages.
- *
- * Neighbouring pages are sent, received, reduced and copied as one piece, and the CPU prefetches
- * across them.  Programs use this mapping where the system has no huge pages for them.
+ * mmap() of the device: memory in large pieces, for programs that have no huge pages.
  *
  * - A piece is a compound page of at least two pages, because the kernel does not map parts of a
  *   compound page into a program that receives them (TCP_ZEROCOPY_RECEIVE), and that would go on

@@ -3,17 +3,10 @@
  * A member is one rank of a group: one open file that has joined.
  *
  * Its parts belong to one room each, and lower rooms are handed the parts that they need, never
- * the member.  The marks at fields say what protects them, in every room:
+ * the member.
  *
- *	[c]	const after JOIN
- *	[C]	owned by the member's control runner
- *	[L]	owned by the lane's runner
- *	[l]	protected by coll_fail.lock, the member's spinlock
- *	[m]	protected by coll_member.mutex
- *	[g]	protected by the mutex of member/group.c
- *	[a]	atomic, or read and written once
- *
- * Lock order, context rules and the teardown: Documentation/design/objects.rst.
+ * The marks at fields ([c], [l] and so on) say what protects them, in every room.  They, the lock
+ * order, context rules and the teardown: Documentation/design/objects.rst.
  */
 #ifndef COLL_MEMBER_H
 #define COLL_MEMBER_H

@@ -10,10 +10,10 @@
 #include "member/member.h"
 #include "op/match.h"
 
-static void status_reason(struct collective_reason *reason, const struct coll_reason *reason,
+static void status_reason(struct collective_reason *out, const struct coll_reason *reason,
 			  u64 instance)
 {
-	*reason = (struct collective_reason){
+	*out = (struct collective_reason){
 		.kind = reason->kind,
 		.error = reason->error,
 		.rank_a = reason->kind ? reason->rank_a : COLLECTIVE_RANK_NONE,

@@ -6,12 +6,10 @@
  *	answer		the same, and another nonce; HMAC(secret, ANSWER, call, answer)
  *	confirmation	the call again, and HMAC(secret, CONFIRM, call, answer)
  *
- * HMAC is HMAC-SHA256 over one byte that names the proof, and over the call and the answer as sent,
- * with zeros in place of the answer's own proof.  So a proof holds for this group, these ranks,
- * this lane and these two nonces: it cannot be replayed, reflected, or used for another
- * connection.  The accepting side proves first; it trusts nothing of the caller before the
- * confirmation.  A proof is valid for one attempt, with a nonce of the side that checks it, so the
- * time that a comparison takes reveals nothing of later use.
+ * HMAC-SHA256 is over a byte that names the proof, and the call and the answer as sent, with zeros
+ * for the answer's own proof.  So a proof cannot be replayed, reflected, or used for another
+ * connection.  The accepting side proves first; it trusts nothing before the confirmation.  A proof
+ * is valid for one attempt, so the time that a comparison takes reveals nothing of later use.
  */
 #include "compat/hmac.h"
 #include "core/wire/wire.h"

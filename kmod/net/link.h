@@ -43,8 +43,8 @@ struct coll_conn;
  * @peer_left: true if the peer has sent LEAVE [a]
  * @leave_timed_out: true if the connections should have ended since, and have not [a]
  * @peer_fenced: true if the peer can no longer report success for an operation of this group: it
- *	has sent the group's ABORT or closed its control connection in order.  Pages lent to it
- *	may be unpinned.  Written by the control runner, read by lanes [a]
+ *	has sent the group's ABORT or closed its control connection in order.  Pages that it
+ *	may read may be unpinned.  Written by the control runner, read by lanes [a]
  * @down_heartbeats: heartbeats since a data connection was found down [C]
  * @abort_sent_kind: kind of the reason sent last [C]
  * @calls_instance: instance of @calls plus one; 0: none [C]

@@ -5,7 +5,7 @@
  * Matching tells a rank only about the ranks up to the first absent one.  But an absent rank knows
  * it itself, once an ABORT tells it of the failure.  It then reports its last submission and the
  * time since to all ranks, and each rank forwards each report once.  The failed request waits
- * COLL_SETTLE_MS for such reports if no other cause is known.
+ * COLL_SETTLE_MS for such reports if no other reason is known.
  *
  * Only collectives without a key are reported, because only their instances are ordered: a rank is
  * sure that it has not submitted one.  Reports are kept for the latest such operation.
@@ -29,7 +29,7 @@ static u64 absent_position(u64 before, u64 ms)
 	return min_t(u64, before, U32_MAX) << 32 | (min_t(u64, ms, U32_MAX - 1) + 1);
 }
 
-/* A deadline has passed, and no absent rank is known as the cause. */
+/* A deadline has passed, and no absent rank is known as the reason. */
 static bool is_unattributed(const struct coll_reason *reason)
 {
 	return reason->kind == COLLECTIVE_REASON_DEADLINE &&
@@ -43,7 +43,7 @@ static bool absent_known(const struct coll_requests *reqs, u64 instance)
 }
 
 /**
- * coll_absent_attribute() - name an absent rank as the cause of the latest failure, if one is known
+ * coll_absent_attribute() - name an absent rank as the reason of the latest failure, if it is known
  * @reqs: of the member, locked
  */
 void coll_absent_attribute(struct coll_requests *reqs)
@@ -58,7 +58,7 @@ void coll_absent_attribute(struct coll_requests *reqs)
  * coll_absent_hold_completion() - delay a failed request until an absent rank reports itself
  * @request: in flight and failed; its member is locked
  *
- * Only if no cause is known yet, and for COLL_SETTLE_MS at most (expire.c).  The delay is one more
+ * Only if no reason is known yet, and for COLL_SETTLE_MS at most (expire.c).  The delay is one more
  * part of the request.
  */
 void coll_absent_hold_completion(struct coll_request *request)

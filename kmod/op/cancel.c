@@ -9,7 +9,7 @@
  * coll_cancel_failure() - the failure of a cancelled operation
  * @reqs: of the member that cancels it
  *
- * Return: the failure, with this rank as its cause.
+ * Return: the failure, with this rank as its reason.
  */
 struct coll_failure coll_cancel_failure(const struct coll_requests *reqs)
 {

@@ -4,7 +4,7 @@
  * runs when the earliest passes.
  *
  * An operation that is past its deadline is failed on every rank.  It then has until the fence to
- * release its memory; if it does not, the group fails.  If the cause is not known yet, the request
+ * release its memory; if it does not, the group fails.  If the reason is not known yet, the request
  * waits COLL_SETTLE_MS for absent ranks to report themselves (absent.c).  A request that is queued
  * behind another of its instance is checked only after it has started.
  */
@@ -63,7 +63,7 @@ static struct coll_reason deadline_reason(const struct coll_request *request)
 	};
 }
 
-/* Payload that did not match is the cause, even if no announcement has explained it. */
+/* Payload that did not match is the reason, even if no announcement has explained it. */
 static struct coll_failure deadline_failure(const struct coll_request *request)
 {
 	if (request->mismatch_peer != COLL_NO_RANK)

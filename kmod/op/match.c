@@ -11,13 +11,11 @@
  * signals prove the match (coll_plan_implicit_match()), announcements are deferred.  The rounds
  * also add up the counts that only two ranks know (core/match/balance.h).
  */
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 
 #include "core/engine/instance.h"
 #include "fail/failed_ops.h"
-#include "lane/lane.h"
 #include "limits.h"
 #include "net/link.h"
 #include "op/match.h"
@@ -71,76 +69,12 @@ u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 	return (reqs->id->rank + (1U << round)) % reqs->id->nranks;
 }
 
-static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
-{
-	return (struct coll_failure){
-		.reason = {
-			.kind = COLLECTIVE_REASON_MISMATCH,
-			.error = EBADMSG,
-			.rank_a = rank_a,
-			.rank_b = rank_b,
-		},
-		.calls = {
-			{ .rank = COLLECTIVE_RANK_NONE },
-			{ .rank = COLLECTIVE_RANK_NONE },
-		},
-	};
-}
-
-/* The failure of an operation for which two ranks have different signatures. */
-static struct coll_failure failure_differ(u32 rank_a, const struct coll_signature *a,
-					  u32 rank_b, const struct coll_signature *b)
-{
-	struct coll_failure failure = failure_mismatch(rank_a, rank_b);
-
-	failure.calls[0] = (struct coll_rank_call){ .rank = rank_a, .signature = *a };
-	failure.calls[1] = (struct coll_rank_call){ .rank = rank_b, .signature = *b };
-	return failure;
-}
-
 /* A rank that made the call heard in these rounds: the rank after @round's sender, if possible. */
 static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 round)
 {
 	if (round && rounds_heard & BIT(round - 1))
 		return (coll_match_prev_peer(reqs, round) + 1) % reqs->id->nranks;
 	return rounds_heard ? coll_match_prev_peer(reqs, __ffs(rounds_heard)) : reqs->id->rank;
-}
-
-/**
- * coll_match_mismatch_failure() - the failure that mismatched payload proves
- * @request: an operation with a @mismatch_peer; locked
- *
- * Payload shows that the calls of two ranks differ, but not how.  So only this rank's call is set.
- *
- * Return: a mismatch of @mismatch_peer and this rank.
- */
-struct coll_failure coll_match_mismatch_failure(const struct coll_request *request)
-{
-	u32 rank = request->reqs->id->rank;
-	struct coll_failure failure = failure_mismatch(request->mismatch_peer, rank);
-
-	failure.calls[1] = (struct coll_rank_call){ .rank = rank,
-						   .signature = request->signature };
-	return failure;
-}
-
-/*
- * The counts of a pair differ.  Names the pair if only one differs, which the sum then identifies.
- */
-static struct coll_failure failure_unbalanced(const struct coll_request *request,
-					      u64 total)
-{
-	struct coll_signature sent = request->signature, expected = request->signature;
-	struct coll_imbalance between;
-
-	if (coll_balance_find(&request->plan, total, &between)) {
-		sent.count = between.sent;
-		expected.count = between.expected;
-		return failure_differ(between.from, &sent, between.to, &expected);
-	}
-	if (request->mismatch_peer != COLL_NO_RANK)
-		return coll_match_mismatch_failure(request);
-	return failure_mismatch(COLLECTIVE_RANK_NONE, COLLECTIVE_RANK_NONE);
 }
 
 /**
@@ -216,7 +150,7 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 	total = coll_balance_total(request->balances, request->balance,
 				   request->reqs->id->nranks);
 	if (total)
-		*failure = failure_unbalanced(request, total);
+		*failure = coll_match_balance_failure(request, total);
 	return total;
 }
 
@@ -256,13 +190,16 @@ static void apply_unexpected(struct coll_request *request, struct coll_failure *
 								 request->instance);
 	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, request->instance);
 
-	if (failed)
+	if (failed) {
 		*failure = *failed;
-	else if (call && signatures_differ(&call->signature, &request->signature))
-		*failure = failure_differ(coll_match_prev_peer(reqs, __ffs(call->rounds_heard)),
-					  &call->signature, reqs->id->rank, &request->signature);
-	else if (call)
+	} else if (call && signatures_differ(&call->signature, &request->signature)) {
+		u32 peer = coll_match_prev_peer(reqs, __ffs(call->rounds_heard));
+
+		*failure = coll_match_signature_failure(peer, &call->signature,
+							reqs->id->rank, &request->signature);
+	} else if (call) {
 		request->rounds_heard = call->rounds_heard;
+	}
 	if (request->rounds_heard && coll_signature_paired(&request->signature))
 		memcpy(request->balances, call->balances, sizeof(request->balances));
 	coll_unexpected_remove(reqs, request->instance);
@@ -304,21 +241,6 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	return is_decided(request);
 }
 
-/**
- * coll_match_fail_started() - fail the operation, or the group, as coll_match_start() found
- * @reqs: of the member, not locked
- * @instance: of the operation
- * @failure: why; a peer that has left fails the group
- */
-void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
-			     const struct coll_failure *failure)
-{
-	if (failure->reason.kind == COLLECTIVE_REASON_LEFT)
-		coll_fail_report(reqs->fail, &failure->reason);
-	else
-		coll_match_abort(reqs, instance, failure);
-}
-
 /* The operation is not in flight here.  Return: 0, 1 if it is to fail, or a negative errno. */
 static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
@@ -331,9 +253,11 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 	if (!call->rounds_heard)
 		call->signature = *signature;
 	if (signatures_differ(&call->signature, signature)) {
-		*failure = failure_differ(coll_match_prev_peer(reqs, round), signature,
-					  known_caller(reqs, call->rounds_heard, round),
-					  &call->signature);
+		*failure = coll_match_signature_failure(coll_match_prev_peer(reqs, round),
+							signature,
+							known_caller(reqs, call->rounds_heard,
+								     round),
+							&call->signature);
 		return 1;
 	}
 	call->rounds_heard |= BIT(round);
@@ -350,10 +274,12 @@ static bool match_request(struct coll_request *request, u32 round,
 	u32 first = BIT(round) >> 1;
 
 	if (signatures_differ(&request->signature, signature)) {
-		*failure = failure_differ(coll_match_prev_peer(reqs, round), signature,
-					  known_caller(reqs, request->rounds_heard & first,
-						       round),
-					  &request->signature);
+		u32 rounds_heard = request->rounds_heard & first;
+
+		*failure = coll_match_signature_failure(coll_match_prev_peer(reqs, round),
+							signature,
+							known_caller(reqs, rounds_heard, round),
+							&request->signature);
 		return true;
 	}
 	request->rounds_heard |= BIT(round);
@@ -367,18 +293,6 @@ static bool match_request(struct coll_request *request, u32 round,
 		return false;
 	*failure = coll_match_mismatch_failure(request);
 	return true;
-}
-
-static void send_failure(struct coll_link *link, u64 instance,
-			 const struct coll_failure *failure)
-{
-	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
-		coll_link_queue_calls(link, instance, failure->calls);
-	coll_link_queue_frame(link, &(struct coll_control) {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = instance,
-		.reason = failure->reason,
-	});
 }
 
 /**
@@ -434,7 +348,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	 * that.
 	 */
 	if (failed)
-		send_failure(coll_link_get(reqs->net, peer), instance, &failure);
+		coll_match_send_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
@@ -587,95 +501,6 @@ void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 	} else if (coll_fail_reason_final(reqs->fail, now)) {
 		match_end(reqs);
 	}
-}
-
-/*
- * Send ABORT on all links.  An imbalance of an unknown pair is not sent: every rank computes the
- * same sum and fails by itself, and the two ranks of the pair may still report its counts.
- */
-static void broadcast_abort(struct coll_requests *reqs, u64 instance,
-			    const struct coll_failure *failure)
-{
-	bool known = failure->reason.rank_a != COLLECTIVE_RANK_NONE;
-	struct coll_link *link;
-	u32 i;
-
-	/* Each rank forwards the failure of an instance once. */
-	coll_for_each_link(link, reqs->net) {
-		/* The failure of a message is sent to its other end only. */
-		if (!known || (instance & COLL_INSTANCE_P2P &&
-			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
-			continue;
-		send_failure(link, instance, failure);
-	}
-	coll_runner_kick(reqs->net->control);
-	for (i = 0; i < reqs->id->nlanes; i++)
-		coll_lane_check_aborts(&reqs->lanes[i]);
-}
-
-/**
- * coll_match_fail() - fail one operation on every rank: coll_match_abort(), locked
- * @reqs: of the member; locked, and unlocked by this function
- * @request: the request, or NULL if it is not in flight here
- * @instance: of the operation
- * @failure: why
- *
- * Context: process or work item.
- */
-void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
-		     const struct coll_failure *failure)
-	__releases(&reqs->fail->lock)
-{
-	int error = coll_errno_for_rank(reqs->fail, &failure->reason);
-	bool is_new = false, report = false, absent = false;
-	struct coll_control control;
-	int known = 0;
-
-	if (request && !request->abort.error) {
-		request->failure = *failure;
-		WRITE_ONCE(request->abort.error, error);
-		report = request->match_pending;
-		request->match_pending = false;
-		request->announce_deferred = false;
-		is_new = true;
-		coll_absent_hold_completion(request);
-		/* From now on the request has as long to end as after its deadline. */
-		request->deadline = jiffies | 1;
-		coll_timer_arm(request);
-	}
-	if (is_new || (!request && coll_unexpected_expects(reqs, instance)))
-		known = coll_unexpected_fail(reqs, instance, failure);
-	is_new |= known > 0;
-	if (is_new)
-		coll_record_fail(&reqs->fail->trace, instance, &failure->reason);
-	if (is_new && !request)
-		absent = coll_absent_self_report(reqs, instance, &failure->reason, &control);
-	spin_unlock(&reqs->fail->lock);
-
-	if (known < 0)
-		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
-				      COLLECTIVE_RANK_NONE);
-	if (is_new)
-		broadcast_abort(reqs, instance, failure);
-	if (absent)
-		coll_absent_broadcast(reqs, &control);
-	if (report)
-		coll_request_report(request, error);
-}
-
-/**
- * coll_match_abort() - fail one operation on every rank
- * @reqs: of the member, not locked
- * @instance: of the operation, which need not be submitted here yet
- * @failure: why
- *
- * Context: process or work item.
- */
-void coll_match_abort(struct coll_requests *reqs, u64 instance,
-		      const struct coll_failure *failure)
-{
-	spin_lock(&reqs->fail->lock);
-	coll_match_fail(reqs, coll_request_find(reqs, instance), instance, failure);
 }
 
 /**

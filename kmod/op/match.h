@@ -14,6 +14,7 @@
 #include "fail/failure.h"
 #include "limits.h"
 
+struct coll_link;
 struct coll_request;
 struct coll_requests;
 
@@ -97,21 +98,28 @@ u32 coll_match_rounds(u32 nranks);
 u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round);
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
-void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
-			     const struct coll_failure *failure);
 int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control);
-struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
 void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer);
 void coll_match_peer_left(struct coll_requests *reqs);
 void coll_match_heartbeat(struct coll_requests *reqs, u64 now);
 u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer);
 void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 count);
 void coll_match_run(struct coll_requests *reqs, u64 now);
+
+/* match_fail.c */
+struct coll_failure coll_match_signature_failure(u32 rank_a, const struct coll_signature *a,
+						 u32 rank_b, const struct coll_signature *b);
+struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
+struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total);
+void coll_match_send_failure(struct coll_link *link, u64 instance,
+			     const struct coll_failure *failure);
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&reqs->fail->lock);
 void coll_match_abort(struct coll_requests *reqs, u64 instance,
 		      const struct coll_failure *failure);
+void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
+			     const struct coll_failure *failure);
 
 /* unexpected.c */
 int coll_unexpected_setup(struct coll_requests *reqs);

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The flight recorder: the latest operations and state changes of each rank, to be read after a
- * failure (Documentation/ABI/debugfs-collective).  One call makes both the record and the trace
- * event.
+ * failure (Documentation/ABI/debugfs-collective).  One call makes the record and the trace event.
  *
- * - A recorder belongs to the group, one per rank, until the group's last member on this host has
- *   left, because it is wanted most when its rank is dead.  A rank that joins again continues in
- *   the same recorder, so there are at most as many as ranks.
- * - A member uses it from coll_recorder_enter() in JOIN to coll_recorder_leave() at the end of the
- *   teardown.  Outside of these only a change of state can happen; it is not recorded.
- * - A reader copies it in open() and does not use it afterwards.  debugfs_remove() waits for
- *   open() calls in progress and refuses new ones, so none of them sees a freed recorder.  An open
- *   file holds a reference to the module, and delays nothing.
- *
- * The recorder's lock is innermost, and held for one record or one copy.
+ * - A recorder belongs to the group, until the group's last member on this host has left.  A rank
+ *   that joins again continues in the same recorder, so there are at most as many as ranks.
+ * - A member uses it from JOIN to the end of the teardown.  A change of state outside of these is
+ *   not recorded.
+ * - A reader copies it in open().  debugfs_remove() waits for open() calls in progress and refuses
+ *   new ones, so none of them sees a freed recorder.  Its lock is innermost.
  */
 #include <linux/debugfs.h>
 #include <linux/ktime.h>

@@ -5,7 +5,21 @@
  * A collective without products or choices is a linear map A from the inputs x of all ranks to
  * the results y of all ranks.  Reverse-mode differentiation needs its transpose: <A x, y> = <x,
  * A' y>, with sums over all elements of all ranks.
- *
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include <linux/collective.h>
+
+#include "collective.h"
+
+enum kind {
+	MOVES,
+	REDUCES,
+	SCANS,
+};
+
+/*
  *	collective		adjoint			divided by the number of ranks
  *	barrier			barrier
  *	allreduce sum, avg	allreduce, the same
@@ -21,19 +35,6 @@
  *	send			recv
  *	recv			send
  */
-#include <errno.h>
-#include <stdbool.h>
-
-#include <linux/collective.h>
-
-#include "collective.h"
-
-enum kind {
-	MOVES,
-	REDUCES,
-	SCANS,
-};
-
 static const struct {
 	enum coll_collective adjoint;
 	enum kind kind;

@@ -2,6 +2,20 @@
 /*
  * Bootstrap: the ranks of a group exchange addresses before the kernel connects them.
  *
+ * Every message has a fixed size or a bound, every number a range, every wait a deadline.  The
+ * number of unauthenticated connections is bounded; a newer connection replaces the oldest silent
+ * one, which is told nothing.
+ */
+#ifndef COLL_BOOTSTRAP_H
+#define COLL_BOOTSTRAP_H
+
+#include <sys/socket.h>
+
+#include "comm/config.h"
+
+/*
+ * The exchange:
+ *
  *	client (rank n)				root (rank 0)
  *	connect ------------------------------------>	listen
  *	HELLO (rank, size, name, lanes, time left) ->
@@ -24,17 +38,7 @@
  * away after it joined; and at the deadline, with the list of missing ranks.  A rank that goes
  * away before it joined may be replaced by another process.  The deadline is the earliest of
  * all ranks: HELLO has the time that its sender has left.
- *
- * Robustness: every message has a fixed size or a bound, every number a range, every wait a
- * deadline.  The number of unauthenticated connections is bounded; a newer connection replaces
- * the oldest silent one, which is told nothing.
  */
-#ifndef COLL_BOOTSTRAP_H
-#define COLL_BOOTSTRAP_H
-
-#include <sys/socket.h>
-
-#include "comm/config.h"
 
 /**
  * bootstrap_run - join the group and exchange the addresses of all ranks

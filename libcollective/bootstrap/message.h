@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Messages of the bootstrap.  All numbers are little-endian; a number in front of a field is
- * its offset in bytes.
+ * Messages of the bootstrap.  Those of coll_shrink() are in shrink/message.h.
+ */
+#ifndef COLL_BOOTSTRAP_MESSAGE_H
+#define COLL_BOOTSTRAP_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "bootstrap/secret.h"
+#include "comm/config.h"
+
+/*
+ * All numbers are little-endian; a number in front of a field is its offset in bytes.
  *
  *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
  *		 8 length u32 of the body, which follows the head  12 0 u32
@@ -20,20 +33,7 @@
  *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
  *		 4 rejoin port u16 (rejoin_port.h; 0: none)  6 0 u16
  *		 8 address, 16 bytes (IPv4: the first 4)
- *
- * The messages of coll_shrink() are in shrink/message.h.
  */
-#ifndef COLL_BOOTSTRAP_MESSAGE_H
-#define COLL_BOOTSTRAP_MESSAGE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/socket.h>
-
-#include "bootstrap/secret.h"
-#include "comm/config.h"
-
 #define BOOTSTRAP_VERSION	3
 
 #define BOOTSTRAP_HEAD_SIZE		16

@@ -6,12 +6,9 @@
  * generation is never used again, so any value may be looked up: a handle of an object that no
  * longer exists is recognized, and nothing is read through it.
  *
- * References: the owner has one from coll_handle_new() to coll_handle_retire(), and each thread
- * has one from coll_handle_get() to coll_handle_put().  Dropping the last one means that the
- * object must be freed by the thread that dropped it.
- *
- * The table has no lock, so a child of fork() can use it whatever other threads of its parent
- * were doing.  It is the only state of the library that belongs to no communicator.
+ * The owner has a reference from coll_handle_new() to coll_handle_retire(), each thread has one
+ * from coll_handle_get() to coll_handle_put(), and the thread that drops the last frees the object.
+ * The table, all that communicators share, has no lock, so a child of fork() can use it.
  */
 #ifndef COLL_HANDLE_H
 #define COLL_HANDLE_H

@@ -4,29 +4,12 @@
  *
  *	struct coll_comm *comm;
  *	int err = coll_init(&comm, NULL);	rank and size from the launcher
- *
  *	if (!err)
- *		err = coll_allreduce(comm, COLL_IN_PLACE, gradients, n,
- *				     COLL_FLOAT32, COLL_SUM);
+ *		err = coll_allreduce(comm, COLL_IN_PLACE, gradients, n, COLL_FLOAT32, COLL_SUM);
  *	if (err)
  *		fprintf(stderr, "%s: %s\n", coll_strerror(err),
  *			comm ? coll_error_detail(comm) : "");
  *	coll_finalize(comm);
- *
- * Functions that return int return 0 or a negative errno unless they say otherwise.  The
- * numbers are the kernel's (see the errors section of linux/collective.h).  The library
- * starts no thread except one that looks up a name for coll_init().  Communicators share
- * nothing but the table of request handles.
- *
- * Threads: several threads may use one communicator at once.  The kernel orders their
- * operations, and this order must be the same on every rank.  So in practice one thread
- * submits at a time; independent threads use a communicator each (coll_dup()).
- * coll_finalize() must be the last call on a communicator.
- *
- * After fork() a child must not use its parent's communicators: every function that takes a
- * communicator or a request of one returns EPERM, whatever the parent's other threads were
- * doing.  exec() and exit() close them.  No function is a cancellation point of
- * pthread_cancel(): a thread that is cancelled inside one ends after it has returned.
  */
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
@@ -49,6 +32,23 @@ extern "C" {
  * coll_version() >= V.
  */
 unsigned int coll_version(void);
+
+/*
+ * Functions that return int return 0 or a negative errno unless they say otherwise.  The
+ * numbers are the kernel's (see the errors section of linux/collective.h).  The library
+ * starts no thread except one that looks up a name for coll_init().  Communicators share
+ * nothing but the table of request handles.
+ *
+ * Threads: several threads may use one communicator at once.  The kernel orders their
+ * operations, and this order must be the same on every rank.  So in practice one thread
+ * submits at a time; independent threads use a communicator each (coll_dup()).
+ * coll_finalize() must be the last call on a communicator.
+ *
+ * After fork() a child must not use its parent's communicators: every function that takes a
+ * communicator or a request of one returns EPERM, whatever the parent's other threads were
+ * doing.  exec() and exit() close them.  No function is a cancellation point of
+ * pthread_cancel(): a thread that is cancelled inside one ends after it has returned.
+ */
 
 /** struct coll_comm - communicator: this process's membership, as one rank, in a group */
 struct coll_comm;

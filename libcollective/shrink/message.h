@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Messages of coll_shrink(), one datagram each.  All numbers are little-endian; a number in
- * front of a field is its offset in bytes.
+ * Messages of coll_shrink(), one datagram each, none so long that it would be fragmented.
+ */
+#ifndef COLL_SHRINK_MESSAGE_H
+#define COLL_SHRINK_MESSAGE_H
+
+#include "bootstrap/message.h"
+#include "shrink/agree.h"
+
+/*
+ * All numbers are little-endian; a number in front of a field is its offset in bytes.
  *
  *	 0 magic "COLS"  4 version u8  5 kind u8 (enum coll_agree_kind)  6 0 u16
  *	 8 id of the old group u64  16 its number of ranks u32
@@ -25,14 +33,8 @@
  *	others		empty
  *
  * A set of ranks has one bit for each rank, in words u64.  The proof covers all bytes before it
- * (bootstrap/secret.h).  No datagram is so long that it would be fragmented.
+ * (bootstrap/secret.h).
  */
-#ifndef COLL_SHRINK_MESSAGE_H
-#define COLL_SHRINK_MESSAGE_H
-
-#include "bootstrap/message.h"
-#include "shrink/agree.h"
-
 #define COLL_SHRINK_MAGIC	0x434f4c53U	/* "COLS", first byte in the highest bits */
 #define COLL_SHRINK_HEAD_SIZE	80
 #define COLL_SHRINK_PLACES_MAX	32

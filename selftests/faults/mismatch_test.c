@@ -110,7 +110,8 @@ static int call_check(const struct collective_call *call, const struct collectiv
 	return 0;
 }
 
-static int status_check(const struct rank *r, const struct mismatch_case *q, unsigned int other_rank)
+static int status_check(const struct rank *r, const struct mismatch_case *q,
+			unsigned int other_rank)
 {
 	struct collective_status status;
 	unsigned int i;
@@ -205,7 +206,8 @@ static unsigned int mismatches_fill(struct mismatch_case *q, int opcode, __u64 c
 #undef DIFFER
 }
 
-static int case_complain(const struct rank *r, const struct mismatch_case *q, unsigned int other_rank,
+static int case_complain(const struct rank *r, const struct mismatch_case *q,
+			 unsigned int other_rank,
 			 unsigned int late)
 {
 	const struct collective_op *op[] = { &q->call, &q->other };
@@ -216,7 +218,8 @@ static int case_complain(const struct rank *r, const struct mismatch_case *q, un
 			i ? "other" : "call", op[i]->opcode, (unsigned long long)op[i]->count,
 			op[i]->type, op[i]->reduction, op[i]->root);
 	dprintf(STDOUT_FILENO, "# rank %u of %u: %u calls otherwise%s, %d is late\n",
-		r->rank, r->nranks, other_rank, q->each_is_root ? ", each is the root" : "", (int)late);
+		r->rank, r->nranks, other_rank, q->each_is_root ? ", each is the root" : "",
+		(int)late);
 	return 1;
 }
 
@@ -509,8 +512,10 @@ static int rank_vector(struct rank *r)
 	vector.flags = COLLECTIVE_F_VECTOR;
 	vector.layout = (uintptr_t)&layout;
 	for (other_rank = 0; other_rank < r->nranks; other_rank++) {
-		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == other_rank ? vector : op));
-		CHECK_EQ(-EBADMSG, workspace_submit(&workspace, r->rank == other_rank ? op : vector));
+		CHECK_EQ(-EBADMSG,
+			 workspace_submit(&workspace, r->rank == other_rank ? vector : op));
+		CHECK_EQ(-EBADMSG,
+			 workspace_submit(&workspace, r->rank == other_rank ? op : vector));
 	}
 	CHECK_EQ(0, workspace_submit(&workspace, op));
 	CHECK_EQ(0, workspace_submit(&workspace, vector));

@@ -207,7 +207,7 @@ static void on_signal(int signal)
 {
 }
 
-/* Many requests that no thread waits for; their memory is lent to a peer that keeps it. */
+/* Many requests that no thread waits for; a peer may still read their memory. */
 TEST_F(raw_peer, close_with_memory_in_use)
 {
 	enum { REQUESTS = 16, BYTES = 64 * 1024 };

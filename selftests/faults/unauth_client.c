@@ -47,8 +47,7 @@ static bool would_be_accepted(const u8 *right, const u8 *said)
 
 /* Make a HELLO that is never accepted. Return: its length, at most 512 bytes. */
 static size_t make_bad_hello(struct hostile_fixture *fix, const struct raw_peer_config *call,
-			     const u8 *recorded,
-			u8 *said)
+			     const u8 *recorded, u8 *said)
 {
 	struct rng *rng = &fix->rng;
 	u8 right[HELLO_SIZE];

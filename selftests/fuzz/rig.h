@@ -7,10 +7,8 @@
  * fuzzer chooses what the peers send and the order of all events.
  *
  * After every event the engine must be within its bounds.  The memory of an operation is freed
- * as soon as it completes.  At the end all submitted operations must complete.
- *
- * rig.c has the engine and its callbacks, operation.c operations, peer.c what peers send, and
- * area.c memory.
+ * as soon as it completes.  At the end all submitted operations must complete.  rig.c has the
+ * engine and its callbacks, operation.c operations, peer.c what peers send, and area.c memory.
  */
 #ifndef COLL_FUZZ_RIG_H
 #define COLL_FUZZ_RIG_H

@@ -109,8 +109,8 @@ static void story_op(struct story *story, u32 number)
 	op->to = (op->root + 1) % nranks;
 	op->instance = story->config.origin.instance + number;
 	if (op->collective == COLLECTIVE_SEND)
-		op->instance = coll_instance_p2p(op->root, op->to, story->config.origin.key + number,
-					     false);
+		op->instance = coll_instance_p2p(op->root, op->to,
+						 story->config.origin.key + number, false);
 	if (op->collective == COLLECTIVE_BARRIER)
 		return;
 	op->count = FEW_ELEMENTS;

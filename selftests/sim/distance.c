@@ -68,10 +68,12 @@ void distance_init(struct member *member)
 bool distance_may(const struct member *member, u64 instance)
 {
 	const struct config *config = &member->sim->config;
+	u64 known;
 
 	if (config->fault != FAULT_INSTANCE || config->mutation == MUTATION_DISTANCE)
 		return true;
-	return instance - coll_distance_known(&member->distance, instance) < distance_bound(member->sim);
+	known = coll_distance_known(&member->distance, instance);
+	return instance - known < distance_bound(member->sim);
 }
 
 /* Tell other ranks how far this one is, because they may wait until they know. */

@@ -140,7 +140,7 @@ static void link_fail(struct member *member, u32 kind, u32 peer)
 static void member_die(struct member *member, bool lost)
 {
 	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_DEATH, ECONNRESET,
-					       member->rank);
+						   member->rank);
 	struct sim *sim = member->sim;
 	u32 lane, peer;
 
@@ -180,7 +180,7 @@ static void delay_readers(struct member *victim)
 static void cancel(struct member *member)
 {
 	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_CANCELLED, ECANCELED,
-					       member->rank);
+						   member->rank);
 	struct sim *sim = member->sim;
 	u32 number = rng_between(&sim->rng, member->oldest, member->oldest + member->inflight);
 	u64 instance;
@@ -208,7 +208,7 @@ void fault_inject(struct sim *sim)
 	u32 any = rng_below(&sim->rng, sim->config.nranks);
 	struct member *member = &sim->members[sim->config.fault_event ? sim->config.victim : any];
 	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_RESET, ECONNRESET,
-					       member->rank);
+						   member->rank);
 	u32 often = sim->config.faults > 10 ? 4000 / sim->config.faults : 2000;
 
 	sim->faults_left--;
@@ -320,7 +320,8 @@ static void renew(struct member *member, u32 peer, u64 pinged_at)
 /* MUTATION_LATE.  Return: true if the aborted operation is beyond those that may be in progress. */
 static bool abort_lost(const struct member *member, u64 instance)
 {
-	return member->sim->config.mutation == MUTATION_LATE && coll_instance_is_counted(instance) &&
+	return member->sim->config.mutation == MUTATION_LATE &&
+	       coll_instance_is_counted(instance) &&
 	       instance >= member->counted + member->sim->config.nslots;
 }
 

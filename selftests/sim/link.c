@@ -313,7 +313,7 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 			sim_fail(member->sim, "the vector registers are left in use");
 		member->fpu = false;
 		if ((n < 0 || ep->mismatched) && (stream->peer == member->sim->ungranted ||
-					   member->rank == member->sim->ungranted)) {
+						  member->rank == member->sim->ungranted)) {
 			ep->refused = true;
 			fault_refused(member, stream->peer);
 			return;

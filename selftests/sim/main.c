@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The command line of the simulator:
+ * The command line of the simulator, where OPTIONS are --fault KIND and --scale SCALE:
  *
  *	sim				all checks of "make check"
  *	sim --seeds A..B [OPTIONS]	the random worlds of these seeds
@@ -10,7 +10,6 @@
  *	sim --mutant N			one mutation, with a description
  *	sim --deaths N			a rank dies, before every event, in groups of 2 to N ranks;
  *					if N > DEATHS_RANKS, before random events among N ranks
- *	OPTIONS are --fault KIND and --scale SCALE.
  */
 #include <time.h>
 

@@ -39,7 +39,7 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 	sim_wake(sim, &container_of(stream, struct endpoint, stream)->send);
 }
 
-/* The engine has found a mismatch, which no world but those with wrong counts or FAULT_UNGRANTED may have. */
+/* The engine has found a mismatch, as only worlds with wrong counts or FAULT_UNGRANTED may have. */
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	const struct sim_part *part = task->args.user;
@@ -334,7 +334,7 @@ static bool part_margins(const struct sim_part *part, const struct sim_mem *memo
 
 /* Return: bytes of the result that must be right; checks that the bytes after it are unwritten. */
 static u64 part_length(struct member *member, const struct sim_op *op,
-		     const struct sim_part *part)
+		       const struct sim_part *part)
 {
 	u64 sent = reference_block_count(op, op->root, member->rank) *
 		   coll_type_size(op->type);
@@ -560,7 +560,8 @@ static void member_submit(struct member *member, u32 number)
 	part->lanes_left = lanes + match_waits(sim, op);
 
 	for (lane = 0; lane < lanes; lane++) {
-		u32 on = op->collective == COLLECTIVE_SEND ? op->instance % sim->config.lanes : lane;
+		u32 on = op->collective == COLLECTIVE_SEND ?
+			op->instance % sim->config.lanes : lane;
 		struct coll_task_args call = {
 			.plan = plan,
 			.instance = op->instance,

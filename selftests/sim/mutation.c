@@ -17,21 +17,21 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_GRANT]	= "a grant is kept after the run that it was for",
 	[MUTATION_REQUEST]	= "request frames are not answered with a grant",
 	[MUTATION_WINDOW]	= "more is granted than a scratch window can take",
-	[MUTATION_FREED]		= "bytes in a scratch window are freed too early",
+	[MUTATION_FREED]	= "bytes in a scratch window are freed too early",
 	[MUTATION_SAVED_INPUT]	= "input that an operation in place overwrites is not saved",
-	[MUTATION_CAPACITY]		= "one element more than the capacity is stored",
+	[MUTATION_CAPACITY]	= "one element more than the capacity is stored",
 	[MUTATION_WIDE]		= "wide sums are rounded at every step",
-	[MUTATION_EXCHANGE]		= "a block to be exchanged is granted before it is copied",
+	[MUTATION_EXCHANGE]	= "a block to be exchanged is granted before it is copied",
 	[MUTATION_HAZARD]	= "memory that was sent is overwritten as if never sent",
 	[MUTATION_OPEN_FRAMES]	= "the open frames of a task are counted in 8 bits",
 	[MUTATION_FAILED_OPS]	= "only the latest failed keys and messages are remembered",
-	[MUTATION_UNEXPECTED]		= "unexpected frames of a failed operation are kept",
+	[MUTATION_UNEXPECTED]	= "unexpected frames of a failed operation are kept",
 	[MUTATION_DISTANCE]	= "a rank may be any distance ahead of the others",
 	[MUTATION_LATE]		= "an abort of an operation far ahead of a rank is dropped",
 	[MUTATION_STEPS]	= "steps are counted in 8 bits",
 	[MUTATION_UNGRANTED]	= "payload that was not granted is accepted",
 	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
-	[MUTATION_INSTANCE]		= "instances of GRANT are cut to 32 bits",
+	[MUTATION_INSTANCE]	= "instances of GRANT are cut to 32 bits",
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
 	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
 	[MUTATION_SCRATCH_REF]	= "scratch sent by reference counts as freed when it is sent",
@@ -118,7 +118,8 @@ void __wrap_coll_task_frame_sent(struct coll_task *task);
 
 void __wrap_coll_task_frame_sent(struct coll_task *task)
 {
-	if (member_of(task->engine)->sim->config.mutation == MUTATION_OPEN_FRAMES && !task->open_frames)
+	if (member_of(task->engine)->sim->config.mutation == MUTATION_OPEN_FRAMES &&
+	    !task->open_frames)
 		task->open_frames = U8_MAX + 1;
 	__real_coll_task_frame_sent(task);
 }
@@ -130,7 +131,8 @@ u64 __wrap_coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instan
 {
 	const struct member *member = member_of(stream->engine);
 
-	if (member->sim->config.mutation == MUTATION_UNEXPECTED && distance_failed(member, instance))
+	if (member->sim->config.mutation == MUTATION_UNEXPECTED &&
+	    distance_failed(member, instance))
 		return 0;
 	return __real_coll_stream_deliver_unexpected(stream, instance);
 }

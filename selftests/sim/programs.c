@@ -355,7 +355,8 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	for (i = 0; i < config->nranks; i++)
 		member_free(&sim->members[i]);
 	while (!list_empty(&sim->ended_early)) {
-		struct coll_task *task = list_first_entry(&sim->ended_early, struct coll_task, node);
+		struct coll_task *task =
+			list_first_entry(&sim->ended_early, struct coll_task, node);
 
 		list_del(&task->node);
 		free(task);

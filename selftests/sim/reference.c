@@ -736,8 +736,11 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 			       reference_block_count(op, i, rank) * size);
 		break;
 	case COLLECTIVE_REDUCE:
-		first = reference_ordered(op) ? 0 : reference_along_ring(op) ||
-			reference_fused(sim, op) ? op->root + 1 : op->root;
+		first = op->root;
+		if (reference_ordered(op))
+			first = 0;
+		else if (reference_along_ring(op) || reference_fused(sim, op))
+			first = op->root + 1;
 		if (reference_tree(op, n))
 			reference_few(op, n, result);
 		else

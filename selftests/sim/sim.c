@@ -235,7 +235,8 @@ static void part_check_stale(struct sim *sim, u32 rank, u32 number)
 	if (memory_differs(part->send, 0x5a, 0, part->send->mem.length) ||
 	    memory_differs(part->recv, 0x5a, 0, part->recv->mem.length))
 		sim_fail(sim, "rank %u: operation %u: written after its end", rank, number);
-	if (sim->config.fault < FAULT_GROUP && (part->send->referenced_bytes || part->recv->referenced_bytes))
+	if (sim->config.fault < FAULT_GROUP &&
+	    (part->send->referenced_bytes || part->recv->referenced_bytes))
 		sim_fail(sim, "rank %u: operation %u: a peer may still read its memory",
 			 rank, number);
 }

@@ -70,20 +70,20 @@ enum mutation {
 	MUTATION_REQUEST,	/* request frames are not answered with a grant */
 	MUTATION_WINDOW,	/* more is granted than a scratch window can take */
 	MUTATION_FREED,		/* bytes in a scratch window are freed too early */
-	MUTATION_SAVED_INPUT,		/* input that an operation in place overwrites is not saved */
-	MUTATION_CAPACITY,		/* one element more than the capacity is stored */
+	MUTATION_SAVED_INPUT,	/* input that an operation in place overwrites is not saved */
+	MUTATION_CAPACITY,	/* one element more than the capacity is stored */
 	MUTATION_WIDE,		/* wide sums are rounded at every step */
-	MUTATION_EXCHANGE,		/* a block to be exchanged is granted before it is copied */
+	MUTATION_EXCHANGE,	/* a block to be exchanged is granted before it is copied */
 	MUTATION_HAZARD,	/* memory that was sent is overwritten as if never sent */
 	MUTATION_OPEN_FRAMES,	/* the open frames of a task are counted in 8 bits */
 	MUTATION_FAILED_OPS,	/* only the latest failed keys and messages are remembered */
-	MUTATION_UNEXPECTED,		/* unexpected frames of a failed operation are kept */
-	MUTATION_DISTANCE,		/* a rank may be any distance ahead of the others */
+	MUTATION_UNEXPECTED,	/* unexpected frames of a failed operation are kept */
+	MUTATION_DISTANCE,	/* a rank may be any distance ahead of the others */
 	MUTATION_LATE,		/* an abort of an operation far ahead of a rank is dropped */
 	MUTATION_STEPS,		/* steps are counted in 8 bits */
 	MUTATION_UNGRANTED,	/* payload that was not granted is accepted */
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
-	MUTATION_INSTANCE,		/* instances of GRANT are cut to 32 bits */
+	MUTATION_INSTANCE,	/* instances of GRANT are cut to 32 bits */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
 	MUTATION_SCRATCH_REF,	/* scratch sent by reference counts as freed when it is sent */
@@ -132,7 +132,7 @@ struct actor {
  * @at: by page: its address
  * @run: by page: bytes that follow one another in memory from its address on
  * @heap: by page: the allocation that starts there, or NULL
- * @referenced_bytes: bytes in flight by reference (sent with zero copy and not consumed), with repetitions
+ * @referenced_bytes: bytes sent with zero copy and not consumed, with repetitions
  * @refs: by byte: number of references in flight; REF_ONCE is set if there ever was one
  * @window: true if offsets wrap at the end, as in a scratch window
  */
@@ -435,7 +435,7 @@ enum fault_kind {
 	FAULT_SILENCE,		/* a rank is cut off, aborts and reuses its memory */
 	FAULT_DEATH,		/* a rank dies, and its host tells the others */
 	FAULT_LOSS,		/* a rank dies together with its host */
-	FAULT_UNGRANTED,		/* a rank sends bytes that it was not granted */
+	FAULT_UNGRANTED,	/* a rank sends bytes that it was not granted */
 	FAULT_COUNT
 };
 

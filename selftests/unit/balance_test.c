@@ -62,21 +62,22 @@ static const struct coll_signature paired = {
 static bool announce_all(u32 n)
 {
 	static u32 able[RANKS];
-	u32 rounds = rounds_of(n), r, nable, rounds_sent = 0;
+	u32 rounds = rounds_of(n), r, nable, sent = 0;
 
 	for (r = 0; r < n; r++) {
 		announcers[r].known = 0;
 		announcers[r].rounds_sent = 0;
 		memset(announcers[r].received, 0xa5, sizeof(announcers[r].received));
 	}
-	while (rounds_sent < n * rounds) {
+	while (sent < n * rounds) {
 		struct coll_signature signature = paired;
 		struct announcer *t, *to;
 
 		for (nable = 0, r = 0; r < n; r++) {
 			u32 needed = (1U << announcers[r].rounds_sent) - 1;
 
-			if (announcers[r].rounds_sent < rounds && (announcers[r].known & needed) == needed)
+			if (announcers[r].rounds_sent < rounds &&
+			    (announcers[r].known & needed) == needed)
 				able[nable++] = r;
 		}
 		if (!nable)
@@ -90,7 +91,7 @@ static bool announce_all(u32 n)
 		if (signature.count || signature.layout)
 			return false;
 		t->rounds_sent++;
-		rounds_sent++;
+		sent++;
 	}
 	return true;
 }

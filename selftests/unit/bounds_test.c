@@ -127,7 +127,7 @@ static void test_early(void)
 			arrive_head(f, 3, &data);
 		tap_ok(!f->mismatches && asked <= 2 * FRAMES,
 		       "%s: at most two steps a frame (%llu)",
-		       counted->instance, (unsigned long long)asked);
+		       counted->name, (unsigned long long)asked);
 		fixture_free(f);
 	}
 }
@@ -357,8 +357,8 @@ static void test_unexpected(void)
 		k = (seed >> 16) % INSTANCES;
 		step = (seed >> 8) % 8;
 		if (!length[k]) {
-			struct coll_task_args call = broadcast_of(f, coll_instance_keyed(++ninstances),
-								  0);
+			struct coll_task_args call =
+				broadcast_of(f, coll_instance_keyed(++ninstances), 0);
 			struct coll_data data = {
 				.flags = EAGER, .call = coll_plan_call(&call.plan), .step = 1,
 				.length = 1 + (seed >> 4) % 5000, .instance = call.instance,
@@ -399,7 +399,7 @@ static void test_unexpected_full(void)
 
 	for (i = 0; i < most; i++)
 		kept &= !arrive_frame(f, 1, coll_instance_keyed(i / 2), 0, 0, 0,
-					EAGER | COLL_DATA_REQUEST, 0);
+				      EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(kept && f->stream[1].unexp_len == most * COLL_DATA_SIZE,
 	       "the unexpected buffer holds as many frames as the credit allows");
 	for (i = 0; i < most / 2; i++, f->controls = 0)

@@ -238,7 +238,8 @@ static void test_credit(void)
 	submit(f, 0, 8192);
 	arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && f->control[0].instance == 0 &&
-	       controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 && position == COLL_DATA_SIZE,
+	       controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
+	       position == COLL_DATA_SIZE,
 	       "a request frame of a task in progress is granted");
 	arrive_frame(f, 1, 1, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
 	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, NULL) == 1 && !submit(f, 1, 8192) &&

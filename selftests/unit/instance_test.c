@@ -6,7 +6,7 @@
 
 #define SIZE	512
 
-/* Return: the most of @instances instances, @apart from one to the next, that have the same hash. */
+/* Return: the most of @instances, @apart from one to the next, that have the same hash. */
 static unsigned int fullest(u64 from, u64 apart, unsigned int instances)
 {
 	unsigned int at[SIZE] = { 0 }, most = 0, i;

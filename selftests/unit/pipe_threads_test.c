@@ -7,10 +7,9 @@
  * and futexes, from which ThreadSanitizer takes no order: all order must come from the pipe.  An
  * event is delivered only if a function asked for it, so a lost one exceeds the deadline.
  *
- * With ThreadSanitizer, the test then weakens one access of pipe.c after the other.  Each time the
- * same rounds must fail.  Not among them are:
- * - smp_mb(): see pipe_model_test.c;
- * - the order of coll_reference_begin(), which needs to be atomic only: it is split instead.
+ * With ThreadSanitizer, the test then weakens one access of pipe.c after the other, and the same
+ * rounds must fail.  Exceptions: smp_mb() (see pipe_model_test.c), and the order of
+ * coll_reference_begin(), which needs to be atomic only: it is split instead.
  */
 #include <linux/futex.h>
 #include <pthread.h>

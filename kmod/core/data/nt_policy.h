@@ -2,10 +2,8 @@
 /*
  * Policy for nontemporal stores: does the result of a large operation bypass the caches?
  *
- * Data that fits the caches is best stored there.  Larger data is stored up to twice as fast with
- * nontemporal stores, and does not evict other data.  How much fits is not known: caches are
- * shared with other programs, and perhaps with other virtual machines.  So the policy measures,
- * and keeps the outcome for a while.
+ * How much fits the caches is not known, because other programs and virtual machines share them.
+ * So the policy measures, and keeps the outcome for a while (Documentation/design/engine.rst).
  *
  * The time of a copy depends on where its memory is cached, and so on how the last operations
  * were copied.  A trial therefore copies the bytes of a whole operation one way, then several

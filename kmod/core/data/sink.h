@@ -4,14 +4,7 @@
  *
  * Bytes come in fragments of any length and alignment from a socket buffer, and are stored as
  * whole elements in the user's memory.  An element that is split between two fragments waits in
- * @carry, and counts only when it is stored.  Three features cost other sinks nothing:
- *
- *  - wide sums (@stored): a sum of 16-bit floats is passed on as binary32, so elements arrive
- *    and are stored in different sizes;
- *  - a second destination (@tee): the prefix of an exclusive scan is the result, and the input
- *    of what the next rank receives;
- *  - a result in the same memory as the own operand and less than a fragment before it (a
- *    reduce-scatter in place): only as many bytes as lie between the two are reduced at a time.
+ * @carry, and counts only when it is stored.
  */
 #ifndef COLL_SINK_H
 #define COLL_SINK_H
@@ -57,6 +50,15 @@ enum coll_sink_kind {
  * @copier: copier for large results, of COPY; or NULL
  * @unexp: address of the next byte to store, of UNEXP
  * @carry: the received part of an element
+ *
+ * Three features cost other sinks nothing:
+ *
+ *  - wide sums (@stored): a sum of 16-bit floats is passed on as binary32, so elements arrive
+ *    and are stored in different sizes;
+ *  - a second destination (@tee): the prefix of an exclusive scan is the result, and the input
+ *    of what the next rank receives;
+ *  - a result in the same memory as the own operand and less than a fragment before it (a
+ *    reduce-scatter in place): only as many bytes as lie between the two are reduced at a time.
  */
 struct coll_sink {
 	u8 kind;

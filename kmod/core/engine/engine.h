@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine: one lane of one member; it executes schedules.
+ * The engine: one lane of one member (struct coll_engine), a state machine without input or output.
  *
- * The engine is a state machine without input or output.  The lane calls it for every event: an
- * operation is submitted, a grant arrives, bytes are received or sent, time passes. The engine
+ * The lane calls it for every event: an operation (struct coll_task) is submitted, a grant arrives,
+ * bytes of a peer's connection (struct coll_stream) are received or sent, time passes.  The engine
  * calls struct coll_engine_ops to send a control frame, to announce data to send, and to report a
  * complete task.  Such a callback runs inside a call of the engine and must not call the engine
  * again: it sets bits and queues work.  No queue grows here, because the transport *pulls*: it
  * calls coll_stream_next() when it can send.
  *
  * Nothing here is locked; the owner of the lane makes all calls.
- *
- *	struct coll_engine	one lane of one member
- *	struct coll_task	the part of one operation on that lane
- *	struct coll_stream	the data connection to one peer, both directions
  */
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
@@ -496,7 +492,7 @@ static inline bool coll_stream_whole(const struct coll_stream *stream)
 }
 
 /**
- * coll_stream_reads_zerocopy() - may the bytes received last have been read from the peer's own memory?
+ * coll_stream_reads_zerocopy() - may the bytes received last have been read from the peer's memory?
  * @stream: the stream
  *
  * If so, the lane must call coll_engine_tick() between coll_stream_receive() and

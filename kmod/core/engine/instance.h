@@ -3,18 +3,8 @@
  * Instances: the identity of an operation.
  *
  * An instance is a number of 64 bits that is the same on every rank that takes part.  Every frame
- * carries it.  The two highest bits give its kind:
- *
- *	63 62
- *	 0  0	collective without a key: number of those submitted before it
- *	 1  0	collective with a key: the key
- *	 0  1	message: sender, receiver, number of messages sent that way before it
- *	 1  1	message with a key: sender, receiver, key
- *
- * Instances of the first kind are submitted in order.  The others come in any order, and keys are
- * used again: see below how two uses are told apart.  An instance that has failed is never used
- * again, so that a late frame of it is not taken for another operation: struct coll_engine_ops,
- * @failed.
+ * carries it.  An instance that has failed is never used again, so that a late frame of it is not
+ * taken for another operation: struct coll_engine_ops, @failed.
  */
 #ifndef COLL_INSTANCE_H
 #define COLL_INSTANCE_H
@@ -23,6 +13,18 @@
 
 #include <linux/collective.h>
 
+/*
+ * The two highest bits give the kind of an instance:
+ *
+ *	63 62
+ *	 0  0	collective without a key: number of those submitted before it
+ *	 1  0	collective with a key: the key
+ *	 0  1	message: sender, receiver, number of messages sent that way before it
+ *	 1  1	message with a key: sender, receiver, key
+ *
+ * Instances of the first kind are submitted in order.  The others come in any order, and keys are
+ * used again: see below how two uses are told apart.
+ */
 #define COLL_INSTANCE_KEYED		COLLECTIVE_INSTANCE_KEYED
 #define COLL_INSTANCE_P2P		COLLECTIVE_INSTANCE_MESSAGE
 #define COLL_INSTANCE_NUMBER_BITS	40

@@ -2,15 +2,11 @@
 /*
  * Direct: each byte goes once, from its source straight to its destination.
  *
- * Links are made on demand, and no rank sends more than it must.  A root sends to, or receives
- * from, the other ranks one after the other.  If all ranks exchange with all, round s pairs rank
- * r with rank s - r (modulo n): each rank has one partner per round, or none.
- *
- * A rank that works in place sends a copy of its blocks, and other ranks need not know: small
- * blocks are all saved first (they arrive without a grant), large ones are exchanged round by
- * round.  Allreduce is a reduce_scatter of chunks and an allgather of the results.  Round k
- * receives from rank r + k, so a chunk is reduced in the order of the ring, beginning with its
- * owner; ring and direct give the same result bit by bit.
+ * A root exchanges with the other ranks one after the other.  If all exchange with all, round s
+ * pairs rank r with rank s - r (modulo n): each rank has one partner per round, or none.  A rank in
+ * place sends a copy of its blocks: small ones are all saved first, large ones are exchanged round
+ * by round.  Allreduce is a reduce_scatter of chunks and an allgather.  Round k receives from rank
+ * r + k, so a chunk is reduced in the order of the ring, beginning with its owner.
  *
  * Hazards: nothing is written that was sent; but an allreduce in place overwrites a chunk that
  * its owner was sent with the value that the owner computed from it, byte by byte.

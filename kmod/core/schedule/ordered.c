@@ -3,8 +3,7 @@
  * Reductions in the order of ranks, with the result at one rank: ((x0 op x1) op x2) and so on.
  *
  * The partial results go from rank 0 to the last rank, as in a chain, and from there to the owner
- * of the block: the root of a reduce, or every rank in turn in a reduce_scatter.  Every rank
- * sends the whole input once, and the last rank also sends the results.
+ * of the block: the root of a reduce, or every rank in turn in a reduce_scatter.
  *
  * A rank that waits for a result is in the chain, too.  It receives from two ranks alternately
  * and must not stop the chain meanwhile; so the work goes segment by segment.

@@ -3,11 +3,9 @@
  * The ring: each rank sends to the next rank and receives from the previous one.
  *
  * Allreduce cuts the elements into as many chunks as there are ranks.  In step s rank r sends
- * chunk r - s and receives chunk r - s - 1 (modulo n).  In the first n - 1 steps the received
- * chunk is reduced with the own one, so each chunk goes around once and collects every rank's
- * part.  Then rank r holds the finished chunk r + 1, and n - 1 more steps carry the finished
- * chunks around.  Every rank sends 2 (n - 1) / n of the data, the minimum.  Step s > 0 sends the
- * chunk that step s - 1 receives, with cut-through.
+ * chunk r - s and receives chunk r - s - 1 (modulo n).  The first n - 1 steps reduce the received
+ * chunk with the own one.  Then rank r holds the finished chunk r + 1, and n - 1 more steps carry
+ * the finished chunks around.  Step s > 0 forwards what step s - 1 receives, with cut-through.
  *
  * Hazards: the reducing steps write chunks that this rank has not sent.  The gathering steps
  * overwrite, in place, the partial sum sent n - 1 steps earlier; the finished value was computed

@@ -5,9 +5,8 @@
  * A step that writes memory must not change bytes that a peer still reads from a socket buffer.
  * Its hazard says why it does not:
  *
- *	NEVER_SENT	this rank has not sent that span before
- *	COVERED		the new value depends, byte by byte, on the peer having consumed
- *			the bytes that this rank sent
+ *	NEVER_SENT	this rank has not sent the old value before
+ *	COVERED		the new value depends, byte by byte, on the peer having consumed it
  *
  * No schedule needs a third kind, to wait until the peers report that they have consumed the
  * bytes, and the engine has no support for it.

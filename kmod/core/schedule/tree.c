@@ -2,22 +2,6 @@
 /*
  * Trees and doubling: few steps, for small payloads.
  *
- * Barrier (dissemination): in round k rank r signals rank r + 2^k, which has then heard, directly
- * or through others, of the 2^(k + 1) ranks before it.  If the number of ranks is a power of two,
- * rank r exchanges with rank r xor 2^k, so that each signal acknowledges the other.
- *
- * Broadcast: a rank that has the vector sends it to the ranks 2^k, ... 4, 2, 1 after it, counted
- * from the root: a binomial tree.  Reduce goes the same way back.
- *
- * Allreduce: in round k the ranks r and r xor 2^k exchange their partial results; each then has
- * the reduction of 2^(k + 1) ranks.  Both take the lower ranks' operand first, so all ranks have
- * the same result to the last bit.  If n is no power of two, the first 2 (n - 2^k) ranks are
- * paired first: the odd rank acts for both, and sends the result to the other.
- *
- * Scan: in round k rank r sends the reduction of the up to 2^k ranks that end with it to rank r +
- * 2^k.  An exclusive scan first moves everything by one rank.  Allgather: in round k rank r sends
- * its block and those after it, up to 2^k, to rank r - 2^k.
- *
  * Allreduce and allgather tell the length of each step.  Because every rank's result depends on
  * every other rank's call, they need no announcement.
  *
@@ -56,6 +40,11 @@ static u64 tree_barrier_steps(const struct coll_plan *plan)
 	return rounds(plan->nranks);
 }
 
+/*
+ * Dissemination: in round k rank r signals rank r + 2^k, which has then heard, directly or through
+ * others, of the 2^(k + 1) ranks before it.  If the number of ranks is a power of two, rank r
+ * exchanges with rank r xor 2^k, so that each signal acknowledges the other.
+ */
 static void tree_barrier_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
@@ -85,6 +74,10 @@ static u64 tree_broadcast_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? 1 + rounds(plan->nranks) : 0;
 }
 
+/*
+ * A binomial tree: a rank that has the vector sends it to the ranks 2^k, ... 4, 2, 1 after it,
+ * counted from the root.
+ */
 static void tree_broadcast_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, top = rounds(n);
@@ -153,6 +146,7 @@ static u64 tree_reduce_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
 }
 
+/* The tree of a broadcast, the other way. */
 static void tree_reduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i;
@@ -223,6 +217,12 @@ static bool doubling_paired(const struct coll_plan *plan)
 	return plan->rank < 2 * doubling_extra(plan);
 }
 
+/*
+ * In round k the ranks r and r xor 2^k exchange their partial results; each then has the reduction
+ * of 2^(k + 1) ranks.  Both take the lower ranks' operand first, so all ranks have the same result
+ * to the last bit.  If n is no power of two, the first 2 (n - 2^k) ranks are paired first: the odd
+ * rank acts for both, and sends the result to the other.
+ */
 static void tree_allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 extra = doubling_extra(plan), all = doubling_rounds(plan);
@@ -286,6 +286,7 @@ static u64 tree_scan_steps(const struct coll_plan *plan)
 	return coll_plan_moves(plan) ? rounds(plan->nranks) : 0;
 }
 
+/* In round k rank r sends the reduction of up to 2^k ranks that end with it to rank r + 2^k. */
 static void tree_scan_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 far = 1U << i, all = scan_receives(plan->rank);
@@ -395,6 +396,7 @@ static struct coll_span tree_gathered(const struct coll_plan *plan, u32 owner, u
 	}
 }
 
+/* In round k rank r sends its block and those after it, up to 2^k, to rank r - 2^k. */
 static void tree_allgather_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	u32 n = plan->nranks, far = 1U << i / 3, part = i % 3;

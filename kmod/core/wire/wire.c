@@ -318,7 +318,7 @@ static bool reason_valid(const struct coll_reason *reason)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, cause, and the rank and number of an MISMATCH_CALL are
+ * @control: filled in; kind, signature, reason, and the rank and number of an MISMATCH_CALL are
  *	in range, other fields are as received
  * @incarnation: incarnation of the group
  *

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The failing of one operation on every rank, and the failures that matching finds.
+ *
+ * A mismatch names two ranks, and carries the call of each one that is known.
+ */
+#include <linux/jiffies.h>
+
+#include "core/engine/instance.h"
+#include "lane/lane.h"
+#include "net/link.h"
+#include "op/match.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "trace/recorder.h"
+
+static struct coll_failure failure_mismatch(u32 rank_a, u32 rank_b)
+{
+	return (struct coll_failure){
+		.reason = {
+			.kind = COLLECTIVE_REASON_MISMATCH,
+			.error = EBADMSG,
+			.rank_a = rank_a,
+			.rank_b = rank_b,
+		},
+		.calls = {
+			{ .rank = COLLECTIVE_RANK_NONE },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	};
+}
+
+/**
+ * coll_match_signature_failure() - the failure of an operation that two ranks call differently
+ * @rank_a: one rank
+ * @a: its signature
+ * @rank_b: the other rank
+ * @b: its signature
+ *
+ * Return: a mismatch of the two ranks, with both calls.
+ */
+struct coll_failure coll_match_signature_failure(u32 rank_a, const struct coll_signature *a,
+						 u32 rank_b, const struct coll_signature *b)
+{
+	struct coll_failure failure = failure_mismatch(rank_a, rank_b);
+
+	failure.calls[0] = (struct coll_rank_call){ .rank = rank_a, .signature = *a };
+	failure.calls[1] = (struct coll_rank_call){ .rank = rank_b, .signature = *b };
+	return failure;
+}
+
+/**
+ * coll_match_mismatch_failure() - the failure that mismatched payload proves
+ * @request: an operation with a @mismatch_peer; locked
+ *
+ * Payload shows that the calls of two ranks differ, but not how.  So only this rank's call is set.
+ *
+ * Return: a mismatch of @mismatch_peer and this rank.
+ */
+struct coll_failure coll_match_mismatch_failure(const struct coll_request *request)
+{
+	u32 rank = request->reqs->id->rank;
+	struct coll_failure failure = failure_mismatch(request->mismatch_peer, rank);
+
+	failure.calls[1] = (struct coll_rank_call){ .rank = rank,
+						   .signature = request->signature };
+	return failure;
+}
+
+/**
+ * coll_match_balance_failure() - the failure of an operation in which counts of a pair differ
+ * @request: the operation; locked
+ * @total: sum of the balances of all ranks, not 0
+ *
+ * Return: a mismatch, of the pair whose counts differ if only one does, which @total then
+ * identifies.
+ */
+struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total)
+{
+	struct coll_signature sent = request->signature, expected = request->signature;
+	struct coll_imbalance between;
+
+	if (coll_balance_find(&request->plan, total, &between)) {
+		sent.count = between.sent;
+		expected.count = between.expected;
+		return coll_match_signature_failure(between.from, &sent, between.to, &expected);
+	}
+	if (request->mismatch_peer != COLL_NO_RANK)
+		return coll_match_mismatch_failure(request);
+	return failure_mismatch(COLLECTIVE_RANK_NONE, COLLECTIVE_RANK_NONE);
+}
+
+/**
+ * coll_match_send_failure() - tell one peer that an operation has failed
+ * @link: to the peer
+ * @instance: of the operation
+ * @failure: why
+ */
+void coll_match_send_failure(struct coll_link *link, u64 instance,
+			     const struct coll_failure *failure)
+{
+	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
+		coll_link_queue_calls(link, instance, failure->calls);
+	coll_link_queue_frame(link, &(struct coll_control) {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.reason = failure->reason,
+	});
+}
+
+/*
+ * Send ABORT on all links.  An imbalance of an unknown pair is not sent: every rank computes the
+ * same sum and fails by itself, and the two ranks of the pair may still report its counts.
+ */
+static void broadcast_abort(struct coll_requests *reqs, u64 instance,
+			    const struct coll_failure *failure)
+{
+	bool known = failure->reason.rank_a != COLLECTIVE_RANK_NONE;
+	struct coll_link *link;
+	u32 i;
+
+	/* Each rank forwards the failure of an instance once. */
+	coll_for_each_link(link, reqs->net) {
+		/* The failure of a message is sent to its other end only. */
+		if (!known || (instance & COLL_INSTANCE_P2P &&
+			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
+			continue;
+		coll_match_send_failure(link, instance, failure);
+	}
+	coll_runner_kick(reqs->net->control);
+	for (i = 0; i < reqs->id->nlanes; i++)
+		coll_lane_check_aborts(&reqs->lanes[i]);
+}
+
+/**
+ * coll_match_fail() - fail one operation on every rank: coll_match_abort(), locked
+ * @reqs: of the member; locked, and unlocked by this function
+ * @request: the request, or NULL if it is not in flight here
+ * @instance: of the operation
+ * @failure: why
+ *
+ * Context: process or work item.
+ */
+void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
+		     const struct coll_failure *failure)
+	__releases(&reqs->fail->lock)
+{
+	int error = coll_errno_for_rank(reqs->fail, &failure->reason);
+	bool is_new = false, report = false, absent = false;
+	struct coll_control control;
+	int known = 0;
+
+	if (request && !request->abort.error) {
+		request->failure = *failure;
+		WRITE_ONCE(request->abort.error, error);
+		report = request->match_pending;
+		request->match_pending = false;
+		request->announce_deferred = false;
+		is_new = true;
+		coll_absent_hold_completion(request);
+		/* From now on the request has as long to end as after its deadline. */
+		request->deadline = jiffies | 1;
+		coll_timer_arm(request);
+	}
+	if (is_new || (!request && coll_unexpected_expects(reqs, instance)))
+		known = coll_unexpected_fail(reqs, instance, failure);
+	is_new |= known > 0;
+	if (is_new)
+		coll_record_fail(&reqs->fail->trace, instance, &failure->reason);
+	if (is_new && !request)
+		absent = coll_absent_self_report(reqs, instance, &failure->reason, &control);
+	spin_unlock(&reqs->fail->lock);
+
+	if (known < 0)
+		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
+				      COLLECTIVE_RANK_NONE);
+	if (is_new)
+		broadcast_abort(reqs, instance, failure);
+	if (absent)
+		coll_absent_broadcast(reqs, &control);
+	if (report)
+		coll_request_report(request, error);
+}
+
+/**
+ * coll_match_abort() - fail one operation on every rank
+ * @reqs: of the member, not locked
+ * @instance: of the operation, which need not be submitted here yet
+ * @failure: why
+ *
+ * Context: process or work item.
+ */
+void coll_match_abort(struct coll_requests *reqs, u64 instance,
+		      const struct coll_failure *failure)
+{
+	spin_lock(&reqs->fail->lock);
+	coll_match_fail(reqs, coll_request_find(reqs, instance), instance, failure);
+}
+
+/**
+ * coll_match_fail_started() - fail the operation, or the group, as coll_match_start() found
+ * @reqs: of the member, not locked
+ * @instance: of the operation
+ * @failure: why; a peer that has left fails the group
+ */
+void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
+			     const struct coll_failure *failure)
+{
+	if (failure->reason.kind == COLLECTIVE_REASON_LEFT)
+		coll_fail_report(reqs->fail, &failure->reason);
+	else
+		coll_match_abort(reqs, instance, failure);
+}
