@@ -78,7 +78,7 @@ void expose_end_withdrawals(struct member *member)
 			if (!(part->withdrawing & 1 << lane))
 				continue;
 			part->withdrawing &= ~(1 << lane);
-			coll_engine_withdrawn(&member->engine[lane], member->sim->ops[i].name);
+			coll_engine_withdrawn(&member->engine[lane], member->sim->ops[i].instance);
 		}
 	}
 }
