@@ -78,7 +78,7 @@ static void wake_helper(struct coll_copy_helper *copy_helper)
 
 	if (list_empty(&pool->idle))
 		return;
-	spin_lock(&pool->lock);
+	raw_spin_lock(&pool->lock);
 	helper = find_helper(pool);
 	if (helper) {
 		list_del_init(&helper->node);
@@ -90,7 +90,7 @@ static void wake_helper(struct coll_copy_helper *copy_helper)
 		if (helper->needs_wakeup)
 			complete(helper->event);
 	}
-	spin_unlock(&pool->lock);
+	raw_spin_unlock(&pool->lock);
 }
 
 static bool take_half(struct coll_copy_helper *copy_helper)
@@ -190,7 +190,7 @@ struct coll_copy_helper *coll_copy_helper_new(struct coll_lane *lane)
  */
 void coll_helper_pool_init(struct coll_helper_pool *pool)
 {
-	spin_lock_init(&pool->lock);
+	raw_spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->idle);
 }
 
@@ -218,16 +218,18 @@ static void helper_list(struct coll_helper *helper)
 		list_add_tail(&helper->node, &helper->pool->idle);
 }
 
-/* Not the helper of any lane. */
-static void helper_drop_target(struct coll_helper *helper)
+/* Not the helper of any lane.  Return: for coll_copy_helper_put() without the lock. */
+static struct coll_copy_helper *helper_drop_target(struct coll_helper *helper)
 {
+	struct coll_copy_helper *target = helper->target;
+
 	lockdep_assert_held(&helper->pool->lock);
-	if (!helper->target)
-		return;
-	if (helper->target->helper == helper)
-		WRITE_ONCE(helper->target->helper, NULL);
-	coll_copy_helper_put(helper->target);
+	if (!target)
+		return NULL;
+	if (target->helper == helper)
+		WRITE_ONCE(target->helper, NULL);
 	WRITE_ONCE(helper->target, NULL);
+	return target;
 }
 
 /**
@@ -238,9 +240,9 @@ void coll_helper_offer(struct coll_helper *helper)
 {
 	helper->idle_polls = 0;
 	helper->until = 0;
-	spin_lock(&helper->pool->lock);
+	raw_spin_lock(&helper->pool->lock);
 	helper_list(helper);
-	spin_unlock(&helper->pool->lock);
+	raw_spin_unlock(&helper->pool->lock);
 }
 
 /* Copies a half if one is offered. */
@@ -277,11 +279,14 @@ static bool helper_stays(struct coll_helper *helper)
 /* It was used lately, and no half has come for a while. */
 static void helper_cool(struct coll_helper *helper)
 {
+	struct coll_copy_helper *target;
+
 	helper->recently_used = false;
-	spin_lock(&helper->pool->lock);
-	helper_drop_target(helper);
+	raw_spin_lock(&helper->pool->lock);
+	target = helper_drop_target(helper);
 	helper_list(helper);
-	spin_unlock(&helper->pool->lock);
+	raw_spin_unlock(&helper->pool->lock);
+	coll_copy_helper_put(target);
 }
 
 /**
@@ -312,9 +317,9 @@ void coll_helper_withdraw(struct coll_helper *helper)
 {
 	if (!helper->pool || list_empty_careful(&helper->node))
 		return;
-	spin_lock(&helper->pool->lock);
+	raw_spin_lock(&helper->pool->lock);
 	list_del_init(&helper->node);
-	spin_unlock(&helper->pool->lock);
+	raw_spin_unlock(&helper->pool->lock);
 }
 
 /**
@@ -323,11 +328,14 @@ void coll_helper_withdraw(struct coll_helper *helper)
  */
 void coll_helper_detach(struct coll_helper *helper)
 {
+	struct coll_copy_helper *target;
+
 	if (!helper->pool)
 		return;
 	helper->recently_used = false;
-	spin_lock(&helper->pool->lock);
+	raw_spin_lock(&helper->pool->lock);
 	list_del_init(&helper->node);
-	helper_drop_target(helper);
-	spin_unlock(&helper->pool->lock);
+	target = helper_drop_target(helper);
+	raw_spin_unlock(&helper->pool->lock);
+	coll_copy_helper_put(target);
 }

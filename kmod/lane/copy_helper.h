@@ -14,11 +14,11 @@ struct completion;
 
 /**
  * struct coll_helper_pool - waiting threads of a group that are idle
- * @lock: protects @idle; innermost
+ * @lock: protects @idle; innermost.  A lane takes it with preemption disabled
  * @idle: struct coll_helper
  */
 struct coll_helper_pool {
-	spinlock_t lock;
+	raw_spinlock_t lock;
 	struct list_head idle;
 };
 
