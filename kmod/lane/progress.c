@@ -148,6 +148,21 @@ static bool progress_event(struct coll_conn *conn, enum coll_event event)
 	return test_bit(event, &conn->events) && test_and_clear_bit(event, &conn->events);
 }
 
+/*
+ * What the peer has consumed of what was sent by reference.  If it has ended, nothing follows; so
+ * this is read before the connection is down, and an operation that the peer has completed is not
+ * taken for one that needs it.
+ */
+static void progress_consumed(struct coll_conn *conn)
+{
+	const struct coll_transport *transport = conn->ep.transport;
+
+	if (!transport || !conn->stream->by_reference)
+		return;
+	if (coll_stream_consumed(conn->stream, transport->consumed(&conn->ep)))
+		coll_progress_conn_down(conn, -EPROTO);
+}
+
 /* Return: bytes received. */
 static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
@@ -161,6 +176,7 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 	if (n == -EAGAIN && !conn->tx_broken)
 		return 0;
 	if (n <= 0) {
+		progress_consumed(conn);
 		coll_progress_conn_down(conn, n);
 		return 0;
 	}
@@ -201,23 +217,13 @@ static u32 progress_send_frames(struct coll_lane *lane, struct coll_conn *conn)
 	return sent;
 }
 
-/* The peer has made space, or has consumed what was sent by reference. */
-static void progress_writable(struct coll_conn *conn)
-{
-	const struct coll_transport *transport = conn->ep.transport;
-
-	conn->tx_blocked = false;
-	if (conn->down || !conn->stream->by_reference)
-		return;
-	if (coll_stream_consumed(conn->stream, transport->consumed(&conn->ep)))
-		coll_progress_conn_down(conn, -EPROTO);
-}
-
 /* Return: bytes sent. */
 static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 {
-	if (progress_event(conn, COLL_EVENT_WRITABLE))
-		progress_writable(conn);
+	if (progress_event(conn, COLL_EVENT_WRITABLE)) {
+		conn->tx_blocked = false;
+		progress_consumed(conn);
+	}
 	if (conn->down || conn->tx_broken || conn->tx_blocked || !conn->tx_wanted)
 		return 0;
 	return progress_send_frames(lane, conn);

@@ -128,6 +128,7 @@ static void refuses(struct __test_metadata *_metadata, FIXTURE_DATA(secret) *sel
 	/* The file is as it was when it was opened. */
 	ASSERT_EQ(0, join_rank(self, 1, first));
 	EXPECT_EQ(0, connect_both(self));
+	EXPECT_EQ(0, member_connect(self->fd[1], self->addr, 2, 20000));
 	EXPECT_EQ(0, check_works(self));
 }
 

@@ -32,7 +32,7 @@
  * @timeout_ms: timeout of operations; ms
  * @heartbeat_ms: heartbeat period of links; ms
  * @algorithm: the algorithm that AUTO stands for, by opcode
- * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else AUTO
+ * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else TCP
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
  */
@@ -134,7 +134,7 @@ int links_get(const char *name, unsigned int rank, struct links *links);
 int links_check(const char *name, unsigned int rank, unsigned int local);
 
 /*
- * Return: enum collective_transport of @name; NULL: of COLL_TRANSPORT, or AUTO if that is not set;
+ * Return: enum collective_transport of @name; NULL: of COLL_TRANSPORT, or TCP if that is not set;
  * COLLECTIVE_TRANSPORT_COUNT, which JOIN refuses, for an unknown name.
  */
 unsigned int transport_choice(const char *name);
