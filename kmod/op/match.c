@@ -369,18 +369,6 @@ static bool match_request(struct coll_request *request, u32 round,
 	return true;
 }
 
-static void send_failure(struct coll_link *link, u64 instance,
-			 const struct coll_failure *failure)
-{
-	if (failure->cause.kind == COLLECTIVE_REASON_MISMATCH)
-		coll_link_queue_calls(link, instance, failure->calls);
-	coll_link_queue_frame(link, &(struct coll_control) {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = instance,
-		.cause = failure->cause,
-	});
-}
-
 /**
  * coll_match_receive_announce() - compare an announced call with this rank's
  * @reqs: of the member
@@ -434,7 +422,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	 * that.
 	 */
 	if (failed)
-		send_failure(coll_link_get(reqs->net, peer), instance, &failure);
+		coll_link_queue_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
@@ -606,7 +594,7 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 		if (!known || (instance & COLL_INSTANCE_P2P &&
 			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
 			continue;
-		send_failure(link, instance, failure);
+		coll_link_queue_failure(link, instance, failure);
 	}
 	coll_runner_kick(reqs->net->control);
 	for (i = 0; i < reqs->id->nlanes; i++)
