@@ -106,8 +106,8 @@ void coll_link_free(struct coll_link *link, bool reset);
 /* link_tx.c */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);
 bool coll_link_has_space(struct coll_link *link);
-void coll_link_queue_calls(struct coll_link *link, u64 instance,
-			   const struct coll_rank_call *calls);
+void coll_link_queue_failure(struct coll_link *link, u64 instance,
+			     const struct coll_failure *failure);
 void coll_link_send(struct coll_link *link);
 
 /* link_rx.c */

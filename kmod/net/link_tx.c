@@ -10,6 +10,24 @@
 #include "net/net.h"
 #include "trace/recorder.h"
 
+/* Queue a frame; @out_lock is held. */
+static void link_queue(struct coll_link *link, const struct coll_control *control)
+{
+	u32 at = link->tx_head & (link->tx_size - 1);
+	u32 n = min_t(u32, COLL_CONTROL_SIZE, link->tx_size - at);
+	u8 frame[COLL_CONTROL_SIZE];
+
+	lockdep_assert_held(&link->out_lock);
+	if (link->tx_head - link->tx_tail > link->tx_size - COLL_CONTROL_SIZE) {
+		WRITE_ONCE(link->tx_overflow, true);
+		return;
+	}
+	coll_wire_put_control(frame, control, link->net->id->incarnation);
+	memcpy(link->tx_ring + at, frame, n);
+	memcpy(link->tx_ring, frame + n, COLL_CONTROL_SIZE - n);
+	link->tx_head += COLL_CONTROL_SIZE;
+}
+
 /**
  * coll_link_queue_frame() - queue a control frame
  * @link: of the peer
@@ -21,23 +39,10 @@
  */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control)
 {
-	struct coll_net *net = link->net;
-
 	spin_lock(&link->out_lock);
-	if (link->tx_head - link->tx_tail <= link->tx_size - COLL_CONTROL_SIZE) {
-		u8 frame[COLL_CONTROL_SIZE];
-		u32 at = link->tx_head & (link->tx_size - 1);
-		u32 n = min_t(u32, COLL_CONTROL_SIZE, link->tx_size - at);
-
-		coll_wire_put_control(frame, control, net->id->incarnation);
-		memcpy(link->tx_ring + at, frame, n);
-		memcpy(link->tx_ring, frame + n, COLL_CONTROL_SIZE - n);
-		link->tx_head += COLL_CONTROL_SIZE;
-	} else {
-		WRITE_ONCE(link->tx_overflow, true);
-	}
+	link_queue(link, control);
 	spin_unlock(&link->out_lock);
-	WRITE_ONCE(net->tx_pending, true);
+	WRITE_ONCE(link->net->tx_pending, true);
 }
 
 /**
@@ -56,28 +61,47 @@ bool coll_link_has_space(struct coll_link *link)
 	return space;
 }
 
-/**
- * coll_link_queue_calls() - queue the calls of two ranks
- * @link: of the peer; the caller queues the ABORT of the mismatch afterwards
- * @instance: of the operation
- * @calls: of the two ranks; a call that is not known is left out
- *
- * Context: any but interrupts.
- */
-void coll_link_queue_calls(struct coll_link *link, u64 instance,
-			   const struct coll_rank_call *calls)
+/* The calls of a mismatch, as far as they are known. */
+static void link_queue_calls(struct coll_link *link, u64 instance,
+			     const struct coll_rank_call *calls)
 {
 	u8 i;
 
 	for (i = 0; i < 2; i++)
 		if (calls[i].rank != COLLECTIVE_RANK_NONE)
-			coll_link_queue_frame(link, &(struct coll_control) {
+			link_queue(link, &(struct coll_control) {
 				.kind = COLL_CONTROL_MISMATCH_CALL,
 				.lane = i,
 				.instance = instance,
 				.position = calls[i].rank,
 				.signature = calls[i].signature,
 			});
+}
+
+/**
+ * coll_link_queue_failure() - queue the ABORT of an operation, after the calls of a mismatch
+ * @link: of the peer
+ * @instance: of the operation
+ * @failure: why it fails
+ *
+ * No frame of another failure comes between these: the receiver keeps the calls of one instance
+ * until its ABORT.
+ *
+ * Context: any but interrupts.
+ */
+void coll_link_queue_failure(struct coll_link *link, u64 instance,
+			     const struct coll_failure *failure)
+{
+	spin_lock(&link->out_lock);
+	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
+		link_queue_calls(link, instance, failure->calls);
+	link_queue(link, &(struct coll_control) {
+		.kind = COLL_CONTROL_ABORT,
+		.instance = instance,
+		.reason = failure->reason,
+	});
+	spin_unlock(&link->out_lock);
+	WRITE_ONCE(link->net->tx_pending, true);
 }
 
 /**

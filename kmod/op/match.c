@@ -348,7 +348,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	 * that.
 	 */
 	if (failed)
-		coll_match_send_failure(coll_link_get(reqs->net, peer), instance, &failure);
+		coll_link_queue_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);

@@ -112,8 +112,6 @@ struct coll_failure coll_match_signature_failure(u32 rank_a, const struct coll_s
 						 u32 rank_b, const struct coll_signature *b);
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
 struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total);
-void coll_match_send_failure(struct coll_link *link, u64 instance,
-			     const struct coll_failure *failure);
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&reqs->fail->lock);
 void coll_match_abort(struct coll_requests *reqs, u64 instance,

@@ -90,24 +90,6 @@ struct coll_failure coll_match_balance_failure(const struct coll_request *reques
 	return failure_mismatch(COLLECTIVE_RANK_NONE, COLLECTIVE_RANK_NONE);
 }
 
-/**
- * coll_match_send_failure() - tell one peer that an operation has failed
- * @link: to the peer
- * @instance: of the operation
- * @failure: why
- */
-void coll_match_send_failure(struct coll_link *link, u64 instance,
-			     const struct coll_failure *failure)
-{
-	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
-		coll_link_queue_calls(link, instance, failure->calls);
-	coll_link_queue_frame(link, &(struct coll_control) {
-		.kind = COLL_CONTROL_ABORT,
-		.instance = instance,
-		.reason = failure->reason,
-	});
-}
-
 /*
  * Send ABORT on all links.  An imbalance of an unknown pair is not sent: every rank computes the
  * same sum and fails by itself, and the two ranks of the pair may still report its counts.
@@ -125,7 +107,7 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 		if (!known || (instance & COLL_INSTANCE_P2P &&
 			       !coll_instance_is_between(instance, reqs->id->rank, link->peer)))
 			continue;
-		coll_match_send_failure(link, instance, failure);
+		coll_link_queue_failure(link, instance, failure);
 	}
 	coll_runner_kick(reqs->net->control);
 	for (i = 0; i < reqs->id->nlanes; i++)
