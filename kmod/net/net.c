@@ -9,7 +9,6 @@
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
-#include "transport/transport.h"
 
 /* Rounds over the links in one run, before other work on this CPU. */
 #define NET_ROUNDS	4
