@@ -29,8 +29,14 @@ const char * const random_call_names[RANDOM_CALLS] = {
 
 /* The errnos that an operation may return; see uapi/linux/collective.h. */
 static const __u8 operation_errors[] = {
-	EINVAL, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE, ECONNRESET, ETIMEDOUT, ECANCELED, EPROTO,
-	EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, EOPNOTSUPP, 0
+	EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE, ECONNRESET, ETIMEDOUT, ECANCELED,
+	EPROTO, EACCES, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, ENOSPC, EOPNOTSUPP, 0
+};
+
+/* The errnos of a call that begins connections, and of an operation that needs one. */
+static const __u8 connect_errors[] = {
+	ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, ECONNREFUSED, ENOBUFS, ENFILE, EADDRINUSE,
+	EADDRNOTAVAIL, 0
 };
 
 /* The errnos that any ioctl returns for its struct. */
@@ -38,13 +44,14 @@ static const __u8 struct_errors[] = { EINVAL, E2BIG, EFAULT, 0 };
 
 static const struct answers {
 	bool is_operation;
+	bool connects;
 	__u8 errors[24];
 } answers[RANDOM_CALLS] = {
-	[1] = { .errors = { EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EPERM, EINTR,
-		EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV } },
-	[2] = { .errors = { ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET, EACCES,
-		EPROTO, EBUSY, EINTR, ENOMEM, EINPROGRESS, ECANCELED, ENETUNREACH, EHOSTUNREACH,
-		EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED } },
+	[1] = { .errors = { EISCONN, EBUSY, EEXIST, EOPNOTSUPP, ENOMEM, EDQUOT, ENFILE, EPERM,
+		EINTR, EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV } },
+	[2] = { .connects = true, .errors = { ENOTCONN, EISCONN, EPERM, ETIMEDOUT, ECONNRESET,
+		EACCES, EPROTO, EBUSY, EINTR, ENOMEM, EDQUOT, EINPROGRESS, ECANCELED,
+		EOPNOTSUPP } },
 	[3] = { .errors = { EOVERFLOW, EDQUOT, ENOMEM, EMFILE, EPERM, ENOTCONN, EINTR } },
 	[4] = { .errors = { ENOENT, EPERM, EINTR } },
 	[5] = { .is_operation = true, .errors = { EINTR, EBUSY } },
@@ -68,7 +75,9 @@ static bool answer_known(enum random_call call, int error)
 {
 	return listed(answers[call].errors, error) ||
 	       (call < RANDOM_IOCTLS && listed(struct_errors, error)) ||
-	       (answers[call].is_operation && listed(operation_errors, error));
+	       (answers[call].is_operation && listed(operation_errors, error)) ||
+	       ((answers[call].is_operation || answers[call].connects) &&
+		listed(connect_errors, error));
 }
 
 void random_call_begin(struct random_thread *t, enum random_call call)

@@ -328,9 +328,9 @@ struct collective_query {
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (another process has the
  * rank), EEXIST (another group of this name), EACCES (its user or its secret is another one),
- * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel
- * memory, which grows with ranks and lanes), ENFILE, EPERM, EINTR, and the errors of binding
- * the address (EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT, ENODEV).
+ * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel memory, which grows with ranks and lanes),
+ * ENFILE, EPERM, EINTR, and the errors of binding the address (EADDRINUSE, EADDRNOTAVAIL,
+ * EACCES, EAFNOSUPPORT, ENODEV).
  */
 struct collective_join {
 	__u32 size;
