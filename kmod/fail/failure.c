@@ -57,6 +57,23 @@ int coll_reason_error(u32 kind)
 }
 
 /**
+ * coll_reason_error_told() - errno of a reason that a peer has told
+ * @reason: the reason, with the errno that the peer has put into the frame
+ *
+ * All ranks report the same errno.  But the peer may choose only among those of the kind: a breach
+ * of the protocol is also a handshake that was rejected, and a transport that is not shared.
+ *
+ * Return: a negative errno.
+ */
+int coll_reason_error_told(const struct coll_reason *reason)
+{
+	if (reason->kind == COLLECTIVE_REASON_PROTOCOL &&
+	    (reason->error == EACCES || reason->error == EOPNOTSUPP))
+		return -(int)reason->error;
+	return coll_reason_error(reason->kind);
+}
+
+/**
  * coll_fail_set_state() - change the state of a member
  * @fail: of the member; @lock is held
  * @state: the new state

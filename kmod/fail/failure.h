@@ -87,6 +87,7 @@ bool coll_fail_reason_final(const struct coll_fail *fail, u64 now);
 bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now);
 u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats);
 int coll_reason_error(u32 kind);
+int coll_reason_error_told(const struct coll_reason *reason);
 int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *reason);
 
 #endif /* COLL_FAILURE_H */
