@@ -22,6 +22,7 @@
 #include "lib/open_device.h"
 #include "lib/two_ranks.h"
 
+#define LOCAL	COLLECTIVE_TRANSPORT_LOCAL
 #define NOBODY	65534
 #define BYTES	(16 << 20)
 
@@ -78,7 +79,7 @@ TEST_F_TIMEOUT(two_ranks, joined_again_after_call, 60)
 	EXPECT_NE(-EISCONN, err);
 }
 
-static int join_at(int fd, const char *name, __u64 id, unsigned int rank,
+static int join_at(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
 		   const struct sockaddr_storage *at, struct sockaddr_storage *addr)
 {
 	struct collective_join join;
@@ -86,6 +87,7 @@ static int join_at(int fd, const char *name, __u64 id, unsigned int rank,
 
 	join_valid(&join, name, id);
 	join.rank = rank;
+	join.transport = transport;
 	memcpy(join.addr, at, sizeof(*at));
 	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
 	memcpy(addr, join.addr, sizeof(*addr));
@@ -144,8 +146,8 @@ TEST_F_TIMEOUT(two_ranks, joined_again_at_the_same_address, 100)
 		ASSERT_EQ(0, member_start(self->fd[!gone], &op, &request));
 		close(self->fd[gone]);
 		self->fd[gone] = member_open();
-		ASSERT_EQ(0, join_at(self->fd[gone], self->name, self->id, gone, &self->addr[gone],
-				     &addr));
+		ASSERT_EQ(0, join_at(self->fd[gone], self->name, self->id, gone, LOCAL,
+				     &self->addr[gone], &addr));
 		ASSERT_EQ(0, memcmp(&addr, &self->addr[gone], sizeof(struct sockaddr_in)));
 		fcntl(self->fd[gone], F_SETFL, O_NONBLOCK);
 		member_connect(self->fd[gone], self->addr, 2, 10000);
@@ -157,9 +159,43 @@ TEST_F_TIMEOUT(two_ranks, joined_again_at_the_same_address, 100)
 		close(self->fd[1]);
 		self->fd[0] = member_open();
 		self->fd[1] = member_open();
-		ASSERT_EQ(0, join_at(self->fd[0], self->name, self->id, 0, &self->addr[0], &addr));
-		ASSERT_EQ(0, join_at(self->fd[1], self->name, self->id, 1, &self->addr[1], &addr));
+		ASSERT_EQ(0, join_at(self->fd[0], self->name, self->id, 0, LOCAL,
+				     &self->addr[0], &addr));
+		ASSERT_EQ(0, join_at(self->fd[1], self->name, self->id, 1, LOCAL,
+				     &self->addr[1], &addr));
 	}
+	munmap(area[0], 2 * BYTES);
+	munmap(area[1], 2 * BYTES);
+}
+
+/* A rank that joins again, at the same address, and asks for TCP is not read by memory. */
+TEST_F_TIMEOUT(open_device, joined_again_by_tcp, 60)
+{
+	__u8 *area[2] = { memory(2 * BYTES), memory(2 * BYTES) };
+	struct sockaddr_storage any, addr[2];
+	int fd[2] = { self->fd, member_open() };
+	struct links links;
+
+	ASSERT_TRUE(area[0] && area[1]);
+	loopback(&any, AF_INET);
+	ASSERT_EQ(0, join_at(fd[0], self->name, self->id, 0, COLLECTIVE_TRANSPORT_AUTO, &any,
+			     &addr[0]));
+	ASSERT_EQ(0, join_at(fd[1], self->name, self->id, 1, COLLECTIVE_TRANSPORT_AUTO, &any,
+			     &addr[1]));
+	close(fd[1]);
+	fd[1] = member_open();
+	ASSERT_EQ(0, join_at(fd[1], self->name, self->id, 1, COLLECTIVE_TRANSPORT_TCP, &addr[1],
+			     &any));
+	ASSERT_EQ(0, memcmp(&any, &addr[1], sizeof(struct sockaddr_in)));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
+	memset(area[0], 1, BYTES);
+	memset(area[1], 2, BYTES);
+	EXPECT_EQ(0, both_add(fd, area));
+	ASSERT_EQ(0, links_get(self->name, 0, &links));
+	EXPECT_EQ(0, links.local);
+	EXPECT_EQ(2, links.tcp);
+	EXPECT_EQ(0, member_value(self->name, 0, "bytes_read"));
+	close(fd[1]);
 	munmap(area[0], 2 * BYTES);
 	munmap(area[1], 2 * BYTES);
 }

@@ -175,7 +175,7 @@ static int user_namespace_enter(unsigned int user)
 	return 0;
 }
 
-/* The same user, who is another one in a namespace and has no rights outside of it, is a member. */
+/* A namespace that gives the user another name, and no rights outside of it, changes nothing. */
 static int rank_in_namespace(struct rank *r)
 {
 	__u8 *area = memory(2 * MUCH);

@@ -112,6 +112,19 @@ bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct socka
 }
 
 /**
+ * coll_local_hub_forget() - a rank joins without a listener
+ * @hub: of the group
+ * @rank: the rank; it may have had a listener before, on the same address
+ */
+void coll_local_hub_forget(struct coll_local_hub *hub, u32 rank)
+{
+	spin_lock(&hub->lock);
+	if (rank < hub->nranks)
+		hub->addrs[rank].ss_family = AF_UNSPEC;
+	spin_unlock(&hub->lock);
+}
+
+/**
  * coll_local_hub_reads_all() - can all ranks of a group read each other's memory?
  * @hub: of the group
  * @peers: addresses by rank, as CONNECT was told
