@@ -28,8 +28,8 @@
 #define RANKS		3
 #define OTHER_USER	65534
 
-/* Bytes of the call that lends little, and of all others; both more than what is sent eagerly. */
-#define LITTLE		(2 * COLLECTIVE_EAGER_LIMIT)
+/* Bytes of the call that lends little, and of all others; a block of both is not sent eagerly. */
+#define LITTLE		(4 * COLLECTIVE_EAGER_LIMIT)
 #define MUCH		(4 << 20)
 
 /* What follows the bytes that are lent. */
