@@ -430,6 +430,8 @@ static void random_group(struct random_process *process, struct rng *rng)
 
 		poll(&poller, 1, 500);
 		fcntl(process->file[rank], F_SETFL, 0);
+		if (links_check(shared->name[process->worker], rank, links_local()))
+			_exit(6);
 	}
 }
 

@@ -141,6 +141,12 @@ int links_check(const char *name, unsigned int rank, unsigned int local);
  */
 unsigned int transport_choice(const char *name);
 
+/* Return: ranks (bits) to which links are local where all ranks choose that of COLL_TRANSPORT. */
+static inline unsigned int links_local(void)
+{
+	return transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ? 0 : ~0U;
+}
+
 /* Calls of a single member. All return 0 or a negative errno. */
 int member_ioctl(int fd, unsigned long cmd, void *arg);
 int member_open(void);
