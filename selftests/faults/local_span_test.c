@@ -259,9 +259,12 @@ static long long memory_free(void)
 	return kib;
 }
 
-/* As many as a rank accepts without a handshake: it accepts no other call for a second. */
+/*
+ * As many as a rank accepts without a handshake. It accepts no other call for a second then, which
+ * is more than CALLS take.
+ */
 #define CLIENTS		64
-#define CALLS		100
+#define CALLS		40
 
 static int lanes_join(int fd, const char *name, __u64 id, unsigned int rank,
 		      struct sockaddr_storage *addr)
