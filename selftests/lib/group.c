@@ -364,6 +364,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 
 	if (config->bound)
 		CHECK_EQ(0, rank_bind(r));
+	if (config->enter)
+		CHECK_EQ(0, config->enter(r->rank));
 	r->fd = member_open();
 	CHECK(r->fd >= 0);
 	join_fill(&join, r->group->name, r->group->id, r->rank, r->nranks);

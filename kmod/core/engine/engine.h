@@ -28,10 +28,12 @@ struct coll_stream;
  * struct coll_exposed - memory of another rank, while it is read
  * @mem: the memory
  * @off: offset of the operation's buffer in it; bytes
+ * @len: bytes of that buffer, as the other rank has called the operation
  */
 struct coll_exposed {
 	const struct coll_mem *mem;
 	u64 off;
+	u64 len;
 };
 
 /**
@@ -42,8 +44,8 @@ struct coll_exposed {
  * @kick: @stream may have data to send; call coll_stream_next() later
  * @complete: @task is complete, with @task->error; its memory and its buffers belong to the
  *	caller again
- * @mismatch: rank @peer sends a frame that does not fit @task; the caller should abort the
- *	operation
+ * @mismatch: rank @peer sends a frame that does not fit @task, or exposes less memory than @task
+ *	reads; the caller should abort the operation
  * @revoke: let the peer of @stream read no more of what @task has sent by reference.  Returns
  *	true if nothing is read any more; false: coll_stream_consumed() will say it
  * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
