@@ -114,9 +114,9 @@ struct coll_request {
 	u64 instance;
 	u64 charged;
 	struct coll_block_layout *layout;
-	struct coll_buffer *buffer[COLL_AREA_COUNT];
-	const struct coll_mem *mem[COLL_AREA_COUNT];
-	u64 off[COLL_AREA_COUNT];
+	struct coll_buffer *buffer[COLL_AREA_SCRATCH];
+	const struct coll_mem *mem[COLL_AREA_SCRATCH];
+	u64 off[COLL_AREA_SCRATCH];
 	u64 submit_ns;
 	unsigned long deadline;
 	struct coll_abort abort;
@@ -141,6 +141,9 @@ struct coll_request {
 	u32 first_lane;
 	struct coll_part part[];
 };
+
+/* That of a small operation has one part.  A larger object of the slab would be cleared in full. */
+static_assert(sizeof(struct coll_request) + sizeof(struct coll_part) <= 2048);
 
 /* The number by which coll_request_cancel() finds a request. */
 enum coll_find_by {

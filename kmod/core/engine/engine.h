@@ -154,6 +154,8 @@ struct coll_peer_run {
  *	this task; the task will be aborted, and no more of it is received or sent
  * @exposed: true if other ranks may read the input and the result
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
+ * @lease_expired: true if the lease of @zc_source is not valid
+ * @tx_parked: true if nothing could be sent and nothing has changed since
  * @capacity: bytes that the receive buffer has for such a step
  * @received: length that the sender announced for such a step; bytes
  * @tx_step: number of the step that sends; @nsteps: all is sent
@@ -179,11 +181,9 @@ struct coll_peer_run {
  * @zc_source: stream from the peer that sent bytes by zero copy, or NULL.  Its lease must be
  *	valid when the task completes with success, when it forwards these bytes, and before the
  *	next run starts
- * @lease_expired: true if that lease is not valid
  * @tx_stream: stream of @tx, or of the step before it; NULL: there is none yet
  * @tx_node: entry in a list of @tx_stream
  * @tx_order: position among the tasks that send on @tx_stream
- * @tx_parked: true if nothing could be sent and nothing has changed since
  * @leased: entry in the engine's list of tasks with a @zc_source
  * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
  * @local_copies: entry in the engine's list of tasks with local copies
@@ -210,6 +210,8 @@ struct coll_task {
 	bool mismatched;
 	bool exposed;
 	bool length_known;
+	bool lease_expired;
+	bool tx_parked;
 
 	u64 tx_step;
 	u64 tx_off;
@@ -235,12 +237,10 @@ struct coll_task {
 
 	struct coll_zc_ref zc_ref[COLL_ZC_REFS];
 	struct coll_stream *zc_source;
-	bool lease_expired;
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
 	u64 tx_order;
-	bool tx_parked;
 	struct list_head leased;
 	struct list_head unexp_ready;
 	struct list_head local_copies;
