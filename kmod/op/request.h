@@ -39,7 +39,6 @@ struct coll_completion_ops {
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
  * @signature: part of the call that must be the same on all ranks [c]
- * @digest: of @signature, if @implicit_match [c]
  * @balance: what this rank adds to the sum of counts that only two ranks know [c]
  * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard [l]
  * @plan: the call as the schedules see it, on any lane [c]
@@ -96,7 +95,6 @@ struct coll_request {
 	struct coll_requests *reqs;
 	struct collective_op op;
 	struct coll_signature signature;
-	u64 digest;
 	u64 balance;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 	struct coll_plan plan;

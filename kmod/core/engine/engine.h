@@ -84,9 +84,9 @@ struct coll_engine_ops {
  * @plan: input of the schedule; the engine fills in its lane
  * @eager: true if the payload is small: it is sent without a grant, on credit, and copied
  * @instance: instance of the operation
- * @digest: digest of all arguments that must be equal on every rank.  A receiver sends its
- *	digest with each grant; a sender with another digest sends nothing.  0: the lane does
- *	not compare, because mismatches are found elsewhere
+ * @signature: all arguments that must be equal on every rank.  A receiver sends their digest with
+ *	each grant; a sender with another digest sends nothing.  NULL: the lane does not compare,
+ *	because mismatches are found elsewhere
  * @area: memory of each enum coll_area; input and result may be the same.  Scratch has
  *	coll_plan_scratch() bytes; windowed scratch accepts any offset, modulo its length
  * @area_off: offset of the operation's buffer in each area; bytes
@@ -96,7 +96,7 @@ struct coll_task_args {
 	struct coll_plan plan;
 	bool eager;
 	u64 instance;
-	u64 digest;
+	const struct coll_signature *signature;
 	const struct coll_mem *area[COLL_AREA_COUNT];
 	u64 area_off[COLL_AREA_COUNT];
 	void *user;
