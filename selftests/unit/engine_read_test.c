@@ -178,7 +178,7 @@ static void test_success(void)
 	tap_ok(!signal_step(f, 1, 1) && !coll_engine_copy(&f->engine, 1) && !world.reads,
 	       "nothing is read before all ranks take part; a signal of a later round waits");
 	tap_ok(!signal_step(f, 2, 0) && coll_engine_copy(&f->engine, 1) && world.reads == 2 &&
-	       read->own * NRANKS <= 64 * 1024 && read->own && !f->vector &&
+	       read->own * NRANKS <= 64 * 1024 && read->own && !f->fpu &&
 	       !world.reading[1] && !world.reading[2],
 	       "then at most 64 KiB are read at a time, and a read ends before the next");
 	tap_ok(!signal_step(f, 2, SECOND) && f->mismatches == 0, "an early signal waits");
