@@ -35,6 +35,7 @@
  * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else TCP
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
+ * @cpus: number of CPUs to which the ranks are pinned; 0: as many as there are
  */
 struct group_config {
 	unsigned int nranks;
@@ -46,6 +47,7 @@ struct group_config {
 	const unsigned int *transport;
 	bool unconnected;
 	bool bound;
+	unsigned int cpus;
 };
 
 /**
