@@ -330,10 +330,12 @@ static void rank_explain(const struct rank *r)
 static int rank_bind(const struct rank *r)
 {
 	cpu_set_t all, mine;
-	unsigned int nth, cpu;
+	unsigned int cpus = r->group->config.cpus, nth, cpu;
 
 	CHECK_EQ(0, sched_getaffinity(0, sizeof(all), &all));
-	nth = r->rank % CPU_COUNT(&all);
+	if (!cpus || cpus > (unsigned int)CPU_COUNT(&all))
+		cpus = CPU_COUNT(&all);
+	nth = r->rank % cpus;
 	for (cpu = 0; !CPU_ISSET(cpu, &all) || nth--; cpu++)
 		;
 	CPU_ZERO(&mine);

@@ -36,6 +36,7 @@
  * @enter: called by each rank before it opens its file; may be NULL
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
+ * @cpus: number of CPUs to which the ranks are pinned; 0: as many as there are
  */
 struct group_config {
 	unsigned int nranks;
@@ -48,6 +49,7 @@ struct group_config {
 	int (*enter)(unsigned int rank);
 	bool unconnected;
 	bool bound;
+	unsigned int cpus;
 };
 
 /**
