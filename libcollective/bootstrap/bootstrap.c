@@ -10,6 +10,7 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
 
@@ -96,11 +97,13 @@ static int run_single(int fd, struct coll_settings *settings,
 	       coll_rejoin_port_join(fd, settings, addr, detail);
 }
 
-int bootstrap_run(int fd, struct coll_settings *settings,
+int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange *exchange,
 		  struct sockaddr_storage *peers, struct coll_detail *detail)
 {
 	if (settings->nranks == 1)
 		return fd < 0 ? fd : run_single(fd, settings, peers, detail);
+	if (exchange)
+		return bootstrap_run_gather(fd, settings, exchange, peers, detail);
 	if (settings->rank)
 		return bootstrap_run_client(fd, settings, peers, detail);
 	return bootstrap_run_root(fd, settings, peers, detail);

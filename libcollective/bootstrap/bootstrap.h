@@ -12,9 +12,10 @@
 #include <sys/socket.h>
 
 #include "comm/config.h"
+#include "exchange/exchange.h"
 
 /*
- * The exchange:
+ * The rendezvous:
  *
  *	client (rank n)				root (rank 0)
  *	connect ------------------------------------>	listen
@@ -45,12 +46,13 @@
  * @fd: descriptor of the device, which has joined the group afterwards; or a negative errno:
  *	there is no device, @detail says why, and the other ranks are told
  * @settings: name, id and lanes are set to those of rank 0
+ * @exchange: the exchange by which the ranks reach each other; NULL: a rendezvous
  * @peers: receives @settings->nranks addresses
  * @detail: text of a failure; must have a buffer
  *
  * Return: 0 or a negative errno.
  */
-int bootstrap_run(int fd, struct coll_settings *settings,
+int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange *exchange,
 		  struct sockaddr_storage *peers, struct coll_detail *detail);
 
 /* bootstrap_run() of rank 0, and of the other ranks. */

@@ -240,7 +240,7 @@ static int read_root_address(struct coll_settings *settings, const struct coll_c
 	unsigned long port = COLL_PORT_DEFAULT - 1;
 	int err;
 
-	if (settings->nranks == 1)
+	if (settings->nranks == 1 || config->exchange)
 		return 0;
 	if (rendezvous) {
 		if (!*rendezvous)
@@ -347,8 +347,13 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 
 	memset(settings, 0, sizeof(*settings));
 	settings->rejoin_fd = -1;
-	err = read_identity(settings, config, &launcher, detail) ?:
-	      read_root_address(settings, config, launcher, detail) ?:
+	settings->deadline = coll_deadline_in(config->init_timeout_ms ?: INIT_TIMEOUT_MS);
+	err = read_identity(settings, config, &launcher, detail);
+	if (err) {
+		settings->nranks = 0;
+		return err;
+	}
+	err = read_root_address(settings, config, launcher, detail) ?:
 	      read_number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
 	      read_number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
 	      read_number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:

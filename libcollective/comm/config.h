@@ -67,7 +67,8 @@ struct coll_settings {
 
 /**
  * coll_config_read - combine configuration and environment
- * @settings: filled in; the caller gets the reference to its @secret, unless this fails
+ * @settings: filled in; the caller gets the reference to its @secret, unless this fails; after a
+ *	failure rank, number of ranks and deadline are valid unless the number is 0
  * @config: imported configuration of the current size; not NULL
  * @detail: text of a failure
  *

@@ -162,6 +162,19 @@ enum coll_collective {
  * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
  *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
  *	(default: "tcp"); ranks may choose differently
+ * @exchange: allgather of the caller's, by which the group forms instead of a rendezvous; NULL:
+ *	none; all ranks set one, or none does
+ * @exchange_context: first argument of @exchange
+ *
+ * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
+ * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
+ * fails.  @size is the same on all ranks, below 1,024.  A rank needs nothing else: @rank and @nranks
+ * are set, or come from the launcher.  coll_init() calls it once or twice, as often on every
+ * rank, also on a rank that fails: only an invalid struct, an unknown rank or number of ranks,
+ * and lack of memory for the answer end coll_init() before the call.  Rank 0 makes a secret,
+ * unless the ranks have one or COLL_CONFIG_INSECURE is set there, and it travels by the
+ * exchange, which has to keep it from others.  A callback that waits for a rank has to end
+ * by itself.
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,
@@ -199,6 +212,8 @@ struct coll_config {
 	const char *algorithm;
 	const void *secret;
 	const char *transport;
+	int (*exchange)(void *context, const void *mine, size_t size, void *all);
+	void *exchange_context;
 };
 
 /**
