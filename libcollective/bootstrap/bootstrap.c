@@ -102,7 +102,7 @@ int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange 
 {
 	if (settings->nranks == 1)
 		return fd < 0 ? fd : run_single(fd, settings, peers, detail);
-	if (exchange)
+	if (exchange && exchange->ops)
 		return bootstrap_run_gather(fd, settings, exchange, peers, detail);
 	if (settings->rank)
 		return bootstrap_run_client(fd, settings, peers, detail);

@@ -46,7 +46,7 @@
  * @fd: descriptor of the device, which has joined the group afterwards; or a negative errno:
  *	there is no device, @detail says why, and the other ranks are told
  * @settings: name, id and lanes are set to those of rank 0
- * @exchange: the exchange by which the ranks reach each other; NULL: a rendezvous
+ * @exchange: how the ranks reach each other; NULL: by a rendezvous
  * @peers: receives @settings->nranks addresses
  * @detail: text of a failure; must have a buffer
  *

@@ -25,6 +25,7 @@
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "error/ranks_text.h"
 
 #define UNAUTHENTICATED_MAX	64	/* maximum number of unauthenticated connections */
 #define RESULT_MS	2000	/* time to send the last message */
@@ -178,9 +179,24 @@ static int accept_one(struct bootstrap_root *root, int listener)
 /* What a rank lacks: it never arrived, it went away, or it has not joined. */
 enum lack { LACK_NEVER, LACK_LOST, LACK_JOIN };
 
-static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
+/**
+ * struct lacking - ranks that lack something
+ * @root: the root
+ * @lack: what they lack
+ */
+struct lacking {
+	const struct bootstrap_root *root;
+	enum lack lack;
+};
+
+static bool rank_lacks(const void *arg, int rank)
 {
-	switch (lack) {
+	const struct lacking *lacking = arg;
+	const struct bootstrap_rank *at = &lacking->root->ranks[rank];
+
+	if (!rank)
+		return false;
+	switch (lacking->lack) {
 	case LACK_NEVER:
 		return at->state == RANK_MISSING && !at->went_away;
 	case LACK_LOST:
@@ -195,31 +211,11 @@ static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
 static size_t list_ranks(struct bootstrap_root *root, enum lack lack, const char *verb,
 			 char *text, size_t at, size_t size)
 {
-	int ranks = 0, first = -1, i;
-	char numbers[200] = "";
-	size_t end = 0;
-	bool in;
+	const struct lacking lacking = { root, lack };
+	char ranks[200];
 
-	for (i = 1; i <= root->settings->nranks; i++) {
-		in = i < root->settings->nranks && rank_lacks(&root->ranks[i], lack);
-		ranks += in;
-		if (in && first < 0)
-			first = i;
-		if (in || first < 0)
-			continue;
-		if (end + 20 < sizeof(numbers))
-			end += snprintf(numbers + end, sizeof(numbers) - end,
-					first == i - 1 ? "%s%d" : "%s%d-%d",
-					end ? ", " : "", first, i - 1);
-		else if (numbers[end - 1] != '.')
-			end += snprintf(numbers + end, sizeof(numbers) - end,
-					", ...");
-		first = -1;
-	}
-	if (ranks && at < size)
-		at += snprintf(text + at, size - at, "%srank%s %s %s",
-			       at ? "; " : "", ranks > 1 ? "s" : "", numbers,
-			       verb);
+	if (coll_ranks_text(ranks, sizeof(ranks), root->settings->nranks, rank_lacks, &lacking))
+		at += snprintf(text + at, size - at, "%s%s %s", at ? "; " : "", ranks, verb);
 	return at < size ? at : size - 1;
 }
 

@@ -36,7 +36,8 @@ unsigned int coll_version(void);
 /*
  * Functions that return int return 0 or a negative errno unless they say otherwise.  The
  * numbers are the kernel's (see the errors section of linux/collective.h).  The library
- * starts no thread except one that looks up a name for coll_init().  Communicators share
+ * starts no thread except one in which coll_init() looks up a name or calls a library of the
+ * launcher.  Communicators share
  * nothing but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel orders their
@@ -124,6 +125,9 @@ enum coll_collective {
 #define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
 #define COLL_CONFIG_WIDE	(1U << 2)	/* sums of 16-bit floats in 32 bits */
 
+/* struct coll_config, @rank: any that is free */
+#define COLL_RANK_AUTO		(-1)
+
 /* coll_register(), @flags */
 #define COLL_REGISTER_READ_ONLY	(1U << 0)	/* operations only read it */
 
@@ -137,7 +141,8 @@ enum coll_collective {
  *	which rank is at fault; empty on success; NULL: no text
  * @detail_size: size of @detail in bytes; COLL_DETAIL_SIZE is enough
  * @flags: COLL_CONFIG_*
- * @rank: rank of this process, 0 .. @nranks - 1; ignored if @nranks is 0
+ * @rank: rank of this process, 0 .. @nranks - 1; or COLL_RANK_AUTO, see below; ignored if
+ *	@nranks is 0
  * @nranks: number of ranks; 0: rank and number of ranks are taken from the environment
  * @rendezvous: address at which rank 0 listens while the group forms, "host:port" or
  *	"[address]:port"; the same on every rank; not needed for one rank
@@ -165,6 +170,15 @@ enum coll_collective {
  * @exchange: allgather of the caller's, by which the group forms instead of a rendezvous; NULL:
  *	none; all ranks set one, or none does
  * @exchange_context: first argument of @exchange
+ * @bootstrap: how the group forms: "tcp" (a rendezvous), "mpi", "pmi", "pmi2" or "pmix" (an
+ *	exchange of the launcher); "auto": what the launcher offers (default: "auto"); the same on
+ *	every rank
+ * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters; two ranks must not have
+ *	the same
+ *
+ * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes rank 0,
+ * and each of the others gets the next rank in the order of arrival, or the rank that its key had
+ * before while rank 0's process has served groups.
  *
  * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
@@ -214,6 +228,8 @@ struct coll_config {
 	const char *transport;
 	int (*exchange)(void *context, const void *mine, size_t size, void *all);
 	void *exchange_context;
+	const char *bootstrap;
+	const char *key;
 };
 
 /**
