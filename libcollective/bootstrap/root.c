@@ -219,12 +219,34 @@ static size_t list_ranks(struct bootstrap_root *root, enum lack lack, const char
 	return at < size ? at : size - 1;
 }
 
+/* Ranks that are handed out: say how many are missing, and which keys are known. */
+static size_t list_absent(const struct bootstrap_root *root, char *text, size_t size)
+{
+	const struct lacking lacking = { root, LACK_NEVER };
+	int rank, n = 0, known = 0;
+	size_t at = 0;
+
+	for (rank = 1; rank < root->settings->nranks; rank++)
+		n += rank_lacks(&lacking, rank);
+	if (n)
+		at = snprintf(text, size, "%d of %d ranks never arrived", n,
+			      root->settings->nranks);
+	for (rank = 1; rank < root->settings->nranks && at + COLL_KEY_SIZE + 32 < size / 2; rank++)
+		if (root->ranks[rank].key[0] && rank_lacks(&lacking, rank))
+			at += snprintf(text + at, size - at, "%skey %s, which was rank %d",
+				       known++ ? ", " : " (", root->ranks[rank].key, rank);
+	return at + (known ? snprintf(text + at, size - at, ")") : 0);
+}
+
 static int report_missing(struct bootstrap_root *root)
 {
 	char text[COLL_DETAIL_SIZE] = "";
 	size_t at = 0;
 
-	at = list_ranks(root, LACK_NEVER, "never arrived", text, at, sizeof(text));
+	if (root->settings->auto_rank)
+		at = list_absent(root, text, sizeof(text));
+	else
+		at = list_ranks(root, LACK_NEVER, "never arrived", text, at, sizeof(text));
 	at = list_ranks(root, LACK_LOST, "arrived and went away", text, at, sizeof(text));
 	at = list_ranks(root, LACK_JOIN, "arrived but never joined", text, at, sizeof(text));
 	at += snprintf(text + at, sizeof(text) - at, "; rank 0 listened on %s", root->listening_on);
@@ -482,18 +504,25 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 
 	if (fd < 0)
 		coll_fail(&root.failure, fd, "rank 0: %s", detail->text);
-	err = bootstrap_choose_id(settings, &root.failure) ?: bootstrap_root_listen(&root);
+	err = bootstrap_root_listen(&root);
+	if (settings->auto_rank && (err == -EADDRINUSE || err == -EADDRNOTAVAIL))
+		return -EALREADY;
 	if (!root.nlisteners)
 		goto out;
+	err = err ?: bootstrap_choose_id(settings, &root.failure);
 	if (!allocate(&root)) {
 		err = -ENOMEM;
 		goto free;
 	}
+	settings->rank = 0;
+	bootstrap_root_recall_keys(&root);
 	if (!err && root.nconns < CONNS_MIN)
 		err = too_few_files(&root, -EMFILE);
 	/* Ranks that connect while rank 0 joins wait in the backlog of the listeners. */
 	if (!err)
 		err = gather_ranks(&root);
+	if (!err && settings->auto_rank)
+		bootstrap_root_remember_keys(&root);
 	send_result(&root, err);
 free:
 	while (root.nlisteners)

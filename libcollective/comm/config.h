@@ -64,7 +64,11 @@ enum coll_bootstrap {
  * @root_host: host part of the rendezvous; empty: there is none
  * @root_port: port of the rendezvous
  * @root_source: what told the rendezvous
+ * @auto_rank: true if rank 0 chooses the ranks of the others
  * @key: name of this process by which it gets the same rank again; empty: none
+ * @process: random number of this process's coll_init()
+ * @attempt: number of HELLO messages that it has sent
+ * @rounds: number of times that it has tried all addresses of rank 0
  * @local_addr: local address or interface; empty: that of the route to rank 0
  * @init_timeout_ms: time limit of coll_init(), coll_split() and coll_shrink() in ms
  * @timeout_ms: deadline of an operation in ms; 0: the kernel's default
@@ -92,7 +96,11 @@ struct coll_settings {
 	char root_host[COLL_HOSTNAME_SIZE];
 	int root_port;
 	enum coll_root_source root_source;
+	bool auto_rank;
 	char key[COLL_KEY_SIZE];
+	uint64_t process;
+	uint32_t attempt;
+	unsigned int rounds;
 	char local_addr[COLL_HOSTNAME_SIZE];
 	unsigned int init_timeout_ms;
 	unsigned int timeout_ms;

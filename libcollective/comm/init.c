@@ -109,6 +109,7 @@ static int connect_group(struct coll_comm *comm, const struct exchange *exchange
 	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, peers, detail);
 	if (err)
 		goto free;
+	comm->rank = comm->settings.rank;
 	comm->addr = peers[comm->rank];
 	err = coll_comm_connect(comm, peers, detail);
 free:

@@ -233,6 +233,7 @@ int coll_launcher_find(struct coll_settings *settings, const struct coll_config 
 				 COLLECTIVE_RANKS_MAX);
 	if (settings->rank == COLL_RANK_AUTO && settings->nranks == 1)
 		settings->rank = 0;
+	settings->auto_rank = settings->rank == COLL_RANK_AUTO;
 	if (settings->rank != COLL_RANK_AUTO &&
 	    (settings->rank < 0 || settings->rank >= settings->nranks))
 		return coll_fail(detail, -EINVAL,

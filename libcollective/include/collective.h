@@ -145,11 +145,11 @@ enum coll_collective {
  *	@nranks is 0
  * @nranks: number of ranks; 0: rank and number of ranks are taken from the environment
  * @rendezvous: address at which rank 0 listens while the group forms, "host:port" or
- *	"[address]:port"; the same on every rank; not needed for one rank
+ *	"[address]:port"; the same on every rank; not needed for one rank, or with an exchange
  * @name: name of the group in the kernel, at most 32 of [A-Za-z0-9._-]; ranks that set
  *	it must set the same
- * @local_addr: address or interface for the data of this rank; default: the address of
- *	the route to rank 0
+ * @local_addr: address, interface, or network such as "10.1.0.0/16", for the data of this
+ *	rank; default: an address that leads to the other ranks
  * @lanes: number of parallel connections to each peer, 1 to 8; ranks that set it must set
  *	the same
  * @init_timeout_ms: time limit of coll_init() in ms (default 60,000); the shortest of all
@@ -182,7 +182,7 @@ enum coll_collective {
  *
  * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
- * fails.  @size is the same on all ranks, below 1,024.  A rank needs nothing else: @rank and @nranks
+ * fails.  @size is the same on all ranks, below 1,024.  Nothing else is needed: @rank and @nranks
  * are set, or come from the launcher.  coll_init() calls it once or twice, as often on every
  * rank, also on a rank that fails: only an invalid struct, an unknown rank or number of ranks,
  * and lack of memory for the answer end coll_init() before the call.  Rank 0 makes a secret,
@@ -243,11 +243,12 @@ struct coll_config {
  * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no
  * device: the module is not loaded), EACCES (no permission for the device; wrong or missing
  * secret; an address other than loopback without a secret or COLL_INSECURE; a secret file
- * that others can read), EBUSY (the rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
+ * that others can read), EBUSY (the rank or the key is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
  * such address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT
  * (the text lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program
  * answers at the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is
- * "local" and a rank is elsewhere), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and
+ * "local" and a rank is elsewhere), ECONNABORTED (an earlier group of this process failed in the
+ * middle of the launcher's exchange), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and
  * ENFILE (the text says how many files are needed).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
