@@ -327,13 +327,19 @@ static int join(struct bootstrap_root *root)
 	return err;
 }
 
-/* Is the address by which the others reach rank 0 known? */
+/*
+ * Is the address by which the others reach rank 0 known?  Ranks that are handed out join when all have
+ * come, since a process that goes away before it joins can be replaced.
+ */
 static bool can_join(const struct bootstrap_root *root)
 {
 	if (root->joined)
 		return false;
-	return !root->absent || root->device < 0 || root->settings->local_addr[0] ||
-	       (root->nlisteners == 1 && !root->on_all_addresses);
+	if (!root->absent || root->device < 0)
+		return true;
+	return !root->settings->auto_rank &&
+	       (root->settings->local_addr[0] ||
+		(root->nlisteners == 1 && !root->on_all_addresses));
 }
 
 static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t *n)
