@@ -107,8 +107,8 @@ static bool may_listen(const struct coll_settings *settings)
 }
 
 /*
- * Ranks are handed out: listen, or find the process that does, until either succeeds.  A process that
- * listens on another host, or comes later, is found by trying again.
+ * Ranks are handed out: listen, or find the process that does, until either succeeds.  A
+ * process that listens on another host, or comes later, is found by trying again.
  */
 static int run_any(int fd, struct coll_settings *settings, struct sockaddr_storage *peers,
 		   struct coll_detail *detail)

@@ -34,8 +34,8 @@
  * the other, and no message fails the group: the connection is closed, and the client tries
  * again.
  *
- * Ranks handed out (COLL_RANK=auto): every process tries to listen; the first one is rank 0, and the
- * others are clients whose HELLO has no rank.  WAIT tells it.
+ * Ranks handed out (COLL_RANK=auto): every process tries to listen; the first one is rank 0,
+ * and the others are clients whose HELLO has no rank.  WAIT tells it.
  *
  * Failure: either side may send FAIL (errno, text) instead of any message.  The root fails the
  * group if a rank contradicts it (another size, a rank claimed twice), cannot JOIN, or goes
@@ -60,7 +60,7 @@ int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange 
 
 /*
  * bootstrap_run() of rank 0, and of the other ranks.  If ranks are handed out, the root returns
- * -EALREADY if it cannot listen, and the client -EAGAIN if nobody listens.
+ * -EALREADY if it cannot listen, and the client -EAGAIN if no process listens.
  */
 int bootstrap_run_root(int fd, struct coll_settings *settings,
 		       struct sockaddr_storage *peers,

@@ -8,7 +8,10 @@
 
 #include "comm/config.h"
 
-/* Remember the rank of a key at the rendezvous of @settings.  Without memory it is not remembered. */
+/*
+ * Remember the rank of a key at the rendezvous of @settings.  Without memory it is not
+ * remembered.
+ */
 void coll_key_remember(const struct coll_settings *settings, const char *key, int rank);
 
 /* Return: the rank that the key had, or -1. */

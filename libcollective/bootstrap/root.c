@@ -328,8 +328,8 @@ static int join(struct bootstrap_root *root)
 }
 
 /*
- * Is the address by which the others reach rank 0 known?  Ranks that are handed out join when all have
- * come, since a process that goes away before it joins can be replaced.
+ * Is the address by which the others reach rank 0 known?  Ranks that are handed out join when
+ * all have come, since a process that goes away before it joins can be replaced.
  */
 static bool can_join(const struct bootstrap_root *root)
 {

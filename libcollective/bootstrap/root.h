@@ -60,8 +60,8 @@ struct bootstrap_conn {
  * @state_at: time of its arrival or WELCOME; while paused, deadline of its return
  * @root_addr: address of the root to which it connected
  * @from: address of the client
- * @key: key of the process that has, or had, a rank that the root handed out; empty: none; valid in
- *	any state
+ * @key: key of the process that has, or had, a rank that the root handed out; empty: none;
+ *	valid in any state
  */
 struct bootstrap_rank {
 	enum bootstrap_rank_state state;

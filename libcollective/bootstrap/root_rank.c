@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Ranks that the root hands out.  A client gets, in this order: the rank that it has, if it connects
- * again; the rank of its key; the lowest rank of which no key is known; the lowest free rank.
+ * Ranks that the root hands out.  A client gets, in this order: the rank that it has, if it
+ * connects again; the rank of its key; the lowest rank of which no key is known; the lowest
+ * free rank.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +91,8 @@ int bootstrap_root_hand_out(struct bootstrap_root *root, const struct bootstrap_
 	if (rank)
 		return rank;
 	if (hello->key[0] && !strcmp(hello->key, settings->key)) {
-		snprintf(text, size, "rank 0 has the key %s, too: give each process a key of its own (COLL_KEY)",
+		snprintf(text, size,
+			 "rank 0 has the key %s, too: give each process a key of its own (COLL_KEY)",
 			 hello->key);
 		return -EBUSY;
 	}

@@ -97,6 +97,11 @@ static bool is_incomplete(const struct launcher *launcher)
 	return coll_env_raw(launcher->rank) || coll_env_raw(launcher->size);
 }
 
+static const char *empty_or_not_set(const char *name)
+{
+	return coll_env_raw(name) ? "empty" : "not set";
+}
+
 /* One variable of the pair is missing or empty: say which. */
 static int incomplete_pair(const struct launcher *launcher, struct coll_detail *detail)
 {
@@ -106,12 +111,12 @@ static int incomplete_pair(const struct launcher *launcher, struct coll_detail *
 	if (!coll_env_text(there))
 		return coll_fail(detail, -EINVAL,
 				 "%s is %s and %s is %s: set both, or neither",
-				 launcher->rank, coll_env_raw(launcher->rank) ? "empty" : "not set",
-				 launcher->size, coll_env_raw(launcher->size) ? "empty" : "not set");
+				 launcher->rank, empty_or_not_set(launcher->rank),
+				 launcher->size, empty_or_not_set(launcher->size));
 	return coll_fail(detail, -EINVAL,
-			 "%s=%s is set (as by %s), but %s is %s: set both, or COLL_RANK and COLL_SIZE",
+			 "%s=%s is set (by %s), but %s is %s: set both, or COLL_RANK and COLL_SIZE",
 			 there, coll_env_text(there), launcher->name, missing,
-			 coll_env_raw(missing) ? "empty" : "not set");
+			 empty_or_not_set(missing));
 }
 
 /*
@@ -187,7 +192,8 @@ static int read_rank(struct coll_settings *settings, const struct launcher *laun
 	unsigned long rank = 0;
 	int err;
 
-	if (launcher->kind == COLL_LAUNCHER_NONE && !strcmp(coll_env_text(launcher->rank), "auto")) {
+	if (launcher->kind == COLL_LAUNCHER_NONE &&
+	    !strcmp(coll_env_text(launcher->rank), "auto")) {
 		settings->rank = COLL_RANK_AUTO;
 		return 0;
 	}

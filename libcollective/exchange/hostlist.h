@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-/* Copy the first host of a list.  Return: 0, or -EINVAL: the list is malformed or the name too long. */
+/*
+ * Copy the first host of a list.  Return: 0, or -EINVAL: the list is malformed or the name too
+ * long.
+ */
 int hostlist_first(const char *list, char *host, size_t size);
 
 #endif /* COLL_EXCHANGE_HOSTLIST_H */

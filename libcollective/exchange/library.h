@@ -55,9 +55,9 @@ struct library_task {
  * @session: state in this process
  * @title: name in messages
  * @run: as in struct library_task
- * @find_missing: after the deadline: say which ranks have given nothing to the gather @generation, as
- *	in coll_ranks_text(), within about a second; return false if this cannot be known; NULL: it
- *	never can
+ * @find_missing: after the deadline: say which ranks have given nothing to the gather
+ *	@generation, as in coll_ranks_text(), within about a second; return false if this cannot
+ *	be known; NULL: it never can
  */
 struct library {
 	struct session session;

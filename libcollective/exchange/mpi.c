@@ -25,8 +25,6 @@
 #define MPICH_COMM_WORLD	0x44000000
 #define MPICH_BYTE		0x4c00010d
 
-typedef uintptr_t handle;
-
 /**
  * struct mpi - functions of the MPI library
  * @library: handle of dlopen(); RTLD_DEFAULT: the functions are the program's
@@ -36,13 +34,13 @@ struct mpi {
 	int (*initialized)(int *flag);
 	int (*finalized)(int *flag);
 	int (*version)(char *text, int *length);
-	int (*comm_rank)(handle comm, int *rank);
-	int (*comm_size)(handle comm, int *size);
-	int (*iallgather)(const void *send, int scount, handle stype, void *recv, int rcount,
-			  handle rtype, handle comm, void *request);
+	int (*comm_rank)(uintptr_t comm, int *rank);
+	int (*comm_size)(uintptr_t comm, int *size);
+	int (*iallgather)(const void *send, int scount, uintptr_t stype, void *recv, int rcount,
+			  uintptr_t rtype, uintptr_t comm, void *request);
 	int (*test)(void *request, int *flag, void *status);
-	handle world;
-	handle byte;
+	uintptr_t world;
+	uintptr_t byte;
 };
 
 static struct session session = SESSION_INITIALIZER;
@@ -118,8 +116,8 @@ static bool find_handles(struct mpi *mpi)
 	int length = 0;
 	bool known;
 
-	mpi->world = (handle)dlsym(mpi->library, "ompi_mpi_comm_world");
-	mpi->byte = (handle)dlsym(mpi->library, "ompi_mpi_byte");
+	mpi->world = (uintptr_t)dlsym(mpi->library, "ompi_mpi_comm_world");
+	mpi->byte = (uintptr_t)dlsym(mpi->library, "ompi_mpi_byte");
 	if (!text || mpi->version(text, &length))
 		known = false;
 	else
@@ -139,7 +137,8 @@ static int check(struct mpi *mpi, const struct exchange *exchange, struct coll_d
 
 	if (!mpi->finalized || !mpi->version || !mpi->comm_rank || !mpi->comm_size ||
 	    !mpi->iallgather || !mpi->test)
-		return coll_fail(detail, -ENOSYS, "the process's MPI library has no MPI_Iallgather");
+		return coll_fail(detail, -EOPNOTSUPP,
+				 "the process's MPI library has no MPI_Iallgather");
 	if (mpi->initialized(&flag) || !flag)
 		return coll_fail(detail, -ENOENT,
 				 "the process's MPI library is not initialized: call coll_init() after MPI_Init()");
@@ -147,7 +146,7 @@ static int check(struct mpi *mpi, const struct exchange *exchange, struct coll_d
 		return coll_fail(detail, -ENOENT,
 				 "the process's MPI library is finalized: call coll_init() before MPI_Finalize()");
 	if (!find_handles(mpi))
-		return coll_fail(detail, -ENOSYS,
+		return coll_fail(detail, -EOPNOTSUPP,
 				 "the process's MPI library is neither Open MPI nor MPICH or its like");
 	if (mpi->comm_rank(mpi->world, &rank) || mpi->comm_size(mpi->world, &size) ||
 	    rank != exchange->rank || size != exchange->nranks)

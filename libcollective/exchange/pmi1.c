@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * PMI-1 over the socket in PMI_FD, as Hydra (mpiexec of MPICH) and Slurm (srun --mpi=pmi2) speak it:
+ * PMI-1 over the socket in PMI_FD, as Hydra (mpiexec of MPICH) and Slurm (srun --mpi=pmi2)
+ * speak it:
  *
  *	init, get_maxes, get_my_kvsname		once in a process
  *	put, barrier_in, get			in every gather
  *	finalize				once, when the process exits
  *
- * Hydra closes the socket after finalize, so nothing may use it afterwards, and it ends the job if a
- * process exits without.  The socket belongs to the MPI library of a process that has one, whose
- * MPI_Init() and MPI_Finalize() say the same.
+ * Hydra closes the socket after finalize, so nothing may use it afterwards, and it ends the job
+ * if a process exits without.  The socket belongs to the MPI library of a process that has one,
+ * whose MPI_Init() and MPI_Finalize() say the same.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -144,7 +145,7 @@ static int ask(const char *request, const char *answer, char line[PMI1_LINE_MAX]
 	if (pmi1_line_get(line, "msg", why, sizeof(why)) < 0)
 		strcpy(why, "no reason");
 	return coll_fail(detail, -EPROTO, "the launcher's PMI server refuses %.*s (%s)",
-			 (int)strcspn(request + 4, " \n"), request + 4, why);
+			 (int)strcspn(request + 4, "\n "), request + 4, why);
 }
 
 static int shake_hands(uint64_t deadline, struct coll_detail *detail)

@@ -48,7 +48,7 @@ static int find_functions(struct coll_detail *detail)
 		return 0;
 	}
 	dlclose(library);
-	return coll_fail(detail, -ENOSYS, "libpmi2 lacks a function of PMI-2");
+	return coll_fail(detail, -EOPNOTSUPP, "libpmi2 lacks a function of PMI-2");
 }
 
 static void finalize(void)
@@ -150,4 +150,8 @@ static int gather(const struct exchange *exchange, const void *mine, size_t size
 	return library_gather(&library, exchange, mine, size, all, deadline, detail);
 }
 
-const struct exchange_ops exchange_pmi2 = { .name = "pmi2", .open = open_library, .gather = gather };
+const struct exchange_ops exchange_pmi2 = {
+	.name = "pmi2",
+	.open = open_library,
+	.gather = gather,
+};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * PMIx, of which mpirun of Open MPI, srun --mpi=pmix and PRRTE are servers.  The library is opened
- * with dlopen(), and what follows is the part of its binary interface, the same since version 2, that
- * is used here.  It may be initialized several times in a process, as Open MPI itself does.
+ * PMIx, of which mpirun of Open MPI, srun --mpi=pmix and PRRTE are servers.  The library is
+ * opened with dlopen(), and what follows is the part of its binary interface, the same since
+ * version 2, that is used here.  It may be initialized several times in a process, as Open MPI
+ * itself does.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,14 +68,15 @@ static struct pmix {
 	int (*finalize)(const struct pmix_info *info, size_t n);
 	int (*put)(uint8_t scope, const char *key, struct pmix_value *value);
 	int (*commit)(void);
-	int (*fence)(const struct pmix_proc *procs, size_t nprocs, const struct pmix_info *info,
-		     size_t n);
+	int (*fence)(const struct pmix_proc *procs, size_t nprocs,
+		     const struct pmix_info *info, size_t n);
 	int (*get)(const struct pmix_proc *proc, const char *key, const struct pmix_info *info,
 		   size_t n, struct pmix_value **value);
 	/* NULL in a library without it. */
 	int (*get_later)(const struct pmix_proc *proc, const char *key,
 			 const struct pmix_info *info, size_t n,
-			 void (*answer)(int status, struct pmix_value *value, void *arg), void *arg);
+			 void (*answer)(int status, struct pmix_value *value, void *arg),
+			 void *arg);
 	const char *(*text)(int status);
 } pmix;
 
@@ -106,7 +108,7 @@ static int find_functions(struct coll_detail *detail)
 		return 0;
 	}
 	dlclose(library);
-	return coll_fail(detail, -ENOSYS, "libpmix lacks a function of PMIx 2");
+	return coll_fail(detail, -EOPNOTSUPP, "libpmix lacks a function of PMIx 2");
 }
 
 static void finalize(void)
@@ -259,8 +261,9 @@ static bool has_given_nothing(const void *arg, int rank)
 }
 
 /*
- * Ask for a value of every rank.  The server has those of ranks that have put it, also while the fence
- * waits for the others.  The memory is the library's from then on: it may answer at any time.
+ * Ask for a value of every rank.  The server has those of ranks that have put it, also while
+ * the fence waits for the others.  The memory is the library's from then on: it may answer at
+ * any time.
  */
 static bool find_missing(const struct exchange *exchange, unsigned int generation, char *text,
 			 size_t size)
@@ -309,4 +312,8 @@ static int gather(const struct exchange *exchange, const void *mine, size_t size
 	return library_gather(&library, exchange, mine, size, all, deadline, detail);
 }
 
-const struct exchange_ops exchange_pmix = { .name = "pmix", .open = open_library, .gather = gather };
+const struct exchange_ops exchange_pmix = {
+	.name = "pmix",
+	.open = open_library,
+	.gather = gather,
+};

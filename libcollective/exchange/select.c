@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How the ranks of a group reach each other, by what the launcher set.  In this order: the exchange
- * or the rendezvous that the caller gives; torchrun's host; an exchange of the launcher; MASTER_ADDR;
- * the first host of a Slurm step.
+ * How the ranks of a group reach each other, by what the launcher set.  In this order: the
+ * exchange or the rendezvous that the caller gives; torchrun's host; an exchange of the
+ * launcher; MASTER_ADDR; the first host of a Slurm step.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,8 +38,8 @@ static void note(struct choice *choice, const char *name, const char *why)
 }
 
 /*
- * Try to use an exchange.  Return: 0; -ECONNABORTED: it has served an earlier group, and nothing else
- * will do; or another negative errno: the next one may do.
+ * Try to use an exchange.  Return: 0; -ECONNABORTED: it has served an earlier group, and
+ * nothing else will do; or another negative errno: the next one may do.
  */
 static int try(struct choice *choice, const struct exchange_ops *ops, struct coll_detail *detail)
 {
@@ -56,7 +56,10 @@ static int try(struct choice *choice, const struct exchange_ops *ops, struct col
 	return err;
 }
 
-/* All ranks are on this host: they meet at its loopback address, at which nobody else can listen. */
+/*
+ * All ranks are on this host: they meet at its loopback address, which no
+ * other host reaches.
+ */
 static bool meet_on_loopback(struct coll_settings *settings)
 {
 	struct sockaddr_storage addr;
@@ -207,8 +210,8 @@ int exchange_select(struct exchange *exchange, struct coll_settings *settings,
 	if (config->exchange) {
 		exchange->ops = &exchange_callback;
 		return settings->rank < 0 ?
-		       coll_fail(detail, -EINVAL, "COLL_RANK_AUTO needs a rendezvous, not an exchange") :
-		       0;
+		       coll_fail(detail, -EINVAL,
+				 "COLL_RANK_AUTO needs a rendezvous, not an exchange") : 0;
 	}
 	switch (settings->bootstrap) {
 	case COLL_BOOTSTRAP_TCP:

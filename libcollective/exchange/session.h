@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a process keeps of an exchange between its groups.  A launcher's interface is opened once,
- * and every gather has a number of its own, which is the same on all ranks because all of them make
- * the same gathers.  A gather that fails in the middle leaves the ranks out of step, so the session
- * then serves no group of this process any more.
+ * What a process keeps of an exchange between its groups.  A launcher's interface is opened
+ * once, and every gather has a number of its own, which is the same on all ranks because all of
+ * them make the same gathers.  A gather that fails in the middle leaves the ranks out of step,
+ * so the session then serves no group of this process any more.
  */
 #ifndef COLL_EXCHANGE_SESSION_H
 #define COLL_EXCHANGE_SESSION_H

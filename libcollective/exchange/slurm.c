@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Slurm's own PMI-1, a library that speaks to srun itself, where srun starts the ranks without a PMI
- * plug-in.  It is opened with dlopen().
+ * Slurm's own PMI-1, a library that speaks to srun itself, where srun starts the ranks without
+ * a PMI plug-in.  It is opened with dlopen().
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static int find_functions(struct coll_detail *detail)
 		return 0;
 	}
 	dlclose(library);
-	return coll_fail(detail, -ENOSYS, "libpmi lacks a function of PMI-1");
+	return coll_fail(detail, -EOPNOTSUPP, "libpmi lacks a function of PMI-1");
 }
 
 static void finalize(void)
@@ -173,4 +173,8 @@ static int gather(const struct exchange *exchange, const void *mine, size_t size
 	return library_gather(&library, exchange, mine, size, all, deadline, detail);
 }
 
-const struct exchange_ops exchange_slurm = { .name = "pmi", .open = open_library, .gather = gather };
+const struct exchange_ops exchange_slurm = {
+	.name = "pmi",
+	.open = open_library,
+	.gather = gather,
+};

@@ -173,12 +173,12 @@ enum coll_collective {
  * @bootstrap: how the group forms: "tcp" (a rendezvous), "mpi", "pmi", "pmi2" or "pmix" (an
  *	exchange of the launcher); "auto": what the launcher offers (default: "auto"); the same on
  *	every rank
- * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters; two ranks must not have
- *	the same
+ * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters; no two ranks have the
+ *	same
  *
- * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes rank 0,
- * and each of the others gets the next rank in the order of arrival, or the rank that its key had
- * before while rank 0's process has served groups.
+ * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
+ * rank 0, and each of the others gets the next rank in the order of arrival, or the rank that
+ * its key had before while rank 0's process has served groups.
  *
  * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
@@ -240,16 +240,16 @@ struct coll_config {
  * Every rank of the group must call it.  Without a configuration and without a launcher's
  * environment the group is this process alone.  An incomplete environment is EINVAL.
  *
- * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no
- * device: the module is not loaded), EACCES (no permission for the device; wrong or missing
- * secret; an address other than loopback without a secret or COLL_INSECURE; a secret file
- * that others can read), EBUSY (the rank or the key is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
- * such address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT
- * (the text lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program
- * answers at the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is
- * "local" and a rank is elsewhere), ECONNABORTED (an earlier group of this process failed in the
- * middle of the launcher's exchange), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and
- * ENFILE (the text says how many files are needed).
+ * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no device:
+ * the module is not loaded), EACCES (no permission for the device; wrong or missing secret; an
+ * address other than loopback without a secret or COLL_INSECURE; a secret file that others can
+ * read), EBUSY (the rank or the key is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no such
+ * address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT (the text
+ * lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program answers at
+ * the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is "local" and a rank
+ * is elsewhere), ECONNABORTED (an earlier group of this process failed in the middle of the
+ * launcher's exchange), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the
+ * text says how many files are needed).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

@@ -20,7 +20,7 @@
 #define GROUPS		2
 
 /**
- * struct member - a process, and what came of it
+ * struct member - a process and its results
  * @key: its key
  * @rank: its rank; COLL_RANK_AUTO: any
  * @wait_ms: time before each of its groups
@@ -269,7 +269,8 @@ static void test_missing(void)
 	wait_all(3);
 	if (!tap_ok(!members[2].err[0] && members[0].err[1] == -ETIMEDOUT &&
 		    strstr(members[0].text, "key c, which was rank 2") &&
-		    strstr(members[1].text, "key c, which was rank 2"), "with the keys that are known"))
+		    strstr(members[1].text, "key c, which was rank 2"),
+		    "with the keys that are known"))
 		note(3);
 }
 

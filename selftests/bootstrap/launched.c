@@ -5,9 +5,9 @@
  *
  *	launched [-g GROUPS] [-t MS] [-a RANK] [-e RANK] [-m FIRST|LAST]
  *
- * -a: this rank is absent, it never calls coll_init(); -e: this rank has no device; -m: with the MPI
- * library, which is loaded at run time: initialized before the groups and finalized after them, or
- * the other way round.
+ * -a: this rank is absent, it never calls coll_init(); -e: this rank has no device; -m: with
+ * the MPI library, which is loaded at run time: initialized before the groups and finalized
+ * after them, or the other way round.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,8 @@ static int own_rank(void)
 
 static int call_mpi(const char *library, const char *name)
 {
-	int (*init)(int *argc, char ***argv), (*finalize)(void);
+	int (*init)(int *argc, char ***argv);
+	int (*finalize)(void);
 	void *mpi = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
 
 	if (!mpi) {
@@ -86,12 +87,23 @@ int main(int argc, char **argv)
 
 	while ((option = getopt(argc, argv, "g:t:a:e:m:")) > 0) {
 		switch (option) {
-		case 'g': groups = atoi(optarg); break;
-		case 't': timeout_ms = atoi(optarg); break;
-		case 'a': absent = atoi(optarg); break;
-		case 'e': error = atoi(optarg); break;
-		case 'm': mpi = optarg; break;
-		default: return 2;
+		case 'g':
+			groups = atoi(optarg);
+			break;
+		case 't':
+			timeout_ms = atoi(optarg);
+			break;
+		case 'a':
+			absent = atoi(optarg);
+			break;
+		case 'e':
+			error = atoi(optarg);
+			break;
+		case 'm':
+			mpi = optarg;
+			break;
+		default:
+			return 2;
 		}
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -141,7 +141,8 @@ static void look_up(int rank, const char *line)
 	char text[LINE], key[64] = "";
 	int i;
 
-	sscanf(line, "cmd=get kvsname=kvs_1 key=%63s", key);
+	if (sscanf(line, "cmd=get kvsname=kvs_1 key=%63s", key) != 1)
+		return;
 	for (i = 0; i < server.npairs && strcmp(key, server.keys[i]); i++)
 		;
 	if (i == server.npairs) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as what a launcher gives: lines of PMI-1, values of its store, cards of other ranks, and
- * lists of hosts.  Nothing is read or written beyond its buffer, and what is accepted is within the
- * bounds that the headers state.
+ * Any bytes as what a launcher gives: lines of PMI-1, values of its store, cards of other
+ * ranks, and lists of hosts.  Nothing is read or written beyond its buffer, and what is
+ * accepted is within the bounds that the headers state.
  */
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +14,18 @@
 #include "exchange/pmi1_line.h"
 #include "require.h"
 
+#include <linux/types.h>
+
+int LLVMFuzzerTestOneInput(const __u8 *bytes, size_t size);
+
 #define RANKS	3
 #define GIVEN	70
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-/* Copy to memory of exactly this size, with NUL, so that the sanitizer notices a read beyond it. */
-static char *string_of(const uint8_t *bytes, size_t size)
+/*
+ * Copy to memory of exactly this size, with NUL, so that the sanitizer notices a read beyond
+ * it.
+ */
+static char *string_of(const __u8 *bytes, size_t size)
 {
 	char *text = malloc(size + 1);
 
@@ -30,7 +34,7 @@ static char *string_of(const uint8_t *bytes, size_t size)
 	return text;
 }
 
-static void check_line(const uint8_t *bytes, size_t size)
+static void check_line(const __u8 *bytes, size_t size)
 {
 	static const char * const keys[] = { "cmd", "rc", "value", "vallen_max", "k", "" };
 	char *line = string_of(bytes, size), *value;
@@ -72,7 +76,7 @@ static int fence(struct kvs *kvs)
 /* The first byte is the length of the next value. */
 static int get(struct kvs *kvs, int rank, const char *key, char *value, size_t size)
 {
-	const uint8_t **at = kvs->state;
+	const __u8 **at = kvs->state;
 	const size_t left = at[1] - at[0];
 	size_t length = left ? *at[0] : 0;
 
@@ -90,9 +94,9 @@ static int get(struct kvs *kvs, int rank, const char *key, char *value, size_t s
 	return 0;
 }
 
-static void check_values(const uint8_t *bytes, size_t size)
+static void check_values(const __u8 *bytes, size_t size)
 {
-	const uint8_t *state[2] = { bytes + !!size, bytes + size };
+	const __u8 *state[2] = { bytes + !!size, bytes + size };
 	struct coll_detail detail = { NULL, 0 };
 	struct kvs kvs = {
 		.rank = 1,
@@ -104,7 +108,7 @@ static void check_values(const uint8_t *bytes, size_t size)
 		.fence = fence,
 		.get = get,
 	};
-	uint8_t mine[GIVEN], *all = calloc(RANKS, GIVEN);
+	__u8 mine[GIVEN], *all = calloc(RANKS, GIVEN);
 	int err;
 
 	memset(mine, 7, sizeof(mine));
@@ -115,9 +119,9 @@ static void check_values(const uint8_t *bytes, size_t size)
 }
 
 /* The fuzzer's bytes begin in the middle of a card, where the fields are, and go on from there. */
-static void check_card(const uint8_t *bytes, size_t size)
+static void check_card(const __u8 *bytes, size_t size)
 {
-	uint8_t *from = calloc(1, BOOTSTRAP_CARD_SIZE), again[BOOTSTRAP_CARD_SIZE];
+	__u8 *from = calloc(1, BOOTSTRAP_CARD_SIZE), again[BOOTSTRAP_CARD_SIZE];
 	struct bootstrap_card card, same;
 	unsigned int round, i;
 
@@ -142,7 +146,7 @@ static void check_card(const uint8_t *bytes, size_t size)
 	free(from);
 }
 
-static void check_hosts(const uint8_t *bytes, size_t size)
+static void check_hosts(const __u8 *bytes, size_t size)
 {
 	char *list = string_of(bytes, size), *host;
 	size_t room;
@@ -156,7 +160,7 @@ static void check_hosts(const uint8_t *bytes, size_t size)
 	free(list);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+int LLVMFuzzerTestOneInput(const __u8 *bytes, size_t size)
 {
 	check_line(bytes, size);
 	check_values(bytes, size);

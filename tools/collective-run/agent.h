@@ -3,8 +3,8 @@
 #define AGENT_H
 
 /*
- * Run the job that comes by standard input, until its ranks have ended.  If the connection is lost,
- * they are ended.  @run is as in struct launch.  Return: an exit status.
+ * Run the job that comes by standard input, until its ranks have ended.  If the connection is
+ * lost, they are ended.  @run is as in struct launch.  Return: an exit status.
  */
 int agent_run(int (*run)(int rank, void *arg));
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranks on other hosts.  For each host launch_ranks() starts a process here, the feeder, which starts
- * ssh with the agent (agent.c) at its other end, writes the job to it, and then a byte now and then.  It
- * ends with the agent's status.  If it ends, or ssh does, the agent finds its input closed.
+ * Ranks on other hosts.  For each host launch_ranks() starts a process here, the feeder, which
+ * starts ssh with the agent (agent.c) at its other end, writes the job to it, and then a byte
+ * now and then.  It ends with the agent's status.  If it ends, or ssh does, the agent finds its
+ * input closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,6 @@
 #define VARIABLES_MAX	256
 
 enum { STATUS_START = 125, STATUS_LOST = 255 };	/* 255 is ssh's own */
-
-extern char **environ;
 
 /**
  * struct host - a host and its ranks
@@ -88,7 +87,8 @@ static int parse_hosts(void)
 	}
 	for (one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
 		if (parse_host(one, &all[nhosts++], &counted)) {
-			fprintf(stderr, "collective-run: --hosts %s: %s is not HOST or HOST:RANKS\n",
+			fprintf(stderr,
+				"collective-run: --hosts %s: %s is not HOST or HOST:RANKS\n",
 				hosts->list, one);
 			return -1;
 		}
@@ -177,7 +177,7 @@ static void be_rsh(const struct host *host, int in)
 {
 	char command[PATH_MAX + 100];
 	const char *rsh = hosts->rsh ? hosts->rsh : "ssh";
-	const char *argv[] = {
+	const char *const argv[] = {
 		rsh, "-oBatchMode=yes", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
 		"-oConnectTimeout=20", "-T", host->name, command, NULL,
 	};
@@ -263,7 +263,7 @@ static int run_host(int index, void *arg)
 /* The name by which other hosts know the first one: that to which ssh would connect. */
 static void find_name(const char *host, char *name, size_t size)
 {
-	const char *argv[] = { "ssh", "-G", host, NULL };
+	const char *const argv[] = { "ssh", "-G", host, NULL };
 	char line[1024];
 	int pipes[2];
 	pid_t ssh;

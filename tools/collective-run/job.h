@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A job of one host, as collective-run tells it to the agent there: a head, and then items, each with
- * its length.  The connection stays open, and a byte now and then says that the other end lives.
+ * A job of one host, as collective-run tells it to the agent there: a head, and then items,
+ * each with its length.  The connection stays open, and a byte now and then says that the other
+ * end lives.
  */
 #ifndef JOB_H
 #define JOB_H
