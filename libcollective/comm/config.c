@@ -170,7 +170,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	const char *name = config->name ?: coll_env_text("COLL_NAME");
 	const char *local = config->local_addr ?: coll_env_text("COLL_LOCAL_ADDR");
 	const char *algorithm = config->algorithm ?: coll_env_text("COLL_ALGORITHM");
-	const char *transport = config->transport ?: coll_env_text("COLL_TRANSPORT") ?: "tcp";
+	const char *transport = config->transport ?: coll_env_text("COLL_TRANSPORT") ?: "auto";
 	const char *bootstrap = config->bootstrap ?: coll_env_text("COLL_BOOTSTRAP") ?: "auto";
 	int err;
 

@@ -166,7 +166,7 @@ enum coll_collective {
  *	COLL_CONFIG_INSECURE is set
  * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
  *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
- *	(default: "tcp"); ranks may choose differently
+ *	(default: "auto"); ranks may choose differently
  * @exchange: allgather of the caller's, by which the group forms instead of a rendezvous; NULL:
  *	none; all ranks set one, or none does
  * @exchange_context: first argument of @exchange
