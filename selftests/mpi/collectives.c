@@ -5,7 +5,8 @@
  *
  *	collectives [SEED [BATCHES [all]]]
  *
- * Nonblocking alltoallv in place is called with "all" only: Open MPI's own is wrong for large blocks.
+ * Nonblocking alltoallv in place is called with "all" only: Open MPI's own is wrong for large
+ * blocks.
  *
  * What ranks must agree on comes from a sequence that they share, the rest from one of their own.
  * Inputs are known everywhere, so each rank computes what it must get, with MPI_Reduce_local() for
@@ -33,7 +34,8 @@
 #define COMMS		6
 
 enum function {
-	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, BARRIER, BCAST, EXSCAN, GATHER, GATHERV,
+	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, BARRIER, BCAST, EXSCAN, GATHER,
+		GATHERV,
 	REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV, FUNCTIONS
 };
 
@@ -169,7 +171,8 @@ static bool is_v(enum function f)
 
 static bool rooted(enum function f)
 {
-	return f == BCAST || f == REDUCE || f == GATHER || f == GATHERV || f == SCATTER || f == SCATTERV;
+	return f == BCAST || f == REDUCE || f == GATHER || f == GATHERV || f == SCATTER ||
+		f == SCATTERV;
 }
 
 /* ---- inputs ---- */
@@ -250,10 +253,12 @@ static void shape(const struct call *call, int *sends, int *recvs, int *send_ite
 
 	*sends = 1;
 	*recvs = 1;
-	send_items[0] = recv_items[0] = call->items[call->rank][0];
+	send_items[0] = call->items[call->rank][0];
+	recv_items[0] = send_items[0];
 	switch (call->function) {
 	case BARRIER:
-		*sends = *recvs = 0;
+		*sends = 0;
+		*recvs = 0;
 		break;
 	case BCAST:
 		*sends = 0;
@@ -283,7 +288,8 @@ static void shape(const struct call *call, int *sends, int *recvs, int *send_ite
 		break;
 	case ALLTOALL:
 	case ALLTOALLV:
-		*sends = *recvs = call->size;
+		*sends = call->size;
+		*recvs = call->size;
 		for (i = 0; i < call->size; i++) {
 			send_items[i] = call->items[call->rank][i];
 			recv_items[i] = call->items[i][call->rank];
@@ -448,7 +454,8 @@ static void choose(struct call *call, int number)
 	uniform = random_next(&sequence, 6) * scale;
 	for (i = 0; i < call->size; i++)
 		for (j = 0; j < call->size; j++)
-			call->items[i][j] = is_v(call->function) || call->function == REDUCE_SCATTER ?
+			call->items[i][j] = is_v(call->function) ||
+				call->function == REDUCE_SCATTER ?
 					    (int)random_next(&sequence, 4) * scale : uniform;
 	/* In place, what goes and what comes has one length. */
 	if (call->function == ALLTOALLV && call->in_place && !all_forms)
@@ -589,21 +596,24 @@ static void print_reduction(const struct call *call)
 
 static void check(struct call *call)
 {
-	const bool scatters = call->function == REDUCE_SCATTER || call->function == REDUCE_SCATTER_BLOCK;
+	const bool scatters = call->function == REDUCE_SCATTER ||
+		call->function == REDUCE_SCATTER_BLOCK;
 	size_t from;
 
 	/* The rest of the input is undefined. */
 	if (scatters && call->in_place) {
 		from = call->recv.base - call->recv.memory +
 		       (size_t)call->items[call->rank][0] * call->basic_size;
-		memcpy(call->recv.expected + from, call->recv.memory + from, call->recv.size - from);
+		memcpy(call->recv.expected + from, call->recv.memory + from,
+		       call->recv.size - from);
 	}
 	if ((call->has_send && area_check(&call->send)) ||
 	    (call->has_recv && area_check(&call->recv))) {
 		if (call->reducible)
 			print_reduction(call);
-		die("call %d: %s form %d round %d rank %d of %d root %d in place %d items %d: wrong",
-		    call->number, names[call->function], call->form, call->round, call->rank, call->size,
+		die("call %d: %s form %d round %d rank %d of %d root %d in place %d items %d",
+		    call->number, names[call->function], call->form, call->round, call->rank,
+		    call->size,
 		    call->root, call->in_place, call->items[call->rank][0]);
 	}
 }

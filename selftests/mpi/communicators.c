@@ -145,7 +145,8 @@ static void *work(void *comm)
 		sum(comm, k);
 		for (i = 0; i < 4; i++) {
 			values[i] = i * rank;
-			MPI_Iallreduce(&values[i], &results[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+			MPI_Iallreduce(&values[i], &results[i], 1, MPI_INT, MPI_SUM, comm,
+				       &requests[i]);
 		}
 		MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 		for (i = 0; i < 4; i++)

@@ -31,7 +31,8 @@ static void handler(MPI_Comm *comm, int *code, ...)
 static void expect(int err, const char *words)
 {
 	if (err == MPI_SUCCESS || !handled || !strstr(text, words))
-		die("rank %d: error %d, %d times handled: \"%s\", expected \"%s\"", rank, err, handled, text,
+		die("rank %d: error %d, %d times handled: \"%s\", expected \"%s\"", rank, err,
+		    handled, text,
 		    words);
 	printf("rank %d: %s\n", rank, text);
 	handled = 0;

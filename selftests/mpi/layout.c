@@ -132,7 +132,8 @@ void area_make(struct area *area, MPI_Datatype basic, int derived, int blocks, c
 		if (!area->counts[i])
 			continue;
 		from = area->displs[i] * area->layout.extent + area->layout.lb;
-		to = (area->displs[i] + area->counts[i] - 1) * area->layout.extent + area->layout.end;
+		to = (area->displs[i] + area->counts[i] - 1) * area->layout.extent +
+			area->layout.end;
 		low = from < low ? from : low;
 		high = to > high ? to : high;
 	}

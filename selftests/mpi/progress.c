@@ -136,7 +136,8 @@ static void receiver_first(char *messages, int which)
 		return;
 	}
 	for (i = 1; i < size; i++)
-		MPI_Irecv(messages + (size_t)i * MESSAGE, MESSAGE, MPI_CHAR, i, which, MPI_COMM_WORLD,
+		MPI_Irecv(messages + (size_t)i * MESSAGE, MESSAGE, MPI_CHAR, i, which,
+			  MPI_COMM_WORLD,
 			  &requests[i]);
 	collectives[which]();
 	MPI_Waitall(size - 1, requests + 1, MPI_STATUSES_IGNORE);

@@ -80,9 +80,12 @@ static long long lockable(int local)
 
 static bool able(void)
 {
+	static atomic_bool said;
+
 	if (!access(DEVICE, R_OK | W_OK))
 		return true;
-	cm_say(1, "%s: %s: MPI goes on without it", DEVICE, strerror(errno));
+	if (!atomic_exchange(&said, true))
+		cm_say(1, "%s: %s: MPI goes on without it", DEVICE, strerror(errno));
 	return false;
 }
 

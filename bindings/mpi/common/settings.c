@@ -2,7 +2,6 @@
 /* Settings. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,7 @@ int cm_settings_limits(const char *text, size_t *limits)
 }
 
 /* FNV-1a. */
-static uint64_t digest(uint64_t hash, const void *data, size_t size)
+static unsigned long long digest(unsigned long long hash, const void *data, size_t size)
 {
 	const unsigned char *bytes = data;
 
@@ -79,7 +78,7 @@ static uint64_t digest(uint64_t hash, const void *data, size_t size)
 long long cm_settings_digest(void)
 {
 	const int version = VERSION;
-	uint64_t hash = 0xcbf29ce484222325ULL;
+	unsigned long long hash = 0xcbf29ce484222325ULL;
 
 	hash = digest(hash, &version, sizeof(version));
 	hash = digest(hash, &cm_settings.calls, sizeof(cm_settings.calls));

@@ -43,7 +43,7 @@ static size_t block_count(const struct cm_side *side, int block)
 	return side->buffer.counts ? (size_t)side->buffer.counts[block] : side->buffer.count;
 }
 
-/* Distance of a block from the address that MPI has, in bytes, if blocks do not follow each other. */
+/* Distance of a block with a displacement from the address that MPI has, in bytes. */
 static ptrdiff_t block_displ(const struct cm_side *side, int block)
 {
 	return side->buffer.displs[block] * side->extent;
@@ -146,7 +146,7 @@ static int side_build(struct cm_side *side, const struct cm_buffer *buffer, int 
 	return side_stage(side);
 }
 
-/* Copy blocks between MPI's buffer and the packed copy; @only: of one rank, or all if negative. */
+/* Copy blocks between MPI's buffer and the packed copy; @only, @except: rank, or negative. */
 static int side_copy(const struct cm_side *side, bool pack, int only, int except)
 {
 	char *addr = side->buffer.addr, *stage = side->stage;
@@ -263,7 +263,7 @@ static int build_sides(struct cm_task *task, const struct cm_call *call, size_t 
 		if (err)
 			return err;
 	}
-	/* What this rank does not use, in place or not its part, is the other buffer to the kernel. */
+	/* A buffer that this rank does not use is the other one to the kernel: "in place". */
 	task->op.send = (uintptr_t)(send_blocks ? send->addr : recv->addr);
 	task->op.recv = (uintptr_t)(recv_blocks ? recv->addr : send->addr);
 	return 0;

@@ -28,13 +28,11 @@ static struct parameters {
 	.transport = "auto",
 };
 
-extern coll_component_t mca_coll_collective_component;
-
 static void parameter(const char *name, const char *help, mca_base_var_type_t type, void *value)
 {
 	mca_base_component_var_register(&mca_coll_collective_component.collm_version, name, help,
-					type, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
-					value);
+					type, NULL, 0, 0, OPAL_INFO_LVL_6,
+					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
 static int component_register(void)
@@ -50,11 +48,13 @@ static int component_register(void)
 	};
 	parameter("priority", "Priority among components, 0 to 100",
 		  MCA_BASE_VAR_TYPE_INT, &collective_priority);
-	parameter("calls", "Number of the blocking collective of a communicator in which its ranks join a group, from 1",
+	parameter("calls",
+		  "Number of the blocking collective in which a communicator gets its group",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.calls);
-	parameter("margin", "Number of nonblocking collectives after that which are left to others",
+	parameter("margin", "Number of nonblocking collectives after that which are left",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
-	parameter("min_bytes", "Smallest calls that are taken: BYTES, or a list such as allreduce:4096,bcast:0",
+	parameter("min_bytes",
+		  "Smallest calls that are taken: BYTES, or a list (allreduce:4096,bcast:0)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
 	parameter("max_bytes", "Largest calls that are taken, likewise",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
@@ -66,9 +66,9 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
 	parameter("ring", "Completion is seen in memory, by io_uring",
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
-	parameter("spin_us", "Time in microseconds after which a waiting rank sleeps between two looks",
+	parameter("spin_us", "Time in us after which a waiting rank sleeps between looks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
-	parameter("sleep_us", "Longest such sleep in microseconds; 0: none",
+	parameter("sleep_us", "Longest such sleep in us; 0: none",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.sleep_us);
 	parameter("verbose", "1: say why a communicator has no group; 2: say which has one",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.verbose);
@@ -113,8 +113,8 @@ static void poll_mpi(void)
 static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
 	(void)enable_progress_threads;
-	cm_progress_init(poll_mpi, enable_mpi_threads ||
-				   ompi_mpi_thread_provided >= MPI_THREAD_SERIALIZED);
+	cm_progress_init(poll_mpi,
+			 enable_mpi_threads || ompi_mpi_thread_provided >= MPI_THREAD_SERIALIZED);
 	return OMPI_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The functions of a module: each becomes a task, or is left to the module that this one replaces. */
+/* The functions of a module: each becomes a task, or is left to the module that was replaced. */
 #include "compat.h"
 
 #include "common/functions.h"

@@ -31,6 +31,9 @@ typedef struct collective_module collective_module_t;
 
 OBJ_CLASS_DECLARATION(collective_module_t);
 
+/** mca_coll_collective_component - the component, which Open MPI finds by this name */
+extern coll_component_t mca_coll_collective_component;
+
 /** collective_priority - priority among Open MPI's components */
 extern int collective_priority;
 
