@@ -457,7 +457,7 @@ static void choose(struct call *call, int number)
 			call->items[i][j] = is_v(call->function) ||
 				call->function == REDUCE_SCATTER ?
 					    (int)random_next(&sequence, 4) * scale : uniform;
-	/* In place, what goes and what comes has one length. */
+	/* In place, both directions have one length. */
 	if (call->function == ALLTOALLV && call->in_place && !all_forms)
 		call->form = BLOCKING;
 	if (call->function == ALLTOALLV && call->in_place)

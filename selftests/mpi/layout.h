@@ -37,7 +37,7 @@ void layout_free(struct layout *layout);
  * @counts: elements of each block
  * @displs: place of each block, in extents
  * @memory: the memory
- * @expected: what has to be in it
+ * @expected: the same memory in the end
  * @size: its size in bytes
  * @base: the address that MPI gets
  */

@@ -40,13 +40,13 @@ void cm_count(enum cm_function function, enum cm_form form, enum cm_reason reaso
 	atomic_fetch_add_explicit(&counters[function][form][reason], 1, memory_order_relaxed);
 }
 
-static void print_line(const char *who, enum cm_function function, enum cm_form form)
+static void print_line(const char *prefix, enum cm_function function, enum cm_form form)
 {
 	char line[256];
 	int reason, length;
 	bool called = false;
 
-	length = snprintf(line, sizeof(line), "%s: %s%s:", who, form_names[form],
+	length = snprintf(line, sizeof(line), "%s: %s%s:", prefix, form_names[form],
 			  function_names[function]);
 	for (reason = 0; reason < CM_REASON_COUNT; reason++) {
 		unsigned long count = counters[function][form][reason];
@@ -61,11 +61,11 @@ static void print_line(const char *who, enum cm_function function, enum cm_form 
 		fprintf(stderr, "%s\n", line);
 }
 
-void cm_counters_print(const char *who)
+void cm_counters_print(const char *prefix)
 {
 	int function, form;
 
 	for (function = 0; function < CM_FUNCTION_COUNT; function++)
 		for (form = 0; form < CM_FORM_COUNT; form++)
-			print_line(who, function, form);
+			print_line(prefix, function, form);
 }

@@ -72,10 +72,10 @@ void cm_count(enum cm_function function, enum cm_form form, enum cm_reason reaso
 
 /**
  * cm_counters_print - print how many calls were taken, and why the others were not
- * @who: beginning of each line
+ * @prefix: beginning of each line
  *
  * One line on stderr for each function and form that was called.
  */
-void cm_counters_print(const char *who);
+void cm_counters_print(const char *prefix);
 
 #endif /* CM_FUNCTIONS_H */

@@ -18,7 +18,7 @@
 
 #define DEVICE	"/dev/collective"
 
-/* What the ranks agree upon: the minimum of each. */
+/* Values on which the ranks agree: the minimum of each. */
 enum {
 	ABLE,		/* 1: this rank can make a group */
 	DIGEST,		/* of the settings */
@@ -89,7 +89,7 @@ static bool able(void)
 	return false;
 }
 
-/* All ranks agree whether each can make a group, and on what has to be common. */
+/* All ranks agree whether each can make a group, and on common values. */
 static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
 	const long long digest = cm_settings_digest();

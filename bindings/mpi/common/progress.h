@@ -44,7 +44,7 @@ int cm_task_run(struct cm_task *task);
 void cm_task_start(struct cm_task *task);
 
 /**
- * cm_progress - look for completions, and submit what has to wait
+ * cm_progress - look for completions, and submit tasks that wait
  *
  * Context: any thread; does not wait.
  * Return: number of operations that completed.

@@ -90,7 +90,7 @@ enum cm_input {
 
 /**
  * struct cm_task - operation of the kernel for a call of MPI
- * @group: group; whoever owns the task keeps it
+ * @group: group; the owner of the task keeps it
  * @function: function of MPI
  * @op: operation
  * @layout: layout to which @op points

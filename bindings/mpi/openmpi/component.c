@@ -94,13 +94,13 @@ static int component_open(void)
 
 static int component_close(void)
 {
-	char who[64];
+	char prefix[64];
 
 	collective_request_end();
 	cm_progress_end();
 	if (parameters.stats) {
-		snprintf(who, sizeof(who), "collective: rank %u", OMPI_PROC_MY_NAME->vpid);
-		cm_counters_print(who);
+		snprintf(prefix, sizeof(prefix), "collective: rank %u", OMPI_PROC_MY_NAME->vpid);
+		cm_counters_print(prefix);
 	}
 	return OMPI_SUCCESS;
 }
