@@ -298,9 +298,12 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 		result.count = result.counts[group->rank];
 		result.counts = NULL;
 	}
-	input.addr = in_place ? result.addr : input.addr;
-	input.type = result.type;
-	input.count = all;
+	/* The input is one vector here; the kernel's counts tell which part of it each rank gets. */
+	input = (struct cm_buffer){
+		.addr = in_place ? result.addr : input.addr,
+		.type = result.type,
+		.count = all,
+	};
 	err = side_build(&task->send, &input, 1, reduction->size) ?:
 	      side_build(&task->recv, &result, 1, reduction->size);
 	if (err)
