@@ -146,7 +146,9 @@ static bool take(const struct collective_module *module, const struct cm_call *c
 	enum cm_reason reason;
 
 	reason = up ? cm_call_reason(&module->group, call) : cm_group_reason(&module->group);
-	cm_count(call->function, form, reason);
+	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
+	if (form != CM_BLOCKING || module->group.state != CM_GROUP_MAKING)
+		cm_count(call->function, form, reason);
 	return reason == CM_TAKEN;
 }
 
