@@ -61,6 +61,7 @@ static void lane_kick(void *ctx, struct coll_stream *stream)
 	struct coll_lane *lane = ctx;
 
 	lane->net->links[stream->peer]->data[lane->engine.lane]->tx_wanted = true;
+	lane->kicked = true;
 }
 
 /*
@@ -402,6 +403,8 @@ static bool lane_iterate(struct coll_lane *lane)
 	if (READ_ONCE(lane->net->tx_pending))
 		coll_runner_run_now(lane->net->control);
 	lane_run_end(lane);
+	/* A failure above may have made frames of other operations ready. */
+	moved |= lane->kicked;
 	if (!moved)
 		lane_recheck_events(lane);
 	return moved;

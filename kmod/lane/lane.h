@@ -46,14 +46,15 @@ struct coll_lane_ops {
  * @copier: how it copies large pieces; see copier.c
  * @nt_policies: what @copier has measured [L]
  * @conns: data connections [L]
- * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.  Set by
- *	CONNECT, before any task
+ * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.
+ *	Set by CONNECT, before any task
  * @reads: by rank: what this lane reads of it just now [L]
  * @reads_ended: true if other ranks have ended their reads of memory that was withdrawn [a]
  * @fpu: its FPU section [L]
  * @zerocopy_bytes: bytes sent without a copy [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
  * @done_parts: parts to be reported when the engine has returned [L]
+ * @kicked: true if a stream was kicked since the last round of sends began [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
  *	must run [L]
  * @submitted: parts submitted, the latest first
@@ -88,6 +89,7 @@ struct coll_lane {
 	u64 zerocopy_bytes;
 	u64 nontemporal_bytes;
 	struct list_head done_parts;
+	bool kicked;
 	bool mismatch_pending;
 	struct llist_head submitted;
 	spinlock_t lock;
