@@ -63,8 +63,8 @@ static int exchange_cards(struct gather *gather)
 	if (gather->err)
 		snprintf(gather->own.text, sizeof(gather->own.text), "%s", gather->detail->text);
 	bootstrap_write_card(mine, &gather->own);
-	err = gather->exchange->gather(gather->exchange, mine, sizeof(mine), gather->bytes,
-				       settings->deadline, gather->detail);
+	err = gather->exchange->ops->gather(gather->exchange, mine, sizeof(mine), gather->bytes,
+					    settings->deadline, gather->detail);
 	explicit_bzero(mine, sizeof(mine));
 	for (i = 0; !err && i < settings->nranks; i++)
 		if (bootstrap_read_card(gather->bytes + (size_t)i * BOOTSTRAP_CARD_SIZE, round,

@@ -13,8 +13,8 @@
  *	choose		an address, by all ranks' cards, and JOIN
  *	exchange	the bound address, and a proof of the secret
  *
- * A rank that fails says so in its next card, with its errno and text, and every rank returns that.
- * All ranks read the same cards, so all end after the same step.
+ * A rank that fails says so in its next card, with its errno and text, and every rank returns
+ * that.  All ranks read the same cards, so all end after the same step.
  */
 
 /**

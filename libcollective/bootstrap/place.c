@@ -67,7 +67,10 @@ static bool is_default(const struct bootstrap_place *place)
 	return !coll_address_route(&own, &far) && coll_address_same_host(&own, &place->addr);
 }
 
-/* Rank of an address of the host in the order of its card: IPv4, and the default route's, first. */
+/*
+ * Rank of an address of the host in the order of its card: IPv4, and the default route's,
+ * first.
+ */
 static int place_order(const struct bootstrap_place *place)
 {
 	return 2 * (place->addr.ss_family != AF_INET) + !is_default(place);
@@ -221,7 +224,10 @@ static const struct bootstrap_place *find_shared(const struct bootstrap_card *ca
 	return NULL;
 }
 
-/* Find a rank to which this one has to find a route: one that asks for an address, or elsewhere. */
+/*
+ * Find a rank to which this one has to find a route: one that asks for an address, or
+ * elsewhere.
+ */
 static int find_far(const struct bootstrap_card *cards, const struct coll_settings *settings)
 {
 	int i, far = settings->rank ? 0 : 1;

@@ -109,6 +109,7 @@ static int connect_group(struct coll_comm *comm, const struct exchange *exchange
 	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, peers, detail);
 	if (err)
 		goto free;
+	comm->rank = comm->settings.rank;
 	comm->addr = peers[comm->rank];
 	err = coll_comm_connect(comm, peers, detail);
 free:
@@ -116,49 +117,63 @@ free:
 	return err;
 }
 
-/* Tell the other ranks of a failure that precedes the communicator.  Return: @err. */
+/*
+ * Tell the other ranks of a failure that precedes the communicator, if they wait in an exchange.
+ * Return: @err.
+ */
 static int report(struct coll_settings *settings, const struct exchange *exchange, int err,
 		  struct coll_detail *detail)
 {
-	struct sockaddr_storage *peers = calloc(settings->nranks, sizeof(*peers));
+	struct sockaddr_storage *peers;
 
 	coll_fail(detail, err, "%s", coll_strerror(err));
+	if (!exchange->ops)
+		return err;
+	peers = calloc(settings->nranks, sizeof(*peers));
 	if (peers)
 		(void)bootstrap_run(err, settings, exchange, peers, detail);
 	free(peers);
 	return err;
 }
 
+/* A rank with a faulty configuration takes part, so that the others learn of it. */
+static int report_configuration(struct coll_settings *settings, const struct coll_config *config,
+				int err, struct coll_detail *detail)
+{
+	struct coll_detail none = { NULL, 0 };
+	struct exchange exchange;
+
+	if (!settings->nranks || exchange_select(&exchange, settings, config, &none))
+		return err;
+	return report(settings, &exchange, err, detail);
+}
+
 static int init_comm(struct coll_comm **comm, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
-	struct coll_config known;
 	struct coll_settings settings;
-	struct exchange callback, *exchange;
+	struct coll_config known;
+	struct exchange exchange;
 	struct coll_comm *made;
 	int err = import(&known, config, detail);
 
 	if (err)
 		return err;
 	err = coll_config_read(&settings, &known, detail);
-	callback = (struct exchange) {
-		.gather = exchange_callback,
-		.callback = known.exchange,
-		.context = known.exchange_context,
-		.rank = settings.rank,
-		.nranks = settings.nranks,
-	};
-	exchange = known.exchange && settings.nranks > 1 ? &callback : NULL;
 	if (err)
-		return exchange ? report(&settings, exchange, err, detail) : err;
+		return report_configuration(&settings, &known, err, detail);
+	err = exchange_select(&exchange, &settings, &known, detail);
+	if (err) {
+		coll_secret_put(settings.secret);
+		return err;
+	}
 	made = coll_comm_new(&settings);
 	coll_secret_put(settings.secret);
 	if (!made) {
 		settings.secured = false;
-		coll_fail(detail, -ENOMEM, "no memory");
-		return exchange ? report(&settings, exchange, -ENOMEM, detail) : -ENOMEM;
+		return report(&settings, &exchange, -ENOMEM, detail);
 	}
-	err = connect_group(made, exchange, detail);
+	err = connect_group(made, &exchange, detail);
 	if (err)
 		coll_comm_free(made);
 	else

@@ -5,8 +5,8 @@
 
 #include "exchange/exchange.h"
 
-int exchange_callback(const struct exchange *exchange, const void *mine, size_t size, void *all,
-		      uint64_t deadline, struct coll_detail *detail)
+static int gather(const struct exchange *exchange, const void *mine, size_t size, void *all,
+		  uint64_t deadline, struct coll_detail *detail)
 {
 	int err = exchange->callback(exchange->context, mine, size, all);
 	const char *why = err < 0 ? strerrordesc_np(-err) : NULL;
@@ -21,3 +21,5 @@ int exchange_callback(const struct exchange *exchange, const void *mine, size_t 
 	return coll_fail(detail, err, "rank %d: the configuration's exchange failed: %s",
 			 exchange->rank, why);
 }
+
+const struct exchange_ops exchange_callback = { .gather = gather };

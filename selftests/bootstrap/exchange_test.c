@@ -20,7 +20,7 @@
 enum { SECRET_NONE, SECRET_A, SECRET_B };
 
 /**
- * struct rank - a rank's configuration, and what came of it
+ * struct rank - a rank's configuration and result
  * @lanes, @name, @local_addr, @timeout_ms, @nranks: as in struct coll_config
  * @secret: SECRET_*
  * @insecure: true: with COLL_CONFIG_INSECURE
@@ -251,7 +251,8 @@ static void test_told_failures(void)
 	expect_failure(-EADDRNOTAVAIL, 2, "rank 3 cannot join", "so is a failure to join");
 	begin();
 	meeting->ranks[3].local_addr = "10.250.0.0/16";
-	expect_failure(-EADDRNOTAVAIL, 1, "10.250.0.0/16", "so is a network that the host is not in");
+	expect_failure(-EADDRNOTAVAIL, 1, "10.250.0.0/16",
+		       "so is a network that the host is not in");
 }
 
 static void test_contradictions(void)
