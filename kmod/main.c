@@ -8,7 +8,7 @@
 #include "exec/fpu.h"
 #include "exec/runner.h"
 #include "member/exit.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "trace/recorder.h"
 
 static int __init collective_init(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who makes a call, and the changes: defaults of a group, CPU of a lane, cancel, abort. */
+/* The user that makes a call, and the changes: defaults of a group, CPU of a lane, cancel, abort. */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -13,7 +13,7 @@
 #include "member/group.h"
 #include "member/member.h"
 #include "netlink/generated.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "op/request.h"
 
 /**

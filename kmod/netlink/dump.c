@@ -10,7 +10,7 @@
 #include "member/group.h"
 #include "member/member.h"
 #include "netlink/generated.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 
 /* A group and a rank have the same attributes in all objects. */
 static_assert((int)COLLECTIVE_A_MEMBER_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
@@ -161,7 +161,7 @@ static int dump_object(struct sk_buff *skb, struct netlink_callback *cb,
 	if (!err)
 		err = dump_groups(dump, &message, object, net, one);
 	coll_groups_unlock();
-	/* What has no place any more comes in the next message. */
+	/* Objects that have no place any more come in the next message. */
 	if (err == -EMSGSIZE && skb->len)
 		err = 0;
 	return err ? err : skb->len;

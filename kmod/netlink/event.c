@@ -10,7 +10,7 @@
 #include "member/group.h"
 #include "member/member.h"
 #include "netlink/generated.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "trace/notice.h"
 
 static bool put_kind(struct sk_buff *skb, const struct coll_notice *notice)
@@ -72,7 +72,7 @@ static int event_send(struct coll_notices *notices, const struct coll_notice *no
 	struct sk_buff *skb;
 	int err;
 
-	/* What nobody listens to is not lost. */
+	/* A notice that no socket listens for is not lost. */
 	if (!genl_has_listeners(&collective_nl_family, group->net, COLLECTIVE_NLGRP_EVENTS))
 		return 0;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);

@@ -9,7 +9,7 @@
 #include "member/group.h"
 #include "member/member.h"
 #include "netlink/generated.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "trace/record.h"
 #include "trace/recorder.h"
 

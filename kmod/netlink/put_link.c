@@ -11,7 +11,7 @@
 #include "member/stats.h"
 #include "net/conn.h"
 #include "net/link.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "trace/names.h"
 
 static u32 transport_number(const struct coll_transport *transport)

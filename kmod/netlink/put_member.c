@@ -5,7 +5,7 @@
 #include "mem/pin.h"
 #include "member/member.h"
 #include "member/stats.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 
 /**
  * struct stat_attr - a counter and its attribute

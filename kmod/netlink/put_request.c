@@ -4,7 +4,7 @@
 #include <linux/ktime.h>
 
 #include "member/member.h"
-#include "netlink/netlink.h"
+#include "netlink/family.h"
 #include "op/request.h"
 #include "op/requests.h"
 

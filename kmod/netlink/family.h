@@ -5,8 +5,8 @@
  * Documentation/netlink/collective.yaml specifies the messages, Documentation/design/netlink.rst
  * says how they are made.
  */
-#ifndef COLL_NETLINK_H
-#define COLL_NETLINK_H
+#ifndef COLL_FAMILY_H
+#define COLL_FAMILY_H
 
 #include <linux/types.h>
 #include <linux/uidgid.h>
@@ -125,4 +125,4 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 int coll_netlink_setup(void);
 void coll_netlink_cleanup(void);
 
-#endif /* COLL_NETLINK_H */
+#endif /* COLL_FAMILY_H */
