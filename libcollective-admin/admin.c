@@ -230,7 +230,8 @@ int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answ
 	}
 	while (!err && !answer->done) {
 		err = nl_recvmsgs(admin->calls, cb);
-		if (err == -NLE_INTR || err == -NLE_DUMP_INTR)
+		/* libnl has another error for what on_error() has noted. */
+		if (answer->done || err == -NLE_INTR || err == -NLE_DUMP_INTR)
 			err = 0;
 		err = err < 0 ? errno_of(err) : 0;
 	}

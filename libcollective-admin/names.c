@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of enumerations. */
+#include <assert.h>
+
 #include "admin.h"
+
+#define SAME(_admin, _uapi)						\
+	static_assert((int)COLL_ADMIN_##_admin == (int)COLLECTIVE_##_uapi, "same numbers")
+
+SAME(STATE_LEFT, STATE_LEFT);
+SAME(REASON_RESOURCES, REASON_RESOURCES);
+SAME(REQUEST_FAILING, REQUEST_STATE_FAILING);
+SAME(RECORD_GONE, RECORD_KIND_GONE);
+SAME(EVENT_LEFT, EVENT_KIND_LEFT);
 
 static const char * const states[] = {
 	[COLLECTIVE_STATE_NEW]		= "new",

@@ -42,15 +42,71 @@ struct coll_admin;
 #define COLL_ADMIN_CALLS	2
 #define COLL_ADMIN_CONNECTIONS	9
 
+/** enum coll_admin_state - state of a member */
+enum coll_admin_state {
+	COLL_ADMIN_STATE_NEW,
+	COLL_ADMIN_STATE_JOINED,
+	COLL_ADMIN_STATE_CONNECTING,
+	COLL_ADMIN_STATE_UP,
+	COLL_ADMIN_STATE_ABORTED,
+	COLL_ADMIN_STATE_LEFT,
+};
+
+/** enum coll_admin_reason_kind - cause of a failure */
+enum coll_admin_reason_kind {
+	COLL_ADMIN_REASON_NONE,
+	COLL_ADMIN_REASON_DEATH,
+	COLL_ADMIN_REASON_LEFT,
+	COLL_ADMIN_REASON_MISMATCH,
+	COLL_ADMIN_REASON_PROTOCOL,
+	COLL_ADMIN_REASON_RESET,
+	COLL_ADMIN_REASON_SILENCE,
+	COLL_ADMIN_REASON_DEADLINE,
+	COLL_ADMIN_REASON_CANCELLED,
+	COLL_ADMIN_REASON_RESOURCES,
+};
+
+/** enum coll_admin_request_state - state of a request in flight */
+enum coll_admin_request_state {
+	COLL_ADMIN_REQUEST_QUEUED,	/* waits for an earlier one of the same key */
+	COLL_ADMIN_REQUEST_MATCHING,	/* waits for the calls of other ranks */
+	COLL_ADMIN_REQUEST_MOVING,
+	COLL_ADMIN_REQUEST_FAILING,	/* has failed, and its memory is still in use */
+};
+
+/** enum coll_admin_record_kind - kind of a record */
+enum coll_admin_record_kind {
+	COLL_ADMIN_RECORD_STATE,
+	COLL_ADMIN_RECORD_SUBMIT,
+	COLL_ADMIN_RECORD_BEGIN,
+	COLL_ADMIN_RECORD_AGREED,
+	COLL_ADMIN_RECORD_FAIL,
+	COLL_ADMIN_RECORD_ABSENT,
+	COLL_ADMIN_RECORD_DONE,
+	COLL_ADMIN_RECORD_LINK,
+	COLL_ADMIN_RECORD_ABORT,
+	COLL_ADMIN_RECORD_GONE,
+};
+
+/** enum coll_admin_event_kind - kind of an event */
+enum coll_admin_event_kind {
+	COLL_ADMIN_EVENT_JOINED,
+	COLL_ADMIN_EVENT_UP,
+	COLL_ADMIN_EVENT_SLOW,
+	COLL_ADMIN_EVENT_MISMATCH,
+	COLL_ADMIN_EVENT_ABORTED,
+	COLL_ADMIN_EVENT_LEFT,
+};
+
 /*
  * All structs below are made by the library and may grow at their ends.  They are valid until the
- * function that was given them returns.  Enumerations are numbers of <linux/collective.h> and
- * <linux/collective_netlink.h>; coll_admin_name() has their names.
+ * function that was given them returns.  Enumerations without a type here are numbers of
+ * <linux/collective.h> and <linux/collective_netlink.h>; coll_admin_name() has all names.
  */
 
 /**
  * struct coll_admin_reason - why an operation or a group failed
- * @kind: kind of the reason; 0: there is none
+ * @kind: enum coll_admin_reason_kind
  * @error: positive errno
  * @rank_a: the rank at fault, or one end of the link; COLL_ADMIN_NONE: not known
  * @rank_b: the other end, or the rank that saw the fault; COLL_ADMIN_NONE: not known
@@ -139,7 +195,7 @@ struct coll_admin_group {
  * struct coll_admin_member - a rank of this host
  * @group: name of the group
  * @rank: the rank
- * @state: its state
+ * @state: enum coll_admin_state
  * @pid: process that joined, in the initial PID namespace
  * @transport: choice of a transport
  * @address: address that it listens on; family 0: none
@@ -266,7 +322,7 @@ struct coll_admin_link {
  * @call: the call
  * @bytes: size of the vector, or of the longest block that is known
  * @lanes: lanes that take part
- * @state: its state
+ * @state: enum coll_admin_request_state
  * @age_ns: time since the submission
  * @left_ms: time until the deadline; COLL_ADMIN_NO_DEADLINE: none
  * @nwaits: entries of @waits
@@ -316,7 +372,7 @@ struct coll_admin_buffer {
  * @group: name of the group
  * @rank: the rank, which may be no member any more
  * @number: from 0; the latest 256 of a rank are kept
- * @kind: kind of the record
+ * @kind: enum coll_admin_record_kind
  * @time_ns: time; CLOCK_MONOTONIC
  * @instance: the operation; COLL_ADMIN_NO_INSTANCE: it is about none
  * @state: of kind state: the new state
@@ -324,7 +380,7 @@ struct coll_admin_buffer {
  * @bytes: of kind submit: size of the vector
  * @reason: of kinds fail, done and abort
  * @peer: of kind link: the peer; of kind absent: the absent rank
- * @change: of kind link: what has happened to it
+ * @change: of kind link: how it has changed
  * @error: of kinds done and link: positive errno; 0: none
  */
 struct coll_admin_record {
@@ -347,7 +403,7 @@ struct coll_admin_record {
  * struct coll_admin_event - something has happened to a rank of this host
  * @group: name of the group
  * @rank: the rank
- * @kind: what has happened
+ * @kind: enum coll_admin_event_kind
  * @time_ns: time; CLOCK_MONOTONIC
  * @id: number of this incarnation of the group
  * @size: number of ranks

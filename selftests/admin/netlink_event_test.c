@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events of generic netlink: that each comes once, to whom, what it says, and that loss is told.
+ * Events of generic netlink: each comes once, to the right users, and loss is told.
  */
 #include <errno.h>
 #include <poll.h>

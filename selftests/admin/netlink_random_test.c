@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <collective_admin.h>
@@ -123,6 +124,13 @@ static int receive_answer(int fd, char *buffer)
 	}
 }
 
+/**
+ * struct storm - a process that calls anything
+ * @family: number of the family
+ * @seed: of its random numbers
+ * @group: name of a group that exists, in shared memory
+ * @end: time at which it ends
+ */
 struct storm {
 	int family;
 	unsigned int seed;
@@ -165,6 +173,7 @@ static int live(struct rank *r)
 	float data[64] = { 0 };
 	int i, err = 0;
 
+	flag_set(r->shared, 0, 1);
 	for (i = 0; i < 50 && !err; i++)
 		err = member_allreduce(r->fd, data, data, 64, COLLECTIVE_FLOAT32, COLLECTIVE_MAX);
 	return 0;
@@ -187,14 +196,13 @@ TEST(anything)
 	};
 	unsigned int rounds = 0;
 	struct group group;
-	char name[33];
+	char *name = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[2];
 	int i, status;
 
+	ASSERT_NE(MAP_FAILED, name);
 	ASSERT_LT(0, storms.family);
 	printf("# RANDOM_SEED=%u\n", storms.seed);
-	/* The first group that the groups below make may be another one: the name is a guess. */
-	snprintf(name, sizeof(name), "test.%d-0", getpid());
 	storms.group = name;
 	for (i = 0; i < 2; i++) {
 		pid[i] = fork();
@@ -204,7 +212,9 @@ TEST(anything)
 	}
 	while (now_ms() < storms.end) {
 		group_start(&group, &config, live, NULL);
-		if (rounds++ % 3 == 0)
+		/* A storm may read half a name: that is anything, too. */
+		strcpy(name, group.name);
+		if (rounds++ % 3 == 0 && flag_wait(group.shared, 0, 1, 10000))
 			kill(group.pid[rounds % 3], SIGKILL);
 		group_wait(&group);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink: what each dump shows, what each change does, and to whom.
+ * Generic netlink: what each dump shows, what each change does, and which users may.
  */
 #include <errno.h>
 #include <netinet/in.h>
