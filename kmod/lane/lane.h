@@ -46,8 +46,8 @@ struct coll_lane_ops {
  * @copier: how it copies large pieces; see copier.c
  * @nt_policies: what @copier has measured [L]
  * @conns: data connections [L]
- * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.  Set by
- *	CONNECT, before any task
+ * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.
+ *	Set by CONNECT, before any task
  * @reads: by rank: what this lane reads of it just now [L]
  * @reads_ended: true if other ranks have ended their reads of memory that was withdrawn [a]
  * @fpu: its FPU section [L]

@@ -341,7 +341,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	const char *name = config->name ?: text("COLL_NAME");
 	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
 	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
-	const char *transport = config->transport ?: text("COLL_TRANSPORT") ?: "tcp";
+	const char *transport = config->transport ?: text("COLL_TRANSPORT") ?: "auto";
 	const char *launcher;
 	int err;
 

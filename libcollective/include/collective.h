@@ -161,7 +161,7 @@ enum coll_collective {
  *	COLL_CONFIG_INSECURE is set
  * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
  *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
- *	(default: "tcp"); ranks may choose differently
+ *	(default: "auto"); ranks may choose differently
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,

@@ -414,6 +414,8 @@ TEST_F_TIMEOUT(mismatch, beside_good_ones, 100)
 /* AUTO and the algorithm that it stands for do not differ. */
 static int rank_same(struct rank *r)
 {
+	const __u8 large = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ?
+			   COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_DIRECT;
 	struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
 	struct workspace workspace;
 
@@ -422,7 +424,7 @@ static int rank_same(struct rank *r)
 	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_AUTO : COLLECTIVE_ALGORITHM_TREE;
 	CHECK_EQ(0, workspace_submit(&workspace, op));
 	op = op_new(COLLECTIVE_ALLREDUCE, LARGE);
-	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO;
+	op.algorithm = r->rank % 2 ? large : COLLECTIVE_ALGORITHM_AUTO;
 	CHECK_EQ(0, workspace_submit(&workspace, op));
 	op = op_new(COLLECTIVE_GATHER, 3);
 	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_AUTO;

@@ -84,7 +84,7 @@ unsigned int transport_choice(const char *name)
 	if (!name)
 		name = getenv("COLL_TRANSPORT");
 	if (!name || !*name)
-		return COLLECTIVE_TRANSPORT_TCP;
+		return COLLECTIVE_TRANSPORT_AUTO;
 	while (i < COLLECTIVE_TRANSPORT_COUNT && strcmp(name, names[i]))
 		i++;
 	return i;

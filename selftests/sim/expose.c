@@ -38,7 +38,7 @@ bool expose_withdraw(void *ctx, struct coll_task *task)
 
 /* A rank that is dead has withdrawn its memory. */
 bool expose_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 area,
-		     struct coll_exposed *exposed)
+		       struct coll_exposed *exposed)
 {
 	struct sim *sim = member_of(ctx)->sim;
 	struct sim_part *part = part_of(sim, task, peer);

@@ -7,7 +7,7 @@
 void expose_begin(void *ctx, struct coll_task *task);
 bool expose_withdraw(void *ctx, struct coll_task *task);
 bool expose_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 area,
-		     struct coll_exposed *exposed);
+		       struct coll_exposed *exposed);
 void expose_end_read(void *ctx, struct coll_task *task, u32 peer);
 void expose_end_withdrawals(struct member *member);
 

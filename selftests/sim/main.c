@@ -21,7 +21,7 @@
 #define CHECK_SEEDS	640	/* worlds without faults */
 #define CHECK_FAULTS	120	/* worlds with each kind of fault */
 #define CHECK_LARGE	8	/* worlds of each larger scale */
-#define MUTANT_SEEDS	400	/* worlds that are tried with one mutation */
+#define MUTANT_SEEDS	4000	/* worlds that are tried with one mutation */
 
 static double seconds(void)
 {

@@ -177,7 +177,8 @@ const struct coll_schedule *mutation_schedule(const struct sim *sim, const struc
 
 	schedule = coll_schedule_find(plan);
 	if (sim->config.mutation != MUTATION_STEPS &&
-	    (sim->config.mutation != MUTATION_EXPOSED || !schedule->reads || !schedule->steps(plan)))
+	    (sim->config.mutation != MUTATION_EXPOSED || !schedule->reads ||
+	     !schedule->steps(plan)))
 		return NULL;
 	while (narrow[i].name && strcmp(narrow[i].name, schedule->name))
 		i++;

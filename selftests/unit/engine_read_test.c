@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One engine whose rank reads the memory of two others: a fused allreduce of rank 0 of 3. */
+/* One engine that reads the memory of the others: a fused allreduce of rank 0 of 3, or of 2. */
 #include "engine_fixture.h"
 #include "tap.h"
 
@@ -12,6 +12,7 @@
 
 /**
  * struct world - what the other ranks expose
+ * @nranks: number of ranks, this one included
  * @withdrawn: by rank: true if it exposes nothing any more
  * @reading: by rank: number of reads that have begun and not ended
  * @reads: number of reads that have begun
@@ -20,6 +21,7 @@
  * @busy: true if another rank reads this rank's memory
  */
 static struct world {
+	u32 nranks;
 	struct flat input[NRANKS];
 	struct flat output[NRANKS];
 	bool withdrawn[NRANKS];
@@ -76,16 +78,16 @@ static struct coll_plan plan_of(void)
 		.reduction = COLLECTIVE_SUM,
 		.reads = true,
 		.size = 1,
-		.nranks = NRANKS,
+		.nranks = world.nranks,
 		.nlanes = 1,
 		.count = COUNT,
 	};
 }
 
 /* Rank p exposes an input of bytes 1 + p and a result of bytes 0x70 + p. */
-static struct fixture *world_new(void)
+static struct fixture *world_new_of(u32 nranks)
 {
-	struct fixture *f = fixture_new(0, NRANKS);
+	struct fixture *f = fixture_new(0, nranks);
 	u32 i;
 
 	read_ops = fixture_ops;
@@ -94,12 +96,17 @@ static struct fixture *world_new(void)
 	read_ops.begin_read = on_begin_read;
 	read_ops.end_read = on_end_read;
 	f->engine.ops = &read_ops;
-	world = (struct world){ 0 };
+	world = (struct world){ .nranks = nranks };
 	for (i = 0; i < NRANKS; i++) {
 		flat_init(&world.input[i], COUNT, 1 + i);
 		flat_init(&world.output[i], COUNT, 0x70 + i);
 	}
 	return f;
+}
+
+static struct fixture *world_new(void)
+{
+	return world_new_of(NRANKS);
 }
 
 static void world_free(struct fixture *f)
@@ -178,7 +185,7 @@ static void test_success(void)
 	tap_ok(!signal_step(f, 1, 1) && !coll_engine_copy(&f->engine, 1) && !world.reads,
 	       "nothing is read before all ranks take part; a signal of a later round waits");
 	tap_ok(!signal_step(f, 2, 0) && coll_engine_copy(&f->engine, 1) && world.reads == 2 &&
-	       read->own * NRANKS <= 64 * 1024 && read->own && !f->vector &&
+	       read->own * NRANKS <= 64 * 1024 && read->own && !f->fpu &&
 	       !world.reading[1] && !world.reading[2],
 	       "then at most 64 KiB are read at a time, and a read ends before the next");
 	tap_ok(!signal_step(f, 2, SECOND) && f->mismatches == 0, "an early signal waits");
@@ -265,6 +272,32 @@ static void test_foreign(void)
 	world_free(f);
 }
 
+/* The peer grants the first signal; this rank must ask again for the one after the reduction. */
+static void test_starved(void)
+{
+	struct fixture *f = world_new_of(2);
+	struct coll_stream *peer = &f->stream[1];
+	struct coll_data data;
+
+	peer->tx_eager = peer->tx_credit - COLL_DATA_SIZE;
+	tap_ok(!submit_fused(f) && next_header(f, 1, &data) &&
+	       data.flags == (COLL_DATA_EAGER | COLL_DATA_REQUEST),
+	       "where credit is short, a signal asks for a grant");
+	drain(f);
+	tap_ok(!coll_stream_credited(peer, COLL_DATA_SIZE) && !grant(f, 1, 0, COLL_GRANT_ALL) &&
+	       next_header(f, 1, &data) && !data.flags && !data.step,
+	       "and needs no credit once it is granted");
+	drain(f);
+	tap_ok(!signal_step(f, 1, 0) && coll_engine_copy(&f->engine, 1), "the ranks reduce");
+	copy_all(f);
+	tap_ok(next_header(f, 1, &data) && data.step == 2 &&
+	       data.flags == (COLL_DATA_EAGER | COLL_DATA_REQUEST),
+	       "the next signal asks again");
+	fail(f, 0);
+	drain(f);
+	world_free(f);
+}
+
 int main(void)
 {
 	tap_plan(0);
@@ -272,5 +305,6 @@ int main(void)
 	test_withdrawn();
 	test_abort();
 	test_foreign();
+	test_starved();
 	return tap_exit();
 }

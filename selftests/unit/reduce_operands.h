@@ -60,11 +60,10 @@ static inline bool impl_runs_here(const struct coll_reduce_impl *impl)
 		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 #endif
-	return impl == &coll_reduce_scalar || impl == &coll_reduce_soft;
+	return impl == &coll_reduce_scalar;
 }
 
 static const struct coll_reduce_impl *const impls[] = {
-	&coll_reduce_soft,
 	&coll_reduce_scalar,
 #if defined(__x86_64__)
 	&coll_reduce_avx2,

@@ -233,11 +233,6 @@ static bool reduction_run(const struct coll_reduce_impl *impl, int type, int red
 	return true;
 }
 
-static bool impl_offers(const struct coll_reduce_impl *impl, int type, int reduction)
-{
-	return impl_runs_here(impl) && impl->fn[type][reduction];
-}
-
 /* One NaN among numbers is found at every position, and infinities are not taken for NaNs. */
 static bool lone_nan_run(const struct coll_reduce_impl *impl, int type, int reduction)
 {

@@ -81,7 +81,7 @@ static int usage(FILE *to, int status)
 		"      --device       computation of a device: the CPU sleeps\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
-		"      --transport T  auto, or fail unless all links are local, or tcp (tcp)\n"
+		"      --transport T  auto, or fail unless all links are local, or tcp (auto)\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
 }

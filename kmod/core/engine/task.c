@@ -118,6 +118,16 @@ static void task_tx_end_run(struct coll_task *task)
 	task->rts_sent = false;
 }
 
+/*
+ * A run is what one peer sends without a break, and a grant is for one run.  Both ends must agree
+ * where it ends: the sender does not see the steps that read between two signals, so each signal of
+ * a schedule that reads is a run of its own.
+ */
+static bool task_same_run(const struct coll_task *task, u32 peer, u32 next)
+{
+	return peer == next && !task->schedule->reads;
+}
+
 /* Go to the next step that sends, and queue the task on its stream. */
 static void task_tx_next_step(struct coll_task *task)
 {
@@ -125,7 +135,7 @@ static void task_tx_next_step(struct coll_task *task)
 
 	task->tx_step = coll_schedule_next(task->schedule, &task->args.plan, task->tx_step,
 					   task->nsteps, true, &task->tx);
-	if (task_tx_done(task) || task->tx.to != peer)
+	if (task_tx_done(task) || !task_same_run(task, peer, task->tx.to))
 		task_tx_end_run(task);
 	if (task_tx_done(task))
 		return;
@@ -237,13 +247,12 @@ static void task_rx_find_step(struct coll_task *task)
 }
 
 /*
- * Go to the next step that receives.  A step that reads is a run of its own.  A new run starts only
- * when the bytes of the last run are known to be good: task_check_lease().
+ * Go to the next step that receives.  A new run starts only when the bytes of the last run are
+ * known to be good: task_check_lease().
  */
 static void task_rx_next_step(struct coll_task *task)
 {
 	u32 peer = task->rx.from;
-	bool read = task->rx.read;
 
 	task_rx_find_step(task);
 	if (task_rx_done(task)) {
@@ -251,7 +260,7 @@ static void task_rx_next_step(struct coll_task *task)
 		return;
 	}
 	task->rx_off = 0;
-	if (task->rx.from != peer || task->rx.read || read) {
+	if (!task_same_run(task, peer, task->rx.from)) {
 		task_rx_release(task);
 		task_rx_next_run(task, peer);
 	}

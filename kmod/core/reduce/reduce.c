@@ -201,7 +201,7 @@ static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void
 
 /**
  * coll_reduce_many() - compute dst[i] = src[0][i] (op) src[1][i] (op) ..., from left to right
- * @impl: implementation; not coll_reduce_soft if @wide is true
+ * @impl: implementation
  * @type: enum collective_type
  * @reduction: enum collective_reduction, valid with @type
  * @wide: true if sums are rounded once, at the end; coll_reduce_wide_valid()
