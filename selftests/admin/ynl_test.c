@@ -13,6 +13,9 @@
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"
 
+#define YNL "PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 %s/ynl/cli.py --no-schema --output-json " \
+	    "--spec %s/ynl/collective.yaml"
+
 /* Run a command. Return: its exit status. */
 static int run(const char *format, ...)
 {
@@ -35,8 +38,7 @@ static void ynl_command(char *command, size_t size)
 
 	path[n < 0 ? 0 : n] = '\0';
 	*strrchr(path, '/') = '\0';
-	snprintf(command, size, "PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 %s/ynl/cli.py "
-		 "--no-schema --spec %s/ynl/collective.yaml --output-json", path, path);
+	snprintf(command, size, YNL, path, path);
 }
 
 /* Is a condition of jq true for what a dump says of a group? */
