@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -154,15 +155,15 @@ TEST_F(two_ranks, lane)
 	coll_admin_close(admin);
 }
 
-TEST_F(two_ranks, link)
+static void links_of(struct __test_metadata *_metadata, const char *name,
+		     const struct sockaddr_storage *addr)
 {
 	bool tcp = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP;
 	struct coll_admin *admin = admin_open();
 	struct found found = { 0 };
 
 	ASSERT_NE(NULL, admin);
-	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	ASSERT_LE(0, coll_admin_links(admin, self->name, 0, find_link, &found));
+	ASSERT_LE(0, coll_admin_links(admin, name, 0, find_link, &found));
 	ASSERT_EQ(1, found.n);
 	EXPECT_EQ(1, found.link.peer);
 	EXPECT_EQ(2, found.link.open);
@@ -176,11 +177,33 @@ TEST_F(two_ranks, link)
 	EXPECT_LT(0, found.connection[1].credit);
 	EXPECT_EQ(tcp, found.connection[1].has_tcp);
 	if (tcp) {
-		EXPECT_EQ(0, memcmp(&self->addr[1], &found.connection[1].peer,
+		EXPECT_EQ(0, memcmp(&addr[1], &found.connection[1].peer,
 				    sizeof(struct sockaddr_in)));
+		EXPECT_NE(0, ((struct sockaddr_in *)&found.connection[1].local)->sin_port);
 		EXPECT_LT(0, found.connection[1].rtt_us);
 	}
 	coll_admin_close(admin);
+}
+
+TEST_F(two_ranks, link)
+{
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	links_of(_metadata, self->name, self->addr);
+}
+
+TEST(link_by_tcp)
+{
+	struct sockaddr_storage addr[2];
+	char name[33];
+	int fd[2];
+	__u64 id;
+
+	setenv("COLL_TRANSPORT", "tcp", 1);
+	ASSERT_EQ(0, two_ranks_join(fd, addr, name, &id));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
+	links_of(_metadata, name, addr);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 TEST_F(two_ranks, request)
