@@ -262,9 +262,11 @@ void coll_group_leave(struct coll_member *member)
 	struct coll_group *group = member->group;
 
 	kobject_del(&member->kobj);
+	/* The last notices have room then, whatever was posted before. */
+	coll_notices_flush(&member->fail.notices);
 	if (member->fail.state != COLLECTIVE_STATE_NEW)
 		coll_fail_tell_end(&member->fail);
-	coll_notices_end(&member->fail.notices);
+	coll_notices_flush(&member->fail.notices);
 	mutex_lock(&groups_mutex);
 	list_del_init(&member->group_node);
 	groups_changes++;

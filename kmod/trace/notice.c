@@ -115,12 +115,12 @@ void coll_notice_post(struct coll_notices *notices, const struct coll_notice *no
 }
 
 /**
- * coll_notices_end() - send what is left, and forget the member
- * @notices: of a member; nothing is posted any more
+ * coll_notices_flush() - send all notices of a member
+ * @notices: of the member.  If nothing is posted any more, nothing refers to it when this returns
  *
  * Context: may sleep; no spinlock is held.
  */
-void coll_notices_end(struct coll_notices *notices)
+void coll_notices_flush(struct coll_notices *notices)
 {
 	struct coll_notice notice;
 	bool more;

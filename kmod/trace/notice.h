@@ -71,7 +71,7 @@ struct coll_notices {
 
 void coll_notices_init(struct coll_notices *notices);
 void coll_notice_post(struct coll_notices *notices, const struct coll_notice *notice);
-void coll_notices_end(struct coll_notices *notices);
+void coll_notices_flush(struct coll_notices *notices);
 u64 coll_notices_lost(struct coll_notices *notices);
 void coll_notice_setup(int (*send)(struct coll_notices *notices,
 				   const struct coll_notice *notice, u32 lost));

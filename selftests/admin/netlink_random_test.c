@@ -214,7 +214,7 @@ TEST(anything)
 		group_start(&group, &config, live, NULL);
 		/* A storm may read half a name: that is anything, too. */
 		strcpy(name, group.name);
-		if (rounds++ % 3 == 0 && flag_wait(group.shared, 0, 1, 10000))
+		if (rounds++ % 3 == 0 && flag_wait(group.shared, 0, 1, 200))
 			kill(group.pid[rounds % 3], SIGKILL);
 		group_wait(&group);
 	}
