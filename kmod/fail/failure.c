@@ -29,6 +29,7 @@ void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
 	init_waitqueue_head(&fail->state_wait);
 	fail->id = id;
 	fail->trace.id = id;
+	coll_notices_init(&fail->notices);
 	fail->notify = notify;
 }
 
@@ -53,6 +54,21 @@ int coll_reason_error(u32 kind)
 		return -ECANCELED;
 	}
 	return -ECONNRESET;
+}
+
+static void fail_notify_programs(struct coll_fail *fail, enum collective_event_kind kind)
+{
+	lockdep_assert_held(&fail->lock);
+	coll_notice_post(&fail->notices, &(struct coll_notice){
+		.kind = kind,
+		.state = fail->state,
+		.reason = fail->reason,
+		.instance = COLL_INSTANCE_GROUP,
+		.calls = {
+			{ .rank = COLLECTIVE_RANK_NONE },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	});
 }
 
 /**
@@ -82,6 +98,10 @@ void coll_fail_set_state(struct coll_fail *fail, enum collective_state state)
 	lockdep_assert_held(&fail->lock);
 	coll_record_state(&fail->trace, fail->state, state);
 	WRITE_ONCE(fail->state, state);
+	if (state == COLLECTIVE_STATE_JOINED)
+		fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_JOINED);
+	else if (state == COLLECTIVE_STATE_UP)
+		fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_UP);
 	wake_up_all(&fail->state_wait);
 }
 
@@ -187,6 +207,42 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
 	if (first)
 		coll_fail_set_state(fail, COLLECTIVE_STATE_ABORTED);
 	fail->notify(fail);
+}
+
+static void fail_tell(struct coll_fail *fail)
+{
+	if (!fail->aborted || fail->told)
+		return;
+	fail->told = true;
+	fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_ABORTED);
+}
+
+/**
+ * coll_fail_tell() - post the notice that the group has failed, once the reason is final
+ * @fail: of the member
+ *
+ * Context: process or work item.
+ */
+void coll_fail_tell(struct coll_fail *fail)
+{
+	spin_lock(&fail->lock);
+	if (coll_fail_reason_final(fail, ktime_get_ns()))
+		fail_tell(fail);
+	spin_unlock(&fail->lock);
+}
+
+/**
+ * coll_fail_tell_end() - post the notice that the rank is no member any more
+ * @fail: of a member that is stopped, so no reason is recorded any more
+ *
+ * Context: process or work item.
+ */
+void coll_fail_tell_end(struct coll_fail *fail)
+{
+	spin_lock(&fail->lock);
+	fail_tell(fail);
+	fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_LEFT);
+	spin_unlock(&fail->lock);
 }
 
 /**

@@ -17,19 +17,10 @@
 
 #include "core/wire/wire.h"
 #include "ident.h"
+#include "trace/notice.h"
 #include "trace/recorder.h"
 
 struct coll_failed_ops;
-
-/**
- * struct coll_rank_call - the call of one rank
- * @rank: which rank; COLLECTIVE_RANK_NONE: not known
- * @signature: of its call
- */
-struct coll_rank_call {
-	u32 rank;
-	struct coll_signature signature;
-};
 
 /**
  * struct coll_failure - why one operation fails
@@ -46,11 +37,13 @@ struct coll_failure {
  * @lock: the member's spinlock [l]
  * @id: of the member [c]
  * @trace: of the member
+ * @notices: of the member, not sent yet
  * @state: enum collective_state; changed by coll_fail_set_state() only [l]
  * @reason: why the group failed [l]
  * @aborted: negative errno with which operations fail; 0: the group has not failed [a]
  * @aborted_at: time of the first reason, ns [l]
  * @settled_at: time from which @reason is final, ns [a]
+ * @told: true if a notice has told @reason [l]
  * @state_wait: woken when @state changes, a reason is final, a request can be collected, or the
  *	last call or operation ends in a member that is stopped or has failed
  * @stopped: the teardown has begun, so no reason is recorded any more; written under the
@@ -65,11 +58,13 @@ struct coll_fail {
 	spinlock_t lock;
 	const struct coll_ident *id;
 	struct coll_trace trace;
+	struct coll_notices notices;
 	enum collective_state state;
 	struct coll_reason reason;
 	int aborted;
 	u64 aborted_at;
 	u64 settled_at;
+	bool told;
 	wait_queue_head_t state_wait;
 	bool stopped;
 	DECLARE_BITMAP(peers_left, COLLECTIVE_RANKS_MAX);
@@ -83,6 +78,8 @@ void coll_fail_set_state(struct coll_fail *fail, enum collective_state state);
 void coll_fail_report(struct coll_fail *fail, const struct coll_reason *reason);
 void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b);
 void coll_fail_peer_left(struct coll_fail *fail);
+void coll_fail_tell(struct coll_fail *fail);
+void coll_fail_tell_end(struct coll_fail *fail);
 bool coll_fail_reason_final(const struct coll_fail *fail, u64 now);
 bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now);
 u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats);

@@ -145,8 +145,10 @@ static void control_tick(struct work_struct *work)
 	u32 i;
 
 	/* The reason may be final now. */
-	if (READ_ONCE(member->fail.aborted))
+	if (READ_ONCE(member->fail.aborted)) {
+		coll_fail_tell(&member->fail);
 		wake_up_all(&member->fail.state_wait);
+	}
 	control_post(control, COLL_MEMBER_HEARTBEAT);
 	for (i = 0; i < member->id.nlanes; i++)
 		if (READ_ONCE(member->requests.inflight) ||

@@ -64,6 +64,7 @@ struct coll_completion_ops {
  * @submit_ns: time of submission; ns [c]
  * @deadline: time at which the operation fails; jiffies; 0: never.  Set to the present when the
  *	operation fails, see coll_timer_due() [l]
+ * @slow_at: time from which the operation is slow; jiffies; 0: never, or it has been told [l]
  * @abort: whether the operation is to fail, and the errno; read by lanes [a]
  * @failure: why the operation fails; valid if @abort.error is set [l]
  * @error: result; negative errno or 0; valid once @complete
@@ -117,6 +118,7 @@ struct coll_request {
 	u64 off[COLL_AREA_SCRATCH];
 	u64 submit_ns;
 	unsigned long deadline;
+	unsigned long slow_at;
 	struct coll_abort abort;
 	struct coll_failure failure;
 	int error;
@@ -184,5 +186,8 @@ void coll_timer_arm(struct coll_request *request);
 
 /* expire.c */
 void coll_expire_work(struct work_struct *work);
+
+/* waits.c */
+u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max);
 
 #endif /* COLL_REQUEST_H */

@@ -527,54 +527,6 @@ TEST_F(two_ranks, network_namespaces)
 	free(text);
 }
 
-/* One command shows all records. */
-static char *command(const char *line, int *status)
-{
-	FILE *pipe = popen(line, "r");
-	char *text;
-
-	if (!pipe)
-		return NULL;
-	text = read_rest(fileno(pipe));
-	*status = pclose(pipe);
-	return text;
-}
-
-TEST_F(two_ranks, combined)
-{
-	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
-	const char *joined[2], *done;
-	char line[128], *text;
-	int status;
-	__u64 id;
-
-	if (unreadable())
-		SKIP(return, UNREADABLE);
-	if (system("collectivectl --help >/dev/null 2>&1"))
-		SKIP(return, "no collectivectl in PATH");
-	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	ASSERT_EQ(0, both_allreduce(self->fd));
-	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
-	snprintf(line, sizeof(line), "collectivectl record %s", self->name);
-	text = command(line, &status);
-	EXPECT_EQ(0, status);
-	joined[0] = line_with(text, " 0  state to=joined\n");
-	joined[1] = line_with(text, " 1  state to=joined\n");
-	done = line_with(text, " 0  done op=0 error=0\n");
-	ASSERT_TRUE(joined[0] && joined[1] && done);
-	EXPECT_LT(joined[0], joined[1]);
-	EXPECT_LT(joined[1], done);
-	EXPECT_NE(NULL, line_with(text, "\nrank 0: up (pid "));
-	EXPECT_NE(NULL, line_with(text, " 2 submitted, 1 in flight; last "));
-	EXPECT_NE(NULL, line_with(text, " s ago, not complete: submit op=1 opcode=barrier "));
-	EXPECT_NE(NULL, line_with(text, " 1 submitted, 0 in flight; last "));
-	EXPECT_NE(NULL, line_with(text, " s ago: submit op=0 opcode=allreduce "));
-	free(text);
-	text = command("collectivectl record no.such.group 2>&1", &status);
-	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-	free(text);
-}
-
 /*
  * Processes read all records while groups start and end.
  */

@@ -339,6 +339,7 @@ struct coll_engine {
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: upper limit of @tx_eager
  * @tx_credited: bytes of credit that came back in control frames so far
+ * @tx_stalls: times that a task had bytes to send, and neither a grant nor credit
  * @grants: grants that the peer has given
  * @rx_hdr: header of the frame that is being received
  * @rx_hdr_len: bytes of it that have arrived
@@ -386,6 +387,7 @@ struct coll_stream {
 	u64 tx_eager;
 	u64 tx_credit;
 	u64 tx_credited;
+	u64 tx_stalls;
 	struct coll_grants grants;
 
 	u8 rx_hdr[COLL_DATA_SIZE];

@@ -180,6 +180,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 	bool ask;
 
 	granted &= ~(u64)(task->tx.signal ? 0 : task->args.plan.size - 1);
+	stream->tx_stalls += ready && !granted && !task->args.eager;
 	ask = task->tx.single_frame && !granted;
 	if (!task->args.eager && !ask)
 		ready = min(ready, granted);
@@ -192,6 +193,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 
 	if (ask || (task->args.eager && granted < ready)) {
 		if (!stream_charge_credit(stream, task, &data)) {
+			stream->tx_stalls++;
 			stream_park(task, task->rts_sent ? &stream->waiting :
 					  &stream->starving);
 			return;
