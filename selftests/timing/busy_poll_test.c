@@ -392,7 +392,7 @@ static int rank_yields(struct rank *r)
 
 TEST(yields)
 {
-	const struct group_config config = { .nranks = 3, .bound = true, .cpus = 1 };
+	const struct group_config config = { .nranks = 2, .bound = true, .cpus = 1 };
 
 	if (transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP)
 		SKIP(return, "ranks on TCP sleep");
