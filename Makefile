@@ -25,6 +25,7 @@ help:
 	@echo "make bench      compare with Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make docs       HTML of Documentation/, into build/docs/"
+	@echo "make mpi        component of Open MPI, for the installed one, into build/mpi/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -48,6 +49,15 @@ examples: lib
 
 selftests: lib
 	@$(MAKE) -C selftests OUT=$(BUILD)/selftests LIB=$(BUILD)/lib
+
+# Not part of `all`: it needs Open MPI's headers.
+mpi: lib
+	@scripts/setup mpi
+	@$(MAKE) -C bindings/mpi/openmpi OUT=$(BUILD)/mpi LIB=$(BUILD)/lib
+
+mpi-tests: mpi
+	@scripts/setup mpi-tests
+	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
@@ -89,4 +99,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests demo check check-all check-kernels bench style docs install clean
+.PHONY: all help setup-build modules lib tools examples selftests mpi mpi-tests demo check check-all check-kernels bench style docs install clean

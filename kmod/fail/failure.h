@@ -51,8 +51,8 @@ struct coll_failure {
  * @peers_left: ranks that have sent LEAVE; set by the control runner before the frame's other
  *	effects [a]
  * @failed_ops: operations that have failed; from JOIN to the teardown
- * @notify: a reason was recorded that is final @settle jiffies from now: tell the peers and the
- *	lanes.  Called with [l]; must not sleep
+ * @notify: a reason was recorded that is final at @settled_at: tell the peers and the lanes, and
+ *	the lanes again then.  Called with [l]; must not sleep
  */
 struct coll_fail {
 	spinlock_t lock;
@@ -69,11 +69,11 @@ struct coll_fail {
 	bool stopped;
 	DECLARE_BITMAP(peers_left, COLLECTIVE_RANKS_MAX);
 	struct coll_failed_ops *failed_ops;
-	void (*notify)(struct coll_fail *fail, unsigned long settle);
+	void (*notify)(struct coll_fail *fail);
 };
 
 void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
-		    void (*notify)(struct coll_fail *fail, unsigned long settle));
+		    void (*notify)(struct coll_fail *fail));
 void coll_fail_set_state(struct coll_fail *fail, enum collective_state state);
 void coll_fail_report(struct coll_fail *fail, const struct coll_reason *reason);
 void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b);
@@ -84,6 +84,7 @@ bool coll_fail_reason_final(const struct coll_fail *fail, u64 now);
 bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now);
 u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats);
 int coll_reason_error(u32 kind);
+int coll_reason_error_told(const struct coll_reason *reason);
 int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *reason);
 
 #endif /* COLL_FAILURE_H */

@@ -54,6 +54,7 @@ struct coll_lane_ops {
  * @zerocopy_bytes: bytes sent without a copy [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
  * @done_parts: parts to be reported when the engine has returned [L]
+ * @kicked: true if a stream was kicked since the last round of sends began [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
  *	must run [L]
  * @submitted: parts submitted, the latest first
@@ -88,6 +89,7 @@ struct coll_lane {
 	u64 zerocopy_bytes;
 	u64 nontemporal_bytes;
 	struct list_head done_parts;
+	bool kicked;
 	bool mismatch_pending;
 	struct llist_head submitted;
 	spinlock_t lock;

@@ -258,12 +258,18 @@ static void progress_end_receive(struct coll_lane *lane, struct coll_conn *conn)
 	coll_stream_pause(conn->stream);
 }
 
-/* Receives and sends, and copies if neither moved anything.  Return: about how many bytes. */
+/*
+ * Receives and sends, and copies if neither moved anything.  What a peer has consumed can make
+ * bytes ready for a connection whose turn is over, so nothing is left only if no stream was kicked.
+ *
+ * Return: about how many bytes, at least 1 if there is more to do.
+ */
 static u64 progress_round(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 	u64 moved = 0;
 
+	lane->kicked = false;
 	/* At most one connection per rank, each with a budget. */
 	list_for_each_entry(conn, &lane->conns, node) {
 		u32 taken = progress_receive(lane, conn);
@@ -277,7 +283,7 @@ static u64 progress_round(struct coll_lane *lane)
 	moved += coll_engine_deliver_some(&lane->engine, COLL_RECEIVE_BUDGET);
 	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
-	return moved;
+	return moved ?: lane->kicked;
 }
 
 /**

@@ -75,6 +75,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	for (i = 0; i < member->id.nlanes; i++)
 		coll_runner_stop(&member->lanes[i].runner);
 	coll_exit_watch_end(member);
+	hrtimer_cancel(&member->control.settle);
 	cancel_delayed_work_sync(&member->control.tick);
 	cancel_delayed_work_sync(&member->requests.expiry);
 

@@ -237,8 +237,6 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	};
 	if (coll_signature_paired(&request->signature))
 		request->balance = coll_balance_own(&request->plan);
-	if (request->implicit_match)
-		request->digest = coll_signature_digest(&request->signature);
 	return request;
 }
 

@@ -148,8 +148,70 @@ int coll_address_split(const char *text, char *host, size_t size)
 	return port;
 }
 
-static int of_interface(struct sockaddr_storage *addr, const char *name,
-			int family)
+size_t coll_address_bytes(const struct sockaddr_storage *addr, const uint8_t **bytes)
+{
+	if (addr->ss_family == AF_INET6) {
+		*bytes = in6(addr)->sin6_addr.s6_addr;
+		return 16;
+	}
+	*bytes = (const void *)&in4(addr)->sin_addr;
+	return 4;
+}
+
+bool coll_address_in_network(const struct sockaddr_storage *addr,
+			     const struct sockaddr_storage *network, unsigned int prefix)
+{
+	const unsigned int whole = prefix / 8, bits = prefix % 8;
+	const uint8_t *left, *right;
+
+	if (addr->ss_family != network->ss_family || prefix > 8 * coll_address_bytes(addr, &left))
+		return false;
+	coll_address_bytes(network, &right);
+	return !memcmp(left, right, whole) &&
+	       (!bits || !((left[whole] ^ right[whole]) >> (8 - bits)));
+}
+
+/* Parse a numeric address. */
+static int parse(struct sockaddr_storage *addr, const char *text)
+{
+	struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST,
+		.ai_socktype = SOCK_STREAM,
+	};
+	struct addrinfo *info;
+
+	memset(addr, 0, sizeof(*addr));
+	if (getaddrinfo(text, NULL, &hints, &info))
+		return -EINVAL;
+	memcpy(addr, info->ai_addr, info->ai_addrlen);
+	freeaddrinfo(info);
+	return coll_address_length(addr) ? 0 : -EINVAL;
+}
+
+/* Parse "address/prefix".  Return: the length of the prefix in bits, or -EINVAL. */
+static int parse_network(struct sockaddr_storage *network, const char *text)
+{
+	const char *slash = strchr(text, '/');
+	char host[COLL_ADDRESS_TEXT], *end;
+	const uint8_t *bytes;
+	unsigned long prefix;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(host) || slash[1] < '0' || slash[1] > '9')
+		return -EINVAL;
+	memcpy(host, text, slash - text);
+	host[slash - text] = '\0';
+	prefix = strtoul(slash + 1, &end, 10);
+	if (*end || parse(network, host) || prefix > 8 * coll_address_bytes(network, &bytes))
+		return -EINVAL;
+	return prefix;
+}
+
+/*
+ * Find an address of this host: of the interface @name, or in the network @network, @prefix if
+ * there is no name.
+ */
+static int find_own(struct sockaddr_storage *addr, const char *name,
+		    const struct sockaddr_storage *network, unsigned int prefix, int family)
 {
 	const struct ifaddrs *at;
 	struct ifaddrs *all;
@@ -162,12 +224,14 @@ static int of_interface(struct sockaddr_storage *addr, const char *name,
 		int of = at->ifa_addr ? at->ifa_addr->sa_family : AF_UNSPEC;
 
 		if ((of != AF_INET && of != AF_INET6) ||
-		    strcmp(at->ifa_name, name) ||
+		    (name && strcmp(at->ifa_name, name)) ||
 		    (family != AF_UNSPEC && of != family))
 			continue;
 		memcpy(&one, at->ifa_addr, of == AF_INET ?
 		       sizeof(struct sockaddr_in) :
 		       sizeof(struct sockaddr_in6));
+		if (!name && !coll_address_in_network(&one, network, prefix))
+			continue;
 		/* Prefer a global address to a link-local one. */
 		if (!err && coll_address_is_link_local(&one))
 			continue;
@@ -183,25 +247,19 @@ static int of_interface(struct sockaddr_storage *addr, const char *name,
 int coll_address_local(struct sockaddr_storage *addr, const char *text,
 		       int family, struct coll_detail *detail)
 {
-	struct addrinfo hints = {
-		.ai_flags = AI_NUMERICHOST,
-		.ai_socktype = SOCK_STREAM,
-	};
-	struct addrinfo *info;
-	int err;
+	struct sockaddr_storage network;
+	int prefix, err;
 
-	memset(addr, 0, sizeof(*addr));
-	if (!getaddrinfo(text, NULL, &hints, &info)) {
-		memcpy(addr, info->ai_addr, info->ai_addrlen);
-		freeaddrinfo(info);
-		err = coll_address_length(addr) ? 0 : -EADDRNOTAVAIL;
-	} else {
-		err = of_interface(addr, text, family);
+	err = parse(addr, text);
+	if (err) {
+		prefix = parse_network(&network, text);
+		memset(addr, 0, sizeof(*addr));
+		err = find_own(addr, prefix < 0 ? text : NULL, &network, prefix, family);
 	}
 	coll_address_set_port(addr, 0);
 	if (err)
 		return coll_fail(detail, err,
-				 "local address %s: neither an address nor an interface that has one",
+				 "local address %s: neither an address, nor an interface that has one, nor a network in which this host has one",
 				 text);
 	return 0;
 }

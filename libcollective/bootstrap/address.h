@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "error/detail.h"
@@ -23,6 +24,11 @@ void coll_address_scope(struct sockaddr_storage *addr,
 			const struct sockaddr_storage *own);
 /* Are the host addresses equal?  Ports and scopes are not compared. */
 bool coll_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Is @addr in the network of @network with a prefix of @prefix bits? */
+bool coll_address_in_network(const struct sockaddr_storage *addr,
+			     const struct sockaddr_storage *network, unsigned int prefix);
+/* Get the bytes of an address, in the order of the network.  Return: their number. */
+size_t coll_address_bytes(const struct sockaddr_storage *addr, const uint8_t **bytes);
 /* Is the text an address, not a name? */
 bool coll_address_is_numeric(const char *host);
 /*
@@ -47,8 +53,8 @@ int coll_address_split(const char *text, char *host, size_t size);
 /**
  * coll_address_local - find the local address that a text names
  * @addr: receives the address, with port 0
- * @text: address, or name of an interface
- * @family: family of the interface's address; AF_UNSPEC: IPv4 before IPv6
+ * @text: address, name of an interface, or network such as 10.1.0.0/16
+ * @family: family of the interface's address; AF_UNSPEC: the first that is not link-local
  * @detail: text of a failure
  *
  * Return: 0, -EADDRNOTAVAIL or -ENOMEM.

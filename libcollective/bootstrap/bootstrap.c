@@ -10,8 +10,11 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
+#include "bootstrap/key.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
+#include "comm/deadline.h"
 
 /* A host that is down is detected after twice this time, in s. */
 #define KEEPALIVE_S		10
@@ -96,11 +99,48 @@ static int run_single(int fd, struct coll_settings *settings,
 	       coll_rejoin_port_join(fd, settings, addr, detail);
 }
 
-int bootstrap_run(int fd, struct coll_settings *settings,
+/* May this process become rank 0?  One whose key had another rank waits, but not until the end. */
+static bool may_listen(const struct coll_settings *settings)
+{
+	return coll_key_rank(settings, settings->key) <= 0 ||
+	       coll_deadline_left(settings->deadline) < settings->init_timeout_ms / 2;
+}
+
+/*
+ * Ranks are handed out: listen, or find the process that does, until either succeeds.  A
+ * process that listens on another host, or comes later, is found by trying again.
+ */
+static int run_any(int fd, struct coll_settings *settings, struct sockaddr_storage *peers,
+		   struct coll_detail *detail)
+{
+	int err;
+
+	for (;;) {
+		err = may_listen(settings) ? bootstrap_run_root(fd, settings, peers, detail) :
+		      -EALREADY;
+		if (err != -EALREADY)
+			return err;
+		err = bootstrap_run_client(fd, settings, peers, detail);
+		if (err != -EAGAIN)
+			break;
+	}
+	if (!err && settings->key[0])
+		coll_key_remember(settings, settings->key, settings->rank);
+	return err;
+}
+
+int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange *exchange,
 		  struct sockaddr_storage *peers, struct coll_detail *detail)
 {
 	if (settings->nranks == 1)
 		return fd < 0 ? fd : run_single(fd, settings, peers, detail);
+	if (exchange && exchange->ops)
+		return bootstrap_run_gather(fd, settings, exchange, peers, detail);
+	if (getrandom(&settings->process, sizeof(settings->process), 0) !=
+	    sizeof(settings->process))
+		return coll_fail(detail, -EAGAIN, "no random numbers");
+	if (settings->auto_rank)
+		return run_any(fd, settings, peers, detail);
 	if (settings->rank)
 		return bootstrap_run_client(fd, settings, peers, detail);
 	return bootstrap_run_root(fd, settings, peers, detail);

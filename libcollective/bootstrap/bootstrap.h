@@ -12,9 +12,10 @@
 #include <sys/socket.h>
 
 #include "comm/config.h"
+#include "exchange/exchange.h"
 
 /*
- * The exchange:
+ * The rendezvous:
  *
  *	client (rank n)				root (rank 0)
  *	connect ------------------------------------>	listen
@@ -33,6 +34,9 @@
  * the other, and no message fails the group: the connection is closed, and the client tries
  * again.
  *
+ * Ranks handed out (COLL_RANK=auto): every process tries to listen; the first one is rank 0,
+ * and the others are clients whose HELLO has no rank.  WAIT tells it.
+ *
  * Failure: either side may send FAIL (errno, text) instead of any message.  The root fails the
  * group if a rank contradicts it (another size, a rank claimed twice), cannot JOIN, or goes
  * away after it joined; and at the deadline, with the list of missing ranks.  A rank that goes
@@ -45,15 +49,19 @@
  * @fd: descriptor of the device, which has joined the group afterwards; or a negative errno:
  *	there is no device, @detail says why, and the other ranks are told
  * @settings: name, id and lanes are set to those of rank 0
+ * @exchange: how the ranks reach each other; NULL: by a rendezvous
  * @peers: receives @settings->nranks addresses
  * @detail: text of a failure; must have a buffer
  *
  * Return: 0 or a negative errno.
  */
-int bootstrap_run(int fd, struct coll_settings *settings,
+int bootstrap_run(int fd, struct coll_settings *settings, const struct exchange *exchange,
 		  struct sockaddr_storage *peers, struct coll_detail *detail);
 
-/* bootstrap_run() of rank 0, and of the other ranks. */
+/*
+ * bootstrap_run() of rank 0, and of the other ranks.  If ranks are handed out, the root returns
+ * -EALREADY if it cannot listen, and the client -EAGAIN if no process listens.
+ */
 int bootstrap_run_root(int fd, struct coll_settings *settings,
 		       struct sockaddr_storage *peers,
 		       struct coll_detail *detail);

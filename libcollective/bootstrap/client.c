@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/key.h"
 #include "bootstrap/message.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/resolve.h"
@@ -40,8 +40,6 @@
  * @settings: settings of the rank; the root fills in name, id and lanes
  * @detail: text of a final failure
  * @fd: connection to rank 0, non-blocking; -1: none
- * @process: random number of this process
- * @attempt: number of HELLO messages sent
  * @id: number of the group, from WAIT
  * @has_waited: true if rank 0 has sent WAIT
  * @addr: address of rank 0 that is being tried
@@ -56,8 +54,6 @@ struct client {
 	struct coll_settings *settings;
 	struct coll_detail *detail;
 	int fd;
-	uint64_t process;
-	uint32_t attempt;
 	uint64_t id;
 	bool has_waited;
 	struct sockaddr_storage addr;
@@ -273,17 +269,20 @@ static int explain_rejection(struct client *client, int kind, const char *why)
  */
 static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64_t deadline)
 {
-	const struct coll_settings *settings = client->settings;
+	struct coll_settings *settings = client->settings;
+	const bool any = settings->rank == COLL_RANK_AUTO;
+	const int before = any ? coll_key_rank(settings, settings->key) : 0;
 	struct bootstrap_hello hello = {
-		.rank = settings->rank,
+		.rank = any ? BOOTSTRAP_RANK_ANY : (uint32_t)settings->rank,
 		.nranks = settings->nranks,
 		.lanes = settings->lanes,
 		.left_ms = coll_deadline_left(settings->deadline),
 		.job = settings->job,
-		.process = client->process,
-		.attempt = ++client->attempt,
+		.process = settings->process,
+		.attempt = ++settings->attempt,
 		.returns = client->has_waited,
 		.id = client->id,
+		.before = before > 0 ? before : 0,
 	};
 	uint8_t message[BOOTSTRAP_MESSAGE_MAX], hello_sent[BOOTSTRAP_MESSAGE_MAX];
 	char why[BOOTSTRAP_FAIL_MAX] = "";
@@ -291,6 +290,8 @@ static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64
 	int kind;
 
 	strcpy(hello.name, settings->name);
+	if (any)
+		strcpy(hello.key, settings->key);
 	if (coll_secret_nonce(settings, hello.nonce))
 		return coll_fail(client->detail, -EIO, "no random numbers");
 	kind = send_all(client->fd, hello_sent, bootstrap_write_hello(hello_sent, &hello),
@@ -326,6 +327,13 @@ static int try_address(struct client *client, uint64_t deadline)
 	if (err) {
 		disconnect(client);
 		return err;
+	}
+	if (client->settings->rank == COLL_RANK_AUTO &&
+	    wait.rank < (uint32_t)client->settings->nranks)
+		client->settings->rank = wait.rank;
+	if (wait.rank != (uint32_t)client->settings->rank) {
+		disconnect(client);
+		return note_failed_attempt(client, -EPROTO, "it confuses ranks");
 	}
 	client->has_waited = true;
 	client->id = wait.id;
@@ -378,15 +386,24 @@ static int try_addresses(struct client *client, unsigned int try_ms)
 	return err;
 }
 
+/* Double a time with each round, up to @max. */
+static unsigned int grow(unsigned int ms, unsigned int rounds, unsigned int max)
+{
+	while (rounds-- && ms < max)
+		ms *= 2;
+	return ms < max ? ms : max;
+}
+
 static int reach_root(struct client *client)
 {
-	const struct coll_settings *settings = client->settings;
-	unsigned int pause = PAUSE_MIN_MS, try_ms = TRY_MIN_MS, left;
+	struct coll_settings *settings = client->settings;
+	unsigned int pause, left;
+	char who[20];
 	int err;
 
 	for (;;) {
 		left = coll_deadline_left(settings->deadline);
-		err = try_addresses(client, try_ms);
+		err = try_addresses(client, grow(TRY_MIN_MS, settings->rounds, TRY_MAX_MS));
 		/*
 		 * The last round may be too short to tell a reason; then the one before is
 		 * reported.
@@ -402,16 +419,20 @@ static int reach_root(struct client *client)
 			err = client->report_error ?: -ETIMEDOUT;
 			break;
 		}
+		pause = grow(PAUSE_MIN_MS, settings->rounds++, PAUSE_MAX_MS);
 		/* Only a signal ends it early. */
 		(void)poll(NULL, 0, pause < left ? pause : left);
-		pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
-		try_ms = 2 * try_ms < TRY_MAX_MS ? 2 * try_ms : TRY_MAX_MS;
+		/* Perhaps this process can listen, which then is rank 0. */
+		if (settings->rank == COLL_RANK_AUTO)
+			return -EAGAIN;
 	}
+	if (settings->rank == COLL_RANK_AUTO)
+		strcpy(who, "a rank");
+	else
+		snprintf(who, sizeof(who), "rank %d", settings->rank);
 	if (err)
-		coll_fail(client->detail, err,
-			  "rank %d cannot reach rank 0 at %s:%d: %s",
-			  settings->rank, settings->root_host, settings->root_port,
-			  client->report_attempts);
+		coll_fail(client->detail, err, "%s cannot reach rank 0 at %s:%d: %s", who,
+			  settings->root_host, settings->root_port, client->report_attempts);
 	return err;
 }
 
@@ -604,8 +625,6 @@ int bootstrap_run_client(int fd, struct coll_settings *settings,
 	struct client client = { .settings = settings, .detail = detail, .fd = -1 };
 	int err;
 
-	if (getrandom(&client.process, sizeof(client.process), 0) != sizeof(client.process))
-		return coll_fail(detail, -EAGAIN, "no random numbers");
 	if (fd < 0 && report_attempts < settings->deadline)
 		settings->deadline = report_attempts;
 	err = reach_root(&client);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -31,6 +32,20 @@ static int get_name(const uint8_t *from, char name[COLLECTIVE_NAME_MAX + 1])
 	memcpy(name, from, COLLECTIVE_NAME_MAX);
 	name[COLLECTIVE_NAME_MAX] = '\0';
 	return !name[0] || coll_config_name_valid(name) ? 0 : -EPROTO;
+}
+
+/* Keys are printed in texts. */
+static int get_key(const uint8_t *from, char key[COLL_KEY_SIZE])
+{
+	size_t i;
+
+	memcpy(key, from, COLL_KEY_SIZE);
+	if (key[COLL_KEY_SIZE - 1])
+		return -EPROTO;
+	for (i = 0; key[i]; i++)
+		if (!isprint((unsigned char)key[i]))
+			return -EPROTO;
+	return 0;
 }
 
 void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr)
@@ -66,6 +81,10 @@ size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello)
 	put32(body + 104, hello->attempt);
 	put32(body + 108, hello->returns);
 	put64(body + 112, hello->id);
+	put32(body + 120, hello->before);
+	put32(body + 124, 0);
+	memset(body + 128, 0, COLL_KEY_SIZE);
+	memcpy(body + 128, hello->key, strlen(hello->key));
 	return bootstrap_write_head(to, BOOTSTRAP_HELLO, BOOTSTRAP_HELLO_SIZE);
 }
 
@@ -75,7 +94,7 @@ size_t bootstrap_write_wait(uint8_t *to, const struct bootstrap_wait *wait)
 
 	put64(body, wait->id);
 	put32(body + 8, wait->pause_ms);
-	put32(body + 12, 0);
+	put32(body + 12, wait->rank);
 	return bootstrap_write_head(to, BOOTSTRAP_WAIT, BOOTSTRAP_WAIT_SIZE);
 }
 
@@ -155,20 +174,22 @@ int bootstrap_read_hello(const uint8_t *from, size_t length,
 	hello->attempt = get32(from + 104);
 	hello->returns = get32(from + 108);
 	hello->id = get64(from + 112);
+	hello->before = get32(from + 120);
 	if (get32(from + 108) > 1 || hello->nranks > COLLECTIVE_RANKS_MAX ||
-	    hello->rank >= hello->nranks ||
-	    hello->lanes > COLLECTIVE_LANES_MAX)
+	    (hello->rank >= hello->nranks && hello->rank != BOOTSTRAP_RANK_ANY) ||
+	    hello->lanes > COLLECTIVE_LANES_MAX || get_key(from + 128, hello->key))
 		return -EPROTO;
 	return get_name(from + 16, hello->name);
 }
 
 int bootstrap_read_wait(const uint8_t *from, size_t length, struct bootstrap_wait *wait)
 {
-	if (length != BOOTSTRAP_WAIT_SIZE || get32(from + 12))
+	if (length != BOOTSTRAP_WAIT_SIZE)
 		return -EPROTO;
 	wait->id = get64(from);
 	wait->pause_ms = get32(from + 8);
-	return 0;
+	wait->rank = get32(from + 12);
+	return wait->rank && wait->rank < COLLECTIVE_RANKS_MAX ? 0 : -EPROTO;
 }
 
 int bootstrap_read_welcome(const uint8_t *from, size_t length,

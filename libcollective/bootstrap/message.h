@@ -18,13 +18,15 @@
  *
  *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
  *		 8 length u32 of the body, which follows the head  12 0 u32
- *	HELLO	 0 rank u32  4 nranks u32  8 lanes u32  12 time left, ms u32
+ *	HELLO	 0 rank u32, 2^32 - 1: any  4 nranks u32  8 lanes u32  12 time left, ms u32
  *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
  *		88 job u64, 0: unknown  96 process u64  104 attempt u32
  *		108 1: returns after WAIT from the group in 112, else 0  112 id u64
+ *		120 rank that the key had before u32, 0: none  124 0 u32
+ *		128 key, NUL-padded, 64 bytes
  *	CHALLENGE 0 nonce, 32 bytes  32 proof of rank 0, 32 bytes
  *	PROOF	 0 proof, 32 bytes
- *	WAIT	 0 id u64  8 pause, ms u32, 0: stay connected  12 0 u32
+ *	WAIT	 0 id u64  8 pause, ms u32, 0: stay connected  12 rank u32 of the client
  *	WELCOME	 0 id u64  8 lanes u32  12 0 u32  16 name, 40 bytes
  *		56 entry of rank 0
  *	ADDRESS	 0 entry
@@ -34,16 +36,18 @@
  *		 4 rejoin port u16 (rejoin_port.h; 0: none)  6 0 u16
  *		 8 address, 16 bytes (IPv4: the first 4)
  */
-#define BOOTSTRAP_VERSION	3
+#define BOOTSTRAP_VERSION	4
 
 #define BOOTSTRAP_HEAD_SIZE		16
 #define BOOTSTRAP_ENTRY_SIZE		24
 #define BOOTSTRAP_NAME_SIZE		40
-#define BOOTSTRAP_HELLO_SIZE		(16 + BOOTSTRAP_NAME_SIZE + COLL_NONCE_SIZE + 32)
+#define BOOTSTRAP_HELLO_SIZE		(16 + BOOTSTRAP_NAME_SIZE + COLL_NONCE_SIZE + 40 + \
+					 COLL_KEY_SIZE)
 #define BOOTSTRAP_CHALLENGE_SIZE	(COLL_NONCE_SIZE + COLL_PROOF_SIZE)
 #define BOOTSTRAP_WAIT_SIZE		16
 #define BOOTSTRAP_WELCOME_SIZE	(16 + BOOTSTRAP_NAME_SIZE + BOOTSTRAP_ENTRY_SIZE)
 #define BOOTSTRAP_FAIL_MAX		(4 + 500)
+#define BOOTSTRAP_RANK_ANY		0xffffffffU
 /* Size of the largest message other than TABLE, head included. */
 #define BOOTSTRAP_MESSAGE_MAX	(BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_FAIL_MAX)
 
@@ -60,7 +64,7 @@ enum bootstrap_kind {
 
 /**
  * struct bootstrap_hello - HELLO: identity of a client
- * @rank: its rank
+ * @rank: its rank; or BOOTSTRAP_RANK_ANY: rank 0 is to choose one
  * @nranks: number of ranks of the group
  * @lanes: number of lanes that it asks for; 0: any
  * @left_ms: time until its deadline in ms
@@ -71,6 +75,8 @@ enum bootstrap_kind {
  * @attempt: attempt number, which increases with each HELLO of the process
  * @returns: true if the group @id told the client to WAIT, and it connects again
  * @id: id of that group
+ * @before: rank that @key had before; 0: none
+ * @key: name of the process, with BOOTSTRAP_RANK_ANY; empty: none
  */
 struct bootstrap_hello {
 	uint32_t rank;
@@ -84,6 +90,8 @@ struct bootstrap_hello {
 	uint32_t attempt;
 	bool returns;
 	uint64_t id;
+	uint32_t before;
+	char key[COLL_KEY_SIZE];
 };
 
 /**
@@ -105,10 +113,12 @@ struct bootstrap_welcome {
  * @id: id of the group
  * @pause_ms: 0: stay connected; otherwise the root closes the connection, and the client
  *	connects again after this time in ms
+ * @rank: rank of the client
  */
 struct bootstrap_wait {
 	uint64_t id;
 	uint32_t pause_ms;
+	uint32_t rank;
 };
 
 /*

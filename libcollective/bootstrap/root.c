@@ -25,6 +25,7 @@
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "error/ranks_text.h"
 
 #define UNAUTHENTICATED_MAX	64	/* maximum number of unauthenticated connections */
 #define RESULT_MS	2000	/* time to send the last message */
@@ -178,9 +179,24 @@ static int accept_one(struct bootstrap_root *root, int listener)
 /* What a rank lacks: it never arrived, it went away, or it has not joined. */
 enum lack { LACK_NEVER, LACK_LOST, LACK_JOIN };
 
-static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
+/**
+ * struct lacking - ranks that lack something
+ * @root: the root
+ * @lack: what they lack
+ */
+struct lacking {
+	const struct bootstrap_root *root;
+	enum lack lack;
+};
+
+static bool rank_lacks(const void *arg, int rank)
 {
-	switch (lack) {
+	const struct lacking *lacking = arg;
+	const struct bootstrap_rank *at = &lacking->root->ranks[rank];
+
+	if (!rank)
+		return false;
+	switch (lacking->lack) {
 	case LACK_NEVER:
 		return at->state == RANK_MISSING && !at->went_away;
 	case LACK_LOST:
@@ -195,32 +211,31 @@ static bool rank_lacks(const struct bootstrap_rank *at, enum lack lack)
 static size_t list_ranks(struct bootstrap_root *root, enum lack lack, const char *verb,
 			 char *text, size_t at, size_t size)
 {
-	int ranks = 0, first = -1, i;
-	char numbers[200] = "";
-	size_t end = 0;
-	bool in;
+	const struct lacking lacking = { root, lack };
+	char ranks[200];
 
-	for (i = 1; i <= root->settings->nranks; i++) {
-		in = i < root->settings->nranks && rank_lacks(&root->ranks[i], lack);
-		ranks += in;
-		if (in && first < 0)
-			first = i;
-		if (in || first < 0)
-			continue;
-		if (end + 20 < sizeof(numbers))
-			end += snprintf(numbers + end, sizeof(numbers) - end,
-					first == i - 1 ? "%s%d" : "%s%d-%d",
-					end ? ", " : "", first, i - 1);
-		else if (numbers[end - 1] != '.')
-			end += snprintf(numbers + end, sizeof(numbers) - end,
-					", ...");
-		first = -1;
-	}
-	if (ranks && at < size)
-		at += snprintf(text + at, size - at, "%srank%s %s %s",
-			       at ? "; " : "", ranks > 1 ? "s" : "", numbers,
-			       verb);
+	if (coll_ranks_text(ranks, sizeof(ranks), root->settings->nranks, rank_lacks, &lacking))
+		at += snprintf(text + at, size - at, "%s%s %s", at ? "; " : "", ranks, verb);
 	return at < size ? at : size - 1;
+}
+
+/* Ranks that are handed out: say how many are missing, and which keys are known. */
+static size_t list_absent(const struct bootstrap_root *root, char *text, size_t size)
+{
+	const struct lacking lacking = { root, LACK_NEVER };
+	int rank, n = 0, known = 0;
+	size_t at = 0;
+
+	for (rank = 1; rank < root->settings->nranks; rank++)
+		n += rank_lacks(&lacking, rank);
+	if (n)
+		at = snprintf(text, size, "%d of %d ranks never arrived", n,
+			      root->settings->nranks);
+	for (rank = 1; rank < root->settings->nranks && at + COLL_KEY_SIZE + 32 < size / 2; rank++)
+		if (root->ranks[rank].key[0] && rank_lacks(&lacking, rank))
+			at += snprintf(text + at, size - at, "%skey %s, which was rank %d",
+				       known++ ? ", " : " (", root->ranks[rank].key, rank);
+	return at + (known ? snprintf(text + at, size - at, ")") : 0);
 }
 
 static int report_missing(struct bootstrap_root *root)
@@ -228,7 +243,10 @@ static int report_missing(struct bootstrap_root *root)
 	char text[COLL_DETAIL_SIZE] = "";
 	size_t at = 0;
 
-	at = list_ranks(root, LACK_NEVER, "never arrived", text, at, sizeof(text));
+	if (root->settings->auto_rank)
+		at = list_absent(root, text, sizeof(text));
+	else
+		at = list_ranks(root, LACK_NEVER, "never arrived", text, at, sizeof(text));
 	at = list_ranks(root, LACK_LOST, "arrived and went away", text, at, sizeof(text));
 	at = list_ranks(root, LACK_JOIN, "arrived but never joined", text, at, sizeof(text));
 	at += snprintf(text + at, sizeof(text) - at, "; rank 0 listened on %s", root->listening_on);
@@ -309,13 +327,19 @@ static int join(struct bootstrap_root *root)
 	return err;
 }
 
-/* Is the address by which the others reach rank 0 known? */
+/*
+ * Is the address by which the others reach rank 0 known?  Ranks that are handed out join when
+ * all have come, since a process that goes away before it joins can be replaced.
+ */
 static bool can_join(const struct bootstrap_root *root)
 {
 	if (root->joined)
 		return false;
-	return !root->absent || root->device < 0 || root->settings->local_addr[0] ||
-	       (root->nlisteners == 1 && !root->on_all_addresses);
+	if (!root->absent || root->device < 0)
+		return true;
+	return !root->settings->auto_rank &&
+	       (root->settings->local_addr[0] ||
+		(root->nlisteners == 1 && !root->on_all_addresses));
 }
 
 static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t *n)
@@ -486,18 +510,25 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 
 	if (fd < 0)
 		coll_fail(&root.failure, fd, "rank 0: %s", detail->text);
-	err = bootstrap_choose_id(settings, &root.failure) ?: bootstrap_root_listen(&root);
+	err = bootstrap_root_listen(&root);
+	if (settings->auto_rank && (err == -EADDRINUSE || err == -EADDRNOTAVAIL))
+		return -EALREADY;
 	if (!root.nlisteners)
 		goto out;
+	err = err ?: bootstrap_choose_id(settings, &root.failure);
 	if (!allocate(&root)) {
 		err = -ENOMEM;
 		goto free;
 	}
+	settings->rank = 0;
+	bootstrap_root_recall_keys(&root);
 	if (!err && root.nconns < CONNS_MIN)
 		err = too_few_files(&root, -EMFILE);
 	/* Ranks that connect while rank 0 joins wait in the backlog of the listeners. */
 	if (!err)
 		err = gather_ranks(&root);
+	if (!err && settings->auto_rank)
+		bootstrap_root_remember_keys(&root);
 	send_result(&root, err);
 free:
 	while (root.nlisteners)

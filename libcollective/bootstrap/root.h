@@ -60,6 +60,8 @@ struct bootstrap_conn {
  * @state_at: time of its arrival or WELCOME; while paused, deadline of its return
  * @root_addr: address of the root to which it connected
  * @from: address of the client
+ * @key: key of the process that has, or had, a rank that the root handed out; empty: none;
+ *	valid in any state
  */
 struct bootstrap_rank {
 	enum bootstrap_rank_state state;
@@ -72,6 +74,7 @@ struct bootstrap_rank {
 	uint64_t state_at;
 	struct sockaddr_storage root_addr;
 	struct sockaddr_storage from;
+	char key[COLL_KEY_SIZE];
 };
 
 /**
@@ -156,6 +159,17 @@ int bootstrap_root_welcome(struct bootstrap_root *root, int rank);
 
 /* Send WAIT with a pause to a rank and close its connection.  Return: false: not now. */
 bool bootstrap_root_pause(struct bootstrap_root *root, int rank);
+
+/* Recall the keys of earlier groups of this process, and remember those of this group. */
+void bootstrap_root_recall_keys(struct bootstrap_root *root);
+void bootstrap_root_remember_keys(const struct bootstrap_root *root);
+
+/*
+ * Choose a rank for a client that has none.  Return: the rank, or a negative errno with a text:
+ * the client is to be rejected.
+ */
+int bootstrap_root_hand_out(struct bootstrap_root *root, const struct bootstrap_hello *hello,
+			    char *text, size_t size);
 
 /* Pause of a rank in ms, which grows with the number of paused ranks. */
 unsigned int bootstrap_root_pause_ms(const struct bootstrap_root *root);

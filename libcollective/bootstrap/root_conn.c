@@ -126,6 +126,7 @@ bool bootstrap_root_pause(struct bootstrap_root *root, int rank)
 	struct bootstrap_wait wait = {
 		.id = root->settings->id,
 		.pause_ms = bootstrap_root_pause_ms(root),
+		.rank = rank,
 	};
 	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
 
@@ -246,10 +247,33 @@ static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *a
 			 hello->rank, other, from);
 }
 
+/* Give the client a rank, if it has none and one is free.  Return: false: it is rejected. */
+static bool has_rank(struct bootstrap_root *root, struct bootstrap_conn *conn,
+		     struct bootstrap_hello *hello)
+{
+	char text[200];
+	int rank;
+
+	if (hello->rank != BOOTSTRAP_RANK_ANY) {
+		if (!root->settings->auto_rank || hello->returns)
+			return true;
+		reject(root, conn, -EINVAL,
+		       "COLL_RANK is a number there and auto on rank 0: set it to auto on all ranks or on none");
+		return false;
+	}
+	rank = bootstrap_root_hand_out(root, hello, text, sizeof(text));
+	if (rank < 0) {
+		reject(root, conn, rank, text);
+		return false;
+	}
+	hello->rank = rank;
+	return true;
+}
+
 /* The client is authenticated, or the group has no secret: record its rank. */
 static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
-	const struct bootstrap_hello *hello = &conn->hello;
+	struct bootstrap_hello *hello = &conn->hello;
 	struct bootstrap_wait wait = { .id = root->settings->id };
 	uint64_t deadline = coll_deadline_in(hello->left_ms);
 	socklen_t length = sizeof(struct sockaddr_storage);
@@ -259,8 +283,9 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	bool drop;
 	int err;
 
-	if (!check_hello(root, conn, hello))
+	if (!check_hello(root, conn, hello) || !has_rank(root, conn, hello))
 		return 0;
+	wait.rank = hello->rank;
 	coll_address_format(&conn->from, from);
 	err = root->has_ended ? 0 : check_consistent(root, hello, from);
 	if (err)

@@ -159,6 +159,9 @@ static int open_at(struct bootstrap_root *root, const struct addrinfo *where)
 		return 0;
 	if (name_addrs.own)
 		return open_everywhere(root, &name_addrs.first);
+	/* A process of the rendezvous's own host becomes rank 0. */
+	if (root->settings->auto_rank)
+		return -EADDRNOTAVAIL;
 	if (!open)
 		return bootstrap_check_address(root->settings, &name_addrs.foreign,
 					       &root->failure) ?:

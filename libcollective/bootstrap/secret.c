@@ -278,6 +278,19 @@ int coll_secret_make(struct coll_settings *settings, struct coll_detail *detail)
 	return 0;
 }
 
+int coll_secret_take(struct coll_settings *settings, const uint8_t key[COLLECTIVE_SECRET_SIZE],
+		     struct coll_detail *detail)
+{
+	struct coll_secret *secret = secret_new();
+
+	if (!secret)
+		return coll_fail(detail, -ENOMEM, "no memory");
+	memcpy(secret->key, key, COLLECTIVE_SECRET_SIZE);
+	settings->secret = secret;
+	settings->secured = true;
+	return 0;
+}
+
 int coll_secret_nonce(const struct coll_settings *settings, uint8_t nonce[COLL_NONCE_SIZE])
 {
 	memset(nonce, 0, COLL_NONCE_SIZE);

@@ -33,6 +33,7 @@ enum coll_proof_side {
 	COLL_SIDE_ROOT = 1,
 	COLL_SIDE_CLIENT,
 	COLL_SIDE_SHRINK,	/* messages of coll_shrink(), which contain both ranks */
+	COLL_SIDE_CARD,		/* cards of an exchange, of any rank */
 };
 
 /**
@@ -49,8 +50,12 @@ enum coll_proof_side {
 int coll_secret_fill(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail);
 
-/* Make a random secret, for a group of one.  Return: 0, -ENOMEM or -EAGAIN. */
+/* Make a random secret.  Return: 0, -ENOMEM or -EAGAIN. */
 int coll_secret_make(struct coll_settings *settings, struct coll_detail *detail);
+
+/* Take @key as the secret.  Return: 0 or -ENOMEM. */
+int coll_secret_take(struct coll_settings *settings, const uint8_t key[COLLECTIVE_SECRET_SIZE],
+		     struct coll_detail *detail);
 
 /* Get and put a reference; NULL is ignored. */
 void coll_secret_get(struct coll_secret *secret);

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Settings of a group, from the caller's configuration and the launcher's environment.
- *
- * Rank and size are taken together from the first complete pair of: the library's own
- * variables, torchrun, Open MPI, MVAPICH2, PMI (MPICH and Intel MPI), Slurm.  More specific
- * ones come first: under mpirun inside a Slurm job both pairs are set, and only Open MPI's are
- * about this process. An incomplete environment is an error that names what is missing, not a
- * group of one.
- *
- * The rendezvous is COLL_RENDEZVOUS, or else MASTER_ADDR with the port after MASTER_PORT, since
- * the store of torch listens on MASTER_PORT itself.
- */
+/* Settings of a group, from the caller's configuration and the environment. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,74 +10,13 @@
 #include "bootstrap/secret.h"
 #include "comm/config.h"
 #include "comm/deadline.h"
+#include "comm/launcher.h"
 #include "error/names.h"
 
 #define INIT_TIMEOUT_MS	60000
 #define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/**
- * struct launcher - environment variables of a launcher
- * @name: name in messages
- * @rank: variable with the rank
- * @size: variable with the number of ranks
- * @jobs: variables that are equal in all processes of a job and differ between jobs; unset ones
- *	are ignored
- */
-static const struct launcher {
-	const char *name;
-	const char *rank;
-	const char *size;
-	const char *jobs[2];
-} launchers[] = {
-	{ "libcollective", "COLL_RANK", "COLL_SIZE", { NULL } },
-	{ "torchrun", "RANK", "WORLD_SIZE", { "TORCHELASTIC_RUN_ID" } },
-	{ "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", { "PMIX_NAMESPACE" } },
-	{ "MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", { NULL } },
-	{ "PMI", "PMI_RANK", "PMI_SIZE", { "PMI_JOBID" } },
-	{ "Slurm", "SLURM_PROCID", "SLURM_NTASKS", { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
-};
-
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))
-#define N_LAUNCHERS	SIZE(launchers)
-
-/* Variables that reveal a launched process, but have neither its rank nor the number of ranks. */
-static const char * const launch_hints[] = {
-	"PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
-	"LOCAL_RANK", "MPI_LOCALRANKID",
-	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-	"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE",
-	"COLL_RENDEZVOUS", "MASTER_ADDR", "MASTER_PORT",
-};
-
-static const char *raw(const char *name)
-{
-	return secure_getenv(name);
-}
-
-/* Value of a variable; NULL if it is not set, or empty. */
-static const char *text(const char *name)
-{
-	const char *value = raw(name);
-
-	return value && *value ? value : NULL;
-}
-
-static int read_number(const char *name, unsigned long max, unsigned long *value,
-		       struct coll_detail *detail)
-{
-	const char *at = text(name);
-	char *end;
-
-	if (!at)
-		return 0;
-	errno = 0;
-	*value = strtoul(at, &end, 10);
-	if (*at < '0' || *at > '9' || *end || errno || *value > max)
-		return coll_fail(detail, -EINVAL,
-				 "%s=%s is not a number from 0 to %lu", name,
-				 at, max);
-	return 0;
-}
 
 static int copy_text(char *to, size_t size, const char *from, const char *what,
 		     struct coll_detail *detail)
@@ -109,138 +37,21 @@ bool coll_config_name_valid(const char *name)
 	       strspn(name, NAME_CHARACTERS) == length;
 }
 
-/* One variable of the pair is missing or empty: say which. */
-static int incomplete_pair(const struct launcher *launcher, struct coll_detail *detail)
-{
-	const char *there = text(launcher->rank) ? launcher->rank : launcher->size;
-	const char *missing = there == launcher->rank ? launcher->size : launcher->rank;
-
-	if (!text(there))
-		return coll_fail(detail, -EINVAL,
-				 "%s is %s and %s is %s: set both, or neither",
-				 launcher->rank, raw(launcher->rank) ? "empty" : "not set",
-				 launcher->size, raw(launcher->size) ? "empty" : "not set");
-	return coll_fail(detail, -EINVAL,
-			 "%s=%s is set (as by %s), but %s is %s: set both, or COLL_RANK and COLL_SIZE",
-			 there, text(there), launcher->name, missing,
-			 raw(missing) ? "empty" : "not set");
-}
-
-/*
- * Find the launcher of which both variables are set.  If there is none, the process is a group
- * of one, unless something reveals that it is one of several.
- */
-static int find_launcher(const struct coll_config *config, const struct launcher **found,
-			 struct coll_detail *detail)
-{
-	size_t i;
-
-	*found = NULL;
-	for (i = 0; i < N_LAUNCHERS; i++) {
-		const struct launcher *at = &launchers[i];
-
-		if (text(at->rank) && text(at->size)) {
-			*found = at;
-			return 0;
-		}
-		/* The library's own variables are set on purpose, so half a pair is an error. */
-		if (!i && (raw(at->rank) || raw(at->size)))
-			return incomplete_pair(at, detail);
-	}
-	for (i = 0; i < N_LAUNCHERS; i++)
-		if (raw(launchers[i].rank) || raw(launchers[i].size))
-			return incomplete_pair(&launchers[i], detail);
-	if (config->rendezvous)
-		return coll_fail(detail, -EINVAL,
-				 "there is a rendezvous, %s, but neither rank nor size: set COLL_RANK and COLL_SIZE",
-				 config->rendezvous);
-	if (config->rank)
-		return coll_fail(detail, -EINVAL,
-				 "the configuration has rank %d, but no number of ranks",
-				 config->rank);
-	for (i = 0; i < SIZE(launch_hints); i++)
-		if (raw(launch_hints[i]))
-			return coll_fail(detail, -EINVAL,
-					 "%s is %s, but neither rank nor size is known: set COLL_RANK and COLL_SIZE (0 and 1 for a group of one)",
-					 launch_hints[i], text(launch_hints[i]) ? "set" : "empty");
-	return 0;
-}
-
-/* Number of the job: FNV-1a hash of its variables; 0: unknown. */
-static uint64_t job_number(const struct launcher *launcher)
-{
-	uint64_t hash = 14695981039346656037ULL;
-	bool known = false;
-	const char *at;
-	size_t i;
-
-	/* Components of a heterogeneous Slurm job have different numbers. */
-	if (raw("SLURM_HET_SIZE"))
-		return 0;
-	for (i = 0; i < 2; i++) {
-		at = launcher->jobs[i] ? text(launcher->jobs[i]) : NULL;
-		known |= !!at;
-		for (; at && *at; at++)
-			hash = (hash ^ (unsigned char)*at) * 1099511628211ULL;
-		hash *= 1099511628211ULL;
-	}
-	return known ? hash | 1 : 0;
-}
-
-static int read_identity(struct coll_settings *settings, const struct coll_config *config,
-			 const char **launcher, struct coll_detail *detail)
-{
-	unsigned long rank = 0, size = 0;
-	const struct launcher *found;
-	int err;
-
-	*launcher = NULL;
-	if (config->nranks) {
-		settings->rank = config->rank;
-		settings->nranks = config->nranks;
-	} else {
-		err = find_launcher(config, &found, detail);
-		if (err)
-			return err;
-		if (!found) {
-			settings->rank = 0;
-			settings->nranks = 1;
-			return 0;
-		}
-		*launcher = found->name;
-		err = read_number(found->rank, INT_MAX, &rank, detail) ?:
-		      read_number(found->size, INT_MAX, &size, detail);
-		if (err)
-			return err;
-		settings->rank = rank;
-		settings->nranks = size;
-		settings->job = job_number(found);
-	}
-	if (settings->nranks < 1 || settings->nranks > COLLECTIVE_RANKS_MAX)
-		return coll_fail(detail, -EINVAL,
-				 "%d ranks: a group has 1 to %d", settings->nranks,
-				 COLLECTIVE_RANKS_MAX);
-	if (settings->rank < 0 || settings->rank >= settings->nranks)
-		return coll_fail(detail, -EINVAL,
-				 "rank %d is outside a group of %d",
-				 settings->rank, settings->nranks);
-	return 0;
-}
-
 static int empty_variable(const char *name, struct coll_detail *detail)
 {
 	return coll_fail(detail, -EINVAL, "%s is empty", name);
 }
 
+/* Read the rendezvous, if one is given. */
 static int read_root_address(struct coll_settings *settings, const struct coll_config *config,
-			     const char *launcher, struct coll_detail *detail)
+			     struct coll_detail *detail)
 {
-	const char *rendezvous = config->rendezvous ?: raw("COLL_RENDEZVOUS");
-	const char *master = raw("MASTER_ADDR");
+	const char *rendezvous = config->rendezvous ?: coll_env_raw("COLL_RENDEZVOUS");
+	const char *master = coll_env_raw("MASTER_ADDR");
 	unsigned long port = COLL_PORT_DEFAULT - 1;
 	int err;
 
-	if (settings->nranks == 1)
+	if (settings->nranks == 1 || config->exchange)
 		return 0;
 	if (rendezvous) {
 		if (!*rendezvous)
@@ -253,21 +64,20 @@ static int read_root_address(struct coll_settings *settings, const struct coll_c
 			return coll_fail(detail, -EINVAL,
 					 "rendezvous %s is not host:port or [address]:port",
 					 rendezvous);
+		settings->root_source = COLL_ROOT_GIVEN;
 		return 0;
 	}
 	if (!master)
-		return coll_fail(detail, -EINVAL,
-				 "rank %d of %d comes from %s: say where rank 0 is with COLL_RENDEZVOUS=host:port",
-				 settings->rank, settings->nranks,
-				 launcher ?: "the configuration");
+		return 0;
 	if (!*master)
 		return empty_variable("MASTER_ADDR", detail);
-	if (raw("MASTER_PORT") && !text("MASTER_PORT"))
+	if (coll_env_raw("MASTER_PORT") && !coll_env_text("MASTER_PORT"))
 		return empty_variable("MASTER_PORT", detail);
 	err = copy_text(settings->root_host, sizeof(settings->root_host), master, "MASTER_ADDR",
 			detail) ?:
-	      read_number("MASTER_PORT", 65534, &port, detail);
+	      coll_env_number("MASTER_PORT", 65534, &port, detail);
 	settings->root_port = port + 1;
+	settings->root_source = COLL_ROOT_MASTER;
 	return err;
 }
 
@@ -320,6 +130,25 @@ static int read_algorithms(struct coll_settings *settings, const char *text,
 	}
 }
 
+static int read_bootstrap(struct coll_settings *settings, const char *text,
+			  struct coll_detail *detail)
+{
+	static const char * const names[] = {
+		[COLL_BOOTSTRAP_AUTO] = "auto",
+		[COLL_BOOTSTRAP_TCP] = "tcp",
+		[COLL_BOOTSTRAP_MPI] = "mpi",
+		[COLL_BOOTSTRAP_PMI] = "pmi",
+		[COLL_BOOTSTRAP_PMI2] = "pmi2",
+		[COLL_BOOTSTRAP_PMIX] = "pmix",
+	};
+
+	settings->bootstrap = find_word(names, SIZE(names), text, strlen(text));
+	if (settings->bootstrap < 0)
+		return coll_fail(detail, -EINVAL,
+				 "bootstrap %s is not auto, tcp, mpi, pmi, pmi2 or pmix", text);
+	return 0;
+}
+
 static int read_transport(struct coll_settings *settings, const char *text,
 			  struct coll_detail *detail)
 {
@@ -338,24 +167,30 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 {
 	unsigned long lanes = 0, init_ms = INIT_TIMEOUT_MS, ms = 0, beat = 0;
 	unsigned long insecure = 0, reproducible = 0, wide = 0;
-	const char *name = config->name ?: text("COLL_NAME");
-	const char *local = config->local_addr ?: text("COLL_LOCAL_ADDR");
-	const char *algorithm = config->algorithm ?: text("COLL_ALGORITHM");
-	const char *transport = config->transport ?: text("COLL_TRANSPORT") ?: "auto";
-	const char *launcher;
+	const char *name = config->name ?: coll_env_text("COLL_NAME");
+	const char *local = config->local_addr ?: coll_env_text("COLL_LOCAL_ADDR");
+	const char *algorithm = config->algorithm ?: coll_env_text("COLL_ALGORITHM");
+	const char *transport = config->transport ?: coll_env_text("COLL_TRANSPORT") ?: "auto";
+	const char *bootstrap = config->bootstrap ?: coll_env_text("COLL_BOOTSTRAP") ?: "auto";
 	int err;
 
 	memset(settings, 0, sizeof(*settings));
 	settings->rejoin_fd = -1;
-	err = read_identity(settings, config, &launcher, detail) ?:
-	      read_root_address(settings, config, launcher, detail) ?:
-	      read_number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
-	      read_number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
-	      read_number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
-	      read_number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
-	      read_number("COLL_INSECURE", 1, &insecure, detail) ?:
-	      read_number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
-	      read_number("COLL_WIDE", 1, &wide, detail);
+	settings->deadline = coll_deadline_in(config->init_timeout_ms ?: INIT_TIMEOUT_MS);
+	err = coll_launcher_find(settings, config, detail);
+	if (err) {
+		settings->nranks = 0;
+		return err;
+	}
+	err = read_bootstrap(settings, bootstrap, detail) ?:
+	      read_root_address(settings, config, detail) ?:
+	      coll_env_number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
+	      coll_env_number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
+	      coll_env_number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
+	      coll_env_number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
+	      coll_env_number("COLL_INSECURE", 1, &insecure, detail) ?:
+	      coll_env_number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
+	      coll_env_number("COLL_WIDE", 1, &wide, detail);
 	if (err)
 		return err;
 	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
@@ -372,6 +207,9 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      read_transport(settings, transport, detail);
 	if (!err && algorithm)
 		err = read_algorithms(settings, algorithm, detail);
+	if (!err)
+		err = copy_text(settings->key, sizeof(settings->key),
+				config->key ?: coll_env_text("COLL_KEY") ?: "", "key", detail);
 	settings->lanes = config->lanes ?: (int)lanes;
 	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	settings->reproducible = reproducible ||

@@ -15,11 +15,41 @@ struct coll_secret;
 
 #define COLL_HOSTNAME_SIZE	256
 #define COLL_PORT_DEFAULT	27182
+#define COLL_KEY_SIZE		64	/* of a key, with NUL */
+
+/** enum coll_launcher - what told this process its rank */
+enum coll_launcher {
+	COLL_LAUNCHER_NONE,	/* the configuration, or the library's own variables */
+	COLL_LAUNCHER_TORCHRUN,
+	COLL_LAUNCHER_MPI,	/* a launcher of MPI programs */
+	COLL_LAUNCHER_SLURM,	/* srun */
+};
+
+/** enum coll_root_source - what told this process the rendezvous */
+enum coll_root_source {
+	COLL_ROOT_NONE,
+	COLL_ROOT_GIVEN,	/* the configuration, or COLL_RENDEZVOUS */
+	COLL_ROOT_MASTER,	/* MASTER_ADDR */
+	COLL_ROOT_LAUNCHER,	/* variables of the launcher */
+};
+
+/** enum coll_bootstrap - how the group is to form (COLL_BOOTSTRAP) */
+enum coll_bootstrap {
+	COLL_BOOTSTRAP_AUTO,
+	COLL_BOOTSTRAP_TCP,
+	COLL_BOOTSTRAP_MPI,
+	COLL_BOOTSTRAP_PMI,
+	COLL_BOOTSTRAP_PMI2,
+	COLL_BOOTSTRAP_PMIX,
+};
 
 /**
  * struct coll_settings - settings of a group, from struct coll_config and the environment
- * @rank: rank of this process, 0 .. @nranks - 1
+ * @rank: rank of this process, 0 .. @nranks - 1; COLL_RANK_AUTO until rank 0 has chosen one
  * @nranks: number of ranks of the group
+ * @launcher: what told the rank
+ * @launcher_name: its name in messages
+ * @bootstrap: enum coll_bootstrap
  * @lanes: number of lanes; 0: that of rank 0, or the kernel's default
  * @transport: enum collective_transport of this rank's links
  * @insecure: true if addresses other than loopback are allowed without a secret
@@ -31,8 +61,14 @@ struct coll_secret;
  * @name: name of the group; empty: rank 0 chooses
  * @id: id of the group, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
- * @root_host: host part of the rendezvous; empty with one rank
+ * @root_host: host part of the rendezvous; empty: there is none
  * @root_port: port of the rendezvous
+ * @root_source: what told the rendezvous
+ * @auto_rank: true if rank 0 chooses the ranks of the others
+ * @key: name of this process by which it gets the same rank again; empty: none
+ * @process: random number of this process's coll_init()
+ * @attempt: number of HELLO messages that it has sent
+ * @rounds: number of times that it has tried all addresses of rank 0
  * @local_addr: local address or interface; empty: that of the route to rank 0
  * @init_timeout_ms: time limit of coll_init(), coll_split() and coll_shrink() in ms
  * @timeout_ms: deadline of an operation in ms; 0: the kernel's default
@@ -44,6 +80,9 @@ struct coll_secret;
 struct coll_settings {
 	int rank;
 	int nranks;
+	enum coll_launcher launcher;
+	const char *launcher_name;
+	int bootstrap;
 	int lanes;
 	int transport;
 	bool insecure;
@@ -56,6 +95,12 @@ struct coll_settings {
 	uint64_t job;
 	char root_host[COLL_HOSTNAME_SIZE];
 	int root_port;
+	enum coll_root_source root_source;
+	bool auto_rank;
+	char key[COLL_KEY_SIZE];
+	uint64_t process;
+	uint32_t attempt;
+	unsigned int rounds;
 	char local_addr[COLL_HOSTNAME_SIZE];
 	unsigned int init_timeout_ms;
 	unsigned int timeout_ms;
@@ -67,7 +112,8 @@ struct coll_settings {
 
 /**
  * coll_config_read - combine configuration and environment
- * @settings: filled in; the caller gets the reference to its @secret, unless this fails
+ * @settings: filled in; the caller gets the reference to its @secret, unless this fails; after a
+ *	failure rank, number of ranks and deadline are valid unless the number is 0
  * @config: imported configuration of the current size; not NULL
  * @detail: text of a failure
  *

@@ -96,42 +96,84 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 }
 
 /* Exchange addresses with the other ranks, JOIN and CONNECT. */
-static int connect_group(struct coll_comm *comm, struct coll_detail *detail)
+static int connect_group(struct coll_comm *comm, const struct exchange *exchange,
+			 struct coll_detail *detail)
 {
-	char text[COLL_DETAIL_SIZE] = "";
-	struct coll_detail mine = { text, sizeof(text) };
 	struct sockaddr_storage *peers;
 	int err;
 
 	peers = calloc(comm->nranks, sizeof(*peers));
 	if (!peers)
 		return coll_fail(detail, -ENOMEM, "no memory");
-	err = open_device(comm, &mine);
-	err = bootstrap_run(err ? err : comm->fd, &comm->settings, peers, &mine);
+	err = open_device(comm, detail);
+	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, peers, detail);
 	if (err)
 		goto free;
+	comm->rank = comm->settings.rank;
 	comm->addr = peers[comm->rank];
-	err = coll_comm_connect(comm, peers, &mine);
+	err = coll_comm_connect(comm, peers, detail);
 free:
 	free(peers);
-	return err ? coll_fail(detail, err, "%s", text) : 0;
+	return err;
+}
+
+/*
+ * Tell the other ranks of a failure that precedes the communicator, if they wait in an exchange.
+ * Return: @err.
+ */
+static int report(struct coll_settings *settings, const struct exchange *exchange, int err,
+		  struct coll_detail *detail)
+{
+	struct sockaddr_storage *peers;
+
+	coll_fail(detail, err, "%s", coll_strerror(err));
+	if (!exchange->ops)
+		return err;
+	peers = calloc(settings->nranks, sizeof(*peers));
+	if (peers)
+		(void)bootstrap_run(err, settings, exchange, peers, detail);
+	free(peers);
+	return err;
+}
+
+/* A rank with a faulty configuration takes part, so that the others learn of it. */
+static int report_configuration(struct coll_settings *settings, const struct coll_config *config,
+				int err, struct coll_detail *detail)
+{
+	struct coll_detail none = { NULL, 0 };
+	struct exchange exchange;
+
+	if (!settings->nranks || exchange_select(&exchange, settings, config, &none))
+		return err;
+	return report(settings, &exchange, err, detail);
 }
 
 static int init_comm(struct coll_comm **comm, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
-	struct coll_config known;
 	struct coll_settings settings;
+	struct coll_config known;
+	struct exchange exchange;
 	struct coll_comm *made;
-	int err = import(&known, config, detail) ?: coll_config_read(&settings, &known, detail);
+	int err = import(&known, config, detail);
 
 	if (err)
 		return err;
+	err = coll_config_read(&settings, &known, detail);
+	if (err)
+		return report_configuration(&settings, &known, err, detail);
+	err = exchange_select(&exchange, &settings, &known, detail);
+	if (err) {
+		coll_secret_put(settings.secret);
+		return err;
+	}
 	made = coll_comm_new(&settings);
 	coll_secret_put(settings.secret);
-	if (!made)
-		return coll_fail(detail, -ENOMEM, "no memory");
-	err = connect_group(made, detail);
+	if (!made) {
+		settings.secured = false;
+		return report(&settings, &exchange, -ENOMEM, detail);
+	}
+	err = connect_group(made, &exchange, detail);
 	if (err)
 		coll_comm_free(made);
 	else
@@ -143,13 +185,15 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 {
 	struct coll_detail detail = detail_of(config);
 	const int state = coll_cancellation_off();
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail mine = { text, sizeof(text) };
 	int err;
 
 	*comm = NULL;
-	err = init_comm(comm, config, &detail);
+	err = init_comm(comm, config, &mine);
 	coll_cancellation_restore(state);
 	/* For failures without a text of their own. */
-	return err ? coll_fail(&detail, err, "%s", coll_strerror(err)) : 0;
+	return err ? coll_fail(&detail, err, "%s", *text ? text : coll_strerror(err)) : 0;
 }
 
 unsigned int coll_version(void)

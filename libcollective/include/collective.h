@@ -36,7 +36,8 @@ unsigned int coll_version(void);
 /*
  * Functions that return int return 0 or a negative errno unless they say otherwise.  The
  * numbers are the kernel's (see the errors section of linux/collective.h).  The library
- * starts no thread except one that looks up a name for coll_init().  Communicators share
+ * starts no thread except one in which coll_init() looks up a name or calls a library of the
+ * launcher.  Communicators share
  * nothing but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel orders their
@@ -124,6 +125,9 @@ enum coll_collective {
 #define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
 #define COLL_CONFIG_WIDE	(1U << 2)	/* sums of 16-bit floats in 32 bits */
 
+/* struct coll_config, @rank: any that is free */
+#define COLL_RANK_AUTO		(-1)
+
 /* coll_register(), @flags */
 #define COLL_REGISTER_READ_ONLY	(1U << 0)	/* operations only read it */
 
@@ -137,14 +141,15 @@ enum coll_collective {
  *	which rank is at fault; empty on success; NULL: no text
  * @detail_size: size of @detail in bytes; COLL_DETAIL_SIZE is enough
  * @flags: COLL_CONFIG_*
- * @rank: rank of this process, 0 .. @nranks - 1; ignored if @nranks is 0
+ * @rank: rank of this process, 0 .. @nranks - 1; or COLL_RANK_AUTO, see below; ignored if
+ *	@nranks is 0
  * @nranks: number of ranks; 0: rank and number of ranks are taken from the environment
  * @rendezvous: address at which rank 0 listens while the group forms, "host:port" or
- *	"[address]:port"; the same on every rank; not needed for one rank
+ *	"[address]:port"; the same on every rank; not needed for one rank, or with an exchange
  * @name: name of the group in the kernel, at most 32 of [A-Za-z0-9._-]; ranks that set
  *	it must set the same
- * @local_addr: address or interface for the data of this rank; default: the address of
- *	the route to rank 0
+ * @local_addr: address, interface, or network such as "10.1.0.0/16", for the data of this
+ *	rank; default: an address that leads to the other ranks
  * @lanes: number of parallel connections to each peer, 1 to 8; ranks that set it must set
  *	the same
  * @init_timeout_ms: time limit of coll_init() in ms (default 60,000); the shortest of all
@@ -162,6 +167,28 @@ enum coll_collective {
  * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
  *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
  *	(default: "auto"); ranks may choose differently
+ * @exchange: allgather of the caller's, by which the group forms instead of a rendezvous; NULL:
+ *	none; all ranks set one, or none does
+ * @exchange_context: first argument of @exchange
+ * @bootstrap: how the group forms: "tcp" (a rendezvous), "mpi", "pmi", "pmi2" or "pmix" (an
+ *	exchange of the launcher); "auto": what the launcher offers (default: "auto"); the same on
+ *	every rank
+ * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters; no two ranks have the
+ *	same
+ *
+ * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
+ * rank 0, and each of the others gets the next rank in the order of arrival, or the rank that
+ * its key had before while rank 0's process has served groups.
+ *
+ * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
+ * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
+ * fails.  @size is the same on all ranks, below 1,024.  Nothing else is needed: @rank and @nranks
+ * are set, or come from the launcher.  coll_init() calls it once or twice, as often on every
+ * rank, also on a rank that fails: only an invalid struct, an unknown rank or number of ranks,
+ * and lack of memory for the answer end coll_init() before the call.  Rank 0 makes a secret,
+ * unless the ranks have one or COLL_CONFIG_INSECURE is set there, and it travels by the
+ * exchange, which has to keep it from others.  A callback that waits for a rank has to end
+ * by itself.
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,
@@ -199,6 +226,10 @@ struct coll_config {
 	const char *algorithm;
 	const void *secret;
 	const char *transport;
+	int (*exchange)(void *context, const void *mine, size_t size, void *all);
+	void *exchange_context;
+	const char *bootstrap;
+	const char *key;
 };
 
 /**
@@ -209,15 +240,16 @@ struct coll_config {
  * Every rank of the group must call it.  Without a configuration and without a launcher's
  * environment the group is this process alone.  An incomplete environment is EINVAL.
  *
- * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no
- * device: the module is not loaded), EACCES (no permission for the device; wrong or missing
- * secret; an address other than loopback without a secret or COLL_INSECURE; a secret file
- * that others can read), EBUSY (the rank is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no
- * such address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT
- * (the text lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program
- * answers at the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is
- * "local" and a rank is elsewhere), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and
- * ENFILE (the text says how many files are needed).
+ * Errors: EINVAL (configuration or environment; a rank contradicts rank 0), ENOENT (no device:
+ * the module is not loaded), EACCES (no permission for the device; wrong or missing secret; an
+ * address other than loopback without a secret or COLL_INSECURE; a secret file that others can
+ * read), EBUSY (the rank or the key is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no such
+ * address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT (the text
+ * lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program answers at
+ * the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is "local" and a rank
+ * is elsewhere), ECONNABORTED (an earlier group of this process failed in the middle of the
+ * launcher's exchange), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the
+ * text says how many files are needed).
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

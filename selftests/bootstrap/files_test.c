@@ -59,7 +59,7 @@ static void *run(void *arg)
 	struct sockaddr_storage *peers = calloc(rank->nranks, sizeof(*peers));
 	int i;
 
-	rank->err = bootstrap_run(0, &settings, peers, &detail);
+	rank->err = bootstrap_run(0, &settings, NULL, peers, &detail);
 	rank->right = !rank->err;
 	for (i = 0; rank->right && i < rank->nranks; i++)
 		rank->right = coll_address_port(&peers[i]) == 1024U + i;

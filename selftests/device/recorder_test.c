@@ -16,32 +16,11 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/record.h"
 #include "lib/two_ranks.h"
 
-#define RECORDERS	"/sys/kernel/debug/collective"
 #define KEPT		256
 #define PATIENCE_MS	20000
-
-#define UNREADABLE	"cannot read " RECORDERS ": needs root, and debugfs mounted"
-
-static bool unreadable(void)
-{
-	return access(RECORDERS, R_OK | X_OK);
-}
-
-static void folder_path(char *path, size_t size, const char *group)
-{
-	struct stat info = { 0 };
-
-	stat("/proc/self/ns/net", &info);
-	snprintf(path, size, RECORDERS "/%s@%ju", group, (uintmax_t)info.st_ino);
-}
-
-static void file_path(char *path, size_t size, const char *group, unsigned int rank)
-{
-	folder_path(path, size - 12, group);
-	snprintf(path + strlen(path), 12, "/%u", rank);
-}
 
 /* Return: the rest of a file; NULL if it cannot be read. */
 static char *read_rest(int fd)

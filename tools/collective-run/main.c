@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collective-run - starts the ranks of a group on this host */
+/* collective-run - starts the ranks of a group, on this host or on others */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -9,14 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent.h"
+#include "hosts.h"
 #include "netns.h"
 #include "output.h"
 #include "launch.h"
 
-enum { OPTION_NETNS = 256, OPTION_NO_BIND };
+enum { OPTION_NETNS = 256, OPTION_NO_BIND, OPTION_RSH, OPTION_AGENT };
+
+#define EXPORTS_MAX	64
 
 static const struct option options[] = {
 	{ "ranks", required_argument, NULL, 'n' },
+	{ "hosts", required_argument, NULL, 'H' },
+	{ "export", required_argument, NULL, 'x' },
+	{ "rendezvous", required_argument, NULL, 'r' },
+	{ "rsh", required_argument, NULL, OPTION_RSH },
+	{ "agent", no_argument, NULL, OPTION_AGENT },
 	{ "netns", no_argument, NULL, OPTION_NETNS },
 	{ "no-bind", no_argument, NULL, OPTION_NO_BIND },
 	{ "ipv6", no_argument, NULL, '6' },
@@ -32,6 +41,10 @@ static int usage(FILE *to, int status)
 	fprintf(to,
 		"usage: collective-run [options] [--] PROGRAM [ARGUMENT...]\n"
 		"  -n, --ranks N      start N ranks (default: the CPUs)\n"
+		"  -H, --hosts LIST   on these hosts, by ssh: a,b:4 is 1 rank on a and 4 on b\n"
+		"  -x, --export NAME  variable that ranks on other hosts get, besides COLL_*\n"
+		"  -r, --rendezvous HOST:PORT  of --hosts (default: a port of the first host)\n"
+		"      --rsh PROGRAM  reaches a host, with ssh's arguments (ssh)\n"
 		"      --netns        each rank in its own network namespace (root)\n"
 		"      --no-bind      each rank on all CPUs, not on its part of them\n"
 		"  -6, --ipv6         rendezvous over IPv6\n"
@@ -75,11 +88,13 @@ int main(int argc, char **argv)
 		.n = sysconf(_SC_NPROCESSORS_ONLN),
 		.run = run_program,
 	};
+	const char *exports[EXPORTS_MAX + 1] = { NULL };
+	struct hosts hosts = { .exports = exports, .launch = &launch };
 	bool netns = false, v6 = false;
-	int option, value;
+	int option, value, nexports = 0;
 
 	output_check_at_exit(125);
-	while ((option = getopt_long(argc, argv, "+n:6t:k:lh", options,
+	while ((option = getopt_long(argc, argv, "+n:H:x:r:6t:k:lh", options,
 				     NULL)) != -1) {
 		switch (option) {
 		case 'n':
@@ -89,7 +104,27 @@ int main(int argc, char **argv)
 					LAUNCH_MAX);
 				return 125;
 			}
+			hosts.n = launch.n;
 			break;
+		case 'H':
+			hosts.list = optarg;
+			break;
+		case 'x':
+			if (nexports == EXPORTS_MAX) {
+				fprintf(stderr, "%s: more than %d exports\n", argv[0],
+					EXPORTS_MAX);
+				return 125;
+			}
+			exports[nexports++] = optarg;
+			break;
+		case 'r':
+			hosts.rendezvous = optarg;
+			break;
+		case OPTION_RSH:
+			hosts.rsh = optarg;
+			break;
+		case OPTION_AGENT:
+			return agent_run(run_program);
 		case OPTION_NETNS:
 			netns = true;
 			break;
@@ -130,6 +165,10 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		return usage(stderr, 125);
 	launch.arg = argv + optind;
+	if (hosts.list) {
+		hosts.argv = argv + optind;
+		return netns ? usage(stderr, 125) : hosts_run(&hosts);
+	}
 	if (netns) {
 		launch.address = v6 ? NETNS_ADDRESS6_RANK0 :
 				      NETNS_ADDRESS_RANK0;

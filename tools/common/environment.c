@@ -217,7 +217,28 @@ static int set_secret(void)
 	return getenv("COLL_SECRET_FILE") ? 0 : make_secret();
 }
 
-int environment_set(const struct launch *launch)
+/* Sets the variables of a rendezvous at a known place. */
+static int set_rendezvous(const char *rendezvous)
+{
+	const char *colon = strrchr(rendezvous, ':');
+	size_t length = colon ? colon - rendezvous : 0;
+	char host[256];
+
+	if (!length || length >= sizeof(host)) {
+		fprintf(stderr, "%s is not host:port\n", rendezvous);
+		return -1;
+	}
+	/* MASTER_ADDR has no brackets. */
+	if (rendezvous[0] == '[' && length > 2)
+		snprintf(host, sizeof(host), "%.*s", (int)length - 2, rendezvous + 1);
+	else
+		snprintf(host, sizeof(host), "%.*s", (int)length, rendezvous);
+	return set("COLL_RENDEZVOUS", rendezvous) || set("MASTER_ADDR", host) ||
+	       set_number("MASTER_PORT", atoi(colon + 1) + 1) ? -1 : 0;
+}
+
+/* Chooses a place of this host for the rendezvous, and sets its variables. */
+static int choose_rendezvous(const struct launch *launch)
 {
 	char address[INET6_ADDRSTRLEN], rendezvous[128];
 	struct sockaddr_storage addr;
@@ -244,13 +265,23 @@ int environment_set(const struct launch *launch)
 	snprintf(rendezvous, sizeof(rendezvous),
 		 addr.ss_family == AF_INET6 ? "[%s]:%d" : "%s:%d", address, port);
 	return set("COLL_RENDEZVOUS", rendezvous) || set("MASTER_ADDR", address) ||
-	       set_number("MASTER_PORT", master) || set_number("COLL_SIZE", launch->n) ||
-	       set_number("WORLD_SIZE", launch->n) || set_number("LOCAL_WORLD_SIZE", launch->n) ||
-	       set_secret() ? -1 : 0;
+	       set_number("MASTER_PORT", master) ? -1 : 0;
 }
 
-int environment_set_rank(int rank)
+int environment_set(const struct launch *launch)
 {
+	const int total = launch->total ? launch->total : launch->n;
+
+	return (launch->rendezvous ? set_rendezvous(launch->rendezvous) :
+		choose_rendezvous(launch)) ||
+	       set_number("COLL_SIZE", total) || set_number("WORLD_SIZE", total) ||
+	       set_number("LOCAL_WORLD_SIZE", launch->n) || set_secret() ? -1 : 0;
+}
+
+int environment_set_rank(const struct launch *launch, int local)
+{
+	const int rank = launch->first + local;
+
 	return set_number("COLL_RANK", rank) || set_number("RANK", rank) ||
-	       set_number("LOCAL_RANK", rank) ? -1 : 0;
+	       set_number("LOCAL_RANK", local) ? -1 : 0;
 }

@@ -15,7 +15,7 @@ struct launch;
  */
 int environment_set(const struct launch *launch);
 
-/* Sets the variables of one rank.  Return: 0, or -1 after a message. */
-int environment_set_rank(int rank);
+/* Sets the variables of the @local-th rank.  Return: 0, or -1 after a message. */
+int environment_set_rank(const struct launch *launch, int local);
 
 #endif /* ENVIRONMENT_H */

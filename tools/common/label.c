@@ -17,12 +17,14 @@
 
 /**
  * struct source - the output of a rank
+ * @rank: the rank
  * @fd: pipe; -1: at its end
  * @line: beginning of a line without its end
  * @have: length of @line; bytes
  * @room: size of the memory of @line; bytes
  */
 struct source {
+	int rank;
 	int fd;
 	char *line;
 	size_t have;
@@ -30,9 +32,9 @@ struct source {
 };
 
 /* Lines may contain any byte, also zero. */
-static void print(int rank, const struct source *source, const char *rest, size_t length)
+static void print(const struct source *source, const char *rest, size_t length)
 {
-	printf("[%d] ", rank);
+	printf("[%d] ", source->rank);
 	fwrite(source->line, 1, source->have, stdout);
 	fwrite(rest, 1, length, stdout);
 	putchar('\n');
@@ -57,7 +59,7 @@ static void keep(struct source *source, const char *from, size_t length)
 	source->have += length;
 }
 
-static void take(int rank, struct source *source, const char *from, size_t length)
+static void take(struct source *source, const char *from, size_t length)
 {
 	const char *end;
 	size_t part;
@@ -66,7 +68,7 @@ static void take(int rank, struct source *source, const char *from, size_t lengt
 		end = memchr(from, '\n', length);
 		part = end ? (size_t)(end - from) : length;
 		if (end || source->have + part >= LINE_MAX_SIZE) {
-			print(rank, source, from, part);
+			print(source, from, part);
 			source->have = 0;
 		} else {
 			keep(source, from, part);
@@ -78,31 +80,31 @@ static void take(int rank, struct source *source, const char *from, size_t lengt
 }
 
 /* Return: true if more bytes may be ready. */
-static bool copy(int rank, struct source *source)
+static bool copy(struct source *source)
 {
 	static char chunk[CHUNK];
 	ssize_t got = read(source->fd, chunk, sizeof(chunk));
 
 	if (got > 0) {
-		take(rank, source, chunk, got);
+		take(source, chunk, got);
 		return true;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
 	if (got < 0)
-		fprintf(stderr, "%s: output of rank %d: %s\n", program_invocation_short_name, rank,
-			strerror(errno));
+		fprintf(stderr, "%s: output of rank %d: %s\n", program_invocation_short_name,
+			source->rank, strerror(errno));
 	if (source->have)
-		print(rank, source, NULL, 0);
+		print(source, NULL, 0);
 	close(source->fd);
 	source->fd = -1;
 	source->have = 0;
 	return false;
 }
 
-static void drain(int rank, struct source *source, int chunks)
+static void drain(struct source *source, int chunks)
 {
-	while (chunks-- && copy(rank, source))
+	while (chunks-- && copy(source))
 		;
 }
 
@@ -133,17 +135,17 @@ static int copy_all(struct source *sources, int n, int end)
 		over = polls[n].revents;
 		for (i = 0; i < n; i++)
 			if (sources[i].fd >= 0 && (polls[i].revents || over))
-				drain(i, &sources[i], over ? LAST_CHUNKS : 1);
+				drain(&sources[i], over ? LAST_CHUNKS : 1);
 		lost |= !!output_flush();
 	} while (!over);
 	for (i = 0; i < n; i++)
 		if (sources[i].have)
-			print(i, &sources[i], NULL, 0);
+			print(&sources[i], NULL, 0);
 	free(polls);
 	return lost | !!output_flush();
 }
 
-static int run(const int *from, int n, int end)
+static int run(const int *from, int first, int n, int end)
 {
 	struct source *sources = calloc(n, sizeof(*sources));
 	int i, flags;
@@ -153,6 +155,7 @@ static int run(const int *from, int n, int end)
 		return 1;
 	}
 	for (i = 0; i < n; i++) {
+		sources[i].rank = first + i;
 		sources[i].fd = from[i];
 		/* The flag applies to the reading end only. */
 		flags = fcntl(from[i], F_GETFL);
@@ -164,7 +167,7 @@ static int run(const int *from, int n, int end)
 	return copy_all(sources, n, end);
 }
 
-pid_t label_start(const int *from, int n, int *end)
+pid_t label_start(const int *from, int first, int n, int *end)
 {
 	int ends[2];
 	pid_t pid;
@@ -177,7 +180,7 @@ pid_t label_start(const int *from, int n, int *end)
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
-		_exit(run(from, n, ends[0]));
+		_exit(run(from, first, n, ends[0]));
 	}
 	close(ends[0]);
 	if (pid < 0) {

@@ -7,6 +7,7 @@
 /**
  * label_start - start a process that copies lines to standard output, each after its rank
  * @from: pipe of each rank
+ * @first: the first rank
  * @n: number of ranks
  * @end: receives a descriptor; once all copies of it are closed, the process copies the
  *	remaining bytes of the pipes and ends
@@ -16,6 +17,6 @@
  *
  * Return: the pid of the process, or -1.
  */
-pid_t label_start(const int *from, int n, int *end);
+pid_t label_start(const int *from, int first, int n, int *end);
 
 #endif /* LABEL_H */

@@ -35,6 +35,7 @@
 #define KILL_MS		3000	/* from SIGKILL to giving up */
 #define REPEAT_MS	300	/* copies of one signal arrive within this time */
 #define FILES_SPARE	32	/* open files besides the pipes */
+#define NAME_SIZE	24	/* of "rank N" */
 
 enum { STATUS_TIMEOUT = 124, STATUS_START = 125 };
 
@@ -178,7 +179,7 @@ static void be_rank(struct run *run, int rank, int ready, int out, pid_t parent)
 	if (read(run->gate[0], &byte, 1) != 1)
 		_exit(STATUS_START);
 	close(run->gate[0]);
-	if (environment_set_rank(rank))
+	if (environment_set_rank(launch, rank))
 		_exit(STATUS_START);
 	if (out >= 0 && (dup2(out, STDOUT_FILENO) < 0 ||
 			 dup2(out, STDERR_FILENO) < 0))
@@ -248,16 +249,31 @@ static void signal_all(struct run *run, int sig)
 			(void)kill(run->pids[i], sig);
 }
 
+/* Name of a process in messages. */
+static const char *name_of(const struct run *run, int rank, char text[NAME_SIZE])
+{
+	if (run->launch->names)
+		return run->launch->names[rank];
+	snprintf(text, NAME_SIZE, "rank %d", run->launch->first + rank);
+	return text;
+}
+
 static void say_alive(const struct run *run, const char *what)
 {
 	int i;
 
 	if (!run->alive)
 		return;
-	fprintf(stderr, "%s: %s: ranks", program_invocation_short_name, what);
-	for (i = 0; i < run->launch->n; i++)
-		if (run->pids[i])
-			fprintf(stderr, " %d", i);
+	fprintf(stderr, "%s: %s: %s", program_invocation_short_name, what,
+		run->launch->names ? "hosts" : "ranks");
+	for (i = 0; i < run->launch->n; i++) {
+		if (!run->pids[i])
+			continue;
+		if (run->launch->names)
+			fprintf(stderr, " %s", run->launch->names[i]);
+		else
+			fprintf(stderr, " %d", run->launch->first + i);
+	}
 	fprintf(stderr, "\n");
 }
 
@@ -284,13 +300,15 @@ static void go_to(struct run *run, enum step step)
 
 static void report(const struct run *run, int rank, pid_t pid, int status)
 {
+	char text[NAME_SIZE];
+
 	if (WIFSIGNALED(status))
-		fprintf(stderr, "%s: rank %d (pid %d) was killed by signal %d (%s)\n",
-			program_invocation_short_name, rank, (int)pid,
+		fprintf(stderr, "%s: %s (pid %d) was killed by signal %d (%s)\n",
+			program_invocation_short_name, name_of(run, rank, text), (int)pid,
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (!run->launch->quiet)
-		fprintf(stderr, "%s: rank %d (pid %d) exited with status %d\n",
-			program_invocation_short_name, rank, (int)pid,
+		fprintf(stderr, "%s: %s (pid %d) exited with status %d\n",
+			program_invocation_short_name, name_of(run, rank, text), (int)pid,
 			WEXITSTATUS(status));
 }
 
@@ -468,7 +486,8 @@ static int open_gate(struct run *run)
 	int i, err = 0;
 
 	if (run->pipes) {
-		run->label = label_start(run->pipes, run->launch->n, &run->label_end);
+		run->label = label_start(run->pipes, run->launch->first, run->launch->n,
+					 &run->label_end);
 		if (run->label < 0) {
 			run->label = 0;
 			return -1;
@@ -483,13 +502,14 @@ static int open_gate(struct run *run)
 
 static int start_all(struct run *run)
 {
+	char text[NAME_SIZE];
 	int i;
 
 	for (i = 0; i < run->launch->n; i++) {
 		if (!start(run, i))
 			continue;
-		fprintf(stderr, "%s: rank %d cannot be started\n",
-			program_invocation_short_name, i);
+		fprintf(stderr, "%s: %s cannot be started\n", program_invocation_short_name,
+			name_of(run, i, text));
 		return -1;
 	}
 	return open_gate(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Starts processes on this host as the ranks of a group. */
+/* Starts processes on this host as ranks of a group. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -11,11 +11,15 @@
 
 /**
  * struct launch - parameters of launch_ranks()
- * @n: number of ranks
+ * @n: number of ranks that are started
+ * @first: the first of them
+ * @total: number of ranks of the group; 0: @n
+ * @names: names of the processes in messages, instead of their ranks; or NULL
  * @timeout_s: time limit of the ranks; s; 0: none
  * @grace_s: time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL; s; 0: LAUNCH_GRACE_S
  * @address: address that rank 0 listens at; NULL: 127.0.0.1, or else ::1 or an interface's
  * @port: port of the rendezvous; 0: a free one
+ * @rendezvous: host:port of the rendezvous, instead of @address and @port; or NULL
  * @label: true if every line of output begins with its rank
  * @quiet: true if ranks that exit with a status are not reported
  * @unbound: true if each rank may run on all CPUs; otherwise the CPUs are divided
@@ -26,10 +30,14 @@
  */
 struct launch {
 	int n;
+	int first;
+	int total;
+	const char *const *names;
 	unsigned int timeout_s;
 	unsigned int grace_s;
 	const char *address;
 	int port;
+	const char *rendezvous;
 	bool label;
 	bool quiet;
 	bool unbound;

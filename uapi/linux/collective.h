@@ -130,7 +130,8 @@ enum collective_reduction {
  * - TCP: every link uses TCP.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
  *   has chosen TCP, the CONNECT of the lower rank, or its operation that needs the link, fails with
- *   EOPNOTSUPP, and the group with it.  STATUS names both ranks (COLLECTIVE_REASON_PROTOCOL).
+ *   EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names both ranks
+ *   (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found, TCP elsewhere.
  */
 enum collective_transport {

@@ -52,7 +52,7 @@ static bool stream_granted_other_call(const struct coll_stream *stream, struct c
 {
 	const struct coll_grant *grant = coll_grants_get(&stream->grants, task->args.instance);
 
-	if (!grant->limit || grant->digest == task->args.digest)
+	if (!grant->limit || grant->digest == task_digest(task))
 		return false;
 	coll_stream_mismatch(stream, task);
 	return true;
@@ -75,7 +75,7 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_task *ta
 void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task)
 {
 	/* With a key, the grant may be for the next use of the key. */
-	if (!task->error && !task->mismatched && task->args.digest &&
+	if (!task->error && !task->mismatched && task->args.signature &&
 	    coll_instance_is_counted(task->args.instance))
 		stream_granted_other_call(stream, task);
 }

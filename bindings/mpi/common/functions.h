@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Functions of MPI that can be taken over, their forms, and why a call is left to MPI. */
+#ifndef CM_FUNCTIONS_H
+#define CM_FUNCTIONS_H
+
+/* Each function: name of the constant, name in MPI. */
+#define CM_FUNCTIONS(X)						\
+	X(ALLGATHER, allgather)					\
+	X(ALLGATHERV, allgatherv)				\
+	X(ALLREDUCE, allreduce)					\
+	X(ALLTOALL, alltoall)					\
+	X(ALLTOALLV, alltoallv)					\
+	X(BARRIER, barrier)					\
+	X(BCAST, bcast)						\
+	X(EXSCAN, exscan)					\
+	X(GATHER, gather)					\
+	X(GATHERV, gatherv)					\
+	X(REDUCE, reduce)					\
+	X(REDUCE_SCATTER, reduce_scatter)			\
+	X(REDUCE_SCATTER_BLOCK, reduce_scatter_block)		\
+	X(SCAN, scan)						\
+	X(SCATTER, scatter)					\
+	X(SCATTERV, scatterv)
+
+#define CM_FUNCTION_CONSTANT(NAME, name) CM_##NAME,
+
+/** enum cm_function - functions of MPI */
+enum cm_function {
+	CM_FUNCTIONS(CM_FUNCTION_CONSTANT)
+	CM_FUNCTION_COUNT
+};
+
+/** enum cm_form - forms of a function */
+enum cm_form {
+	CM_BLOCKING,
+	CM_NONBLOCKING,
+	CM_PERSISTENT,
+	CM_FORM_COUNT
+};
+
+/**
+ * enum cm_reason - what became of a call; all ranks come to the same
+ * @CM_TAKEN: an operation of the kernel
+ * @CM_EARLY: left to MPI: the communicator has no group yet
+ * @CM_NO_GROUP: left to MPI: the communicator cannot have a group
+ * @CM_REDUCTION: left to MPI: the kernel does not have the type or the operator
+ * @CM_SMALL: left to MPI: fewer bytes than the lower limit
+ * @CM_LARGE: left to MPI: more bytes than the upper limit
+ * @CM_LOCKED_MEMORY: left to MPI: more bytes than the ranks may lock, or possibly so
+ */
+enum cm_reason {
+	CM_TAKEN,
+	CM_EARLY,
+	CM_NO_GROUP,
+	CM_REDUCTION,
+	CM_SMALL,
+	CM_LARGE,
+	CM_LOCKED_MEMORY,
+	CM_REASON_COUNT
+};
+
+/** cm_function_name - name of a function in MPI, in lower case */
+const char *cm_function_name(enum cm_function function);
+
+/**
+ * cm_count - count a call
+ * @function: its function
+ * @form: its form
+ * @reason: what became of it
+ */
+void cm_count(enum cm_function function, enum cm_form form, enum cm_reason reason);
+
+/**
+ * cm_counters_print - print how many calls were taken, and why the others were not
+ * @prefix: beginning of each line
+ *
+ * One line on stderr for each function and form that was called.
+ */
+void cm_counters_print(const char *prefix);
+
+#endif /* CM_FUNCTIONS_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The kernel's group of a communicator.
+ *
+ * A group is made at a place that all ranks share: inside the blocking collective that is the
+ * N-th by count.  All ranks first agree, by MPI's own path, that each can; then they make the
+ * group; then they agree that each has it.  If one of them cannot, the communicator never tries
+ * again.  Nothing that only one rank knows decides anything.
+ *
+ * MPI itself calls nonblocking collectives of a communicator out of its progress, at times that
+ * differ by rank (MPI_Comm_idup).  So these are numbered for themselves: those from a number on
+ * that the ranks agreed upon go to the kernel, by a key, whenever they are called.
+ */
+#ifndef CM_GROUP_H
+#define CM_GROUP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/functions.h"
+
+struct coll_comm;
+
+#define CM_TEXT_SIZE	512
+
+/** enum cm_group_state - state of the group of a communicator; it only moves down this list */
+enum cm_group_state {
+	CM_GROUP_NEW,		/* blocking collectives are counted */
+	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, is used to make it */
+	CM_GROUP_UP,
+	CM_GROUP_NEVER,		/* a rank cannot: all calls are left to MPI */
+};
+
+/**
+ * struct cm_peers - the ranks of the communicator, reached by MPI's own path
+ * @context: first argument of the functions
+ * @min: set each of @count values to the minimum of all ranks; 0 or an error of MPI
+ * @gather: collect @size bytes of each rank, in the order of ranks; 0 or an error of MPI
+ * @local: number of processes of this program on this host
+ */
+struct cm_peers {
+	void *context;
+	int (*min)(void *context, long long *values, int count);
+	int (*gather)(void *context, const void *mine, size_t size, void *all);
+	int local;
+};
+
+/**
+ * struct cm_group - the group of a communicator
+ * @state: enum cm_group_state
+ * @rank: rank of this process
+ * @size: number of ranks
+ * @comm: communicator of the library, while @state is CM_GROUP_UP
+ * @failed: 0, or the negative errno with which all further calls fail
+ * @calls: number of blocking collectives before the group was made
+ * @started: number of nonblocking collectives
+ * @first: number of the first nonblocking collective that goes to the kernel
+ * @persistent: number of persistent collectives that went to the kernel
+ * @lockable: number of bytes that an operation may pin on each rank; SIZE_MAX: any number
+ * @in_flight: number of nonblocking operations that are submitted (progress.c)
+ * @lock: protects @comm against cm_group_fail(), and @text
+ * @text: why the latest operation failed
+ */
+struct cm_group {
+	atomic_int state;
+	int rank;
+	int size;
+	struct coll_comm *comm;
+	atomic_int failed;
+	int calls;
+	atomic_ullong started;
+	unsigned long long first;
+	unsigned long long persistent;
+	size_t lockable;
+	int in_flight;
+	pthread_mutex_t lock;
+	char text[CM_TEXT_SIZE];
+};
+
+/** cm_group_init - initialize the group of a communicator; it is not made yet */
+void cm_group_init(struct cm_group *group, int rank, int size);
+
+/** cm_group_destroy - leave the group; no task is under way */
+void cm_group_destroy(struct cm_group *group);
+
+/**
+ * cm_group_blocking - account for a blocking collective, and make the group if it is time
+ * @group: group
+ * @peers: ranks of the communicator
+ *
+ * Context: inside a blocking collective that MPI has not begun.
+ * Return: true if the group is up.
+ */
+bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers);
+
+/**
+ * cm_group_nonblocking - account for a nonblocking collective
+ * @group: group
+ * @key: set to its key
+ *
+ * Return: true if it goes to the kernel.
+ */
+bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key);
+
+/**
+ * cm_group_persistent - account for a persistent collective
+ * @group: group
+ * @key: set to its key
+ *
+ * Return: true if it goes to the kernel.
+ */
+bool cm_group_persistent(struct cm_group *group, unsigned long long *key);
+
+/** cm_group_reason - why does a call find no group? */
+enum cm_reason cm_group_reason(const struct cm_group *group);
+
+/**
+ * cm_group_failed - note that an operation has failed
+ * @group: group that is up
+ * @err: its negative errno
+ * @function: name of the function of MPI
+ *
+ * Keeps the text.  If only this rank cannot do its part, it leaves the group, so that the others
+ * do not wait for it, and all its further calls fail.
+ */
+void cm_group_failed(struct cm_group *group, int err, const char *function);
+
+/** cm_group_text - copy the text of the latest failure to @text, of @size bytes */
+void cm_group_text(struct cm_group *group, char *text, size_t size);
+
+#endif /* CM_GROUP_H */

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Submission and completion of tasks.
+ *
+ * Operations complete in memory, by the ring, where there is one.  A nonblocking operation may
+ * outlive the thread that submits it, unless that is the main thread; then it does not use the
+ * ring (ring.h), and each look at it is a system call.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "collective.h"
+#include "common/group.h"
+#include "common/progress.h"
+#include "common/ring.h"
+#include "common/settings.h"
+
+/* Nonblocking operations that a group has under way; the kernel's limit is higher. */
+#define IN_FLIGHT_MAX	128
+/* Completions that are taken at once, and operations outside of the ring that a look tests. */
+#define BATCH		16
+/* Time in microseconds for which a refused submission is tried again. */
+#define RETRY_US	10000000ULL
+/* First sleep of a waiting thread in microseconds. */
+#define SLEEP_MIN_US	20
+/* Looks between two looks at the clock. */
+#define LOOKS		32
+
+/**
+ * struct task_list - tasks in the order in which they were added
+ * @first: first task, or NULL
+ * @end: where the next is added
+ */
+struct task_list {
+	struct cm_task *first;
+	struct cm_task **end;
+};
+
+/*
+ * @lock protects the lists, and @in_flight of all groups.  @waiting has nonblocking tasks that are
+ * not submitted, @active submitted ones that are not in the ring.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct task_list waiting;
+	struct task_list active;
+	void (*poll)(void);
+	bool any_thread;
+} progress = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.waiting.end = &progress.waiting.first,
+	.active.end = &progress.active.first,
+};
+
+static void list_add(struct task_list *list, struct cm_task *task)
+{
+	task->next = NULL;
+	*list->end = task;
+	list->end = &task->next;
+}
+
+/* Remove the task to which @link points. */
+static struct cm_task *list_remove(struct task_list *list, struct cm_task **link)
+{
+	struct cm_task *task = *link;
+
+	*link = task->next;
+	if (list->end == &task->next)
+		list->end = link;
+	return task;
+}
+
+static unsigned long long now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
+}
+
+void cm_progress_init(void (*poll)(void), bool any_thread)
+{
+	progress.poll = poll;
+	progress.any_thread = any_thread;
+}
+
+void cm_progress_end(void)
+{
+	cm_ring_close();
+}
+
+static bool uses_ring(const struct cm_task *task)
+{
+	return cm_ring_ready() && !(task->complete && progress.any_thread);
+}
+
+/*
+ * Is the submission to be tried again?  It was refused because of what is under way, or because
+ * this rank is ahead of another.
+ */
+static bool retries(struct cm_task *task, int err)
+{
+	if (err != -EAGAIN && err != -EDQUOT)
+		return false;
+	if (!task->retry_until)
+		task->retry_until = now_us() + RETRY_US;
+	return now_us() < task->retry_until;
+}
+
+/* Return: 0, and the task will complete; or a negative errno. */
+static int submit(struct cm_task *task, bool ringed)
+{
+	struct cm_group *group = task->group;
+	int err;
+
+	/* From here on, any thread may find it complete. */
+	task->state = CM_TASK_SUBMITTED;
+	pthread_mutex_lock(&group->lock);
+	if (group->failed)
+		err = group->failed;
+	else if (ringed)
+		err = cm_ring_submit(group->comm, &task->op, task);
+	else
+		err = coll_isubmit(group->comm, &task->op, &task->request);
+	pthread_mutex_unlock(&group->lock);
+	return err;
+}
+
+/* The operation has a result: finish MPI's call. */
+static void finish(struct cm_task *task)
+{
+	if (!task->result)
+		task->result = cm_task_unpack(task);
+	if (task->result)
+		cm_group_failed(task->group, task->result, cm_function_name(task->function));
+}
+
+/* ---- nonblocking ---- */
+
+/* A nonblocking operation is no longer under way, and has a result unless it is tried again. */
+static void started_done(struct cm_task *task, int result)
+{
+	const bool again = retries(task, result);
+
+	pthread_mutex_lock(&progress.lock);
+	task->group->in_flight--;
+	if (again)
+		list_add(&progress.waiting, task);
+	pthread_mutex_unlock(&progress.lock);
+	if (again)
+		return;
+	task->result = result;
+	finish(task);
+	task->state = CM_TASK_COMPLETE;
+	task->complete(task);
+}
+
+static void submit_started(struct cm_task *task)
+{
+	const bool ringed = uses_ring(task);
+	int err = submit(task, ringed);
+
+	if (err) {
+		started_done(task, err);
+		return;
+	}
+	if (ringed)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	list_add(&progress.active, task);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+/* Take the first waiting task whose group has room, and count it as under way; NULL: none. */
+static struct cm_task *next_waiting(void)
+{
+	struct cm_task **link, *task = NULL;
+
+	/* Without the lock, so that a look costs nothing; a later one finds what this misses. */
+	if (!__atomic_load_n(&progress.waiting.first, __ATOMIC_RELAXED))
+		return NULL;
+	pthread_mutex_lock(&progress.lock);
+	for (link = &progress.waiting.first; *link; link = &(*link)->next) {
+		if ((*link)->group->in_flight >= IN_FLIGHT_MAX)
+			continue;
+		task = list_remove(&progress.waiting, link);
+		task->group->in_flight++;
+		break;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return task;
+}
+
+/* Submit the tasks that were waiting at the beginning, at most. */
+static void submit_waiting(void)
+{
+	struct cm_task *task;
+	int i;
+
+	for (i = 0; i < BATCH; i++) {
+		task = next_waiting();
+		if (!task)
+			break;
+		submit_started(task);
+	}
+}
+
+void cm_task_start(struct cm_task *task)
+{
+	int err = cm_task_pack(task);
+
+	task->retry_until = 0;
+	pthread_mutex_lock(&progress.lock);
+	if (err)
+		task->group->in_flight++;
+	else
+		list_add(&progress.waiting, task);
+	pthread_mutex_unlock(&progress.lock);
+	if (err)
+		started_done(task, err);
+	else
+		submit_waiting();
+}
+
+/* Take completed operations that are not in the ring. */
+static int take_active(struct cm_completion *completions)
+{
+	struct cm_task **link, *task;
+	int n = 0, looks = 0, done, err;
+
+	if (!__atomic_load_n(&progress.active.first, __ATOMIC_RELAXED))
+		return 0;
+	pthread_mutex_lock(&progress.lock);
+	link = &progress.active.first;
+	while (*link && looks++ < BATCH) {
+		task = *link;
+		err = coll_test(task->request, &done);
+		if (!done) {
+			link = &task->next;
+			continue;
+		}
+		list_remove(&progress.active, link);
+		completions[n++] = (struct cm_completion){ task, err };
+	}
+	/* The next look begins with the tasks that this one has not tested. */
+	if (*link && link != &progress.active.first) {
+		*progress.active.end = progress.active.first;
+		progress.active.end = link;
+		progress.active.first = *link;
+		*link = NULL;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return n;
+}
+
+static void handle(const struct cm_completion *completion)
+{
+	struct cm_task *task = completion->context;
+
+	if (task->complete) {
+		started_done(task, completion->result);
+		return;
+	}
+	task->result = completion->result;
+	task->state = CM_TASK_COMPLETE;
+}
+
+int cm_progress(void)
+{
+	struct cm_completion completions[2 * BATCH];
+	int i, n;
+
+	n = cm_ring_reap(completions, BATCH);
+	n += take_active(completions + n);
+	for (i = 0; i < n; i++)
+		handle(&completions[i]);
+	submit_waiting();
+	return n;
+}
+
+/* ---- blocking ---- */
+
+/* Is the operation for which this thread waits complete?  Sleep for @us, if that is not 0. */
+static bool look(struct cm_task *task, unsigned int us)
+{
+	int index, err;
+
+	if (!task->request) {
+		if (us)
+			cm_ring_sleep(us);
+		cm_progress();
+		return task->state == CM_TASK_COMPLETE;
+	}
+	err = coll_wait_any(&task->request, 1, &index, us ? (us + 999) / 1000 : 0);
+	if (index < 0 && err == -EINPROGRESS)
+		return false;
+	task->request = NULL;
+	task->result = err;
+	return true;
+}
+
+static void wait_for(struct cm_task *task)
+{
+	unsigned long long start = 0;
+	unsigned int looks = 0, us = 0;
+
+	while (!look(task, us)) {
+		progress.poll();
+		if (us) {
+			us = us * 2 < cm_settings.sleep_us ? us * 2 : cm_settings.sleep_us;
+		} else if (!(++looks % LOOKS)) {
+			start = start ?: now_us();
+			if (now_us() - start >= cm_settings.spin_us)
+				us = SLEEP_MIN_US < cm_settings.sleep_us ? SLEEP_MIN_US :
+				     cm_settings.sleep_us;
+		}
+	}
+}
+
+int cm_task_run(struct cm_task *task)
+{
+	int err = cm_task_pack(task);
+
+	task->result = err;
+	while (!err) {
+		task->result = submit(task, uses_ring(task));
+		if (!task->result)
+			wait_for(task);
+		if (!retries(task, task->result))
+			break;
+		cm_progress();
+		progress.poll();
+	}
+	finish(task);
+	return task->result;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Submission and completion of tasks.
+ *
+ * A thread that waits keeps MPI's own progress going: it looks at completion between calls of it.
+ */
+#ifndef CM_PROGRESS_H
+#define CM_PROGRESS_H
+
+#include <stdbool.h>
+
+#include "common/task.h"
+
+/** enum cm_task_state - where a task is */
+enum cm_task_state {
+	CM_TASK_IDLE,		/* not submitted, or to be submitted again */
+	CM_TASK_SUBMITTED,
+	CM_TASK_COMPLETE,
+};
+
+/**
+ * cm_progress_init - prepare completion
+ * @poll: MPI's progress
+ * @any_thread: threads other than the main one may submit, and end before the operation
+ */
+void cm_progress_init(void (*poll)(void), bool any_thread);
+
+/** cm_progress_end - free what completion uses; no task is under way */
+void cm_progress_end(void);
+
+/**
+ * cm_task_run - run the operation of a task
+ * @task: task that is built, without @complete
+ *
+ * Context: waits, and keeps MPI's progress going.
+ * Return: its result; the result of MPI's call is in place.
+ */
+int cm_task_run(struct cm_task *task);
+
+/**
+ * cm_task_start - start the operation of a task
+ * @task: task that is built, with @complete; it is called also if the operation cannot be submitted
+ */
+void cm_task_start(struct cm_task *task);
+
+/**
+ * cm_progress - look for completions, and submit tasks that wait
+ *
+ * Context: any thread; does not wait.
+ * Return: number of operations that completed.
+ */
+int cm_progress(void);
+
+#endif /* CM_PROGRESS_H */

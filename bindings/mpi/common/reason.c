@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Whether a call becomes an operation of the kernel: only what all ranks know decides. */
+#include <stdint.h>
+
+#include "common/datatype.h"
+#include "common/group.h"
+#include "common/reduction.h"
+#include "common/settings.h"
+#include "common/task.h"
+
+/* The ranks do not know the same number of bytes. */
+#define UNKNOWN	SIZE_MAX
+
+static size_t total(const struct cm_group *group, const struct cm_buffer *buffer)
+{
+	size_t elements = 0;
+	int i;
+
+	for (i = 0; i < group->size; i++)
+		elements += buffer->counts[i];
+	return elements * cm_type_size(buffer->type);
+}
+
+/*
+ * Number of bytes by which calls are limited: of the vector, or of the blocks of all ranks.  The
+ * signature is the same on every rank, even if the types are not.
+ */
+static size_t call_bytes(const struct cm_group *group, const struct cm_call *call)
+{
+	const struct cm_buffer *buffer = &call->recv;
+
+	switch (call->function) {
+	case CM_BARRIER:
+		return 0;
+	case CM_BCAST:
+	case CM_ALLREDUCE:
+	case CM_REDUCE:
+	case CM_SCAN:
+	case CM_EXSCAN:
+		return buffer->count * cm_type_size(buffer->type);
+	case CM_ALLGATHERV:
+	case CM_REDUCE_SCATTER:
+		return total(group, buffer);
+	case CM_GATHERV:
+	case CM_SCATTERV:
+	case CM_ALLTOALLV:
+		return UNKNOWN;
+	case CM_GATHER:
+		if (group->rank != call->root)
+			buffer = &call->send;
+		break;
+	case CM_SCATTER:
+		if (group->rank == call->root)
+			buffer = &call->send;
+		break;
+	default:
+		break;
+	}
+	return group->size * buffer->count * cm_type_size(buffer->type);
+}
+
+static bool reduces(enum cm_function function)
+{
+	return function == CM_ALLREDUCE || function == CM_REDUCE || function == CM_SCAN ||
+	       function == CM_EXSCAN || function == CM_REDUCE_SCATTER ||
+	       function == CM_REDUCE_SCATTER_BLOCK;
+}
+
+enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+	size_t bytes;
+
+	if (reduces(call->function) && !cm_reduction_find(call->recv.type, call->op, &reduction))
+		return CM_REDUCTION;
+	bytes = call_bytes(group, call);
+	/* Both buffers are pinned, and each has at most this size. */
+	if (group->lockable != SIZE_MAX && (bytes == UNKNOWN || bytes > group->lockable / 2))
+		return CM_LOCKED_MEMORY;
+	if (bytes == UNKNOWN || call->function == CM_BARRIER)
+		return CM_TAKEN;
+	if (bytes < cm_settings.min_bytes[call->function])
+		return CM_SMALL;
+	return bytes > cm_settings.max_bytes[call->function] ? CM_LARGE : CM_TAKEN;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings, which must be the same on every rank unless they say otherwise. */
+#ifndef CM_SETTINGS_H
+#define CM_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/functions.h"
+
+/**
+ * struct cm_settings - settings of all communicators
+ * @calls: number of the blocking collective in which a communicator makes its group, from 1
+ * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
+ * @min_bytes: calls of fewer bytes are left to MPI, by function
+ * @max_bytes: calls of more bytes are left to MPI, by function
+ * @reproducible: sums are in the order of ranks
+ * @timeout_ms: deadline of an operation in ms; ~0U: none
+ * @transport: transport of the group's links, as in struct coll_config
+ * @ring: operations complete in memory; may differ
+ * @spin_us: time in microseconds after which a waiting rank sleeps between two looks; may differ
+ * @sleep_us: longest such sleep in microseconds, 0: none; may differ
+ * @verbose: level of messages on stderr; may differ
+ */
+struct cm_settings {
+	int calls;
+	int margin;
+	size_t min_bytes[CM_FUNCTION_COUNT];
+	size_t max_bytes[CM_FUNCTION_COUNT];
+	bool reproducible;
+	unsigned int timeout_ms;
+	const char *transport;
+	bool ring;
+	unsigned int spin_us;
+	unsigned int sleep_us;
+	int verbose;
+};
+
+extern struct cm_settings cm_settings;
+
+/**
+ * cm_settings_limits - read limits of calls
+ * @text: "BYTES" for all functions, or a list such as "allreduce:4096,bcast:0"; later ones apply
+ * @limits: set, by function
+ *
+ * Return: 0 or -EINVAL.
+ */
+int cm_settings_limits(const char *text, size_t *limits);
+
+/** cm_settings_digest - digest of the settings that must be the same, below 2^62 */
+long long cm_settings_digest(void);
+
+/**
+ * cm_say - print a message on stderr
+ * @level: it is printed if the verbosity is at least this
+ * @format: as printf(), without a newline
+ */
+void cm_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif /* CM_SETTINGS_H */

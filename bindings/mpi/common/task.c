@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A call of MPI as an operation of the kernel. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/datatype.h"
+#include "common/group.h"
+#include "common/reduction.h"
+#include "common/settings.h"
+#include "common/task.h"
+
+/*
+ * The kernel pins gaps between blocks, too.  A gap shorter than a page, on every architecture,
+ * lies in pages that a block is also in.
+ */
+#define GAP_MAX	4096
+
+static const unsigned char opcodes[CM_FUNCTION_COUNT] = {
+	[CM_ALLGATHER]			= COLLECTIVE_ALLGATHER,
+	[CM_ALLGATHERV]			= COLLECTIVE_ALLGATHER,
+	[CM_ALLREDUCE]			= COLLECTIVE_ALLREDUCE,
+	[CM_ALLTOALL]			= COLLECTIVE_ALLTOALL,
+	[CM_ALLTOALLV]			= COLLECTIVE_ALLTOALL,
+	[CM_BARRIER]			= COLLECTIVE_BARRIER,
+	[CM_BCAST]			= COLLECTIVE_BROADCAST,
+	[CM_EXSCAN]			= COLLECTIVE_EXSCAN,
+	[CM_GATHER]			= COLLECTIVE_GATHER,
+	[CM_GATHERV]			= COLLECTIVE_GATHER,
+	[CM_REDUCE]			= COLLECTIVE_REDUCE,
+	[CM_REDUCE_SCATTER]		= COLLECTIVE_REDUCE_SCATTER,
+	[CM_REDUCE_SCATTER_BLOCK]	= COLLECTIVE_REDUCE_SCATTER,
+	[CM_SCAN]			= COLLECTIVE_SCAN,
+	[CM_SCATTER]			= COLLECTIVE_SCATTER,
+	[CM_SCATTERV]			= COLLECTIVE_SCATTER,
+};
+
+/* ---- one buffer ---- */
+
+static size_t block_count(const struct cm_side *side, int block)
+{
+	return side->buffer.counts ? (size_t)side->buffer.counts[block] : side->buffer.count;
+}
+
+/* Distance of a block with a displacement from the address that MPI has, in bytes. */
+static ptrdiff_t block_displ(const struct cm_side *side, int block)
+{
+	return side->buffer.displs[block] * side->extent;
+}
+
+/* Number of bytes of all blocks. */
+static size_t packed_size(const struct cm_side *side)
+{
+	size_t elements = 0;
+	int i;
+
+	if (!side->buffer.counts)
+		return side->blocks * side->buffer.count * side->item;
+	for (i = 0; i < side->blocks; i++)
+		elements += side->buffer.counts[i];
+	return elements * side->item;
+}
+
+/* The kernel works on a packed copy. */
+static int side_stage(struct cm_side *side)
+{
+	const size_t bytes = packed_size(side);
+	__u64 at = 0;
+	int i;
+
+	side->stage = malloc(bytes ?: 1);
+	if (!side->stage)
+		return -ENOMEM;
+	side->addr = side->stage;
+	side->bytes = bytes;
+	for (i = 0; side->counts && i < side->blocks; i++) {
+		side->displs[i] = at;
+		at += side->counts[i];
+	}
+	return 0;
+}
+
+/*
+ * Place the blocks of a vector in the program's memory.  Return: false: they are not in the order
+ * of ranks, or gaps between them may contain memory that is not the program's.
+ */
+static bool side_place(struct cm_side *side, ptrdiff_t offset)
+{
+	ptrdiff_t first = 0, end = 0, at = 0;
+	bool any = false;
+	int i;
+
+	for (i = 0; i < side->blocks; i++) {
+		const size_t bytes = side->counts[i] * side->unit;
+
+		if (side->buffer.displs)
+			at = block_displ(side, i);
+		if (!bytes)
+			continue;
+		if (!any)
+			first = at;
+		else if (at < end || at - end >= GAP_MAX)
+			return false;
+		side->displs[i] = (at - first) / side->unit;
+		any = true;
+		at += bytes;
+		end = at;
+	}
+	side->addr = (char *)side->buffer.addr + offset + first;
+	side->bytes = end - first;
+	return true;
+}
+
+/*
+ * Describe a buffer.  @addr of MPI may be that of another buffer, if the call is in place.
+ * Return: 0 or -ENOMEM.
+ */
+static int side_build(struct cm_side *side, const struct cm_buffer *buffer, int blocks,
+		      size_t unit)
+{
+	ptrdiff_t offset;
+	int i;
+
+	side->buffer = *buffer;
+	side->blocks = blocks;
+	side->item = cm_type_size(buffer->type);
+	side->extent = cm_type_extent(buffer->type);
+	side->unit = unit;
+	if (!buffer->counts) {
+		if (!cm_type_dense(buffer->type, blocks * buffer->count, &offset))
+			return side_stage(side);
+		side->addr = (char *)buffer->addr + offset;
+		side->bytes = packed_size(side);
+		return (uintptr_t)side->addr % unit ? side_stage(side) : 0;
+	}
+	side->counts = calloc(2 * blocks, sizeof(*side->counts));
+	if (!side->counts)
+		return -ENOMEM;
+	side->displs = side->counts + blocks;
+	for (i = 0; i < blocks; i++)
+		side->counts[i] = buffer->counts[i] * side->item / unit;
+	/* Of two elements, so that each begins where the one before it ends. */
+	if (cm_type_dense(buffer->type, 2, &offset) && side_place(side, offset))
+		return 0;
+	return side_stage(side);
+}
+
+/* Copy blocks between MPI's buffer and the packed copy; @only, @except: rank, or negative. */
+static int side_copy(const struct cm_side *side, bool pack, int only, int except)
+{
+	char *addr = side->buffer.addr, *stage = side->stage;
+	int i, err;
+
+	for (i = 0; i < side->blocks; i++) {
+		const size_t count = block_count(side, i);
+		char *at = side->buffer.displs ?
+			   (char *)side->buffer.addr + block_displ(side, i) : addr;
+
+		if (count && i != except && (only < 0 || i == only)) {
+			err = pack ? cm_type_pack(at, count, side->buffer.type, stage) :
+				     cm_type_unpack(stage, at, count, side->buffer.type);
+			if (err)
+				return err;
+		}
+		addr += count * side->extent;
+		stage += count * side->item;
+	}
+	return 0;
+}
+
+static void side_end(struct cm_side *side)
+{
+	free(side->stage);
+	free(side->counts);
+	side->stage = NULL;
+	side->counts = NULL;
+}
+
+static bool overlap(const struct cm_side *a, const struct cm_side *b)
+{
+	return a->addr < b->addr + b->bytes && b->addr < a->addr + a->bytes;
+}
+
+/* ---- both ---- */
+
+static void blocks_of(const struct cm_task *task, const struct cm_call *call, int *send, int *recv)
+{
+	const int all = task->group->size;
+	const bool root = task->group->rank == call->root;
+
+	*send = 1;
+	*recv = 1;
+	switch (call->function) {
+	case CM_BARRIER:
+		*send = 0;
+		*recv = 0;
+		break;
+	case CM_BCAST:
+		*send = root;
+		*recv = !root;
+		break;
+	case CM_REDUCE:
+		*recv = root;
+		break;
+	case CM_ALLGATHER:
+	case CM_ALLGATHERV:
+		*recv = all;
+		break;
+	case CM_GATHER:
+	case CM_GATHERV:
+		*recv = root ? all : 0;
+		break;
+	case CM_SCATTER:
+	case CM_SCATTERV:
+		*send = root ? all : 0;
+		break;
+	case CM_ALLTOALL:
+	case CM_ALLTOALLV:
+		*send = all;
+		*recv = all;
+		break;
+	default:
+		break;
+	}
+}
+
+static enum cm_input input_of(enum cm_function function)
+{
+	return function == CM_ALLGATHER || function == CM_ALLGATHERV || function == CM_GATHER ||
+	       function == CM_GATHERV ? CM_INPUT_OWN : CM_INPUT_ALL;
+}
+
+/* Does the result of every element replace that element, so that both addresses may be equal? */
+static bool elementwise(enum cm_function function)
+{
+	return function == CM_ALLREDUCE || function == CM_REDUCE || function == CM_SCAN ||
+	       function == CM_EXSCAN;
+}
+
+/* Describe both buffers of a call that is not a reduce_scatter. */
+static int build_sides(struct cm_task *task, const struct cm_call *call, size_t unit)
+{
+	struct cm_side *send = &task->send, *recv = &task->recv;
+	int send_blocks, recv_blocks, err = 0;
+
+	blocks_of(task, call, &send_blocks, &recv_blocks);
+	if (send_blocks && call->send.addr == MPI_IN_PLACE) {
+		send_blocks = 0;
+		task->input = input_of(call->function);
+	}
+	if (recv_blocks && call->recv.addr == MPI_IN_PLACE)
+		recv_blocks = 0;
+	if (send_blocks)
+		err = side_build(send, &call->send, send_blocks, unit);
+	if (!err && recv_blocks)
+		err = side_build(recv, &call->recv, recv_blocks, unit);
+	if (err)
+		return err;
+	if (send_blocks && recv_blocks && !send->stage && !recv->stage && overlap(send, recv) &&
+	    !(elementwise(call->function) && send->addr == recv->addr)) {
+		err = side_stage(send);
+		if (err)
+			return err;
+	}
+	/* A buffer that this rank does not use is the other one to the kernel: "in place". */
+	task->op.send = (uintptr_t)(send_blocks ? send->addr : recv->addr);
+	task->op.recv = (uintptr_t)(recv_blocks ? recv->addr : send->addr);
+	return 0;
+}
+
+/*
+ * Describe the buffers of a reduce_scatter.  In place, the kernel leaves the result in the block of
+ * this rank, and MPI wants it at the beginning.
+ */
+static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call,
+				const struct cm_reduction *reduction)
+{
+	const struct cm_group *group = task->group;
+	struct cm_buffer input = call->send, result = call->recv;
+	const bool in_place = input.addr == MPI_IN_PLACE;
+	size_t before = 0, all = 0;
+	int i, err;
+
+	for (i = 0; i < group->size; i++) {
+		const size_t count = result.counts ? (size_t)result.counts[i] : result.count;
+
+		before += i < group->rank ? count : 0;
+		all += count;
+	}
+	if (result.counts) {
+		task->counts = calloc(group->size, sizeof(*task->counts));
+		if (!task->counts)
+			return -ENOMEM;
+		for (i = 0; i < group->size; i++)
+			task->counts[i] = (__u64)result.counts[i] * reduction->per_item;
+		task->layout.recv_counts = (uintptr_t)task->counts;
+		result.count = result.counts[group->rank];
+		result.counts = NULL;
+	}
+	/* The input is one vector here; the kernel's counts tell which part of it each rank gets. */
+	input = (struct cm_buffer){
+		.addr = in_place ? result.addr : input.addr,
+		.type = result.type,
+		.count = all,
+	};
+	err = side_build(&task->send, &input, 1, reduction->size) ?:
+	      side_build(&task->recv, &result, 1, reduction->size);
+	if (err)
+		return err;
+	if (in_place && !task->send.stage) {
+		task->recv.addr = task->send.addr +
+				  before * reduction->per_item * reduction->size;
+		task->move_from = task->recv.addr;
+	} else if (!in_place && !task->send.stage && !task->recv.stage &&
+		   overlap(&task->send, &task->recv)) {
+		err = side_stage(&task->send);
+	}
+	task->op.send = (uintptr_t)task->send.addr;
+	task->op.recv = (uintptr_t)task->recv.addr;
+	task->op.count = result.count * reduction->per_item;
+	return err;
+}
+
+/* Number of bytes of the block of this rank in a buffer. */
+static size_t own_bytes(const struct cm_task *task, const struct cm_buffer *buffer)
+{
+	return (buffer->counts ? (size_t)buffer->counts[task->group->rank] : buffer->count) *
+	       cm_type_size(buffer->type);
+}
+
+/*
+ * Set the number of bytes of a call that moves data.  Return: 0 or -EMSGSIZE: what this rank sends
+ * to itself is not what it receives.
+ */
+static int count_bytes(struct cm_task *task, const struct cm_call *call)
+{
+	const bool root = task->group->rank == call->root;
+	const bool from_send = call->send.addr != MPI_IN_PLACE;
+	const bool from_recv = call->recv.addr != MPI_IN_PLACE;
+	const size_t sent = from_send ? own_bytes(task, &call->send) : 0;
+	const size_t received = from_recv ? own_bytes(task, &call->recv) : 0;
+
+	switch (call->function) {
+	case CM_ALLTOALLV:
+		return 0;
+	case CM_GATHER:
+	case CM_GATHERV:
+		task->op.count = from_send ? sent : received;
+		return root && from_send && sent != received ? -EMSGSIZE : 0;
+	case CM_SCATTER:
+	case CM_SCATTERV:
+		task->op.count = from_recv ? received : sent;
+		return root && from_recv && sent != received ? -EMSGSIZE : 0;
+	case CM_ALLGATHER:
+	case CM_ALLGATHERV:
+	case CM_ALLTOALL:
+		task->op.count = received;
+		return from_send && sent != received ? -EMSGSIZE : 0;
+	default:
+		task->op.count = received;
+		return 0;
+	}
+}
+
+static bool is_vector(enum cm_function function)
+{
+	return function == CM_ALLGATHERV || function == CM_GATHERV || function == CM_SCATTERV ||
+	       function == CM_ALLTOALLV || function == CM_REDUCE_SCATTER;
+}
+
+static bool has_root(enum cm_function function)
+{
+	return function == CM_BCAST || function == CM_REDUCE || function == CM_GATHER ||
+	       function == CM_GATHERV || function == CM_SCATTER || function == CM_SCATTERV;
+}
+
+/* The layout names the arrays of the two sides; in place, those of the only one. */
+static void set_layout(struct cm_task *task)
+{
+	const struct cm_side *send = &task->send, *recv = &task->recv;
+
+	task->op.flags |= COLLECTIVE_F_VECTOR;
+	task->op.layout = (uintptr_t)&task->layout;
+	task->layout.size = sizeof(task->layout);
+	if (task->function == CM_REDUCE_SCATTER)
+		return;
+	if (task->function == CM_ALLTOALLV && !send->counts)
+		send = recv;
+	task->layout.send_counts = (uintptr_t)send->counts;
+	task->layout.send_displs = (uintptr_t)send->displs;
+	task->layout.recv_counts = (uintptr_t)recv->counts;
+	task->layout.recv_displs = (uintptr_t)recv->displs;
+}
+
+static int build(struct cm_task *task, const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+	int err;
+
+	if (call->function == CM_BARRIER)
+		return 0;
+	if (opcodes[call->function] != COLLECTIVE_REDUCE_SCATTER &&
+	    !elementwise(call->function)) {
+		task->op.type = COLLECTIVE_UINT8;
+		return count_bytes(task, call) ?: build_sides(task, call, 1);
+	}
+	if (!cm_reduction_find(call->recv.type, call->op, &reduction))
+		return -EINVAL;
+	task->op.type = reduction.type;
+	task->op.reduction = reduction.reduction;
+	task->op.flags = cm_settings.reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0;
+	if (!elementwise(call->function))
+		return build_reduce_scatter(task, call, &reduction);
+	err = build_sides(task, call, reduction.size);
+	task->op.count = call->recv.count * reduction.per_item;
+	return err;
+}
+
+int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call)
+{
+	int err;
+
+	*task = (struct cm_task){
+		.group = group,
+		.function = call->function,
+		.op.opcode = opcodes[call->function],
+		.op.root = has_root(call->function) ? call->root : 0,
+		.op.timeout_ms = cm_settings.timeout_ms,
+	};
+	err = build(task, call);
+	if (!err && is_vector(call->function))
+		set_layout(task);
+	return err;
+}
+
+int cm_task_pack(struct cm_task *task)
+{
+	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
+	int err = 0;
+
+	if (task->send.stage)
+		err = side_copy(&task->send, true, -1, -1);
+	if (!err && task->recv.stage && task->input != CM_INPUT_NONE)
+		err = side_copy(&task->recv, true, own, -1);
+	return err;
+}
+
+int cm_task_unpack(struct cm_task *task)
+{
+	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
+
+	if (task->move_from)
+		memmove(task->recv.buffer.addr, task->move_from, task->recv.bytes);
+	/* EXSCAN leaves the result of rank 0 as it is. */
+	if (!task->recv.stage || (task->function == CM_EXSCAN && !task->group->rank))
+		return 0;
+	return side_copy(&task->recv, false, -1, own);
+}
+
+void cm_task_end(struct cm_task *task)
+{
+	side_end(&task->send);
+	side_end(&task->recv);
+	free(task->counts);
+	task->counts = NULL;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A call of MPI as an operation of the kernel.
+ *
+ * MPI compares the signatures of types, not the types: one rank may give one element of a derived
+ * type where another gives a hundred integers.  So data moves as the bytes of the packed signature,
+ * and what only this rank knows (types, alignment, gaps, overlaps) decides only whether the
+ * kernel works on the program's memory or on packed copies.
+ */
+#ifndef CM_TASK_H
+#define CM_TASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/collective.h>
+#include <mpi.h>
+
+#include "common/functions.h"
+
+struct cm_group;
+struct coll_request;
+
+/**
+ * struct cm_buffer - a buffer as MPI describes it
+ * @addr: its address; may be MPI_IN_PLACE
+ * @type: type of the elements
+ * @count: number of elements of a block, unless there are @counts
+ * @counts: number of elements of each rank's block, or NULL
+ * @displs: with @counts: distance of each block from @addr in extents of @type; NULL: blocks
+ *	follow each other
+ */
+struct cm_buffer {
+	void *addr;
+	MPI_Datatype type;
+	size_t count;
+	const int *counts;
+	const int *displs;
+};
+
+/**
+ * struct cm_call - a call of MPI
+ * @function: the function
+ * @send: input; of a broadcast the same as @recv
+ * @recv: result
+ * @op: operator of a reduction
+ * @root: root rank, of functions that have one
+ */
+struct cm_call {
+	enum cm_function function;
+	struct cm_buffer send;
+	struct cm_buffer recv;
+	MPI_Op op;
+	int root;
+};
+
+/**
+ * struct cm_side - one of the two buffers of a task
+ * @buffer: as MPI describes it
+ * @blocks: number of blocks; 0: this rank has no such buffer
+ * @item: packed size of an element of MPI in bytes
+ * @extent: distance of two elements of MPI in bytes
+ * @unit: size of an element of the kernel in bytes
+ * @addr: where the kernel finds the first block
+ * @bytes: from there to the end of the last block
+ * @stage: packed copy, on which the kernel works; NULL: it works on the program's memory
+ * @counts: number of the kernel's elements of each block; NULL: all are equal
+ * @displs: with @counts: distance of each block from @addr in the kernel's elements
+ */
+struct cm_side {
+	struct cm_buffer buffer;
+	int blocks;
+	size_t item;
+	ptrdiff_t extent;
+	size_t unit;
+	char *addr;
+	size_t bytes;
+	char *stage;
+	__u64 *counts;
+	__u64 *displs;
+};
+
+/** enum cm_input - which blocks of the result's buffer are input, too */
+enum cm_input {
+	CM_INPUT_NONE,
+	CM_INPUT_OWN,
+	CM_INPUT_ALL,
+};
+
+/**
+ * struct cm_task - operation of the kernel for a call of MPI
+ * @group: group; the owner of the task keeps it
+ * @function: function of MPI
+ * @op: operation
+ * @layout: layout to which @op points
+ * @counts: array of the layout that belongs to no side, or NULL
+ * @send: input
+ * @recv: result
+ * @input: blocks of @recv that are input, too
+ * @move_from: result that has to be moved to the address of @recv; NULL: none
+ * @state: see progress.h
+ * @result: when complete: 0 or a negative errno
+ * @request: request of the library, if the operation is not in the ring
+ * @complete: called when the operation is complete, by any thread; NULL: a thread waits
+ * @retry_until: time in microseconds until which a refused submission is tried again; 0: not yet
+ * @next: next task of a list
+ */
+struct cm_task {
+	struct cm_group *group;
+	enum cm_function function;
+	struct collective_op op;
+	struct collective_layout layout;
+	__u64 *counts;
+	struct cm_side send;
+	struct cm_side recv;
+	enum cm_input input;
+	const char *move_from;
+	atomic_int state;
+	int result;
+	struct coll_request *request;
+	void (*complete)(struct cm_task *task);
+	unsigned long long retry_until;
+	struct cm_task *next;
+};
+
+/**
+ * cm_task_build - describe a call to the kernel
+ * @task: filled in
+ * @group: group
+ * @call: call that cm_call_reason() takes; what its pointers point to is used until the end
+ *
+ * Return: 0 or a negative errno.  cm_task_end() must follow in any case.
+ */
+int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call);
+
+/** cm_task_pack - copy the input to where the kernel reads it; 0 or a negative errno */
+int cm_task_pack(struct cm_task *task);
+
+/** cm_task_unpack - copy the result to where MPI wants it; 0 or a negative errno */
+int cm_task_unpack(struct cm_task *task);
+
+/** cm_task_end - free what the task has allocated */
+void cm_task_end(struct cm_task *task);
+
+/**
+ * cm_call_reason - should the call be an operation of the kernel?
+ * @group: group that is up
+ * @call: the call
+ *
+ * Only what all ranks know decides.
+ *
+ * Return: CM_TAKEN, or why not.
+ */
+enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call);
+
+#endif /* CM_TASK_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Open MPI's own headers, and what differs between its versions 4.1 and 5.0. */
+#ifndef OMPI_COMPAT_H
+#define OMPI_COMPAT_H
+
+#include "ompi_config.h"
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/op/op.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/runtime/opal_progress.h"
+
+#if OMPI_MAJOR_VERSION >= 5
+typedef mca_coll_base_component_2_4_0_t coll_component_t;
+#define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_4_0
+#else
+typedef mca_coll_base_component_2_0_0_t coll_component_t;
+#define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_0_0
+#endif
+
+#endif /* OMPI_COMPAT_H */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The component "collective" of Open MPI's framework "coll", and its parameters. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "compat.h"
+
+#include "common/progress.h"
+#include "common/settings.h"
+#include "module.h"
+
+/**
+ * struct parameters - parameters that are not used as Open MPI stores them
+ * @min_bytes: lower limits of calls
+ * @max_bytes: upper limits of calls
+ * @transport: transport of links
+ * @stats: print counters at the end
+ */
+static struct parameters {
+	const char *min_bytes;
+	const char *max_bytes;
+	const char *transport;
+	bool stats;
+} parameters = {
+	.min_bytes = "0",
+	.max_bytes = "18446744073709551615",
+	.transport = "auto",
+};
+
+static void parameter(const char *name, const char *help, mca_base_var_type_t type, void *value)
+{
+	mca_base_component_var_register(&mca_coll_collective_component.collm_version, name, help,
+					type, NULL, 0, 0, OPAL_INFO_LVL_6,
+					MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+static int component_register(void)
+{
+	collective_priority = 80;
+	cm_settings = (struct cm_settings){
+		.calls = 5,
+		.margin = 64,
+		.timeout_ms = UINT_MAX,
+		.ring = true,
+		.spin_us = 50,
+		.sleep_us = 200,
+	};
+	parameter("priority", "Priority among components, 0 to 100",
+		  MCA_BASE_VAR_TYPE_INT, &collective_priority);
+	parameter("calls",
+		  "Number of the blocking collective in which a communicator gets its group",
+		  MCA_BASE_VAR_TYPE_INT, &cm_settings.calls);
+	parameter("margin", "Number of nonblocking collectives after that which are left",
+		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
+	parameter("min_bytes",
+		  "Smallest calls that are taken: BYTES, or a list (allreduce:4096,bcast:0)",
+		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
+	parameter("max_bytes", "Largest calls that are taken, likewise",
+		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
+	parameter("reproducible", "Sums are in the order of ranks",
+		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.reproducible);
+	parameter("timeout_ms", "Deadline of an operation in ms; 4294967295: none",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.timeout_ms);
+	parameter("transport", "Transport of a group: auto, local or tcp",
+		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
+	parameter("ring", "Completion is seen in memory, by io_uring",
+		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
+	parameter("spin_us", "Time in us after which a waiting rank sleeps between looks",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
+	parameter("sleep_us", "Longest such sleep in us; 0: none",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.sleep_us);
+	parameter("verbose", "1: say why a communicator has no group; 2: say which has one",
+		  MCA_BASE_VAR_TYPE_INT, &cm_settings.verbose);
+	parameter("stats", "Print at the end which calls were taken, and why others were not",
+		  MCA_BASE_VAR_TYPE_BOOL, &parameters.stats);
+	return OMPI_SUCCESS;
+}
+
+static void limits(const char *name, const char *text, size_t *limits)
+{
+	if (cm_settings_limits(text, limits))
+		cm_say(0, "coll_collective_%s: \"%s\" is not understood", name, text);
+}
+
+static int component_open(void)
+{
+	limits("min_bytes", "0", cm_settings.min_bytes);
+	limits("min_bytes", parameters.min_bytes, cm_settings.min_bytes);
+	limits("max_bytes", parameters.max_bytes, cm_settings.max_bytes);
+	cm_settings.transport = parameters.transport;
+	return OMPI_SUCCESS;
+}
+
+static int component_close(void)
+{
+	char prefix[64];
+
+	collective_request_end();
+	cm_progress_end();
+	if (parameters.stats) {
+		snprintf(prefix, sizeof(prefix), "collective: rank %u", OMPI_PROC_MY_NAME->vpid);
+		cm_counters_print(prefix);
+	}
+	return OMPI_SUCCESS;
+}
+
+static void poll_mpi(void)
+{
+	opal_progress();
+}
+
+static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
+{
+	(void)enable_progress_threads;
+	cm_progress_init(poll_mpi,
+			 enable_mpi_threads || ompi_mpi_thread_provided >= MPI_THREAD_SERIALIZED);
+	return OMPI_SUCCESS;
+}
+
+__attribute__((visibility("default")))
+coll_component_t mca_coll_collective_component = {
+	.collm_version = {
+		COLL_COMPONENT_VERSION,
+		.mca_component_name = "collective",
+		MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+		.mca_open_component = component_open,
+		.mca_close_component = component_close,
+		.mca_register_component_params = component_register,
+	},
+	.collm_data = {
+		/* Restarted processes would have no group. */
+		MCA_BASE_METADATA_PARAM_NONE
+	},
+	.collm_init_query = component_init,
+	.collm_comm_query = collective_query,
+};

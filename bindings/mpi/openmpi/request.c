@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Requests of nonblocking and persistent calls. */
+#include <stddef.h>
+
+#include "compat.h"
+
+#include "common/datatype.h"
+#include "common/progress.h"
+#include "module.h"
+
+/**
+ * struct collective_request - request of a call
+ * @super: of Open MPI, which keeps types and operators in it
+ * @module: module of the communicator; a reference
+ * @task: its operation
+ * @types: types of the two buffers, kept until the end; MPI_DATATYPE_NULL: none
+ */
+struct collective_request {
+	ompi_coll_base_nbc_request_t super;
+	struct collective_module *module;
+	struct cm_task task;
+	MPI_Datatype types[2];
+};
+
+typedef struct collective_request collective_request_t;
+
+static OBJ_CLASS_INSTANCE(collective_request_t, ompi_coll_base_nbc_request_t, NULL, NULL);
+
+static atomic_bool registered;
+
+static void poll_registered(void)
+{
+	if (!atomic_exchange(&registered, true))
+		opal_progress_register(cm_progress);
+}
+
+void collective_request_end(void)
+{
+	if (atomic_exchange(&registered, false))
+		opal_progress_unregister(cm_progress);
+}
+
+/* The operation is complete.  MPI may free the request as soon as it knows. */
+static void request_complete(struct cm_task *task)
+{
+	struct collective_request *request;
+	ompi_request_t *super;
+
+	request = (struct collective_request *)((char *)task -
+						offsetof(struct collective_request, task));
+	super = &request->super.super;
+	super->req_status.MPI_ERROR = task->result ?
+				      collective_error(request->module, task->result) : MPI_SUCCESS;
+	ompi_request_complete(super, true);
+}
+
+static void request_activate(struct collective_request *request)
+{
+	ompi_request_t *super = &request->super.super;
+
+	super->req_complete = REQUEST_PENDING;
+	super->req_state = OMPI_REQUEST_ACTIVE;
+	super->req_status.MPI_ERROR = MPI_SUCCESS;
+	cm_task_start(&request->task);
+}
+
+static int request_start(size_t count, ompi_request_t **requests)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		request_activate((struct collective_request *)requests[i]);
+	return OMPI_SUCCESS;
+}
+
+static void request_destroy(struct collective_request *request)
+{
+	struct collective_module *module = request->module;
+	int i;
+
+	cm_task_end(&request->task);
+	for (i = 0; i < 2; i++)
+		if (request->types[i] != MPI_DATATYPE_NULL)
+			cm_type_put(request->types[i]);
+	OMPI_REQUEST_FINI(&request->super.super);
+	OBJ_RELEASE(request);
+	OBJ_RELEASE(module);
+}
+
+static int request_free(ompi_request_t **super)
+{
+	struct collective_request *request = (struct collective_request *)*super;
+
+	if (!REQUEST_COMPLETE(*super))
+		return MPI_ERR_REQUEST;
+	request_destroy(request);
+	*super = MPI_REQUEST_NULL;
+	return OMPI_SUCCESS;
+}
+
+/* Keep the types of buffers that this rank uses. */
+static void keep_types(struct collective_request *request)
+{
+	const struct cm_side *sides[2] = { &request->task.send, &request->task.recv };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		request->types[i] = MPI_DATATYPE_NULL;
+		if (!sides[i]->blocks)
+			continue;
+		request->types[i] = sides[i]->buffer.type;
+		cm_type_get(request->types[i]);
+	}
+}
+
+static void request_init(struct collective_request *request, struct collective_module *module,
+			 bool persistent)
+{
+	ompi_request_t *super = &request->super.super;
+
+	OMPI_REQUEST_INIT(super, persistent);
+	super->req_type = OMPI_REQUEST_COLL;
+	super->req_mpi_object.comm = module->communicator;
+	super->req_status = ompi_status_empty;
+	super->req_start = request_start;
+	super->req_free = request_free;
+	super->req_cancel = NULL;
+	request->module = module;
+	OBJ_RETAIN(module);
+}
+
+int collective_request_new(struct collective_module *module, const struct cm_call *call,
+			   unsigned long long key, bool persistent, ompi_request_t **request)
+{
+	struct collective_request *new = OBJ_NEW(collective_request_t);
+	int err;
+
+	if (!new)
+		return MPI_ERR_NO_MEM;
+	request_init(new, module, persistent);
+	err = cm_task_build(&new->task, &module->group, call);
+	keep_types(new);
+	if (err) {
+		cm_group_failed(&module->group, err, cm_function_name(call->function));
+		err = collective_error(module, err);
+		request_destroy(new);
+		return err;
+	}
+	new->task.op.flags |= COLLECTIVE_F_KEYED;
+	new->task.op.key = key;
+	new->task.complete = request_complete;
+	poll_registered();
+	*request = &new->super.super;
+	if (!persistent)
+		request_activate(new);
+	return MPI_SUCCESS;
+}

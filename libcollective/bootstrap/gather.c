@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <nettle/memops.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/address.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/bytes.h"
+#include "bootstrap/card.h"
+#include "bootstrap/gather.h"
+#include "bootstrap/place.h"
+#include "bootstrap/rejoin_port.h"
+#include "bootstrap/secret.h"
+#include "comm/deadline.h"
+#include "comm/device.h"
+
+/**
+ * struct gather - bootstrap of one rank over an exchange
+ * @settings: settings of the rank
+ * @exchange: the exchange
+ * @bytes: cards as they are exchanged
+ * @cards: cards of all ranks
+ * @own: card of this rank
+ * @err: error of this rank; or 0
+ * @detail: text of @err, or of the error of another rank
+ */
+struct gather {
+	struct coll_settings *settings;
+	const struct exchange *exchange;
+	uint8_t *bytes;
+	struct bootstrap_card *cards;
+	struct bootstrap_card own;
+	int err;
+	struct coll_detail *detail;
+};
+
+static void begin_card(struct gather *gather, unsigned int round)
+{
+	const struct coll_settings *settings = gather->settings;
+	struct bootstrap_card *card = &gather->own;
+
+	memset(card, 0, sizeof(*card));
+	card->round = round;
+	card->rank = settings->rank;
+	card->nranks = settings->nranks;
+	card->lanes = settings->lanes;
+	card->id = settings->id;
+	card->left_ms = coll_deadline_left(settings->deadline);
+	strcpy(card->name, settings->name);
+}
+
+/* Exchange this rank's card for all cards. */
+static int exchange_cards(struct gather *gather)
+{
+	const struct coll_settings *settings = gather->settings;
+	const unsigned int round = gather->own.round;
+	uint8_t mine[BOOTSTRAP_CARD_SIZE];
+	int i, err;
+
+	gather->own.err = gather->err;
+	if (gather->err)
+		snprintf(gather->own.text, sizeof(gather->own.text), "%s", gather->detail->text);
+	bootstrap_write_card(mine, &gather->own);
+	err = gather->exchange->ops->gather(gather->exchange, mine, sizeof(mine), gather->bytes,
+					    settings->deadline, gather->detail);
+	explicit_bzero(mine, sizeof(mine));
+	for (i = 0; !err && i < settings->nranks; i++)
+		if (bootstrap_read_card(gather->bytes + (size_t)i * BOOTSTRAP_CARD_SIZE, round,
+					&gather->cards[i]))
+			err = coll_fail(gather->detail, -EPROTO,
+					"what the exchange gave for rank %d is no card of round %u: do all ranks run this version of the library, and does the exchange keep the order of ranks?",
+					i, round);
+	explicit_bzero(gather->bytes, (size_t)settings->nranks * BOOTSTRAP_CARD_SIZE);
+	return err;
+}
+
+/* Has a rank failed?  Its own text is nearer to the cause than that of another rank. */
+static int check_failures(struct gather *gather)
+{
+	int i;
+
+	if (gather->err)
+		return gather->err;
+	for (i = 0; i < gather->settings->nranks; i++)
+		if (gather->cards[i].err)
+			return coll_fail(gather->detail, gather->cards[i].err, "rank %d: %s", i,
+					 gather->cards[i].text[0] ? gather->cards[i].text :
+					 coll_strerror(gather->cards[i].err));
+	return 0;
+}
+
+/* Compare the card of a rank with that of rank 0. */
+static int check_card(const struct gather *gather, int rank)
+{
+	const struct bootstrap_card *card = &gather->cards[rank], *first = &gather->cards[0];
+	const unsigned int secured = card->flags & BOOTSTRAP_CARD_SECURED;
+
+	if (card->rank != (uint32_t)rank)
+		return coll_fail(gather->detail, -EINVAL,
+				 "the exchange has rank %d in the place of which the process says it is rank %u: its order is not that of ranks",
+				 rank, card->rank);
+	if (card->nranks != first->nranks)
+		return coll_fail(gather->detail, -EINVAL,
+				 "rank %d says the group has %u ranks, rank 0 says %u", rank,
+				 card->nranks, first->nranks);
+	if (card->name[0] && strcmp(card->name, first->name))
+		return coll_fail(gather->detail, -EINVAL,
+				 "rank %d wants group %s, rank 0 has %s", rank, card->name,
+				 first->name);
+	if (secured != (first->flags & BOOTSTRAP_CARD_SECURED))
+		return coll_fail(gather->detail, -EACCES,
+				 "rank %d has a secret, and rank %d has none: give it to all ranks or to none (see COLL_SECRET)",
+				 secured ? rank : 0, secured ? 0 : rank);
+	return 0;
+}
+
+/* Number of lanes: that of the first rank that asks for one; the others may ask for the same. */
+static int agree_on_lanes(struct gather *gather)
+{
+	int i, first = -1;
+
+	for (i = 0; i < gather->settings->nranks; i++) {
+		if (!gather->cards[i].lanes)
+			continue;
+		if (first < 0)
+			first = i;
+		else if (gather->cards[i].lanes != gather->cards[first].lanes)
+			return coll_fail(gather->detail, -EINVAL,
+					 "rank %d wants %u lanes, rank %d has %u: set COLL_LANES to one number on all ranks",
+					 i, gather->cards[i].lanes, first,
+					 gather->cards[first].lanes);
+	}
+	if (first >= 0)
+		gather->settings->lanes = gather->cards[first].lanes;
+	return 0;
+}
+
+/* The deadline is the earliest of all ranks. */
+static void agree_on_deadline(struct gather *gather)
+{
+	struct coll_settings *settings = gather->settings;
+	uint64_t deadline;
+	int i;
+
+	for (i = 0; i < settings->nranks; i++) {
+		deadline = coll_deadline_in(gather->cards[i].left_ms);
+		if (deadline < settings->deadline)
+			settings->deadline = deadline;
+	}
+}
+
+/* What depends on the cards alone: the result is the same on every rank. */
+static int agree(struct gather *gather)
+{
+	struct coll_settings *settings = gather->settings;
+	int i, err = check_failures(gather);
+
+	for (i = 0; !err && i < settings->nranks; i++)
+		err = check_card(gather, i);
+	if (err)
+		return err;
+	agree_on_deadline(gather);
+	strcpy(settings->name, gather->cards[0].name);
+	settings->id = gather->cards[0].id;
+	return agree_on_lanes(gather);
+}
+
+static int introduce(struct gather *gather)
+{
+	struct coll_settings *settings = gather->settings;
+	const bool secured = settings->secured;
+
+	if (!gather->err && !settings->rank) {
+		gather->err = bootstrap_choose_id(settings, gather->detail);
+		if (!gather->err && !secured && !settings->insecure)
+			gather->err = coll_secret_make(settings, gather->detail);
+	}
+	begin_card(gather, 1);
+	if (!gather->err)
+		gather->err = bootstrap_list_places(&gather->own, settings, gather->detail);
+	if (secured)
+		gather->own.flags |= BOOTSTRAP_CARD_SECURED;
+	if (!settings->rank && !secured && settings->secured) {
+		gather->own.flags |= BOOTSTRAP_CARD_MADE;
+		memcpy(gather->own.secret, settings->secret->key, COLLECTIVE_SECRET_SIZE);
+	}
+	return exchange_cards(gather) ?: agree(gather);
+}
+
+/*
+ * Proof that @rank knows the secret.  Proofs of two ranks differ, so that no rank can send back
+ * another's.
+ */
+static void make_proof(const struct coll_settings *settings, int rank,
+		       uint8_t proof[COLL_PROOF_SIZE])
+{
+	uint8_t message[12], nonce[COLL_NONCE_SIZE] = { 0 };
+
+	put64(message, settings->id);
+	put32(message + 8, rank);
+	coll_secret_prove(settings, COLL_SIDE_CARD, message, sizeof(message), nonce, proof);
+}
+
+/* Choose an address and JOIN.  An error is told to the others by the next card. */
+static int join(struct gather *gather, int fd, struct sockaddr_storage *addr)
+{
+	const struct bootstrap_card *first = &gather->cards[0];
+	struct coll_settings *settings = gather->settings;
+	struct collective_status status;
+	int err = 0;
+
+	if (settings->rank && first->flags & BOOTSTRAP_CARD_MADE)
+		err = coll_secret_take(settings, first->secret, gather->detail);
+	err = err ?: bootstrap_choose_place(addr, gather->cards, settings, gather->detail) ?:
+	      bootstrap_check_address(settings, addr, gather->detail) ?:
+	      coll_rejoin_port_join(fd, settings, addr, gather->detail);
+	/* The kernel may have chosen the number of lanes. */
+	if (!err && !settings->lanes && !coll_device_status(fd, &status) &&
+	    status.lanes <= COLLECTIVE_LANES_MAX)
+		settings->lanes = status.lanes;
+	return err;
+}
+
+static int report_address(struct gather *gather, const struct sockaddr_storage *addr)
+{
+	begin_card(gather, 2);
+	if (!gather->err) {
+		gather->own.addrs[0].addr = *addr;
+		gather->own.naddrs = 1;
+		if (gather->settings->secured)
+			make_proof(gather->settings, gather->settings->rank, gather->own.secret);
+	}
+	return exchange_cards(gather) ?: check_failures(gather);
+}
+
+static int check_proof(const struct gather *gather, int rank)
+{
+	uint8_t proof[COLL_PROOF_SIZE];
+
+	if (!gather->settings->secured)
+		return 0;
+	make_proof(gather->settings, rank, proof);
+	if (memeql_sec(proof, gather->cards[rank].secret, sizeof(proof)))
+		return 0;
+	return coll_fail(gather->detail, -EACCES,
+			 "rank %d and rank %d have different secrets (see COLL_SECRET)",
+			 gather->settings->rank, rank);
+}
+
+static int read_addresses(struct gather *gather, const struct sockaddr_storage *own,
+			  struct sockaddr_storage *peers)
+{
+	int i, err = agree_on_lanes(gather);
+
+	for (i = 0; !err && i < gather->settings->nranks; i++) {
+		err = check_proof(gather, i);
+		if (!err && gather->cards[i].naddrs != 1)
+			err = coll_fail(gather->detail, -EPROTO, "rank %d sent no address", i);
+		peers[i] = gather->cards[i].addrs[0].addr;
+		coll_address_scope(&peers[i], own);
+	}
+	return err;
+}
+
+static int run(struct gather *gather, int fd, struct sockaddr_storage *peers)
+{
+	struct sockaddr_storage own = { 0 };
+	int err = introduce(gather);
+
+	if (err)
+		return err;
+	gather->err = join(gather, fd, &own);
+	return report_address(gather, &own) ?: read_addresses(gather, &own, peers);
+}
+
+int bootstrap_run_gather(int fd, struct coll_settings *settings, const struct exchange *exchange,
+			 struct sockaddr_storage *peers, struct coll_detail *detail)
+{
+	const size_t n = settings->nranks;
+	struct gather gather = {
+		.settings = settings,
+		.exchange = exchange,
+		.bytes = calloc(n, BOOTSTRAP_CARD_SIZE),
+		.cards = calloc(n, sizeof(*gather.cards)),
+		.err = fd < 0 ? fd : 0,
+		.detail = detail,
+	};
+	int err = -ENOMEM;
+
+	if (gather.bytes && gather.cards)
+		err = run(&gather, fd, peers);
+	if (gather.cards)
+		explicit_bzero(gather.cards, n * sizeof(*gather.cards));
+	explicit_bzero(&gather.own, sizeof(gather.own));
+	free(gather.cards);
+	free(gather.bytes);
+	return err ? coll_fail(detail, err, "%s", coll_strerror(err)) : 0;
+}

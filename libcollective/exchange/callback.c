@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The exchange that the caller gives.  It knows no deadline, and ends by itself. */
+#include <errno.h>
+#include <string.h>
+
+#include "exchange/exchange.h"
+
+static int gather(const struct exchange *exchange, const void *mine, size_t size, void *all,
+		  uint64_t deadline, struct coll_detail *detail)
+{
+	int err = exchange->callback(exchange->context, mine, size, all);
+	const char *why = err < 0 ? strerrordesc_np(-err) : NULL;
+
+	(void)deadline;
+	if (!err)
+		return 0;
+	if (!why)
+		return coll_fail(detail, -EINVAL,
+				 "rank %d: the configuration's exchange returned %d, which is neither 0 nor a negative errno",
+				 exchange->rank, err);
+	return coll_fail(detail, err, "rank %d: the configuration's exchange failed: %s",
+			 exchange->rank, why);
+}
+
+const struct exchange_ops exchange_callback = { .gather = gather };

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# collective-run --hosts, with a program that takes ssh's place and runs the agent on this host.
+set -uo pipefail
+n=0 failed=0
+mark=72.$$s
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+result()
+{
+	((++n))
+	if (($1 == 0)); then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
+}
+
+# is WHAT WANTED GOT
+is()
+{
+	[[ $2 == "$3" ]]
+	local status=$?
+	((status)) && printf '# wanted %q, got %q\n' "$2" "$3"
+	result $status "$1"
+}
+
+# left NAME: check that within 3 seconds no process that sleeps for $mark is left.
+left()
+{
+	local i
+	for i in {1..60}; do
+		pgrep -f "sleep $mark" >/dev/null || break
+		sleep 0.05
+	done
+	! pgrep -af "sleep $mark"
+	result $? "$1"
+	pkill -9 -f "sleep $mark"
+}
+
+# Writes its host and process, and runs the command where ssh would.
+cat >"$work/rsh" <<-'END'
+	#!/bin/bash
+	while [[ $1 == -* ]]; do shift; done
+	echo $$ >"${0%/*}/pid.$1"
+	[[ $1 == lost ]] && exit 255
+	sh -c "$2" &
+	exec 0</dev/null
+	wait $!
+END
+# The job comes by standard input, which a job in the background does not get.
+sed -i 's/^sh -c "$2" &/exec 3<\&0; sh -c "$2" <\&3 \&/; s/^exec 0<.*/exec 3<\&-/' "$work/rsh"
+chmod +x "$work/rsh"
+run=(timeout 30 collective-run --rsh "$work/rsh")
+
+# started N: wait until N ranks run.
+started()
+{
+	local i
+	for i in {1..200}; do
+		(($(pgrep -fc "^sleep $mark") >= $1)) && return
+		sleep 0.05
+	done
+}
+
+echo "TAP version 13"
+command -v pgrep >/dev/null || { echo "1..0 # SKIP no pgrep"; exit 4; }
+
+out=$("${run[@]}" -H a,b:3 -r h:77 -- sh -c 'echo $RANK $COLL_RANK $COLL_SIZE $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $COLL_RENDEZVOUS $MASTER_ADDR $MASTER_PORT' | sort)
+is "the ranks of two hosts" "0 0 4 4 0 1 h:77 h 78
+1 1 4 4 0 3 h:77 h 78
+2 2 4 4 1 3 h:77 h 78
+3 3 4 4 2 3 h:77 h 78" "$out"
+out=$("${run[@]}" -H a,b,c -n 5 -l -- true 2>&1; "${run[@]}" -H a,b,c -n 5 -l -- echo x | sort | tr '\n' ' ')
+is "labels, and ranks divided among hosts" "[0] x [1] x [2] x [3] x [4] x " "$out"
+out=$("${run[@]}" -H 'u@a,[fd00::7]:2' -- sh -c 'echo ${COLL_RENDEZVOUS%:*}' | sort -u)
+is "the rendezvous is on the first host" a "$out"
+out=$("${run[@]}" -H a,b -- sh -c 'echo $(cat $COLL_SECRET_FILE)' | sort -u | grep -cE '^[0-9a-f]{64}$')
+is "all have one secret" 1 "$out"
+secret=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
+out=$(COLL_SECRET=$secret "${run[@]}" -H a,b -- sh -c 'cat $COLL_SECRET_FILE; echo; env | grep -c ^COLL_SECRET=' | sort -u | tr '\n' ' ')
+is "or the one that is given" "0 $secret " "$out"
+out=$(pgrep -af "$secret"; COLL_SECRET=$secret "${run[@]}" -H a -- sh -c 'ps -eo args | grep -c "[0]0112233445566778899aabbccddeeff0011"')
+is "which no command line shows" 0 "$out"
+out=$(COLL_LANES=2 MINE=5 OTHER=6 "${run[@]}" -H a -x MINE -- sh -c 'echo $COLL_LANES $MINE')
+is "variables that ranks get" "2 5" "$out"
+out=$(cd / && "${run[@]}" -H a -- sh -c 'pwd; cat; echo "$1"' x "$(printf 'a b\nc')")
+is "folder, input and arguments" "/
+a b
+c" "$out"
+
+"${run[@]}" -H a,b -- sh -c "[ \$RANK = 1 ] && sleep 0.5 && exit 3; sleep $mark" 2>"$work/err"
+is "a rank that fails decides the status" 3 $?
+grep -q 'rank 1 (pid' "$work/err"
+result $? "and is reported once by its host"
+left "the ranks of the other host end"
+
+for host in a b; do
+	start=$SECONDS
+	"${run[@]}" -H a:2,b:2 -- sh -c "sleep $mark" 2>"$work/err" &
+	pid=$!
+	started 4
+	kill -KILL "$(cat "$work/pid.$host")"
+	pkill -KILL -P "$(cat "$work/pid.$host")" 2>/dev/null
+	wait $pid
+	status=$?
+	((status > 0 && SECONDS - start < 15))
+	result $? "a connection to $host that is cut ends the job (status $status)"
+	left "everywhere"
+done
+
+"${run[@]}" -H a,lost -- sh -c "sleep $mark" 2>"$work/err"
+is "a host that cannot be reached" 255 $?
+grep -q 'host lost: there is no connection' "$work/err"
+result $? "is named"
+left "and the others end"
+
+timeout 30 collective-run --rsh "$work/rsh" -H a,b -- sh -c "sleep $mark" 2>"$work/err" &
+pid=$!
+started 2
+kill -KILL "$(pgrep -P $pid collective-run)"
+wait $pid
+left "if collective-run is killed, so are the ranks"
+
+"${run[@]}" -t 1 -H a,b -- sleep $mark 2>"$work/err"
+is "a time limit" 124 $?
+left "ends all"
+
+for wrong in 'a:x' 'a:0' ':2' '-oProxyCommand=x' ''; do
+	"${run[@]}" --hosts="$wrong" -- true 2>"$work/err"
+	is "--hosts '$wrong' is refused" 125 $?
+done
+"${run[@]}" -H a:2,b:2 -n 3 -- true 2>"$work/err"
+is "two numbers of ranks are refused" 125 $?
+"${run[@]}" -H a -- /nonexistent 2>"$work/err"
+is "a program that is not there" 127 $?
+echo garbage | timeout 10 collective-run --agent 2>"$work/err"
+is "an agent without a job" 125 $?
+echo "1..$n"
+exit $failed

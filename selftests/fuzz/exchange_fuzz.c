@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Any bytes as what a launcher gives: lines of PMI-1, values of its store, cards of other
+ * ranks, and lists of hosts.  Nothing is read or written beyond its buffer, and what is
+ * accepted is within the bounds that the headers state.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/card.h"
+#include "exchange/hostlist.h"
+#include "exchange/kvs.h"
+#include "exchange/pmi1_line.h"
+#include "require.h"
+
+#include <linux/types.h>
+
+int LLVMFuzzerTestOneInput(const __u8 *bytes, size_t size);
+
+#define RANKS	3
+#define GIVEN	70
+
+/*
+ * Copy to memory of exactly this size, with NUL, so that the sanitizer notices a read beyond
+ * it.
+ */
+static char *string_of(const __u8 *bytes, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	memcpy(text, bytes, size);
+	text[size] = '\0';
+	return text;
+}
+
+static void check_line(const __u8 *bytes, size_t size)
+{
+	static const char * const keys[] = { "cmd", "rc", "value", "vallen_max", "k", "" };
+	char *line = string_of(bytes, size), *value;
+	size_t i, room;
+	int length, number;
+
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		for (room = 1; room < 64; room *= 3) {
+			value = malloc(room);
+			length = pmi1_line_get(line, keys[i], value, room);
+			if (length >= 0) {
+				require((size_t)length < room && strlen(value) == (size_t)length);
+				require(!strchr(value, ' '));
+			} else {
+				require(length == -EPROTO);
+			}
+			free(value);
+		}
+		number = pmi1_line_number(line, keys[i], 1024);
+		require(number == -EPROTO || (number >= 0 && number <= 1024));
+	}
+	require(!pmi1_line_is(line, "put_result") || !pmi1_line_is(line, "get_result"));
+	require(pmi1_line_result(line) == 0 || pmi1_line_result(line) == -EPROTO);
+	free(line);
+}
+
+static int put(struct kvs *kvs, const char *key, const char *value)
+{
+	require(strlen(key) < KVS_KEY_SIZE && strlen(value) < kvs->value_max);
+	return 0;
+}
+
+static int fence(struct kvs *kvs)
+{
+	(void)kvs;
+	return 0;
+}
+
+/* The first byte is the length of the next value. */
+static int get(struct kvs *kvs, int rank, const char *key, char *value, size_t size)
+{
+	const __u8 **at = kvs->state;
+	const size_t left = at[1] - at[0];
+	size_t length = left ? *at[0] : 0;
+
+	(void)key;
+	require(rank >= 0 && rank < RANKS && rank != kvs->rank);
+	if (left)
+		at[0]++;
+	if (length > (size_t)(at[1] - at[0]))
+		length = at[1] - at[0];
+	if (length >= size)
+		return -EPROTO;
+	memcpy(value, at[0], length);
+	value[length] = '\0';
+	at[0] += length;
+	return 0;
+}
+
+static void check_values(const __u8 *bytes, size_t size)
+{
+	const __u8 *state[2] = { bytes + !!size, bytes + size };
+	struct coll_detail detail = { NULL, 0 };
+	struct kvs kvs = {
+		.rank = 1,
+		.nranks = RANKS,
+		.value_max = size ? bytes[0] : 0,
+		.detail = &detail,
+		.state = state,
+		.put = put,
+		.fence = fence,
+		.get = get,
+	};
+	__u8 mine[GIVEN], *all = calloc(RANKS, GIVEN);
+	int err;
+
+	memset(mine, 7, sizeof(mine));
+	err = kvs_gather(&kvs, 0, mine, sizeof(mine), all);
+	require(!err || err == -EPROTO);
+	require(err || !memcmp(all + GIVEN, mine, GIVEN));
+	free(all);
+}
+
+/* The fuzzer's bytes begin in the middle of a card, where the fields are, and go on from there. */
+static void check_card(const __u8 *bytes, size_t size)
+{
+	__u8 *from = calloc(1, BOOTSTRAP_CARD_SIZE), again[BOOTSTRAP_CARD_SIZE];
+	struct bootstrap_card card, same;
+	unsigned int round, i;
+
+	memcpy(from, "COLX", 4);
+	from[4] = BOOTSTRAP_CARD_VERSION;
+	memcpy(from + 5, bytes, size < BOOTSTRAP_CARD_SIZE - 5 ? size : BOOTSTRAP_CARD_SIZE - 5);
+	for (round = 1; round <= 2; round++) {
+		if (bootstrap_read_card(from, round, &card))
+			continue;
+		require(card.round == round && card.err <= 0 && card.err > -4096);
+		require(card.naddrs <= BOOTSTRAP_CARD_ADDRS_MAX);
+		require(card.lanes <= COLLECTIVE_LANES_MAX);
+		require(!card.name[0] || coll_config_name_valid(card.name));
+		require(strlen(card.text) <= BOOTSTRAP_CARD_TEXT);
+		for (i = 0; i < card.naddrs; i++)
+			require(card.addrs[i].prefix <= 128);
+		bootstrap_write_card(again, &card);
+		require(!bootstrap_read_card(again, round, &same));
+		require(same.rank == card.rank && same.nranks == card.nranks &&
+			same.id == card.id && same.naddrs == card.naddrs);
+	}
+	free(from);
+}
+
+static void check_hosts(const __u8 *bytes, size_t size)
+{
+	char *list = string_of(bytes, size), *host;
+	size_t room;
+
+	for (room = 1; room < 300; room *= 4) {
+		host = malloc(room);
+		if (!hostlist_first(list, host, room))
+			require(*host && strlen(host) < room && !strpbrk(host, ",[]"));
+		free(host);
+	}
+	free(list);
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *bytes, size_t size)
+{
+	check_line(bytes, size);
+	check_values(bytes, size);
+	check_card(bytes, size);
+	check_hosts(bytes, size);
+	return 0;
+}

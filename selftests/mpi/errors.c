@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Errors reach the error handler of the communicator, with the rank at fault in their text.
+ *
+ *	errors mismatch		ranks give different counts
+ *	errors death		rank 1 dies; run it so that the others go on
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+#include "layout.h"
+
+#define CALLS	12
+
+static int rank, handled;
+static char text[MPI_MAX_ERROR_STRING];
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+	int length;
+
+	(void)comm;
+	handled++;
+	MPI_Error_string(*code, text, &length);
+}
+
+static void expect(int err, const char *words)
+{
+	if (err == MPI_SUCCESS || !handled || !strstr(text, words))
+		die("rank %d: error %d, %d times handled: \"%s\", expected \"%s\"", rank, err,
+		    handled, text,
+		    words);
+	printf("rank %d: %s\n", rank, text);
+	handled = 0;
+}
+
+static void mismatch(MPI_Comm comm)
+{
+	int values[100] = { 0 }, sums[100];
+	MPI_Request request;
+
+	expect(MPI_Allreduce(values, sums, rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, comm), "rank 1");
+	if (MPI_Allreduce(values, sums, 100, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS)
+		die("rank %d: the communicator has not survived: %s", rank, text);
+	MPI_Iallreduce(values, sums, rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, comm, &request);
+	expect(MPI_Wait(&request, MPI_STATUS_IGNORE), "rank 1");
+}
+
+static void death(MPI_Comm comm)
+{
+	int value = rank, sum;
+
+	if (rank == 1)
+		raise(SIGKILL);
+	expect(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm), "rank 1 died");
+	expect(MPI_Barrier(comm), "rank 1 died");
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Errhandler errhandler;
+	MPI_Comm comm;
+	int i;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_create_errhandler(handler, &errhandler);
+	MPI_Comm_set_errhandler(comm, errhandler);
+	for (i = 0; i < CALLS; i++)
+		MPI_Barrier(comm);
+	if (argc > 1 && !strcmp(argv[1], "death")) {
+		death(comm);
+		/* MPI_Finalize() would wait for rank 1. */
+		fflush(stdout);
+		_Exit(0);
+	}
+	mismatch(comm);
+	MPI_Comm_free(&comm);
+	MPI_Errhandler_free(&errhandler);
+	if (!rank)
+		printf("errors are right\n");
+	MPI_Finalize();
+	return 0;
+}

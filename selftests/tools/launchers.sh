@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Real launchers start groups with nothing set by hand: on this host, and on two hosts that are network
+# namespaces.  A program in place of ssh enters the namespace.  Both hosts also have a bridge of containers
+# with one address, and an interface that leads nowhere.
+set -uo pipefail
+n=0 failed=0
+work=$(mktemp -d)
+program=${PROGRAM:-"$(dirname "$0")/net_ranks 2 65536"}
+for variable in ${!COLL_*} RANK WORLD_SIZE MASTER_ADDR MASTER_PORT; do
+	[[ $variable == COLL_TRANSPORT ]] || unset "$variable"
+done
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+cleanup()
+{
+	local host
+	for host in one two; do ip netns del "launch-$host" 2>/dev/null; done
+	ip link del launch-hub 2>/dev/null
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap "exit 1" TERM INT
+
+# group NAME COMMAND...: the command succeeds.
+group()
+{
+	local name=$1
+	shift
+	((++n))
+	if timeout 90 "$@" </dev/null >"$work/out" 2>&1; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name"
+		sed 's/^/# /' "$work/out"
+		failed=1
+	fi
+}
+
+skip()
+{
+	((++n)); echo "ok $n - $1 # SKIP $2"
+}
+
+# Two hosts, 10.89.0.1 and 10.89.0.2, that this namespace reaches as 10.89.0.254.
+make_hosts()
+{
+	local i=0 host space
+	ip link add launch-hub type bridge && ip addr add 10.89.0.254/24 dev launch-hub &&
+		ip link set launch-hub up || return
+	for host in one two; do
+		((++i))
+		space=launch-$host
+		ip netns add "$space" &&
+			ip link add "hub-$host" type veth peer name eth0 netns "$space" &&
+			ip link set "hub-$host" master launch-hub up &&
+			ip -n "$space" link set lo up &&
+			ip -n "$space" link add docker0 type bridge &&
+			ip -n "$space" addr add 172.17.0.1/16 dev docker0 &&
+			ip -n "$space" link set docker0 up &&
+			ip -n "$space" link add away type bridge &&
+			ip -n "$space" addr add "10.90.$i.1/24" dev away &&
+			ip -n "$space" link set away up &&
+			ip -n "$space" addr add "10.89.0.$i/24" dev eth0 &&
+			ip -n "$space" link set eth0 up || return
+	done
+}
+
+# What takes the place of ssh: options, the host, and a command for its shell.
+cat >"$work/rsh" <<-'END'
+	#!/bin/bash
+	while [[ $1 == -* ]]; do
+		[[ $1 == -x ]] || { shift; continue; }
+		shift
+	done
+	case $1 in
+	*10.89.0.1) space=launch-one ;;
+	*10.89.0.2) space=launch-two ;;
+	*) exit 255 ;;
+	esac
+	shift
+	exec ip netns exec $space sh -c "$*"
+END
+chmod +x "$work/rsh"
+
+echo "TAP version 13"
+hydra=$(command -v mpiexec.hydra) orte=$(command -v mpirun.openmpi)
+if [[ $hydra ]]; then
+	group "mpiexec of MPICH" $hydra -n 3 $program
+else
+	skip "mpiexec of MPICH" "not installed"
+fi
+if [[ $orte ]]; then
+	group "mpirun of Open MPI" $orte --oversubscribe -n 3 $program
+else
+	skip "mpirun of Open MPI" "not installed"
+fi
+# A batch script of Slurm, and a shell in an allocation.
+group "a single process of a Slurm job" env SLURM_JOB_ID=5 SLURM_NTASKS=4 SLURM_PROCID=0 $program
+hosts=10.89.0.1:2,10.89.0.2:2
+if make_hosts 2>"$work/err"; then
+	group "collective-run --hosts" collective-run --rsh "$work/rsh" -H $hosts $program
+	if [[ $hydra ]]; then
+		group "mpiexec of MPICH on two hosts" $hydra -launcher ssh -launcher-exec "$work/rsh" \
+			-localhost 10.89.0.254 -hosts $hosts -n 4 $program
+	else
+		skip "mpiexec of MPICH on two hosts" "not installed"
+	fi
+	if [[ $orte ]]; then
+		group "mpirun of Open MPI on two hosts" $orte --mca plm_rsh_agent "$work/rsh" \
+			--mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include 10.89.0.0/24 \
+			--host $hosts -n 4 $program
+	else
+		skip "mpirun of Open MPI on two hosts" "not installed"
+	fi
+	group "a network that is asked for" env COLL_LOCAL_ADDR=10.89.0.0/16 collective-run \
+		--rsh "$work/rsh" -H $hosts $program
+else
+	sed 's/^/# /' "$work/err"
+	for i in 1 2 3 4; do skip "two hosts" "no network namespaces, bridge or veth"; done
+fi
+echo "1..$n"
+exit $failed
