@@ -75,6 +75,8 @@ extern const struct verb record_verbs[];
 int ctl_show(int argc, char **argv);
 int ctl_monitor(int argc, char **argv);
 int ctl_why(int argc, char **argv);
+int ctl_top(int argc, char **argv);
+int ctl_metrics(int argc, char **argv);
 int ctl_cancel(int argc, char **argv);
 int ctl_abort(int argc, char **argv);
 int ctl_check(int argc, char **argv);
