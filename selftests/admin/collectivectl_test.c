@@ -100,6 +100,8 @@ TEST_F(two_ranks, objects)
 	EXPECT_TRUE(printed(" up "));
 	EXPECT_EQ(0, run("collectivectl show %s", self->name));
 	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
+	EXPECT_EQ(0, run("collectivectl -j feature | jq -e '%s'",
+			 ".features[] | select(.feature == \"ranks-max\") | .value == \"1024\""));
 	EXPECT_EQ(0, run("collectivectl -d record show"));
 	EXPECT_TRUE(printed("TIME-NS"));
 }

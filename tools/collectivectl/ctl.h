@@ -75,6 +75,7 @@ extern const struct verb record_verbs[];
 int ctl_show(int argc, char **argv);
 int ctl_monitor(int argc, char **argv);
 int ctl_why(int argc, char **argv);
+int ctl_feature(int argc, char **argv);
 int ctl_top(int argc, char **argv);
 int ctl_metrics(int argc, char **argv);
 int ctl_cancel(int argc, char **argv);

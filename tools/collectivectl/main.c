@@ -23,6 +23,7 @@ static const char usage_text[] =
 	"       collectivectl why [GROUP]\n"
 	"       collectivectl top [SECONDS [SCREENS [GROUP]]]\n"
 	"       collectivectl metrics [FILE]\n"
+	"       collectivectl feature\n"
 	"       collectivectl check\n"
 	"OBJECT: group, member, lane, link, request, buffer or record; \"show\" alone shows groups and\n"
 	"their members.  Objects and verbs may be abbreviated.\n"
@@ -123,6 +124,7 @@ static const struct word {
 	{ "metrics", .run = ctl_metrics },
 	{ "cancel", .run = ctl_cancel },
 	{ "abort", .run = ctl_abort },
+	{ "feature", .run = ctl_feature, .offline = true },
 	{ "check", .run = ctl_check, .offline = true },
 	{ "help", .run = help, .offline = true },
 };
