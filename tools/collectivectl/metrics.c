@@ -222,7 +222,7 @@ static void print_links(FILE *to)
 	}
 }
 
-/* What has a label of its own: states, and failures by reason. */
+/* Metrics with a label of their own: states, and failures by reason. */
 static void print_labelled(FILE *to)
 {
 	unsigned int state, kind;
