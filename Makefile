@@ -39,6 +39,7 @@ modules:
 
 lib: setup-build
 	@$(MAKE) -C libcollective OUT=$(BUILD)/lib
+	@$(MAKE) -C libcollective-admin OUT=$(BUILD)/lib
 
 tools: lib
 	@$(MAKE) -C tools OUT=$(BUILD)/bin LIB=$(BUILD)/lib
@@ -90,6 +91,7 @@ install: all
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(if $(DESTDIR),,depmod)
 	$(MAKE) -C libcollective install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	$(MAKE) -C libcollective-admin install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	install -D -m 0644 packaging/udev/60-collective.rules \
 		$(DESTDIR)/usr/lib/udev/rules.d/60-collective.rules

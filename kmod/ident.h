@@ -17,7 +17,8 @@
  * @incarnation: of the group, in every frame header
  * @group_id: of this incarnation of the group, in every HELLO
  * @group_name: likewise; for people, too
- * @timeout: of an operation that gives none; jiffies, MAX_JIFFY_OFFSET: none
+ * @timeout: of an operation that gives none; jiffies, MAX_JIFFY_OFFSET: none [a]
+ * @slow_percent: an operation is slow after this part of the time to its deadline; 0: never [a]
  * @heartbeat_ms: heartbeat interval, ms
  * @algorithm: by enum collective_opcode, what AUTO means
  * @same_host: true if all ranks have the same address; written by CONNECT before the state
@@ -32,6 +33,7 @@ struct coll_ident {
 	u64 group_id;
 	char group_name[COLL_GROUP_NAME_SIZE];
 	unsigned long timeout;
+	u32 slow_percent;
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool same_host;

@@ -49,6 +49,9 @@
 #define COLL_DEFAULT_CONNECT_MS		60000
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
 
+/* An operation is slow after this part of the time to its deadline, percent. */
+#define COLL_DEFAULT_SLOW_PERCENT	50
+
 /* Longest interval between heartbeats that JOIN accepts. */
 #define COLL_HEARTBEAT_MAX_MS		60000
 

@@ -8,6 +8,7 @@
 #include "exec/fpu.h"
 #include "exec/runner.h"
 #include "member/exit.h"
+#include "netlink/family.h"
 #include "trace/recorder.h"
 
 static int __init collective_init(void)
@@ -24,13 +25,18 @@ static int __init collective_init(void)
 	coll_fpu_setup();
 	coll_recorder_setup();
 	coll_exit_setup();
+	err = coll_netlink_setup();
+	if (err)
+		goto exit;
 	err = coll_dev_setup();
 	if (err)
-		goto closing;
+		goto netlink;
 	pr_info("collective: ready, reductions by %s\n", coll_fpu_reductions()->name);
 	return 0;
 
-closing:
+netlink:
+	coll_netlink_cleanup();
+exit:
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_closing_cleanup();
@@ -44,6 +50,7 @@ static void __exit collective_exit(void)
 	/* Members that a work item closes are still in groups. */
 	coll_closing_wait();
 	coll_dev_cleanup();
+	coll_netlink_cleanup();
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_closing_cleanup();

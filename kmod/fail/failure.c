@@ -10,7 +10,6 @@
  * collective_reason_kind, then the lowest rank.  During a settle time a stronger reason may
  * still replace the first; after it requests fail with the reason, and STATUS reports it.
  */
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 
 #include "fail/failure.h"
@@ -24,12 +23,13 @@
  * @notify: see struct coll_fail
  */
 void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
-		    void (*notify)(struct coll_fail *fail, unsigned long settle))
+		    void (*notify)(struct coll_fail *fail))
 {
 	spin_lock_init(&fail->lock);
 	init_waitqueue_head(&fail->state_wait);
 	fail->id = id;
 	fail->trace.id = id;
+	coll_notices_init(&fail->notices);
 	fail->notify = notify;
 }
 
@@ -56,6 +56,38 @@ int coll_reason_error(u32 kind)
 	return -ECONNRESET;
 }
 
+static void fail_notify_programs(struct coll_fail *fail, enum collective_event_kind kind)
+{
+	lockdep_assert_held(&fail->lock);
+	coll_notice_post(&fail->notices, &(struct coll_notice){
+		.kind = kind,
+		.state = fail->state,
+		.reason = fail->reason,
+		.instance = COLL_INSTANCE_GROUP,
+		.calls = {
+			{ .rank = COLLECTIVE_RANK_NONE },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	});
+}
+
+/**
+ * coll_reason_error_told() - errno of a reason that a peer has told
+ * @reason: the reason, with the errno that the peer has put into the frame
+ *
+ * All ranks report the same errno.  But the peer may choose only among those of the kind: a breach
+ * of the protocol is also a handshake that was rejected, and a transport that is not shared.
+ *
+ * Return: a negative errno.
+ */
+int coll_reason_error_told(const struct coll_reason *reason)
+{
+	if (reason->kind == COLLECTIVE_REASON_PROTOCOL &&
+	    (reason->error == EACCES || reason->error == EOPNOTSUPP))
+		return -(int)reason->error;
+	return coll_reason_error(reason->kind);
+}
+
 /**
  * coll_fail_set_state() - change the state of a member
  * @fail: of the member; @lock is held
@@ -66,6 +98,10 @@ void coll_fail_set_state(struct coll_fail *fail, enum collective_state state)
 	lockdep_assert_held(&fail->lock);
 	coll_record_state(&fail->trace, fail->state, state);
 	WRITE_ONCE(fail->state, state);
+	if (state == COLLECTIVE_STATE_JOINED)
+		fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_JOINED);
+	else if (state == COLLECTIVE_STATE_UP)
+		fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_UP);
 	wake_up_all(&fail->state_wait);
 }
 
@@ -152,7 +188,7 @@ static bool reason_refused(const struct coll_fail *fail, u64 now)
 static void reason_record(struct coll_fail *fail, const struct coll_reason *reported)
 {
 	bool first = !fail->aborted;
-	u64 now = ktime_get_ns(), settled;
+	u64 now = ktime_get_ns();
 	struct coll_reason reason;
 
 	lockdep_assert_held(&fail->lock);
@@ -165,13 +201,48 @@ static void reason_record(struct coll_fail *fail, const struct coll_reason *repo
 	fail->reason = reason;
 	if (first)
 		fail->aborted_at = now;
-	settled = fail->aborted_at + reason_settle_ns(&reason);
-	WRITE_ONCE(fail->settled_at, settled);
+	WRITE_ONCE(fail->settled_at, fail->aborted_at + reason_settle_ns(&reason));
 	/* Publishes @settled_at and @aborted_at with @aborted: pairs with lane_run(). */
 	smp_store_release(&fail->aborted, coll_errno_for_rank(fail, &reason));
 	if (first)
 		coll_fail_set_state(fail, COLLECTIVE_STATE_ABORTED);
-	fail->notify(fail, settled > now ? nsecs_to_jiffies(settled - now) + 1 : 0);
+	fail->notify(fail);
+}
+
+static void fail_tell(struct coll_fail *fail)
+{
+	if (!fail->aborted || fail->told)
+		return;
+	fail->told = true;
+	fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_ABORTED);
+}
+
+/**
+ * coll_fail_tell() - post the notice that the group has failed, once the reason is final
+ * @fail: of the member
+ *
+ * Context: process or work item.
+ */
+void coll_fail_tell(struct coll_fail *fail)
+{
+	spin_lock(&fail->lock);
+	if (coll_fail_reason_final(fail, ktime_get_ns()))
+		fail_tell(fail);
+	spin_unlock(&fail->lock);
+}
+
+/**
+ * coll_fail_tell_end() - post the notice that the rank is no member any more
+ * @fail: of a member that is stopped, so no reason is recorded any more
+ *
+ * Context: process or work item.
+ */
+void coll_fail_tell_end(struct coll_fail *fail)
+{
+	spin_lock(&fail->lock);
+	fail_tell(fail);
+	fail_notify_programs(fail, COLLECTIVE_EVENT_KIND_LEFT);
+	spin_unlock(&fail->lock);
 }
 
 /**

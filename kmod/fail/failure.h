@@ -17,19 +17,10 @@
 
 #include "core/wire/wire.h"
 #include "ident.h"
+#include "trace/notice.h"
 #include "trace/recorder.h"
 
 struct coll_failed_ops;
-
-/**
- * struct coll_rank_call - the call of one rank
- * @rank: which rank; COLLECTIVE_RANK_NONE: not known
- * @signature: of its call
- */
-struct coll_rank_call {
-	u32 rank;
-	struct coll_signature signature;
-};
 
 /**
  * struct coll_failure - why one operation fails
@@ -46,11 +37,13 @@ struct coll_failure {
  * @lock: the member's spinlock [l]
  * @id: of the member [c]
  * @trace: of the member
+ * @notices: of the member, not sent yet
  * @state: enum collective_state; changed by coll_fail_set_state() only [l]
  * @reason: why the group failed [l]
  * @aborted: negative errno with which operations fail; 0: the group has not failed [a]
  * @aborted_at: time of the first reason, ns [l]
  * @settled_at: time from which @reason is final, ns [a]
+ * @told: true if a notice has told @reason [l]
  * @state_wait: woken when @state changes, a reason is final, a request can be collected, or the
  *	last call or operation ends in a member that is stopped or has failed
  * @stopped: the teardown has begun, so no reason is recorded any more; written under the
@@ -58,35 +51,40 @@ struct coll_failure {
  * @peers_left: ranks that have sent LEAVE; set by the control runner before the frame's other
  *	effects [a]
  * @failed_ops: operations that have failed; from JOIN to the teardown
- * @notify: a reason was recorded that is final @settle jiffies from now: tell the peers and the
- *	lanes.  Called with [l]; must not sleep
+ * @notify: a reason was recorded that is final at @settled_at: tell the peers and the lanes, and
+ *	the lanes again then.  Called with [l]; must not sleep
  */
 struct coll_fail {
 	spinlock_t lock;
 	const struct coll_ident *id;
 	struct coll_trace trace;
+	struct coll_notices notices;
 	enum collective_state state;
 	struct coll_reason reason;
 	int aborted;
 	u64 aborted_at;
 	u64 settled_at;
+	bool told;
 	wait_queue_head_t state_wait;
 	bool stopped;
 	DECLARE_BITMAP(peers_left, COLLECTIVE_RANKS_MAX);
 	struct coll_failed_ops *failed_ops;
-	void (*notify)(struct coll_fail *fail, unsigned long settle);
+	void (*notify)(struct coll_fail *fail);
 };
 
 void coll_fail_init(struct coll_fail *fail, const struct coll_ident *id,
-		    void (*notify)(struct coll_fail *fail, unsigned long settle));
+		    void (*notify)(struct coll_fail *fail));
 void coll_fail_set_state(struct coll_fail *fail, enum collective_state state);
 void coll_fail_report(struct coll_fail *fail, const struct coll_reason *reason);
 void coll_fail_report_kind(struct coll_fail *fail, u32 kind, u32 rank_a, u32 rank_b);
 void coll_fail_peer_left(struct coll_fail *fail);
+void coll_fail_tell(struct coll_fail *fail);
+void coll_fail_tell_end(struct coll_fail *fail);
 bool coll_fail_reason_final(const struct coll_fail *fail, u64 now);
 bool coll_fail_leases_expired(const struct coll_fail *fail, u64 now);
 u64 coll_fail_heartbeats_ns(const struct coll_fail *fail, u32 beats);
 int coll_reason_error(u32 kind);
+int coll_reason_error_told(const struct coll_reason *reason);
 int coll_errno_for_rank(const struct coll_fail *fail, const struct coll_reason *reason);
 
 #endif /* COLL_FAILURE_H */

@@ -118,6 +118,7 @@ static void lane_expose(void *ctx, struct coll_task *task)
 	for (i = 0; i < COLL_EXPOSED_AREAS; i++) {
 		part->exposure.mem[i] = task->args.area[areas[i]];
 		part->exposure.off[i] = task->args.area_off[areas[i]];
+		part->exposure.len[i] = coll_plan_exposed(&task->args.plan, areas[i]);
 	}
 	coll_exposure_open(lane->exposer, &part->exposure);
 }
@@ -142,6 +143,7 @@ static bool lane_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 are
 	lane->reads[peer] = exposure;
 	exposed->mem = exposure->mem[exposed_area(area)];
 	exposed->off = exposure->off[exposed_area(area)];
+	exposed->len = exposure->len[exposed_area(area)];
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/sched/mm.h>
 
+#include "compat/timer.h"
 #include "lane/lane.h"
 #include "member/control.h"
 #include "member/member.h"
@@ -144,14 +145,25 @@ static void control_tick(struct work_struct *work)
 	u32 i;
 
 	/* The reason may be final now. */
-	if (READ_ONCE(member->fail.aborted))
+	if (READ_ONCE(member->fail.aborted)) {
+		coll_fail_tell(&member->fail);
 		wake_up_all(&member->fail.state_wait);
+	}
 	control_post(control, COLL_MEMBER_HEARTBEAT);
 	for (i = 0; i < member->id.nlanes; i++)
 		if (READ_ONCE(member->requests.inflight) ||
 		    READ_ONCE(member->lanes[i].rx_deferred))
 			coll_runner_kick(&member->lanes[i].runner);
 	queue_delayed_work(coll_wq, &control->tick, msecs_to_jiffies(member->id.heartbeat_ms));
+}
+
+static enum hrtimer_restart control_settle(struct hrtimer *timer)
+{
+	struct coll_member_control *control = container_of(timer, struct coll_member_control,
+							   settle);
+
+	mod_delayed_work(coll_wq, &control->tick, 0);
+	return HRTIMER_NORESTART;
 }
 
 /**
@@ -162,6 +174,7 @@ void coll_control_init(struct coll_member_control *control)
 {
 	coll_runner_init(&control->runner, control_run, raw_smp_processor_id());
 	INIT_DELAYED_WORK(&control->tick, control_tick);
+	coll_timer_setup(&control->settle, control_settle);
 }
 
 /**
@@ -182,13 +195,12 @@ void coll_control_stop(struct coll_member_control *control)
 /**
  * coll_control_notify() - see coll_fail.notify
  * @fail: of the member; locked
- * @settle: jiffies until the reason is final
  */
-void coll_control_notify(struct coll_fail *fail, unsigned long settle)
+void coll_control_notify(struct coll_fail *fail)
 {
 	struct coll_member *member = container_of(fail, struct coll_member, fail);
 
-	mod_delayed_work(coll_wq, &member->control.tick, settle);
+	hrtimer_start(&member->control.settle, ns_to_ktime(fail->settled_at), HRTIMER_MODE_ABS);
 	control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);
 }

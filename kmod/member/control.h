@@ -2,6 +2,7 @@
 #ifndef COLL_CONTROL_H
 #define COLL_CONTROL_H
 
+#include <linux/hrtimer.h>
 #include <linux/workqueue.h>
 
 #include "exec/runner.h"
@@ -21,17 +22,20 @@ enum coll_member_event {
  * @runner: manages all connections of the member, one thing at a time
  * @events: bit (1 << enum coll_member_event) [a]
  * @tick: work item that sets COLL_MEMBER_HEARTBEAT
+ * @settle: runs @tick when the reason of a failure is final.  A tick of the scheduler, which may be
+ *	10 ms, is too coarse for that
  */
 struct coll_member_control {
 	struct coll_runner runner;
 	unsigned long events;
 	struct delayed_work tick;
+	struct hrtimer settle;
 };
 
 extern const struct coll_net_ops coll_control_net_ops;
 
 void coll_control_init(struct coll_member_control *control);
 void coll_control_stop(struct coll_member_control *control);
-void coll_control_notify(struct coll_fail *fail, unsigned long settle);
+void coll_control_notify(struct coll_fail *fail);
 
 #endif /* COLL_CONTROL_H */

@@ -17,13 +17,109 @@ static DEFINE_MUTEX(groups_mutex);
 static LIST_HEAD(groups);
 static struct kobject *groups_kobj;
 
-static struct coll_group *group_find(struct net *net, const char *name)
+/* Of the latest group and member, and how often groups and members have come or gone [g]. */
+static u64 last_serial;
+static u32 groups_changes;
+
+/**
+ * coll_groups_lock() - let no group and no member come or go
+ *
+ * What a member of a group has from JOIN to the end of the teardown stays until
+ * coll_groups_unlock(): lanes, links, tables and registered buffers.
+ *
+ * Context: may sleep.
+ */
+void coll_groups_lock(void)
+{
+	mutex_lock(&groups_mutex);
+}
+
+/** coll_groups_unlock() - undo coll_groups_lock() */
+void coll_groups_unlock(void)
+{
+	mutex_unlock(&groups_mutex);
+}
+
+/** coll_groups_changes() - how often groups and members have come or gone; groups are locked */
+u32 coll_groups_changes(void)
+{
+	lockdep_assert_held(&groups_mutex);
+	return groups_changes;
+}
+
+/**
+ * coll_group_from() - the first group of a network namespace, from a serial number on
+ * @net: the namespace
+ * @serial: least serial number
+ *
+ * Context: groups are locked.
+ * Return: the group, or NULL.
+ */
+struct coll_group *coll_group_from(const struct net *net, u64 serial)
 {
 	struct coll_group *group;
 
+	lockdep_assert_held(&groups_mutex);
+	list_for_each_entry(group, &groups, node)
+		if (group->serial >= serial && net_eq(group->net, net))
+			return group;
+	return NULL;
+}
+
+/**
+ * coll_group_find() - the group of a name
+ * @net: its network namespace
+ * @name: its name
+ *
+ * Context: groups are locked.
+ * Return: the group, or NULL.
+ */
+struct coll_group *coll_group_find(const struct net *net, const char *name)
+{
+	struct coll_group *group;
+
+	lockdep_assert_held(&groups_mutex);
 	list_for_each_entry(group, &groups, node)
 		if (net_eq(group->net, net) && !strcmp(group->name, name))
 			return group;
+	return NULL;
+}
+
+/**
+ * coll_group_member_from() - the first member of a group on this host, from a serial number on
+ * @group: the group
+ * @serial: least serial number
+ *
+ * Context: groups are locked.
+ * Return: the member, which may not have joined completely yet; or NULL.
+ */
+struct coll_member *coll_group_member_from(const struct coll_group *group, u64 serial)
+{
+	struct coll_member *member;
+
+	lockdep_assert_held(&groups_mutex);
+	list_for_each_entry(member, &group->members, group_node)
+		if (member->serial >= serial)
+			return member;
+	return NULL;
+}
+
+/**
+ * coll_group_member() - the member of a rank on this host
+ * @group: the group
+ * @rank: the rank
+ *
+ * Context: groups are locked.
+ * Return: the member, which may not have joined completely yet; or NULL.
+ */
+struct coll_member *coll_group_member(const struct coll_group *group, u32 rank)
+{
+	struct coll_member *member;
+
+	lockdep_assert_held(&groups_mutex);
+	list_for_each_entry(member, &group->members, group_node)
+		if (member->id.rank == rank)
+			return member;
 	return NULL;
 }
 
@@ -42,6 +138,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	group->lanes = member->id.nlanes;
 	memcpy(group->name, join->name, sizeof(group->name));
 	memcpy(group->secret, join->secret, sizeof(group->secret));
+	group->defaults.slow_percent = COLL_DEFAULT_UNSET;
 	INIT_LIST_HEAD(&group->members);
 	err = coll_local_hub_init(&group->hub, group->nranks, group->lanes);
 	if (err) {
@@ -58,6 +155,8 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 		return ERR_PTR(err);
 	}
 	coll_recorder_dir_make(&group->recorders, group->name, net->ns.inum);
+	group->serial = ++last_serial;
+	groups_changes++;
 	list_add_tail(&group->node, &groups);
 	return group;
 }
@@ -65,6 +164,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 static void group_end(struct coll_group *group)
 {
 	list_del(&group->node);
+	groups_changes++;
 	memzero_explicit(group->secret, sizeof(group->secret));
 	coll_recorder_dir_remove(&group->recorders);
 	kobject_del(&group->kobj);
@@ -87,8 +187,6 @@ static bool group_has_secret(const struct coll_group *group, const u8 *secret)
 static int group_admits(const struct coll_group *group, const struct coll_member *member,
 			const struct collective_join *join)
 {
-	const struct coll_member *other;
-
 	if (!uid_eq(group->owner, current_euid()))
 		return -EACCES;
 	if (group->id != join->id || group->nranks != member->id.nranks ||
@@ -96,10 +194,7 @@ static int group_admits(const struct coll_group *group, const struct coll_member
 		return -EEXIST;
 	if (!group_has_secret(group, join->secret))
 		return -EACCES;
-	list_for_each_entry(other, &group->members, group_node)
-		if (other->id.rank == member->id.rank)
-			return -EBUSY;
-	return 0;
+	return coll_group_member(group, member->id.rank) ? -EBUSY : 0;
 }
 
 /**
@@ -118,7 +213,7 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 	int err;
 
 	mutex_lock(&groups_mutex);
-	group = group_find(net, join->name);
+	group = coll_group_find(net, join->name);
 	if (!group)
 		group = group_new(net, member, join);
 	if (IS_ERR(group)) {
@@ -139,7 +234,10 @@ int coll_group_join(struct coll_member *member, const struct collective_join *jo
 		goto recorder;
 	/* The member uses the group until coll_group_leave(). */
 	kobject_get(&group->kobj);
+	member->serial = ++last_serial;
+	groups_changes++;
 	list_add_tail(&member->group_node, &group->members);
+	coll_member_set_defaults(member, &group->defaults);
 	goto unlock;
 
 recorder:
@@ -164,8 +262,14 @@ void coll_group_leave(struct coll_member *member)
 	struct coll_group *group = member->group;
 
 	kobject_del(&member->kobj);
+	/* The last notices have room then, whatever was posted before. */
+	coll_notices_flush(&member->fail.notices);
+	if (member->fail.state != COLLECTIVE_STATE_NEW)
+		coll_fail_tell_end(&member->fail);
+	coll_notices_flush(&member->fail.notices);
 	mutex_lock(&groups_mutex);
 	list_del_init(&member->group_node);
+	groups_changes++;
 	coll_recorder_leave(&member->fail.trace);
 	if (list_empty(&group->members))
 		group_end(group);

@@ -7,6 +7,7 @@
 
 #include <linux/collective.h>
 
+#include "member/defaults.h"
 #include "trace/recorder.h"
 #include "transport/hub.h"
 
@@ -17,6 +18,7 @@ struct coll_member;
  *	host to its last
  * @kobj: in sysfs
  * @node: in the list of all groups [g]
+ * @serial: rises in the order of the list [c]
  * @net: network namespace [c]
  * @owner: user whose processes may join [c]
  * @name: of the group [c]
@@ -27,11 +29,13 @@ struct coll_member;
  * @secret: secret of its first member, which the others must have; all zero: none; wiped with the
  *	group [c]
  * @hub: where its members find each other
+ * @defaults: of its members on this host [g]
  * @recorders: of ranks that are or were members on this host [g]
  */
 struct coll_group {
 	struct kobject kobj;
 	struct list_head node;
+	u64 serial;
 	struct net *net;
 	kuid_t owner;
 	char name[40];
@@ -41,12 +45,20 @@ struct coll_group {
 	struct list_head members;
 	u8 secret[COLLECTIVE_SECRET_SIZE];
 	struct coll_local_hub hub;
+	struct coll_defaults defaults;
 	struct coll_recorder_dir recorders;
 };
 
 /* group.c */
 int coll_group_join(struct coll_member *member, const struct collective_join *join);
 void coll_group_leave(struct coll_member *member);
+void coll_groups_lock(void);
+void coll_groups_unlock(void);
+u32 coll_groups_changes(void);
+struct coll_group *coll_group_from(const struct net *net, u64 serial);
+struct coll_group *coll_group_find(const struct net *net, const char *name);
+struct coll_member *coll_group_member_from(const struct coll_group *group, u64 serial);
+struct coll_member *coll_group_member(const struct coll_group *group, u32 rank);
 int coll_group_setup(struct kobject *parent);
 void coll_group_cleanup(void);
 

@@ -180,6 +180,7 @@ static void join_identity(struct coll_ident *id, const struct collective_join *j
 	memcpy(id->group_name, join->name, sizeof(id->group_name));
 	id->timeout = msecs_to_jiffies(join->timeout_ms ? join->timeout_ms :
 							  COLL_DEFAULT_TIMEOUT_MS);
+	id->slow_percent = COLL_DEFAULT_SLOW_PERCENT;
 	id->heartbeat_ms = join->heartbeat_ms ? join->heartbeat_ms : COLL_DEFAULT_HEARTBEAT_MS;
 	memcpy(id->algorithm, join->algorithm, sizeof(id->algorithm));
 }

@@ -75,6 +75,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	for (i = 0; i < member->id.nlanes; i++)
 		coll_runner_stop(&member->lanes[i].runner);
 	coll_exit_watch_end(member);
+	hrtimer_cancel(&member->control.settle);
 	cancel_delayed_work_sync(&member->control.tick);
 	cancel_delayed_work_sync(&member->requests.expiry);
 
@@ -92,18 +93,9 @@ static void member_stop(struct coll_member *member, bool reset)
 	coll_member_forget_owner(member);
 }
 
-/**
- * coll_member_use() - begin a call of the process that may have requests
- * @member: stays complete until coll_member_unuse()
- *
- * Return: 0, -ENOTCONN or -EPERM.
- */
-int coll_member_use(struct coll_member *member)
+/* Return: 0 or -ENOTCONN. */
+static int member_begin_call(struct coll_member *member)
 {
-	if (READ_ONCE(member->fail.state) <= COLLECTIVE_STATE_CONNECTING)
-		return -ENOTCONN;
-	if (member->owner.mm != current->mm)
-		return -EPERM;
 	/* Calls that come too late must not delay member_stop(), however many they are. */
 	if (READ_ONCE(member->fail.stopped))
 		return -ENOTCONN;
@@ -118,6 +110,21 @@ int coll_member_use(struct coll_member *member)
 }
 
 /**
+ * coll_member_use() - begin a call of the process that may have requests
+ * @member: stays complete until coll_member_unuse()
+ *
+ * Return: 0, -ENOTCONN or -EPERM.
+ */
+int coll_member_use(struct coll_member *member)
+{
+	if (READ_ONCE(member->fail.state) <= COLLECTIVE_STATE_CONNECTING)
+		return -ENOTCONN;
+	if (member->owner.mm != current->mm)
+		return -EPERM;
+	return member_begin_call(member);
+}
+
+/**
  * coll_member_unuse() - end such a call
  * @member: as for coll_member_use()
  */
@@ -125,6 +132,36 @@ void coll_member_unuse(struct coll_member *member)
 {
 	if (atomic_dec_and_test(&member->active_calls) && READ_ONCE(member->fail.stopped))
 		wake_up_all(&member->fail.state_wait);
+}
+
+/**
+ * coll_member_hold() - begin a call of another process
+ * @member: of coll_group_member(); stays complete until coll_member_drop()
+ *
+ * Context: the groups are locked, and may be unlocked before coll_member_drop().
+ * Return: 0, or -ENOTCONN: the member is about to end, or has not joined completely.
+ */
+int coll_member_hold(struct coll_member *member)
+{
+	int err = READ_ONCE(member->fail.state) == COLLECTIVE_STATE_NEW ?
+		  -ENOTCONN : member_begin_call(member);
+
+	/* The file may be released while this call ends. */
+	if (!err)
+		kobject_get(&member->kobj);
+	return err;
+}
+
+/**
+ * coll_member_drop() - end such a call
+ * @member: as for coll_member_hold()
+ *
+ * Context: may sleep.
+ */
+void coll_member_drop(struct coll_member *member)
+{
+	coll_member_unuse(member);
+	kobject_put(&member->kobj);
 }
 
 /**

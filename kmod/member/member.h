@@ -36,6 +36,7 @@ struct coll_lane;
  * @mutex: serialises JOIN, CONNECT, REGISTER, UNREGISTER and LEAVE
  * @group: NULL: none [c]
  * @group_node: in coll_group.members [g]
+ * @serial: rises in the order of that list [c]
  * @id: what the rank is in its group
  * @owner: the process that joined
  * @fail: state and failure; holds the member's spinlock
@@ -58,6 +59,7 @@ struct coll_member {
 	struct mutex mutex;
 	struct coll_group *group;
 	struct list_head group_node;
+	u64 serial;
 	struct coll_ident id;
 	struct coll_owner owner;
 	struct coll_fail fail;
@@ -79,6 +81,8 @@ struct coll_member {
 struct coll_member *coll_member_new(void);
 int coll_member_use(struct coll_member *member);
 void coll_member_unuse(struct coll_member *member);
+int coll_member_hold(struct coll_member *member);
+void coll_member_drop(struct coll_member *member);
 int coll_member_leave(struct coll_member *member);
 void coll_member_close(struct coll_member *member);
 

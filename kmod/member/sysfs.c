@@ -13,8 +13,10 @@
 
 #include "compat/compat.h"
 #include "lane/lane.h"
+#include "member/defaults.h"
 #include "member/group.h"
 #include "member/member.h"
+#include "member/stats.h"
 #include "member/sysfs.h"
 #include "net/link.h"
 #include "trace/names.h"
@@ -23,17 +25,6 @@
 static struct coll_member *member_of(struct kobject *kobj)
 {
 	return container_of(kobj, struct coll_member, kobj);
-}
-
-/* The lanes count without locks; a reader may see them at different moments. */
-static u64 lanes_sum(const struct coll_member *member, size_t offset)
-{
-	u64 sum = 0;
-	u32 i;
-
-	for (i = 0; i < member->id.nlanes; i++)
-		sum += READ_ONCE(*(u64 *)((char *)&member->lanes[i] + offset));
-	return sum;
 }
 
 #define COLL_ATTR(_name, _format, _value)					\
@@ -46,20 +37,8 @@ static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
 }										\
 static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 
-#define COLL_ATTR_LANES(_name, _field) \
-	COLL_ATTR(_name, "%llu", lanes_sum(member, offsetof(struct coll_lane, _field)))
-#define COLL_ATTR_COUNT(_name, _counter) \
-	COLL_ATTR(_name, "%lld", (long long)atomic64_read(_counter))
-
-static long long failed_sum(const struct coll_member *member)
-{
-	long long sum = 0;
-	u32 i;
-
-	for (i = 0; i < COLLECTIVE_REASON_COUNT; i++)
-		sum += atomic64_read(&member->requests.counters.failed[i]);
-	return sum;
-}
+#define COLL_ATTR_STAT(_name, _stat)						\
+	COLL_ATTR(_name, "%llu", coll_stat_member(member, COLL_STAT_##_stat))
 
 COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->fail.state)]);
 COLL_ATTR(size, "%u", member->id.nranks);
@@ -67,20 +46,20 @@ COLL_ATTR(lanes, "%u", member->id.nlanes);
 COLL_ATTR(pid, "%d", member->owner.pid);
 COLL_ATTR(inflight, "%u", READ_ONCE(member->requests.inflight));
 COLL_ATTR(transport, "%s", coll_transport_names[member->net.wish]);
-COLL_ATTR_COUNT(ops_submitted, &member->requests.counters.submitted);
-COLL_ATTR_COUNT(ops_completed, &member->requests.counters.completed);
-COLL_ATTR(ops_failed, "%lld", failed_sum(member));
-COLL_ATTR_LANES(bytes_sent, engine.stats.sent);
-COLL_ATTR_LANES(bytes_received, engine.stats.received);
-COLL_ATTR_LANES(bytes_reduced, engine.stats.reduced);
-COLL_ATTR_LANES(bytes_read, engine.stats.read.peers);
-COLL_ATTR_LANES(bytes_read_own, engine.stats.read.own);
-COLL_ATTR_LANES(bytes_stored, engine.stats.read.stored);
-COLL_ATTR_LANES(zero_copy_bytes, zerocopy_bytes);
-COLL_ATTR_LANES(nontemporal_bytes, nontemporal_bytes);
-COLL_ATTR_COUNT(pinned_bytes, &member->pinned);
-COLL_ATTR_COUNT(memory_bytes, &member->charges.bytes);
-COLL_ATTR_COUNT(refused_connections, &member->net.rejected);
+COLL_ATTR_STAT(ops_submitted, OPS_SUBMITTED);
+COLL_ATTR_STAT(ops_completed, OPS_COMPLETED);
+COLL_ATTR_STAT(ops_failed, OPS_FAILED);
+COLL_ATTR_STAT(bytes_sent, BYTES_SENT);
+COLL_ATTR_STAT(bytes_received, BYTES_RECEIVED);
+COLL_ATTR_STAT(bytes_reduced, BYTES_REDUCED);
+COLL_ATTR_STAT(bytes_read, BYTES_READ);
+COLL_ATTR_STAT(bytes_read_own, BYTES_READ_OWN);
+COLL_ATTR_STAT(bytes_stored, BYTES_STORED);
+COLL_ATTR_STAT(zero_copy_bytes, ZERO_COPY_BYTES);
+COLL_ATTR_STAT(nontemporal_bytes, NONTEMPORAL_BYTES);
+COLL_ATTR_STAT(pinned_bytes, PINNED_BYTES);
+COLL_ATTR_STAT(memory_bytes, MEMORY_BYTES);
+COLL_ATTR_STAT(refused_connections, REFUSED_CONNECTIONS);
 
 static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -92,21 +71,6 @@ static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char
 		len += sysfs_emit_at(buf, len, "%s%d", i ? "," : "",
 				     READ_ONCE(member->lanes[i].runner.cpu));
 	return len + sysfs_emit_at(buf, len, "\n");
-}
-
-/* Distribute the lanes over the CPUs in turn; the control runner goes with the first lane. */
-static void cpus_set(struct coll_member *member, const struct cpumask *cpus)
-{
-	int cpu = cpumask_first(cpus);
-	u32 i;
-
-	WRITE_ONCE(member->control.runner.cpu, cpu);
-	for (i = 0; i < member->id.nlanes; i++) {
-		coll_cpu_move(&member->lanes[i].cpu_user, cpu);
-		cpu = cpumask_next(cpu, cpus);
-		if (cpu >= nr_cpu_ids)
-			cpu = cpumask_first(cpus);
-	}
 }
 
 static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
@@ -125,7 +89,7 @@ static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, con
 	    !cpumask_subset(cpus, cpu_online_mask))
 		err = -EINVAL;
 	else
-		cpus_set(member, cpus);
+		coll_member_set_cpus(member, cpus);
 	free_cpumask_var(cpus);
 	return err ? err : count;
 }
@@ -158,7 +122,7 @@ static struct attribute *member_attrs[] = {
 };
 
 #define COLL_ATTR_ERRORS(_name, _kind) \
-	COLL_ATTR_COUNT(_name, &member->requests.counters.failed[COLLECTIVE_REASON_##_kind])
+	COLL_ATTR(_name, "%llu", coll_stat_errors(member, COLLECTIVE_REASON_##_kind))
 
 COLL_ATTR_ERRORS(death, DEATH);
 COLL_ATTR_ERRORS(left, LEFT);
@@ -192,12 +156,10 @@ static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 	const struct coll_member *member = member_of(kobj);
 	DECLARE_BITMAP(peers, COLLECTIVE_RANKS_MAX) = {};
 	const struct coll_transport *transport;
-	const struct coll_link *link;
 	u32 rank;
 
 	for (rank = 0; rank < member->id.nranks; rank++) {
-		link = coll_link_get(&member->net, rank);
-		transport = link && READ_ONCE(link->nr_open) ? READ_ONCE(link->transport) : NULL;
+		transport = coll_stat_transport(coll_link_get(&member->net, rank));
 		if (transport && !strcmp(transport->name, attr->attr.name))
 			__set_bit(rank, peers);
 	}

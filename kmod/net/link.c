@@ -248,7 +248,8 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 	if (conn->kind == COLL_CONN_CONTROL) {
 		if (link->control)
 			return -EBUSY;
-		link->control = conn;
+		/* Publishes the complete connection. */
+		smp_store_release(&link->control, conn);
 		/* Publishes the link: pairs with coll_endpoint_event(). */
 		smp_store_release(&conn->ep.ops, &coll_link_endpoint_ops);
 		set_bit(COLL_EVENT_READABLE, &conn->events);

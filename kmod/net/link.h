@@ -25,7 +25,7 @@ struct coll_conn;
  * @transport: of its connections; NULL: none has begun; set by this rank if it connects, else by
  *	the first connection that is accepted [a]
  * @charged: bytes charged for it, @tx_ring and @mailboxes; returned when it is freed [c]
- * @control: the control connection [C]
+ * @control: the control connection; set once [C] [a]
  * @required: true if CONNECT waits for it: the peer is a neighbour on the ring or in the rounds
  *	of matching [c]
  * @nr_connecting: connections that this rank has begun, the control connection first and then by
@@ -35,7 +35,7 @@ struct coll_conn;
  *	could not be opened [a]
  * @why: reason of the first of these; written before its bit [C]
  * @mailboxes: by lane
- * @nr_open: connections that are open [C]
+ * @nr_open: connections that have been opened [C] [a]
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
  * @lease: time until which the peer waits for this rank, ns [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]

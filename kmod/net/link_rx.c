@@ -102,8 +102,7 @@ static int receive_abort(struct coll_link *link, const struct coll_control *cont
 
 	if (!rank_valid(link, reason.rank_a) || !rank_valid(link, reason.rank_b))
 		return -EPROTO;
-	/* The errno follows from the kind: it is not the peer's to choose. */
-	reason.error = -coll_reason_error(reason.kind);
+	reason.error = -coll_reason_error_told(&reason);
 	if (instance == COLL_INSTANCE_GROUP) {
 		WRITE_ONCE(link->peer_fenced, true);
 		coll_fail_report(net->fail, &reason);

@@ -9,6 +9,7 @@
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
+#include "transport/hub.h"
 
 /* Rounds over the links in one run, before other work on this CPU. */
 #define NET_ROUNDS	4
@@ -79,8 +80,12 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 	net->listener.ops = &listener_ops;
 	net->listener.charges = net->charges;
 	err = coll_tcp.listen(&net->listener, addr);
-	if (err || net->wish == COLLECTIVE_TRANSPORT_TCP)
+	if (err)
 		return err;
+	if (net->wish == COLLECTIVE_TRANSPORT_TCP) {
+		coll_local_hub_forget(net->hub, net->id->rank);
+		return 0;
+	}
 	local->ops = &local_listener_ops;
 	local->charges = net->charges;
 	local->hub = net->hub;

@@ -4,6 +4,9 @@
  *
  * A thread acquires runners and polls them before it sleeps.  Before it sleeps it redirects the
  * runners of the lanes it is pinned with, so that their events wake it directly.
+ *
+ * Where ranks that exchange small payloads in memory share a CPU, each yields to the others while
+ * it polls.  So no rank sleeps for a few microseconds, and no worker is woken in its place.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -20,13 +23,19 @@
 #include "op/requests.h"
 #include "op/wait.h"
 
-/* Default polling time of a thread that is alone on its lane's CPU. */
+/* Default polling time of a thread. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
+
+/* A thread that got its CPU back only after so long has yielded to one that computes. */
+#define COLL_YIELD_NS	(500 * (u64)NSEC_PER_USEC)
+
+/* Waits of a member that do not yield after that, so that hardly any waits so long. */
+#define COLL_YIELD_PAUSE	1000
 
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU, otherwise 0. 0: never poll");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU or shares it with ranks that it exchanges small payloads with in memory, otherwise 0. 0: never poll");
 
 /*
  * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
@@ -38,19 +47,14 @@ enum {
 };
 
 /*
- * Is this thread bound to the lane's CPU only, and is no lane of another process there?  Then
- * waking the thread to run the lane costs what waking a worker costs, and the worker's second
- * wakeup is saved.  Other threads do not run lanes while they sleep:
- * - A thread that may migrate is pulled to the CPU of its waker, away from the lane's.
- * - Where ranks share a CPU, its one worker runs all their lanes in turn.
- * - A thread of low priority (nice) would delay its lane.
+ * May this thread run on the lane's CPU only?  A thread that may migrate is pulled to the CPU of
+ * its waker, away from the lane's.  One of low priority (nice) would delay its lane.
  */
-static bool is_pinned(const struct coll_lane *lane)
+static bool is_bound(const struct coll_lane *lane)
 {
 	return current->nr_cpus_allowed == 1 && task_nice(current) <= 0 &&
 	       current->policy != SCHED_IDLE &&
-	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr) &&
-	       coll_cpu_exclusive(&lane->cpu_user);
+	       cpumask_test_cpu(READ_ONCE(lane->runner.cpu), current->cpus_ptr);
 }
 
 static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
@@ -59,26 +63,74 @@ static struct coll_runner *wait_runner(struct coll_requests *reqs, u32 bit)
 					  &reqs->lanes[bit - COLL_WAIT_LANES].runner;
 }
 
-/**
- * coll_poll_pinned_runners() - find the runners that a thread should run instead of their workers
- * @wait: of the thread
- * @reqs: of the member
- *
- * Return: mask of COLL_WAIT_CONTROL and COLL_WAIT_LANES on; see is_pinned().
- */
-unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
-				       const struct coll_requests *reqs)
+/* Return: mask of the runners that this thread is bound to the CPU of. */
+static unsigned long bound_runners(const struct coll_wait *wait, const struct coll_requests *reqs)
 {
 	unsigned long runners = 0;
 	u32 i;
 
 	for (i = 0; i < wait->nparts; i++)
-		if (is_pinned(&reqs->lanes[i]))
+		if (is_bound(&reqs->lanes[i]))
 			runners |= BIT(COLL_WAIT_LANES + i);
 	/* The control runner has the CPU of the first lane. */
 	if (runners & BIT(COLL_WAIT_LANES))
 		runners |= BIT(COLL_WAIT_CONTROL);
 	return runners;
+}
+
+/* Is no lane of another process on the CPU of these runners? */
+static bool is_exclusive(const struct coll_requests *reqs, unsigned long bound)
+{
+	return bound && coll_cpu_exclusive(&reqs->lanes[__ffs(bound >> COLL_WAIT_LANES)].cpu_user);
+}
+
+/*
+ * May this thread yield?  A real-time thread yields to few others.  Ranks on TCP receive in
+ * softirqs in any case, and have nothing to gain.
+ */
+static bool may_yield(const struct coll_wait *wait, struct coll_requests *reqs)
+{
+	u32 pause = READ_ONCE(reqs->yield_pause);
+
+	if (!reqs->id->reads || wait->bytes > COLLECTIVE_EAGER_LIMIT ||
+	    current->policy != SCHED_NORMAL)
+		return false;
+	if (!pause)
+		return true;
+	WRITE_ONCE(reqs->yield_pause, pause - 1);
+	return false;
+}
+
+/**
+ * coll_poll_choose() - choose how a thread waits
+ * @wait: of the thread
+ * @reqs: of the member
+ * @poll: out: the choice
+ *
+ * If no lane of another process is on the CPU that the thread is bound to, waking the thread to run
+ * its lane costs what waking a worker costs, and the worker's second wakeup is saved.  Where ranks
+ * share a CPU, its one worker runs all their lanes in turn, so nothing is redirected.
+ *
+ * A large operation is copied for long, so there is little to poll for.
+ */
+void coll_poll_choose(const struct coll_wait *wait, struct coll_requests *reqs,
+		      struct coll_poll *poll)
+{
+	unsigned long bound = bound_runners(wait, reqs);
+	bool exclusive = is_exclusive(reqs, bound);
+	int us = READ_ONCE(busy_poll_us);
+
+	*poll = (struct coll_poll){ .pinned = exclusive ? bound : 0 };
+	if (!us || wait->bytes > COLL_POLL_MAX)
+		return;
+	poll->yields = bound && !exclusive && may_yield(wait, reqs);
+	if (us > 0) {
+		poll->polled = BIT(COLL_WAIT_LANES + wait->nparts) - 1;
+		poll->ns = us * (u64)NSEC_PER_USEC;
+	} else if (exclusive || poll->yields) {
+		poll->polled = bound;
+		poll->ns = COLL_POLL_NS;
+	}
 }
 
 /**
@@ -102,7 +154,7 @@ void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs)
  * coll_poll_redirect() - have events of runners wake this thread instead of their workers
  * @wait: of the thread
  * @reqs: of the member
- * @runners: mask, see coll_poll_pinned_runners()
+ * @runners: mask of runners: see struct coll_poll
  */
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners)
@@ -143,31 +195,25 @@ void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_stop_redirect(wait_runner(reqs, i));
 }
 
-/**
- * coll_poll_ns() - time to poll before a thread sleeps
- * @wait: of the thread
- * @pinned: mask from coll_poll_pinned_runners()
- *
- * A large operation is copied for long, so there is little to poll for.
- *
- * Return: ns; 0: do not poll.
- */
-u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned)
+/* This thread may use its CPU, or lets others use it; no signal is pending and time is left. */
+static bool wait_may_poll(const struct coll_wait *wait, const struct coll_poll *poll)
 {
-	int us = READ_ONCE(busy_poll_us);
-
-	if (wait->bytes > COLL_POLL_MAX)
-		return 0;
-	if (us < 0)
-		return pinned ? COLL_POLL_NS : 0;
-	return us * (u64)NSEC_PER_USEC;
+	return (poll->yields || (single_task_running() && !need_resched())) &&
+	       !signal_pending(current) && coll_wait_left(wait);
 }
 
-/* No other task is runnable on this CPU, no signal is pending and time is left. */
-static bool wait_may_poll(const struct coll_wait *wait)
+static void wait_pause(struct coll_requests *reqs, const struct coll_poll *poll)
 {
-	return single_task_running() && !need_resched() && !signal_pending(current) &&
-	       coll_wait_left(wait);
+	u64 begin;
+
+	if (!poll->yields || (single_task_running() && !need_resched())) {
+		cpu_relax();
+		return;
+	}
+	begin = ktime_get_ns();
+	yield();
+	if (ktime_get_ns() - begin > COLL_YIELD_NS)
+		WRITE_ONCE(reqs->yield_pause, COLL_YIELD_PAUSE);
 }
 
 /* Acquire the runners that are idle.  Return: mask of those acquired. */
@@ -216,18 +262,18 @@ static bool has_event(struct coll_wait *wait, struct coll_requests *reqs, unsign
 
 /* Spin until there may be an event.  All of them go to acquired runners or to @event. */
 static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
-		      unsigned long held, u64 poll_end)
+		      const struct coll_poll *poll, unsigned long held, u64 poll_end)
 {
-	while (!has_event(wait, reqs, held) && wait_may_poll(wait) && ktime_get_ns() < poll_end)
-		cpu_relax();
+	while (!has_event(wait, reqs, held) && wait_may_poll(wait, poll) &&
+	       ktime_get_ns() < poll_end)
+		wait_pause(reqs, poll);
 }
 
 /**
  * coll_poll() - poll for events, until a request can be collected or it is time to sleep
  * @wait: of the thread
  * @reqs: of the member
- * @poll_ns: time to poll after the last event; ns
- * @pinned: mask of the runners to be redirected when polling ends without a request
+ * @poll: from coll_poll_choose(); its @ns is not 0
  *
  * The thread holds the runners while it polls, so a kick only sets MISSED, and runs them as soon
  * as they have events.  It redirects the pinned ones before it releases any.
@@ -235,16 +281,14 @@ static void wait_spin(struct coll_wait *wait, struct coll_requests *reqs,
  * Return: a request for the caller to free; or NULL.
  */
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
-			       u64 poll_ns, unsigned long pinned)
+			       const struct coll_poll *poll)
 {
-	unsigned long runners = READ_ONCE(busy_poll_us) > 0 ?
-				BIT(COLL_WAIT_LANES + wait->nparts) - 1 : pinned;
-	unsigned long held = acquire_lanes(reqs, runners);
+	unsigned long held = acquire_lanes(reqs, poll->polled);
 	struct coll_request *request = NULL;
 	u64 now, poll_end = 0;
 
 	coll_poll_run_lanes(wait, reqs);
-	while (!request && wait_may_poll(wait)) {
+	while (!request && wait_may_poll(wait, poll)) {
 		if (poll_lanes(reqs, held) || wait->self_notified ||
 		    try_wait_for_completion(&wait->event)) {
 			request = coll_wait_reap(wait, reqs, false);
@@ -253,18 +297,18 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 		}
 		now = ktime_get_ns();
 		if (!poll_end)
-			poll_end = now + poll_ns;
+			poll_end = now + poll->ns;
 		if (now >= poll_end)
 			break;
-		if (held == runners) {
-			wait_spin(wait, reqs, held, poll_end);
+		if (held == poll->polled) {
+			wait_spin(wait, reqs, poll, held, poll_end);
 		} else {
-			cpu_relax();
-			held |= acquire_lanes(reqs, runners & ~held);
+			wait_pause(reqs, poll);
+			held |= acquire_lanes(reqs, poll->polled & ~held);
 		}
 	}
 	if (!request)
-		coll_poll_redirect(wait, reqs, pinned);
+		coll_poll_redirect(wait, reqs, poll->pinned);
 	release_lanes(reqs, held);
 	return request;
 }

@@ -8,11 +8,24 @@ struct coll_request;
 struct coll_requests;
 struct coll_wait;
 
-unsigned long coll_poll_pinned_runners(const struct coll_wait *wait,
-				       const struct coll_requests *reqs);
-u64 coll_poll_ns(const struct coll_wait *wait, unsigned long pinned);
-struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs, u64 poll_ns,
-			       unsigned long pinned);
+/**
+ * struct coll_poll - how a thread waits
+ * @polled: mask of the runners that it polls: COLL_WAIT_CONTROL and COLL_WAIT_LANES on
+ * @pinned: likewise, of those that are redirected to it while it sleeps
+ * @ns: time to poll after the last event; ns; 0: do not poll
+ * @yields: true if it shares its CPU with other ranks, and lets them run while it polls
+ */
+struct coll_poll {
+	unsigned long polled;
+	unsigned long pinned;
+	u64 ns;
+	bool yields;
+};
+
+void coll_poll_choose(const struct coll_wait *wait, struct coll_requests *reqs,
+		      struct coll_poll *poll);
+struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
+			       const struct coll_poll *poll);
 void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs);
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners);

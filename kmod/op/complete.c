@@ -27,6 +27,20 @@ static u64 request_received(const struct coll_request *request)
 	       coll_plan_first(plan, plan->send_first, plan->rank);
 }
 
+static void request_tell_mismatch(const struct coll_request *request)
+{
+	struct coll_fail *fail = request->reqs->fail;
+	struct coll_notice notice = {
+		.kind = COLLECTIVE_EVENT_KIND_MISMATCH,
+		.state = fail->state,
+		.reason = request->reqs->last_failure.reason,
+		.instance = request->instance,
+	};
+
+	memcpy(notice.calls, request->failure.calls, sizeof(notice.calls));
+	coll_notice_post(&fail->notices, &notice);
+}
+
 static void request_failed(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
@@ -37,9 +51,11 @@ static void request_failed(struct coll_request *request)
 	reqs->last_failure.instance = request->instance;
 	coll_absent_attribute(reqs);
 	reqs->last_failure.at = ktime_get_ns();
-	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH)
+	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH) {
 		memcpy(reqs->last_failure.calls, request->failure.calls,
 		       sizeof(reqs->last_failure.calls));
+		request_tell_mismatch(request);
+	}
 	atomic64_inc(&reqs->counters.failed[reqs->last_failure.reason.kind]);
 }
 

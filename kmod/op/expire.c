@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Deadlines pass whether or not a thread waits: a member has one work item for all of them, which
- * runs when the earliest passes.
+ * Deadlines pass whether or not a thread waits, and so do the times from which operations are
+ * slow: a member has one work item for all of them, which runs when the earliest passes.
  *
  * An operation that is past its deadline is failed on every rank.  It then has until the fence to
  * release its memory; if it does not, the group fails.  If the reason is not known yet, the request
@@ -9,6 +9,7 @@
  * behind another of its instance is checked only after it has started.
  */
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 
 #include "exec/runner.h"
 #include "fail/failure.h"
@@ -71,6 +72,35 @@ static struct coll_failure deadline_failure(const struct coll_request *request)
 	return (struct coll_failure){ .reason = deadline_reason(request) };
 }
 
+static bool is_slow(const struct coll_request *request)
+{
+	return request->slow_at && !request->abort.error;
+}
+
+/* Post the notice of an operation that is slow, once. */
+static void tell_slow(struct coll_request *request)
+{
+	struct coll_fail *fail = request->reqs->fail;
+	long left = request->deadline - jiffies;
+	struct coll_notice notice = {
+		.kind = COLLECTIVE_EVENT_KIND_SLOW,
+		.state = fail->state,
+		.request = request->id,
+		.instance = request->instance,
+		.age_ns = ktime_get_ns() - request->submit_ns,
+		.left_ms = jiffies_to_msecs(max(left, 0L)),
+		.calls = {
+			{ .rank = request->reqs->id->rank, .signature = request->signature },
+			{ .rank = COLLECTIVE_RANK_NONE },
+		},
+	};
+
+	lockdep_assert_held(&fail->lock);
+	request->slow_at = 0;
+	notice.nwaits = coll_request_waits(request, notice.waits, ARRAY_SIZE(notice.waits));
+	coll_notice_post(&fail->notices, &notice);
+}
+
 /**
  * coll_expire_work() - fail the operations that are past their deadline
  * @work: coll_requests.expiry
@@ -91,6 +121,11 @@ void coll_expire_work(struct work_struct *work)
 			return;
 		}
 		request = find_late(reqs, jiffies);
+		if (request && is_slow(request)) {
+			tell_slow(request);
+			spin_unlock(&reqs->fail->lock);
+			continue;
+		}
 		if (request && coll_absent_release_completion(request)) {
 			spin_unlock(&reqs->fail->lock);
 			coll_request_report(request, READ_ONCE(request->abort.error));

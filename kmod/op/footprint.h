@@ -31,7 +31,7 @@ struct coll_byte_range {
  * @in_place: true if input and result share memory
  */
 struct coll_footprint {
-	struct coll_byte_range range[COLL_AREA_COUNT];
+	struct coll_byte_range range[COLL_AREA_SCRATCH];
 	u64 block;
 	u64 total;
 	u64 digest;

@@ -237,8 +237,6 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	};
 	if (coll_signature_paired(&request->signature))
 		request->balance = coll_balance_own(&request->plan);
-	if (request->implicit_match)
-		request->digest = coll_signature_digest(&request->signature);
 	return request;
 }
 
@@ -247,12 +245,16 @@ static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
 	unsigned long timeout = op->timeout_ms ? msecs_to_jiffies(op->timeout_ms) :
-						 request->reqs->id->timeout;
+						 READ_ONCE(request->reqs->id->timeout);
+	u32 slow = READ_ONCE(request->reqs->id->slow_percent);
 
 	request->mismatch_peer = COLL_NO_RANK;
 	request->submit_ns = ktime_get_ns();
-	if (timeout != MAX_JIFFY_OFFSET)
+	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;
+		if (slow)
+			request->slow_at = (jiffies + timeout * slow / 100) | 1;
+	}
 	atomic_set(&request->parts_pending, request->nparts + coll_match_waits(request));
 }
 

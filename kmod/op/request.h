@@ -39,7 +39,6 @@ struct coll_completion_ops {
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
  * @signature: part of the call that must be the same on all ranks [c]
- * @digest: of @signature, if @implicit_match [c]
  * @balance: what this rank adds to the sum of counts that only two ranks know [c]
  * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard [l]
  * @plan: the call as the schedules see it, on any lane [c]
@@ -65,6 +64,7 @@ struct coll_completion_ops {
  * @submit_ns: time of submission; ns [c]
  * @deadline: time at which the operation fails; jiffies; 0: never.  Set to the present when the
  *	operation fails, see coll_timer_due() [l]
+ * @slow_at: time from which the operation is slow; jiffies; 0: never, or it has been told [l]
  * @abort: whether the operation is to fail, and the errno; read by lanes [a]
  * @failure: why the operation fails; valid if @abort.error is set [l]
  * @error: result; negative errno or 0; valid once @complete
@@ -96,7 +96,6 @@ struct coll_request {
 	struct coll_requests *reqs;
 	struct collective_op op;
 	struct coll_signature signature;
-	u64 digest;
 	u64 balance;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 	struct coll_plan plan;
@@ -114,11 +113,12 @@ struct coll_request {
 	u64 instance;
 	u64 charged;
 	struct coll_block_layout *layout;
-	struct coll_buffer *buffer[COLL_AREA_COUNT];
-	const struct coll_mem *mem[COLL_AREA_COUNT];
-	u64 off[COLL_AREA_COUNT];
+	struct coll_buffer *buffer[COLL_AREA_SCRATCH];
+	const struct coll_mem *mem[COLL_AREA_SCRATCH];
+	u64 off[COLL_AREA_SCRATCH];
 	u64 submit_ns;
 	unsigned long deadline;
+	unsigned long slow_at;
 	struct coll_abort abort;
 	struct coll_failure failure;
 	int error;
@@ -141,6 +141,9 @@ struct coll_request {
 	u32 first_lane;
 	struct coll_part part[];
 };
+
+/* That of a small operation has one part.  A larger object of the slab would be cleared in full. */
+static_assert(sizeof(struct coll_request) + sizeof(struct coll_part) <= 2048);
 
 /* The number by which coll_request_cancel() finds a request. */
 enum coll_find_by {
@@ -183,5 +186,8 @@ void coll_timer_arm(struct coll_request *request);
 
 /* expire.c */
 void coll_expire_work(struct work_struct *work);
+
+/* waits.c */
+u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max);
 
 #endif /* COLL_REQUEST_H */

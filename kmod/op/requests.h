@@ -72,6 +72,7 @@ struct coll_last_failure {
  * @inflight: number of requests in flight; written under [l] [a]
  * @expiry: work item that fails requests that are past their deadline
  * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
+ * @yield_pause: number of waits that do not yield: see busy_poll.c [a]
  * @last_failure: the latest operation that failed
  * @counters: for sysfs and STATUS [a]
  * @match: what is known of the calls of other ranks
@@ -96,6 +97,7 @@ struct coll_requests {
 	u32 inflight;
 	struct delayed_work expiry;
 	unsigned long expire_by;
+	u32 yield_pause;
 	struct coll_last_failure last_failure;
 	struct coll_counters counters;
 	struct coll_match match;

@@ -37,7 +37,7 @@ static void start_lanes(struct coll_request *request)
 		args->plan = request->plan;
 		args->eager = request->eager;
 		args->instance = request->instance;
-		args->digest = request->digest;
+		args->signature = request->implicit_match ? &request->signature : NULL;
 		args->user = part;
 		for (area = 0; area < COLL_AREA_SCRATCH; area++) {
 			args->area[area] = request->mem[area];

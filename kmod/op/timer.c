@@ -17,13 +17,15 @@ static unsigned long fence_jiffies(const struct coll_requests *reqs)
  * coll_timer_due() - time at which coll_expire_work() must act on a request
  * @request: with a deadline; locked
  *
- * A request that has failed has until the fence to end.  If the absent ranks are still to report
- * themselves, it waits COLL_SETTLE_MS for them.
+ * A request that becomes slow is told first.  One that has failed has until the fence to end.  If
+ * the absent ranks are still to report themselves, it waits COLL_SETTLE_MS for them.
  *
  * Return: jiffies.
  */
 unsigned long coll_timer_due(const struct coll_request *request)
 {
+	if (request->slow_at && !request->abort.error)
+		return request->slow_at;
 	if (request->absent_pending)
 		return request->deadline + msecs_to_jiffies(COLL_SETTLE_MS) + 1;
 	return request->deadline +

@@ -58,16 +58,16 @@ static long wait_sleep(struct coll_wait *wait)
  */
 int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *reqs)
 {
-	unsigned long pinned = coll_poll_pinned_runners(wait, reqs);
-	u64 poll_ns = coll_poll_ns(wait, pinned);
 	struct coll_request *request = NULL;
+	struct coll_poll poll;
 	long left = 1;
 
 	wait->end = jiffies + wait->timeout;
-	if (poll_ns) {
-		request = coll_poll(wait, reqs, poll_ns, pinned);
+	coll_poll_choose(wait, reqs, &poll);
+	if (poll.ns) {
+		request = coll_poll(wait, reqs, &poll);
 	} else {
-		coll_poll_redirect(wait, reqs, pinned);
+		coll_poll_redirect(wait, reqs, poll.pinned);
 		coll_poll_run_lanes(wait, reqs);
 	}
 	/* At least once, because coll_wait_reap() gives the claims up. */

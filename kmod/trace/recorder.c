@@ -7,8 +7,9 @@
  *   that joins again continues in the same recorder, so there are at most as many as ranks.
  * - A member uses it from JOIN to the end of the teardown.  A change of state outside of these is
  *   not recorded.
- * - A reader copies it in open().  debugfs_remove() waits for open() calls in progress and refuses
- *   new ones, so none of them sees a freed recorder.  Its lock is innermost.
+ * - coll_recorder_get() reads one record; its caller holds what serialises enter and leave.
+ * - A reader of debugfs copies it in open().  debugfs_remove() waits for open() calls in progress
+ *   and refuses new ones, so none of them sees a freed recorder.  Its lock is innermost.
  */
 #include <linux/debugfs.h>
 #include <linux/ktime.h>
@@ -367,6 +368,55 @@ static const struct file_operations recorder_fops = {
 	.release	= seq_release_private,
 };
 
+/**
+ * coll_recorder_from() - the recorder of the lowest rank, from a rank on
+ * @dir: recorders of a group
+ * @rank: least rank
+ *
+ * Context: process; the caller serialises calls for a group.
+ * Return: the recorder, or NULL.
+ */
+struct coll_recorder *coll_recorder_from(const struct coll_recorder_dir *dir, u32 rank)
+{
+	struct coll_recorder *recorder, *lowest = NULL;
+
+	list_for_each_entry(recorder, &dir->recorders, node)
+		if (recorder->recording.rank >= rank &&
+		    (!lowest || recorder->recording.rank < lowest->recording.rank))
+			lowest = recorder;
+	return lowest;
+}
+
+/** coll_recorder_rank() - rank of a recorder */
+u32 coll_recorder_rank(const struct coll_recorder *recorder)
+{
+	return recorder->recording.rank;
+}
+
+/**
+ * coll_recorder_get() - copy a record
+ * @recorder: of coll_recorder_from()
+ * @number: number of the record, from 0; becomes that of the oldest one that is kept if it is lower
+ * @record: out
+ *
+ * Context: process; the caller serialises calls for a group.
+ * Return: false if there is no such record yet.
+ */
+bool coll_recorder_get(struct coll_recorder *recorder, u64 *number, struct coll_record *record)
+{
+	struct coll_recording *recording = &recorder->recording;
+	bool found;
+
+	spin_lock(&recorder->lock);
+	if (recording->total > COLL_RECORDS)
+		*number = max(*number, recording->total - COLL_RECORDS);
+	found = *number < recording->total;
+	if (found)
+		*record = recording->record[*number % COLL_RECORDS];
+	spin_unlock(&recorder->lock);
+	return found;
+}
+
 /*
  * Lifetime
  */
@@ -425,9 +475,6 @@ int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *char
 {
 	struct coll_recorder *recorder;
 
-	/* Without debugfs a recorder could not be read. */
-	if (!IS_ENABLED(CONFIG_DEBUG_FS))
-		return 0;
 	recorder = recorder_find(dir, trace->id->rank);
 	if (!recorder)
 		recorder = recorder_new(dir, charges, trace->id);

@@ -11,6 +11,7 @@
 
 struct coll_charges;
 struct coll_reason;
+struct coll_record;
 struct coll_recorder;
 struct coll_signature;
 struct dentry;
@@ -62,6 +63,9 @@ int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *char
 void coll_recorder_leave(struct coll_trace *trace);
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns);
 void coll_recorder_dir_remove(struct coll_recorder_dir *dir);
+struct coll_recorder *coll_recorder_from(const struct coll_recorder_dir *dir, u32 rank);
+u32 coll_recorder_rank(const struct coll_recorder *recorder);
+bool coll_recorder_get(struct coll_recorder *recorder, u64 *number, struct coll_record *record);
 void coll_recorder_setup(void);
 void coll_recorder_cleanup(void);
 

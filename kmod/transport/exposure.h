@@ -29,6 +29,7 @@ struct coll_local_hub;
  * @instance: of the operation [c]
  * @mem: the memories [c]
  * @off: offset of the operation's buffer in each; bytes [c]
+ * @len: bytes of that buffer; 0: it is not exposed [c]
  * @readers: number of reads that have begun and not ended; protected by the exposer's lock
  * @closed: true if no read may begin; likewise
  */
@@ -38,6 +39,7 @@ struct coll_exposure {
 	u64 instance;
 	const struct coll_mem *mem[COLL_EXPOSED_AREAS];
 	u64 off[COLL_EXPOSED_AREAS];
+	u64 len[COLL_EXPOSED_AREAS];
 	u32 readers;
 	bool closed;
 };

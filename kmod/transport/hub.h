@@ -26,7 +26,7 @@ struct coll_exposer;
  * @nranks: ranks of the group if they may read each other's memory; else 0 [c]
  * @lanes: lanes of each rank [c]
  * @addrs: by rank: address of its latest listener, whether or not it still listens; of family
- *	AF_UNSPEC: it never did
+ *	AF_UNSPEC: it never did, or has joined again without one
  * @exposers: by rank and lane; read under RCU
  */
 struct coll_local_hub {
@@ -40,6 +40,7 @@ struct coll_local_hub {
 
 int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes);
 void coll_local_hub_cleanup(struct coll_local_hub *hub);
+void coll_local_hub_forget(struct coll_local_hub *hub, u32 rank);
 bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers);
 bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr);
 

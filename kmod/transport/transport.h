@@ -22,6 +22,7 @@ struct coll_local_conn;
 struct coll_local_hub;
 struct coll_local_listener;
 struct coll_tcp_linger;
+struct sock;
 struct socket;
 
 enum coll_event {
@@ -62,6 +63,7 @@ struct coll_endpoint_ops {
  * @local: local: the connection
  * @side: local: index of this end in @local
  * @listener: local: the listener
+ * @sk: TCP: the socket as info() sees it; NULL: it has ended; protected by the lock of tcp/info.c
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
  * @saved: TCP: the socket's own callbacks, restored by close()
@@ -83,6 +85,7 @@ struct coll_endpoint {
 	struct coll_local_conn *local;
 	struct coll_local_listener *listener;
 
+	struct sock *sk;
 	struct socket *sock;
 	struct coll_tcp_linger *linger;
 	struct {
@@ -117,6 +120,22 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
 }
 
 /**
+ * struct coll_endpoint_info - what an administrator may see of a connection
+ * @local: address of this end
+ * @peer: address of the other end
+ * @rtt_us: smoothed round-trip time
+ * @retransmits: segments that were sent again
+ * @unsent: bytes that are queued and not sent
+ */
+struct coll_endpoint_info {
+	struct sockaddr_storage local;
+	struct sockaddr_storage peer;
+	u32 rtt_us;
+	u32 retransmits;
+	u32 unsent;
+};
+
+/**
  * struct coll_transport - a way to move bytes between ranks
  * @name: name for sysfs
  * @by_reference: true if the peer reads payload that may be sent without a copy straight from the
@@ -142,6 +161,9 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
  * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
  *	@bytes, if there is no room for as many behind them, or if the connection has ended.  A
  *	guess; callable in any context
+ * @info: describe the connection; callable in any thread until the memory of @ep is freed, also
+ *	while the owner uses and closes it.  Returns false if it is closed.  NULL: there is nothing
+ *	to tell
  * @setup_bulk: prepare a data connection for large payloads; may sleep
  * @send_rest: let bytes that send() did not accept be received all the same; close() is called
  *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
@@ -167,6 +189,7 @@ struct coll_transport {
 	u64 (*consumed)(struct coll_endpoint *ep);
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
+	bool (*info)(struct coll_endpoint *ep, struct coll_endpoint_info *info);
 	int (*setup_bulk)(struct coll_endpoint *ep);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);

@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/process.h"
 #include "error/failure_text.h"
 #include "shrink/shrink.h"
 
@@ -21,7 +22,7 @@
 
 bool coll_comm_is_foreign(const struct coll_comm *comm)
 {
-	return comm->pid != getpid();
+	return comm->pid != coll_process_id();
 }
 
 int coll_comm_lock(struct coll_comm *comm)
@@ -49,7 +50,7 @@ struct coll_comm *coll_comm_new(const struct coll_settings *settings)
 		return NULL;
 	}
 	comm->fd = -1;
-	comm->pid = getpid();
+	comm->pid = coll_process_id();
 	comm->rank = settings->rank;
 	comm->nranks = settings->nranks;
 	comm->settings = *settings;

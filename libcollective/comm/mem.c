@@ -265,7 +265,7 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 /* In a child of fork() nothing is mapped there, or memory of its own. */
 static void unmap(const struct coll_comm *comm, const struct coll_region *region)
 {
-	if (region->mapped && comm->pid == getpid())
+	if (region->mapped && !coll_comm_is_foreign(comm))
 		munmap(region->addr, region->mapped);
 }
 

@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "comm/device.h"
 #include "comm/memcheck.h"
 #include "comm/operation.h"
+#include "comm/process.h"
 
 int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes)
@@ -128,7 +128,7 @@ void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operati
 /* Copy by process_vm_readv(), which reports unmapped memory.  Return: 0 or -EFAULT. */
 static int copy(char *to, const char *from, size_t size)
 {
-	const pid_t self = getpid();
+	const pid_t self = coll_process_id();
 	ssize_t done;
 
 	for (; size; to += done, from += done, size -= done) {

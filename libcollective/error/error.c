@@ -135,7 +135,9 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 				  "the deadline of %s passed", first, second);
 		break;
 	case COLLECTIVE_REASON_CANCELLED:
-		length = snprintf(text, size, "%s cancelled", first);
+		length = snprintf(text, size, reason->instance == ~0ULL ?
+				  "the group was aborted by a command on the host of %s" :
+				  "%s cancelled", first);
 		break;
 	case COLLECTIVE_REASON_RESOURCES:
 		length = snprintf(text, size, "%s ran out of memory", first);

@@ -191,13 +191,13 @@ void library_call(void (*function)(void), unsigned int ms)
 	task_put(task);
 }
 
-void *library_load(const char *const *names, struct coll_detail *detail)
+void *library_load(const char *const *names, bool plugins, struct coll_detail *detail)
 {
 	const char *first = names[0];
 	void *library = NULL;
 
 	for (; *names && !library; names++)
-		library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+		library = dlopen(*names, RTLD_NOW | (plugins ? RTLD_GLOBAL : RTLD_LOCAL));
 	if (!library)
 		coll_fail(detail, -ENOENT, "%s cannot be loaded: is it installed?", first);
 	return library;

@@ -75,7 +75,10 @@ int library_gather(struct library *library, const struct exchange *exchange, con
 /* Call a function in a thread, for @ms at most. */
 void library_call(void (*function)(void), unsigned int ms);
 
-/* Load the first of some libraries.  Return: its handle, or NULL, with a text in @detail. */
-void *library_load(const char *const *names, struct coll_detail *detail);
+/*
+ * Load the first of some libraries.  @plugins: its plug-ins use its symbols without being
+ * linked with it.  Return: its handle, or NULL, with a text in @detail.
+ */
+void *library_load(const char *const *names, bool plugins, struct coll_detail *detail);
 
 #endif /* COLL_EXCHANGE_LIBRARY_H */

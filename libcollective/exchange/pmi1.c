@@ -32,6 +32,7 @@
 
 #define FINALIZE_MS	2000
 #define NAME_MAX_KVS	256
+#define REQUEST_MAX	1024	/* the longest request that Slurm takes */
 
 /**
  * struct pmi1 - connection of this process to its PMI server
@@ -148,6 +149,13 @@ static int ask(const char *request, const char *answer, char line[PMI1_LINE_MAX]
 			 (int)strcspn(request + 4, "\n "), request + 4, why);
 }
 
+/* Give the error of ask() a text, if it has none yet. */
+static int no_answer(int err, struct coll_detail *detail)
+{
+	return err == -ETIMEDOUT ?
+	       coll_fail(detail, err, "the launcher's PMI server does not answer") : err;
+}
+
 static int shake_hands(uint64_t deadline, struct coll_detail *detail)
 {
 	char line[PMI1_LINE_MAX];
@@ -232,8 +240,7 @@ static int open_session(uint64_t deadline, struct coll_detail *detail)
 				 "PMI_FD belongs to this process's MPI library: call coll_init() between MPI_Init() and MPI_Finalize()");
 	err = find_socket(detail) ?: shake_hands(deadline, detail);
 	if (err)
-		return err == -ETIMEDOUT ?
-		       coll_fail(detail, err, "the launcher's PMI server does not answer") : err;
+		return no_answer(err, detail);
 	pmi1.pid = getpid();
 	session.opened = true;
 	return atexit(finalize) ? coll_fail(detail, -ENOMEM, "no memory") : 0;
@@ -271,6 +278,15 @@ static int open_pmi1(const struct exchange *exchange, uint64_t deadline, struct 
 	return err;
 }
 
+/* Length of values, with NUL: a whole request has to be short as well. */
+static size_t value_max(void)
+{
+	const size_t rest = sizeof("cmd=put kvsname= key= value=\n") + KVS_KEY_SIZE +
+			    strlen(pmi1.kvsname);
+
+	return pmi1.value_max < REQUEST_MAX - rest ? pmi1.value_max : REQUEST_MAX - rest;
+}
+
 static int put(struct kvs *kvs, const char *key, const char *value)
 {
 	char request[PMI1_LINE_MAX], line[PMI1_LINE_MAX];
@@ -280,7 +296,7 @@ static int put(struct kvs *kvs, const char *key, const char *value)
 		 key, value);
 	err = ask(request, "put_result", line, kvs->deadline, kvs->detail);
 	explicit_bzero(request, sizeof(request));
-	return err;
+	return no_answer(err, kvs->detail);
 }
 
 static int fence(struct kvs *kvs)
@@ -305,8 +321,7 @@ static int get(struct kvs *kvs, int rank, const char *key, char *value, size_t s
 	if (!err && pmi1_line_get(line, "value", value, size) < 0)
 		err = -EPROTO;
 	explicit_bzero(line, sizeof(line));
-	return err == -ETIMEDOUT ?
-	       coll_fail(kvs->detail, err, "the launcher's PMI server does not answer") : err;
+	return no_answer(err, kvs->detail);
 }
 
 static int gather(const struct exchange *exchange, const void *mine, size_t size, void *all,
@@ -326,7 +341,7 @@ static int gather(const struct exchange *exchange, const void *mine, size_t size
 	if (err)
 		return err;
 	err = open_session(deadline, detail);
-	kvs.value_max = pmi1.value_max;
+	kvs.value_max = value_max();
 	err = err ?: kvs_gather(&kvs, session.generation++, mine, size, all);
 	explicit_bzero(pmi1.in + pmi1.in_len, sizeof(pmi1.in) - pmi1.in_len);
 	return session_end(&session, err, detail);

@@ -34,7 +34,7 @@ static const char *const names[] = { "libpmi2.so.0", "libpmi2.so", NULL };
 
 static int find_functions(struct coll_detail *detail)
 {
-	void *library = library_load(names, detail);
+	void *library = library_load(names, false, detail);
 
 	if (!library)
 		return -ENOENT;

@@ -89,7 +89,7 @@ static int fail(struct coll_detail *detail, const char *what, int status)
 
 static int find_functions(struct coll_detail *detail)
 {
-	void *library = library_load(names, detail);
+	void *library = library_load(names, false, detail);
 
 	if (!library)
 		return -ENOENT;

@@ -46,7 +46,7 @@ static const char *const names[] = { "libpmi.so.0", "libpmi.so", NULL };
 
 static int find_functions(struct coll_detail *detail)
 {
-	void *library = library_load(names, detail);
+	void *library = library_load(names, true, detail);
 
 	if (!library)
 		return -ENOENT;

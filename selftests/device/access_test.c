@@ -16,24 +16,11 @@
 
 #include <collective.h>
 
+#include "lib/as_user.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/open_device.h"
 #include "lib/two_ranks.h"
-
-#define NOBODY	65534
-
-/* Run @fn in a child process of another user. */
-static int as_other_user(int (*fn)(const void *arg), const void *arg)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
-		      fn(arg));
-	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
-}
 
 struct visit {
 	const char *name;

@@ -16,32 +16,11 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/record.h"
 #include "lib/two_ranks.h"
 
-#define RECORDERS	"/sys/kernel/debug/collective"
 #define KEPT		256
 #define PATIENCE_MS	20000
-
-#define UNREADABLE	"cannot read " RECORDERS ": needs root, and debugfs mounted"
-
-static bool unreadable(void)
-{
-	return access(RECORDERS, R_OK | X_OK);
-}
-
-static void folder_path(char *path, size_t size, const char *group)
-{
-	struct stat info = { 0 };
-
-	stat("/proc/self/ns/net", &info);
-	snprintf(path, size, RECORDERS "/%s@%ju", group, (uintmax_t)info.st_ino);
-}
-
-static void file_path(char *path, size_t size, const char *group, unsigned int rank)
-{
-	folder_path(path, size - 12, group);
-	snprintf(path + strlen(path), 12, "/%u", rank);
-}
 
 /* Return: the rest of a file; NULL if it cannot be read. */
 static char *read_rest(int fd)
@@ -545,54 +524,6 @@ TEST_F(two_ranks, network_namespaces)
 	text = record_text(self->name, 0);
 	EXPECT_EQ(getpid(), head_value(text, " pid="));
 	EXPECT_EQ(0, lines_with(text, " gone\n"));
-	free(text);
-}
-
-/* One command shows all records. */
-static char *command(const char *line, int *status)
-{
-	FILE *pipe = popen(line, "r");
-	char *text;
-
-	if (!pipe)
-		return NULL;
-	text = read_rest(fileno(pipe));
-	*status = pclose(pipe);
-	return text;
-}
-
-TEST_F(two_ranks, combined)
-{
-	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
-	const char *joined[2], *done;
-	char line[128], *text;
-	int status;
-	__u64 id;
-
-	if (unreadable())
-		SKIP(return, UNREADABLE);
-	if (system("collectivectl --help >/dev/null 2>&1"))
-		SKIP(return, "no collectivectl in PATH");
-	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	ASSERT_EQ(0, both_allreduce(self->fd));
-	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
-	snprintf(line, sizeof(line), "collectivectl record %s", self->name);
-	text = command(line, &status);
-	EXPECT_EQ(0, status);
-	joined[0] = line_with(text, " 0  state to=joined\n");
-	joined[1] = line_with(text, " 1  state to=joined\n");
-	done = line_with(text, " 0  done op=0 error=0\n");
-	ASSERT_TRUE(joined[0] && joined[1] && done);
-	EXPECT_LT(joined[0], joined[1]);
-	EXPECT_LT(joined[1], done);
-	EXPECT_NE(NULL, line_with(text, "\nrank 0: up (pid "));
-	EXPECT_NE(NULL, line_with(text, " 2 submitted, 1 in flight; last "));
-	EXPECT_NE(NULL, line_with(text, " s ago, not complete: submit op=1 opcode=barrier "));
-	EXPECT_NE(NULL, line_with(text, " 1 submitted, 0 in flight; last "));
-	EXPECT_NE(NULL, line_with(text, " s ago: submit op=0 opcode=allreduce "));
-	free(text);
-	text = command("collectivectl record no.such.group 2>&1", &status);
-	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 	free(text);
 }
 

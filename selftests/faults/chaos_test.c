@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Groups run random collectives until one of their ranks fails. Every other rank returns in time
- * and names the failed rank, and nothing leaks.
+ * and names the failed rank, and nothing leaks. With COLL_TRANSPORT=auto some ranks of every second
+ * group choose TCP, so that it has links of both kinds.
  *
  * Environment: CHAOS_SEED is the seed of the first round, CHAOS_ROUNDS the number of rounds. A
  * failed round prints its seed.
@@ -262,11 +263,24 @@ static int rank_live(struct rank *r)
  * A round
  */
 
+/* Return: the transport of each rank if they differ; NULL: that of COLL_TRANSPORT. */
+static const unsigned int *transports(unsigned int seed, unsigned int *transport)
+{
+	unsigned int i;
+
+	if (transport_choice(NULL) != COLLECTIVE_TRANSPORT_AUTO || seed % 2)
+		return NULL;
+	for (i = 0; i < RANKS_MOST; i++)
+		transport[i] = rand_r(&seed) % 3 ? COLLECTIVE_TRANSPORT_AUTO :
+						    COLLECTIVE_TRANSPORT_TCP;
+	return transport;
+}
+
 static int round_run(unsigned int seed)
 {
 	struct chaos chaos = { .seed = seed };
 	struct group_config config = { .timeout_ms = DEADLINE_MS, .heartbeat_ms = 100 };
-	unsigned int dice = seed * 2654435761U, i;
+	unsigned int dice = seed * 2654435761U, transport[RANKS_MOST], i;
 	struct group group;
 	__u64 begin;
 	int bad = 0;
@@ -279,6 +293,7 @@ static int round_run(unsigned int seed)
 	chaos.operations = 20 + rand_r(&dice) % 80;
 	config.bound = rand_r(&dice) % 2;
 	chaos.elements = rand_r(&dice) % 6 || emulated() ? ELEMENTS : ELEMENTS_LARGE;
+	config.transport = transports(seed, transport);
 	/* Only a silent rank may cause a timeout. */
 	if (chaos.fate != FATE_STOP)
 		config.timeout_ms = 60000;
@@ -309,10 +324,11 @@ static int round_run(unsigned int seed)
 	munmap(group.shared, sizeof(*group.shared));
 	if (bad)
 		dprintf(STDOUT_FILENO,
-			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s%s\n", seed,
+			"# seed %u: %s of rank %u of %u, %u lanes, after %u us%s%s%s\n", seed,
 			fate_names[chaos.fate], chaos.victim, config.nranks, config.lanes,
 			chaos.after_us, config.bound ? ", bound" : "",
-			chaos.elements == ELEMENTS_LARGE ? ", large" : "");
+			chaos.elements == ELEMENTS_LARGE ? ", large" : "",
+			config.transport ? ", mixed" : "");
 	return bad;
 }
 

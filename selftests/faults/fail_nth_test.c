@@ -79,6 +79,7 @@ TEST_F_TIMEOUT(open_device, connect, 200)
 			/* A packet that could not be allocated is sent again. */
 			ASSERT_EQ(0, err) TH_LOG("allocation %u", nth);
 		}
+		ASSERT_EQ(0, links_check(name, 0, links_local()));
 		close(fd[0]);
 		close(fd[1]);
 		ASSERT_EQ(0, group_count());
@@ -165,6 +166,7 @@ TEST_F_TIMEOUT(open_device, demand, 200)
 	for (nth = 1; more && nth < MOST; nth++) {
 		ASSERT_EQ(0, group_connect(fd, self->name, self->id + nth));
 		ASSERT_EQ(0, demand(fd, nth, &more, &failed)) TH_LOG("allocation %u", nth);
+		ASSERT_EQ(0, links_check(self->name, 0, links_local()));
 		for (i = 0; i < RANKS; i++)
 			close(fd[i]);
 		ASSERT_EQ(0, group_count());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A rank dies, closes its file or calls another program in the middle of a large operation between
- * ranks of one kernel. Its memory goes at once. The others name the rank, and nothing is left.
+ * ranks of one kernel. Its memory goes at once. The others name the rank as soon as the reason is
+ * final, and nothing is left.
  *
  * Environment: LOCAL_KILL_SEED, LOCAL_KILL_ROUNDS, LOCAL_KILL_MIB (of each rank's memory).
  */
@@ -18,13 +19,18 @@
 #include "lib/leak_check.h"
 #include "lib/local_only.h"
 #include "lib/machine.h"
+#include "lib/record.h"
 
 #define RANKS_MOST	4
 
 /* From the death to the return of the others' calls; for machines under load. */
 #define TOLD_MS		8000
 
-enum { FLAG_BUSY, FLAG_MEET, VALUE_TOLD = 8 };
+/* The settle time of a death, and most of what may pass until an operation has failed after it. */
+#define SETTLE_US	25000
+#define LATE_US		1000
+
+enum { FLAG_BUSY, FLAG_MEET, VALUE_TOLD = 8, VALUE_LATE = 16 };
 
 /* How a rank ends. */
 enum end {
@@ -123,6 +129,34 @@ static int reason_check(const struct rank *r, const struct ending *ending)
 	return 0;
 }
 
+/*
+ * Return: how long after its reason was final the last operation has failed, as the flight recorder
+ * says; us; or -1.
+ */
+static long long lateness_us(const struct rank *r)
+{
+	unsigned long long ns, age, first = 0, last = 0, done = 0;
+	char path[256], line[512], event[16];
+	FILE *file;
+
+	file_path(path, sizeof(path), r->group->name, r->rank);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llu %llu %15s", &ns, &age, event) != 3)
+			continue;
+		if (!strcmp(event, "done"))
+			done = ns;
+		if (strcmp(event, "abort"))
+			continue;
+		/* A stronger reason may come after the first one. */
+		first = first ? first : ns + SETTLE_US * 1000;
+		last = ns > first ? ns : first;
+	}
+	if (file)
+		fclose(file);
+	return last && done ? (long long)(done - last) / 1000 : -1;
+}
+
 static int rank_ended(struct rank *r)
 {
 	const struct ending *ending = r->arg;
@@ -149,6 +183,7 @@ static int rank_ended(struct rank *r)
 	r->shared->value[VALUE_TOLD + r->rank] = now_ms();
 	CHECK_EQ(-ECONNRESET, err);
 	CHECK_EQ(0, reason_check(r, ending));
+	r->shared->value[VALUE_LATE + r->rank] = lateness_us(r);
 	CHECK_EQ(0, rank_value(r, "pinned_bytes"));
 	CHECK_EQ(0, process_value(0, "VmPin:"));
 	/* No rank sees another one leave. */
@@ -156,8 +191,11 @@ static int rank_ended(struct rank *r)
 	return 0;
 }
 
-/* Return: milliseconds after which all survivors knew, or -1. */
-static int ending_run(unsigned int nranks, const struct ending *ending)
+/*
+ * Return: milliseconds after which all survivors knew, or -1. *@late_us becomes how late the last
+ * one was after its reason was final.
+ */
+static int ending_run(unsigned int nranks, const struct ending *ending, long long *late_us)
 {
 	const struct group_config config = { .nranks = nranks, .lanes = 1 + ending->victim % 2 };
 	const unsigned int victim = ending->victim;
@@ -182,6 +220,8 @@ static int ending_run(unsigned int nranks, const struct ending *ending)
 			bad |= group.status[i] != 0;
 		if (group.shared->value[VALUE_TOLD + i] > told)
 			told = group.shared->value[VALUE_TOLD + i];
+		if (i != victim && (long long)group.shared->value[VALUE_LATE + i] > *late_us)
+			*late_us = group.shared->value[VALUE_LATE + i];
 	}
 	munmap(group.shared, sizeof(*group.shared));
 	if (!bad && told > begin + TOLD_MS)
@@ -192,26 +232,39 @@ static int ending_run(unsigned int nranks, const struct ending *ending)
 	return bad ? -1 : (int)(told > begin ? told - begin : 0);
 }
 
-static void ends_run(struct __test_metadata *_metadata, enum end end, unsigned int rounds)
+/* Return: number of times that all operations have failed soon after the reason was final. */
+static unsigned int ends_run(struct __test_metadata *_metadata, enum end end, unsigned int rounds,
+			     size_t bytes)
 {
-	unsigned int seed = env_number("LOCAL_KILL_SEED", 1), i, nranks;
-	struct ending ending = { .end = end };
+	unsigned int seed = env_number("LOCAL_KILL_SEED", 1), i, nranks, soon = 0;
+	struct ending ending = { .end = end, .bytes = bytes };
 	const int before = tcp_sockets();
+	long long late_us, latest_us = -1;
 	int took, most = 0, bad = 0;
 
 	for (i = 0; i < rounds && bad < 3; i++) {
+		late_us = -1;
 		nranks = 2 + rand_r(&seed) % (RANKS_MOST - 1);
 		ending.victim = rand_r(&seed) % nranks;
 		ending.after_us = rand_r(&seed) % (rand_r(&seed) % 2 ? 60000 : 3000);
-		ending.bytes = (size_t)env_number("LOCAL_KILL_MIB", slow_machine() ? 8 : 64) << 20;
-		took = ending_run(nranks, &ending);
+		took = ending_run(nranks, &ending, &late_us);
 		bad += took < 0;
 		most = took > most ? took : most;
+		soon += late_us <= LATE_US;
+		latest_us = late_us > latest_us ? late_us : latest_us;
 	}
 	EXPECT_EQ(0, bad);
 	TH_LOG("%u rounds: all knew after at most %d ms", i, most);
+	TH_LOG("%u times within %u us of the final reason, at most after %lld us", soon, LATE_US,
+	       latest_us);
 	EXPECT_TRUE(nothing_leaked(before));
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
+	return soon;
+}
+
+static size_t much(void)
+{
+	return (size_t)env_number("LOCAL_KILL_MIB", slow_machine() ? 8 : 64) << 20;
 }
 
 FIXTURE(local_kill) {
@@ -227,27 +280,40 @@ FIXTURE_TEARDOWN(local_kill)
 
 TEST_F_TIMEOUT(local_kill, kill, 3600)
 {
-	ends_run(_metadata, END_KILL, env_number("LOCAL_KILL_ROUNDS", emulated() ? 10 : 50));
+	ends_run(_metadata, END_KILL, env_number("LOCAL_KILL_ROUNDS", emulated() ? 10 : 50),
+		 much());
+}
+
+/* With little memory, because a process that ends takes a CPU for as long as it frees its own. */
+TEST_F_TIMEOUT(local_kill, told_in_time, 200)
+{
+	const unsigned int rounds = 20;
+
+	if (unreadable())
+		SKIP(return, UNREADABLE);
+	if (slow_machine())
+		SKIP(return, "this machine is too slow");
+	EXPECT_LT(rounds * 3 / 4, ends_run(_metadata, END_KILL, rounds, 256 << 10));
 }
 
 TEST_F_TIMEOUT(local_kill, exit, 200)
 {
-	ends_run(_metadata, END_EXIT, emulated() ? 3 : 8);
+	ends_run(_metadata, END_EXIT, emulated() ? 3 : 8, much());
 }
 
 TEST_F_TIMEOUT(local_kill, exec, 200)
 {
-	ends_run(_metadata, END_EXEC, emulated() ? 3 : 8);
+	ends_run(_metadata, END_EXEC, emulated() ? 3 : 8, much());
 }
 
 TEST_F_TIMEOUT(local_kill, close, 200)
 {
-	ends_run(_metadata, END_CLOSE, emulated() ? 3 : 8);
+	ends_run(_metadata, END_CLOSE, emulated() ? 3 : 8, much());
 }
 
 TEST_F_TIMEOUT(local_kill, close_in_another_thread, 200)
 {
-	ends_run(_metadata, END_CLOSE_THREAD, emulated() ? 3 : 8);
+	ends_run(_metadata, END_CLOSE_THREAD, emulated() ? 3 : 8, much());
 }
 
 TEST_HARNESS_MAIN

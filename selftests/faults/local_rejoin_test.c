@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,8 +19,10 @@
 #include "kselftest_harness.h"
 #include "lib/call.h"
 #include "lib/local_only.h"
+#include "lib/open_device.h"
 #include "lib/two_ranks.h"
 
+#define LOCAL	COLLECTIVE_TRANSPORT_LOCAL
 #define NOBODY	65534
 #define BYTES	(16 << 20)
 
@@ -74,6 +77,127 @@ TEST_F_TIMEOUT(two_ranks, joined_again_after_call, 60)
 	err = member_connect(self->fd[0], self->addr, 2, 5000);
 	EXPECT_NE(0, err);
 	EXPECT_NE(-EISCONN, err);
+}
+
+static int join_at(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
+		   const struct sockaddr_storage *at, struct sockaddr_storage *addr)
+{
+	struct collective_join join;
+	int err;
+
+	join_valid(&join, name, id);
+	join.rank = rank;
+	join.transport = transport;
+	memcpy(join.addr, at, sizeof(*at));
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+	memcpy(addr, join.addr, sizeof(*addr));
+	return err;
+}
+
+static int both_add(const int *fd, __u8 *const *area)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.count = BYTES / 4,
+	};
+	__u64 request;
+
+	op.send = (uintptr_t)area[0];
+	op.recv = (uintptr_t)(area[0] + BYTES);
+	CHECK_EQ(0, member_start(fd[0], &op, &request));
+	op.send = (uintptr_t)area[1];
+	op.recv = (uintptr_t)(area[1] + BYTES);
+	CHECK_EQ(0, member_submit(fd[1], &op));
+	CHECK_EQ(0, member_wait(fd[0], request, 0));
+	CHECK(all_are(area[0] + BYTES, area[0][0] + area[1][0], BYTES));
+	CHECK(all_are(area[1] + BYTES, area[0][0] + area[1][0], BYTES));
+	return 0;
+}
+
+/*
+ * Both ranks are replaced again and again, at the same addresses, one while the other lends its
+ * memory to an operation. Neither that operation nor the new ranks get anything of the old ones.
+ */
+TEST_F_TIMEOUT(two_ranks, joined_again_at_the_same_address, 100)
+{
+	__u8 *area[2] = { memory(2 * BYTES), memory(2 * BYTES) };
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.count = BYTES / 4,
+	};
+	struct sockaddr_storage addr;
+	struct links links;
+	unsigned int i, gone;
+	__u64 request;
+
+	ASSERT_TRUE(area[0] && area[1]);
+	for (i = 0; i < 8; i++) {
+		gone = i % 2;
+		ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr)) TH_LOG("round %u", i);
+		memset(area[0], 1 + i, BYTES);
+		memset(area[1], 101 + i, BYTES);
+		ASSERT_EQ(0, both_add(self->fd, area)) TH_LOG("round %u", i);
+		ASSERT_EQ(0, links_get(self->name, 0, &links));
+		ASSERT_EQ(2, links.local);
+		op.send = (uintptr_t)area[!gone];
+		op.recv = (uintptr_t)(area[!gone] + BYTES);
+		ASSERT_EQ(0, member_start(self->fd[!gone], &op, &request));
+		close(self->fd[gone]);
+		self->fd[gone] = member_open();
+		ASSERT_EQ(0, join_at(self->fd[gone], self->name, self->id, gone, LOCAL,
+				     &self->addr[gone], &addr));
+		ASSERT_EQ(0, memcmp(&addr, &self->addr[gone], sizeof(struct sockaddr_in)));
+		fcntl(self->fd[gone], F_SETFL, O_NONBLOCK);
+		member_connect(self->fd[gone], self->addr, 2, 10000);
+		fcntl(self->fd[gone], F_SETFL, 0);
+		EXPECT_EQ(-ECONNRESET, member_wait(self->fd[!gone], request, 0));
+		EXPECT_EQ(0, reason_check(self->fd[!gone], gone, COLLECTIVE_REASON_LEFT));
+		/* The new rank had nothing to do with that. */
+		close(self->fd[0]);
+		close(self->fd[1]);
+		self->fd[0] = member_open();
+		self->fd[1] = member_open();
+		ASSERT_EQ(0, join_at(self->fd[0], self->name, self->id, 0, LOCAL,
+				     &self->addr[0], &addr));
+		ASSERT_EQ(0, join_at(self->fd[1], self->name, self->id, 1, LOCAL,
+				     &self->addr[1], &addr));
+	}
+	munmap(area[0], 2 * BYTES);
+	munmap(area[1], 2 * BYTES);
+}
+
+/* A rank that joins again, at the same address, and asks for TCP is not read by memory. */
+TEST_F_TIMEOUT(open_device, joined_again_by_tcp, 60)
+{
+	__u8 *area[2] = { memory(2 * BYTES), memory(2 * BYTES) };
+	struct sockaddr_storage any, addr[2];
+	int fd[2] = { self->fd, member_open() };
+	struct links links;
+
+	ASSERT_TRUE(area[0] && area[1]);
+	loopback(&any, AF_INET);
+	ASSERT_EQ(0, join_at(fd[0], self->name, self->id, 0, COLLECTIVE_TRANSPORT_AUTO, &any,
+			     &addr[0]));
+	ASSERT_EQ(0, join_at(fd[1], self->name, self->id, 1, COLLECTIVE_TRANSPORT_AUTO, &any,
+			     &addr[1]));
+	close(fd[1]);
+	fd[1] = member_open();
+	ASSERT_EQ(0, join_at(fd[1], self->name, self->id, 1, COLLECTIVE_TRANSPORT_TCP, &addr[1],
+			     &any));
+	ASSERT_EQ(0, memcmp(&any, &addr[1], sizeof(struct sockaddr_in)));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
+	memset(area[0], 1, BYTES);
+	memset(area[1], 2, BYTES);
+	EXPECT_EQ(0, both_add(fd, area));
+	ASSERT_EQ(0, links_get(self->name, 0, &links));
+	EXPECT_EQ(0, links.local);
+	EXPECT_EQ(2, links.tcp);
+	EXPECT_EQ(0, member_value(self->name, 0, "bytes_read"));
+	close(fd[1]);
+	munmap(area[0], 2 * BYTES);
+	munmap(area[1], 2 * BYTES);
 }
 
 static int file_send(int to, int fd)

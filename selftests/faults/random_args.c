@@ -200,6 +200,12 @@ void *random_address(struct random_thread *t, union argument *arg)
 	return arg;
 }
 
+static bool is_vector(unsigned int opcode)
+{
+	return opcode == COLLECTIVE_ALLREDUCE || opcode == COLLECTIVE_REDUCE ||
+	       opcode == COLLECTIVE_BROADCAST || opcode == COLLECTIVE_SCAN;
+}
+
 void valid_op(struct random_thread *t, struct collective_op *op)
 {
 	static const __u8 opcodes[] = {
@@ -222,7 +228,8 @@ void valid_op(struct random_thread *t, struct collective_op *op)
 		return;
 	op->type = rng_below(rng, COLLECTIVE_TYPE_COUNT);
 	op->reduction = rng_below(rng, COLLECTIVE_MAX + 1);
-	op->count = rng_below(rng, rng_once_in(rng, 2) ? 64 : 5000);
+	/* Half of the arena has room for a vector, or for a block of each rank. */
+	op->count = rng_below(rng, rng_once_in(rng, 2) ? 64 : is_vector(op->opcode) ? 16000 : 5000);
 	op->send = (uintptr_t)t->process->memory.arena;
 	op->recv = (uintptr_t)t->process->memory.arena + RANDOM_ARENA / 2;
 	if (op->opcode == COLLECTIVE_REDUCE || op->opcode == COLLECTIVE_BROADCAST ||

@@ -289,7 +289,10 @@ static void call_no_ioctl(struct random_thread *t)
 	random_call_end(t, RANDOM_NO_IOCTL, is_device(fd) ? res : -EBADF);
 }
 
-/* All members submit the same operation, and wait for most of the requests. */
+/*
+ * All members submit the same operation, sometimes but for the count, and wait for most of the
+ * requests.
+ */
 static void call_all(struct random_thread *t)
 {
 	__u64 request[RANDOM_RANKS] = { 0 };
@@ -302,6 +305,8 @@ static void call_all(struct random_thread *t)
 
 		if (!is_device(fd))
 			continue;
+		if (rng_once_in(&t->rng, 24))
+			op.count = rng_below(&t->rng, op.count + 1);
 		random_call_begin(t, 5);
 		random_call_end(t, 5, member_start(fd, &op, &request[rank]));
 	}
@@ -430,6 +435,8 @@ static void random_group(struct random_process *process, struct rng *rng)
 
 		poll(&poller, 1, 500);
 		fcntl(process->file[rank], F_SETFL, 0);
+		if (links_check(shared->name[process->worker], rank, links_local()))
+			_exit(6);
 	}
 }
 

@@ -330,10 +330,12 @@ static void rank_explain(const struct rank *r)
 static int rank_bind(const struct rank *r)
 {
 	cpu_set_t all, mine;
-	unsigned int nth, cpu;
+	unsigned int cpus = r->group->config.cpus, nth, cpu;
 
 	CHECK_EQ(0, sched_getaffinity(0, sizeof(all), &all));
-	nth = r->rank % CPU_COUNT(&all);
+	if (!cpus || cpus > (unsigned int)CPU_COUNT(&all))
+		cpus = CPU_COUNT(&all);
+	nth = r->rank % cpus;
 	for (cpu = 0; !CPU_ISSET(cpu, &all) || nth--; cpu++)
 		;
 	CPU_ZERO(&mine);
@@ -364,6 +366,8 @@ static int rank_main(struct rank *r, rank_fn fn)
 
 	if (config->bound)
 		CHECK_EQ(0, rank_bind(r));
+	if (config->enter)
+		CHECK_EQ(0, config->enter(r->rank));
 	r->fd = member_open();
 	CHECK(r->fd >= 0);
 	join_fill(&join, r->group->name, r->group->id, r->rank, r->nranks);

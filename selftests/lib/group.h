@@ -33,8 +33,10 @@
  * @heartbeat_ms: heartbeat period of links; ms
  * @algorithm: the algorithm that AUTO stands for, by opcode
  * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else TCP
+ * @enter: called by each rank before it opens its file; may be NULL
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
+ * @cpus: number of CPUs to which the ranks are pinned; 0: as many as there are
  */
 struct group_config {
 	unsigned int nranks;
@@ -44,8 +46,10 @@ struct group_config {
 	unsigned int heartbeat_ms;
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	const unsigned int *transport;
+	int (*enter)(unsigned int rank);
 	bool unconnected;
 	bool bound;
+	unsigned int cpus;
 };
 
 /**
@@ -138,6 +142,12 @@ int links_check(const char *name, unsigned int rank, unsigned int local);
  * COLLECTIVE_TRANSPORT_COUNT, which JOIN refuses, for an unknown name.
  */
 unsigned int transport_choice(const char *name);
+
+/* Return: ranks (bits) to which links are local where all ranks choose that of COLL_TRANSPORT. */
+static inline unsigned int links_local(void)
+{
+	return transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ? 0 : ~0U;
+}
 
 /* Calls of a single member. All return 0 or a negative errno. */
 int member_ioctl(int fd, unsigned long cmd, void *arg);

@@ -37,10 +37,10 @@ FIXTURE_SETUP(two_ranks)
 
 FIXTURE_TEARDOWN(two_ranks)
 {
-	unsigned int i, local = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ? 0 : 3;
+	unsigned int i;
 
 	for (i = 0; i < 2; i++)
-		EXPECT_EQ(0, links_check(self->name, i, local));
+		EXPECT_EQ(0, links_check(self->name, i, links_local()));
 	close(self->fd[0]);
 	close(self->fd[1]);
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -213,6 +214,36 @@ static int rank_forks(struct lib_rank *me)
 TEST(forked)
 {
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_forks, NULL));
+}
+
+static int asked;
+
+/* Takes the place of the C library's function, in the library, too. */
+pid_t getpid(void)
+{
+	__atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+	return syscall(SYS_getpid);
+}
+
+/* An operation asks the kernel for nothing but itself. */
+static int rank_asks(struct lib_rank *me)
+{
+	struct coll_request *request;
+	__u32 x = 1;
+	int i, before = asked;
+
+	for (i = 0; i < TURNS; i++) {
+		CHECK_EQ(0, coll_allreduce(me->comm, COLL_IN_PLACE, &x, 1, COLL_UINT32, COLL_MAX));
+		CHECK_EQ(0, coll_ibarrier(me->comm, &request));
+		CHECK_EQ(0, coll_wait(request));
+	}
+	CHECK_EQ(before, asked);
+	return 0;
+}
+
+TEST(asks_for_its_id_once)
+{
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_asks, NULL));
 }
 
 static void *inits(void *arg)

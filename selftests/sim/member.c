@@ -556,6 +556,7 @@ static void member_submit(struct member *member, u32 number)
 		plan.count = reference_capacity(op, member->rank);
 	plan.in_place = part->in_place && part->send_len && part->recv_len;
 	part->plan = plan;
+	part->signature.count = op->seed;
 	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes + match_waits(sim, op);
 
@@ -565,7 +566,7 @@ static void member_submit(struct member *member, u32 number)
 		struct coll_task_args call = {
 			.plan = plan,
 			.instance = op->instance,
-			.digest = coll_plan_implicit_match(&plan) ? op->seed : 0,
+			.signature = coll_plan_implicit_match(&plan) ? &part->signature : NULL,
 			.user = part,
 		};
 		struct coll_task *task = malloc(sizeof(*task));

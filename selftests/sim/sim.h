@@ -217,6 +217,7 @@ struct sim_op {
  * struct sim_part - an operation on one rank
  * @number: index of the operation in the program
  * @plan: the plan of lane 0; valid when @submitted
+ * @signature: of the call, as grants tell it; likewise
  * @send: memory that contains the input; may be @recv
  * @recv: memory that contains the result
  * @send_off: offset of the input in @send; bytes
@@ -248,6 +249,7 @@ struct sim_op {
 struct sim_part {
 	u32 number;
 	struct coll_plan plan;
+	struct coll_signature signature;
 	struct sim_mem *send;
 	struct sim_mem *recv;
 	u64 send_off;

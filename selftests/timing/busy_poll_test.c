@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A thread that has a CPU to itself runs its lanes while it waits for a small operation, and
- * sleeps until there is work. Whatever happens to the thread, its lanes go on.
+ * A thread that has a CPU to itself, or yields to other ranks there, runs its lanes while it waits
+ * for a small operation, and sleeps until there is work.  Whatever happens to the thread, its lanes
+ * go on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -26,10 +28,13 @@ FIXTURE(busy_poll) {
 
 FIXTURE_VARIANT(busy_poll) {
 	unsigned int lanes;
+	unsigned int cpus;
 };
 
 FIXTURE_VARIANT_ADD(busy_poll, one_lane) { .lanes = 1 };
 FIXTURE_VARIANT_ADD(busy_poll, three_lanes) { .lanes = 3 };
+FIXTURE_VARIANT_ADD(busy_poll, one_cpu) { .lanes = 1, .cpus = 1 };
+FIXTURE_VARIANT_ADD(busy_poll, one_cpu_three_lanes) { .lanes = 3, .cpus = 1 };
 
 FIXTURE_SETUP(busy_poll)
 {
@@ -37,6 +42,7 @@ FIXTURE_SETUP(busy_poll)
 		.nranks = 2,
 		.lanes = variant->lanes,
 		.bound = true,
+		.cpus = variant->cpus,
 	};
 }
 
@@ -366,6 +372,33 @@ TEST_F(busy_poll, killed)
 {
 	/* The rank that was killed. */
 	EXPECT_EQ(1, group_run(&self->config, rank_killed, NULL));
+}
+
+#define TURNS	1000
+
+/* A rank yields to the other while it waits, and hardly ever sleeps. */
+static int rank_yields(struct rank *r)
+{
+	struct rusage before, after;
+	int i;
+
+	CHECK_EQ(0, getrusage(RUSAGE_THREAD, &before));
+	for (i = 0; i < TURNS; i++)
+		CHECK_EQ(0, member_barrier(r->fd));
+	CHECK_EQ(0, getrusage(RUSAGE_THREAD, &after));
+	CHECK(after.ru_nvcsw - before.ru_nvcsw < TURNS / 10);
+	return 0;
+}
+
+TEST(yields)
+{
+	const struct group_config config = { .nranks = 3, .bound = true, .cpus = 1 };
+
+	if (transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP)
+		SKIP(return, "ranks on TCP sleep");
+	if (slow_machine())
+		SKIP(return, "a turn lasts too long");
+	EXPECT_EQ(0, group_run(&config, rank_yields, NULL));
 }
 
 TEST_HARNESS_MAIN

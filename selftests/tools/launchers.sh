@@ -20,6 +20,7 @@ cleanup()
 	rm -rf "$work"
 }
 trap cleanup EXIT
+trap "exit 1" TERM INT
 
 # group NAME COMMAND...: the command succeeds.
 group()

@@ -261,16 +261,16 @@ static void test_grant_digest(void)
 {
 	struct fixture *f = fixture_new(0, 2);
 
-	f->digest = 5;
+	sign(f, 5);
 	submit(f, 0, LARGE);
-	tap_ok(f->controls == 1 && f->control[0].digest == 5,
+	tap_ok(f->controls == 1 && f->control[0].digest == f->digest,
 	       "a grant carries the digest of the call");
 	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
 	tap_ok(!depart(f, 1) && f->mismatches, "a grant with another digest: mismatch");
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
-	f->digest = 5;
+	sign(f, 5);
 	coll_stream_granted(&f->stream[1], 0, COLL_GRANT_ALL, 6);
 	submit(f, 0, LARGE);
 	tap_ok(!depart(f, 1) && f->mismatches,
@@ -278,14 +278,14 @@ static void test_grant_digest(void)
 	fixture_free(f);
 
 	f = fixture_new(0, 2);
-	f->digest = 5;
+	sign(f, 5);
 	coll_stream_granted(&f->stream[1], 0, 0, 6);
 	submit(f, 0, LARGE);
 	tap_ok(!depart(f, 1) && !f->mismatches, "a grant of 0 bytes is not compared");
 	fixture_free(f);
 
 	f = fixture_new(0, 4);
-	f->digest = 5;
+	sign(f, 5);
 	coll_stream_granted(&f->stream[2], 0, COLL_GRANT_ALL, 6);
 	submit(f, 0, LARGE);
 	tap_ok(f->mismatches == 1, "a grant of a rank that nothing is sent to is compared");

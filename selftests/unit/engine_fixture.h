@@ -33,7 +33,8 @@ struct fixture {
 	u8 *unexp_buf[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
-	u64 digest;		/* of the calls and of the peers' grants */
+	struct coll_signature signature;	/* of the calls; without a count: none */
+	u64 digest;		/* of it; in the peers' grants */
 
 	/* the engine's callbacks */
 	struct coll_control control[64 * PEERS];
@@ -198,6 +199,13 @@ static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
 	return coll_stream_granted(&f->stream[peer], instance, limit, f->digest);
 }
 
+/* Let the calls that follow have a signature. */
+static inline void sign(struct fixture *f, u64 count)
+{
+	f->signature.count = count;
+	f->digest = coll_signature_digest(&f->signature);
+}
+
 /* Submit an allreduce (sum) of @count bytes; a large one is sent without a copy. */
 static inline int submit(struct fixture *f, u64 instance, u64 count)
 {
@@ -215,7 +223,7 @@ static inline int submit(struct fixture *f, u64 instance, u64 count)
 		},
 		.eager = count <= COLLECTIVE_EAGER_LIMIT,
 		.instance = instance,
-		.digest = f->digest,
+		.signature = f->signature.count ? &f->signature : NULL,
 		.area = { &f->send.mem, &f->recv.mem },
 	};
 

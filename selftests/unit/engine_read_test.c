@@ -14,6 +14,7 @@
  * struct world - what the other ranks expose
  * @nranks: number of ranks, this one included
  * @withdrawn: by rank: true if it exposes nothing any more
+ * @len: by rank: bytes that it exposes of each
  * @reading: by rank: number of reads that have begun and not ended
  * @reads: number of reads that have begun
  * @exposes: number of calls of expose()
@@ -25,6 +26,7 @@ static struct world {
 	struct flat input[NRANKS];
 	struct flat output[NRANKS];
 	bool withdrawn[NRANKS];
+	u64 len[NRANKS];
 	u32 reading[NRANKS];
 	u32 reads;
 	u32 exposes;
@@ -58,6 +60,7 @@ static bool on_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 area,
 	world.reading[peer]++;
 	exposed->mem = area == COLL_AREA_SEND ? &world.input[peer].mem : &world.output[peer].mem;
 	exposed->off = 0;
+	exposed->len = world.len[peer];
 	return true;
 }
 
@@ -98,6 +101,7 @@ static struct fixture *world_new_of(u32 nranks)
 	f->engine.ops = &read_ops;
 	world = (struct world){ .nranks = nranks };
 	for (i = 0; i < NRANKS; i++) {
+		world.len[i] = COUNT;
 		flat_init(&world.input[i], COUNT, 1 + i);
 		flat_init(&world.output[i], COUNT, 0x70 + i);
 	}
@@ -240,6 +244,57 @@ static void test_withdrawn(void)
 	world_free(f);
 }
 
+/* Signals do not tell the count, so another count of a rank is not noticed before. */
+static void test_short(void)
+{
+	struct fixture *f = world_new();
+
+	world.len[2] = chunk(0) - 1;
+	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_copy(&f->engine, 1) &&
+	       f->mismatches == 1 && !world.reading[1] && !world.reading[2] &&
+	       result(f, 0, COUNT, 0x99),
+	       "an input that is shorter than what is read is a mismatch, and nothing is read");
+	tap_ok(!coll_engine_copy(&f->engine, 1) && f->mismatches == 1 && !f->completed,
+	       "which is reported once");
+	fail(f, 0);
+	drain(f);
+	tap_ok(f->completed == 1 && f->error == -ECANCELED, "the operation fails");
+	world_free(f);
+
+	f = world_new();
+	world.len[2] = chunk(0);
+	tap_ok(!submit_fused(f) && !signal_barrier(f, 0), "an input of which enough is exposed");
+	drain(f);
+	copy_all(f);
+	drain(f);
+	world.len[1] = chunk(0) + chunk(1) - 1;
+	tap_ok(!f->mismatches && !signal_barrier(f, SECOND) && coll_engine_copy(&f->engine, 1) &&
+	       f->mismatches == 1 && !world.reading[1] &&
+	       result(f, chunk(0), COUNT - chunk(0), 0x99), "and a result that is too short");
+	fail(f, 0);
+	drain(f);
+	world_free(f);
+}
+
+static void test_exposed(void)
+{
+	const u64 first[NRANKS + 1] = { 0, 5, 5, 19 };
+	struct coll_plan plan = plan_of();
+
+	plan.size = 4;
+	tap_ok(coll_plan_exposed(&plan, COLL_AREA_SEND) == 4 * COUNT &&
+	       coll_plan_exposed(&plan, COLL_AREA_RECV) == 4 * COUNT,
+	       "an allreduce exposes input and result");
+	plan.collective = COLLECTIVE_REDUCE;
+	tap_ok(coll_plan_exposed(&plan, COLL_AREA_SEND) == 4 * COUNT &&
+	       !coll_plan_exposed(&plan, COLL_AREA_RECV), "a reduce only its input");
+	plan.collective = COLLECTIVE_REDUCE_SCATTER;
+	tap_ok(coll_plan_exposed(&plan, COLL_AREA_SEND) == 4ULL * NRANKS * COUNT &&
+	       !coll_plan_exposed(&plan, COLL_AREA_RECV), "so does a reduce_scatter");
+	plan.send_first = first;
+	tap_ok(coll_plan_exposed(&plan, COLL_AREA_SEND) == 4 * 19, "whatever its blocks are");
+}
+
 static void test_abort(void)
 {
 	struct fixture *f = world_new();
@@ -303,6 +358,8 @@ int main(void)
 	tap_plan(0);
 	test_success();
 	test_withdrawn();
+	test_short();
+	test_exposed();
 	test_abort();
 	test_foreign();
 	test_starved();

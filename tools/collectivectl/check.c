@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The subcommand check: whether programs can use the module on this host. */
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -13,6 +14,29 @@
 
 #include "ctl.h"
 
+static char *read_line(const char *directory, const char *name)
+{
+	char *path, *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	FILE *file;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		err(CTL_FAILED, "memory");
+	file = fopen(path, "re");
+	free(path);
+	if (!file)
+		return NULL;
+	length = getline(&line, &room, file);
+	fclose(file);
+	if (length < 0) {
+		free(line);
+		return NULL;
+	}
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
 #define CAP_IPC_LOCK_BIT	14
 #define MEMLOCK_WANTED		((rlim_t)1 << 30)
 
@@ -23,7 +47,7 @@ static void say(const char *what, const char *how)
 
 static bool module(void)
 {
-	char *version = ctl_read(CTL_MODULE, "version");
+	char *version = read_line(CTL_MODULE, "version");
 	bool there = version || !access(CTL_MODULE, F_OK);
 
 	if (version)
@@ -147,11 +171,14 @@ static void memlock(void)
 	       "", "", "");
 }
 
-int ctl_check(void)
+int ctl_check(int argc, char **argv)
 {
 	bool have_module = module();
 	bool have_device = device();
 
+	(void)argv;
+	if (argc)
+		ctl_usage("too many arguments");
 	memlock();
 	if (have_module && have_device)
 		return 0;

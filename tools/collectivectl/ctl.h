@@ -4,28 +4,79 @@
 
 #include <stdbool.h>
 
-#define CTL_SYSFS	"/sys/class/collective/collective"
-#define CTL_DEBUGFS	"/sys/kernel/debug/collective"
+#include <collective_admin.h>
+
 #define CTL_MODULE	"/sys/module/collective"
 #define CTL_DEVICE	"/dev/collective"
 
-/* Reads the first line of a file, without the newline.  Return: NULL if it cannot be read. */
-char *ctl_read(const char *directory, const char *name);
+#define ARRAY_SIZE(_array)	(sizeof(_array) / sizeof((_array)[0]))
 
-/*
- * Prints the groups below @sysfs.  @only: the only group to print, or NULL.
- * Return: 0; 1: there is no such group; 2: the module is not loaded.
+/* Exit statuses. */
+#define CTL_REFUSED	1	/* the kernel has refused, or there is no such object */
+#define CTL_FAILED	2	/* wrong usage, or the module could not be asked */
+
+/**
+ * struct ctl - options of the command
+ * @json: true to print JSON
+ * @details: true to print every column
+ * @no_heading: true to leave out the heading of a table
+ * @admin: handle
  */
-int ctl_show(const char *sysfs, const char *only, bool json);
+struct ctl {
+	bool json;
+	bool details;
+	bool no_heading;
+	struct coll_admin *admin;
+};
 
-/*
- * Prints the flight records of the groups below @debugfs.  @only: GROUP of this network
- * namespace, or GROUP@NETNS; NULL: all groups of this network namespace.
- * Return: 0; 1: there is no such group; 2: a record cannot be read.
+extern struct ctl ctl;
+
+/**
+ * struct verb - what can be done with an object
+ * @name: its name; may be abbreviated
+ * @run: does it; @argv has @argc arguments after the name.  Returns the exit status
  */
-int ctl_record(const char *debugfs, const char *only);
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+};
 
-/* Prints whether libcollective can be used on this host.  Return: 0: yes; 1: no. */
-int ctl_check(void);
+/* A usage error: says what is wrong, and ends. */
+void ctl_usage(const char *wrong, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Arguments: [GROUP [RANK]].  @group: NULL: all. */
+void ctl_selection(int argc, char **argv, const char **group, unsigned int *rank);
+
+/* A number below 2^32 that is not COLL_ADMIN_NONE. */
+unsigned int ctl_number(const char *text, const char *what);
+
+/* The result of a call of the library; says why it was refused.  Return: the exit status. */
+int ctl_result(int err);
+
+/* Texts: valid until the next 15 calls of these functions. */
+const char *text_bytes(uint64_t bytes);
+const char *text_duration(uint64_t ns);
+const char *text_rank(unsigned int rank);
+const char *text_ranks(const unsigned int *ranks, unsigned int n);
+const char *text_operation(uint64_t instance);
+const char *text_address(const struct sockaddr_storage *address);
+const char *text_reason(const struct coll_admin_reason *reason);
+const char *text_call(const struct coll_admin_call *call);
+
+/* Objects and verbs; each ends with an entry without a name. */
+extern const struct verb group_verbs[];
+extern const struct verb member_verbs[];
+extern const struct verb lane_verbs[];
+extern const struct verb link_verbs[];
+extern const struct verb request_verbs[];
+extern const struct verb buffer_verbs[];
+extern const struct verb record_verbs[];
+
+int ctl_show(int argc, char **argv);
+int ctl_monitor(int argc, char **argv);
+int ctl_why(int argc, char **argv);
+int ctl_cancel(int argc, char **argv);
+int ctl_abort(int argc, char **argv);
+int ctl_check(int argc, char **argv);
 
 #endif /* CTL_H */

@@ -1,63 +1,211 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* collectivectl - prints the state and the history of the module's groups */
+/* collectivectl - shows and changes groups of the module, and says what happens to them */
+#include <err.h>
+#include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl.h"
 #include "output.h"
 
-static int usage(FILE *to, int status)
+struct ctl ctl;
+
+static const char usage_text[] =
+	"usage: collectivectl [OPTION]... OBJECT [show [GROUP [RANK]]]\n"
+	"       collectivectl group set GROUP [timeout MS|none] [slow PERCENT]\n"
+	"       collectivectl lane set GROUP RANK LANE cpu CPU\n"
+	"       collectivectl request cancel GROUP RANK ID\n"
+	"       collectivectl group abort GROUP\n"
+	"       collectivectl monitor [GROUP]\n"
+	"       collectivectl why [GROUP]\n"
+	"       collectivectl check\n"
+	"OBJECT: group, member, lane, link, request, buffer or record; \"show\" alone shows groups and\n"
+	"their members.  Objects and verbs may be abbreviated.\n"
+	"  -j, --json        as JSON\n"
+	"  -p, --pretty      as JSON with line breaks, which it always has\n"
+	"  -d, --details     all columns\n"
+	"  -H, --no-heading  tables without a heading\n"
+	"  -V, --version\n"
+	"  -h, --help\n";
+
+void ctl_usage(const char *wrong, ...)
 {
-	fprintf(to,
-		"usage: collectivectl show [-j] [-s FOLDER] [GROUP]   statistics of groups\n"
-		"       collectivectl record [-d FOLDER] [GROUP]     the last events of their ranks\n"
-		"       collectivectl check                          whether programs can use the module here\n"
-		"  -j, --json          as JSON\n"
-		"  -s, --sysfs FOLDER  for show, instead of " CTL_SYSFS "\n"
-		"  -d, --debugfs FOLDER  for record, instead of " CTL_DEBUGFS "\n");
-	return status;
+	va_list args;
+
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(args, wrong);
+	vfprintf(stderr, wrong, args);
+	va_end(args);
+	fprintf(stderr, "\n%s", usage_text);
+	exit(CTL_FAILED);
+}
+
+unsigned int ctl_number(const char *text, const char *what)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || number >= COLL_ADMIN_NONE)
+		ctl_usage("%s is no %s", text, what);
+	return number;
+}
+
+void ctl_selection(int argc, char **argv, const char **group, unsigned int *rank)
+{
+	*group = argc ? argv[0] : NULL;
+	*rank = argc > 1 ? ctl_number(argv[1], "rank") : COLL_ADMIN_ALL;
+	if (argc > 2)
+		ctl_usage("too many arguments");
+}
+
+int ctl_result(int err)
+{
+	if (err >= 0)
+		return 0;
+	warnx("%s", coll_admin_error(ctl.admin));
+	return CTL_REFUSED;
+}
+
+int ctl_show(int argc, char **argv)
+{
+	const char *group;
+	unsigned int rank;
+	int status;
+
+	ctl_selection(argc, argv, &group, &rank);
+	status = group_verbs[0].run(!!group, argv);
+	if (status)
+		return status;
+	if (!ctl.json)
+		putchar('\n');
+	return member_verbs[0].run(argc, argv);
+}
+
+static int help(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	fputs(usage_text, stdout);
+	return 0;
+}
+
+/**
+ * struct word - a first argument
+ * @name: the word; may be abbreviated
+ * @verbs: of an object; the first is the default
+ * @run: of a verb
+ * @offline: true if it does not ask the module
+ */
+static const struct word {
+	const char *name;
+	const struct verb *verbs;
+	int (*run)(int argc, char **argv);
+	bool offline;
+} words[] = {
+	{ "group", .verbs = group_verbs },
+	{ "member", .verbs = member_verbs },
+	{ "lane", .verbs = lane_verbs },
+	{ "link", .verbs = link_verbs },
+	{ "request", .verbs = request_verbs },
+	{ "buffer", .verbs = buffer_verbs },
+	{ "record", .verbs = record_verbs },
+	{ "show", .run = ctl_show },
+	{ "monitor", .run = ctl_monitor },
+	{ "why", .run = ctl_why },
+	{ "cancel", .run = ctl_cancel },
+	{ "abort", .run = ctl_abort },
+	{ "check", .run = ctl_check, .offline = true },
+	{ "help", .run = help, .offline = true },
+};
+
+static bool abbreviates(const char *text, const char *name)
+{
+	return *text && !strncmp(text, name, strlen(text));
+}
+
+static int run_object(const struct word *word, int argc, char **argv)
+{
+	const struct verb *verb;
+
+	if (!argc)
+		return word->verbs[0].run(0, argv);
+	for (verb = word->verbs; verb->name; verb++)
+		if (abbreviates(argv[0], verb->name))
+			return verb->run(argc - 1, argv + 1);
+	ctl_usage("%s: no such verb of %s", argv[0], word->name);
+}
+
+static void open_admin(void)
+{
+	int error = coll_admin_open(&ctl.admin);
+
+	if (error)
+		errx(CTL_FAILED, "%s", error == -ENOENT ? "the module is not loaded" :
+							 strerror(-error));
+}
+
+static int run(int argc, char **argv)
+{
+	const struct word *word;
+	size_t i;
+	int status;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		word = &words[i];
+		if (!abbreviates(argv[0], word->name))
+			continue;
+		if (!word->offline)
+			open_admin();
+		status = word->run ? word->run(argc - 1, argv + 1) :
+				     run_object(word, argc - 1, argv + 1);
+		coll_admin_close(ctl.admin);
+		return status;
+	}
+	ctl_usage("%s: no such object or verb", argv[0]);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
-		{ "sysfs", required_argument, NULL, 's' },
-		{ "debugfs", required_argument, NULL, 'd' },
+		{ "pretty", no_argument, NULL, 'p' },
+		{ "details", no_argument, NULL, 'd' },
+		{ "no-heading", no_argument, NULL, 'H' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 }
 	};
-	const char *sysfs = CTL_SYSFS, *debugfs = CTL_DEBUGFS;
-	bool json = false;
 	int option;
 
-	output_check_at_exit(2);
-	while ((option = getopt_long(argc, argv, "js:d:h", options,
-				     NULL)) != -1) {
+	output_check_at_exit(CTL_FAILED);
+	while ((option = getopt_long(argc, argv, "jpdHVh", options, NULL)) != -1) {
 		switch (option) {
 		case 'j':
-			json = true;
-			break;
-		case 's':
-			sysfs = optarg;
+		case 'p':
+			ctl.json = true;
 			break;
 		case 'd':
-			debugfs = optarg;
+			ctl.details = true;
 			break;
+		case 'H':
+			ctl.no_heading = true;
+			break;
+		case 'V':
+			puts("collectivectl 0.1");
+			return 0;
 		case 'h':
-			return usage(stdout, 0);
+			return help(0, NULL);
 		default:
-			return usage(stderr, 2);
+			fputs(usage_text, stderr);
+			return CTL_FAILED;
 		}
 	}
-	argc -= optind;
-	argv += optind;
-	if ((argc == 1 || argc == 2) && !strcmp(argv[0], "show"))
-		return ctl_show(sysfs, argc == 2 ? argv[1] : NULL, json);
-	if ((argc == 1 || argc == 2) && !json && !strcmp(argv[0], "record"))
-		return ctl_record(debugfs, argc == 2 ? argv[1] : NULL);
-	if (argc == 1 && !strcmp(argv[0], "check"))
-		return ctl_check();
-	return usage(stderr, 2);
+	if (optind == argc)
+		ctl_usage("what is to be done?");
+	return run(argc - optind, argv + optind);
 }

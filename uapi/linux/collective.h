@@ -130,7 +130,8 @@ enum collective_reduction {
  * - TCP: every link uses TCP.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
  *   has chosen TCP, the CONNECT of the lower rank, or its operation that needs the link, fails with
- *   EOPNOTSUPP, and the group with it.  STATUS names both ranks (COLLECTIVE_REASON_PROTOCOL).
+ *   EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names both ranks
+ *   (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found, TCP elsewhere.
  */
 enum collective_transport {
@@ -193,7 +194,7 @@ enum collective_reason_kind {
 	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
 	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
 	COLLECTIVE_REASON_DEADLINE,	/* rank_a's deadline passed, waiting for rank_b */
-	COLLECTIVE_REASON_CANCELLED,	/* rank_a cancelled the operation */
+	COLLECTIVE_REASON_CANCELLED,	/* rank_a cancelled the operation, or its host the group */
 	COLLECTIVE_REASON_RESOURCES,	/* rank_a ran out of memory */
 	/* private: */
 	COLLECTIVE_REASON_COUNT
@@ -214,8 +215,9 @@ enum collective_reason_kind {
  * ECONNRESET	the group has failed: a peer died, or left while it was needed, or a link
  *		broke; every later operation fails, too
  * ETIMEDOUT	the deadline has passed
- * ECANCELED	a rank cancelled the operation (CANCEL), the group remains usable, and STATUS
- *		names the rank; or this rank has called LEAVE
+ * ECANCELED	a rank cancelled the operation (CANCEL, or by netlink), the group remains usable,
+ *		and STATUS names the rank; or this rank has called LEAVE; or the group was
+ *		aborted by netlink, and every later operation fails, too
  * EPROTO	a peer broke the protocol
  * EACCES	the handshake was rejected; or the group on this host has another owner or
  *		another secret

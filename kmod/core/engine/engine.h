@@ -28,10 +28,12 @@ struct coll_stream;
  * struct coll_exposed - memory of another rank, while it is read
  * @mem: the memory
  * @off: offset of the operation's buffer in it; bytes
+ * @len: bytes of that buffer, as the other rank has called the operation
  */
 struct coll_exposed {
 	const struct coll_mem *mem;
 	u64 off;
+	u64 len;
 };
 
 /**
@@ -42,8 +44,8 @@ struct coll_exposed {
  * @kick: @stream may have data to send; call coll_stream_next() later
  * @complete: @task is complete, with @task->error; its memory and its buffers belong to the
  *	caller again
- * @mismatch: rank @peer sends a frame that does not fit @task; the caller should abort the
- *	operation
+ * @mismatch: rank @peer sends a frame that does not fit @task, or exposes less memory than @task
+ *	reads; the caller should abort the operation
  * @revoke: let the peer of @stream read no more of what @task has sent by reference.  Returns
  *	true if nothing is read any more; false: coll_stream_consumed() will say it
  * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
@@ -84,9 +86,9 @@ struct coll_engine_ops {
  * @plan: input of the schedule; the engine fills in its lane
  * @eager: true if the payload is small: it is sent without a grant, on credit, and copied
  * @instance: instance of the operation
- * @digest: digest of all arguments that must be equal on every rank.  A receiver sends its
- *	digest with each grant; a sender with another digest sends nothing.  0: the lane does
- *	not compare, because mismatches are found elsewhere
+ * @signature: all arguments that must be equal on every rank.  A receiver sends their digest with
+ *	each grant; a sender with another digest sends nothing.  NULL: the lane does not compare,
+ *	because mismatches are found elsewhere
  * @area: memory of each enum coll_area; input and result may be the same.  Scratch has
  *	coll_plan_scratch() bytes; windowed scratch accepts any offset, modulo its length
  * @area_off: offset of the operation's buffer in each area; bytes
@@ -96,7 +98,7 @@ struct coll_task_args {
 	struct coll_plan plan;
 	bool eager;
 	u64 instance;
-	u64 digest;
+	const struct coll_signature *signature;
 	const struct coll_mem *area[COLL_AREA_COUNT];
 	u64 area_off[COLL_AREA_COUNT];
 	void *user;
@@ -154,6 +156,8 @@ struct coll_peer_run {
  *	this task; the task will be aborted, and no more of it is received or sent
  * @exposed: true if other ranks may read the input and the result
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
+ * @lease_expired: true if the lease of @zc_source is not valid
+ * @tx_parked: true if nothing could be sent and nothing has changed since
  * @capacity: bytes that the receive buffer has for such a step
  * @received: length that the sender announced for such a step; bytes
  * @tx_step: number of the step that sends; @nsteps: all is sent
@@ -179,11 +183,9 @@ struct coll_peer_run {
  * @zc_source: stream from the peer that sent bytes by zero copy, or NULL.  Its lease must be
  *	valid when the task completes with success, when it forwards these bytes, and before the
  *	next run starts
- * @lease_expired: true if that lease is not valid
  * @tx_stream: stream of @tx, or of the step before it; NULL: there is none yet
  * @tx_node: entry in a list of @tx_stream
  * @tx_order: position among the tasks that send on @tx_stream
- * @tx_parked: true if nothing could be sent and nothing has changed since
  * @leased: entry in the engine's list of tasks with a @zc_source
  * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
  * @local_copies: entry in the engine's list of tasks with local copies
@@ -210,6 +212,8 @@ struct coll_task {
 	bool mismatched;
 	bool exposed;
 	bool length_known;
+	bool lease_expired;
+	bool tx_parked;
 
 	u64 tx_step;
 	u64 tx_off;
@@ -235,12 +239,10 @@ struct coll_task {
 
 	struct coll_zc_ref zc_ref[COLL_ZC_REFS];
 	struct coll_stream *zc_source;
-	bool lease_expired;
 
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
 	u64 tx_order;
-	bool tx_parked;
 	struct list_head leased;
 	struct list_head unexp_ready;
 	struct list_head local_copies;
@@ -337,6 +339,7 @@ struct coll_engine {
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: upper limit of @tx_eager
  * @tx_credited: bytes of credit that came back in control frames so far
+ * @tx_stalls: times that a task had bytes to send, and neither a grant nor credit
  * @grants: grants that the peer has given
  * @rx_hdr: header of the frame that is being received
  * @rx_hdr_len: bytes of it that have arrived
@@ -384,6 +387,7 @@ struct coll_stream {
 	u64 tx_eager;
 	u64 tx_credit;
 	u64 tx_credited;
+	u64 tx_stalls;
 	struct coll_grants grants;
 
 	u8 rx_hdr[COLL_DATA_SIZE];

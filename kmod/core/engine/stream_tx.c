@@ -52,7 +52,7 @@ static bool stream_granted_other_call(const struct coll_stream *stream, struct c
 {
 	const struct coll_grant *grant = coll_grants_get(&stream->grants, task->args.instance);
 
-	if (!grant->limit || grant->digest == task->args.digest)
+	if (!grant->limit || grant->digest == task_digest(task))
 		return false;
 	coll_stream_mismatch(stream, task);
 	return true;
@@ -75,7 +75,7 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_task *ta
 void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task)
 {
 	/* With a key, the grant may be for the next use of the key. */
-	if (!task->error && !task->mismatched && task->args.digest &&
+	if (!task->error && !task->mismatched && task->args.signature &&
 	    coll_instance_is_counted(task->args.instance))
 		stream_granted_other_call(stream, task);
 }
@@ -180,6 +180,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 	bool ask;
 
 	granted &= ~(u64)(task->tx.signal ? 0 : task->args.plan.size - 1);
+	stream->tx_stalls += ready && !granted && !task->args.eager;
 	ask = task->tx.single_frame && !granted;
 	if (!task->args.eager && !ask)
 		ready = min(ready, granted);
@@ -192,6 +193,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 
 	if (ask || (task->args.eager && granted < ready)) {
 		if (!stream_charge_credit(stream, task, &data)) {
+			stream->tx_stalls++;
 			stream_park(task, task->rts_sent ? &stream->waiting :
 					  &stream->starving);
 			return;

@@ -279,7 +279,7 @@ void coll_task_send_grant(struct coll_task *task, u64 limit)
 		.lane = engine->lane,
 		.instance = task->args.instance,
 		.position = limit,
-		.digest = task->args.digest,
+		.digest = task_digest(task),
 	};
 
 	engine->ops->control(engine->ctx, task->rx.from, &control);
@@ -452,7 +452,7 @@ static void task_check_granted_calls(struct coll_task *task)
 {
 	struct coll_stream *stream;
 
-	if (!task->args.digest)
+	if (!task->args.signature)
 		return;
 	/* One look at each stream, once per operation. */
 	list_for_each_entry(stream, &task->engine->streams, node)

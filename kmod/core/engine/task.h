@@ -42,6 +42,12 @@ static inline bool task_rx_done(const struct coll_task *task)
 	return task->rx_step == task->nsteps;
 }
 
+/* Digest of the call, for grants; 0: they are not compared.  Small operations hardly need it. */
+static inline u64 task_digest(const struct coll_task *task)
+{
+	return task->args.signature ? coll_signature_digest(task->args.signature) : 0;
+}
+
 /**
  * struct coll_unexp_place - position of a frame in an unexpected buffer
  * @at: offset of the frame plus one; 0: none

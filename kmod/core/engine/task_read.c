@@ -6,6 +6,9 @@
  * they may be read, and when they are not read any more; so a task that succeeds is not read.  The
  * owner of an aborted task withdraws the memory.  A rank that finds it withdrawn waits for the
  * abort.  Each piece is read between begin_read() and end_read().
+ *
+ * Signals do not tell the count, so a rank with another count may expose less than a step reads.
+ * That is a mismatch, and nothing is read.
  */
 #include "core/engine/task.h"
 
@@ -44,20 +47,41 @@ static void task_end_read(struct coll_task *task, u32 operands)
 	}
 }
 
-/* A rank has withdrawn its memory: it has aborted the operation, and this rank will hear of it. */
+/*
+ * A rank has withdrawn its memory: it has aborted the operation, and this rank will hear of it.
+ * Or it exposes too little, and this rank has reported that.
+ */
 static void task_read_withdrawn(struct coll_task *task)
 {
 	task->mismatched = true;
 	list_del_init(&task->local_copies);
 }
 
-/* Begin to read all operands of a reduction.  Return: false if one is withdrawn. */
+/*
+ * Begin to read the memory of a rank, whose first @end bytes the current step may read.  Return:
+ * false if it is withdrawn or shorter.
+ */
+static bool task_begin_read(struct coll_task *task, u32 peer, u32 area, u64 end,
+			    struct coll_exposed *exposed)
+{
+	const struct coll_engine *engine = task->engine;
+
+	if (!engine->ops->begin_read(engine->ctx, task, peer, area, exposed))
+		return false;
+	if (end <= exposed->len)
+		return true;
+	engine->ops->end_read(engine->ctx, task, peer);
+	engine->ops->mismatch(engine->ctx, task, peer);
+	return false;
+}
+
+/* Begin to read all operands of a reduction.  Return: false if one cannot be read. */
 static bool task_begin_reduce(struct coll_task *task)
 {
 	const struct coll_task_args *args = &task->args;
 	struct coll_engine *engine = task->engine;
 	struct coll_fuse *fuse = &engine->fuse;
-	u64 off = task->rx.own_off + task->rx_off;
+	u64 off = task->rx.own_off + task->rx_off, end = task->rx.own_off + task->rx.in.len;
 	u32 i;
 
 	for (i = 0; i < args->plan.nranks; i++) {
@@ -68,7 +92,7 @@ static bool task_begin_reduce(struct coll_task *task)
 		};
 
 		if (peer != engine->rank &&
-		    !engine->ops->begin_read(engine->ctx, task, peer, COLL_AREA_SEND, &exposed)) {
+		    !task_begin_read(task, peer, COLL_AREA_SEND, end, &exposed)) {
 			task_end_read(task, i);
 			return false;
 		}
@@ -82,7 +106,7 @@ static bool task_begin_reduce(struct coll_task *task)
 	return true;
 }
 
-/* Reduce one piece.  Return: its bytes; 0: an operand is withdrawn. */
+/* Reduce one piece.  Return: its bytes; 0: an operand cannot be read. */
 static u64 task_read_reduce(struct coll_task *task, u64 len, u64 *cost)
 {
 	const struct coll_task_args *args = &task->args;
@@ -110,7 +134,7 @@ static u64 task_read_reduce(struct coll_task *task, u64 len, u64 *cost)
 	return n;
 }
 
-/* Copy one piece of another rank's result.  Return: its bytes; 0: it is withdrawn. */
+/* Copy one piece of another rank's result.  Return: its bytes; 0: it cannot be read. */
 static u64 task_read_copy(struct coll_task *task, u64 len, u64 *cost)
 {
 	const struct coll_task_args *args = &task->args;
@@ -124,7 +148,8 @@ static u64 task_read_copy(struct coll_task *task, u64 len, u64 *cost)
 	u64 piece, done = 0;
 	struct coll_exposed exposed;
 
-	if (!engine->ops->begin_read(engine->ctx, task, task->rx.from, COLL_AREA_RECV, &exposed))
+	if (!task_begin_read(task, task->rx.from, COLL_AREA_RECV,
+			     task->rx.in.off + task->rx.in.len, &exposed))
 		return 0;
 	off += exposed.off;
 	piece = min(coll_mem_piece(dst, to), coll_mem_piece(exposed.mem, off));

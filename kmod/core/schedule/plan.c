@@ -62,6 +62,26 @@ u64 coll_plan_result(const struct coll_plan *plan)
 }
 
 /**
+ * coll_plan_exposed() - size of a buffer that a rank exposes
+ * @plan: an operation whose schedule reads
+ * @area: COLL_AREA_SEND or COLL_AREA_RECV
+ *
+ * Only the result of an allreduce is read by other ranks.
+ *
+ * Return: bytes.
+ */
+u64 coll_plan_exposed(const struct coll_plan *plan, u32 area)
+{
+	if (plan->collective == COLLECTIVE_ALLREDUCE)
+		return plan->count * plan->size;
+	if (area != COLL_AREA_SEND)
+		return 0;
+	if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
+		return coll_plan_first(plan, plan->send_first, plan->nranks) * plan->size;
+	return plan->count * plan->size;
+}
+
+/**
  * coll_plan_scratch_elem_size() - bytes of an element in scratch
  * @plan: the operation
  */

@@ -133,6 +133,7 @@ bool coll_plan_wide(const struct coll_plan *plan);
 u64 coll_plan_first(const struct coll_plan *plan, const u64 *first, u32 block);
 u64 coll_plan_total(const struct coll_plan *plan);
 u64 coll_plan_result(const struct coll_plan *plan);
+u64 coll_plan_exposed(const struct coll_plan *plan, u32 area);
 struct coll_span coll_plan_span(const struct coll_plan *plan, struct coll_range range,
 				u8 area);
 

@@ -49,18 +49,20 @@ struct coll_span {
  * @out: bytes to send
  * @in: destination of the received bytes; its length is the length received
  * @tee: second destination of the received bytes, unreduced; unused if its length is 0
- * @reduce: true if the result is own (op) received, false if it is the received bytes
- * @own: area of this rank's operand; enum coll_area
- * @own_off: offset of that operand; bytes
- * @wide_in: true if binary32 sums arrive, which are twice as long as the own operand
- * @wide_out: true if binary32 sums are stored
- * @last: true if the reduction is complete after this step; an average divides here
+ * @own_off: offset of this rank's operand in its area @own; bytes
  * @depends_on: number of steps that must be received before @out may be sent
- * @cut_through: true if @out is what the last of these steps receives, so that it may be
- *	sent while it arrives
  * @tag: number of the step on the wire, equal at the sender and the receiver.  It differs
  *	for other steps and other roots, so that calls that do not match are found.  At first the
  *	number of the step; 16 bits are sent
+ * @first: of a reduction with @read: rank of the first operand; those of the next ranks follow
+ * @own: area of this rank's operand; enum coll_area
+ * @hazard: enum coll_hazard of the write to @in
+ * @reduce: true if the result is own (op) received, false if it is the received bytes
+ * @wide_in: true if binary32 sums arrive, which are twice as long as the own operand
+ * @wide_out: true if binary32 sums are stored
+ * @last: true if the reduction is complete after this step; an average divides here
+ * @cut_through: true if @out is what the last of these steps receives, so that it may be
+ *	sent while it arrives
  * @signal: true if the step carries no payload
  * @exchange: true if @out is in windowed scratch and as long as @in.  The bytes at @in are
  *	first copied there; both ranks may send as far as that has been done
@@ -74,9 +76,7 @@ struct coll_span {
  * @read: true if the bytes of @in come in no frame: this rank reads them from the memory of other
  *	ranks.  With @reduce, it reduces the inputs of all ranks at @own_off; otherwise it copies
  *	the result of @from at the offset of @in
- * @first: of such a reduction: rank of the first operand; those of the next ranks follow
  * @own_first: of such a reduction: true if this rank's operand comes before all others
- * @hazard: enum coll_hazard of the write to @in
  */
 struct coll_step {
 	u32 to;
@@ -84,24 +84,24 @@ struct coll_step {
 	struct coll_span out;
 	struct coll_span in;
 	struct coll_span tee;
-	bool reduce;
-	u8 own;
 	u64 own_off;
+	u64 depends_on;
+	u32 tag;
+	u32 first;
+	u8 own;
+	u8 hazard;
+	bool reduce;
 	bool wide_in;
 	bool wide_out;
 	bool last;
-	u64 depends_on;
 	bool cut_through;
-	u32 tag;
 	bool signal;
 	bool exchange;
 	bool clear;
 	bool single_frame;
 	bool length_from_sender;
 	bool read;
-	u32 first;
 	bool own_first;
-	u8 hazard;
 };
 
 /* Bytes that one half of a step moves; a signal counts as one. */

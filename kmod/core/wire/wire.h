@@ -128,6 +128,16 @@ struct coll_signature {
 };
 
 /**
+ * struct coll_rank_call - the call of one rank
+ * @rank: which rank; COLLECTIVE_RANK_NONE: not known
+ * @signature: of its call
+ */
+struct coll_rank_call {
+	u32 rank;
+	struct coll_signature signature;
+};
+
+/**
  * struct coll_reason - reason of a failure, as sent in an ABORT
  * @kind: enum collective_reason_kind
  * @error: positive errno

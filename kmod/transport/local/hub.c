@@ -112,6 +112,19 @@ bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct socka
 }
 
 /**
+ * coll_local_hub_forget() - a rank joins without a listener
+ * @hub: of the group
+ * @rank: the rank; it may have had a listener before, on the same address
+ */
+void coll_local_hub_forget(struct coll_local_hub *hub, u32 rank)
+{
+	spin_lock(&hub->lock);
+	if (rank < hub->nranks)
+		hub->addrs[rank].ss_family = AF_UNSPEC;
+	spin_unlock(&hub->lock);
+}
+
+/**
  * coll_local_hub_reads_all() - can all ranks of a group read each other's memory?
  * @hub: of the group
  * @peers: addresses by rank, as CONNECT was told
@@ -217,6 +230,48 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 	return 0;
 }
 
+/**
+ * coll_local_withdraw_call() - the caller of a connection closes its end
+ * @ep: the caller's end; its pipe has ended
+ *
+ * A call that was not taken is dropped.  Otherwise a member that calls a busy one again and again
+ * would leave a connection each time, charged to none of the two.
+ *
+ * Context: may sleep.
+ */
+void coll_local_withdraw_call(struct coll_endpoint *ep)
+{
+	struct coll_local_conn *conn = ep->local;
+	bool waits;
+
+	/* What the peer has sent since is seen, too, so an open connection is taken. */
+	if (READ_ONCE(conn->taken))
+		return;
+	spin_lock(&ep->hub->lock);
+	waits = !list_empty(&conn->node);
+	if (waits)
+		list_del_init(&conn->node);
+	spin_unlock(&ep->hub->lock);
+	if (waits)
+		coll_local_conn_put(conn);
+}
+
+/* Let a call wait again, unless its caller has closed its end meanwhile. */
+static void listener_return(struct coll_endpoint *ep, struct coll_local_conn *conn)
+{
+	bool ended;
+	int error;
+
+	spin_lock(&ep->hub->lock);
+	/* Before the lock in coll_local_withdraw_call(), or that finds the call in the queue. */
+	ended = coll_pipe_ended(&conn->pipe[0], &error);
+	if (!ended)
+		list_add(&conn->node, &ep->listener->calls);
+	spin_unlock(&ep->hub->lock);
+	if (ended)
+		coll_local_conn_put(conn);
+}
+
 static struct coll_local_conn *listener_next(struct coll_endpoint *ep)
 {
 	struct coll_local_conn *conn;
@@ -244,11 +299,10 @@ int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	if (!conn)
 		return -EAGAIN;
 	err = coll_local_attach(ep, conn, 1);
-	if (!err)
-		return 0;
-	spin_lock(&listener->hub->lock);
-	list_add(&conn->node, &listener->listener->calls);
-	spin_unlock(&listener->hub->lock);
+	if (err)
+		listener_return(listener, conn);
+	else
+		WRITE_ONCE(conn->taken, true);
 	return err;
 }
 

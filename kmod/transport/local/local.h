@@ -17,6 +17,8 @@
  * @end: endpoints, of the calling side and of the accepting side; NULL: closed, or not accepted
  * @reads: woken when a piece of a revoked reference has been read
  * @node: in the queue of a listener; protected by coll_local_hub.lock
+ * @taken: true if the call was accepted: the ends may outlive the hub then; written by the
+ *	accepting side [a]
  * @bytes: memory of this struct and of both rings
  * @rest_account: by side: account that is charged for the pipe's @rest
  * @pipe: by the side that writes
@@ -31,6 +33,7 @@ struct coll_local_conn {
 	struct coll_endpoint *end[2];
 	wait_queue_head_t reads;
 	struct list_head node;
+	bool taken;
 	u32 bytes;
 	struct coll_account *rest_account[2];
 	struct coll_pipe pipe[2];
@@ -49,5 +52,6 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 		       const struct sockaddr_storage *local);
 int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 void coll_local_listener_close(struct coll_endpoint *ep);
+void coll_local_withdraw_call(struct coll_endpoint *ep);
 
 #endif /* COLL_LOCAL_H */

@@ -88,6 +88,7 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	ep->sock = sock;
 	ep->error = 0;
 	ep->close_deadline = jiffies;
+	coll_tcp_info_attach(ep, sk);
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
@@ -112,6 +113,7 @@ static void endpoint_detach(struct coll_endpoint *ep)
 {
 	struct sock *sk = ep->sock->sk;
 
+	coll_tcp_info_attach(ep, NULL);
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_sk_user_data(sk, NULL);
 	sk->sk_data_ready = ep->saved.data_ready;

@@ -17,6 +17,10 @@ void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 void coll_tcp_release(struct socket *sock, bool reset);
 
+/* info.c */
+void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk);
+bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info);
+
 /* linger.c */
 struct coll_tcp_linger *coll_tcp_linger_new(void);
 bool coll_tcp_lingers(const struct coll_endpoint *ep);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links and their connections.
+ *
+ * While groups are locked, a link and the connections that it names keep their memory.  Their
+ * owners write them meanwhile; what is read here without a lock is for people.
+ */
+#include <linux/string.h>
+
+#include "member/member.h"
+#include "member/stats.h"
+#include "net/conn.h"
+#include "net/link.h"
+#include "netlink/family.h"
+#include "trace/names.h"
+
+static u32 transport_number(const struct coll_transport *transport)
+{
+	return match_string(coll_transport_names, COLLECTIVE_TRANSPORT_COUNT, transport->name);
+}
+
+static int put_endpoint(struct sk_buff *skb, struct coll_conn *conn)
+{
+	const struct coll_transport *transport = READ_ONCE(conn->ep.transport);
+	struct coll_endpoint_info info;
+
+	if (!transport || !transport->info || !transport->info(&conn->ep, &info))
+		return 0;
+	return coll_put_addr(skb, COLLECTIVE_A_CONNECTION_LOCAL_ADDRESS, &info.local) ||
+	       coll_put_addr(skb, COLLECTIVE_A_CONNECTION_PEER_ADDRESS, &info.peer) ||
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_RTT_US, info.rtt_us) ||
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_RETRANSMITS, info.retransmits) ||
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_UNSENT_BYTES, info.unsent);
+}
+
+/* A data connection has a stream from the moment that the link names it. */
+static int put_stream(struct sk_buff *skb, const struct coll_stream *stream)
+{
+	u64 credit = READ_ONCE(stream->tx_credit) - READ_ONCE(stream->tx_eager);
+
+	return nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_SENT,
+			    READ_ONCE(stream->tx_position)) ||
+	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_RECEIVED,
+			    READ_ONCE(stream->rx_position)) ||
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_CREDIT, min_t(u64, credit, COLL_CREDIT)) ||
+	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_STALLS, READ_ONCE(stream->tx_stalls));
+}
+
+static u32 conn_state(const struct coll_conn *conn)
+{
+	return READ_ONCE(conn->down) ? COLL_CONN_DOWN : READ_ONCE(conn->state);
+}
+
+static int put_connection(struct sk_buff *skb, const struct coll_link *link,
+			  struct coll_conn *conn)
+{
+	struct nlattr *nest;
+
+	/* The states are numbered the same. */
+	static_assert((int)COLL_CONN_DOWN == (int)COLLECTIVE_CONNECTION_STATE_DOWN);
+	if (!conn)
+		return 0;
+	nest = nla_nest_start(skb, COLLECTIVE_A_LINK_CONNECTION);
+	if (!nest || nla_put_u32(skb, COLLECTIVE_A_CONNECTION_STATE, conn_state(conn)) ||
+	    (conn->outgoing && nla_put_flag(skb, COLLECTIVE_A_CONNECTION_OUTGOING)) ||
+	    put_endpoint(skb, conn))
+		return -EMSGSIZE;
+	if (conn->kind == COLL_CONN_DATA) {
+		if (nla_put_u32(skb, COLLECTIVE_A_CONNECTION_LANE, conn->lane) ||
+		    put_stream(skb, conn->stream))
+			return -EMSGSIZE;
+	} else if (nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_SENT,
+				READ_ONCE(link->tx_tail))) {
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_connections(struct sk_buff *skb, struct coll_link *link)
+{
+	u32 i;
+
+	if (put_connection(skb, link, smp_load_acquire(&link->control)))	/* complete */
+		return -EMSGSIZE;
+	for (i = 0; i < link->net->id->nlanes; i++)
+		if (put_connection(skb, link, smp_load_acquire(&link->data[i])))	/* same */
+			return -EMSGSIZE;
+	return 0;
+}
+
+static int put_link(struct coll_message *message, struct coll_link *link, u32 rank)
+{
+	const struct coll_transport *transport = READ_ONCE(link->transport);
+	struct sk_buff *skb = message->skb;
+	int err = coll_message_begin(message);
+	u32 queued;
+
+	if (err)
+		return err;
+	queued = READ_ONCE(link->tx_head) - READ_ONCE(link->tx_tail);
+	err = nla_put_u32(skb, COLLECTIVE_A_LINK_RANK, rank) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LINK_PEER, link->peer) ||
+	      (transport && nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT,
+					transport_number(transport))) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LINK_OPEN, READ_ONCE(link->nr_open)) ||
+	      (READ_ONCE(link->peer_left) && nla_put_flag(skb, COLLECTIVE_A_LINK_PEER_LEFT)) ||
+	      (READ_ONCE(link->peer_fenced) && nla_put_flag(skb, COLLECTIVE_A_LINK_PEER_FENCED)) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LINK_MISSED_HEARTBEATS,
+			  READ_ONCE(link->missed_heartbeats)) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LINK_QUEUED_BYTES, min(queued, link->tx_size)) ||
+	      put_connections(skb, link);
+	return coll_message_end(message, err);
+}
+
+/**
+ * coll_put_links() - add the messages of a member's links
+ * @message: see struct coll_message
+ * @dump: @item is the rank of the peer to go on with
+ * @member: the member
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int coll_put_links(struct coll_message *message, struct coll_dump *dump,
+		   struct coll_member *member)
+{
+	struct coll_link *link;
+	int err;
+
+	for (; dump->item < member->id.nranks; dump->item++) {
+		/* Pairs with coll_link_new(). */
+		link = smp_load_acquire(&member->net.links[dump->item]);
+		err = link ? put_link(message, link, member->id.rank) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}

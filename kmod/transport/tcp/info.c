@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an administrator may read of a TCP endpoint, from any thread, while its owner uses and ends
+ * it.  One lock protects coll_endpoint.sk of all endpoints; the end of a socket takes it once.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/ipv6.h>
+#include <linux/spinlock.h>
+#include <linux/tcp.h>
+#include <net/inet_sock.h>
+
+#include "transport/tcp/tcp.h"
+
+static DEFINE_SPINLOCK(info_lock);
+
+/**
+ * coll_tcp_info_attach() - let coll_tcp_info() read a socket, or no socket any more
+ * @ep: the endpoint
+ * @sk: its socket; NULL: it ends
+ *
+ * Context: process or work item.
+ */
+void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk)
+{
+	spin_lock(&info_lock);
+	ep->sk = sk;
+	spin_unlock(&info_lock);
+}
+
+static void info_addresses(const struct sock *sk, struct coll_endpoint_info *info)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	if (sk->sk_family == AF_INET) {
+		*(struct sockaddr_in *)&info->local = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = inet->inet_sport,
+			.sin_addr.s_addr = inet->inet_rcv_saddr,
+		};
+		*(struct sockaddr_in *)&info->peer = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = inet->inet_dport,
+			.sin_addr.s_addr = inet->inet_daddr,
+		};
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		*(struct sockaddr_in6 *)&info->local = (struct sockaddr_in6){
+			.sin6_family = AF_INET6,
+			.sin6_port = inet->inet_sport,
+			.sin6_addr = sk->sk_v6_rcv_saddr,
+		};
+		*(struct sockaddr_in6 *)&info->peer = (struct sockaddr_in6){
+			.sin6_family = AF_INET6,
+			.sin6_port = inet->inet_dport,
+			.sin6_addr = sk->sk_v6_daddr,
+		};
+	}
+#endif
+}
+
+/**
+ * coll_tcp_info() - see struct coll_transport
+ * @ep: the endpoint, which its owner may end meanwhile
+ * @info: out
+ *
+ * Return: false if it has ended.
+ */
+bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
+{
+	const struct tcp_sock *tp;
+
+	memset(info, 0, sizeof(*info));
+	spin_lock(&info_lock);
+	if (ep->sk) {
+		tp = tcp_sk(ep->sk);
+		info_addresses(ep->sk, info);
+		info->rtt_us = READ_ONCE(tp->srtt_us) >> 3;
+		info->retransmits = READ_ONCE(tp->total_retrans);
+		info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+	}
+	spin_unlock(&info_lock);
+	return info->local.ss_family;
+}

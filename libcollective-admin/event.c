@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events. */
+#include <errno.h>
+#include <string.h>
+
+#include <netlink/errno.h>
+
+#include "admin.h"
+
+/**
+ * struct listening - a call of coll_admin_events()
+ * @each: function of the user
+ * @arg: for @each
+ * @stop: what @each returned, if that is not 0
+ */
+struct listening {
+	int (*each)(const struct coll_admin_event *event, void *arg);
+	void *arg;
+	int stop;
+};
+
+static void parse_event(struct nlattr **attrs, struct coll_admin_event *event)
+{
+	struct nlattr *calls[COLL_ADMIN_CALLS];
+	unsigned int i, n;
+
+	*event = (struct coll_admin_event){
+		.group = attrs[COLLECTIVE_A_EVENT_GROUP] ?
+			 nla_get_string(attrs[COLLECTIVE_A_EVENT_GROUP]) : "",
+		.rank = attr_u32(attrs[COLLECTIVE_A_EVENT_RANK], COLL_ADMIN_NONE),
+		.kind = attr_u32(attrs[COLLECTIVE_A_EVENT_KIND], 0),
+		.time_ns = attr_uint(attrs[COLLECTIVE_A_EVENT_TIME_NS], 0),
+		.id = attr_uint(attrs[COLLECTIVE_A_EVENT_ID], 0),
+		.size = attr_u32(attrs[COLLECTIVE_A_EVENT_SIZE], 0),
+		.owner = attr_u32(attrs[COLLECTIVE_A_EVENT_OWNER], 0),
+		.pid = attr_u32(attrs[COLLECTIVE_A_EVENT_PID], 0),
+		.state = attr_u32(attrs[COLLECTIVE_A_EVENT_STATE], 0),
+		.request = attr_uint(attrs[COLLECTIVE_A_EVENT_REQUEST], 0),
+		.instance = attr_uint(attrs[COLLECTIVE_A_EVENT_INSTANCE], COLL_ADMIN_NO_INSTANCE),
+		.age_ns = attr_uint(attrs[COLLECTIVE_A_EVENT_AGE_NS], 0),
+		.left_ms = attr_uint(attrs[COLLECTIVE_A_EVENT_LEFT_MS], COLL_ADMIN_NO_DEADLINE),
+		.lost = attr_u32(attrs[COLLECTIVE_A_EVENT_LOST], 0),
+	};
+	parse_reason(attrs[COLLECTIVE_A_EVENT_REASON], &event->reason);
+	n = attr_all(attrs, COLLECTIVE_A_EVENT_CALL, calls, COLL_ADMIN_CALLS);
+	for (i = 0; i < COLL_ADMIN_CALLS; i++)
+		parse_call(i < n ? calls[i] : NULL, &event->calls[i]);
+	event->nwaits = attr_u32s(attrs, COLLECTIVE_A_EVENT_WAITS_FOR, event->waits,
+				  COLL_ADMIN_WAITS);
+}
+
+static int on_event(struct nl_msg *msg, void *arg)
+{
+	struct nlattr *attrs[ATTRS_MAX + 1];
+	struct listening *listening = arg;
+	struct coll_admin_event event;
+
+	if (genlmsg_hdr(nlmsg_hdr(msg))->cmd != COLLECTIVE_CMD_EVENT || listening->stop ||
+	    admin_parse(msg, attrs))
+		return NL_OK;
+	parse_event(attrs, &event);
+	listening->stop = listening->each(&event, listening->arg);
+	return NL_OK;
+}
+
+int coll_admin_events(struct coll_admin *admin,
+		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg)
+{
+	struct listening listening = { .each = each, .arg = arg };
+	struct nl_cb *cb;
+	int err;
+
+	if (!admin->events)
+		return admin_fail(admin, -EINVAL, "coll_admin_listen() was not called");
+	cb = nl_cb_alloc(NL_CB_DEFAULT);
+	if (!cb)
+		return admin_fail(admin, -ENOMEM, NULL);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_event, &listening);
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, NULL, NULL);
+	err = nl_recvmsgs(admin->events, cb);
+	nl_cb_put(cb);
+	if (err == -NLE_AGAIN)
+		return -EAGAIN;
+	/* libnl has no error for a full socket buffer but this one. */
+	if (err == -NLE_NOMEM)
+		return admin_fail(admin, -ENOBUFS, "events were lost: the program was too slow");
+	if (err < 0)
+		return admin_fail(admin, -EIO, nl_geterror(err));
+	return listening.stop;
+}

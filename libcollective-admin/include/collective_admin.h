@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libcollective-admin - see and change groups of the module collective, and hear what happens
+ *
+ *	struct coll_admin *admin;
+ *	int err = coll_admin_open(&admin);
+ *	if (!err)
+ *		err = coll_admin_members(admin, NULL, COLL_ADMIN_ALL, print_member, NULL);
+ *	if (err < 0)
+ *		fprintf(stderr, "%s\n", admin ? coll_admin_error(admin) : strerror(-err));
+ *	coll_admin_close(admin);
+ *
+ * It speaks the generic netlink family "collective" of the network namespace in which the handle
+ * was opened.  A user sees and changes groups of its own; CAP_NET_ADMIN in the namespace reaches
+ * all.  Programs that take part in operations need libcollective instead.
+ *
+ * Functions that return int return 0 or a negative errno unless they say otherwise.  A handle is
+ * for one thread at a time.
+ */
+#ifndef COLLECTIVE_ADMIN_H
+#define COLLECTIVE_ADMIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** struct coll_admin - handle: the sockets to the module */
+struct coll_admin;
+
+/* No rank, no instance, no deadline; where a rank is asked for: all ranks. */
+#define COLL_ADMIN_NONE		0xffffffffU
+#define COLL_ADMIN_ALL		COLL_ADMIN_NONE
+#define COLL_ADMIN_NO_INSTANCE	UINT64_MAX
+#define COLL_ADMIN_NO_DEADLINE	UINT64_MAX
+
+/* Ranks, calls and connections that one object has at most. */
+#define COLL_ADMIN_WAITS	16
+#define COLL_ADMIN_CALLS	2
+#define COLL_ADMIN_CONNECTIONS	9
+
+/** enum coll_admin_state - state of a member */
+enum coll_admin_state {
+	COLL_ADMIN_STATE_NEW,
+	COLL_ADMIN_STATE_JOINED,
+	COLL_ADMIN_STATE_CONNECTING,
+	COLL_ADMIN_STATE_UP,
+	COLL_ADMIN_STATE_ABORTED,
+	COLL_ADMIN_STATE_LEFT,
+};
+
+/** enum coll_admin_reason_kind - cause of a failure */
+enum coll_admin_reason_kind {
+	COLL_ADMIN_REASON_NONE,
+	COLL_ADMIN_REASON_DEATH,
+	COLL_ADMIN_REASON_LEFT,
+	COLL_ADMIN_REASON_MISMATCH,
+	COLL_ADMIN_REASON_PROTOCOL,
+	COLL_ADMIN_REASON_RESET,
+	COLL_ADMIN_REASON_SILENCE,
+	COLL_ADMIN_REASON_DEADLINE,
+	COLL_ADMIN_REASON_CANCELLED,
+	COLL_ADMIN_REASON_RESOURCES,
+};
+
+/** enum coll_admin_request_state - state of a request in flight */
+enum coll_admin_request_state {
+	COLL_ADMIN_REQUEST_QUEUED,	/* waits for an earlier one of the same key */
+	COLL_ADMIN_REQUEST_MATCHING,	/* waits for the calls of other ranks */
+	COLL_ADMIN_REQUEST_MOVING,
+	COLL_ADMIN_REQUEST_FAILING,	/* has failed, and its memory is still in use */
+};
+
+/** enum coll_admin_record_kind - kind of a record */
+enum coll_admin_record_kind {
+	COLL_ADMIN_RECORD_STATE,
+	COLL_ADMIN_RECORD_SUBMIT,
+	COLL_ADMIN_RECORD_BEGIN,
+	COLL_ADMIN_RECORD_AGREED,
+	COLL_ADMIN_RECORD_FAIL,
+	COLL_ADMIN_RECORD_ABSENT,
+	COLL_ADMIN_RECORD_DONE,
+	COLL_ADMIN_RECORD_LINK,
+	COLL_ADMIN_RECORD_ABORT,
+	COLL_ADMIN_RECORD_GONE,
+};
+
+/** enum coll_admin_event_kind - kind of an event */
+enum coll_admin_event_kind {
+	COLL_ADMIN_EVENT_JOINED,
+	COLL_ADMIN_EVENT_UP,
+	COLL_ADMIN_EVENT_SLOW,
+	COLL_ADMIN_EVENT_MISMATCH,
+	COLL_ADMIN_EVENT_ABORTED,
+	COLL_ADMIN_EVENT_LEFT,
+};
+
+/*
+ * All structs below are made by the library and may grow at their ends.  They are valid until the
+ * function that was given them returns.  Enumerations without a type here are numbers of
+ * <linux/collective.h> and <linux/collective_netlink.h>; coll_admin_name() has all names.
+ */
+
+/**
+ * struct coll_admin_reason - why an operation or a group failed
+ * @kind: enum coll_admin_reason_kind
+ * @error: positive errno
+ * @rank_a: the rank at fault, or one end of the link; COLL_ADMIN_NONE: not known
+ * @rank_b: the other end, or the rank that saw the fault; COLL_ADMIN_NONE: not known
+ * @instance: the operation; COLL_ADMIN_NO_INSTANCE: the whole group
+ */
+struct coll_admin_reason {
+	unsigned int kind;
+	unsigned int error;
+	unsigned int rank_a;
+	unsigned int rank_b;
+	uint64_t instance;
+};
+
+/**
+ * struct coll_admin_call - the call of a rank
+ * @rank: the rank; COLL_ADMIN_NONE: there is no call
+ * @opcode: the collective
+ * @type: element type
+ * @reduction: operator
+ * @algorithm: algorithm
+ * @flags: COLLECTIVE_F_*
+ * @root: root rank; of a message the other end
+ * @count: elements
+ * @layout: digest of the counts of blocks; 0: none
+ */
+struct coll_admin_call {
+	unsigned int rank;
+	unsigned int opcode;
+	unsigned int type;
+	unsigned int reduction;
+	unsigned int algorithm;
+	unsigned int flags;
+	unsigned int root;
+	uint64_t count;
+	uint64_t layout;
+};
+
+/**
+ * struct coll_admin_traffic - counters of lanes; bytes
+ * @sent: handed to the transport
+ * @received: taken from the transport
+ * @reduced: part of @received that was reduced into memory
+ * @read: read from the memory of other ranks
+ * @read_own: read from this rank's memory, with that of other ranks
+ * @stored: results that were stored from such reads
+ * @zero_copy: part of @sent that was not copied
+ * @nontemporal: stored by non-temporal stores
+ */
+struct coll_admin_traffic {
+	uint64_t sent;
+	uint64_t received;
+	uint64_t reduced;
+	uint64_t read;
+	uint64_t read_own;
+	uint64_t stored;
+	uint64_t zero_copy;
+	uint64_t nontemporal;
+};
+
+/**
+ * struct coll_admin_group - a group
+ * @name: its name
+ * @id: number of this incarnation
+ * @size: number of ranks
+ * @lanes: lanes of each rank
+ * @members: ranks on this host
+ * @owner: user id of its owner
+ * @secured: true if it has a secret
+ * @timeout_ms: deadline of operations that name none; COLL_ADMIN_NONE: none; 0: as each rank's
+ *	JOIN says
+ * @slow_percent: part of its deadline after which an operation is slow; 0: never
+ */
+struct coll_admin_group {
+	const char *name;
+	uint64_t id;
+	unsigned int size;
+	unsigned int lanes;
+	unsigned int members;
+	unsigned int owner;
+	bool secured;
+	unsigned int timeout_ms;
+	unsigned int slow_percent;
+};
+
+/**
+ * struct coll_admin_member - a rank of this host
+ * @group: name of the group
+ * @rank: the rank
+ * @state: enum coll_admin_state
+ * @pid: process that joined, in the initial PID namespace
+ * @transport: choice of a transport
+ * @address: address that it listens on; family 0: none
+ * @inflight: requests that are not complete
+ * @submitted: operations submitted
+ * @completed: operations completed, with any result
+ * @failed: operations completed without success
+ * @errors: of these, by kind of the reason
+ * @traffic: of all lanes
+ * @pinned_bytes: user memory that is pinned
+ * @memory_bytes: kernel memory that is charged
+ * @refused_connections: connections that did not identify themselves as a rank
+ * @timeout_ms: deadline of operations that name none; COLL_ADMIN_NONE: none
+ * @heartbeat_ms: time between two probes of a link
+ * @reason: why the group has failed
+ * @last: why the latest operation failed that did
+ * @events_lost: events of this rank that were not sent
+ */
+struct coll_admin_member {
+	const char *group;
+	unsigned int rank;
+	unsigned int state;
+	unsigned int pid;
+	unsigned int transport;
+	struct sockaddr_storage address;
+	unsigned int inflight;
+	uint64_t submitted;
+	uint64_t completed;
+	uint64_t failed;
+	uint64_t errors[16];
+	struct coll_admin_traffic traffic;
+	uint64_t pinned_bytes;
+	uint64_t memory_bytes;
+	uint64_t refused_connections;
+	unsigned int timeout_ms;
+	unsigned int heartbeat_ms;
+	struct coll_admin_reason reason;
+	struct coll_admin_reason last;
+	uint64_t events_lost;
+};
+
+/**
+ * struct coll_admin_lane - a lane of a rank
+ * @group: name of the group
+ * @rank: the rank
+ * @lane: number of the lane
+ * @cpu: CPU of its work item
+ * @traffic: its counters
+ */
+struct coll_admin_lane {
+	const char *group;
+	unsigned int rank;
+	unsigned int lane;
+	unsigned int cpu;
+	struct coll_admin_traffic traffic;
+};
+
+/**
+ * struct coll_admin_connection - a connection of a link
+ * @lane: its lane; COLL_ADMIN_NONE: it is the control connection
+ * @state: its state
+ * @outgoing: true if this rank has made it
+ * @has_tcp: true if the next five fields are known
+ * @local: address of this end
+ * @peer: address of the other end
+ * @rtt_us: smoothed round-trip time
+ * @retransmits: segments that were sent again
+ * @unsent_bytes: queued in the socket and not sent
+ * @bytes_sent: payload; of the control connection frames
+ * @bytes_received: payload
+ * @credit: bytes of eager frames that may be sent
+ * @stalls: times that bytes were ready, and neither credit nor a grant was there
+ */
+struct coll_admin_connection {
+	unsigned int lane;
+	unsigned int state;
+	bool outgoing;
+	bool has_tcp;
+	struct sockaddr_storage local;
+	struct sockaddr_storage peer;
+	unsigned int rtt_us;
+	unsigned int retransmits;
+	unsigned int unsent_bytes;
+	uint64_t bytes_sent;
+	uint64_t bytes_received;
+	unsigned int credit;
+	uint64_t stalls;
+};
+
+/**
+ * struct coll_admin_link - the link of a rank to a peer
+ * @group: name of the group
+ * @rank: the rank
+ * @peer: the peer
+ * @transport: its transport; COLL_ADMIN_NONE: no connection has begun
+ * @open: connections that have been opened, of one more than lanes
+ * @peer_left: true if the peer has left in order
+ * @peer_fenced: true if the peer reports no success any more
+ * @missed_heartbeats: since the last frame of the peer
+ * @queued_bytes: control frames that are not sent
+ * @n: entries of @connection
+ * @connection: the control connection first
+ */
+struct coll_admin_link {
+	const char *group;
+	unsigned int rank;
+	unsigned int peer;
+	unsigned int transport;
+	unsigned int open;
+	bool peer_left;
+	bool peer_fenced;
+	unsigned int missed_heartbeats;
+	unsigned int queued_bytes;
+	unsigned int n;
+	const struct coll_admin_connection *connection;
+};
+
+/**
+ * struct coll_admin_request - a request in flight
+ * @group: name of the group
+ * @rank: the rank that has submitted it
+ * @id: its number, for coll_admin_cancel()
+ * @instance: identity of the operation, the same on all ranks
+ * @call: the call
+ * @bytes: size of the vector, or of the longest block that is known
+ * @lanes: lanes that take part
+ * @state: enum coll_admin_request_state
+ * @age_ns: time since the submission
+ * @left_ms: time until the deadline; COLL_ADMIN_NO_DEADLINE: none
+ * @nwaits: entries of @waits
+ * @waits: ranks that it waits for just now, as far as this rank knows
+ * @reason: why it fails
+ */
+struct coll_admin_request {
+	const char *group;
+	unsigned int rank;
+	uint64_t id;
+	uint64_t instance;
+	struct coll_admin_call call;
+	uint64_t bytes;
+	unsigned int lanes;
+	unsigned int state;
+	uint64_t age_ns;
+	uint64_t left_ms;
+	unsigned int nwaits;
+	unsigned int waits[COLL_ADMIN_WAITS];
+	struct coll_admin_reason reason;
+};
+
+/**
+ * struct coll_admin_buffer - a registered buffer
+ * @group: name of the group
+ * @rank: the rank
+ * @number: number of the buffer
+ * @address: address in the process
+ * @length: bytes
+ * @pages: pages that are pinned
+ * @users: requests that use it
+ * @writable: true if results may be stored in it
+ */
+struct coll_admin_buffer {
+	const char *group;
+	unsigned int rank;
+	unsigned int number;
+	uint64_t address;
+	uint64_t length;
+	uint64_t pages;
+	unsigned int users;
+	bool writable;
+};
+
+/**
+ * struct coll_admin_record - a record of a flight recorder
+ * @group: name of the group
+ * @rank: the rank, which may be no member any more
+ * @number: from 0; the latest 256 of a rank are kept
+ * @kind: enum coll_admin_record_kind
+ * @time_ns: time; CLOCK_MONOTONIC
+ * @instance: the operation; COLL_ADMIN_NO_INSTANCE: it is about none
+ * @state: of kind state: the new state
+ * @call: of kind submit: the call
+ * @bytes: of kind submit: size of the vector
+ * @reason: of kinds fail, done and abort
+ * @peer: of kind link: the peer; of kind absent: the absent rank
+ * @change: of kind link: how it has changed
+ * @error: of kinds done and link: positive errno; 0: none
+ */
+struct coll_admin_record {
+	const char *group;
+	unsigned int rank;
+	uint64_t number;
+	unsigned int kind;
+	uint64_t time_ns;
+	uint64_t instance;
+	unsigned int state;
+	struct coll_admin_call call;
+	uint64_t bytes;
+	struct coll_admin_reason reason;
+	unsigned int peer;
+	unsigned int change;
+	unsigned int error;
+};
+
+/**
+ * struct coll_admin_event - something has happened to a rank of this host
+ * @group: name of the group
+ * @rank: the rank
+ * @kind: enum coll_admin_event_kind
+ * @time_ns: time; CLOCK_MONOTONIC
+ * @id: number of this incarnation of the group
+ * @size: number of ranks
+ * @owner: user id of the owner, in the initial user namespace
+ * @pid: process that joined, in the initial PID namespace
+ * @state: state of the rank
+ * @reason: of kinds aborted, mismatch and left
+ * @request: of kind slow: number of the request
+ * @instance: of kinds slow and mismatch: the operation; else COLL_ADMIN_NO_INSTANCE
+ * @calls: of kind slow: the call; of kind mismatch: those of two ranks, as far as known
+ * @age_ns: of kind slow: time since the submission
+ * @left_ms: of kind slow: time until the deadline
+ * @nwaits: entries of @waits
+ * @waits: of kind slow: ranks that it waits for
+ * @lost: earlier events of this rank that were not sent
+ */
+struct coll_admin_event {
+	const char *group;
+	unsigned int rank;
+	unsigned int kind;
+	uint64_t time_ns;
+	uint64_t id;
+	unsigned int size;
+	unsigned int owner;
+	unsigned int pid;
+	unsigned int state;
+	struct coll_admin_reason reason;
+	uint64_t request;
+	uint64_t instance;
+	struct coll_admin_call calls[COLL_ADMIN_CALLS];
+	uint64_t age_ns;
+	uint64_t left_ms;
+	unsigned int nwaits;
+	unsigned int waits[COLL_ADMIN_WAITS];
+	unsigned int lost;
+};
+
+/** enum coll_admin_names - the enumerations that coll_admin_name() knows */
+enum coll_admin_names {
+	COLL_ADMIN_STATE,
+	COLL_ADMIN_OPCODE,
+	COLL_ADMIN_TYPE,
+	COLL_ADMIN_REDUCTION,
+	COLL_ADMIN_ALGORITHM,
+	COLL_ADMIN_TRANSPORT,
+	COLL_ADMIN_REASON,
+	COLL_ADMIN_CONNECTION_STATE,
+	COLL_ADMIN_REQUEST_STATE,
+	COLL_ADMIN_RECORD_KIND,
+	COLL_ADMIN_LINK_CHANGE,
+	COLL_ADMIN_EVENT_KIND,
+};
+
+/*
+ * coll_admin_open() - open a handle
+ *
+ * Errors: ENOENT (the module is not loaded), ENOMEM, and those of socket().
+ */
+int coll_admin_open(struct coll_admin **admin);
+
+/* coll_admin_close() - close a handle, or NULL */
+void coll_admin_close(struct coll_admin *admin);
+
+/* coll_admin_error() - text of the latest error of a handle, valid until its next call */
+const char *coll_admin_error(const struct coll_admin *admin);
+
+/* coll_admin_name() - name of a value of an enumeration; "?" if it is not known */
+const char *coll_admin_name(enum coll_admin_names names, unsigned int value);
+
+/*
+ * The following call @each for every object, in the order of groups and ranks, until it returns
+ * something else than 0.  @group: name of a group, or NULL: all that the user may see; @rank: a
+ * rank, or COLL_ADMIN_ALL.
+ *
+ * Return: 0; 1: groups or ranks came or went meanwhile; what @each returned; or a negative errno:
+ * ENOENT (no such group), EACCES (it belongs to another user), ENOMEM.
+ */
+int coll_admin_groups(struct coll_admin *admin, const char *group,
+		      int (*each)(const struct coll_admin_group *group, void *arg), void *arg);
+int coll_admin_members(struct coll_admin *admin, const char *group, unsigned int rank,
+		       int (*each)(const struct coll_admin_member *member, void *arg), void *arg);
+int coll_admin_lanes(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_lane *lane, void *arg), void *arg);
+int coll_admin_links(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_link *link, void *arg), void *arg);
+int coll_admin_requests(struct coll_admin *admin, const char *group, unsigned int rank,
+			int (*each)(const struct coll_admin_request *request, void *arg),
+			void *arg);
+int coll_admin_buffers(struct coll_admin *admin, const char *group, unsigned int rank,
+		       int (*each)(const struct coll_admin_buffer *buffer, void *arg), void *arg);
+int coll_admin_records(struct coll_admin *admin, const char *group, unsigned int rank,
+		       int (*each)(const struct coll_admin_record *record, void *arg), void *arg);
+
+/* Values of coll_admin_set_group() that leave a default as it is. */
+#define COLL_ADMIN_KEEP_TIMEOUT	0U
+#define COLL_ADMIN_KEEP_SLOW	COLL_ADMIN_NONE
+
+/*
+ * coll_admin_set_group() - set the defaults of a group on this host
+ *
+ * @timeout_ms: deadline of operations that name none; COLL_ADMIN_NONE: none;
+ * COLL_ADMIN_KEEP_TIMEOUT: as it is.  @slow_percent: 0 to 100; COLL_ADMIN_KEEP_SLOW: as it is.
+ */
+int coll_admin_set_group(struct coll_admin *admin, const char *group, unsigned int timeout_ms,
+			 unsigned int slow_percent);
+
+/* coll_admin_set_cpu() - have a lane of a rank run on a CPU */
+int coll_admin_set_cpu(struct coll_admin *admin, const char *group, unsigned int rank,
+		       unsigned int lane, unsigned int cpu);
+
+/* coll_admin_cancel() - fail an operation on every rank; the group lives */
+int coll_admin_cancel(struct coll_admin *admin, const char *group, unsigned int rank,
+		      uint64_t request);
+
+/* coll_admin_abort() - fail a group on every rank */
+int coll_admin_abort(struct coll_admin *admin, const char *group);
+
+/* coll_admin_listen() - receive events from now on */
+int coll_admin_listen(struct coll_admin *admin);
+
+/* coll_admin_fd() - descriptor that is readable when events have come, or -1 */
+int coll_admin_fd(const struct coll_admin *admin);
+
+/*
+ * coll_admin_events() - call @each for the events that have come
+ *
+ * Does not sleep.  Return: 0; what @each returned, if that is not 0; or a negative errno: EAGAIN
+ * (none has come), ENOBUFS (some were lost, because the program was too slow).
+ */
+int coll_admin_events(struct coll_admin *admin,
+		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COLLECTIVE_ADMIN_H */

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command collectivectl: each object and verb, as a table and as JSON. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/two_ranks.h"
+
+#define PATIENCE_MS	20000
+
+static char output[1 << 18];
+
+/* Run a command. Return: its exit status; @output has what it printed. */
+static int run(const char *format, ...)
+{
+	char line[512];
+	size_t n = 0, got;
+	va_list args;
+	FILE *pipe;
+	int status;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	pipe = popen(line, "r");
+	if (!pipe)
+		return -1;
+	while ((got = fread(output + n, 1, sizeof(output) - 1 - n, pipe)))
+		n += got;
+	output[n] = '\0';
+	status = pclose(pipe);
+	if (!WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* Is a condition of jq true for the JSON of a command? */
+static bool json(const char *command, const char *name, const char *condition)
+{
+	bool is = !run("collectivectl -j %s show %s | jq -e '%s' 2>&1", command, name, condition);
+
+	if (!is)
+		printf("# %s: %s", command, output);
+	return is;
+}
+
+static bool printed(const char *text)
+{
+	bool is = strstr(output, text);
+
+	if (!is)
+		printf("# not in: %s", output);
+	return is;
+}
+
+static bool unavailable(void)
+{
+	return system("collectivectl --version >/dev/null 2>&1 && jq --version >/dev/null 2>&1");
+}
+
+#define UNAVAILABLE	"no collectivectl or no jq in PATH"
+
+TEST_F(two_ranks, objects)
+{
+	static __u8 memory[8192] __attribute__((aligned(4096)));
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	bool tcp = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP;
+	__u32 buffer;
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, member_register(self->fd[0], memory, sizeof(memory), 0, &buffer));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_TRUE(json("group", self->name, ".groups[0] | .ranks == 2 and .here == 2"));
+	EXPECT_TRUE(json("member", self->name,
+			 "[.members[] | .state == \"up\" and .rank < 2] == [true, true]"));
+	EXPECT_TRUE(json("lane", self->name, "[.lanes[].lane] == [0, 0]"));
+	EXPECT_TRUE(json("link", self->name, tcp ?
+			 "(.links | length == 4) and .links[1].transport == \"tcp\"" :
+			 "(.links | length == 4) and .links[1].transport == \"local\""));
+	EXPECT_TRUE(json("request", self->name, ".requests | length == 1"));
+	EXPECT_TRUE(json("request", self->name, ".requests[0].opcode == \"barrier\""));
+	EXPECT_TRUE(json("request", self->name, ".requests[0][\"waits-for\"] == \"1\""));
+	EXPECT_TRUE(json("buffer", self->name, ".buffers[0].length == 8192"));
+	EXPECT_TRUE(json("record", self->name,
+			 "[.records[] | select(.event == \"submit\")] | length == 1"));
+
+	/* The same as tables, abbreviated. */
+	EXPECT_EQ(0, run("collectivectl req sh %s 0", self->name));
+	EXPECT_TRUE(printed("WAITS-FOR") && printed("barrier"));
+	EXPECT_EQ(0, run("collectivectl -H mem sh %s 1", self->name));
+	EXPECT_FALSE(strstr(output, "STATE"));
+	EXPECT_TRUE(printed(" up "));
+	EXPECT_EQ(0, run("collectivectl show %s", self->name));
+	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
+	EXPECT_EQ(0, run("collectivectl -d record show"));
+	EXPECT_TRUE(printed("TIME-NS"));
+}
+
+TEST_F(two_ranks, verbs)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	EXPECT_EQ(0, run("collectivectl group set %s timeout 9000 slow 20", self->name));
+	EXPECT_TRUE(json("group", self->name,
+			 ".groups[0] | .[\"timeout-ms\"] == 9000 and .[\"slow-percent\"] == 20"));
+	EXPECT_EQ(0, run("collectivectl lane set %s 1 0 cpu 0", self->name));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_EQ(0, run("collectivectl request cancel %s 0 %llu", self->name, id));
+	EXPECT_EQ(-ECANCELED, member_wait(self->fd[0], id, 0));
+	EXPECT_EQ(1, run("collectivectl cancel %s 0 %llu 2>&1", self->name, id));
+	EXPECT_TRUE(printed("no such request is in flight"));
+	EXPECT_EQ(0, run("collectivectl group abort %s", self->name));
+	EXPECT_EQ(-ECANCELED, member_barrier(self->fd[0]));
+	EXPECT_EQ(1, run("collectivectl abort no.such.group 2>&1"));
+	EXPECT_TRUE(printed("no such group in this network namespace"));
+	EXPECT_EQ(1, run("collectivectl member show no.such.group 2>&1"));
+	EXPECT_EQ(2, run("collectivectl member fly 2>&1"));
+	EXPECT_EQ(2, run("collectivectl group set %s slow 2>&1", self->name));
+	EXPECT_EQ(2, run("collectivectl 2>&1"));
+}
+
+TEST_F(two_ranks, why)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	char data = 0;
+	struct collective_op broadcast = {
+		.opcode = COLLECTIVE_BROADCAST,
+		.count = 1,
+		.send = (uintptr_t)&data,
+		.recv = (uintptr_t)&data,
+	};
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	EXPECT_EQ(0, run("collectivectl why %s", self->name));
+	EXPECT_TRUE(printed(": OK: "));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	sleep_ms(1300);
+	EXPECT_EQ(11, run("collectivectl why %s", self->name));
+	EXPECT_TRUE(printed(": INCOMPLETE: rank 1 (pid "));
+	EXPECT_TRUE(printed("has not called barrier #0; 1 rank has waited 1."));
+	EXPECT_EQ(11, run("collectivectl -j why %s", self->name));
+	EXPECT_EQ(0, run("collectivectl -j why %s | jq -e '.why[0].verdict == \"INCOMPLETE\"'",
+			 self->name));
+	EXPECT_EQ(-EBADMSG, member_submit(self->fd[1], &broadcast));
+	EXPECT_EQ(-EBADMSG, member_wait(self->fd[0], id, 0));
+	EXPECT_EQ(12, run("collectivectl why %s", self->name));
+	EXPECT_TRUE(printed("the calls of operation #0 differ"));
+	/* A success afterwards ends it. */
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_EQ(0, member_barrier(self->fd[1]));
+	EXPECT_EQ(0, member_wait(self->fd[0], id, 0));
+	EXPECT_EQ(0, run("collectivectl why %s", self->name));
+	EXPECT_EQ(0, run("collectivectl abort %s", self->name));
+	EXPECT_EQ(13, run("collectivectl why %s", self->name));
+	EXPECT_TRUE(printed(": DEAD: the group has failed: cancelled of rank 0"));
+	EXPECT_EQ(1, run("collectivectl why no.such.group 2>&1"));
+}
+
+/* Two monitors, one of them as JSON, hear of a group that lives and is aborted. */
+TEST(monitor)
+{
+	struct sockaddr_storage addr[2];
+	char name[33];
+	int fd[2], i;
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, system("rm -f /tmp/monitor.*\n"
+			    "collectivectl monitor >/tmp/monitor.text &\n"
+			    "echo $! >/tmp/monitor.pid\n"
+			    "collectivectl -j monitor >/tmp/monitor.json &\n"
+			    "echo $! >>/tmp/monitor.pid\n"
+			    "sleep 1"));
+	ASSERT_EQ(0, two_ranks_join(fd, addr, name, &id));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
+	EXPECT_EQ(0, run("collectivectl abort %s", name));
+	for (i = 0; i < 2; i++)
+		close(fd[i]);
+	sleep_ms(500);
+	EXPECT_EQ(0, run("kill $(cat /tmp/monitor.pid); cat /tmp/monitor.text"));
+	EXPECT_TRUE(printed("rank 0 joined (pid ") && printed("rank 1 up") &&
+		    printed("rank 0 aborted: cancelled of rank 0") && printed("rank 1 left"));
+	EXPECT_EQ(0, run("jq -s -c '[.[].events[] | select(.group == \"%s\") | .event]' %s", name,
+			 "/tmp/monitor.json"));
+	EXPECT_TRUE(printed("\"joined\"") && printed("\"aborted\"") && printed("\"left\""));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Tables and JSON, by libsmartcols. */
+#ifndef TABLE_H
+#define TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a column looks. */
+enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_NUMBER,		/* to the right */
+	COLUMN_BYTES,		/* shortened in a table */
+	COLUMN_DURATION,	/* ns; shortened in a table */
+	COLUMN_FLAG,
+};
+
+/**
+ * struct column - a column of a table
+ * @name: heading, and in lower case the name in JSON
+ * @kind: how it looks
+ * @detail: true if a table has it with --details only; JSON has all columns
+ */
+struct column {
+	const char *name;
+	enum column_kind kind;
+	bool detail;
+};
+
+struct table;
+
+/* A table of @n columns; in JSON an array of this name. */
+struct table *table_new(const char *name, const struct column *columns, size_t n);
+
+/* Begins a row. */
+void table_row(struct table *table);
+
+/* Set a cell of the latest row.  A cell that is not set is empty, in JSON null. */
+void table_text(struct table *table, size_t column, const char *text);
+void table_number(struct table *table, size_t column, uint64_t number);
+void table_flag(struct table *table, size_t column, bool flag);
+
+/* Prints the table and frees it. */
+void table_print(struct table *table);
+
+#endif /* TABLE_H */
