@@ -57,7 +57,7 @@ mpi: lib
 
 mpi-tests: mpi
 	@scripts/setup mpi-tests
-	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi
+	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi LIB=$(BUILD)/lib
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
