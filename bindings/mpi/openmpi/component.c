@@ -128,10 +128,8 @@ coll_component_t mca_coll_collective_component = {
 		.mca_close_component = component_close,
 		.mca_register_component_params = component_register,
 	},
-	.collm_data = {
-		/* Restarted processes would have no group. */
-		MCA_BASE_METADATA_PARAM_NONE
-	},
+	/* Restarted processes would have no group. */
+	.collm_data.param_field = MCA_BASE_METADATA_PARAM_NONE,
 	.collm_init_query = component_init,
 	.collm_comm_query = collective_query,
 };
