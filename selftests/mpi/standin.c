@@ -487,6 +487,13 @@ int coll_wait_any(struct coll_request **requests, int count, int *index, int tim
 	return err;
 }
 
+/* poll() ignores this one. */
+int coll_req_fd(const struct coll_request *request)
+{
+	(void)request;
+	return -1;
+}
+
 int coll_test(struct coll_request *request, int *done)
 {
 	int err;

@@ -43,6 +43,7 @@ static int component_register(void)
 		.margin = 64,
 		.timeout_ms = UINT_MAX,
 		.ring = true,
+		.wait_ms = 1,
 		.spin_us = 50,
 		.sleep_us = 200,
 	};
@@ -66,6 +67,8 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
 	parameter("ring", "Completion is seen in memory, by io_uring",
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
+	parameter("wait_ms", "Time in ms for which a blocking call waits in the kernel before Open MPI's progress",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.wait_ms);
 	parameter("spin_us", "Time in us after which a waiting rank sleeps between looks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
 	parameter("sleep_us", "Longest such sleep in us; 0: none",
