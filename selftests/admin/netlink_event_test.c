@@ -119,7 +119,7 @@ TEST(life_in_order)
 	ASSERT_NE(NULL, event);
 	EXPECT_EQ(id, event->id);
 	EXPECT_EQ(2, event->size);
-	EXPECT_EQ(getpid(), event->pid);
+	EXPECT_EQ((__u32)getpid(), event->pid);
 	EXPECT_EQ(COLLECTIVE_STATE_LEFT, event->state);
 	EXPECT_EQ(0, event->reason.kind);
 	EXPECT_EQ(2, count(JOINED));

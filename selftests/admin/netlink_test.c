@@ -118,7 +118,7 @@ TEST_F(two_ranks, member)
 	ASSERT_EQ(1, found.n);
 	EXPECT_EQ(1, found.member.rank);
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, found.member.state);
-	EXPECT_EQ(getpid(), found.member.pid);
+	EXPECT_EQ((__u32)getpid(), found.member.pid);
 	EXPECT_EQ(0, memcmp(&self->addr[1], &found.member.address, sizeof(struct sockaddr_in)));
 	EXPECT_EQ(300000, found.member.timeout_ms);
 	EXPECT_EQ(1000, found.member.heartbeat_ms);
@@ -128,7 +128,7 @@ TEST_F(two_ranks, member)
 	ASSERT_LE(0, coll_admin_members(admin, self->name, COLL_ADMIN_ALL, find_member, &found));
 	EXPECT_EQ(2, found.n);
 	EXPECT_EQ(COLLECTIVE_STATE_UP, found.member.state);
-	EXPECT_EQ(member_value(self->name, 1, "memory_bytes"), found.member.memory_bytes);
+	EXPECT_EQ((__u64)member_value(self->name, 1, "memory_bytes"), found.member.memory_bytes);
 	EXPECT_EQ(0, found.member.reason.kind);
 	EXPECT_EQ(0, found.member.events_lost);
 	coll_admin_close(admin);

@@ -3,7 +3,7 @@
  * Submission and completion of tasks.
  *
  * A blocking operation first waits in the kernel for a moment: a thread that waits there does the
- * work of the operation itself, without a wakeup, and most operations are complete then.  Only after
+ * work of the operation itself, without a wakeup, and most operations are complete then.  After
  * that it turns to MPI's progress.
  *
  * Nonblocking operations complete in memory, by the ring, where there is one.  But they may outlive

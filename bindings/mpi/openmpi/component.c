@@ -68,7 +68,7 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
 	parameter("ring", "Completion is seen in memory, by io_uring",
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
-	parameter("wait_ms", "Time in ms for which a blocking call waits in the kernel before Open MPI's progress",
+	parameter("wait_ms", "Time in ms that a blocking call waits in the kernel at first",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.wait_ms);
 	parameter("spin_us", "Time in us after which a waiting rank sleeps between looks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
