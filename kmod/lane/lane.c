@@ -73,6 +73,7 @@ static void lane_complete(void *ctx, struct coll_task *task)
 	struct coll_lane *lane = ctx;
 	struct coll_part *part = task->args.user;
 
+	part->waited_ns = lane->waiting.total - part->waited_ns;
 	part->error = task->error;
 	if (!part->error) {
 		smp_rmb();	/* the consumed data before @aborted */
@@ -262,6 +263,7 @@ static bool lane_begin_submitted(struct coll_lane *lane)
 	parts = llist_reverse_order(llist_del_all(&lane->submitted));
 	llist_for_each_entry_safe(part, next, parts, submitted) {
 		first &= part->task.args.eager;
+		part->waited_ns = lane->waiting.total;
 		part->error = coll_engine_begin(&lane->engine, &part->task);
 		if (part->error)
 			list_add_tail(&part->node, &lane->done_parts);
@@ -372,6 +374,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	bool moved, recheck, first;
 
 	lane_run_begin(lane);
+	coll_waiting_end(lane);
 	lane_attach_new(lane);
 	lane_end_withdrawals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -407,8 +410,10 @@ static bool lane_iterate(struct coll_lane *lane)
 	lane_run_end(lane);
 	/* A failure above may have made frames of other operations ready. */
 	moved |= lane->kicked;
-	if (!moved)
+	if (!moved) {
+		coll_waiting_begin(lane);
 		lane_recheck_events(lane);
+	}
 	return moved;
 }
 

@@ -33,8 +33,8 @@ struct coll_abort {
 
 /**
  * struct coll_part - what one lane does of an operation
- * @submitted: in coll_lane.submitted
- * @node: in coll_lane.done_parts
+ * @submitted: in coll_lane.submitted, until it begins
+ * @node: in coll_lane.done_parts, when it has ended
  * @owner: the operation, for struct coll_lane_ops [c]
  * @abort: of the operation [c]
  * @task: the engine's, with its arguments
@@ -43,10 +43,14 @@ struct coll_abort {
  * @mismatch_peer: peer whose frame did not match the task and is to be reported; COLL_NO_RANK:
  *	none [L]
  * @error: how the part ended; negative errno or 0
+ * @waited_ns: time that the lane had waited when the part began; once it has ended, time that it
+ *	has waited; ns [L]
  */
 struct coll_part {
-	struct llist_node submitted;
-	struct list_head node;
+	union {
+		struct llist_node submitted;
+		struct list_head node;
+	};
 	void *owner;
 	const struct coll_abort *abort;
 	struct coll_task task;
@@ -54,6 +58,7 @@ struct coll_part {
 	struct coll_exposure exposure;
 	u32 mismatch_peer;
 	int error;
+	u64 waited_ns;
 };
 
 #endif /* COLL_PART_H */

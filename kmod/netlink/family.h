@@ -121,6 +121,10 @@ int coll_put_links(struct coll_message *message, struct coll_dump *dump,
 int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 		      struct coll_member *member);
 
+/* put_time.c */
+int coll_put_times(struct coll_message *message, struct coll_dump *dump,
+		   struct coll_member *member);
+
 /* event.c */
 int coll_netlink_setup(void);
 void coll_netlink_cleanup(void);

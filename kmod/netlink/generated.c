@@ -85,6 +85,12 @@ static const struct nla_policy collective_record_get_nl_policy[COLLECTIVE_A_RECO
 	[COLLECTIVE_A_RECORD_RANK] = { .type = NLA_U32, },
 };
 
+/* COLLECTIVE_CMD_TIME_GET - dump */
+static const struct nla_policy collective_time_get_nl_policy[COLLECTIVE_A_TIME_RANK + 1] = {
+	[COLLECTIVE_A_TIME_GROUP] = { .type = NLA_NUL_STRING, .len = 32, },
+	[COLLECTIVE_A_TIME_RANK] = { .type = NLA_U32, },
+};
+
 /* Ops table for collective */
 static const struct genl_split_ops collective_nl_ops[] = {
 	{
@@ -162,6 +168,13 @@ static const struct genl_split_ops collective_nl_ops[] = {
 		.dumpit		= collective_nl_record_get_dumpit,
 		.policy		= collective_record_get_nl_policy,
 		.maxattr	= COLLECTIVE_A_RECORD_RANK,
+		.flags		= GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd		= COLLECTIVE_CMD_TIME_GET,
+		.dumpit		= collective_nl_time_get_dumpit,
+		.policy		= collective_time_get_nl_policy,
+		.maxattr	= COLLECTIVE_A_TIME_RANK,
 		.flags		= GENL_CMD_CAP_DUMP,
 	},
 };

@@ -37,6 +37,8 @@ int collective_nl_buffer_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb);
 int collective_nl_record_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb);
+int collective_nl_time_get_dumpit(struct sk_buff *skb,
+				  struct netlink_callback *cb);
 
 enum {
 	COLLECTIVE_NLGRP_EVENTS,

@@ -11,6 +11,7 @@
 #include "fail/failure.h"
 #include "op/request.h"
 #include "op/requests.h"
+#include "op/times.h"
 #include "op/wait.h"
 #include "trace/recorder.h"
 
@@ -70,6 +71,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 	struct coll_request *next;
 	bool failed;
+	u64 now;
 
 	request->received = request_received(request);
 	if (!request->error)
@@ -79,8 +81,9 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	failed = request->error && request->error != -EMSGSIZE;
-	coll_record_done(&reqs->fail->trace, request->instance, request->error,
-			 failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
+	now = coll_record_done(&reqs->fail->trace, request->instance, request->error,
+			       failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
+	coll_times_add(request, now);
 	next = coll_table_end(request);
 	request->complete = true;
 	if (request->completion_ops)

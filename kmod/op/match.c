@@ -69,6 +69,24 @@ u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 	return (reqs->id->rank + (1U << round)) % reqs->id->nranks;
 }
 
+/**
+ * coll_match_awaited() - the rank whose announcement of a call is missing
+ * @request: in flight
+ *
+ * Context: any; without the member's lock the answer may be that of a moment ago.
+ * Return: of the ranks that announce to this one the first, by rounds; COLL_NO_RANK: none.
+ */
+u32 coll_match_awaited(const struct coll_request *request)
+{
+	u32 round, rounds = coll_match_rounds(request->reqs->id->nranks);
+	u32 heard = READ_ONCE(request->rounds_heard);
+
+	for (round = 0; round < rounds; round++)
+		if (!(heard & BIT(round)))
+			return coll_match_prev_peer(request->reqs, round);
+	return COLL_NO_RANK;
+}
+
 /* A rank that made the call heard in these rounds: the rank after @round's sender, if possible. */
 static u32 known_caller(const struct coll_requests *reqs, u32 rounds_heard, u32 round)
 {

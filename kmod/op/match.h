@@ -97,6 +97,7 @@ bool coll_match_waits(const struct coll_request *request);
 u32 coll_match_rounds(u32 nranks);
 u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round);
+u32 coll_match_awaited(const struct coll_request *request);
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
 int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control);

@@ -17,6 +17,7 @@
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
+#include "op/times.h"
 
 static u32 request_bytes(u32 nparts)
 {
@@ -249,6 +250,7 @@ static void request_prepare(struct coll_request *request)
 	u32 slow = READ_ONCE(request->reqs->id->slow_percent);
 
 	request->mismatch_peer = COLL_NO_RANK;
+	coll_times_ensure(request->reqs, op->opcode);
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;

@@ -68,21 +68,25 @@ struct coll_completion_ops {
  * @abort: whether the operation is to fail, and the errno; read by lanes [a]
  * @failure: why the operation fails; valid if @abort.error is set [l]
  * @error: result; negative errno or 0; valid once @complete
+ * @calls_after: time from submission until only the calls of other ranks were missing; likewise;
+ *	0: that was never so [a]
  * @received: elements received; valid once @complete.  With VARLEN it may exceed the capacity of
  *	the buffer, in which case the operation fails with -EMSGSIZE on this rank only
- * @waits_for_instance: true if the request has not started, because one of the same instance is in
- *	flight [l]
- * @cancelled: true if the request is to fail when it starts [l]
- * @complete: true if all parts have been reported; no lane accesses the request any more [l]
  * @waiter: completion of the one thread that has claimed the request; NULL: none [l]
  * @completion_ops: receiver of the completion if no thread waits; NULL: a thread may claim it [c]
  * @completion_ctx: of @completion_ops [c]
  * @user_data: number by which the receiver of the completion knows the request [c]
+ * @waits_for_instance: true if the request has not started, because one of the same instance is in
+ *	flight [l]
+ * @cancelled: true if the request is to fail when it starts [l]
+ * @complete: true if all parts have been reported; no lane accesses the request any more [l]
  * @announce_deferred: true while the payload alone tells the peers of the call [l]
  * @match_pending: true until it is known whether all ranks have called the same.  The context that
  *	clears it reports one part [l]
  * @absent_pending: true if the request has failed and one more part waits for the absent ranks to
  *	report themselves [l]
+ * @calls_peer: rank whose announcement was missing at @calls_after [a]
+ * @queued: time behind an operation of the same instance; units of 2^COLL_TIME_SHIFT ns [l]
  * @rounds_sent: rounds in which this rank has announced its call [l]
  * @rounds_heard: bit (1 << round) for each round in which an equal call was announced to this rank
  *	[l]
@@ -122,17 +126,20 @@ struct coll_request {
 	struct coll_abort abort;
 	struct coll_failure failure;
 	int error;
+	u32 calls_after;
 	u64 received;
-	bool waits_for_instance;
-	bool cancelled;
-	bool complete;
 	struct completion *waiter;
 	const struct coll_completion_ops *completion_ops;
 	void *completion_ctx;
 	u64 user_data;
+	bool waits_for_instance;
+	bool cancelled;
+	bool complete;
 	bool announce_deferred;
 	bool match_pending;
 	bool absent_pending;
+	u16 calls_peer;
+	u32 queued;
 	u32 rounds_sent;
 	u32 rounds_heard;
 	u32 mismatch_peer;

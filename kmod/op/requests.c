@@ -5,6 +5,7 @@
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
+#include "op/times.h"
 
 /**
  * coll_requests_init() - initialise the requests of a new member
@@ -43,6 +44,7 @@ int coll_requests_setup(struct coll_requests *reqs)
 void coll_requests_cleanup(struct coll_requests *reqs)
 {
 	coll_unexpected_cleanup(reqs);
+	coll_times_free(reqs);
 	kvfree(reqs->by_instance);
 	reqs->by_instance = NULL;
 	kvfree(reqs->table);

@@ -23,6 +23,7 @@ struct coll_lane;
 struct coll_net;
 struct coll_registry;
 struct coll_request;
+struct coll_times;
 
 /**
  * struct coll_counters - operations of a member, for sysfs and STATUS
@@ -75,6 +76,7 @@ struct coll_last_failure {
  * @yield_pause: number of waits that do not yield: see busy_poll.c [a]
  * @last_failure: the latest operation that failed
  * @counters: for sysfs and STATUS [a]
+ * @times: by collective; NULL: it was not called; set once [a]
  * @match: what is known of the calls of other ranks
  */
 struct coll_requests {
@@ -100,6 +102,7 @@ struct coll_requests {
 	u32 yield_pause;
 	struct coll_last_failure last_failure;
 	struct coll_counters counters;
+	struct coll_times *times[COLLECTIVE_OPCODE_COUNT];
 	struct coll_match match;
 };
 

@@ -16,6 +16,7 @@
 #include "fail/failure.h"
 #include "op/request.h"
 #include "op/requests.h"
+#include "op/times.h"
 #include "lane/lane.h"
 #include "limits.h"
 #include "net/link.h"
@@ -244,13 +245,15 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 static u32 start_next(struct coll_request *request, struct start_result *result)
 {
 	struct coll_requests *reqs = request->reqs;
+	u64 now;
 
 	start_result_init(result);
 	if (reqs->fail->aborted && coll_fail_reason_final(reqs->fail, ktime_get_ns())) {
 		request->waits_for_instance = false;
 		result->ended = atomic_read(&request->parts_pending);
 	} else {
-		coll_record_begin(&reqs->fail->trace, request->instance);
+		now = coll_record_begin(&reqs->fail->trace, request->instance);
+		coll_times_queued(request, now);
 		start_request(request, result);
 		kick_lanes(request);
 	}
@@ -374,7 +377,11 @@ int coll_request_submit(struct coll_requests *reqs, const struct collective_op *
 
 static void request_part_done(struct coll_part *part)
 {
-	coll_request_report(part->owner, part->error);
+	struct coll_request *request = part->owner;
+
+	if (READ_ONCE(request->match_pending))
+		coll_times_wait_for_calls(request);
+	coll_request_report(request, part->error);
 }
 
 static void request_mismatch(struct coll_part *part, u32 peer)
@@ -384,8 +391,14 @@ static void request_mismatch(struct coll_part *part, u32 peer)
 	coll_match_payload_mismatch(request->reqs, part->task.args.instance, peer);
 }
 
+static void request_waited(const struct coll_part *part, u32 peer, u64 ns)
+{
+	coll_times_waited(part->owner, peer, ns);
+}
+
 /* Called by lanes for the parts of a request. */
 const struct coll_lane_ops coll_request_lane_ops = {
 	.part_done	= request_part_done,
 	.mismatch	= request_mismatch,
+	.waited		= request_waited,
 };

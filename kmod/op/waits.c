@@ -7,7 +7,7 @@
  */
 #include "core/match/balance.h"
 #include "fail/failure.h"
-#include "lane/part.h"
+#include "lane/waiting.h"
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -40,30 +40,6 @@ static void wait_add(struct wait_set *set, u32 rank)
 	set->ranks[set->n++] = rank;
 }
 
-/* The first rank, by rounds, of which no announcement has come. */
-static void wait_for_calls(struct wait_set *set, const struct coll_request *request)
-{
-	u32 round, rounds = coll_match_rounds(set->nranks);
-
-	for (round = 0; round < rounds; round++) {
-		if (request->rounds_heard & BIT(round))
-			continue;
-		wait_add(set, coll_match_prev_peer(request->reqs, round));
-		return;
-	}
-}
-
-/* The peer of the step that receives; if all is received, of the step that sends. */
-static void wait_for_step(struct wait_set *set, const struct coll_task *task)
-{
-	u64 nsteps = READ_ONCE(task->nsteps);
-
-	if (READ_ONCE(task->rx_step) < nsteps)
-		wait_add(set, READ_ONCE(task->rx.from));
-	else if (READ_ONCE(task->tx_step) < nsteps)
-		wait_add(set, READ_ONCE(task->tx.to));
-}
-
 /**
  * coll_request_waits() - find the ranks that an operation waits for
  * @request: in flight; its member is locked
@@ -91,8 +67,8 @@ u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max)
 		return set.n;
 	}
 	if (request->match_pending)
-		wait_for_calls(&set, request);
+		wait_add(&set, coll_match_awaited(request));
 	for (i = 0; i < request->nparts; i++)
-		wait_for_step(&set, &request->part[i].task);
+		wait_add(&set, coll_waiting_peer(&request->part[i]));
 	return set.n;
 }

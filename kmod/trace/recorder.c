@@ -90,19 +90,22 @@ static struct dentry *recorder_root;
  * Recording
  */
 
-static void recorder_add(const struct coll_trace *trace, const struct coll_record *record)
+/* Return: the time of the record. */
+static u64 recorder_add(const struct coll_trace *trace, const struct coll_record *record)
 {
 	struct coll_recorder *recorder = trace->recorder;
 	struct coll_recording *recording;
 	struct coll_record *slot;
+	u64 now;
 
 	if (!recorder)
-		return;
+		return ktime_get_ns();
 	recording = &recorder->recording;
 	spin_lock(&recorder->lock);
 	slot = &recording->record[recording->total++ % COLL_RECORDS];
 	*slot = *record;
-	slot->ns = ktime_get_ns();
+	now = ktime_get_ns();
+	slot->ns = now;
 	switch (record->kind) {
 	case COLL_RECORD_STATE:
 		recording->state = record->state;
@@ -116,12 +119,13 @@ static void recorder_add(const struct coll_trace *trace, const struct coll_recor
 		break;
 	}
 	spin_unlock(&recorder->lock);
+	return now;
 }
 
-static void recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
-				u64 instance, int error, const struct coll_reason *reason)
+static u64 recorder_add_reason(const struct coll_trace *trace, enum coll_record_kind kind,
+			       u64 instance, int error, const struct coll_reason *reason)
 {
-	recorder_add(trace, &(struct coll_record) {
+	return recorder_add(trace, &(struct coll_record) {
 		.kind = kind,
 		.instance = instance,
 		.error = error < 0 ? -error : error,
@@ -187,10 +191,12 @@ void coll_record_submit(const struct coll_trace *trace, u64 instance,
  * coll_record_begin() - record that an operation starts, after an earlier one of its instance
  * @trace: the member, which is locked
  * @instance: the operation
+ *
+ * Return: the time of the record; CLOCK_MONOTONIC ns.
  */
-void coll_record_begin(const struct coll_trace *trace, u64 instance)
+u64 coll_record_begin(const struct coll_trace *trace, u64 instance)
 {
-	recorder_add(trace, &(struct coll_record) {
+	return recorder_add(trace, &(struct coll_record) {
 		.kind = COLL_RECORD_BEGIN,
 		.instance = instance,
 	});
@@ -243,15 +249,17 @@ void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank)
  * @error: result of the operation, 0 or a negative errno
  * @reason: reason of the failure; NULL: none
  * @submit_ns: time of the submission, CLOCK_MONOTONIC ns
+ *
+ * Return: the time of the record, likewise.
  */
-void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
-		      const struct coll_reason *reason, u64 submit_ns)
+u64 coll_record_done(const struct coll_trace *trace, u64 instance, int error,
+		     const struct coll_reason *reason, u64 submit_ns)
 {
 	static const struct coll_reason none = { .kind = COLLECTIVE_REASON_NONE };
 
 	if (trace_collective_end_enabled())
 		trace_collective_end(trace->id, instance, error, ktime_get_ns() - submit_ns);
-	recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, reason ?: &none);
+	return recorder_add_reason(trace, COLL_RECORD_DONE, instance, error, reason ?: &none);
 }
 
 /**

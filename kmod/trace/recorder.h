@@ -49,13 +49,13 @@ void coll_record_state(const struct coll_trace *trace, enum collective_state fro
 void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason);
 void coll_record_submit(const struct coll_trace *trace, u64 instance,
 			const struct coll_signature *signature, u64 bytes, u32 lanes);
-void coll_record_begin(const struct coll_trace *trace, u64 instance);
+u64 coll_record_begin(const struct coll_trace *trace, u64 instance);
 void coll_record_agreed(const struct coll_trace *trace, u64 instance);
 void coll_record_fail(const struct coll_trace *trace, u64 instance,
 		      const struct coll_reason *reason);
 void coll_record_absent(const struct coll_trace *trace, u64 instance, u32 rank);
-void coll_record_done(const struct coll_trace *trace, u64 instance, int error,
-		      const struct coll_reason *reason, u64 submit_ns);
+u64 coll_record_done(const struct coll_trace *trace, u64 instance, int error,
+		     const struct coll_reason *reason, u64 submit_ns);
 void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_event event,
 		      int error);
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,

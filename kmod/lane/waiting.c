@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The time that a lane waits for other ranks.
+ *
+ * A lane waits from the end of a run that leaves nothing to move, if it has active tasks, to the
+ * next run, which some event has caused.  The wait counts for the oldest task, and for the rank
+ * that its current step needs: other ranks' frames may come meanwhile, and are not waited for.
+ * What a part has waited is what its lane has waited from the part's begin to its end.
+ */
+#include <linux/ktime.h>
+
+#include "lane/lane.h"
+#include "lane/waiting.h"
+
+/* The peer that reads memory which this task has sent by reference; COLL_NO_RANK: none. */
+static u32 reading_peer(const struct coll_task *task)
+{
+	const struct coll_stream *stream;
+	u32 i;
+
+	for (i = 0; i < COLL_ZC_REFS; i++) {
+		stream = READ_ONCE(task->zc_ref[i].stream);
+		if (stream)
+			return stream->peer;
+	}
+	return COLL_NO_RANK;
+}
+
+/**
+ * coll_waiting_peer() - the rank that a part waits for just now
+ * @part: started, and not complete
+ *
+ * That is the peer of the step that receives; if all is received, of the step that sends; if all is
+ * sent, one that still reads it.
+ *
+ * Context: any; outside the lane's runner the answer may mix two moments.
+ * Return: a rank, or COLL_NO_RANK if none is known.
+ */
+u32 coll_waiting_peer(const struct coll_part *part)
+{
+	const struct coll_task *task = &part->task;
+	u64 nsteps = READ_ONCE(task->nsteps);
+
+	if (READ_ONCE(task->rx_step) < nsteps)
+		return READ_ONCE(task->rx.from);
+	if (READ_ONCE(task->tx_step) < nsteps)
+		return READ_ONCE(task->tx.to);
+	return reading_peer(task);
+}
+
+/**
+ * coll_waiting_begin() - a run ends, and nothing can be moved
+ * @lane: a lane that runs
+ */
+void coll_waiting_begin(struct coll_lane *lane)
+{
+	struct coll_waiting *waiting = &lane->waiting;
+
+	if (list_empty(&lane->engine.active))
+		return;
+	waiting->part = container_of(lane->engine.active.next, struct coll_part, task.node);
+	waiting->peer = coll_waiting_peer(waiting->part);
+	waiting->since = ktime_get_ns();
+}
+
+/**
+ * coll_waiting_end() - a run begins
+ * @lane: a lane that runs; a part that has waited has not ended, as parts end in runs only
+ */
+void coll_waiting_end(struct coll_lane *lane)
+{
+	struct coll_waiting *waiting = &lane->waiting;
+	u64 ns;
+
+	if (!waiting->since)
+		return;
+	ns = ktime_get_ns() - waiting->since;
+	waiting->since = 0;
+	waiting->total += ns;
+	if (waiting->peer != COLL_NO_RANK)
+		lane->ops->waited(waiting->part, waiting->peer, ns);
+}

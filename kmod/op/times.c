@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Times of operations: how long they took, and how long other ranks were waited for.
+ *
+ * Lanes measure what they wait (lane/waiting.c); an operation has waited while all its lanes did,
+ * so the least of them counts.  What it waits after its lanes, for the calls of other ranks, is
+ * measured here.
+ *
+ * A collective has its table from the first call on.  An operation goes on without one if there is
+ * no memory: figures are no reason to fail.
+ */
+#include <linux/bitops.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "mem/account.h"
+#include "op/request.h"
+#include "op/requests.h"
+#include "op/times.h"
+
+static size_t times_bytes(const struct coll_requests *reqs)
+{
+	return struct_size_t(struct coll_times, waited, reqs->id->nranks);
+}
+
+static void times_new(struct coll_requests *reqs, u32 collective)
+{
+	struct coll_times *times;
+
+	if (coll_charge(reqs->charges, times_bytes(reqs)))
+		return;
+	times = kvzalloc(times_bytes(reqs), GFP_KERNEL_ACCOUNT);
+	/* Publishes the zeroed table, unless another thread was first. */
+	if (times && !cmpxchg(&reqs->times[collective], NULL, times))
+		return;
+	kvfree(times);
+	coll_uncharge(reqs->charges, times_bytes(reqs));
+}
+
+/**
+ * coll_times_ensure() - make the table of a collective, if there is none
+ * @reqs: of the member
+ * @collective: enum collective_opcode
+ *
+ * Context: process of the mm that joined; may sleep.
+ */
+void coll_times_ensure(struct coll_requests *reqs, u32 collective)
+{
+	if (!READ_ONCE(reqs->times[collective]))
+		times_new(reqs, collective);
+}
+
+/**
+ * coll_times_free() - free the tables
+ * @reqs: of the member; no request is left, and no lane runs
+ */
+void coll_times_free(struct coll_requests *reqs)
+{
+	u32 i;
+
+	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
+		if (!reqs->times[i])
+			continue;
+		kvfree(reqs->times[i]);
+		reqs->times[i] = NULL;
+		coll_uncharge(reqs->charges, times_bytes(reqs));
+	}
+}
+
+static void histogram_add(struct coll_histogram *histogram, u64 ns)
+{
+	/* The least i with @ns <= 2^i. */
+	int i = fls64(ns ? ns - 1 : 0) - COLL_TIME_SHIFT;
+
+	i = clamp(i, 0, COLL_TIME_COUNTS - 1);
+	WRITE_ONCE(histogram->count[i], histogram->count[i] + 1);
+	WRITE_ONCE(histogram->sum, histogram->sum + ns);
+}
+
+/* Time since the submission as a request keeps it, at least 1. */
+static u32 since_submit(const struct coll_request *request, u64 now)
+{
+	return clamp_t(u64, (now - request->submit_ns) >> COLL_TIME_SHIFT, 1, U32_MAX);
+}
+
+/**
+ * coll_times_queued() - an operation starts, after an earlier one of its instance
+ * @request: its member is locked
+ * @now: the time; ns
+ */
+void coll_times_queued(struct coll_request *request, u64 now)
+{
+	request->queued = since_submit(request, now);
+}
+
+/**
+ * coll_times_waited() - a lane has waited for a rank
+ * @request: the oldest operation of the lane
+ * @peer: the rank
+ * @ns: how long
+ *
+ * Lanes of an operation wait at the same time, so each one counts for its part.
+ *
+ * Context: runner of the lane.
+ */
+void coll_times_waited(const struct coll_request *request, u32 peer, u64 ns)
+{
+	struct coll_times *times = READ_ONCE(request->reqs->times[request->op.opcode]);
+
+	if (times)
+		atomic64_add(request->nparts == 1 ? ns : div_u64(ns, request->nparts),
+			     &times->waited[peer]);
+}
+
+/**
+ * coll_times_wait_for_calls() - a part has ended, and the calls of all ranks are not known yet
+ * @request: in flight
+ *
+ * Of several parts the last one counts.
+ */
+void coll_times_wait_for_calls(struct coll_request *request)
+{
+	WRITE_ONCE(request->calls_peer, coll_match_awaited(request));
+	WRITE_ONCE(request->calls_after, since_submit(request, ktime_get_ns()));
+}
+
+static u64 waited_for_calls(const struct coll_request *request, struct coll_times *times, u64 took)
+{
+	u64 after = (u64)READ_ONCE(request->calls_after) << COLL_TIME_SHIFT;
+	u32 peer = READ_ONCE(request->calls_peer);
+
+	if (!after || took <= after)
+		return 0;
+	if (peer < request->reqs->id->nranks)
+		atomic64_add(took - after, &times->waited[peer]);
+	return took - after;
+}
+
+static u64 waited_in_lanes(const struct coll_request *request)
+{
+	u64 ns = request->part[0].waited_ns;
+	u32 i;
+
+	for (i = 1; i < request->nparts; i++)
+		ns = min(ns, request->part[i].waited_ns);
+	return ns;
+}
+
+/**
+ * coll_times_add() - count an operation that is complete
+ * @request: all its parts have been reported; its member is locked
+ * @now: time of the completion; ns
+ */
+void coll_times_add(const struct coll_request *request, u64 now)
+{
+	struct coll_requests *reqs = request->reqs;
+	struct coll_times *times = READ_ONCE(reqs->times[request->op.opcode]);
+	u64 calls, waited, active, took = now - request->submit_ns;
+
+	lockdep_assert_held(&reqs->fail->lock);
+	if (!times)
+		return;
+	calls = waited_for_calls(request, times, took);
+	if (request->error)
+		return;
+	active = took - min((u64)request->queued << COLL_TIME_SHIFT, took);
+	waited = min(waited_in_lanes(request) + calls, active);
+	histogram_add(&times->latency, took);
+	histogram_add(&times->waiting, waited);
+	histogram_add(&times->moving, active - waited);
+}
