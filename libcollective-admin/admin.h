@@ -63,6 +63,8 @@ unsigned int attr_all(struct nlattr **attrs, int type, struct nlattr **found, un
 unsigned int attr_u32s(struct nlattr **attrs, int type, unsigned int *values, unsigned int max);
 void parse_reason(struct nlattr *attr, struct coll_admin_reason *reason);
 void parse_call(struct nlattr *attr, struct coll_admin_call *call);
+void parse_histogram(struct nlattr *attr, struct coll_admin_histogram *histogram);
+void parse_wait(struct nlattr *attr, struct coll_admin_wait *wait);
 void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic);
 
 #endif /* COLL_ADMIN_INTERNAL_H */

@@ -287,3 +287,40 @@ int coll_admin_records(struct coll_admin *admin, const char *group, unsigned int
 
 	return dump(admin, COLLECTIVE_CMD_RECORD_GET, group, rank, take_record, &user);
 }
+
+EACH(time);
+
+static int take_time(struct nlattr **attrs, void *ctx)
+{
+	struct coll_admin_histogram latency, waiting, moving;
+	struct coll_admin_wait waited[COLL_ADMIN_WAITED];
+	struct nlattr *found[COLL_ADMIN_WAITED];
+	const struct each_time *user = ctx;
+	struct coll_admin_time time = {
+		.group = group_of(attrs),
+		.rank = rank_of(attrs),
+		.opcode = attr_u32(attrs[COLLECTIVE_A_TIME_OPCODE], 0),
+		.latency = &latency,
+		.waiting = &waiting,
+		.moving = &moving,
+		.waited_ns = attr_uint(attrs[COLLECTIVE_A_TIME_WAITED_NS], 0),
+		.waited = waited,
+	};
+	unsigned int i;
+
+	parse_histogram(attrs[COLLECTIVE_A_TIME_LATENCY], &latency);
+	parse_histogram(attrs[COLLECTIVE_A_TIME_WAITING], &waiting);
+	parse_histogram(attrs[COLLECTIVE_A_TIME_MOVING], &moving);
+	time.nwaited = attr_all(attrs, COLLECTIVE_A_TIME_WAITED, found, COLL_ADMIN_WAITED);
+	for (i = 0; i < time.nwaited; i++)
+		parse_wait(found[i], &waited[i]);
+	return user->each(&time, user->arg);
+}
+
+int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_time *time, void *arg), void *arg)
+{
+	struct each_time user = { each, arg };
+
+	return dump(admin, COLLECTIVE_CMD_TIME_GET, group, rank, take_time, &user);
+}

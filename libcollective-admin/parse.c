@@ -111,3 +111,42 @@ void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic)
 	traffic->zero_copy = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_ZERO_COPY], 0);
 	traffic->nontemporal = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_NONTEMPORAL], 0);
 }
+
+static void parse_bucket(struct nlattr *attr, struct coll_admin_bucket *bucket)
+{
+	struct nlattr *attrs[COLLECTIVE_A_BUCKET_MAX + 1] = { 0 };
+
+	nla_parse_nested(attrs, COLLECTIVE_A_BUCKET_MAX, attr, NULL);
+	bucket->limit_ns = attr_uint(attrs[COLLECTIVE_A_BUCKET_LIMIT_NS], UINT64_MAX);
+	bucket->count = attr_uint(attrs[COLLECTIVE_A_BUCKET_COUNT], 0);
+}
+
+void parse_histogram(struct nlattr *attr, struct coll_admin_histogram *histogram)
+{
+	struct coll_admin_bucket *bucket;
+	struct nlattr *item;
+	int left;
+
+	*histogram = (struct coll_admin_histogram){ 0 };
+	if (!attr)
+		return;
+	nla_for_each_nested(item, attr, left) {
+		if (nla_type(item) == COLLECTIVE_A_HISTOGRAM_SUM_NS)
+			histogram->sum_ns = attr_uint(item, 0);
+		if (nla_type(item) != COLLECTIVE_A_HISTOGRAM_BUCKET ||
+		    histogram->n == COLL_ADMIN_BUCKETS)
+			continue;
+		bucket = &histogram->bucket[histogram->n++];
+		parse_bucket(item, bucket);
+		histogram->count += bucket->count;
+	}
+}
+
+void parse_wait(struct nlattr *attr, struct coll_admin_wait *wait)
+{
+	struct nlattr *attrs[COLLECTIVE_A_WAIT_MAX + 1] = { 0 };
+
+	nla_parse_nested(attrs, COLLECTIVE_A_WAIT_MAX, attr, NULL);
+	wait->peer = attr_u32(attrs[COLLECTIVE_A_WAIT_PEER], COLL_ADMIN_NONE);
+	wait->ns = attr_uint(attrs[COLLECTIVE_A_WAIT_NS], 0);
+}

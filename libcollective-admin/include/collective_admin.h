@@ -37,10 +37,12 @@ struct coll_admin;
 #define COLL_ADMIN_NO_INSTANCE	UINT64_MAX
 #define COLL_ADMIN_NO_DEADLINE	UINT64_MAX
 
-/* Ranks, calls and connections that one object has at most. */
+/* Ranks, calls, connections, buckets and waits that one object has at most. */
 #define COLL_ADMIN_WAITS	16
 #define COLL_ADMIN_CALLS	2
 #define COLL_ADMIN_CONNECTIONS	9
+#define COLL_ADMIN_BUCKETS	64
+#define COLL_ADMIN_WAITED	32
 
 /** enum coll_admin_state - state of a member */
 enum coll_admin_state {
@@ -400,6 +402,66 @@ struct coll_admin_record {
 };
 
 /**
+ * struct coll_admin_bucket - operations that took about as long
+ * @limit_ns: they took at most so long, and longer than the limit of the bucket before; UINT64_MAX:
+ *	there is no limit
+ * @count: number of them
+ */
+struct coll_admin_bucket {
+	uint64_t limit_ns;
+	uint64_t count;
+};
+
+/**
+ * struct coll_admin_histogram - how long operations took
+ * @count: number of operations
+ * @sum_ns: how long they took together
+ * @n: entries of @bucket
+ * @bucket: in the order of their limits, which are powers of two; a bucket without operations may be
+ *	missing
+ */
+struct coll_admin_histogram {
+	uint64_t count;
+	uint64_t sum_ns;
+	unsigned int n;
+	struct coll_admin_bucket bucket[COLL_ADMIN_BUCKETS];
+};
+
+/**
+ * struct coll_admin_wait - a rank that was waited for
+ * @peer: the rank
+ * @ns: how long
+ */
+struct coll_admin_wait {
+	unsigned int peer;
+	uint64_t ns;
+};
+
+/**
+ * struct coll_admin_time - times of a collective of a rank
+ * @group: name of the group
+ * @rank: the rank
+ * @opcode: the collective
+ * @latency: of operations that succeeded, from the submission to the completion
+ * @waiting: part of it in which nothing could be moved, because other ranks had to
+ * @moving: the rest of it, without the time behind an operation of the same key
+ * @waited_ns: how long the rank has waited for other ranks; each moment counts once
+ * @nwaited: entries of @waited
+ * @waited: the ranks that it has waited for longest, the longest first
+ */
+struct coll_admin_time {
+	const char *group;
+	unsigned int rank;
+	unsigned int opcode;
+	const struct coll_admin_histogram *latency;
+	const struct coll_admin_histogram *waiting;
+	const struct coll_admin_histogram *moving;
+	uint64_t waited_ns;
+	unsigned int nwaited;
+	const struct coll_admin_wait *waited;
+};
+
+/**
  * struct coll_admin_event - something has happened to a rank of this host
  * @group: name of the group
  * @rank: the rank
@@ -527,6 +589,8 @@ int coll_admin_buffers(struct coll_admin *admin, const char *group, unsigned int
 		       int (*each)(const struct coll_admin_buffer *buffer, void *arg), void *arg);
 int coll_admin_records(struct coll_admin *admin, const char *group, unsigned int rank,
 		       int (*each)(const struct coll_admin_record *record, void *arg), void *arg);
+int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_time *time, void *arg), void *arg);
 
 /* Values of coll_admin_set_group() that leave a default as it is. */
 #define COLL_ADMIN_KEEP_TIMEOUT	0U

@@ -15,17 +15,28 @@
 #define CTL_REFUSED	1	/* the kernel has refused, or there is no such object */
 #define CTL_FAILED	2	/* wrong usage, or the module could not be asked */
 
+/* How records are printed. */
+enum format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_CHROME,
+};
+
 /**
  * struct ctl - options of the command
  * @json: true to print JSON
  * @details: true to print every column
  * @no_heading: true to leave out the heading of a table
+ * @color: true to print colours
+ * @format: of records
  * @admin: handle
  */
 struct ctl {
 	bool json;
 	bool details;
 	bool no_heading;
+	bool color;
+	enum format format;
 	struct coll_admin *admin;
 };
 
@@ -35,10 +46,12 @@ extern struct ctl ctl;
  * struct verb - what can be done with an object
  * @name: its name; may be abbreviated
  * @run: does it; @argv has @argc arguments after the name.  Returns the exit status
+ * @offline: true if it does not ask the module
  */
 struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool offline;
 };
 
 /* A usage error: says what is wrong, and ends. */
@@ -71,6 +84,7 @@ extern const struct verb link_verbs[];
 extern const struct verb request_verbs[];
 extern const struct verb buffer_verbs[];
 extern const struct verb record_verbs[];
+extern const struct verb time_verbs[];
 
 int ctl_show(int argc, char **argv);
 int ctl_monitor(int argc, char **argv);

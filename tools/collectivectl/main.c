@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "output.h"
@@ -25,12 +26,17 @@ static const char usage_text[] =
 	"       collectivectl metrics [FILE]\n"
 	"       collectivectl feature\n"
 	"       collectivectl check\n"
-	"OBJECT: group, member, lane, link, request, buffer or record; \"show\" alone shows groups and\n"
-	"their members.  Objects and verbs may be abbreviated.\n"
+	"       collectivectl time histogram [GROUP [RANK]]\n"
+	"       collectivectl time straggler [GROUP]\n"
+	"       collectivectl record merge FILE...\n"
+	"OBJECT: group, member, lane, link, request, buffer, record or time; \"show\" alone shows groups\n"
+	"and their members.  Objects and verbs may be abbreviated.\n"
 	"  -j, --json        as JSON\n"
 	"  -p, --pretty      as JSON with line breaks, which it always has\n"
 	"  -d, --details     all columns\n"
 	"  -H, --no-heading  tables without a heading\n"
+	"  -f, --format F    records as text, json or chrome (for chrome://tracing and Perfetto)\n"
+	"  --color[=WHEN]    colours: auto (default: on a terminal, unless NO_COLOR is set), always, never\n"
 	"  -V, --version\n"
 	"  -h, --help\n";
 
@@ -102,7 +108,7 @@ static int help(int argc, char **argv)
  * @name: the word; may be abbreviated
  * @verbs: of an object; the first is the default
  * @run: of a verb
- * @offline: true if it does not ask the module
+ * @offline: of a verb: true if it does not ask the module
  */
 static const struct word {
 	const char *name;
@@ -117,6 +123,7 @@ static const struct word {
 	{ "request", .verbs = request_verbs },
 	{ "buffer", .verbs = buffer_verbs },
 	{ "record", .verbs = record_verbs },
+	{ "time", .verbs = time_verbs },
 	{ "show", .run = ctl_show },
 	{ "monitor", .run = ctl_monitor },
 	{ "why", .run = ctl_why },
@@ -134,18 +141,6 @@ static bool abbreviates(const char *text, const char *name)
 	return *text && !strncmp(text, name, strlen(text));
 }
 
-static int run_object(const struct word *word, int argc, char **argv)
-{
-	const struct verb *verb;
-
-	if (!argc)
-		return word->verbs[0].run(0, argv);
-	for (verb = word->verbs; verb->name; verb++)
-		if (abbreviates(argv[0], verb->name))
-			return verb->run(argc - 1, argv + 1);
-	ctl_usage("%s: no such verb of %s", argv[0], word->name);
-}
-
 static void open_admin(void)
 {
 	int error = coll_admin_open(&ctl.admin);
@@ -153,6 +148,25 @@ static void open_admin(void)
 	if (error)
 		errx(CTL_FAILED, "%s", error == -ENOENT ? "the module is not loaded" :
 							 strerror(-error));
+}
+
+static int run_verb(const struct verb *verb, int argc, char **argv)
+{
+	if (!verb->offline)
+		open_admin();
+	return verb->run(argc, argv);
+}
+
+static int run_object(const struct word *word, int argc, char **argv)
+{
+	const struct verb *verb;
+
+	if (!argc)
+		return run_verb(&word->verbs[0], 0, argv);
+	for (verb = word->verbs; verb->name; verb++)
+		if (abbreviates(argv[0], verb->name))
+			return run_verb(verb, argc - 1, argv + 1);
+	ctl_usage("%s: no such verb of %s", argv[0], word->name);
 }
 
 static int run(int argc, char **argv)
@@ -165,7 +179,7 @@ static int run(int argc, char **argv)
 		word = &words[i];
 		if (!abbreviates(argv[0], word->name))
 			continue;
-		if (!word->offline)
+		if (word->run && !word->offline)
 			open_admin();
 		status = word->run ? word->run(argc - 1, argv + 1) :
 				     run_object(word, argc - 1, argv + 1);
@@ -175,6 +189,35 @@ static int run(int argc, char **argv)
 	ctl_usage("%s: no such object or verb", argv[0]);
 }
 
+static enum format format_of(const char *text)
+{
+	static const char * const names[] = {
+		[FORMAT_TEXT]	= "text",
+		[FORMAT_JSON]	= "json",
+		[FORMAT_CHROME]	= "chrome",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	ctl_usage("%s is no format: text, json or chrome", text);
+}
+
+/* @when: NULL: the option has no argument.  NO_COLOR: https://no-color.org */
+static bool color_of(const char *when)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (!when || !strcmp(when, "always"))
+		return true;
+	if (!strcmp(when, "never"))
+		return false;
+	if (strcmp(when, "auto"))
+		ctl_usage("%s: colours are auto, always or never", when);
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -182,14 +225,17 @@ int main(int argc, char **argv)
 		{ "pretty", no_argument, NULL, 'p' },
 		{ "details", no_argument, NULL, 'd' },
 		{ "no-heading", no_argument, NULL, 'H' },
+		{ "format", required_argument, NULL, 'f' },
+		{ "color", optional_argument, NULL, 'c' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 }
 	};
 	int option;
 
+	ctl.color = color_of("auto");
 	output_check_at_exit(CTL_FAILED);
-	while ((option = getopt_long(argc, argv, "jpdHVh", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "jpdHf:Vh", options, NULL)) != -1) {
 		switch (option) {
 		case 'j':
 		case 'p':
@@ -200,6 +246,13 @@ int main(int argc, char **argv)
 			break;
 		case 'H':
 			ctl.no_heading = true;
+			break;
+		case 'f':
+			ctl.format = format_of(optarg);
+			ctl.json |= ctl.format == FORMAT_JSON;
+			break;
+		case 'c':
+			ctl.color = color_of(optarg);
 			break;
 		case 'V':
 			puts("collectivectl 0.1");

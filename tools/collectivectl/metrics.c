@@ -53,10 +53,30 @@ struct member_copy {
 	uint64_t oldest_ns;
 };
 
+/**
+ * struct time_copy - times of a collective of a rank
+ * @group: name of its group
+ * @rank: the rank
+ * @opcode: the collective
+ * @histogram: by the number of the metric in time_metrics
+ * @nwaited: entries of @waited
+ * @waited: ranks that were waited for
+ */
+struct time_copy {
+	char group[NAME_SIZE];
+	unsigned int rank;
+	unsigned int opcode;
+	struct coll_admin_histogram histogram[3];
+	unsigned int nwaited;
+	struct coll_admin_wait waited[COLL_ADMIN_WAITED];
+};
+
 static struct member_copy *members;
 static size_t nmembers;
 static struct link_sums *links;
 static size_t nlinks;
+static struct time_copy *times;
+static size_t ntimes;
 
 static void *grow(void *array, size_t n, size_t size)
 {
@@ -114,6 +134,24 @@ static int add_link(const struct coll_admin_link *link, void *arg)
 		if (connection->rtt_us > sums->rtt_us)
 			sums->rtt_us = connection->rtt_us;
 	}
+	return 0;
+}
+
+static int add_time(const struct coll_admin_time *time, void *arg)
+{
+	struct time_copy *copy;
+
+	(void)arg;
+	times = grow(times, ntimes + 1, sizeof(*times));
+	copy = &times[ntimes++];
+	*copy = (struct time_copy){
+		.rank = time->rank,
+		.opcode = time->opcode,
+		.histogram = { *time->latency, *time->waiting, *time->moving },
+		.nwaited = time->nwaited,
+	};
+	memcpy(copy->waited, time->waited, time->nwaited * sizeof(*copy->waited));
+	snprintf(copy->group, sizeof(copy->group), "%s", time->group);
 	return 0;
 }
 
@@ -249,11 +287,75 @@ static void print_labelled(FILE *to)
 			members[i].group, members[i].member.rank, members[i].member.inflight);
 }
 
+/* The buckets of the module are powers of two; each second one is enough, and has a stable name. */
+#define LIMIT_MIN	(1ULL << 10)
+#define LIMIT_MAX	(1ULL << 40)
+
+static const struct {
+	const char *name;
+	const char *help;
+} time_metrics[] = {
+	{ "collective_operation_seconds",
+	  "Time of operations from the submission to the completion" },
+	{ "collective_operation_waiting_seconds",
+	  "Part of that time in which other ranks were waited for" },
+	{ "collective_operation_moving_seconds",
+	  "Part of that time in which other ranks were not waited for" },
+};
+
+static void print_labels(FILE *to, const char *name, const char *suffix,
+			 const struct time_copy *time)
+{
+	fprintf(to, "%s%s{group=\"%s\",rank=\"%u\",collective=\"%s\"", name, suffix, time->group,
+		time->rank, coll_admin_name(COLL_ADMIN_OPCODE, time->opcode));
+}
+
+static void print_histogram(FILE *to, const char *name, const struct time_copy *time,
+			    const struct coll_admin_histogram *histogram)
+{
+	uint64_t limit, sum = 0;
+	unsigned int i = 0;
+
+	for (limit = LIMIT_MIN; limit <= LIMIT_MAX; limit *= 4) {
+		for (; i < histogram->n && histogram->bucket[i].limit_ns <= limit; i++)
+			sum += histogram->bucket[i].count;
+		print_labels(to, name, "_bucket", time);
+		fprintf(to, ",le=\"%.12g\"} %" PRIu64 "\n", limit / 1e9, sum);
+	}
+	print_labels(to, name, "_bucket", time);
+	fprintf(to, ",le=\"+Inf\"} %" PRIu64 "\n", histogram->count);
+	print_labels(to, name, "_sum", time);
+	fprintf(to, "} %.9f\n", histogram->sum_ns / 1e9);
+	print_labels(to, name, "_count", time);
+	fprintf(to, "} %" PRIu64 "\n", histogram->count);
+}
+
+static void print_times(FILE *to)
+{
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(time_metrics); i++) {
+		print_head(to, time_metrics[i].name, "histogram", time_metrics[i].help);
+		for (j = 0; j < ntimes; j++)
+			print_histogram(to, time_metrics[i].name, &times[j],
+					&times[j].histogram[i]);
+	}
+	print_head(to, "collective_waited_seconds_total", "counter",
+		   "Time that the rank has waited for a peer");
+	for (i = 0; i < ntimes; i++)
+		for (j = 0; j < times[i].nwaited; j++) {
+			print_labels(to, "collective_waited_seconds_total", "", &times[i]);
+			fprintf(to, ",peer=\"%u\"} %.9f\n", times[i].waited[j].peer,
+				times[i].waited[j].ns / 1e9);
+		}
+}
+
 static void print_all(FILE *to)
 {
 	print_labelled(to);
 	print_members(to);
 	print_links(to);
+	print_times(to);
 }
 
 /* The collector may read the file at any time, so it is replaced as a whole. */
@@ -289,6 +391,8 @@ int ctl_metrics(int argc, char **argv)
 		error = coll_admin_requests(ctl.admin, NULL, COLL_ADMIN_ALL, add_request, NULL);
 	if (error >= 0)
 		error = coll_admin_links(ctl.admin, NULL, COLL_ADMIN_ALL, add_link, NULL);
+	if (error >= 0)
+		error = coll_admin_times(ctl.admin, NULL, COLL_ADMIN_ALL, add_time, NULL);
 	if (error < 0)
 		return ctl_result(error);
 	if (argc)

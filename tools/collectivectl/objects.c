@@ -88,9 +88,9 @@ static int group_set(int argc, char **argv)
 }
 
 const struct verb group_verbs[] = {
-	{ "show", group_show },
-	{ "set", group_set },
-	{ "abort", ctl_abort },
+	{ .name = "show", .run = group_show },
+	{ .name = "set", .run = group_set },
+	{ .name = "abort", .run = ctl_abort },
 	{ 0 }
 };
 
@@ -221,7 +221,7 @@ static int member_show(int argc, char **argv)
 }
 
 const struct verb member_verbs[] = {
-	{ "show", member_show },
+	{ .name = "show", .run = member_show },
 	{ 0 }
 };
 
@@ -301,8 +301,8 @@ static int lane_set(int argc, char **argv)
 }
 
 const struct verb lane_verbs[] = {
-	{ "show", lane_show },
-	{ "set", lane_set },
+	{ .name = "show", .run = lane_show },
+	{ .name = "set", .run = lane_set },
 	{ 0 }
 };
 
@@ -424,7 +424,7 @@ static int link_show(int argc, char **argv)
 }
 
 const struct verb link_verbs[] = {
-	{ "show", link_show },
+	{ .name = "show", .run = link_show },
 	{ 0 }
 };
 
@@ -538,8 +538,8 @@ int ctl_abort(int argc, char **argv)
 }
 
 const struct verb request_verbs[] = {
-	{ "show", request_show },
-	{ "cancel", ctl_cancel },
+	{ .name = "show", .run = request_show },
+	{ .name = "cancel", .run = ctl_cancel },
 	{ 0 }
 };
 
@@ -600,6 +600,6 @@ static int buffer_show(int argc, char **argv)
 }
 
 const struct verb buffer_verbs[] = {
-	{ "show", buffer_show },
+	{ .name = "show", .run = buffer_show },
 	{ 0 }
 };

@@ -58,6 +58,7 @@ struct table *table_new(const char *name, const struct column *columns, size_t n
 	scols_table_set_name(table->table, name);
 	scols_table_enable_json(table->table, ctl.json);
 	scols_table_enable_noheadings(table->table, ctl.no_heading);
+	scols_table_enable_colors(table->table, ctl.color && !ctl.json);
 	for (i = 0; i < n; i++) {
 		table->at[i] = -1;
 		if (columns[i].detail && !ctl.json && !ctl.details)
@@ -101,6 +102,36 @@ void table_flag(struct table *table, size_t column, bool flag)
 		table_text(table, column, flag ? "1" : "0");
 	else
 		table_text(table, column, flag ? "yes" : "no");
+}
+
+static const struct {
+	const char *name;
+	const char *sequence;
+} colors[] = {
+	[COLOR_GOOD]	= { "green", "\033[32m" },
+	[COLOR_WARNING]	= { "yellow", "\033[33m" },
+	[COLOR_BAD]	= { "red", "\033[31m" },
+};
+
+void table_color(struct table *table, size_t column, enum color color)
+{
+	struct libscols_cell *cell;
+
+	if (!ctl.color || ctl.json || table->at[column] < 0)
+		return;
+	cell = scols_line_get_cell(table->line, table->at[column]);
+	if (cell && scols_cell_set_color(cell, colors[color].name))
+		err(CTL_FAILED, "memory");
+}
+
+const char *color_begin(enum color color)
+{
+	return ctl.color ? colors[color].sequence : "";
+}
+
+const char *color_end(void)
+{
+	return ctl.color ? "\033[0m" : "";
 }
 
 void table_print(struct table *table)

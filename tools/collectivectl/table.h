@@ -41,6 +41,19 @@ void table_text(struct table *table, size_t column, const char *text);
 void table_number(struct table *table, size_t column, uint64_t number);
 void table_flag(struct table *table, size_t column, bool flag);
 
+/* Sets the colour of a cell that has been set, where colours are printed. */
+enum color {
+	COLOR_GOOD,
+	COLOR_WARNING,
+	COLOR_BAD,
+};
+
+void table_color(struct table *table, size_t column, enum color color);
+
+/* The same as escape sequences, for text that is no table; "" where colours are not printed. */
+const char *color_begin(enum color color);
+const char *color_end(void);
+
 /* Prints the table and frees it. */
 void table_print(struct table *table);
 

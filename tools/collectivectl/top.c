@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "late.h"
 #include "output.h"
 #include "table.h"
 
@@ -30,11 +31,13 @@ struct sample {
  * struct samples - all ranks at a moment
  * @sample: the ranks
  * @n: number of them
+ * @lates: which ranks were waited for
  * @at: the moment; ns
  */
 struct samples {
 	struct sample *sample;
 	size_t n;
+	struct lates lates;
 	uint64_t at;
 };
 
@@ -51,6 +54,8 @@ enum {
 	TOP_OPERATION,
 	TOP_AGE,
 	TOP_WAITS,
+	TOP_WAIT,
+	TOP_LATE,
 };
 
 static const struct column top_columns[] = {
@@ -66,6 +71,8 @@ static const struct column top_columns[] = {
 	[TOP_OPERATION]	= { .name = "OLDEST" },
 	[TOP_AGE]	= { .name = "AGE", .kind = COLUMN_DURATION },
 	[TOP_WAITS]	= { .name = "WAITS-FOR" },
+	[TOP_WAIT]	= { .name = "WAIT%", .kind = COLUMN_NUMBER },
+	[TOP_LATE]	= { .name = "LATE%", .kind = COLUMN_NUMBER },
 };
 
 static int add_sample(const struct coll_admin_member *member, void *arg)
@@ -118,14 +125,54 @@ static int take_samples(struct samples *samples, const char *group)
 	memset(samples, 0, sizeof(*samples));
 	samples->at = monotonic_ns();
 	error = coll_admin_members(ctl.admin, group, COLL_ADMIN_ALL, add_sample, samples);
-	/* Requests of other users are not shown, which is no error here. */
-	if (error >= 0)
-		coll_admin_requests(ctl.admin, group, COLL_ADMIN_ALL, add_request, samples);
+	if (error < 0)
+		return error;
+	/* Requests and times of other users are not shown, which is no error here. */
+	coll_admin_requests(ctl.admin, group, COLL_ADMIN_ALL, add_request, samples);
+	lates_take(&samples->lates, group);
 	return error;
 }
 
+static void free_samples(struct samples *samples)
+{
+	free(samples->sample);
+	lates_free(&samples->lates);
+}
+
+/* How late a rank is, in per cent of the time that the ranks which could wait for it had. */
+static double late_percent(const struct late_group *group, unsigned int rank, uint64_t ns)
+{
+	unsigned int others = group->here - group->rank[rank].here;
+
+	return others && ns ? 100.0 * late_ns(&group->rank[rank]) / others / ns : 0;
+}
+
+/* @late: what was waited in @ns; NULL: nothing is known. */
+static void set_waits(struct table *table, const struct late_group *late, unsigned int rank,
+		      uint64_t ns)
+{
+	if (!late || rank >= LATE_RANKS || !ns)
+		return;
+	table_number(table, TOP_WAIT, 100.0 * late->rank[rank].waited / ns + 0.5);
+	table_number(table, TOP_LATE, late_percent(late, rank, ns) + 0.5);
+	if (rank == late_worst(late) && late_percent(late, rank, ns) >= 1)
+		table_color(table, TOP_LATE, COLOR_WARNING);
+}
+
+/* The rank may be one of another host, which has no line. */
+static void print_straggler(const struct late_group *late, uint64_t ns)
+{
+	unsigned int rank = late_worst(late);
+
+	if (rank == COLL_ADMIN_NONE || late_percent(late, rank, ns) < 1)
+		return;
+	printf("%s: rank %u%s is waited for most: %s%.0f%%%s of the time of the other ranks here\n",
+	       late->name, rank, late->rank[rank].here ? "" : " (on another host)",
+	       color_begin(COLOR_WARNING), late_percent(late, rank, ns), color_end());
+}
+
 static void print_sample(struct table *table, const struct sample *sample,
-			 const struct samples *before, uint64_t ns)
+			 const struct samples *before, const struct lates *waited, uint64_t ns)
 {
 	const struct coll_admin_member *now = &sample->member;
 	const struct sample *earlier = find_sample(before, sample->group, now->rank);
@@ -145,6 +192,10 @@ static void print_sample(struct table *table, const struct sample *sample,
 	table_number(table, TOP_RECEIVED, (now->traffic.received - then->traffic.received) * scale);
 	table_number(table, TOP_READ, (now->traffic.read - then->traffic.read) * scale);
 	table_number(table, TOP_INFLIGHT, now->inflight);
+	if (now->state != COLL_ADMIN_STATE_UP)
+		table_color(table, TOP_STATE, now->state == COLL_ADMIN_STATE_ABORTED ?
+			    COLOR_BAD : COLOR_WARNING);
+	set_waits(table, same ? lates_find(waited, sample->group) : NULL, now->rank, ns);
 	if (!sample->oldest.age_ns)
 		return;
 	snprintf(operation, sizeof(operation), "%s #%s",
@@ -157,15 +208,21 @@ static void print_sample(struct table *table, const struct sample *sample,
 
 static void print_samples(const struct samples *now, const struct samples *before)
 {
+	struct lates waited = lates_copy(&now->lates);
+	uint64_t ns = now->at - before->at;
 	struct table *table = table_new("top", top_columns, ARRAY_SIZE(top_columns));
 	size_t i;
 
 	/* A live screen on a terminal only: the cursor goes home, the rest is cleared. */
 	if (isatty(STDOUT_FILENO) && !ctl.json)
 		fputs("\033[H\033[J", stdout);
+	lates_subtract(&waited, &before->lates);
 	for (i = 0; i < now->n; i++)
-		print_sample(table, &now->sample[i], before, now->at - before->at);
+		print_sample(table, &now->sample[i], before, &waited, ns);
 	table_print(table);
+	for (i = 0; !ctl.json && i < waited.n; i++)
+		print_straggler(&waited.group[i], ns);
+	lates_free(&waited);
 }
 
 int ctl_top(int argc, char **argv)
@@ -185,11 +242,11 @@ int ctl_top(int argc, char **argv)
 		if (error < 0)
 			break;
 		print_samples(&now, &before);
-		free(before.sample);
+		free_samples(&before);
 		before = now;
 		if (output_flush() || (rounds && !--rounds))
 			break;
 	}
-	free(before.sample);
+	free_samples(&before);
 	return ctl_result(error);
 }
