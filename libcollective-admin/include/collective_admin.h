@@ -417,8 +417,8 @@ struct coll_admin_bucket {
  * @count: number of operations
  * @sum_ns: how long they took together
  * @n: entries of @bucket
- * @bucket: in the order of their limits, which are powers of two; a bucket without operations may be
- *	missing
+ * @bucket: in the order of their limits, which are powers of two; a bucket without operations may
+ *	be missing
  */
 struct coll_admin_histogram {
 	uint64_t count;

@@ -222,6 +222,115 @@ TEST_F(two_ranks, metrics)
 	EXPECT_EQ(0, run("promtool check metrics </tmp/collective.prom 2>&1"));
 }
 
+/* Rank 1 calls two barriers a tenth of a second late. */
+static int late_barriers(const int *fd)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	int i, err = 0;
+	__u64 id;
+
+	for (i = 0; !err && i < 2; i++) {
+		err = member_start(fd[0], &barrier, &id);
+		sleep_ms(100);
+		if (!err)
+			err = member_barrier(fd[1]) ?: member_wait(fd[0], id, 0);
+	}
+	return err;
+}
+
+static bool metric(const char *pattern)
+{
+	return !run("grep '^collective_%s' /tmp/times.prom", pattern);
+}
+
+TEST_F(two_ranks, times)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	EXPECT_TRUE(json("time", self->name, ".times == []"));
+	ASSERT_EQ(0, late_barriers(self->fd));
+	EXPECT_TRUE(json("time", self->name, ".times | length == 2"));
+	EXPECT_TRUE(json("time", self->name, ".times[0].opcode == \"barrier\""));
+	EXPECT_TRUE(json("time", self->name, ".times[0].ops == 2"));
+	EXPECT_TRUE(json("time", self->name,
+			 ".times[0] | .waiting > 90000000 and .moving < .waiting"));
+	EXPECT_TRUE(json("time", self->name, ".times[0][\"waited-for\"] == \"1:100%\""));
+	EXPECT_TRUE(json("time", self->name, ".times[0] | .p50 >= 134217728 and .p99 >= .p50"));
+	EXPECT_EQ(0, run("collectivectl time show %s 0", self->name));
+	EXPECT_TRUE(printed("WAITED-FOR") && printed("barrier") && printed("1:100%"));
+	EXPECT_EQ(0, run("collectivectl -j time histogram %s 0 | jq -e '%s'", self->name,
+			 "[.histograms[] | select(.time == \"latency\") | .ops] | add == 2"));
+	EXPECT_EQ(0, run("collectivectl -j time straggler %s | jq -e '%s'", self->name,
+			 "[.stragglers[] | select(.straggler) | .rank] == [1]"));
+	EXPECT_EQ(0, run("collectivectl time straggler"));
+	EXPECT_TRUE(printed("STRAGGLER") && printed("yes"));
+	EXPECT_EQ(1, run("collectivectl time show no.such.group 2>&1"));
+	EXPECT_EQ(2, run("collectivectl time fly 2>&1"));
+
+	EXPECT_EQ(0, run("collectivectl metrics | grep '{group=\"%s\"' >/tmp/times.prom",
+			 self->name));
+	EXPECT_TRUE(metric("operation_seconds_count.*rank=\"1\",collective=\"barrier\"} 2$"));
+	EXPECT_TRUE(metric("operation_waiting_seconds_bucket.*rank=\"0\".*0.067108864\"} 0$"));
+	EXPECT_TRUE(metric("operation_waiting_seconds_bucket.*rank=\"0\".*+Inf\"} 2$"));
+	EXPECT_TRUE(metric("operation_moving_seconds_sum.*rank=\"0\".*} 0.0"));
+	EXPECT_TRUE(metric("waited_seconds_total.*rank=\"0\".*peer=\"1\"} 0.[12]"));
+}
+
+#define SLICES	"[.traceEvents[] | select(.ph == \"X\")] | length == 4 and "
+
+/* Records as a timeline, and of two hosts, one of which has a clock that is wrong by an hour. */
+TEST_F(two_ranks, timeline)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, late_barriers(self->fd));
+	EXPECT_EQ(0, run("collectivectl record show %s --format chrome | jq -e '%s'", self->name,
+			 SLICES "all(.name | startswith(\"barrier #\"))"));
+	EXPECT_EQ(0, run("collectivectl -j record show %s 0 >/tmp/0.json", self->name));
+	EXPECT_EQ(0, run("collectivectl -j record show %s 1 | jq '%s' >/tmp/1.json", self->name,
+			 ".records |= map(.[\"realtime-ns\"] += 3.6e12 | .host = \"far\")"));
+	EXPECT_EQ(0, run("cd /tmp && collectivectl -f chrome %s >merge.json 2>merge.log",
+			 "record merge 0.json 1.json 0.json"));
+	EXPECT_EQ(0, run("cat /tmp/merge.log"));
+	EXPECT_TRUE(printed("the clock of far is set by -3"));
+	EXPECT_EQ(0, run("jq -e '%s' /tmp/merge.json", SLICES "all(.ts < 1e7)"));
+	/* Rank 1 is late, whatever the hour is. */
+	EXPECT_EQ(0, run("jq -e '%s' /tmp/merge.json",
+			 SLICES "all(.pid == 1 or .args.after_first_rank_us > 20000)"));
+	EXPECT_EQ(0, run("collectivectl record merge /tmp/1.json /tmp/1.json"));
+	EXPECT_TRUE(printed("HOST") && printed("far"));
+	EXPECT_EQ(2, run("echo '{}' >/tmp/2.json; collectivectl record merge /tmp/2.json 2>&1"));
+	EXPECT_TRUE(printed("/tmp/2.json: not records"));
+	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
+	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
+}
+
+/* On a terminal only, unless the user wants it otherwise. */
+TEST_F(two_ranks, colors)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	EXPECT_EQ(0, run("collectivectl member show %s", self->name));
+	EXPECT_EQ(NULL, strchr(output, '\033'));
+	EXPECT_EQ(0, run("collectivectl --color=always member show %s", self->name));
+	EXPECT_TRUE(printed("\033["));
+	EXPECT_EQ(0, run("collectivectl -j --color=always member show %s", self->name));
+	EXPECT_EQ(NULL, strchr(output, '\033'));
+	EXPECT_EQ(2, run("collectivectl --color=blue member show 2>&1"));
+	if (system("script -V >/dev/null 2>&1"))
+		SKIP(return, "no script in PATH");
+	EXPECT_EQ(0, run("script -qec 'collectivectl member show %s' /dev/null", self->name));
+	EXPECT_TRUE(printed("\033["));
+	EXPECT_EQ(0, run("NO_COLOR=1 script -qec 'collectivectl member show %s' /dev/null",
+			 self->name));
+	EXPECT_EQ(NULL, strchr(output, '\033'));
+	EXPECT_EQ(0, run("script -qec 'collectivectl --color=never member show %s' /dev/null",
+			 self->name));
+	EXPECT_EQ(NULL, strchr(output, '\033'));
+}
+
 TEST_F(two_ranks, top)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
@@ -232,7 +341,7 @@ TEST_F(two_ranks, top)
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	EXPECT_EQ(0, run("collectivectl top 1 2 %s", self->name));
-	EXPECT_TRUE(printed("WAITS-FOR") && printed("barrier #0"));
+	EXPECT_TRUE(printed("WAITS-FOR") && printed("barrier #0") && printed("LATE%"));
 	/* No live screen where there is no terminal. */
 	EXPECT_EQ(NULL, strchr(output, '\033'));
 	EXPECT_EQ(0, run("collectivectl -j top 1 1 %s | jq -e '%s'", self->name,

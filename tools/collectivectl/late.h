@@ -48,7 +48,7 @@ int lates_take(struct lates *lates, const char *group);
 struct lates lates_copy(const struct lates *lates);
 void lates_free(struct lates *lates);
 
-/* What has been added since an earlier moment. */
+/* Leaves the times since an earlier moment. */
 void lates_subtract(struct lates *lates, const struct lates *earlier);
 
 /* Return: the group, or NULL. */

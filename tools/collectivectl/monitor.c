@@ -118,10 +118,22 @@ static void print_slow(const struct coll_admin_event *event)
 		       text_ranks(event->waits, event->nwaits));
 }
 
+static void print_kind(unsigned int kind)
+{
+	const char *name = coll_admin_name(COLL_ADMIN_EVENT_KIND, kind);
+
+	if (kind == COLL_ADMIN_EVENT_ABORTED || kind == COLL_ADMIN_EVENT_MISMATCH)
+		printf("%s%s%s", color_begin(COLOR_BAD), name, color_end());
+	else if (kind == COLL_ADMIN_EVENT_SLOW)
+		printf("%s%s%s", color_begin(COLOR_WARNING), name, color_end());
+	else
+		fputs(name, stdout);
+}
+
 static void print_line(const struct coll_admin_event *event)
 {
-	printf("%.6f %s rank %u %s", event->time_ns / 1e9, event->group, event->rank,
-	       coll_admin_name(COLL_ADMIN_EVENT_KIND, event->kind));
+	printf("%.6f %s rank %u ", event->time_ns / 1e9, event->group, event->rank);
+	print_kind(event->kind);
 	switch (event->kind) {
 	case COLL_ADMIN_EVENT_JOINED:
 		printf(" (pid %u, %u ranks)", event->pid, event->size);

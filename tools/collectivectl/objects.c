@@ -176,7 +176,7 @@ static int member_row(const struct coll_admin_member *member, void *arg)
 	table_row(table);
 	table_text(table, MEMBER_GROUP, member->group);
 	table_number(table, MEMBER_RANK, member->rank);
-	table_text(table, MEMBER_STATE, coll_admin_name(COLL_ADMIN_STATE, member->state));
+	table_state(table, MEMBER_STATE, member->state);
 	table_number(table, MEMBER_PID, member->pid);
 	table_text(table, MEMBER_TRANSPORT,
 		   coll_admin_name(COLL_ADMIN_TRANSPORT, member->transport));

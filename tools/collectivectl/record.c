@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Flight records, merged by time: those of all ranks of this host, or saved ones of several hosts. */
+/* Flight records, merged by time: of all ranks of this host, or saved ones of several hosts. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
  * @number: of the record, in the order of the rank
  * @time_ns: CLOCK_MONOTONIC of the host
  * @realtime_ns: the same as CLOCK_REALTIME
- * @kind: what has happened
+ * @kind: the event
  * @operation: the operation
  * @state: new state
  * @call: the call, whose first word is the collective

@@ -299,8 +299,8 @@ void entries_print_chrome(const struct entries *entries)
 	for (i = 0; i < entries->n; i++)
 		sorted[i] = &entries->entry[i];
 	qsort(sorted, entries->n, sizeof(*sorted), by_rank);
-	printf("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_realtime_ns\":\"%" PRIu64 "\"},\n",
-	       start);
+	printf("{\"displayTimeUnit\":\"ns\",\n");
+	printf("\"otherData\":{\"start_realtime_ns\":\"%" PRIu64 "\"},\n", start);
 	printf("\"traceEvents\":[\n");
 	print_ranks(sorted, entries->n, slices, start, end);
 	printf("\n]}\n");

@@ -177,8 +177,8 @@ static int64_t clock_offset(const struct span *spans, size_t n, unsigned int clo
 }
 
 /*
- * Operations bound the difference of two hosts' clocks from both sides: what one rank has completed,
- * all have submitted.  A clock that is out of these bounds is set into their middle.
+ * Operations bound the difference of two hosts' clocks from both sides: all ranks have submitted an
+ * operation that one has completed.  A clock that is out of these bounds is set into their middle.
  */
 void entries_align(struct entries *entries, unsigned int clocks)
 {

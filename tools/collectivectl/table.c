@@ -124,6 +124,13 @@ void table_color(struct table *table, size_t column, enum color color)
 		err(CTL_FAILED, "memory");
 }
 
+void table_state(struct table *table, size_t column, unsigned int state)
+{
+	table_text(table, column, coll_admin_name(COLL_ADMIN_STATE, state));
+	table_color(table, column, state == COLL_ADMIN_STATE_UP ? COLOR_GOOD :
+		    state == COLL_ADMIN_STATE_ABORTED ? COLOR_BAD : COLOR_WARNING);
+}
+
 const char *color_begin(enum color color)
 {
 	return ctl.color ? colors[color].sequence : "";

@@ -41,13 +41,16 @@ void table_text(struct table *table, size_t column, const char *text);
 void table_number(struct table *table, size_t column, uint64_t number);
 void table_flag(struct table *table, size_t column, bool flag);
 
-/* Sets the colour of a cell that has been set, where colours are printed. */
+/* The state of a rank, coloured. */
+void table_state(struct table *table, size_t column, unsigned int state);
+
 enum color {
 	COLOR_GOOD,
 	COLOR_WARNING,
 	COLOR_BAD,
 };
 
+/* Sets the colour of a cell that has been set, where colours are printed. */
 void table_color(struct table *table, size_t column, enum color color);
 
 /* The same as escape sequences, for text that is no table; "" where colours are not printed. */

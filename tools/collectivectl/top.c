@@ -186,15 +186,12 @@ static void print_sample(struct table *table, const struct sample *sample,
 	table_text(table, TOP_GROUP, sample->group);
 	table_number(table, TOP_RANK, now->rank);
 	table_number(table, TOP_PID, now->pid);
-	table_text(table, TOP_STATE, coll_admin_name(COLL_ADMIN_STATE, now->state));
+	table_state(table, TOP_STATE, now->state);
 	table_number(table, TOP_OPS, (now->completed - then->completed) * scale);
 	table_number(table, TOP_SENT, (now->traffic.sent - then->traffic.sent) * scale);
 	table_number(table, TOP_RECEIVED, (now->traffic.received - then->traffic.received) * scale);
 	table_number(table, TOP_READ, (now->traffic.read - then->traffic.read) * scale);
 	table_number(table, TOP_INFLIGHT, now->inflight);
-	if (now->state != COLL_ADMIN_STATE_UP)
-		table_color(table, TOP_STATE, now->state == COLL_ADMIN_STATE_ABORTED ?
-			    COLOR_BAD : COLOR_WARNING);
 	set_waits(table, same ? lates_find(waited, sample->group) : NULL, now->rank, ns);
 	if (!sample->oldest.age_ns)
 		return;
