@@ -9,8 +9,8 @@
 #include "netlink/family.h"
 #include "op/times.h"
 
-/* Ranks that a message names as waited for. */
-#define TIME_WAITS	32
+/* Ranks that a message names as waited for: with full histograms it still fits a page. */
+#define TIME_WAITS	16
 
 static int put_bucket(struct sk_buff *skb, u32 i, u64 count)
 {

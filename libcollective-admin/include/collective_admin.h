@@ -42,7 +42,7 @@ struct coll_admin;
 #define COLL_ADMIN_CALLS	2
 #define COLL_ADMIN_CONNECTIONS	9
 #define COLL_ADMIN_BUCKETS	64
-#define COLL_ADMIN_WAITED	32
+#define COLL_ADMIN_WAITED	16
 
 /** enum coll_admin_state - state of a member */
 enum coll_admin_state {

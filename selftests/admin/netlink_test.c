@@ -46,6 +46,7 @@ struct found {
 		struct coll_admin_request request;
 		struct coll_admin_buffer buffer;
 		struct coll_admin_record record;
+		struct coll_admin_time time;
 	};
 	struct coll_admin_connection connection[COLL_ADMIN_CONNECTIONS];
 	unsigned int kinds;
@@ -66,6 +67,7 @@ FIND(member)
 FIND(lane)
 FIND(request)
 FIND(buffer)
+FIND(time)
 
 static int find_link(const struct coll_admin_link *object, void *arg)
 {
@@ -382,6 +384,7 @@ static int meddle(const void *arg)
 	CHECK_EQ(-EACCES, coll_admin_requests(admin, name, COLL_ADMIN_ALL, find_request, &found));
 	CHECK_EQ(-EACCES, coll_admin_buffers(admin, name, COLL_ADMIN_ALL, find_buffer, &found));
 	CHECK_EQ(-EACCES, coll_admin_records(admin, name, COLL_ADMIN_ALL, find_record, &found));
+	CHECK_EQ(-EACCES, coll_admin_times(admin, name, COLL_ADMIN_ALL, find_time, &found));
 	found.n = 0;
 	CHECK(coll_admin_links(admin, NULL, COLL_ADMIN_ALL, find_link, &found) >= 0);
 	CHECK(coll_admin_records(admin, NULL, COLL_ADMIN_ALL, find_record, &found) >= 0);

@@ -71,6 +71,7 @@ TEST_F(two_ranks, specification)
 	EXPECT_TRUE(dump(ynl, "request", self->name, ".[0][\"waits-for\"] == [1]"));
 	EXPECT_TRUE(dump(ynl, "buffer", self->name, ".[0].length == 8192"));
 	EXPECT_TRUE(dump(ynl, "record", self->name, ".[0].kind == \"state\""));
+	EXPECT_TRUE(dump(ynl, "time", self->name, ".[0].opcode == \"barrier\""));
 	EXPECT_EQ(0, run("%s --do group-abort --json '{\"group\": \"%s\"}' >/dev/null", ynl,
 			 self->name));
 	EXPECT_EQ(-ECANCELED, member_wait(self->fd[0], id, 0));
