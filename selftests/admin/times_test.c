@@ -121,7 +121,7 @@ static void print_times(const struct times *times)
 /**
  * struct workload - operations that are called with one rank late
  * @opcode: the collective
- * @count: elements of 4 bytes; of all blocks together a quarter of BYTES_MAX at most
+ * @count: elements of 4 bytes, 0 of a barrier; of all blocks together a quarter of BYTES_MAX at most
  * @algorithm: of the schedule
  * @root: root rank
  * @flags: COLLECTIVE_F_*
@@ -178,6 +178,8 @@ static int call_late(struct rank *r)
 	};
 	unsigned int i;
 
+	if (!op.count)
+		op = (struct collective_op){ .opcode = workload->opcode };
 	for (i = 0; i < ROUNDS; i++) {
 		/* All begin at the same time, but for the late one. */
 		CHECK(flag_barrier(r->shared, 2 + i, r->nranks));

@@ -169,7 +169,7 @@ static int by_time(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* In this order two copies of a record follow one another. */
+/* 0 of two copies of a record. */
 static int by_number(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -184,14 +184,23 @@ static int by_number(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* Drops copies of records, of which two files of a host have many, and sorts the rest by time. */
-static void entries_sort(struct entries *entries)
+/* In this order the copies of a record follow one another, that of the first file first. */
+static int by_copy(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = by_number(a, b);
+
+	return order ? order : (x->clock > y->clock) - (x->clock < y->clock);
+}
+
+/* Drops copies of records, of which two files of a host have many. */
+static void entries_drop_copies(struct entries *entries)
 {
 	size_t i, n = 0;
 
 	if (!entries->n)
 		return;
-	qsort(entries->entry, entries->n, sizeof(*entries->entry), by_number);
+	qsort(entries->entry, entries->n, sizeof(*entries->entry), by_copy);
 	for (i = 0; i < entries->n; i++) {
 		if (n && !by_number(&entries->entry[i], &entries->entry[n - 1]))
 			entry_free(&entries->entry[i]);
@@ -199,7 +208,6 @@ static void entries_sort(struct entries *entries)
 			entries->entry[n++] = entries->entry[i];
 	}
 	entries->n = n;
-	qsort(entries->entry, n, sizeof(*entries->entry), by_time);
 }
 
 static void entry_row(struct table *table, const struct entry *entry, double seconds,
@@ -244,7 +252,8 @@ static void entries_print(struct entries *entries, bool merged)
 	uint64_t start;
 	size_t i;
 
-	entries_sort(entries);
+	if (entries->n)
+		qsort(entries->entry, entries->n, sizeof(*entries->entry), by_time);
 	if (ctl.format == FORMAT_CHROME) {
 		entries_print_chrome(entries);
 		return;
@@ -287,6 +296,7 @@ static int record_merge(int argc, char **argv)
 		ctl_usage("record merge needs files that collectivectl -j record has made");
 	for (i = 0; i < argc; i++)
 		entries_read(&entries, argv[i], i);
+	entries_drop_copies(&entries);
 	entries_align(&entries, argc);
 	entries_print(&entries, true);
 	entries_free(&entries);
