@@ -121,7 +121,7 @@ static void print_times(const struct times *times)
 /**
  * struct workload - operations that are called with one rank late
  * @opcode: the collective
- * @count: elements of 4 bytes, 0 of a barrier; of all blocks together a quarter of BYTES_MAX at most
+ * @count: elements of 4 bytes, in all blocks together BYTES_MAX at most; 0: it is a barrier
  * @algorithm: of the schedule
  * @root: root rank
  * @flags: COLLECTIVE_F_*
