@@ -147,14 +147,20 @@ static double late_percent(const struct late_group *group, unsigned int rank, ui
 	return others && ns ? 100.0 * late_ns(&group->rank[rank]) / others / ns : 0;
 }
 
-/* @late: what was waited in @ns; NULL: nothing is known. */
+/* A wait is counted when it ends, so it may have begun before the screen did. */
+static unsigned int percent(double value)
+{
+	return value < 100 ? value + 0.5 : 100;
+}
+
+/* @late: the waits of the last @ns; NULL: they are not known. */
 static void set_waits(struct table *table, const struct late_group *late, unsigned int rank,
 		      uint64_t ns)
 {
 	if (!late || rank >= LATE_RANKS || !ns)
 		return;
-	table_number(table, TOP_WAIT, 100.0 * late->rank[rank].waited / ns + 0.5);
-	table_number(table, TOP_LATE, late_percent(late, rank, ns) + 0.5);
+	table_number(table, TOP_WAIT, percent(100.0 * late->rank[rank].waited / ns));
+	table_number(table, TOP_LATE, percent(late_percent(late, rank, ns)));
 	if (rank == late_worst(late) && late_percent(late, rank, ns) >= 1)
 		table_color(table, TOP_LATE, COLOR_WARNING);
 }
