@@ -13,6 +13,7 @@
 
 #include "collective.h"
 #include "common/group.h"
+#include "common/memory.h"
 #include "common/ring.h"
 #include "common/settings.h"
 
@@ -36,6 +37,7 @@ void cm_group_init(struct cm_group *group, int rank, int size)
 
 void cm_group_destroy(struct cm_group *group)
 {
+	cm_memory_remove(group);
 	coll_finalize(group->comm);
 	group->comm = NULL;
 	pthread_mutex_destroy(&group->lock);
@@ -94,7 +96,7 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
 	const long long digest = cm_settings_digest();
 	long long values[AGREED_COUNT] = {
-		[ABLE]			= able(),
+		[ABLE]			= able() && cm_memory_allows(group->size, peers->local),
 		[DIGEST]		= digest,
 		[DIGEST_NEGATED]	= -digest,
 		[STARTED_NEGATED]	= -(long long)group->started,
@@ -166,6 +168,7 @@ static void make(struct cm_group *group, const struct cm_peers *peers)
 			cm_say(2, "no io_uring: each look at completion is a system call");
 		cm_say(2, "rank %d of %d joined group %s", group->rank, group->size,
 		       coll_name(group->comm));
+		cm_memory_add(group);
 		group->state = CM_GROUP_UP;
 		return;
 	}

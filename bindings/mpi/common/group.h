@@ -59,6 +59,7 @@ struct cm_peers {
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
  * @lockable: number of bytes that an operation may pin on each rank; SIZE_MAX: any number
+ * @counted: its kernel memory is accounted for (memory.c)
  * @in_flight: number of nonblocking operations that are submitted (progress.c)
  * @lock: protects @comm against cm_group_fail(), and @text
  * @text: why the latest operation failed
@@ -74,6 +75,7 @@ struct cm_group {
 	unsigned long long first;
 	unsigned long long persistent;
 	size_t lockable;
+	bool counted;
 	int in_flight;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];

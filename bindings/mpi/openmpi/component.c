@@ -74,6 +74,9 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
 	parameter("sleep_us", "Longest such sleep in us; 0: none",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.sleep_us);
+	parameter("memory_mib",
+		  "Limit in MiB for the kernel memory of a host's groups; 0: a tenth of its memory",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.memory_mib);
 	parameter("verbose", "1: say why a communicator has no group; 2: say which has one",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.verbose);
 	parameter("stats", "Print at the end which calls were taken, and why others were not",
