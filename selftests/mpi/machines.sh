@@ -60,10 +60,10 @@ on_machines()
 	at_once+=(--host 10.77.0.1:2,10.77.0.2:2 --mca plm_rsh_agent "$keys/ssh" -x LD_LIBRARY_PATH
 		--mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24)
 	# The files of the others are on machine 1.
-	expected=2
+	expected=2 emulated=emulated
 	collectives 4 1 20
 	collectives 4 2 20 --mca coll_collective_ring 0
-	unset expected
+	unset expected emulated
 	test "messages go on during collectives" 120 4 "${at_once[@]}" "$folder/progress"
 	expect "the barriers were taken" "barrier: taken"
 	test "communicators" 200 4 "${at_once[@]}" "$folder/communicators" 10 10
