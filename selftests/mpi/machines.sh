@@ -66,8 +66,9 @@ on_machines()
 	unset expected emulated
 	test "messages go on during collectives" 120 4 "${at_once[@]}" "$folder/progress"
 	expect "the barriers were taken" "barrier: taken"
-	test "communicators" 200 4 "${at_once[@]}" "$folder/communicators" 10 10
-	expect "their calls were taken" "allreduce: taken"
+	# With threads, Open MPI wants an instruction (cmpxchg16b) that the emulated CPU has not.
+	test "corners" 200 4 "${at_once[@]}" "$folder/corners"
+	expect "their broadcasts were taken" "ibcast: taken"
 	test "mismatch" 100 4 "${at_once[@]}" "$folder/errors" mismatch
 	# All ranks have ended soon, but mpirun does not.
 	timeout -k 5 60 mpirun.openmpi --allow-run-as-root -n 4 "${at_once[@]}" --enable-recovery "$folder/errors" death \
