@@ -26,6 +26,7 @@ enum {
 	DIGEST_NEGATED,	/* so that the minimum shows a difference */
 	STARTED_NEGATED,	/* number of nonblocking collectives */
 	LOCKABLE,	/* bytes that an operation may pin */
+	ONE_HOST,	/* 1: no rank of this communicator is on another host */
 	AGREED_COUNT
 };
 
@@ -101,6 +102,7 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 		[DIGEST_NEGATED]	= -digest,
 		[STARTED_NEGATED]	= -(long long)group->started,
 		[LOCKABLE]		= lockable(peers->local),
+		[ONE_HOST]		= !peers->several_hosts,
 	};
 
 	if (peers->min(peers->context, values, AGREED_COUNT))
@@ -111,6 +113,7 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 	}
 	group->first = -values[STARTED_NEGATED] + cm_settings.margin;
 	group->lockable = values[LOCKABLE] == LLONG_MAX ? SIZE_MAX : (size_t)values[LOCKABLE];
+	group->one_host = values[ONE_HOST];
 	return values[ABLE];
 }
 

@@ -12,7 +12,8 @@
  * struct cm_settings - settings of all communicators
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
  * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
- * @min_bytes: calls of fewer bytes are left to MPI, by function
+ * @min_bytes: on one host, calls of fewer bytes are left to MPI, by function; barriers, and calls
+ *	of which not every rank knows the bytes, count as calls of none
  * @max_bytes: calls of more bytes are left to MPI, by function
  * @reproducible: sums are in the order of ranks
  * @timeout_ms: deadline of an operation in ms; ~0U: none

@@ -23,7 +23,8 @@ static struct parameters {
 	const char *transport;
 	bool stats;
 } parameters = {
-	.min_bytes = "0",
+	/* Up to there, copies through MPI's shared memory cost less than system calls. */
+	.min_bytes = "8192",
 	.max_bytes = "18446744073709551615",
 	.transport = "auto",
 };
@@ -56,7 +57,7 @@ static int component_register(void)
 	parameter("margin", "Number of nonblocking collectives after that which are left",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
 	parameter("min_bytes",
-		  "Smallest calls that are taken: BYTES, or a list (allreduce:4096,bcast:0)",
+		  "Smallest calls that are taken on one host: BYTES, or a list (allreduce:4096,bcast:0)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
 	parameter("max_bytes", "Largest calls that are taken, likewise",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
