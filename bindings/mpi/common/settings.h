@@ -23,8 +23,8 @@
  *	progress, 0: none; may differ
  * @spin_us: time in microseconds after which a waiting rank sleeps between two looks; may differ
  * @sleep_us: longest such sleep in microseconds, 0: none; may differ
- * @memory_mib: limit in MiB for the kernel memory of the groups of all ranks of a host, 0: a tenth of
- *	the host's memory; may differ
+ * @memory_mib: limit in MiB for the kernel memory of the groups of all ranks of a host, 0: a tenth
+ *	of the host's memory; may differ
  * @verbose: level of messages on stderr; may differ
  */
 struct cm_settings {
