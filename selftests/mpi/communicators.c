@@ -5,6 +5,7 @@
  *
  *	communicators [MADE [ALIVE]]
  */
+#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,31 @@ static void made_and_freed(int count)
 	}
 }
 
+/* Print what the kernel's memory of all groups of this host is. */
+static void print_memory(void)
+{
+	static const char pattern[] = "/sys/class/collective/collective/groups/*/*/memory_bytes";
+	unsigned long long bytes, least = -1ULL, most = 0, sum = 0;
+	glob_t files;
+	FILE *file;
+	size_t i;
+
+	if (glob(pattern, 0, NULL, &files))
+		return;
+	for (i = 0; i < files.gl_pathc; i++) {
+		file = fopen(files.gl_pathv[i], "r");
+		if (!file || fscanf(file, "%llu", &bytes) != 1)
+			die("no %s", files.gl_pathv[i]);
+		fclose(file);
+		least = bytes < least ? bytes : least;
+		most = bytes > most ? bytes : most;
+		sum += bytes;
+	}
+	printf("kernel memory: %zu ranks of groups of %d, %llu to %llu bytes each, mean %llu\n",
+	       files.gl_pathc, size, least, most, sum / files.gl_pathc);
+	globfree(&files);
+}
+
 static void alive(int count)
 {
 	MPI_Comm *comms = calloc(count, sizeof(*comms));
@@ -77,6 +103,10 @@ static void alive(int count)
 	for (k = 0; k < CALLS; k++)
 		for (i = 0; i < count; i++)
 			sum(comms[i], k);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank)
+		print_memory();
+	MPI_Barrier(MPI_COMM_WORLD);
 	for (i = 0; i < count; i++)
 		MPI_Comm_free(&comms[i]);
 	free(comms);

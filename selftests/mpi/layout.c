@@ -184,13 +184,18 @@ void area_begin(struct area *area)
 
 int area_check(const struct area *area)
 {
-	size_t i;
+	size_t first = 0, last = 0, wrong = 0, i;
 
 	if (!memcmp(area->memory, area->expected, area->size))
 		return 0;
-	for (i = 0; area->memory[i] == area->expected[i]; i++)
-		;
-	printf("byte %zd of %zu from the address, is %d, expected %d\n",
-	       area->memory + i - area->base, area->size, area->memory[i], area->expected[i]);
+	for (i = 0; i < area->size; i++) {
+		if (area->memory[i] == area->expected[i])
+			continue;
+		first = wrong++ ? first : i;
+		last = i;
+	}
+	printf("bytes %td to %td of %zu from the address, %zu of them; %d, expected %d\n",
+	       area->memory + first - area->base, area->memory + last - area->base, area->size,
+	       wrong, area->memory[first], area->expected[first]);
 	return 1;
 }

@@ -13,6 +13,7 @@
 
 #include "collective.h"
 #include "common/group.h"
+#include "common/memory.h"
 #include "common/ring.h"
 #include "common/settings.h"
 
@@ -25,6 +26,7 @@ enum {
 	DIGEST_NEGATED,	/* so that the minimum shows a difference */
 	STARTED_NEGATED,	/* number of nonblocking collectives */
 	LOCKABLE,	/* bytes that an operation may pin */
+	ONE_HOST,	/* 1: no rank of this communicator is on another host */
 	AGREED_COUNT
 };
 
@@ -36,6 +38,7 @@ void cm_group_init(struct cm_group *group, int rank, int size)
 
 void cm_group_destroy(struct cm_group *group)
 {
+	cm_memory_remove(group);
 	coll_finalize(group->comm);
 	group->comm = NULL;
 	pthread_mutex_destroy(&group->lock);
@@ -94,11 +97,12 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
 	const long long digest = cm_settings_digest();
 	long long values[AGREED_COUNT] = {
-		[ABLE]			= able(),
+		[ABLE]			= able() && cm_memory_allows(group->size, peers->local),
 		[DIGEST]		= digest,
 		[DIGEST_NEGATED]	= -digest,
 		[STARTED_NEGATED]	= -(long long)group->started,
 		[LOCKABLE]		= lockable(peers->local),
+		[ONE_HOST]		= !peers->several_hosts,
 	};
 
 	if (peers->min(peers->context, values, AGREED_COUNT))
@@ -109,6 +113,7 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 	}
 	group->first = -values[STARTED_NEGATED] + cm_settings.margin;
 	group->lockable = values[LOCKABLE] == LLONG_MAX ? SIZE_MAX : (size_t)values[LOCKABLE];
+	group->one_host = values[ONE_HOST];
 	return values[ABLE];
 }
 
@@ -166,6 +171,7 @@ static void make(struct cm_group *group, const struct cm_peers *peers)
 			cm_say(2, "no io_uring: each look at completion is a system call");
 		cm_say(2, "rank %d of %d joined group %s", group->rank, group->size,
 		       coll_name(group->comm));
+		cm_memory_add(group);
 		group->state = CM_GROUP_UP;
 		return;
 	}

@@ -39,12 +39,14 @@ enum cm_group_state {
  * @min: set each of @count values to the minimum of all ranks; 0 or an error of MPI
  * @gather: collect @size bytes of each rank, in the order of ranks; 0 or an error of MPI
  * @local: number of processes of this program on this host
+ * @several_hosts: ranks of the communicator are on other hosts
  */
 struct cm_peers {
 	void *context;
 	int (*min)(void *context, long long *values, int count);
 	int (*gather)(void *context, const void *mine, size_t size, void *all);
 	int local;
+	bool several_hosts;
 };
 
 /**
@@ -59,6 +61,8 @@ struct cm_peers {
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
  * @lockable: number of bytes that an operation may pin on each rank; SIZE_MAX: any number
+ * @one_host: all ranks are on one host
+ * @counted: its kernel memory is accounted for (memory.c)
  * @in_flight: number of nonblocking operations that are submitted (progress.c)
  * @lock: protects @comm against cm_group_fail(), and @text
  * @text: why the latest operation failed
@@ -74,6 +78,8 @@ struct cm_group {
 	unsigned long long first;
 	unsigned long long persistent;
 	size_t lockable;
+	bool one_host;
+	bool counted;
 	int in_flight;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];

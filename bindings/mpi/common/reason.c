@@ -66,6 +66,15 @@ static bool reduces(enum cm_function function)
 	       function == CM_REDUCE_SCATTER_BLOCK;
 }
 
+bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call, bool one_host)
+{
+	const size_t bytes = call_bytes(group, call);
+
+	/* Between hosts, MPI's own path is no faster for small calls. */
+	return !one_host ||
+	       (bytes == UNKNOWN ? 0 : bytes) >= cm_settings.min_bytes[call->function];
+}
+
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call)
 {
 	struct cm_reduction reduction;
@@ -77,9 +86,9 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 	/* Both buffers are pinned, and each has at most this size. */
 	if (group->lockable != SIZE_MAX && (bytes == UNKNOWN || bytes > group->lockable / 2))
 		return CM_LOCKED_MEMORY;
-	if (bytes == UNKNOWN || call->function == CM_BARRIER)
-		return CM_TAKEN;
-	if (bytes < cm_settings.min_bytes[call->function])
+	if (!cm_call_large_enough(group, call, group->one_host))
 		return CM_SMALL;
+	if (bytes == UNKNOWN)
+		return CM_TAKEN;
 	return bytes > cm_settings.max_bytes[call->function] ? CM_LARGE : CM_TAKEN;
 }

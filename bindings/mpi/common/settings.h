@@ -12,7 +12,8 @@
  * struct cm_settings - settings of all communicators
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
  * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
- * @min_bytes: calls of fewer bytes are left to MPI, by function
+ * @min_bytes: on one host, calls of fewer bytes are left to MPI, by function; barriers, and calls
+ *	of which not every rank knows the bytes, count as calls of none
  * @max_bytes: calls of more bytes are left to MPI, by function
  * @reproducible: sums are in the order of ranks
  * @timeout_ms: deadline of an operation in ms; ~0U: none
@@ -22,6 +23,8 @@
  *	progress, 0: none; may differ
  * @spin_us: time in microseconds after which a waiting rank sleeps between two looks; may differ
  * @sleep_us: longest such sleep in microseconds, 0: none; may differ
+ * @memory_mib: limit in MiB for the kernel memory of the groups of all ranks of a host, 0: a tenth
+ *	of the host's memory; may differ
  * @verbose: level of messages on stderr; may differ
  */
 struct cm_settings {
@@ -36,6 +39,7 @@ struct cm_settings {
 	unsigned int wait_ms;
 	unsigned int spin_us;
 	unsigned int sleep_us;
+	unsigned int memory_mib;
 	int verbose;
 };
 

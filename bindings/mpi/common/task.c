@@ -289,7 +289,7 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 		all += count;
 	}
 	if (result.counts) {
-		task->counts = calloc(group->size, sizeof(*task->counts));
+		task->counts = calloc((unsigned int)group->size, sizeof(*task->counts));
 		if (!task->counts)
 			return -ENOMEM;
 		for (i = 0; i < group->size; i++)

@@ -154,4 +154,14 @@ void cm_task_end(struct cm_task *task);
  */
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call);
 
+/**
+ * cm_call_large_enough - does a call reach the lower limit?
+ * @group: group of the communicator; it need not be up
+ * @call: the call
+ * @one_host: all ranks of the communicator are on one host
+ *
+ * Return: the same on all ranks.
+ */
+bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call, bool one_host);
+
 #endif /* CM_TASK_H */

@@ -23,7 +23,8 @@ static struct parameters {
 	const char *transport;
 	bool stats;
 } parameters = {
-	.min_bytes = "0",
+	/* Up to there, copies through MPI's shared memory cost less than system calls. */
+	.min_bytes = "8192",
 	.max_bytes = "18446744073709551615",
 	.transport = "auto",
 };
@@ -56,7 +57,7 @@ static int component_register(void)
 	parameter("margin", "Number of nonblocking collectives after that which are left",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
 	parameter("min_bytes",
-		  "Smallest calls that are taken: BYTES, or a list (allreduce:4096,bcast:0)",
+		  "Smallest calls that are taken on one host: BYTES, or a list (allreduce:4096,bcast:0)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
 	parameter("max_bytes", "Largest calls that are taken, likewise",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
@@ -74,6 +75,9 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
 	parameter("sleep_us", "Longest such sleep in us; 0: none",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.sleep_us);
+	parameter("memory_mib",
+		  "Limit in MiB for the kernel memory of a host's groups; 0: a tenth of its memory",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.memory_mib);
 	parameter("verbose", "1: say why a communicator has no group; 2: say which has one",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.verbose);
 	parameter("stats", "Print at the end which calls were taken, and why others were not",

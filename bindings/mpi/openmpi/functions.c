@@ -173,7 +173,7 @@ static int blocking_##name(NAME##_PARAMS struct ompi_communicator_t *comm,			\
 	struct cm_call call = call_##name(NAME##_ARGS module->group.rank);			\
 												\
 	call.function = CM_##NAME;								\
-	if (take(module, &call, CM_BLOCKING, collective_blocking(module)))			\
+	if (take(module, &call, CM_BLOCKING, collective_blocking(module, &call)))		\
 		return run(module, &call);							\
 	return module->previous.coll_##name(NAME##_ARGS comm,					\
 					    module->previous.coll_##name##_module);		\

@@ -31,15 +31,20 @@ static int peers_gather(void *context, const void *mine, size_t size, void *all)
 					       module->previous.coll_allgather_module);
 }
 
-bool collective_blocking(struct collective_module *module)
+bool collective_blocking(struct collective_module *module, const struct cm_call *call)
 {
 	const struct cm_peers peers = {
 		.context = module,
 		.min = peers_min,
 		.gather = peers_gather,
 		.local = ompi_process_info.num_local_peers + 1,
+		.several_hosts = module->several_hosts,
 	};
 
+	/* A communicator whose calls are all left needs no group. */
+	if (module->group.state == CM_GROUP_NEW &&
+	    !cm_call_large_enough(&module->group, call, !module->several_hosts))
+		return false;
 	return cm_group_blocking(&module->group, &peers);
 }
 
@@ -105,6 +110,7 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
 	struct collective_module *module = (struct collective_module *)base;
 
 	module->communicator = communicator;
+	module->several_hosts = ompi_group_have_remote_peers(communicator->c_local_group);
 	module->previous = *communicator->c_coll;
 	CM_FUNCTIONS(KEEP_FORMS)
 	cm_group_init(&module->group, ompi_comm_rank(communicator), ompi_comm_size(communicator));

@@ -12,6 +12,7 @@
  * struct collective_module - module of a communicator
  * @super: of Open MPI
  * @communicator: the communicator
+ * @several_hosts: ranks of the communicator are on other hosts
  * @group: its group
  * @previous: functions and modules that this one replaces; a reference to each module
  * @enabled: true if @previous and @group are set
@@ -20,6 +21,7 @@
 struct collective_module {
 	mca_coll_base_module_t super;
 	struct ompi_communicator_t *communicator;
+	bool several_hosts;
 	struct cm_group group;
 	mca_coll_base_comm_coll_t previous;
 	bool enabled;
@@ -49,8 +51,12 @@ void collective_set_functions(struct collective_module *module);
  */
 mca_coll_base_module_t *collective_query(struct ompi_communicator_t *communicator, int *priority);
 
-/** collective_blocking - cm_group_blocking() for the communicator of a module */
-bool collective_blocking(struct collective_module *module);
+/**
+ * collective_blocking - cm_group_blocking() for the communicator of a module
+ * @module: the module
+ * @call: call that is counted if it can be taken
+ */
+bool collective_blocking(struct collective_module *module, const struct cm_call *call);
 
 /**
  * collective_error - error code of MPI for a failed operation
