@@ -3,26 +3,26 @@
 #ifndef CM_FUNCTIONS_H
 #define CM_FUNCTIONS_H
 
-/* Each function: name of the constant, name in MPI. */
-#define CM_FUNCTIONS(X)						\
-	X(ALLGATHER, allgather)					\
-	X(ALLGATHERV, allgatherv)				\
-	X(ALLREDUCE, allreduce)					\
-	X(ALLTOALL, alltoall)					\
-	X(ALLTOALLV, alltoallv)					\
-	X(BARRIER, barrier)					\
-	X(BCAST, bcast)						\
-	X(EXSCAN, exscan)					\
-	X(GATHER, gather)					\
-	X(GATHERV, gatherv)					\
-	X(REDUCE, reduce)					\
-	X(REDUCE_SCATTER, reduce_scatter)			\
-	X(REDUCE_SCATTER_BLOCK, reduce_scatter_block)		\
-	X(SCAN, scan)						\
-	X(SCATTER, scatter)					\
-	X(SCATTERV, scatterv)
+/* Each function: name of the constant, name in MPI, the same with a capital. */
+#define CM_FUNCTIONS(X)							\
+	X(ALLGATHER, allgather, Allgather)				\
+	X(ALLGATHERV, allgatherv, Allgatherv)				\
+	X(ALLREDUCE, allreduce, Allreduce)				\
+	X(ALLTOALL, alltoall, Alltoall)					\
+	X(ALLTOALLV, alltoallv, Alltoallv)				\
+	X(BARRIER, barrier, Barrier)					\
+	X(BCAST, bcast, Bcast)						\
+	X(EXSCAN, exscan, Exscan)					\
+	X(GATHER, gather, Gather)					\
+	X(GATHERV, gatherv, Gatherv)					\
+	X(REDUCE, reduce, Reduce)					\
+	X(REDUCE_SCATTER, reduce_scatter, Reduce_scatter)		\
+	X(REDUCE_SCATTER_BLOCK, reduce_scatter_block, Reduce_scatter_block) \
+	X(SCAN, scan, Scan)						\
+	X(SCATTER, scatter, Scatter)					\
+	X(SCATTERV, scatterv, Scatterv)
 
-#define CM_FUNCTION_CONSTANT(NAME, name) CM_##NAME,
+#define CM_FUNCTION_CONSTANT(NAME, name, Name) CM_##NAME,
 
 /** enum cm_function - functions of MPI */
 enum cm_function {

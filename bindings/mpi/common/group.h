@@ -60,7 +60,8 @@ struct cm_peers {
  * @persistent: number of persistent collectives that went to the kernel
  * @lockable: number of bytes that an operation may pin on each rank; SIZE_MAX: any number
  * @in_flight: number of nonblocking operations that are submitted (progress.c)
- * @lock: protects @comm against cm_group_fail(), and @text
+ * @error_code: code of MPI that stands for failures of this group; 0: none yet
+ * @lock: protects @comm against cm_group_failed(), and @text
  * @text: why the latest operation failed
  */
 struct cm_group {
@@ -75,6 +76,7 @@ struct cm_group {
 	unsigned long long persistent;
 	size_t lockable;
 	int in_flight;
+	int error_code;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];
 };
@@ -129,5 +131,14 @@ void cm_group_failed(struct cm_group *group, int err, const char *function);
 
 /** cm_group_text - copy the text of the latest failure to @text, of @size bytes */
 void cm_group_text(struct cm_group *group, char *text, size_t size);
+
+/**
+ * cm_group_error - error code of MPI for a failed operation
+ * @group: its group
+ * @err: negative errno
+ *
+ * The string of the code is the reason, with the rank at fault.
+ */
+int cm_group_error(struct cm_group *group, int err);
 
 #endif /* CM_GROUP_H */
