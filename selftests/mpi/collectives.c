@@ -19,11 +19,14 @@
 #include <string.h>
 
 #include <mpi.h>
+#if OMPI_MAJOR_VERSION
 #include <mpi-ext.h>
+#endif
 
 #include "layout.h"
 
-#if OMPI_MAJOR_VERSION >= 5
+/* Open MPI 4 has the persistent functions of MPI-4 by names of its own. */
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define INIT(name)	MPI_##name##_init
 #else
 #define INIT(name)	MPIX_##name##_init
@@ -45,7 +48,14 @@ static const char * const names[FUNCTIONS] = {
 	"scatter", "scatterv",
 };
 
-enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+enum form { BLOCKING, NONBLOCKING, PERSISTENT };
+
+/* Persistent calls of MPICH 4.0 are its own, and wrong in several ways. */
+#ifdef MPICH_NUMVERSION
+#define FORMS	PERSISTENT
+#else
+#define FORMS	(PERSISTENT + 1)
+#endif
 
 /* Contents of the elements of a type. */
 enum contents { BITS, SMALL_FLOAT, SMALL_DOUBLE, TRUTH_BYTE, TRUTH_INT, PAIR };

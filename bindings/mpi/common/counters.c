@@ -28,6 +28,7 @@ static const char * const reason_names[CM_REASON_COUNT] = {
 	[CM_SMALL]		= "small",
 	[CM_LARGE]		= "large",
 	[CM_LOCKED_MEMORY]	= "locked-memory",
+	[CM_UNSUPPORTED]	= "unsupported",
 };
 
 const char *cm_function_name(enum cm_function function)

@@ -84,6 +84,9 @@ struct cm_group {
 /** cm_group_init - initialize the group of a communicator; it is not made yet */
 void cm_group_init(struct cm_group *group, int rank, int size);
 
+/** cm_group_leave - leave the group for ever; no task is under way */
+void cm_group_leave(struct cm_group *group);
+
 /** cm_group_destroy - leave the group; no task is under way */
 void cm_group_destroy(struct cm_group *group);
 

@@ -44,6 +44,14 @@ int cm_task_run(struct cm_task *task);
 void cm_task_start(struct cm_task *task);
 
 /**
+ * cm_task_wait - wait until the operation of a task that was started has a result
+ * @task: task, which is not freed meanwhile
+ *
+ * Context: waits, and keeps MPI's progress going.
+ */
+void cm_task_wait(const struct cm_task *task);
+
+/**
  * cm_progress - look for completions, and submit tasks that wait
  *
  * Context: any thread; does not wait.
