@@ -4,6 +4,7 @@
  *
  *	errors mismatch		ranks give different counts
  *	errors death		rank 1 dies; run it so that the others go on
+ *	errors fatal		ranks give different counts, and MPI ends the program
  */
 #include <signal.h>
 #include <stdio.h>
@@ -79,6 +80,8 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		_Exit(0);
 	}
+	if (argc > 1 && !strcmp(argv[1], "fatal"))
+		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
 	mismatch(comm);
 	MPI_Comm_free(&comm);
 	MPI_Errhandler_free(&errhandler);
