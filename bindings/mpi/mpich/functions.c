@@ -116,7 +116,8 @@ EXPORT int MPI_##Name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm)			\
 }
 
 #define NONBLOCKING(NAME, name, Name, C, TYPES, IS_LARGE)					\
-EXPORT int MPI_I##name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm, MPI_Request *request)	\
+EXPORT int MPI_I##name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,			\
+			  MPI_Request *request)							\
 {												\
 	struct communicator *communicator = communicator_find(comm);				\
 	unsigned long long key;									\
@@ -147,7 +148,8 @@ EXPORT int MPI_##Name##_init##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,
 	NONBLOCKING(__VA_ARGS__)								\
 	PERSISTENT(__VA_ARGS__)
 
-#define WITH_INT(NAME, name, Name)	FORMS(NAME, name, Name, , INT, 0)
+#define NOTHING
+#define WITH_INT(NAME, name, Name)	FORMS(NAME, name, Name, NOTHING, INT, 0)
 #define WITH_LARGE(NAME, name, Name)	FORMS(NAME, name, Name, _c, LARGE, 1)
 
 CM_FUNCTIONS(WITH_INT)
