@@ -29,7 +29,8 @@ int cm_group_error(struct cm_group *group, int err)
 	cm_group_text(group, reason, sizeof(reason));
 	snprintf(text, sizeof(text), "collective: %.240s", reason);
 	if (!group->error_code &&
-	    PMPI_Add_error_code(error_class(err), &group->error_code) != MPI_SUCCESS) {
+	    PMPI_Add_error_code(cm_error_class(error_class(err)),
+				&group->error_code) != MPI_SUCCESS) {
 		group->error_code = 0;
 		return error_class(err);
 	}

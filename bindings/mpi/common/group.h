@@ -136,6 +136,14 @@ void cm_group_failed(struct cm_group *group, int err, const char *function);
 void cm_group_text(struct cm_group *group, char *text, size_t size);
 
 /**
+ * cm_error_class - class of error codes that have a string of their own
+ * @class: what MPI calls such an error
+ *
+ * The binding of each library implements it.
+ */
+int cm_error_class(int class);
+
+/**
  * cm_group_error - error code of MPI for a failed operation
  * @group: its group
  * @err: negative errno

@@ -29,6 +29,7 @@ enum life {
 static atomic_int life;
 static int keyval = MPI_KEYVAL_INVALID;
 static int self_keyval = MPI_KEYVAL_INVALID;
+static int added_class;
 static MPI_Request never = MPI_REQUEST_NULL;
 
 /* @lock protects the list of communicators and what begins and ends @life. */
@@ -129,11 +130,30 @@ bool communicator_blocking(struct communicator *communicator)
 	return cm_group_blocking(&communicator->group, &peers);
 }
 
+/* MPICH finds strings only of codes whose class was added, too. */
+int cm_error_class(int class)
+{
+	return added_class ?: class;
+}
+
+/* A handler that ends the program does not print the text of a code that was added to MPI. */
 int communicator_error(struct communicator *communicator, int code)
 {
 	MPI_Comm handle = communicator->handle;
+	char text[MPI_MAX_ERROR_STRING] = "";
+	MPI_Errhandler errhandler;
+	int length;
 
-	PMPI_Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_SELF : handle, code);
+	if (handle == MPI_COMM_NULL)
+		handle = MPI_COMM_SELF;
+	PMPI_Comm_get_errhandler(handle, &errhandler);
+	if (errhandler == MPI_ERRORS_ARE_FATAL) {
+		PMPI_Error_string(code, text, &length);
+		fprintf(stderr, "%s\n", text);
+	}
+	if (errhandler != MPI_ERRORS_ARE_FATAL && errhandler != MPI_ERRORS_RETURN)
+		PMPI_Errhandler_free(&errhandler);
+	PMPI_Comm_call_errhandler(handle, code);
 	return code;
 }
 
@@ -209,6 +229,8 @@ static bool begin(void)
 	    PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, NULL) ||
 	    PMPI_Grequest_start(no_query, no_free, no_cancel, NULL, &never))
 		return false;
+	PMPI_Add_error_class(&added_class);
+	PMPI_Add_error_string(added_class, "collective: an operation failed");
 	PMPI_Query_thread(&provided);
 	cm_progress_init(poll_mpi, provided >= MPI_THREAD_SERIALIZED);
 	return true;
