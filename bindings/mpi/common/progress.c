@@ -319,20 +319,8 @@ static bool look(struct cm_task *task, unsigned int us)
 	return request_complete(task, 0);
 }
 
-/**
- * struct pace - pace of a thread that looks until something is complete
- * @start: time of an early look in microseconds; 0: none yet
- * @looks: number of looks
- * @us: time in microseconds for which it sleeps before the next one
- */
-struct pace {
-	unsigned long long start;
-	unsigned int looks;
-	unsigned int us;
-};
-
 /* A look has found nothing. */
-static void pace_next(struct pace *pace)
+static void pace_next(struct cm_pace *pace)
 {
 	const unsigned int longest = cm_settings.sleep_us;
 
@@ -345,9 +333,18 @@ static void pace_next(struct pace *pace)
 	}
 }
 
+void cm_pace_sleep(struct cm_pace *pace)
+{
+	pace_next(pace);
+	if (pace->us && cm_ring_ready())
+		cm_ring_sleep(pace->us);
+	else if (pace->us)
+		usleep(pace->us);
+}
+
 static void wait_for(struct cm_task *task)
 {
-	struct pace pace = { 0 };
+	struct cm_pace pace = { 0 };
 
 	if (task->request && request_complete(task, cm_settings.wait_ms))
 		return;
@@ -359,16 +356,13 @@ static void wait_for(struct cm_task *task)
 
 void cm_task_wait(const struct cm_task *task)
 {
-	struct pace pace = { 0 };
+	struct cm_pace pace = { 0 };
 
 	while (task->state != CM_TASK_COMPLETE) {
-		if (pace.us && cm_ring_ready())
-			cm_ring_sleep(pace.us);
-		else if (pace.us)
-			usleep(pace.us);
-		cm_progress();
+		if (cm_progress())
+			continue;
 		progress.poll();
-		pace_next(&pace);
+		cm_pace_sleep(&pace);
 	}
 }
 

@@ -114,4 +114,11 @@ bool requests_pending(void);
  */
 int request_failed(struct request *request);
 
+/**
+ * completion_idle - a look at a request has found nothing
+ *
+ * Sleeps if the function of MPI that looks waits, and yields the CPU if it tests.
+ */
+void completion_idle(void);
+
 #endif /* MPICH_BINDING_H */

@@ -3,7 +3,6 @@
  * Requests of nonblocking calls: generalized requests, with MPICH's extension by which it asks for
  * progress where a program waits for or tests them.
  */
-#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -74,7 +73,7 @@ static int poll(void *state, MPI_Status *status)
 	(void)status;
 	if (!cm_progress()) {
 		poll_mpi();
-		sched_yield();
+		completion_idle();
 	}
 	return MPI_SUCCESS;
 }

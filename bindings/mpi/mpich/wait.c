@@ -5,19 +5,25 @@
  * A generalized request has no communicator, so MPICH would give its failure to MPI_COMM_WORLD.
  * These functions hide the failure from MPICH, and give it to the communicator themselves.
  */
+#include <sched.h>
 #include <stdlib.h>
 
+#include "common/progress.h"
 #include "mpich.h"
 
 /**
- * struct completion - failures of a function that completes requests
+ * struct completion - a function that completes requests, under way
  * @failed: requests that have failed; a reference each
  * @handles: copy of the array of the function's requests, or NULL
+ * @waits: it does not return before a request is complete
+ * @pace: pace of its looks, if it waits
  * @outer: that of a function that is under way in this thread, or NULL
  */
 struct completion {
 	struct request *failed;
 	MPI_Request *handles;
+	bool waits;
+	struct cm_pace pace;
 	struct completion *outer;
 };
 
@@ -33,15 +39,23 @@ int request_failed(struct request *request)
 	return MPI_SUCCESS;
 }
 
+void completion_idle(void)
+{
+	if (current && current->waits)
+		cm_pace_sleep(&current->pace);
+	else
+		sched_yield();
+}
+
 /* Return: false: MPICH's own function does all. */
-static bool begin(struct completion *completion, int count, const MPI_Request *handles)
+static bool begin(struct completion *completion, bool waits, int count, const MPI_Request *handles)
 {
 	int i;
 
 	library_load();
 	if (!requests_pending())
 		return false;
-	*completion = (struct completion){ .outer = current };
+	*completion = (struct completion){ .waits = waits, .outer = current };
 	if (count > 0) {
 		completion->handles = malloc(count * sizeof(*handles));
 		for (i = 0; completion->handles && i < count; i++)
@@ -93,7 +107,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
 	struct completion completion;
 
-	if (!begin(&completion, 0, NULL))
+	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Wait(request, status);
 	return end(&completion, PMPI_Wait(request, status), 0, NULL, NULL);
 }
@@ -102,7 +116,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	struct completion completion;
 
-	if (!begin(&completion, 0, NULL))
+	if (!begin(&completion, false, 0, NULL))
 		return PMPI_Test(request, flag, status);
 	return end(&completion, PMPI_Test(request, flag, status), 0, NULL, NULL);
 }
@@ -111,7 +125,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status
 {
 	struct completion completion;
 
-	if (!begin(&completion, 0, NULL))
+	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Waitany(count, requests, index, status);
 	return end(&completion, PMPI_Waitany(count, requests, index, status), 0, NULL, NULL);
 }
@@ -121,7 +135,7 @@ EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
 {
 	struct completion completion;
 
-	if (!begin(&completion, 0, NULL))
+	if (!begin(&completion, false, 0, NULL))
 		return PMPI_Testany(count, requests, index, flag, status);
 	return end(&completion, PMPI_Testany(count, requests, index, flag, status), 0, NULL, NULL);
 }
@@ -130,7 +144,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	struct completion completion;
 
-	if (!begin(&completion, count, requests))
+	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitall(count, requests, statuses);
 	return end(&completion, PMPI_Waitall(count, requests, statuses), count, NULL, statuses);
 }
@@ -140,7 +154,7 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
 	struct completion completion;
 	int err;
 
-	if (!begin(&completion, count, requests))
+	if (!begin(&completion, false, count, requests))
 		return PMPI_Testall(count, requests, flag, statuses);
 	err = PMPI_Testall(count, requests, flag, statuses);
 	return end(&completion, err, count, NULL, statuses);
@@ -152,7 +166,7 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *completed, int i
 	struct completion completion;
 	int err;
 
-	if (!begin(&completion, count, requests))
+	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitsome(count, requests, completed, indices, statuses);
 	err = PMPI_Waitsome(count, requests, completed, indices, statuses);
 	return end(&completion, err, *completed, indices, statuses);
@@ -164,7 +178,7 @@ EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *completed, int i
 	struct completion completion;
 	int err;
 
-	if (!begin(&completion, count, requests))
+	if (!begin(&completion, false, count, requests))
 		return PMPI_Testsome(count, requests, completed, indices, statuses);
 	err = PMPI_Testsome(count, requests, completed, indices, statuses);
 	return end(&completion, err, *completed, indices, statuses);
