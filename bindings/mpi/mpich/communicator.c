@@ -136,24 +136,11 @@ int cm_error_class(int class)
 	return added_class ?: class;
 }
 
-/* A handler that ends the program does not print the text of a code that was added to MPI. */
 int communicator_error(struct communicator *communicator, int code)
 {
 	MPI_Comm handle = communicator->handle;
-	char text[MPI_MAX_ERROR_STRING] = "";
-	MPI_Errhandler errhandler;
-	int length;
 
-	if (handle == MPI_COMM_NULL)
-		handle = MPI_COMM_SELF;
-	PMPI_Comm_get_errhandler(handle, &errhandler);
-	if (errhandler == MPI_ERRORS_ARE_FATAL) {
-		PMPI_Error_string(code, text, &length);
-		fprintf(stderr, "%s\n", text);
-	}
-	if (errhandler != MPI_ERRORS_ARE_FATAL && errhandler != MPI_ERRORS_RETURN)
-		PMPI_Errhandler_free(&errhandler);
-	PMPI_Comm_call_errhandler(handle, code);
+	PMPI_Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_SELF : handle, code);
 	return code;
 }
 
