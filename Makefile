@@ -26,6 +26,7 @@ help:
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make mpi        component of Open MPI, for the installed one, into build/mpi/"
+	@echo "make mpich      library to preload for MPICH, into build/mpich/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -55,9 +56,17 @@ mpi: lib
 	@scripts/setup mpi
 	@$(MAKE) -C bindings/mpi/openmpi OUT=$(BUILD)/mpi LIB=$(BUILD)/lib
 
+mpich: lib
+	@scripts/setup mpich
+	@$(MAKE) -C bindings/mpi/mpich OUT=$(BUILD)/mpich LIB=$(BUILD)/lib
+
 mpi-tests: mpi
 	@scripts/setup mpi-tests
 	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi LIB=$(BUILD)/lib
+
+mpich-tests: mpich
+	@scripts/setup mpich-tests
+	@$(MAKE) -C selftests/mpi MPI=mpich OUT=$(BUILD)/mpich LIB=$(BUILD)/lib
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
@@ -101,4 +110,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests mpi mpi-tests demo check check-all check-kernels bench style docs install clean
+.PHONY: all help setup-build modules lib tools examples selftests mpi mpi-tests mpich mpich-tests demo check check-all check-kernels bench style docs install clean

@@ -166,8 +166,9 @@ static void started_elsewhere(MPI_Comm comm)
 	}
 }
 
-static void *work(void *comm)
+static void *work(void *argument)
 {
+	const MPI_Comm comm = *(MPI_Comm *)argument;
 	MPI_Request requests[4];
 	int values[4], results[4], i, k;
 
@@ -196,7 +197,7 @@ static void threads(void)
 	for (i = 0; i < THREADS; i++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
 	for (i = 0; i < THREADS; i++)
-		pthread_create(&ids[i], NULL, work, comms[i]);
+		pthread_create(&ids[i], NULL, work, &comms[i]);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
 	for (i = 0; i < THREADS; i++)

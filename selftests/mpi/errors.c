@@ -4,6 +4,7 @@
  *
  *	errors mismatch		ranks give different counts
  *	errors death		rank 1 dies; run it so that the others go on
+ *	errors fatal		ranks give different counts, and MPI ends the program
  */
 #include <signal.h>
 #include <stdio.h>
@@ -50,6 +51,29 @@ static void mismatch(MPI_Comm comm)
 	expect(MPI_Wait(&request, MPI_STATUS_IGNORE), "rank 1");
 }
 
+/* One of several requests has failed, which its status tells. */
+static void mismatch_in_array(MPI_Comm comm)
+{
+	int values[100] = { 0 }, sums[2][100], i, err, length;
+	MPI_Status statuses[2];
+	MPI_Request requests[2];
+
+	for (i = 0; i < 2; i++)
+		MPI_Iallreduce(values, sums[i], i && rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, comm,
+			       &requests[i]);
+	err = MPI_Waitall(2, requests, statuses);
+	MPI_Error_class(err, &err);
+	if (err != MPI_ERR_IN_STATUS || !handled)
+		die("rank %d: class %d, %d times handled", rank, err, handled);
+	handled = 0;
+	MPI_Error_string(statuses[1].MPI_ERROR, text, &length);
+	/* Open MPI may not have looked at the first one after the failure. */
+	if (statuses[0].MPI_ERROR == MPI_ERR_PENDING)
+		statuses[0].MPI_ERROR = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	if (statuses[0].MPI_ERROR != MPI_SUCCESS || !strstr(text, "rank 1"))
+		die("rank %d: statuses %d and \"%s\"", rank, statuses[0].MPI_ERROR, text);
+}
+
 static void death(MPI_Comm comm)
 {
 	int value = rank, sum;
@@ -79,7 +103,10 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		_Exit(0);
 	}
+	if (argc > 1 && !strcmp(argv[1], "fatal"))
+		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
 	mismatch(comm);
+	mismatch_in_array(comm);
 	MPI_Comm_free(&comm);
 	MPI_Errhandler_free(&errhandler);
 	if (!rank)

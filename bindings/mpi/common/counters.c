@@ -8,7 +8,7 @@
 
 static atomic_ulong counters[CM_FUNCTION_COUNT][CM_FORM_COUNT][CM_REASON_COUNT];
 
-#define FUNCTION_NAME(NAME, name)	[CM_##NAME] = #name,
+#define FUNCTION_NAME(NAME, name, Name)	[CM_##NAME] = #name,
 
 static const char * const function_names[CM_FUNCTION_COUNT] = {
 	CM_FUNCTIONS(FUNCTION_NAME)
@@ -28,6 +28,7 @@ static const char * const reason_names[CM_REASON_COUNT] = {
 	[CM_SMALL]		= "small",
 	[CM_LARGE]		= "large",
 	[CM_LOCKED_MEMORY]	= "locked-memory",
+	[CM_UNSUPPORTED]	= "unsupported",
 };
 
 const char *cm_function_name(enum cm_function function)

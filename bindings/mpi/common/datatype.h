@@ -36,8 +36,13 @@ int cm_type_pack(const void *from, size_t count, MPI_Datatype type, void *to);
 /** cm_type_unpack - the reverse of cm_type_pack() */
 int cm_type_unpack(const void *from, void *to, size_t count, MPI_Datatype type);
 
-/** cm_type_get - keep a type until cm_type_put(), though the program frees it */
-void cm_type_get(MPI_Datatype type);
+/**
+ * cm_type_get - keep a type, though the program frees it
+ * @type: type of the program
+ *
+ * Return: the same or an equal type, until cm_type_put().
+ */
+MPI_Datatype cm_type_get(MPI_Datatype type);
 
 /** cm_type_put - undo cm_type_get() */
 void cm_type_put(MPI_Datatype type);

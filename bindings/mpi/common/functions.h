@@ -3,26 +3,30 @@
 #ifndef CM_FUNCTIONS_H
 #define CM_FUNCTIONS_H
 
-/* Each function: name of the constant, name in MPI. */
-#define CM_FUNCTIONS(X)						\
-	X(ALLGATHER, allgather)					\
-	X(ALLGATHERV, allgatherv)				\
-	X(ALLREDUCE, allreduce)					\
-	X(ALLTOALL, alltoall)					\
-	X(ALLTOALLV, alltoallv)					\
-	X(BARRIER, barrier)					\
-	X(BCAST, bcast)						\
-	X(EXSCAN, exscan)					\
-	X(GATHER, gather)					\
-	X(GATHERV, gatherv)					\
-	X(REDUCE, reduce)					\
-	X(REDUCE_SCATTER, reduce_scatter)			\
-	X(REDUCE_SCATTER_BLOCK, reduce_scatter_block)		\
-	X(SCAN, scan)						\
-	X(SCATTER, scatter)					\
-	X(SCATTERV, scatterv)
+/* Each function that has counts: name of the constant, name in MPI, the same with a capital. */
+#define CM_COUNTED_FUNCTIONS(X)						\
+	X(ALLGATHER, allgather, Allgather)				\
+	X(ALLGATHERV, allgatherv, Allgatherv)				\
+	X(ALLREDUCE, allreduce, Allreduce)				\
+	X(ALLTOALL, alltoall, Alltoall)					\
+	X(ALLTOALLV, alltoallv, Alltoallv)				\
+	X(BCAST, bcast, Bcast)						\
+	X(EXSCAN, exscan, Exscan)					\
+	X(GATHER, gather, Gather)					\
+	X(GATHERV, gatherv, Gatherv)					\
+	X(REDUCE, reduce, Reduce)					\
+	X(REDUCE_SCATTER, reduce_scatter, Reduce_scatter)		\
+	X(REDUCE_SCATTER_BLOCK, reduce_scatter_block, Reduce_scatter_block) \
+	X(SCAN, scan, Scan)						\
+	X(SCATTER, scatter, Scatter)					\
+	X(SCATTERV, scatterv, Scatterv)
 
-#define CM_FUNCTION_CONSTANT(NAME, name) CM_##NAME,
+/* Each function. */
+#define CM_FUNCTIONS(X)			\
+	X(BARRIER, barrier, Barrier)	\
+	CM_COUNTED_FUNCTIONS(X)
+
+#define CM_FUNCTION_CONSTANT(NAME, name, Name) CM_##NAME,
 
 /** enum cm_function - functions of MPI */
 enum cm_function {
@@ -47,6 +51,7 @@ enum cm_form {
  * @CM_SMALL: left to MPI: fewer bytes than the lower limit
  * @CM_LARGE: left to MPI: more bytes than the upper limit
  * @CM_LOCKED_MEMORY: left to MPI: more bytes than the ranks may lock, or possibly so
+ * @CM_UNSUPPORTED: left to MPI: the binding has no such form
  */
 enum cm_reason {
 	CM_TAKEN,
@@ -56,6 +61,7 @@ enum cm_reason {
 	CM_SMALL,
 	CM_LARGE,
 	CM_LOCKED_MEMORY,
+	CM_UNSUPPORTED,
 	CM_REASON_COUNT
 };
 

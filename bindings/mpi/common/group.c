@@ -36,11 +36,17 @@ void cm_group_init(struct cm_group *group, int rank, int size)
 	pthread_mutex_init(&group->lock, NULL);
 }
 
-void cm_group_destroy(struct cm_group *group)
+void cm_group_leave(struct cm_group *group)
 {
 	cm_memory_remove(group);
+	group->state = CM_GROUP_NEVER;
 	coll_finalize(group->comm);
 	group->comm = NULL;
+}
+
+void cm_group_destroy(struct cm_group *group)
+{
+	cm_group_leave(group);
 	pthread_mutex_destroy(&group->lock);
 }
 

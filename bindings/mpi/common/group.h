@@ -64,7 +64,8 @@ struct cm_peers {
  * @one_host: all ranks are on one host
  * @counted: its kernel memory is accounted for (memory.c)
  * @in_flight: number of nonblocking operations that are submitted (progress.c)
- * @lock: protects @comm against cm_group_fail(), and @text
+ * @error_code: code of MPI that stands for failures of this group; 0: none yet
+ * @lock: protects @comm against cm_group_failed(), and @text
  * @text: why the latest operation failed
  */
 struct cm_group {
@@ -81,12 +82,16 @@ struct cm_group {
 	bool one_host;
 	bool counted;
 	int in_flight;
+	int error_code;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];
 };
 
 /** cm_group_init - initialize the group of a communicator; it is not made yet */
 void cm_group_init(struct cm_group *group, int rank, int size);
+
+/** cm_group_leave - leave the group for ever; no task is under way */
+void cm_group_leave(struct cm_group *group);
 
 /** cm_group_destroy - leave the group; no task is under way */
 void cm_group_destroy(struct cm_group *group);
@@ -135,5 +140,22 @@ void cm_group_failed(struct cm_group *group, int err, const char *function);
 
 /** cm_group_text - copy the text of the latest failure to @text, of @size bytes */
 void cm_group_text(struct cm_group *group, char *text, size_t size);
+
+/**
+ * cm_error_class - class of error codes that have a string of their own
+ * @class: what MPI calls such an error
+ *
+ * The binding of each library implements it.
+ */
+int cm_error_class(int class);
+
+/**
+ * cm_group_error - error code of MPI for a failed operation
+ * @group: its group
+ * @err: negative errno
+ *
+ * The string of the code is the reason, with the rank at fault.
+ */
+int cm_group_error(struct cm_group *group, int err);
 
 #endif /* CM_GROUP_H */

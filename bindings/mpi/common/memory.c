@@ -85,6 +85,7 @@ void cm_memory_remove(struct cm_group *group)
 	pthread_mutex_lock(&memory.lock);
 	if (group->counted)
 		memory.ranks -= group->size;
+	group->counted = false;
 	if (memory.newest == group)
 		memory.newest = NULL;
 	pthread_mutex_unlock(&memory.lock);

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collective.h"
 #include "common/group.h"
@@ -318,23 +319,50 @@ static bool look(struct cm_task *task, unsigned int us)
 	return request_complete(task, 0);
 }
 
+/* A look has found nothing. */
+static void pace_next(struct cm_pace *pace)
+{
+	const unsigned int longest = cm_settings.sleep_us;
+
+	if (pace->us) {
+		pace->us = pace->us * 2 < longest ? pace->us * 2 : longest;
+	} else if (!(++pace->looks % LOOKS)) {
+		pace->start = pace->start ?: now_us();
+		if (now_us() - pace->start >= cm_settings.spin_us)
+			pace->us = SLEEP_MIN_US < longest ? SLEEP_MIN_US : longest;
+	}
+}
+
+void cm_pace_sleep(struct cm_pace *pace)
+{
+	pace_next(pace);
+	if (pace->us && cm_ring_ready())
+		cm_ring_sleep(pace->us);
+	else if (pace->us)
+		usleep(pace->us);
+}
+
 static void wait_for(struct cm_task *task)
 {
-	unsigned long long start = 0;
-	unsigned int looks = 0, us = 0;
+	struct cm_pace pace = { 0 };
 
 	if (task->request && request_complete(task, cm_settings.wait_ms))
 		return;
-	while (!look(task, us)) {
+	while (!look(task, pace.us)) {
 		progress.poll();
-		if (us) {
-			us = us * 2 < cm_settings.sleep_us ? us * 2 : cm_settings.sleep_us;
-		} else if (!(++looks % LOOKS)) {
-			start = start ?: now_us();
-			if (now_us() - start >= cm_settings.spin_us)
-				us = SLEEP_MIN_US < cm_settings.sleep_us ? SLEEP_MIN_US :
-				     cm_settings.sleep_us;
-		}
+		pace_next(&pace);
+	}
+}
+
+void cm_task_wait(const struct cm_task *task)
+{
+	struct cm_pace pace = { 0 };
+
+	while (task->state != CM_TASK_COMPLETE) {
+		if (cm_progress())
+			continue;
+		progress.poll();
+		cm_pace_sleep(&pace);
 	}
 }
 

@@ -44,6 +44,34 @@ int cm_task_run(struct cm_task *task);
 void cm_task_start(struct cm_task *task);
 
 /**
+ * cm_task_wait - wait until the operation of a task that was started has a result
+ * @task: task, which is not freed meanwhile
+ *
+ * Context: waits, and keeps MPI's progress going.
+ */
+void cm_task_wait(const struct cm_task *task);
+
+/**
+ * struct cm_pace - pace of a thread that looks until something is complete
+ * @start: time of an early look in microseconds; 0: none yet
+ * @looks: number of looks
+ * @us: time in microseconds for which it sleeps before the next one
+ */
+struct cm_pace {
+	unsigned long long start;
+	unsigned int looks;
+	unsigned int us;
+};
+
+/**
+ * cm_pace_sleep - sleep before the next look, unless the first one was a short time ago
+ * @pace: pace of the thread; 0 before the first look
+ *
+ * Context: completion of an operation in the ring ends the sleep.
+ */
+void cm_pace_sleep(struct cm_pace *pace);
+
+/**
  * cm_progress - look for completions, and submit tasks that wait
  *
  * Context: any thread; does not wait.

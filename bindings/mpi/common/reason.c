@@ -17,7 +17,7 @@ static size_t total(const struct cm_group *group, const struct cm_buffer *buffer
 	int i;
 
 	for (i = 0; i < group->size; i++)
-		elements += buffer->counts[i];
+		elements += cm_buffer_count(buffer, i);
 	return elements * cm_type_size(buffer->type);
 }
 

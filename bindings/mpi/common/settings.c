@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Settings. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/settings.h"
 
-struct cm_settings cm_settings;
+struct cm_settings cm_settings = {
+	/* Making a group takes as long as hundreds of small collectives. */
+	.calls = 100,
+	.margin = 64,
+	.max_bytes = { [0 ... CM_FUNCTION_COUNT - 1] = SIZE_MAX },
+	.timeout_ms = UINT_MAX,
+	.transport = "auto",
+	.ring = true,
+	.wait_ms = 1,
+	.spin_us = 50,
+	.sleep_us = 200,
+};
 
 /* Changes when ranks with different versions of this would not understand each other. */
 #define VERSION	1

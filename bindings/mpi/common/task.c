@@ -38,15 +38,10 @@ static const unsigned char opcodes[CM_FUNCTION_COUNT] = {
 
 /* ---- one buffer ---- */
 
-static size_t block_count(const struct cm_side *side, int block)
-{
-	return side->buffer.counts ? (size_t)side->buffer.counts[block] : side->buffer.count;
-}
-
 /* Distance of a block with a displacement from the address that MPI has, in bytes. */
 static ptrdiff_t block_displ(const struct cm_side *side, int block)
 {
-	return side->buffer.displs[block] * side->extent;
+	return cm_buffer_displ(&side->buffer, block) * side->extent;
 }
 
 /* Number of bytes of all blocks. */
@@ -58,7 +53,7 @@ static size_t packed_size(const struct cm_side *side)
 	if (!side->buffer.counts)
 		return side->blocks * side->buffer.count * side->item;
 	for (i = 0; i < side->blocks; i++)
-		elements += side->buffer.counts[i];
+		elements += cm_buffer_count(&side->buffer, i);
 	return elements * side->item;
 }
 
@@ -139,7 +134,7 @@ static int side_build(struct cm_side *side, const struct cm_buffer *buffer, int 
 		return -ENOMEM;
 	side->displs = side->counts + blocks;
 	for (i = 0; i < blocks; i++)
-		side->counts[i] = buffer->counts[i] * side->item / unit;
+		side->counts[i] = cm_buffer_count(buffer, i) * side->item / unit;
 	/* Of two elements, so that each begins where the one before it ends. */
 	if (cm_type_dense(buffer->type, 2, &offset) && side_place(side, offset))
 		return 0;
@@ -153,7 +148,7 @@ static int side_copy(const struct cm_side *side, bool pack, int only, int except
 	int i, err;
 
 	for (i = 0; i < side->blocks; i++) {
-		const size_t count = block_count(side, i);
+		const size_t count = cm_buffer_count(&side->buffer, i);
 		char *at = side->buffer.displs ?
 			   (char *)side->buffer.addr + block_displ(side, i) : addr;
 
@@ -283,7 +278,7 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 	int i, err;
 
 	for (i = 0; i < group->size; i++) {
-		const size_t count = result.counts ? (size_t)result.counts[i] : result.count;
+		const size_t count = cm_buffer_count(&result, i);
 
 		before += i < group->rank ? count : 0;
 		all += count;
@@ -293,9 +288,9 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 		if (!task->counts)
 			return -ENOMEM;
 		for (i = 0; i < group->size; i++)
-			task->counts[i] = (__u64)result.counts[i] * reduction->per_item;
+			task->counts[i] = cm_buffer_count(&result, i) * reduction->per_item;
 		task->layout.recv_counts = (uintptr_t)task->counts;
-		result.count = result.counts[group->rank];
+		result.count = cm_buffer_count(&result, group->rank);
 		result.counts = NULL;
 	}
 	/* The input is one vector here; the kernel's counts tell which part each rank gets. */
@@ -325,8 +320,7 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 /* Number of bytes of the block of this rank in a buffer. */
 static size_t own_bytes(const struct cm_task *task, const struct cm_buffer *buffer)
 {
-	return (buffer->counts ? (size_t)buffer->counts[task->group->rank] : buffer->count) *
-	       cm_type_size(buffer->type);
+	return cm_buffer_count(buffer, task->group->rank) * cm_type_size(buffer->type);
 }
 
 /*
@@ -458,8 +452,24 @@ int cm_task_unpack(struct cm_task *task)
 	return side_copy(&task->recv, false, -1, own);
 }
 
+void cm_task_keep_types(struct cm_task *task)
+{
+	struct cm_side *sides[2] = { &task->send, &task->recv };
+	int i;
+
+	/* Only packing needs types. */
+	for (i = 0; i < 2; i++)
+		if (sides[i]->stage)
+			sides[i]->buffer.type = cm_type_get(sides[i]->buffer.type);
+	task->types_kept = true;
+}
+
 void cm_task_end(struct cm_task *task)
 {
+	if (task->types_kept && task->send.stage)
+		cm_type_put(task->send.buffer.type);
+	if (task->types_kept && task->recv.stage)
+		cm_type_put(task->recv.buffer.type);
 	side_end(&task->send);
 	side_end(&task->recv);
 	free(task->counts);

@@ -27,17 +27,35 @@ struct coll_request;
  * @addr: its address; may be MPI_IN_PLACE
  * @type: type of the elements
  * @count: number of elements of a block, unless there are @counts
- * @counts: number of elements of each rank's block, or NULL
- * @displs: with @counts: distance of each block from @addr in extents of @type; NULL: blocks
- *	follow each other
+ * @counts: array of the number of elements of each rank's block, or NULL
+ * @displs: with @counts: array of the distance of each block from @addr in extents of @type;
+ *	NULL: blocks follow each other
+ * @large: the arrays are of MPI_Count and MPI_Aint, not of int
  */
 struct cm_buffer {
 	void *addr;
 	MPI_Datatype type;
 	size_t count;
-	const int *counts;
-	const int *displs;
+	const void *counts;
+	const void *displs;
+	bool large;
 };
+
+/** cm_buffer_count - number of elements of a block */
+static inline size_t cm_buffer_count(const struct cm_buffer *buffer, int block)
+{
+	if (!buffer->counts)
+		return buffer->count;
+	return buffer->large ? (size_t)((const MPI_Count *)buffer->counts)[block] :
+			       (size_t)((const int *)buffer->counts)[block];
+}
+
+/** cm_buffer_displ - displacement of a block, of a buffer that has them, in extents */
+static inline ptrdiff_t cm_buffer_displ(const struct cm_buffer *buffer, int block)
+{
+	return buffer->large ? ((const MPI_Aint *)buffer->displs)[block] :
+			       ((const int *)buffer->displs)[block];
+}
 
 /**
  * struct cm_call - a call of MPI
@@ -99,6 +117,7 @@ enum cm_input {
  * @recv: result
  * @input: blocks of @recv that are input, too
  * @move_from: result that has to be moved to the address of @recv; NULL: none
+ * @types_kept: types are kept until cm_task_end()
  * @state: see progress.h
  * @result: when complete: 0 or a negative errno
  * @request: request of the library, if the operation is not in the ring
@@ -116,6 +135,7 @@ struct cm_task {
 	struct cm_side recv;
 	enum cm_input input;
 	const char *move_from;
+	bool types_kept;
 	atomic_int state;
 	int result;
 	struct coll_request *request;
@@ -133,6 +153,9 @@ struct cm_task {
  * Return: 0 or a negative errno.  cm_task_end() must follow in any case.
  */
 int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call);
+
+/** cm_task_keep_types - let the program free its types before the end of a task that is built */
+void cm_task_keep_types(struct cm_task *task);
 
 /** cm_task_pack - copy the input to where the kernel reads it; 0 or a negative errno */
 int cm_task_pack(struct cm_task *task);

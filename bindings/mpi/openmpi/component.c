@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The component "collective" of Open MPI's framework "coll", and its parameters. */
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -39,16 +38,6 @@ static void parameter(const char *name, const char *help, mca_base_var_type_t ty
 static int component_register(void)
 {
 	collective_priority = 80;
-	cm_settings = (struct cm_settings){
-		/* Making a group takes as long as hundreds of small collectives. */
-		.calls = 100,
-		.margin = 64,
-		.timeout_ms = UINT_MAX,
-		.ring = true,
-		.wait_ms = 1,
-		.spin_us = 50,
-		.sleep_us = 200,
-	};
 	parameter("priority", "Priority among components, 0 to 100",
 		  MCA_BASE_VAR_TYPE_INT, &collective_priority);
 	parameter("calls",

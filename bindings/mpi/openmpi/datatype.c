@@ -72,10 +72,11 @@ int cm_type_unpack(const void *from, void *to, size_t count, MPI_Datatype type)
 	return err;
 }
 
-void cm_type_get(MPI_Datatype type)
+MPI_Datatype cm_type_get(MPI_Datatype type)
 {
 	if (!ompi_datatype_is_predefined(type))
 		OBJ_RETAIN(type);
+	return type;
 }
 
 void cm_type_put(MPI_Datatype type)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The module of a communicator: it replaces the functions of another one, which it keeps. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "compat.h"
@@ -48,36 +46,9 @@ bool collective_blocking(struct collective_module *module, const struct cm_call 
 	return cm_group_blocking(&module->group, &peers);
 }
 
-/* ---- errors ---- */
-
-static int error_class(int err)
+int cm_error_class(int class)
 {
-	switch (err) {
-	case -ENOMEM:
-	case -EDQUOT:
-		return MPI_ERR_NO_MEM;
-	case -EFAULT:
-		return MPI_ERR_BUFFER;
-	case -EMSGSIZE:
-		return MPI_ERR_TRUNCATE;
-	default:
-		return MPI_ERR_OTHER;
-	}
-}
-
-int collective_error(struct collective_module *module, int err)
-{
-	char reason[CM_TEXT_SIZE], text[MPI_MAX_ERROR_STRING];
-
-	cm_group_text(&module->group, reason, sizeof(reason));
-	snprintf(text, sizeof(text), "collective: %.240s", reason);
-	if (!module->error_code &&
-	    PMPI_Add_error_code(error_class(err), &module->error_code) != MPI_SUCCESS) {
-		module->error_code = 0;
-		return error_class(err);
-	}
-	PMPI_Add_error_string(module->error_code, text);
-	return module->error_code;
+	return class;
 }
 
 /* ---- life ---- */
@@ -100,9 +71,9 @@ static void drop(mca_coll_base_module_t *module)
 	if (!keep(module->previous.coll_##field##_module))		\
 		module->super.coll_##field = NULL;
 
-#define KEEP_FORMS(NAME, name)	\
-	KEEP(name)		\
-	KEEP(i##name)		\
+#define KEEP_FORMS(NAME, name, Name)	\
+	KEEP(name)			\
+	KEEP(i##name)			\
 	KEEP(name##_init)
 
 static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *communicator)
@@ -126,7 +97,7 @@ static void module_construct(struct collective_module *module)
 	collective_set_functions(module);
 }
 
-#define DROP_FORMS(NAME, name)					\
+#define DROP_FORMS(NAME, name, Name)				\
 	drop(module->previous.coll_##name##_module);		\
 	drop(module->previous.coll_i##name##_module);		\
 	drop(module->previous.coll_##name##_init_module);

@@ -16,7 +16,6 @@
  * @group: its group
  * @previous: functions and modules that this one replaces; a reference to each module
  * @enabled: true if @previous and @group are set
- * @error_code: code of MPI that stands for failures of this communicator; 0: none yet
  */
 struct collective_module {
 	mca_coll_base_module_t super;
@@ -25,7 +24,6 @@ struct collective_module {
 	struct cm_group group;
 	mca_coll_base_comm_coll_t previous;
 	bool enabled;
-	int error_code;
 };
 
 /* The macros of Open MPI want the name of a type. */
@@ -57,15 +55,6 @@ mca_coll_base_module_t *collective_query(struct ompi_communicator_t *communicato
  * @call: call that is counted if it can be taken
  */
 bool collective_blocking(struct collective_module *module, const struct cm_call *call);
-
-/**
- * collective_error - error code of MPI for a failed operation
- * @module: module of its communicator
- * @err: negative errno
- *
- * The string of the code is the reason, with the rank at fault.
- */
-int collective_error(struct collective_module *module, int err);
 
 /**
  * collective_request_new - make a request for a call

@@ -4,7 +4,6 @@
 
 #include "compat.h"
 
-#include "common/datatype.h"
 #include "common/progress.h"
 #include "module.h"
 
@@ -13,13 +12,11 @@
  * @super: of Open MPI, which keeps types and operators in it
  * @module: module of the communicator; a reference
  * @task: its operation
- * @types: types of the two buffers, kept until the end; MPI_DATATYPE_NULL: none
  */
 struct collective_request {
 	ompi_coll_base_nbc_request_t super;
 	struct collective_module *module;
 	struct cm_task task;
-	MPI_Datatype types[2];
 };
 
 typedef struct collective_request collective_request_t;
@@ -50,7 +47,8 @@ static void request_complete(struct cm_task *task)
 						offsetof(struct collective_request, task));
 	super = &request->super.super;
 	super->req_status.MPI_ERROR = task->result ?
-				      collective_error(request->module, task->result) : MPI_SUCCESS;
+				      cm_group_error(&request->module->group, task->result) :
+				      MPI_SUCCESS;
 	ompi_request_complete(super, true);
 }
 
@@ -76,12 +74,8 @@ static int request_start(size_t count, ompi_request_t **requests)
 static void request_destroy(struct collective_request *request)
 {
 	struct collective_module *module = request->module;
-	int i;
 
 	cm_task_end(&request->task);
-	for (i = 0; i < 2; i++)
-		if (request->types[i] != MPI_DATATYPE_NULL)
-			cm_type_put(request->types[i]);
 	OMPI_REQUEST_FINI(&request->super.super);
 	OBJ_RELEASE(request);
 	OBJ_RELEASE(module);
@@ -96,21 +90,6 @@ static int request_free(ompi_request_t **super)
 	request_destroy(request);
 	*super = MPI_REQUEST_NULL;
 	return OMPI_SUCCESS;
-}
-
-/* Keep the types of buffers that this rank uses. */
-static void keep_types(struct collective_request *request)
-{
-	const struct cm_side *sides[2] = { &request->task.send, &request->task.recv };
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		request->types[i] = MPI_DATATYPE_NULL;
-		if (!sides[i]->blocks)
-			continue;
-		request->types[i] = sides[i]->buffer.type;
-		cm_type_get(request->types[i]);
-	}
 }
 
 static void request_init(struct collective_request *request, struct collective_module *module,
@@ -139,10 +118,10 @@ int collective_request_new(struct collective_module *module, const struct cm_cal
 		return MPI_ERR_NO_MEM;
 	request_init(new, module, persistent);
 	err = cm_task_build(&new->task, &module->group, call);
-	keep_types(new);
+	cm_task_keep_types(&new->task);
 	if (err) {
 		cm_group_failed(&module->group, err, cm_function_name(call->function));
-		err = collective_error(module, err);
+		err = cm_group_error(&module->group, err);
 		request_destroy(new);
 		return err;
 	}

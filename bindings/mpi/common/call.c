@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The arguments of each function of MPI as a call, and what becomes of it. */
+#include "common/call.h"
+#include "common/group.h"
+#include "common/progress.h"
+
+static struct cm_buffer buffer(const void *addr, size_t count, MPI_Datatype type)
+{
+	return (struct cm_buffer){ .addr = (void *)addr, .count = count, .type = type };
+}
+
+static struct cm_buffer blocks(const void *addr, const void *counts, const void *displs,
+			       MPI_Datatype type)
+{
+	return (struct cm_buffer){
+		.addr = (void *)addr,
+		.counts = counts,
+		.displs = displs,
+		.type = type,
+	};
+}
+
+/* A buffer that means nothing on this rank; a valid type is needed. */
+static struct cm_buffer unused(MPI_Datatype type)
+{
+	return (struct cm_buffer){ .type = type };
+}
+
+static struct cm_call movement(enum cm_function function, struct cm_buffer send,
+			       struct cm_buffer recv, int root)
+{
+	return (struct cm_call){
+		.function = function,
+		.send = send,
+		.recv = recv,
+		.root = root,
+	};
+}
+
+static struct cm_call reduction(enum cm_function function, CM_VECTOR_PARAMS(size_t), int root)
+{
+	return (struct cm_call){
+		.function = function,
+		.send = buffer(send, count, type),
+		.recv = buffer(recv, count, type),
+		.op = op,
+		.root = root,
+	};
+}
+
+/* The beginning of the definition of a function. */
+#define CALL(NAME, name) \
+	struct cm_call cm_call_##name(CM_PARAMS(NAME, CM_TYPES_ANY) int rank)
+
+CALL(ALLGATHER, allgather)
+{
+	return movement(CM_ALLGATHER, buffer(CM_SEND_ARGS), buffer(CM_RECV_ARGS), rank);
+}
+
+CALL(ALLGATHERV, allgatherv)
+{
+	return movement(CM_ALLGATHERV, buffer(CM_SEND_ARGS), blocks(CM_RECVS_ARGS), rank);
+}
+
+CALL(ALLREDUCE, allreduce)
+{
+	return reduction(CM_ALLREDUCE, CM_VECTOR_ARGS, rank);
+}
+
+CALL(ALLTOALL, alltoall)
+{
+	return movement(CM_ALLTOALL, buffer(CM_SEND_ARGS), buffer(CM_RECV_ARGS), rank);
+}
+
+CALL(ALLTOALLV, alltoallv)
+{
+	return movement(CM_ALLTOALLV, blocks(CM_SENDS_ARGS), blocks(CM_RECVS_ARGS), rank);
+}
+
+CALL(BARRIER, barrier)
+{
+	return (struct cm_call){ .function = CM_BARRIER, .root = rank };
+}
+
+CALL(BCAST, bcast)
+{
+	(void)rank;
+	return movement(CM_BCAST, buffer(CM_RECV_ARGS), buffer(CM_RECV_ARGS), root);
+}
+
+CALL(EXSCAN, exscan)
+{
+	return reduction(CM_EXSCAN, CM_VECTOR_ARGS, rank);
+}
+
+CALL(GATHER, gather)
+{
+	return movement(CM_GATHER, buffer(CM_SEND_ARGS),
+			rank == root ? buffer(CM_RECV_ARGS) : unused(send_type), root);
+}
+
+CALL(GATHERV, gatherv)
+{
+	return movement(CM_GATHERV, buffer(CM_SEND_ARGS),
+			rank == root ? blocks(CM_RECVS_ARGS) : unused(send_type), root);
+}
+
+CALL(REDUCE, reduce)
+{
+	(void)rank;
+	return reduction(CM_REDUCE, CM_VECTOR_ARGS, root);
+}
+
+CALL(REDUCE_SCATTER, reduce_scatter)
+{
+	return (struct cm_call){
+		.function = CM_REDUCE_SCATTER,
+		.send = blocks(send, counts, NULL, type),
+		.recv = blocks(recv, counts, NULL, type),
+		.op = op,
+		.root = rank,
+	};
+}
+
+CALL(REDUCE_SCATTER_BLOCK, reduce_scatter_block)
+{
+	return reduction(CM_REDUCE_SCATTER_BLOCK, CM_VECTOR_ARGS, rank);
+}
+
+CALL(SCAN, scan)
+{
+	return reduction(CM_SCAN, CM_VECTOR_ARGS, rank);
+}
+
+CALL(SCATTER, scatter)
+{
+	return movement(CM_SCATTER, rank == root ? buffer(CM_SEND_ARGS) : unused(recv_type),
+			buffer(CM_RECV_ARGS), root);
+}
+
+CALL(SCATTERV, scatterv)
+{
+	return movement(CM_SCATTERV, rank == root ? blocks(CM_SENDS_ARGS) : unused(recv_type),
+			buffer(CM_RECV_ARGS), root);
+}
+
+void cm_call_large(struct cm_call *call)
+{
+	call->send.large = true;
+	call->recv.large = true;
+}
+
+bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum cm_form form,
+		  bool up)
+{
+	enum cm_reason reason = up ? cm_call_reason(group, call) : cm_group_reason(group);
+
+	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
+	if (form != CM_BLOCKING || group->state != CM_GROUP_MAKING)
+		cm_count(call->function, form, reason);
+	return reason == CM_TAKEN;
+}
+
+int cm_call_run(struct cm_group *group, const struct cm_call *call)
+{
+	struct cm_task task;
+	int err = cm_task_build(&task, group, call);
+
+	if (err)
+		cm_group_failed(group, err, cm_function_name(call->function));
+	else
+		err = cm_task_run(&task);
+	cm_task_end(&task);
+	return err ? cm_group_error(group, err) : MPI_SUCCESS;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The arguments of each function of MPI as a call, and what becomes of it. */
+#ifndef CM_CALL_H
+#define CM_CALL_H
+
+#include <stdbool.h>
+
+#include "common/forms.h"
+#include "common/functions.h"
+#include "common/task.h"
+
+struct cm_group;
+
+/*
+ * cm_call_allgather(ARGUMENTS, rank) and so on - describe a call
+ *
+ * Arrays of counts are those of int; cm_call_large() tells that they are not.
+ */
+#define CM_CALL_PROTOTYPE(NAME, name, Name) \
+	struct cm_call cm_call_##name(CM_PARAMS(NAME, CM_TYPES_ANY) int rank);
+
+CM_FUNCTIONS(CM_CALL_PROTOTYPE)
+
+/** cm_call_large - arrays of counts and displacements of a call are of MPI_Count and MPI_Aint */
+void cm_call_large(struct cm_call *call);
+
+/**
+ * cm_call_take - should the call be an operation of the kernel?  It is counted.
+ * @group: group of its communicator
+ * @call: the call
+ * @form: its form
+ * @up: @group can be used for it
+ */
+bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum cm_form form,
+		  bool up);
+
+/**
+ * cm_call_run - do a blocking call that is taken
+ * @group: group of its communicator
+ * @call: the call
+ *
+ * Return: 0 or an error code of MPI.
+ */
+int cm_call_run(struct cm_group *group, const struct cm_call *call);
+
+#endif /* CM_CALL_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Communicators, known by an attribute of MPI's communicator.
+ *
+ * The first collective of the process begins this library's life, and MPI_Finalize() ends it: that
+ * deletes the attributes of MPI_COMM_SELF before anything else.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/progress.h"
+#include "common/settings.h"
+#include "mpich.h"
+
+/**
+ * enum life - of this library
+ * @NOT_STARTED: no collective of the program yet
+ * @RUNNING: communicators may have groups
+ * @ENDED: within MPI_Finalize(), or this library cannot work: all is left to MPICH
+ */
+enum life {
+	NOT_STARTED,
+	RUNNING,
+	ENDED,
+};
+
+static atomic_int life;
+static int keyval = MPI_KEYVAL_INVALID;
+static int self_keyval = MPI_KEYVAL_INVALID;
+static int added_class;
+static MPI_Request never = MPI_REQUEST_NULL;
+
+/* @lock protects the list of communicators and what begins and ends @life. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct communicator *communicators;
+
+/* Attribute of communicators whose collectives are left to MPICH. */
+static struct communicator left;
+
+/* ---- MPICH ---- */
+
+static void load(void)
+{
+	static const char * const names[] = { "libmpich.so.12", "libmpi.so.12" };
+	unsigned int i;
+
+	for (i = 0; i < 2 && !dlsym(RTLD_DEFAULT, "PMPI_Initialized"); i++)
+		dlopen(names[i], RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+}
+
+void library_load(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load);
+}
+
+/* ---- progress ---- */
+
+static int no_query(void *state, MPI_Status *status)
+{
+	(void)state;
+	PMPI_Status_set_elements(status, MPI_BYTE, 0);
+	PMPI_Status_set_cancelled(status, 0);
+	return MPI_SUCCESS;
+}
+
+static int no_free(void *state)
+{
+	(void)state;
+	return MPI_SUCCESS;
+}
+
+static int no_cancel(void *state, int complete)
+{
+	(void)state;
+	(void)complete;
+	return MPI_SUCCESS;
+}
+
+/* A test of a request that completes only in the end makes MPICH look for all others. */
+void poll_mpi(void)
+{
+	MPI_Request request = never;
+	int done;
+
+	PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+/* ---- the ranks ---- */
+
+static int peers_min(void *context, long long *values, int count)
+{
+	struct communicator *communicator = context;
+
+	return PMPI_Allreduce(MPI_IN_PLACE, values, count, MPI_LONG_LONG, MPI_MIN,
+			      communicator->handle);
+}
+
+static int peers_gather(void *context, const void *mine, size_t size, void *all)
+{
+	struct communicator *communicator = context;
+
+	return PMPI_Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, communicator->handle);
+}
+
+/* Number of processes of the program on this host, or more, if the launcher does not tell. */
+static int local_processes(void)
+{
+	const char *text = getenv("MPI_LOCALNRANKS");
+	int count = text ? atoi(text) : 0;
+
+	if (count <= 0)
+		PMPI_Comm_size(MPI_COMM_WORLD, &count);
+	return count;
+}
+
+bool communicator_blocking(struct communicator *communicator, const struct cm_call *call)
+{
+	struct cm_peers peers = {
+		.context = communicator,
+		.min = peers_min,
+		.gather = peers_gather,
+	};
+	int world;
+
+	if (communicator->group.state == CM_GROUP_NEW) {
+		PMPI_Comm_size(MPI_COMM_WORLD, &world);
+		peers.local = local_processes();
+		peers.several_hosts = peers.local < world;
+		/* A communicator whose calls are all left needs no group. */
+		if (!cm_call_large_enough(&communicator->group, call, !peers.several_hosts))
+			return false;
+	}
+	return cm_group_blocking(&communicator->group, &peers);
+}
+
+/* MPICH finds strings only of codes whose class was added, too. */
+int cm_error_class(int class)
+{
+	return added_class ?: class;
+}
+
+int communicator_error(struct communicator *communicator, int code)
+{
+	MPI_Comm handle = communicator->handle;
+
+	PMPI_Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_SELF : handle, code);
+	return code;
+}
+
+/* ---- life ---- */
+
+static void communicator_unlink(struct communicator *communicator)
+{
+	*communicator->link = communicator->next;
+	if (communicator->next)
+		communicator->next->link = communicator->link;
+}
+
+void communicator_put(struct communicator *communicator)
+{
+	if (--communicator->references)
+		return;
+	cm_group_destroy(&communicator->group);
+	free(communicator);
+}
+
+/* MPI frees a communicator, or its attribute is deleted. */
+static int deleted(MPI_Comm handle, int key, void *attribute, void *extra)
+{
+	struct communicator *communicator = attribute;
+
+	(void)handle;
+	(void)key;
+	(void)extra;
+	if (communicator == &left)
+		return MPI_SUCCESS;
+	pthread_mutex_lock(&lock);
+	communicator_unlink(communicator);
+	communicator->handle = MPI_COMM_NULL;
+	pthread_mutex_unlock(&lock);
+	communicator_put(communicator);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Finalize() has begun. */
+static int finalize(MPI_Comm self, int key, void *attribute, void *extra)
+{
+	struct communicator *communicator;
+	char prefix[64];
+	int rank;
+
+	(void)self;
+	(void)key;
+	(void)attribute;
+	(void)extra;
+	life = ENDED;
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	pthread_mutex_lock(&lock);
+	for (communicator = communicators; communicator; communicator = communicator->next)
+		cm_group_leave(&communicator->group);
+	pthread_mutex_unlock(&lock);
+	cm_progress_end();
+	PMPI_Grequest_complete(never);
+	PMPI_Wait(&never, MPI_STATUS_IGNORE);
+	if (environment_stats()) {
+		snprintf(prefix, sizeof(prefix), "collective: rank %d", rank);
+		cm_counters_print(prefix);
+	}
+	return MPI_SUCCESS;
+}
+
+static bool begin(void)
+{
+	int provided;
+
+	environment_read();
+	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) ||
+	    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &self_keyval, NULL) ||
+	    PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, NULL) ||
+	    PMPI_Grequest_start(no_query, no_free, no_cancel, NULL, &never))
+		return false;
+	PMPI_Add_error_class(&added_class);
+	PMPI_Add_error_string(added_class, "collective: an operation failed");
+	PMPI_Query_thread(&provided);
+	cm_progress_init(poll_mpi, provided >= MPI_THREAD_SERIALIZED);
+	return true;
+}
+
+/* Return: true if communicators may have groups. */
+static bool started(void)
+{
+	int initialized;
+
+	if (life != NOT_STARTED)
+		return life == RUNNING;
+	library_load();
+	/* MPI-4's sessions have no MPI_COMM_SELF, and no end that is known. */
+	PMPI_Initialized(&initialized);
+	if (!initialized)
+		return false;
+	pthread_mutex_lock(&lock);
+	if (life == NOT_STARTED)
+		life = begin() ? RUNNING : ENDED;
+	pthread_mutex_unlock(&lock);
+	return life == RUNNING;
+}
+
+static struct communicator *communicator_new(MPI_Comm handle)
+{
+	struct communicator *communicator;
+	int inter, rank, size;
+
+	PMPI_Comm_test_inter(handle, &inter);
+	PMPI_Comm_size(handle, &size);
+	if (inter || size < 2)
+		return &left;
+	communicator = calloc(1, sizeof(*communicator));
+	/* The other ranks count this call. */
+	if (!communicator)
+		PMPI_Abort(handle, MPI_ERR_NO_MEM);
+	PMPI_Comm_rank(handle, &rank);
+	communicator->references = 1;
+	communicator->handle = handle;
+	cm_group_init(&communicator->group, rank, size);
+	pthread_mutex_lock(&lock);
+	communicator->next = communicators;
+	communicator->link = &communicators;
+	if (communicators)
+		communicators->link = &communicator->next;
+	communicators = communicator;
+	pthread_mutex_unlock(&lock);
+	return communicator;
+}
+
+struct communicator *communicator_find(MPI_Comm handle)
+{
+	struct communicator *communicator;
+	int found;
+
+	if (handle == MPI_COMM_NULL || !started() ||
+	    PMPI_Comm_get_attr(handle, keyval, &communicator, &found) != MPI_SUCCESS)
+		return NULL;
+	if (!found) {
+		communicator = communicator_new(handle);
+		PMPI_Comm_set_attr(handle, keyval, communicator);
+	}
+	return communicator == &left ? NULL : communicator;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Settings out of the environment. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "common/settings.h"
+#include "mpich.h"
+
+#define PREFIX	"COLL_MPI_"
+
+static bool stats;
+
+bool environment_stats(void)
+{
+	return stats;
+}
+
+static const char *value_of(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? text : NULL;
+}
+
+static void not_understood(const char *variable, const char *text)
+{
+	cm_say(0, "%s: \"%s\" is not understood", variable, text);
+}
+
+/* Return: the number of @variable, or @value if it is not set. */
+static unsigned int number(const char *variable, unsigned int value)
+{
+	const char *text = value_of(variable);
+	unsigned long long n;
+	char *end;
+
+	if (!text)
+		return value;
+	errno = 0;
+	n = strtoull(text, &end, 0);
+	if (*end || errno || *text == '-' || n > ~0U) {
+		not_understood(variable, text);
+		return value;
+	}
+	return n;
+}
+
+static void limits(const char *variable, size_t *limits)
+{
+	const char *text = value_of(variable);
+
+	if (text && cm_settings_limits(text, limits))
+		not_understood(variable, text);
+}
+
+void environment_read(void)
+{
+	struct cm_settings *s = &cm_settings;
+
+	/* MPICH calls no collective of a communicator behind the program's back. */
+	s->margin = number(PREFIX "MARGIN", 0);
+	s->calls = number(PREFIX "CALLS", s->calls);
+	limits(PREFIX "MIN_BYTES", s->min_bytes);
+	limits(PREFIX "MAX_BYTES", s->max_bytes);
+	s->reproducible = number(PREFIX "REPRODUCIBLE", s->reproducible);
+	s->timeout_ms = number(PREFIX "TIMEOUT_MS", s->timeout_ms);
+	s->transport = value_of(PREFIX "TRANSPORT") ?: s->transport;
+	s->ring = number(PREFIX "RING", s->ring);
+	s->wait_ms = number(PREFIX "WAIT_MS", s->wait_ms);
+	s->spin_us = number(PREFIX "SPIN_US", s->spin_us);
+	s->sleep_us = number(PREFIX "SLEEP_US", s->sleep_us);
+	s->memory_mib = number(PREFIX "MEMORY_MIB", s->memory_mib);
+	s->verbose = number(PREFIX "VERBOSE", s->verbose);
+	stats = number(PREFIX "STATS", false);
+}

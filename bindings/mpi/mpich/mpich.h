@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Communicators and requests of the preloaded library, which calls MPICH by its PMPI names. */
+#ifndef MPICH_BINDING_H
+#define MPICH_BINDING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <mpi.h>
+
+#include "common/group.h"
+#include "common/task.h"
+
+/* Functions that replace those of MPICH. */
+#define EXPORT	__attribute__((visibility("default")))
+
+/**
+ * struct communicator - intracommunicator of at least two ranks
+ * @references: of MPI's communicator, and of requests
+ * @handle: MPI's communicator; MPI_COMM_NULL: it is freed
+ * @group: its group
+ * @next: next of all
+ * @link: pointer to this one
+ */
+struct communicator {
+	atomic_int references;
+	MPI_Comm handle;
+	struct cm_group group;
+	struct communicator *next;
+	struct communicator **link;
+};
+
+/**
+ * library_load - make MPICH's functions known to this library
+ *
+ * They are not if MPICH came with a plug-in, as with mpi4py.  Precedes any call of them.
+ */
+void library_load(void);
+
+/**
+ * communicator_find - find what belongs to a communicator of MPI
+ * @handle: the communicator, as the program gives it
+ *
+ * Return: that, made if need be; or NULL: its collectives are left to MPICH.
+ */
+struct communicator *communicator_find(MPI_Comm handle);
+
+/** communicator_put - give back a reference */
+void communicator_put(struct communicator *communicator);
+
+/**
+ * communicator_blocking - cm_group_blocking() for a communicator
+ * @communicator: the communicator
+ * @call: call that is counted if it can be taken
+ */
+bool communicator_blocking(struct communicator *communicator, const struct cm_call *call);
+
+/**
+ * communicator_error - give a failure to the error handler of a communicator
+ * @communicator: the communicator
+ * @code: error code of MPI
+ *
+ * Return: @code, if the handler returns.
+ */
+int communicator_error(struct communicator *communicator, int code);
+
+/** poll_mpi - progress of MPICH */
+void poll_mpi(void);
+
+/** environment_read - read the settings */
+void environment_read(void);
+
+/** environment_stats - are counters to be printed at the end? */
+bool environment_stats(void);
+
+/**
+ * struct request - nonblocking call
+ * @references: of MPI's request, of the operation, and of a list of failures
+ * @handle: MPI's generalized request
+ * @communicator: its communicator; a reference
+ * @task: its operation
+ * @error: when complete: MPI_SUCCESS or an error code
+ * @next_failed: next of a list of failures
+ */
+struct request {
+	atomic_int references;
+	MPI_Request handle;
+	struct communicator *communicator;
+	struct cm_task task;
+	int error;
+	struct request *next_failed;
+};
+
+/**
+ * request_start - start a nonblocking call
+ * @communicator: its communicator
+ * @call: the call
+ * @key: key of its operation
+ * @handle: set to MPI's request
+ *
+ * Return: MPI_SUCCESS or an error code.
+ */
+int request_start(struct communicator *communicator, const struct cm_call *call,
+		  unsigned long long key, MPI_Request *handle);
+
+/** request_put - give back a reference */
+void request_put(struct request *request);
+
+/** requests_pending - does the program have requests of this library? */
+bool requests_pending(void);
+
+/**
+ * request_failed - note that a request has failed which a function of MPI completes
+ * @request: the request
+ *
+ * Return: error code of which MPICH may know: MPI_SUCCESS if the function is replaced (wait.c), and
+ * gives the failure to the request's communicator itself.
+ */
+int request_failed(struct request *request);
+
+/**
+ * completion_idle - a look at a request has found nothing
+ *
+ * Sleeps if the function of MPI that looks waits, and yields the CPU if it tests.
+ */
+void completion_idle(void);
+
+#endif /* MPICH_BINDING_H */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The functions by which a program completes requests.
+ *
+ * A generalized request has no communicator, so MPICH would give its failure to MPI_COMM_WORLD.
+ * These functions hide the failure from MPICH, and give it to the communicator themselves.
+ */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "common/progress.h"
+#include "mpich.h"
+
+/**
+ * struct completion - a function that completes requests, under way
+ * @failed: requests that have failed; a reference each
+ * @handles: copy of the array of the function's requests, or NULL
+ * @waits: it does not return before a request is complete
+ * @pace: pace of its looks, if it waits
+ * @outer: that of a function that is under way in this thread, or NULL
+ */
+struct completion {
+	struct request *failed;
+	MPI_Request *handles;
+	bool waits;
+	struct cm_pace pace;
+	struct completion *outer;
+};
+
+static __thread struct completion *current;
+
+int request_failed(struct request *request)
+{
+	if (!current)
+		return request->error;
+	request->references++;
+	request->next_failed = current->failed;
+	current->failed = request;
+	return MPI_SUCCESS;
+}
+
+void completion_idle(void)
+{
+	if (current && current->waits)
+		cm_pace_sleep(&current->pace);
+	else
+		sched_yield();
+}
+
+/* Return: false: MPICH's own function does all. */
+static bool begin(struct completion *completion, bool waits, int count, const MPI_Request *handles)
+{
+	int i;
+
+	library_load();
+	if (!requests_pending())
+		return false;
+	*completion = (struct completion){ .waits = waits, .outer = current };
+	if (count > 0) {
+		completion->handles = malloc(count * sizeof(*handles));
+		for (i = 0; completion->handles && i < count; i++)
+			completion->handles[i] = handles[i];
+	}
+	current = completion;
+	return true;
+}
+
+/* Set the error of a failed request in the statuses of an array function. */
+static void set_status(const struct completion *completion, const struct request *request,
+		       int count, const int *indices, MPI_Status *statuses)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (completion->handles[indices ? indices[i] : i] == request->handle)
+			statuses[i].MPI_ERROR = request->error;
+}
+
+/*
+ * End a function that has returned @err.  @count: number of @statuses, of an array function;
+ * @indices: of the requests to which these belong, or NULL: of all.
+ */
+static int end(struct completion *completion, int err, int count, const int *indices,
+	       MPI_Status *statuses)
+{
+	struct request *request = completion->failed, *next;
+	const bool array = completion->handles;
+	int i, code = err;
+
+	current = completion->outer;
+	if (array && request && statuses != MPI_STATUSES_IGNORE && err == MPI_SUCCESS)
+		for (i = 0; i < count; i++)
+			statuses[i].MPI_ERROR = MPI_SUCCESS;
+	for (; request; request = next) {
+		next = request->next_failed;
+		code = array ? MPI_ERR_IN_STATUS : request->error;
+		if (array && statuses != MPI_STATUSES_IGNORE)
+			set_status(completion, request, count, indices, statuses);
+		communicator_error(request->communicator, request->error);
+		request_put(request);
+	}
+	free(completion->handles);
+	return code;
+}
+
+EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!begin(&completion, true, 0, NULL))
+		return PMPI_Wait(request, status);
+	return end(&completion, PMPI_Wait(request, status), 0, NULL, NULL);
+}
+
+EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!begin(&completion, false, 0, NULL))
+		return PMPI_Test(request, flag, status);
+	return end(&completion, PMPI_Test(request, flag, status), 0, NULL, NULL);
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!begin(&completion, true, 0, NULL))
+		return PMPI_Waitany(count, requests, index, status);
+	return end(&completion, PMPI_Waitany(count, requests, index, status), 0, NULL, NULL);
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
+		       MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!begin(&completion, false, 0, NULL))
+		return PMPI_Testany(count, requests, index, flag, status);
+	return end(&completion, PMPI_Testany(count, requests, index, flag, status), 0, NULL, NULL);
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	struct completion completion;
+
+	if (!begin(&completion, true, count, requests))
+		return PMPI_Waitall(count, requests, statuses);
+	return end(&completion, PMPI_Waitall(count, requests, statuses), count, NULL, statuses);
+}
+
+EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	struct completion completion;
+	int err;
+
+	if (!begin(&completion, false, count, requests))
+		return PMPI_Testall(count, requests, flag, statuses);
+	err = PMPI_Testall(count, requests, flag, statuses);
+	return end(&completion, err, count, NULL, statuses);
+}
+
+EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *completed, int indices[],
+			MPI_Status statuses[])
+{
+	struct completion completion;
+	int err;
+
+	if (!begin(&completion, true, count, requests))
+		return PMPI_Waitsome(count, requests, completed, indices, statuses);
+	err = PMPI_Waitsome(count, requests, completed, indices, statuses);
+	return end(&completion, err, *completed, indices, statuses);
+}
+
+EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *completed, int indices[],
+			MPI_Status statuses[])
+{
+	struct completion completion;
+	int err;
+
+	if (!begin(&completion, false, count, requests))
+		return PMPI_Testsome(count, requests, completed, indices, statuses);
+	err = PMPI_Testsome(count, requests, completed, indices, statuses);
+	return end(&completion, err, *completed, indices, statuses);
+}
