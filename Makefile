@@ -27,6 +27,7 @@ help:
 	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make mpi        component of Open MPI, for the installed one, into build/mpi/"
 	@echo "make mpich      library to preload for MPICH, into build/mpich/"
+	@echo "make deb        Debian packages, into build/deb/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
@@ -91,6 +92,9 @@ bench:
 style:
 	@scripts/style
 
+deb:
+	@scripts/make-deb
+
 docs:
 	@scripts/docs
 
@@ -104,10 +108,16 @@ install: all
 	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	install -D -m 0644 packaging/udev/60-collective.rules \
 		$(DESTDIR)/usr/lib/udev/rules.d/60-collective.rules
+	install -D -m 0644 packaging/modules-load.d/collective.conf \
+		$(DESTDIR)/usr/lib/modules-load.d/collective.conf
+	install -D -m 0644 packaging/sysusers.d/collective.conf \
+		$(DESTDIR)/usr/lib/sysusers.d/collective.conf
+	install -D -m 0644 packaging/limits.d/collective.conf \
+		$(DESTDIR)/etc/security/limits.d/collective.conf
 	install -D -m 0644 -t $(DESTDIR)/usr/lib/systemd/system packaging/systemd/collective-metrics.service \
 		packaging/systemd/collective-metrics.timer
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help setup-build modules lib tools examples selftests mpi mpi-tests mpich mpich-tests demo check check-all check-kernels bench style docs install clean
+.PHONY: all help deb setup-build modules lib tools examples selftests mpi mpi-tests mpich mpich-tests demo check check-all check-kernels bench style docs install clean

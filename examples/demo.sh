@@ -4,14 +4,19 @@
 #
 #	examples/demo.sh DATA		(digits.csv; the module must be loaded)
 #
-# BUILD: folder with bin/ and examples/ (default: build/ beside examples/)
+# BUILD: folder with examples/, and bin/ unless the tools are installed (default: build/ of the tree)
 # RANKS: number of ranks (default: 4)
+# PLOT: file for the plot (default: none)
 set -euo pipefail
-top=$(cd "$(dirname "$0")/.." && pwd)
-build=${BUILD:-$top/build}
+here=$(cd "$(dirname "$0")" && pwd)
+build=${BUILD:-$here/../build}
 data=${1:?the file digits.csv}
+PATH=$build/bin:$PATH
 
-"$build/bin/collectivectl" check
+collectivectl check
 echo
-exec "$build/bin/collective-run" -n "${RANKS:-4}" --timeout 500 -- \
-	"$build/examples/digits" --show "echo; '$build/bin/collectivectl' show" "$data"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+collective-run -n "${RANKS:-4}" --timeout 500 -- \
+	"$build/examples/digits" --show "echo; collectivectl show" "$data" | tee "$log"
+[[ -z ${PLOT-} ]] || "$here/plot" "$log" >"$PLOT"

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <collective.h>
 
@@ -67,6 +68,7 @@ struct data {
  * @data: images, the same on every rank
  * @weights: model, a row of FEATURES for each class
  * @gradient: gradient of the mini-batch
+ * @spent: sums of this epoch, which train() adds up over all ranks
  */
 struct trainer {
 	struct coll_comm *comm;
@@ -75,6 +77,11 @@ struct trainer {
 	const struct data *data;
 	double *weights;
 	double *gradient;
+	struct spent {
+		double loss;
+		double compute;		/* seconds */
+		double collectives;
+	} spent;
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -231,45 +238,82 @@ static int sum(struct trainer *trainer, double *values, size_t count)
 			      COLL_FLOAT64, COLL_SUM);
 }
 
-/* Sum the gradients of the mini-batch [@from, @to) over all ranks, and make the step. */
-static int step(struct trainer *trainer, size_t from, size_t to, double *loss)
+static double now(void)
 {
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* Sum the gradients of the mini-batch [@from, @to) over all ranks, and make the step. */
+static int step(struct trainer *trainer, size_t from, size_t to)
+{
+	struct spent *spent = &trainer->spent;
+	double begin = now();
 	size_t i;
 	int err;
 
 	memset(trainer->gradient, 0, WEIGHTS * sizeof(double));
 	for (i = from + trainer->rank; i < to; i += trainer->nranks)
-		*loss += learn(trainer, &trainer->data->images[i]);
+		spent->loss += learn(trainer, &trainer->data->images[i]);
+	spent->compute -= begin;
+	begin = now();
+	spent->compute += begin;
 	err = sum(trainer, trainer->gradient, WEIGHTS);
 	if (err)
 		return err;
+	spent->collectives -= begin;
+	begin = now();
+	spent->collectives += begin;
 	for (i = 0; i < WEIGHTS; i++)
 		trainer->weights[i] -= STEP *
 			(trainer->gradient[i] / (to - from) +
 			 DECAY * trainer->weights[i]);
+	spent->compute += now() - begin;
 	return 0;
+}
+
+/* Show where the time went, averaged over the ranks. */
+static void show_times(const struct spent *total, int epochs)
+{
+	double all = total->compute + total->collectives;
+
+	printf("\n%-12s %8s %10s %7s\n", "time of", "total", "an epoch", "share");
+	printf("%-12s %6.2f s %7.1f ms %5.1f %%\n", "compute", total->compute,
+	       1000 * total->compute / epochs, 100 * total->compute / all);
+	printf("%-12s %6.2f s %7.1f ms %5.1f %%\n\n", "collectives", total->collectives,
+	       1000 * total->collectives / epochs, 100 * total->collectives / all);
 }
 
 static int train(struct trainer *trainer, int epochs)
 {
 	size_t n = trainer->data->ntrain, from, to;
-	double loss;
+	struct spent *spent = &trainer->spent, total = { 0 };
 	int epoch, err = 0;
 
 	memset(trainer->weights, 0, WEIGHTS * sizeof(double));
 	for (epoch = 1; !err && epoch <= epochs; epoch++) {
-		loss = 0;
+		memset(spent, 0, sizeof(*spent));
 		for (from = 0; !err && from < n; from = to) {
 			to = from + BATCH < n ? from + BATCH : n;
-			err = step(trainer, from, to, &loss);
+			err = step(trainer, from, to);
 		}
 		if (!err)
-			err = sum(trainer, &loss, 1);
+			err = sum(trainer, (double *)spent, sizeof(*spent) / sizeof(double));
+		spent->compute /= trainer->nranks;
+		spent->collectives /= trainer->nranks;
+		total.compute += spent->compute;
+		total.collectives += spent->collectives;
 		if (!err && trainer->comm && !trainer->rank) {
-			printf("epoch %2d  loss %.6f\n", epoch, loss / n);
+			printf("epoch %2d of %d  loss %.6f  ", epoch, epochs, spent->loss / n);
+			printf("compute %6.1f ms  collectives %6.1f ms\n",
+			       1000 * spent->compute, 1000 * spent->collectives);
 			fflush(stdout);
 		}
 	}
+	if (!err && trainer->comm && !trainer->rank)
+		show_times(&total, epochs);
 	return err;
 }
 

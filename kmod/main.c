@@ -63,4 +63,4 @@ module_exit(collective_exit);
 MODULE_AUTHOR("The collective authors");
 MODULE_DESCRIPTION("Collective operations over kernel sockets");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1");
+MODULE_VERSION(COLL_VERSION);

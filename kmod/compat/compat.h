@@ -12,6 +12,8 @@
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 
+#include "compat/machine.h"
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #error "collective needs Linux 6.12 or newer"
 #endif

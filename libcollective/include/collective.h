@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define COLL_VERSION_MAJOR	0
-#define COLL_VERSION_MINOR	1
+#define COLL_VERSION_MINOR	2
 #define COLL_VERSION		(COLL_VERSION_MAJOR << 16 | COLL_VERSION_MINOR)
 
 /**

@@ -42,6 +42,7 @@ static const struct option options[] = {
 	{ "device", no_argument, NULL, OPTION_DEVICE },
 	{ "transport", required_argument, NULL, OPTION_TRANSPORT },
 	{ "cpu", no_argument, NULL, OPTION_CPU },
+	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -79,6 +80,7 @@ static int usage(FILE *to, int status)
 		"      --async        the same as --nonblocking 1\n"
 		"      --overlap      what of it is hidden behind computation\n"
 		"      --device       computation of a device: the CPU sleeps\n"
+		"  -V, --version      print the version\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --transport T  auto, or fail unless all links are local, or tcp (auto)\n"
@@ -343,8 +345,10 @@ int main(int argc, char **argv)
 	int option, n = 0;
 
 	output_check_at_exit(1);
-	while ((option = getopt_long(argc, argv, "n:h", options,
+	while ((option = getopt_long(argc, argv, "n:Vh", options,
 				     NULL)) != -1) {
+		if (option == 'V')
+			exit(output_version());
 		if (option == 'h')
 			return usage(stdout, 0);
 		if (option == '?')

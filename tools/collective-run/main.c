@@ -32,6 +32,7 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, 't' },
 	{ "kill-after", required_argument, NULL, 'k' },
 	{ "label", no_argument, NULL, 'l' },
+	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -50,7 +51,8 @@ static int usage(FILE *to, int status)
 		"  -6, --ipv6         rendezvous over IPv6\n"
 		"  -t, --timeout S    end all ranks after S seconds, status 124\n"
 		"  -k, --kill-after S seconds from SIGINT to SIGTERM and to SIGKILL (2)\n"
-		"  -l, --label        begin every line of output with its rank\n");
+		"  -l, --label        begin every line of output with its rank\n"
+		"  -V, --version      print the version\n");
 	return status;
 }
 
@@ -94,7 +96,7 @@ int main(int argc, char **argv)
 	int option, value, nexports = 0;
 
 	output_check_at_exit(125);
-	while ((option = getopt_long(argc, argv, "+n:H:x:r:6t:k:lh", options,
+	while ((option = getopt_long(argc, argv, "+n:H:x:r:6t:k:lVh", options,
 				     NULL)) != -1) {
 		switch (option) {
 		case 'n':
@@ -156,6 +158,8 @@ int main(int argc, char **argv)
 		case 'l':
 			launch.label = true;
 			break;
+		case 'V':
+			return output_version();
 		case 'h':
 			return usage(stdout, 0);
 		default:

@@ -166,8 +166,8 @@ static void memlock(void)
 	if (limit.rlim_cur >= MEMLOCK_WANTED || exempt())
 		return;
 	printf("%-10s operations on larger buffers fail with EDQUOT, and registering them\n"
-	       "%-10s falls back.  Raise it with ulimit -l, \"@group - memlock unlimited\" in\n"
-	       "%-10s /etc/security/limits.conf, or LimitMEMLOCK=infinity in a unit.\n",
+	       "%-10s falls back.  Raise it with ulimit -l, LimitMEMLOCK=4G in a unit, or a line\n"
+	       "%-10s \"@collective - memlock 4194304\" in /etc/security/limits.d.\n",
 	       "", "", "");
 }
 

@@ -255,8 +255,7 @@ int main(int argc, char **argv)
 			ctl.color = color_of(optarg);
 			break;
 		case 'V':
-			puts("collectivectl 0.1");
-			return 0;
+			return output_version();
 		case 'h':
 			return help(0, NULL);
 		default:

@@ -42,3 +42,9 @@ void output_check_at_exit(int status)
 	/* Cannot fail: there is space for at least 32 functions. */
 	(void)atexit(check);
 }
+
+int output_version(void)
+{
+	printf("%s %s\n", program_invocation_short_name, VERSION);
+	return 0;
+}
