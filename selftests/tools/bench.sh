@@ -33,6 +33,70 @@ result $? "--sizes, --cpu"
 timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
 result $(($? != 2)) "--sizes that do not rise are refused"
 
+# The table has both places, each with its columns, and ends with a summary.
+out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,4K --iters 3)
+sed 's/^/# /' <<<"$out"
+awk '
+/in place/ { places = /out of place .*in place/ }
+$3 == "f32" { lines++; wrong += $9 + $14; good += NF == 14 }
+/^# wrong elements: 0; average bus bandwidth: [0-9.]+ GB\/s$/ { summary++ }
+END { exit !(places && lines == 2 && good == 2 && !wrong && summary == 1) }' <<<"$out"
+result $? "both places in one table, and a summary"
+for place in in out; do
+	word=--in-place
+	[[ $place == in ]] || word=--out-of-place
+	out=$(timeout 100 collective-bench reduce_scatter -n 3 --sizes 60K --iters 2 "$word" --json)
+	jq -e --arg place "$place" '[.results[].place] == [$place]' <<<"$out" >/dev/null
+	result $? "$word alone"
+done
+
+# JSON: an object for each size and place; what a collective does not have is absent.
+out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,1M --type f32,f64 --op sum,max --iters 3 --cpu --json \
+	--algorithm ring)
+jq -e '.collective == "allreduce" and .ranks == 2 and .algorithm == "ring" and .wrong == 0 and
+	.registered and (.links | .local + .tcp) == 1 and .average_busbw_GBps > 0 and
+	(.results | length) == 16 and ([.results[] | [.type, .op, .size, .place]] | unique | length) == 16 and
+	all(.results[]; .repetitions == 3 and .min_us > 0 and .min_us <= .median_us and
+		.median_us <= .p99_us and .busbw_GBps > 0 and .cpu_us >= 0 and .wrong == 0)' <<<"$out" >/dev/null
+result $? "--json"
+out=$(timeout 100 collective-bench barrier -n 2 --iters 3 --json)
+jq -e '(.results | length) == 1 and (.results[0] | has("place") or has("type") or has("busbw_GBps") | not)' \
+	<<<"$out" >/dev/null
+result $? "--json of a barrier"
+
+timeout 100 collective-bench allreduce -n 2 --sizes 1M --iters 2 --algorithm hypercube 2>/dev/null >&2
+result $(($? == 0)) "--algorithm with another name is refused"
+
+# A line takes as long as is asked for, whatever its size.
+begin=$EPOCHREALTIME
+out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,1M --in-place --time 1 --json)
+took=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
+jq -e 'all(.results[]; .repetitions > 20 and .wrong == 0)' <<<"$out" >/dev/null && ((took >= 2000 && took < 30000))
+result $? "--time: 2 lines of 1 s each took $took ms"
+timeout 100 collective-bench allreduce -n 2 --time 1 --iters 3 2>/dev/null
+result $(($? != 2)) "--time with --iters is refused"
+
+# What is shown of a long line is on the terminal only, and gone afterwards.
+timeout 100 collective-bench allreduce -n 2 --sizes 8 --in-place --time 4 2>"/tmp/bench.$$" >/dev/null
+[[ ! -s /tmp/bench.$$ ]]
+result $? "no progress without a terminal"
+timeout 100 script -qec 'collective-bench allreduce -n 2 --sizes 8 --in-place --time 4' /dev/null </dev/null >"/tmp/bench.$$"
+grep -q '8 bytes, in place: .* %, [0-9]* s left' "/tmp/bench.$$"
+result $? "progress of a long line on a terminal"
+timeout 100 script -qec 'collective-bench allreduce -n 2 --sizes 8,64,4K --in-place --time 1' /dev/null </dev/null >"/tmp/bench.$$"
+grep -q 's left' "/tmp/bench.$$"
+result $(($? == 0)) "and none of short ones"
+
+timeout 100 collective-bench allgather -n 2 --sizes 1K,4K,1M --iters 3 --plot "/tmp/bench.$$.svg" >/dev/null &&
+	grep -q '</svg>' "/tmp/bench.$$.svg" && grep -q 'f32, out of place' "/tmp/bench.$$.svg" &&
+	grep -q 'bus bandwidth' "/tmp/bench.$$.svg"
+result $? "--plot"
+rm -f "/tmp/bench.$$.svg"
+timeout 100 collective-bench allgather -n 2 --sizes 1K --plot "/tmp/none.$$/x.svg" >/dev/null 2>&1
+result $(($? != 1)) "--plot into no folder fails"
+timeout 100 collective-bench allgather -n 2 --plot x.png 2>/dev/null
+result $(($? != 2)) "--plot of another format is refused"
+
 # The kernel says which transport the links use; a rank that uses another one than asked for fails.
 for links in '3 local, 0 tcp' '0 local, 3 tcp'; do
 	transport=local

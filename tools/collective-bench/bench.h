@@ -18,6 +18,11 @@ struct pattern;
 
 enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
 
+enum bench_format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
+
+/* Where the result is: apart from the input, or over it. */
+enum bench_place { PLACE_OUT, PLACE_IN, PLACES };
+
 /**
  * struct bench - one rank's run
  * @min: smallest size; bytes
@@ -30,9 +35,13 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @iters: timed repetitions; 0: depends on the size
  * @warmup: untimed repetitions; -1: depends on the size
  * @min_time: time that @iters and @warmup are stretched to; ms; 0: no stretching
- * @in_place: true if the result replaces the input
+ * @seconds: each line is measured for so long, instead of @iters; 0: it is not
+ * @places: bits (1 << enum bench_place) that are measured; 0: by @format and the collective
+ * @in_place: true if the result of the current operation replaces the input
  * @unregistered: true if the buffers are plain memory
- * @csv: true if the output is comma separated
+ * @format: of the output
+ * @plot: file of a plot; NULL: none
+ * @algorithm: as coll_config takes it; NULL: the environment's
  * @transport: auto, local or tcp; NULL: the environment's
  * @reproducible: true if reductions take the elements in the order of ranks
  * @root: rank of the root, of collectives that have one
@@ -44,12 +53,14 @@ enum bench_check { CHECK_ALL, CHECK_LAST, CHECK_NONE };
  * @comm: communicator
  * @rank: rank of this process
  * @nranks: number of ranks
- * @send_base: input of all operations in flight, bench_stride() bytes each; equal to
- *	@recv_base if @in_place
+ * @out_base: input of all operations in flight, bench_stride() bytes each, if it is apart from
+ *	the result
+ * @send_base: input of the current operations: @out_base, or @recv_base if @in_place
  * @recv_base: results of all operations in flight
  * @send: input of the current operation, within @send_base
  * @recv: result of the current operation, within @recv_base
  * @round: number of the current operation; gives each operation other values
+ * @links: number of links by transport, from bench_links()
  * @wrong: wrong elements of all ranks so far
  */
 struct bench {
@@ -63,9 +74,13 @@ struct bench {
 	int iters;
 	int warmup;
 	int min_time;
+	int seconds;
+	unsigned int places;
 	bool in_place;
 	bool unregistered;
-	bool csv;
+	enum bench_format format;
+	const char *plot;
+	const char *algorithm;
 	const char *transport;
 	bool reproducible;
 	int root;
@@ -78,11 +93,13 @@ struct bench {
 	struct coll_comm *comm;
 	int rank;
 	int nranks;
+	void *out_base;
 	void *send_base;
 	void *recv_base;
 	void *send;
 	void *recv;
 	uint64_t round;
+	uint64_t links[2];
 	uint64_t wrong;
 };
 
@@ -200,8 +217,8 @@ int bench_cpu(struct bench *bench, const struct collective *collective,
 	      const struct trial *trial, double median_us, double *cpu_us);
 
 /*
- * Prints how many links of the group use which transport, and checks that all use the one of
- * --transport.  Return: 0 or an exit status.
+ * Counts the links of the group by transport, and checks that all use the one of --transport.
+ * Return: 0 or an exit status.
  */
 int bench_links(struct bench *bench);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which transport the links of the ranks use, as the module says in sysfs. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,15 +72,14 @@ static void count_links(const struct bench *bench, uint64_t *counts)
 int bench_links(struct bench *bench)
 {
 	uint64_t counts[NCOUNTS] = { 0 };
-	int err;
+	int i, err;
 
 	count_links(bench, counts);
 	err = coll_allreduce(bench->comm, COLL_IN_PLACE, counts, NCOUNTS, COLL_UINT64, COLL_SUM);
 	if (err)
 		return bench_fail(bench, "counting links", err);
 	/* Both ends count a link. */
-	if (!bench->rank && !bench->csv && !counts[UNREADABLE])
-		printf("# links: %" PRIu64 " local, %" PRIu64 " tcp\n", counts[LOCAL] / 2,
-		       counts[TCP] / 2);
+	for (i = LOCAL; i <= TCP && !counts[UNREADABLE]; i++)
+		bench->links[i] = counts[i] / 2;
 	return counts[WRONG] != 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bench.h"
+#include "report.h"
 #include "output.h"
 #include "launch.h"
 
@@ -15,7 +15,8 @@ enum {
 	OPTION_ITERS, OPTION_WARMUP, OPTION_IN_PLACE, OPTION_OUT_OF_PLACE,
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
 	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP, OPTION_DEVICE,
-	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME, OPTION_TRANSPORT,
+	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME, OPTION_TRANSPORT, OPTION_ALGORITHM,
+	OPTION_JSON, OPTION_TIME, OPTION_PLOT,
 };
 
 static const struct option options[] = {
@@ -29,10 +30,13 @@ static const struct option options[] = {
 	{ "iters", required_argument, NULL, OPTION_ITERS },
 	{ "warmup", required_argument, NULL, OPTION_WARMUP },
 	{ "min-time", required_argument, NULL, OPTION_MIN_TIME },
+	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "in-place", no_argument, NULL, OPTION_IN_PLACE },
 	{ "out-of-place", no_argument, NULL, OPTION_OUT_OF_PLACE },
 	{ "unregistered", no_argument, NULL, OPTION_UNREGISTERED },
 	{ "csv", no_argument, NULL, OPTION_CSV },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "plot", required_argument, NULL, OPTION_PLOT },
 	{ "check", required_argument, NULL, OPTION_CHECK },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "reproducible", no_argument, NULL, OPTION_REPRODUCIBLE },
@@ -40,6 +44,7 @@ static const struct option options[] = {
 	{ "async", no_argument, NULL, OPTION_ASYNC },
 	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
 	{ "device", no_argument, NULL, OPTION_DEVICE },
+	{ "algorithm", required_argument, NULL, OPTION_ALGORITHM },
 	{ "transport", required_argument, NULL, OPTION_TRANSPORT },
 	{ "cpu", no_argument, NULL, OPTION_CPU },
 	{ "version", no_argument, NULL, 'V' },
@@ -71,10 +76,13 @@ static int usage(FILE *to, int status)
 		"      --iters N      timed repetitions (100 up to 64K, then 20)\n"
 		"      --warmup N     repetitions before them (10, 3)\n"
 		"      --min-time MS  up to 20 times as many, until they take so long (0)\n"
-		"      --in-place     result over input (default)\n"
-		"      --out-of-place result apart\n"
+		"      --time S       repeat each line for S seconds instead\n"
+		"      --in-place     only with the result over the input\n"
+		"      --out-of-place only with the result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
-		"      --csv          comma separated\n"
+		"      --csv          comma separated; in place unless --out-of-place\n"
+		"      --json         as JSON\n"
+		"      --plot FILE    time and bandwidth over the size, FILE.svg, by gnuplot\n"
 		"      --root N       of broadcast, reduce, gather(v), scatter(v) (0)\n"
 		"      --nonblocking N  N in flight, each with its buffers\n"
 		"      --async        the same as --nonblocking 1\n"
@@ -83,6 +91,7 @@ static int usage(FILE *to, int status)
 		"  -V, --version      print the version\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
+		"      --algorithm A  ring, tree or direct, where the kernel has it (its choice)\n"
 		"      --transport T  auto, or fail unless all links are local, or tcp (auto)\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
@@ -217,17 +226,25 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return parse_int(optarg, 0, &bench->warmup);
 	case OPTION_MIN_TIME:
 		return parse_int(optarg, 0, &bench->min_time);
+	case OPTION_TIME:
+		return parse_int(optarg, 1, &bench->seconds) && bench->seconds <= 1000000;
 	case OPTION_IN_PLACE:
-		bench->in_place = true;
+		bench->places = 1U << PLACE_IN;
 		return true;
 	case OPTION_OUT_OF_PLACE:
-		bench->in_place = false;
+		bench->places = 1U << PLACE_OUT;
 		return true;
 	case OPTION_UNREGISTERED:
 		bench->unregistered = true;
 		return true;
 	case OPTION_CSV:
-		bench->csv = true;
+		bench->format = FORMAT_CSV;
+		return true;
+	case OPTION_JSON:
+		bench->format = FORMAT_JSON;
+		return true;
+	case OPTION_PLOT:
+		bench->plot = optarg;
 		return true;
 	case OPTION_ROOT:
 		return parse_int(optarg, 0, &bench->root);
@@ -242,6 +259,9 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return true;
 	case OPTION_DEVICE:
 		bench->device = true;
+		return true;
+	case OPTION_ALGORITHM:
+		bench->algorithm = optarg;
 		return true;
 	case OPTION_TRANSPORT:
 		return parse_transport(optarg, &bench->transport);
@@ -271,6 +291,56 @@ static void *memory(struct bench *bench)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* Which places are measured.  Overlap, and comma separated values, have one. */
+static void choose_places(struct bench *bench, const struct collective *collective)
+{
+	if (!bench->places)
+		bench->places = bench->overlap || bench->format == FORMAT_CSV ?
+				1U << PLACE_IN : 1U << PLACE_IN | 1U << PLACE_OUT;
+	if (collective->one_buffer || !collective->typed)
+		bench->places = 1U << PLACE_IN;
+	if (collective->two_buffers)
+		bench->places = 1U << PLACE_OUT;
+	bench->in_place = bench->places == 1U << PLACE_IN;
+}
+
+static bool get_buffers(struct bench *bench)
+{
+	bench->recv_base = memory(bench);
+	if (bench->places & 1U << PLACE_OUT)
+		bench->out_base = memory(bench);
+	if (bench->recv_base && (bench->out_base || bench->in_place))
+		return true;
+	perror("collective-bench: buffers");
+	return false;
+}
+
+/* Can rank 0 make the plot?  All ranks get the same answer. */
+static int ask_for_plot(struct bench *bench)
+{
+	unsigned int wrong = !bench->rank && !plot_possible(bench->plot);
+	int err = coll_allreduce(bench->comm, COLL_IN_PLACE, &wrong, 1, COLL_UINT32, COLL_MAX);
+
+	return err ? bench_fail(bench, "allreduce", err) : (int)wrong;
+}
+
+/* Measures all lines.  Rank 0 reports them; only it knows whether that has @failed. */
+static int run_lines(struct bench *bench, const struct collective *collective, int *failed)
+{
+	int status = bench->plot ? ask_for_plot(bench) : 0;
+
+	if (status)
+		return status;
+	if (!bench->rank)
+		report_begin(bench, collective);
+	status = bench_measure(bench, collective);
+	if (!status)
+		status = bench_links(bench);
+	if (!bench->rank)
+		*failed = report_end(bench, collective);
+	return status;
+}
+
 static int run_rank(int rank, void *arg)
 {
 	struct job *job = arg;
@@ -281,9 +351,10 @@ static int run_rank(int rank, void *arg)
 		.flags = bench->reproducible ? COLL_CONFIG_REPRODUCIBLE : 0,
 		.detail = detail,
 		.detail_size = sizeof(detail),
+		.algorithm = bench->algorithm,
 		.transport = bench->transport,
 	};
-	int err, status;
+	int err, status, failed = 0;
 
 	(void)rank;
 	err = coll_init(&bench->comm, &config);
@@ -294,20 +365,9 @@ static int run_rank(int rank, void *arg)
 	}
 	bench->rank = coll_rank(bench->comm);
 	bench->nranks = coll_size(bench->comm);
-	bench->in_place |= job->collective->one_buffer;
-	bench->in_place &= !job->collective->two_buffers;
-	if (job->collective->typed) {
-		bench->recv_base = memory(bench);
-		bench->send_base = bench->in_place ? bench->recv_base :
-						     memory(bench);
-		if (!bench->recv_base || !bench->send_base) {
-			perror("collective-bench: buffers");
-			return 1;
-		}
-	}
-	status = bench_measure(bench, job->collective);
-	if (!status)
-		status = bench_links(bench);
+	if (job->collective->typed && !get_buffers(bench))
+		return 1;
+	status = run_lines(bench, job->collective, &failed);
 	/* No rank leaves before rank 0 has printed. */
 	if (!status)
 		err = coll_barrier(bench->comm);
@@ -325,7 +385,29 @@ static int run_rank(int rank, void *arg)
 			bench->rank, coll_strerror(err));
 		status = 1;
 	}
-	return status;
+	return status ?: failed;
+}
+
+/* Returns NULL, or what is wrong with the options together. */
+static const char *check_options(const struct bench *bench, const struct collective *collective)
+{
+	if (bench->reproducible && !collective->can_reproduce)
+		return "--reproducible is for allreduce";
+	if (bench->cpu && (bench->overlap || bench->nonblocking))
+		return "--cpu is of the blocking call";
+	if (bench->device && !bench->overlap)
+		return "--device is for --overlap";
+	if (bench->overlap && bench->nonblocking > 1)
+		return "--overlap is of one at a time";
+	if (bench->overlap && (bench->format == FORMAT_JSON || bench->seconds || bench->plot))
+		return "--overlap has no --json, --time or --plot";
+	if (bench->seconds && bench->iters)
+		return "--time or --iters";
+	if (bench->plot && !collective->typed)
+		return "--plot is of a collective with sizes";
+	if (bench->plot && !plot_name_valid(bench->plot))
+		return "--plot: the name ends with .svg, and has no quote, backslash or newline";
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -338,10 +420,10 @@ int main(int argc, char **argv)
 			.types = 1U << COLL_FLOAT32,
 			.ops = 1U << COLL_SUM,
 			.warmup = -1,
-			.in_place = true,
 		},
 	};
 	struct launch launch = { .run = run_rank, .arg = &job, .quiet = true };
+	const char *wrong;
 	int option, n = 0;
 
 	output_check_at_exit(1);
@@ -364,22 +446,12 @@ int main(int argc, char **argv)
 		job.collective = bench_find_collective(argv[optind]);
 	if (!job.collective)
 		return usage(stderr, 2);
-	if (job.bench.reproducible && !job.collective->can_reproduce) {
-		fprintf(stderr, "collective-bench: --reproducible is for allreduce\n");
+	wrong = check_options(&job.bench, job.collective);
+	if (wrong) {
+		fprintf(stderr, "collective-bench: %s\n", wrong);
 		return 2;
 	}
-	if (job.bench.cpu && (job.bench.overlap || job.bench.nonblocking)) {
-		fprintf(stderr, "collective-bench: --cpu is of the blocking call\n");
-		return 2;
-	}
-	if (job.bench.device && !job.bench.overlap) {
-		fprintf(stderr, "collective-bench: --device is for --overlap\n");
-		return 2;
-	}
-	if (job.bench.overlap && job.bench.nonblocking > 1) {
-		fprintf(stderr, "collective-bench: --overlap is of one at a time\n");
-		return 2;
-	}
+	choose_places(&job.bench, job.collective);
 	if (!n)
 		return run_rank(0, &job);
 	launch.n = n;

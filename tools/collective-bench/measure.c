@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Measures the lines of a collective.
+ * Measures the lines of a collective, each with its result apart from the input, over it, or both.
  *
  * A repetition writes the input, passes a barrier, times the call on every rank, passes a
  * second barrier and compares the result.  Because of the second barrier, no rank compares
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench.h"
+#include "report.h"
 #include "times.h"
 
 #define KIB	((size_t)1 << 10)
@@ -27,75 +27,6 @@ int bench_fail(struct bench *bench, const char *what, int err)
 	fprintf(stderr, "collective-bench: rank %d: %s: %s%s%s\n", bench->rank,
 		what, coll_strerror(err), *detail ? ": " : "", detail);
 	return 1;
-}
-
-static void header(const struct bench *bench,
-		   const struct collective *collective)
-{
-	bool registered = bench->recv_base &&
-			  coll_mem_registered(bench->comm, bench->recv_base, 1);
-
-	if (bench->csv && bench->overlap) {
-		bench_overlap_header(bench);
-		return;
-	}
-	if (bench->csv) {
-		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong%s\n",
-		       bench->cpu ? ",cpu_us" : "");
-		return;
-	}
-	printf("# %s, %d rank%s", collective->name, bench->nranks,
-	       bench->nranks > 1 ? "s" : "");
-	if (bench->reproducible)
-		printf(", reproducible");
-	if (bench->nonblocking)
-		printf(", %d in flight", bench->nonblocking);
-	if (collective->typed)
-		printf(", %s, buffers %s", bench->in_place ? "in place" :
-		       "out of place", registered ? "registered" :
-		       "not registered");
-	printf("; %s\n", bench->overlap ? "mean of repetitions and ranks" :
-	       "time of the slowest rank");
-	if (bench->overlap) {
-		bench_overlap_header(bench);
-		return;
-	}
-	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s%s\n", "size",
-	       "count", "type", "op", "min", "median", "p99", "algbw", "busbw",
-	       "wrong", bench->cpu ? "         cpu" : "");
-	printf("%11s %11s %5s %5s %11s %11s %11s %8s %8s %6s%s\n", "(bytes)",
-	       "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "",
-	       bench->cpu ? "        (us)" : "");
-	fflush(stdout);
-}
-
-/* @times are sorted. */
-static void line(const struct bench *bench, const struct collective *collective,
-		 const struct trial *trial, const double *times, uint64_t wrong,
-		 double cpu_us)
-{
-	int n = trial->iters;
-	double median = times_median(times, n);
-	double p99 = times_p99(times, n);
-	double algorithm = trial->size / median / 1e3;
-	double bus = collective->bus_factor ?
-		     algorithm * collective->bus_factor(bench->nranks) : 0;
-	const char *type = collective->typed ? bench_type_name(trial->type) :
-					       "-";
-	const char *op = collective->reduces ? bench_op_name(trial->op) : "-";
-
-	if (bench->csv)
-		printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%llu",
-		       trial->size, trial->count, type, op, times[0], median,
-		       p99, algorithm, bus, (unsigned long long)wrong);
-	else
-		printf("%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.3f %8.3f %6llu",
-		       trial->size, trial->count, type, op, times[0], median,
-		       p99, algorithm, bus, (unsigned long long)wrong);
-	if (bench->cpu)
-		printf(bench->csv ? ",%.1f" : " %11.1f", cpu_us);
-	printf("\n");
-	fflush(stdout);
 }
 
 /* Makes number @i of the operations in flight the current one. */
@@ -123,6 +54,41 @@ static int run_many(struct bench *bench, const struct collective *collective,
 	}
 	err_wait = coll_wait_all(requests, i);
 	return err ? err : err_wait;
+}
+
+/*
+ * The times of a line.  Beyond TIMES_MAX, a new one replaces a random one of those that are kept.
+ * All ranks choose alike.
+ */
+#define TIMES_MAX	100000
+
+/**
+ * struct times - times of the repetitions of a line, of the slowest rank each
+ * @us: those that are kept
+ * @n: number of those that are kept
+ * @all: number of all
+ * @min: shortest of all
+ * @random: state of a generator
+ */
+struct times {
+	double *us;
+	int n;
+	uint64_t all;
+	double min;
+	uint64_t random;
+};
+
+static void times_add(struct times *times, double us)
+{
+	if (!times->all++ || us < times->min)
+		times->min = us;
+	if (times->n < TIMES_MAX) {
+		times->us[times->n++] = us;
+		return;
+	}
+	times->random = times->random * 6364136223846793005 + 1442695040888963407;
+	if (times->random >> 11 < (1ULL << 53) / times->all * TIMES_MAX)
+		times->us[(times->random >> 32) % TIMES_MAX] = us;
 }
 
 /* Runs the repetitions from @from up to, not including, @to.  Negative ones are not timed. */
@@ -166,6 +132,8 @@ static int repeat(struct bench *bench, const struct collective *collective,
 			     (bench->check == CHECK_LAST && last)))
 				*wrong += collective->check(bench, trial);
 		}
+		if (!bench->seconds && i >= 0)
+			progress_show(bench, trial, i + 1, trial->iters);
 	}
 	return 0;
 }
@@ -197,47 +165,121 @@ static int warm_up(struct bench *bench, const struct collective *collective,
 	return repeat(bench, collective, trial, -trial->warmup * (more - 1), 0, NULL, wrong);
 }
 
-static int measure(struct bench *bench, const struct collective *collective,
-		   struct trial *trial)
+/* Measures @n repetitions.  @elapsed: how long they took, on the slowest rank; microseconds. */
+static int measure_some(struct bench *bench, const struct collective *collective,
+			const struct trial *trial, int n, struct times *times, uint64_t *wrong,
+			double *elapsed)
 {
-	uint64_t wrong = 0;
-	double *times, cpu_us = 0;
-	int err;
+	double *us = calloc(n + 1, sizeof(*us)), begin = bench_now_us();
+	int i, err;
 
-	trial->iters = bench->iters ? bench->iters :
-		       trial->size <= 64 * KIB ? 100 : 20;
-	trial->warmup = bench->warmup >= 0 ? bench->warmup :
-			trial->size <= 64 * KIB ? 10 : 3;
-	if (bench->overlap)
-		return bench_overlap(bench, collective, trial);
-	err = warm_up(bench, collective, trial, &wrong);
+	if (!us)
+		return bench_fail(bench, "memory", -ENOMEM);
+	err = repeat(bench, collective, trial, 0, n, us, wrong);
+	us[n] = bench_now_us() - begin;
+	if (!err) {
+		err = coll_allreduce(bench->comm, COLL_IN_PLACE, us, n + 1, COLL_FLOAT64, COLL_MAX);
+		if (err)
+			err = bench_fail(bench, "gathering the times", err);
+	}
+	for (i = 0; !err && i < n; i++)
+		times_add(times, us[i]);
+	*elapsed = us[n];
+	free(us);
+	return err;
+}
+
+/* Time between two questions whether --time is over; us. */
+#define MEASURE_SOME	200e3
+
+/* Measures for --time.  All ranks have the same times, so they end together. */
+static int measure_for(struct bench *bench, const struct collective *collective,
+		       struct trial *trial, struct times *times, uint64_t *wrong)
+{
+	double all = bench->seconds * 1e6, done = 0, elapsed = 0;
+	int n = 1, err = 0;
+
+	while (!err && done < all) {
+		trial->iters = n;
+		err = measure_some(bench, collective, trial, n, times, wrong, &elapsed);
+		done += elapsed;
+		progress_show(bench, trial, done, all);
+		n = elapsed > 0 ? n * MEASURE_SOME / elapsed : 1;
+		n = n < 1 ? 1 : n > 10000 ? 10000 : n;
+	}
+	return err;
+}
+
+static int measure_times(struct bench *bench, const struct collective *collective,
+			 struct trial *trial, struct times *times, uint64_t *wrong)
+{
+	double elapsed;
+	int err = warm_up(bench, collective, trial, wrong);
+
 	if (err)
 		return err;
-	times = calloc(trial->iters, sizeof(*times));
-	if (!times)
+	times->us = malloc((bench->seconds ? TIMES_MAX : trial->iters) * sizeof(*times->us));
+	if (!times->us)
 		return bench_fail(bench, "memory", -ENOMEM);
-	err = repeat(bench, collective, trial, 0, trial->iters, times, &wrong);
+	if (bench->seconds)
+		return measure_for(bench, collective, trial, times, wrong);
+	return measure_some(bench, collective, trial, trial->iters, times, wrong, &elapsed);
+}
+
+static int measure(struct bench *bench, const struct collective *collective,
+		   struct trial *trial, struct outcome *outcome)
+{
+	struct times times = { .random = 1 };
+	uint64_t wrong = 0;
+	int err;
+
+	err = measure_times(bench, collective, trial, &times, &wrong);
+	if (!err) {
+		err = coll_allreduce(bench->comm, COLL_IN_PLACE, &wrong, 1, COLL_UINT64, COLL_SUM);
+		if (err)
+			err = bench_fail(bench, "counting wrong elements", err);
+	}
 	if (err)
 		goto free;
-	err = coll_allreduce(bench->comm, COLL_IN_PLACE, times, trial->iters,
-			     COLL_FLOAT64, COLL_MAX);
-	if (!err)
-		err = coll_allreduce(bench->comm, COLL_IN_PLACE, &wrong, 1,
-				     COLL_UINT64, COLL_SUM);
-	if (err) {
-		err = bench_fail(bench, "gathering the times", err);
-		goto free;
-	}
 	bench->wrong += wrong;
-	times_sort(times, trial->iters);
+	times_sort(times.us, times.n);
+	*outcome = (struct outcome){
+		.measured = true,
+		.repetitions = times.all,
+		.min_us = times.min,
+		.median_us = times_median(times.us, times.n),
+		.p99_us = times_p99(times.us, times.n),
+		.wrong = wrong,
+	};
 	/* The times are the same on all ranks, so all ranks repeat equally often. */
 	if (bench->cpu)
-		err = bench_cpu(bench, collective, trial,
-				times_median(times, trial->iters), &cpu_us);
-	if (!err && !bench->rank)
-		line(bench, collective, trial, times, wrong, cpu_us);
+		err = bench_cpu(bench, collective, trial, outcome->median_us, &outcome->cpu_us);
 free:
-	free(times);
+	free(times.us);
+	return err;
+}
+
+/* Measures one size in each place. */
+static int measure_places(struct bench *bench, const struct collective *collective,
+			  struct trial *trial)
+{
+	struct outcome outcomes[PLACES] = { 0 };
+	int place, err = 0;
+
+	for (place = 0; !err && place < PLACES; place++) {
+		if (!(bench->places & 1U << place))
+			continue;
+		bench->in_place = place == PLACE_IN;
+		bench->send_base = bench->in_place ? bench->recv_base : bench->out_base;
+		trial->iters = bench->iters ?: trial->size <= 64 * KIB ? 100 : 20;
+		trial->warmup = bench->warmup >= 0 ? bench->warmup :
+				trial->size <= 64 * KIB ? 10 : 3;
+		if (bench->overlap)
+			return bench_overlap(bench, collective, trial);
+		err = measure(bench, collective, trial, &outcomes[place]);
+	}
+	if (!err && !bench->rank)
+		report_line(bench, collective, trial, outcomes);
 	return err;
 }
 
@@ -273,7 +315,7 @@ static int sizes(struct bench *bench, const struct collective *collective,
 		if (trial.counts)
 			bench_deal(bench, collective, &trial);
 		if (trial.count)
-			err = measure(bench, collective, &trial);
+			err = measure_places(bench, collective, &trial);
 	}
 	free(trial.counts);
 	return err;
@@ -284,10 +326,8 @@ int bench_measure(struct bench *bench, const struct collective *collective)
 	struct trial none = { .size = 0 };
 	int type, op, err = 0;
 
-	if (!bench->rank)
-		header(bench, collective);
 	if (!collective->typed)
-		return measure(bench, collective, &none);
+		return measure_places(bench, collective, &none);
 	for (type = 0; type < BENCH_TYPES; type++)
 		for (op = 0; !err && op < BENCH_OPS; op++)
 			if (bench->types & 1U << type &&

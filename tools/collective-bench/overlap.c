@@ -50,7 +50,7 @@ static int mean(struct bench *bench, const struct collective *collective,
 
 void bench_overlap_header(const struct bench *bench)
 {
-	if (bench->csv) {
+	if (bench->format == FORMAT_CSV) {
 		printf("size,count,type,op,pure_us,compute_us,overall_us,overlap_percent\n");
 		return;
 	}
@@ -65,7 +65,7 @@ static void line(const struct bench *bench, const struct collective *collective,
 		 const struct trial *trial, const double *times)
 {
 	double hidden = 100 * (1 - (times[2] - times[1]) / times[0]);
-	const char *format = bench->csv ?
+	const char *format = bench->format == FORMAT_CSV ?
 		"%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.1f\n" :
 		"%11zu %11zu %5s %5s %11.1f %11.1f %11.1f %8.1f\n";
 

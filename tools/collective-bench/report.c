@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report.h"
+
+static const char * const places[PLACES] = { [PLACE_OUT] = "out", [PLACE_IN] = "in" };
+
+/* Sum and number of the bus bandwidths so far. */
+static double bus_sum;
+static int bus_lines;
+
+/* Number of JSON objects so far. */
+static int objects;
+
+static bool registered(const struct bench *bench)
+{
+	return bench->recv_base && coll_mem_registered(bench->comm, bench->recv_base, 1);
+}
+
+static double algorithm_bandwidth(const struct trial *trial, const struct outcome *outcome)
+{
+	return trial->size / outcome->median_us / 1e3;
+}
+
+static double bus_bandwidth(const struct bench *bench, const struct collective *collective,
+			    const struct trial *trial, const struct outcome *outcome)
+{
+	if (!collective->bus_factor)
+		return 0;
+	return algorithm_bandwidth(trial, outcome) * collective->bus_factor(bench->nranks);
+}
+
+static const char *type_name(const struct collective *collective, const struct trial *trial)
+{
+	return collective->typed ? bench_type_name(trial->type) : "-";
+}
+
+static const char *op_name(const struct collective *collective, const struct trial *trial)
+{
+	return collective->reduces ? bench_op_name(trial->op) : "-";
+}
+
+static void json_begin(const struct bench *bench, const struct collective *collective)
+{
+	unsigned int version = coll_version();
+
+	printf("{\n   \"version\": \"%u.%u\",\n   \"collective\": \"%s\",\n   \"ranks\": %d,\n",
+	       version >> 16, version & 0xffff, collective->name, bench->nranks);
+	printf("   \"in_flight\": %d,\n   \"reproducible\": %s,\n   \"registered\": %s,\n",
+	       bench->nonblocking ? bench->nonblocking : 1,
+	       bench->reproducible ? "true" : "false", registered(bench) ? "true" : "false");
+	/* What coll_init() has accepted has no character that would have to be quoted. */
+	if (bench->algorithm)
+		printf("   \"algorithm\": \"%s\",\n", bench->algorithm);
+	printf("   \"results\": [");
+}
+
+static void json_object(const struct bench *bench, const struct collective *collective,
+			const struct trial *trial, int place, const struct outcome *outcome)
+{
+	printf("%s\n      { \"size\": %zu, \"count\": %zu, ", objects++ ? "," : "", trial->size,
+	       trial->count);
+	if (collective->typed)
+		printf("\"type\": \"%s\", \"place\": \"%s\", ", type_name(collective, trial),
+		       places[place]);
+	if (collective->reduces)
+		printf("\"op\": \"%s\", ", op_name(collective, trial));
+	printf("\"repetitions\": %" PRIu64 ", ", outcome->repetitions);
+	printf("\"min_us\": %.2f, \"median_us\": %.2f, \"p99_us\": %.2f, ", outcome->min_us,
+	       outcome->median_us, outcome->p99_us);
+	if (bench->cpu)
+		printf("\"cpu_us\": %.1f, ", outcome->cpu_us);
+	if (collective->bus_factor)
+		printf("\"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, ",
+		       algorithm_bandwidth(trial, outcome),
+		       bus_bandwidth(bench, collective, trial, outcome));
+	printf("\"wrong\": %" PRIu64 " }", outcome->wrong);
+}
+
+static void json_end(const struct bench *bench)
+{
+	printf("\n   ],\n");
+	if (bus_lines)
+		printf("   \"average_busbw_GBps\": %.4f,\n", bus_sum / bus_lines);
+	if (bench->links[0] || bench->links[1])
+		printf("   \"links\": { \"local\": %" PRIu64 ", \"tcp\": %" PRIu64 " },\n",
+		       bench->links[0], bench->links[1]);
+	printf("   \"wrong\": %" PRIu64 "\n}\n", bench->wrong);
+}
+
+static void csv_line(const struct bench *bench, const struct collective *collective,
+		     const struct trial *trial, const struct outcome *outcome)
+{
+	printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%" PRIu64, trial->size, trial->count,
+	       type_name(collective, trial), op_name(collective, trial), outcome->min_us,
+	       outcome->median_us, outcome->p99_us, algorithm_bandwidth(trial, outcome),
+	       bus_bandwidth(bench, collective, trial, outcome), outcome->wrong);
+	if (bench->cpu)
+		printf(",%.1f", outcome->cpu_us);
+	printf("\n");
+}
+
+static void table_headings(const struct bench *bench, const char *const *heading)
+{
+	int place;
+
+	for (place = 0; place < PLACES; place++) {
+		if (!(bench->places & 1U << place))
+			continue;
+		printf(" %11s %11s %8s %8s %6s", heading[0], heading[1], heading[2], heading[3],
+		       heading[4]);
+		if (bench->cpu)
+			printf(" %11s", heading[5]);
+	}
+	printf("\n");
+}
+
+static void table_begin(const struct bench *bench, const struct collective *collective)
+{
+	static const char * const names[] = { "median", "p99", "algbw", "busbw", "wrong", "cpu" };
+	static const char * const units[] = { "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(us)" };
+	int place, width = 48 + (bench->cpu ? 12 : 0);
+
+	printf("# %s, %d rank%s", collective->name, bench->nranks, bench->nranks > 1 ? "s" : "");
+	if (bench->reproducible)
+		printf(", reproducible");
+	if (bench->nonblocking)
+		printf(", %d in flight", bench->nonblocking);
+	if (bench->algorithm)
+		printf(", %s", bench->algorithm);
+	if (collective->typed)
+		printf(", buffers %s", registered(bench) ? "registered" : "not registered");
+	if (bench->overlap) {
+		if (collective->typed)
+			printf(", %s", bench->in_place ? "in place" : "out of place");
+		printf("; mean of repetitions and ranks\n");
+		return;
+	}
+	printf("; time of the slowest rank\n");
+	if (collective->typed) {
+		printf("%35s", "");
+		for (place = 0; place < PLACES; place++)
+			if (bench->places & 1U << place)
+				printf(" %*s", width, place == PLACE_IN ? "in place" :
+				       "out of place");
+		printf("\n");
+	}
+	printf("%11s %11s %5s %5s", "size", "count", "type", "op");
+	table_headings(bench, names);
+	printf("%11s %11s %5s %5s", "(bytes)", "", "", "");
+	table_headings(bench, units);
+}
+
+static void table_line(const struct bench *bench, const struct collective *collective,
+		       const struct trial *trial, const struct outcome *outcomes)
+{
+	int place;
+
+	printf("%11zu %11zu %5s %5s", trial->size, trial->count, type_name(collective, trial),
+	       op_name(collective, trial));
+	for (place = 0; place < PLACES; place++) {
+		const struct outcome *outcome = &outcomes[place];
+
+		if (!outcome->measured)
+			continue;
+		printf(" %11.1f %11.1f %8.3f %8.3f %6" PRIu64, outcome->median_us, outcome->p99_us,
+		       algorithm_bandwidth(trial, outcome),
+		       bus_bandwidth(bench, collective, trial, outcome), outcome->wrong);
+		if (bench->cpu)
+			printf(" %11.1f", outcome->cpu_us);
+	}
+	printf("\n");
+}
+
+static void table_end(const struct bench *bench)
+{
+	if (bench->links[0] || bench->links[1])
+		printf("# links: %" PRIu64 " local, %" PRIu64 " tcp\n", bench->links[0],
+		       bench->links[1]);
+	printf("# wrong elements: %" PRIu64, bench->wrong);
+	if (bus_lines)
+		printf("; average bus bandwidth: %.3f GB/s", bus_sum / bus_lines);
+	printf("\n");
+}
+
+void report_begin(const struct bench *bench, const struct collective *collective)
+{
+	if (bench->format == FORMAT_JSON)
+		json_begin(bench, collective);
+	else if (bench->format == FORMAT_TABLE)
+		table_begin(bench, collective);
+	else if (!bench->overlap)
+		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong%s\n",
+		       bench->cpu ? ",cpu_us" : "");
+	if (bench->overlap)
+		bench_overlap_header(bench);
+	fflush(stdout);
+}
+
+static void report_place(const struct bench *bench, const struct collective *collective,
+			 const struct trial *trial, int place, const struct outcome *outcome)
+{
+	double bus = bus_bandwidth(bench, collective, trial, outcome);
+	char curve[64];
+
+	if (collective->bus_factor) {
+		bus_sum += bus;
+		bus_lines++;
+	}
+	if (bench->format == FORMAT_CSV)
+		csv_line(bench, collective, trial, outcome);
+	if (bench->format == FORMAT_JSON)
+		json_object(bench, collective, trial, place, outcome);
+	if (!bench->plot)
+		return;
+	snprintf(curve, sizeof(curve), "%s%s%s, %s", type_name(collective, trial),
+		 collective->reduces ? " " : "",
+		 collective->reduces ? op_name(collective, trial) : "",
+		 place == PLACE_IN ? "in place" : "out of place");
+	plot_add(trial, curve, outcome->median_us, bus);
+}
+
+void report_line(const struct bench *bench, const struct collective *collective,
+		 const struct trial *trial, const struct outcome *outcomes)
+{
+	int place;
+
+	progress_end();
+	for (place = 0; place < PLACES; place++)
+		if (outcomes[place].measured)
+			report_place(bench, collective, trial, place, &outcomes[place]);
+	if (bench->format == FORMAT_TABLE)
+		table_line(bench, collective, trial, outcomes);
+	fflush(stdout);
+}
+
+int report_end(const struct bench *bench, const struct collective *collective)
+{
+	if (bench->format == FORMAT_JSON)
+		json_end(bench);
+	if (bench->format == FORMAT_TABLE)
+		table_end(bench);
+	fflush(stdout);
+	return bench->plot ? plot_make(bench, collective) : 0;
+}
