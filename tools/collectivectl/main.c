@@ -25,8 +25,8 @@ static const char usage_text[] =
 	"       collectivectl metrics [FILE]\n"
 	"       collectivectl feature\n"
 	"       collectivectl check\n"
-	"OBJECT: group, member, lane, link, request, buffer or record; \"show\" alone shows groups and\n"
-	"their members.  Objects and verbs may be abbreviated.\n"
+	"OBJECT: group, member, lane, link, request, buffer or record; or rank, the ranks of all hosts.\n"
+	"\"show\" alone shows groups and their members.  Objects and verbs may be abbreviated.\n"
 	"  -j, --json        as JSON\n"
 	"  -p, --pretty      as JSON with line breaks, which it always has\n"
 	"  -d, --details     all columns\n"
@@ -117,6 +117,7 @@ static const struct word {
 	{ "request", .verbs = request_verbs },
 	{ "buffer", .verbs = buffer_verbs },
 	{ "record", .verbs = record_verbs },
+	{ "rank", .verbs = rank_verbs },
 	{ "show", .run = ctl_show },
 	{ "monitor", .run = ctl_monitor },
 	{ "why", .run = ctl_why },
