@@ -8,6 +8,7 @@
 
 #include "compat/timer.h"
 #include "lane/lane.h"
+#include "member/answer.h"
 #include "member/control.h"
 #include "member/member.h"
 #include "net/conn.h"
@@ -80,6 +81,11 @@ static void net_kick_lanes(struct coll_net *net)
 	member_kick_lanes(net_member(net));
 }
 
+static void net_answer(struct coll_net *net, struct coll_answer *answer)
+{
+	coll_member_answer(net_member(net), answer);
+}
+
 const struct coll_net_ops coll_control_net_ops = {
 	.data_open	= net_data_open,
 	.announce	= net_announce,
@@ -89,6 +95,7 @@ const struct coll_net_ops coll_control_net_ops = {
 	.to_submit	= net_to_submit,
 	.kick_lane	= net_kick_lane,
 	.kick_lanes	= net_kick_lanes,
+	.answer		= net_answer,
 };
 
 /*
@@ -107,6 +114,8 @@ static bool control_iterate(struct coll_member *member)
 		coll_net_send_abort(net);
 	if (events & BIT(COLL_MEMBER_SEND_LEAVE))
 		coll_net_send_leave(net);
+	if (events & BIT(COLL_MEMBER_SEND_QUERY))
+		coll_query_send(net);
 	coll_match_run(&member->requests, now);
 	if (heartbeat) {
 		coll_connect_expire(member);
@@ -129,8 +138,14 @@ static bool control_run(struct coll_runner *runner)
 	return more;
 }
 
-/* Has the control runner do something; in any context. */
-static void control_post(struct coll_member_control *control, enum coll_member_event event)
+/**
+ * coll_control_post() - have the control runner do something
+ * @control: of the member
+ * @event: what
+ *
+ * Context: any.
+ */
+void coll_control_post(struct coll_member_control *control, enum coll_member_event event)
 {
 	set_bit(event, &control->events);
 	coll_runner_kick(&control->runner);
@@ -149,7 +164,7 @@ static void control_tick(struct work_struct *work)
 		coll_fail_tell(&member->fail);
 		wake_up_all(&member->fail.state_wait);
 	}
-	control_post(control, COLL_MEMBER_HEARTBEAT);
+	coll_control_post(control, COLL_MEMBER_HEARTBEAT);
 	for (i = 0; i < member->id.nlanes; i++)
 		if (READ_ONCE(member->requests.inflight) ||
 		    READ_ONCE(member->lanes[i].rx_deferred))
@@ -201,6 +216,6 @@ void coll_control_notify(struct coll_fail *fail)
 	struct coll_member *member = container_of(fail, struct coll_member, fail);
 
 	hrtimer_start(&member->control.settle, ns_to_ktime(fail->settled_at), HRTIMER_MODE_ABS);
-	control_post(&member->control, COLL_MEMBER_SEND_ABORT);
+	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);
 }

@@ -15,6 +15,7 @@ enum coll_member_event {
 	COLL_MEMBER_HEARTBEAT,		/* a heartbeat interval has passed */
 	COLL_MEMBER_SEND_ABORT,	/* tell the neighbours the reason of the failure */
 	COLL_MEMBER_SEND_LEAVE,	/* tell the neighbours that this rank leaves */
+	COLL_MEMBER_SEND_QUERY,	/* ask the ranks of the group */
 };
 
 /**
@@ -35,6 +36,7 @@ struct coll_member_control {
 extern const struct coll_net_ops coll_control_net_ops;
 
 void coll_control_init(struct coll_member_control *control);
+void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
 void coll_control_stop(struct coll_member_control *control);
 void coll_control_notify(struct coll_fail *fail);
 

@@ -6,17 +6,23 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
+#include "core/wire/answer.h"
+
 struct coll_exit_watch;
 struct coll_member;
 struct cred;
 struct mem_cgroup;
+struct pid;
 
 /**
  * struct coll_owner - the process that joined
  * @mm: its memory; only compared after JOIN [c]
  * @cred: its credentials; connections are made with them [c]
  * @memcg: its memory cgroup; kernel memory is charged to it [c]
- * @pid: its id, for people [c]
+ * @pid: its id in the initial PID namespace, for people [c]
+ * @own_pid: its id in its own PID namespace, likewise [c]
+ * @tgid: the process [c]
+ * @node: name of its host when it joined, likewise [c]
  * @notifier: tells the end of @mm
  * @exit_watch: of the process; NULL: the end of @mm is not reported [a]
  * @exit_node: in @exit_watch, with the other members of the process
@@ -27,6 +33,9 @@ struct coll_owner {
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
 	pid_t pid;
+	pid_t own_pid;
+	struct pid *tgid;
+	char node[COLL_NODE_MAX + 1];
 	struct mmu_notifier notifier;
 	struct coll_exit_watch *exit_watch;
 	struct list_head exit_node;

@@ -7,9 +7,11 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/memcontrol.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/utsname.h>
 
 #include "core/wire/wire.h"
 #include "lane/lane.h"
@@ -194,6 +196,9 @@ static void join_owner(struct coll_member *member, const struct collective_join 
 	owner->cred = get_current_cred();
 	owner->memcg = get_mem_cgroup_from_mm(current->mm);
 	owner->pid = task_tgid_nr(current);
+	owner->own_pid = task_tgid_vnr(current);
+	owner->tgid = get_pid(task_tgid(current));
+	strscpy(owner->node, utsname()->nodename, sizeof(owner->node));
 	memcpy(net->secret, join->secret, sizeof(net->secret));
 	net->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
 	net->wish = join->transport;
@@ -209,8 +214,10 @@ void coll_member_forget_owner(struct coll_member *member)
 	struct coll_owner *owner = &member->owner;
 
 	memzero_explicit(member->net.secret, sizeof(member->net.secret));
+	put_pid(owner->tgid);
 	put_cred(owner->cred);
 	mem_cgroup_put(owner->memcg);
+	owner->tgid = NULL;
 	owner->cred = NULL;
 	owner->memcg = NULL;
 	member->net.cred = NULL;

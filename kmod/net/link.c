@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "core/engine/instance.h"
+#include "core/query/query.h"
 #include "fail/failure.h"
 #include "limits.h"
 #include "mem/account.h"
@@ -17,14 +18,15 @@
 #include "transport/hub.h"
 
 /*
- * Space for all frames that the requests in flight may send before the peer reads any.  A power of
- * two, because the positions are u32 that wrap.
+ * Space for all frames that the requests in flight may send before the peer reads any, and for
+ * those of queries.  A power of two, because the positions are u32 that wrap.
  */
 static u32 link_tx_space(const struct coll_net *net)
 {
 	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * net->id->nlanes;
 
-	return roundup_pow_of_two(COLL_INFLIGHT * frames * COLL_CONTROL_SIZE);
+	return roundup_pow_of_two(COLL_INFLIGHT * frames * COLL_CONTROL_SIZE +
+				  coll_query_space(net->id->nranks));
 }
 
 /**

@@ -106,6 +106,7 @@ void coll_link_free(struct coll_link *link, bool reset);
 /* link_tx.c */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);
 bool coll_link_has_space(struct coll_link *link);
+bool coll_link_queue_spare(struct coll_link *link, const struct coll_control *control);
 void coll_link_queue_failure(struct coll_link *link, u64 instance,
 			     const struct coll_failure *failure);
 void coll_link_send(struct coll_link *link);

@@ -10,6 +10,7 @@
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
+#include "net/query.h"
 #include "trace/recorder.h"
 
 /* Bytes taken from a control connection before others have their turn. */
@@ -148,6 +149,10 @@ static int link_receive_frame(struct coll_link *link, const struct coll_control 
 		return receive_abort(link, control);
 	case COLL_CONTROL_LEAVE:
 		return receive_leave(link);
+	case COLL_CONTROL_QUERY:
+		return coll_query_receive(link, &control->query);
+	case COLL_CONTROL_ANSWER:
+		return coll_query_receive_answer(link, &control->answer);
 	}
 	return -EPROTO;
 }

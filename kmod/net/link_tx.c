@@ -3,6 +3,7 @@
  * Sending on a link: any context queues control frames in a ring, the control runner sends them.
  */
 #include "core/engine/instance.h"
+#include "core/query/query.h"
 #include "fail/failure.h"
 #include "limits.h"
 #include "net/conn.h"
@@ -58,6 +59,29 @@ bool coll_link_has_space(struct coll_link *link)
 	spin_lock(&link->out_lock);
 	space = link->tx_head - link->tx_tail <= link->tx_size / 2;
 	spin_unlock(&link->out_lock);
+	return space;
+}
+
+/**
+ * coll_link_queue_spare() - queue a frame that may be lost, if the link has little to send
+ * @link: of the peer
+ * @control: the frame, of a query
+ *
+ * Context: control runner.
+ * Return: true if the frame is queued; false if it is dropped.
+ */
+bool coll_link_queue_spare(struct coll_link *link, const struct coll_control *control)
+{
+	u32 most = coll_query_space(link->net->id->nranks) - COLL_CONTROL_SIZE;
+	bool space;
+
+	spin_lock(&link->out_lock);
+	space = link->tx_head - link->tx_tail <= most;
+	if (space)
+		link_queue(link, control);
+	spin_unlock(&link->out_lock);
+	if (space)
+		WRITE_ONCE(link->net->tx_pending, true);
 	return space;
 }
 

@@ -36,6 +36,7 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 	INIT_LIST_HEAD(&net->handshakes);
 	INIT_LIST_HEAD(&net->new_conns);
 	INIT_LIST_HEAD(&net->link_list);
+	coll_query_init(&net->query);
 }
 
 static void listener_notify(struct coll_net *net, enum coll_event event)
@@ -278,4 +279,5 @@ void coll_net_free_links(struct coll_net *net, bool reset)
 	net->links = NULL;
 	kvfree(net->peers);
 	net->peers = NULL;
+	coll_query_cleanup(net);
 }

@@ -17,8 +17,10 @@
 #include "exec/runner.h"
 #include "fail/failure.h"
 #include "ident.h"
+#include "net/query.h"
 #include "transport/transport.h"
 
+struct coll_answer;
 struct coll_charges;
 struct coll_conn;
 struct coll_control;
@@ -37,6 +39,7 @@ struct cred;
  * @to_submit: that number for a PING or PONG to a peer
  * @kick_lane: something was put into a mailbox of a lane
  * @kick_lanes: a link cannot be used any more: have each lane look
+ * @answer: say what this rank does, for a query; the answer is zeroed
  *
  * All are called by the control runner and may sleep.
  */
@@ -50,6 +53,7 @@ struct coll_net_ops {
 	u64 (*to_submit)(struct coll_net *net, u32 peer);
 	void (*kick_lane)(struct coll_net *net, u32 lane);
 	void (*kick_lanes)(struct coll_net *net);
+	void (*answer)(struct coll_net *net, struct coll_answer *answer);
 };
 
 /**
@@ -77,6 +81,7 @@ struct coll_net_ops {
  * @peers: listening address by rank; set once, by CONNECT [a]
  * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
+ * @query: queries of this rank, and those of others that it takes part in
  * @rejected: incoming connections that did not identify themselves as a rank of the group [a]
  * @secured: true if the group has a secret [c]
  * @secret: the secret; wiped by the teardown [c]
@@ -105,6 +110,7 @@ struct coll_net {
 	struct sockaddr_storage *peers;
 	bool any_refused;
 	bool tx_pending;
+	struct coll_net_query query;
 	atomic64_t rejected;
 	bool secured;
 	u8 secret[COLLECTIVE_SECRET_SIZE];

@@ -47,13 +47,16 @@ bool coll_viewer_owns(const struct coll_viewer *viewer, const struct coll_group 
 	return viewer->admin || (uid_valid(viewer->uid) && uid_eq(viewer->uid, group->owner));
 }
 
-/*
- * Finds the group that a change is about.  If this succeeds, the groups are locked.
+/**
+ * coll_change_group() - find the group that a change or a query is about
+ * @skb: the message
+ * @info: of the message
+ * @viewer: out: the user
  *
- * Return: the group or a negative errno.
+ * Return: the group, and the groups are locked; or a negative errno, with a text.
  */
-static struct coll_group *change_group(struct sk_buff *skb, struct genl_info *info,
-				       struct coll_viewer *viewer)
+struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info,
+				     struct coll_viewer *viewer)
 {
 	const struct net *net = genl_info_net(info);
 	struct nlattr *name = info->attrs[COLLECTIVE_A_GROUP_GROUP];
@@ -96,7 +99,7 @@ static struct coll_member *change_member(struct sk_buff *skb, struct genl_info *
 
 	if (GENL_REQ_ATTR_CHECK(info, COLLECTIVE_A_MEMBER_RANK))
 		return ERR_PTR(-EINVAL);
-	group = change_group(skb, info, viewer);
+	group = coll_change_group(skb, info, viewer);
 	if (IS_ERR(group))
 		return ERR_CAST(group);
 	member = coll_group_member(group, nla_get_u32(rank));
@@ -128,7 +131,7 @@ int collective_nl_group_set_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "nothing is to be set");
 		return -EINVAL;
 	}
-	group = change_group(skb, info, &viewer);
+	group = coll_change_group(skb, info, &viewer);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
 	coll_group_set_defaults(group, &defaults);
@@ -165,7 +168,7 @@ int collective_nl_group_abort_doit(struct sk_buff *skb, struct genl_info *info)
 	struct coll_group *group;
 	int err = 0;
 
-	group = change_group(skb, info, &viewer);
+	group = coll_change_group(skb, info, &viewer);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
 	if (!abort_members(group)) {

@@ -20,12 +20,14 @@ static_assert((int)COLLECTIVE_A_REQUEST_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
 static_assert((int)COLLECTIVE_A_BUFFER_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
 static_assert((int)COLLECTIVE_A_RECORD_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
 static_assert((int)COLLECTIVE_A_TIME_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
+static_assert((int)COLLECTIVE_A_ANSWER_GROUP == (int)COLLECTIVE_A_GROUP_GROUP);
 static_assert((int)COLLECTIVE_A_LANE_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 static_assert((int)COLLECTIVE_A_LINK_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 static_assert((int)COLLECTIVE_A_REQUEST_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 static_assert((int)COLLECTIVE_A_BUFFER_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 static_assert((int)COLLECTIVE_A_RECORD_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 static_assert((int)COLLECTIVE_A_TIME_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
+static_assert((int)COLLECTIVE_A_ANSWER_RANK == (int)COLLECTIVE_A_MEMBER_RANK);
 
 static struct coll_dump *dump_of(struct netlink_callback *cb)
 {
@@ -252,4 +254,15 @@ int collective_nl_time_get_dumpit(struct sk_buff *skb, struct netlink_callback *
 	};
 
 	return dump_object(skb, cb, &times);
+}
+
+int collective_nl_answer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct coll_object answers = {
+		.cmd		= COLLECTIVE_CMD_ANSWER_GET,
+		.private	= true,
+		.put_member	= coll_put_answers,
+	};
+
+	return dump_object(skb, cb, &answers);
 }

@@ -93,6 +93,8 @@ struct coll_object {
 /* change.c */
 struct coll_viewer coll_viewer_of(struct sk_buff *skb, const struct net *net);
 bool coll_viewer_owns(const struct coll_viewer *viewer, const struct coll_group *group);
+struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info,
+				     struct coll_viewer *viewer);
 
 /* put.c */
 int coll_message_begin(struct coll_message *message);
@@ -124,6 +126,10 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 /* put_time.c */
 int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 		   struct coll_member *member);
+
+/* query.c */
+int coll_put_answers(struct coll_message *message, struct coll_dump *dump,
+		     struct coll_member *member);
 
 /* event.c */
 int coll_netlink_setup(void);

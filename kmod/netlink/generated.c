@@ -91,6 +91,17 @@ static const struct nla_policy collective_time_get_nl_policy[COLLECTIVE_A_TIME_R
 	[COLLECTIVE_A_TIME_RANK] = { .type = NLA_U32, },
 };
 
+/* COLLECTIVE_CMD_QUERY - do */
+static const struct nla_policy collective_query_nl_policy[COLLECTIVE_A_ANSWER_GROUP + 1] = {
+	[COLLECTIVE_A_ANSWER_GROUP] = { .type = NLA_NUL_STRING, .len = 32, },
+};
+
+/* COLLECTIVE_CMD_ANSWER_GET - dump */
+static const struct nla_policy collective_answer_get_nl_policy[COLLECTIVE_A_ANSWER_RANK + 1] = {
+	[COLLECTIVE_A_ANSWER_GROUP] = { .type = NLA_NUL_STRING, .len = 32, },
+	[COLLECTIVE_A_ANSWER_RANK] = { .type = NLA_U32, },
+};
+
 /* Ops table for collective */
 static const struct genl_split_ops collective_nl_ops[] = {
 	{
@@ -175,6 +186,20 @@ static const struct genl_split_ops collective_nl_ops[] = {
 		.dumpit		= collective_nl_time_get_dumpit,
 		.policy		= collective_time_get_nl_policy,
 		.maxattr	= COLLECTIVE_A_TIME_RANK,
+		.flags		= GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd		= COLLECTIVE_CMD_QUERY,
+		.doit		= collective_nl_query_doit,
+		.policy		= collective_query_nl_policy,
+		.maxattr	= COLLECTIVE_A_ANSWER_GROUP,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= COLLECTIVE_CMD_ANSWER_GET,
+		.dumpit		= collective_nl_answer_get_dumpit,
+		.policy		= collective_answer_get_nl_policy,
+		.maxattr	= COLLECTIVE_A_ANSWER_RANK,
 		.flags		= GENL_CMD_CAP_DUMP,
 	},
 };

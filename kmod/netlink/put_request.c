@@ -11,17 +11,6 @@
 /* Ranks that a message names as waited for. */
 #define REQUEST_WAITS	16
 
-static u32 request_state(const struct coll_request *request)
-{
-	if (request->abort.error)
-		return COLLECTIVE_REQUEST_STATE_FAILING;
-	if (request->waits_for_instance)
-		return COLLECTIVE_REQUEST_STATE_QUEUED;
-	if (request->match_pending)
-		return COLLECTIVE_REQUEST_STATE_MATCHING;
-	return COLLECTIVE_REQUEST_STATE_MOVING;
-}
-
 static int put_times(struct sk_buff *skb, const struct coll_request *request)
 {
 	long left = request->deadline - jiffies;
@@ -52,7 +41,7 @@ static int put_request(struct coll_message *message, const struct coll_request *
 	      coll_put_call(skb, COLLECTIVE_A_REQUEST_CALL, &call) ||
 	      nla_put_uint(skb, COLLECTIVE_A_REQUEST_BYTES, request->footprint.block) ||
 	      nla_put_u32(skb, COLLECTIVE_A_REQUEST_LANES, request->nparts) ||
-	      nla_put_u32(skb, COLLECTIVE_A_REQUEST_STATE, request_state(request)) ||
+	      nla_put_u32(skb, COLLECTIVE_A_REQUEST_STATE, coll_request_state(request)) ||
 	      put_times(skb, request) ||
 	      coll_put_ranks(skb, COLLECTIVE_A_REQUEST_WAITS_FOR, waits, n) ||
 	      (request->abort.error &&

@@ -60,6 +60,18 @@ static void request_failed(struct coll_request *request)
 	atomic64_inc(&reqs->counters.failed[reqs->last_failure.reason.kind]);
 }
 
+/* For queries. */
+static void note_completion(const struct coll_request *request, bool failed)
+{
+	struct coll_requests *reqs = request->reqs;
+	struct coll_last_ops *last = &reqs->last_ops;
+
+	last->has_completed = true;
+	last->completed_opcode = request->op.opcode;
+	last->completed_kind = failed ? reqs->last_failure.reason.kind : COLLECTIVE_REASON_NONE;
+	last->completed = request->instance;
+}
+
 /**
  * coll_request_complete() - complete a request after all its parts have been reported
  * @request: the request; its member is locked.  It may be collected once the lock is released
@@ -84,6 +96,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	now = coll_record_done(&reqs->fail->trace, request->instance, request->error,
 			       failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
 	coll_times_add(request, now);
+	note_completion(request, failed);
 	next = coll_table_end(request);
 	request->complete = true;
 	if (request->completion_ops)

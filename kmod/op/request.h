@@ -194,6 +194,9 @@ void coll_timer_arm(struct coll_request *request);
 /* expire.c */
 void coll_expire_work(struct work_struct *work);
 
+/* answer.c */
+u32 coll_request_state(const struct coll_request *request);
+
 /* waits.c */
 u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max);
 

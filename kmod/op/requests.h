@@ -14,6 +14,7 @@
 
 #include <linux/collective.h>
 
+#include "core/wire/answer.h"
 #include "fail/failure.h"
 #include "op/match.h"
 
@@ -52,6 +53,28 @@ struct coll_last_failure {
 };
 
 /**
+ * struct coll_last_ops - the latest operations, for queries
+ * @has_submitted: true if the next three fields are valid [l]
+ * @submitted_opcode: collective that was submitted last [l]
+ * @submitted: its instance [l]
+ * @submitted_at: time of its submission; ns [l]
+ * @has_completed: true if the next three fields are valid [l]
+ * @completed_opcode: collective that was completed last [l]
+ * @completed_kind: kind of the reason for which it failed [l]
+ * @completed: its instance [l]
+ */
+struct coll_last_ops {
+	bool has_submitted;
+	u8 submitted_opcode;
+	u64 submitted;
+	u64 submitted_at;
+	bool has_completed;
+	u8 completed_opcode;
+	u8 completed_kind;
+	u64 completed;
+};
+
+/**
  * struct coll_requests - requests of a member
  * @id: of the member [c]
  * @fail: of the member [c]
@@ -75,6 +98,7 @@ struct coll_last_failure {
  * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
  * @yield_pause: number of waits that do not yield: see busy_poll.c [a]
  * @last_failure: the latest operation that failed
+ * @last_ops: the latest operations
  * @counters: for sysfs and STATUS [a]
  * @times: by collective; NULL: it was not called; set once [a]
  * @match: what is known of the calls of other ranks
@@ -101,6 +125,7 @@ struct coll_requests {
 	unsigned long expire_by;
 	u32 yield_pause;
 	struct coll_last_failure last_failure;
+	struct coll_last_ops last_ops;
 	struct coll_counters counters;
 	struct coll_times *times[COLLECTIVE_OPCODE_COUNT];
 	struct coll_match match;
@@ -116,5 +141,10 @@ int coll_requests_setup(struct coll_requests *reqs);
 void coll_requests_cleanup(struct coll_requests *reqs);
 
 extern const struct coll_lane_ops coll_request_lane_ops;
+
+/* answer.c */
+void coll_answer_add_failure(struct coll_answer *answer, enum coll_answer_part part,
+			     const struct coll_reason *reason, u64 instance, u64 at);
+void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *answer);
 
 #endif /* COLL_REQUESTS_H */

@@ -195,6 +195,17 @@ static void kick_lanes(struct coll_request *request)
 		coll_runner_kick(reqs->net->control);
 }
 
+/* For queries. */
+static void note_submission(const struct coll_request *request)
+{
+	struct coll_last_ops *last = &request->reqs->last_ops;
+
+	last->has_submitted = true;
+	last->submitted_opcode = request->op.opcode;
+	last->submitted = request->instance;
+	last->submitted_at = request->submit_ns;
+}
+
 /*
  * Give a request its id and instance and, unless one of the same instance is in flight, start it.
  * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
@@ -220,6 +231,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 
 	request->instance = make_instance(request);
 	advance_counters(request);
+	note_submission(request);
 	if (coll_plan_is_p2p(&request->plan))
 		request->first_lane = request->instance % reqs->id->nlanes;
 	start_result_init(result);

@@ -348,6 +348,70 @@ struct coll_admin_request {
 };
 
 /**
+ * struct coll_admin_operation - an operation in an answer
+ * @instance: identity of the operation, the same on all ranks; COLL_ADMIN_NO_INSTANCE: none
+ * @opcode: the collective
+ * @age_ms: time since its submission; of one that is complete 0
+ * @state: of one in flight: enum coll_admin_request_state
+ * @kind: of one that is complete: enum coll_admin_reason_kind
+ * @nwaits: entries of @waits; 4 at most
+ * @waits: of one in flight: ranks that it waits for just now, as far as the rank knows
+ */
+struct coll_admin_operation {
+	uint64_t instance;
+	unsigned int opcode;
+	uint64_t age_ms;
+	unsigned int state;
+	unsigned int kind;
+	unsigned int nwaits;
+	unsigned int waits[COLL_ADMIN_WAITS];
+};
+
+/**
+ * struct coll_admin_answer - what a rank of a group, on any host, says of itself
+ * @group: name of the group
+ * @asker: rank of this host that has asked
+ * @rank: the rank that is asked
+ * @answered: true if it has answered; if not, all that follows is 0 or empty
+ * @age_ns: time since the answer; all other times are those of the moment of the answer
+ * @pid: process that joined, in the initial PID namespace of its host
+ * @own_pid: the same process in its own PID namespace
+ * @node: name of the host as the process saw it when it joined
+ * @state: enum coll_admin_state
+ * @stopped: true if the process is stopped by a signal
+ * @inflight: requests that are not complete
+ * @counted: collectives without a key that it has submitted
+ * @submitted: the operation that it submitted last
+ * @completed: the operation that it completed last
+ * @oldest: its oldest operation in flight that has not failed
+ * @reason: why the group has failed
+ * @reason_age_ms: time since then
+ * @last: why the latest operation failed that did
+ * @failure_age_ms: time since then
+ */
+struct coll_admin_answer {
+	const char *group;
+	unsigned int asker;
+	unsigned int rank;
+	bool answered;
+	uint64_t age_ns;
+	unsigned int pid;
+	unsigned int own_pid;
+	const char *node;
+	unsigned int state;
+	bool stopped;
+	unsigned int inflight;
+	uint64_t counted;
+	struct coll_admin_operation submitted;
+	struct coll_admin_operation completed;
+	struct coll_admin_operation oldest;
+	struct coll_admin_reason reason;
+	uint64_t reason_age_ms;
+	struct coll_admin_reason last;
+	uint64_t failure_age_ms;
+};
+
+/**
  * struct coll_admin_buffer - a registered buffer
  * @group: name of the group
  * @rank: the rank
@@ -591,6 +655,23 @@ int coll_admin_records(struct coll_admin *admin, const char *group, unsigned int
 		       int (*each)(const struct coll_admin_record *record, void *arg), void *arg);
 int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int rank,
 		     int (*each)(const struct coll_admin_time *time, void *arg), void *arg);
+
+/* Time in which all ranks that can answer a query have done so; ms. */
+#define COLL_ADMIN_QUERY_MS	1000U
+
+/*
+ * coll_admin_query() - ask all ranks of a group, on all hosts, what they do
+ *
+ * Waits for answers, at most @timeout_ms, then calls @each for every rank in order, also those that
+ * have not answered, until it returns something else than 0.  A rank of this host asks.  A group is
+ * asked once a second at most: a call within that time gets the answers to the query before.
+ *
+ * Return: 0: all ranks have answered; 1: some have not; what @each returned; or a negative errno:
+ * ENOENT (no such group), EPERM (it belongs to another user), ENOTCONN (no rank of this host is
+ * connected), EDQUOT, ENOMEM.
+ */
+int coll_admin_query(struct coll_admin *admin, const char *group, unsigned int timeout_ms,
+		     int (*each)(const struct coll_admin_answer *answer, void *arg), void *arg);
 
 /* Values of coll_admin_set_group() that leave a default as it is. */
 #define COLL_ADMIN_KEEP_TIMEOUT	0U

@@ -56,6 +56,24 @@ static void check_reason(const struct coll_reason *reason)
 	require(rank_or_none(reason->rank_a) && rank_or_none(reason->rank_b));
 }
 
+/* The part is taken apart and put together again. */
+static void check_answer(const struct coll_answer_frame *frame)
+{
+	struct coll_answer answer = { 0 };
+	u8 again[COLL_ANSWER_SIZE];
+	u32 i;
+
+	require(frame->origin < COLLECTIVE_RANKS_MAX && frame->rank < COLLECTIVE_RANKS_MAX);
+	require(frame->part < COLL_ANSWER_PARTS);
+	require(!coll_answer_get(frame->body, &answer, frame->part));
+	require(answer.nwaits <= COLL_ANSWER_WAITS);
+	for (i = 0; i < answer.nwaits; i++)
+		require(answer.waits[i] < COLLECTIVE_RANKS_MAX);
+	require(!answer.node[sizeof(answer.node) - 1]);
+	coll_answer_put(again, &answer, frame->part);
+	require(!memcmp(frame->body, again, sizeof(again)));
+}
+
 /* In control and data frames bytes 4 to 7 are the incarnation. */
 static u32 frame_incarnation(const u8 *frame)
 {
@@ -83,6 +101,13 @@ static void check_control(const u8 *frame)
 		break;
 	case COLL_CONTROL_ABORT:
 		check_reason(&control.reason);
+		break;
+	case COLL_CONTROL_QUERY:
+		require(control.query.origin < COLLECTIVE_RANKS_MAX);
+		require(control.query.hops && control.query.hops <= COLL_QUERY_HOPS);
+		break;
+	case COLL_CONTROL_ANSWER:
+		check_answer(&control.answer);
 		break;
 	}
 	coll_wire_put_control(again, &control, incarnation);

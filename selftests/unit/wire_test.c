@@ -51,6 +51,19 @@ static const struct coll_control failure = {
 	},
 };
 
+static const struct coll_control query = {
+	.kind = COLL_CONTROL_QUERY,
+	.query = { .origin = 1023, .number = ~0U, .hops = COLL_QUERY_HOPS },
+};
+
+static const struct coll_control answer = {
+	.kind = COLL_CONTROL_ANSWER,
+	.answer = {
+		.origin = 1023, .number = 1, .rank = 1022, .part = COLL_ANSWER_NODE_1,
+		.body = "node-7.example.com",
+	},
+};
+
 static const struct coll_data data = {
 	.lane = 2, .flags = COLL_DATA_ZEROCOPY, .credit = 0xa5,
 	.call = 0xabcd, .step = 2046, .length = COLL_DATA_MAX,
@@ -77,6 +90,10 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		return !memcmp(&a->reason, &b->reason, sizeof(a->reason));
 	case COLL_CONTROL_GRANT:
 		return a->digest == b->digest;
+	case COLL_CONTROL_QUERY:
+		return !memcmp(&a->query, &b->query, sizeof(a->query));
+	case COLL_CONTROL_ANSWER:
+		return !memcmp(&a->answer, &b->answer, sizeof(a->answer));
 	}
 	return true;
 }
@@ -108,6 +125,13 @@ static bool control_valid(const struct coll_control *c)
 			c->reason.rank_a == COLLECTIVE_RANK_NONE) &&
 		       (c->reason.rank_b < COLLECTIVE_RANKS_MAX ||
 			c->reason.rank_b == COLLECTIVE_RANK_NONE);
+	case COLL_CONTROL_QUERY:
+		return c->query.origin < COLLECTIVE_RANKS_MAX && c->query.hops &&
+		       c->query.hops <= COLL_QUERY_HOPS;
+	case COLL_CONTROL_ANSWER:
+		return c->answer.origin < COLLECTIVE_RANKS_MAX &&
+		       c->answer.rank < COLLECTIVE_RANKS_MAX &&
+		       c->answer.part < COLL_ANSWER_PARTS;
 	}
 	return true;
 }
@@ -167,6 +191,10 @@ static void test_round_trips(void)
 			plain.digest = 0x0123456789abcdefULL;
 		if (kind == COLL_CONTROL_MISMATCH_CALL)
 			plain = mismatch_call;
+		if (kind == COLL_CONTROL_QUERY)
+			plain = query;
+		if (kind == COLL_CONTROL_ANSWER)
+			plain = answer;
 		coll_wire_put_control(c, &plain, INCARNATION);
 		passed &= !coll_wire_get_control(c, &control_back, INCARNATION) &&
 			  same_control(&plain, &control_back);
@@ -211,7 +239,9 @@ static bool offer(const u8 *h, const u8 *c, const u8 *d)
 
 static void test_corruption(void)
 {
-	const struct coll_control *controls[] = { &announce, &mismatch_call, &failure };
+	const struct coll_control *controls[] = {
+		&announce, &mismatch_call, &failure, &query, &answer,
+	};
 	u8 *h = buffer(COLL_HELLO_SIZE), *c = buffer(COLL_CONTROL_SIZE);
 	u8 *d = buffer(COLL_DATA_SIZE);
 	bool passed = true;
@@ -239,7 +269,8 @@ static void test_corruption(void)
 	for (tries = 0; tries < 300000 && passed; tries++) {
 		/* Valid frames of which up to seven bytes are changed */
 		coll_wire_put_hello(h, &hello);
-		coll_wire_put_control(c, controls[random_u64() % 3], INCARNATION);
+		i = random_u64() % ARRAY_SIZE(controls);
+		coll_wire_put_control(c, controls[i], INCARNATION);
 		coll_wire_put_data(d, &data, INCARNATION);
 		for (i = 0; i < 1 + tries % 7; i++) {
 			h[random_u64() % COLL_HELLO_SIZE] = random_u64();
@@ -280,6 +311,30 @@ static bool refuses_control(struct coll_control wrong)
 
 	coll_wire_put_control(c, &wrong, INCARNATION);
 	return coll_wire_get_control(c, &wrong, INCARNATION) == -EPROTO;
+}
+
+/* Ranks and hops are in range, nothing unused is set, and a part is one that a rank can send. */
+static void test_queries(void)
+{
+	struct coll_control wrong[9] = { query, query, query, query };
+	bool passed = true;
+	u32 i;
+
+	wrong[0].query.origin = COLLECTIVE_RANKS_MAX;
+	wrong[1].query.hops = 0;
+	wrong[2].query.hops = COLL_QUERY_HOPS + 1;
+	wrong[3].lane = 1;
+	for (i = 4; i < ARRAY_SIZE(wrong); i++)
+		wrong[i] = answer;
+	wrong[4].answer.origin = COLLECTIVE_RANKS_MAX;
+	wrong[5].answer.rank = COLLECTIVE_RANKS_MAX;
+	wrong[6].answer.part = COLL_ANSWER_PARTS;
+	wrong[7].answer.body[3] = '\n';
+	wrong[8].lane = 1;
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		passed &= refuses_control(wrong[i]);
+	passed &= !refuses_control(query) && !refuses_control(answer);
+	tap_ok(passed, "a QUERY or ANSWER out of range is refused");
 }
 
 /* The signature in a frame must be one that a rank can call. */
@@ -520,6 +575,7 @@ static void test_reserved(void)
 		[COLL_CONTROL_GRANT] = 32,
 		[COLL_CONTROL_PING] = 32,
 		[COLL_CONTROL_PONG] = 32,
+		[COLL_CONTROL_QUERY] = 28,
 	};
 	bool passed = true;
 	u8 kind, i;
@@ -528,8 +584,12 @@ static void test_reserved(void)
 		struct coll_control c = failure;
 		u8 unused = unused_from[kind] ?: 24;
 
-		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_MISMATCH_CALL)
+		/* All bytes are used, and query_test.c has the parts of an ANSWER. */
+		if (kind == COLL_CONTROL_ANNOUNCE || kind == COLL_CONTROL_MISMATCH_CALL ||
+		    kind == COLL_CONTROL_ANSWER)
 			continue;
+		if (kind == COLL_CONTROL_QUERY)
+			c = query;
 		c.kind = kind;
 		coll_wire_put_control(wire, &c, INCARNATION);
 		passed &= !coll_wire_get_control(wire, &c, INCARNATION);
@@ -544,12 +604,13 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(18);
+	tap_plan(19);
 	test_secured();
 	test_refusal();
 	test_byte_order();
 	test_round_trips();
 	test_corruption();
+	test_queries();
 	test_signatures();
 	test_digest();
 	test_digest_bytes();

@@ -1,63 +1,147 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The subcommand check: whether programs can use the module on this host. */
+/* check: whether programs can use the module on this host, and what to do if not. */
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "ctl.h"
-
-static char *read_line(const char *directory, const char *name)
-{
-	char *path, *line = NULL;
-	size_t room = 0;
-	ssize_t length;
-	FILE *file;
-
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		err(CTL_FAILED, "memory");
-	file = fopen(path, "re");
-	free(path);
-	if (!file)
-		return NULL;
-	length = getline(&line, &room, file);
-	fclose(file);
-	if (length < 0) {
-		free(line);
-		return NULL;
-	}
-	line[strcspn(line, "\n")] = '\0';
-	return line;
-}
+#include "table.h"
 
 #define CAP_IPC_LOCK_BIT	14
 #define MEMLOCK_WANTED		((rlim_t)1 << 30)
+#define MEMORY_WANTED_MIB	64
+#define FILES_WANTED		256
+#define PORTS_WANTED		1024
 
-static void say(const char *what, const char *how)
+/* The oldest kernel that the module is made for. */
+#define KERNEL_MAJOR		6
+#define KERNEL_MINOR		12
+
+#define RDMA			"/sys/class/infiniband"
+
+enum verdict {
+	VERDICT_OK,
+	VERDICT_WARN,
+	VERDICT_FAIL,
+};
+
+static const char * const verdict_names[] = { "OK", "WARN", "FAIL" };
+
+enum {
+	CHECK_NAME,
+	CHECK_VERDICT,
+	CHECK_FOUND,
+	CHECK_ADVICE,
+};
+
+static const struct column check_columns[] = {
+	[CHECK_NAME]	= { .name = "CHECK" },
+	[CHECK_VERDICT]	= { .name = "VERDICT" },
+	[CHECK_FOUND]	= { .name = "FOUND" },
+	[CHECK_ADVICE]	= { .name = "ADVICE" },
+};
+
+/**
+ * struct report - the checks so far
+ * @table: of JSON
+ * @failed: true if one of them has failed
+ */
+struct report {
+	struct table *table;
+	bool failed;
+};
+
+/* Adds a line; @advice: NULL: none. */
+static void tell(struct report *report, const char *name, enum verdict verdict,
+		 const char *advice, const char *found, ...) __attribute__((format(printf, 5, 6)));
+
+static void tell(struct report *report, const char *name, enum verdict verdict,
+		 const char *advice, const char *found, ...)
 {
-	printf("%-10s %s\n", what, how);
+	char text[512];
+	va_list args;
+
+	va_start(args, found);
+	vsnprintf(text, sizeof(text), found, args);
+	va_end(args);
+	report->failed |= verdict == VERDICT_FAIL;
+	table_row(report->table);
+	table_text(report->table, CHECK_NAME, name);
+	table_text(report->table, CHECK_VERDICT, verdict_names[verdict]);
+	table_text(report->table, CHECK_FOUND, text);
+	if (advice)
+		table_text(report->table, CHECK_ADVICE, advice);
+	if (ctl.json)
+		return;
+	printf("%-4s %-8s %s\n", verdict_names[verdict], name, text);
+	if (advice)
+		printf("%-13s %s\n", "", advice);
 }
 
-static bool module(void)
-{
-	char *version = read_line(CTL_MODULE, "version");
-	bool there = version || !access(CTL_MODULE, F_OK);
+/* Reads the first line of a file.  Return: false if there is none. */
+static bool read_line(char *line, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-	if (version)
-		printf("%-10s collective %s\n", "module", version);
-	else if (there)
-		say("module", "collective, no version");
+static bool read_line(char *line, size_t size, const char *format, ...)
+{
+	char path[300];
+	va_list args;
+	FILE *file;
+	bool read;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	read = fgets(line, size, file);
+	fclose(file);
+	if (read)
+		line[strcspn(line, "\n")] = '\0';
+	return read;
+}
+
+static void check_kernel(struct report *report)
+{
+	unsigned int major, minor;
+	struct utsname name;
+	bool old;
+
+	uname(&name);
+	old = sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	      (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR));
+	tell(report, "kernel", old ? VERDICT_WARN : VERDICT_OK,
+	     old ? "the module is made for Linux 6.12 and newer" : NULL, "%s %s %s", name.sysname,
+	     name.release, name.machine);
+}
+
+/* Return: true if the module is loaded. */
+static bool check_module(struct report *report)
+{
+	char version[64];
+
+	if (read_line(version, sizeof(version), "%s/version", CTL_MODULE))
+		tell(report, "module", VERDICT_OK, NULL, "collective %s", version);
+	else if (!access(CTL_MODULE, F_OK))
+		tell(report, "module", VERDICT_OK, NULL, "collective, no version");
 	else
-		say("module", "not loaded: modprobe collective");
-	free(version);
-	return there;
+		tell(report, "module", VERDICT_FAIL, "modprobe collective, or build it",
+		     "not loaded");
+	return !report->failed;
 }
 
 /* Returns true if the user's account is a member of the group. */
@@ -74,63 +158,77 @@ static bool enlisted(const struct passwd *user, gid_t gid)
 	return false;
 }
 
-/* Advises on a device that cannot be opened. */
-static void device_advice(const char *path, const struct stat *info, int err)
+/* What makes a device accessible that cannot be opened; NULL: not known. */
+static const char *device_advice(const char *path, const struct stat *info, int error)
 {
 	bool for_group = (info->st_mode & 0060) == 0060;
 	struct passwd *user = getpwuid(geteuid());
 	struct group *group = getgrgid(info->st_gid);
-	char name[32];
+	static char advice[512];
+	char number[32];
+	const char *name = group ? group->gr_name : number;
 
-	if (err != EACCES && err != EPERM)
-		return;
-	snprintf(name, sizeof(name), "%u", info->st_gid);
-	if (err == EPERM || (info->st_mode & 0006) == 0006)
-		printf("%-10s its mode allows it: a container or a security module does not.\n"
-		       "%-10s Give a container the device (--device %s).\n", "", "", path);
+	snprintf(number, sizeof(number), "%u", info->st_gid);
+	if (error != EACCES && error != EPERM)
+		return NULL;
+	if (error == EPERM || (info->st_mode & 0006) == 0006)
+		snprintf(advice, sizeof(advice),
+			 "a container (see --device %s) or a security module forbids it", path);
 	else if (!for_group)
-		printf("%-10s only its owner may open it: a udev rule decides, as\n"
-		       "%-10s KERNEL==\"collective\", MODE=\"0660\", GROUP=\"collective\"\n",
-		       "", "");
+		return "a udev rule decides: KERNEL==\"collective\", MODE=\"0660\", GROUP=\"hpc\"";
 	else if (user && enlisted(user, info->st_gid))
-		printf("%-10s the account is in group %s, this session not yet: log in again.\n",
-		       "", group ? group->gr_name : name);
+		snprintf(advice, sizeof(advice),
+			 "the account is in group %s, this session not yet: log in again", name);
 	else
-		printf("%-10s it is for the members of group %s: usermod -aG %s %s,\n"
-		       "%-10s then log in again; in a container: --group-add %u.\n", "",
-		       group ? group->gr_name : name, group ? group->gr_name : name,
-		       user ? user->pw_name : "USER", "", info->st_gid);
+		snprintf(advice, sizeof(advice),
+			 "usermod -aG %s %s, log in again; in a container: --group-add %u", name,
+			 user ? user->pw_name : "USER", info->st_gid);
+	return advice;
 }
 
-static bool device(void)
+static void check_device(struct report *report)
 {
 	const char *path = getenv("COLL_DEVICE");
 	struct stat info;
-	int fd;
+	int fd, error;
 
 	if (!path || !*path)
 		path = CTL_DEVICE;
 	if (stat(path, &info)) {
-		printf("%-10s %s: %s\n", "device", path, strerror(errno));
-		return false;
+		tell(report, "device", VERDICT_FAIL, "the module makes it when it is loaded",
+		     "%s: %s", path, strerror(errno));
+		return;
 	}
 	if (!S_ISCHR(info.st_mode)) {
-		printf("%-10s %s is no character device\n", "device", path);
-		return false;
+		tell(report, "device", VERDICT_FAIL, "unset COLL_DEVICE",
+		     "%s is no character device", path);
+		return;
 	}
 	fd = open(path, O_RDWR | O_CLOEXEC);
+	error = errno;
 	if (fd < 0) {
-		int err = errno;
-
-		printf("%-10s %s: %s (mode %04o, owner %u:%u)\n", "device", path, strerror(err),
-		       info.st_mode & 07777, info.st_uid, info.st_gid);
-		device_advice(path, &info, err);
-		return false;
+		tell(report, "device", VERDICT_FAIL, device_advice(path, &info, error),
+		     "%s: %s (mode %04o, owner %u:%u)", path, strerror(error),
+		     info.st_mode & 07777, info.st_uid, info.st_gid);
+		return;
 	}
 	close(fd);
-	printf("%-10s %s, mode %04o, can be opened\n", "device", path,
-	       info.st_mode & 07777);
-	return true;
+	tell(report, "device", VERDICT_OK, NULL, "%s, mode %04o, can be opened", path,
+	     info.st_mode & 07777);
+}
+
+static void check_netlink(struct report *report)
+{
+	struct coll_admin *admin;
+	int error = coll_admin_open(&admin);
+
+	coll_admin_close(admin);
+	if (error)
+		tell(report, "netlink", VERDICT_WARN,
+		     "groups work, and cannot be shown: are module and tools of one version?",
+		     "the family collective: %s", strerror(-error));
+	else
+		tell(report, "netlink", VERDICT_OK, NULL, "the family collective answers");
 }
 
 /* Returns true if this process may pin memory without limit. */
@@ -148,40 +246,173 @@ static bool exempt(void)
 	return capabilities >> CAP_IPC_LOCK_BIT & 1;
 }
 
-/* Advises only: with a low limit everything works except large buffers. */
-static void memlock(void)
+/* With a low limit everything works but large buffers. */
+static void check_memlock(struct report *report)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit)) {
-		say("memlock", strerror(errno));
+		tell(report, "memlock", VERDICT_WARN, NULL, "%s", strerror(errno));
 		return;
 	}
 	if (limit.rlim_cur == RLIM_INFINITY)
-		say("memlock", "unlimited");
+		tell(report, "memlock", VERDICT_OK, NULL, "unlimited");
+	else if (exempt())
+		tell(report, "memlock", VERDICT_OK, NULL, "%llu KiB, and CAP_IPC_LOCK lifts it",
+		     (unsigned long long)limit.rlim_cur >> 10);
+	else if (limit.rlim_cur >= MEMLOCK_WANTED)
+		tell(report, "memlock", VERDICT_OK, NULL, "%llu KiB",
+		     (unsigned long long)limit.rlim_cur >> 10);
 	else
-		printf("%-10s %llu KiB%s\n", "memlock",
-		       (unsigned long long)limit.rlim_cur >> 10,
-		       exempt() ? ", but CAP_IPC_LOCK lifts it here" : "");
-	if (limit.rlim_cur >= MEMLOCK_WANTED || exempt())
+		tell(report, "memlock", VERDICT_WARN,
+		     "ulimit -l, LimitMEMLOCK=4G in a unit, or a line \"@collective - memlock 4194304\" in "
+		     "/etc/security/limits.d",
+		     "%llu KiB: operations on larger buffers fail with EDQUOT",
+		     (unsigned long long)limit.rlim_cur >> 10);
+}
+
+static void check_memory(struct report *report)
+{
+	unsigned long mib;
+	char line[64];
+
+	if (!read_line(line, sizeof(line), "%s/parameters/user_memory_mib", CTL_MODULE))
 		return;
-	printf("%-10s operations on larger buffers fail with EDQUOT, and registering them\n"
-	       "%-10s falls back.  Raise it with ulimit -l, LimitMEMLOCK=4G in a unit, or a line\n"
-	       "%-10s \"@collective - memlock 4194304\" in /etc/security/limits.d.\n",
-	       "", "", "");
+	mib = strtoul(line, NULL, 10);
+	if (!mib)
+		tell(report, "memory", VERDICT_OK, NULL,
+		     "kernel memory of a user's groups: an eighth of the machine");
+	else
+		tell(report, "memory", mib < MEMORY_WANTED_MIB ? VERDICT_WARN : VERDICT_OK,
+		     mib < MEMORY_WANTED_MIB ?
+		     "few ranks fit: raise the module's parameter user_memory_mib" : NULL,
+		     "kernel memory of a user's groups: %lu MiB", mib);
+}
+
+static void check_files(struct report *report)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	if (limit.rlim_cur < FILES_WANTED)
+		tell(report, "files", VERDICT_WARN, "ulimit -n 1024, or LimitNOFILE= in a unit",
+		     "%llu open files: launchers of many ranks need more",
+		     (unsigned long long)limit.rlim_cur);
+	else
+		tell(report, "files", VERDICT_OK, NULL, "%llu open files",
+		     (unsigned long long)limit.rlim_cur);
+}
+
+/* Each rank listens on a port, and each connection that it makes has one. */
+static void check_ports(struct report *report)
+{
+	unsigned int first, last;
+	char line[64];
+
+	if (!read_line(line, sizeof(line), "/proc/sys/net/ipv4/ip_local_port_range") ||
+	    sscanf(line, "%u %u", &first, &last) != 2)
+		return;
+	if (last - first + 1 < PORTS_WANTED)
+		tell(report, "ports", VERDICT_WARN,
+		     "large groups by TCP need more: sysctl net.ipv4.ip_local_port_range",
+		     "%u to %u", first, last);
+	else
+		tell(report, "ports", VERDICT_OK, NULL, "%u to %u; let packet filters pass them",
+		     first, last);
+}
+
+static void check_network(struct report *report)
+{
+	struct ifaddrs *all, *each;
+	char names[200] = "";
+	size_t length = 0;
+
+	if (getifaddrs(&all))
+		return;
+	for (each = all; each; each = each->ifa_next) {
+		if (!each->ifa_addr || each->ifa_flags & IFF_LOOPBACK ||
+		    !(each->ifa_flags & IFF_UP) || length > sizeof(names) - 2 * IF_NAMESIZE ||
+		    (each->ifa_addr->sa_family != AF_INET && each->ifa_addr->sa_family != AF_INET6))
+			continue;
+		/* Addresses of an interface need not follow one another. */
+		if (!strstr(names, each->ifa_name))
+			length += snprintf(names + length, sizeof(names) - length, "%s%s",
+					   length ? " " : "", each->ifa_name);
+	}
+	freeifaddrs(all);
+	if (length)
+		tell(report, "network", VERDICT_OK, NULL, "%s", names);
+	else
+		tell(report, "network", VERDICT_WARN,
+		     "ranks of other hosts need an address in this network namespace",
+		     "no interface but loopback is up");
+}
+
+/* Are all ports of an RDMA device active?  @text: their states. */
+static bool rdma_active(const char *device, char *text, size_t size)
+{
+	size_t length = 0;
+	bool active = true;
+	char state[64];
+	int port;
+
+	*text = '\0';
+	/* Ports are numbered from 1. */
+	for (port = 1; port < 256 && length < size; port++) {
+		if (!read_line(state, sizeof(state), "%s/%s/ports/%d/state", RDMA, device, port))
+			break;
+		active &= !!strstr(state, "ACTIVE");
+		length += snprintf(text + length, size - length, "%s%s", length ? ", " : "", state);
+	}
+	return active;
+}
+
+static void check_rdma(struct report *report)
+{
+	DIR *directory = opendir(RDMA);
+	struct dirent *entry;
+	unsigned int n = 0;
+	char ports[200];
+	bool active;
+
+	while (directory && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		n++;
+		active = rdma_active(entry->d_name, ports, sizeof(ports));
+		tell(report, "rdma", active ? VERDICT_OK : VERDICT_WARN,
+		     active ? NULL : "a link is down: rdma link", "%s: %s", entry->d_name, ports);
+	}
+	if (directory)
+		closedir(directory);
+	if (!n)
+		tell(report, "rdma", VERDICT_OK, NULL, "no device: hosts are joined by TCP");
 }
 
 int ctl_check(int argc, char **argv)
 {
-	bool have_module = module();
-	bool have_device = device();
+	struct report report = { 0 };
+	bool loaded;
 
 	(void)argv;
 	if (argc)
 		ctl_usage("too many arguments");
-	memlock();
-	if (have_module && have_device)
-		return 0;
-	printf("programs cannot use libcollective here\n");
-	return 1;
+	report.table = table_new("checks", check_columns, ARRAY_SIZE(check_columns));
+	check_kernel(&report);
+	loaded = check_module(&report);
+	check_device(&report);
+	if (loaded)
+		check_netlink(&report);
+	check_memlock(&report);
+	check_memory(&report);
+	check_files(&report);
+	check_ports(&report);
+	check_network(&report);
+	check_rdma(&report);
+	if (ctl.json)
+		table_print(report.table);
+	else if (report.failed)
+		printf("programs cannot use libcollective here\n");
+	return report.failed ? CTL_REFUSED : 0;
 }

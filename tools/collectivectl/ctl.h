@@ -85,6 +85,7 @@ extern const struct verb request_verbs[];
 extern const struct verb buffer_verbs[];
 extern const struct verb record_verbs[];
 extern const struct verb time_verbs[];
+extern const struct verb rank_verbs[];
 
 int ctl_show(int argc, char **argv);
 int ctl_monitor(int argc, char **argv);

@@ -29,8 +29,8 @@ static const char usage_text[] =
 	"       collectivectl time histogram [GROUP [RANK]]\n"
 	"       collectivectl time straggler [GROUP]\n"
 	"       collectivectl record merge FILE...\n"
-	"OBJECT: group, member, lane, link, request, buffer, record or time; \"show\" alone shows groups\n"
-	"and their members.  Objects and verbs may be abbreviated.\n"
+	"OBJECT: group, member, lane, link, request, buffer, record or time; or rank, the ranks of all\n"
+	"hosts.  \"show\" alone shows groups and their members.  Objects and verbs may be abbreviated.\n"
 	"  -j, --json        as JSON\n"
 	"  -p, --pretty      as JSON with line breaks, which it always has\n"
 	"  -d, --details     all columns\n"
@@ -124,6 +124,7 @@ static const struct word {
 	{ "buffer", .verbs = buffer_verbs },
 	{ "record", .verbs = record_verbs },
 	{ "time", .verbs = time_verbs },
+	{ "rank", .verbs = rank_verbs },
 	{ "show", .run = ctl_show },
 	{ "monitor", .run = ctl_monitor },
 	{ "why", .run = ctl_why },

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * why: one sentence and an exit status for each group.
- *
- * The ranks of this host are asked.  A rank elsewhere is known by what the ranks here wait for.
- */
+/* why: one sentence and an exit status for each group, from what all its ranks say. */
 #include <err.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "table.h"
@@ -24,46 +22,39 @@ enum verdict {
 };
 
 /* An operation that is younger is no reason to say anything. */
-#define PATIENCE_NS	1000000000ULL
+#define PATIENCE_MS	1000
+
+/* Queries until a rank is said not to answer: an answer may be lost. */
+#define QUERIES		3
 
 #define RANKS_MAX	1024
 
 /**
- * struct rank - what is known of a rank of this host
- * @here: true if it is a member
- * @pid: its process
- * @next: number of collectives without a key that it has submitted
- * @mismatched: true if its latest operation that is done failed by a mismatch
- * @done: reason of that, and the operation
- */
-struct rank {
-	bool here;
-	unsigned int pid;
-	uint64_t next;
-	bool mismatched;
-	struct coll_admin_reason done;
-};
-
-/**
  * struct state - what is known of a group
- * @name: its name
  * @size: number of ranks
- * @here: ranks of this host
- * @failed: reason of its failure
- * @oldest: the oldest operation in flight; its @age_ns is 0 if there is none
- * @waiting: ranks of this host that have it in flight
- * @moving: of these, ranks that move data
- * @rank: by rank
+ * @connected: true if the rank that asks has all its links
+ * @missing: ranks that have not answered
+ * @answer: by rank
+ * @node: names of hosts, by rank
+ * @oldest: the oldest operation in flight; NULL: there is none
+ * @oldest_ms: its age
+ * @oldest_rank: rank that has it in flight for longest
+ * @waiting: ranks that have it in flight
+ * @text: the sentence
+ * @culprit: the rank that it names first; COLL_ADMIN_NONE: none
  */
 struct state {
-	char name[64];
 	unsigned int size;
-	unsigned int here;
-	struct coll_admin_reason failed;
-	struct coll_admin_request oldest;
+	bool connected;
+	unsigned int missing;
+	struct coll_admin_answer answer[RANKS_MAX];
+	char node[RANKS_MAX][80];
+	const struct coll_admin_operation *oldest;
+	uint64_t oldest_ms;
+	unsigned int oldest_rank;
 	unsigned int waiting;
-	unsigned int moving;
-	struct rank rank[RANKS_MAX];
+	char text[512];
+	unsigned int culprit;
 };
 
 /**
@@ -91,18 +82,80 @@ static int add_group(const struct coll_admin_group *group, void *arg)
 	return 0;
 }
 
-static int look_at_member(const struct coll_admin_member *member, void *arg)
+static int keep_answer(const struct coll_admin_answer *answer, void *arg)
 {
 	struct state *state = arg;
 
-	if (member->rank >= RANKS_MAX)
+	if (answer->rank >= state->size)
 		return 0;
-	state->rank[member->rank].here = true;
-	state->rank[member->rank].pid = member->pid;
-	state->here++;
-	if (member->reason.kind && !state->failed.kind)
-		state->failed = member->reason;
+	state->answer[answer->rank] = *answer;
+	snprintf(state->node[answer->rank], sizeof(state->node[0]), "%s", answer->node);
+	state->missing += !answer->answered;
+	if (answer->rank == answer->asker)
+		state->connected = answer->state == COLL_ADMIN_STATE_UP;
 	return 0;
+}
+
+/* Asks until all ranks of a group that is connected have answered.  Return: 0 or an errno. */
+static int look(struct state *state, const char *name)
+{
+	unsigned int queries = 0;
+	int err;
+
+	for (;;) {
+		state->missing = 0;
+		memset(state->answer, 0, sizeof(state->answer));
+		err = coll_admin_query(ctl.admin, name, COLL_ADMIN_QUERY_MS, keep_answer, state);
+		if (err < 0 || !state->missing || !state->connected || ++queries == QUERIES)
+			return err < 0 ? err : 0;
+		usleep(COLL_ADMIN_QUERY_MS * 1000);
+	}
+}
+
+static void find_oldest(struct state *state)
+{
+	unsigned int i;
+
+	for (i = 0; i < state->size; i++) {
+		const struct coll_admin_answer *answer = &state->answer[i];
+		uint64_t age_ms = answer->oldest.age_ms + answer->age_ns / 1000000;
+
+		if (answer->answered && answer->oldest.instance != COLL_ADMIN_NO_INSTANCE &&
+		    (!state->oldest || age_ms > state->oldest_ms)) {
+			state->oldest = &answer->oldest;
+			state->oldest_ms = age_ms;
+			state->oldest_rank = i;
+		}
+	}
+	for (i = 0; state->oldest && i < state->size; i++)
+		state->waiting += state->answer[i].answered &&
+				  state->answer[i].oldest.instance == state->oldest->instance;
+}
+
+static void say(struct state *state, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(struct state *state, const char *format, ...)
+{
+	size_t length = strlen(state->text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(state->text + length, sizeof(state->text) - length, format, args);
+	va_end(args);
+}
+
+/* The first of some ranks, with its process, and how many more there are. */
+static void say_ranks(struct state *state, unsigned int rank, unsigned int n)
+{
+	const struct coll_admin_answer *answer = &state->answer[rank];
+
+	state->culprit = rank;
+	say(state, "rank %u", rank);
+	if (answer->answered)
+		say(state, " (pid %u on %s)", answer->own_pid, state->node[rank]);
+	if (n > 1)
+		say(state, " and %u more rank%s", n - 1, n == 2 ? "" : "s");
 }
 
 static bool is_counted(uint64_t instance)
@@ -110,143 +163,162 @@ static bool is_counted(uint64_t instance)
 	return !(instance >> 62);
 }
 
-static int look_at_record(const struct coll_admin_record *record, void *arg)
+/* Does a rank that has an operation in flight wait for this one? */
+static bool is_waited_for(const struct state *state, unsigned int rank)
 {
-	struct state *state = arg;
-	struct rank *rank = &state->rank[record->rank % RANKS_MAX];
+	unsigned int i, k;
 
-	if (record->kind == COLL_ADMIN_RECORD_SUBMIT && is_counted(record->instance))
-		rank->next = record->instance + 1;
-	if (record->kind == COLL_ADMIN_RECORD_DONE) {
-		rank->mismatched = record->reason.kind == COLL_ADMIN_REASON_MISMATCH;
-		rank->done = record->reason;
-		rank->done.instance = record->instance;
+	for (i = 0; i < state->size; i++) {
+		const struct coll_admin_operation *oldest = &state->answer[i].oldest;
+
+		if (!state->answer[i].answered || oldest->instance != state->oldest->instance)
+			continue;
+		for (k = 0; k < oldest->nwaits; k++)
+			if (oldest->waits[k] == rank)
+				return true;
 	}
-	return 0;
-}
-
-static int find_oldest(const struct coll_admin_request *request, void *arg)
-{
-	struct state *state = arg;
-
-	if (request->state != COLL_ADMIN_REQUEST_FAILING &&
-	    request->age_ns > state->oldest.age_ns)
-		state->oldest = *request;
-	return 0;
-}
-
-static int count_waiting(const struct coll_admin_request *request, void *arg)
-{
-	struct state *state = arg;
-
-	if (request->instance != state->oldest.instance)
-		return 0;
-	state->waiting++;
-	state->moving += request->state == COLL_ADMIN_REQUEST_MOVING;
-	return 0;
-}
-
-/* Return: 0 or a negative errno; records and requests of a foreign group are not known. */
-static int look(struct state *state)
-{
-	int err = coll_admin_members(ctl.admin, state->name, COLL_ADMIN_ALL, look_at_member, state);
-
-	if (err >= 0)
-		err = coll_admin_records(ctl.admin, state->name, COLL_ADMIN_ALL, look_at_record,
-					 state);
-	if (err >= 0)
-		err = coll_admin_requests(ctl.admin, state->name, COLL_ADMIN_ALL, find_oldest,
-					  state);
-	if (err >= 0)
-		err = coll_admin_requests(ctl.admin, state->name, COLL_ADMIN_ALL, count_waiting,
-					  state);
-	return err;
+	return false;
 }
 
 /*
- * The rank that has not called the oldest operation: one of this host that is known not to have; or
- * the rank elsewhere that this host waits for.  Return: COLL_ADMIN_NONE: none is known.
+ * Is a rank that has answered known not to have called the oldest operation?  Of an operation with
+ * a key, and of a message, that is known of a rank with nothing else in flight.
  */
-static unsigned int absent_rank(const struct state *state)
+static bool is_absent(const struct state *state, unsigned int rank)
 {
-	const struct coll_admin_request *oldest = &state->oldest;
-	unsigned int i;
+	const struct coll_admin_answer *answer = &state->answer[rank];
+	uint64_t instance = state->oldest->instance;
 
-	if (is_counted(oldest->instance))
-		for (i = 0; i < state->size && i < RANKS_MAX; i++)
-			if (state->rank[i].here && state->rank[i].next <= oldest->instance)
-				return i;
-	for (i = 0; i < oldest->nwaits; i++)
-		if (!state->rank[oldest->waits[i] % RANKS_MAX].here ||
-		    !is_counted(oldest->instance))
-			return oldest->waits[i];
-	return COLL_ADMIN_NONE;
+	if (!answer->answered)
+		return false;
+	if (is_counted(instance))
+		return answer->counted <= instance;
+	return is_waited_for(state, rank) && answer->oldest.instance != instance &&
+	       answer->completed.instance != instance && answer->inflight <= 1;
 }
 
-static void say(char *text, size_t size, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(char *text, size_t size, const char *format, ...)
+static bool is_silent(const struct state *state, unsigned int rank)
 {
-	size_t length = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + length, size - length, format, args);
-	va_end(args);
+	return !state->answer[rank].answered;
 }
 
-static void say_rank(char *text, size_t size, const struct state *state, unsigned int rank)
+static bool is_mismatched(const struct state *state, unsigned int rank)
 {
-	say(text, size, "rank %u", rank);
-	if (rank < RANKS_MAX && state->rank[rank].here)
-		say(text, size, " (pid %u)", state->rank[rank].pid);
-	else
-		say(text, size, " (not on this host)");
+	return state->answer[rank].answered &&
+	       state->answer[rank].completed.kind == COLL_ADMIN_REASON_MISMATCH;
 }
 
-static enum verdict judge_oldest(const struct state *state, char *text, size_t size)
+static bool is_stopped(const struct state *state, unsigned int rank)
 {
-	const struct coll_admin_request *oldest = &state->oldest;
-	const char *opcode = coll_admin_name(COLL_ADMIN_OPCODE, oldest->call.opcode);
-	const char *operation = text_operation(oldest->instance);
-	unsigned int absent = absent_rank(state);
+	return state->answer[rank].stopped;
+}
 
-	if (absent != COLL_ADMIN_NONE) {
-		say_rank(text, size, state, absent);
-		say(text, size, " has not called %s #%s; %u rank%s waited %s", opcode, operation,
-		    state->waiting, state->waiting == 1 ? " has" : "s have",
-		    text_duration(oldest->age_ns));
+/* Return: number of ranks of a kind; *@first is the lowest, or 0 if there is none. */
+static unsigned int count(const struct state *state, unsigned int *first,
+			  bool (*is)(const struct state *state, unsigned int rank))
+{
+	unsigned int rank, n = 0;
+
+	*first = 0;
+	for (rank = 0; rank < state->size; rank++)
+		if (is(state, rank) && !n++)
+			*first = rank;
+	return n;
+}
+
+static const char *operation_name(const struct coll_admin_operation *operation)
+{
+	const char *opcode = coll_admin_name(COLL_ADMIN_OPCODE, operation->opcode);
+	static char name[300];
+
+	snprintf(name, sizeof(name), "%s #%s", opcode, text_operation(operation->instance));
+	return name;
+}
+
+static void say_waiting(struct state *state)
+{
+	say(state, "; %u rank%s waited %s", state->waiting, state->waiting == 1 ? " has" : "s have",
+	    text_duration(state->oldest_ms * 1000000));
+}
+
+static enum verdict judge_oldest(struct state *state)
+{
+	const struct coll_admin_operation *oldest = state->oldest;
+	unsigned int rank, n = count(state, &rank, is_absent);
+
+	if (n) {
+		say_ranks(state, rank, n);
+		say(state, " %s%s not called %s",
+		    is_stopped(state, rank) && n == 1 ? "is stopped and " : "",
+		    n == 1 ? "has" : "have", operation_name(oldest));
+		say_waiting(state);
 		return VERDICT_INCOMPLETE;
 	}
-	say(text, size, "%s #%s is in progress for %s", opcode, operation,
-	    text_duration(oldest->age_ns));
+	n = count(state, &rank, is_silent);
+	if (n) {
+		say_ranks(state, rank, n);
+		say(state, " %s not answer, and %s is not complete", n == 1 ? "does" : "do",
+		    operation_name(oldest));
+		say_waiting(state);
+		return VERDICT_INCOMPLETE;
+	}
+	say(state, "%s is in progress for %s", operation_name(oldest),
+	    text_duration(state->oldest_ms * 1000000));
 	if (oldest->nwaits)
-		say(text, size, "; rank %u waits for rank %s", oldest->rank,
+		say(state, "; rank %u waits for rank %s", state->oldest_rank,
 		    text_ranks(oldest->waits, oldest->nwaits));
 	return VERDICT_SLOW;
 }
 
-static enum verdict judge(const struct state *state, char *text, size_t size)
+/* The first reason that a rank gives.  Return: true if the group has failed. */
+static bool judge_dead(struct state *state)
 {
-	const struct coll_admin_reason *done;
 	unsigned int i;
 
-	if (state->failed.kind) {
-		say(text, size, "the group has failed: %s", text_reason(&state->failed));
-		return VERDICT_DEAD;
-	}
-	for (i = 0; i < state->size && i < RANKS_MAX; i++) {
-		if (!state->rank[i].mismatched)
+	for (i = 0; i < state->size; i++) {
+		const struct coll_admin_answer *answer = &state->answer[i];
+
+		if (!answer->reason.kind)
 			continue;
-		done = &state->rank[i].done;
-		say(text, size, "the calls of operation #%s differ: %s",
-		    text_operation(done->instance), text_reason(done));
+		say(state, "the group has failed: %s, %s ago", text_reason(&answer->reason),
+		    text_duration(answer->reason_age_ms * 1000000 + answer->age_ns));
+		state->culprit = answer->reason.rank_a;
+		return true;
+	}
+	return false;
+}
+
+static enum verdict judge(struct state *state)
+{
+	unsigned int rank, n;
+
+	if (judge_dead(state))
+		return VERDICT_DEAD;
+	if (count(state, &rank, is_mismatched)) {
+		const struct coll_admin_answer *answer = &state->answer[rank];
+
+		say(state, "the calls of operation #%s differ: %s",
+		    text_operation(answer->completed.instance), text_reason(&answer->last));
+		state->culprit = answer->last.rank_a;
 		return VERDICT_MISMATCH;
 	}
-	if (state->oldest.age_ns > PATIENCE_NS)
-		return judge_oldest(state, text, size);
-	say(text, size, "%u of %u ranks are here, and nothing waits", state->here, state->size);
+	find_oldest(state);
+	if (state->oldest_ms > PATIENCE_MS)
+		return judge_oldest(state);
+	n = count(state, &rank, is_silent);
+	if (n) {
+		say_ranks(state, rank, n);
+		say(state, " %s not %s; the group has %u ranks", n == 1 ? "does" : "do",
+		    state->connected ? "answer" : "answer while the group connects", state->size);
+		return VERDICT_INCOMPLETE;
+	}
+	say(state, "all %u ranks answer, and nothing waits", state->size);
+	n = count(state, &rank, is_stopped);
+	if (n) {
+		say(state, "; ");
+		say_ranks(state, rank, n);
+		say(state, " %s stopped", n == 1 ? "is" : "are");
+	}
 	return VERDICT_OK;
 }
 
@@ -270,35 +342,59 @@ enum {
 	WHY_GROUP,
 	WHY_VERDICT,
 	WHY_TEXT,
+	WHY_RANK,
+	WHY_PID,
+	WHY_NODE,
+	WHY_SILENT,
 };
 
 static const struct column why_columns[] = {
 	[WHY_GROUP]	= { .name = "GROUP" },
 	[WHY_VERDICT]	= { .name = "VERDICT" },
 	[WHY_TEXT]	= { .name = "WHY" },
+	[WHY_RANK]	= { .name = "RANK", .kind = COLUMN_NUMBER },
+	[WHY_PID]	= { .name = "PID", .kind = COLUMN_NUMBER },
+	[WHY_NODE]	= { .name = "NODE" },
+	[WHY_SILENT]	= { .name = "SILENT", .kind = COLUMN_NUMBER },
 };
+
+static void add_row(struct table *table, const struct state *state, const char *name,
+		    enum verdict verdict)
+{
+	table_row(table);
+	table_text(table, WHY_GROUP, name);
+	table_text(table, WHY_VERDICT, verdict_name(verdict));
+	table_text(table, WHY_TEXT, state->text);
+	table_number(table, WHY_SILENT, state->missing);
+	if (state->culprit >= state->size)
+		return;
+	table_number(table, WHY_RANK, state->culprit);
+	if (!state->answer[state->culprit].answered)
+		return;
+	table_number(table, WHY_PID, state->answer[state->culprit].own_pid);
+	table_text(table, WHY_NODE, state->node[state->culprit]);
+}
 
 /* Return: the verdict on a group, or a negative errno. */
 static int explain(const char *name, unsigned int size, struct table *table)
 {
 	struct state *state = calloc(1, sizeof(*state));
-	enum verdict verdict;
-	char text[512] = "";
+	enum verdict verdict = VERDICT_INCOMPLETE;
 	int error;
 
 	if (!state)
 		err(CTL_FAILED, "memory");
-	snprintf(state->name, sizeof(state->name), "%s", name);
-	state->size = size;
-	error = look(state);
-	if (error >= 0) {
-		verdict = judge(state, text, sizeof(text));
-		table_row(table);
-		table_text(table, WHY_GROUP, name);
-		table_text(table, WHY_VERDICT, verdict_name(verdict));
-		table_text(table, WHY_TEXT, text);
+	state->size = size < RANKS_MAX ? size : RANKS_MAX;
+	state->culprit = COLL_ADMIN_NONE;
+	error = look(state, name);
+	if (error == -ENOTCONN)
+		say(state, "no rank of this host has called CONNECT");
+	else if (error >= 0)
+		verdict = judge(state);
+	if (error >= 0 || error == -ENOTCONN) {
+		add_row(table, state, name, verdict);
 		if (!ctl.json)
-			printf("%s: %s: %s\n", name, verdict_name(verdict), text);
+			printf("%s: %s: %s\n", name, verdict_name(verdict), state->text);
 		error = verdict;
 	}
 	free(state);
@@ -307,7 +403,7 @@ static int explain(const char *name, unsigned int size, struct table *table)
 
 int ctl_why(int argc, char **argv)
 {
-	struct table *table = table_new("why", why_columns, 3);
+	struct table *table = table_new("why", why_columns, ARRAY_SIZE(why_columns));
 	struct groups groups = { 0 };
 	int error, worst = VERDICT_OK;
 	size_t i;

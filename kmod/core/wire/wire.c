@@ -65,6 +65,11 @@ struct control_wire {
 			__le64 submitted;
 			u8 reserved[16];
 		} __packed ping;
+		struct {
+			__le32 hops;
+			u8 reserved[20];
+		} __packed query;
+		u8 answer[COLL_ANSWER_SIZE];
 		u8 reserved2[24];	/* of all others */
 	};
 } __packed;
@@ -247,6 +252,60 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 	return 0;
 }
 
+/*
+ * Of QUERY and ANSWER @instance is the number of the query, with nothing above.  @position is the
+ * asking rank (16 bits), the answering rank (16) and the part (8).
+ */
+static void put_query(struct control_wire *w, const struct coll_query *query)
+{
+	w->instance = cpu_to_le64(query->number);
+	w->position = cpu_to_le64(query->origin);
+	w->query.hops = cpu_to_le32(query->hops);
+}
+
+static void put_answer(struct control_wire *w, const struct coll_answer_frame *answer)
+{
+	w->instance = cpu_to_le64(answer->number);
+	w->position = cpu_to_le64(answer->origin | answer->rank << 16 | (u64)answer->part << 32);
+	memcpy(w->answer, answer->body, sizeof(w->answer));
+}
+
+static int get_query(const struct control_wire *w, struct coll_query *query)
+{
+	u64 number = le64_to_cpu(w->instance), origin = le64_to_cpu(w->position);
+
+	*query = (struct coll_query){
+		.origin = origin,
+		.number = number,
+		.hops = le32_to_cpu(w->query.hops),
+	};
+	if (w->lane || number > U32_MAX || origin >= COLLECTIVE_RANKS_MAX ||
+	    !query->hops || query->hops > COLL_QUERY_HOPS ||
+	    !all_zero(w->query.reserved, sizeof(w->query.reserved)))
+		return -EPROTO;
+	return 0;
+}
+
+static int get_answer(const struct control_wire *w, struct coll_answer_frame *answer)
+{
+	u64 number = le64_to_cpu(w->instance), position = le64_to_cpu(w->position);
+	struct coll_answer dropped;
+
+	*answer = (struct coll_answer_frame){
+		.origin = position & 0xffff,
+		.number = number,
+		.rank = position >> 16 & 0xffff,
+		.part = position >> 32 & 0xff,
+	};
+	memcpy(answer->body, w->answer, sizeof(answer->body));
+	if (w->lane || number > U32_MAX || position >> 40 ||
+	    answer->origin >= COLLECTIVE_RANKS_MAX || answer->rank >= COLLECTIVE_RANKS_MAX ||
+	    answer->part >= COLL_ANSWER_PARTS)
+		return -EPROTO;
+	dropped.heard = 0;
+	return coll_answer_get(answer->body, &dropped, answer->part);
+}
+
 /**
  * coll_wire_put_control() - write a control frame
  * @buf: COLL_CONTROL_SIZE bytes
@@ -289,6 +348,12 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 	case COLL_CONTROL_PONG:
 		w.ping.submitted = cpu_to_le64(control->submitted);
 		break;
+	case COLL_CONTROL_QUERY:
+		put_query(&w, &control->query);
+		break;
+	case COLL_CONTROL_ANSWER:
+		put_answer(&w, &control->answer);
+		break;
 	}
 	memcpy(buf, &w, sizeof(w));
 }
@@ -304,7 +369,11 @@ static bool signature_valid(const struct coll_signature *signature)
 	       signature->root < COLLECTIVE_RANKS_MAX;
 }
 
-static bool reason_valid(const struct coll_reason *reason)
+/**
+ * coll_reason_valid() - are the fields of a reason in range?
+ * @reason: from a peer
+ */
+bool coll_reason_valid(const struct coll_reason *reason)
 {
 	return reason->kind > COLLECTIVE_REASON_NONE &&
 	       reason->kind < COLLECTIVE_REASON_COUNT &&
@@ -318,8 +387,8 @@ static bool reason_valid(const struct coll_reason *reason)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, reason, and the rank and number of an MISMATCH_CALL are
- *	in range, other fields are as received
+ * @control: filled in; kind, signature, reason, query, answer, and the rank and number of an
+ *	MISMATCH_CALL are in range, other fields are as received
  * @incarnation: incarnation of the group
  *
  * Return: 0 or -EPROTO.
@@ -338,9 +407,13 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	*control = (struct coll_control){
 		.kind = w.kind,
 		.lane = w.lane,
-		.instance = le64_to_cpu(w.instance),
-		.position = le64_to_cpu(w.position),
 	};
+	if (w.kind == COLL_CONTROL_QUERY)
+		return get_query(&w, &control->query);
+	if (w.kind == COLL_CONTROL_ANSWER)
+		return get_answer(&w, &control->answer);
+	control->instance = le64_to_cpu(w.instance);
+	control->position = le64_to_cpu(w.position);
 
 	switch (w.kind) {
 	case COLL_CONTROL_MISMATCH_CALL:
@@ -368,7 +441,7 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			.rank_a = le32_to_cpu(w.reason.rank_a),
 			.rank_b = le32_to_cpu(w.reason.rank_b),
 		};
-		if (w.reason.reserved || !reason_valid(&control->reason))
+		if (w.reason.reserved || !coll_reason_valid(&control->reason))
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_GRANT:

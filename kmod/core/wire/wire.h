@@ -12,8 +12,9 @@
 #define COLL_WIRE_H
 
 #include "core/env.h"
+#include "core/wire/answer.h"
 
-#define COLL_WIRE_VERSION	5
+#define COLL_WIRE_VERSION	6
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -102,7 +103,40 @@ enum coll_control_kind {
 	COLL_CONTROL_ABORT,		/* failed: the sender reports no success any more */
 	COLL_CONTROL_LEAVE,		/* the sender leaves in order */
 	COLL_CONTROL_MISMATCH_CALL,		/* before an ABORT: the call of rank @position */
+	COLL_CONTROL_QUERY = 12,	/* asks each rank of the group for an answer */
+	COLL_CONTROL_ANSWER,		/* a part of an answer, on its way to the asking rank */
 	COLL_CONTROL_KINDS
+};
+
+/* Most links that a QUERY passes.  A group of COLLECTIVE_RANKS_MAX ranks needs five. */
+#define COLL_QUERY_HOPS		10
+
+/**
+ * struct coll_query - a QUERY
+ * @origin: the rank that asks
+ * @number: number of the query among those of @origin
+ * @hops: links that it may pass, with the one that it comes by; 1 to COLL_QUERY_HOPS
+ */
+struct coll_query {
+	u32 origin;
+	u32 number;
+	u32 hops;
+};
+
+/**
+ * struct coll_answer_frame - an ANSWER
+ * @origin: see struct coll_query
+ * @number: likewise
+ * @rank: the rank that answers
+ * @part: enum coll_answer_part
+ * @body: the part, see coll_answer_get()
+ */
+struct coll_answer_frame {
+	u32 origin;
+	u32 number;
+	u32 rank;
+	u32 part;
+	u8 body[COLL_ANSWER_SIZE];
 };
 
 /**
@@ -163,6 +197,8 @@ struct coll_reason {
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
  *	collectives without a key that the 2^k ranks up to the sender are known to have
  *	submitted; else 0
+ * @query: of QUERY; @instance and @position are not used
+ * @answer: of ANSWER; likewise
  */
 struct coll_control {
 	u8 kind;
@@ -174,6 +210,8 @@ struct coll_control {
 		struct coll_reason reason;
 		u64 digest;
 		u64 submitted;
+		struct coll_query query;
+		struct coll_answer_frame answer;
 	};
 };
 
@@ -217,6 +255,7 @@ static inline u64 coll_data_whole(const struct coll_data *data)
 
 u32 coll_wire_incarnation(u64 id);
 u64 coll_signature_digest(const struct coll_signature *signature);
+bool coll_reason_valid(const struct coll_reason *reason);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);

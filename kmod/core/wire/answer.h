@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a rank says of itself in answer to a QUERY, and its parts as ANSWER frames carry them.
+ * Documentation/design/query.rst describes queries.
+ */
+#ifndef COLL_ANSWER_H
+#define COLL_ANSWER_H
+
+#include "core/env.h"
+
+/* Bytes of a part on the wire. */
+#define COLL_ANSWER_SIZE	24
+
+/* Most characters of the name of a host. */
+#define COLL_NODE_MAX		64
+
+/* Ranks that an answer names as waited for. */
+#define COLL_ANSWER_WAITS	4
+
+/* A part is one ANSWER frame.  STATE is always sent; the others if there is something to say. */
+enum coll_answer_part {
+	COLL_ANSWER_STATE,	/* the rank and its process */
+	COLL_ANSWER_LAST,	/* the operations submitted and completed last */
+	COLL_ANSWER_OLDEST,	/* the oldest operation in flight */
+	COLL_ANSWER_GROUP,	/* why the group has failed */
+	COLL_ANSWER_FAILED,	/* why the latest operation failed that did */
+	COLL_ANSWER_NODE_0,	/* name of the host, 24 characters a part */
+	COLL_ANSWER_NODE_1,
+	COLL_ANSWER_NODE_2,
+	COLL_ANSWER_PARTS
+};
+
+#define COLL_ANSWER_NODES	(COLL_ANSWER_PARTS - COLL_ANSWER_NODE_0)
+
+/**
+ * struct coll_answer_failure - a reason in an answer
+ * @instance: of the operation; COLL_INSTANCE_GROUP: the whole group
+ * @kind: enum collective_reason_kind
+ * @error: positive errno
+ * @rank_a: see struct collective_reason
+ * @rank_b: likewise
+ * @age_ms: time since the failure
+ */
+struct coll_answer_failure {
+	u64 instance;
+	u32 kind;
+	u32 error;
+	u32 rank_a;
+	u32 rank_b;
+	u32 age_ms;
+};
+
+/**
+ * struct coll_answer - what a rank says of itself
+ * @parts: bit (1 << enum coll_answer_part) for each part that the rank sends; of STATE
+ * @heard: likewise for each part that has come
+ * @pid: process that joined, in the initial PID namespace of its host; of STATE
+ * @own_pid: the same in the PID namespace of the process; likewise
+ * @state: enum collective_state; likewise
+ * @stopped: true if the process is stopped by a signal; likewise
+ * @inflight: requests that are not complete; likewise
+ * @counted: number of collectives without a key that were submitted; likewise
+ * @has_submitted: true if the next two fields are valid; of LAST
+ * @submitted_opcode: collective that was submitted last; likewise
+ * @submitted: its instance; likewise
+ * @submit_age_ms: time since; likewise
+ * @has_completed: true if the next three fields are valid; likewise
+ * @completed_opcode: collective that was completed last; likewise
+ * @completed_kind: kind of the reason for which it failed; likewise
+ * @completed: its instance; likewise
+ * @oldest_opcode: collective of the oldest request; of OLDEST
+ * @oldest_state: enum collective_request_state; likewise
+ * @oldest: its instance; likewise
+ * @oldest_age_ms: time since its submission; likewise
+ * @nwaits: entries of @waits; likewise
+ * @waits: ranks that it waits for; likewise
+ * @group: why the group has failed; of GROUP
+ * @failed: why the latest operation failed that did; of FAILED
+ * @node: name of the host, ended by NUL; of NODE_0 and the following
+ */
+struct coll_answer {
+	u32 parts;
+	u32 heard;
+	u32 pid;
+	u32 own_pid;
+	u8 state;
+	bool stopped;
+	u16 inflight;
+	u64 counted;
+	bool has_submitted;
+	u8 submitted_opcode;
+	u64 submitted;
+	u32 submit_age_ms;
+	bool has_completed;
+	u8 completed_opcode;
+	u8 completed_kind;
+	u64 completed;
+	u8 oldest_opcode;
+	u8 oldest_state;
+	u64 oldest;
+	u32 oldest_age_ms;
+	u32 nwaits;
+	u32 waits[COLL_ANSWER_WAITS];
+	struct coll_answer_failure group;
+	struct coll_answer_failure failed;
+	char node[COLL_ANSWER_NODES * COLL_ANSWER_SIZE + 1];
+};
+
+/**
+ * coll_answer_complete() - has all of an answer come?
+ * @answer: the answer; zeroed if no part has come
+ */
+static inline bool coll_answer_complete(const struct coll_answer *answer)
+{
+	return answer->heard & 1U << COLL_ANSWER_STATE &&
+	       (answer->heard & answer->parts) == answer->parts;
+}
+
+void coll_answer_set_node(struct coll_answer *answer, const char *name);
+void coll_answer_put(u8 *buf, const struct coll_answer *answer, enum coll_answer_part part);
+int coll_answer_get(const u8 *buf, struct coll_answer *answer, enum coll_answer_part part);
+
+#endif /* COLL_ANSWER_H */
