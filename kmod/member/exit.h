@@ -3,7 +3,6 @@
 #define COLL_EXIT_H
 
 #include <linux/list.h>
-#include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
 struct coll_exit_watch;
@@ -17,8 +16,7 @@ struct mem_cgroup;
  * @cred: its credentials; connections are made with them [c]
  * @memcg: its memory cgroup; kernel memory is charged to it [c]
  * @pid: its id, for people [c]
- * @notifier: tells the end of @mm
- * @exit_watch: of the process; NULL: the end of @mm is not reported [a]
+ * @exit_watch: of the process [m]
  * @exit_node: in @exit_watch, with the other members of the process
  * @mm_released: true if @mm has ended [a]
  */
@@ -27,7 +25,6 @@ struct coll_owner {
 	const struct cred *cred;
 	struct mem_cgroup *memcg;
 	pid_t pid;
-	struct mmu_notifier notifier;
 	struct coll_exit_watch *exit_watch;
 	struct list_head exit_node;
 	bool mm_released;
