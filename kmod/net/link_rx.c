@@ -201,6 +201,9 @@ static void link_down(struct coll_link *link, int err)
 
 	if (err == -EPROTO)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, link->peer, rank);
+	else if (err == -ENOMEM || err == -EDQUOT)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, rank,
+				      COLLECTIVE_RANK_NONE);
 	else if (!expected)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, min(link->peer, rank),
 				      max(link->peer, rank));

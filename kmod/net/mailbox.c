@@ -3,17 +3,67 @@
  * Mailboxes: GRANT, CREDIT and CONSUMED frames on their way from the control runner, which
  * receives them, to the lane that they are for.
  */
+#include <linux/slab.h>
+
 #include "core/engine/instance.h"
 #include "core/wire/wire.h"
+#include "mem/account.h"
 #include "net/mailbox.h"
+
+static u32 grants_bytes(u32 size)
+{
+	return size * sizeof(struct coll_mailbox_grant);
+}
+
+/* Make room for @size grants.  Context: control runner, or no other thread; may sleep. */
+static int mailbox_resize(struct coll_mailbox *mailbox, u32 size)
+{
+	struct coll_mailbox_grant *grants, *old = mailbox->grants;
+	int err = coll_charge(mailbox->charges, grants_bytes(size));
+
+	if (err)
+		return err;
+	grants = kvmalloc(grants_bytes(size), GFP_KERNEL_ACCOUNT);
+	if (!grants) {
+		coll_uncharge(mailbox->charges, grants_bytes(size));
+		return -ENOMEM;
+	}
+	spin_lock(&mailbox->lock);
+	if (old)
+		memcpy(grants, old, grants_bytes(mailbox->ngrants));
+	mailbox->grants = grants;
+	spin_unlock(&mailbox->lock);
+	kvfree(old);
+	coll_uncharge(mailbox->charges, grants_bytes(mailbox->size));
+	mailbox->size = size;
+	return 0;
+}
 
 /**
  * coll_mailbox_init() - an empty mailbox
  * @mailbox: zeroed
+ * @charges: the memory is charged to
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM; coll_mailbox_cleanup() may follow either.
  */
-void coll_mailbox_init(struct coll_mailbox *mailbox)
+int coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges)
 {
 	spin_lock_init(&mailbox->lock);
+	mailbox->charges = charges;
+	return mailbox_resize(mailbox, COLL_MAILBOX_FIRST);
+}
+
+/**
+ * coll_mailbox_cleanup() - undo coll_mailbox_init(), if it was called
+ * @mailbox: no runner uses it
+ */
+void coll_mailbox_cleanup(struct coll_mailbox *mailbox)
+{
+	if (!mailbox->grants)
+		return;
+	kvfree(mailbox->grants);
+	coll_uncharge(mailbox->charges, grants_bytes(mailbox->size));
 }
 
 static u16 *mailbox_head(struct coll_mailbox *mailbox, u64 instance)
@@ -21,21 +71,22 @@ static u16 *mailbox_head(struct coll_mailbox *mailbox, u64 instance)
 	return &mailbox->head[coll_instance_hash(instance, COLL_MAILBOX_HASH)];
 }
 
+/* Return: 0, or -ENOBUFS: there is no room. */
 static int put_grant(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	u16 *head = mailbox_head(mailbox, control->instance);
 	u32 i = *head;
 
-	while (i && mailbox->grants[i - 1].instance != control->instance)
-		i = mailbox->next[i - 1];
-	if (!i && mailbox->ngrants == ARRAY_SIZE(mailbox->grants))
-		return -EPROTO;
+	while (i && mailbox->grants[i - 1].grant.instance != control->instance)
+		i = mailbox->grants[i - 1].next;
+	if (!i && mailbox->ngrants == mailbox->size)
+		return -ENOBUFS;
 	if (!i) {
 		i = ++mailbox->ngrants;
-		mailbox->next[i - 1] = *head;
+		mailbox->grants[i - 1].next = *head;
 		*head = i;
 	}
-	mailbox->grants[i - 1] = (struct coll_grant){
+	mailbox->grants[i - 1].grant = (struct coll_grant){
 		.instance = control->instance,
 		.limit = control->position,
 		.digest = control->digest,
@@ -52,15 +103,7 @@ static int put_position(u64 *at, u64 position)
 	return err;
 }
 
-/**
- * coll_mailbox_put() - pass a frame on to the lane, which the caller kicks afterwards
- * @mailbox: of the lane; its connection need not be open yet
- * @control: GRANT, CREDIT or CONSUMED
- *
- * Context: control runner.
- * Return: 0 or -EPROTO.
- */
-int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
+static int mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	int err = 0;
 
@@ -81,12 +124,33 @@ int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *co
 	return err;
 }
 
+/**
+ * coll_mailbox_put() - pass a frame on to the lane, which the caller kicks afterwards
+ * @mailbox: of the lane; its connection need not be open yet
+ * @control: GRANT, CREDIT or CONSUMED
+ *
+ * Context: control runner; may sleep.
+ * Return: 0, -EPROTO, -EDQUOT or -ENOMEM.
+ */
+int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	int err = mailbox_put(mailbox, control);
+
+	if (err != -ENOBUFS)
+		return err;
+	if (mailbox->size >= COLL_MAILBOX_MOST)
+		return -EPROTO;
+	err = mailbox_resize(mailbox, 2 * mailbox->size);
+	return err ? err : mailbox_put(mailbox, control);
+}
+
 /* The last grant is the first one in the chain of its hash. */
 static int take_grant(struct coll_mailbox *mailbox, struct coll_stream *stream)
 {
-	const struct coll_grant *grant = &mailbox->grants[--mailbox->ngrants];
+	const struct coll_mailbox_grant *last = &mailbox->grants[--mailbox->ngrants];
+	const struct coll_grant *grant = &last->grant;
 
-	*mailbox_head(mailbox, grant->instance) = mailbox->next[mailbox->ngrants];
+	*mailbox_head(mailbox, grant->instance) = last->next;
 	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
 }
 
@@ -95,19 +159,16 @@ static int take_grant(struct coll_mailbox *mailbox, struct coll_stream *stream)
  * @mailbox: of the connection
  * @stream: of the connection
  * @max: grants taken at a time, under the lock
- * @more: out: true if grants are left
+ * @more: out: number of grants that are left
  *
  * Context: the lane.
  * Return: 0 or -EPROTO.
  */
 int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, u32 max,
-		      bool *more)
+		      u32 *more)
 {
 	int err = 0;
 
-	*more = false;
-	if (!READ_ONCE(mailbox->posted))
-		return 0;
 	spin_lock(&mailbox->lock);
 	while (mailbox->ngrants && max-- && !err)
 		err = take_grant(mailbox, stream);

@@ -69,7 +69,10 @@ struct coll_net_ops {
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
- * @link_mutex: one thread makes links at a time; taken after the member's mutex
+ * @link_mutex: one thread makes links, or changes the size of their rings, at a time; taken after
+ *	the member's mutex
+ * @tx_ops: requests in flight for whose frames all links have space, a power of two; changed under
+ *	@link_mutex [a]
  * @links: by rank; NULL: none.  Set once [a]; JOIN makes those to the neighbours
  * @link_list: the same as a list; links are added at its end, and removed by the teardown only
  * @nr_required: links that CONNECT waits for [c]
@@ -98,6 +101,7 @@ struct coll_net {
 	u32 nr_handshakes;
 	struct list_head new_conns;
 	struct mutex link_mutex;
+	u32 tx_ops;
 	struct coll_link **links;
 	struct list_head link_list;
 	u32 nr_required;
@@ -114,6 +118,7 @@ struct coll_net {
 void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops);
+int coll_net_reserve(struct coll_net *net, u32 ops);
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);

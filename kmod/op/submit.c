@@ -195,9 +195,20 @@ static void kick_lanes(struct coll_request *request)
 }
 
 /*
+ * Have the links space for the frames of one more request?  The number in flight changes under the
+ * lock only, and so it is compared there.
+ */
+static bool has_tx_space(const struct coll_requests *reqs)
+{
+	return reqs->inflight < READ_ONCE(reqs->net->tx_ops);
+}
+
+/*
  * Give a request its id and instance and, unless one of the same instance is in flight, start it.
  * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
  * the completion_ops.
+ *
+ * Return: 0; -ENOBUFS: coll_net_reserve() is needed first; or another negative errno.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
 		 struct start_result *result)
@@ -211,7 +222,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	else if (reqs->fail->state != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = check_room(request);
+		err = check_room(request) ?: (has_tx_space(reqs) ? 0 : -ENOBUFS);
 	if (err) {
 		spin_unlock(&reqs->fail->lock);
 		return err;
@@ -314,7 +325,11 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	struct start_result result __uninitialized;
 	int err;
 
-	err = admit(request, wait, &result);
+	while ((err = admit(request, wait, &result)) == -ENOBUFS) {
+		err = coll_net_reserve(reqs->net, READ_ONCE(reqs->inflight) + 1);
+		if (err)
+			return err;
+	}
 	if (err)
 		return err;
 	start_result_finish(&result, reqs);

@@ -32,6 +32,7 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_UNGRANTED]	= "payload that was not granted is accepted",
 	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
 	[MUTATION_INSTANCE]	= "instances of GRANT are cut to 32 bits",
+	[MUTATION_DROPPED]	= "requests that were dropped are not asked for again",
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
 	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
 	[MUTATION_SCRATCH_REF]	= "scratch sent by reference counts as freed when it is sent",

@@ -172,7 +172,7 @@ static void test_credit(void)
 	const u32 cost = 4096 + COLL_DATA_SIZE, unit = COLL_CREDIT_UNIT;
 	const u32 once = cost / unit;
 	struct fixture *f = fixture_new(0, 2);
-	const u32 most = (COLL_CREDIT - SLOTS * COLL_DATA_SIZE) / cost;
+	const u32 most = (COLL_CREDIT - COLL_CREDIT_KEPT) / cost;
 	struct coll_data data;
 	u32 i, frames = 0;
 	u64 position = 0;
@@ -204,7 +204,7 @@ static void test_credit(void)
 	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
 	       "a grant is removed when its task has sent everything");
 
-	for (i = 0; i <= COLL_CREDIT_UNTOLD / cost; i++)
+	for (i = 0; i <= COLL_CREDIT_UNTOLD(COLL_CREDIT) / cost; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
 	tap_ok(controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
 	       position == (i + 1) * cost - once * unit,
@@ -247,6 +247,107 @@ static void test_credit(void)
 	       "a request frame of a later task is granted when it is submitted");
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
 	       "a granted frame arrives without credit");
+	fixture_free(f);
+}
+
+/* Return: a rank whose connections have as much credit as at first. */
+static struct fixture *little_credit(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+
+	fixture_set_credit(&f->stream[1], COLL_CREDIT_FIRST);
+	return f;
+}
+
+static void test_first_credit(void)
+{
+	/* Chunks are multiples of a cache line. */
+	const u32 least = (COLL_CREDIT_FIRST - COLL_CREDIT_UNTOLD(COLL_CREDIT_FIRST) -
+			   COLL_CREDIT_KEPT - COLL_DATA_SIZE) & ~63U;
+	struct fixture *f = little_credit();
+	struct coll_data data;
+	u8 *old;
+
+	submit(f, 0, 2 * least);
+	tap_ok(next_header(f, 1, &data) && data.length == least && depart(f, 1) == 1,
+	       "%u bytes are sent on the first credit", least);
+	submit(f, 1, 8192);
+	tap_ok(next_header(f, 1, &data) && data.flags == (EAGER | COLL_DATA_REQUEST) &&
+	       depart(f, 1) == 1 && !depart(f, 1), "more are asked for");
+	tap_ok(!grant(f, 1, 1, 0) && !f->stream[1].grants.count && next_header(f, 1, &data) &&
+	       data.flags == (EAGER | COLL_DATA_REQUEST) && depart(f, 1) == 1,
+	       "a request is repeated, if the peer asks for that");
+	tap_ok(!grant(f, 1, 0, 0) && !grant(f, 1, 7, 0) && !depart(f, 1),
+	       "but only if there was one");
+	tap_ok(!coll_stream_credited(&f->stream[1], 100 * 1024) && !grant(f, 1, 1, 0) &&
+	       next_header(f, 1, &data) && data.length == 4096 && depart(f, 1) == 1,
+	       "a payload goes in its place if there is credit now");
+	tap_ok(coll_stream_credited(&f->stream[1], COLL_CREDIT + f->stream[1].tx_eager) == -EPROTO,
+	       "there is no more credit than COLL_CREDIT");
+	fixture_free(f);
+
+	f = little_credit();
+	arrive_frame(f, 1, 5, 0, 0, 400, EAGER, 7);
+	submit(f, 0, 8192);
+	tap_ok(!f->engine.credit_wanted, "no credit is wanted for a short early frame");
+	arrive_frame(f, 1, 0, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(f->engine.credit_wanted && f->stream[1].rx_wanted == 32 * 1024,
+	       "as much is wanted as lets frames of the same length pass");
+	/* In the middle of a frame that is kept */
+	data = (struct coll_data){ .lane = LANE, .flags = EAGER, .length = 800, .instance = 6 };
+	arrive_head(f, 1, &data);
+	arrive_bytes(f, 1, 8, 300);
+	f->controls = 0;
+	old = f->stream[1].unexp_buf;
+	tap_ok(coll_stream_raise_credit(&f->stream[1], malloc(coll_unexp_bytes(32 * 1024)),
+					32 * 1024) == old &&
+	       f->controls == 1 && f->control[0].kind == COLL_CONTROL_CREDIT &&
+	       f->control[0].position == 30 * 1024 + COLL_DATA_SIZE,
+	       "the peer is told of the credit");
+	memset(old, 0, coll_unexp_bytes(COLL_CREDIT_FIRST));
+	free(old);
+	arrive_bytes(f, 1, 8, 500);
+	tap_ok(f->stream[1].unexp_len == 1200 + 2 * COLL_DATA_SIZE &&
+	       f->stream[1].unexp_buf[COLL_DATA_SIZE] == 7 &&
+	       f->stream[1].unexp_buf[400 + 2 * COLL_DATA_SIZE] == 8 &&
+	       f->stream[1].unexp_buf[400 + 2 * COLL_DATA_SIZE + 799] == 8,
+	       "early frames move to the larger buffer, and one that has arrived in part");
+	tap_ok(!arrive_frame(f, 1, 9, 0, 0, 8192, EAGER, 2) &&
+	       f->stream[1].rx_wanted == 64 * 1024, "more may come, and more credit is wanted");
+	fixture_free(f);
+}
+
+static void test_dropped_requests(void)
+{
+	const u32 most = (COLL_CREDIT_FIRST - COLL_CREDIT_KEPT / 2) / COLL_DATA_SIZE;
+	struct fixture *f = little_credit();
+	u64 position = 1;
+	u32 i, credits;
+	bool good = true;
+
+	for (i = 0; i < most; i++)
+		good &= !arrive_frame(f, 1, coll_instance_keyed(i), 0, 0, 0,
+				      EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(good && f->stream[1].unexp_len == most * COLL_DATA_SIZE && !f->controls,
+	       "%u early requests are kept", most);
+	for (; i < 3 * most && f->controls < 60; i++)
+		good &= !arrive_frame(f, 1, coll_instance_keyed(i), 0, 0, 0,
+				      EAGER | COLL_DATA_REQUEST, 0);
+	credits = controls_sent(f, 1, COLL_CONTROL_CREDIT, &position);
+	tap_ok(good && f->stream[1].unexp_len == most * COLL_DATA_SIZE && credits == i - most &&
+	       position == credits * COLL_DATA_SIZE, "others are dropped, and return their credit");
+	f->controls = 0;
+	submit(f, coll_instance_keyed(most + 1), 8192);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 1 && !position,
+	       "the sender is asked to repeat its request when the run starts");
+	f->controls = 0;
+	arrive_frame(f, 1, coll_instance_keyed(most + 1), 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 1 &&
+	       position == COLL_GRANT_ALL, "and gets its grant");
+	f->controls = 0;
+	submit(f, coll_instance_keyed(0), 8192);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 2 &&
+	       position == COLL_GRANT_ALL, "so does one whose request was kept");
 	fixture_free(f);
 }
 
@@ -567,6 +668,8 @@ int main(void)
 	test_eager();
 	test_unexpected();
 	test_credit();
+	test_first_credit();
+	test_dropped_requests();
 	test_barrier();
 	test_instances();
 	test_failed();

@@ -104,9 +104,17 @@ struct coll_task_args {
 	void *user;
 };
 
-/* Size of an unexpected buffer in bytes, and number of its hash buckets: see unexpected.c. */
-#define COLL_UNEXP_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
+/* Number of hash buckets of an unexpected buffer: see unexpected.c. */
 #define COLL_UNEXP_HASH		64
+
+/**
+ * coll_unexp_bytes() - size of an unexpected buffer
+ * @credit: credit of the peer
+ */
+static inline u32 coll_unexp_bytes(u32 credit)
+{
+	return credit + credit / 8;
+}
 
 /* Number of streams that may read the memory of one task at a time. */
 #define COLL_ZC_REFS	8
@@ -276,6 +284,7 @@ struct coll_engine_stats {
  * @incarnation: incarnation of the group, in every frame
  * @next: lowest instance without a key that was not submitted yet
  * @failed: true if the group has failed: no more operations are expected
+ * @credit_wanted: true if some stream has @rx_wanted
  * @now: latest time that coll_engine_tick() was given; ns
  * @hash: tasks, by the hash of their instance
  * @nhash: number of buckets, a power of two; also the number of tasks a rank may have in
@@ -299,6 +308,7 @@ struct coll_engine {
 	u32 incarnation;
 	u64 next;
 	bool failed;
+	bool credit_wanted;
 	u64 now;
 	struct coll_task **hash;
 	u32 nhash;
@@ -352,9 +362,15 @@ struct coll_engine {
  * @rx_eager: eager bytes received so far, headers included
  * @rx_consumed: part of @rx_eager that is consumed
  * @rx_returned: part of @rx_consumed that was returned to the peer as credit
- * @rx_credited: part of @rx_returned that control frames carried
- * @unexp_buf: unexpected buffer: eager frames that came before their turn; COLL_UNEXP_SIZE
- *	bytes
+ * @rx_credited: credit that control frames carried: part of @rx_returned, and increases of
+ *	@rx_credit
+ * @rx_credit: credit that the peer has, with what it has used
+ * @rx_wanted: credit that the peer should have, because it has used much of it, or has had to wait
+ *	for it; 0: no more.  The owner may call coll_stream_raise_credit()
+ * @requests_dropped: true if requests came too early and were not kept; their senders are asked for
+ *	them again
+ * @unexp_buf: unexpected buffer: eager frames that came before their turn;
+ *	coll_unexp_bytes() of @rx_credit
  * @unexp_len: bytes of the frames in it
  * @unexp_end: offset of the next frame
  * @unexp_head: by hash of the instance: offset of the first frame plus one; 0: none
@@ -402,6 +418,9 @@ struct coll_stream {
 	u64 rx_consumed;
 	u64 rx_returned;
 	u64 rx_credited;
+	u32 rx_credit;
+	u32 rx_wanted;
+	bool requests_dropped;
 	u8 *unexp_buf;
 	u32 unexp_len;
 	u32 unexp_end;
@@ -453,8 +472,9 @@ static inline int coll_engine_submit(struct coll_engine *engine, struct coll_tas
 }
 
 /* stream_tx.c and stream_rx.c */
-void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *unexp_buf, struct coll_grant *grants);
+void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u32 peer,
+		      u8 *unexp_buf, struct coll_grant *grants, u32 ngrants);
+u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit);
 int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest);
 int coll_stream_consumed(struct coll_stream *stream, u64 position);
 int coll_stream_credited(struct coll_stream *stream, u64 position);

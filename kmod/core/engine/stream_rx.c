@@ -27,15 +27,80 @@ static void stream_send_credit(struct coll_stream *stream)
 
 /*
  * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
- * owed. The credit of a request is returned at once, because the part reserved for requests must
- * not shrink.
+ * owed.  The credit of a request is returned at once, because others may wait for it.
  */
 static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
 {
 	stream->rx_consumed += coll_eager_cost(data->length);
-	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD ||
+	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD(stream->rx_credit) ||
 	    data->flags & COLL_DATA_REQUEST)
 		stream_send_credit(stream);
+}
+
+/*
+ * Requests must always find credit, because the operation of one of them may be the next that this
+ * rank submits.  So one that comes early, and would use up what the peer keeps for requests, is
+ * dropped: its credit goes back, and the peer is asked to repeat it when its run starts.  Data
+ * frames leave COLL_CREDIT_KEPT bytes of credit, and requests that are kept half of that.
+ */
+static bool stream_drops_request(struct coll_stream *stream, const struct coll_data *data)
+{
+	u32 most = stream->rx_credit - COLL_CREDIT_KEPT / 2;
+
+	if (!(data->flags & COLL_DATA_REQUEST))
+		return false;
+	if (stream->rx_eager - stream->rx_returned > most &&
+	    stream->rx_consumed != stream->rx_returned)
+		stream_send_credit(stream);
+	if (stream->rx_eager - stream->rx_returned <= most)
+		return false;
+	stream->requests_dropped = true;
+	stream->engine->credit_wanted = true;
+	stream->rx_wanted = max(stream->rx_wanted, min(2 * stream->rx_credit, COLL_CREDIT));
+	return true;
+}
+
+/*
+ * Early frames, or an operation that has had to wait for a grant, need more than a quarter of the
+ * credit: @len bytes.  Whatever a peer sends, it gets COLL_CREDIT at most.
+ */
+static void stream_want_credit(struct coll_stream *stream, u64 len)
+{
+	u32 wanted = stream->rx_credit;
+
+	while (wanted < COLL_CREDIT && wanted / 4 < len)
+		wanted *= 2;
+	if (wanted == stream->rx_credit)
+		return;
+	stream->rx_wanted = max(stream->rx_wanted, wanted);
+	stream->engine->credit_wanted = true;
+}
+
+/* A request has come for @len bytes; larger payloads are never sent on credit. */
+static void stream_ask_credit(struct coll_stream *stream, u64 len)
+{
+	if (len <= COLLECTIVE_EAGER_LIMIT)
+		stream_want_credit(stream, max_t(u64, coll_eager_cost(len),
+						 stream->rx_credit / 4 + 1));
+}
+
+/**
+ * coll_stream_raise_credit() - give the peer more credit
+ * @stream: the stream
+ * @buf: coll_unexp_bytes(@credit)
+ * @credit: the new credit, more than before and at most COLL_CREDIT; a power of two
+ *
+ * Return: the old unexpected buffer.
+ */
+u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit)
+{
+	u8 *old = coll_unexp_move(stream, buf);
+
+	stream->rx_credited += credit - stream->rx_credit;
+	stream->rx_credit = credit;
+	stream->rx_wanted = 0;
+	stream_send_credit(stream);
+	return old;
 }
 
 /**
@@ -106,6 +171,8 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 		return -EPROTO;
 	coll_task_set_length(task, data);
 	if (data->flags & COLL_DATA_REQUEST) {
+		stream_ask_credit(stream, task->rx.single_frame ? coll_data_whole(data) :
+				  step_in(&task->rx) - task->rx_off);
 		coll_task_grant(task);
 		return 0;
 	}
@@ -120,7 +187,7 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_data *data = &stream->rx_data;
-	bool early;
+	bool early, dropped;
 	int err = 0;
 
 	if (coll_wire_get_data(stream->rx_hdr, data, engine->incarnation) ||
@@ -130,11 +197,13 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 
 	if (data->flags & COLL_DATA_EAGER) {
 		stream->rx_eager += coll_eager_cost(data->length);
-		if (stream->rx_eager - stream->rx_returned > COLL_CREDIT)
+		if (stream->rx_eager - stream->rx_returned > stream->rx_credit)
 			return -EPROTO;
 	}
 
-	early = stream_is_early(stream, data) || stream_is_behind(stream, data);
+	early = stream_is_early(stream, data);
+	dropped = early && stream_drops_request(stream, data);
+	early |= stream_is_behind(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
@@ -149,7 +218,7 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 	stream->rx_hdr_len = 0;
 	stream->sink = (struct coll_sink){ .left = data->length };
 
-	if (early) {
+	if (early && !dropped) {
 		stream->sink.kind = COLL_SINK_UNEXP;
 		stream->sink.unexp = coll_unexp_room(stream, data->length);
 		return 0;
@@ -203,6 +272,7 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 
 	if (stream->sink.kind == COLL_SINK_UNEXP) {
 		coll_unexp_add(stream, &data);
+		stream_want_credit(stream, stream->unexp_len);
 		stream_unexp_added(stream, &data);
 		return;
 	}

@@ -13,7 +13,7 @@
 
 #include "core/env.h"
 
-#define COLL_WIRE_VERSION	5
+#define COLL_WIRE_VERSION	6
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48
@@ -30,11 +30,18 @@
 /* A forwarding step sends at least so many bytes, except at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 
-/* Credit that a peer has for eager frames, headers included, in bytes. */
+/*
+ * Credit that a peer has for eager frames at first, and at most, headers included, in bytes.  It is
+ * what the receiver has allocated; CREDIT frames raise it.
+ */
+#define COLL_CREDIT_FIRST	(2 * 1024U)
 #define COLL_CREDIT		(128 * 1024U)
 
-/* Part of the credit that a receiver may owe while it waits for a data frame to return it. */
-#define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
+/* Part of the credit that a sender uses for requests only. */
+#define COLL_CREDIT_KEPT	512U
+
+/* Part of @credit that a receiver may owe while it waits for a data frame to return it. */
+#define COLL_CREDIT_UNTOLD(credit)	((credit) / 2)
 
 /* Unit in which data frames return credit, in bytes. */
 #define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
@@ -94,8 +101,8 @@ struct coll_hello {
 
 enum coll_control_kind {
 	COLL_CONTROL_ANNOUNCE = 1,	/* the 2^@position ranks up to the sender called this */
-	COLL_CONTROL_GRANT,		/* the sender can receive @position bytes of the run */
-	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
+	COLL_CONTROL_GRANT,		/* @position bytes can be received; 0: repeat the request */
+	COLL_CONTROL_CREDIT,		/* @position bytes of credit are returned, or given anew */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
 	COLL_CONTROL_PING,		/* @position: the sender's clock; @submitted */
 	COLL_CONTROL_PONG,		/* @position: copied from the PING; @submitted */
