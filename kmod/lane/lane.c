@@ -363,7 +363,9 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 	    !conn->ep.transport->can_defer_rx(&conn->ep, early_max(conn->stream)))
 		return false;
 	WRITE_ONCE(lane->rx_deferred, true);
-	return true;
+	/* @rx_deferred before @resting: pairs with control_rests(). */
+	smp_mb();
+	return !READ_ONCE(lane->net->resting);
 }
 
 static bool lane_iterate(struct coll_lane *lane)

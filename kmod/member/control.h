@@ -21,7 +21,8 @@ enum coll_member_event {
  * struct coll_member_control - the control runner of a member
  * @runner: manages all connections of the member, one thing at a time
  * @events: bit (1 << enum coll_member_event) [a]
- * @tick: work item that sets COLL_MEMBER_HEARTBEAT
+ * @tick: work item that sets COLL_MEMBER_HEARTBEAT; not queued while the member rests
+ * @idle_beats: heartbeats since something was in flight; of @tick
  * @settle: runs @tick when the reason of a failure is final.  A tick of the scheduler, which may be
  *	10 ms, is too coarse for that
  */
@@ -29,12 +30,14 @@ struct coll_member_control {
 	struct coll_runner runner;
 	unsigned long events;
 	struct delayed_work tick;
+	u32 idle_beats;
 	struct hrtimer settle;
 };
 
 extern const struct coll_net_ops coll_control_net_ops;
 
 void coll_control_init(struct coll_member_control *control);
+void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
 void coll_control_stop(struct coll_member_control *control);
 void coll_control_notify(struct coll_fail *fail);
 

@@ -39,7 +39,8 @@ struct coll_conn;
  * @nmailboxes: number of these; the lanes are gone before the link [c]
  * @nr_open: connections that have been opened [C] [a]
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
- * @lease: time until which the peer waits for this rank, ns [a]
+ * @submitted_told: number in the latest PING to the peer [C]
+ * @lease: time until which the peer waits for this rank, ns; not used if the link is local [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]
  * @next_rx_msg: messages without a key received from this peer so far [l]
  * @peer_left: true if the peer has sent LEAVE [a]
@@ -70,6 +71,7 @@ struct coll_link {
 	u32 nmailboxes;
 	u32 nr_open;
 	u32 missed_heartbeats;
+	u64 submitted_told;
 	u64 lease;
 	u64 next_tx_msg;
 	u64 next_rx_msg;

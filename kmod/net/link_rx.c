@@ -59,15 +59,19 @@ static int receive_ping(struct coll_link *link, const struct coll_control *contr
 
 static int receive_pong(struct coll_link *link, const struct coll_control *control)
 {
+	u64 now = ktime_get_ns(), lease;
 	struct coll_net *net = link->net;
-	u64 lease;
+	bool ended = link->lease <= now;
 
-	if (control->position > ktime_get_ns())
+	if (control->position > now)
 		return -EPROTO;
 	net->ops->submitted(net, link->peer, control->submitted);
 	/* The lease begins when the PING was sent, because the peer cannot count from earlier. */
 	lease = control->position + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS);
 	WRITE_ONCE(link->lease, max(link->lease, lease));
+	/* Payload may wait for the lease: it ends while the member rests. */
+	if (ended)
+		net->ops->kick_lanes(net);
 	return 0;
 }
 

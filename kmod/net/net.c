@@ -159,6 +159,42 @@ static int net_resize_rings(struct coll_net *net, u32 ops)
 }
 
 /**
+ * coll_net_has_leases() - does a link need heartbeats while operations are in flight?
+ * @net: of the member
+ *
+ * Return: true if a link is not local.
+ */
+bool coll_net_has_leases(const struct coll_net *net)
+{
+	const struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		if (READ_ONCE(link->transport) != &coll_local)
+			return true;
+	return false;
+}
+
+/**
+ * coll_net_shrink() - give the space on links back that coll_net_reserve() has added
+ * @net: of a member that has come to rest; it may have resumed since
+ *
+ * Context: a work item; may sleep.
+ */
+void coll_net_shrink(struct coll_net *net)
+{
+	mutex_lock(&net->link_mutex);
+	spin_lock(&net->fail->lock);
+	/* Nothing is in flight then. */
+	if (net->resting)
+		WRITE_ONCE(net->tx_ops, COLL_TX_OPS_FIRST);
+	spin_unlock(&net->fail->lock);
+	/* What cannot be made smaller just now stays as it is. */
+	if (net->tx_ops == COLL_TX_OPS_FIRST)
+		net_resize_rings(net, COLL_TX_OPS_FIRST);
+	mutex_unlock(&net->link_mutex);
+}
+
+/**
  * coll_net_reserve() - have space on all links for the frames of more requests
  * @net: of the member
  * @ops: requests in flight, at most COLL_INFLIGHT

@@ -37,8 +37,10 @@ struct cred;
  * @to_submit: that number for a PING or PONG to a peer
  * @kick_lane: something was put into a mailbox of a lane
  * @kick_lanes: a link cannot be used any more: have each lane look
+ * @resume: the member does not rest any more: have it tick.  Called with the lock of struct
+ *	coll_fail, in any context
  *
- * All are called by the control runner and may sleep.
+ * All others are called by the control runner and may sleep.
  */
 struct coll_net_ops {
 	int (*data_open)(struct coll_conn *conn);
@@ -50,6 +52,7 @@ struct coll_net_ops {
 	u64 (*to_submit)(struct coll_net *net, u32 peer);
 	void (*kick_lane)(struct coll_net *net, u32 lane);
 	void (*kick_lanes)(struct coll_net *net);
+	void (*resume)(struct coll_net *net);
 };
 
 /**
@@ -78,6 +81,8 @@ struct coll_net_ops {
  * @nr_required: links that CONNECT waits for [c]
  * @nr_required_open: of these, complete ones [l]
  * @peers: listening address by rank; set once, by CONNECT [a]
+ * @resting: true if nothing is in flight and the member has stopped to tick: coll_net_resume();
+ *	written under [l] [a]
  * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
  * @rejected: incoming connections that did not identify themselves as a rank of the group [a]
@@ -107,6 +112,7 @@ struct coll_net {
 	u32 nr_required;
 	u32 nr_required_open;
 	struct sockaddr_storage *peers;
+	bool resting;
 	bool any_refused;
 	bool tx_pending;
 	atomic64_t rejected;
@@ -118,6 +124,8 @@ struct coll_net {
 void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops);
+bool coll_net_has_leases(const struct coll_net *net);
+void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_try_up(struct coll_net *net);
@@ -129,5 +137,19 @@ void coll_net_send_leave(struct coll_net *net);
 void coll_net_close(struct coll_net *net);
 void coll_net_flush_until(struct coll_net *net, unsigned long until);
 void coll_net_free_links(struct coll_net *net, bool reset);
+
+/**
+ * coll_net_resume() - let the member tick again: it submits, fails or is called
+ * @net: of the member, locked
+ *
+ * Context: any.
+ */
+static inline void coll_net_resume(struct coll_net *net)
+{
+	if (!net->resting)
+		return;
+	WRITE_ONCE(net->resting, false);
+	net->ops->resume(net);
+}
 
 #endif /* COLL_NET_H */

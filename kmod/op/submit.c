@@ -242,6 +242,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 		coll_wait_claim(wait, request);
 	else
 		reqs->nr_claimed++;
+	coll_net_resume(reqs->net);
 	if (!request->waits_for_instance)
 		start_request(request, result);
 	if (!wait)
