@@ -134,6 +134,8 @@ static bool control_iterate(struct coll_member *member)
 	struct coll_net *net = &member->net;
 	u64 now = ktime_get_ns();
 
+	if (events & BIT(COLL_MEMBER_ALL_LOCAL))
+		coll_net_close_listener(net);
 	coll_net_run_handshakes(net, heartbeat, now);
 	control_resume_for_calls(member);
 	if (events & BIT(COLL_MEMBER_SEND_ABORT))

@@ -15,6 +15,7 @@ enum coll_member_event {
 	COLL_MEMBER_HEARTBEAT,		/* a heartbeat interval has passed */
 	COLL_MEMBER_SEND_ABORT,	/* tell the neighbours the reason of the failure */
 	COLL_MEMBER_SEND_LEAVE,	/* tell the neighbours that this rank leaves */
+	COLL_MEMBER_ALL_LOCAL,	/* no rank will connect by TCP */
 };
 
 /**

@@ -99,6 +99,18 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 }
 
 /**
+ * coll_net_close_listener() - accept no connections by TCP
+ * @net: of the member
+ *
+ * Context: control runner, or the teardown; may sleep.
+ */
+void coll_net_close_listener(struct coll_net *net)
+{
+	if (net->listener.transport)
+		net->listener.transport->close(&net->listener, false);
+}
+
+/**
  * coll_net_try_up() - the group is up if every required link is complete
  * @net: of a member whose CONNECT was called, or one of whose links is complete now
  */
@@ -312,8 +324,7 @@ void coll_net_close(struct coll_net *net)
 
 	if (net->local_listener.transport)
 		net->local_listener.transport->close(&net->local_listener, false);
-	if (net->listener.transport)
-		net->listener.transport->close(&net->listener, false);
+	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
 		list_del(&conn->node);

@@ -65,8 +65,9 @@ struct coll_net_ops {
  * @cred: credentials of the process that joined; connections are made with them [c]
  * @wish: enum collective_transport: which transports its links may use [c]
  * @hub: where ranks of this kernel are found [c]
- * @addr: bound address of @listener [c]
- * @listener: accepts connections of lower ranks by TCP [C]
+ * @addr: address that @listener was bound to; names this rank [c]
+ * @listener: accepts connections of lower ranks by TCP; closed once all ranks are known to be in
+ *	@hub [C]
  * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP [C]
  * @listener_events: of both listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
@@ -128,6 +129,7 @@ bool coll_net_has_leases(const struct coll_net *net);
 void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
+void coll_net_close_listener(struct coll_net *net);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
 bool coll_net_run_links(struct coll_net *net);
