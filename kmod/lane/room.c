@@ -85,8 +85,8 @@ int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn)
  * coll_lane_raise_credit() - give more credit to peers that use much of it or wait for it
  * @lane: a lane that runs; its engine wants more credit for some of them
  *
- * Peers without credit ask for grants of small payloads, and a small message waits for its receiver.
- * That costs time, so it is no error if there is no memory.
+ * Peers without credit ask for grants of small payloads, and a small message waits for its
+ * receiver.  That costs time, so it is no error if there is no memory.
  *
  * Context: lane; may sleep.
  */
