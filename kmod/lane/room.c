@@ -101,7 +101,9 @@ void coll_lane_raise_credit(struct coll_lane *lane)
 		u8 *buf;
 
 		stream->rx_wanted = 0;
-		buf = wanted && !conn->down ? conn_alloc(conn, coll_unexp_bytes(wanted)) : NULL;
+		if (wanted <= stream->rx_credit || conn->down)
+			continue;
+		buf = conn_alloc(conn, coll_unexp_bytes(wanted));
 		if (buf)
 			conn_replaced(conn, coll_stream_raise_credit(stream, buf, wanted), old);
 	}
