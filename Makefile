@@ -57,7 +57,7 @@ mpi: lib
 
 mpi-tests: mpi
 	@scripts/setup mpi-tests
-	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi
+	@$(MAKE) -C selftests/mpi OUT=$(BUILD)/mpi LIB=$(BUILD)/lib
 
 # The UCI handwritten digits, from a package that is downloaded but not installed.
 $(DATA):
@@ -95,6 +95,8 @@ install: all
 	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	install -D -m 0644 packaging/udev/60-collective.rules \
 		$(DESTDIR)/usr/lib/udev/rules.d/60-collective.rules
+	install -D -m 0644 -t $(DESTDIR)/usr/lib/systemd/system packaging/systemd/collective-metrics.service \
+		packaging/systemd/collective-metrics.timer
 
 clean:
 	rm -rf $(BUILD)

@@ -17,27 +17,37 @@
 /**
  * struct cpu_users - the runners of a CPU
  * @users: struct coll_cpu_user; protected by cpus_lock
- * @shared: true if they belong to several processes; written under cpus_lock [a]
+ * @processes: number of processes that they belong to, see count_processes(); written under
+ *	cpus_lock [a]
  */
 struct cpu_users {
 	struct hlist_head users;
-	bool shared;
+	u32 processes;
 };
 
 static DEFINE_PER_CPU(struct cpu_users, cpu_users);
 static DEFINE_SPINLOCK(cpus_lock);
 
-static void update_shared(struct cpu_users *on)
+/* 3 stands for three or more. */
+static u32 count_processes(const struct cpu_users *on)
 {
-	const struct mm_struct *owner = NULL;
+	const struct mm_struct *first = NULL, *second = NULL;
 	const struct coll_cpu_user *user;
-	bool shared = false;
 
 	hlist_for_each_entry(user, &on->users, node) {
-		shared |= owner && user->owner != owner;
-		owner = user->owner;
+		if (!first || user->owner == first)
+			first = user->owner;
+		else if (!second || user->owner == second)
+			second = user->owner;
+		else
+			return 3;
 	}
-	WRITE_ONCE(on->shared, shared);
+	return !!first + !!second;
+}
+
+static void update_processes(struct cpu_users *on)
+{
+	WRITE_ONCE(on->processes, count_processes(on));
 }
 
 static void add_user(struct coll_cpu_user *user, int cpu)
@@ -45,14 +55,14 @@ static void add_user(struct coll_cpu_user *user, int cpu)
 	struct cpu_users *on = per_cpu_ptr(&cpu_users, cpu);
 
 	hlist_add_head(&user->node, &on->users);
-	update_shared(on);
+	update_processes(on);
 	WRITE_ONCE(user->runner->cpu, cpu);
 }
 
 static void remove_user(struct coll_cpu_user *user)
 {
 	hlist_del(&user->node);
-	update_shared(per_cpu_ptr(&cpu_users, user->runner->cpu));
+	update_processes(per_cpu_ptr(&cpu_users, user->runner->cpu));
 }
 
 /**
@@ -102,6 +112,18 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
 }
 
 /**
+ * coll_cpu_processes() - number of processes that the runners of a CPU belong to
+ * @user: entry of one of the runners
+ *
+ * Context: any.
+ * Return: 1, 2, or 3 for more; a runner of another process may be added at any time.
+ */
+u32 coll_cpu_processes(const struct coll_cpu_user *user)
+{
+	return READ_ONCE(per_cpu_ptr(&cpu_users, READ_ONCE(user->runner->cpu))->processes);
+}
+
+/**
  * coll_cpu_exclusive() - do all runners of the same CPU belong to one process?
  * @user: entry of one of them
  *
@@ -110,5 +132,5 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
  */
 bool coll_cpu_exclusive(const struct coll_cpu_user *user)
 {
-	return !READ_ONCE(per_cpu_ptr(&cpu_users, READ_ONCE(user->runner->cpu))->shared);
+	return coll_cpu_processes(user) <= 1;
 }

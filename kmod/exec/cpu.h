@@ -24,6 +24,7 @@ void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
 		    const struct mm_struct *owner);
 void coll_cpu_leave(struct coll_cpu_user *user);
 void coll_cpu_move(struct coll_cpu_user *user, int cpu);
+u32 coll_cpu_processes(const struct coll_cpu_user *user);
 bool coll_cpu_exclusive(const struct coll_cpu_user *user);
 
 #endif /* COLL_CPU_H */

@@ -126,13 +126,13 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
  */
 static struct coll_conn *oldest_idle(struct coll_net *net)
 {
-	u64 since = ktime_get_ns() - HANDSHAKE_LEAST_NS;
+	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
 
 	/* At most COLL_HALF_OPEN_MAX and those that this rank has made. */
 	list_for_each_entry(conn, &net->handshakes, node)
 		if (!conn->outgoing && !conn->link)
-			return conn->created_ns < since ? conn : NULL;
+			return conn->created_ns + HANDSHAKE_LEAST_NS < now ? conn : NULL;
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The user that makes a call, and the changes: defaults of a group, CPU of a lane, cancel, abort. */
+/* The user that makes a call, and changes: defaults of a group, CPU of a lane, cancel, abort. */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>

@@ -16,7 +16,12 @@
 
 static u32 transport_number(const struct coll_transport *transport)
 {
-	return match_string(coll_transport_names, COLLECTIVE_TRANSPORT_COUNT, transport->name);
+	u32 i;
+
+	for (i = 0; i < COLLECTIVE_TRANSPORT_COUNT; i++)
+		if (!strcmp(coll_transport_names[i], transport->name))
+			break;
+	return i;
 }
 
 static int put_endpoint(struct sk_buff *skb, struct coll_conn *conn)

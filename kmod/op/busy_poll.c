@@ -5,8 +5,8 @@
  * A thread acquires runners and polls them before it sleeps.  Before it sleeps it redirects the
  * runners of the lanes it is pinned with, so that their events wake it directly.
  *
- * Where ranks that exchange small payloads in memory share a CPU, each yields to the others while
- * it polls.  So no rank sleeps for a few microseconds, and no worker is woken in its place.
+ * Where two ranks that exchange small payloads in memory share a CPU, each yields to the other
+ * while it polls.  So no rank sleeps for a few microseconds, and no worker is woken in its place.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -35,7 +35,7 @@
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU or shares it with ranks that it exchanges small payloads with in memory, otherwise 0. 0: never poll");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU or shares it with one rank that it exchanges small payloads with in memory, otherwise 0. 0: never poll");
 
 /*
  * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
@@ -78,15 +78,17 @@ static unsigned long bound_runners(const struct coll_wait *wait, const struct co
 	return runners;
 }
 
-/* Is no lane of another process on the CPU of these runners? */
-static bool is_exclusive(const struct coll_requests *reqs, unsigned long bound)
+/* The lane that a thread is bound to the CPU of, of several the first. */
+static const struct coll_cpu_user *bound_lane(const struct coll_requests *reqs,
+					      unsigned long bound)
 {
-	return bound && coll_cpu_exclusive(&reqs->lanes[__ffs(bound >> COLL_WAIT_LANES)].cpu_user);
+	return &reqs->lanes[__ffs(bound >> COLL_WAIT_LANES)].cpu_user;
 }
 
 /*
  * May this thread yield?  A real-time thread yields to few others.  Ranks on TCP receive in
- * softirqs in any case, and have nothing to gain.
+ * softirqs in any case, and have nothing to gain.  Among three or more ranks on the CPU, the worker
+ * that runs the lanes of all is quicker.
  */
 static bool may_yield(const struct coll_wait *wait, struct coll_requests *reqs)
 {
@@ -117,17 +119,17 @@ void coll_poll_choose(const struct coll_wait *wait, struct coll_requests *reqs,
 		      struct coll_poll *poll)
 {
 	unsigned long bound = bound_runners(wait, reqs);
-	bool exclusive = is_exclusive(reqs, bound);
+	u32 processes = bound ? coll_cpu_processes(bound_lane(reqs, bound)) : 0;
 	int us = READ_ONCE(busy_poll_us);
 
-	*poll = (struct coll_poll){ .pinned = exclusive ? bound : 0 };
+	*poll = (struct coll_poll){ .pinned = processes == 1 ? bound : 0 };
 	if (!us || wait->bytes > COLL_POLL_MAX)
 		return;
-	poll->yields = bound && !exclusive && may_yield(wait, reqs);
+	poll->yields = processes == 2 && may_yield(wait, reqs);
 	if (us > 0) {
 		poll->polled = BIT(COLL_WAIT_LANES + wait->nparts) - 1;
 		poll->ns = us * (u64)NSEC_PER_USEC;
-	} else if (exclusive || poll->yields) {
+	} else if (poll->pinned || poll->yields) {
 		poll->polled = bound;
 		poll->ns = COLL_POLL_NS;
 	}

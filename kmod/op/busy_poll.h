@@ -13,7 +13,7 @@ struct coll_wait;
  * @polled: mask of the runners that it polls: COLL_WAIT_CONTROL and COLL_WAIT_LANES on
  * @pinned: likewise, of those that are redirected to it while it sleeps
  * @ns: time to poll after the last event; ns; 0: do not poll
- * @yields: true if it shares its CPU with other ranks, and lets them run while it polls
+ * @yields: true if it shares its CPU with one other rank, and lets it run while it polls
  */
 struct coll_poll {
 	unsigned long polled;

@@ -15,8 +15,8 @@
 
 struct coll_notices;
 
-/* Ranks that a notice names as waited for. */
-#define COLL_NOTICE_RANKS	16
+/* Ranks that a notice names as waited for.  With more, a member would need 8 KiB. */
+#define COLL_NOTICE_RANKS	8
 
 /**
  * struct coll_notice - something has happened to a member

@@ -441,6 +441,30 @@ struct coll_admin_event {
 	unsigned int lost;
 };
 
+/**
+ * struct coll_admin_features - what the module offers
+ * @abi_version: version of the interface
+ * @lanes_max: most lanes of a group
+ * @ranks_max: most ranks of a group
+ * @inflight_max: most requests of a member that may be in flight or not collected
+ * @eager_limit: bytes; larger operations are not copied
+ * @transports: bit (1 << transport) for each that JOIN accepts
+ * @opcodes: bit (1 << opcode) for each collective
+ * @types: bit (1 << type) for each element type
+ * @reductions: bit (1 << reduction) for each operator
+ */
+struct coll_admin_features {
+	unsigned int abi_version;
+	unsigned int lanes_max;
+	unsigned int ranks_max;
+	unsigned int inflight_max;
+	unsigned int eager_limit;
+	uint64_t transports;
+	uint64_t opcodes;
+	uint64_t types;
+	uint64_t reductions;
+};
+
 /** enum coll_admin_names - the enumerations that coll_admin_name() knows */
 enum coll_admin_names {
 	COLL_ADMIN_STATE,
@@ -472,6 +496,13 @@ const char *coll_admin_error(const struct coll_admin *admin);
 
 /* coll_admin_name() - name of a value of an enumeration; "?" if it is not known */
 const char *coll_admin_name(enum coll_admin_names names, unsigned int value);
+
+/*
+ * coll_admin_features() - get what the module offers; needs no handle
+ *
+ * Errors: those of opening /dev/collective, or the file that COLL_DEVICE names.
+ */
+int coll_admin_features(struct coll_admin_features *features);
 
 /*
  * The following call @each for every object, in the order of groups and ranks, until it returns

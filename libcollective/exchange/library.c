@@ -132,10 +132,10 @@ static int run(struct library *library, const struct exchange *exchange, const v
 		err = timed_out(library, exchange, size, detail);
 	} else if (!err) {
 		err = task->err;
-		if (!err)
-			memcpy(all, task->bytes + size, size * exchange->nranks);
-		else
+		if (err)
 			coll_fail(detail, err, "%s", task->text);
+		else if (size)
+			memcpy(all, task->bytes + size, size * exchange->nranks);
 	}
 	task_put(task);
 	return err;

@@ -96,10 +96,12 @@ TEST_F(two_ranks, objects)
 	EXPECT_EQ(0, run("collectivectl req sh %s 0", self->name));
 	EXPECT_TRUE(printed("WAITS-FOR") && printed("barrier"));
 	EXPECT_EQ(0, run("collectivectl -H mem sh %s 1", self->name));
-	EXPECT_FALSE(strstr(output, "STATE"));
+	EXPECT_EQ(NULL, strstr(output, "STATE"));
 	EXPECT_TRUE(printed(" up "));
 	EXPECT_EQ(0, run("collectivectl show %s", self->name));
 	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
+	EXPECT_EQ(0, run("collectivectl -j feature | jq -e '%s'",
+			 ".features[] | select(.feature == \"ranks-max\") | .value == \"1024\""));
 	EXPECT_EQ(0, run("collectivectl -d record show"));
 	EXPECT_TRUE(printed("TIME-NS"));
 }
@@ -199,6 +201,43 @@ TEST(monitor)
 	EXPECT_EQ(0, run("jq -s -c '[.[].events[] | select(.group == \"%s\") | .event]' %s", name,
 			 "/tmp/monitor.json"));
 	EXPECT_TRUE(printed("\"joined\"") && printed("\"aborted\"") && printed("\"left\""));
+}
+
+TEST_F(two_ranks, metrics)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	EXPECT_EQ(0, run("collectivectl metrics"));
+	EXPECT_TRUE(printed("# TYPE collective_operations_submitted_total counter\n"));
+	EXPECT_EQ(0, run("collectivectl metrics /tmp/collective.prom && cat /tmp/collective.prom"));
+	EXPECT_EQ(0, run("grep -c '^collective_member_state{group=\"%s\",.*,state=\"up\"} 1$' %s",
+			 self->name, "/tmp/collective.prom"));
+	EXPECT_TRUE(printed("2\n"));
+	EXPECT_EQ(0, run("grep '^collective_link_open{group=\"%s\",rank=\"0\",peer=\"1\"} 1$' %s",
+			 self->name, "/tmp/collective.prom"));
+	EXPECT_EQ(2, run("collectivectl metrics /nowhere/file 2>&1"));
+	if (system("promtool --version >/dev/null 2>&1"))
+		SKIP(return, "no promtool in PATH");
+	EXPECT_EQ(0, run("promtool check metrics </tmp/collective.prom 2>&1"));
+}
+
+TEST_F(two_ranks, top)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_EQ(0, run("collectivectl top 1 2 %s", self->name));
+	EXPECT_TRUE(printed("WAITS-FOR") && printed("barrier #0"));
+	/* No live screen where there is no terminal. */
+	EXPECT_EQ(NULL, strchr(output, '\033'));
+	EXPECT_EQ(0, run("collectivectl -j top 1 1 %s | jq -e '%s'", self->name,
+			 ".top[0].inflight == 1 and .top[0][\"waits-for\"] == \"1\""));
+	EXPECT_EQ(1, run("collectivectl top 1 1 no.such.group 2>&1"));
 }
 
 TEST_HARNESS_MAIN

@@ -118,7 +118,7 @@ TEST_F(two_ranks, member)
 	ASSERT_EQ(1, found.n);
 	EXPECT_EQ(1, found.member.rank);
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, found.member.state);
-	EXPECT_EQ(getpid(), found.member.pid);
+	EXPECT_EQ((__u32)getpid(), found.member.pid);
 	EXPECT_EQ(0, memcmp(&self->addr[1], &found.member.address, sizeof(struct sockaddr_in)));
 	EXPECT_EQ(300000, found.member.timeout_ms);
 	EXPECT_EQ(1000, found.member.heartbeat_ms);
@@ -128,7 +128,7 @@ TEST_F(two_ranks, member)
 	ASSERT_LE(0, coll_admin_members(admin, self->name, COLL_ADMIN_ALL, find_member, &found));
 	EXPECT_EQ(2, found.n);
 	EXPECT_EQ(COLLECTIVE_STATE_UP, found.member.state);
-	EXPECT_EQ(member_value(self->name, 1, "memory_bytes"), found.member.memory_bytes);
+	EXPECT_EQ((__u64)member_value(self->name, 1, "memory_bytes"), found.member.memory_bytes);
 	EXPECT_EQ(0, found.member.reason.kind);
 	EXPECT_EQ(0, found.member.events_lost);
 	coll_admin_close(admin);
@@ -213,6 +213,7 @@ TEST_F(two_ranks, request)
 	struct collective_status status;
 	struct found found = { 0 };
 	__u64 id;
+	int err;
 
 	ASSERT_NE(NULL, admin);
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
@@ -233,8 +234,9 @@ TEST_F(two_ranks, request)
 	EXPECT_TEXT("no such request is in flight", admin);
 	EXPECT_EQ(0, coll_admin_cancel(admin, self->name, 0, id));
 	EXPECT_EQ(-ECANCELED, member_wait(self->fd[0], id, 0));
-	/* The group lives. */
-	EXPECT_EQ(-ECANCELED, member_barrier(self->fd[1]));
+	/* The group lives.  The other rank may have submitted before it heard of the failure. */
+	err = member_barrier(self->fd[1]);
+	EXPECT_TRUE(!err || err == -ECANCELED);
 	ASSERT_EQ(0, member_start(self->fd[0], &op, &id));
 	EXPECT_EQ(0, member_barrier(self->fd[1]));
 	EXPECT_EQ(0, member_wait(self->fd[0], id, 0));

@@ -75,7 +75,7 @@ is "the rendezvous is on the first host" a "$out"
 out=$("${run[@]}" -H a,b -- sh -c 'echo $(cat $COLL_SECRET_FILE)' | sort -u | grep -cE '^[0-9a-f]{64}$')
 is "all have one secret" 1 "$out"
 secret=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
-out=$(COLL_SECRET=$secret "${run[@]}" -H a,b -- sh -c 'cat $COLL_SECRET_FILE; echo; env | grep -c ^COLL_SECRET=' | sort -u | tr '\n' ' ')
+out=$(COLL_SECRET=$secret "${run[@]}" -H a,b -- sh -c 'echo $(cat $COLL_SECRET_FILE); env | grep -c ^COLL_SECRET=' | sort -u | tr '\n' ' ')
 is "or the one that is given" "0 $secret " "$out"
 out=$(pgrep -af "$secret"; COLL_SECRET=$secret "${run[@]}" -H a -- sh -c 'ps -eo args | grep -c "[0]0112233445566778899aabbccddeeff0011"')
 is "which no command line shows" 0 "$out"

@@ -4,6 +4,9 @@
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 launched=${OUT:-../../build/bootstrap}/plain/launched
+# With sanitizers; the launchers' libraries leak.
+sanitized=${OUT:-../../build/bootstrap}/asan/launched
+export ASAN_OPTIONS=detect_leaks=0
 n=0 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -41,6 +44,8 @@ echo "TAP version 13"
 if command -v mpiexec.hydra >/dev/null; then
 	run mpiexec.hydra -n 3 "$launched"
 	is "mpiexec of MPICH" 0 6 '^rank [0-2] of 3 secured$'
+	run mpiexec.hydra -n 3 "$sanitized"
+	is "with sanitizers" 0 6 '^rank [0-2] of 3 secured$'
 	run mpiexec.hydra -n 3 "$launched" -e 1
 	is "a rank without a device" 1 4 '^failed -2: rank 1: the device: No such file'
 	run mpiexec.hydra -n 3 "$launched" -g 1 -t 1500 -a 1
@@ -67,6 +72,8 @@ if command -v mpirun.openmpi >/dev/null; then
 	mpirun=(mpirun.openmpi --oversubscribe)
 	run "${mpirun[@]}" -n 3 "$launched"
 	is "mpirun of Open MPI" 0 6 '^rank [0-2] of 3 secured$'
+	run "${mpirun[@]}" -n 3 "$sanitized"
+	is "with sanitizers" 0 6 '^rank [0-2] of 3 secured$'
 	run "${mpirun[@]}" -n 3 "$launched" -e 1
 	is "a rank without a device" 1 4 '^failed -2: rank 1: the device: No such file'
 	run "${mpirun[@]}" -n 4 "$launched" -g 1 -t 1500 -a 1

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Any bytes as what a launcher gives: lines of PMI-1, values of its store, cards of other
- * ranks, and lists of hosts.  Nothing is read or written beyond its buffer, and what is
- * accepted is within the bounds that the headers state.
+ * ranks, and lists of hosts; and as messages of a rendezvous.  Nothing is read or written
+ * beyond its buffer, and what is accepted is within the bounds that the headers state.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap/card.h"
+#include "bootstrap/message.h"
 #include "exchange/hostlist.h"
 #include "exchange/kvs.h"
 #include "exchange/pmi1_line.h"
@@ -146,6 +147,36 @@ static void check_card(const __u8 *bytes, size_t size)
 	free(from);
 }
 
+/* A message of a rendezvous: a kind, and a body. */
+static void check_message(const __u8 *bytes, size_t size)
+{
+	__u8 *body = malloc(size ? size : 1), again[BOOTSTRAP_MESSAGE_MAX];
+	struct bootstrap_welcome welcome;
+	struct bootstrap_hello hello;
+	struct bootstrap_wait wait;
+	char text[100];
+	size_t length;
+
+	memcpy(body, bytes, size);
+	if (!bootstrap_read_hello(body, size, &hello)) {
+		require(hello.rank < hello.nranks || hello.rank == BOOTSTRAP_RANK_ANY);
+		require(hello.nranks <= COLLECTIVE_RANKS_MAX);
+		require(strlen(hello.key) < COLL_KEY_SIZE);
+		length = bootstrap_write_hello(again, &hello);
+		require(length == BOOTSTRAP_HEAD_SIZE + size);
+		require(bootstrap_read_head(again, BOOTSTRAP_FAIL_MAX, &length) ==
+			BOOTSTRAP_HELLO && length == size);
+	}
+	if (!bootstrap_read_wait(body, size, &wait))
+		require(wait.rank && wait.rank < COLLECTIVE_RANKS_MAX);
+	if (!bootstrap_read_welcome(body, size, &welcome))
+		require(coll_config_name_valid(welcome.name));
+	require(bootstrap_read_fail(body, size, text, sizeof(text)) < 0);
+	if (size >= BOOTSTRAP_HEAD_SIZE)
+		bootstrap_read_head(body, BOOTSTRAP_FAIL_MAX, &length);
+	free(body);
+}
+
 static void check_hosts(const __u8 *bytes, size_t size)
 {
 	char *list = string_of(bytes, size), *host;
@@ -166,5 +197,6 @@ int LLVMFuzzerTestOneInput(const __u8 *bytes, size_t size)
 	check_values(bytes, size);
 	check_card(bytes, size);
 	check_hosts(bytes, size);
+	check_message(bytes, size);
 	return 0;
 }

@@ -14,8 +14,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 cleanup()
 {
-	local host
-	for host in one two; do ip netns del "launch-$host" 2>/dev/null; done
+	local host pid
+	for host in one two; do
+		for pid in $(ip netns pids "launch-$host" 2>/dev/null); do kill -9 "$pid"; done
+		ip netns del "launch-$host" 2>/dev/null
+		ip link del "hub-$host" 2>/dev/null
+	done
 	ip link del launch-hub 2>/dev/null
 	rm -rf "$work"
 }
@@ -83,6 +87,54 @@ cat >"$work/rsh" <<-'END'
 END
 chmod +x "$work/rsh"
 
+# Real ssh, with a key and servers of its own; one in each namespace.
+start_sshd()
+{
+	local host i
+	ssh-keygen -q -t ed25519 -N '' -f "$work/host-key" && ssh-keygen -q -t ed25519 -N '' -f "$work/key" || return
+	cp "$work/key.pub" "$work/authorized" && chmod 600 "$work/authorized" && mkdir -p /run/sshd || return
+	printf '%s\n' "HostKey $work/host-key" "AuthorizedKeysFile $work/authorized" "PidFile none" "StrictModes no" \
+		"PermitRootLogin yes" "UsePAM no" >"$work/sshd_config"
+	cat >"$work/ssh" <<-END
+		#!/bin/sh
+		exec ssh -F none -i $work/key -oUserKnownHostsFile=/dev/null -oStrictHostKeyChecking=no -oLogLevel=ERROR "\$@"
+	END
+	chmod +x "$work/ssh"
+	for host in one two; do ip netns exec launch-$host "$sshd" -f "$work/sshd_config" || return; done
+	for i in {1..50}; do
+		"$work/ssh" -oConnectTimeout=2 10.89.0.1 true 2>/dev/null && "$work/ssh" -oConnectTimeout=2 10.89.0.2 true &&
+			return
+		sleep 0.2
+	done
+	return 1
+}
+
+# left MARK: wait until no process sleeps for so long.
+left()
+{
+	local i
+	for i in {1..300}; do
+		pgrep -f "sleep $1" >/dev/null || return 0
+		sleep 0.1
+	done
+	pgrep -af "sleep $1"
+	return 1
+}
+
+# The network of the second host goes away: the job ends here and there.
+cut()
+{
+	local mark=73.$$5 pid status i
+	collective-run --rsh "$work/ssh" -H $hosts -- sleep $mark &
+	pid=$!
+	for i in {1..100}; do (($(pgrep -fc "^sleep $mark") >= 4)) && break; sleep 0.1; done
+	ip -n launch-two link set eth0 down
+	wait $pid
+	status=$?
+	ip -n launch-two link set eth0 up
+	((status == 255)) && left $mark
+}
+
 echo "TAP version 13"
 hydra=$(command -v mpiexec.hydra) orte=$(command -v mpirun.openmpi)
 if [[ $hydra ]]; then
@@ -113,11 +165,28 @@ if make_hosts 2>"$work/err"; then
 	else
 		skip "mpirun of Open MPI on two hosts" "not installed"
 	fi
+	: >"$work/out"
+	sshd=$(PATH=$PATH:/usr/sbin command -v sshd)
+	if [[ $sshd ]] && start_sshd >"$work/out" 2>&1; then
+		group "collective-run --hosts by ssh" collective-run --rsh "$work/ssh" -H $hosts $program
+		((++n))
+		if cut >"$work/out" 2>&1; then
+			echo "ok $n - a network that is cut ends the job on both sides"
+		else
+			echo "not ok $n - a network that is cut ends the job on both sides"
+			sed 's/^/# /' "$work/out"
+			failed=1
+		fi
+	else
+		sed 's/^/# /' "$work/out"
+		skip "collective-run --hosts by ssh" "no sshd"
+		skip "a network that is cut" "no sshd"
+	fi
 	group "a network that is asked for" env COLL_LOCAL_ADDR=10.89.0.0/16 collective-run \
 		--rsh "$work/rsh" -H $hosts $program
 else
 	sed 's/^/# /' "$work/err"
-	for i in 1 2 3 4; do skip "two hosts" "no network namespaces, bridge or veth"; done
+	for i in 1 2 3 4 5 6; do skip "two hosts" "no network namespaces, bridge or veth"; done
 fi
 echo "1..$n"
 exit $failed

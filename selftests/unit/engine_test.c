@@ -51,7 +51,8 @@ static void test_grant(void)
 	       data.step == 0 && data.offset == 0 && data.length == HALF,
 	       "a grant kicks the stream, which sends a zero-copy frame");
 	tap_ok(coll_stream_next(&f->stream[1], &out) && out.ptr && !out.copy &&
-	       f->stream[1].tx_stalls == 1 && out.more == HALF && out.mem == &f->send.mem && out.off == 0,
+	       f->stream[1].tx_stalls == 1 && out.more == HALF && out.mem == &f->send.mem &&
+	       out.off == 0,
 	       "the header is taken together with its payload");
 	coll_stream_sent(&f->stream[1], COLL_DATA_SIZE);
 	tap_ok(coll_stream_next(&f->stream[1], &out) && !out.copy && out.mem == &f->send.mem &&

@@ -21,6 +21,9 @@ static const char usage_text[] =
 	"       collectivectl group abort GROUP\n"
 	"       collectivectl monitor [GROUP]\n"
 	"       collectivectl why [GROUP]\n"
+	"       collectivectl top [SECONDS [SCREENS [GROUP]]]\n"
+	"       collectivectl metrics [FILE]\n"
+	"       collectivectl feature\n"
 	"       collectivectl check\n"
 	"OBJECT: group, member, lane, link, request, buffer or record; \"show\" alone shows groups and\n"
 	"their members.  Objects and verbs may be abbreviated.\n"
@@ -117,8 +120,11 @@ static const struct word {
 	{ "show", .run = ctl_show },
 	{ "monitor", .run = ctl_monitor },
 	{ "why", .run = ctl_why },
+	{ "top", .run = ctl_top },
+	{ "metrics", .run = ctl_metrics },
 	{ "cancel", .run = ctl_cancel },
 	{ "abort", .run = ctl_abort },
+	{ "feature", .run = ctl_feature, .offline = true },
 	{ "check", .run = ctl_check, .offline = true },
 	{ "help", .run = help, .offline = true },
 };

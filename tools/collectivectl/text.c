@@ -130,6 +130,9 @@ const char *text_reason(const struct coll_admin_reason *reason)
 		snprintf(text, SIZE, "%s", kind);
 	else if (reason->rank_b == COLL_ADMIN_NONE)
 		snprintf(text, SIZE, "%s of rank %u", kind, reason->rank_a);
+	else if (reason->kind == COLL_ADMIN_REASON_DEADLINE)
+		snprintf(text, SIZE, "%s of rank %u, waiting for rank %u", kind, reason->rank_a,
+			 reason->rank_b);
 	else
 		snprintf(text, SIZE, "%s of ranks %u and %u", kind, reason->rank_a, reason->rank_b);
 	return text;

@@ -2,11 +2,16 @@
 /*
  * Submission and completion of tasks.
  *
- * Operations complete in memory, by the ring, where there is one.  A nonblocking operation may
- * outlive the thread that submits it, unless that is the main thread; then it does not use the
- * ring (ring.h), and each look at it is a system call.
+ * A blocking operation first waits in the kernel for a moment: a thread that waits there does the
+ * work of the operation itself, without a wakeup, and most operations are complete then.  After
+ * that it turns to MPI's progress.
+ *
+ * Nonblocking operations complete in memory, by the ring, where there is one.  But they may outlive
+ * the thread that submits them, unless that is the main thread; then they do not use the ring
+ * (ring.h), and each look at one is a system call.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -92,7 +97,7 @@ void cm_progress_end(void)
 
 static bool uses_ring(const struct cm_task *task)
 {
-	return cm_ring_ready() && !(task->complete && progress.any_thread);
+	return cm_ring_ready() && !(task->complete ? progress.any_thread : cm_settings.wait_ms);
 }
 
 /*
@@ -281,18 +286,12 @@ int cm_progress(void)
 
 /* ---- blocking ---- */
 
-/* Is the operation for which this thread waits complete?  Sleep for @us, if that is not 0. */
-static bool look(struct cm_task *task, unsigned int us)
+/* Is an operation outside of the ring complete, or within @ms? */
+static bool request_complete(struct cm_task *task, unsigned int ms)
 {
 	int index, err;
 
-	if (!task->request) {
-		if (us)
-			cm_ring_sleep(us);
-		cm_progress();
-		return task->state == CM_TASK_COMPLETE;
-	}
-	err = coll_wait_any(&task->request, 1, &index, us ? (us + 999) / 1000 : 0);
+	err = coll_wait_any(&task->request, 1, &index, ms);
 	if (index < 0 && err == -EINPROGRESS)
 		return false;
 	task->request = NULL;
@@ -300,11 +299,32 @@ static bool look(struct cm_task *task, unsigned int us)
 	return true;
 }
 
+/* Is the operation for which this thread waits complete?  Sleep for @us, if that is not 0. */
+static bool look(struct cm_task *task, unsigned int us)
+{
+	struct pollfd completion = { .events = POLLIN };
+	struct timespec limit = { .tv_nsec = us % 1000000 * 1000, .tv_sec = us / 1000000 };
+
+	if (!task->request) {
+		if (us)
+			cm_ring_sleep(us);
+		cm_progress();
+		return task->state == CM_TASK_COMPLETE;
+	}
+	if (us) {
+		completion.fd = coll_req_fd(task->request);
+		ppoll(&completion, 1, &limit, NULL);
+	}
+	return request_complete(task, 0);
+}
+
 static void wait_for(struct cm_task *task)
 {
 	unsigned long long start = 0;
 	unsigned int looks = 0, us = 0;
 
+	if (task->request && request_complete(task, cm_settings.wait_ms))
+		return;
 	while (!look(task, us)) {
 		progress.poll();
 		if (us) {

@@ -18,6 +18,8 @@
  * @timeout_ms: deadline of an operation in ms; ~0U: none
  * @transport: transport of the group's links, as in struct coll_config
  * @ring: operations complete in memory; may differ
+ * @wait_ms: time in ms for which a blocking collective waits in the kernel before it turns to MPI's
+ *	progress, 0: none; may differ
  * @spin_us: time in microseconds after which a waiting rank sleeps between two looks; may differ
  * @sleep_us: longest such sleep in microseconds, 0: none; may differ
  * @verbose: level of messages on stderr; may differ
@@ -31,6 +33,7 @@ struct cm_settings {
 	unsigned int timeout_ms;
 	const char *transport;
 	bool ring;
+	unsigned int wait_ms;
 	unsigned int spin_us;
 	unsigned int sleep_us;
 	int verbose;

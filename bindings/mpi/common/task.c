@@ -298,7 +298,7 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 		result.count = result.counts[group->rank];
 		result.counts = NULL;
 	}
-	/* The input is one vector here; the kernel's counts tell which part of it each rank gets. */
+	/* The input is one vector here; the kernel's counts tell which part each rank gets. */
 	input = (struct cm_buffer){
 		.addr = in_place ? result.addr : input.addr,
 		.type = result.type,

@@ -20,9 +20,12 @@
 #if OMPI_MAJOR_VERSION >= 5
 typedef mca_coll_base_component_2_4_0_t coll_component_t;
 #define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_4_0
+#define COLL_REQUEST_TYPE	OMPI_REQUEST_COLL
 #else
 typedef mca_coll_base_component_2_0_0_t coll_component_t;
 #define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_0_0
+/* Errors of the other type go to MPI_COMM_WORLD, whatever the communicator. */
+#define COLL_REQUEST_TYPE	OMPI_REQUEST_PML
 #endif
 
 #endif /* OMPI_COMPAT_H */

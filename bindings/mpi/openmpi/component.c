@@ -39,10 +39,12 @@ static int component_register(void)
 {
 	collective_priority = 80;
 	cm_settings = (struct cm_settings){
-		.calls = 5,
+		/* Making a group takes as long as hundreds of small collectives. */
+		.calls = 100,
 		.margin = 64,
 		.timeout_ms = UINT_MAX,
 		.ring = true,
+		.wait_ms = 1,
 		.spin_us = 50,
 		.sleep_us = 200,
 	};
@@ -66,6 +68,8 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
 	parameter("ring", "Completion is seen in memory, by io_uring",
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
+	parameter("wait_ms", "Time in ms that a blocking call waits in the kernel at first",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.wait_ms);
 	parameter("spin_us", "Time in us after which a waiting rank sleeps between looks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.spin_us);
 	parameter("sleep_us", "Longest such sleep in us; 0: none",
@@ -128,10 +132,8 @@ coll_component_t mca_coll_collective_component = {
 		.mca_close_component = component_close,
 		.mca_register_component_params = component_register,
 	},
-	.collm_data = {
-		/* Restarted processes would have no group. */
-		MCA_BASE_METADATA_PARAM_NONE
-	},
+	/* Restarted processes would have no group. */
+	.collm_data.param_field = MCA_BASE_METADATA_PARAM_NONE,
 	.collm_init_query = component_init,
 	.collm_comm_query = collective_query,
 };

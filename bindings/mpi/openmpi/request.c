@@ -119,7 +119,7 @@ static void request_init(struct collective_request *request, struct collective_m
 	ompi_request_t *super = &request->super.super;
 
 	OMPI_REQUEST_INIT(super, persistent);
-	super->req_type = OMPI_REQUEST_COLL;
+	super->req_type = COLL_REQUEST_TYPE;
 	super->req_mpi_object.comm = module->communicator;
 	super->req_status = ompi_status_empty;
 	super->req_start = request_start;

@@ -13,7 +13,8 @@ typedef pthread_mutex_t opal_thread_internal_mutex_t;
 typedef pthread_cond_t opal_thread_internal_cond_t;
 
 #define OPAL_THREAD_INTERNAL_MUTEX_INITIALIZER			PTHREAD_MUTEX_INITIALIZER
-#define OPAL_THREAD_INTERNAL_RECURSIVE_MUTEX_INITIALIZER	PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+#define OPAL_THREAD_INTERNAL_RECURSIVE_MUTEX_INITIALIZER	\
+	PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define OPAL_THREAD_INTERNAL_COND_INITIALIZER			PTHREAD_COND_INITIALIZER
 
 #define opal_thread_internal_mutex_lock(mutex)		((void)pthread_mutex_lock(mutex))

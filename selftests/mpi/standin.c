@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stands in for libcollective and the kernel where there is no module: a library to preload.
+ *
+ * An operation is a file of each rank, with its arguments and its input; it is complete when the
+ * files of all ranks are there.  What the kernel refuses is refused here, too: addresses that are
+ * not aligned, buffers that overlap, calls that do not match.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/collective.h>
+
+#include "collective.h"
+
+#define RANKS_MAX	16
+#define PATH_SIZE	200
+
+struct coll_comm {
+	char folder[64];
+	int rank;
+	int size;
+	unsigned long long submitted;
+};
+
+/* The arguments of an operation that other ranks need, at the beginning of its file. */
+struct header {
+	struct collective_op op;
+	__u64 counts[RANKS_MAX];	/* elements of each block of the input */
+};
+
+/**
+ * struct coll_request - operation under way
+ * @name: of its files
+ * @layout: arrays of its layout, as far as they are given
+ */
+struct coll_request {
+	struct coll_comm *comm;
+	struct collective_op op;
+	char name[48];
+	bool given[4];
+	__u64 layout[4][RANKS_MAX];
+};
+
+enum { SEND_COUNTS, SEND_DISPLS, RECV_COUNTS, RECV_DISPLS };
+
+static int refuse(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "standin: ");
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	return err;
+}
+
+/* The device is there. */
+int access(const char *path, int mode)
+{
+	return strcmp(path, "/dev/collective") ? euidaccess(path, mode) : 0;
+}
+
+int coll_init(struct coll_comm **comm, const struct coll_config *config)
+{
+	static int made;
+	struct coll_comm *new = calloc(1, sizeof(*new));
+	char mine[sizeof(new->folder)] = "";
+	char *all = calloc(config->nranks, sizeof(mine));
+
+	new->rank = config->rank;
+	new->size = config->nranks;
+	snprintf(mine, sizeof(mine), "/dev/shm/standin.%d.%d", getpid(),
+		 __sync_fetch_and_add(&made, 1));
+	if (!new->rank)
+		mkdir(mine, 0700);
+	if (new->size > RANKS_MAX ||
+	    config->exchange(config->exchange_context, mine, sizeof(mine), all))
+		return refuse(-EIO, "no exchange");
+	memcpy(new->folder, all, sizeof(mine));
+	free(all);
+	*comm = new;
+	return 0;
+}
+
+int coll_finalize(struct coll_comm *comm)
+{
+	free(comm);
+	return 0;
+}
+
+const char *coll_name(const struct coll_comm *comm)
+{
+	return comm->folder;
+}
+
+const char *coll_strerror(int err)
+{
+	return strerror(-err);
+}
+
+int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size)
+{
+	(void)comm;
+	(void)size;
+	*detail = '\0';
+	return 0;
+}
+
+/* ---- submission ---- */
+
+static void file_name(const struct coll_request *request, int rank, char *path)
+{
+	snprintf(path, PATH_SIZE, "%s/%s.%d", request->comm->folder, request->name, rank);
+}
+
+/* A key may be used again; then the files have the next number. */
+static void name_request(struct coll_request *request)
+{
+	struct coll_comm *comm = request->comm;
+	const bool keyed = request->op.flags & COLLECTIVE_F_KEYED;
+	const unsigned long long number = keyed ? request->op.key : comm->submitted++;
+	char path[PATH_SIZE];
+	struct stat stat_of;
+	int use = 0;
+
+	do {
+		snprintf(request->name, sizeof(request->name), "%c%llu.%d", keyed ? 'k' : 'n',
+			 number, use++);
+		file_name(request, comm->rank, path);
+	} while (!stat(path, &stat_of));
+}
+
+static int read_layout(struct coll_request *request)
+{
+	const struct collective_layout *layout = (void *)(uintptr_t)request->op.layout;
+	__u64 arrays[4];
+	int i;
+
+	if (!layout)
+		return request->op.flags & COLLECTIVE_F_VECTOR ? refuse(-EINVAL, "no layout") : 0;
+	if (layout->size != sizeof(*layout) || !(request->op.flags & COLLECTIVE_F_VECTOR))
+		return refuse(-EINVAL, "bad layout");
+	arrays[SEND_COUNTS] = layout->send_counts;
+	arrays[SEND_DISPLS] = layout->send_displs;
+	arrays[RECV_COUNTS] = layout->recv_counts;
+	arrays[RECV_DISPLS] = layout->recv_displs;
+	for (i = 0; i < 4; i++) {
+		request->given[i] = arrays[i];
+		if (arrays[i])
+			memcpy(request->layout[i], (void *)(uintptr_t)arrays[i],
+			       request->comm->size * sizeof(__u64));
+	}
+	return 0;
+}
+
+/* Elements of a block, and where it begins; @counts: SEND_COUNTS or RECV_COUNTS. */
+static size_t block(const struct coll_request *request, int counts, int rank, size_t *at)
+{
+	int i;
+
+	*at = 0;
+	if (!request->given[counts]) {
+		*at = rank * request->op.count;
+		return request->op.count;
+	}
+	for (i = 0; i < rank; i++)
+		*at += request->layout[counts][i];
+	if (request->given[counts + 1])
+		*at = request->layout[counts + 1][rank];
+	return request->layout[counts][rank];
+}
+
+static bool is_root(const struct coll_request *request)
+{
+	return (int)request->op.root == request->comm->rank;
+}
+
+/* Number of blocks of the input of this rank. */
+static int input_blocks(const struct coll_request *request)
+{
+	switch (request->op.opcode) {
+	case COLLECTIVE_BARRIER:
+		return 0;
+	case COLLECTIVE_BROADCAST:
+		return is_root(request);
+	case COLLECTIVE_SCATTER:
+		return is_root(request) ? request->comm->size : 0;
+	case COLLECTIVE_ALLTOALL:
+	case COLLECTIVE_REDUCE_SCATTER:
+		return request->comm->size;
+	default:
+		return 1;
+	}
+}
+
+static int write_input(struct coll_request *request)
+{
+	const struct collective_op *op = &request->op;
+	const size_t size = coll_type_size((enum coll_type)op->type);
+	const char *send = (char *)(uintptr_t)op->send;
+	const int blocks = input_blocks(request), me = request->comm->rank;
+	/* The counts of the result are also those of the input here. */
+	const int counts = op->opcode == COLLECTIVE_REDUCE_SCATTER ? RECV_COUNTS : SEND_COUNTS;
+	struct header header = { .op = *op };
+	char path[PATH_SIZE], temporary[PATH_SIZE + 8];
+	size_t at = 0;
+	FILE *file;
+	int i;
+
+	/* In place, the input is this rank's block of the result. */
+	if (op->send == op->recv && (op->opcode == COLLECTIVE_ALLGATHER ||
+				     (op->opcode == COLLECTIVE_GATHER && is_root(request)))) {
+		block(request, RECV_COUNTS, me, &at);
+		send += at * size;
+	}
+	for (i = 0; i < blocks; i++)
+		header.counts[i] = blocks > 1 ? block(request, counts, i, &at) : op->count;
+	file_name(request, me, path);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	file = fopen(temporary, "w");
+	if (!file)
+		return refuse(-errno, "%s", temporary);
+	fwrite(&header, sizeof(header), 1, file);
+	for (i = 0; i < blocks; i++) {
+		at = 0;
+		if (blocks > 1)
+			block(request, counts, i, &at);
+		fwrite(send + at * size, size, header.counts[i], file);
+	}
+	fclose(file);
+	rename(temporary, path);
+	return 0;
+}
+
+int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
+		 struct coll_request **request)
+{
+	const size_t size = coll_type_size((enum coll_type)op->type);
+	struct coll_request *new = calloc(1, sizeof(*new));
+	int err;
+
+	new->comm = comm;
+	new->op = *op;
+	if (op->opcode == COLLECTIVE_BARRIER ? op->send || op->recv || op->count :
+	    op->send % size || op->recv % size)
+		return refuse(-EINVAL, "addresses of opcode %d", op->opcode);
+	err = read_layout(new);
+	if (err)
+		return err;
+	name_request(new);
+	*request = new;
+	return write_input(new);
+}
+
+/* ---- completion ---- */
+
+#define ARITHMETIC(type)							\
+	do {									\
+		type *a = (type *)left;						\
+		const type *b = (const type *)right;				\
+		size_t i;							\
+										\
+		for (i = 0; i < count; i++)					\
+			a[i] = reduction == COLLECTIVE_SUM ? a[i] + b[i] :	\
+			       reduction == COLLECTIVE_PROD ? a[i] * b[i] :	\
+			       reduction == COLLECTIVE_MIN ?			\
+			       (a[i] < b[i] ? a[i] : b[i]) :			\
+			       reduction == COLLECTIVE_MAX ?			\
+			       (a[i] > b[i] ? a[i] : b[i]) :			\
+			       reduction == COLLECTIVE_LAND ? a[i] && b[i] :	\
+			       reduction == COLLECTIVE_LOR ? a[i] || b[i] :	\
+			       !a[i] != !b[i];					\
+	} while (0)
+
+static void combine(int type, int reduction, char *left, const char *right, size_t count)
+{
+	const size_t bytes = count * coll_type_size((enum coll_type)type);
+	size_t i;
+
+	if (reduction >= COLLECTIVE_BAND && reduction <= COLLECTIVE_BXOR) {
+		for (i = 0; i < bytes; i++)
+			left[i] = reduction == COLLECTIVE_BAND ? left[i] & right[i] :
+				  reduction == COLLECTIVE_BOR ? left[i] | right[i] :
+				  left[i] ^ right[i];
+		return;
+	}
+	switch (type) {
+	case COLLECTIVE_INT8:
+		ARITHMETIC(int8_t);
+		break;
+	case COLLECTIVE_UINT8:
+		ARITHMETIC(uint8_t);
+		break;
+	case COLLECTIVE_INT16:
+		ARITHMETIC(int16_t);
+		break;
+	case COLLECTIVE_UINT16:
+		ARITHMETIC(uint16_t);
+		break;
+	case COLLECTIVE_INT32:
+		ARITHMETIC(int32_t);
+		break;
+	case COLLECTIVE_UINT32:
+		ARITHMETIC(uint32_t);
+		break;
+	case COLLECTIVE_INT64:
+		ARITHMETIC(int64_t);
+		break;
+	case COLLECTIVE_UINT64:
+		ARITHMETIC(uint64_t);
+		break;
+	case COLLECTIVE_FLOAT32:
+		ARITHMETIC(float);
+		break;
+	default:
+		ARITHMETIC(double);
+	}
+}
+
+/* The file of a rank in memory, or NULL: it is not there yet. */
+static struct header *read_file(const struct coll_request *request, int rank)
+{
+	char path[PATH_SIZE];
+	struct stat stat_of;
+	char *data;
+	FILE *file;
+
+	file_name(request, rank, path);
+	file = fopen(path, "r");
+	if (!file)
+		return NULL;
+	fstat(fileno(file), &stat_of);
+	data = malloc(stat_of.st_size);
+	if (fread(data, 1, stat_of.st_size, file) != (size_t)stat_of.st_size)
+		abort();
+	fclose(file);
+	return (struct header *)data;
+}
+
+static char *data_of(struct header *header)
+{
+	return (char *)(header + 1);
+}
+
+static bool calls_match(const struct collective_op *a, const struct collective_op *b)
+{
+	return a->opcode == b->opcode && a->type == b->type && a->reduction == b->reduction &&
+	       a->flags == b->flags && a->root == b->root &&
+	       (a->count == b->count || a->flags & COLLECTIVE_F_VECTOR);
+}
+
+/* Copy the block for this rank out of the input of rank @from, to where block @to belongs. */
+static int take_block(const struct coll_request *request, struct header *from, int which, int to,
+		      int counts)
+{
+	const size_t size = coll_type_size((enum coll_type)request->op.type);
+	size_t at, skip = 0, count = request->op.count;
+	int i;
+
+	if (counts >= 0)
+		count = block(request, counts, to, &at);
+	else
+		at = 0;
+	for (i = 0; i < which; i++)
+		skip += from->counts[i];
+	if (from->counts[which] != count)
+		return refuse(-EBADMSG, "%s: block of %llu for %zu", request->name,
+			      from->counts[which],
+			      count);
+	memcpy((char *)(uintptr_t)request->op.recv + at * size, data_of(from) + skip * size,
+	       count * size);
+	return 0;
+}
+
+/* Combine the inputs of the ranks 0 to @ranks - 1, from element @skip on. */
+static void take_reduced(const struct coll_request *request, struct header **files, int ranks,
+			 size_t skip)
+{
+	const struct collective_op *op = &request->op;
+	const size_t size = coll_type_size((enum coll_type)op->type);
+	char *result;
+	int i;
+
+	if (!ranks)
+		return;
+	result = malloc(op->count * size + 1);
+	memcpy(result, data_of(files[0]) + skip * size, op->count * size);
+	for (i = 1; i < ranks; i++)
+		combine(op->type, op->reduction, result, data_of(files[i]) + skip * size,
+			op->count);
+	memcpy((void *)(uintptr_t)op->recv, result, op->count * size);
+	free(result);
+}
+
+static int take_result(const struct coll_request *request, struct header **files)
+{
+	const struct collective_op *op = &request->op;
+	const int n = request->comm->size, me = request->comm->rank;
+	const bool root = is_root(request);
+	size_t skip = 0;
+	int i, err = 0;
+
+	switch (op->opcode) {
+	case COLLECTIVE_BROADCAST:
+		return root ? 0 : take_block(request, files[op->root], 0, 0, -1);
+	case COLLECTIVE_SCATTER:
+		return root && op->send == op->recv ? 0 :
+		       take_block(request, files[op->root], me, 0, -1);
+	case COLLECTIVE_GATHER:
+	case COLLECTIVE_ALLGATHER:
+		for (i = 0; !err && i < n && (root || op->opcode == COLLECTIVE_ALLGATHER); i++)
+			err = take_block(request, files[i], 0, i, RECV_COUNTS);
+		return err;
+	case COLLECTIVE_ALLTOALL:
+		for (i = 0; !err && i < n; i++)
+			err = take_block(request, files[i], me, i, RECV_COUNTS);
+		return err;
+	case COLLECTIVE_REDUCE:
+		take_reduced(request, files, root ? n : 0, 0);
+		return 0;
+	case COLLECTIVE_ALLREDUCE:
+		take_reduced(request, files, n, 0);
+		return 0;
+	case COLLECTIVE_SCAN:
+		take_reduced(request, files, me + 1, 0);
+		return 0;
+	case COLLECTIVE_EXSCAN:
+		take_reduced(request, files, me, 0);
+		return 0;
+	case COLLECTIVE_REDUCE_SCATTER:
+		for (i = 0; i < me; i++)
+			skip += files[0]->counts[i];
+		take_reduced(request, files, n, skip);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Return: false: files are missing. */
+static bool complete(struct coll_request *request, int *err)
+{
+	struct header *files[RANKS_MAX];
+	const int n = request->comm->size;
+	int have = 0, i;
+
+	*err = 0;
+	while (have < n && (files[have] = read_file(request, have)))
+		have++;
+	for (i = 0; have == n && !*err && i < n; i++)
+		if (!calls_match(&files[i]->op, &request->op))
+			*err = refuse(-EBADMSG, "%s: rank %d has opcode %d, rank %d has %d",
+				      request->name, i, files[i]->op.opcode, request->comm->rank,
+				      request->op.opcode);
+	if (have == n && !*err)
+		*err = take_result(request, files);
+	for (i = 0; i < have; i++)
+		free(files[i]);
+	if (have == n)
+		free(request);
+	return have == n;
+}
+
+int coll_wait_any(struct coll_request **requests, int count, int *index, int timeout_ms)
+{
+	int err;
+
+	(void)count;
+	*index = 0;
+	while (!complete(requests[0], &err)) {
+		if (timeout_ms-- <= 0) {
+			*index = -1;
+			return -EINPROGRESS;
+		}
+		usleep(1000);
+	}
+	requests[0] = NULL;
+	return err;
+}
+
+/* poll() ignores this one. */
+int coll_req_fd(const struct coll_request *request)
+{
+	(void)request;
+	return -1;
+}
+
+int coll_test(struct coll_request *request, int *done)
+{
+	int err;
+
+	*done = complete(request, &err);
+	return err;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* top: ranks of this host with their rates, and which ranks they wait for, again and again. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "output.h"
+#include "table.h"
+
+#define NAME_SIZE	40
+
+/**
+ * struct sample - a rank at a moment
+ * @group: name of its group
+ * @rank: the rank
+ * @member: the rank's counters; its group is not valid
+ * @oldest: its oldest operation in flight; @age_ns is 0 if there is none
+ */
+struct sample {
+	char group[NAME_SIZE];
+	struct coll_admin_member member;
+	struct coll_admin_request oldest;
+};
+
+/**
+ * struct samples - all ranks at a moment
+ * @sample: the ranks
+ * @n: number of them
+ * @at: the moment; ns
+ */
+struct samples {
+	struct sample *sample;
+	size_t n;
+	uint64_t at;
+};
+
+enum {
+	TOP_GROUP,
+	TOP_RANK,
+	TOP_PID,
+	TOP_STATE,
+	TOP_OPS,
+	TOP_SENT,
+	TOP_RECEIVED,
+	TOP_READ,
+	TOP_INFLIGHT,
+	TOP_OPERATION,
+	TOP_AGE,
+	TOP_WAITS,
+};
+
+static const struct column top_columns[] = {
+	[TOP_GROUP]	= { .name = "GROUP" },
+	[TOP_RANK]	= { .name = "RANK", .kind = COLUMN_NUMBER },
+	[TOP_PID]	= { .name = "PID", .kind = COLUMN_NUMBER },
+	[TOP_STATE]	= { .name = "STATE" },
+	[TOP_OPS]	= { .name = "OPS/S", .kind = COLUMN_NUMBER },
+	[TOP_SENT]	= { .name = "SENT/S", .kind = COLUMN_BYTES },
+	[TOP_RECEIVED]	= { .name = "RECEIVED/S", .kind = COLUMN_BYTES },
+	[TOP_READ]	= { .name = "READ/S", .kind = COLUMN_BYTES },
+	[TOP_INFLIGHT]	= { .name = "INFLIGHT", .kind = COLUMN_NUMBER },
+	[TOP_OPERATION]	= { .name = "OLDEST" },
+	[TOP_AGE]	= { .name = "AGE", .kind = COLUMN_DURATION },
+	[TOP_WAITS]	= { .name = "WAITS-FOR" },
+};
+
+static int add_sample(const struct coll_admin_member *member, void *arg)
+{
+	struct samples *samples = arg;
+	struct sample *sample;
+
+	samples->sample = reallocarray(samples->sample, samples->n + 1, sizeof(*sample));
+	if (!samples->sample)
+		err(CTL_FAILED, "memory");
+	sample = &samples->sample[samples->n++];
+	*sample = (struct sample){ .member = *member };
+	snprintf(sample->group, sizeof(sample->group), "%s", member->group);
+	return 0;
+}
+
+static struct sample *find_sample(const struct samples *samples, const char *group,
+				  unsigned int rank)
+{
+	size_t i;
+
+	for (i = 0; i < samples->n; i++)
+		if (samples->sample[i].member.rank == rank &&
+		    !strcmp(samples->sample[i].group, group))
+			return &samples->sample[i];
+	return NULL;
+}
+
+static int add_request(const struct coll_admin_request *request, void *arg)
+{
+	struct sample *sample = find_sample(arg, request->group, request->rank);
+
+	if (sample && sample->oldest.age_ns < request->age_ns)
+		sample->oldest = *request;
+	return 0;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static int take_samples(struct samples *samples, const char *group)
+{
+	int error;
+
+	memset(samples, 0, sizeof(*samples));
+	samples->at = monotonic_ns();
+	error = coll_admin_members(ctl.admin, group, COLL_ADMIN_ALL, add_sample, samples);
+	/* Requests of other users are not shown, which is no error here. */
+	if (error >= 0)
+		coll_admin_requests(ctl.admin, group, COLL_ADMIN_ALL, add_request, samples);
+	return error;
+}
+
+static void print_sample(struct table *table, const struct sample *sample,
+			 const struct samples *before, uint64_t ns)
+{
+	const struct coll_admin_member *now = &sample->member;
+	const struct sample *earlier = find_sample(before, sample->group, now->rank);
+	/* Another process may have the rank now. */
+	bool same = earlier && earlier->member.pid == now->pid && ns;
+	const struct coll_admin_member *then = same ? &earlier->member : now;
+	double scale = same ? 1e9 / ns : 0;
+	char operation[64];
+
+	table_row(table);
+	table_text(table, TOP_GROUP, sample->group);
+	table_number(table, TOP_RANK, now->rank);
+	table_number(table, TOP_PID, now->pid);
+	table_text(table, TOP_STATE, coll_admin_name(COLL_ADMIN_STATE, now->state));
+	table_number(table, TOP_OPS, (now->completed - then->completed) * scale);
+	table_number(table, TOP_SENT, (now->traffic.sent - then->traffic.sent) * scale);
+	table_number(table, TOP_RECEIVED, (now->traffic.received - then->traffic.received) * scale);
+	table_number(table, TOP_READ, (now->traffic.read - then->traffic.read) * scale);
+	table_number(table, TOP_INFLIGHT, now->inflight);
+	if (!sample->oldest.age_ns)
+		return;
+	snprintf(operation, sizeof(operation), "%s #%s",
+		 coll_admin_name(COLL_ADMIN_OPCODE, sample->oldest.call.opcode),
+		 text_operation(sample->oldest.instance));
+	table_text(table, TOP_OPERATION, operation);
+	table_number(table, TOP_AGE, sample->oldest.age_ns);
+	table_text(table, TOP_WAITS, text_ranks(sample->oldest.waits, sample->oldest.nwaits));
+}
+
+static void print_samples(const struct samples *now, const struct samples *before)
+{
+	struct table *table = table_new("top", top_columns, ARRAY_SIZE(top_columns));
+	size_t i;
+
+	/* A live screen on a terminal only: the cursor goes home, the rest is cleared. */
+	if (isatty(STDOUT_FILENO) && !ctl.json)
+		fputs("\033[H\033[J", stdout);
+	for (i = 0; i < now->n; i++)
+		print_sample(table, &now->sample[i], before, now->at - before->at);
+	table_print(table);
+}
+
+int ctl_top(int argc, char **argv)
+{
+	unsigned int seconds = argc > 0 ? ctl_number(argv[0], "number of seconds") : 1;
+	unsigned int rounds = argc > 1 ? ctl_number(argv[1], "number of screens") : 0;
+	const char *group = argc > 2 ? argv[2] : NULL;
+	struct samples now, before;
+	int error;
+
+	if (argc > 3 || !seconds)
+		ctl_usage("top takes [SECONDS [SCREENS [GROUP]]]");
+	error = take_samples(&before, group);
+	while (error >= 0) {
+		sleep(seconds);
+		error = take_samples(&now, group);
+		if (error < 0)
+			break;
+		print_samples(&now, &before);
+		free(before.sample);
+		before = now;
+		if (output_flush() || (rounds && !--rounds))
+			break;
+	}
+	free(before.sample);
+	return ctl_result(error);
+}
