@@ -2,38 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # collective-run --hosts, with a program that takes ssh's place and runs the agent on this host.
 set -uo pipefail
-n=0 failed=0
+# The unit ends the number, so that it is no prefix of another number.
 mark=72.$$s
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-result()
-{
-	((++n))
-	if (($1 == 0)); then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-
-# is WHAT WANTED GOT
-is()
-{
-	[[ $2 == "$3" ]]
-	local status=$?
-	((status)) && printf '# wanted %q, got %q\n' "$2" "$3"
-	result $status "$1"
-}
-
-# left NAME: check that within 3 seconds no process that sleeps for $mark is left.
-left()
-{
-	local i
-	for i in {1..60}; do
-		pgrep -f "sleep $mark" >/dev/null || break
-		sleep 0.05
-	done
-	! pgrep -af "sleep $mark"
-	result $? "$1"
-	pkill -9 -f "sleep $mark"
-}
+. "${0%/*}/ranks.sh"
 
 # Writes its host and process, and runs the command where ssh would.
 cat >"$work/rsh" <<-'END'
@@ -90,7 +61,7 @@ c" "$out"
 is "a rank that fails decides the status" 3 $?
 grep -q 'rank 1 (pid' "$work/err"
 result $? "and is reported once by its host"
-left "the ranks of the other host end"
+left_within 60 "the ranks of the other host end"
 
 for host in a b; do
 	start=$SECONDS
@@ -103,25 +74,25 @@ for host in a b; do
 	status=$?
 	((status > 0 && SECONDS - start < 15))
 	result $? "a connection to $host that is cut ends the job (status $status)"
-	left "everywhere"
+	left_within 60 "everywhere"
 done
 
 "${run[@]}" -H a,lost -- sh -c "sleep $mark" 2>"$work/err"
 is "a host that cannot be reached" 255 $?
 grep -q 'host lost: there is no connection' "$work/err"
 result $? "is named"
-left "and the others end"
+left_within 60 "and the others end"
 
 timeout 30 collective-run --rsh "$work/rsh" -H a,b -- sh -c "sleep $mark" 2>"$work/err" &
 pid=$!
 started 2
 kill -KILL "$(pgrep -P $pid collective-run)"
 wait $pid
-left "if collective-run is killed, so are the ranks"
+left_within 60 "if collective-run is killed, so are the ranks"
 
 "${run[@]}" -t 1 -H a,b -- sleep $mark 2>"$work/err"
 is "a time limit" 124 $?
-left "ends all"
+left_within 60 "ends all"
 
 for wrong in 'a:x' 'a:0' ':2' '-oProxyCommand=x' ''; do
 	"${run[@]}" --hosts="$wrong" -- true 2>"$work/err"

@@ -2,39 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # collective-run leaves no process behind, and loses no output.
 set -uo pipefail
-n=0 failed=0
 # The unit ends the number, so that it is no prefix of another number.
 mark=71.$$s
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-result()
-{
-	((++n))
-	if (($1 == 0)); then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-
-# is WHAT WANTED GOT
-is()
-{
-	[[ $2 == "$3" ]]
-	local status=$?
-	((status)) && printf '# wanted %q, got %q\n' "$2" "$3"
-	result $status "$1"
-}
-
-# left NAME: check that within a second no process that sleeps for $mark is left.
-left()
-{
-	local i
-	for i in {1..20}; do
-		pgrep -f "sleep $mark" >/dev/null || break
-		sleep 0.05
-	done
-	! pgrep -af "sleep $mark"
-	result $? "$1"
-	pkill -9 -f "sleep $mark"
-}
+. "${0%/*}/ranks.sh"
 
 # A rank behind a shell, and one that has left its session.
 program="setsid sleep $mark & sleep $mark; true"
@@ -54,11 +24,11 @@ command -v pgrep >/dev/null || { echo "1..0 # SKIP no pgrep"; exit 4; }
 
 timeout 20 collective-run -n 2 -t 1 -- sh -c "$program" 2>"$work/err"
 is "a time limit gives 124" 124 $?
-left "a time limit ends what is behind a shell"
+left_within 20 "a time limit ends what is behind a shell"
 
 timeout 20 collective-run -n 2 -- sh -c "[ \$RANK = 0 ] && sleep 0.5 && exit 3; $program" 2>"$work/err"
 is "a failed rank decides the status" 3 $?
-left "a failed rank ends what is behind the others' shells"
+left_within 20 "a failed rank ends what is behind the others' shells"
 
 for signal in TERM INT HUP KILL; do
 	collective-run -n 2 -- sh -c "$program" 2>"$work/err" &
@@ -70,7 +40,7 @@ for signal in TERM INT HUP KILL; do
 	[[ $signal == KILL ]] || is "SIG$signal gives its status" $((128 + $(kill -l $signal))) $status
 	# The launcher's child is signalled when its parent dies, and ends the ranks in steps.
 	[[ $signal == KILL ]] && sleep 0.5
-	left "SIG$signal leaves nothing"
+	left_within 20 "SIG$signal leaves nothing"
 done
 
 collective-run -n 2 -- sh -c "$program" 2>"$work/err" &
@@ -79,7 +49,7 @@ started
 kill -KILL "$(pgrep -P $pid)"
 wait $pid
 is "the death of its child gives that status" 137 $?
-left "the death of its child leaves nothing"
+left_within 20 "the death of its child leaves nothing"
 
 # Ranks that ignore signals.
 for signal in INT TERM; do
@@ -93,7 +63,7 @@ for signal in INT TERM; do
 	is "SIG$signal to ranks that ignore it" $((128 + $(kill -l $signal))) $status
 	((SECONDS - start < 12))
 	result $? "is followed by SIGKILL"
-	left "and leaves nothing"
+	left_within 20 "and leaves nothing"
 done
 
 # A signal to the process group reaches the launcher's processes directly and through the launcher.
@@ -132,7 +102,7 @@ out=$(timeout 20 collective-run -n 1 -l -- sh -c "setsid sleep $mark & echo hell
 is "the last words of a rank that leaves a daemon" "[0] hello" "$out"
 ((SECONDS - start < 5))
 result $? "the daemon is not waited for"
-left "and is ended"
+left_within 20 "and is ended"
 
 out=$(timeout 20 collective-run -n 1 -l -- printf 'a\0b\nc' | od -An -c | tr -s ' ')
 is "NUL bytes, and a line without an end" "$(printf '[0] a\0b\n[0] c\n' | od -An -c | tr -s ' ')" "$out"

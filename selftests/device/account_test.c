@@ -81,22 +81,14 @@ static int join_lanes(int fd, const char *name, __u64 id, unsigned int rank,
 		      unsigned int nranks, unsigned int transport, struct sockaddr_storage *addr)
 {
 	struct collective_join join = {
-		.size = sizeof(join),
 		.id = id,
 		.rank = rank,
 		.nranks = nranks,
 		.transport = transport,
 		.lanes = LARGE_LANES,
-		.addr_len = sizeof(*addr),
 	};
-	int err;
 
-	memcpy(join.name, name, strlen(name));
-	loopback(addr, AF_INET);
-	memcpy(join.addr, addr, sizeof(*addr));
-	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
-	memcpy(addr, join.addr, sizeof(*addr));
-	return err;
+	return member_join_as(fd, &join, name, addr);
 }
 
 static int large_join(struct large *large)

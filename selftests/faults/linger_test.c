@@ -36,22 +36,14 @@ static int far_join(int fd, const char *name, __u64 id, unsigned int rank,
 		    unsigned int heartbeat_ms, struct sockaddr_storage *addr)
 {
 	struct collective_join join = {
-		.size = sizeof(join),
 		.id = id,
 		.rank = rank,
 		.nranks = 2,
 		.transport = COLLECTIVE_TRANSPORT_TCP,
 		.heartbeat_ms = heartbeat_ms,
-		.addr_len = sizeof(*addr),
 	};
-	int err;
 
-	memcpy(join.name, name, strlen(name));
-	loopback(addr, AF_INET);
-	memcpy(join.addr, addr, sizeof(*addr));
-	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
-	memcpy(addr, join.addr, sizeof(*addr));
-	return err;
+	return member_join_as(fd, &join, name, addr);
 }
 
 /* Two ranks in a network namespace with a loopback device that can be set down. */

@@ -267,22 +267,14 @@ static int lanes_join(int fd, const char *name, __u64 id, unsigned int rank,
 		      struct sockaddr_storage *addr)
 {
 	struct collective_join join = {
-		.size = sizeof(join),
 		.id = id,
 		.rank = rank,
 		.nranks = 2,
 		.transport = COLLECTIVE_TRANSPORT_LOCAL,
 		.lanes = COLLECTIVE_LANES_MAX,
-		.addr_len = sizeof(*addr),
 	};
-	int err;
 
-	memcpy(join.name, name, strlen(name));
-	loopback(addr, AF_INET);
-	memcpy(join.addr, addr, sizeof(*addr));
-	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
-	memcpy(addr, join.addr, sizeof(*addr));
-	return err;
+	return member_join_as(fd, &join, name, addr);
 }
 
 /* A rank calls a busy one, leaves, and calls again: no call stays. */

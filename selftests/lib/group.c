@@ -124,6 +124,15 @@ int member_join(int fd, const char *name, __u64 id, unsigned int rank, unsigned 
 	return join_at(fd, &join, addr);
 }
 
+int member_join_as(int fd, struct collective_join *join, const char *name,
+		   struct sockaddr_storage *addr)
+{
+	join->size = sizeof(*join);
+	memcpy(join->name, name, strlen(name));
+	loopback(addr, AF_INET);
+	return join_at(fd, join, addr);
+}
+
 int member_connect(int fd, const struct sockaddr_storage *addr, unsigned int npeers,
 		   unsigned int timeout_ms)
 {

@@ -154,6 +154,9 @@ int member_ioctl(int fd, unsigned long cmd, void *arg);
 int member_open(void);
 int member_join(int fd, const char *name, __u64 id, unsigned int rank, unsigned int nranks,
 		struct sockaddr_storage *addr);
+/* @join has what is not usual; its size, name and loopback address are filled in. */
+int member_join_as(int fd, struct collective_join *join, const char *name,
+		   struct sockaddr_storage *addr);
 int member_connect(int fd, const struct sockaddr_storage *addr, unsigned int npeers,
 		   unsigned int timeout_ms);
 int member_status(int fd, struct collective_status *status);

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the tests of collective-run share.  They set $mark, the time that their ranks sleep: no other
+# process sleeps as long.
+n=0 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+result()
+{
+	((++n))
+	if (($1 == 0)); then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
+}
+
+# is WHAT WANTED GOT
+is()
+{
+	[[ $2 == "$3" ]]
+	local status=$?
+	((status)) && printf '# wanted %q, got %q\n' "$2" "$3"
+	result $status "$1"
+}
+
+# left_within TWENTIETHS NAME: check that within this time no process that sleeps for $mark is left.
+left_within()
+{
+	local i
+	for ((i = 0; i < $1; i++)); do
+		pgrep -f "sleep $mark" >/dev/null || break
+		sleep 0.05
+	done
+	! pgrep -af "sleep $mark"
+	result $? "$2"
+	pkill -9 -f "sleep $mark"
+}
