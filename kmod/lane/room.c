@@ -81,11 +81,26 @@ int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn)
 	return err;
 }
 
+/* Return: false if there is no memory, or no more credit may be given. */
+static bool conn_raise_credit(struct coll_conn *conn)
+{
+	struct coll_stream *stream = conn->stream;
+	u32 old = coll_unexp_bytes(stream->rx_credit), wanted = stream->rx_wanted;
+	u8 *buf = NULL;
+
+	if (wanted > stream->rx_credit)
+		buf = conn_alloc(conn, coll_unexp_bytes(wanted));
+	if (!buf)
+		return false;
+	conn_replaced(conn, coll_stream_raise_credit(stream, buf, wanted), old);
+	return true;
+}
+
 /**
- * coll_lane_raise_credit() - give more credit to peers that use much of it or wait for it
+ * coll_lane_raise_credit() - give more credit to peers that use much of it or ask for it
  * @lane: a lane that runs; its engine wants more credit for some of them
  *
- * Peers without credit ask for grants of small payloads, and a small message waits for its
+ * Peers without credit request grants of small payloads, and a small message waits for its
  * receiver.  That costs time, so it is no error if there is no memory.
  *
  * Context: lane; may sleep.
@@ -97,14 +112,11 @@ void coll_lane_raise_credit(struct coll_lane *lane)
 	lane->engine.credit_wanted = false;
 	list_for_each_entry(conn, &lane->conns, node) {
 		struct coll_stream *stream = conn->stream;
-		u32 old = coll_unexp_bytes(stream->rx_credit), wanted = stream->rx_wanted;
-		u8 *buf;
 
-		stream->rx_wanted = 0;
-		if (wanted <= stream->rx_credit || conn->down)
+		if (conn->down || (!stream->rx_wanted && !stream->rx_blocked))
 			continue;
-		buf = conn_alloc(conn, coll_unexp_bytes(wanted));
-		if (buf)
-			conn_replaced(conn, coll_stream_raise_credit(stream, buf, wanted), old);
+		if (!conn_raise_credit(conn) && stream->rx_blocked)
+			coll_stream_refuse_credit(stream);
+		stream->rx_wanted = 0;
 	}
 }

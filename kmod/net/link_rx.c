@@ -143,6 +143,7 @@ static int link_receive_frame(struct coll_link *link, const struct coll_control 
 	case COLL_CONTROL_GRANT:
 	case COLL_CONTROL_CREDIT:
 	case COLL_CONTROL_CONSUMED:
+	case COLL_CONTROL_BLOCKED:
 		return receive_flow(link, control);
 	case COLL_CONTROL_PING:
 		return receive_ping(link, control);

@@ -103,6 +103,28 @@ static int put_position(u64 *at, u64 position)
 	return err;
 }
 
+/* A peer gets one answer to each BLOCKED, and awaits it before the next one. */
+static int put_credit(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	int err = put_position(&mailbox->credited, control->position);
+
+	if (err || !control->answer)
+		return err;
+	if (mailbox->answer)
+		return -EPROTO;
+	mailbox->answer = control->answer;
+	return 0;
+}
+
+static int put_blocked(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	if (mailbox->has_blocked)
+		return -EPROTO;
+	mailbox->has_blocked = true;
+	mailbox->blocked = control->position;
+	return 0;
+}
+
 static int mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	int err = 0;
@@ -113,7 +135,10 @@ static int mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *
 		err = put_grant(mailbox, control);
 		break;
 	case COLL_CONTROL_CREDIT:
-		err = put_position(&mailbox->credited, control->position);
+		err = put_credit(mailbox, control);
+		break;
+	case COLL_CONTROL_BLOCKED:
+		err = put_blocked(mailbox, control);
 		break;
 	case COLL_CONTROL_CONSUMED:
 		err = put_position(&mailbox->consumed, control->position);
@@ -127,7 +152,7 @@ static int mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *
 /**
  * coll_mailbox_put() - pass a frame on to the lane, which the caller kicks afterwards
  * @mailbox: of the lane; its connection need not be open yet
- * @control: GRANT, CREDIT or CONSUMED
+ * @control: GRANT, CREDIT, CONSUMED or BLOCKED
  *
  * Context: control runner; may sleep.
  * Return: 0, -EPROTO, -EDQUOT or -ENOMEM.
@@ -178,7 +203,11 @@ int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, 
 	if (!err && !stream->by_reference)
 		err = coll_stream_consumed(stream, mailbox->consumed);
 	if (!err)
-		err = coll_stream_credited(stream, mailbox->credited);
+		err = coll_stream_credited(stream, mailbox->credited, mailbox->answer);
+	mailbox->answer = COLL_CREDIT_UNASKED;
+	if (!err && mailbox->has_blocked)
+		err = coll_stream_blocked(stream, mailbox->blocked);
+	mailbox->has_blocked = false;
 	spin_unlock(&mailbox->lock);
 	return err;
 }

@@ -38,6 +38,9 @@ struct coll_mailbox_grant {
  * @posted: true if there is something to take
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
+ * @answer: likewise; taken once
+ * @blocked: see coll_stream_blocked()
+ * @has_blocked: true if it is to be taken
  * @ngrants: entries of @grants that are in use
  * @size: entries of @grants; changed by the control runner
  * @grants: one per instance, with the latest limit; taken from the end
@@ -49,6 +52,9 @@ struct coll_mailbox {
 	bool posted;
 	u64 consumed;
 	u64 credited;
+	u8 answer;
+	bool has_blocked;
+	u64 blocked;
 	u32 ngrants;
 	u32 size;
 	struct coll_mailbox_grant *grants;

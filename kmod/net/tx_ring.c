@@ -12,6 +12,9 @@
 /* Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT. */
 #define COLL_TX_ANSWERS		1024
 
+/* Frames of each lane that are queued once at most: BLOCKED, and the answer to that of the peer. */
+#define COLL_FRAMES_BLOCKED	2
+
 /**
  * coll_tx_ring_size() - size of a ring
  * @nlanes: lanes of the member
@@ -24,7 +27,8 @@ u32 coll_tx_ring_size(u32 nlanes, u32 ops)
 {
 	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * nlanes;
 
-	return roundup_pow_of_two(ops * frames * COLL_CONTROL_SIZE + COLL_TX_ANSWERS);
+	return roundup_pow_of_two((ops * frames + COLL_FRAMES_BLOCKED * nlanes) *
+				  COLL_CONTROL_SIZE + COLL_TX_ANSWERS);
 }
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/collective.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/raw_peer.h"
@@ -191,16 +192,69 @@ int raw_peer_leave(const struct raw_peer *peer)
 	return raw_peer_send_control(peer, &(struct coll_control){ .kind = COLL_CONTROL_LEAVE });
 }
 
-int raw_peer_wait_leave(const struct raw_peer *peer)
+/* Read until a control frame of this kind. */
+static int raw_peer_wait_control(const struct raw_peer *peer, u8 kind,
+				 struct coll_control *control)
 {
-	struct coll_control control = {};
 	u8 buf[COLL_CONTROL_SIZE];
 
-	while (control.kind != COLL_CONTROL_LEAVE)
+	do {
 		if (recv(peer->control, buf, sizeof(buf), MSG_WAITALL) != sizeof(buf) ||
-		    coll_wire_get_control(buf, &control, peer->incarnation))
+		    coll_wire_get_control(buf, control, peer->incarnation))
 			return -EPROTO;
+	} while (control->kind != kind);
 	return 0;
+}
+
+int raw_peer_blocked(const struct raw_peer *peer, __u64 position, unsigned int times)
+{
+	const struct coll_control control = {
+		.kind = COLL_CONTROL_BLOCKED,
+		.position = position,
+	};
+	u8 *frames = malloc(times * COLL_CONTROL_SIZE);
+	ssize_t sent;
+	unsigned int i;
+
+	if (!frames)
+		return -ENOMEM;
+	for (i = 0; i < times; i++)
+		coll_wire_put_control(frames + i * COLL_CONTROL_SIZE, &control, peer->incarnation);
+	sent = send(peer->control, frames, times * COLL_CONTROL_SIZE, MSG_NOSIGNAL);
+	free(frames);
+	return sent == times * COLL_CONTROL_SIZE ? 0 : -EIO;
+}
+
+int raw_peer_answer(const struct raw_peer *peer)
+{
+	return raw_peer_send_control(peer, &(struct coll_control) {
+		.kind = COLL_CONTROL_CREDIT,
+		.answer = COLL_CREDIT_RAISED,
+	});
+}
+
+int raw_peer_give_credit(const struct raw_peer *peer)
+{
+	return raw_peer_send_control(peer, &(struct coll_control) {
+		.kind = COLL_CONTROL_CREDIT,
+		.position = COLL_CREDIT - COLL_CREDIT_FIRST,
+	});
+}
+
+int raw_peer_wait_credit(const struct raw_peer *peer, __u64 *position)
+{
+	struct coll_control control = {};
+	int err = raw_peer_wait_control(peer, COLL_CONTROL_CREDIT, &control);
+
+	*position = control.position;
+	return err ? err : control.answer;
+}
+
+int raw_peer_wait_leave(const struct raw_peer *peer)
+{
+	struct coll_control control;
+
+	return raw_peer_wait_control(peer, COLL_CONTROL_LEAVE, &control);
 }
 
 int raw_peer_wait_end(const struct raw_peer *peer)

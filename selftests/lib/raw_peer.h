@@ -65,6 +65,14 @@ int raw_peer_announce(const struct raw_peer *peer, __u64 round);
 int raw_peer_announce_op(const struct raw_peer *peer, __u64 round, const struct collective_op *op);
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance);
 int raw_peer_leave(const struct raw_peer *peer);
+/* Ask for credit up to @position, in @times frames at once. */
+int raw_peer_blocked(const struct raw_peer *peer, __u64 position, unsigned int times);
+/* Give as much credit on the first lane as there may be. */
+int raw_peer_give_credit(const struct raw_peer *peer);
+/* Say that there is more credit, which was not asked for. */
+int raw_peer_answer(const struct raw_peer *peer);
+/* Read until CREDIT. Return: its answer, or a negative errno. */
+int raw_peer_wait_credit(const struct raw_peer *peer, __u64 *position);
 /* Receive one data frame of the first lane, with a payload of @len bytes. */
 int raw_peer_receive(const struct raw_peer *peer, void *payload, size_t len);
 

@@ -400,15 +400,28 @@ static void endpoint_fragment(struct endpoint *ep)
 	free(heap);
 }
 
-/* Give the peer the credit that it should have, sometimes, as memory allows. */
+/* Is there memory for more credit?  In a quarter of the worlds there is never any. */
+static bool endpoint_has_memory(struct endpoint *ep)
+{
+	struct sim *sim = ep->member->sim;
+
+	return rng_mix(sim->config.seed ^ 0x706f6f72) % 4 && rng_once_in(&sim->rng, 4);
+}
+
+/* Give the peer the credit that it should have, as memory allows. */
 static void endpoint_raise_credit(struct endpoint *ep)
 {
 	struct coll_stream *stream = &ep->stream;
 	u32 credit = stream->rx_wanted;
 
-	if (credit <= stream->rx_credit || ep->refused || !rng_once_in(&ep->member->sim->rng, 4))
+	if (ep->refused || (!credit && !stream->rx_blocked))
 		return;
-	free(coll_stream_raise_credit(stream, malloc(coll_unexp_bytes(credit)), credit));
+	if (ep->member->sim->config.mutation == MUTATION_BLOCKED)
+		return;
+	if (credit > stream->rx_credit && endpoint_has_memory(ep))
+		free(coll_stream_raise_credit(stream, malloc(coll_unexp_bytes(credit)), credit));
+	else if (stream->rx_blocked)
+		coll_stream_refuse_credit(stream);
 	endpoint_bounded(ep);
 }
 
@@ -585,6 +598,7 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 {
 	struct coll_stream *stream = &endpoint_get(member, control->lane, from)->stream;
 	bool ungranted = member->rank == member->sim->ungranted;
+	int err;
 
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
@@ -594,7 +608,11 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);
 	case COLL_CONTROL_CREDIT:
-		return coll_stream_credited(stream, control->position);
+		return coll_stream_credited(stream, control->position, control->answer);
+	case COLL_CONTROL_BLOCKED:
+		err = coll_stream_blocked(stream, control->position);
+		endpoint_raise_credit(endpoint_get(member, control->lane, from));
+		return err;
 	}
 	fault_control(member, from, control);
 	return 0;

@@ -85,6 +85,8 @@ enum mutation {
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
 	MUTATION_INSTANCE,	/* instances of GRANT are cut to 32 bits */
 	MUTATION_DROPPED,	/* requests that were dropped are not asked for again */
+	MUTATION_BLOCKED,	/* a sender that lacks credit gets no answer */
+	MUTATION_LATE_GRANT,	/* what was requested is sent on credit that comes meanwhile */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
 	MUTATION_SCRATCH_REF,	/* scratch sent by reference counts as freed when it is sent */

@@ -139,6 +139,7 @@ static inline void fixture_set_credit(struct coll_stream *stream, u32 credit)
 	stream->unexp_buf = malloc(coll_unexp_bytes(credit));
 	stream->tx_credit += (u64)credit - stream->rx_credit;
 	stream->rx_credit = credit;
+	stream->tx_ask = credit == COLL_CREDIT ? COLL_ASK_NEVER : COLL_ASK_MAY;
 }
 
 /* Make an engine, with 1 MiB each for the input (bytes of 1) and the result (bytes of 0x99). */

@@ -77,6 +77,8 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		return !memcmp(&a->reason, &b->reason, sizeof(a->reason));
 	case COLL_CONTROL_GRANT:
 		return a->digest == b->digest;
+	case COLL_CONTROL_CREDIT:
+		return a->answer == b->answer;
 	}
 	return true;
 }
@@ -108,6 +110,8 @@ static bool control_valid(const struct coll_control *c)
 			c->reason.rank_a == COLLECTIVE_RANK_NONE) &&
 		       (c->reason.rank_b < COLLECTIVE_RANKS_MAX ||
 			c->reason.rank_b == COLLECTIVE_RANK_NONE);
+	case COLL_CONTROL_CREDIT:
+		return c->answer < COLL_CREDIT_ANSWERS;
 	}
 	return true;
 }
@@ -165,6 +169,8 @@ static void test_round_trips(void)
 			plain.signature = announce.signature;
 		if (kind == COLL_CONTROL_GRANT)
 			plain.digest = 0x0123456789abcdefULL;
+		if (kind == COLL_CONTROL_CREDIT)
+			plain.answer = COLL_CREDIT_MOST;
 		if (kind == COLL_CONTROL_MISMATCH_CALL)
 			plain = mismatch_call;
 		coll_wire_put_control(c, &plain, INCARNATION);
@@ -406,6 +412,9 @@ static void test_ranges(void)
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
+	c = (struct coll_control){ .kind = COLL_CONTROL_CREDIT, .answer = COLL_CREDIT_ANSWERS };
+	coll_wire_put_control(wire, &c, INCARNATION);
+	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
 	tap_ok(passed, "a control frame out of range is refused");
 
 	d.length = COLL_DATA_MAX + 1;
@@ -518,6 +527,7 @@ static void test_reserved(void)
 	const u8 unused_from[COLL_CONTROL_KINDS] = {
 		[COLL_CONTROL_ABORT] = 40,
 		[COLL_CONTROL_GRANT] = 32,
+		[COLL_CONTROL_CREDIT] = 25,
 		[COLL_CONTROL_PING] = 32,
 		[COLL_CONTROL_PONG] = 32,
 	};

@@ -11,30 +11,19 @@
 #include <linux/collective.h>
 
 /* Return credit in a control frame, because a data frame may not follow soon. */
-static void stream_send_credit(struct coll_stream *stream)
+static void stream_send_credit(struct coll_stream *stream, u8 answer)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_CREDIT,
 		.lane = engine->lane,
+		.answer = answer,
 	};
 
 	stream->rx_credited += stream->rx_consumed - stream->rx_returned;
 	stream->rx_returned = stream->rx_consumed;
 	control.position = stream->rx_credited;
 	engine->ops->control(engine->ctx, stream->peer, &control);
-}
-
-/*
- * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
- * owed.  The credit of a request is returned at once, because others may wait for it.
- */
-static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
-{
-	stream->rx_consumed += coll_eager_cost(data->length);
-	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD(stream->rx_credit) ||
-	    data->flags & COLL_DATA_REQUEST)
-		stream_send_credit(stream);
 }
 
 /*
@@ -51,7 +40,7 @@ static bool stream_drops_request(struct coll_stream *stream, const struct coll_d
 		return false;
 	if (stream->rx_eager - stream->rx_returned > most &&
 	    stream->rx_consumed != stream->rx_returned)
-		stream_send_credit(stream);
+		stream_send_credit(stream, COLL_CREDIT_UNASKED);
 	if (stream->rx_eager - stream->rx_returned <= most)
 		return false;
 	stream->requests_dropped = true;
@@ -61,8 +50,8 @@ static bool stream_drops_request(struct coll_stream *stream, const struct coll_d
 }
 
 /*
- * Early frames, or an operation that has had to wait for a grant, need more than a quarter of the
- * credit: @len bytes.  Whatever a peer sends, it gets COLL_CREDIT at most.
+ * Early frames should not need more than a quarter of the credit: @len bytes.  Whatever a peer
+ * sends, it gets COLL_CREDIT at most.
  */
 static void stream_want_credit(struct coll_stream *stream, u64 len)
 {
@@ -76,12 +65,62 @@ static void stream_want_credit(struct coll_stream *stream, u64 len)
 	stream->engine->credit_wanted = true;
 }
 
-/* A request has come for @len bytes; larger payloads are never sent on credit. */
-static void stream_ask_credit(struct coll_stream *stream, u64 len)
+/*
+ * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
+ * owed; so there should be enough of it to owe a unit of what data frames return.  The credit of a
+ * request is returned at once, because others may wait for it.
+ */
+static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
 {
-	if (len <= COLLECTIVE_EAGER_LIMIT)
-		stream_want_credit(stream, max_t(u64, coll_eager_cost(len),
-						 stream->rx_credit / 4 + 1));
+	u32 untold = COLL_CREDIT_UNTOLD(stream->rx_credit);
+	bool request = data->flags & COLL_DATA_REQUEST;
+
+	stream->rx_consumed += coll_eager_cost(data->length);
+	if (stream->rx_consumed - stream->rx_returned < untold && !request)
+		return;
+	stream_send_credit(stream, COLL_CREDIT_UNASKED);
+	if (untold <= COLL_CREDIT_UNIT && !request)
+		stream_want_credit(stream, stream->rx_credit / 4 + 1);
+}
+
+/* A sender asks for so much at most beyond its credit: for one frame. */
+#define STREAM_BLOCKED_MOST	(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE + COLL_CREDIT_KEPT)
+
+/**
+ * coll_stream_blocked() - the peer has sent BLOCKED
+ * @stream: the stream
+ * @position: eager bytes, headers included, up to which it wants credit
+ *
+ * It should have twice the credit at least, so that it seldom asks.
+ *
+ * Return: 0, or -EPROTO if it has not had the answer to the one before, or wants too much.
+ */
+int coll_stream_blocked(struct coll_stream *stream, u64 position)
+{
+	u64 limit = stream->rx_returned + stream->rx_credit;
+	u32 wanted = stream->rx_credit;
+
+	if (stream->rx_blocked || (position > limit && position - limit > STREAM_BLOCKED_MOST))
+		return -EPROTO;
+	do {
+		wanted = min(2 * wanted, COLL_CREDIT);
+	} while (wanted < COLL_CREDIT && stream->rx_consumed + wanted < position);
+	stream->rx_blocked = true;
+	stream->rx_wanted = max(stream->rx_wanted, wanted);
+	stream->engine->credit_wanted = true;
+	return 0;
+}
+
+/* Answer a BLOCKED, if there is one, with all the credit that can be given. */
+static void stream_answer(struct coll_stream *stream, u8 answer)
+{
+	if (!stream->rx_blocked)
+		answer = COLL_CREDIT_UNASKED;
+	else if (stream->rx_credit == COLL_CREDIT)
+		answer = COLL_CREDIT_MOST;
+	stream->rx_blocked = false;
+	stream->rx_wanted = 0;
+	stream_send_credit(stream, answer);
 }
 
 /**
@@ -98,9 +137,17 @@ u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit)
 
 	stream->rx_credited += credit - stream->rx_credit;
 	stream->rx_credit = credit;
-	stream->rx_wanted = 0;
-	stream_send_credit(stream);
+	stream_answer(stream, COLL_CREDIT_RAISED);
 	return old;
+}
+
+/**
+ * coll_stream_refuse_credit() - give a peer that has asked for it no more credit
+ * @stream: the stream
+ */
+void coll_stream_refuse_credit(struct coll_stream *stream)
+{
+	stream_answer(stream, COLL_CREDIT_REFUSED);
 }
 
 /**
@@ -171,8 +218,6 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 		return -EPROTO;
 	coll_task_set_length(task, data);
 	if (data->flags & COLL_DATA_REQUEST) {
-		stream_ask_credit(stream, task->rx.single_frame ? coll_data_whole(data) :
-				  step_in(&task->rx) - task->rx_off);
 		coll_task_grant(task);
 		return 0;
 	}

@@ -101,21 +101,27 @@ static u8 stream_piggyback_credit(struct coll_stream *stream)
 	return units;
 }
 
-/* The peer has consumed @bytes more of our eager frames, or gives so much more credit. */
-int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
+/* Tasks that lack credit may have it now, or know that they will not. */
+static void stream_wake_starving(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_task *task, *next;
 
+	/* Few tasks: those that may be in progress. */
+	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
+		coll_task_ready(task);
+	engine->ops->kick(engine->ctx, stream);
+}
+
+/* The peer has consumed @bytes more of our eager frames, or gives so much more credit. */
+int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
+{
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
-	/* Few tasks: credit is reserved for a request by each task that may be in progress. */
-	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
-		coll_task_ready(task);
-	engine->ops->kick(engine->ctx, stream);
+	stream_wake_starving(stream);
 	return 0;
 }
 
@@ -134,6 +140,23 @@ static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 gra
 	       task->tx_off + ready == task->tx.out.len;
 }
 
+/* Ask the peer for credit up to @position.  Return: false if there will be no more of it. */
+static bool stream_ask_credit(struct coll_stream *stream, u64 position)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_BLOCKED,
+		.lane = engine->lane,
+		.position = position,
+	};
+
+	if (stream->tx_ask == COLL_ASK_MAY) {
+		stream->tx_ask = COLL_ASK_SENT;
+		engine->ops->control(engine->ctx, stream->peer, &control);
+	}
+	return stream->tx_ask == COLL_ASK_SENT;
+}
+
 /*
  * Prepare an eager frame, or a request for a grant, if there is credit for it.  Frames of
  * operations that the peer has not submitted use up the credit, and the operations that it has
@@ -143,13 +166,18 @@ static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 gra
 static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *task,
 				 struct coll_data *data)
 {
-	u64 room = stream->tx_credit - stream->tx_eager;
+	u64 needed = stream->tx_eager + coll_eager_cost(data->length) + COLL_CREDIT_KEPT;
 
 	if (task->rts_sent)
 		return false;
+	if (!task->by_grant && needed > stream->tx_credit) {
+		if (stream_ask_credit(stream, needed))
+			return false;
+		task->by_grant = true;
+	}
 	data->flags = COLL_DATA_EAGER;
-	if (!task->args.eager || room < coll_eager_cost(data->length) + COLL_CREDIT_KEPT) {
-		if (room < COLL_DATA_SIZE)
+	if (task->by_grant) {
+		if (stream->tx_credit - stream->tx_eager < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
@@ -243,8 +271,12 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	/* Each task is looked at once, until a change may let it send. */
 	while (!stream->tx_task) {
 		task = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
-		if (!task)
+		if (!task) {
+			/* All that has waited for the answer has been looked at. */
+			if (stream->tx_ask == COLL_ASK_REFUSED)
+				stream->tx_ask = COLL_ASK_MAY;
 			return false;
+		}
 		stream_open_tx_frame(stream, task);
 	}
 
@@ -471,22 +503,41 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 	return 0;
 }
 
+/* The peer has answered BLOCKED. */
+static int stream_answered(struct coll_stream *stream, u8 answer)
+{
+	static const u8 ask[COLL_CREDIT_ANSWERS] = {
+		[COLL_CREDIT_RAISED]	= COLL_ASK_MAY,
+		[COLL_CREDIT_REFUSED]	= COLL_ASK_REFUSED,
+		[COLL_CREDIT_MOST]	= COLL_ASK_NEVER,
+	};
+
+	if (stream->tx_ask != COLL_ASK_SENT)
+		return -EPROTO;
+	stream->tx_ask = ask[answer];
+	stream_wake_starving(stream);
+	return 0;
+}
+
 /**
- * coll_stream_credited() - the peer has returned credit in a control frame
+ * coll_stream_credited() - the peer has returned credit in a control frame, or given more
  * @stream: the stream
- * @position: total number of bytes, headers included, that CREDIT frames have returned
+ * @position: total number of bytes, headers included, that CREDIT frames have returned and given
+ * @answer: enum coll_credit_answer
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_credited(struct coll_stream *stream, u64 position)
+int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
 {
-	int err = -EPROTO;
+	int err;
 
-	if (position >= stream->tx_credited)
-		err = coll_stream_add_credit(stream, position - stream->tx_credited);
-	if (!err)
-		stream->tx_credited = position;
-	return err;
+	if (position < stream->tx_credited)
+		return -EPROTO;
+	err = coll_stream_add_credit(stream, position - stream->tx_credited);
+	if (err)
+		return err;
+	stream->tx_credited = position;
+	return answer == COLL_CREDIT_UNASKED ? 0 : stream_answered(stream, answer);
 }
 
 /**

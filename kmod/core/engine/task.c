@@ -115,6 +115,7 @@ static void task_tx_end_run(struct coll_task *task)
 	if (task->tx_stream)
 		coll_grants_drop(&task->tx_stream->grants, task->args.instance);
 	task->tx_run = 0;
+	task->by_grant = !task->args.eager;
 	task->rts_sent = false;
 }
 

@@ -44,7 +44,7 @@
 #define COLL_CREDIT_UNTOLD(credit)	((credit) / 2)
 
 /* Unit in which data frames return credit, in bytes. */
-#define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
+#define COLL_CREDIT_UNIT	(COLL_CREDIT / 128)
 
 #define COLL_INSTANCE_GROUP	(~0ULL)
 
@@ -109,7 +109,16 @@ enum coll_control_kind {
 	COLL_CONTROL_ABORT,		/* failed: the sender reports no success any more */
 	COLL_CONTROL_LEAVE,		/* the sender leaves in order */
 	COLL_CONTROL_MISMATCH_CALL,		/* before an ABORT: the call of rank @position */
+	COLL_CONTROL_BLOCKED,		/* credit up to @position is wanted; CREDIT answers */
 	COLL_CONTROL_KINDS
+};
+
+enum coll_credit_answer {
+	COLL_CREDIT_UNASKED,	/* the CREDIT answers no BLOCKED */
+	COLL_CREDIT_RAISED,	/* there is more credit, and may be more again */
+	COLL_CREDIT_REFUSED,	/* there is no memory for more credit now */
+	COLL_CREDIT_MOST,	/* there is never more credit than now */
+	COLL_CREDIT_ANSWERS
 };
 
 /**
@@ -167,6 +176,7 @@ struct coll_reason {
  * @signature: of ANNOUNCE and MISMATCH_CALL
  * @reason: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
+ * @answer: of CREDIT: enum coll_credit_answer
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
  *	collectives without a key that the 2^k ranks up to the sender are known to have
  *	submitted; else 0
@@ -180,6 +190,7 @@ struct coll_control {
 		struct coll_signature signature;
 		struct coll_reason reason;
 		u64 digest;
+		u8 answer;
 		u64 submitted;
 	};
 };
