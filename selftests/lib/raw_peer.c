@@ -2,6 +2,7 @@
 #include <linux/collective.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/raw_peer.h"
@@ -52,15 +53,23 @@ static bool raw_peer_handshake(int fd, const struct raw_peer_config *call, const
 
 int raw_peer_dial(const struct raw_peer_config *call, const __u8 *hello)
 {
+	const struct timeval wait = {
+		.tv_sec = call->wait_ms / 1000,
+		.tv_usec = call->wait_ms % 1000 * 1000,
+	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool answered;
 
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	errno = 0;
 	if (!connect(fd, (const struct sockaddr *)call->addr, sizeof(struct sockaddr_in)) &&
 	    raw_peer_handshake(fd, call, hello))
 		return fd;
+	answered = errno != EAGAIN;
 	close(fd);
-	return -ECONNREFUSED;
+	return answered ? -ECONNREFUSED : -EAGAIN;
 }
 
 static int raw_peer_open(const struct raw_peer_config *call, enum coll_conn_kind kind, __u32 lane)

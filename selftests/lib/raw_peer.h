@@ -37,6 +37,7 @@ struct raw_peer {
  * @lanes: number of lanes of the group; 0: one
  * @inflight: inflight_max as QUERY returns it
  * @secret: secret of the group; NULL: none
+ * @wait_ms: how long to wait for an answer; 0: forever
  */
 struct raw_peer_config {
 	const struct sockaddr_storage *addr;
@@ -48,11 +49,15 @@ struct raw_peer_config {
 	__u32 lanes;
 	__u32 inflight;
 	const __u8 *secret;
+	unsigned int wait_ms;
 };
 
 /* Make the call of a connection, HELLO_SIZE bytes; @kind: enum coll_conn_kind. */
 void raw_peer_hello(const struct raw_peer_config *call, int kind, __u32 lane, __u8 *hello);
-/* Connect and complete the handshake. Return: the socket or a negative errno. */
+/*
+ * Connect and complete the handshake. Return: the socket or a negative errno; -EAGAIN: there was no
+ * answer.
+ */
 int raw_peer_dial(const struct raw_peer_config *call, const __u8 *hello);
 
 /* All return 0 or a negative errno. */
